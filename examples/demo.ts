@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { ZipFile } from 'yazl'
+import { buffer } from 'node:stream/consumers'
+import { readConfig } from '../src/config.ts'
+import { messageOf } from '../src/errors.ts'
+import { silent } from '../src/log.ts'
+import { start } from '../src/start.ts'
+
+/** Starts the service, deploys examples/hello through its public API, and says what to try. */
+const hello = fileURLToPath(new URL('./hello/', import.meta.url))
+
+const zip = async (dir: string): Promise<Buffer> => {
+  const archive = new ZipFile()
+  for (const name of readdirSync(dir)) archive.addBuffer(readFileSync(join(dir, name)), name)
+  archive.end()
+  return buffer(archive.outputStream)
+}
+
+const main = async (): Promise<void> => {
+  const service = await start(readConfig(), silent, { version: 'demo', git_sha: 'demo' })
+  const { url, apiKey } = service
+  process.once('SIGINT', () => void service.stop().then(() => process.exit(0)))
+  process.once('SIGTERM', () => void service.stop().then(() => process.exit(0)))
+
+  const api = async (method: string, path: string, body?: RequestInit['body']): Promise<any> => {
+    const reply = await fetch(`${url}/v1${path}`, { method, headers: { Authorization: `Bearer ${apiKey}` }, ...(body && { body }) })
+    const json = (await reply.json()) as { data?: unknown; error?: { code: string; message: string } }
+    if (json.error && json.error.code !== 'project_exists') throw new Error(`${method} ${path}: ${json.error.message}`)
+    return json.data
+  }
+  await api('POST', '/projects', JSON.stringify({ name: 'hello' }))
+  const file = await zip(hello)
+  const form = new FormData()
+  form.set('hash', createHash('sha256').update(file).digest('hex'))
+  form.set('file', new Blob([new Uint8Array(file)]), 'hello.zip')
+  const { build_id } = await api('POST', '/projects/hello/builds', form)
+  await api('POST', `/projects/hello/builds/${build_id}/deploy`)
+  const [webhook] = await api('GET', '/projects/hello/webhooks')
+
+  process.stdout.write(`svc is ready: ${url}   API docs: ${url}/docs   data: ${readConfig().dataDir}
+Project "hello" is deployed from examples/hello. Your development key:
+  export SVC_KEY=${apiKey}
+
+1. Publish an event, then see its run:
+  curl -s ${url}/v1/events -H "Authorization: Bearer ${apiKey}" -d '{"event_type":"hello:said","event_data":{"name":"Ada"}}'; echo; curl -s "${url}/v1/runs?limit=1" -H "Authorization: Bearer ${apiKey}"; echo
+
+2. Call a webhook; the reply is the function's:
+  curl -s ${webhook.url} -d '{"name":"Ada"}'; echo
+
+3. Publish and follow the stream live:
+  curl -N ${url}/v1/streams/subscribe-with-event -H "Authorization: Bearer ${apiKey}" -H "Accept: text/event-stream" -d '{"event_type":"hello:said","event_data":{"name":"Ada"}}'
+
+Ctrl-C stops it; the data stays. To begin again, delete the data directory.
+`)
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`The demo did not start: ${messageOf(error)}\n`)
+  process.exit(1)
+})

@@ -1,0 +1,136 @@
+import type { Recorded } from '../../../events/event.ts'
+import type { Batch, Delivery, Filter } from '../../../ports/eventStore.ts'
+import { cursorOf, positionOf } from './cursors.ts'
+
+interface Consumer {
+  readonly queue: Recorded[]
+  /** Handed out or queued, not acknowledged. */
+  readonly held: Set<Recorded>
+  readonly inFlight: number
+  wake: () => void
+}
+
+interface GroupStore {
+  subscribe(options: Filter & { after: string; signal: AbortSignal }): AsyncIterable<Batch>
+  /** The stored position of a group, undefined when it is new. */
+  load(group: string): number | undefined
+  save(group: string, position: number): void
+}
+
+/**
+ * A consumer group. One pump reads the log from the group's position and gives each event to the consumer
+ * with the most room.
+ * G1: the stored position never passes an event that is not acknowledged.
+ * G2: an event whose consumer left without acknowledging goes to another one, first.
+ * G3: the pump runs only while there are consumers, and stops reading while none has room.
+ */
+export class Group {
+  readonly #name: string
+  readonly #store: GroupStore
+  readonly #consumers = new Set<Consumer>()
+  readonly #waiting: Recorded[] = []
+  /** Positions handed out or waiting, in log order; the lowest bounds the group's position (G1). */
+  readonly #open = new Set<number>()
+  #read: number
+  #saved: number
+  #pump: AbortController | undefined
+  #roomMade: (() => void) | undefined
+
+  constructor(name: string, store: GroupStore, from: number) {
+    this.#name = name
+    this.#store = store
+    this.#read = store.load(name) ?? from
+    this.#saved = this.#read
+    store.save(name, this.#read)
+  }
+
+  async *consume(filter: Filter, inFlight: number, signal: AbortSignal): AsyncGenerator<Delivery> {
+    let notify: () => void = () => {}
+    const consumer: Consumer = { queue: [], held: new Set(), inFlight, wake: () => notify() }
+    this.#consumers.add(consumer)
+    const aborted = () => notify()
+    signal.addEventListener('abort', aborted)
+    try {
+      this.#startPump(filter)
+      this.#handOut()
+      while (!signal.aborted) {
+        const event = consumer.queue.shift()
+        if (event) yield this.#deliver(consumer, event)
+        else await new Promise<void>((resolve) => (notify = resolve))
+      }
+    } finally {
+      signal.removeEventListener('abort', aborted)
+      this.#leave(consumer)
+    }
+  }
+
+  /** Stores how far the group has come. */
+  save(): void {
+    const lowest = this.#open.values().next()
+    const position = lowest.done ? this.#read : lowest.value - 1
+    if (position === this.#saved) return
+    this.#store.save(this.#name, position)
+    this.#saved = position
+  }
+
+  #deliver(consumer: Consumer, event: Recorded): Delivery {
+    const settle = (again: boolean) => {
+      if (!consumer.held.delete(event)) return
+      if (again) this.#waiting.unshift(event)
+      else this.#open.delete(positionOf(event.cursor))
+      this.#handOut()
+      this.#roomMade?.()
+    }
+    return { event, ack: () => settle(false), retry: () => settle(true) }
+  }
+
+  #leave(consumer: Consumer): void {
+    this.#consumers.delete(consumer)
+    this.#waiting.unshift(...[...consumer.held].sort((a, b) => (a.cursor < b.cursor ? -1 : 1))) // G2
+    consumer.held.clear()
+    if (this.#consumers.size === 0) {
+      this.#pump?.abort() // G3
+      this.#pump = undefined
+      this.save()
+    } else this.#handOut()
+  }
+
+  #handOut(): void {
+    while (this.#waiting.length > 0) {
+      let roomiest: Consumer | undefined
+      for (const consumer of this.#consumers) {
+        const room = consumer.inFlight - consumer.held.size
+        if (room > 0 && (!roomiest || room > roomiest.inFlight - roomiest.held.size)) roomiest = consumer
+      }
+      if (!roomiest) return
+      const event = this.#waiting.shift() as Recorded
+      roomiest.held.add(event)
+      roomiest.queue.push(event)
+      roomiest.wake()
+    }
+  }
+
+  #startPump(filter: Filter): void {
+    if (this.#pump) return
+    this.#pump = new AbortController()
+    void this.#run(filter, this.#pump.signal)
+  }
+
+  async #run(filter: Filter, signal: AbortSignal): Promise<void> {
+    for await (const batch of this.#store.subscribe({ ...filter, after: cursorOf(this.#read), signal })) {
+      if (signal.aborted) return
+      for (const event of batch.events) {
+        this.#open.add(positionOf(event.cursor))
+        this.#waiting.push(event)
+      }
+      this.#read = positionOf(batch.cursor)
+      this.#handOut()
+      while (this.#waiting.length > 0 && !signal.aborted) {
+        await new Promise<void>((resolve) => {
+          this.#roomMade = resolve
+          signal.addEventListener('abort', () => resolve(), { once: true })
+        })
+      }
+    }
+  }
+}

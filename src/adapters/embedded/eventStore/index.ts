@@ -1,0 +1,236 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { clock } from '../../../clock.ts'
+import { AppError } from '../../../errors.ts'
+import { type NewEvent, type Recorded, START } from '../../../events/event.ts'
+import type { Appended, Batch, EventStore, Expected, Filter } from '../../../ports/eventStore.ts'
+import { cursorOf, positionOf } from './cursors.ts'
+import { Group } from './groups.ts'
+import { Log } from './log.ts'
+import { Recent } from './recent.ts'
+import { Wakes } from './signals.ts'
+import { StreamIndex } from './streamIndex.ts'
+
+/** An append whose events have their place in the log but are not durable yet. */
+interface Pending {
+  readonly events: readonly Recorded[]
+  readonly resolve: (appended: Appended) => void
+  readonly reject: (error: unknown) => void
+}
+
+const BATCH = 512
+const ALL = ''
+/** Work behind the log (positions of groups, moving WALs) is looked for this often while there is any. */
+const HOUSEKEEPING_MS = 200
+
+/**
+ * The embedded event store: EventStoreDB in small, over SQLite. Appends gather while the event loop is
+ * busy and go to disk together; each reply follows the fsync (I1).
+ */
+export const openEventStore = ({ dir }: { dir: string }): EventStore => {
+  mkdirSync(dir, { recursive: true })
+  return new EmbeddedEventStore(dir)
+}
+
+class EmbeddedEventStore implements EventStore {
+  readonly #log: Log
+  readonly #index: StreamIndex
+  readonly #recent: Recent
+  readonly #wakes = new Wakes()
+  readonly #groups = new Map<string, Group>()
+  readonly #closing = new AbortController()
+  #pending: Pending[] = []
+  #pendingEvents = 0
+  #commitDue: NodeJS.Immediate | undefined
+  #housekeeping: NodeJS.Timeout | undefined
+  #quiet = true
+
+  constructor(dir: string) {
+    this.#log = new Log(join(dir, 'log.db'))
+    this.#index = new StreamIndex(join(dir, 'index.db'))
+    this.#catchUpIndex()
+    this.#recent = new Recent(this.#log.last)
+  }
+
+  append(stream: string, events: readonly NewEvent[], expected: Expected): Promise<Appended> {
+    if (this.#closing.signal.aborted) return Promise.reject(new AppError('unavailable', 'The event store is closed'))
+    const actual = this.#index.headOf(stream)
+    const wanted = expected === 'none' ? -1 : expected
+    if (actual !== wanted || events.length === 0) return this.#repeatOf(stream, events, expected, actual)
+    const at = clock.iso()
+    const first = this.#log.last + this.#pendingEvents + 1
+    const recorded = events.map(({ id, event, metadata }, i) => ({
+      id,
+      stream,
+      revision: actual + 1 + i,
+      cursor: cursorOf(first + i),
+      at,
+      event,
+      metadata,
+    }))
+    this.#pendingEvents += recorded.length
+    this.#index.setHead(stream, actual + recorded.length)
+    this.#commitDue ??= setImmediate(() => this.#commit())
+    return new Promise((resolve, reject) => this.#pending.push({ events: recorded, resolve, reject }))
+  }
+
+  async *read(stream: string, { from = 0, limit = Infinity } = {}): AsyncGenerator<Recorded> {
+    for (let revision = from, left = limit; left > 0; ) {
+      const events = this.#readStream(stream, revision, Math.min(left, BATCH))
+      if (events.length === 0) return
+      yield* events
+      revision += events.length
+      left -= events.length
+    }
+  }
+
+  async *subscribe({ after = START, signal, ...filter }: Filter & { after?: string; signal: AbortSignal }) {
+    const matches = matcherOf(filter)
+    const stop = AbortSignal.any([signal, this.#closing.signal])
+    let position = positionOf(after)
+    let told = false
+    while (!stop.aborted) {
+      const last = this.#log.last
+      if (position >= last && told) {
+        await this.#wakes.next(ALL, stop)
+        continue
+      }
+      const events = position < last ? this.#readLog(position) : []
+      position += events.length
+      const caughtUp = position >= this.#log.last
+      const matching = matches ? events.filter(matches) : events
+      told = caughtUp
+      yield { events: matching, cursor: cursorOf(position), caughtUp } satisfies Batch
+    }
+  }
+
+  async *follow(stream: string, { after = -1, signal }: { after?: number; signal: AbortSignal }) {
+    const stop = AbortSignal.any([signal, this.#closing.signal])
+    let revision = after
+    let told = false
+    while (!stop.aborted) {
+      const events = this.#readStream(stream, revision + 1, BATCH)
+      if (events.length === 0 && told) {
+        await this.#wakes.next(stream, stop)
+        continue
+      }
+      revision += events.length
+      told = true
+      yield { events, caughtUp: events.length < BATCH }
+    }
+  }
+
+  consume(
+    group: string,
+    { from = START, inFlight = 64, signal, ...filter }: Filter & { from?: string; inFlight?: number; signal: AbortSignal },
+  ) {
+    const stored = `group:${group}`
+    const known = this.#groups.get(group)
+    const joined =
+      known ??
+      new Group(
+        group,
+        {
+          subscribe: (options) => this.subscribe(options),
+          load: () => this.#index.positionNamed(stored),
+          save: (_, position) => this.#index.setPosition(stored, position),
+        },
+        positionOf(from),
+      )
+    this.#groups.set(group, joined)
+    return joined.consume(filter, inFlight, AbortSignal.any([signal, this.#closing.signal]))
+  }
+
+  head(): Promise<string> {
+    return Promise.resolve(cursorOf(this.#log.last))
+  }
+
+  async close(): Promise<void> {
+    if (this.#closing.signal.aborted) return
+    if (this.#commitDue) this.#commit()
+    this.#closing.abort()
+    clearTimeout(this.#housekeeping)
+    for (const group of this.#groups.values()) group.save()
+    this.#index.close()
+    await this.#log.close()
+  }
+
+  /** Writes everything pending in one commit, then answers. */
+  #commit(): void {
+    const pending = this.#pending
+    this.#pending = []
+    this.#pendingEvents = 0
+    clearImmediate(this.#commitDue)
+    this.#commitDue = undefined
+    const events = pending.length === 1 ? (pending[0] as Pending).events : pending.flatMap(({ events }) => events)
+    try {
+      this.#log.append(events)
+    } catch (error) {
+      for (const { stream } of events) this.#index.forgetHead(stream)
+      for (const { reject } of pending) reject(error)
+      return
+    }
+    const streams = new Set<string>()
+    let position = this.#log.last - events.length
+    for (const event of events) {
+      this.#recent.add(event)
+      this.#index.add(event, ++position)
+      streams.add(event.stream)
+    }
+    for (const { events, resolve } of pending) {
+      const { revision, cursor } = events[events.length - 1] as Recorded
+      resolve({ revision, cursor })
+    }
+    this.#wakes.wake(ALL)
+    for (const stream of streams) this.#wakes.wake(stream)
+    this.#quiet = false
+    this.#housekeeping ??= setTimeout(() => this.#tidy(), HOUSEKEEPING_MS).unref()
+  }
+
+  #tidy(): void {
+    this.#housekeeping = undefined
+    for (const group of this.#groups.values()) group.save()
+    if (this.#quiet) this.#index.settle()
+    const more = !this.#quiet
+    this.#quiet = true
+    if (more) this.#housekeeping = setTimeout(() => this.#tidy(), HOUSEKEEPING_MS).unref()
+  }
+
+  /** The answer to an append whose expected revision is not the stream's: a repeat, or a refusal. */
+  async #repeatOf(stream: string, events: readonly NewEvent[], expected: Expected, actual: number): Promise<Appended> {
+    if (this.#commitDue) this.#commit() // what the stream holds must be durable before it is told of
+    const wanted = expected === 'none' ? -1 : expected
+    if (events.length === 0 && wanted === actual) return { revision: actual, cursor: cursorOf(this.#log.last) }
+    const stored = wanted < actual ? this.#readStream(stream, wanted + 1, events.length) : []
+    const last = stored[stored.length - 1]
+    if (last && stored.length === events.length && stored.every(({ id }, i) => id === events[i]?.id)) {
+      return { revision: last.revision, cursor: last.cursor }
+    }
+    throw new AppError('wrong_revision', `Expected stream ${stream} at ${expected}, it is at ${actual < 0 ? 'none' : actual}`, {
+      data: { stream, expected, actual: actual < 0 ? 'none' : actual },
+    })
+  }
+
+  #readStream(stream: string, from: number, limit: number): Recorded[] {
+    return this.#index.positionsOf(stream, from, limit).map((at) => this.#recent.at(at) ?? this.#log.at(at))
+  }
+
+  #readLog(after: number): Recorded[] {
+    return this.#recent.after(after, BATCH) ?? this.#log.readAfter(after, BATCH / 64)
+  }
+
+  #catchUpIndex(): void {
+    if (this.#index.last > this.#log.last) this.#index.reset() // the log is an older copy than its index
+    while (this.#index.last < this.#log.last) {
+      for (const event of this.#log.readAfter(this.#index.last, 128)) this.#index.add(event, positionOf(event.cursor))
+    }
+    this.#index.commit()
+  }
+}
+
+const matcherOf = ({ types, env_id }: Filter): ((event: Recorded) => boolean) | undefined => {
+  if (!types && env_id === undefined) return undefined
+  const wanted = types && new Set<string>(types)
+  return ({ event, metadata }) =>
+    (!wanted || wanted.has(event.type)) && (env_id === undefined || metadata.env_id === env_id)
+}

@@ -1,0 +1,154 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { Worker } from 'node:worker_threads'
+import { BoundedMap } from '../../../boundedMap.ts'
+import type { Metadata, Recorded } from '../../../events/event.ts'
+import type { DomainEvent } from '../../../events/index.ts'
+import { arrays, openDatabase, unavailable } from '../sqlite.ts'
+import { cursorOf } from './cursors.ts'
+
+/** An event as a row holds it. The position is the row's first one plus the index. */
+type Entry = [stream: string, revision: number, id: string, at: string, event: DomainEvent, metadata: Metadata]
+
+/**
+ * One row holds up to 64 consecutive events as one JSON text: a commit then writes few pages, and a read
+ * of one event parses little.
+ */
+const EVENTS_PER_ROW = 64
+
+/** What the WAL is grown to when the log opens: syncing a file that does not grow takes half the time. */
+const WAL_BYTES = 4 << 20
+
+/** The WAL is moved into the database from this size on; below, it fits what it was grown to. */
+const WAL_FULL_BYTES = 2 << 20
+
+/** Rows kept parsed for reads of old events. */
+const PARSED_ROWS = 128
+
+/** The log on disk: `log.db`. Nothing but whole rows of events; every index over it can be made anew. */
+export class Log {
+  readonly #db: DatabaseSync
+  readonly #insert
+  readonly #rowAt
+  readonly #rowsFrom
+  readonly #parsed = new BoundedMap<number, Recorded[]>(PARSED_ROWS)
+  readonly #checkpointer: Worker
+  #last: number
+  /** Bytes committed since the WAL last began anew, and how many of them the checkpointer was sent to move. */
+  #walBytes = 0
+  #moving = 0
+
+  constructor(file: string) {
+    this.#db = openDatabase(file, 'full')
+    this.#db.exec(`PRAGMA wal_autocheckpoint=0;
+      CREATE TABLE IF NOT EXISTS log (first INTEGER PRIMARY KEY, count INTEGER NOT NULL, entries TEXT NOT NULL)`)
+    this.#growWal()
+    this.#insert = this.#db.prepare('INSERT INTO log VALUES (?, ?, ?)')
+    this.#rowAt = arrays(this.#db.prepare('SELECT first, entries FROM log WHERE first <= ? ORDER BY first DESC LIMIT 1'))
+    this.#rowsFrom = arrays(this.#db.prepare('SELECT first, entries FROM log WHERE first >= ? ORDER BY first LIMIT ?'))
+    const row = this.#db.prepare('SELECT first + count - 1 AS last FROM log ORDER BY first DESC LIMIT 1').get()
+    this.#last = Number(row?.['last'] ?? 0)
+    this.#checkpointer = new Worker(new URL('./checkpointer.js', import.meta.url), {
+      workerData: file,
+      resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 },
+    })
+    this.#checkpointer.on('message', () => this.#moved())
+    this.#checkpointer.unref()
+  }
+
+  /** Position of the newest durable event; 0 when there is none. */
+  get last(): number {
+    return this.#last
+  }
+
+  /** Appends consecutive events; durable when it returns (I1). All or none: on an error nothing was written. */
+  append(events: readonly Recorded[]): void {
+    const first = this.#last + 1
+    try {
+      if (events.length <= EVENTS_PER_ROW) this.#write(first, events)
+      else {
+        this.#db.exec('BEGIN IMMEDIATE')
+        for (let at = 0; at < events.length; at += EVENTS_PER_ROW) {
+          this.#write(first + at, events.slice(at, at + EVENTS_PER_ROW))
+        }
+        this.#db.exec('COMMIT')
+      }
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+      throw unavailable(error)
+    }
+    this.#last += events.length
+    if (this.#walBytes > WAL_FULL_BYTES && this.#moving === 0) {
+      this.#moving = this.#walBytes
+      this.#checkpointer.postMessage('move')
+    }
+  }
+
+  /** Up to `limit` rows of events after a position, in order. */
+  readAfter(position: number, rows: number): Recorded[] {
+    const events: Recorded[] = []
+    const holding = this.#rowAt.get(position + 1) as [number, string] | undefined
+    if (!holding) return events
+    for (const row of this.#rowsFrom.iterate(holding[0], rows)) {
+      const [first, entries] = row as unknown as [number, string]
+      for (const event of parseRow(first, entries)) if (Number(event.cursor) > position) events.push(event)
+    }
+    return events
+  }
+
+  /** The event at a position the log holds. */
+  at(position: number): Recorded {
+    const row = this.#rowAt.get(position) as [number, string] | undefined
+    if (!row) throw unavailable(new Error(`no event at position ${position}`))
+    const [first, entries] = row
+    let events = this.#parsed.get(first)
+    if (!events) {
+      events = parseRow(first, entries)
+      this.#parsed.set(first, events)
+    }
+    const event = events[position - first]
+    if (!event) throw unavailable(new Error(`no event at position ${position}`))
+    return event
+  }
+
+  async close(): Promise<void> {
+    this.#checkpointer.ref()
+    const exit = new Promise((resolve) => this.#checkpointer.once('exit', resolve))
+    this.#checkpointer.postMessage('close')
+    await exit
+    this.#db.close()
+  }
+
+  #write(first: number, events: readonly Recorded[]): void {
+    let text = ''
+    for (const { stream, revision, id, at, event, metadata } of events) {
+      text += (text === '' ? '[' : ',') + JSON.stringify([stream, revision, id, at, event, metadata] satisfies Entry)
+    }
+    this.#insert.run(first, events.length, `${text}]`)
+    this.#walBytes += text.length + 8192
+  }
+
+  /** The bulk is in the database: move what came meanwhile and let the WAL begin anew, unless it is much. */
+  #moved(): void {
+    this.#walBytes -= this.#moving
+    this.#moving = 0
+    if (this.#walBytes > WAL_FULL_BYTES) return
+    this.#db.exec('PRAGMA wal_checkpoint(RESTART)')
+    this.#walBytes = 0
+  }
+
+  #growWal(): void {
+    this.#db.exec(`CREATE TABLE IF NOT EXISTS filler (bytes BLOB); BEGIN; INSERT INTO filler VALUES (zeroblob(${WAL_BYTES}));
+      DELETE FROM filler; COMMIT; PRAGMA wal_checkpoint(RESTART)`)
+  }
+}
+
+const parseRow = (first: number, entries: string): Recorded[] =>
+  (JSON.parse(entries) as Entry[]).map(([stream, revision, id, at, event, metadata], index) => ({
+    id,
+    stream,
+    revision,
+    cursor: cursorOf(first + index),
+    at,
+    event,
+    metadata,
+  }))

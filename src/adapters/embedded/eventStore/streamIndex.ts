@@ -1,0 +1,123 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { BoundedMap } from '../../../boundedMap.ts'
+import type { Recorded } from '../../../events/event.ts'
+import { arrays, openDatabase } from '../sqlite.ts'
+
+/** Entries that share a commit: the pages they touch are then written once. */
+const ENTRIES_PER_COMMIT = 16_384
+
+/** Commits after which the WAL is moved into the database even under load. */
+const COMMITS_PER_CHECKPOINT = 16
+
+/** Streams whose last revision is kept in memory. */
+const HEADS = 50_000
+
+/**
+ * Where each event of each stream stands in the log: `index.db`. It is written behind the log, in long
+ * transactions, and what a crash took is made anew from the log on open; so it needs no sync of its own.
+ */
+export class StreamIndex {
+  readonly #db: DatabaseSync
+  readonly #insert
+  readonly #positions
+  readonly #head
+  readonly #heads = new BoundedMap<string, number>(HEADS)
+  #last: number
+  #uncommitted = 0
+  #commits = 0
+
+  constructor(file: string) {
+    this.#db = openDatabase(file, 'normal')
+    this.#db.exec(`PRAGMA wal_autocheckpoint=0;
+      CREATE TABLE IF NOT EXISTS entries (stream TEXT, revision INTEGER, position INTEGER,
+        PRIMARY KEY (stream, revision)) WITHOUT ROWID;
+      CREATE TABLE IF NOT EXISTS positions (name TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID`)
+    this.#insert = this.#db.prepare('INSERT OR REPLACE INTO entries VALUES (?, ?, ?)')
+    this.#positions = arrays(
+      this.#db.prepare('SELECT position FROM entries WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?'),
+    )
+    this.#head = arrays(this.#db.prepare('SELECT max(revision) FROM entries WHERE stream = ?'))
+    this.#last = this.positionNamed('indexed') ?? 0
+    this.#db.exec('BEGIN')
+  }
+
+  /** Position of the newest event that was added. */
+  get last(): number {
+    return this.#last
+  }
+
+  add(event: Recorded, position: number): void {
+    this.#insert.run(event.stream, event.revision, position)
+    this.#last = position
+    if (++this.#uncommitted >= ENTRIES_PER_COMMIT) this.commit()
+  }
+
+  /** Revision of the last event of a stream; -1 when it has none. */
+  headOf(stream: string): number {
+    const known = this.#heads.get(stream)
+    if (known !== undefined) return known
+    const [head] = this.#head.get(stream) as unknown as [number | null]
+    return head ?? -1
+  }
+
+  /** Notes an append that is on its way; `forgetHead` takes it back. */
+  setHead(stream: string, revision: number): void {
+    this.#heads.set(stream, revision)
+  }
+
+  forgetHead(stream: string): void {
+    this.#heads.delete(stream)
+  }
+
+  /** Positions of up to `limit` events of a stream from a revision on. */
+  positionsOf(stream: string, from: number, limit: number): number[] {
+    return (this.#positions.all(stream, from, limit) as unknown as [number][]).map(([position]) => position)
+  }
+
+  /** A position kept by name beside the index, such as a consumer group's. */
+  positionNamed(name: string): number | undefined {
+    const row = this.#db.prepare('SELECT position FROM positions WHERE name = ?').get(name)
+    return row && Number(row['position'])
+  }
+
+  setPosition(name: string, position: number): void {
+    this.#db.prepare('INSERT OR REPLACE INTO positions VALUES (?, ?)').run(name, position)
+    this.#uncommitted++
+  }
+
+  commit(): void {
+    if (this.#uncommitted === 0) return
+    this.setPosition('indexed', this.#last)
+    this.#db.exec('COMMIT')
+    this.#uncommitted = 0
+    if (++this.#commits >= COMMITS_PER_CHECKPOINT) this.#checkpoint()
+    this.#db.exec('BEGIN')
+  }
+
+  /** Everything into the database file, while nobody is in a hurry. */
+  settle(): void {
+    this.commit()
+    if (this.#commits === 0) return
+    this.#db.exec('COMMIT')
+    this.#checkpoint()
+    this.#db.exec('BEGIN')
+  }
+
+  /** Forgets all entries; the caller adds them anew. */
+  reset(): void {
+    this.#db.exec('DELETE FROM entries')
+    this.#last = 0
+    this.#heads.clear()
+  }
+
+  close(): void {
+    this.commit()
+    this.#db.exec('COMMIT')
+    this.#db.close()
+  }
+
+  #checkpoint(): void {
+    this.#db.exec('PRAGMA wal_checkpoint(RESTART)')
+    this.#commits = 0
+  }
+}

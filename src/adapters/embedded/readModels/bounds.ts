@@ -1,0 +1,46 @@
+import type { Query } from '../../../ports/readModels.ts'
+import { type Column, compareColumns, LEAST_BLOB, LEAST_TEXT } from './columns.ts'
+
+export type Bound = readonly [operator: '>=' | '<', column: Column]
+
+/**
+ * What a query asks of its sort field: nothing, or one lower and one upper bound, since SQLite seeks an index
+ * by one of each. A bound admits values of its own type only.
+ */
+export const boundsOf = ({ from, before, prefix }: Query): Bound[] => {
+  const lower: Column[] = []
+  const upper: Column[] = []
+  if (from !== undefined) {
+    lower.push(from)
+    upper.push(ceilingOf(from))
+  }
+  if (before !== undefined) {
+    lower.push(floorOf(before))
+    upper.push(before)
+  }
+  if (prefix !== undefined) {
+    lower.push(prefix)
+    upper.push(successorOf(prefix))
+  }
+  const [least] = lower.sort(compareColumns).reverse()
+  const [most] = upper.sort(compareColumns)
+  return least === undefined || most === undefined ? [] : [['>=', least], ['<', most]]
+}
+
+const floorOf = (bound: string | number): Column => (typeof bound === 'string' ? LEAST_TEXT : -Infinity)
+
+const ceilingOf = (bound: string | number): Column => (typeof bound === 'string' ? LEAST_BLOB : LEAST_TEXT)
+
+const LAST_BEFORE_SURROGATES = 0xd7ff
+const FIRST_AFTER_SURROGATES = 0xe000
+const LAST = 0x10ffff
+
+/** The least value after every text with this prefix, in code point order. */
+const successorOf = (prefix: string): Column => {
+  const points = Array.from(prefix, (character) => character.codePointAt(0) ?? 0)
+  for (let point = points.pop(); point !== undefined; point = points.pop()) {
+    if (point === LAST) continue
+    return String.fromCodePoint(...points, point === LAST_BEFORE_SURROGATES ? FIRST_AFTER_SURROGATES : point + 1)
+  }
+  return LEAST_BLOB
+}

@@ -1,0 +1,156 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
+import { AppError } from '../../../errors.ts'
+import type { Collection, CollectionSpec, Doc, Found, Query, ReadModels, WritableCollection } from '../../../ports/readModels.ts'
+import { unavailable } from '../sqlite.ts'
+import { dropSlowly } from './dropping.ts'
+import { type Discarded, isDamage, markerOf, openFile } from './file.ts'
+import { indexKey, Table, tableName } from './table.ts'
+import { findUnindexed, rowsOf } from './unindexed.ts'
+
+export type { Discarded } from './file.ts'
+
+interface Options {
+  readonly dir: string
+  /** Told when the file was unusable and a new one was begun: every collection must be filled again (I8). */
+  readonly onDiscarded?: (discarded: Discarded) => void
+}
+
+/** Read models in `<dir>/read-models.db`. One process at a time. */
+export const openReadModels = ({ dir, onDiscarded = () => {} }: Options): ReadModels =>
+  new EmbeddedReadModels(openFile(dir, onDiscarded), join(dir, 'read-models.db'))
+
+class EmbeddedReadModels implements ReadModels {
+  readonly #db: DatabaseSync
+  readonly #file: string
+  readonly #tables = new Map<string, Table>()
+  /** The version readers see, by collection. */
+  readonly #live = new Map<string, Table>()
+  readonly #closing = new AbortController()
+  #dropping: Promise<void> = Promise.resolve()
+
+  constructor(db: DatabaseSync, file: string) {
+    this.#db = db
+    this.#file = file
+    const rows = db.prepare('SELECT spec, max(version) FROM collections WHERE live = 1 GROUP BY name').all()
+    for (const { spec } of rows) {
+      const table = this.#open(JSON.parse(String(spec)) as CollectionSpec)
+      this.#live.set(table.spec.name, table)
+    }
+    for (const table of this.#live.values()) this.#dropOlder(table.spec)
+  }
+
+  reader<D extends Doc>(spec: CollectionSpec): Collection<D> {
+    return this.#collection<D>(spec, () => this.#live.get(spec.name) ?? this.#open(spec))
+  }
+
+  async writer<D extends Doc>(spec: CollectionSpec): Promise<WritableCollection<D>> {
+    const table = this.#guard(() => this.#open(spec))
+    if (JSON.stringify(table.spec.indexes) !== JSON.stringify(spec.indexes)) {
+      throw new Error(`Expected collection ${tableName(spec)} with the indexes it was made with: raise its version`)
+    }
+    return {
+      ...this.#collection<D>(spec, () => table),
+      checkpoint: async () => this.#guard(() => table.checkpoint()),
+      write: async (writes, checkpoint) => this.#guard(() => table.write(writes, checkpoint)),
+    }
+  }
+
+  async goLive(spec: CollectionSpec): Promise<void> {
+    const live = this.#live.get(spec.name)
+    if (live && live.spec.version >= spec.version) return
+    this.#guard(() => {
+      const table = this.#open(spec)
+      this.#db.prepare('UPDATE collections SET live = 1 WHERE name = ? AND version = ?').run(spec.name, spec.version)
+      this.#live.set(spec.name, table)
+    })
+    this.#dropOlder(spec)
+  }
+
+  async close(): Promise<void> {
+    if (this.#closing.signal.aborted) return
+    this.#closing.abort()
+    await this.#dropping
+    this.#db.close()
+  }
+
+  #collection<D extends Doc>(spec: CollectionSpec, tableNow: () => Table): Collection<D> {
+    const table = () => this.#guard(tableNow)
+    const declared = new Set(spec.indexes.map(({ equal, sort }) => indexKey(equal, sort)))
+    const find = async (query: Query): Promise<Found<Doc>> => {
+      if (!declared.has(indexKey(Object.keys(query.equal), query.sort))) {
+        throw new Error(`Expected a query that an index of ${tableName(spec)} serves, got ${JSON.stringify(query)}`)
+      }
+      const seen = table()
+      return this.#guard(() => seen.find(query)) ?? (await findUnindexed(seen, query))
+    }
+    return {
+      get: async (id) => this.#guard(() => tableNow().get(id)) as D | null,
+      getMany: async (ids) => this.#guard(() => getMany(tableNow(), ids)) as Map<string, D>,
+      find: find as Collection<D>['find'],
+      scan: async function* () {
+        for await (const { doc } of rowsOf(table())) yield doc as D
+      },
+    }
+  }
+
+  /** The table of one version, made when it is new; with the indexes it was made with. */
+  #open(spec: CollectionSpec): Table {
+    const name = tableName(spec)
+    const known = this.#tables.get(name)
+    if (known) return known
+    const { version, indexes } = spec
+    this.#db
+      .prepare('INSERT INTO collections (name, version, spec) VALUES (?, ?, ?) ON CONFLICT DO NOTHING')
+      .run(spec.name, version, JSON.stringify({ name: spec.name, version, indexes }))
+    const row = this.#db.prepare('SELECT spec FROM collections WHERE name = ? AND version = ?').get(spec.name, version)
+    const table = new Table(this.#db, JSON.parse(String(row?.['spec'])) as CollectionSpec)
+    this.#tables.set(name, table)
+    return table
+  }
+
+  /** Behind everything else, one table at a time. */
+  #dropOlder({ name, version }: CollectionSpec): void {
+    const rows = this.#db.prepare('SELECT version FROM collections WHERE name = ? AND version < ?').all(name, version)
+    for (const row of rows) {
+      const old = { name, version: Number(row['version']) }
+      this.#dropping = this.#dropping.then(() => this.#drop(old)).catch((error: unknown) => this.#noteDamage(error))
+    }
+  }
+
+  async #drop(old: { name: string; version: number }): Promise<void> {
+    const { signal } = this.#closing
+    const table = this.#tables.get(tableName(old))
+    await table?.unread(signal)
+    this.#tables.delete(tableName(old))
+    await dropSlowly(this.#db, tableName(old), signal)
+    if (signal.aborted) return
+    this.#db.prepare('DELETE FROM collections WHERE name = ? AND version = ?').run(old.name, old.version)
+  }
+
+  #guard<T>(work: () => T): T {
+    if (this.#closing.signal.aborted) throw new AppError('unavailable', 'The read models are closed')
+    try {
+      return work()
+    } catch (error) {
+      this.#noteDamage(error)
+      const cause = error instanceof AppError ? error.cause : error
+      throw cause instanceof TypeError ? cause : unavailable(error) // a document we cannot store stays so: no retry helps
+    }
+  }
+
+  /** A file that turns out damaged is discarded at the next open. */
+  #noteDamage(error: unknown): void {
+    if (isDamage(error) || (error instanceof Error && isDamage(error.cause))) writeFileSync(markerOf(this.#file), '')
+  }
+}
+
+const getMany = (table: Table, ids: readonly string[]): Map<string, Doc> => {
+  const found = new Map<string, Doc>()
+  for (const id of ids) {
+    const doc = table.get(id)
+    if (doc) found.set(id, doc)
+  }
+  return found
+}

@@ -1,0 +1,165 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { CollectionSpec, Doc, Found, Query, Write } from '../../../ports/readModels.ts'
+import { arrays, transaction } from '../sqlite.ts'
+import { boundsOf } from './bounds.ts'
+import { type Column, columnName, columnOf, fieldOf, indexedFields, quoted, sameColumn } from './columns.ts'
+import { Counts } from './counts.ts'
+
+/** A row as the guard reads it: where it is, as of when, whether removed, then the indexed fields. */
+type Row = [rowid: number, cursor: string, gone: 0 | 1, ...fields: Column[]]
+
+export const tableName = ({ name, version }: Pick<CollectionSpec, 'name' | 'version'>): string => `${name}__v${version}`
+
+/**
+ * One version of a collection. A row is a document as JSON text, its indexed fields beside it, and the
+ * cursor of its last write. A removed document leaves its row (`gone`), so that no older write brings it back.
+ */
+export class Table {
+  readonly spec: CollectionSpec
+  readonly #db: DatabaseSync
+  readonly #name: string
+  readonly #fields: readonly string[]
+  readonly #counts: Counts
+  readonly #indexes = new Map<string, string>()
+  readonly #queries = new Map<string, StatementSync>()
+  readonly #doc
+  readonly #row
+  readonly #slice
+  readonly #insert
+  readonly #replace
+  readonly #amend
+  readonly #checkpoint
+  readonly #advance
+  #readers = 0
+  #left: () => void = () => {}
+
+  constructor(db: DatabaseSync, spec: CollectionSpec) {
+    this.spec = spec
+    this.#db = db
+    this.#name = quoted(tableName(spec))
+    this.#fields = indexedFields(spec)
+    const columns = this.#fields.map(columnName)
+    const listed = columns.map((column) => `, ${column}`).join('')
+    db.exec(`CREATE TABLE IF NOT EXISTS ${this.#name}
+      (id TEXT PRIMARY KEY, cursor TEXT NOT NULL, gone INTEGER NOT NULL, doc TEXT${listed})`)
+    for (const [number, { equal, sort }] of spec.indexes.entries()) {
+      const index = quoted(`${tableName(spec)}__${number}`)
+      const keys = [...equal, sort].map(columnName).join(', ')
+      db.exec(`CREATE INDEX IF NOT EXISTS ${index} ON ${this.#name} (${keys}, id) WHERE gone = 0`)
+      this.#indexes.set(indexKey(equal, sort), index)
+    }
+    this.#counts = new Counts(db, tableName(spec), spec, this.#fields)
+    const at = 'WHERE rowid = ?'
+    this.#doc = arrays(db.prepare(`SELECT doc FROM ${this.#name} WHERE id = ? AND gone = 0`))
+    this.#row = arrays(db.prepare(`SELECT rowid, cursor, gone${listed} FROM ${this.#name} WHERE id = ?`))
+    this.#slice = arrays(
+      db.prepare(`SELECT rowid, id, doc FROM ${this.#name} WHERE rowid > ? AND gone = 0 ORDER BY rowid LIMIT ?`),
+    )
+    this.#insert = db.prepare(
+      `INSERT INTO ${this.#name} (cursor, gone, doc${listed}, id) VALUES (?, ?, ?${', ?'.repeat(columns.length)}, ?)`,
+    )
+    const assigned = columns.map((column) => `, ${column} = ?`).join('')
+    this.#replace = db.prepare(`UPDATE ${this.#name} SET cursor = ?, gone = ?, doc = ?${assigned} ${at}`)
+    this.#amend = db.prepare(`UPDATE ${this.#name} SET cursor = ?, doc = ? ${at}`)
+    this.#checkpoint = db.prepare('SELECT checkpoint FROM collections WHERE name = ? AND version = ?')
+    this.#advance = db.prepare(`UPDATE collections SET checkpoint = ?1
+      WHERE name = ?2 AND version = ?3 AND (checkpoint IS NULL OR checkpoint < ?1)`)
+  }
+
+  get(id: string): Doc | null {
+    const row = this.#doc.get(id) as unknown as [string] | undefined
+    return row ? (JSON.parse(row[0]) as Doc) : null
+  }
+
+  /** Rows after a row, at most `limit`, and the row to go on after. */
+  slice(after: number, limit: number): { rows: { id: string; doc: Doc }[]; last: number } {
+    const rows = this.#slice.all(after, limit) as unknown as [rowid: number, id: string, doc: string][]
+    return { rows: rows.map(([, id, doc]) => ({ id, doc: JSON.parse(doc) as Doc })), last: rows.at(-1)?.[0] ?? after }
+  }
+
+  /** Keeps the table from being dropped until the returned function is called. */
+  retain(): () => void {
+    this.#readers++
+    return () => {
+      if (--this.#readers === 0) this.#left()
+    }
+  }
+
+  /** Resolves once nobody retains the table. */
+  async unread(signal: AbortSignal): Promise<void> {
+    if (this.#readers === 0 || signal.aborted) return
+    await new Promise<void>((resolve) => {
+      this.#left = resolve
+      signal.addEventListener('abort', () => resolve(), { once: true })
+    })
+  }
+
+  /** Undefined when no index of this version serves the query. */
+  find(query: Query): Found<Doc> | undefined {
+    const index = this.#indexes.get(indexKey(Object.keys(query.equal), query.sort))
+    if (index === undefined) return undefined
+    const { equal, sort, descending = false, limit, offset } = query
+    const bounds = boundsOf(query)
+    const conditions = [
+      ...Object.keys(equal).map((field) => `${columnName(field)} IS ?`),
+      ...bounds.map(([operator]) => `${columnName(sort)} ${operator} ?`),
+      'gone = 0',
+    ]
+    const source = `FROM ${this.#name} INDEXED BY ${index} WHERE ${conditions.join(' AND ')}`
+    const values = [...Object.values(equal).map(columnOf), ...bounds.map(([, column]) => column)]
+    const order = descending ? 'DESC' : 'ASC'
+    const page = this.#prepared(`SELECT doc ${source} ORDER BY ${columnName(sort)} ${order}, id ${order} LIMIT ? OFFSET ?`)
+    const rows = page.all(...values, limit, offset) as unknown as [string][]
+    const items = rows.map(([doc]) => JSON.parse(doc) as Doc)
+    const isLastPage = items.length < limit && (items.length > 0 || offset === 0)
+    if (isLastPage) return { items, total: offset + items.length }
+    const kept = bounds.length === 0 ? this.#counts.of(query) : undefined
+    if (kept !== undefined) return { items, total: kept }
+    const [total] = this.#prepared(`SELECT count(*) ${source}`).get(...values) as unknown as [number]
+    return { items, total }
+  }
+
+  checkpoint(): string | null {
+    const row = this.#checkpoint.get(this.spec.name, this.spec.version)
+    return (row?.['checkpoint'] ?? null) as string | null
+  }
+
+  /** All or nothing. The checkpoint never goes back: a late repeat of an old batch changes nothing. */
+  write(writes: readonly Write[], checkpoint: string): void {
+    try {
+      transaction(this.#db, () => {
+        for (const write of writes) this.#apply(write)
+        this.#counts.flush()
+        this.#advance.run(checkpoint, this.spec.name, this.spec.version)
+      })
+    } finally {
+      this.#counts.discard()
+    }
+  }
+
+  #apply({ id, doc, cursor }: Write): void {
+    const [rowid, storedCursor, gone, ...old] = (this.#row.get(id) ?? []) as unknown as Row | []
+    if (storedCursor !== undefined && cursor <= storedCursor) return
+    const columns = this.#fields.map((field) => (doc ? columnOf(fieldOf(doc, field)) : null))
+    const text = doc ? JSON.stringify(doc) : null
+    if (rowid === undefined) this.#insert.run(cursor, doc ? 0 : 1, text, ...columns, id)
+    else if (doc && gone === 0 && columns.every((column, i) => sameColumn(column, old[i] ?? null))) {
+      this.#amend.run(cursor, text, rowid) // no index changes
+      return
+    } else this.#replace.run(cursor, doc ? 0 : 1, text, ...columns, rowid)
+    if (gone === 0) this.#counts.count(old, -1)
+    if (doc) this.#counts.count(columns, 1)
+  }
+
+  /** One statement per shape of query. */
+  #prepared(sql: string): StatementSync {
+    let statement = this.#queries.get(sql)
+    if (!statement) {
+      statement = arrays(this.#db.prepare(sql))
+      this.#queries.set(sql, statement)
+    }
+    return statement
+  }
+}
+
+export const indexKey = (equal: readonly string[], sort: string): string => [...equal.toSorted(), '', sort].join('\n')

@@ -1,0 +1,33 @@
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { AppError, messageOf } from '../../errors.ts'
+
+/** Opens a database in WAL mode. `full`: a commit returns after its fsync; `normal`: only checkpoints sync. */
+export const openDatabase = (file: string, durability: 'full' | 'normal'): DatabaseSync => {
+  const db = new DatabaseSync(file)
+  db.exec(`PRAGMA journal_mode=WAL; PRAGMA synchronous=${durability.toUpperCase()}; PRAGMA cache_size=-16000`)
+  return db
+}
+
+/** Runs `work` in one transaction; what SQLite refuses (disk full, I/O error) is `unavailable`. */
+export const transaction = <T>(db: DatabaseSync, work: () => T): T => {
+  try {
+    db.exec('BEGIN IMMEDIATE')
+    const result = work()
+    db.exec('COMMIT')
+    return result
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw unavailable(error)
+  }
+}
+
+export const unavailable = (error: unknown): AppError =>
+  error instanceof AppError
+    ? error
+    : new AppError('unavailable', `The embedded store refused: ${messageOf(error)}`, { cause: error })
+
+/** A statement whose rows come as arrays: no object is built for each. */
+export const arrays = (statement: StatementSync): StatementSync => {
+  statement.setReturnArrays(true)
+  return statement
+}

@@ -1,0 +1,33 @@
+import Router from '@koa/router'
+import Koa from 'koa'
+import { AppError, messageOf } from '../errors.ts'
+import type { ApiDeps } from './deps.ts'
+import { problem } from './http/problem.ts'
+import { serve } from './http/serve.ts'
+import { allRoutes } from './routes/index.ts'
+
+/** The Koa application. The order in which a request is met stands here and nowhere else. */
+export const createApp = (deps: ApiDeps): Koa => {
+  const app = new Koa()
+  app.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'ERR_STREAM_PREMATURE_CLOSE' || error.code === 'ECONNRESET' || error.code === 'EPIPE') return // the client left
+    deps.log.error('A reply failed', { error: messageOf(error) })
+  })
+
+  const router = new Router()
+  for (const route of allRoutes) router.register(route.path, [route.method], serve(route, deps))
+
+  app.use(problem(deps.log))
+  app.use(router.routes())
+  app.use(
+    router.allowedMethods({
+      throw: true,
+      methodNotAllowed: () => new AppError('method_not_allowed', 'No such method on this path'),
+      notImplemented: () => new AppError('method_not_allowed', 'No such method on this path'),
+    }),
+  )
+  app.use((ctx) => {
+    if (ctx.status === 404 && ctx.body === undefined && ctx.respond !== false) throw new AppError('not_found', `No route ${ctx.method} ${ctx.path}`)
+  })
+  return app
+}

@@ -1,0 +1,36 @@
+import type { Commands } from '../commands/index.ts'
+import type { Logger } from '../log.ts'
+import type { Payloads } from '../payloads.ts'
+import type { Blobs } from '../ports/blobs.ts'
+import type { EventStore } from '../ports/eventStore.ts'
+import type { Views } from '../projections/views.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { Keyring } from '../secrets.ts'
+import type { Authenticator } from './http/authenticate.ts'
+import type { EnvFeeds } from './streams/envFeed.ts'
+
+/** Everything a handler may use; made once in `start.ts`. */
+export interface ApiDeps {
+  readonly store: EventStore
+  readonly commands: Commands
+  readonly views: Views
+  readonly blobs: Blobs
+  readonly payloads: Payloads
+  /** Reads the functions of uploaded builds. */
+  readonly runtime: Pick<Runtime, 'inspect' | 'prewarm'>
+  readonly keyring: Keyring
+  readonly authenticator: Authenticator
+  readonly feeds: EnvFeeds
+  readonly log: Logger
+  /** Where clients reach the service, without a trailing slash. */
+  readonly publicUrl: () => string
+  readonly sseTimeoutMs: number
+  readonly webhookTimeoutMs: number
+  /** Aborts when the server begins to stop: long replies end. */
+  readonly stopping: AbortSignal
+  /** Why the service is not ready; null when it is. */
+  readonly notReady: () => string | null
+  /** A folder for uploads under way, on the same disk as the build cache. */
+  readonly scratchDir: string
+  readonly about: { readonly version: string; readonly git_sha: string; readonly start_time: string }
+}

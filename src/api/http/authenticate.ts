@@ -1,0 +1,66 @@
+import { BoundedMap } from '../../boundedMap.ts'
+import { AppError } from '../../errors.ts'
+import { START } from '../../events/event.ts'
+import type { EventStore } from '../../ports/eventStore.ts'
+import type { Collection } from '../../ports/readModels.ts'
+import { compilePermissions, type PermissionSet } from '../../permissions.ts'
+import type { ApiKeyDoc } from '../../projections/tenants.ts'
+import { type Keyring, parseApiToken } from '../../secrets.ts'
+
+/** Who asks: a valid credential of one environment. */
+export interface Credential {
+  readonly kind: 'api-key'
+  readonly id: string
+  readonly env_id: string
+  readonly permissions: PermissionSet
+}
+
+interface Known {
+  readonly mac: string
+  readonly credential: Credential
+}
+
+const KNOWN = 10_000
+/** Compared with when the id is unknown, so that an unknown id takes as long as a wrong secret. */
+const NO_MAC = '0'.repeat(64)
+
+/** Tells who a bearer token stands for (SPEC.md, Authentication). */
+export class Authenticator {
+  readonly #apiKeys: Collection<ApiKeyDoc>
+  readonly #keyring: Keyring
+  readonly #known = new BoundedMap<string, Known>(KNOWN)
+
+  constructor({ apiKeys, keyring }: { apiKeys: Collection<ApiKeyDoc>; keyring: Keyring }) {
+    this.#apiKeys = apiKeys
+    this.#keyring = keyring
+  }
+
+  /** Rejects with `unauthorized`, always the same, for whatever is wrong with the header. */
+  async authenticate(authorization: string | undefined): Promise<Credential> {
+    const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
+    const parsed = token === undefined ? null : parseApiToken(token)
+    if (!parsed) throw unauthorized()
+    const known = this.#known.get(parsed.api_key_id) ?? (await this.#load(parsed.api_key_id))
+    if (!this.#keyring.proves(parsed.secret, known?.mac ?? NO_MAC) || !known) throw unauthorized()
+    return known.credential
+  }
+
+  /** Forgets a key as soon as the log says that it changed. */
+  async watch(store: EventStore, signal: AbortSignal): Promise<void> {
+    const after = (await store.head()) || START
+    for await (const { events } of store.subscribe({ after, types: ['ApiKeyCreated'], signal })) {
+      for (const { event } of events) if (event.type === 'ApiKeyCreated') this.#known.delete(event.api_key_id)
+    }
+  }
+
+  async #load(api_key_id: string): Promise<Known | undefined> {
+    const doc = await this.#apiKeys.get(api_key_id)
+    if (!doc?.enabled) return undefined
+    const { env_id, mac, permissions } = doc
+    const credential = { kind: 'api-key', id: api_key_id, env_id, permissions: compilePermissions(permissions) } as const
+    this.#known.set(api_key_id, { mac, credential })
+    return { mac, credential }
+  }
+}
+
+const unauthorized = () => new AppError('unauthorized', 'Expected a valid credential in `Authorization: Bearer <token>`')

@@ -1,0 +1,36 @@
+import type { Context, Next } from 'koa'
+import { AppError, messageOf } from '../../errors.ts'
+import { newId } from '../../ids.ts'
+import type { Logger } from '../../log.ts'
+
+/** Every reply carries the request's id, and everything thrown becomes an error body (SPEC.md, Errors). */
+export const problem =
+  (log: Logger) =>
+  async (ctx: Context, next: Next): Promise<void> => {
+    const request_id = newId()
+    ctx.state['request_id'] = request_id
+    ctx.set('X-Request-Id', request_id)
+    try {
+      await next()
+    } catch (thrown) {
+      const error = toAppError(thrown)
+      if (error.code === 'internal_server_error') {
+        log.error('A request failed', { request_id, method: ctx.method, route: String(ctx['_matchedRoute'] ?? ''), error: messageOf(thrown), stack: (thrown as Error).stack })
+      }
+      if (ctx.headerSent) {
+        ctx.res.destroy() // half a reply cannot become an error
+        return
+      }
+      if (error.retryable) ctx.set('Retry-After', String(error.data['retryAfter'] ?? 1))
+      if (error.code === 'unauthorized') ctx.set('WWW-Authenticate', 'Bearer')
+      if (error.code === 'payload_too_large') ctx.set('Connection', 'close')
+      ctx.status = error.status
+      ctx.body = { error: { code: error.code, message: error.message, request_id } }
+    }
+  }
+
+/** What is unknown tells the client nothing; the log keeps the cause. */
+const toAppError = (thrown: unknown): AppError =>
+  thrown instanceof AppError && thrown.code !== 'wrong_revision'
+    ? thrown
+    : new AppError('internal_server_error', 'Something went wrong on our side; the request id finds it in the log')

@@ -1,0 +1,100 @@
+import type { Context } from 'koa'
+import type { Static, TObject, TSchema } from 'typebox'
+import type { ApiDeps } from './deps.ts'
+import type { Credential } from './http/authenticate.ts'
+import { type Check, checkBody, checkQuery } from './http/validate.ts'
+
+/** What the caller needs: an action on a type, and on which path of it (DESIGN.md, Permissions per endpoint). */
+export interface Needs<P = Record<string, string>> {
+  readonly type: string
+  readonly action: string
+  /** The path part, when the endpoint is about one thing; several when it has an id and a name. */
+  readonly path?: (params: P, request: Pick<Ask, 'credential' | 'deps' | 'body'>) => readonly string[] | undefined
+}
+
+/** A request as its handler sees it: checked, typed, and from somebody who may. */
+export interface Ask<P = Record<string, string>, Q = unknown, B = unknown> {
+  readonly params: P
+  readonly query: Q
+  readonly body: B
+  readonly credential: Credential
+  readonly deps: ApiDeps
+  readonly request_id: string
+  readonly ctx: Context
+}
+
+/** How a reply looks on the wire (SPEC.md, Response envelope). */
+export type Reply =
+  | { readonly kind: 'item'; readonly status: number; readonly data: unknown; readonly headers?: Record<string, string> }
+  | { readonly kind: 'list'; readonly items: readonly unknown[]; readonly total: number; readonly limit: number; readonly offset: number }
+  | { readonly kind: 'none' }
+  /** The handler has set or taken over the reply itself: a download, a stream. */
+  | { readonly kind: 'own' }
+
+export const item = (data: unknown, status = 200, headers: Record<string, string> = {}): Reply => ({ kind: 'item', status, data, headers })
+export const list = (items: readonly unknown[], total: number, { limit, offset }: { limit: number; offset: number }): Reply => ({
+  kind: 'list',
+  items,
+  total,
+  limit,
+  offset,
+})
+export const none: Reply = { kind: 'none' }
+export const own: Reply = { kind: 'own' }
+
+/** What the OpenAPI document says of a reply; `schema` is that of `data`, or of one item of a list. */
+export interface ReplyShape {
+  readonly kind: 'item' | 'list' | 'none' | 'stream' | 'bytes' | 'bare'
+  readonly status?: number
+  readonly schema?: TSchema
+  readonly description?: string
+}
+
+interface RouteSpec<P, Q extends TObject, B extends TSchema> {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** In @koa/router's syntax, from the server's root. */
+  readonly path: string
+  readonly summary: string
+  readonly description?: string
+  readonly tag: string
+  /** Null: anybody may. */
+  readonly needs: Needs<P> | readonly Needs<P>[] | null
+  readonly query?: Q
+  readonly body?: B
+  /** Bytes a JSON body may have; default 1 MiB. */
+  readonly maxBodyBytes?: number
+  /** The body is not JSON: the handler reads it. */
+  readonly rawBody?: string
+  readonly reply: ReplyShape
+  readonly handle: (ask: Ask<P, Static<Q>, Static<B>>) => Promise<Reply> | Reply
+}
+
+/** A route with its checks compiled, its input types forgotten. */
+export interface Route extends Omit<RouteSpec<Record<string, string>, TObject, TSchema>, 'needs' | 'handle'> {
+  readonly needs: readonly Needs[] | null
+  readonly checkQuery: Check<unknown>
+  readonly checkBody: Check<unknown> | undefined
+  readonly handle: (ask: Ask<Record<string, string>, unknown, unknown>) => Promise<Reply> | Reply
+}
+
+type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? { readonly [K in Name]: string } & ParamsOf<`/${Rest}`>
+  : Path extends `${string}:${infer Name}`
+    ? { readonly [K in Name]: string }
+    : unknown
+
+const NO_QUERY = { type: 'object', properties: {} } as unknown as TObject
+
+/** One endpoint: the table of these is the API, its OpenAPI document and its checks. */
+export const route = <Path extends string, Q extends TObject, B extends TSchema>(
+  spec: RouteSpec<ParamsOf<Path>, Q, B> & { readonly path: Path },
+): Route => {
+  const { needs, handle, ...rest } = spec
+  return {
+    ...rest,
+    needs: needs && ((Array.isArray(needs) ? needs : [needs]) as readonly Needs[]),
+    handle: handle as unknown as Route['handle'],
+    checkQuery: checkQuery(spec.query ?? NO_QUERY),
+    checkBody: spec.body && checkBody(spec.body),
+  }
+}

@@ -1,0 +1,93 @@
+import { derivedId } from '../../ids.ts'
+import type { FunctionSpec } from '../../events/project.ts'
+import { scheduleIdOf } from '../../sagas/schedules.ts'
+import type { DirectoryProject } from '../../projections/directory.ts'
+import type { ApiDeps } from '../deps.ts'
+import { type Ask, list, type Reply, route } from '../route.ts'
+import { EventHandler, PageQuery, Schedule, Webhook } from '../schemas.ts'
+import { projectOf, projectPaths } from './projects.ts'
+
+const tag = 'Functions'
+const needs = { type: 'build', action: 'read', path: projectPaths }
+
+/** A page of what the functions of the project's deployed build are, by `of`; those it is null for are left out. */
+const functionsAs = async (
+  ask: Ask<{ project: string }, { limit: number; offset: number }>,
+  of: (fn: FunctionSpec, place: { project: DirectoryProject; build_id: string }) => unknown,
+): Promise<Reply> => {
+  await ask.deps.views.settled('builds')
+  const project = projectOf(ask)
+  const { limit, offset } = ask.query
+  const build_id = project.deployed?.build_id ?? ''
+  const all = (project.deployed?.functions ?? []).map((fn) => of(fn, { project, build_id })).filter((found) => found !== null)
+  return list(all.slice(offset, offset + limit), all.length, ask.query)
+}
+
+/** Where a webhook of the environment is called (SPEC.md, Webhook routes). */
+export const webhookUrl = (
+  { publicUrl, views, keyring }: Pick<ApiDeps, 'publicUrl' | 'views' | 'keyring'>,
+  env_id: string,
+  webhook: { method: string; service: string; path: string },
+): string => {
+  const env = views.directory.env(env_id)
+  return `${publicUrl()}/webhook/${env?.org_slug}/${env?.name}/${webhook.service}${webhook.path}/${keyring.webhookToken(env_id, webhook)}`
+}
+
+export const functionRoutes = [
+  route({
+    method: 'GET',
+    path: '/v1/projects/:project/event-handlers',
+    summary: 'List the event handlers of the deployed build',
+    tag,
+    needs,
+    query: PageQuery,
+    reply: { kind: 'list', schema: EventHandler },
+    handle: (ask) =>
+      functionsAs(ask, (fn, { project, build_id }) =>
+        fn.on_event === undefined
+          ? null
+          : {
+              event_handler_id: derivedId('handler', project.project_id, fn.ns, fn.var),
+              build_id,
+              event_type: fn.on_event,
+              ns: fn.ns,
+              var: fn.var,
+            },
+      ),
+  }),
+
+  route({
+    method: 'GET',
+    path: '/v1/projects/:project/schedules',
+    summary: 'List the schedules of the deployed build',
+    tag,
+    needs,
+    query: PageQuery,
+    reply: { kind: 'list', schema: Schedule },
+    handle: (ask) =>
+      functionsAs(ask, (fn, { project, build_id }) =>
+        fn.schedule === undefined
+          ? null
+          : { schedule_id: scheduleIdOf(project.project_id, fn.ns, fn.var), build_id, ...fn.schedule, ns: fn.ns, var: fn.var },
+      ),
+  }),
+
+  route({
+    method: 'GET',
+    path: '/v1/projects/:project/webhooks',
+    summary: 'List the webhook endpoints of the deployed build',
+    description: 'Each `url` holds the secret token of its endpoint; it stays the same over redeploys.',
+    tag,
+    needs,
+    query: PageQuery,
+    reply: { kind: 'list', schema: Webhook },
+    handle: (ask) =>
+      functionsAs(ask, (fn, { project, build_id }) => {
+        if (!fn.webhook) return null
+        const { service, path, method, name, description, auth } = fn.webhook
+        const url = webhookUrl(ask.deps, project.env_id, fn.webhook)
+        const webhook_id = derivedId('webhook', project.env_id, method, service, path)
+        return { webhook_id, build_id, service, path, method, name, description, auth, ns: fn.ns, var: fn.var, url }
+      }),
+  }),
+]

@@ -1,0 +1,55 @@
+import Type from 'typebox'
+import { AppError } from '../../errors.ts'
+import { own, route } from '../route.ts'
+
+const Status = Type.Object({
+  status: Type.String(),
+  service: Type.String(),
+  version: Type.String(),
+  git_sha: Type.String(),
+  start_time: Type.String({ format: 'date-time' }),
+})
+
+export const healthRoutes = [
+  route({
+    method: 'GET',
+    path: '/status',
+    summary: 'What is running here',
+    tag: 'Health',
+    needs: null,
+    reply: { kind: 'bare', schema: Status },
+    handle: ({ ctx, deps: { about } }) => {
+      ctx.body = { status: 'ok', service: 'svc', ...about }
+      return own
+    },
+  }),
+
+  route({
+    method: 'GET',
+    path: '/healthz',
+    summary: 'Whether the process is alive',
+    tag: 'Health',
+    needs: null,
+    reply: { kind: 'bare' },
+    handle: ({ ctx }) => {
+      ctx.body = { status: 'ok' }
+      return own
+    },
+  }),
+
+  route({
+    method: 'GET',
+    path: '/readyz',
+    summary: 'Whether the service takes requests',
+    description: '503 while engines are not reached, read models are being built, or the server is stopping.',
+    tag: 'Health',
+    needs: null,
+    reply: { kind: 'bare' },
+    handle: ({ ctx, deps }) => {
+      const reason = deps.notReady()
+      if (reason !== null) throw new AppError('unavailable', reason)
+      ctx.body = { status: 'ready' }
+      return own
+    },
+  }),
+]

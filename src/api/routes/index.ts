@@ -1,0 +1,25 @@
+import type { Route } from '../route.ts'
+import { buildRoutes } from './builds.ts'
+import { envRoutes } from './env.ts'
+import { evalRoutes } from './eval.ts'
+import { eventRoutes } from './events.ts'
+import { functionRoutes } from './functions.ts'
+import { healthRoutes } from './health.ts'
+import { projectRoutes } from './projects.ts'
+import { runRoutes } from './runs.ts'
+import { streamRoutes } from './streams.ts'
+import { webhookRoutes } from './webhooks.ts'
+
+/** The API: every endpoint there is. Where two match, the earlier one wins. */
+export const allRoutes: readonly Route[] = [
+  ...healthRoutes,
+  ...projectRoutes,
+  ...buildRoutes,
+  ...functionRoutes,
+  ...eventRoutes,
+  ...runRoutes,
+  ...evalRoutes,
+  ...streamRoutes,
+  ...envRoutes,
+  ...webhookRoutes,
+]

@@ -1,0 +1,81 @@
+import Type from 'typebox'
+import { clock, isoOf } from '../../clock.ts'
+import { AppError } from '../../errors.ts'
+import { presentRun } from '../present/run.ts'
+import { item, list, route } from '../route.ts'
+import { pageQuery, Run, RunStats, RunStatus, RunType } from '../schemas.ts'
+
+const tag = 'Runs'
+const needs = { type: 'run', action: 'read' }
+
+/** The instant an ISO 8601 duration ago, as ISO 8601 UTC. */
+const startOfRange = (duration: string): string => {
+  try {
+    const now = Temporal.Instant.fromEpochMilliseconds(clock.now()).toZonedDateTimeISO('UTC')
+    const length = Temporal.Duration.from(duration)
+    if (length.sign <= 0) throw new RangeError('not positive')
+    return isoOf(now.subtract(length).epochMilliseconds)
+  } catch (error) {
+    throw new AppError('bad_request', `time_range: expected an ISO 8601 duration such as P7D or PT1H, got "${duration.slice(0, 60)}"`, { cause: error })
+  }
+}
+
+export const runRoutes = [
+  route({
+    method: 'GET',
+    path: '/v1/runs',
+    summary: 'List runs',
+    tag,
+    needs,
+    query: pageQuery({
+      status: Type.Optional(RunStatus),
+      type: Type.Optional(RunType),
+      time_range: Type.Optional(Type.String({ description: 'ISO 8601 duration back from now, such as P7D' })),
+    }),
+    reply: { kind: 'list', schema: Run },
+    handle: async ({ query, credential: { env_id }, deps: { views, payloads } }) => {
+      const { limit, offset, status, type, time_range } = query
+      const equal = { env_id, ...(status && { status }), ...(type && { run_type: type }) }
+      const from = time_range === undefined ? {} : { from: startOfRange(time_range) }
+      await views.settled('runs')
+      const { items, total } = await views.runs.find({ equal, sort: 'order', descending: true, ...from, limit, offset })
+      return list(await Promise.all(items.map((doc) => presentRun(doc, payloads))), total, query)
+    },
+  }),
+
+  route({
+    method: 'GET',
+    path: '/v1/runs/stats',
+    summary: 'Count runs by status',
+    tag,
+    needs,
+    reply: { kind: 'item', schema: RunStats },
+    handle: async ({ credential: { env_id }, deps: { views } }) => {
+      await views.settled('runs')
+      const count = async (equal: Record<string, string>) =>
+        (await views.runs.find({ equal: { env_id, ...equal }, sort: 'order', limit: 0, offset: 0 })).total
+      return item({
+        total_runs: await count({}),
+        running: await count({ status: 'running' }),
+        succeeded: await count({ status: 'succeeded' }),
+        failed: await count({ status: 'failed' }),
+        cancelled: await count({ status: 'cancelled' }),
+      })
+    },
+  }),
+
+  route({
+    method: 'GET',
+    path: '/v1/runs/:run_id',
+    summary: 'Get a run',
+    tag,
+    needs,
+    reply: { kind: 'item', schema: Run },
+    handle: async ({ params, credential, deps: { views, payloads } }) => {
+      await views.settled('runs')
+      const run = await views.runs.get(params.run_id)
+      if (run?.env_id !== credential.env_id) throw new AppError('not_found', `No run ${params.run_id}`)
+      return item(await presentRun(run, payloads))
+    },
+  }),
+]

@@ -1,0 +1,130 @@
+import Type from 'typebox'
+import { AppError } from '../../errors.ts'
+import { START } from '../../events/event.ts'
+import { streamOf } from '../../events/streams.ts'
+import { isId } from '../../ids.ts'
+import { type Ask, own, route } from '../route.ts'
+import { frame, SseReply } from '../streams/sse.ts'
+import { envFrame, envTypes } from '../streams/envFrames.ts'
+import { tailStream } from '../streams/streamTail.ts'
+import { mayPublish, publish, PublishBody } from './events.ts'
+
+const tag = 'Streams'
+const Resume = { from: Type.Optional(Type.String({ description: '`start`, `end`, or the `id` of the last event seen' })) }
+
+/** Where to begin: the header a browser sends when it comes back, else `?from=`. */
+const resumeAt = ({ ctx }: Pick<Ask, 'ctx'>, from: string | undefined): string | undefined => {
+  const header = ctx.get('Last-Event-ID')
+  return header === '' ? from : header
+}
+
+export const streamRoutes = [
+  route({
+    method: 'GET',
+    path: '/v1/streams/:stream_id/subscribe',
+    summary: 'Follow a stream',
+    description: 'Begins at the end unless `from` or `Last-Event-ID` says otherwise.',
+    tag,
+    needs: { type: 'stream', action: 'read', path: ({ stream_id }) => [stream_id] },
+    query: Type.Object({ project: Type.Optional(Type.String({ minLength: 1 })), ...Resume }),
+    reply: { kind: 'stream' },
+    handle: async (ask) => {
+      const { params, query, credential, deps, ctx } = ask
+      const { stream_id } = params
+      const { env_id } = credential
+      const { state, revision } = await deps.commands.streams.load(streamOf.stream(stream_id))
+      if (state.env_id !== env_id) throw new AppError('not_found', `No stream ${stream_id}`)
+      const from = resumeAt(ask, query.from)
+      const after = from === undefined || from === 'end' ? revision : from === 'start' ? -1 : revisionOf(from, revision)
+      const client = new SseReply(ctx)
+      const active = from !== undefined && from !== 'end'
+      const { project } = query
+      void tailStream(client, { stream_id, env_id, after, active, ...(project !== undefined && { project }) }, deps).catch(() => client.end())
+      return own
+    },
+  }),
+
+  route({
+    method: 'POST',
+    path: '/v1/streams/subscribe-with-event',
+    summary: 'Publish an event and follow its stream',
+    description: 'One atomic step; the first event is always `event:published`.',
+    tag,
+    needs: [{ type: 'stream', action: 'read', path: (_, { body }) => streamPath(body) }, mayPublish],
+    body: PublishBody,
+    reply: { kind: 'stream' },
+    handle: async (ask) => {
+      const { deps, ctx } = ask
+      const { event, revision } = await publish(ask)
+      const { event_id, stream_id, event_type, env_id } = event
+      const client = new SseReply(ctx)
+      const type = 'event:published'
+      client.write(frame(String(revision), type, { type, event_id, stream_id, event_type }))
+      void tailStream(client, { stream_id, env_id, after: revision, active: true }, deps).catch(() => client.end())
+      return own
+    },
+  }),
+
+  route({
+    method: 'GET',
+    path: '/v1/env/subscribe',
+    summary: 'Follow all activity of the environment',
+    description:
+      'Ends after five minutes; come back with the last `id`. With `consumer` the server keeps the position, and ' +
+      'several clients of one name share the events, each at least once.',
+    tag,
+    needs: { type: 'env', action: 'read' },
+    query: Type.Object({
+      consumer: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$' })),
+      ...Resume,
+    }),
+    reply: { kind: 'stream' },
+    handle: async (ask) => {
+      const { query, credential, deps, ctx } = ask
+      const { env_id } = credential
+      const from = resumeAt(ask, query.from)
+      const after = from === 'start' ? START : from === undefined || from === 'end' ? await deps.store.head() : cursorIn(from)
+      const client = new SseReply(ctx)
+      const end = () => client.end()
+      const timeout = setTimeout(end, deps.sseTimeoutMs)
+      client.gone.addEventListener('abort', () => clearTimeout(timeout), { once: true })
+      deps.stopping.addEventListener('abort', end, { once: true })
+      client.gone.addEventListener('abort', () => deps.stopping.removeEventListener('abort', end), { once: true })
+      const serving = query.consumer === undefined ? deps.feeds.serve(client, env_id, after) : consume(ask as Ask, client, query.consumer, after)
+      void serving.catch(end)
+      return own
+    },
+  }),
+]
+
+const consume = async ({ deps, credential }: Ask, client: SseReply, consumer: string, from: string): Promise<void> => {
+  const { env_id } = credential
+  const deliveries = deps.store.consume(`env-${env_id}-${consumer}`, { env_id, types: envTypes, from, signal: client.gone })
+  for await (const { event, ack } of deliveries) {
+    const bytes = envFrame(event)
+    if (bytes) client.write(bytes)
+    await client.flushed()
+    if (client.gone.aborted) return // not acknowledged: another client of the name gets it
+    ack()
+  }
+}
+
+const streamPath = (body: unknown): string[] => {
+  const stream_id = (body as { stream_id?: unknown }).stream_id
+  return typeof stream_id === 'string' ? [stream_id] : []
+}
+
+const revisionOf = (id: string, last: number): number => {
+  if (!/^\d{1,15}$/.test(id) || Number(id) > last) {
+    throw new AppError('bad_request', `from: expected start, end or the id of an event of this stream, got "${id.slice(0, 60)}"`)
+  }
+  return Number(id)
+}
+
+/** Cursors are the event store's own; what it cannot have issued is refused before the stream begins. */
+const cursorIn = (id: string): string => {
+  if (!/^[0-9A-Za-z:._-]{1,64}$/.test(id) || isId(id)) {
+    throw new AppError('bad_request', `from: expected start, end or the id of an event, got "${id.slice(0, 60)}"`)
+  }
+  return id
+}

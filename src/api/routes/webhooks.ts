@@ -1,0 +1,142 @@
+import { isUtf8 } from 'node:buffer'
+import type { Context } from 'koa'
+import { AppError } from '../../errors.ts'
+import type { WebhookRequest } from '../../runtime/runtime.ts'
+import { sameText } from '../../secrets.ts'
+import type { Deployed } from '../../projections/directory.ts'
+import { placeOf } from '../../sagas/dispatch.ts'
+import type { ApiDeps } from '../deps.ts'
+import { readBody } from '../http/body.ts'
+import { requestRun } from '../requestRun.ts'
+import { type Ask, own, type Route, route } from '../route.ts'
+
+/** Bytes of body that senders may deliver; GitHub's own cap. */
+const MAX_BODY_BYTES = 25 << 20
+
+const notFound = () => new AppError('not_found', 'No webhook here')
+
+/** `{service}/{path}/{token}`: the function it names and proves to know, or 404 whatever is wrong. */
+const find = ({ views, keyring }: ApiDeps, env_id: string, method: string, rest: string): Deployed => {
+  const [service = '', ...segments] = rest.split('/')
+  const token = segments.pop() ?? ''
+  const path = `/${segments.join('/')}`
+  const expected = keyring.webhookToken(env_id, { method, service, path })
+  const deployed = views.directory.webhookAt(env_id, method, service, path)
+  if (!sameText(token, expected) || !deployed) throw notFound()
+  return deployed
+}
+
+/** The request as SPEC.md gives it to the handler. The token is only in `original-url`. */
+const requestOf = async (ctx: Context, { service, path }: { service: string; path: string }): Promise<WebhookRequest> => {
+  const bytes = await readBody(ctx.req, MAX_BODY_BYTES)
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(ctx.headers)) {
+    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value
+  }
+  const ip = (ctx.get('x-forwarded-for').split(',')[0] ?? '').trim() || ctx.get('x-real-ip')
+  const text = bytes.toString('utf8')
+  return {
+    method: ctx.method,
+    url: `/webhook/${service}${path}`,
+    'original-url': ctx.href,
+    headers,
+    query: { ...ctx.query } as Record<string, string | string[]>,
+    ...(bytes.length > 0 && {
+      body: parsedBody(text, ctx.get('content-type')),
+      'body-raw': text,
+      ...(!isUtf8(bytes) && { 'body-bytes': bytes.toString('base64') }),
+    }),
+    ...(ip !== '' && { ip }),
+  }
+}
+
+const parsedBody = (text: string, contentType: string): unknown => {
+  if (contentType.includes('application/x-www-form-urlencoded')) return Object.fromEntries(new URLSearchParams(text))
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+const call = async ({ ctx, deps, request_id, params }: Ask): Promise<void> => {
+  const env = deps.views.directory.envAt(params['org'] ?? '', params['env'] ?? '')
+  if (!env) throw notFound()
+  const deployed = find(deps, env.env_id, ctx.method, params['rest'] ?? '')
+  const { webhook } = deployed.fn
+  if (!webhook) throw notFound()
+  const request = await requestOf(ctx, webhook)
+  const { value, ref } = await deps.payloads.keep(request)
+  const timeout = deployed.fn.timeout ?? deps.webhookTimeoutMs
+  const { ending } = await requestRun(
+    deps,
+    { run_type: 'call', ...placeOf(deployed), timeout },
+    { kind: 'webhook', ...(ref ? { value_ref: ref } : { value }) },
+    { env_id: env.env_id, request_id, signal: AbortSignal.any([AbortSignal.timeout(timeout + 10_000), deps.stopping]) },
+  )
+  if (!ending) throw new AppError('unavailable', 'The run did not end in time')
+  if (ending.type === 'RunFailed') throw new AppError('internal_server_error', ending.error.message)
+  if (ending.type === 'RunCancelled') throw new AppError('internal_server_error', 'The run was cancelled')
+  reply(ctx, await deps.payloads.load({ value: ending.result, ...(ending.result_ref && { ref: ending.result_ref }) }))
+}
+
+/** A handler's `{status, headers, body}`, or 200 with whatever else it returned as JSON. */
+const reply = (ctx: Context, result: unknown): void => {
+  if (!isResponse(result)) {
+    ctx.status = 200
+    ctx.type = 'application/json'
+    ctx.body = JSON.stringify(result ?? null)
+    return
+  }
+  ctx.status = result.status
+  const { body } = result
+  if (body !== undefined) {
+    ctx.type = 'application/json'
+    ctx.body = JSON.stringify(body)
+  } else ctx.body = null
+  ctx.status = result.status
+  for (const [name, value] of Object.entries(result.headers ?? {})) setHeader(ctx, name, value)
+}
+
+const setHeader = (ctx: Context, name: string, value: unknown): void => {
+  if (/^(content-length|transfer-encoding|connection|x-request-id)$/i.test(name)) return // ours to say
+  try {
+    ctx.set(name, Array.isArray(value) ? value.map(String) : String(value))
+  } catch {
+    throw new AppError('internal_server_error', `headers: "${name.slice(0, 60)}" is not a header that can be sent`)
+  }
+}
+
+interface Response {
+  readonly status: number
+  readonly headers?: Record<string, unknown>
+  readonly body?: unknown
+}
+
+const isResponse = (result: unknown): result is Response => {
+  if (typeof result !== 'object' || result === null || Array.isArray(result)) return false
+  const { status, headers } = result as { status?: unknown; headers?: unknown }
+  return (
+    Number.isInteger(status) &&
+    (status as number) >= 200 &&
+    (status as number) <= 599 &&
+    (headers === undefined || (typeof headers === 'object' && headers !== null))
+  )
+}
+
+export const webhookRoutes: Route[] = (['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const).map((method) =>
+  route({
+    method,
+    path: '/webhook/:org/:env/*rest',
+    summary: 'Call a webhook endpoint',
+    description: 'Runs the function and answers with what it returns. `rest` is `{service}/{path}/{token}`.',
+    tag: 'Webhooks',
+    needs: null,
+    rawBody: '*/*',
+    reply: { kind: 'bare', description: 'What the function returned' },
+    handle: async (ask) => {
+      await call(ask as Ask)
+      return own
+    },
+  }),
+)

@@ -1,0 +1,134 @@
+import Type, { type Static, type TProperties } from 'typebox'
+
+/** The resources of SPEC.md as they go over the wire, and the query parameters that several endpoints share. */
+
+const Uuid = Type.String({ format: 'uuid' })
+const Timestamp = Type.String({ format: 'date-time' })
+const nullable = <S extends Type.TSchema>(schema: S) => Type.Union([schema, Type.Null()])
+
+export const Paging = {
+  limit: Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Maximum number of results' }),
+  offset: Type.Integer({ minimum: 0, maximum: 1e9, default: 0, description: 'Number of results to skip' }),
+}
+export const pageQuery = <P extends TProperties>(more: P) => Type.Object({ ...Paging, ...more })
+export const PageQuery = Type.Object(Paging)
+
+export const Project = Type.Object({
+  project_id: Uuid,
+  env_id: Uuid,
+  name: Type.String(),
+  active: Type.Boolean(),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+})
+
+export const BuildUpload = Type.Object({
+  build_id: Uuid,
+  project_id: Uuid,
+  hash: Type.String(),
+  size: Type.Integer(),
+  storage_path: Type.String(),
+  storage_backend: Type.String(),
+  created_at: Timestamp,
+})
+
+const build = {
+  ...BuildUpload.properties,
+  build_type: Type.Union([Type.Literal('release'), Type.Literal('live')]),
+  deployed: Type.Boolean(),
+  active: Type.Boolean(),
+  updated_at: Timestamp,
+}
+export const Build = Type.Object(build)
+export const BuildOfEnv = Type.Object({ ...build, project_name: Type.String() })
+
+export const Event = Type.Object({
+  event_id: Uuid,
+  env_id: Uuid,
+  stream_id: Uuid,
+  event_type: Type.String(),
+  event_data: Type.Unknown(),
+  event_time: Timestamp,
+  created_at: Timestamp,
+})
+
+export const RunStatus = Type.Union([
+  Type.Literal('running'),
+  Type.Literal('succeeded'),
+  Type.Literal('failed'),
+  Type.Literal('cancelled'),
+  Type.Literal('pending_retry'),
+])
+
+export const RunType = Type.Union([
+  Type.Literal('call'),
+  Type.Literal('event'),
+  Type.Literal('schedule'),
+  Type.Literal('run'),
+  Type.Literal('eval'),
+  Type.Literal('repl'),
+])
+
+export const Run = Type.Object({
+  run_id: Uuid,
+  env_id: Uuid,
+  stream_id: Uuid,
+  build_id: Uuid,
+  run_type: RunType,
+  status: RunStatus,
+  start_time: Timestamp,
+  stop_time: nullable(Timestamp),
+  origin_run_id: nullable(Uuid),
+  event_id: nullable(Uuid),
+  result: Type.Unknown(),
+  error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String(), stack: Type.Optional(Type.String()) })),
+  project_id: Uuid,
+  project_name: Type.String(),
+  fn: nullable(Type.String({ description: 'Function reference `ns/var`; null for evaluated code' })),
+  attempt: Type.Integer(),
+  retry_at: nullable(Timestamp),
+  parent_run_id: nullable(Uuid),
+  replay_of: nullable(Uuid),
+})
+export type Run = Static<typeof Run>
+
+export const RunStats = Type.Object({
+  total_runs: Type.Integer(),
+  running: Type.Integer(),
+  succeeded: Type.Integer(),
+  failed: Type.Integer(),
+  cancelled: Type.Integer(),
+})
+
+export const EventHandler = Type.Object({
+  event_handler_id: Uuid,
+  build_id: Uuid,
+  event_type: Type.String(),
+  ns: Type.String(),
+  var: Type.String(),
+})
+
+export const Schedule = Type.Object({
+  schedule_id: Uuid,
+  build_id: Uuid,
+  cron: Type.String(),
+  timezone: Type.String(),
+  ns: Type.String(),
+  var: Type.String(),
+})
+
+export const Webhook = Type.Object({
+  webhook_id: Uuid,
+  build_id: Uuid,
+  service: Type.String(),
+  path: Type.String(),
+  method: Type.String(),
+  name: Type.String(),
+  description: Type.String(),
+  auth: Type.Union([Type.Literal('none'), Type.Literal('required')]),
+  ns: Type.String(),
+  var: Type.String(),
+  url: Type.String({ description: 'Holds the secret token of the endpoint' }),
+})
+
+export const Environment = Type.Object({ env_id: Uuid, org_id: Uuid, name: Type.String(), active: Type.Boolean() })

@@ -1,0 +1,118 @@
+import type { Cursor } from '../../events/event.ts'
+import { keepGoing } from '../../keepGoing.ts'
+import type { Logger } from '../../log.ts'
+import type { EventStore } from '../../ports/eventStore.ts'
+import { envFrame, envTypes } from './envFrames.ts'
+import type { SseReply } from './sse.ts'
+
+/** Frames a feed keeps for those who come a little late. */
+const KEPT = 2048
+
+interface Entry {
+  readonly cursor: Cursor
+  readonly bytes: Buffer
+}
+
+/**
+ * The activity of one environment on this node: one subscription, each frame made once, written to all.
+ * F1: a client gets every frame after the cursor it came with, in order, none twice (I5): it reads the log
+ * by itself until the feed holds all that follows, and is then attached at exactly that point.
+ */
+class EnvFeed {
+  readonly #clients = new Set<SseReply>()
+  readonly #kept: Entry[] = []
+  /** Everything after this cursor that the feed has seen is kept. */
+  #floor: Cursor
+  #position: Cursor
+
+  constructor(position: Cursor) {
+    this.#floor = position
+    this.#position = position
+  }
+
+  get isEmpty(): boolean {
+    return this.#clients.size === 0
+  }
+
+  async run(store: EventStore, env_id: string, signal: AbortSignal): Promise<void> {
+    for await (const { events, cursor } of store.subscribe({ after: this.#position, env_id, types: envTypes, signal })) {
+      const frames: Buffer[] = []
+      for (const event of events) {
+        const bytes = envFrame(event)
+        if (!bytes) continue
+        frames.push(bytes)
+        this.#kept.push({ cursor: event.cursor, bytes })
+      }
+      this.#position = cursor
+      this.#forget()
+      if (frames.length === 0) continue
+      const together = frames.length === 1 ? (frames[0] as Buffer) : Buffer.concat(frames)
+      for (const client of this.#clients) client.write(together)
+    }
+  }
+
+  /** Attaches a client that has everything up to `after`; false when the feed no longer holds what follows. */
+  attach(client: SseReply, after: Cursor): boolean {
+    if (after < this.#floor) return false
+    const missed = this.#kept.filter(({ cursor }) => cursor > after)
+    if (missed.length > 0) client.write(Buffer.concat(missed.map(({ bytes }) => bytes)))
+    this.#clients.add(client)
+    client.gone.addEventListener('abort', () => this.#clients.delete(client), { once: true })
+    return true
+  }
+
+  #forget(): void {
+    const tooMany = this.#kept.length - KEPT
+    if (tooMany < KEPT / 2) return // in large steps: cutting an array from the front moves the rest
+    this.#floor = (this.#kept[tooMany - 1] as Entry).cursor
+    this.#kept.splice(0, tooMany)
+  }
+}
+
+/** The feeds of the environments that somebody on this node listens to. */
+export class EnvFeeds {
+  readonly #store: EventStore
+  readonly #log: Logger
+  readonly #signal: AbortSignal
+  readonly #feeds = new Map<string, EnvFeed>()
+
+  constructor(store: EventStore, { log, signal }: { log: Logger; signal: AbortSignal }) {
+    this.#store = store
+    this.#log = log
+    this.#signal = signal
+  }
+
+  /** Writes every frame of the environment after the cursor to the client, then what comes, until it is gone. */
+  async serve(client: SseReply, env_id: string, after: Cursor): Promise<void> {
+    const feed = await this.#feedOf(env_id)
+    if (feed.attach(client, after)) return
+    for await (const { events, cursor } of this.#store.subscribe({ after, env_id, types: envTypes, signal: client.gone })) {
+      for (const event of events) {
+        const bytes = envFrame(event)
+        if (bytes) client.write(bytes)
+      }
+      await client.flushed()
+      if (client.gone.aborted || feed.attach(client, cursor)) return
+    }
+  }
+
+  async #feedOf(env_id: string): Promise<EnvFeed> {
+    const known = this.#feeds.get(env_id)
+    if (known) return known
+    const head = await this.#store.head()
+    const raced = this.#feeds.get(env_id)
+    if (raced) return raced
+    const feed = new EnvFeed(head)
+    this.#feeds.set(env_id, feed)
+    const idle = new AbortController()
+    const signal = AbortSignal.any([this.#signal, idle.signal])
+    void keepGoing(`The feed of environment ${env_id}`, (until) => feed.run(this.#store, env_id, until), { signal, log: this.#log })
+    const sweep = setInterval(() => {
+      if (!feed.isEmpty && !this.#signal.aborted) return
+      clearInterval(sweep)
+      this.#feeds.delete(env_id)
+      idle.abort()
+    }, 30_000).unref()
+    return feed
+  }
+}

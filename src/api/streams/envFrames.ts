@@ -1,0 +1,46 @@
+import type { Recorded } from '../../events/event.ts'
+import type { EventType } from '../../events/index.ts'
+import { frame } from './sse.ts'
+
+/** The facts that the environment stream tells (SPEC.md, Server-sent events). */
+export const envTypes: readonly EventType[] = [
+  'StreamCreated',
+  'EventPublished',
+  'EventHandled',
+  'RunStarted',
+  'RunSucceeded',
+  'RunFailed',
+  'RunCancelled',
+]
+
+/** A fact as an event of the environment stream; null when it is not told there. */
+export const envFrame = ({ event, cursor }: Recorded): Buffer | null => {
+  switch (event.type) {
+    case 'StreamCreated':
+      return frame(cursor, 'stream:created', { stream_id: event.stream_id })
+    case 'EventPublished': {
+      const { event_id, stream_id, event_type } = event
+      return frame(cursor, 'event:created', { event_id, stream_id, event_type })
+    }
+    case 'EventHandled': {
+      const { event_id, stream_id, run_ids } = event
+      return frame(cursor, 'event:handled', { event_id, stream_id, run_ids })
+    }
+    case 'RunStarted': {
+      const { run_id, stream_id, run_type } = event
+      return frame(cursor, 'run:start', { run_id, stream_id, run_type })
+    }
+    case 'RunSucceeded':
+      return frame(cursor, 'run:stop', { run_id: event.run_id, stream_id: event.stream_id })
+    case 'RunFailed': {
+      const { run_id, stream_id, run_type, error } = event
+      return frame(cursor, 'run:fail', { run_id, stream_id, run_type, error })
+    }
+    case 'RunCancelled': {
+      const { run_id, stream_id, run_type } = event
+      return frame(cursor, 'run:cancel', { run_id, stream_id, run_type })
+    }
+    default:
+      return null
+  }
+}

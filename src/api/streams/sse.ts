@@ -1,0 +1,75 @@
+import type { ServerResponse } from 'node:http'
+import type { Context } from 'koa'
+
+const HEARTBEAT_MS = 15_000
+/** A client that lets this much pile up is let go; it comes back with the last id it saw (I5). */
+const MAX_QUEUED_BYTES = 256 << 10
+/** How long a browser waits before it comes back. */
+const RETRY_MS = 2000
+
+/** One server-sent event as bytes. `id` must be free of line breaks; data is one line of JSON. */
+export const frame = (id: string, event: string, data: unknown): Buffer =>
+  Buffer.from(`id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+
+const HEARTBEAT = Buffer.from(':hb\n\n')
+
+/** An open text/event-stream reply. Nothing is buffered beyond what the socket takes. */
+export class SseReply {
+  /** Aborts when the client has left, was let go, or the reply was ended. */
+  readonly gone: AbortSignal
+  readonly #response: ServerResponse
+  readonly #heartbeat: NodeJS.Timeout
+  readonly #left = new AbortController()
+
+  constructor(ctx: Context) {
+    ctx.respond = false
+    this.#response = ctx.res
+    this.gone = this.#left.signal
+    ctx.res.writeHead(200, {
+      'Content-Type': 'text/event-stream; charset=utf-8',
+      'Cache-Control': 'no-cache, no-transform',
+      'X-Accel-Buffering': 'no',
+      'X-Request-Id': ctx.state['request_id'] as string,
+    })
+    ctx.req.socket.setNoDelay(true)
+    ctx.res.write(`retry: ${RETRY_MS}\n\n`)
+    this.#heartbeat = setInterval(() => this.write(HEARTBEAT), HEARTBEAT_MS)
+    ctx.res.on('close', () => this.#close())
+    ctx.res.on('error', () => this.#close())
+  }
+
+  write(bytes: Buffer): void {
+    if (this.gone.aborted) return
+    this.#response.write(bytes)
+    if (this.#response.writableLength > MAX_QUEUED_BYTES) {
+      this.#response.destroy()
+      this.#close()
+    }
+  }
+
+  /** Resolves when the socket has taken everything written so far, or the client is gone. */
+  flushed(): Promise<void> {
+    if (this.gone.aborted || this.#response.writableLength === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      const done = () => {
+        this.#response.off('drain', done)
+        this.gone.removeEventListener('abort', done)
+        resolve()
+      }
+      this.#response.on('drain', done)
+      this.gone.addEventListener('abort', done)
+      if (!this.#response.writableNeedDrain) done()
+    })
+  }
+
+  end(bytes?: Buffer): void {
+    if (this.gone.aborted) return
+    this.#response.end(bytes)
+    this.#close()
+  }
+
+  #close(): void {
+    clearInterval(this.#heartbeat)
+    this.#left.abort()
+  }
+}

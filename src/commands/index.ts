@@ -1,0 +1,18 @@
+import type { EventStore } from '../ports/eventStore.ts'
+import { CommandHandler } from './handle.ts'
+import { name } from './name.ts'
+import { project } from './project.ts'
+import { stream } from './stream.ts'
+import { tenant } from './tenant.ts'
+import { worker } from './worker.ts'
+
+/** A handler for each kind of stream; one set per node, so that commands of one stream meet in it. */
+export const openCommands = (store: EventStore) => ({
+  streams: new CommandHandler(store, stream),
+  projects: new CommandHandler(store, project),
+  names: new CommandHandler(store, name),
+  tenants: new CommandHandler(store, tenant),
+  workers: new CommandHandler(store, worker),
+})
+
+export type Commands = ReturnType<typeof openCommands>

@@ -1,0 +1,268 @@
+import { isoOf } from '../clock.ts'
+import { AppError } from '../errors.ts'
+import type { EventOf } from '../events/index.ts'
+import type { RunError, RunInput, RunPlan } from '../events/run.ts'
+import type { PayloadRef } from '../events/scalars.ts'
+import type { Decider } from './decider.ts'
+
+/** A run that has not ended: wanted, claimed by a worker, or failed and waiting for its retry. */
+export type OpenRun =
+  | { readonly status: 'requested'; readonly plan: RunPlan; readonly requestedRevision: number }
+  | { readonly status: 'running'; readonly plan: RunPlan; readonly startedRevision: number; readonly workerId: string }
+  | { readonly status: 'pending_retry'; readonly plan: RunPlan; readonly startedRevision: number; readonly retryAt: string }
+
+/** What is open in one svc stream; what has ended is forgotten, so long streams stay small. */
+export interface StreamState {
+  /** Null while the stream does not exist. */
+  env_id: string | null
+  /** Published events that were not given to their handlers yet. */
+  readonly undispatched: Set<string>
+  readonly runs: Map<string, OpenRun>
+}
+
+/** A stream is idle when nothing of it is running, due or undispatched. */
+export const isIdle = (state: StreamState): boolean => state.undispatched.size === 0 && state.runs.size === 0
+
+interface Payload {
+  readonly value?: unknown
+  readonly ref?: PayloadRef
+}
+
+export type StreamCommand =
+  | {
+      readonly type: 'PublishEvent'
+      readonly stream_id: string
+      readonly env_id: string
+      readonly event_id: string
+      readonly event_type: string
+      readonly data: Payload
+      readonly source: string
+      /** Whether the stream is to be made; else it must exist in the environment. */
+      readonly create: boolean
+      readonly now: string
+    }
+  | {
+      readonly type: 'DispatchEvent'
+      readonly stream_id: string
+      readonly event_id: string
+      /** The runs of its handlers; this worker claims them all. */
+      readonly plans: readonly RunPlan[]
+      readonly worker_id: string
+      readonly now: string
+    }
+  | {
+      readonly type: 'RequestRun'
+      readonly env_id: string
+      readonly plan: RunPlan
+      readonly input?: RunInput
+      readonly create: boolean
+    }
+  | { readonly type: 'ClaimRun'; readonly run_id: string; readonly worker_id: string; readonly now: string }
+  | { readonly type: 'EmitData'; readonly run_id: string; readonly data_type: string; readonly payload: Payload }
+  | { readonly type: 'SucceedRun'; readonly run_id: string; readonly result: Payload; readonly now: string }
+  | {
+      readonly type: 'FailRun'
+      readonly run_id: string
+      readonly error: RunError
+      /** Only if this worker holds it: a run handed to another one is not ours to end. */
+      readonly worker_id: string
+      readonly now: string
+      /** Milliseconds since 1970 of `now`, to reckon the retry from. */
+      readonly nowMs: number
+    }
+  | { readonly type: 'CancelRun'; readonly run_id: string; readonly now: string }
+  | { readonly type: 'RetryRun'; readonly run_id: string; readonly retry_run_id: string }
+
+export type StreamEvent = EventOf<
+  | 'StreamCreated'
+  | 'EventPublished'
+  | 'EventHandled'
+  | 'StreamDataEmitted'
+  | 'RunRequested'
+  | 'RunStarted'
+  | 'RunSucceeded'
+  | 'RunFailed'
+  | 'RunRetried'
+  | 'RunCancelled'
+>
+
+/** The rules of an svc stream: its events, their runs, and how these end (I3, I4). */
+export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
+  initial: () => ({ env_id: null, undispatched: new Set(), runs: new Map() }),
+
+  decide(command, state) {
+    switch (command.type) {
+      case 'PublishEvent': {
+        const { event_id, stream_id, event_type, data, source, now } = command
+        return [
+          ...opening(state, stream_id, command.env_id, command.create),
+          {
+            type: 'EventPublished',
+            event_id,
+            stream_id,
+            event_type,
+            ...(data.ref ? { event_data_ref: data.ref } : { event_data: data.value }),
+            source,
+            event_time: now,
+          },
+        ]
+      }
+
+      case 'DispatchEvent': // I3: whoever appends first has claimed all its runs; a redelivery finds it done
+        if (!state.undispatched.has(command.event_id)) return []
+        return [
+          {
+            type: 'EventHandled',
+            event_id: command.event_id,
+            stream_id: command.stream_id,
+            run_ids: command.plans.map(({ run_id }) => run_id),
+          },
+          ...command.plans.map((plan) => started(plan, command.worker_id, command.now)),
+        ]
+
+      case 'RequestRun':
+        if (state.runs.has(command.plan.run_id)) return []
+        if (command.create && state.env_id !== null) return [] // a tick fires once, however many nodes ring
+        return [
+          ...opening(state, command.plan.stream_id, command.env_id, command.create),
+          { type: 'RunRequested', ...command.plan, ...(command.input && { input: command.input }) },
+        ]
+
+      case 'ClaimRun': {
+        const run = state.runs.get(command.run_id)
+        if (run?.status !== 'requested') return []
+        const input_at = run.plan.input_at ?? { stream_id: run.plan.stream_id, revision: run.requestedRevision }
+        return [started({ ...run.plan, input_at }, command.worker_id, command.now)]
+      }
+
+      case 'EmitData': {
+        const run = state.runs.get(command.run_id)
+        if (run?.status !== 'running') throw new AppError('conflict', `Run ${command.run_id} is not running`)
+        const { data_type, payload } = command
+        return [
+          {
+            type: 'StreamDataEmitted',
+            run_id: command.run_id,
+            stream_id: run.plan.stream_id,
+            data_type,
+            ...(payload.ref ? { payload_ref: payload.ref } : { payload: payload.value }),
+          },
+        ]
+      }
+
+      case 'SucceedRun': {
+        const run = state.runs.get(command.run_id)
+        if (run?.status !== 'running') return [] // I4
+        const { result } = command
+        return [
+          {
+            type: 'RunSucceeded',
+            ...ending(run, command.now),
+            ...(result.ref ? { result_ref: result.ref } : { result: result.value }),
+          },
+        ]
+      }
+
+      case 'FailRun': {
+        const run = state.runs.get(command.run_id)
+        if (run?.status !== 'running' || run.workerId !== command.worker_id) return [] // I4
+        const { retry, attempt } = run.plan
+        const retries = retry !== undefined && attempt <= retry.attempts
+        return [
+          {
+            type: 'RunFailed',
+            ...ending(run, command.now),
+            error: command.error,
+            ...(retries && { retry_at: isoOf(command.nowMs + retry.delay) }),
+          },
+        ]
+      }
+
+      case 'CancelRun': {
+        const run = state.runs.get(command.run_id)
+        if (!run) return [] // I4
+        return [{ type: 'RunCancelled', ...ending(run, command.now), was: run.status }]
+      }
+
+      case 'RetryRun': {
+        const run = state.runs.get(command.run_id)
+        if (run?.status !== 'pending_retry') return []
+        const { plan } = run
+        const retry: RunPlan = {
+          ...plan,
+          run_id: command.retry_run_id,
+          attempt: plan.attempt + 1,
+          origin_run_id: plan.origin_run_id ?? plan.run_id,
+        }
+        return [
+          { type: 'RunRetried', run_id: plan.run_id, stream_id: plan.stream_id, retry_run_id: retry.run_id },
+          { type: 'RunRequested', ...retry },
+        ]
+      }
+
+      default:
+        return command satisfies never
+    }
+  },
+
+  evolve(state, { event, revision, metadata }) {
+    switch (event.type) {
+      case 'StreamCreated':
+        state.env_id = metadata.env_id ?? null
+        break
+      case 'EventPublished':
+        state.undispatched.add(event.event_id)
+        break
+      case 'EventHandled':
+        state.undispatched.delete(event.event_id)
+        break
+      case 'RunRequested': {
+        const { type: _, input: __, ...plan } = event
+        state.runs.set(event.run_id, { status: 'requested', plan, requestedRevision: revision })
+        break
+      }
+      case 'RunStarted': {
+        const { type: _, worker_id, start_time: __, ...plan } = event
+        state.runs.set(event.run_id, { status: 'running', plan, startedRevision: revision, workerId: worker_id })
+        break
+      }
+      case 'RunFailed': {
+        const run = state.runs.get(event.run_id)
+        if (event.retry_at === undefined || run?.status !== 'running') state.runs.delete(event.run_id)
+        else {
+          const { plan, startedRevision } = run
+          state.runs.set(event.run_id, { status: 'pending_retry', plan, startedRevision, retryAt: event.retry_at })
+        }
+        break
+      }
+      case 'RunSucceeded':
+      case 'RunCancelled':
+      case 'RunRetried':
+        state.runs.delete(event.run_id)
+        break
+    }
+    return state
+  },
+}
+
+/** The fact that makes the stream, if it is to be made. Another environment's stream does not exist (I7). */
+const opening = (state: StreamState, stream_id: string, env_id: string, create: boolean): StreamEvent[] => {
+  if (state.env_id === env_id) return []
+  if (state.env_id === null && create) return [{ type: 'StreamCreated', stream_id }]
+  throw new AppError('not_found', `No stream ${stream_id}`)
+}
+
+const started = (plan: RunPlan, worker_id: string, now: string): StreamEvent => ({
+  type: 'RunStarted',
+  ...plan,
+  worker_id,
+  start_time: now,
+})
+
+const ending = (run: OpenRun, now: string) => ({
+  run_id: run.plan.run_id,
+  stream_id: run.plan.stream_id,
+  run_type: run.plan.run_type,
+  started_revision: run.status === 'requested' ? null : run.startedRevision,
+  stop_time: now,
+})

@@ -1,0 +1,31 @@
+import type { EventOf } from '../events/index.ts'
+import type { Decider } from './decider.ts'
+
+type Life = 'absent' | 'alive' | 'gone'
+
+export type WorkerCommand =
+  | { readonly type: 'StartWorker'; readonly worker_id: string; readonly node: string; readonly now: string }
+  | { readonly type: 'StopWorker'; readonly worker_id: string; readonly now: string }
+  | { readonly type: 'LoseWorker'; readonly worker_id: string; readonly now: string }
+
+/** A worker lives once: it starts, then stops or is lost. */
+export const worker: Decider<Life, WorkerCommand, EventOf<'WorkerStarted' | 'WorkerStopped' | 'WorkerLost'>> = {
+  initial: () => 'absent',
+
+  decide(command, life) {
+    const { worker_id, now } = command
+    switch (command.type) {
+      case 'StartWorker':
+        return life === 'absent' ? [{ type: 'WorkerStarted', worker_id, node: command.node, at: now }] : []
+      case 'StopWorker':
+        return life === 'alive' ? [{ type: 'WorkerStopped', worker_id, at: now }] : []
+      case 'LoseWorker':
+        return life === 'alive' ? [{ type: 'WorkerLost', worker_id, at: now }] : []
+      default:
+        return command satisfies never
+    }
+  },
+
+  evolve: (life, { event }) =>
+    event.type === 'WorkerStarted' ? 'alive' : event.type === 'WorkerStopped' || event.type === 'WorkerLost' ? 'gone' : life,
+}

@@ -1,0 +1,88 @@
+import { resolve } from 'node:path'
+import { AppError } from './errors.ts'
+import { parseApiToken } from './secrets.ts'
+
+export interface Config {
+  readonly port: number
+  readonly host: string
+  readonly dataDir: string
+  readonly eventStore: string
+  readonly readModels: string
+  readonly blobs: string
+  readonly roles: ReadonlySet<Role>
+  /** 32 bytes; null: made on first start in the data directory. */
+  readonly masterKey: Buffer | null
+  readonly apiKey: string | null
+  readonly operatorToken: string | null
+  /** Where clients reach the service, for webhook URLs; null: the address it listens on. */
+  readonly publicUrl: string | null
+  readonly sseTimeoutMs: number
+  readonly runTimeoutMs: number
+  readonly webhookTimeoutMs: number
+}
+
+export const allRoles = ['api', 'worker', 'projector', 'saga'] as const
+export type Role = (typeof allRoles)[number]
+
+/** Reads the environment (DESIGN.md, Start and configure) and reports every problem at once. */
+export const readConfig = (env: Readonly<Record<string, string | undefined>> = process.env): Config => {
+  const problems: string[] = []
+  const check = <T>(name: string, fallback: T, parse: (text: string) => T | undefined, expected: string): T => {
+    const text = env[name]
+    if (text === undefined || text === '') return fallback
+    const value = parse(text)
+    if (value === undefined) problems.push(`${name}: expected ${expected}`)
+    return value ?? fallback
+  }
+  const integer = (name: string, fallback: number, min: number, max: number): number =>
+    check(
+      name,
+      fallback,
+      (text) => (/^\d+$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined),
+      `a whole number from ${min} to ${max}`,
+    )
+  const embedded = (name: string): string =>
+    check(name, 'embedded:', (text) => (text === 'embedded:' ? text : undefined), '`embedded:`')
+
+  const config: Config = {
+    port: integer('PORT', 8080, 0, 65_535),
+    host: check('HOST', '127.0.0.1', (text) => text, 'a host name or address'),
+    dataDir: resolve(check('SVC_DATA_DIR', '.svc', (text) => text, 'a path')),
+    eventStore: embedded('SVC_EVENT_STORE'),
+    readModels: embedded('SVC_READ_MODELS'),
+    blobs: embedded('SVC_BLOBS'),
+    roles: check<ReadonlySet<Role>>('SVC_ROLES', new Set(allRoles), parseRoles, `a comma list of ${allRoles.join(', ')}`),
+    masterKey: check<Buffer | null>('SVC_MASTER_KEY', null, parseKey, '32 bytes as base64 (openssl rand -base64 32)'),
+    apiKey: check<string | null>(
+      'SVC_API_KEY',
+      null,
+      (text) => (parseApiToken(text) ? text : undefined),
+      'svc_<uuid>_<secret>, the secret at least 16 letters and digits',
+    ),
+    operatorToken: check<string | null>(
+      'SVC_OPERATOR_TOKEN',
+      null,
+      (text) => (text.length >= 16 ? text : undefined),
+      'at least 16 characters',
+    ),
+    publicUrl: check<string | null>('SVC_PUBLIC_URL', null, parseUrl, 'an http or https URL'),
+    sseTimeoutMs: integer('SVC_SSE_TIMEOUT_MS', 300_000, 100, 86_400_000),
+    runTimeoutMs: integer('SVC_RUN_TIMEOUT_MS', 300_000, 1, 86_400_000),
+    webhookTimeoutMs: integer('SVC_WEBHOOK_TIMEOUT_MS', 30_000, 1, 900_000),
+  }
+  if (problems.length > 0) throw new AppError('bad_request', `Configuration:\n  ${problems.join('\n  ')}`)
+  return config
+}
+
+const parseRoles = (text: string): ReadonlySet<Role> | undefined => {
+  const roles = text.split(',').map((role) => role.trim())
+  return roles.every((role): role is Role => (allRoles as readonly string[]).includes(role)) ? new Set(roles) : undefined
+}
+
+const parseKey = (text: string): Buffer | undefined => {
+  const key = Buffer.from(text, 'base64')
+  return key.length === 32 ? key : undefined
+}
+
+const parseUrl = (text: string): string | undefined =>
+  /^https?:\/\//.test(text) && URL.canParse(text) ? text.replace(/\/+$/, '') : undefined

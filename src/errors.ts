@@ -1,0 +1,57 @@
+/**
+ * Every refusal a caller can meet: its HTTP status (SPEC.md, Errors) and whether trying again may help.
+ * A failure the business must react to is an event, not an error; user code failing is `RunFailed`.
+ */
+const catalogue = {
+  bad_request: { status: 400, retryable: false },
+  unauthorized: { status: 401, retryable: false },
+  forbidden: { status: 403, retryable: false },
+  permission_escalation: { status: 403, retryable: false },
+  plan_required: { status: 403, retryable: false },
+  quota_exceeded: { status: 403, retryable: false },
+  domain_limit_reached: { status: 403, retryable: false },
+  not_found: { status: 404, retryable: false },
+  method_not_allowed: { status: 405, retryable: false },
+  not_acceptable: { status: 406, retryable: false },
+  request_timeout: { status: 408, retryable: true },
+  project_exists: { status: 409, retryable: false },
+  context_exists: { status: 409, retryable: false },
+  domain_exists: { status: 409, retryable: false },
+  conflict: { status: 409, retryable: true },
+  payload_too_large: { status: 413, retryable: false },
+  unsupported_media_type: { status: 415, retryable: false },
+  rate_limit_exceeded: { status: 429, retryable: true },
+  session_limit_exceeded: { status: 429, retryable: false },
+  internal_server_error: { status: 500, retryable: false },
+  unavailable: { status: 503, retryable: true },
+  /** An append met another revision than expected; the command shell retries it, no client sees it. */
+  wrong_revision: { status: 409, retryable: true },
+} as const
+
+export type ErrorCode = keyof typeof catalogue
+
+export class AppError extends Error {
+  readonly code: ErrorCode
+  readonly data: Readonly<Record<string, unknown>>
+
+  constructor(code: ErrorCode, message: string, options: { cause?: unknown; data?: Record<string, unknown> } = {}) {
+    super(message, { cause: options.cause })
+    this.name = 'AppError'
+    this.code = code
+    this.data = options.data ?? {}
+  }
+
+  get status(): number {
+    return catalogue[this.code].status
+  }
+
+  get retryable(): boolean {
+    return catalogue[this.code].retryable
+  }
+}
+
+export const isAppError = (error: unknown, code?: ErrorCode): error is AppError =>
+  error instanceof AppError && (code === undefined || error.code === code)
+
+/** The message of anything thrown, errors or not. */
+export const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown))

@@ -1,0 +1,41 @@
+import type { DomainEvent } from './index.ts'
+
+/**
+ * Where a reader stands in the log. Opaque and sortable as a string; it means something only to the
+ * event store that issued it. Used unchanged as checkpoint, SSE `id` and JSON value.
+ */
+export type Cursor = string
+
+/** Before the first event of any log: every cursor sorts after it. */
+export const START: Cursor = ''
+
+/** What every fact carries beside its data: whose it is and why it happened. */
+export interface Metadata {
+  /** The environment the fact belongs to; absent on facts of organizations and workers. */
+  readonly env_id?: string
+  /** Id of the request, tick or run that began the chain; the same on everything that follows from it. */
+  readonly correlation_id: string
+  /** Id of the fact that directly led to this one. */
+  readonly causation_id?: string
+  /** Id of the credential that asked for it. */
+  readonly actor?: string
+  /** Version of the event's schema when it was written; absent means 1. */
+  readonly v?: number
+}
+
+/** An event about to be appended. The id is derived from the command, so a repeated append meets itself. */
+export interface NewEvent<E extends DomainEvent = DomainEvent> {
+  readonly id: string
+  readonly event: E
+  readonly metadata: Metadata
+}
+
+/** An event as the log holds it. */
+export interface Recorded<E extends DomainEvent = DomainEvent> extends NewEvent<E> {
+  readonly stream: string
+  /** Counts from 0 within its stream. */
+  readonly revision: number
+  readonly cursor: Cursor
+  /** When it was stored, ISO 8601 UTC. */
+  readonly at: string
+}

@@ -1,0 +1,37 @@
+import type { Static, TSchema } from 'typebox'
+import * as org from './org.ts'
+import * as project from './project.ts'
+import * as run from './run.ts'
+import * as stream from './stream.ts'
+import * as worker from './worker.ts'
+
+/** The catalogue: everything that can happen, by type. Schemas are TypeBox, so they are JSON Schema too. */
+export const schemaOf = {
+  StreamCreated: stream.StreamCreated,
+  EventPublished: stream.EventPublished,
+  EventHandled: stream.EventHandled,
+  StreamDataEmitted: stream.StreamDataEmitted,
+  RunRequested: run.RunRequested,
+  RunStarted: run.RunStarted,
+  RunSucceeded: run.RunSucceeded,
+  RunFailed: run.RunFailed,
+  RunRetried: run.RunRetried,
+  RunCancelled: run.RunCancelled,
+  ProjectCreated: project.ProjectCreated,
+  ProjectRenamed: project.ProjectRenamed,
+  ProjectDeleted: project.ProjectDeleted,
+  BuildUploaded: project.BuildUploaded,
+  BuildDeployed: project.BuildDeployed,
+  NameReserved: project.NameReserved,
+  NameReleased: project.NameReleased,
+  OrgCreated: org.OrgCreated,
+  EnvCreated: org.EnvCreated,
+  ApiKeyCreated: org.ApiKeyCreated,
+  WorkerStarted: worker.WorkerStarted,
+  WorkerStopped: worker.WorkerStopped,
+  WorkerLost: worker.WorkerLost,
+} as const satisfies Record<string, TSchema>
+
+export type EventType = keyof typeof schemaOf
+export type EventOf<T extends EventType> = Static<(typeof schemaOf)[T]>
+export type DomainEvent = { [T in EventType]: EventOf<T> }[EventType]

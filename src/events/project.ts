@@ -1,0 +1,83 @@
+import Type, { type Static } from 'typebox'
+import { Retry } from './run.ts'
+import { Id, PayloadRef } from './scalars.ts'
+
+/** A function of a build as the sandbox read it: its reference and the metadata attached by the SDK. */
+export const FunctionSpec = Type.Object({
+  ns: Type.String(),
+  var: Type.String(),
+  /** Event type this function handles. */
+  on_event: Type.Optional(Type.String()),
+  retry: Type.Optional(Retry),
+  schedule: Type.Optional(Type.Object({ cron: Type.String(), timezone: Type.String() })),
+  webhook: Type.Optional(
+    Type.Object({
+      service: Type.String(),
+      path: Type.String(),
+      method: Type.String(),
+      name: Type.String(),
+      description: Type.String(),
+      auth: Type.Union([Type.Literal('none'), Type.Literal('required')]),
+      agent: Type.Optional(Type.String()),
+    }),
+  ),
+  /** Lower-case names of headers to mask in run logs. */
+  secret_headers: Type.Optional(Type.Array(Type.String())),
+  /** Milliseconds after which a run of this function is stopped. */
+  timeout: Type.Optional(Type.Integer()),
+})
+export type FunctionSpec = Static<typeof FunctionSpec>
+
+export const ProjectCreated = Type.Object({
+  type: Type.Literal('ProjectCreated'),
+  project_id: Id,
+  name: Type.String(),
+})
+
+export const ProjectRenamed = Type.Object({
+  type: Type.Literal('ProjectRenamed'),
+  project_id: Id,
+  name: Type.String(),
+})
+
+/** The project and its builds are gone. */
+export const ProjectDeleted = Type.Object({
+  type: Type.Literal('ProjectDeleted'),
+  project_id: Id,
+  build_ids: Type.Array(Id),
+})
+
+/** A long list of functions lies in the blobs under `functions_ref` instead. */
+const functions = {
+  functions: Type.Optional(Type.Array(FunctionSpec)),
+  functions_ref: Type.Optional(PayloadRef),
+}
+
+export const BuildType = Type.Union([Type.Literal('release'), Type.Literal('live')])
+
+/** A build was stored, unpacked and loaded once in the sandbox; `functions` is what it exports. */
+export const BuildUploaded = Type.Object({
+  type: Type.Literal('BuildUploaded'),
+  build_id: Id,
+  project_id: Id,
+  hash: Type.String(),
+  size: Type.Integer(),
+  build_type: BuildType,
+  storage_path: Type.String(),
+  storage_backend: Type.String(),
+  ...functions,
+})
+
+/** From now on the project runs on this build; whatever was deployed before no longer is. */
+export const BuildDeployed = Type.Object({
+  type: Type.Literal('BuildDeployed'),
+  build_id: Id,
+  project_id: Id,
+  previous_build_id: Type.Optional(Id),
+  hash: Type.String(),
+  ...functions,
+})
+
+/** One name, held by one owner: who appends first to its reservation stream has it. */
+export const NameReserved = Type.Object({ type: Type.Literal('NameReserved'), name: Type.String(), holder: Id })
+export const NameReleased = Type.Object({ type: Type.Literal('NameReleased'), name: Type.String(), holder: Id })

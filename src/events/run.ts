@@ -1,0 +1,124 @@
+import Type, { type Static } from 'typebox'
+import { Id, PayloadRef, Time } from './scalars.ts'
+
+export const RunType = Type.Union([
+  Type.Literal('call'),
+  Type.Literal('event'),
+  Type.Literal('schedule'),
+  Type.Literal('run'),
+  Type.Literal('eval'),
+  Type.Literal('repl'),
+])
+export type RunType = Static<typeof RunType>
+
+/** The code a run executes: a function of a build, or a piece of code evaluated beside it. */
+export const Target = Type.Union([
+  Type.Object({ ns: Type.String(), var: Type.String() }),
+  Type.Object({ code: Type.String(), repl_id: Type.Optional(Type.String()) }),
+])
+export type Target = Static<typeof Target>
+
+/** At most `attempts` runs after the first one, `delay` milliseconds apart (SPEC.md, Limits). */
+export const Retry = Type.Object({ attempts: Type.Integer(), delay: Type.Integer() })
+export type Retry = Static<typeof Retry>
+
+/** Where the input of a run stands: the `EventPublished` or `RunRequested` at this revision of this stream. */
+export const InputAt = Type.Object({ stream_id: Id, revision: Type.Integer() })
+export type InputAt = Static<typeof InputAt>
+
+/** What stays the same through the life of a run. */
+const plan = {
+  run_id: Id,
+  stream_id: Id,
+  run_type: RunType,
+  build_id: Id,
+  project_id: Id,
+  project_name: Type.String(),
+  target: Target,
+  /** Milliseconds. */
+  timeout: Type.Optional(Type.Integer()),
+  retry: Type.Optional(Retry),
+  /** 1 for the first run, 2 for its first retry. */
+  attempt: Type.Integer(),
+  event_id: Type.Optional(Id),
+  /** On a retry: the first run of the chain. */
+  origin_run_id: Type.Optional(Id),
+  /** On a child run: the run that called it. */
+  parent_run_id: Type.Optional(Id),
+  /** On a replay: the run that is replayed. */
+  replay_of: Type.Optional(Id),
+  /** Absent when the fact that carries the input is `RunRequested` itself. */
+  input_at: Type.Optional(InputAt),
+}
+
+export const RunPlan = Type.Object(plan)
+export type RunPlan = Static<typeof RunPlan>
+
+/** What the function is called with: a webhook request or a list of arguments. */
+export const RunInput = Type.Object({
+  kind: Type.Union([Type.Literal('args'), Type.Literal('webhook'), Type.Literal('tick')]),
+  value: Type.Optional(Type.Unknown()),
+  value_ref: Type.Optional(PayloadRef),
+})
+export type RunInput = Static<typeof RunInput>
+
+/** Somebody wants a run; the worker that claims it appends `RunStarted`. */
+export const RunRequested = Type.Object({
+  type: Type.Literal('RunRequested'),
+  ...plan,
+  input: Type.Optional(RunInput),
+})
+
+/** A worker claimed the run: this append is the claim, there is no lock beside it (I3). */
+export const RunStarted = Type.Object({
+  type: Type.Literal('RunStarted'),
+  ...plan,
+  worker_id: Id,
+  start_time: Time,
+})
+
+export const RunError = Type.Object({
+  code: Type.String(),
+  message: Type.String(),
+  stack: Type.Optional(Type.String()),
+})
+export type RunError = Static<typeof RunError>
+
+/** How every end of a run points back: the revision of its `RunStarted`, null if it never started. */
+const ending = {
+  run_id: Id,
+  stream_id: Id,
+  run_type: RunType,
+  started_revision: Type.Union([Type.Integer(), Type.Null()]),
+  stop_time: Time,
+}
+
+export const RunSucceeded = Type.Object({
+  type: Type.Literal('RunSucceeded'),
+  ...ending,
+  result: Type.Optional(Type.Unknown()),
+  result_ref: Type.Optional(PayloadRef),
+})
+
+/** The function failed. With `retry_at` the run is `pending_retry` until then, else `failed`. */
+export const RunFailed = Type.Object({
+  type: Type.Literal('RunFailed'),
+  ...ending,
+  error: RunError,
+  retry_at: Type.Optional(Time),
+})
+
+/** A run that waited for its retry has got it; from now on it is `failed`. */
+export const RunRetried = Type.Object({
+  type: Type.Literal('RunRetried'),
+  run_id: Id,
+  stream_id: Id,
+  retry_run_id: Id,
+})
+
+export const RunCancelled = Type.Object({
+  type: Type.Literal('RunCancelled'),
+  ...ending,
+  /** What it was when it was cancelled; `requested` when no worker had claimed it yet. */
+  was: Type.Union([Type.Literal('requested'), Type.Literal('running'), Type.Literal('pending_retry')]),
+})

@@ -1,0 +1,37 @@
+import Type from 'typebox'
+import { Id, PayloadRef, Time } from './scalars.ts'
+
+/** The first fact of every svc stream. */
+export const StreamCreated = Type.Object({ type: Type.Literal('StreamCreated'), stream_id: Id })
+
+/** A client, a function or the service itself published an event (SPEC.md, Publishing and handling). */
+export const EventPublished = Type.Object({
+  type: Type.Literal('EventPublished'),
+  event_id: Id,
+  stream_id: Id,
+  event_type: Type.String(),
+  /** Any JSON; absent when it was too large and lies in the blobs under `event_data_ref`. */
+  event_data: Type.Optional(Type.Unknown()),
+  event_data_ref: Type.Optional(PayloadRef),
+  /** `api`, or `run:<run_id>` for what user code sent. */
+  source: Type.String(),
+  event_time: Time,
+})
+
+/** The event was given to its handlers: these are the runs it started, maybe none. */
+export const EventHandled = Type.Object({
+  type: Type.Literal('EventHandled'),
+  event_id: Id,
+  stream_id: Id,
+  run_ids: Type.Array(Id),
+})
+
+/** Live data from a run, for example AI tokens. */
+export const StreamDataEmitted = Type.Object({
+  type: Type.Literal('StreamDataEmitted'),
+  run_id: Id,
+  stream_id: Id,
+  data_type: Type.String(),
+  payload: Type.Optional(Type.Unknown()),
+  payload_ref: Type.Optional(PayloadRef),
+})

@@ -1,0 +1,12 @@
+/** The only place where the names of event-store streams are spelled. */
+export const streamOf = {
+  /** Everything of one svc stream: its events, runs and live data, in order. */
+  stream: (stream_id: string) => `stream-${stream_id}`,
+  project: (project_id: string) => `project-${project_id}`,
+  projectName: (env_id: string, name: string) => `projectname-${env_id}-${name}`,
+  org: (org_id: string) => `org-${org_id}`,
+  orgSlug: (slug: string) => `orgslug-${slug}`,
+  env: (env_id: string) => `env-${env_id}`,
+  key: (api_key_id: string) => `key-${api_key_id}`,
+  worker: (worker_id: string) => `worker-${worker_id}`,
+}

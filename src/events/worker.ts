@@ -1,0 +1,16 @@
+import Type from 'typebox'
+import { Id, Time } from './scalars.ts'
+
+export const WorkerStarted = Type.Object({
+  type: Type.Literal('WorkerStarted'),
+  worker_id: Id,
+  /** Host name and process id, for people. */
+  node: Type.String(),
+  at: Time,
+})
+
+/** The worker finished or handed back everything it had. */
+export const WorkerStopped = Type.Object({ type: Type.Literal('WorkerStopped'), worker_id: Id, at: Time })
+
+/** The worker is known to be dead; its runs end as `worker_lost`. */
+export const WorkerLost = Type.Object({ type: Type.Literal('WorkerLost'), worker_id: Id, at: Time })

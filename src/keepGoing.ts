@@ -1,0 +1,30 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { messageOf } from './errors.ts'
+import type { Logger } from './log.ts'
+
+const FIRST_PAUSE_MS = 50
+const LONGEST_PAUSE_MS = 2000
+
+/**
+ * Runs a loop until the signal aborts, and again after it failed: when an engine returns, work goes on
+ * without a restart (I9). Pauses between failures double and carry jitter, so that nodes do not come back in step.
+ */
+export const keepGoing = async (
+  name: string,
+  loop: (signal: AbortSignal) => Promise<void>,
+  { signal, log }: { signal: AbortSignal; log: Logger },
+): Promise<void> => {
+  let pause = FIRST_PAUSE_MS
+  while (!signal.aborted) {
+    const began = performance.now()
+    try {
+      await loop(signal)
+    } catch (error) {
+      if (!signal.aborted) log.warn(`${name} stopped and will go on`, { error: messageOf(error) })
+    }
+    if (signal.aborted) return
+    if (performance.now() - began > LONGEST_PAUSE_MS) pause = FIRST_PAUSE_MS
+    await delay(pause * (0.5 + Math.random()), undefined, { signal }).catch(() => {})
+    pause = Math.min(pause * 2, LONGEST_PAUSE_MS)
+  }
+}

@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs'
+import { enableCompileCache } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+// Before anything else is loaded: the cache holds our modules compiled and free of types, so that the
+// second start needs neither a parser nor a type stripper.
+enableCompileCache(join(tmpdir(), `svc-compile-cache-${process.getuid?.() ?? 'user'}`))
+
+const { readConfig } = await import('./config.ts')
+const { isAppError, messageOf } = await import('./errors.ts')
+const { openLogger } = await import('./log.ts')
+const { start } = await import('./start.ts')
+
+/** A second signal, or this long after the first, ends the process whatever is still under way. */
+const FORCE_AFTER_MS = 30_000
+
+const log = openLogger((line) => process.stdout.write(line))
+
+const fail = (error: unknown): never => {
+  process.stderr.write(`svc: ${isAppError(error) ? error.message : ((error as Error).stack ?? messageOf(error))}\n`)
+  process.exit(1)
+}
+
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+
+try {
+  const config = readConfig()
+  const service = await start(config, log, { version, git_sha: gitSha() })
+  if (service.firstStart) {
+    process.stdout.write(
+      `\nMade on this first start, shown this once (kept in ${join(config.dataDir, 'secrets.json')}):\n` +
+        `  API key         ${service.apiKey}\n  Operator token  ${service.operatorToken}\n\n`,
+    )
+  }
+  log.info(`svc ${version} is ready on ${service.url}`, { data: config.dataDir })
+
+  let stopping = false
+  const stop = (signal: NodeJS.Signals): void => {
+    if (stopping) process.exit(1)
+    stopping = true
+    log.info(`${signal}: stopping; once more to stop at once`)
+    setTimeout(() => process.exit(1), FORCE_AFTER_MS).unref()
+    service.stop().then(
+      () => process.exit(0),
+      (error: unknown) => fail(error),
+    )
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+} catch (error) {
+  fail(error)
+}
+
+/** The commit that runs here; `unknown` outside a checkout. */
+function gitSha(): string {
+  try {
+    const git = new URL('../.git/', import.meta.url)
+    const head = readFileSync(new URL('HEAD', git), 'utf8').trim()
+    return head.startsWith('ref: ') ? readFileSync(new URL(head.slice(5), git), 'utf8').trim() : head
+  } catch {
+    return 'unknown'
+  }
+}

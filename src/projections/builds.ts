@@ -1,0 +1,73 @@
+import type { FunctionSpec } from '../events/project.ts'
+import type { PayloadRef } from '../events/scalars.ts'
+import { orderOf, type Projection } from './projection.ts'
+
+/** SPEC.md, Build, with the functions it exports. */
+export type BuildDoc = {
+  readonly build_id: string
+  readonly project_id: string
+  readonly env_id: string
+  readonly hash: string
+  readonly size: number
+  readonly build_type: 'release' | 'live'
+  readonly deployed: boolean
+  readonly active: boolean
+  readonly created_at: string
+  readonly updated_at: string
+  readonly storage_path: string
+  readonly storage_backend: string
+  readonly functions?: readonly FunctionSpec[]
+  readonly functions_ref?: PayloadRef
+  readonly order: string
+}
+
+export const builds: Projection<BuildDoc> = {
+  name: 'builds',
+  version: 1,
+  indexes: [
+    { equal: ['env_id'], sort: 'order', counted: true },
+    { equal: ['project_id'], sort: 'order', counted: true },
+    { equal: ['project_id', 'build_type'], sort: 'order' },
+    { equal: ['project_id', 'deployed'], sort: 'order' },
+    { equal: ['deployed'], sort: 'order' },
+    { equal: ['build_type'], sort: 'order' },
+  ],
+  handles: ['BuildUploaded', 'BuildDeployed', 'ProjectDeleted'],
+
+  idsOf({ event }) {
+    switch (event.type) {
+      case 'BuildUploaded':
+        return [event.build_id]
+      case 'BuildDeployed':
+        return event.previous_build_id ? [event.previous_build_id, event.build_id] : [event.build_id]
+      case 'ProjectDeleted':
+        return event.build_ids
+      default:
+        return []
+    }
+  },
+
+  evolve(doc, recorded, id) {
+    const { event, metadata, at } = recorded
+    switch (event.type) {
+      case 'BuildUploaded': {
+        const { type: _, ...build } = event
+        return {
+          ...build,
+          env_id: metadata.env_id ?? '',
+          deployed: false,
+          active: true,
+          created_at: at,
+          updated_at: at,
+          order: orderOf(recorded),
+        }
+      }
+      case 'BuildDeployed':
+        return doc && { ...doc, deployed: id === event.build_id, updated_at: at }
+      case 'ProjectDeleted':
+        return null
+      default:
+        return doc
+    }
+  },
+}

@@ -1,0 +1,263 @@
+import { type Cursor, type Recorded, START } from '../events/event.ts'
+import type { EventType } from '../events/index.ts'
+import type { Plan } from '../events/org.ts'
+import type { FunctionSpec } from '../events/project.ts'
+import type { PayloadRef } from '../events/scalars.ts'
+import type { EventStore } from '../ports/eventStore.ts'
+
+export interface DirectoryBuild {
+  readonly build_id: string
+  readonly hash: string
+  readonly functions: readonly FunctionSpec[]
+  /** When it became what it is, ISO 8601. */
+  readonly since: string
+}
+
+export interface DirectoryProject {
+  readonly project_id: string
+  readonly env_id: string
+  readonly name: string
+  readonly deployed: DirectoryBuild | null
+  /** The newest live (development) build. */
+  readonly live: DirectoryBuild | null
+}
+
+export interface DirectoryEnv {
+  readonly env_id: string
+  readonly name: string
+  readonly org_id: string
+  readonly org_slug: string
+  readonly plan: Plan
+}
+
+/** A function of a deployed build, with the project and build to run it from. */
+export interface Deployed {
+  readonly project: DirectoryProject
+  readonly build: DirectoryBuild
+  readonly fn: FunctionSpec
+}
+
+/** One environment's deployed functions by what starts them. */
+interface Wiring {
+  readonly handlers: ReadonlyMap<string, readonly Deployed[]>
+  readonly webhooks: ReadonlyMap<string, Deployed>
+}
+
+type FunctionsOf = { readonly functions?: readonly FunctionSpec[]; readonly functions_ref?: PayloadRef }
+
+export interface DirectorySeed {
+  readonly orgs: readonly { org_id: string; slug: string; plan: Plan }[]
+  readonly envs: readonly { env_id: string; org_id: string; name: string }[]
+  readonly projects: readonly { project_id: string; env_id: string; name: string }[]
+  readonly builds: readonly (FunctionsOf & {
+    build_id: string
+    project_id: string
+    hash: string
+    deployed: boolean
+    build_type: 'release' | 'live'
+    updated_at: string
+  })[]
+  /** The log has been folded into the seed up to here, or further. */
+  readonly cursor: Cursor
+}
+
+const TYPES: readonly EventType[] = [
+  'OrgCreated',
+  'EnvCreated',
+  'ProjectCreated',
+  'ProjectRenamed',
+  'ProjectDeleted',
+  'BuildUploaded',
+  'BuildDeployed',
+]
+
+/**
+ * Who and what there is, in memory on every node: environments, projects and the functions deployed in
+ * them. Seeded from the read models, then kept by the log; folding an event twice changes nothing.
+ */
+export class Directory {
+  readonly #orgs = new Map<string, { slug: string; plan: Plan }>()
+  readonly #envs = new Map<string, DirectoryEnv>()
+  readonly #envByPath = new Map<string, DirectoryEnv>()
+  readonly #projects = new Map<string, DirectoryProject>()
+  readonly #byName = new Map<string, string>()
+  readonly #wiring = new Map<string, Wiring>()
+  readonly #waiting = new Set<{ cursor: Cursor; resolve: () => void }>()
+  readonly #listeners = new Set<(project_id: string) => void>()
+  readonly #loadFunctions: (ref: PayloadRef) => Promise<unknown>
+  #position: Cursor = START
+
+  /** `loadFunctions` reads a list that lies in the blobs. */
+  constructor(loadFunctions: (ref: PayloadRef) => Promise<unknown>) {
+    this.#loadFunctions = loadFunctions
+  }
+
+  async seed(seed: DirectorySeed): Promise<void> {
+    for (const org of seed.orgs) this.#orgs.set(org.org_id, org)
+    for (const env of seed.envs) this.#addEnv(env)
+    for (const project of seed.projects) this.#putProject({ ...project, deployed: null, live: null })
+    for (const build of seed.builds) {
+      if (build.deployed) await this.#setBuild(build.project_id, 'deployed', build, build.updated_at)
+      if (build.build_type === 'live') await this.#setBuild(build.project_id, 'live', build, build.updated_at)
+    }
+    this.#position = seed.cursor
+  }
+
+  /** Follows the log until the signal aborts; `reach` tells how far it came. */
+  async run(store: EventStore, signal: AbortSignal): Promise<void> {
+    for await (const { events, cursor } of store.subscribe({ after: this.#position, types: TYPES, signal })) {
+      for (const recorded of events) await this.#apply(recorded)
+      this.#position = cursor
+      for (const waiting of this.#waiting) {
+        if (waiting.cursor > cursor) continue
+        this.#waiting.delete(waiting)
+        waiting.resolve()
+      }
+    }
+  }
+
+  get position(): Cursor {
+    return this.#position
+  }
+
+  /** Resolves once the directory knows everything up to the cursor. */
+  reach(cursor: Cursor): Promise<void> {
+    if (this.#position >= cursor) return Promise.resolve()
+    return new Promise((resolve) => this.#waiting.add({ cursor, resolve }))
+  }
+
+  /** Calls back with each project whose functions changed. */
+  onChange(listener: (project_id: string) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  env(env_id: string): DirectoryEnv | undefined {
+    return this.#envs.get(env_id)
+  }
+
+  envAt(orgSlug: string, envName: string): DirectoryEnv | undefined {
+    return this.#envByPath.get(`${orgSlug}/${envName}`)
+  }
+
+  /** A project of the environment by id or name. */
+  project(env_id: string, idOrName: string): DirectoryProject | undefined {
+    const byId = this.#projects.get(idOrName) ?? this.#projects.get(this.#byName.get(`${env_id}/${idOrName}`) ?? '')
+    return byId?.env_id === env_id ? byId : undefined
+  }
+
+  /** Every project of every environment. */
+  projects(): IterableIterator<DirectoryProject> {
+    return this.#projects.values()
+  }
+
+  handlersOf(env_id: string, eventType: string): readonly Deployed[] {
+    return this.#wiringOf(env_id).handlers.get(eventType) ?? []
+  }
+
+  webhookAt(env_id: string, method: string, service: string, path: string): Deployed | undefined {
+    return this.#wiringOf(env_id).webhooks.get(webhookKey({ method, service, path }))
+  }
+
+  /** A deployed function by `ns/var`, in one project or in the first of the environment that has it. */
+  functionAt(env_id: string, ref: string, project_id?: string): Deployed | undefined {
+    const slash = ref.lastIndexOf('/')
+    const ns = ref.slice(0, slash)
+    const name = ref.slice(slash + 1)
+    for (const project of this.#projects.values()) {
+      if (project.env_id !== env_id || (project_id !== undefined && project.project_id !== project_id)) continue
+      const build = project.deployed
+      const fn = build?.functions.find((candidate) => candidate.ns === ns && candidate.var === name)
+      if (build && fn) return { project, build, fn }
+    }
+    return undefined
+  }
+
+  async #apply({ event, metadata, at }: Recorded): Promise<void> {
+    switch (event.type) {
+      case 'OrgCreated':
+        this.#orgs.set(event.org_id, event)
+        break
+      case 'EnvCreated':
+        this.#addEnv(event)
+        break
+      case 'ProjectCreated':
+        if (this.#projects.has(event.project_id)) break
+        this.#putProject({ ...event, env_id: metadata.env_id ?? '', deployed: null, live: null })
+        break
+      case 'ProjectRenamed': {
+        const project = this.#projects.get(event.project_id)
+        if (!project) break
+        this.#byName.delete(`${project.env_id}/${project.name}`)
+        this.#putProject({ ...project, name: event.name })
+        break
+      }
+      case 'ProjectDeleted': {
+        const project = this.#projects.get(event.project_id)
+        if (!project) break
+        this.#projects.delete(event.project_id)
+        this.#byName.delete(`${project.env_id}/${project.name}`)
+        this.#changed(project)
+        break
+      }
+      case 'BuildUploaded':
+        if (event.build_type === 'live') await this.#setBuild(event.project_id, 'live', event, at)
+        break
+      case 'BuildDeployed':
+        await this.#setBuild(event.project_id, 'deployed', event, at)
+        break
+    }
+  }
+
+  #addEnv({ env_id, org_id, name }: { env_id: string; org_id: string; name: string }): void {
+    const org = this.#orgs.get(org_id)
+    if (!org) return
+    const env = { env_id, name, org_id, org_slug: org.slug, plan: org.plan }
+    this.#envs.set(env_id, env)
+    this.#envByPath.set(`${org.slug}/${name}`, env)
+  }
+
+  #putProject({ project_id, env_id, name, deployed, live }: DirectoryProject): void {
+    const project = { project_id, env_id, name, deployed, live }
+    this.#projects.set(project_id, project)
+    this.#byName.set(`${env_id}/${name}`, project_id)
+    this.#changed(project)
+  }
+
+  async #setBuild(
+    project_id: string,
+    slot: 'deployed' | 'live',
+    { build_id, hash, functions, functions_ref }: FunctionsOf & { build_id: string; hash: string },
+    since: string,
+  ): Promise<void> {
+    const known = functions ?? ((functions_ref ? await this.#loadFunctions(functions_ref) : []) as FunctionSpec[])
+    const project = this.#projects.get(project_id)
+    if (project) this.#putProject({ ...project, [slot]: { build_id, hash, functions: known, since } })
+  }
+
+  #changed(project: DirectoryProject): void {
+    this.#wiring.delete(project.env_id)
+    for (const listener of this.#listeners) listener(project.project_id)
+  }
+
+  #wiringOf(env_id: string): Wiring {
+    const known = this.#wiring.get(env_id)
+    if (known) return known
+    const handlers = new Map<string, Deployed[]>()
+    const webhooks = new Map<string, Deployed>()
+    for (const project of this.#projects.values()) {
+      if (project.env_id !== env_id || !project.deployed) continue
+      for (const fn of project.deployed.functions) {
+        const deployed = { project, build: project.deployed, fn }
+        if (fn.on_event !== undefined) handlers.set(fn.on_event, [...(handlers.get(fn.on_event) ?? []), deployed])
+        if (fn.webhook) webhooks.set(webhookKey(fn.webhook), deployed)
+      }
+    }
+    const wiring = { handlers, webhooks }
+    this.#wiring.set(env_id, wiring)
+    return wiring
+  }
+}
+
+const webhookKey = ({ method, service, path }: { method: string; service: string; path: string }): string =>
+  `${method} ${service}${path}`

@@ -1,0 +1,42 @@
+import type { PayloadRef } from '../events/scalars.ts'
+import { orderOf, type Projection } from './projection.ts'
+
+/** A published event (SPEC.md, Event). */
+export type EventDoc = {
+  readonly event_id: string
+  readonly env_id: string
+  readonly stream_id: string
+  readonly event_type: string
+  readonly event_data?: unknown
+  readonly event_data_ref?: PayloadRef
+  readonly event_time: string
+  readonly created_at: string
+  readonly order: string
+}
+
+export const events: Projection<EventDoc> = {
+  name: 'events',
+  version: 1,
+  indexes: [
+    { equal: ['env_id'], sort: 'order', counted: true },
+    { equal: ['env_id', 'event_type'], sort: 'order', counted: true },
+  ],
+  handles: ['EventPublished'],
+  idsOf: ({ event }) => (event.type === 'EventPublished' ? [event.event_id] : []),
+
+  evolve(doc, recorded) {
+    const { event, metadata } = recorded
+    if (event.type !== 'EventPublished') return doc
+    const { event_id, stream_id, event_type, event_time } = event
+    return {
+      event_id,
+      env_id: metadata.env_id ?? '',
+      stream_id,
+      event_type,
+      ...(event.event_data_ref ? { event_data_ref: event.event_data_ref } : { event_data: event.event_data ?? null }),
+      event_time,
+      created_at: event_time,
+      order: orderOf(recorded),
+    }
+  },
+}

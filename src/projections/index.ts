@@ -1,0 +1,10 @@
+import { builds } from './builds.ts'
+import { events } from './events.ts'
+import type { Projection } from './projection.ts'
+import { projects } from './projects.ts'
+import { runs } from './runs.ts'
+import { apiKeys, envs, orgs } from './tenants.ts'
+import { workers } from './workers.ts'
+
+/** Every read model there is. */
+export const allProjections = [runs, events, projects, builds, orgs, envs, apiKeys, workers] as unknown as readonly Projection[]

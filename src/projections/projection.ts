@@ -1,0 +1,19 @@
+import type { Recorded } from '../events/event.ts'
+import type { EventType } from '../events/index.ts'
+import type { CollectionSpec, Doc } from '../ports/readModels.ts'
+
+/**
+ * A read model as a pure fold of the log: the same events give the same documents, on every adapter and
+ * after every rebuild (I8). Raise `version` when `evolve` or an index changes: the projector then builds
+ * the new documents beside the old ones and switches.
+ */
+export interface Projection<D extends Doc = Doc> extends CollectionSpec {
+  readonly handles: readonly EventType[]
+  /** The documents an event of `handles` may change. */
+  idsOf(recorded: Recorded): readonly string[]
+  /** The document after the event; null: there is none. */
+  evolve(doc: D | null, recorded: Recorded, id: string): D | null
+}
+
+/** Sorts documents by when they came to be; unique, because the log has one event at a cursor. */
+export const orderOf = ({ at, cursor }: Recorded): string => `${at}/${cursor}`

@@ -1,0 +1,118 @@
+import { BoundedMap } from '../boundedMap.ts'
+import { type Cursor, START } from '../events/event.ts'
+import type { EventStore } from '../ports/eventStore.ts'
+import type { Doc, ReadModels, Write, WritableCollection } from '../ports/readModels.ts'
+import type { Projection } from './projection.ts'
+
+/** Documents kept folded between batches: a run's start and end are seldom far apart. */
+const KEPT_DOCS = 2048
+
+/** Without a reader waiting, a batch is left to grow this long: fewer, larger writes. */
+const LINGER_MS = 5
+
+/** A cursor that only moved past other events is stored after this many batches. */
+const IDLE_BATCHES = 256
+
+/**
+ * Keeps one read model at the end of the log. Invariants:
+ * P1: documents and checkpoint are those of whole batches; a batch applied twice changes nothing.
+ * P2: `reach(cursor)` resolves when readers see everything up to the cursor (I2).
+ * P3: a new version goes live only once it has caught up (I8).
+ */
+export class Projector {
+  readonly name: string
+  readonly #projection: Projection
+  readonly #readModels: ReadModels
+  readonly #store: EventStore
+  readonly #docs = new BoundedMap<string, { doc: Doc | null }>(KEPT_DOCS)
+  readonly #waiting = new Set<{ cursor: Cursor; resolve: () => void }>()
+  #position: Cursor = START
+  #live = false
+  #hurry: (() => void) | undefined
+
+  constructor(projection: Projection, { readModels, store }: { readModels: ReadModels; store: EventStore }) {
+    this.name = `${projection.name} v${projection.version}`
+    this.#projection = projection
+    this.#readModels = readModels
+    this.#store = store
+  }
+
+  /** Where the read model stands. */
+  get position(): Cursor {
+    return this.#position
+  }
+
+  /** Resolves once the read model is live and holds everything up to the cursor (P2). */
+  reach(cursor: Cursor): Promise<void> {
+    if (this.#live && this.#position >= cursor) return Promise.resolve()
+    this.#hurry?.()
+    return new Promise((resolve) => this.#waiting.add({ cursor, resolve }))
+  }
+
+  /** Runs until the signal aborts; rejects when an engine refuses. `run` may be called again: it resumes. */
+  async run(signal: AbortSignal): Promise<void> {
+    const collection = await this.#readModels.writer(this.#projection)
+    this.#docs.clear()
+    this.#position = (await collection.checkpoint()) ?? START
+    let unstored = 0
+    for await (const { events, cursor, caughtUp } of this.#store.subscribe({
+      after: this.#position,
+      types: this.#projection.handles,
+      signal,
+    })) {
+      if (events.length > 0 || ++unstored >= IDLE_BATCHES || (caughtUp && !this.#live)) {
+        await collection.write(await this.#fold(collection, events), cursor)
+        unstored = 0
+      }
+      this.#position = cursor
+      if (caughtUp && !this.#live) {
+        await this.#readModels.goLive(this.#projection) // P3
+        this.#live = true
+      }
+      this.#release()
+      if (caughtUp && this.#waiting.size === 0) await this.#linger(signal)
+    }
+  }
+
+  async #fold(collection: WritableCollection, events: readonly Parameters<Projection['idsOf']>[0][]): Promise<Write[]> {
+    const touched = events.map((recorded) => ({ recorded, ids: this.#projection.idsOf(recorded) }))
+    const unknown = new Set<string>()
+    for (const { ids } of touched) for (const id of ids) if (!this.#docs.get(id)) unknown.add(id)
+    const docs = new Map<string, { doc: Doc | null; cursor: Cursor }>()
+    const stored = unknown.size > 0 ? await collection.getMany([...unknown]) : new Map<string, Doc>()
+    for (const { recorded, ids } of touched) {
+      for (const id of ids) {
+        const doc = (docs.get(id) ?? this.#docs.get(id))?.doc ?? stored.get(id) ?? null
+        docs.set(id, { doc: this.#projection.evolve(doc, recorded, id), cursor: recorded.cursor })
+      }
+    }
+    const writes: Write[] = []
+    for (const [id, { doc, cursor }] of docs) {
+      this.#docs.set(id, { doc })
+      writes.push({ id, doc, cursor })
+    }
+    return writes
+  }
+
+  #release(): void {
+    for (const waiting of this.#waiting) {
+      if (!this.#live || waiting.cursor > this.#position) continue
+      this.#waiting.delete(waiting)
+      waiting.resolve()
+    }
+  }
+
+  #linger(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', done)
+        this.#hurry = undefined
+        resolve()
+      }
+      const timer = setTimeout(done, LINGER_MS)
+      this.#hurry = done
+      signal.addEventListener('abort', done)
+    })
+  }
+}

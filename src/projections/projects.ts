@@ -1,0 +1,42 @@
+import { orderOf, type Projection } from './projection.ts'
+
+/** SPEC.md, Project. */
+export type ProjectDoc = {
+  readonly project_id: string
+  readonly env_id: string
+  readonly name: string
+  readonly active: boolean
+  readonly created_at: string
+  readonly updated_at: string
+  readonly order: string
+}
+
+export const projects: Projection<ProjectDoc> = {
+  name: 'projects',
+  version: 1,
+  indexes: [{ equal: ['env_id'], sort: 'order', counted: true }],
+  handles: ['ProjectCreated', 'ProjectRenamed', 'ProjectDeleted'],
+  idsOf: ({ event }) => ('project_id' in event ? [event.project_id] : []),
+
+  evolve(doc, recorded) {
+    const { event, metadata, at } = recorded
+    switch (event.type) {
+      case 'ProjectCreated':
+        return {
+          project_id: event.project_id,
+          env_id: metadata.env_id ?? '',
+          name: event.name,
+          active: true,
+          created_at: at,
+          updated_at: at,
+          order: orderOf(recorded),
+        }
+      case 'ProjectRenamed':
+        return doc && { ...doc, name: event.name, updated_at: at }
+      case 'ProjectDeleted':
+        return null
+      default:
+        return doc
+    }
+  },
+}

@@ -1,0 +1,103 @@
+import type { RunError, RunPlan } from '../events/run.ts'
+import type { PayloadRef } from '../events/scalars.ts'
+import { orderOf, type Projection } from './projection.ts'
+
+export type RunStatus = 'running' | 'succeeded' | 'failed' | 'cancelled' | 'pending_retry'
+
+/** A run as lists show it (SPEC.md, Run), with what the sagas ask for beside it. */
+export type RunDoc = {
+  readonly run_id: string
+  readonly env_id: string
+  readonly stream_id: string
+  readonly build_id: string
+  readonly run_type: RunPlan['run_type']
+  readonly status: RunStatus
+  readonly start_time: string
+  readonly stop_time: string | null
+  readonly origin_run_id: string | null
+  readonly event_id: string | null
+  readonly result?: unknown
+  readonly result_ref?: PayloadRef
+  readonly error?: RunError
+  readonly project_id: string
+  readonly project_name: string
+  /** `ns/var`; null for evaluated code. */
+  readonly fn: string | null
+  readonly attempt: number
+  readonly parent_run_id: string | null
+  readonly replay_of: string | null
+  readonly retry_at: string | null
+  readonly worker_id: string
+  /** Where the input stands, for a replay. */
+  readonly input_at: RunPlan['input_at'] | null
+  readonly order: string
+}
+
+export const runs: Projection<RunDoc> = {
+  name: 'runs',
+  version: 1,
+  indexes: [
+    { equal: ['env_id'], sort: 'order', counted: true },
+    { equal: ['env_id', 'status'], sort: 'order', counted: true },
+    { equal: ['env_id', 'run_type'], sort: 'order', counted: true },
+    { equal: ['env_id', 'status', 'run_type'], sort: 'order', counted: true },
+    { equal: ['event_id'], sort: 'order' },
+    { equal: ['status', 'worker_id'], sort: 'order' },
+    { equal: ['status'], sort: 'retry_at' },
+  ],
+  handles: ['RunStarted', 'RunSucceeded', 'RunFailed', 'RunRetried', 'RunCancelled'],
+  idsOf: ({ event }) => ('run_id' in event ? [event.run_id] : []),
+
+  evolve(doc, recorded) {
+    const { event, metadata } = recorded
+    if (event.type === 'RunStarted') {
+      const { target } = event
+      return {
+        run_id: event.run_id,
+        env_id: metadata.env_id ?? '',
+        stream_id: event.stream_id,
+        build_id: event.build_id,
+        run_type: event.run_type,
+        status: 'running',
+        start_time: event.start_time,
+        stop_time: null,
+        origin_run_id: event.origin_run_id ?? null,
+        event_id: event.event_id ?? null,
+        project_id: event.project_id,
+        project_name: event.project_name,
+        fn: 'ns' in target ? `${target.ns}/${target.var}` : null,
+        attempt: event.attempt,
+        parent_run_id: event.parent_run_id ?? null,
+        replay_of: event.replay_of ?? null,
+        retry_at: null,
+        worker_id: event.worker_id,
+        input_at: event.input_at ?? null,
+        order: orderOf(recorded),
+      }
+    }
+    if (!doc) return null // cancelled before any worker claimed it: it never was a run
+    switch (event.type) {
+      case 'RunSucceeded':
+        return {
+          ...doc,
+          status: 'succeeded',
+          stop_time: event.stop_time,
+          ...(event.result_ref ? { result_ref: event.result_ref } : { result: event.result ?? null }),
+        }
+      case 'RunFailed':
+        return {
+          ...doc,
+          status: event.retry_at ? 'pending_retry' : 'failed',
+          stop_time: event.stop_time,
+          error: event.error,
+          retry_at: event.retry_at ?? null,
+        }
+      case 'RunRetried':
+        return { ...doc, status: 'failed', retry_at: null }
+      case 'RunCancelled':
+        return { ...doc, status: 'cancelled', stop_time: event.stop_time, retry_at: null }
+      default:
+        return doc
+    }
+  },
+}

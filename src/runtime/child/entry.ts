@@ -1,0 +1,95 @@
+/**
+ * The process user code runs in. It is started once per environment and build, then told by frames on fd 3
+ * what to run; many runs are under way at a time, told apart by their async context. What this module keeps
+ * from user code it keeps for order, not for safety: the service believes nothing that comes from here.
+ */
+import type { Target } from '../../events/run.ts'
+import { activeRuns } from '../../sdk/activeRun.ts'
+import type { ParentFrame } from '../protocol.ts'
+import { openChannel } from './channel.ts'
+import { argumentsOf, NotStarted, openFunctions } from './functions.ts'
+import { installHooks } from './modules.ts'
+import { captureOutput } from './output.ts'
+import { Run } from './run.ts'
+import { describe, dirOf } from './thrown.ts'
+
+const RUNTIME_DIR = dirOf(new URL('../..', import.meta.url).href)
+const SDK_URL = import.meta.resolve(import.meta.url.endsWith('.ts') ? '../../sdk/index.ts' : '../../sdk/index.js')
+
+const runs = new Map<number, Run>()
+let dir = ''
+let logBytes = 0
+let functionOf: ReturnType<typeof openFunctions>
+
+const onFrame = (frame: ParentFrame): void => {
+  switch (frame.type) {
+    case 'init':
+      dir = frame.dir
+      logBytes = frame.logBytes
+      installHooks(dir, SDK_URL)
+      functionOf = openFunctions(dir)
+      return channel.send({ type: 'ready' })
+    case 'invoke':
+      return invoke(frame)
+    case 'cancel':
+      return runs.get(frame.id)?.stop(frame.reason)
+    case 'reply':
+      return runs.get(frame.id)?.onReply(frame)
+    case 'ping':
+      return channel.send({ type: 'pong', n: frame.n, rss: process.memoryUsage.rss() })
+    case 'inspect':
+      return void import('./tasks.ts').then(({ inspect }) => inspect(channel, dir))
+    case 'strip':
+      return void import('./tasks.ts').then(({ strip }) => strip(channel, dir))
+    default:
+      return frame satisfies never
+  }
+}
+
+const channel = openChannel(onFrame)
+
+const invoke = (frame: Extract<ParentFrame, { type: 'invoke' }>): void => {
+  const run = new Run(frame, channel, logBytes, () => runs.delete(frame.id))
+  runs.set(frame.id, run)
+  void activeRuns.run(run, execute, run, frame)
+}
+
+const execute = async (run: Run, { target, input }: Extract<ParentFrame, { type: 'invoke' }>): Promise<void> => {
+  try {
+    run.succeed(await valueOf(run, target, input))
+  } catch (thrown) {
+    if (thrown instanceof NotStarted) run.fail(thrown.code, thrown.described)
+    else run.fail('function_failed', describe(thrown, dir, RUNTIME_DIR))
+  }
+}
+
+const valueOf = async (run: Run, target: Target, input: Parameters<typeof argumentsOf>[0]): Promise<unknown> => {
+  if ('code' in target) {
+    const { evaluate } = await import('./evaluate.ts')
+    run.throwIfStopped()
+    return evaluate(target.code, target.repl_id, dir)
+  }
+  const known = functionOf(target)
+  const called = typeof known === 'function' ? known : await known
+  run.throwIfStopped()
+  return called(...argumentsOf(input))
+}
+
+/**
+ * Something was thrown where nobody waits for it: in a timer, or as a rejection without a handler. The run
+ * it belongs to fails, if it is known and still under way. The service replaces this process afterwards.
+ */
+const onFault = (thrown: unknown): void => {
+  const run = runOfContext()
+  run?.fail('function_failed', describe(thrown, dir, RUNTIME_DIR))
+  channel.send({ type: 'fault' })
+}
+
+const runOfContext = (): Run | undefined => {
+  const run = activeRuns.getStore()
+  return run instanceof Run && !run.ended ? run : undefined
+}
+
+process.on('uncaughtException', onFault)
+process.on('unhandledRejection', onFault)
+captureOutput(() => runOfContext()?.output)

@@ -1,0 +1,81 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { registerHooks } from 'node:module'
+import { join, relative, sep } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+
+const MODULE = /\.(?:js|mjs|ts|mts)$/
+const DECLARATION = /\.d\.m?ts$/
+
+/** A module of the build that makes a namespace. */
+export interface NamespaceFile {
+  readonly ns: string
+  /** Relative to the build, with `/`. */
+  readonly file: string
+}
+
+/** Every namespace of a build, by file. Two files may claim the same one: the inspection refuses that. */
+export const namespacesIn = (dir: string): NamespaceFile[] =>
+  sourcesIn(dir)
+    .filter((file) => file.split('/').every((segment) => !/^[_.]/.test(segment)))
+    .map((file) => ({ ns: file.replace(MODULE, '').replaceAll('/', '.'), file }))
+
+/** Every module of a build outside `node_modules`, relative to it, in a fixed order. */
+export const sourcesIn = (dir: string, under = ''): string[] =>
+  readdirSync(join(dir, under), { withFileTypes: true })
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((entry) => {
+      const path = under ? `${under}/${entry.name}` : entry.name
+      if (entry.isDirectory()) return entry.name === 'node_modules' ? [] : sourcesIn(dir, path)
+      return MODULE.test(entry.name) && !DECLARATION.test(entry.name) ? [path] : []
+    })
+
+/** Where an import that found nothing stands in the source, for errors to name. */
+const failedImports = new WeakMap<Error, string>()
+
+const loaded: string[] = []
+
+/** The build's own modules read so far, relative to it. */
+export const loadedFiles = (): readonly string[] => loaded
+
+export const importSite = (error: Error): string | undefined => failedImports.get(error)
+
+/**
+ * Resolves `svc` to the SDK and loads the build's own modules as ES modules, whatever their package says.
+ * Their types were stripped when the build was unpacked, so a `.ts` file is served as it lies there.
+ */
+export const installHooks = (dir: string, sdkUrl: string): void => {
+  const own = pathToFileURL(dir + sep).href
+  registerHooks({
+    resolve: (specifier, context, next) => {
+      if (specifier === 'svc') return { url: sdkUrl, format: 'module', shortCircuit: true }
+      try {
+        return next(specifier, context)
+      } catch (error) {
+        if (error instanceof Error && context.parentURL?.startsWith(own)) {
+          failedImports.set(error, siteOf(specifier, fileURLToPath(context.parentURL), dir))
+          error.message = `Cannot find module '${specifier}'`
+        }
+        throw error
+      }
+    },
+    load: (url, context, next) => {
+      if (!url.startsWith(own) || url.includes('/node_modules/')) return next(url, context)
+      const path = fileURLToPath(url)
+      if (!MODULE.test(path)) return next(url, context)
+      loaded.push(relative(dir, path))
+      return { format: 'module', source: readFileSync(path, 'utf8'), shortCircuit: true }
+    },
+  })
+}
+
+/** `file:line` of the first line that quotes the specifier. */
+const siteOf = (specifier: string, path: string, dir: string): string => {
+  const file = relative(dir, path)
+  try {
+    const lines = readFileSync(path, 'utf8').split('\n')
+    const line = lines.findIndex((text) => text.includes(`'${specifier}'`) || text.includes(`"${specifier}"`))
+    return line < 0 ? file : `${file}:${line + 1}`
+  } catch {
+    return file
+  }
+}

@@ -1,0 +1,70 @@
+import { Console } from 'node:console'
+import { Writable } from 'node:stream'
+
+const MAX_LINE = 8 << 10
+
+export type Source = 'stdout' | 'stderr'
+
+/** Cuts what one run prints into lines of at most 8 KB, up to `bytes` in all. */
+export class LineCutter {
+  readonly #emit: (source: Source, line: string) => void
+  readonly #partial = { stdout: '', stderr: '' }
+  #left: number
+
+  constructor(bytes: number, emit: (source: Source, line: string) => void) {
+    this.#left = bytes
+    this.#emit = emit
+  }
+
+  write(source: Source, text: string): void {
+    if (this.#left <= 0) return
+    const cut = text.length > this.#left ? text.slice(0, this.#left) : text
+    this.#left -= cut.length
+    const lines = (this.#partial[source] + cut).split('\n')
+    this.#partial[source] = lines.pop() ?? ''
+    for (const line of lines) this.#line(source, line)
+    while (this.#partial[source].length > MAX_LINE) {
+      this.#emit(source, this.#partial[source].slice(0, MAX_LINE))
+      this.#partial[source] = this.#partial[source].slice(MAX_LINE)
+    }
+    if (this.#left <= 0) this.end('… more output was cut off')
+  }
+
+  /** Sends what has no newline yet. */
+  end(last?: string): void {
+    for (const source of ['stdout', 'stderr'] as const) {
+      if (this.#partial[source]) this.#line(source, this.#partial[source])
+      this.#partial[source] = ''
+    }
+    if (last) this.#emit('stderr', last)
+  }
+
+  #line(source: Source, line: string): void {
+    for (let at = 0; at === 0 || at < line.length; at += MAX_LINE) this.#emit(source, line.slice(at, at + MAX_LINE))
+  }
+}
+
+/**
+ * Gives what is printed to the run that printed it: `console`, `process.stdout` and `process.stderr` write
+ * to `cutterOfRun()`, or to the real streams outside any run.
+ */
+export const captureOutput = (cutterOfRun: () => LineCutter | undefined): void => {
+  const streams = { stdout: captured('stdout', cutterOfRun), stderr: captured('stderr', cutterOfRun) }
+  globalThis.console = new Console({ ...streams, ignoreErrors: false })
+  for (const source of ['stdout', 'stderr'] as const) {
+    Object.defineProperty(process, source, { get: () => streams[source], configurable: true })
+  }
+}
+
+const captured = (source: Source, cutterOfRun: () => LineCutter | undefined): Writable => {
+  const real = Object.getOwnPropertyDescriptor(process, source)?.get
+  return new Writable({
+    decodeStrings: false,
+    write: (chunk: string | Buffer, _encoding, done) => {
+      const cutter = cutterOfRun()
+      if (cutter) cutter.write(source, chunk.toString())
+      else (real?.call(process) as Writable | undefined)?.write(chunk)
+      done()
+    },
+  })
+}

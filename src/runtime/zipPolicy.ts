@@ -1,0 +1,120 @@
+import type { Entry } from 'yauzl'
+import { AppError } from '../errors.ts'
+
+/** What a build may hold. Sizes in bytes. */
+export interface ZipLimits {
+  readonly entries: number
+  readonly nameBytes: number
+  readonly depth: number
+  readonly fileBytes: number
+  readonly totalBytes: number
+  /** Unpacked to packed, for files over `ratioFrom`. */
+  readonly ratio: number
+  readonly ratioFrom: number
+}
+
+export const ZIP_LIMITS: ZipLimits = {
+  entries: 10_000,
+  nameBytes: 512,
+  depth: 32,
+  fileBytes: 100 << 20,
+  totalBytes: 500 << 20,
+  ratio: 200,
+  ratioFrom: 10 << 20,
+}
+
+export const refuse = (message: string, cause?: unknown): AppError =>
+  new AppError('bad_request', `file: ${message}`, { cause })
+
+const S_IFMT = 0o170000
+const S_IFREG = 0o100000
+const S_IFDIR = 0o040000
+const MADE_ON_UNIX = 3
+const LOCAL_HEADER = 30
+
+/**
+ * Checks the directory of an archive entry by entry, before anything is unpacked. Throws `bad_request` that
+ * names the entry. What yauzl sees to itself: `..`, absolute and drive names, sizes of stored entries, sizes while unpacking.
+ */
+export class ZipPolicy {
+  readonly #limits: ZipLimits
+  /** Every path so far, folded to what case-insensitive file systems make of it. */
+  readonly #kinds = new Map<string, 'file' | 'directory'>()
+  readonly #ranges: { readonly start: number; readonly end: number; readonly name: string }[] = []
+  #total = 0
+  #entries = 0
+
+  constructor(limits: ZipLimits) {
+    this.#limits = limits
+  }
+
+  check(entry: Entry): void {
+    const { fileName, uncompressedSize, compressedSize } = entry
+    const name = JSON.stringify(fileName.slice(0, 200))
+    if (++this.#entries > this.#limits.entries) throw refuse(`Expected at most ${this.#limits.entries} entries, got more`)
+    this.#checkName(entry, name)
+    this.#checkKind(entry, name)
+    this.#total += uncompressedSize
+    if (uncompressedSize > this.#limits.fileBytes) {
+      throw refuse(`Expected ${name} to have at most ${this.#limits.fileBytes} bytes, got ${uncompressedSize}`)
+    }
+    if (this.#total > this.#limits.totalBytes) throw refuse(`Expected at most ${this.#limits.totalBytes} bytes in all, more at ${name}`)
+    if (uncompressedSize > this.#limits.ratioFrom && uncompressedSize > compressedSize * this.#limits.ratio) {
+      throw refuse(`Expected ${name} to be packed at most ${this.#limits.ratio} to 1, got ${compressedSize} for ${uncompressedSize} bytes`)
+    }
+    const start = entry.relativeOffsetOfLocalHeader
+    this.#ranges.push({ start, end: start + LOCAL_HEADER + compressedSize, name })
+  }
+
+  /** After the last entry: no two may share bytes of the archive. */
+  finish(): void {
+    this.#ranges.sort((a, b) => a.start - b.start)
+    this.#ranges.forEach(({ start, name }, index) => {
+      const before = this.#ranges[index - 1]
+      if (before && start < before.end) throw refuse(`Expected ${name} to have bytes of its own, got some of ${before.name}`)
+    })
+  }
+
+  #checkName({ fileName, fileNameLength }: Entry, name: string): void {
+    if (fileNameLength > this.#limits.nameBytes) throw refuse(`Expected names of at most ${this.#limits.nameBytes} bytes, got ${name}`)
+    // oxlint-disable-next-line no-control-regex
+    if (/[\0-\x1f\x7f\\:\ufffd]/.test(fileName)) throw refuse(`Expected a name without control characters, "\\" and ":", got ${name}`)
+    const segments = fileName.replace(/\/$/, '').split('/')
+    if (segments.some((segment) => segment === '' || segment === '.' || segment === '..')) {
+      throw refuse(`Expected a name of plain segments, got ${name}`)
+    }
+    if (segments.length > this.#limits.depth) throw refuse(`Expected names at most ${this.#limits.depth} deep, got ${name}`)
+    this.#claim(segments, fileName.endsWith('/'), name)
+  }
+
+  /** A name may come once, and no file may be the directory of another. */
+  #claim(segments: readonly string[], isDirectory: boolean, name: string): void {
+    let path = ''
+    segments.forEach((segment, index) => {
+      path += `/${segment.normalize('NFC').toLowerCase()}`
+      const last = index === segments.length - 1
+      const kind = last && !isDirectory ? 'file' : 'directory'
+      const known = this.#kinds.get(path)
+      if (known && (known === 'file' || kind === 'file')) throw refuse(`Expected each name once, got ${name} again`)
+      this.#kinds.set(path, kind)
+    })
+  }
+
+  #checkKind(entry: Entry, name: string): void {
+    const { externalFileAttributes, versionMadeBy, compressionMethod, generalPurposeBitFlag, fileName, uncompressedSize } = entry
+    if (generalPurposeBitFlag & 1) throw refuse(`Expected ${name} not to be encrypted`)
+    if (compressionMethod !== 0 && compressionMethod !== 8) {
+      throw refuse(`Expected ${name} to be stored or deflated, got method ${compressionMethod}`)
+    }
+    const kind = (externalFileAttributes >>> 16) & S_IFMT
+    const isDirectory = fileName.endsWith('/')
+    const plain = kind === 0 || kind === (isDirectory ? S_IFDIR : S_IFREG)
+    if (!plain) throw refuse(`Expected ${name} to be a plain file or directory, got ${kindName(kind, versionMadeBy >>> 8)}`)
+    if (isDirectory && uncompressedSize > 0) throw refuse(`Expected the directory ${name} to be empty of bytes`)
+  }
+}
+
+const kindName = (kind: number, madeOn: number): string => {
+  if (kind === 0o120000) return 'a symbolic link'
+  return madeOn === MADE_ON_UNIX ? `a special file (mode ${kind.toString(8)})` : `attributes ${kind.toString(8)}`
+}

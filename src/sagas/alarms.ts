@@ -1,0 +1,35 @@
+import schedule from 'node-schedule'
+
+/** Wakes callers at instants, by key. Setting a key again moves its alarm; past instants ring at once. */
+export class Alarms {
+  readonly #jobs = new Map<string, () => void>()
+
+  /** `at`: milliseconds since 1970. */
+  set(key: string, at: number, ring: () => void): void {
+    this.clear(key)
+    const fire = () => {
+      this.#jobs.delete(key)
+      ring()
+    }
+    const job = schedule.scheduleJob(new Date(at), fire)
+    if (job) this.#jobs.set(key, () => job.cancel())
+    else {
+      const immediate = setImmediate(fire) // node-schedule refuses what is past
+      this.#jobs.set(key, () => clearImmediate(immediate))
+    }
+  }
+
+  clear(key: string): void {
+    this.#jobs.get(key)?.()
+    this.#jobs.delete(key)
+  }
+
+  get size(): number {
+    return this.#jobs.size
+  }
+
+  close(): void {
+    for (const cancel of this.#jobs.values()) cancel()
+    this.#jobs.clear()
+  }
+}

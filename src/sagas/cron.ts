@@ -1,0 +1,51 @@
+import { Cron } from 'croner'
+
+/**
+ * When a cron expression comes due. Vixie cron's rule for clock changes, which neither library at hand
+ * keeps: a fixed hour runs exactly once a day (skipped by the change: at the first instant after the gap;
+ * repeated by it: the first time), any other hour pattern goes by elapsed time.
+ */
+export interface Ticks {
+  /** The first tick after an instant, milliseconds since 1970; null when there is none. */
+  after(ms: number): number | null
+}
+
+/** Throws an `Error` that says what is wrong with the expression or the IANA time zone. */
+export const ticksOf = (cron: string, timezone: string): Ticks => {
+  const wall = new Cron(cron, { mode: '5-part', timezone: 'UTC' })
+  const fixedHour = /^\d+(,\d+)*$/.test(cron.trim().split(/\s+/)[1] ?? '')
+  const zoned = (ms: number) => Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(timezone)
+  zoned(0) // an unknown zone throws here
+  const nextWall = (wallMs: number): number | null => wall.nextRun(new Date(wallMs))?.getTime() ?? null
+  const offsetMs = (ms: number): number => zoned(ms).offsetNanoseconds / 1e6
+
+  const byWallClock = (ms: number): number | null => {
+    for (let at = nextWall(ms + offsetMs(ms) - 1); at !== null; at = nextWall(at)) {
+      const instant = instantOf(at, timezone)
+      if (instant > ms) return instant
+    }
+    return null
+  }
+
+  const byElapsedTime = (ms: number): number | null => {
+    for (let from = ms + 1; ; ) {
+      const offset = offsetMs(from)
+      const at = nextWall(from + offset - 1)
+      if (at === null) return null
+      const change = zoned(from).getTimeZoneTransition('next')?.epochMilliseconds
+      if (change === undefined || at - offset < change) return at - offset
+      from = change // look again from there, by the new offset
+    }
+  }
+
+  return { after: fixedHour ? byWallClock : byElapsedTime }
+}
+
+/** The instant a wall-clock time stands for: the first of two, and the end of the gap for one that is skipped. */
+const instantOf = (wallMs: number, timezone: string): number => {
+  const plain = Temporal.Instant.fromEpochMilliseconds(wallMs).toZonedDateTimeISO('UTC').toPlainDateTime()
+  const zoned = plain.toZonedDateTime(timezone, { disambiguation: 'compatible' })
+  if (zoned.toPlainDateTime().equals(plain)) return zoned.epochMilliseconds
+  const before = plain.toZonedDateTime(timezone, { disambiguation: 'earlier' })
+  return before.getTimeZoneTransition('next')?.epochMilliseconds ?? zoned.epochMilliseconds
+}

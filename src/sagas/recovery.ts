@@ -1,0 +1,57 @@
+import { clock } from '../clock.ts'
+import type { Commands } from '../commands/index.ts'
+import { streamOf } from '../events/streams.ts'
+import type { Logger } from '../log.ts'
+import type { Collection } from '../ports/readModels.ts'
+import type { RunDoc } from '../projections/runs.ts'
+import type { WorkerDoc } from '../projections/workers.ts'
+
+interface Deps {
+  readonly commands: Pick<Commands, 'streams' | 'workers'>
+  readonly runs: Collection<RunDoc>
+  readonly workers: Collection<WorkerDoc>
+  readonly log: Logger
+}
+
+/**
+ * Ends what dead workers left running: `failed` with `worker_lost`, after which the retry policy speaks
+ * (I3). A worker is marked lost after its runs have ended, so a crash in between begins again.
+ */
+export const loseWorkers = async (deps: Deps, isDead: (worker_id: string) => boolean): Promise<void> => {
+  const { items } = await deps.workers.find({ equal: { alive: true }, sort: 'order', limit: 100, offset: 0 })
+  for (const { worker_id, node } of items) {
+    if (!isDead(worker_id)) continue
+    const ended = await endRunsOf(deps, worker_id)
+    const cause = { correlation_id: worker_id }
+    await deps.commands.workers.handle(
+      streamOf.worker(worker_id),
+      { type: 'LoseWorker', worker_id, now: clock.iso() },
+      cause,
+    )
+    deps.log.warn('A worker was lost', { worker_id, node, runs_ended: ended })
+  }
+}
+
+const endRunsOf = async ({ commands, runs }: Deps, worker_id: string): Promise<number> => {
+  let ended = 0
+  for (let offset = 0; ; offset += 100) {
+    const equal = { status: 'running', worker_id }
+    const { items } = await runs.find({ equal, sort: 'order', limit: 100, offset })
+    for (const { run_id, stream_id, env_id } of items) {
+      await commands.streams.handle(
+        streamOf.stream(stream_id),
+        {
+          type: 'FailRun',
+          run_id,
+          worker_id,
+          error: { code: 'worker_lost', message: 'The worker that ran this died before it ended' },
+          now: clock.iso(),
+          nowMs: clock.now(),
+        },
+        { env_id, correlation_id: run_id, causation_id: worker_id },
+      )
+      ended++
+    }
+    if (items.length < 100) return ended
+  }
+}

@@ -1,0 +1,62 @@
+import { derivedId } from '../ids.ts'
+import type { Commands } from '../commands/index.ts'
+import { streamOf } from '../events/streams.ts'
+import type { EventStore } from '../ports/eventStore.ts'
+import type { Collection } from '../ports/readModels.ts'
+import type { RunDoc } from '../projections/runs.ts'
+import type { Cursor } from '../events/event.ts'
+import type { Alarms } from './alarms.ts'
+
+interface Deps {
+  readonly store: EventStore
+  readonly commands: Pick<Commands, 'streams'>
+  readonly runs: Collection<RunDoc>
+  readonly alarms: Alarms
+}
+
+/**
+ * Runs waiting for their retry get it when it is due. Any number of nodes may run this: the decider
+ * lets one of them win. What was waiting before `from` comes from the read model, the rest from the log.
+ */
+export const retries = async (deps: Deps, from: Cursor, signal: AbortSignal): Promise<void> => {
+  for await (const run of waiting(deps.runs)) {
+    await scheduleRetry(deps, run, run.env_id, run.retry_at ?? run.start_time)
+  }
+  const types = ['RunFailed', 'RunRetried', 'RunCancelled'] as const
+  for await (const { events } of deps.store.subscribe({ after: from, types, signal })) {
+    for (const { event, metadata } of events) {
+      if (event.type === 'RunFailed') {
+        if (event.retry_at) await scheduleRetry(deps, event, metadata.env_id ?? '', event.retry_at)
+      } else if ('run_id' in event) deps.alarms.clear(keyOf(event.run_id))
+    }
+  }
+}
+
+const keyOf = (run_id: string): string => `retry:${run_id}`
+
+const scheduleRetry = async (
+  { commands, alarms }: Deps,
+  { run_id, stream_id }: { run_id: string; stream_id: string },
+  env_id: string,
+  retry_at: string,
+): Promise<void> => {
+  const ring = () => {
+    const retry_run_id = derivedId(run_id, 'retry')
+    commands.streams
+      .handle(
+        streamOf.stream(stream_id),
+        { type: 'RetryRun', run_id, retry_run_id },
+        { env_id, correlation_id: run_id, causation_id: run_id },
+      )
+      .catch(() => alarms.set(keyOf(run_id), Date.parse(retry_at) + 1000, ring))
+  }
+  alarms.set(keyOf(run_id), Date.parse(retry_at), ring)
+}
+
+async function* waiting(runs: Collection<RunDoc>): AsyncGenerator<RunDoc> {
+  for (let offset = 0; ; offset += 100) {
+    const { items } = await runs.find({ equal: { status: 'pending_retry' }, sort: 'retry_at', limit: 100, offset })
+    yield* items
+    if (items.length < 100) return
+  }
+}

@@ -1,0 +1,169 @@
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import * as assert from 'uvu/assert'
+import { type Discarded, openReadModels } from '../../src/adapters/embedded/readModels/index.ts'
+import { isAppError } from '../../src/errors.ts'
+import { readModelsContract } from '../contracts/readModels.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
+
+readModelsContract('embedded', async () => {
+  const readModels = openReadModels({ dir: tempDir() })
+  return { readModels, close: () => readModels.close() }
+})
+
+const spec = { name: 'runs', version: 1, indexes: [{ equal: ['env'], sort: 'at', counted: true }] }
+const inEnv = { equal: { env: 'x' }, sort: 'at', limit: 1, offset: 0 }
+
+const open = (dir: string) => {
+  const discarded: Discarded[] = []
+  const readModels = openReadModels({ dir, onDiscarded: (what) => discarded.push(what) })
+  return { readModels, discarded }
+}
+
+const fill = async (dir: string, count: number, version = 1) => {
+  const { readModels } = open(dir)
+  const writer = await readModels.writer({ ...spec, version })
+  const writes = Array.from({ length: count }, (_, i) => ({ id: `d${i}`, doc: { env: 'x', at: i, version }, cursor: '1' }))
+  await writer.write(writes, '1')
+  await readModels.goLive({ ...spec, version })
+  await readModels.close()
+}
+
+const tablesIn = (dir: string): string[] => {
+  const db = new DatabaseSync(join(dir, 'read-models.db'), { readOnly: true })
+  try {
+    return db.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table'`).all().map(({ name }) => String(name))
+  } finally {
+    db.close()
+  }
+}
+
+const file = suite('embedded read models: the file')
+
+file('holds documents, totals, checkpoint and live version over a restart', async () => {
+  const dir = tempDir()
+  await fill(dir, 30, 2)
+  const { readModels, discarded } = open(dir)
+  const reader = readModels.reader(spec)
+  assert.equal(await reader.get('d3'), { env: 'x', at: 3, version: 2 })
+  assert.is((await reader.find(inEnv)).total, 30)
+  assert.is(await (await readModels.writer({ ...spec, version: 2 })).checkpoint(), '1')
+  assert.equal(discarded, [])
+  await readModels.close()
+})
+
+file('loses older versions once a newer one is live, also when that is cut short', async () => {
+  const dir = tempDir()
+  await fill(dir, 3000, 1)
+  await fill(dir, 10, 2) // closes right after going live
+  assert.ok(tablesIn(dir).includes('runs__v1'))
+  const { readModels } = open(dir)
+  await until(() => !tablesIn(dir).some((table) => table.startsWith('runs__v1')))
+  assert.is((await readModels.reader(spec).find(inEnv)).total, 10)
+  await readModels.close()
+})
+
+file('keeps a version while it is scanned', async () => {
+  const dir = tempDir()
+  await fill(dir, 1200, 1)
+  const { readModels } = open(dir)
+  const versions = new Map<unknown, number>()
+  for await (const { version } of readModels.reader(spec).scan()) {
+    if (versions.size === 0) {
+      const writer = await readModels.writer({ ...spec, version: 2 })
+      await writer.write([{ id: 'd0', doc: { env: 'x', at: 0, version: 2 }, cursor: '1' }], '1')
+      await readModels.goLive({ ...spec, version: 2 })
+    }
+    versions.set(version, (versions.get(version) ?? 0) + 1)
+  }
+  assert.equal([...versions], [[1, 1200]])
+  await until(() => !tablesIn(dir).includes('runs__v1'))
+  await readModels.close()
+})
+
+file('is moved aside and begun anew when it is no read model', async () => {
+  const other = tempDir()
+  const db = new DatabaseSync(join(other, 'read-models.db'))
+  db.exec('CREATE TABLE mine (precious)')
+  db.close()
+  const garbage = tempDir()
+  writeFileSync(join(garbage, 'read-models.db'), 'not a database, and long enough to be taken for one'.repeat(100))
+  for (const dir of [other, garbage]) {
+    const before = readFileSync(join(dir, 'read-models.db'))
+    const { readModels, discarded } = open(dir)
+    assert.is(discarded.length, 1)
+    assert.equal(readFileSync(discarded[0]?.movedTo ?? ''), before)
+    assert.is(await (await readModels.writer(spec)).checkpoint(), null)
+    await readModels.close()
+  }
+})
+
+file('is begun anew after damage was met while it was in use', async () => {
+  const dir = tempDir()
+  await fill(dir, 2000)
+  truncateSync(join(dir, 'read-models.db'), 40_960)
+  const { readModels, discarded } = open(dir)
+  try {
+    await Array.fromAsync(readModels.reader(spec).scan())
+    assert.unreachable('expected the scan to meet the damage')
+  } catch (error) {
+    assert.ok(discarded.length > 0 || isAppError(error, 'unavailable'), String(error))
+  }
+  await readModels.close()
+  const again = open(dir)
+  assert.is(again.discarded.length, 1)
+  assert.is(await again.readModels.reader(spec).get('d1'), null)
+  assert.not(existsSync(join(dir, 'read-models.db.damaged')))
+  await again.readModels.close()
+})
+
+file('refuses a document whose indexed field is no scalar, as no retry would help', async () => {
+  const { readModels } = open(tempDir())
+  const writer = await readModels.writer(spec)
+  try {
+    await writer.write([{ id: 'a', doc: { env: ['x'] }, cursor: '1' }], '1')
+    assert.unreachable('expected a refusal')
+  } catch (error) {
+    assert.instance(error, TypeError)
+  }
+  assert.is(await writer.checkpoint(), null)
+  await readModels.close()
+})
+
+file('refuses to write a version with other indexes than it was made with', async () => {
+  const { readModels } = open(tempDir())
+  await readModels.writer(spec)
+  const changed = { ...spec, indexes: [{ equal: [], sort: 'at' }] }
+  assert.ok(await readModels.writer(changed).then(() => false, () => true))
+  await readModels.close()
+})
+
+file('is unavailable once closed', async () => {
+  const { readModels } = open(tempDir())
+  const reader = readModels.reader(spec)
+  await readModels.close()
+  await readModels.close()
+  assert.ok(await reader.get('a').catch((error: unknown) => isAppError(error, 'unavailable')))
+})
+
+file('refuses writes as unavailable while the disk is full, and loses nothing', async () => {
+  const dir = tempDir()
+  const script = new URL('../fixtures/readModels/fillDisk.ts', import.meta.url).pathname
+  // A file may hold 8 MB here: writing on meets what a full disk gives.
+  const command = `ulimit -f 8192; exec "$0" "$1" "$2"`
+  const said = await new Promise<string>((resolve, reject) => {
+    execFile('bash', ['-c', command, process.execPath, script, dir], (error, stdout) => (error ? reject(error) : resolve(stdout)))
+  })
+  const { stored, code } = JSON.parse(said) as { stored: number; code: string }
+  assert.is(code, 'unavailable')
+  const { readModels, discarded } = open(dir)
+  assert.equal(discarded, [])
+  assert.is((await readModels.reader(spec).find(inEnv)).total, stored)
+  await readModels.close()
+})
+
+file.run()

@@ -1,0 +1,297 @@
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { clock } from '../../src/clock.ts'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+import { openWorkbench, resultOf, type Workbench } from './harness.ts'
+
+const throwing = suite<Workbench>('a function that throws')
+
+throwing.before(async (context) => void Object.assign(context, await openWorkbench('wrong')))
+throwing.after(({ runtime }) => runtime.close())
+
+throwing('fails with message and a stack relative to the build', async ({ failure, cacheDir }) => {
+  const { code, message, stack } = await failure('throws/error')
+  assert.is(code, 'function_failed')
+  assert.is(message, 'broken on purpose')
+  assert.is(stack, 'TypeError: broken on purpose\n    at error (throws.ts:3:9)')
+  assert.not.match(stack ?? '', cacheDir)
+})
+
+throwing('fails by rejecting', async ({ failure }) => {
+  const { code, message, stack } = await failure('throws/rejects')
+  assert.equal([code, message], ['function_failed', 'rejected on purpose'])
+  assert.match(stack ?? '', /throws\.ts:6:\d+/)
+})
+
+const values: Record<string, string> = {
+  string: 'just text',
+  nullish: 'null',
+  object: '{ code: 7 }',
+  getter: 'Threw a value that cannot be shown',
+}
+for (const [name, message] of Object.entries(values)) {
+  throwing(`may throw what is no error: ${name}`, async ({ failure }) => {
+    assert.equal(await failure(`throws/${name}`), { code: 'function_failed', message })
+  })
+}
+
+throwing('fails when it throws in a timer', async ({ failure }) => {
+  const { code, message } = await failure('throws/inTimer')
+  assert.equal([code, message], ['function_failed', 'thrown in a timer'])
+})
+
+throwing('fails by a rejection nobody handles', async ({ failure }) => {
+  const { code, message } = await failure('throws/unhandled')
+  assert.equal([code, message], ['function_failed', 'nobody listened'])
+})
+
+throwing('loses its process when it fails after its end, others in it do not', async ({ invoke }) => {
+  const pid = await resultOf(invoke('dies/pid'))
+  assert.is(await resultOf(invoke('throws/afterwards')), 'fine')
+  await until(async () => (await resultOf(invoke('dies/pid'))) !== pid)
+})
+
+throwing.run()
+
+const results = suite<Workbench>('a result')
+
+results.before(async (context) => void Object.assign(context, await openWorkbench('wrong')))
+results.after(({ runtime }) => runtime.close())
+
+for (const name of ['bigint', 'cycle', 'toJson', 'deep']) {
+  results(`that JSON cannot hold fails: ${name}`, async ({ failure }) => {
+    const { code, message } = await failure(`results/${name}`)
+    assert.is(code, 'result_not_serializable')
+    assert.match(message, /^Expected a result that JSON can hold: ./)
+  })
+}
+
+results('over 6 MiB fails, under it arrives', async ({ failure, invoke }) => {
+  assert.is((await failure('results/huge')).code, 'result_too_large')
+  assert.is(((await resultOf(invoke('results/large'))) as string).length, 5 << 20)
+})
+
+results('is what JSON makes of it', async ({ invoke }) => {
+  assert.is(await resultOf(invoke('results/aFunction')), null)
+  assert.equal(await resultOf(invoke('results/date')), { at: '1970-01-01T00:00:00.000Z', not: null })
+})
+
+results.run()
+
+const dying = suite<Workbench>('a function that takes its process down')
+
+dying.before(async (context) => void Object.assign(context, await openWorkbench('wrong', { heartbeatMs: 15_000 })))
+dying.after(({ runtime }) => runtime.close())
+
+const deaths: Record<string, RegExp> = {
+  exit: /exited with code 3/,
+  abort: /SIGABRT/,
+  killed: /SIGKILL/,
+  heap: /ran out of memory/,
+}
+for (const [name, message] of Object.entries(deaths)) {
+  dying(`ends as worker_lost: ${name}`, async ({ failure, invoke }) => {
+    const error = await failure(`dies/${name}`)
+    assert.is(error.code, 'worker_lost')
+    assert.match(error.message, message)
+    assert.type(await resultOf(invoke('dies/pid')), 'number')
+  })
+}
+
+dying('takes only the runs of its own process along', async ({ failure }) => {
+  const other = await openWorkbench('ok')
+  const elsewhere = other.invoke('orders.handlers/later', { args: [100] })
+  const [first, second] = await Promise.all([failure('dies/stubborn'), failure('dies/exit')])
+  assert.equal([first.code, second.code], ['worker_lost', 'worker_lost'])
+  assert.is(await resultOf(elsewhere), 'done')
+  await other.runtime.close()
+})
+
+dying('meets the memory limit outside the heap as an error', async ({ failure }) => {
+  const { code, message } = await failure('dies/buffers')
+  assert.is(code, 'function_failed')
+  assert.match(message, /allocat/)
+})
+
+dying('is started again ever more slowly, but is', async () => {
+  const { runtime, failure, invoke } = await openWorkbench('wrong', { backoffMs: 100 })
+  for (let n = 0; n < 4; n++) assert.is((await failure('dies/exit')).code, 'worker_lost')
+  const since = clock.monotonic()
+  assert.type(await resultOf(invoke('dies/pid')), 'number')
+  assert.ok(clock.monotonic() - since > 390)
+  await runtime.close()
+})
+
+dying.run()
+
+const stopping = suite<Workbench>('stopping a run')
+
+stopping.before(async (context) => void Object.assign(context, await openWorkbench('wrong')))
+stopping.after(({ runtime }) => runtime.close())
+
+stopping('that spins: its process gives no sign of life and is killed', async ({ failure, invoke }) => {
+  const { code } = await failure('dies/spin')
+  assert.is(code, 'unresponsive')
+  assert.type(await resultOf(invoke('dies/pid')), 'number')
+})
+
+stopping('out of time that goes on: it ends as timeout after the grace', async ({ failure }) => {
+  const error = await failure('dies/stubborn', { timeoutMs: 50 })
+  assert.equal(error, { code: 'timeout', message: 'The run did not end within 50 ms' })
+})
+
+stopping('out of time: others in its process come to their end', async () => {
+  const { runtime, invoke, failure } = await openWorkbench('ok', { graceMs: 300 })
+  const before = await resultOf(invoke('orders.handlers/pid'))
+  const other = invoke('orders.handlers/later', { args: [450] })
+  assert.is((await failure('orders.handlers/waits', { timeoutMs: 20 })).code, 'timeout')
+  assert.is.not(await resultOf(invoke('orders.handlers/pid')), before)
+  assert.is(await resultOf(other), 'done')
+  await until(() => runtime.children === 1)
+  await runtime.close()
+})
+
+stopping('that listens: it ends at once, and its process stays', async () => {
+  const { runtime, invoke } = await openWorkbench('ok', { graceMs: 10_000 })
+  const before = await resultOf(invoke('orders.handlers/pid'))
+  const controller = new AbortController()
+  const run = invoke('orders.handlers/polite', { signal: controller.signal })
+  controller.abort()
+  assert.equal(await run, { status: 'failed', error: { code: 'cancelled', message: 'The run was cancelled' } })
+  assert.is(await resultOf(invoke('orders.handlers/pid')), before)
+  await runtime.close()
+})
+
+stopping('that waits for the service: its call rejects', async () => {
+  const { runtime, failure } = await openWorkbench('ok', { graceMs: 10_000 })
+  const controller = new AbortController()
+  const onHostCall = () => {
+    controller.abort()
+    return new Promise<never>(() => {})
+  }
+  const { code } = await failure('orders.handlers/everything', { signal: controller.signal, onHostCall })
+  assert.is(code, 'cancelled')
+  await runtime.close()
+})
+
+stopping('in the queue: it ends without having begun', async () => {
+  const { runtime, invoke, failure } = await openWorkbench('ok', { maxConcurrency: 1 })
+  const first = invoke('orders.handlers/later', { args: [200] })
+  const controller = new AbortController()
+  const queued = failure('orders.handlers/pid', { signal: controller.signal })
+  controller.abort()
+  assert.is((await queued).code, 'cancelled')
+  assert.is(await resultOf(first), 'done')
+  await runtime.close()
+})
+
+stopping.run()
+
+const pipe = suite<Workbench>('a function that forges frames')
+
+pipe.before(async (context) => void Object.assign(context, await openWorkbench('wrong')))
+pipe.after(({ runtime }) => runtime.close())
+
+const forgeries = ['garbage', 'falseLength', 'notJson', 'notAnObject', 'unknownType', 'foreignRun', 'secondReady', 'wrongField', 'foreignTask', 'oversized']
+for (const name of forgeries) {
+  pipe(`has its process killed: ${name}`, async ({ failure, invoke }) => {
+    assert.is((await failure(`pipe/${name}`)).code, 'protocol_violation')
+    assert.type(await resultOf(invoke('dies/pid')), 'number')
+  })
+}
+
+pipe('loses its process when it hangs up', async ({ failure, invoke }) => {
+  assert.is((await failure('pipe/closes')).code, 'worker_lost')
+  assert.type(await resultOf(invoke('dies/pid')), 'number')
+})
+
+pipe('may answer for itself, but once', async () => {
+  const { runtime, invoke, failure } = await openWorkbench('wrong')
+  const other = failure('dies/stubborn') // 1
+  assert.is(await resultOf(invoke('pipe/doubleReply', { args: [2] })), 'first')
+  assert.is((await other).code, 'protocol_violation')
+  await runtime.close()
+})
+
+pipe.run()
+
+const flooding = suite<Workbench>('a function that floods')
+
+flooding.before(async (context) => void Object.assign(context, await openWorkbench('wrong', { heartbeatMs: 10_000 })))
+flooding.after(({ runtime }) => runtime.close())
+
+flooding('the console: 256 KB of it are kept', async ({ invoke }) => {
+  let bytes = 0
+  const lines: string[] = []
+  const onLog = ({ text }: { text: string }) => {
+    bytes += text.length
+    lines.push(text)
+  }
+  assert.is(await resultOf(invoke('floods/console50MB', { onLog })), 'flooded')
+  assert.ok(bytes > 250_000 && bytes <= (256 << 10) + 100, `got ${bytes}`)
+  assert.is(lines.at(-1), '… more output was cut off')
+})
+
+flooding('the descriptor: nothing of it is kept, and the service does not grow', async ({ invoke }) => {
+  const before = process.memoryUsage.rss()
+  let lines = 0
+  assert.is(await resultOf(invoke('floods/raw50MB', { onLog: () => lines++ })), 'flooded')
+  assert.is(lines, 0)
+  assert.ok(process.memoryUsage.rss() - before < 60e6)
+})
+
+flooding('one line: it is cut into lines of 8 KB', async ({ invoke }) => {
+  const lengths: number[] = []
+  await invoke('floods/oneLine', { onLog: ({ text }) => lengths.push(text.length) })
+  assert.equal(lengths, [8192, 8192, 3616])
+})
+
+flooding.run()
+
+const reaching = suite<Workbench>('a function that reaches outside its build')
+
+reaching.before(async (context) => void Object.assign(context, await openWorkbench('wrong')))
+reaching.after(({ runtime }) => runtime.close())
+
+reaching('is refused files, processes, threads and bindings', async ({ invoke, cacheDir }) => {
+  writeFileSync(join(cacheDir, 'outside.txt'), 'secret')
+  const got = (await resultOf(invoke('reaches/reach'))) as Record<string, string>
+  const { binding, ...rest } = got
+  for (const [what, code] of Object.entries(rest)) assert.is(code, 'ERR_ACCESS_DENIED', what)
+  assert.is(binding, 'ERR_ACCESS_DENIED')
+  assert.not.ok(existsSync('/tmp/svc-written.txt'))
+})
+
+reaching('has an empty environment', async ({ invoke }) => {
+  assert.equal(await resultOf(invoke('reaches/env')), { PATH: '/usr/local/bin:/usr/bin:/bin', TZ: 'UTC' })
+})
+
+reaching('may read its own build', async ({ invoke }) => {
+  assert.is(await resultOf(invoke('reaches/own')), true)
+})
+
+reaching('changes prototypes for its own process only', async ({ invoke, runtime, build }) => {
+  assert.is(await resultOf(invoke('reaches/pollute')), 'polluted')
+  assert.equal(await resultOf(invoke('reaches/polluted')), { seen: 'yes' })
+  const elsewhere = await runtime.invoke({
+    build: { ...build, env_id: 'another' },
+    run: {} as never,
+    target: { ns: 'reaches', var: 'polluted' },
+    input: { kind: 'args', args: [] },
+    timeoutMs: 10_000,
+    signal: new AbortController().signal,
+    onHostCall: async () => null,
+    onLog: () => {},
+  })
+  assert.equal(elsewhere, { status: 'succeeded', result: { seen: 'no' } })
+  assert.is(({} as { polluted?: string }).polluted, undefined)
+})
+
+// Same user, no namespace: this tier cannot stop it, the hardened one does. The test keeps the docs honest.
+reaching('may signal the service on this tier', async ({ invoke }) => {
+  assert.equal(await resultOf(invoke('reaches/signalParent')), { got: 'true' })
+})
+
+reaching.run()

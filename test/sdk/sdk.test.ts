@@ -1,0 +1,103 @@
+import * as assert from 'uvu/assert'
+import { activeRuns, type ActiveRun } from '../../src/sdk/activeRun.ts'
+import { call, context, currentRun, emit, files, fn, run, send } from '../../src/sdk/index.ts'
+import type { HostCall, RunInfo } from '../../src/runtime/runtime.ts'
+import { suite } from '../support/suite.ts'
+
+const info: RunInfo = {
+  run_id: 'r',
+  stream_id: 's',
+  run_type: 'call',
+  attempt: 1,
+  event_id: null,
+  origin_run_id: null,
+  project_id: 'p',
+  project_name: 'shop',
+}
+
+/** Runs the code as a run would, and tells what it asked for. */
+const inRun = async (code: () => Promise<unknown>, answer: unknown = null) => {
+  const calls: HostCall[] = []
+  const active: ActiveRun = {
+    info,
+    signal: new AbortController().signal,
+    request: async (request) => {
+      calls.push(request)
+      return answer
+    },
+  }
+  const value = await activeRuns.run(active, code)
+  return { value, calls }
+}
+
+const messageOf = async (code: () => unknown): Promise<string> => {
+  try {
+    await code()
+    return 'no error'
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+const sdk = suite('the SDK')
+
+const outside: [string, () => unknown][] = [
+  ['send', () => send('a', 1)],
+  ['call', () => call('a/b')],
+  ['run', () => run('a/b')],
+  ['emit', () => emit('a', 1)],
+  ['context', () => context('A')],
+  ['files.get', () => files.get('a')],
+  ['currentRun', () => currentRun()],
+]
+for (const [name, code] of outside) {
+  sdk(`needs a run around ${name}`, async () => {
+    assert.match(await messageOf(code), `Expected ${name}() to be called inside a run`)
+  })
+}
+
+sdk('attaches metadata without a run, and leaves the function as it is', () => {
+  const handler = (a: number) => a + 1
+  const wrapped = fn({ onEvent: 'x' }, handler)
+  assert.is(wrapped(1), 2)
+  assert.is(wrapped, handler)
+  assert.is.not(fn({ onEvent: 'y' }, handler), handler)
+  assert.throws(() => fn({}, 'no' as never), /Expected fn\(metadata, function\), got string/)
+})
+
+sdk('refuses what is no reference, type or key', async () => {
+  for (const ref of ['add', 'a/b/c', '/b', '', 7]) {
+    assert.match(await messageOf(() => inRun(() => run(ref as string))), /^Expected run\(ref, …\) with a reference/)
+  }
+  assert.match(await messageOf(() => inRun(() => send('', 1))), /^Expected `type` of send\(type, data\)/)
+  assert.match(await messageOf(() => inRun(() => context('' as string))), /^Expected `key`/)
+})
+
+sdk('sends null where no data is given', async () => {
+  const { calls } = await inRun(async () => {
+    await send('a')
+    await emit('b')
+  })
+  assert.equal(calls, [
+    { op: 'send', event_type: 'a', event_data: null },
+    { op: 'emit', data_type: 'b', payload: null },
+  ])
+})
+
+sdk('gives file content as bytes', async () => {
+  const { value } = await inRun(() => files.get('a'), { path: 'a', size: 2, content_base64: '/wA=' })
+  assert.equal(value, { path: 'a', size: 2, content: new Uint8Array([255, 0]) })
+})
+
+sdk('refuses a file that is too large before it is sent', async () => {
+  const message = await messageOf(() => inRun(() => files.put('a', new Uint8Array((4 << 20) + 1))))
+  assert.is(message, 'Expected content of at most 4194304 bytes, got 4194305')
+})
+
+sdk('tells about the current run', async () => {
+  const { value } = await inRun(async () => currentRun())
+  assert.is((value as RunInfo).run_id, 'r')
+  assert.is((value as { signal: AbortSignal }).signal.aborted, false)
+})
+
+sdk.run()

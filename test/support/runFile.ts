@@ -1,0 +1,82 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { stripVTControlCharacters } from 'node:util'
+import { clock } from '../../src/clock.ts'
+
+export interface FileResult {
+  readonly total: number
+  readonly passed: number
+  readonly skipped: number
+  readonly ms: number
+  /** What the file printed, its end if that was too much. */
+  readonly output: string
+  /** Why the file fails, beside tests that failed. */
+  readonly problems: readonly string[]
+}
+
+export interface Limits {
+  /** How long a file may take in all. */
+  readonly timeoutMs: number
+  /** How long it may live on after its summary, and its children after it. */
+  readonly lingerMs: number
+}
+
+const MAX_OUTPUT = 4 << 20
+const RECENT_OUTPUT = 16 << 10
+const SUMMARY = /^ {2}Total: +(\d+)\n {2}Passed: +(\d+)\n {2}Skipped: +(\d+)\n {2}Duration: .*$/gm
+
+const running = new Set<ChildProcess>()
+
+/** Runs one test file in a process group of its own, so that nothing it started outlives it. */
+export const runFile = async (file: string, { timeoutMs, lingerMs }: Limits): Promise<FileResult> => {
+  const started = clock.monotonic()
+  const child = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+  running.add(child)
+  let output = ''
+  let lingering: NodeJS.Timeout | undefined
+  let overall: NodeJS.Timeout | undefined
+
+  const ending = await new Promise<string | undefined>((resolve) => {
+    overall = setTimeout(resolve, timeoutMs, `expected to end within ${timeoutMs} ms`)
+    const collect = (chunk: string) => {
+      output = (output + chunk).slice(-MAX_OUTPUT)
+      if (lingering || !summaryOf(output.slice(-RECENT_OUTPUT))) return
+      lingering = setTimeout(resolve, lingerMs, 'left a handle open: its tests ended, its process did not')
+    }
+    child.stdout.setEncoding('utf8').on('data', collect)
+    child.stderr.setEncoding('utf8').on('data', collect)
+    child.on('error', (error) => resolve(`did not start: ${error.message}`))
+    child.on('exit', () => {
+      clearTimeout(lingering)
+      lingering = setTimeout(resolve, lingerMs, 'left a child process running')
+    })
+    child.on('close', () => resolve(undefined))
+  })
+  clearTimeout(overall)
+  clearTimeout(lingering)
+  kill(child)
+  running.delete(child)
+
+  const summary = summaryOf(output) ?? { total: 0, passed: 0, skipped: 0 }
+  const problems = ending === undefined ? [] : [ending]
+  if (summary.total === 0) problems.push('expected a summary of at least one test, got none')
+  else if (ending === undefined && summary.passed === summary.total && child.exitCode !== 0) {
+    problems.push(`exited with ${child.signalCode ?? `code ${child.exitCode}`} after its tests passed`)
+  }
+  return { ...summary, ms: clock.monotonic() - started, output, problems }
+}
+
+/** Ends every file under way. */
+export const stopAll = (): void => running.forEach(kill)
+
+const summaryOf = (output: string) => {
+  const match = [...stripVTControlCharacters(output).matchAll(SUMMARY)].at(-1)
+  return match && { total: Number(match[1]), passed: Number(match[2]), skipped: Number(match[3]) }
+}
+
+/** The whole group; it may be gone already. */
+const kill = ({ pid }: ChildProcess): void => {
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {}
+}

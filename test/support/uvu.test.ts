@@ -1,0 +1,158 @@
+import { execFile } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import * as assert from 'uvu/assert'
+import { suite } from './suite.ts'
+import { tempDir } from './tempDir.ts'
+
+const runner = fileURLToPath(new URL('uvu.ts', import.meta.url))
+const start = `
+import * as assert from ${JSON.stringify(import.meta.resolve('uvu/assert'))}
+import { suite } from ${JSON.stringify(import.meta.resolve('./suite.ts'))}
+const it = suite('it', { timeoutMs: 300 })
+`
+
+/** Runs the runner over test files of these contents, as `npm test` would in a project of their own. */
+const run = (files: Record<string, string>, ...args: string[]) =>
+  new Promise<{ code: number; output: string; last: string }>((resolve) => {
+    const cwd = tempDir()
+    for (const [name, body] of Object.entries(files)) {
+      const file = join(cwd, 'test', name)
+      mkdirSync(dirname(file), { recursive: true })
+      writeFileSync(file, start + body)
+    }
+    execFile(process.execPath, [runner, '--linger-ms=1000', ...args], { cwd }, (error, stdout, stderr) => {
+      const output = stdout + stderr
+      resolve({ code: error ? Number(error.code) : 0, output, last: stdout.trimEnd().split('\n').at(-1) ?? '' })
+    })
+  })
+
+const fails = async (body: string, last: string, told: RegExp) => {
+  const result = await run({ 'a.test.ts': body, 'good.test.ts': `it('passes', () => {})\nit.run()` })
+  assert.is(result.last, last)
+  assert.is(result.code, 1)
+  assert.match(result.output, told)
+  assert.match(result.output, /^ok {4}test\/good\.test\.ts {2}1 passed/m)
+}
+
+const runs = suite('npm test')
+
+runs('counts tests over files, one line each', async () => {
+  const two = `it('one', () => {})\nit('two', async () => {})\nit.skip('three', () => {})\nit.run()`
+  const { code, output, last } = await run({ 'a.test.ts': two, 'deep/er/b.test.ts': two, 'not.ts': 'throw 1' })
+  assert.is(last, '4 passed, 0 failed')
+  assert.is(code, 0)
+  assert.match(output, /^ok {4}test\/a\.test\.ts {2}2 passed, 1 skipped {2}\d+ ms$/m)
+  assert.match(output, /^ok {4}test\/deep\/er\/b\.test\.ts {2}2 passed/m)
+})
+
+runs('takes only the files that match', async () => {
+  const one = `it('one', () => {})\nit.run()`
+  const { code, last } = await run({ 'a.test.ts': one, 'b.test.ts': one, 'c.test.ts': 'throw 1' }, 'a.t', 'b.t')
+  assert.is(last, '2 passed, 0 failed')
+  assert.is(code, 0)
+})
+
+runs('fails when nothing matches', async () => {
+  const { code, last } = await run({ 'a.test.ts': `it('one', () => {})\nit.run()` }, 'nothing')
+  assert.is(last, '0 passed, 1 failed')
+  assert.is(code, 1)
+})
+
+runs('shows what a failing file printed', () =>
+  fails(
+    `it('one', () => {})\nit('two', () => { console.log('seen'); assert.is(1, 2) })\nit.run()`,
+    '2 passed, 1 failed',
+    /seen[^]*"two"/,
+  ),
+)
+
+runs('fails every test when before throws', () =>
+  fails(
+    `it.before(() => { throw new Error('no engine') })\nit('one', () => {})\nit('two', () => {})\nit.run()`,
+    '1 passed, 2 failed',
+    /before: no engine/,
+  ),
+)
+
+runs('fails a test when before.each throws', () =>
+  fails(`it.before.each(() => { throw new Error('torn') })\nit('one', () => {})\nit.run()`, '1 passed, 1 failed', /torn/),
+)
+
+runs('fails a test when after.each throws, and keeps its own failure', async () => {
+  const torn = `it.after.each(() => { throw new Error('torn') })\n`
+  await fails(`${torn}it('one', () => {})\nit.run()`, '1 passed, 1 failed', /after\.each: torn/)
+  await fails(`${torn}it('one', () => { throw new Error('mine') })\nit.run()`, '1 passed, 1 failed', /mine/)
+})
+
+runs('fails the last test when after throws', () =>
+  fails(
+    `it.after(() => { throw new Error('stuck') })\nit('one', () => {})\nit('two', () => {})\nit.run()`,
+    '2 passed, 1 failed',
+    /"two"[^]*after: stuck/,
+  ),
+)
+
+runs('fails a test that throws what is not an error', () =>
+  fails(`it('one', () => { throw undefined })\nit('two', () => {})\nit.run()`, '2 passed, 1 failed', /Thrown: undefined/),
+)
+
+runs('fails a test that hangs, by name', () =>
+  fails(
+    `it('hangs', () => new Promise(() => {}))\nit('two', () => {})\nit.run()`,
+    '2 passed, 1 failed',
+    /"hangs"[^]*within 300 ms/,
+  ),
+)
+
+runs('fails a file whose suite is not run', async () => {
+  await fails(`it('one', () => {})`, '1 passed, 1 failed', /missing on: it/)
+  await fails(
+    `const other = suite('other')\nother('one', () => {})\nit('one', () => {})\nit.run()`,
+    '2 passed, 1 failed',
+    /missing on: other/,
+  )
+})
+
+runs('fails a suite without tests', () => fails(`it.run()`, '1 passed, 1 failed', /has tests/))
+
+runs('fails a file that leaves a handle open', () =>
+  fails(`it('one', () => { setInterval(() => {}, 1000) })\nit.run()`, '2 passed, 1 failed', /left a handle open/),
+)
+
+runs('fails a file that leaves a child process running, and ends it', () =>
+  fails(
+    `import { spawn } from 'node:child_process'
+    it('one', () => { spawn('sleep', ['30'], { stdio: 'inherit' }).unref() })\nit.run()`,
+    '2 passed, 1 failed',
+    /left a child process running/,
+  ),
+)
+
+runs('fails a file that exits in the middle of a test', async () => {
+  await fails(`it('one', () => {})\nit('two', () => process.exit(0))\nit.run()`, '1 passed, 1 failed', /summary/)
+  await fails(`it('one', () => {})\nit('two', () => process.kill(process.pid, 'SIGKILL'))\nit.run()`, '1 passed, 1 failed', /summary/)
+})
+
+runs('fails a file that breaks after its tests', () =>
+  fails(
+    `it('one', () => { setTimeout(() => { throw new Error('late') }, 200) })\nit.run()`,
+    '2 passed, 1 failed',
+    /late[^]*exited with code 1/,
+  ),
+)
+
+runs('fails a file that does not load', () => fails(`import './missing.ts'`, '1 passed, 1 failed', /ERR_MODULE_NOT_FOUND/))
+
+runs('fails a file that takes too long', async () => {
+  const { last, output } = await run({ 'a.test.ts': `for (;;) {}` }, '--timeout-ms=500')
+  assert.is(last, '0 passed, 1 failed')
+  assert.match(output, /within 500 ms/)
+})
+
+runs('fails a file that runs a part of its tests', () =>
+  fails(`it.only('one', () => {})\nit('two', () => {})\nit.run()`, '2 passed, 1 failed', /no \.only/),
+)
+
+runs.run()

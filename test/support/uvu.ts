@@ -1,0 +1,76 @@
+import { globSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { parseArgs } from 'node:util'
+import { type FileResult, runFile, stopAll } from './runFile.ts'
+
+/**
+ * `npm test [pattern…]`: runs every `test/**` + `/*.test.ts` whose path contains a pattern (default: all),
+ * each in a process of its own. The last line is `N passed, N failed`, in tests; exit code 1 on any failure.
+ */
+const main = async (): Promise<void> => {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      'timeout-ms': { type: 'string', default: '180000' },
+      'linger-ms': { type: 'string', default: '5000' },
+    },
+  })
+  const limits = { timeoutMs: Number(values['timeout-ms']), lingerMs: Number(values['linger-ms']) }
+  const files = globSync('test/**/*.test.ts')
+    .sort()
+    .filter((file) => positionals.length === 0 || positionals.some((pattern) => file.includes(pattern)))
+  if (files.length === 0) {
+    process.stdout.write(`Expected test files${positionals.length ? ` matching ${positionals.join(', ')}` : ''}, found none\n`)
+    return finish(0, 1)
+  }
+
+  const waiting = [...files]
+  let passed = 0
+  let failed = 0
+  const work = async () => {
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+      const result = await runFile(file, limits)
+      const problems = [...result.problems, ...problemsOf(file)]
+      const failures = Math.max(result.total - result.passed, problems.length > 0 ? 1 : 0)
+      passed += result.passed
+      failed += failures
+      process.stdout.write(failures === 0 ? lineOf(file, result) : reportOf(file, result, problems))
+    }
+  }
+  await Promise.all(Array.from({ length: availableParallelism() }, work))
+  finish(passed, failed)
+}
+
+const lineOf = (file: string, { passed, skipped, ms }: FileResult): string =>
+  `ok    ${file}  ${passed} passed${skipped > 0 ? `, ${skipped} skipped` : ''}  ${Math.round(ms)} ms\n`
+
+const reportOf = (file: string, { passed, total, ms, output }: FileResult, problems: readonly string[]): string =>
+  [
+    `FAIL  ${file}  ${passed} of ${total} passed  ${Math.round(ms)} ms`,
+    output.trimEnd(),
+    ...problems.map((problem) => `  ${file}: ${problem}`),
+    '',
+  ].join('\n')
+
+/** What only the source shows: `only` leaves tests out, uvu itself lets errors pass. */
+const problemsOf = (file: string): string[] => {
+  const source = readFileSync(file, 'utf8')
+  return [
+    ...(/^\s*\w+\.only\(/m.test(source) ? ['expected no .only in a committed test'] : []),
+    ...(/ from 'uvu'/.test(source) ? ["expected suites from test/support/suite.ts, not 'uvu'"] : []),
+  ]
+}
+
+const finish = (passed: number, failed: number): void => {
+  process.stdout.write(`${passed} passed, ${failed} failed\n`)
+  process.exitCode = failed === 0 ? 0 : 1
+}
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(signal, () => {
+    stopAll()
+    process.kill(process.pid, signal)
+  })
+}
+
+await main()
