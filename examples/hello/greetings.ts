@@ -6,7 +6,7 @@ interface Greeting {
 
 /** Runs for every `hello:said` event; what it emits shows in the stream while it runs. */
 export const onHello = fn({ 'on-event': 'hello:said', retry: { attempts: 3, delay: 1000 } }, async (event) => {
-  const { name } = event.data as Greeting
+  const { name }: Greeting = event.data
   for (const word of ['Hello', name, 'and welcome']) await emit('word', word)
   await send('hello:answered', { name })
   return { greeting: `Hello, ${name}!` }
@@ -24,7 +24,7 @@ export const onFlaky = fn({ 'on-event': 'hello:flaky', retry: { attempts: 3, del
 
 /** POST to its URL: the reply is what this returns. */
 export const hook = fn({ webhook: { service: 'hello', path: '/greet' } }, async (request) => {
-  const { name = 'stranger' } = (request.body ?? {}) as Partial<Greeting>
+  const { name = 'stranger' }: Partial<Greeting> = request.body ?? {}
   await call('greetings/add', 1, 2)
   return { status: 200, body: { greeting: `Hello, ${name}!` } }
 })

@@ -13,8 +13,15 @@ export interface CollectionSpec {
   /**
    * Each index serves queries that fix its `equal` fields and sort by its `sort` field.
    * `counted`: the number of matching documents is kept, so a page's total costs no scan.
+   * `sparse`: documents whose sort field is null are not in it, and cost nothing; it serves only queries that
+   * bound the sort field.
    */
-  readonly indexes: readonly { readonly equal: readonly string[]; readonly sort: string; readonly counted?: boolean }[]
+  readonly indexes: readonly {
+    readonly equal: readonly string[]
+    readonly sort: string
+    readonly counted?: boolean
+    readonly sparse?: boolean
+  }[]
 }
 
 export interface Query {

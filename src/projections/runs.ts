@@ -28,6 +28,8 @@ export type RunDoc = {
   readonly replay_of: string | null
   readonly retry_at: string | null
   readonly worker_id: string
+  /** Its `order` while it runs, then null: how recovery finds what a worker left. */
+  readonly running_since: string | null
   /** Where the input stands, for a replay. */
   readonly input_at: RunPlan['input_at'] | null
   readonly order: string
@@ -42,8 +44,8 @@ export const runs: Projection<RunDoc> = {
     { equal: ['env_id', 'run_type'], sort: 'order', counted: true },
     { equal: ['env_id', 'status', 'run_type'], sort: 'order', counted: true },
     { equal: ['event_id'], sort: 'order' },
-    { equal: ['status', 'worker_id'], sort: 'order' },
-    { equal: ['status'], sort: 'retry_at' },
+    { equal: ['worker_id'], sort: 'running_since', sparse: true },
+    { equal: [], sort: 'retry_at', sparse: true },
   ],
   handles: ['RunStarted', 'RunSucceeded', 'RunFailed', 'RunRetried', 'RunCancelled'],
   idsOf: ({ event }) => ('run_id' in event ? [event.run_id] : []),
@@ -71,15 +73,18 @@ export const runs: Projection<RunDoc> = {
         replay_of: event.replay_of ?? null,
         retry_at: null,
         worker_id: event.worker_id,
+        running_since: orderOf(recorded),
         input_at: event.input_at ?? null,
         order: orderOf(recorded),
       }
     }
     if (!doc) return null // cancelled before any worker claimed it: it never was a run
+    const running_since = null
     switch (event.type) {
       case 'RunSucceeded':
         return {
           ...doc,
+          running_since,
           status: 'succeeded',
           stop_time: event.stop_time,
           ...(event.result_ref ? { result_ref: event.result_ref } : { result: event.result ?? null }),
@@ -87,6 +92,7 @@ export const runs: Projection<RunDoc> = {
       case 'RunFailed':
         return {
           ...doc,
+          running_since,
           status: event.retry_at ? 'pending_retry' : 'failed',
           stop_time: event.stop_time,
           error: event.error,
@@ -95,7 +101,7 @@ export const runs: Projection<RunDoc> = {
       case 'RunRetried':
         return { ...doc, status: 'failed', retry_at: null }
       case 'RunCancelled':
-        return { ...doc, status: 'cancelled', stop_time: event.stop_time, retry_at: null }
+        return { ...doc, running_since, status: 'cancelled', stop_time: event.stop_time, retry_at: null }
       default:
         return doc
     }

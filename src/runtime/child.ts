@@ -75,6 +75,7 @@ export class Child {
   #killedFor: RunError | undefined
   #nextId = 1
   #pendingBytes = 0
+  #awaitingRuns = 0
   #ping = { n: 0, pending: false, silentMs: 0, at: 0 }
 
   constructor(dir: string, code: ChildCode, options: RuntimeOptions, now: number, listener: ChildListener) {
@@ -94,8 +95,10 @@ export class Child {
     return this.#active.size
   }
 
+  /** Runs that wait for a child run take no place: else they could fill the lane that their children wait in. */
   get hasRoom(): boolean {
-    return this.state === 'ready' && !this.#process.killed && this.#active.size < this.#options.maxConcurrency
+    const working = this.#active.size - this.#awaitingRuns
+    return this.state === 'ready' && !this.#process.killed && working < this.#options.maxConcurrency
   }
 
   get idle(): boolean {
@@ -213,8 +216,10 @@ export class Child {
     active.calls.begin(call)
     const held = size + CALL_BYTES
     this.#hold(held)
+    if (request.op === 'run') this.#await(1)
     const reply = (answer: { value: unknown } | { error: RunError }) => {
       this.#hold(-held)
+      if (request.op === 'run') this.#await(-1)
       if (this.state === 'ended' || !this.#active.has(id)) return
       try {
         this.#process.say({ type: 'reply', id, call, ...answer })
@@ -227,6 +232,11 @@ export class Child {
       (value) => reply({ value }),
       (error: unknown) => reply({ error: errorOfHostCall(error) }),
     )
+  }
+
+  #await(more: 1 | -1): void {
+    this.#awaitingRuns += more
+    if (more > 0) this.#listener.onFreed(this)
   }
 
   #hold(bytes: number): void {

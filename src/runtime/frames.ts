@@ -46,9 +46,9 @@ export const frameReader = (onFrame: (json: string) => void): ((chunk: Buffer) =
 
 export interface FrameWriter {
   /** Queues a frame. Throws a RangeError when it is over `MAX_FRAME`. */
-  send(json: string): void
+  readonly send: (json: string) => void
   /** What is queued, as bytes; null when nothing is. */
-  take(): Buffer | null
+  readonly take: () => Buffer | null
 }
 
 /** Gathers the frames of one turn of the event loop into a single write. */

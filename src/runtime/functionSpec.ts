@@ -7,7 +7,7 @@ const MAX_DELAY = 3_600_000
 const DEFAULT_DELAY = 1000
 const METHODS = ['GET', 'PUT', 'PATCH', 'DELETE', 'POST']
 const VAR = /^[\p{ID_Start}$_][\p{ID_Continue}$]{0,127}$/u
-const NS = /^[^/\0-\x1f]{1,512}$/
+const NS = /^[^/\p{Cc}]{1,512}$/u
 const URL_SAFE = /^[A-Za-z0-9._-]{1,128}$/
 const PATH = /^\/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*$/
 const HEADER = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/

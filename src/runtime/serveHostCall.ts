@@ -3,7 +3,7 @@ import type { Commands } from '../commands/index.ts'
 import { AppError } from '../errors.ts'
 import type { RunPlan } from '../events/run.ts'
 import { streamOf } from '../events/streams.ts'
-import { derivedId, newId } from '../ids.ts'
+import { derivedIdBeside, newId } from '../ids.ts'
 import type { Payloads } from '../payloads.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Directory } from '../projections/directory.ts'
@@ -44,7 +44,7 @@ export const serveHostCall = async (
       const { project, fn } = resolve(deps.directory, env_id, call.fn, plan.project_id)
       const data = { fn: call.fn, args: call.args, project: project.project_id }
       const { event_id } = await publish(deps, { stream_id, env_id, run_id, cause }, CALL, data)
-      return { event_id, run_id: derivedId(event_id, project.project_id, fn.ns, fn.var) }
+      return { event_id, run_id: derivedIdBeside(event_id, project.project_id, fn.ns, fn.var) }
     }
 
     case 'run': {

@@ -50,6 +50,7 @@ export class Worker {
   readonly #cancels = new Map<string, AbortController>()
   readonly #running = new Set<Promise<void>>()
   readonly #stopping = new AbortController()
+  #awaitingRuns = 0
   #roomMade: (() => void) | undefined
 
   constructor(deps: Deps, options: WorkerOptions) {
@@ -93,7 +94,7 @@ export class Worker {
   async #consume(signal: AbortSignal): Promise<void> {
     const types = ['EventPublished', 'RunRequested'] as const
     for await (const delivery of this.#deps.store.consume('workers', { types, inFlight: IN_FLIGHT, signal })) {
-      while (this.#running.size >= this.#options.maxRuns && !signal.aborted) {
+      while (this.#running.size - this.#awaitingRuns >= this.#options.maxRuns && !signal.aborted) {
         await new Promise<void>((resolve) => (this.#roomMade = resolve))
       }
       void this.#take(delivery)
@@ -205,9 +206,20 @@ export class Worker {
       input: await inputOf(plan, carrier, { store, payloads }),
       timeoutMs: plan.timeout ?? this.#options.runTimeoutMs,
       signal,
-      onHostCall: (call) => serveHostCall(deps, under, call),
+      onHostCall: (call) => (call.op === 'run' ? this.#awaiting(serveHostCall(deps, under, call)) : serveHostCall(deps, under, call)),
       onLog: ({ source, text }) => log.info(text, { run_id: plan.run_id, source }),
     })
+  }
+
+  /** A run that waits for a child run takes no place: its child may need it. */
+  async #awaiting(ended: Promise<unknown>): Promise<unknown> {
+    this.#awaitingRuns++
+    this.#roomMade?.()
+    try {
+      return await ended
+    } finally {
+      this.#awaitingRuns--
+    }
   }
 
   async #end(plan: RunPlan, outcome: Outcome, cause: Parameters<Commands['streams']['handle']>[2]): Promise<void> {

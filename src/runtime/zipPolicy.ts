@@ -77,8 +77,7 @@ export class ZipPolicy {
 
   #checkName({ fileName, fileNameLength }: Entry, name: string): void {
     if (fileNameLength > this.#limits.nameBytes) throw refuse(`Expected names of at most ${this.#limits.nameBytes} bytes, got ${name}`)
-    // oxlint-disable-next-line no-control-regex
-    if (/[\0-\x1f\x7f\\:\ufffd]/.test(fileName)) throw refuse(`Expected a name without control characters, "\\" and ":", got ${name}`)
+    if (/[\p{Cc}\\:\ufffd]/u.test(fileName)) throw refuse(`Expected a name without control characters, "\\" and ":", got ${name}`)
     const segments = fileName.replace(/\/$/, '').split('/')
     if (segments.some((segment) => segment === '' || segment === '.' || segment === '..')) {
       throw refuse(`Expected a name of plain segments, got ${name}`)

@@ -1,4 +1,4 @@
-import { derivedId } from '../ids.ts'
+import { derivedIdBeside } from '../ids.ts'
 import type { EventOf } from '../events/index.ts'
 import type { RunPlan } from '../events/run.ts'
 import type { Deployed, Directory } from '../projections/directory.ts'
@@ -35,7 +35,7 @@ export const dispatch = (
   const planOf = (deployed: Deployed, run_type: RunPlan['run_type']): RunPlan => {
     const { project, build, fn } = deployed
     return {
-      run_id: derivedId(event_id, project.project_id, fn.ns, fn.var),
+      run_id: derivedIdBeside(event_id, project.project_id, fn.ns, fn.var),
       stream_id,
       run_type,
       ...placeOf(deployed),

@@ -35,8 +35,7 @@ export const loseWorkers = async (deps: Deps, isDead: (worker_id: string) => boo
 const endRunsOf = async ({ commands, runs }: Deps, worker_id: string): Promise<number> => {
   let ended = 0
   for (let offset = 0; ; offset += 100) {
-    const equal = { status: 'running', worker_id }
-    const { items } = await runs.find({ equal, sort: 'order', limit: 100, offset })
+    const { items } = await runs.find({ equal: { worker_id }, sort: 'running_since', from: '', limit: 100, offset })
     for (const { run_id, stream_id, env_id } of items) {
       await commands.streams.handle(
         streamOf.stream(stream_id),

@@ -1,4 +1,4 @@
-import { derivedId } from '../ids.ts'
+import { derivedIdBeside } from '../ids.ts'
 import type { Commands } from '../commands/index.ts'
 import { streamOf } from '../events/streams.ts'
 import type { EventStore } from '../ports/eventStore.ts'
@@ -41,7 +41,7 @@ const scheduleRetry = async (
   retry_at: string,
 ): Promise<void> => {
   const ring = () => {
-    const retry_run_id = derivedId(run_id, 'retry')
+    const retry_run_id = derivedIdBeside(run_id, 'retry')
     commands.streams
       .handle(
         streamOf.stream(stream_id),
@@ -55,7 +55,7 @@ const scheduleRetry = async (
 
 async function* waiting(runs: Collection<RunDoc>): AsyncGenerator<RunDoc> {
   for (let offset = 0; ; offset += 100) {
-    const { items } = await runs.find({ equal: { status: 'pending_retry' }, sort: 'retry_at', limit: 100, offset })
+    const { items } = await runs.find({ equal: {}, sort: 'retry_at', from: '', limit: 100, offset })
     yield* items
     if (items.length < 100) return
   }

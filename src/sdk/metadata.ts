@@ -1,3 +1,5 @@
+import type { Event, Tick, WebhookRequest } from './input.ts'
+
 /** Attempts after the first one (0-10), or those and the milliseconds between them (default 1000, at most an hour). */
 export type Retry = number | { readonly attempts: number; readonly delay?: number }
 
@@ -39,11 +41,22 @@ type AnyFunction = (...args: never[]) => unknown
 
 const METADATA = Symbol.for('svc.metadata')
 
+// oxlint-disable typescript/no-explicit-any -- a handler names the type of its data itself
+/** The type of a handler follows from what starts it, so that its parameter needs no annotation. */
+interface Fn {
+  <F extends (request: WebhookRequest<any>) => unknown>(metadata: Metadata & { readonly webhook: Webhook }, handler: F): F
+  <F extends (tick: Tick) => unknown>(metadata: Metadata & { readonly schedule: Schedule }, handler: F): F
+  <F extends (event: Event<any>) => unknown>(metadata: Metadata & HandlesEvent, handler: F): F
+  <F extends AnyFunction>(metadata: Metadata, handler: F): F
+}
+type HandlesEvent = { readonly 'on-event': string } | { readonly onEvent: string }
+// oxlint-enable typescript/no-explicit-any
+
 /**
  * Attaches metadata to a function, for the service to read when the build is uploaded. Returns the same
  * function, or one that calls it when it already has metadata: the same handler may be exported twice.
  */
-export const fn = <F extends AnyFunction>(metadata: Metadata, handler: F): F => {
+export const fn: Fn = <F extends AnyFunction>(metadata: Metadata, handler: F): F => {
   if (typeof handler !== 'function') throw new TypeError(`Expected fn(metadata, function), got ${typeof handler}`)
   const target = metadataOf(handler) === undefined ? handler : (handler.bind(undefined) as F)
   Object.defineProperty(target, METADATA, { value: metadata })

@@ -3,7 +3,7 @@ import { suite } from '../support/suite.ts'
 import { type Asked, openWorkbench, resultOf, type Workbench } from './harness.ts'
 
 interface Context extends Workbench {
-  evaluate(code: string, repl_id?: string, asked?: Asked): Promise<unknown>
+  readonly evaluate: (code: string, repl_id?: string, asked?: Asked) => Promise<unknown>
 }
 
 const evaluation = suite<Context>('evaluating code')

@@ -36,7 +36,7 @@ export const buildBlobs = (): Blobs & { gets: number; add(build: ZippedBuild): v
   return blobs
 }
 
-export interface Asked extends Partial<Omit<Invocation, 'build' | 'target' | 'run'>> {
+export interface Asked extends Partial<Omit<Invocation, 'target' | 'run'>> {
   readonly args?: readonly unknown[]
   readonly run?: Partial<RunInfo>
 }
@@ -46,9 +46,9 @@ export interface Workbench {
   readonly build: BuildRef
   readonly cacheDir: string
   /** Runs `ns/var` of the build, or a piece of code. */
-  invoke(target: string | Invocation['target'], asked?: Asked): Promise<Outcome>
+  readonly invoke: (target: string | Invocation['target'], asked?: Asked) => Promise<Outcome>
   /** The error of a run that must fail. */
-  failure(target: string, asked?: Asked): Promise<{ code: string; message: string; stack?: string }>
+  readonly failure: (target: string, asked?: Asked) => Promise<{ code: string; message: string; stack?: string }>
 }
 
 /** Short times, so that tests of what takes long are short. */

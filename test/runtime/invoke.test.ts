@@ -136,13 +136,9 @@ invoke('queues runs beyond the concurrency of a child, first in first out', asyn
   await bench.runtime.close()
 })
 
-invoke('rejects with the code of what kept the build away', async ({ runtime, build, invoke }) => {
-  await invoke('orders.handlers/nothing')
-  const missing = { ...build, hash: 'a'.repeat(64) }
-  const invocation = { build: missing, run: {} as never, target: { ns: 'a', var: 'b' }, input: { kind: 'args', args: [] } as const }
-  const rest = { timeoutMs: 1000, signal: new AbortController().signal, onHostCall: async () => null, onLog: () => {} }
+invoke('rejects with the code of what kept the build away', async ({ build, invoke }) => {
   try {
-    await runtime.invoke({ ...invocation, ...rest })
+    await invoke('a/b', { build: { ...build, hash: 'a'.repeat(64) } })
     assert.unreachable()
   } catch (error) {
     assert.is((error as { code?: string }).code, 'not_found')
@@ -201,11 +197,10 @@ lifetime('ends when it was idle for too long', async () => {
 
 lifetime('makes room for another environment when all places are taken', async () => {
   const { runtime, build, invoke } = await openWorkbench('ok', { maxChildren: 1 })
-  await invoke('orders.handlers/nothing')
-  runtime.prewarm({ ...build, env_id: 'another' })
   const mine = await resultOf(invoke('orders.handlers/pid'))
-  assert.type(mine, 'number')
-  assert.ok(runtime.children <= 1)
+  const theirs = await resultOf(invoke('orders.handlers/pid', { build: { ...build, env_id: 'another' } }))
+  assert.is.not(mine, theirs)
+  assert.is(runtime.children, 1)
   await runtime.close()
 })
 

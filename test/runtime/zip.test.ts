@@ -78,7 +78,7 @@ const unpackBytes = async (bytes: Buffer, limits?: Partial<ZipLimits>) => {
 const refusalOf = async (bytes: Buffer, limits?: Partial<ZipLimits>): Promise<string> => {
   const { error, files } = await unpackBytes(bytes, limits)
   if (isAppError(error, 'bad_request')) return error.message
-  throw new Error(`Expected a refusal, got ${error ? String(error) : files.join()}`, { cause: error })
+  throw new Error(`Expected a refusal, got ${error instanceof Error ? error.message : files.join()}`, { cause: error })
 }
 
 const good = suite('unpacking a zip')
@@ -87,7 +87,7 @@ good('gives every file, empty ones and directories too', async () => {
   const { bytes } = await zipBuild({ 'a/b/c.txt': 'hello', 'empty.txt': '', ['__proto__']: 'plain', 'ü.txt': 'u' })
   const { dir, files, error } = await unpackBytes(bytes)
   assert.is(error, undefined)
-  assert.equal(files.sort(), ['__proto__', 'a/b/c.txt', 'empty.txt', 'ü.txt'])
+  assert.equal(new Set(files), new Set(['__proto__', 'a/b/c.txt', 'empty.txt', 'ü.txt']))
   assert.is(readFileSync(join(dir, 'a/b/c.txt'), 'utf8'), 'hello')
   assert.is(readFileSync(join(dir, 'empty.txt'), 'utf8'), '')
 })

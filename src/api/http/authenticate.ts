@@ -5,7 +5,7 @@ import type { EventStore } from '../../ports/eventStore.ts'
 import type { Collection } from '../../ports/readModels.ts'
 import { compilePermissions, type PermissionSet } from '../../permissions.ts'
 import type { ApiKeyDoc } from '../../projections/tenants.ts'
-import { type Keyring, parseApiToken } from '../../secrets.ts'
+import { type Keyring, parseApiToken, sameText } from '../../secrets.ts'
 
 /** Who asks: a valid credential of one environment. */
 export interface Credential {
@@ -18,6 +18,8 @@ export interface Credential {
 interface Known {
   readonly mac: string
   readonly credential: Credential
+  /** The token that proved itself: the same one again needs no hashing. */
+  proven?: string
 }
 
 const KNOWN = 10_000
@@ -41,7 +43,9 @@ export class Authenticator {
     const parsed = token === undefined ? null : parseApiToken(token)
     if (!parsed) throw unauthorized()
     const known = this.#known.get(parsed.api_key_id) ?? (await this.#load(parsed.api_key_id))
+    if (known?.proven !== undefined && sameText(known.proven, parsed.secret)) return known.credential
     if (!this.#keyring.proves(parsed.secret, known?.mac ?? NO_MAC) || !known) throw unauthorized()
+    known.proven = parsed.secret
     return known.credential
   }
 
@@ -58,8 +62,9 @@ export class Authenticator {
     if (!doc?.enabled) return undefined
     const { env_id, mac, permissions } = doc
     const credential = { kind: 'api-key', id: api_key_id, env_id, permissions: compilePermissions(permissions) } as const
-    this.#known.set(api_key_id, { mac, credential })
-    return { mac, credential }
+    const known: Known = { mac, credential }
+    this.#known.set(api_key_id, known)
+    return known
   }
 }
 

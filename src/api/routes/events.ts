@@ -42,7 +42,7 @@ export const publish = async ({ body, credential, deps, request_id }: Pick<Ask<u
   const event_type = typeOf(body)
   if (event_type === undefined) throw new AppError('bad_request', 'event_type: is required')
   const { env_id } = credential
-  const event_data = body.event_data ?? body.data ?? null
+  const event_data = (body.event_data !== undefined ? body.event_data : body.data) ?? null
   if (event_type.startsWith('svc:')) await checkControl(event_type, event_data, env_id, deps)
   if (body.stream_id !== undefined && !isId(body.stream_id)) throw new AppError('bad_request', 'stream_id: expected a UUID')
   const stream_id = body.stream_id ?? newId()

@@ -50,12 +50,12 @@ const requestOf = async (ctx: Context, { service, path }: { service: string; pat
   }
 }
 
+/** JSON whatever the sender called it, because many call it nothing or a form; then a form, then text. */
 const parsedBody = (text: string, contentType: string): unknown => {
-  if (contentType.includes('application/x-www-form-urlencoded')) return Object.fromEntries(new URLSearchParams(text))
   try {
     return JSON.parse(text)
   } catch {
-    return text
+    return contentType.includes('application/x-www-form-urlencoded') ? Object.fromEntries(new URLSearchParams(text)) : text
   }
 }
 

@@ -32,7 +32,7 @@ export class SseReply {
       'X-Request-Id': ctx.state['request_id'] as string,
     })
     ctx.req.socket.setNoDelay(true)
-    ctx.res.write(`retry: ${RETRY_MS}\n\n`)
+    ctx.res.write(`retry: ${RETRY_MS}\n`) // no blank line: it belongs to the first event
     this.#heartbeat = setInterval(() => this.write(HEARTBEAT), HEARTBEAT_MS)
     ctx.res.on('close', () => this.#close())
     ctx.res.on('error', () => this.#close())

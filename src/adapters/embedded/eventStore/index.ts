@@ -4,11 +4,12 @@ import { clock } from '../../../clock.ts'
 import { AppError } from '../../../errors.ts'
 import { type NewEvent, type Recorded, START } from '../../../events/event.ts'
 import type { Appended, Batch, EventStore, Expected, Filter } from '../../../ports/eventStore.ts'
+import { openCheckpointer } from '../checkpointer.ts'
 import { cursorOf, positionOf } from './cursors.ts'
 import { Group } from './groups.ts'
 import { Log } from './log.ts'
 import { Recent } from './recent.ts'
-import { Wakes } from './signals.ts'
+import { Wakes } from './wakes.ts'
 import { StreamIndex } from './streamIndex.ts'
 
 /** An append whose events have their place in the log but are not durable yet. */
@@ -18,7 +19,7 @@ interface Pending {
   readonly reject: (error: unknown) => void
 }
 
-const BATCH = 512
+const BATCH = 1024
 const ALL = ''
 /** Work behind the log (positions of groups, moving WALs) is looked for this often while there is any. */
 const HOUSEKEEPING_MS = 200
@@ -33,6 +34,7 @@ export const openEventStore = ({ dir }: { dir: string }): EventStore => {
 }
 
 class EmbeddedEventStore implements EventStore {
+  readonly #checkpointer = openCheckpointer()
   readonly #log: Log
   readonly #index: StreamIndex
   readonly #recent: Recent
@@ -46,7 +48,7 @@ class EmbeddedEventStore implements EventStore {
   #quiet = true
 
   constructor(dir: string) {
-    this.#log = new Log(join(dir, 'log.db'))
+    this.#log = new Log(join(dir, 'log.db'), this.#checkpointer)
     this.#index = new StreamIndex(join(dir, 'index.db'))
     this.#catchUpIndex()
     this.#recent = new Recent(this.#log.last)
@@ -86,13 +88,13 @@ class EmbeddedEventStore implements EventStore {
 
   async *subscribe({ after = START, signal, ...filter }: Filter & { after?: string; signal: AbortSignal }) {
     const matches = matcherOf(filter)
-    const stop = AbortSignal.any([signal, this.#closing.signal])
+    const stop = this.#untilAborted(signal, ALL)
     let position = positionOf(after)
     let told = false
     while (!stop.aborted) {
       const last = this.#log.last
       if (position >= last && told) {
-        await this.#wakes.next(ALL, stop)
+        await this.#wakes.next(ALL)
         continue
       }
       const events = position < last ? this.#readLog(position) : []
@@ -105,13 +107,13 @@ class EmbeddedEventStore implements EventStore {
   }
 
   async *follow(stream: string, { after = -1, signal }: { after?: number; signal: AbortSignal }) {
-    const stop = AbortSignal.any([signal, this.#closing.signal])
+    const stop = this.#untilAborted(signal, stream)
     let revision = after
     let told = false
     while (!stop.aborted) {
       const events = this.#readStream(stream, revision + 1, BATCH)
       if (events.length === 0 && told) {
-        await this.#wakes.next(stream, stop)
+        await this.#wakes.next(stream)
         continue
       }
       revision += events.length
@@ -152,7 +154,8 @@ class EmbeddedEventStore implements EventStore {
     clearTimeout(this.#housekeeping)
     for (const group of this.#groups.values()) group.save()
     this.#index.close()
-    await this.#log.close()
+    this.#log.close()
+    await this.#checkpointer.close()
   }
 
   /** Writes everything pending in one commit, then answers. */
@@ -209,6 +212,13 @@ class EmbeddedEventStore implements EventStore {
     throw new AppError('wrong_revision', `Expected stream ${stream} at ${expected}, it is at ${actual < 0 ? 'none' : actual}`, {
       data: { stream, expected, actual: actual < 0 ? 'none' : actual },
     })
+  }
+
+  /** A signal for a reader that waits for a key: its abort wakes the key, so no wait needs a listener of its own. */
+  #untilAborted(signal: AbortSignal, key: string): AbortSignal {
+    const stop = AbortSignal.any([signal, this.#closing.signal])
+    stop.addEventListener('abort', () => this.#wakes.wake(key), { once: true })
+    return stop
   }
 
   #readStream(stream: string, from: number, limit: number): Recorded[] {

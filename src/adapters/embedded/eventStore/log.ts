@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { Worker } from 'node:worker_threads'
 import { BoundedMap } from '../../../boundedMap.ts'
 import type { Metadata, Recorded } from '../../../events/event.ts'
 import type { DomainEvent } from '../../../events/index.ts'
+import type { Checkpointer } from '../checkpointer.ts'
 import { arrays, openDatabase, unavailable } from '../sqlite.ts'
 import { cursorOf } from './cursors.ts'
 
@@ -31,13 +31,17 @@ export class Log {
   readonly #rowAt
   readonly #rowsFrom
   readonly #parsed = new BoundedMap<number, Recorded[]>(PARSED_ROWS)
-  readonly #checkpointer: Worker
+  readonly #file: string
+  readonly #checkpointer: Checkpointer
   #last: number
   /** Bytes committed since the WAL last began anew, and how many of them the checkpointer was sent to move. */
   #walBytes = 0
   #moving = 0
+  #closed = false
 
-  constructor(file: string) {
+  constructor(file: string, checkpointer: Checkpointer) {
+    this.#file = file
+    this.#checkpointer = checkpointer
     this.#db = openDatabase(file, 'full')
     this.#db.exec(`PRAGMA wal_autocheckpoint=0;
       CREATE TABLE IF NOT EXISTS log (first INTEGER PRIMARY KEY, count INTEGER NOT NULL, entries TEXT NOT NULL)`)
@@ -47,12 +51,6 @@ export class Log {
     this.#rowsFrom = arrays(this.#db.prepare('SELECT first, entries FROM log WHERE first >= ? ORDER BY first LIMIT ?'))
     const row = this.#db.prepare('SELECT first + count - 1 AS last FROM log ORDER BY first DESC LIMIT 1').get()
     this.#last = Number(row?.['last'] ?? 0)
-    this.#checkpointer = new Worker(new URL('./checkpointer.js', import.meta.url), {
-      workerData: file,
-      resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 },
-    })
-    this.#checkpointer.on('message', () => this.#moved())
-    this.#checkpointer.unref()
   }
 
   /** Position of the newest durable event; 0 when there is none. */
@@ -79,7 +77,7 @@ export class Log {
     this.#last += events.length
     if (this.#walBytes > WAL_FULL_BYTES && this.#moving === 0) {
       this.#moving = this.#walBytes
-      this.#checkpointer.postMessage('move')
+      void this.#checkpointer.move(this.#file).then(() => this.#moved())
     }
   }
 
@@ -110,11 +108,8 @@ export class Log {
     return event
   }
 
-  async close(): Promise<void> {
-    this.#checkpointer.ref()
-    const exit = new Promise((resolve) => this.#checkpointer.once('exit', resolve))
-    this.#checkpointer.postMessage('close')
-    await exit
+  close(): void {
+    this.#closed = true
     this.#db.close()
   }
 
@@ -129,6 +124,7 @@ export class Log {
 
   /** The bulk is in the database: move what came meanwhile and let the WAL begin anew, unless it is much. */
   #moved(): void {
+    if (this.#closed) return
     this.#walBytes -= this.#moving
     this.#moving = 0
     if (this.#walBytes > WAL_FULL_BYTES) return

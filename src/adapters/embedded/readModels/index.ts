@@ -83,14 +83,21 @@ class EmbeddedReadModels implements ReadModels {
         throw new Error(`Expected a query that an index of ${tableName(spec)} serves, got ${JSON.stringify(query)}`)
       }
       const seen = table()
-      return this.#guard(() => seen.find(query)) ?? (await findUnindexed(seen, query))
+      const page = this.#guard(() => seen.find(query))
+      return page ?? findUnindexed(seen, query).catch((error: unknown) => this.#refuse(error))
     }
+    const refuse = (error: unknown) => this.#refuse(error)
     return {
       get: async (id) => this.#guard(() => tableNow().get(id)) as D | null,
       getMany: async (ids) => this.#guard(() => getMany(tableNow(), ids)) as Map<string, D>,
       find: find as Collection<D>['find'],
       scan: async function* () {
-        for await (const { doc } of rowsOf(table())) yield doc as D
+        const rows = rowsOf(table())
+        try {
+          for await (const { doc } of rows) yield doc as D
+        } catch (error) {
+          refuse(error)
+        }
       },
     }
   }
@@ -134,10 +141,14 @@ class EmbeddedReadModels implements ReadModels {
     try {
       return work()
     } catch (error) {
-      this.#noteDamage(error)
-      const cause = error instanceof AppError ? error.cause : error
-      throw cause instanceof TypeError ? cause : unavailable(error) // a document we cannot store stays so: no retry helps
+      return this.#refuse(error)
     }
+  }
+
+  #refuse(error: unknown): never {
+    this.#noteDamage(error)
+    const cause = error instanceof AppError ? error.cause : error
+    throw cause instanceof TypeError ? cause : unavailable(error) // a document we cannot store stays so: no retry helps
   }
 
   /** A file that turns out damaged is discarded at the next open. */

@@ -42,10 +42,11 @@ export class Table {
     const listed = columns.map((column) => `, ${column}`).join('')
     db.exec(`CREATE TABLE IF NOT EXISTS ${this.#name}
       (id TEXT PRIMARY KEY, cursor TEXT NOT NULL, gone INTEGER NOT NULL, doc TEXT${listed})`)
-    for (const [number, { equal, sort }] of spec.indexes.entries()) {
+    for (const [number, { equal, sort, sparse }] of spec.indexes.entries()) {
       const index = quoted(`${tableName(spec)}__${number}`)
       const keys = [...equal, sort].map(columnName).join(', ')
-      db.exec(`CREATE INDEX IF NOT EXISTS ${index} ON ${this.#name} (${keys}, id) WHERE gone = 0`)
+      db.exec(`CREATE INDEX IF NOT EXISTS ${index} ON ${this.#name} (${keys}, id)
+        WHERE gone = 0${sparse ? ` AND ${columnName(sort)} IS NOT NULL` : ''}`)
       this.#indexes.set(indexKey(equal, sort), index)
     }
     this.#counts = new Counts(db, tableName(spec), spec, this.#fields)

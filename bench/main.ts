@@ -1,0 +1,29 @@
+import { execFileSync } from 'node:child_process'
+import { cpus } from 'node:os'
+import { type Figure, show } from './figure.ts'
+
+/** `npm run bench [name…]`: each figure with the machine, the Node version and the commit it was measured on. */
+const benches: Readonly<Record<string, () => Promise<Figure[]>>> = {
+  appends: async () => (await import('./appends.ts')).appends(),
+  endToEnd: async () => (await import('./endToEnd.ts')).endToEnd(),
+  webhook: async () => (await import('./webhook.ts')).webhook(),
+  start: async () => (await import('./startLatency.ts')).startLatency(),
+  rebuild: async () => (await import('./rebuild.ts')).rebuild(),
+  sse: async () => (await import('./sse.ts')).sse(),
+  memory: async () => (await import('./memory.ts')).memory(),
+}
+
+const commit = (): string => {
+  try {
+    return execFileSync('git', ['describe', '--always', '--dirty'], { encoding: 'utf8' }).trim()
+  } catch {
+    return 'unknown'
+  }
+}
+
+const wanted = process.argv.slice(2)
+process.stdout.write(`${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.version}, commit ${commit()}\n`)
+for (const [name, bench] of Object.entries(benches)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue
+  for (const figure of await bench()) process.stdout.write(`${show(figure)}\n`)
+}

@@ -1,0 +1,82 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { ZipFile } from 'yazl'
+
+const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+
+/** The real server as a process of its own, on a data directory beside the repository so that syncs reach a disk. */
+export class BenchServer {
+  readonly dir: string
+  readonly process: ChildProcess
+  readonly url: string
+  readonly key: string
+
+  private constructor(dir: string, process: ChildProcess, url: string, key: string) {
+    this.dir = dir
+    this.process = process
+    this.url = url
+    this.key = key
+  }
+
+  static async start(dir = mkdtempSync(fileURLToPath(new URL('../.bench-', import.meta.url)))): Promise<BenchServer> {
+    const port = 20_000 + Math.floor(Math.random() * 20_000)
+    const url = `http://127.0.0.1:${port}`
+    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...process.execArgv.filter((flag) => flag.startsWith('--cpu-prof')), main], {
+      env: { ...process.env, SVC_DATA_DIR: dir, PORT: String(port), NODE_OPTIONS: '' },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
+    for (let tries = 0; ; tries++) {
+      const ready = await fetch(`${url}/readyz`).then((reply) => reply.ok, () => false)
+      if (ready) break
+      if (tries > 1000 || child.exitCode !== null) throw new Error('The server did not become ready')
+      await delay(10)
+    }
+    const { api_key } = JSON.parse(readFileSync(join(dir, 'secrets.json'), 'utf8')) as { api_key: string }
+    return new BenchServer(dir, child, url, api_key)
+  }
+
+  async api<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const reply = await fetch(`${this.url}/v1${path}`, {
+      method,
+      headers: { Authorization: `Bearer ${this.key}` },
+      ...(body !== undefined && { body: body instanceof FormData ? body : JSON.stringify(body) }),
+    })
+    const json = (await reply.json()) as { data: T; error?: { message: string } }
+    if (json.error) throw new Error(`${method} ${path}: ${json.error.message}`)
+    return json.data
+  }
+
+  /** Deploys modules given as text; resolves with the webhook URLs by path. */
+  async deploy(files: Readonly<Record<string, string>>): Promise<Record<string, string>> {
+    const archive = new ZipFile()
+    for (const [name, text] of Object.entries(files)) archive.addBuffer(Buffer.from(text), name)
+    archive.end()
+    const zip = await buffer(archive.outputStream)
+    await this.api('POST', '/projects', { name: 'bench' })
+    const form = new FormData()
+    form.set('hash', createHash('sha256').update(zip).digest('hex'))
+    form.set('file', new Blob([new Uint8Array(zip)]), 'bench.zip')
+    const { build_id } = await this.api<{ build_id: string }>('POST', '/projects/bench/builds', form)
+    await this.api('POST', `/projects/bench/builds/${build_id}/deploy`)
+    const hooks = await this.api<{ path: string; url: string }[]>('GET', '/projects/bench/webhooks')
+    return Object.fromEntries(hooks.map(({ path, url }) => [path, url]))
+  }
+
+  /** CPU time of the server process so far, which other work on the machine does not change; Linux only. */
+  cpuMs(): number {
+    const fields = readFileSync(`/proc/${this.process.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+    return (Number(fields[11]) + Number(fields[12])) * 10
+  }
+
+  async stop({ keep = false } = {}): Promise<void> {
+    const exit = new Promise((resolve) => this.process.once('exit', resolve))
+    this.process.kill('SIGTERM')
+    await exit
+    if (!keep) rmSync(this.dir, { recursive: true, force: true })
+  }
+}

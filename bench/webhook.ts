@@ -1,0 +1,25 @@
+import type { Figure } from './figure.ts'
+import { load } from './load.ts'
+import { BenchServer } from './server.ts'
+
+const HOOK = { 'hook.js': "import { fn } from 'svc'\nexport const hook = fn({ webhook: { service: 'bench', path: '/hook' } }, () => ({ status: 200, body: 1 }))\n" }
+
+/** A webhook's whole round trip: request, run in a child process, terminal fact, reply. */
+export const webhook = async (): Promise<Figure[]> => {
+  const server = await BenchServer.start()
+  try {
+    const { '/hook': url = '' } = await server.deploy(HOOK)
+    await load({ url, body: '{}', connections: 8, requests: 3000 })
+    const one = await load({ url, body: '{}', connections: 1, requests: 2000 })
+    const many = await load({ url, body: '{}', connections: 64, requests: 20_000 })
+    if (one.failed + many.failed > 0) throw new Error(`${one.failed + many.failed} calls failed`)
+    return [
+      { what: 'webhook round trip p50, 1 connection', value: one.p50, unit: 'ms', atMost: 1.5 },
+      { what: '  p99', value: one.p99, unit: 'ms' },
+      { what: 'webhooks, 64 connections', value: many.perSecond, unit: 'per s', atLeast: 3000 },
+      { what: '  p50', value: many.p50, unit: 'ms' },
+    ]
+  } finally {
+    await server.stop()
+  }
+}

@@ -1,0 +1,14 @@
+// Runs in a worker thread: moves databases' WALs into the databases while the main thread goes on writing.
+// Plain JavaScript, because stripping types in one more thread costs 17 MB.
+import { DatabaseSync } from 'node:sqlite'
+import { parentPort } from 'node:worker_threads'
+
+parentPort.on('message', (file) => {
+  try {
+    const db = new DatabaseSync(file)
+    db.exec('PRAGMA synchronous=FULL; PRAGMA cache_size=-256; PRAGMA wal_checkpoint(PASSIVE)')
+    db.close()
+  } finally {
+    parentPort.postMessage(file)
+  }
+})

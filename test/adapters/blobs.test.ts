@@ -1,0 +1,73 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { promisify } from 'node:util'
+import * as assert from 'uvu/assert'
+import { openBlobs } from '../../src/adapters/embedded/blobs.ts'
+import { blobsContract } from '../contracts/blobs.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
+
+blobsContract('disk', async () => {
+  const blobs = await openBlobs({ dir: tempDir() })
+  return { blobs, close: () => blobs.close() }
+})
+
+const disk = suite('blobs on disk')
+
+/** Every file below a folder. */
+const filesIn = (dir: string): string[] =>
+  readdirSync(dir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ name }) => name)
+
+disk('stay over a restart', async () => {
+  const dir = tempDir()
+  await (await openBlobs({ dir })).put('a/b', Buffer.from('kept'))
+  assert.equal(await (await openBlobs({ dir })).head('a/b'), { key: 'a/b', size: 4 })
+})
+
+disk('a failed put leaves no file', async () => {
+  const dir = tempDir()
+  const blobs = await openBlobs({ dir })
+  const torn = async function* () {
+    yield Buffer.alloc(1000)
+    throw new Error('torn')
+  }
+  await blobs.put('a', Readable.from(torn())).catch(() => {})
+  assert.equal(filesIn(dir), [])
+})
+
+disk('what a killed process was putting is not there, and swept at the next open', async () => {
+  const dir = tempDir()
+  const script = new URL('../fixtures/blobs/putForever.ts', import.meta.url).pathname
+  const child = spawn(process.execPath, [script, dir], { stdio: 'inherit' })
+  await until(() => existsSync(dir) && filesIn(dir).length > 0)
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  assert.is(filesIn(dir).length, 1)
+  const blobs = await openBlobs({ dir })
+  assert.equal(filesIn(dir), [])
+  assert.is(await blobs.head('endless'), null)
+})
+
+disk('a put that the disk refuses is unavailable, and leaves no file', async () => {
+  const dir = tempDir()
+  const script = new URL('../fixtures/blobs/fillDisk.ts', import.meta.url).pathname
+  const command = 'ulimit -f 1024; exec "$0" "$1" "$2"'
+  const { stdout } = await promisify(execFile)('bash', ['-c', command, process.execPath, script, dir])
+  assert.is(stdout, 'unavailable')
+  assert.equal(filesIn(dir), [])
+})
+
+disk('no key leads out of the folder', async () => {
+  const dir = tempDir()
+  writeFileSync(join(dir, 'secret'), 'x')
+  const blobs = await openBlobs({ dir: join(dir, 'blobs') })
+  for (const prefix of ['../', '../../secret', '/', '..']) assert.equal(await Array.fromAsync(blobs.list(prefix)), [])
+})
+
+disk.run()

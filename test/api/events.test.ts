@@ -1,0 +1,189 @@
+import * as assert from 'uvu/assert'
+import { isId, newId } from '../../src/ids.ts'
+import { deploy, type Event, handle, publish } from '../support/build.ts'
+import { addEnvironment, startServer } from '../support/server.ts'
+import { openApi } from '../support/http.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+
+const EVENT_FIELDS = ['created_at', 'env_id', 'event_data', 'event_id', 'event_time', 'event_type', 'stream_id']
+
+const dataDir = tempDir()
+const otherKey = await addEnvironment(dataDir, 'other')
+const server = await startServer({ dataDir })
+const { api } = server
+const other = openApi(server.url, otherKey)
+
+const publishing = suite('publishing an event')
+
+publishing('answers 201 with the event of SPEC.md', async () => {
+  const { status, json } = await api.send('POST', '/events', { body: { event_type: 'a:b', event_data: { n: 1 } } })
+  const { data } = json as { data: Event }
+  assert.is(status, 201)
+  assert.equal(Object.keys(data).sort(), EVENT_FIELDS)
+  assert.equal([data.event_type, data.event_data], ['a:b', { n: 1 }])
+  for (const id of [data.event_id, data.env_id, data.stream_id]) assert.ok(isId(id))
+  for (const time of [data.event_time, data.created_at]) assert.is(new Date(time).toISOString(), time)
+})
+
+publishing('takes type and data as other names of the fields', async () => {
+  const event = await api.post<Event>('/events', { type: 'a:b', data: [1] })
+  assert.equal([event.event_type, event.event_data], ['a:b', [1]])
+})
+
+publishing('takes no data as null', async () => {
+  assert.is((await api.post<Event>('/events', { type: 'a:b' })).event_data, null)
+})
+
+publishing('prefers event_data even when it is null', async () => {
+  assert.is((await api.post<Event>('/events', { type: 'a:b', event_data: null, data: 1 })).event_data, null)
+})
+
+publishing('continues a stream that is named', async () => {
+  const { stream_id } = await publish(api, 'a:b')
+  assert.is((await publish(api, 'a:c', null, { stream_id })).stream_id, stream_id)
+})
+
+publishing('refuses a stream that does not exist, or lies elsewhere, in the same way', async () => {
+  const theirs = await publish(other, 'a:b')
+  for (const stream_id of [newId(), theirs.stream_id]) {
+    const { status, code, message } = await api.refused('POST', '/events', { type: 'a:b', stream_id })
+    assert.equal([status, code], [404, 'not_found'])
+    assert.is(message, `No stream ${stream_id}`)
+  }
+})
+
+const wrong: [name: string, body: unknown, field: string][] = [
+  ['no type', { event_data: 1 }, 'event_type'],
+  ['an empty type', { event_type: '' }, 'event_type'],
+  ['a number as type', { event_type: 7 }, 'event_type'],
+  ['null as type', { event_type: null }, 'event_type'],
+  ['a type of 257 characters', { event_type: 'x'.repeat(257) }, 'event_type'],
+  ['a stream_id that is no UUID', { event_type: 'a', stream_id: 'mine' }, 'stream_id'],
+  ['a number as stream_id', { event_type: 'a', stream_id: 1 }, 'stream_id'],
+  ['an array', [], 'body'],
+  ['a string', '"text"', 'body'],
+  ['null', 'null', 'body'],
+  ['no body', undefined, 'body'],
+  ['text that is no JSON', '{"event_type":', 'body'],
+  ['two values', '{}{}', 'body'],
+  ['a type of ours that is unknown', { event_type: 'svc:reboot' }, 'event_type'],
+]
+for (const [name, body, field] of wrong) {
+  publishing(`refuses ${name} and names the field`, async () => {
+    const { status, code, message } = await api.refused('POST', '/events', body)
+    assert.equal([status, code], [400, 'bad_request'])
+    assert.ok(message.startsWith(`${field}: `), message)
+  })
+}
+
+publishing('takes 1 MiB and refuses a byte more', async () => {
+  const bodyOf = (length: number) => {
+    const around = JSON.stringify({ event_type: 'big', event_data: '' }).length
+    return JSON.stringify({ event_type: 'big', event_data: 'x'.repeat(length - around) })
+  }
+  assert.is((await api.send('POST', '/events', { body: bodyOf(1 << 20) })).status, 201)
+  const { status, code } = await api.refused('POST', '/events', bodyOf((1 << 20) + 1))
+  assert.equal([status, code], [413, 'payload_too_large'])
+})
+
+publishing('refuses too much in chunks as well', async () => {
+  const chunk = new TextEncoder().encode('x'.repeat(64 << 10))
+  const body = ReadableStream.from(Array.from({ length: 20 }, () => chunk))
+  const response = await fetch(`${server.url}/v1/events`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${api.key}` },
+    body,
+    duplex: 'half',
+  })
+  assert.is(response.status, 413)
+  assert.is(((await response.json()) as { error: { code: string } }).error.code, 'payload_too_large')
+})
+
+publishing('takes nesting 60 deep and refuses what would exhaust a stack', async () => {
+  const nested = (depth: number) => `{"event_type":"deep","event_data":${'['.repeat(depth)}${']'.repeat(depth)}}`
+  assert.is((await api.send('POST', '/events', { body: nested(60) })).status, 201)
+  for (const depth of [100, 100_000]) {
+    const { status, code } = await api.refused('POST', '/events', nested(depth))
+    assert.equal([status, code], [400, 'bad_request'])
+  }
+})
+
+publishing.run()
+
+const data = suite('event data')
+
+data.before(() =>
+  deploy(api, 'echo', { 'echo.ts': `import { fn } from 'svc'\nexport const back = fn({ 'on-event': 'echo' }, (e) => e.data)` }),
+)
+
+const values: [name: string, value: unknown][] = [
+  ['null', null],
+  ['false', false],
+  ['zero', 0],
+  ['an empty string', ''],
+  ['an array', [1, [2, null], {}]],
+  ['a number that is no integer', -1.5e-7],
+  ['unicode', 'Grüße, 世界 \u{1f600} \u0000 \u2028 "\\\ud800'],
+  ['keys that name prototypes', JSON.parse('{"__proto__":{"a":1},"constructor":{"prototype":{"b":2}}}')],
+  ['100 KB of text', 'é'.repeat(50_000)],
+  ['100 KB of objects', Array.from({ length: 4000 }, (_, n) => ({ n, text: 'a "quoted" line\n' }))],
+]
+for (const [name, value] of values) {
+  const same = (actual: unknown) => assert.is(JSON.stringify(actual), JSON.stringify(value))
+
+  data(`comes back equal: ${name}`, async () => {
+    const { event_id, event_data } = await publish(api, 'kept', value)
+    same(event_data)
+    same((await api.get<Event>(`/events/${event_id}`)).event_data)
+    const { data: listed } = await api.page<Event>('/events?event_type=kept&limit=1')
+    same(listed[0]?.event_data)
+  })
+
+  data(`goes through a handler and comes back equal: ${name}`, async () => {
+    const run = await handle(api, 'echo', value)
+    assert.is(run.status, 'succeeded', JSON.stringify(run.error))
+    same(run.result)
+  })
+}
+
+data('does not reach the prototypes of the service', async () => {
+  await handle(api, 'echo', JSON.parse('{"__proto__":{"polluted":true}}'))
+  assert.is(({} as { polluted?: boolean }).polluted, undefined)
+})
+
+data.run()
+
+const reading = suite('reading events')
+
+reading('gets one by id', async () => {
+  const event = await publish(api, 'a:b', { n: 2 })
+  assert.equal(await api.get(`/events/${event.event_id}`), event)
+})
+
+reading('lists the newest first, each like the one by id', async () => {
+  const published = [await publish(api, 'row', 1), await publish(api, 'row', 2), await publish(api, 'row', 3)]
+  const { data, pagination } = await api.page<Event>('/events?limit=3')
+  assert.equal(data, published.toReversed())
+  assert.is(pagination.has_more, true)
+})
+
+reading('lists those of one type', async () => {
+  const { event_id } = await publish(api, 'only:this')
+  const { data, pagination } = await api.page<Event>('/events?event_type=only:this')
+  assert.equal(data.map((event) => event.event_id), [event_id])
+  assert.equal(pagination, { total: 1, limit: 20, offset: 0, has_more: false })
+})
+
+reading('knows no event of another environment', async () => {
+  const { event_id } = await publish(other, 'theirs')
+  for (const path of [`/events/${event_id}`, `/events/${event_id}/runs`]) {
+    assert.is((await api.refused('GET', path)).message, `No event ${event_id}`)
+    assert.is((await api.refused('GET', path.replace(event_id, newId()))).status, 404)
+    assert.is((await api.refused('GET', path.replace(event_id, 'nothing'))).status, 404)
+  }
+  assert.is((await api.page('/events?event_type=theirs')).pagination.total, 0)
+})
+
+reading.after(() => server.stop())
+reading.run()

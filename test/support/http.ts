@@ -1,0 +1,97 @@
+/** An answer of the service as a client sees it, its JSON parsed. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  /** What came, as text. */
+  readonly text: string
+  /** The parsed text; undefined when it is not JSON. */
+  readonly json: unknown
+}
+
+export interface Sent {
+  /** Strings, bytes and forms as they are, anything else as JSON. */
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+}
+
+/** An error body (SPEC.md, Errors) with its status. */
+export interface Refusal {
+  readonly status: number
+  readonly code: string
+  readonly message: string
+  readonly request_id: string
+}
+
+export interface Pagination {
+  readonly total: number
+  readonly limit: number
+  readonly offset: number
+  readonly has_more: boolean
+}
+
+/** The API with one credential. Paths are below `/v1`, unless they are whole URLs. */
+export interface Api {
+  readonly url: string
+  readonly key: string
+  /** The plain exchange, whatever the answer. */
+  send(method: string, path: string, sent?: Sent): Promise<Answer>
+  /** `data` of an answer that must be a 2xx. */
+  get<T>(path: string): Promise<T>
+  post<T>(path: string, body?: unknown): Promise<T>
+  patch<T>(path: string, body?: unknown): Promise<T>
+  remove(path: string): Promise<void>
+  page<T>(path: string): Promise<{ data: T[]; pagination: Pagination }>
+  /** The error of an answer that must not be a 2xx. */
+  refused(method: string, path: string, body?: unknown): Promise<Refusal>
+}
+
+export const openApi = (url: string, key: string): Api => {
+  const send = (method: string, path: string, { body, headers, signal }: Sent = {}): Promise<Answer> =>
+    exchange(path.startsWith('http') ? path : `${url}/v1${path}`, {
+      method,
+      headers: { Authorization: `Bearer ${key}`, ...headers },
+      ...(body !== undefined && { body: isRaw(body) ? body : JSON.stringify(body) }),
+      ...(signal && { signal }),
+    })
+  const accepted = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
+    const { status, text, json } = await send(method, path, { body })
+    if (status >= 200 && status <= 299) return json as T
+    throw new Error(`Expected ${method} ${path} to be accepted, got ${status} ${text.slice(0, 500)}`)
+  }
+  const dataOf = async <T>(method: string, path: string, body?: unknown): Promise<T> =>
+    (await accepted<{ data: T }>(method, path, body)).data
+  return {
+    url,
+    key,
+    send,
+    get: (path) => dataOf('GET', path),
+    post: (path, body) => dataOf('POST', path, body),
+    patch: (path, body) => dataOf('PATCH', path, body),
+    remove: (path) => accepted('DELETE', path),
+    page: (path) => accepted('GET', path),
+    refused: async (method, path, body) => {
+      const { status, json, text } = await send(method, path, { body })
+      const { error } = (json ?? {}) as { error?: Omit<Refusal, 'status'> }
+      if (status < 400 || !error) throw new Error(`Expected an error from ${method} ${path}, got ${status} ${text}`)
+      return { status, ...error }
+    },
+  }
+}
+
+const exchange = async (url: string, init: RequestInit): Promise<Answer> => {
+  const response = await fetch(url, init)
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, text, json: parsed(text) }
+}
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const isRaw = (body: unknown): body is string | FormData | Uint8Array<ArrayBuffer> =>
+  typeof body === 'string' || body instanceof FormData || body instanceof Uint8Array

@@ -1,0 +1,116 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
+import { openSecrets } from '../../src/bootstrap.ts'
+import { openCommands } from '../../src/commands/index.ts'
+import { readConfig } from '../../src/config.ts'
+import type { Permissions } from '../../src/events/org.ts'
+import { streamOf } from '../../src/events/streams.ts'
+import { newId } from '../../src/ids.ts'
+import { openLogger } from '../../src/log.ts'
+import { Keyring, newApiToken, parseApiToken } from '../../src/secrets.ts'
+import { start } from '../../src/start.ts'
+import { type Api, openApi } from './http.ts'
+import { tempDir } from './tempDir.ts'
+import { until } from './until.ts'
+
+export interface Started {
+  /** Default: a new empty directory. */
+  readonly dataDir?: string
+  /** Variables of DESIGN.md, Start and configure. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export interface TestServer {
+  readonly url: string
+  readonly dataDir: string
+  /** The API as the first key of the first environment. */
+  readonly api: Api
+  /** Lines of the log so far. */
+  readonly log: readonly string[]
+  stop(): Promise<void>
+}
+
+const environment = (dataDir: string, env: Readonly<Record<string, string>> = {}) => ({
+  PORT: '0',
+  SVC_DATA_DIR: dataDir,
+  ...env,
+})
+
+/** The real service in this process, on a free port. */
+export const startServer = async ({ dataDir = tempDir(), env }: Started = {}): Promise<TestServer> => {
+  const log: string[] = []
+  const logger = openLogger((line) => void log.push(line))
+  const service = await start(readConfig(environment(dataDir, env)), logger, { version: 'test', git_sha: 'test' })
+  return { url: service.url, dataDir, api: openApi(service.url, service.apiKey), log, stop: () => service.stop() }
+}
+
+export interface ServerProcess extends TestServer {
+  readonly process: ChildProcess
+  /** Sends the signal and resolves with how the process ended: its exit code, or the signal that ended it. */
+  end(signal: NodeJS.Signals): Promise<number | NodeJS.Signals | null>
+}
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const spawned = new Set<ChildProcess>()
+process.on('exit', () => spawned.forEach((child) => child.kill('SIGKILL')))
+
+/** The real service in a process of its own, for tests that end it the hard way. */
+export const spawnServer = async ({ dataDir = tempDir(), env }: Started = {}): Promise<ServerProcess> => {
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', main], {
+    env: environment(dataDir, env),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  spawned.add(child)
+  const log: string[] = []
+  const ended = new Promise<number | NodeJS.Signals | null>((resolve) => {
+    child.on('exit', (code, signal) => {
+      spawned.delete(child)
+      resolve(code ?? signal)
+    })
+  })
+  for (const pipe of [child.stdout, child.stderr]) pipe.setEncoding('utf8').on('data', (text: string) => log.push(text))
+  const url = await until(() => {
+    if (child.exitCode !== null) return 'exited'
+    return /is ready on (http\S+)/.exec(log.join(''))?.[1]
+  })
+  if (url === 'exited') throw new Error(`Expected the server to start, got exit code ${child.exitCode}: ${log.join('')}`)
+  const end = (signal: NodeJS.Signals) => {
+    child.kill(signal)
+    return ended
+  }
+  const api = openApi(url, firstKeyIn(dataDir))
+  return { url, dataDir, api, log, process: child, end, stop: async () => void (await end('SIGTERM')) }
+}
+
+const firstKeyIn = (dataDir: string): string =>
+  (JSON.parse(readFileSync(join(dataDir, 'secrets.json'), 'utf8')) as { api_key: string }).api_key
+
+/**
+ * Adds an environment `{org}/dev` with an API key to a data directory that no service has open; resolves
+ * with the key. Permissions default to all.
+ */
+export const addEnvironment = async (
+  dataDir: string,
+  org: string,
+  permissions: Permissions = { '*:*': ['*'] },
+): Promise<string> => {
+  const keyring = new Keyring(openSecrets(readConfig(environment(dataDir))).masterKey)
+  const store = openEventStore({ dir: dataDir })
+  const { tenants } = openCommands(store)
+  const [org_id, env_id, token] = [newId(), newId(), newApiToken(newId())]
+  const { api_key_id, secret } = parseApiToken(token) ?? { api_key_id: '', secret: '' }
+  const mac = keyring.macOf(secret)
+  const facts = [
+    [streamOf.org(org_id), { type: 'OrgCreated', org_id, slug: org, name: org, plan: 'self_host' }],
+    [streamOf.env(env_id), { type: 'EnvCreated', env_id, org_id, name: 'dev' }],
+    [streamOf.key(api_key_id), { type: 'ApiKeyCreated', api_key_id, env_id, name: 'first', mac, permissions }],
+  ] as const
+  for (const [stream, fact] of facts) {
+    await tenants.handle(stream, { type: 'Create', fact }, { correlation_id: org_id, env_id })
+  }
+  await store.close()
+  return token
+}
