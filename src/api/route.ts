@@ -1,5 +1,6 @@
 import type { Context } from 'koa'
 import type { Static, TObject, TSchema } from 'typebox'
+import type { ErrorCode } from '../errors.ts'
 import type { ApiDeps } from './deps.ts'
 import type { Credential } from './http/authenticate.ts'
 import { type Check, checkBody, checkQuery } from './http/validate.ts'
@@ -48,6 +49,12 @@ export interface ReplyShape {
   readonly status?: number
   readonly schema?: TSchema
   readonly description?: string
+  /** Media type of `bytes` and `bare`; default JSON for `bare`, any for `bytes`. */
+  readonly type?: string
+  /** Of a `stream`: the data of each server-sent event, by its name. */
+  readonly events?: Readonly<Record<string, TSchema>>
+  /** Another success with the same body, and the headers that tell it from the first. */
+  readonly also?: { readonly status: number; readonly description: string; readonly headers: Readonly<Record<string, string>> }
 }
 
 interface RouteSpec<P, Q extends TObject, B extends TSchema> {
@@ -65,6 +72,10 @@ interface RouteSpec<P, Q extends TObject, B extends TSchema> {
   readonly maxBodyBytes?: number
   /** The body is not JSON: the handler reads it. */
   readonly rawBody?: string
+  /** The fields of a multipart body, for the OpenAPI document: the handler reads and checks it. */
+  readonly form?: TObject
+  /** Refusals of its own, for the OpenAPI document, beside those that follow from the rest of the route. */
+  readonly errors?: readonly ErrorCode[]
   readonly reply: ReplyShape
   readonly handle: (ask: Ask<P, Static<Q>, Static<B>>) => Promise<Reply> | Reply
 }

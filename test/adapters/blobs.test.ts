@@ -67,7 +67,8 @@ disk('no key leads out of the folder', async () => {
   const dir = tempDir()
   writeFileSync(join(dir, 'secret'), 'x')
   const blobs = await openBlobs({ dir: join(dir, 'blobs') })
-  for (const prefix of ['../', '../../secret', '/', '..']) assert.equal(await Array.fromAsync(blobs.list(prefix)), [])
+  for (const prefix of ['../', '../../secret', '/', '..'])
+    assert.equal(await Array.fromAsync(blobs.list(prefix)), [])
 })
 
 disk.run()

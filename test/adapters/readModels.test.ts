@@ -28,7 +28,11 @@ const open = (dir: string) => {
 const fill = async (dir: string, count: number, version = 1) => {
   const { readModels } = open(dir)
   const writer = await readModels.writer({ ...spec, version })
-  const writes = Array.from({ length: count }, (_, i) => ({ id: `d${i}`, doc: { env: 'x', at: i, version }, cursor: '1' }))
+  const writes = Array.from({ length: count }, (_, i) => ({
+    id: `d${i}`,
+    doc: { env: 'x', at: i, version },
+    cursor: '1',
+  }))
   await writer.write(writes, '1')
   await readModels.goLive({ ...spec, version })
   await readModels.close()
@@ -37,7 +41,10 @@ const fill = async (dir: string, count: number, version = 1) => {
 const tablesIn = (dir: string): string[] => {
   const db = new DatabaseSync(join(dir, 'read-models.db'), { readOnly: true })
   try {
-    return db.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table'`).all().map(({ name }) => String(name))
+    return db
+      .prepare(`SELECT name FROM sqlite_schema WHERE type = 'table'`)
+      .all()
+      .map(({ name }) => String(name))
   } finally {
     db.close()
   }
@@ -92,7 +99,10 @@ file('is moved aside and begun anew when it is no read model', async () => {
   db.exec(`CREATE TABLE mine (precious); INSERT INTO mine VALUES ('gold')`)
   db.close()
   const garbage = tempDir()
-  writeFileSync(join(garbage, 'read-models.db'), 'not a database, and long enough to be taken for one'.repeat(100))
+  writeFileSync(
+    join(garbage, 'read-models.db'),
+    'not a database, and long enough to be taken for one'.repeat(100),
+  )
   for (const dir of [other, garbage]) {
     const { readModels, discarded } = open(dir)
     assert.is(discarded.length, 1)
@@ -142,7 +152,12 @@ file('refuses to write a version with other indexes than it was made with', asyn
   const { readModels } = open(tempDir())
   await readModels.writer(spec)
   const changed = { ...spec, indexes: [{ equal: [], sort: 'at' }] }
-  assert.ok(await readModels.writer(changed).then(() => false, () => true))
+  assert.ok(
+    await readModels.writer(changed).then(
+      () => false,
+      () => true,
+    ),
+  )
   await readModels.close()
 })
 

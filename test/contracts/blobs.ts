@@ -19,7 +19,8 @@ const MB = 1 << 20
 const textAt = async (blobs: Blobs, key: string, range?: { from: number; to?: number }) =>
   (await buffer(await blobs.get(key, range))).toString()
 
-const keysIn = async (blobs: Blobs, prefix: string) => (await Array.fromAsync(blobs.list(prefix))).map(({ key }) => key)
+const keysIn = async (blobs: Blobs, prefix: string) =>
+  (await Array.fromAsync(blobs.list(prefix))).map(({ key }) => key)
 
 const failureOf = (work: Promise<unknown>): Promise<unknown> =>
   work.then(
@@ -51,10 +52,13 @@ export const blobsContract = (name: string, open: () => Promise<OpenBlobs>): voi
     const folder = newId()
     const bytes = Uint8Array.from({ length: 1000 }, (_, i) => i % 256)
     assert.equal(await blobs.put(`${folder}/bytes`, bytes), { key: `${folder}/bytes`, size: 1000 })
-    assert.equal(await blobs.put(`${folder}/stream`, Readable.from([Buffer.from('one '), Buffer.from('two')])), {
-      key: `${folder}/stream`,
-      size: 7,
-    })
+    assert.equal(
+      await blobs.put(`${folder}/stream`, Readable.from([Buffer.from('one '), Buffer.from('two')])),
+      {
+        key: `${folder}/stream`,
+        size: 7,
+      },
+    )
     assert.ok((await buffer(await blobs.get(`${folder}/bytes`))).equals(bytes))
     assert.is(await textAt(blobs, `${folder}/stream`), 'one two')
     assert.equal(await blobs.head(`${folder}/stream`), { key: `${folder}/stream`, size: 7 })
@@ -111,16 +115,39 @@ export const blobsContract = (name: string, open: () => Promise<OpenBlobs>): voi
 
   blobs('takes keys of any depth, also one that is the folder of another', async ({ blobs }) => {
     const folder = newId()
-    const keys = ['a', 'a/b', 'a/b/c', 'A-Z_0.9', '.hidden', 'x..y', '...', 'd/e/f/g/h/i/j.tar.gz'].map((key) => `${folder}/${key}`)
+    const keys = ['a', 'a/b', 'a/b/c', 'A-Z_0.9', '.hidden', 'x..y', '...', 'd/e/f/g/h/i/j.tar.gz'].map(
+      (key) => `${folder}/${key}`,
+    )
     for (const key of keys) await blobs.put(key, Buffer.from(key))
     for (const key of keys) assert.is(await textAt(blobs, key), key)
     assert.equal(await keysIn(blobs, `${folder}/`), keys.toSorted())
   })
 
   blobs('refuses what is no key', async ({ blobs }) => {
-    const bad = ['', '/', '/a', 'a/', 'a//b', '.', '..', '../a', 'a/../b', 'a/./b', 'a b', 'a\\b', 'a\0b', 'é', 'a~', '%2e%2e', 'a'.repeat(2000)]
+    const bad = [
+      '',
+      '/',
+      '/a',
+      'a/',
+      'a//b',
+      '.',
+      '..',
+      '../a',
+      'a/../b',
+      'a/./b',
+      'a b',
+      'a\\b',
+      'a\0b',
+      'é',
+      'a~',
+      '%2e%2e',
+      'a'.repeat(2000),
+    ]
     for (const key of bad) {
-      assert.ok(isAppError(await failureOf(blobs.put(key, Buffer.from('x'))), 'bad_request'), JSON.stringify(key))
+      assert.ok(
+        isAppError(await failureOf(blobs.put(key, Buffer.from('x'))), 'bad_request'),
+        JSON.stringify(key),
+      )
       assert.ok(isAppError(await failureOf(blobs.get(key)), 'bad_request'), JSON.stringify(key))
       assert.ok(isAppError(await failureOf(blobs.head(key)), 'bad_request'), JSON.stringify(key))
       assert.ok(isAppError(await failureOf(blobs.remove(key)), 'bad_request'), JSON.stringify(key))
@@ -129,15 +156,23 @@ export const blobsContract = (name: string, open: () => Promise<OpenBlobs>): voi
 
   blobs('lists what begins with a prefix, in the order of keys', async ({ blobs }) => {
     const folder = newId()
-    const keys = ['a', 'a-b', 'a.b', 'a/1', 'a/2/x', 'a/20', 'a0', 'b/1', 'b/10', 'b/2'].map((key) => `${folder}/${key}`)
+    const keys = ['a', 'a-b', 'a.b', 'a/1', 'a/2/x', 'a/20', 'a0', 'b/1', 'b/10', 'b/2'].map(
+      (key) => `${folder}/${key}`,
+    )
     for (const key of keys.toReversed()) await blobs.put(key, Buffer.from(key))
-    assert.equal(await Array.fromAsync(blobs.list(`${folder}/`)), keys.toSorted().map((key) => ({ key, size: key.length })))
+    assert.equal(
+      await Array.fromAsync(blobs.list(`${folder}/`)),
+      keys.toSorted().map((key) => ({ key, size: key.length })),
+    )
     assert.equal(await keysIn(blobs, `${folder}/a/`), [`${folder}/a/1`, `${folder}/a/2/x`, `${folder}/a/20`])
     assert.equal(await keysIn(blobs, `${folder}/b/1`), [`${folder}/b/1`, `${folder}/b/10`])
     assert.equal(await keysIn(blobs, `${folder}/none`), [])
     assert.equal(await keysIn(blobs, '../'), [])
     const whole = await keysIn(blobs, '')
-    assert.equal(whole.filter((key) => key.startsWith(folder)), keys.toSorted())
+    assert.equal(
+      whole.filter((key) => key.startsWith(folder)),
+      keys.toSorted(),
+    )
   })
 
   blobs('lists more than a page', async ({ blobs }) => {
@@ -176,7 +211,9 @@ export const blobsContract = (name: string, open: () => Promise<OpenBlobs>): voi
 
   blobs('of puts to one key at a time, one wins whole', async ({ blobs }) => {
     const key = newId()
-    const puts = Array.from({ length: 8 }, (_, i) => blobs.put(key, Readable.from([Buffer.alloc(MB, i), Buffer.alloc(MB, i)])))
+    const puts = Array.from({ length: 8 }, (_, i) =>
+      blobs.put(key, Readable.from([Buffer.alloc(MB, i), Buffer.alloc(MB, i)])),
+    )
     const reads: Buffer[] = []
     await puts[0]
     let writing = true

@@ -53,7 +53,10 @@ export const suite = <Context extends object = Record<string, never>>(
     unrun.delete(name)
     const listed = chosen.length > 0 ? chosen : tests
     if (tests.length + chosen.length + skipped === 0) {
-      listed.push({ name: 'has tests', callback: () => Promise.reject(new Error('Expected tests in the suite, got none')) })
+      listed.push({
+        name: 'has tests',
+        callback: () => Promise.reject(new Error('Expected tests in the suite, got none')),
+      })
     }
     const inner = uvuSuite(name)
     let broken: Error | undefined
@@ -82,13 +85,16 @@ export const suite = <Context extends object = Record<string, never>>(
     inner.run()
   }
 
-  return Object.assign((test: string, callback: Callback<Context>) => void tests.push({ name: test, callback }), {
-    only: (test: string, callback: Callback<Context>) => void chosen.push({ name: test, callback }),
-    skip: () => void skipped++,
-    before: hooks.before.hook,
-    after: hooks.after.hook,
-    run,
-  })
+  return Object.assign(
+    (test: string, callback: Callback<Context>) => void tests.push({ name: test, callback }),
+    {
+      only: (test: string, callback: Callback<Context>) => void chosen.push({ name: test, callback }),
+      skip: () => void skipped++,
+      before: hooks.before.hook,
+      after: hooks.after.hook,
+      run,
+    },
+  )
 }
 
 const hooksOf = <Context>() => {
@@ -106,7 +112,8 @@ const failureOf = async (work: () => Promise<void>): Promise<Error | undefined> 
     await work()
     return undefined
   } catch (thrown) {
-    const error = thrown instanceof Error ? thrown : new Error(`Thrown: ${messageOf(thrown)}`, { cause: thrown })
+    const error =
+      thrown instanceof Error ? thrown : new Error(`Thrown: ${messageOf(thrown)}`, { cause: thrown })
     if (error.cause !== undefined) error.stack += `\n    caused by ${messageOf(error.cause)}` // uvu prints the stack only
     return error
   }

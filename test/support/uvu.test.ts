@@ -24,7 +24,11 @@ const run = (files: Record<string, string>, ...args: string[]) =>
     }
     execFile(process.execPath, [runner, '--linger-ms=1000', ...args], { cwd }, (error, stdout, stderr) => {
       const output = stdout + stderr
-      resolve({ code: error ? Number(error.code) : 0, output, last: stdout.trimEnd().split('\n').at(-1) ?? '' })
+      resolve({
+        code: error ? Number(error.code) : 0,
+        output,
+        last: stdout.trimEnd().split('\n').at(-1) ?? '',
+      })
     })
   })
 
@@ -40,7 +44,11 @@ const runs = suite('npm test')
 
 runs('counts tests over files, one line each', async () => {
   const two = `it('one', () => {})\nit('two', async () => {})\nit.skip('three', () => {})\nit.run()`
-  const { code, output, last } = await run({ 'a.test.ts': two, 'deep/er/b.test.ts': two, 'not.ts': 'throw 1' })
+  const { code, output, last } = await run({
+    'a.test.ts': two,
+    'deep/er/b.test.ts': two,
+    'not.ts': 'throw 1',
+  })
   assert.is(last, '4 passed, 0 failed')
   assert.is(code, 0)
   assert.match(output, /^ok {4}test\/a\.test\.ts {2}2 passed, 1 skipped {2}\d+ ms$/m)
@@ -49,7 +57,11 @@ runs('counts tests over files, one line each', async () => {
 
 runs('takes only the files that match', async () => {
   const one = `it('one', () => {})\nit.run()`
-  const { code, last } = await run({ 'a.test.ts': one, 'b.test.ts': one, 'c.test.ts': 'throw 1' }, 'a.t', 'b.t')
+  const { code, last } = await run(
+    { 'a.test.ts': one, 'b.test.ts': one, 'c.test.ts': 'throw 1' },
+    'a.t',
+    'b.t',
+  )
   assert.is(last, '2 passed, 0 failed')
   assert.is(code, 0)
 })
@@ -77,7 +89,11 @@ runs('fails every test when before throws', () =>
 )
 
 runs('fails a test when before.each throws', () =>
-  fails(`it.before.each(() => { throw new Error('torn') })\nit('one', () => {})\nit.run()`, '1 passed, 1 failed', /torn/),
+  fails(
+    `it.before.each(() => { throw new Error('torn') })\nit('one', () => {})\nit.run()`,
+    '1 passed, 1 failed',
+    /torn/,
+  ),
 )
 
 runs('fails a test when after.each throws, and keeps its own failure', async () => {
@@ -95,7 +111,11 @@ runs('fails the last test when after throws', () =>
 )
 
 runs('fails a test that throws what is not an error', () =>
-  fails(`it('one', () => { throw undefined })\nit('two', () => {})\nit.run()`, '2 passed, 1 failed', /Thrown: undefined/),
+  fails(
+    `it('one', () => { throw undefined })\nit('two', () => {})\nit.run()`,
+    '2 passed, 1 failed',
+    /Thrown: undefined/,
+  ),
 )
 
 runs('fails a test that hangs, by name', () =>
@@ -118,7 +138,11 @@ runs('fails a file whose suite is not run', async () => {
 runs('fails a suite without tests', () => fails(`it.run()`, '1 passed, 1 failed', /has tests/))
 
 runs('fails a file that leaves a handle open', () =>
-  fails(`it('one', () => { setInterval(() => {}, 1000) })\nit.run()`, '2 passed, 1 failed', /left a handle open/),
+  fails(
+    `it('one', () => { setInterval(() => {}, 1000) })\nit.run()`,
+    '2 passed, 1 failed',
+    /left a handle open/,
+  ),
 )
 
 runs('fails a file that leaves a child process running, and ends it', () =>
@@ -131,8 +155,16 @@ runs('fails a file that leaves a child process running, and ends it', () =>
 )
 
 runs('fails a file that exits in the middle of a test', async () => {
-  await fails(`it('one', () => {})\nit('two', () => process.exit(0))\nit.run()`, '1 passed, 1 failed', /summary/)
-  await fails(`it('one', () => {})\nit('two', () => process.kill(process.pid, 'SIGKILL'))\nit.run()`, '1 passed, 1 failed', /summary/)
+  await fails(
+    `it('one', () => {})\nit('two', () => process.exit(0))\nit.run()`,
+    '1 passed, 1 failed',
+    /summary/,
+  )
+  await fails(
+    `it('one', () => {})\nit('two', () => process.kill(process.pid, 'SIGKILL'))\nit.run()`,
+    '1 passed, 1 failed',
+    /summary/,
+  )
 })
 
 runs('fails a file that breaks after its tests', () =>
@@ -143,7 +175,9 @@ runs('fails a file that breaks after its tests', () =>
   ),
 )
 
-runs('fails a file that does not load', () => fails(`import './missing.ts'`, '1 passed, 1 failed', /ERR_MODULE_NOT_FOUND/))
+runs('fails a file that does not load', () =>
+  fails(`import './missing.ts'`, '1 passed, 1 failed', /ERR_MODULE_NOT_FOUND/),
+)
 
 runs('fails a file that takes too long', async () => {
   const { last, output } = await run({ 'a.test.ts': `for (;;) {}` }, '--timeout-ms=500')

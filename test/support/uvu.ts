@@ -20,7 +20,9 @@ const main = async (): Promise<void> => {
     .sort()
     .filter((file) => positionals.length === 0 || positionals.some((pattern) => file.includes(pattern)))
   if (files.length === 0) {
-    process.stdout.write(`Expected test files${positionals.length ? ` matching ${positionals.join(', ')}` : ''}, found none\n`)
+    process.stdout.write(
+      `Expected test files${positionals.length ? ` matching ${positionals.join(', ')}` : ''}, found none\n`,
+    )
     return finish(0, 1)
   }
 
@@ -44,7 +46,11 @@ const main = async (): Promise<void> => {
 const lineOf = (file: string, { passed, skipped, ms }: FileResult): string =>
   `ok    ${file}  ${passed} passed${skipped > 0 ? `, ${skipped} skipped` : ''}  ${Math.round(ms)} ms\n`
 
-const reportOf = (file: string, { passed, total, ms, output }: FileResult, problems: readonly string[]): string =>
+const reportOf = (
+  file: string,
+  { passed, total, ms, output }: FileResult,
+  problems: readonly string[],
+): string =>
   [
     `FAIL  ${file}  ${passed} of ${total} passed  ${Math.round(ms)} ms`,
     output.trimEnd(),

@@ -68,10 +68,13 @@ export const openBlobs = async ({ dir }: { dir: string }): Promise<Blobs> => {
   }
 }
 
-async function* chunksOf(content: Readable | Uint8Array, sender: { failed: boolean }): AsyncGenerator<unknown> {
-  if (content instanceof Uint8Array) return yield content
+async function* chunksOf(
+  content: Readable | Uint8Array,
+  sender: { failed: boolean },
+): AsyncGenerator<unknown> {
   try {
-    yield* content
+    if (content instanceof Uint8Array) yield content
+    else yield* content
   } catch (error) {
     sender.failed = true
     throw error
@@ -80,14 +83,19 @@ async function* chunksOf(content: Readable | Uint8Array, sender: { failed: boole
 
 const checked = (key: string): string => {
   if (key.length <= MAX_KEY_LENGTH && key.split('/').every((segment) => SEGMENT.test(segment))) return key
-  throw new AppError('bad_request', `Expected a blob key of segments [A-Za-z0-9._-], got ${JSON.stringify(key.slice(0, 80))}`)
+  throw new AppError(
+    'bad_request',
+    `Expected a blob key of segments [A-Za-z0-9._-], got ${JSON.stringify(key.slice(0, 80))}`,
+  )
 }
 
 /** Blobs whose key begins with `prefix`, in the order of their keys. `folder` ends in `/`, or is the root. */
 async function* walk(root: string, folder: string, prefix: string): AsyncGenerator<BlobInfo> {
   const path = join(root, folder.replaceAll('/', `${FOLDER}/`))
   const entries = (await missingAsNull<Dirent[]>(readdir(path, { withFileTypes: true }))) ?? ([] as Dirent[])
-  const keys = entries.map((entry) => (entry.isDirectory() ? `${folder}${entry.name.slice(0, -1)}/` : `${folder}${entry.name}`))
+  const keys = entries.map((entry) =>
+    entry.isDirectory() ? `${folder}${entry.name.slice(0, -1)}/` : `${folder}${entry.name}`,
+  )
   for (const key of keys.sort()) {
     if (!key.startsWith(prefix) && !prefix.startsWith(key)) continue
     if (key.endsWith('/')) yield* walk(root, key, prefix)
@@ -121,7 +129,8 @@ const syncFolder = async (path: string): Promise<void> => {
 
 const UNSYNCABLE = new Set<unknown>(['EISDIR', 'EPERM', 'EINVAL', 'ENOTSUP'])
 
-const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined)
+const codeOf = (error: unknown): unknown =>
+  error instanceof Error && 'code' in error ? error.code : undefined
 
 const isMissing = (error: unknown): boolean => codeOf(error) === 'ENOENT'
 

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import type { Context } from 'koa'
+import Type from 'typebox'
 import { AppError } from '../../errors.ts'
 import { streamOf } from '../../events/streams.ts'
 import { isId, newId } from '../../ids.ts'
@@ -35,6 +36,17 @@ const newest = async (ask: Ask<{ project: string }>, equal: Record<string, strin
   if (!items[0]) throw new AppError('not_found', `The project has no ${what} build`)
   return items[0]
 }
+
+const UploadForm = Type.Object({
+  file: Type.String({ format: 'binary', contentMediaType: 'application/zip', description: 'The zip, at most 100 MiB' }),
+  hash: Type.String({ pattern: '^[0-9A-Fa-f]{64}$', description: 'Hex SHA-256 of the file' }),
+  build_id: Type.Optional(Type.String({ format: 'uuid', description: 'Id of the build to be: sent again, it is the same upload' })),
+  live: Type.Optional(
+    Type.Union([Type.Literal('true'), Type.Literal('false')], {
+      description: '`true`: a live (development) build, that eval runs beside; it cannot be deployed',
+    }),
+  ),
+})
 
 interface Upload {
   readonly file: string
@@ -193,8 +205,13 @@ export const buildRoutes = [
       'With a `build_id` that exists the answer is 200 with `X-Build-Exists: true`.',
     tag,
     needs: { type: 'build', action: 'create', path: projectPaths },
-    rawBody: 'multipart/form-data',
-    reply: { kind: 'item', status: 201, schema: BuildUpload },
+    form: UploadForm,
+    reply: {
+      kind: 'item',
+      status: 201,
+      schema: BuildUpload,
+      also: { status: 200, description: 'The build exists already', headers: { 'X-Build-Exists': 'true' } },
+    },
     handle: async (ask) => {
       const { build, existed } = await upload(ask)
       const { build_id, project_id, hash, size, storage_path, storage_backend, created_at } = build
@@ -239,7 +256,7 @@ export const buildRoutes = [
     summary: 'Download a build',
     tag,
     needs: read,
-    reply: { kind: 'bytes', description: 'application/zip' },
+    reply: { kind: 'bytes', type: 'application/zip', description: 'The zip, as it was uploaded' },
     handle: async (ask) => {
       const build = await buildOf(ask)
       const content = await ask.deps.blobs.get(build.storage_path)

@@ -44,6 +44,7 @@ export const healthRoutes = [
     description: '503 while engines are not reached, read models are being built, or the server is stopping.',
     tag: 'Health',
     needs: null,
+    errors: ['unavailable'],
     reply: { kind: 'bare' },
     handle: ({ ctx, deps }) => {
       const reason = deps.notReady()

@@ -1,5 +1,6 @@
 import type { Route } from '../route.ts'
 import { buildRoutes } from './builds.ts'
+import { docsRoutes } from './docs.ts'
 import { envRoutes } from './env.ts'
 import { evalRoutes } from './eval.ts'
 import { eventRoutes } from './events.ts'
@@ -13,6 +14,7 @@ import { webhookRoutes } from './webhooks.ts'
 /** The API: every endpoint there is. Where two match, the earlier one wins. */
 export const allRoutes: readonly Route[] = [
   ...healthRoutes,
+  ...docsRoutes,
   ...projectRoutes,
   ...buildRoutes,
   ...functionRoutes,

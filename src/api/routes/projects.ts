@@ -73,6 +73,7 @@ export const projectRoutes = [
     tag,
     needs: { type: 'project', action: 'create' },
     body: Body,
+    errors: ['project_exists'],
     reply: { kind: 'item', status: 201, schema: Project },
     handle: async ({ body: { name }, credential, deps, request_id }) => {
       const { env_id } = credential
@@ -108,6 +109,7 @@ export const projectRoutes = [
     tag,
     needs: { type: 'project', action: 'update', path: projectPaths },
     body: Body,
+    errors: ['project_exists'],
     reply: { kind: 'item', schema: Project },
     handle: async (ask) => {
       const { deps, body, credential, request_id } = ask

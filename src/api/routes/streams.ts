@@ -3,6 +3,7 @@ import { AppError } from '../../errors.ts'
 import { START } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
 import { isId } from '../../ids.ts'
+import { envEvents, publishedEvent, streamEvents } from '../openapi/streamEvents.ts'
 import { type Ask, own, route } from '../route.ts'
 import { frame, SseReply } from '../streams/sse.ts'
 import { envFrame, envTypes } from '../streams/envFrames.ts'
@@ -26,8 +27,8 @@ export const streamRoutes = [
     description: 'Begins at the end unless `from` or `Last-Event-ID` says otherwise.',
     tag,
     needs: { type: 'stream', action: 'read', path: ({ stream_id }) => [stream_id] },
-    query: Type.Object({ project: Type.Optional(Type.String({ minLength: 1 })), ...Resume }),
-    reply: { kind: 'stream' },
+    query: Type.Object({ project: Type.Optional(Type.String({ minLength: 1, description: 'Only runs of this project, by id or name' })), ...Resume }),
+    reply: { kind: 'stream', events: streamEvents },
     handle: async (ask) => {
       const { params, query, credential, deps, ctx } = ask
       const { stream_id } = params
@@ -52,7 +53,8 @@ export const streamRoutes = [
     tag,
     needs: [{ type: 'stream', action: 'read', path: (_, { body }) => streamPath(body) }, mayPublish],
     body: PublishBody,
-    reply: { kind: 'stream' },
+    errors: ['not_found'],
+    reply: { kind: 'stream', events: { ...publishedEvent, ...streamEvents } },
     handle: async (ask) => {
       const { deps, ctx } = ask
       const { event, revision } = await publish(ask)
@@ -78,7 +80,7 @@ export const streamRoutes = [
       consumer: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$' })),
       ...Resume,
     }),
-    reply: { kind: 'stream' },
+    reply: { kind: 'stream', events: envEvents },
     handle: async (ask) => {
       const { query, credential, deps, ctx } = ask
       const { env_id } = credential

@@ -133,6 +133,7 @@ export const webhookRoutes: Route[] = (['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
     tag: 'Webhooks',
     needs: null,
     rawBody: '*/*',
+    errors: ['not_found', 'payload_too_large', 'internal_server_error', 'unavailable'],
     reply: { kind: 'bare', description: 'What the function returned' },
     handle: async (ask) => {
       await call(ask as Ask)

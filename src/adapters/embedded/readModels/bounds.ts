@@ -24,7 +24,12 @@ export const boundsOf = ({ from, before, prefix }: Query): Bound[] => {
   }
   const [least] = lower.sort(compareColumns).reverse()
   const [most] = upper.sort(compareColumns)
-  return least === undefined || most === undefined ? [] : [['>=', least], ['<', most]]
+  return least === undefined || most === undefined
+    ? []
+    : [
+        ['>=', least],
+        ['<', most],
+      ]
 }
 
 const floorOf = (bound: string | number): Column => (typeof bound === 'string' ? LEAST_TEXT : -Infinity)
@@ -40,7 +45,10 @@ const successorOf = (prefix: string): Column => {
   const points = Array.from(prefix, (character) => character.codePointAt(0) ?? 0)
   for (let point = points.pop(); point !== undefined; point = points.pop()) {
     if (point === LAST) continue
-    return String.fromCodePoint(...points, point === LAST_BEFORE_SURROGATES ? FIRST_AFTER_SURROGATES : point + 1)
+    return String.fromCodePoint(
+      ...points,
+      point === LAST_BEFORE_SURROGATES ? FIRST_AFTER_SURROGATES : point + 1,
+    )
   }
   return LEAST_BLOB
 }

@@ -16,17 +16,23 @@ export const columnOf = (value: unknown): Column => {
   if (typeof value === 'number') return Number.isFinite(value) ? value : null // as JSON has it
   if (typeof value === 'boolean') return value ? TRUE : FALSE
   if (value === null || value === undefined) return null
-  throw new TypeError(`Expected a scalar in an indexed field, got ${Array.isArray(value) ? 'an array' : typeof value}`)
+  throw new TypeError(
+    `Expected a scalar in an indexed field, got ${Array.isArray(value) ? 'an array' : typeof value}`,
+  )
 }
 
-export const fieldOf = (doc: Doc, field: string): unknown => (Object.hasOwn(doc, field) ? doc[field] : undefined)
+export const fieldOf = (doc: Doc, field: string): unknown =>
+  Object.hasOwn(doc, field) ? doc[field] : undefined
 
 export const sameColumn = (a: Column, b: Column): boolean =>
   a === b || (a instanceof Uint8Array && b instanceof Uint8Array && a[0] === b[0])
 
 /** Names the documents that agree in some fields: the same text for the same values, and only for them. */
 export const facetOf = (group: string, columns: readonly Column[]): string =>
-  JSON.stringify([group, ...columns.map((column) => (column instanceof Uint8Array ? column[0] === 1 : column))])
+  JSON.stringify([
+    group,
+    ...columns.map((column) => (column instanceof Uint8Array ? column[0] === 1 : column)),
+  ])
 
 /** Every field that some index of the collection needs, once. */
 export const indexedFields = ({ indexes }: CollectionSpec): string[] => [

@@ -22,7 +22,8 @@ export class Counts {
     for (const { equal, counted } of indexes) {
       const sorted = equal.toSorted()
       const name = sorted.join('\n')
-      if (counted) this.#groups.set(name, { name, fields: sorted, at: sorted.map((field) => fields.indexOf(field)) })
+      if (counted)
+        this.#groups.set(name, { name, fields: sorted, at: sorted.map((field) => fields.indexOf(field)) })
     }
     const counts = quoted(`${table}__counts`)
     db.exec(`CREATE TABLE IF NOT EXISTS ${counts} (facet TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID`)
@@ -35,14 +36,22 @@ export class Counts {
   of({ equal }: Query): number | undefined {
     const group = this.#groups.get(Object.keys(equal).sort().join('\n'))
     if (!group) return undefined
-    const row = this.#read.get(facetOf(group.name, group.fields.map((field) => columnOf(equal[field]))))
+    const row = this.#read.get(
+      facetOf(
+        group.name,
+        group.fields.map((field) => columnOf(equal[field])),
+      ),
+    )
     return row ? (row as unknown as [number])[0] : 0
   }
 
   /** A document with these indexed fields came (1) or went (-1). */
   count(columns: readonly Column[], by: 1 | -1): void {
     for (const { name, at } of this.#groups.values()) {
-      const facet = facetOf(name, at.map((index) => columns[index] ?? null))
+      const facet = facetOf(
+        name,
+        at.map((index) => columns[index] ?? null),
+      )
       this.#deltas.set(facet, (this.#deltas.get(facet) ?? 0) + by)
     }
   }

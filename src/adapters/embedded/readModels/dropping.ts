@@ -14,7 +14,12 @@ export const dropSlowly = async (db: DatabaseSync, table: string, signal: AbortS
   await emptyAndDrop(db, quoted(`${table}__counts`), 'facet', signal)
 }
 
-const emptyAndDrop = async (db: DatabaseSync, table: string, key: string, signal: AbortSignal): Promise<void> => {
+const emptyAndDrop = async (
+  db: DatabaseSync,
+  table: string,
+  key: string,
+  signal: AbortSignal,
+): Promise<void> => {
   db.exec(`CREATE TABLE IF NOT EXISTS ${table} (${key})`) // gone already when an earlier drop was cut short
   const slice = db.prepare(
     `DELETE FROM ${table} WHERE ${key} IN (SELECT ${key} FROM ${table} ORDER BY ${key} LIMIT ${ROWS_PER_SLICE})`,

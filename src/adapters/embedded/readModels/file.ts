@@ -55,7 +55,9 @@ const open = (file: string): DatabaseSync => {
     const { tables } = db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get() ?? {}
     const isOurs = format === FORMAT && application === APPLICATION
     if (!isOurs && tables !== 0) {
-      throw new AlienFile(`Expected read models of format ${FORMAT}, got application ${String(application)}, format ${String(format)}`)
+      throw new AlienFile(
+        `Expected read models of format ${FORMAT}, got application ${String(application)}, format ${String(format)}`,
+      )
     }
     db.exec(`PRAGMA wal_autocheckpoint=${WAL_PAGES}; PRAGMA application_id=${APPLICATION}; PRAGMA user_version=${FORMAT};
       CREATE TABLE IF NOT EXISTS collections

@@ -2,7 +2,15 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { AppError } from '../../../errors.ts'
-import type { Collection, CollectionSpec, Doc, Found, Query, ReadModels, WritableCollection } from '../../../ports/readModels.ts'
+import type {
+  Collection,
+  CollectionSpec,
+  Doc,
+  Found,
+  Query,
+  ReadModels,
+  WritableCollection,
+} from '../../../ports/readModels.ts'
 import { unavailable } from '../sqlite.ts'
 import { dropSlowly } from './dropping.ts'
 import { type Discarded, isDamage, markerOf, openFile } from './file.ts'
@@ -48,7 +56,9 @@ class EmbeddedReadModels implements ReadModels {
   async writer<D extends Doc>(spec: CollectionSpec): Promise<WritableCollection<D>> {
     const table = this.#guard(() => this.#open(spec))
     if (JSON.stringify(table.spec.indexes) !== JSON.stringify(spec.indexes)) {
-      throw new Error(`Expected collection ${tableName(spec)} with the indexes it was made with: raise its version`)
+      throw new Error(
+        `Expected collection ${tableName(spec)} with the indexes it was made with: raise its version`,
+      )
     }
     return {
       ...this.#collection<D>(spec, () => table),
@@ -62,7 +72,9 @@ class EmbeddedReadModels implements ReadModels {
     if (live && live.spec.version >= spec.version) return
     this.#guard(() => {
       const table = this.#open(spec)
-      this.#db.prepare('UPDATE collections SET live = 1 WHERE name = ? AND version = ?').run(spec.name, spec.version)
+      this.#db
+        .prepare('UPDATE collections SET live = 1 WHERE name = ? AND version = ?')
+        .run(spec.name, spec.version)
       this.#live.set(spec.name, table)
     })
     this.#dropOlder(spec)
@@ -80,7 +92,9 @@ class EmbeddedReadModels implements ReadModels {
     const declared = new Set(spec.indexes.map(({ equal, sort }) => indexKey(equal, sort)))
     const find = async (query: Query): Promise<Found<Doc>> => {
       if (!declared.has(indexKey(Object.keys(query.equal), query.sort))) {
-        throw new Error(`Expected a query that an index of ${tableName(spec)} serves, got ${JSON.stringify(query)}`)
+        throw new Error(
+          `Expected a query that an index of ${tableName(spec)} serves, got ${JSON.stringify(query)}`,
+        )
       }
       const seen = table()
       const page = this.#guard(() => seen.find(query))
@@ -111,7 +125,9 @@ class EmbeddedReadModels implements ReadModels {
     this.#db
       .prepare('INSERT INTO collections (name, version, spec) VALUES (?, ?, ?) ON CONFLICT DO NOTHING')
       .run(spec.name, version, JSON.stringify({ name: spec.name, version, indexes }))
-    const row = this.#db.prepare('SELECT spec FROM collections WHERE name = ? AND version = ?').get(spec.name, version)
+    const row = this.#db
+      .prepare('SELECT spec FROM collections WHERE name = ? AND version = ?')
+      .get(spec.name, version)
     const table = new Table(this.#db, JSON.parse(String(row?.['spec'])) as CollectionSpec)
     this.#tables.set(name, table)
     return table
@@ -119,10 +135,14 @@ class EmbeddedReadModels implements ReadModels {
 
   /** Behind everything else, one table at a time. */
   #dropOlder({ name, version }: CollectionSpec): void {
-    const rows = this.#db.prepare('SELECT version FROM collections WHERE name = ? AND version < ?').all(name, version)
+    const rows = this.#db
+      .prepare('SELECT version FROM collections WHERE name = ? AND version < ?')
+      .all(name, version)
     for (const row of rows) {
       const old = { name, version: Number(row['version']) }
-      this.#dropping = this.#dropping.then(() => this.#drop(old)).catch((error: unknown) => this.#noteDamage(error))
+      this.#dropping = this.#dropping
+        .then(() => this.#drop(old))
+        .catch((error: unknown) => this.#noteDamage(error))
     }
   }
 
@@ -153,7 +173,8 @@ class EmbeddedReadModels implements ReadModels {
 
   /** A file that turns out damaged is discarded at the next open. */
   #noteDamage(error: unknown): void {
-    if (isDamage(error) || (error instanceof Error && isDamage(error.cause))) writeFileSync(markerOf(this.#file), '')
+    if (isDamage(error) || (error instanceof Error && isDamage(error.cause)))
+      writeFileSync(markerOf(this.#file), '')
   }
 }
 

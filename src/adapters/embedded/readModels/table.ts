@@ -8,7 +8,8 @@ import { Counts } from './counts.ts'
 /** A row as the guard reads it: where it is, as of when, whether removed, then the indexed fields. */
 type Row = [rowid: number, cursor: string, gone: 0 | 1, ...fields: Column[]]
 
-export const tableName = ({ name, version }: Pick<CollectionSpec, 'name' | 'version'>): string => `${name}__v${version}`
+export const tableName = ({ name, version }: Pick<CollectionSpec, 'name' | 'version'>): string =>
+  `${name}__v${version}`
 
 /**
  * One version of a collection. A row is a document as JSON text, its indexed fields beside it, and the
@@ -54,7 +55,9 @@ export class Table {
     this.#doc = arrays(db.prepare(`SELECT doc FROM ${this.#name} WHERE id = ? AND gone = 0`))
     this.#row = arrays(db.prepare(`SELECT rowid, cursor, gone${listed} FROM ${this.#name} WHERE id = ?`))
     this.#slice = arrays(
-      db.prepare(`SELECT rowid, id, doc FROM ${this.#name} WHERE rowid > ? AND gone = 0 ORDER BY rowid LIMIT ?`),
+      db.prepare(
+        `SELECT rowid, id, doc FROM ${this.#name} WHERE rowid > ? AND gone = 0 ORDER BY rowid LIMIT ?`,
+      ),
     )
     this.#insert = db.prepare(
       `INSERT INTO ${this.#name} (cursor, gone, doc${listed}, id) VALUES (?, ?, ?${', ?'.repeat(columns.length)}, ?)`,
@@ -75,7 +78,10 @@ export class Table {
   /** Rows after a row, at most `limit`, and the row to go on after. */
   slice(after: number, limit: number): { rows: { id: string; doc: Doc }[]; last: number } {
     const rows = this.#slice.all(after, limit) as unknown as [rowid: number, id: string, doc: string][]
-    return { rows: rows.map(([, id, doc]) => ({ id, doc: JSON.parse(doc) as Doc })), last: rows.at(-1)?.[0] ?? after }
+    return {
+      rows: rows.map(([, id, doc]) => ({ id, doc: JSON.parse(doc) as Doc })),
+      last: rows.at(-1)?.[0] ?? after,
+    }
   }
 
   /** Keeps the table from being dropped until the returned function is called. */
@@ -109,7 +115,9 @@ export class Table {
     const source = `FROM ${this.#name} INDEXED BY ${index} WHERE ${conditions.join(' AND ')}`
     const values = [...Object.values(equal).map(columnOf), ...bounds.map(([, column]) => column)]
     const order = descending ? 'DESC' : 'ASC'
-    const page = this.#prepared(`SELECT doc ${source} ORDER BY ${columnName(sort)} ${order}, id ${order} LIMIT ? OFFSET ?`)
+    const page = this.#prepared(
+      `SELECT doc ${source} ORDER BY ${columnName(sort)} ${order}, id ${order} LIMIT ? OFFSET ?`,
+    )
     const rows = page.all(...values, limit, offset) as unknown as [string][]
     const items = rows.map(([doc]) => JSON.parse(doc) as Doc)
     const isLastPage = items.length < limit && (items.length > 0 || offset === 0)
@@ -163,4 +171,5 @@ export class Table {
   }
 }
 
-export const indexKey = (equal: readonly string[], sort: string): string => [...equal.toSorted(), '', sort].join('\n')
+export const indexKey = (equal: readonly string[], sort: string): string =>
+  [...equal.toSorted(), '', sort].join('\n')

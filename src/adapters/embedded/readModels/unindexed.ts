@@ -33,7 +33,7 @@ export const findUnindexed = async (table: Table, query: Query): Promise<Found<D
 export async function* rowsOf(table: Table): AsyncGenerator<{ id: string; doc: Doc }> {
   const release = table.retain()
   try {
-    for (let after = 0; ; ) {
+    for (let after = 0; ;) {
       const { rows, last } = table.slice(after, SLICE)
       if (rows.length === 0) return
       yield* rows
@@ -51,4 +51,5 @@ const comparable = (doc: Doc, field: string): Column => {
 }
 
 const isWithin = (column: Column, [operator, bound]: Bound): boolean =>
-  column !== null && (operator === '<' ? compareColumns(column, bound) < 0 : compareColumns(column, bound) >= 0)
+  column !== null &&
+  (operator === '<' ? compareColumns(column, bound) < 0 : compareColumns(column, bound) >= 0)

@@ -1,0 +1,53 @@
+import type { TSchema } from 'typebox'
+import * as resources from '../schemas.ts'
+
+/** A schema of the document: JSON Schema 2020-12, as OpenAPI 3.1 has it. */
+export type JsonSchema = { readonly [keyword: string]: unknown }
+
+/** Not resources, though they stand beside them. */
+const UNNAMED = new Set(['Paging', 'PageQuery', 'pageQuery'])
+
+const named = Object.entries(resources).flatMap(([name, schema]) =>
+  UNNAMED.has(name) ? [] : [[name, schema as TSchema] as const],
+)
+
+/** Two schemas are the same when their JSON is: TypeBox copies those it makes optional. */
+const nameOf = new Map(named.map(([name, schema]) => [JSON.stringify(schema), name]))
+
+/** Every named schema of the API, written out, for `components.schemas`. */
+export const namedSchemas = (): Record<string, JsonSchema> =>
+  Object.fromEntries(named.map(([name, schema]) => [name, tidy(plain(schema))]))
+
+/** A schema of a route as the document has it: resources by reference, unions in their short form. */
+export const toJsonSchema = (schema: TSchema): JsonSchema => visit(plain(schema)) as JsonSchema
+
+export const refTo = (kind: 'schemas' | 'responses' | 'headers', name: string): JsonSchema => ({
+  $ref: `#/components/${kind}/${name}`,
+})
+
+/** Without what TypeBox keeps to itself. */
+const plain = (schema: TSchema): JsonSchema => JSON.parse(JSON.stringify(schema)) as JsonSchema
+
+const isSchema = (value: unknown): value is JsonSchema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const visit = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(visit)
+  if (!isSchema(value)) return value
+  const name = nameOf.get(JSON.stringify(value))
+  return name === undefined ? tidy(value) : refTo('schemas', name)
+}
+
+const tidy = (schema: JsonSchema): JsonSchema => {
+  const { anyOf, ...rest } = Object.fromEntries(Object.entries(schema).map(([keyword, value]) => [keyword, visit(value)]))
+  if (!Array.isArray(anyOf)) return anyOf === undefined ? rest : { anyOf, ...rest }
+  const members = anyOf.filter(isSchema)
+  if (members.every((member) => typeof member.const === 'string')) {
+    return { type: 'string', enum: members.map((member) => member.const), ...rest }
+  }
+  const [value, nothing] = members
+  if (members.length === 2 && nothing?.type === 'null' && typeof value?.type === 'string') {
+    return { ...value, ...rest, type: [value.type, 'null'] }
+  }
+  return { anyOf, ...rest }
+}

@@ -1,0 +1,45 @@
+import type { Route } from '../route.ts'
+
+/** Names that the rule below would get wrong. Clients are generated from them: a name once given stays. */
+const names: Readonly<Record<string, string>> = {
+  'GET /status': 'getStatus',
+  'GET /healthz': 'getHealth',
+  'GET /readyz': 'getReadiness',
+  'GET /v1/builds': 'listBuilds',
+  'GET /v1/projects/:project/builds/deployed': 'getDeployedBuild',
+  'GET /v1/projects/:project/builds/live': 'getLiveBuild',
+  'GET /v1/projects/:project/builds/:build_id/download': 'downloadBuild',
+  'GET /v1/runs/stats': 'getRunStats',
+  'GET /v1/env': 'getEnvironment',
+  'GET /v1/env/subscribe': 'followEnvironment',
+  'GET /v1/streams/:stream_id/subscribe': 'followStream',
+  'GET /openapi.json': 'getOpenApiDocument',
+  'GET /docs': 'getDocsPage',
+  'GET /docs/:asset': 'getDocsAsset',
+  'POST /v1/events': 'publishEvent',
+  'POST /v1/streams/subscribe-with-event': 'publishAndFollow',
+  'POST /v1/projects/:project/builds': 'uploadBuild',
+  'POST /v1/projects/:project/builds/:build_id/deploy': 'deployBuild',
+  'POST /v1/projects/:project/eval': 'evaluate',
+  'GET /webhook/:org/:env/*rest': 'callWebhookByGet',
+  'POST /webhook/:org/:env/*rest': 'callWebhookByPost',
+  'PUT /webhook/:org/:env/*rest': 'callWebhookByPut',
+  'PATCH /webhook/:org/:env/*rest': 'callWebhookByPatch',
+  'DELETE /webhook/:org/:env/*rest': 'callWebhookByDelete',
+}
+
+const verbs = { GET: 'get', POST: 'create', PUT: 'put', PATCH: 'update', DELETE: 'delete' } as const
+
+/** `GET /v1/projects/:project/builds` is `listProjectBuilds`, `PATCH /v1/projects/:project` is `updateProject`. */
+export const operationIdOf = ({ method, path, reply }: Pick<Route, 'method' | 'path' | 'reply'>): string => {
+  const given = names[`${method} ${path}`]
+  if (given !== undefined) return given
+  const segments = path.split('/').filter((segment) => segment !== '' && segment !== 'v1')
+  const words = segments.flatMap((segment, index) => {
+    if (segment.startsWith(':')) return []
+    const isOne = segments[index + 1]?.startsWith(':') || (index === segments.length - 1 && method === 'POST')
+    return (isOne ? segment.replace(/s$/, '') : segment).split(/[^A-Za-z0-9]+/)
+  })
+  const verb = reply.kind === 'list' ? 'list' : verbs[method]
+  return verb + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
+}

@@ -1,0 +1,56 @@
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { AppError } from '../../errors.ts'
+
+/** The interactive page is Swagger UI, served from its package: nothing is loaded from elsewhere. */
+
+export interface Asset {
+  /** Media type. */
+  readonly type: string
+  /** Bytes. */
+  readonly size: number
+  readonly etag: string
+  /** Opens the file; not called for a client that has it. */
+  read(): Readable
+}
+
+const types = {
+  'index.html': 'text/html; charset=utf-8',
+  'open.js': 'text/javascript; charset=utf-8',
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'favicon-32x32.png': 'image/png',
+} as const
+
+type Name = keyof typeof types
+
+const ours: readonly string[] = ['index.html', 'open.js'] satisfies Name[]
+
+/** Nothing from elsewhere, nothing inline, in no frame. `data:`: the icons of the style sheet. */
+export const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** A file of the page. Rejects with `not_found` for a name that is none. */
+export const assetOf = async (name: string): Promise<Asset> => {
+  if (!isName(name)) throw new AppError('not_found', `No file ${name} of the docs page`)
+  const path = ours.includes(name) ? fileURLToPath(new URL(`./page/${name}`, import.meta.url)) : join(packageDir(), name)
+  const { size, mtimeMs } = await stat(path)
+  const etag = `"${size.toString(36)}-${Math.trunc(mtimeMs).toString(36)}"`
+  return { type: types[name], size, etag, read: () => createReadStream(path) }
+}
+
+const isName = (name: string): name is Name => Object.hasOwn(types, name)
+
+const packageDir = (): string => join(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'), '..')

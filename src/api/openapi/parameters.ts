@@ -1,0 +1,47 @@
+import type { TSchema } from 'typebox'
+import type { Route } from '../route.ts'
+import { type JsonSchema, toJsonSchema } from './jsonSchema.ts'
+
+const uuid: JsonSchema = { type: 'string', format: 'uuid' }
+const text: JsonSchema = { type: 'string' }
+
+/** What stands in paths. A name that is missing here is a string without description. */
+const pathParameters: Readonly<Record<string, { readonly description: string; readonly schema: JsonSchema }>> = {
+  project: { description: 'Id or name of the project', schema: text },
+  build_id: { description: 'Id of the build', schema: uuid },
+  event_id: { description: 'Id of the event', schema: uuid },
+  run_id: { description: 'Id of the run', schema: uuid },
+  stream_id: { description: 'Id of the stream', schema: uuid },
+  org: { description: 'Slug of the organization', schema: text },
+  env: { description: 'Name of the environment', schema: text },
+  rest: {
+    description: '`{service}/{path}/{token}` of the endpoint: all the rest of the path, slashes included',
+    schema: text,
+  },
+  asset: { description: 'A file of the page', schema: text },
+}
+
+/** `/v1/projects/:project` and `/webhook/*rest` as OpenAPI writes them. */
+export const toOpenApiPath = (path: string): string => path.replace(/[:*](\w+)/g, '{$1}')
+
+export const parametersOf = ({ path, query, reply }: Route): JsonSchema[] => [
+  ...[...path.matchAll(/[:*](\w+)/g)].map(([, name = '']) => ({
+    name,
+    in: 'path',
+    required: true,
+    ...(pathParameters[name] ?? { schema: text }),
+  })),
+  ...Object.entries((query?.properties ?? {}) as Record<string, TSchema>).map(([name, schema]) => {
+    const { description, ...rest } = toJsonSchema(schema)
+    const required = (query?.required as readonly string[] | undefined)?.includes(name) && !('default' in rest)
+    return { name, in: 'query', ...(required && { required }), ...(description !== undefined && { description }), schema: rest }
+  }),
+  ...(reply.kind === 'stream' && query?.properties['from'] ? [lastEventId] : []),
+]
+
+const lastEventId: JsonSchema = {
+  name: 'Last-Event-ID',
+  in: 'header',
+  description: 'The `id` of the last event seen: what follows it is sent. Browsers send it by themselves; goes before `from`',
+  schema: text,
+}

@@ -1,0 +1,101 @@
+import type { TSchema } from 'typebox'
+import type { ReplyShape, Route } from '../route.ts'
+import { type JsonSchema, refTo, toJsonSchema } from './jsonSchema.ts'
+import { refusalReplies } from './refusals.ts'
+
+/** Every reply of a route by status: its success, then its refusals. */
+export const repliesOf = (route: Route): Record<string, JsonSchema> => {
+  const { reply } = route
+  const { status = reply.kind === 'none' ? 204 : 200, also } = reply
+  return {
+    ...(also && { [also.status]: successOf(reply, also.description, also.headers) }),
+    [status]: successOf(reply, reply.description ?? 'Done'),
+    ...refusalReplies(route),
+  }
+}
+
+const successOf = (
+  reply: ReplyShape,
+  description: string,
+  headers: Readonly<Record<string, string>> = {},
+): JsonSchema => ({
+  description: reply.events ? `${streamDescription}\n\n${tableOf(reply.events)}` : description,
+  headers: {
+    'X-Request-Id': refTo('headers', 'X-Request-Id'),
+    ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, { schema: { const: value } }])),
+  },
+  ...contentOf(reply),
+})
+
+const contentOf = ({ kind, schema, type, events = {} }: ReplyShape): JsonSchema => {
+  switch (kind) {
+    case 'none':
+      return {}
+    case 'item':
+      return json(envelope({ data: schema ? toJsonSchema(schema) : {} }))
+    case 'list':
+      return json(
+        envelope({
+          data: { type: 'array', items: schema ? toJsonSchema(schema) : {} },
+          pagination: refTo('schemas', 'Pagination'),
+        }),
+      )
+    case 'stream':
+      return { content: { 'text/event-stream': { schema: { oneOf: Object.entries(events).map(eventSchema) } } } }
+    case 'bytes':
+      return { content: { [type ?? '*/*']: { schema: { type: 'string', format: 'binary' } } } }
+    case 'bare':
+      return { content: { [type ?? 'application/json']: schema ? { schema: toJsonSchema(schema) } : {} } }
+    default:
+      return kind satisfies never
+  }
+}
+
+const json = (schema: JsonSchema): JsonSchema => ({ content: { 'application/json': { schema } } })
+
+const envelope = (properties: JsonSchema): JsonSchema => ({
+  type: 'object',
+  required: [...Object.keys(properties), 'meta'],
+  properties: { ...properties, meta: refTo('schemas', 'Meta') },
+})
+
+const streamDescription =
+  'One event of these kinds after another; the schema is that of one event, its fields by name. ' +
+  'A comment line every 15 seconds shows that the stream is alive.'
+
+const tableOf = (events: Readonly<Record<string, TSchema>>): string =>
+  ['| event | meaning |', '|---|---|', ...Object.entries(events).map(rowOf)].join('\n')
+
+const rowOf = ([name, schema]: readonly [string, TSchema]): string =>
+  `| \`${name}\` | ${(schema as { description?: string }).description ?? ''} |`
+
+const eventSchema = ([name, schema]: readonly [string, TSchema]): JsonSchema => ({
+  title: name,
+  type: 'object',
+  required: ['id', 'event', 'data'],
+  properties: {
+    id: { type: 'string', description: 'Come back with it as `Last-Event-ID` or `from`' },
+    event: { const: name },
+    data: toJsonSchema(schema),
+  },
+})
+
+export const Meta: JsonSchema = {
+  type: 'object',
+  required: ['request_id', 'timestamp'],
+  properties: {
+    request_id: { type: 'string', format: 'uuid' },
+    timestamp: { type: 'string', format: 'date-time' },
+  },
+}
+
+export const Pagination: JsonSchema = {
+  type: 'object',
+  required: ['total', 'limit', 'offset', 'has_more'],
+  properties: {
+    total: { type: 'integer', description: 'All that match, beyond this page' },
+    limit: { type: 'integer' },
+    offset: { type: 'integer' },
+    has_more: { type: 'boolean' },
+  },
+}

@@ -1,0 +1,66 @@
+import Type, { type TSchema } from 'typebox'
+import { Run, RunType } from '../schemas.ts'
+
+/** The data of every server-sent event, by event name (SPEC.md, Server-sent events): what streams promise to send. */
+
+type Events = Readonly<Record<string, TSchema>>
+
+const Uuid = Type.String({ format: 'uuid' })
+const Failure = Type.Object({ code: Type.String(), message: Type.String(), stack: Type.Optional(Type.String()) })
+
+const runEvent = (type: string, description: string) =>
+  Type.Object({ type: Type.Literal(type), run: Run }, { description })
+
+export const streamEvents: Events = {
+  'run:start': runEvent('run:start', 'A run started'),
+  'stream:data': Type.Object(
+    {
+      type: Type.Literal('stream:data'),
+      run_id: Uuid,
+      data_type: Type.String(),
+      payload: Type.Unknown({ description: 'Any JSON' }),
+    },
+    { description: 'Live data that a function sent with `emit`' },
+  ),
+  'run:stop': runEvent('run:stop', 'A run succeeded; `run.result` is what the function returned'),
+  'run:fail': runEvent('run:fail', 'A run failed; `run.status` is `pending_retry` when it will be tried again'),
+  'run:cancel': runEvent('run:cancel', 'A run was cancelled'),
+  'stream:complete': Type.Object(
+    {
+      stream_id: Uuid,
+      reason: Type.Union([Type.Literal('completed'), Type.Literal('timeout')]),
+      next: Type.String({ description: 'What to come back with as `from` or `Last-Event-ID`' }),
+    },
+    { description: 'Always the last: nothing of the stream is running, due or undispatched, or the time is over' },
+  ),
+}
+
+export const publishedEvent: Events = {
+  'event:published': Type.Object(
+    {
+      type: Type.Literal('event:published'),
+      event_id: Uuid,
+      stream_id: Uuid,
+      event_type: Type.String(),
+    },
+    { description: 'Always the first: the event is stored' },
+  ),
+}
+
+const runOfEnv = { run_id: Uuid, stream_id: Uuid, run_type: RunType }
+
+export const envEvents: Events = {
+  'stream:created': Type.Object({ stream_id: Uuid }, { description: 'A stream began' }),
+  'event:created': Type.Object(
+    { event_id: Uuid, stream_id: Uuid, event_type: Type.String() },
+    { description: 'An event was published' },
+  ),
+  'event:handled': Type.Object(
+    { event_id: Uuid, stream_id: Uuid, run_ids: Type.Array(Uuid) },
+    { description: 'The event was given to its handlers: the runs it started, maybe none' },
+  ),
+  'run:start': Type.Object(runOfEnv, { description: 'A run started' }),
+  'run:stop': Type.Object({ run_id: Uuid, stream_id: Uuid }, { description: 'A run succeeded' }),
+  'run:fail': Type.Object({ ...runOfEnv, error: Failure }, { description: 'A run failed, for good or until its retry' }),
+  'run:cancel': Type.Object(runOfEnv, { description: 'A run was cancelled' }),
+}

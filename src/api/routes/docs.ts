@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto'
+import type { Context } from 'koa'
+import { type Ask, own, route } from '../route.ts'
+
+/** Loaded at the first request: most nodes never show the docs, and their memory is for runs. */
+
+const tag = 'Docs'
+
+interface Served {
+  readonly text: string
+  readonly etag: string
+}
+
+const documents = new Map<string, Promise<Served>>()
+
+const build = async (version: string): Promise<Served> => {
+  const [{ toOpenApi }, { allRoutes }] = await Promise.all([import('../openapi/document.ts'), import('./index.ts')])
+  const text = JSON.stringify(toOpenApi(allRoutes, { version }))
+  return { text, etag: `"${createHash('sha256').update(text).digest('base64url')}"` }
+}
+
+const documentOf = (version: string): Promise<Served> => {
+  const known = documents.get(version)
+  if (known) return known
+  const building = build(version)
+  documents.set(version, building)
+  return building
+}
+
+/** Whether the client has it already; else its headers are set and the body is up to the caller. */
+const isKnown = (ctx: Context, { type, etag, maxAge }: { type: string; etag: string; maxAge: number }): boolean => {
+  ctx.status = 200
+  ctx.type = type
+  ctx.set({ ETag: etag, 'Cache-Control': `public, max-age=${maxAge}`, 'X-Content-Type-Options': 'nosniff' })
+  if (ctx.fresh) ctx.status = 304
+  return ctx.fresh
+}
+
+const sendAsset = async ({ ctx }: Pick<Ask, 'ctx'>, name: string, maxAge: number) => {
+  const { assetOf, policy } = await import('../openapi/page.ts')
+  const { type, etag, size, read } = await assetOf(name)
+  ctx.set({ 'Content-Security-Policy': policy, 'Referrer-Policy': 'no-referrer' })
+  if (isKnown(ctx, { type, etag, maxAge })) return own
+  ctx.length = size
+  ctx.body = read() // of a HEAD it is not read, and closed with the reply
+  return own
+}
+
+export const docsRoutes = [
+  route({
+    method: 'GET',
+    path: '/openapi.json',
+    summary: 'Get the OpenAPI document',
+    tag,
+    needs: null,
+    reply: { kind: 'bare', description: 'OpenAPI 3.1' },
+    handle: async ({ ctx, deps: { about } }) => {
+      const { text, etag } = await documentOf(about.version)
+      if (!isKnown(ctx, { type: 'application/json; charset=utf-8', etag, maxAge: 0 })) ctx.body = text
+      return own
+    },
+  }),
+
+  route({
+    method: 'GET',
+    path: '/docs',
+    summary: 'Read and try the API in a browser',
+    tag,
+    needs: null,
+    reply: { kind: 'bare', type: 'text/html' },
+    handle: (ask) => sendAsset(ask, 'index.html', 0),
+  }),
+
+  route({
+    method: 'GET',
+    path: '/docs/:asset',
+    summary: 'Get a file of the docs page',
+    tag,
+    needs: null,
+    errors: ['not_found'],
+    reply: { kind: 'bytes' },
+    handle: (ask) => sendAsset(ask, ask.params.asset, 3600),
+  }),
+]

@@ -1,0 +1,26 @@
+/** Functions that several test files deploy as `jobs.js`. */
+export const JOBS = `
+import { setTimeout } from 'node:timers/promises'
+import { fn, currentRun } from 'svc'
+
+export const first = fn({ 'on-event': 'two' }, () => 'first')
+export const second = fn({ 'on-event': 'two' }, () => 'second')
+export const seen = fn({ 'on-event': 'seen' }, (event) => ({ event, run: currentRun() }))
+export const fails = fn({ onEvent: 'fails' }, () => { throw new TypeError('broken on purpose') })
+
+const tries = new Map()
+const failing = (until) => (event) => {
+  const tried = (tries.get(event.id) ?? 0) + 1
+  tries.set(event.id, tried)
+  if (tried < until) throw new Error('try ' + tried)
+  return { tried, attempt: currentRun().attempt }
+}
+export const flaky = fn({ 'on-event': 'flaky', retry: { attempts: 3, delay: 300 } }, failing(3))
+export const hopeless = fn({ 'on-event': 'hopeless', retry: { attempts: 2, delay: 1 } }, failing(99))
+export const once = fn({ 'on-event': 'once', retry: 0 }, failing(99))
+
+export const add = (a, b) => a + b
+export const all = (...args) => args
+export const wait = (ms) => setTimeout(ms, 'waited', { signal: currentRun().signal })
+export const obeys = () => new Promise((resolve) => currentRun().signal.addEventListener('abort', () => resolve('too late')))
+`
