@@ -26,7 +26,7 @@ export const memory = async (): Promise<Figure[]> => {
   try {
     const { '/hook': url = '' } = await first.deploy(HOOK)
     await fetch(url, { method: 'POST' })
-    await delay(10_000)
+    await delay(3000)
     const pid = first.process.pid ?? 0
     const all = [pid, ...childrenOf(pid)].map(memoryOf)
     const sum = (part: 'rss' | 'pss') => all.reduce((total, { [part]: value }) => total + value, 0)

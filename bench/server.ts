@@ -26,7 +26,7 @@ export class BenchServer {
   static async start(dir = mkdtempSync(fileURLToPath(new URL('../.bench-', import.meta.url)))): Promise<BenchServer> {
     const port = 20_000 + Math.floor(Math.random() * 20_000)
     const url = `http://127.0.0.1:${port}`
-    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...process.execArgv.filter((flag) => flag.startsWith('--cpu-prof')), main], {
+    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...(process.env['BENCH_FLAGS']?.split(' ') ?? []), ...process.execArgv.filter((flag) => flag.startsWith('--cpu-prof')), main], {
       env: { ...process.env, SVC_DATA_DIR: dir, PORT: String(port), NODE_OPTIONS: '' },
       stdio: ['ignore', 'ignore', 'inherit'],
     })

@@ -51,7 +51,7 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
     eventStore: embedded('SVC_EVENT_STORE'),
     readModels: embedded('SVC_READ_MODELS'),
     blobs: embedded('SVC_BLOBS'),
-    roles: check<ReadonlySet<Role>>('SVC_ROLES', new Set(allRoles), parseRoles, `a comma list of ${allRoles.join(', ')}`),
+    roles: check<ReadonlySet<Role>>('SVC_ROLES', new Set(allRoles), parseRoles, `${allRoles.join(',')}: the embedded engines serve one process, which has every role`),
     masterKey: check<Buffer | null>('SVC_MASTER_KEY', null, parseKey, '32 bytes as base64 (openssl rand -base64 32)'),
     apiKey: check<string | null>(
       'SVC_API_KEY',
@@ -76,7 +76,8 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
 
 const parseRoles = (text: string): ReadonlySet<Role> | undefined => {
   const roles = text.split(',').map((role) => role.trim())
-  return roles.every((role): role is Role => (allRoles as readonly string[]).includes(role)) ? new Set(roles) : undefined
+  const known = new Set(roles.filter((role): role is Role => (allRoles as readonly string[]).includes(role)))
+  return known.size === allRoles.length && roles.length === known.size ? known : undefined
 }
 
 const parseKey = (text: string): Buffer | undefined => {

@@ -1,11 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { enableCompileCache } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { openCodeCache } from './codeCache.ts'
 
-// Before anything else is loaded: the cache holds our modules compiled and free of types, so that the
-// second start needs neither a parser nor a type stripper.
-enableCompileCache(join(tmpdir(), `svc-compile-cache-${process.getuid?.() ?? 'user'}`))
+const codeCache = openCodeCache() // before anything else is loaded
 
 const { readConfig } = await import('./config.ts')
 const { isAppError, messageOf } = await import('./errors.ts')
@@ -26,7 +23,7 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 
 try {
   const config = readConfig()
-  const service = await start(config, log, { version, git_sha: gitSha() })
+  const service = await start(config, log, { version, git_sha: gitSha(), codeCache })
   if (service.firstStart) {
     process.stdout.write(
       `\nMade on this first start, shown this once (kept in ${join(config.dataDir, 'secrets.json')}):\n` +

@@ -74,6 +74,8 @@ interface RouteSpec<P, Q extends TObject, B extends TSchema> {
   readonly rawBody?: string
   /** The fields of a multipart body, for the OpenAPI document: the handler reads and checks it. */
   readonly form?: TObject
+  /** A body that helps a reader of the OpenAPI document. */
+  readonly example?: Static<B>
   /** Refusals of its own, for the OpenAPI document, beside those that follow from the rest of the route. */
   readonly errors?: readonly ErrorCode[]
   readonly reply: ReplyShape

@@ -1,3 +1,4 @@
+import { AppError } from '../errors.ts'
 import { keepGoing } from '../keepGoing.ts'
 import type { Logger } from '../log.ts'
 import type { EventStore } from '../ports/eventStore.ts'
@@ -33,6 +34,17 @@ export interface Views {
   positions(): Record<string, Cursor>
 }
 
+/** How long a reader waits for the read models before it is told to come back. */
+const SETTLE_MS = 5000
+
+const within = async (ms: number, reached: Promise<void>): Promise<void> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new AppError('unavailable', 'The read models are behind the log')), ms)
+  })
+  await Promise.race([reached, late]).finally(() => clearTimeout(timer))
+}
+
 export const openViews = async (
   { store, readModels, payloads, log }: { store: EventStore; readModels: ReadModels; payloads: Payloads; log: Logger },
   signal: AbortSignal,
@@ -63,8 +75,8 @@ export const openViews = async (
   return {
     ...collections,
     directory,
-    settled: async (...names) => reach(await store.head(), names.length > 0 ? names : undefined),
-    reach,
+    settled: async (...names) => within(SETTLE_MS, reach(await store.head(), names.length > 0 ? names : undefined)),
+    reach: (cursor) => reach(cursor),
     positions: () => Object.fromEntries([...projectors].map(([name, projector]) => [name, projector.position])),
   }
 }

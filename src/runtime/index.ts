@@ -12,14 +12,16 @@ export interface RuntimeDeps extends Partial<RuntimeOptions> {
   readonly blobs: Blobs
   /** Unpacked builds and the child's own code: disposable, and shared by processes that may share a disk. */
   readonly cacheDir: string
+  /** Where the child's own code is kept; default in `cacheDir`. */
+  readonly codeDir?: string
 }
 
 const TYPESCRIPT = /(?<!\.d)\.m?ts$/
 
 /** User functions in child processes (DESIGN.md, The functions runtime). Options not given have defaults. */
-export const openRuntime = ({ blobs, cacheDir, ...overrides }: RuntimeDeps): Runtime => {
+export const openRuntime = ({ blobs, cacheDir, codeDir = cacheDir, ...overrides }: RuntimeDeps): Runtime => {
   const options: RuntimeOptions = { ...DEFAULTS, ...overrides }
-  const code = prepareChildCode(cacheDir)
+  const code = prepareChildCode(codeDir)
   const cache = new BuildCache({
     blobs,
     cacheDir,

@@ -4,7 +4,13 @@ import { AppError } from '../../errors.ts'
 /** Levels of nesting a JSON body may have: deeper ones would exhaust the stack of whoever walks them. */
 const MAX_DEPTH = 64
 
-/** Reads a whole body. Rejects with `payload_too_large` as soon as it is known to be over the limit (bytes). */
+/** How long a client may take to send a body that is read whole. */
+const BODY_TIMEOUT_MS = 15_000
+
+/**
+ * Reads a whole body. Rejects with `payload_too_large` as soon as it is known to be over the limit (bytes),
+ * with `request_timeout` when it does not arrive in time.
+ */
 export const readBody = (request: IncomingMessage, limit: number): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const tooLarge = () => new AppError('payload_too_large', `body: expected at most ${limit} bytes`)
@@ -14,6 +20,11 @@ export const readBody = (request: IncomingMessage, limit: number): Promise<Buffe
     }
     const chunks: Buffer[] = []
     let size = 0
+    const timer = setTimeout(() => {
+      reject(new AppError('request_timeout', `body: expected within ${BODY_TIMEOUT_MS / 1000} s`))
+      request.destroy()
+    }, BODY_TIMEOUT_MS)
+    request.on('close', () => clearTimeout(timer))
     request.on('data', (chunk: Buffer) => {
       size += chunk.length
       if (size <= limit) chunks.push(chunk)
@@ -23,7 +34,10 @@ export const readBody = (request: IncomingMessage, limit: number): Promise<Buffe
         reject(tooLarge())
       }
     })
-    request.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
+    request.on('end', () => {
+      clearTimeout(timer)
+      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
+    })
     request.on('error', (error) => reject(new AppError('bad_request', 'body: the connection broke off', { cause: error })))
   })
 

@@ -67,9 +67,14 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   Docs: 'This document',
 }
 
+/** Of little interest to who reads about the API. */
+const last = new Set(['Health', 'Docs'])
+
 /** In the order in which the routes name them. */
-const tagsOf = (routes: readonly Route[]): JsonSchema[] =>
-  [...new Set(routes.map(({ tag }) => tag))].map((name) => ({
+const tagsOf = (routes: readonly Route[]): JsonSchema[] => {
+  const names = [...new Set(routes.map(({ tag }) => tag))]
+  return [...names.filter((name) => !last.has(name)), ...names.filter((name) => last.has(name))].map((name) => ({
     name,
     ...(tagDescriptions[name] !== undefined && { description: tagDescriptions[name] }),
   }))
+}

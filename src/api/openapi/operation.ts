@@ -21,8 +21,11 @@ export const operationOf = (route: Route): JsonSchema => {
   }
 }
 
-const bodyOf = ({ body, form, rawBody }: Route): JsonSchema => {
-  if (body) return { requestBody: { required: true, content: { 'application/json': { schema: toJsonSchema(body) } } } }
+const bodyOf = ({ body, form, rawBody, example }: Route): JsonSchema => {
+  if (body) {
+    const content = { schema: toJsonSchema(body), ...(example !== undefined && { example }) }
+    return { requestBody: { required: true, content: { 'application/json': content } } }
+  }
   if (form) return { requestBody: { required: true, content: { 'multipart/form-data': { schema: toJsonSchema(form) } } } }
   return rawBody === undefined ? {} : { requestBody: { content: { [rawBody]: {} } } }
 }
@@ -37,11 +40,6 @@ const descriptionOf = ({ description, needs, path }: Route): string => {
 
 /** As it stands in a permission map (SPEC.md, Permission map). */
 const permissionOf = ({ type, action, path: narrowed }: Needs, path: string): string => {
-  const part = narrowed ? partOf(type, path) : undefined
-  return `\`${action}\` on \`${type}:*\`${part === undefined ? '' : ` or on \`${type}:\` and ${part}`}`
-}
-
-const partOf = (type: string, path: string): string => {
-  if (path.includes('/:project')) return "the project's id or name"
-  return type === 'event' ? 'the event type' : `the ${type}'s id`
+  const part = narrowed && (path.includes('/:project') ? 'project' : type === 'event' ? 'event_type' : `${type}_id`)
+  return `\`${action}\` on \`${type}:*\`${part ? ` or \`${type}:{${part}}\`` : ''}`
 }

@@ -88,6 +88,15 @@ const replyOf = (found: readonly Refusal[]): JsonSchema => {
       'X-Request-Id': refTo('headers', 'X-Request-Id'),
       ...(retryable && { 'Retry-After': refTo('headers', 'Retry-After') }),
     },
-    content: { 'application/json': { schema: refTo('schemas', 'Error') } },
+    content: {
+      'application/json': {
+        schema: refTo('schemas', 'Error'),
+        examples: Object.fromEntries(found.map((code) => [code, { value: exampleOf(code) }])),
+      },
+    },
   }
 }
+
+const exampleOf = (code: Refusal): JsonSchema => ({
+  error: { code, message: meanings[code], request_id: '01a1faf6-082e-7004-be21-1748e5bd2d51' },
+})

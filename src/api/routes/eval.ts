@@ -18,6 +18,7 @@ export const evalRoutes = [
       code: Type.String({ minLength: 1, maxLength: 256 << 10 }),
       repl_id: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9._-]{1,64}$' })),
     }),
+    example: { code: "await run('greetings/add', 1, 2)" },
     reply: { kind: 'item', status: 201, schema: Run },
     handle: async (ask) => {
       const { body, credential, deps, request_id } = ask

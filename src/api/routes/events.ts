@@ -107,6 +107,7 @@ export const eventRoutes = [
     tag,
     needs: mayPublish,
     body: PublishBody,
+    example: { event_type: 'hello:said', event_data: { name: 'Ada' } },
     errors: ['not_found'],
     reply: { kind: 'item', status: 201, schema: Event },
     handle: async (ask) => item((await publish(ask)).event, 201),

@@ -73,6 +73,7 @@ export const projectRoutes = [
     tag,
     needs: { type: 'project', action: 'create' },
     body: Body,
+    example: { name: 'hello' },
     errors: ['project_exists'],
     reply: { kind: 'item', status: 201, schema: Project },
     handle: async ({ body: { name }, credential, deps, request_id }) => {
@@ -109,6 +110,7 @@ export const projectRoutes = [
     tag,
     needs: { type: 'project', action: 'update', path: projectPaths },
     body: Body,
+    example: { name: 'hello' },
     errors: ['project_exists'],
     reply: { kind: 'item', schema: Project },
     handle: async (ask) => {

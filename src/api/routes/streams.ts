@@ -53,6 +53,7 @@ export const streamRoutes = [
     tag,
     needs: [{ type: 'stream', action: 'read', path: (_, { body }) => streamPath(body) }, mayPublish],
     body: PublishBody,
+    example: { event_type: 'hello:said', event_data: { name: 'Ada' } },
     errors: ['not_found'],
     reply: { kind: 'stream', events: { ...publishedEvent, ...streamEvents } },
     handle: async (ask) => {

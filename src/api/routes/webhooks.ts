@@ -65,7 +65,8 @@ const call = async ({ ctx, deps, request_id, params }: Ask): Promise<void> => {
   const deployed = find(deps, env.env_id, ctx.method, params['rest'] ?? '')
   const { webhook } = deployed.fn
   if (!webhook) throw notFound()
-  const request = await requestOf(ctx, webhook)
+  const auth = webhook.auth === 'required' ? await authOf(ctx, deps, env.env_id, webhook.service) : undefined
+  const request = { ...(await requestOf(ctx, webhook)), ...(auth && { auth }) }
   const { value, ref } = await deps.payloads.keep(request)
   const timeout = deployed.fn.timeout ?? deps.webhookTimeoutMs
   const { ending } = await requestRun(
@@ -78,6 +79,16 @@ const call = async ({ ctx, deps, request_id, params }: Ask): Promise<void> => {
   if (ending.type === 'RunFailed') throw new AppError('internal_server_error', ending.error.message)
   if (ending.type === 'RunCancelled') throw new AppError('internal_server_error', 'The run was cancelled')
   reply(ctx, await deps.payloads.load({ value: ending.result, ...(ending.result_ref && { ref: ending.result_ref }) }))
+}
+
+/** SPEC.md, Authentication, rule 9: a credential of this environment that may execute the service's webhooks. */
+const authOf = async (ctx: Context, { authenticator }: ApiDeps, env_id: string, service: string): Promise<{ type: string }> => {
+  const credential = await authenticator.authenticate(ctx.headers.authorization)
+  if (credential.env_id !== env_id) throw notFound()
+  if (!credential.permissions.allows('webhook', 'execute', service)) {
+    throw new AppError('forbidden', `The credential lacks the permission webhook:${service} execute`)
+  }
+  return { type: credential.kind }
 }
 
 /** A handler's `{status, headers, body}`, or 200 with whatever else it returned as JSON. */
