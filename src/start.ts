@@ -72,7 +72,7 @@ export const start = async (config: Config, log: Logger, { codeCache = null, ...
     closers.push(() => alarms.close())
     await views.reach(await store.head())
     // The lock on the data directory proves that every earlier worker is dead.
-    await loseWorkers({ commands, runs: views.runs, workers: views.workers, log }, (id) => id !== worker.id)
+    await loseWorkers({ commands, runs: views.runs, workers: views.workers, log }, (id) => id !== worker.worker_id)
     const head = await store.head()
     await views.reach(head)
     await worker.start()
@@ -93,6 +93,7 @@ export const start = async (config: Config, log: Logger, { codeCache = null, ...
       blobs,
       payloads,
       runtime,
+      claimer: worker,
       keyring,
       authenticator,
       feeds: new EnvFeeds(store, { log, signal }),

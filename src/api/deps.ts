@@ -5,6 +5,7 @@ import type { Blobs } from '../ports/blobs.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Views } from '../projections/views.ts'
 import type { Runtime } from '../runtime/runtime.ts'
+import type { Claimer } from '../runtime/worker.ts'
 import type { Keyring } from '../secrets.ts'
 import type { Authenticator } from './http/authenticate.ts'
 import type { EnvFeeds } from './streams/envFeed.ts'
@@ -18,6 +19,8 @@ export interface ApiDeps {
   readonly payloads: Payloads
   /** Reads the functions of uploaded builds. */
   readonly runtime: Pick<Runtime, 'inspect' | 'prewarm'>
+  /** The worker of this process, which claims what is published here in the same append; null when there is none. */
+  readonly claimer: Claimer | null
   readonly keyring: Keyring
   readonly authenticator: Authenticator
   readonly feeds: EnvFeeds

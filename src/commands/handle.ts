@@ -3,12 +3,14 @@ import { BoundedMap } from '../boundedMap.ts'
 import { AppError, isAppError } from '../errors.ts'
 import type { Cursor, NewEvent } from '../events/event.ts'
 import type { DomainEvent } from '../events/index.ts'
-import type { EventStore, Expected } from '../ports/eventStore.ts'
+import type { EventStore } from '../ports/eventStore.ts'
 import type { Cause, Decider } from './decider.ts'
 
 /** What a command led to: its own facts (none when it was already so) and where they stand. */
 export interface Handled<Event extends DomainEvent = DomainEvent> {
   readonly events: readonly Event[]
+  /** The ids the facts were stored under. */
+  readonly ids: readonly string[]
   /** Revision of the first of the facts, or the next one's when there are none. */
   readonly firstRevision: number
   /** Cursor of the append that held them; null when nothing had to be appended. */
@@ -28,9 +30,15 @@ interface Loaded<State> {
   revision: number
 }
 
+interface Loading<State> {
+  readonly resolve: (loaded: Readonly<Loaded<State>>) => void
+  readonly reject: (error: unknown) => void
+}
+
 interface Actor<State, Command, Event extends DomainEvent> {
   loaded: Loaded<State> | undefined
   waiting: Waiting<Command, Event>[]
+  loading: Loading<State>[]
   running: Promise<void> | undefined
 }
 
@@ -62,33 +70,40 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
    */
   handle(stream: string, command: Command, cause: Cause, { fresh = false } = {}): Promise<Handled<Event>> {
     return new Promise((resolve, reject) => {
-      let actor = this.#busy.get(stream)
-      if (!actor) {
-        actor = { loaded: this.#loaded.get(stream), waiting: [], running: undefined }
-        if (fresh) actor.loaded ??= { state: this.#decider.initial(), revision: -1 }
-        this.#busy.set(stream, actor)
-      }
+      const actor = this.#actorOf(stream)
+      if (fresh) actor.loaded ??= { state: this.#decider.initial(), revision: -1 }
       actor.waiting.push({ command, cause, resolve, reject })
       actor.running ??= this.#run(stream, actor)
     })
   }
 
-  /** The state of a stream as of now, with everything this node has appended. */
-  async load(stream: string): Promise<Readonly<Loaded<State>>> {
-    await this.#busy.get(stream)?.running
-    const known = this.#loaded.get(stream)
-    const loaded = await this.#catchUp(stream, known)
-    if (!this.#busy.has(stream)) this.#loaded.set(stream, loaded)
-    return loaded
+  /** The state of a stream as of now, to be looked at before the next await: then commands change it. */
+  load(stream: string): Promise<Readonly<Loaded<State>>> {
+    return new Promise((resolve, reject) => {
+      const actor = this.#actorOf(stream)
+      actor.loading.push({ resolve, reject })
+      actor.running ??= this.#run(stream, actor)
+    })
+  }
+
+  #actorOf(stream: string): Actor<State, Command, Event> {
+    let actor = this.#busy.get(stream)
+    if (!actor) {
+      actor = { loaded: this.#loaded.get(stream), waiting: [], loading: [], running: undefined }
+      this.#busy.set(stream, actor)
+    }
+    return actor
   }
 
   async #run(stream: string, actor: Actor<State, Command, Event>): Promise<void> {
     let conflicts = 0
-    while (actor.waiting.length > 0) {
+    while (actor.waiting.length > 0 || actor.loading.length > 0) {
+      if (actor.loading.length > 0) await this.#load(stream, actor)
+      if (actor.waiting.length === 0) continue
       const waiting = actor.waiting.splice(0, COMMANDS_PER_APPEND)
       try {
         actor.loaded ??= await this.#catchUp(stream, undefined)
-        await this.#decideAndAppend(stream, actor.loaded, waiting)
+        await this.#answer(stream, actor.loaded, waiting)
         conflicts = 0
       } catch (error) {
         actor.loaded = undefined // it may hold what was not stored
@@ -108,28 +123,60 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
     actor.running = undefined
   }
 
-  async #decideAndAppend(stream: string, loaded: Loaded<State>, waiting: Waiting<Command, Event>[]): Promise<void> {
-    const expected: Expected = loaded.revision < 0 ? 'none' : loaded.revision
-    const appending: NewEvent[] = []
-    const settled: ((cursor: Cursor | null) => void)[] = []
+  /** Those who asked before the read began share it. */
+  async #load(stream: string, actor: Actor<State, Command, Event>): Promise<void> {
+    const loading = actor.loading.splice(0)
+    try {
+      const loaded = await this.#catchUp(stream, actor.loaded)
+      actor.loaded = loaded
+      for (const { resolve } of loading) resolve(loaded)
+      if (actor.waiting.length > 0) await new Promise(setImmediate) // they look at it before it changes
+    } catch (error) {
+      actor.loaded = undefined
+      for (const { reject } of loading) reject(error)
+    }
+  }
+
+  /**
+   * Nobody is answered, or refused, on grounds that may be wrong. An append at the revision that was decided
+   * on proves that nothing was missed and that the facts are stored; without one, the store is asked.
+   */
+  async #answer(stream: string, loaded: Loaded<State>, waiting: readonly Waiting<Command, Event>[]): Promise<void> {
+    for (;;) {
+      const { revision } = loaded
+      const { facts, answers } = this.#decide(loaded, waiting)
+      let cursor: Cursor | null = null
+      if (facts.length > 0) cursor = (await this.#store.append(stream, facts, revision < 0 ? 'none' : revision)).cursor
+      else if ((await this.#catchUp(stream, loaded)).revision !== revision) continue
+      for (const answer of answers) answer(cursor)
+      return
+    }
+  }
+
+  /** Decides one command after the other, each on what those before it made true. */
+  #decide(loaded: Loaded<State>, waiting: readonly Waiting<Command, Event>[]) {
+    const facts: NewEvent[] = []
+    const answers: ((cursor: Cursor | null) => void)[] = []
     for (const { command, cause, resolve, reject } of waiting) {
       const firstRevision = loaded.revision + 1
+      const ids: string[] = []
       let events: Event[]
       try {
         events = this.#decider.decide(command, loaded.state)
       } catch (error) {
-        reject(error)
+        answers.push(() => reject(error))
         continue
       }
       for (const event of events) {
         loaded.revision++
         loaded.state = this.#decider.evolve(loaded.state, { event, revision: loaded.revision, metadata: cause })
-        appending.push({ id: idOf(event), event, metadata: cause })
+        const id = idOf(event)
+        ids.push(id)
+        facts.push({ id, event, metadata: cause })
       }
-      settled.push((cursor) => resolve({ events, firstRevision, cursor: events.length > 0 ? cursor : null }))
+      answers.push((cursor) => resolve({ events, ids, firstRevision, cursor: events.length > 0 ? cursor : null }))
     }
-    const cursor = appending.length > 0 ? (await this.#store.append(stream, appending, expected)).cursor : null
-    for (const settle of settled) settle(cursor)
+    return { facts, answers }
   }
 
   async #catchUp(stream: string, known: Loaded<State> | undefined): Promise<Loaded<State>> {

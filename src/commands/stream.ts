@@ -39,6 +39,8 @@ export type StreamCommand =
       readonly source: string
       /** Whether the stream is to be made; else it must exist in the environment. */
       readonly create: boolean
+      /** A worker that claims the runs of its handlers in the same append. */
+      readonly claim?: { readonly plans: readonly RunPlan[]; readonly worker_id: string }
       readonly now: string
     }
   | {
@@ -56,6 +58,8 @@ export type StreamCommand =
       readonly plan: RunPlan
       readonly input?: RunInput
       readonly create: boolean
+      /** A worker that claims the run in the same append. */
+      readonly claim?: { readonly worker_id: string; readonly now: string }
     }
   | { readonly type: 'ClaimRun'; readonly run_id: string; readonly worker_id: string; readonly now: string }
   | { readonly type: 'EmitData'; readonly run_id: string; readonly data_type: string; readonly payload: Payload }
@@ -105,20 +109,13 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
             source,
             event_time: now,
           },
+          ...(command.claim ? handled(command, command.claim.plans, command.claim.worker_id, now) : []),
         ]
       }
 
       case 'DispatchEvent': // I3: whoever appends first has claimed all its runs; a redelivery finds it done
         if (!state.undispatched.has(command.event_id)) return []
-        return [
-          {
-            type: 'EventHandled',
-            event_id: command.event_id,
-            stream_id: command.stream_id,
-            run_ids: command.plans.map(({ run_id }) => run_id),
-          },
-          ...command.plans.map((plan) => started(plan, command.worker_id, command.now)),
-        ]
+        return handled(command, command.plans, command.worker_id, command.now)
 
       case 'RequestRun':
         if (state.runs.has(command.plan.run_id)) return []
@@ -126,6 +123,7 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
         return [
           ...opening(state, command.plan.stream_id, command.env_id, command.create),
           { type: 'RunRequested', ...command.plan, ...(command.input && { input: command.input }) },
+          ...(command.claim ? [started(command.plan, command.claim.worker_id, command.claim.now)] : []),
         ]
 
       case 'ClaimRun': {
@@ -251,6 +249,17 @@ const opening = (state: StreamState, stream_id: string, env_id: string, create: 
   if (state.env_id === null && create) return [{ type: 'StreamCreated', stream_id }]
   throw new AppError('not_found', `No stream ${stream_id}`)
 }
+
+/** The event was given to its handlers, and a worker has claimed their runs. */
+const handled = (
+  { event_id, stream_id }: { event_id: string; stream_id: string },
+  plans: readonly RunPlan[],
+  worker_id: string,
+  now: string,
+): StreamEvent[] => [
+  { type: 'EventHandled', event_id, stream_id, run_ids: plans.map(({ run_id }) => run_id) },
+  ...plans.map((plan) => started(plan, worker_id, now)),
+]
 
 const started = (plan: RunPlan, worker_id: string, now: string): StreamEvent => ({
   type: 'RunStarted',

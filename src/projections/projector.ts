@@ -8,7 +8,7 @@ import type { Projection } from './projection.ts'
 const KEPT_DOCS = 2048
 
 /** Without a reader waiting, a batch is left to grow this long: fewer, larger writes. */
-const LINGER_MS = 50
+const LINGER_MS = 100
 
 /** A cursor that only moved past other events is stored after this many batches. */
 const IDLE_BATCHES = 256

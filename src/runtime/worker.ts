@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
+import { BoundedMap } from '../boundedMap.ts'
 import { clock } from '../clock.ts'
 import type { Commands } from '../commands/index.ts'
 import { AppError, isAppError, messageOf } from '../errors.ts'
@@ -34,6 +35,16 @@ export interface WorkerOptions {
   readonly runTimeoutMs: number
 }
 
+/** What a worker in the same process offers to whoever appends what it would claim next. */
+export interface Claimer {
+  readonly worker_id: string
+  /** The runs of an event's handlers, for the append that publishes it; null when the worker is full. */
+  plansFor(event: { event_id: string; stream_id: string; event_type: string }, at: { env_id: string; revision: number }): Promise<readonly RunPlan[] | null>
+  readonly hasRoom: boolean
+  /** Executes a run whose `RunStarted` was appended in the worker's name. `carrier` holds its input. */
+  execute(plan: RunPlan, carrier: Recorded): void
+}
+
 /** Deliveries a worker holds that it has not claimed yet. */
 const IN_FLIGHT = 256
 
@@ -43,13 +54,15 @@ const IN_FLIGHT = 256
  * W2: an event is acknowledged to the group only after its claim is durable, here or elsewhere.
  * W3: every claimed run ends: its terminal fact is tried until it is stored or the worker dies.
  */
-export class Worker {
-  readonly id = newId()
+export class Worker implements Claimer {
+  readonly worker_id = newId()
   readonly #deps: Deps
   readonly #options: WorkerOptions
   readonly #cancels = new Map<string, AbortController>()
   readonly #running = new Set<Promise<void>>()
   readonly #stopping = new AbortController()
+  /** Events and requests whose delivery has nothing left to claim. */
+  readonly #claimedAtBirth = new BoundedMap<string, true>(4096)
   #awaitingRuns = 0
   #roomMade: (() => void) | undefined
 
@@ -62,9 +75,9 @@ export class Worker {
     const { commands, store, log } = this.#deps
     const node = `${hostname()}/${process.pid}`
     await commands.workers.handle(
-      streamOf.worker(this.id),
-      { type: 'StartWorker', worker_id: this.id, node, now: clock.iso() },
-      { correlation_id: this.id },
+      streamOf.worker(this.worker_id),
+      { type: 'StartWorker', worker_id: this.worker_id, node, now: clock.iso() },
+      { correlation_id: this.worker_id },
     )
     const signal = this.#stopping.signal
     const head = await store.head()
@@ -72,9 +85,19 @@ export class Worker {
     void keepGoing('Cancelling', (until) => this.#watchCancels(head, until), { signal, log })
   }
 
-  /** Runs under way. */
-  get running(): number {
-    return this.#cancels.size
+  get hasRoom(): boolean {
+    return !this.#stopping.signal.aborted && this.#running.size - this.#awaitingRuns < this.#options.maxRuns
+  }
+
+  async plansFor(
+    event: { event_id: string; stream_id: string; event_type: string },
+    { env_id, revision }: { env_id: string; revision: number },
+  ): Promise<readonly RunPlan[] | null> {
+    const { store, views } = this.#deps
+    await views.directory.reach(await store.head()) // a handler deployed before the event is known
+    if (!this.hasRoom) return null
+    const found = dispatch(event, undefined, { env_id, revision }, { directory: views.directory })
+    return found.kind === 'start' ? found.plans : null
   }
 
   /** Takes no more, waits for what runs, then ends what is left. */
@@ -85,16 +108,16 @@ export class Worker {
     await this.#deps.runtime.close()
     await Promise.race([Promise.allSettled(this.#running), delay(2000, undefined, { ref: false })])
     await this.#deps.commands.workers.handle(
-      streamOf.worker(this.id),
-      { type: 'StopWorker', worker_id: this.id, now: clock.iso() },
-      { correlation_id: this.id },
+      streamOf.worker(this.worker_id),
+      { type: 'StopWorker', worker_id: this.worker_id, now: clock.iso() },
+      { correlation_id: this.worker_id },
     )
   }
 
   async #consume(signal: AbortSignal): Promise<void> {
     const types = ['EventPublished', 'RunRequested'] as const
     for await (const delivery of this.#deps.store.consume('workers', { types, inFlight: IN_FLIGHT, signal })) {
-      while (this.#running.size - this.#awaitingRuns >= this.#options.maxRuns && !signal.aborted) {
+      while (!this.hasRoom && !signal.aborted) {
         await new Promise<void>((resolve) => (this.#roomMade = resolve))
       }
       void this.#take(delivery)
@@ -103,13 +126,14 @@ export class Worker {
 
   async #take(delivery: Delivery): Promise<void> {
     const { event } = delivery
+    if (this.#claimedAtBirth.get(event.id)) return delivery.ack()
     try {
       const claimed =
         event.event.type === 'EventPublished'
           ? await this.#dispatch(event as Recorded<EventOf<'EventPublished'>>)
           : await this.#claim(event as Recorded<EventOf<'RunRequested'>>)
       delivery.ack() // W2
-      for (const plan of claimed) this.#execute(plan, event)
+      for (const plan of claimed) this.#start(plan, event)
     } catch (error) {
       this.#deps.log.warn('An event could not be claimed and is tried again', { event: event.id, error: messageOf(error) })
       await delay(200, undefined, { ref: false })
@@ -134,7 +158,7 @@ export class Worker {
     if (found.kind === 'cancel') await this.#cancel(env_id, found.run_id, cause)
     const { events } = await commands.streams.handle(
       streamOf.stream(stream_id),
-      { type: 'DispatchEvent', stream_id, event_id, plans: found.kind === 'start' ? found.plans : [], worker_id: this.id, now },
+      { type: 'DispatchEvent', stream_id, event_id, plans: found.kind === 'start' ? found.plans : [], worker_id: this.worker_id, now },
       cause,
     )
     return found.kind === 'start' && events.length > 0 ? found.plans : [] // W1
@@ -144,13 +168,18 @@ export class Worker {
     const { type: _, input: __, ...plan } = event
     const { events } = await this.#deps.commands.streams.handle(
       streamOf.stream(event.stream_id),
-      { type: 'ClaimRun', run_id: event.run_id, worker_id: this.id, now: clock.iso() },
+      { type: 'ClaimRun', run_id: event.run_id, worker_id: this.worker_id, now: clock.iso() },
       { ...metadata, causation_id: event.run_id },
     )
     return events.length > 0 ? [{ ...plan, input_at: plan.input_at ?? { stream_id: plan.stream_id, revision } }] : [] // W1
   }
 
-  #execute(plan: RunPlan, carrier: Recorded): void {
+  execute(plan: RunPlan, carrier: Recorded): void {
+    this.#claimedAtBirth.set(carrier.id, true)
+    this.#start(plan, carrier)
+  }
+
+  #start(plan: RunPlan, carrier: Recorded): void {
     const cancel = new AbortController()
     this.#cancels.set(plan.run_id, cancel)
     const running = this.#run(plan, carrier, cancel.signal).finally(() => {
@@ -229,7 +258,7 @@ export class Worker {
     const command =
       outcome.status === 'succeeded'
         ? ({ type: 'SucceedRun', run_id, result: await payloads.keep(outcome.result ?? null), now } as const)
-        : ({ type: 'FailRun', run_id, error: outcome.error, worker_id: this.id, now, nowMs: clock.now() } as const)
+        : ({ type: 'FailRun', run_id, error: outcome.error, worker_id: this.worker_id, now, nowMs: clock.now() } as const)
     await commands.streams.handle(streamOf.stream(plan.stream_id), command, cause)
   }
 

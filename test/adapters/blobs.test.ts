@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
@@ -45,8 +45,11 @@ disk('what a killed process was putting is not there, and swept at the next open
   const dir = tempDir()
   const script = new URL('../fixtures/blobs/putForever.ts', import.meta.url).pathname
   const child = spawn(process.execPath, [script, dir], { stdio: 'inherit' })
-  await until(() => existsSync(dir) && filesIn(dir).length > 0)
-  child.kill('SIGKILL')
+  try {
+    await until(() => filesIn(dir).length > 0)
+  } finally {
+    child.kill('SIGKILL')
+  }
   await once(child, 'exit')
   assert.is(filesIn(dir).length, 1)
   const blobs = await openBlobs({ dir })

@@ -20,6 +20,7 @@ export const hopeless = fn({ 'on-event': 'hopeless', retry: { attempts: 2, delay
 export const once = fn({ 'on-event': 'once', retry: 0 }, failing(99))
 
 export const add = (a, b) => a + b
+export const throwsText = (text) => { throw new Error(text) }
 export const all = (...args) => args
 export const wait = (ms) => setTimeout(ms, 'waited', { signal: currentRun().signal })
 export const obeys = () => new Promise((resolve) => currentRun().signal.addEventListener('abort', () => resolve('too late')))

@@ -73,8 +73,10 @@ const last = new Set(['Health', 'Docs'])
 /** In the order in which the routes name them. */
 const tagsOf = (routes: readonly Route[]): JsonSchema[] => {
   const names = [...new Set(routes.map(({ tag }) => tag))]
-  return [...names.filter((name) => !last.has(name)), ...names.filter((name) => last.has(name))].map((name) => ({
-    name,
-    ...(tagDescriptions[name] !== undefined && { description: tagDescriptions[name] }),
-  }))
+  return [...names.filter((name) => !last.has(name)), ...names.filter((name) => last.has(name))].map(
+    (name) => ({
+      name,
+      ...(tagDescriptions[name] !== undefined && { description: tagDescriptions[name] }),
+    }),
+  )
 }

@@ -39,7 +39,9 @@ const visit = (value: unknown): unknown => {
 }
 
 const tidy = (schema: JsonSchema): JsonSchema => {
-  const { anyOf, ...rest } = Object.fromEntries(Object.entries(schema).map(([keyword, value]) => [keyword, visit(value)]))
+  const { anyOf, ...rest } = Object.fromEntries(
+    Object.entries(schema).map(([keyword, value]) => [keyword, visit(value)]),
+  )
   if (!Array.isArray(anyOf)) return anyOf === undefined ? rest : { anyOf, ...rest }
   const members = anyOf.filter(isSchema)
   if (members.every((member) => typeof member.const === 'string')) {

@@ -26,7 +26,10 @@ const bodyOf = ({ body, form, rawBody, example }: Route): JsonSchema => {
     const content = { schema: toJsonSchema(body), ...(example !== undefined && { example }) }
     return { requestBody: { required: true, content: { 'application/json': content } } }
   }
-  if (form) return { requestBody: { required: true, content: { 'multipart/form-data': { schema: toJsonSchema(form) } } } }
+  if (form)
+    return {
+      requestBody: { required: true, content: { 'multipart/form-data': { schema: toJsonSchema(form) } } },
+    }
   return rawBody === undefined ? {} : { requestBody: { content: { [rawBody]: {} } } }
 }
 
@@ -40,6 +43,7 @@ const descriptionOf = ({ description, needs, path }: Route): string => {
 
 /** As it stands in a permission map (SPEC.md, Permission map). */
 const permissionOf = ({ type, action, path: narrowed }: Needs, path: string): string => {
-  const part = narrowed && (path.includes('/:project') ? 'project' : type === 'event' ? 'event_type' : `${type}_id`)
+  const part =
+    narrowed && (path.includes('/:project') ? 'project' : type === 'event' ? 'event_type' : `${type}_id`)
   return `\`${action}\` on \`${type}:*\`${part ? ` or \`${type}:{${part}}\`` : ''}`
 }

@@ -15,7 +15,7 @@ export interface Asset {
   readonly size: number
   readonly etag: string
   /** Opens the file; not called for a client that has it. */
-  read(): Readable
+  readonly read: () => Readable
 }
 
 const types = {
@@ -45,7 +45,9 @@ export const policy = [
 /** A file of the page. Rejects with `not_found` for a name that is none. */
 export const assetOf = async (name: string): Promise<Asset> => {
   if (!isName(name)) throw new AppError('not_found', `No file ${name} of the docs page`)
-  const path = ours.includes(name) ? fileURLToPath(new URL(`./page/${name}`, import.meta.url)) : join(packageDir(), name)
+  const path = ours.includes(name)
+    ? fileURLToPath(new URL(`./page/${name}`, import.meta.url))
+    : join(packageDir(), name)
   const { size, mtimeMs } = await stat(path)
   const etag = `"${size.toString(36)}-${Math.trunc(mtimeMs).toString(36)}"`
   return { type: types[name], size, etag, read: () => createReadStream(path) }
@@ -53,4 +55,5 @@ export const assetOf = async (name: string): Promise<Asset> => {
 
 const isName = (name: string): name is Name => Object.hasOwn(types, name)
 
-const packageDir = (): string => join(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'), '..')
+const packageDir = (): string =>
+  join(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'), '..')

@@ -6,7 +6,9 @@ const uuid: JsonSchema = { type: 'string', format: 'uuid' }
 const text: JsonSchema = { type: 'string' }
 
 /** What stands in paths. A name that is missing here is a string without description. */
-const pathParameters: Readonly<Record<string, { readonly description: string; readonly schema: JsonSchema }>> = {
+const pathParameters: Readonly<
+  Record<string, { readonly description: string; readonly schema: JsonSchema }>
+> = {
   project: { description: 'Id or name of the project', schema: text },
   build_id: { description: 'Id of the build', schema: uuid },
   event_id: { description: 'Id of the event', schema: uuid },
@@ -33,8 +35,15 @@ export const parametersOf = ({ path, query, reply }: Route): JsonSchema[] => [
   })),
   ...Object.entries((query?.properties ?? {}) as Record<string, TSchema>).map(([name, schema]) => {
     const { description, ...rest } = toJsonSchema(schema)
-    const required = (query?.required as readonly string[] | undefined)?.includes(name) && !('default' in rest)
-    return { name, in: 'query', ...(required && { required }), ...(description !== undefined && { description }), schema: rest }
+    const required =
+      (query?.required as readonly string[] | undefined)?.includes(name) && !('default' in rest)
+    return {
+      name,
+      in: 'query',
+      ...(required && { required }),
+      ...(description !== undefined && { description }),
+      schema: rest,
+    }
   }),
   ...(reply.kind === 'stream' && query?.properties['from'] ? [lastEventId] : []),
 ]
@@ -42,6 +51,7 @@ export const parametersOf = ({ path, query, reply }: Route): JsonSchema[] => [
 const lastEventId: JsonSchema = {
   name: 'Last-Event-ID',
   in: 'header',
-  description: 'The `id` of the last event seen: what follows it is sent. Browsers send it by themselves; goes before `from`',
+  description:
+    'The `id` of the last event seen: what follows it is sent. Browsers send it by themselves; goes before `from`',
   schema: text,
 }

@@ -59,7 +59,10 @@ const refusalsOf = ({ needs, path, method, body, form, rawBody, errors = [] }: R
     ['internal_server_error', needs !== null],
     ['unavailable', needs !== null],
   ]
-  const all = new Set<ErrorCode>([...implied.flatMap(([code, applies]) => (applies ? [code] : [])), ...errors])
+  const all = new Set<ErrorCode>([
+    ...implied.flatMap(([code, applies]) => (applies ? [code] : [])),
+    ...errors,
+  ])
   return codes.filter((code) => all.has(code))
 }
 

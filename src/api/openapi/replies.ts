@@ -22,7 +22,9 @@ const successOf = (
   description: reply.events ? `${streamDescription}\n\n${tableOf(reply.events)}` : description,
   headers: {
     'X-Request-Id': refTo('headers', 'X-Request-Id'),
-    ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, { schema: { const: value } }])),
+    ...Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name, { schema: { const: value } }]),
+    ),
   },
   ...contentOf(reply),
 })
@@ -41,7 +43,9 @@ const contentOf = ({ kind, schema, type, events = {} }: ReplyShape): JsonSchema 
         }),
       )
     case 'stream':
-      return { content: { 'text/event-stream': { schema: { oneOf: Object.entries(events).map(eventSchema) } } } }
+      return {
+        content: { 'text/event-stream': { schema: { oneOf: Object.entries(events).map(eventSchema) } } },
+      }
     case 'bytes':
       return { content: { [type ?? '*/*']: { schema: { type: 'string', format: 'binary' } } } }
     case 'bare':

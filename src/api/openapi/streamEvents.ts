@@ -6,7 +6,11 @@ import { Run, RunType } from '../schemas.ts'
 type Events = Readonly<Record<string, TSchema>>
 
 const Uuid = Type.String({ format: 'uuid' })
-const Failure = Type.Object({ code: Type.String(), message: Type.String(), stack: Type.Optional(Type.String()) })
+const Failure = Type.Object({
+  code: Type.String(),
+  message: Type.String(),
+  stack: Type.Optional(Type.String()),
+})
 
 const runEvent = (type: string, description: string) =>
   Type.Object({ type: Type.Literal(type), run: Run }, { description })
@@ -23,7 +27,10 @@ export const streamEvents: Events = {
     { description: 'Live data that a function sent with `emit`' },
   ),
   'run:stop': runEvent('run:stop', 'A run succeeded; `run.result` is what the function returned'),
-  'run:fail': runEvent('run:fail', 'A run failed; `run.status` is `pending_retry` when it will be tried again'),
+  'run:fail': runEvent(
+    'run:fail',
+    'A run failed; `run.status` is `pending_retry` when it will be tried again',
+  ),
   'run:cancel': runEvent('run:cancel', 'A run was cancelled'),
   'stream:complete': Type.Object(
     {
@@ -31,7 +38,10 @@ export const streamEvents: Events = {
       reason: Type.Union([Type.Literal('completed'), Type.Literal('timeout')]),
       next: Type.String({ description: 'What to come back with as `from` or `Last-Event-ID`' }),
     },
-    { description: 'Always the last: nothing of the stream is running, due or undispatched, or the time is over' },
+    {
+      description:
+        'Always the last: nothing of the stream is running, due or undispatched, or the time is over',
+    },
   ),
 }
 
@@ -61,6 +71,9 @@ export const envEvents: Events = {
   ),
   'run:start': Type.Object(runOfEnv, { description: 'A run started' }),
   'run:stop': Type.Object({ run_id: Uuid, stream_id: Uuid }, { description: 'A run succeeded' }),
-  'run:fail': Type.Object({ ...runOfEnv, error: Failure }, { description: 'A run failed, for good or until its retry' }),
+  'run:fail': Type.Object(
+    { ...runOfEnv, error: Failure },
+    { description: 'A run failed, for good or until its retry' },
+  ),
   'run:cancel': Type.Object(runOfEnv, { description: 'A run was cancelled' }),
 }

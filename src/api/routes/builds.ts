@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Context } from 'koa'
 import Type from 'typebox'
 import { AppError } from '../../errors.ts'
@@ -57,7 +58,7 @@ interface Upload {
 }
 
 /** Reads the form by koa-body, which is loaded at the first upload: it is large and few nodes need it. */
-const readUpload = async (ctx: Context, scratchDir: string): Promise<Upload> => {
+const readUpload = async (ctx: Context, dir: string): Promise<Upload> => {
   if (!ctx.is('multipart/form-data')) throw new AppError('unsupported_media_type', 'body: expected multipart/form-data with `file` and `hash`')
   const { koaBody } = await import('koa-body')
   const parse = koaBody({
@@ -65,8 +66,9 @@ const readUpload = async (ctx: Context, scratchDir: string): Promise<Upload> => 
     json: false,
     text: false,
     urlencoded: false,
-    formidable: { uploadDir: scratchDir, maxFiles: 1, maxFileSize: MAX_ZIP_BYTES, maxFields: 20, maxFieldsSize: 64 << 10, allowEmptyFiles: true, minFileSize: 0, hashAlgorithm: 'sha256' },
+    formidable: { uploadDir: dir, maxFiles: 1, maxFileSize: MAX_ZIP_BYTES, maxFields: 20, maxFieldsSize: 64 << 10, allowEmptyFiles: true, minFileSize: 0, hashAlgorithm: 'sha256' },
     onError: (error) => {
+      ctx.req.resume() // a client that is still sending would not get to read the refusal
       throw refusedForm(error)
     },
   })
@@ -78,25 +80,23 @@ const readUpload = async (ctx: Context, scratchDir: string): Promise<Upload> => 
     if (value !== undefined && typeof value !== 'string') throw new AppError('bad_request', `${name}: expected once`)
     return value
   }
-  try {
-    if (!file || Array.isArray(file)) throw new AppError('bad_request', 'file: is required, once: the zip of the build')
-    const hash = field('hash')?.toLowerCase()
-    if (hash === undefined) throw new AppError('bad_request', 'hash: is required: the hex SHA-256 of the file')
-    if (!/^[0-9a-f]{64}$/.test(hash)) throw new AppError('bad_request', 'hash: expected 64 hex digits (SHA-256)')
-    if (file.hash !== hash) throw new AppError('bad_request', `hash: the file has SHA-256 ${String(file.hash)}, not ${hash}`)
-    const build_id = field('build_id')
-    if (build_id !== undefined && !isId(build_id)) throw new AppError('bad_request', 'build_id: expected a UUID')
-    const live = field('live')
-    if (live !== undefined && live !== 'true' && live !== 'false') throw new AppError('bad_request', 'live: expected true or false')
-    return { file: file.filepath, size: file.size, hash, build_id, live: live === 'true' }
-  } catch (error) {
-    for (const { filepath } of Object.values(request.files ?? {}).flat()) await rm(filepath, { force: true })
-    throw error
-  }
+  if (!file || Array.isArray(file)) throw new AppError('bad_request', 'file: is required, once: the zip of the build')
+  const hash = field('hash')?.toLowerCase()
+  if (hash === undefined) throw new AppError('bad_request', 'hash: is required: the hex SHA-256 of the file')
+  if (!/^[0-9a-f]{64}$/.test(hash)) throw new AppError('bad_request', 'hash: expected 64 hex digits (SHA-256)')
+  if (file.hash !== hash) throw new AppError('bad_request', `hash: the file has SHA-256 ${String(file.hash)}, not ${hash}`)
+  const build_id = field('build_id')
+  if (build_id !== undefined && !isId(build_id)) throw new AppError('bad_request', 'build_id: expected a UUID')
+  const live = field('live')
+  if (live !== undefined && live !== 'true' && live !== 'false') throw new AppError('bad_request', 'live: expected true or false')
+  return { file: file.filepath, size: file.size, hash, build_id, live: live === 'true' }
 }
 
-const refusedForm = (error: Error & { code?: number; httpCode?: number }): AppError =>
-  error.httpCode === 413
+/** formidable's codes for a file, or all files together, over the limit; more files or fields than allowed have others. */
+const TOO_LARGE: readonly unknown[] = [1009, 1016]
+
+const refusedForm = (error: Error & { code?: unknown }): AppError =>
+  TOO_LARGE.includes(error.code)
     ? new AppError('payload_too_large', `file: expected at most ${MAX_ZIP_BYTES} bytes`, { cause: error })
     : new AppError('bad_request', `body: not a form that can be read: ${error.message}`, { cause: error })
 
@@ -105,8 +105,9 @@ const upload = async (ask: Ask<{ project: string }>): Promise<{ build: BuildDoc;
   const { commands, views, blobs, runtime, payloads } = deps
   await views.settled('builds')
   const { project_id, env_id } = projectOf(ask)
-  const form = await readUpload(ask.ctx, deps.scratchDir)
+  const scratch = await mkdtemp(join(deps.scratchDir, 'form-'))
   try {
+    const form = await readUpload(ask.ctx, scratch)
     const build_id = form.build_id ?? newId()
     const existing = await views.builds.get(build_id)
     if (existing && existing.project_id !== project_id) throw new AppError('conflict', 'build_id: is taken')
@@ -144,7 +145,7 @@ const upload = async (ask: Ask<{ project: string }>): Promise<{ build: BuildDoc;
     if (!build) throw new AppError('not_found', 'The project was deleted meanwhile')
     return { build, existed: false }
   } finally {
-    await rm(form.file, { force: true })
+    await rm(scratch, { recursive: true, force: true })
   }
 }
 

@@ -14,7 +14,10 @@ interface Served {
 const documents = new Map<string, Promise<Served>>()
 
 const build = async (version: string): Promise<Served> => {
-  const [{ toOpenApi }, { allRoutes }] = await Promise.all([import('../openapi/document.ts'), import('./index.ts')])
+  const [{ toOpenApi }, { allRoutes }] = await Promise.all([
+    import('../openapi/document.ts'),
+    import('./index.ts'),
+  ])
   const text = JSON.stringify(toOpenApi(allRoutes, { version }))
   return { text, etag: `"${createHash('sha256').update(text).digest('base64url')}"` }
 }
@@ -28,7 +31,10 @@ const documentOf = (version: string): Promise<Served> => {
 }
 
 /** Whether the client has it already; else its headers are set and the body is up to the caller. */
-const isKnown = (ctx: Context, { type, etag, maxAge }: { type: string; etag: string; maxAge: number }): boolean => {
+const isKnown = (
+  ctx: Context,
+  { type, etag, maxAge }: { type: string; etag: string; maxAge: number },
+): boolean => {
   ctx.status = 200
   ctx.type = type
   ctx.set({ ETag: etag, 'Cache-Control': `public, max-age=${maxAge}`, 'X-Content-Type-Options': 'nosniff' })

@@ -1,9 +1,12 @@
 import Type from 'typebox'
 import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
-import type { Cursor } from '../../events/event.ts'
+import { START } from '../../events/event.ts'
+import type { DomainEvent } from '../../events/index.ts'
+import type { RunPlan } from '../../events/run.ts'
 import { streamOf } from '../../events/streams.ts'
 import { isId, newId } from '../../ids.ts'
+import type { Claimer } from '../../runtime/worker.ts'
 import { CALL, CANCEL, REPLAY } from '../../sagas/dispatch.ts'
 import { presentEvent } from '../present/event.ts'
 import { presentRun } from '../present/run.ts'
@@ -34,7 +37,6 @@ interface Published {
   readonly event: { event_id: string; env_id: string; stream_id: string; event_type: string; event_data: unknown; event_time: string; created_at: string }
   /** Revision of the event in its stream. */
   readonly revision: number
-  readonly cursor: Cursor | null
 }
 
 /** Stores an event; durable when it resolves (I1). */
@@ -49,17 +51,42 @@ export const publish = async ({ body, credential, deps, request_id }: Pick<Ask<u
   const event_id = newId()
   const now = clock.iso()
   const fresh = body.stream_id === undefined
-  const { events, firstRevision, cursor } = await deps.commands.streams.handle(
-    streamOf.stream(stream_id),
-    { type: 'PublishEvent', stream_id, env_id, event_id, event_type, data: await deps.payloads.keep(event_data), source: 'api', create: fresh, now },
-    { env_id, correlation_id: request_id, actor: credential.id },
+  const claim = fresh ? await claimOf(deps.claimer, { event_id, stream_id, event_type }, env_id) : null
+  const cause = { env_id, correlation_id: request_id, actor: credential.id }
+  const stream = streamOf.stream(stream_id)
+  const { events, ids, firstRevision } = await deps.commands.streams.handle(
+    stream,
+    {
+      type: 'PublishEvent',
+      stream_id,
+      env_id,
+      event_id,
+      event_type,
+      data: await deps.payloads.keep(event_data),
+      source: 'api',
+      create: fresh,
+      ...(claim && { claim }),
+      now,
+    },
+    cause,
     { fresh },
   )
-  return {
-    event: { event_id, env_id, stream_id, event_type, event_data, event_time: now, created_at: now },
-    revision: firstRevision + events.length - 1,
-    cursor,
-  }
+  const at = events.findIndex(({ type }) => type === 'EventPublished')
+  const revision = firstRevision + at
+  const carrier = { id: ids[at] ?? '', stream, revision, cursor: START, at: now, event: events[at] as DomainEvent, metadata: cause }
+  for (const plan of claim?.plans ?? []) deps.claimer?.execute(plan, carrier)
+  return { event: { event_id, env_id, stream_id, event_type, event_data, event_time: now, created_at: now }, revision }
+}
+
+/** In a stream made for it an event stands second; a worker at hand then claims its runs in the same append. */
+const claimOf = async (
+  claimer: Claimer | null,
+  event: { event_id: string; stream_id: string; event_type: string },
+  env_id: string,
+): Promise<{ plans: readonly RunPlan[]; worker_id: string } | null> => {
+  if (!claimer || event.event_type.startsWith('svc:')) return null
+  const plans = await claimer.plansFor(event, { env_id, revision: 1 })
+  return plans && { plans, worker_id: claimer.worker_id }
 }
 
 /** Control events are checked before they are stored: a call of nothing would be accepted and never happen. */

@@ -7,6 +7,8 @@ interface Consumer {
   /** Handed out or queued, not acknowledged. */
   readonly held: Set<Recorded>
   readonly inFlight: number
+  /** Why the pump stopped (G4). */
+  failure?: unknown
   wake: () => void
 }
 
@@ -15,6 +17,8 @@ interface GroupStore {
   /** The stored position of a group, undefined when it is new. */
   load(group: string): number | undefined
   save(group: string, position: number): void
+  /** The group has come further: `save` is to be called soon. */
+  changed(): void
 }
 
 /**
@@ -23,6 +27,7 @@ interface GroupStore {
  * G1: the stored position never passes an event that is not acknowledged.
  * G2: an event whose consumer left without acknowledging goes to another one, first.
  * G3: the pump runs only while there are consumers, and stops reading while none has room.
+ * G4: when the log cannot be read, every consumer is told; the next one to come starts the pump again.
  */
 export class Group {
   readonly #name: string
@@ -54,6 +59,7 @@ export class Group {
       this.#startPump(filter)
       this.#handOut()
       while (!signal.aborted) {
+        if (consumer.failure !== undefined) throw consumer.failure
         const event = consumer.queue.shift()
         if (event) yield this.#deliver(consumer, event)
         else await new Promise<void>((resolve) => (notify = resolve))
@@ -74,12 +80,15 @@ export class Group {
   }
 
   #deliver(consumer: Consumer, event: Recorded): Delivery {
+    let settled = false
     const settle = (again: boolean) => {
-      if (!consumer.held.delete(event)) return
+      if (settled || !consumer.held.delete(event)) return
+      settled = true
       if (again) this.#waiting.unshift(event)
       else this.#open.delete(positionOf(event.cursor))
       this.#handOut()
       this.#roomMade?.()
+      this.#store.changed()
     }
     return { event, ack: () => settle(false), retry: () => settle(true) }
   }
@@ -113,7 +122,15 @@ export class Group {
   #startPump(filter: Filter): void {
     if (this.#pump) return
     this.#pump = new AbortController()
-    void this.#run(filter, this.#pump.signal)
+    const pump = this.#pump
+    this.#run(filter, pump.signal).catch((error: unknown) => {
+      if (this.#pump !== pump) return
+      this.#pump = undefined
+      for (const consumer of this.#consumers) {
+        consumer.failure = error
+        consumer.wake()
+      }
+    })
   }
 
   async #run(filter: Filter, signal: AbortSignal): Promise<void> {

@@ -5,9 +5,10 @@ import { AppError } from '../../../errors.ts'
 import { type NewEvent, type Recorded, START } from '../../../events/event.ts'
 import type { Appended, Batch, EventStore, Expected, Filter } from '../../../ports/eventStore.ts'
 import { openCheckpointer } from '../checkpointer.ts'
+import { unavailable } from '../sqlite.ts'
 import { cursorOf, positionOf } from './cursors.ts'
 import { Group } from './groups.ts'
-import { Log } from './log.ts'
+import { entryOf, Log } from './log.ts'
 import { Recent } from './recent.ts'
 import { Wakes } from './wakes.ts'
 import { StreamIndex } from './streamIndex.ts'
@@ -15,6 +16,8 @@ import { StreamIndex } from './streamIndex.ts'
 /** An append whose events have their place in the log but are not durable yet. */
 interface Pending {
   readonly events: readonly Recorded[]
+  /** The same as the log will hold them. */
+  readonly entries: readonly string[]
   readonly resolve: (appended: Appended) => void
   readonly reject: (error: unknown) => void
 }
@@ -54,11 +57,12 @@ class EmbeddedEventStore implements EventStore {
     this.#recent = new Recent(this.#log.last)
   }
 
-  append(stream: string, events: readonly NewEvent[], expected: Expected): Promise<Appended> {
-    if (this.#closing.signal.aborted) return Promise.reject(new AppError('unavailable', 'The event store is closed'))
-    const actual = this.#index.headOf(stream)
+  async append(stream: string, events: readonly NewEvent[], expected: Expected): Promise<Appended> {
+    if (this.#closing.signal.aborted) throw closed()
+    this.#mend()
+    const actual = this.#headOf(stream)
     const wanted = expected === 'none' ? -1 : expected
-    if (actual !== wanted || events.length === 0) return this.#repeatOf(stream, events, expected, actual)
+    if (actual !== wanted || events.length === 0) return this.#repeatOf(stream, events, expected)
     const at = clock.iso()
     const first = this.#log.last + this.#pendingEvents + 1
     const recorded = events.map(({ id, event, metadata }, i) => ({
@@ -70,10 +74,11 @@ class EmbeddedEventStore implements EventStore {
       event,
       metadata,
     }))
+    const entries = recorded.map(entryOf) // now, so that what JSON cannot hold fails nobody else's append
     this.#pendingEvents += recorded.length
     this.#index.setHead(stream, actual + recorded.length)
     this.#commitDue ??= setImmediate(() => this.#commit())
-    return new Promise((resolve, reject) => this.#pending.push({ events: recorded, resolve, reject }))
+    return new Promise((resolve, reject) => this.#pending.push({ events: recorded, entries, resolve, reject }))
   }
 
   async *read(stream: string, { from = 0, limit = Infinity } = {}): AsyncGenerator<Recorded> {
@@ -117,8 +122,8 @@ class EmbeddedEventStore implements EventStore {
         continue
       }
       revision += events.length
-      told = true
-      yield { events, caughtUp: events.length < BATCH }
+      told = events.length < BATCH
+      yield { events, caughtUp: told }
     }
   }
 
@@ -126,6 +131,7 @@ class EmbeddedEventStore implements EventStore {
     group: string,
     { from = START, inFlight = 64, signal, ...filter }: Filter & { from?: string; inFlight?: number; signal: AbortSignal },
   ) {
+    if (this.#closing.signal.aborted) throw closed()
     const stored = `group:${group}`
     const known = this.#groups.get(group)
     const joined =
@@ -136,6 +142,7 @@ class EmbeddedEventStore implements EventStore {
           subscribe: (options) => this.subscribe(options),
           load: () => this.#index.positionNamed(stored),
           save: (_, position) => this.#index.setPosition(stored, position),
+          changed: () => this.#tidyLater(),
         },
         positionOf(from),
       )
@@ -165,9 +172,10 @@ class EmbeddedEventStore implements EventStore {
     this.#pendingEvents = 0
     clearImmediate(this.#commitDue)
     this.#commitDue = undefined
-    const events = pending.length === 1 ? (pending[0] as Pending).events : pending.flatMap(({ events }) => events)
+    const [only] = pending
+    const events = only && pending.length === 1 ? only.events : pending.flatMap(({ events }) => events)
     try {
-      this.#log.append(events)
+      this.#log.append(only && pending.length === 1 ? only.entries : pending.flatMap(({ entries }) => entries))
     } catch (error) {
       for (const { stream } of events) this.#index.forgetHead(stream)
       for (const { reject } of pending) reject(error)
@@ -187,21 +195,25 @@ class EmbeddedEventStore implements EventStore {
     this.#wakes.wake(ALL)
     for (const stream of streams) this.#wakes.wake(stream)
     this.#quiet = false
-    this.#housekeeping ??= setTimeout(() => this.#tidy(), HOUSEKEEPING_MS).unref()
+    this.#tidyLater()
+  }
+
+  #tidyLater(): void {
+    if (!this.#closing.signal.aborted) this.#housekeeping ??= setTimeout(() => this.#tidy(), HOUSEKEEPING_MS).unref()
   }
 
   #tidy(): void {
     this.#housekeeping = undefined
     for (const group of this.#groups.values()) group.save()
     if (this.#quiet) this.#index.settle()
-    const more = !this.#quiet
+    else this.#tidyLater()
     this.#quiet = true
-    if (more) this.#housekeeping = setTimeout(() => this.#tidy(), HOUSEKEEPING_MS).unref()
   }
 
   /** The answer to an append whose expected revision is not the stream's: a repeat, or a refusal. */
-  async #repeatOf(stream: string, events: readonly NewEvent[], expected: Expected, actual: number): Promise<Appended> {
+  #repeatOf(stream: string, events: readonly NewEvent[], expected: Expected): Appended {
     if (this.#commitDue) this.#commit() // what the stream holds must be durable before it is told of
+    const actual = this.#headOf(stream)
     const wanted = expected === 'none' ? -1 : expected
     if (events.length === 0 && wanted === actual) return { revision: actual, cursor: cursorOf(this.#log.last) }
     const stored = wanted < actual ? this.#readStream(stream, wanted + 1, events.length) : []
@@ -221,22 +233,54 @@ class EmbeddedEventStore implements EventStore {
     return stop
   }
 
+  #headOf(stream: string): number {
+    try {
+      return this.#index.headOf(stream)
+    } catch (error) {
+      throw unavailable(error)
+    }
+  }
+
   #readStream(stream: string, from: number, limit: number): Recorded[] {
-    return this.#index.positionsOf(stream, from, limit).map((at) => this.#recent.at(at) ?? this.#log.at(at))
+    if (this.#closing.signal.aborted) throw closed()
+    this.#mend()
+    try {
+      return this.#index.positionsOf(stream, from, limit).map((at) => this.#recent.at(at) ?? this.#log.at(at))
+    } catch (error) {
+      throw unavailable(error)
+    }
   }
 
   #readLog(after: number): Recorded[] {
-    return this.#recent.after(after, BATCH) ?? this.#log.readAfter(after, BATCH / 64)
+    try {
+      return this.#recent.after(after, BATCH) ?? this.#log.readAfter(after, BATCH)
+    } catch (error) {
+      throw unavailable(error)
+    }
+  }
+
+  /** An index that could not be written (disk full) is brought up to the log before it is asked again. */
+  #mend(): void {
+    if (this.#index.whole) return
+    try {
+      this.#index.restore()
+      this.#catchUpIndex()
+    } catch (error) {
+      throw unavailable(error)
+    }
+    if (!this.#index.whole) throw new AppError('unavailable', 'The index of the event store cannot be written')
   }
 
   #catchUpIndex(): void {
-    if (this.#index.last > this.#log.last) this.#index.reset() // the log is an older copy than its index
-    while (this.#index.last < this.#log.last) {
-      for (const event of this.#log.readAfter(this.#index.last, 128)) this.#index.add(event, positionOf(event.cursor))
+    if (this.#index.last > this.#log.last) this.#index.reset(this.#log.last) // the log is an older copy than its index
+    while (this.#index.last < this.#log.last && this.#index.whole) {
+      for (const event of this.#log.readAfter(this.#index.last, BATCH)) this.#index.add(event, positionOf(event.cursor))
     }
     this.#index.commit()
   }
 }
+
+const closed = (): AppError => new AppError('unavailable', 'The event store is closed')
 
 const matcherOf = ({ types, env_id }: Filter): ((event: Recorded) => boolean) | undefined => {
   if (!types && env_id === undefined) return undefined

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { BoundedMap } from '../../../boundedMap.ts'
+import { AppError, messageOf } from '../../../errors.ts'
 import type { Metadata, Recorded } from '../../../events/event.ts'
 import type { DomainEvent } from '../../../events/index.ts'
 import type { Checkpointer } from '../checkpointer.ts'
@@ -48,7 +49,7 @@ export class Log {
     this.#growWal()
     this.#insert = this.#db.prepare('INSERT INTO log VALUES (?, ?, ?)')
     this.#rowAt = arrays(this.#db.prepare('SELECT first, entries FROM log WHERE first <= ? ORDER BY first DESC LIMIT 1'))
-    this.#rowsFrom = arrays(this.#db.prepare('SELECT first, entries FROM log WHERE first >= ? ORDER BY first LIMIT ?'))
+    this.#rowsFrom = arrays(this.#db.prepare('SELECT first, entries FROM log WHERE first >= ? ORDER BY first'))
     const row = this.#db.prepare('SELECT first + count - 1 AS last FROM log ORDER BY first DESC LIMIT 1').get()
     this.#last = Number(row?.['last'] ?? 0)
   }
@@ -58,15 +59,18 @@ export class Log {
     return this.#last
   }
 
-  /** Appends consecutive events; durable when it returns (I1). All or none: on an error nothing was written. */
-  append(events: readonly Recorded[]): void {
+  /**
+   * Appends consecutive events, each as `entryOf` made it; durable when it returns (I1). All or none: on an
+   * error nothing was written.
+   */
+  append(entries: readonly string[]): void {
     const first = this.#last + 1
     try {
-      if (events.length <= EVENTS_PER_ROW) this.#write(first, events)
+      if (entries.length <= EVENTS_PER_ROW) this.#write(first, entries)
       else {
         this.#db.exec('BEGIN IMMEDIATE')
-        for (let at = 0; at < events.length; at += EVENTS_PER_ROW) {
-          this.#write(first + at, events.slice(at, at + EVENTS_PER_ROW))
+        for (let at = 0; at < entries.length; at += EVENTS_PER_ROW) {
+          this.#write(first + at, entries.slice(at, at + EVENTS_PER_ROW))
         }
         this.#db.exec('COMMIT')
       }
@@ -74,21 +78,22 @@ export class Log {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
       throw unavailable(error)
     }
-    this.#last += events.length
+    this.#last += entries.length
     if (this.#walBytes > WAL_FULL_BYTES && this.#moving === 0) {
       this.#moving = this.#walBytes
       void this.#checkpointer.move(this.#file).then(() => this.#moved())
     }
   }
 
-  /** Up to `limit` rows of events after a position, in order. */
-  readAfter(position: number, rows: number): Recorded[] {
+  /** `limit` events after a position or a few more, in order: whole rows, however few events each holds. */
+  readAfter(position: number, limit: number): Recorded[] {
     const events: Recorded[] = []
     const holding = this.#rowAt.get(position + 1) as [number, string] | undefined
     if (!holding) return events
-    for (const row of this.#rowsFrom.iterate(holding[0], rows)) {
+    for (const row of this.#rowsFrom.iterate(holding[0])) {
       const [first, entries] = row as unknown as [number, string]
-      for (const event of parseRow(first, entries)) if (Number(event.cursor) > position) events.push(event)
+      for (const event of this.#parse(first, entries)) if (Number(event.cursor) > position) events.push(event)
+      if (events.length >= limit) break
     }
     return events
   }
@@ -98,11 +103,7 @@ export class Log {
     const row = this.#rowAt.get(position) as [number, string] | undefined
     if (!row) throw unavailable(new Error(`no event at position ${position}`))
     const [first, entries] = row
-    let events = this.#parsed.get(first)
-    if (!events) {
-      events = parseRow(first, entries)
-      this.#parsed.set(first, events)
-    }
+    const events = this.#parse(first, entries)
     const event = events[position - first]
     if (!event) throw unavailable(new Error(`no event at position ${position}`))
     return event
@@ -113,12 +114,19 @@ export class Log {
     this.#db.close()
   }
 
-  #write(first: number, events: readonly Recorded[]): void {
-    let text = ''
-    for (const { stream, revision, id, at, event, metadata } of events) {
-      text += (text === '' ? '[' : ',') + JSON.stringify([stream, revision, id, at, event, metadata] satisfies Entry)
+  /** Readers of the same part of the log follow close upon each other: each row is parsed once for them. */
+  #parse(first: number, entries: string): Recorded[] {
+    let events = this.#parsed.get(first)
+    if (!events) {
+      events = parseRow(first, entries)
+      this.#parsed.set(first, events)
     }
-    this.#insert.run(first, events.length, `${text}]`)
+    return events
+  }
+
+  #write(first: number, entries: readonly string[]): void {
+    const text = `[${entries.join(',')}]`
+    this.#insert.run(first, entries.length, text)
     this.#walBytes += text.length + 8192
   }
 
@@ -128,13 +136,26 @@ export class Log {
     this.#walBytes -= this.#moving
     this.#moving = 0
     if (this.#walBytes > WAL_FULL_BYTES) return
-    this.#db.exec('PRAGMA wal_checkpoint(RESTART)')
-    this.#walBytes = 0
+    try {
+      this.#db.exec('PRAGMA wal_checkpoint(RESTART)')
+      this.#walBytes = 0
+    } catch {
+      // The disk is full: what the WAL holds is safe there, and it is moved when it is full again.
+    }
   }
 
   #growWal(): void {
     this.#db.exec(`CREATE TABLE IF NOT EXISTS filler (bytes BLOB); BEGIN; INSERT INTO filler VALUES (zeroblob(${WAL_BYTES}));
       DELETE FROM filler; COMMIT; PRAGMA wal_checkpoint(RESTART)`)
+  }
+}
+
+/** An event as the log holds it, without its position. */
+export const entryOf = ({ stream, revision, id, at, event, metadata }: Recorded): string => {
+  try {
+    return JSON.stringify([stream, revision, id, at, event, metadata] satisfies Entry)
+  } catch (error) {
+    throw new AppError('bad_request', `Expected facts that JSON can hold: ${messageOf(error)}`, { cause: error })
   }
 }
 

@@ -21,10 +21,13 @@ export class StreamIndex {
   readonly #insert
   readonly #positions
   readonly #head
+  readonly #position
+  readonly #setPosition
   readonly #heads = new BoundedMap<string, number>(HEADS)
   #last: number
   #uncommitted = 0
   #commits = 0
+  #whole = true
 
   constructor(file: string) {
     this.#db = openDatabase(file, 'normal')
@@ -37,6 +40,8 @@ export class StreamIndex {
       this.#db.prepare('SELECT position FROM entries WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?'),
     )
     this.#head = arrays(this.#db.prepare('SELECT max(revision) FROM entries WHERE stream = ?'))
+    this.#position = this.#db.prepare('SELECT position FROM positions WHERE name = ?')
+    this.#setPosition = this.#db.prepare('INSERT OR REPLACE INTO positions VALUES (?, ?)')
     this.#last = this.positionNamed('indexed') ?? 0
     this.#db.exec('BEGIN')
   }
@@ -46,10 +51,20 @@ export class StreamIndex {
     return this.#last
   }
 
+  /**
+   * False after a write failed: then the index lacks something, until `restore` and adding anew what is
+   * missing. Writing does not throw, because what is to be indexed is in the log already.
+   */
+  get whole(): boolean {
+    return this.#whole
+  }
+
   add(event: Recorded, position: number): void {
-    this.#insert.run(event.stream, event.revision, position)
-    this.#last = position
-    if (++this.#uncommitted >= ENTRIES_PER_COMMIT) this.commit()
+    this.#write(() => {
+      this.#insert.run(event.stream, event.revision, position)
+      this.#last = position
+      if (++this.#uncommitted >= ENTRIES_PER_COMMIT) this.commit()
+    })
   }
 
   /** Revision of the last event of a stream; -1 when it has none. */
@@ -76,44 +91,71 @@ export class StreamIndex {
 
   /** A position kept by name beside the index, such as a consumer group's. */
   positionNamed(name: string): number | undefined {
-    const row = this.#db.prepare('SELECT position FROM positions WHERE name = ?').get(name)
+    const row = this.#position.get(name)
     return row && Number(row['position'])
   }
 
   setPosition(name: string, position: number): void {
-    this.#db.prepare('INSERT OR REPLACE INTO positions VALUES (?, ?)').run(name, position)
-    this.#uncommitted++
+    this.#write(() => {
+      this.#setPosition.run(name, position)
+      this.#uncommitted++
+    })
   }
 
   commit(): void {
     if (this.#uncommitted === 0) return
     this.setPosition('indexed', this.#last)
-    this.#db.exec('COMMIT')
-    this.#uncommitted = 0
-    if (++this.#commits >= COMMITS_PER_CHECKPOINT) this.#checkpoint()
-    this.#db.exec('BEGIN')
+    this.#write(() => {
+      this.#db.exec('COMMIT')
+      this.#uncommitted = 0
+      if (++this.#commits >= COMMITS_PER_CHECKPOINT) this.#checkpoint()
+      this.#db.exec('BEGIN')
+    })
   }
 
   /** Everything into the database file, while nobody is in a hurry. */
   settle(): void {
     this.commit()
     if (this.#commits === 0) return
-    this.#db.exec('COMMIT')
-    this.#checkpoint()
-    this.#db.exec('BEGIN')
+    this.#write(() => {
+      this.#db.exec('COMMIT')
+      this.#checkpoint()
+      this.#db.exec('BEGIN')
+    })
   }
 
-  /** Forgets all entries; the caller adds them anew. */
-  reset(): void {
+  /** Forgets all entries, and every position beyond the end of the log; the caller adds the entries anew. */
+  reset(end: number): void {
     this.#db.exec('DELETE FROM entries')
+    this.#db.prepare('UPDATE positions SET position = ? WHERE position > ?').run(end, end)
+    this.#uncommitted++
     this.#last = 0
     this.#heads.clear()
   }
 
+  /** Goes back to what was committed last; the caller adds what came after. */
+  restore(): void {
+    if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+    this.#db.exec('BEGIN')
+    this.#heads.clear()
+    this.#uncommitted = 0
+    this.#last = this.positionNamed('indexed') ?? 0
+    this.#whole = true
+  }
+
   close(): void {
     this.commit()
-    this.#db.exec('COMMIT')
+    this.#write(() => this.#db.exec('COMMIT'))
     this.#db.close()
+  }
+
+  #write(work: () => void): void {
+    if (!this.#whole) return
+    try {
+      work()
+    } catch {
+      this.#whole = false
+    }
   }
 
   #checkpoint(): void {

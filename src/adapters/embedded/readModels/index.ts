@@ -12,6 +12,7 @@ import type {
   WritableCollection,
 } from '../../../ports/readModels.ts'
 import { unavailable } from '../sqlite.ts'
+import { boundsOf } from './bounds.ts'
 import { dropSlowly } from './dropping.ts'
 import { type Discarded, isDamage, markerOf, openFile } from './file.ts'
 import { indexKey, Table, tableName } from './table.ts'
@@ -89,9 +90,10 @@ class EmbeddedReadModels implements ReadModels {
 
   #collection<D extends Doc>(spec: CollectionSpec, tableNow: () => Table): Collection<D> {
     const table = () => this.#guard(tableNow)
-    const declared = new Set(spec.indexes.map(({ equal, sort }) => indexKey(equal, sort)))
+    const declared = new Map(spec.indexes.map((index) => [indexKey(index.equal, index.sort), index]))
     const find = async (query: Query): Promise<Found<Doc>> => {
-      if (!declared.has(indexKey(Object.keys(query.equal), query.sort))) {
+      const index = declared.get(indexKey(Object.keys(query.equal), query.sort))
+      if (!index || (index.sparse && boundsOf(query).length === 0)) {
         throw new Error(
           `Expected a query that an index of ${tableName(spec)} serves, got ${JSON.stringify(query)}`,
         )

@@ -1,0 +1,211 @@
+import { createHash } from 'node:crypto'
+import * as assert from 'uvu/assert'
+import { isId, newId } from '../../src/ids.ts'
+import { type Build, type BuildUpload, call, deploy, type Files, upload, type Webhook } from '../support/build.ts'
+import { openApi } from '../support/http.ts'
+import { addEnvironment, startServer } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { zipBuild } from '../support/zipBuild.ts'
+
+const dataDir = tempDir()
+const otherKey = await addEnvironment(dataDir, 'other')
+const server = await startServer({ dataDir })
+const { api } = server
+const other = openApi(server.url, otherKey)
+await api.post('/projects', { name: 'shop' })
+
+const filesOf = (n: number, ns = 'v'): Files => ({ [`${ns}.js`]: `export const version = () => ${n}` })
+const uploaded = async (project: string, files: Files, fields = {}): Promise<BuildUpload> => {
+  const { status, json } = await upload(api, project, files, fields)
+  assert.is(status, 201)
+  return (json as { data: BuildUpload }).data
+}
+
+const builds = suite('builds')
+
+builds('have none deployed and none live to begin with', async () => {
+  for (const which of ['deployed', 'live']) {
+    const { status, code } = await api.refused('GET', `/projects/shop/builds/${which}`)
+    assert.equal([status, code], [404, 'not_found'])
+  }
+  assert.equal((await api.page('/projects/shop/builds')).data, [])
+})
+
+builds('are read by id, with all fields of SPEC.md', async () => {
+  const { created_at, ...stored } = await uploaded('shop', filesOf(1))
+  const build = await api.get<Build>(`/projects/shop/builds/${stored.build_id}`)
+  assert.equal(build, {
+    ...stored,
+    build_type: 'release',
+    deployed: false,
+    active: true,
+    created_at,
+    updated_at: created_at,
+  })
+  assert.equal(await api.get(`/projects/${build.project_id}/builds/${build.build_id}`), build)
+})
+
+builds('are downloaded as they were uploaded', async () => {
+  const zip = await zipBuild(filesOf(2))
+  const { json } = await upload(api, 'shop', zip)
+  const { build_id } = (json as { data: BuildUpload }).data
+  const response = await fetch(`${server.url}/v1/projects/shop/builds/${build_id}/download`, {
+    headers: { Authorization: `Bearer ${api.key}` },
+  })
+  assert.is(response.status, 200)
+  assert.is(response.headers.get('content-type'), 'application/zip')
+  assert.is(response.headers.get('content-length'), String(zip.bytes.length))
+  assert.match(response.headers.get('content-disposition') ?? '', 'attachment')
+  assert.is(createHash('sha256').update(await response.bytes()).digest('hex'), zip.hash)
+})
+
+builds('are listed newest first, in their project and in the environment with its name', async () => {
+  await api.post('/projects', { name: 'second' })
+  const ids = [
+    (await uploaded('shop', filesOf(3))).build_id,
+    (await uploaded('second', filesOf(3))).build_id,
+    (await uploaded('shop', filesOf(4))).build_id,
+  ].toReversed()
+  const all = await api.page<Build & { project_name: string }>('/builds?limit=3')
+  assert.equal(all.data.map(({ build_id, project_name }) => [build_id, project_name]), [
+    [ids[0], 'shop'],
+    [ids[1], 'second'],
+    [ids[2], 'shop'],
+  ])
+  const { data } = await api.page<Build>('/projects/shop/builds?limit=2')
+  assert.equal(data.map(({ build_id }) => build_id), [ids[0], ids[2]])
+  assert.not('project_name' in (data[0] ?? {}))
+})
+
+builds('of another project or environment do not exist', async () => {
+  const { build_id, project_id } = await uploaded('shop', filesOf(5))
+  await api.post('/projects', { name: 'third' })
+  await other.post('/projects', { name: 'shop' })
+  for (const id of [build_id, newId(), 'nothing']) {
+    for (const [method, path] of [['GET', ''], ['GET', '/download'], ['POST', '/deploy']] as const) {
+      assert.is((await api.refused(method, `/projects/third/builds/${id}${path}`)).message, `No build ${id}`)
+      assert.is((await other.refused(method, `/projects/shop/builds/${id}${path}`)).message, `No build ${id}`)
+      assert.is((await other.refused(method, `/projects/${project_id}/builds/${id}${path}`)).status, 404)
+    }
+  }
+  assert.equal((await other.page('/builds')).data, [])
+})
+
+builds.run()
+
+const deploying = suite('deploying')
+
+deploying('marks the build, and no other one', async () => {
+  const [first, second] = [await uploaded('shop', filesOf(1)), await uploaded('shop', filesOf(2))]
+  const path = (build_id: string) => `/projects/shop/builds/${build_id}`
+  const deployed = await api.post<Build>(`${path(first.build_id)}/deploy`)
+  assert.equal([deployed.build_id, deployed.deployed], [first.build_id, true])
+  assert.equal(await api.get('/projects/shop/builds/deployed'), deployed)
+
+  await api.post(`${path(second.build_id)}/deploy`)
+  assert.is((await api.get<Build>(path(first.build_id))).deployed, false)
+  assert.is((await api.get<Build>('/projects/shop/builds/deployed')).build_id, second.build_id)
+  const { data } = await api.page<Build>('/projects/shop/builds?limit=100')
+  assert.equal(data.filter((build) => build.deployed).map(({ build_id }) => build_id), [second.build_id])
+})
+
+deploying('twice is deploying once', async () => {
+  const { build_id } = await uploaded('shop', filesOf(1))
+  const first = await api.post<Build>(`/projects/shop/builds/${build_id}/deploy`)
+  assert.equal(await api.post(`/projects/shop/builds/${build_id}/deploy`), first)
+})
+
+deploying('decides what runs, from the next request on', async () => {
+  for (const n of [1, 2, 3]) {
+    const { build_id } = await deploy(api, 'runs', filesOf(n, 'r'))
+    const run = await call(api, 'r/version')
+    assert.equal([run.result, run.build_id], [n, build_id])
+  }
+})
+
+deploying('goes back to an earlier build', async () => {
+  const { build_id } = await deploy(api, 'runs', filesOf(7, 'r'))
+  await deploy(api, 'runs', filesOf(8, 'r'))
+  await api.post(`/projects/runs/builds/${build_id}/deploy`)
+  assert.is((await call(api, 'r/version')).result, 7)
+})
+
+deploying('is not for live builds', async () => {
+  const live = await uploaded('shop', filesOf(1), { live: 'true' })
+  const build = await api.get<Build>('/projects/shop/builds/live')
+  assert.equal([build.build_id, build.build_type, build.deployed], [live.build_id, 'live', false])
+  assert.is((await api.refused('POST', `/projects/shop/builds/${live.build_id}/deploy`)).status, 400)
+  const later = await uploaded('shop', filesOf(2), { live: 'true' })
+  assert.is((await api.get<Build>('/projects/shop/builds/live')).build_id, later.build_id)
+})
+
+deploying.run()
+
+const FUNCTIONS = `
+import { fn } from 'svc'
+export const onA = fn({ 'on-event': 'a' }, () => {})
+export const onB = fn({ onEvent: 'b', retry: 2 }, () => {})
+export const nightly = fn({ schedule: '0 3 * * *' }, () => {})
+export const berlin = fn({ schedule: { cron: '*/5 * * * *', timezone: 'Europe/Berlin' } }, () => {})
+export const hook = fn({ webhook: { service: 'stripe', path: '/paid', description: 'told' } }, () => {})
+export const plain = () => {}
+`
+
+const functions = suite('functions of the deployed build')
+
+functions.before(async () => {
+  await api.post('/projects', { name: 'listed' })
+  await deploy(api, 'listed', { 'a/b.ts': FUNCTIONS, '_hidden/c.ts': FUNCTIONS, '.dot/c.ts': FUNCTIONS })
+})
+
+functions('are listed as event handlers', async () => {
+  const { build_id } = await api.get<Build>('/projects/listed/builds/deployed')
+  const { data, pagination } = await api.page<Record<string, string>>('/projects/listed/event-handlers')
+  assert.is(pagination.total, 2)
+  assert.equal(
+    data.map(({ event_handler_id, ...rest }) => (assert.ok(isId(event_handler_id ?? '')), rest)),
+    [
+      { build_id, event_type: 'a', ns: 'a.b', var: 'onA' },
+      { build_id, event_type: 'b', ns: 'a.b', var: 'onB' },
+    ],
+  )
+})
+
+functions('are listed as schedules', async () => {
+  const { data } = await api.page<Record<string, string>>('/projects/listed/schedules')
+  assert.equal(
+    data.map(({ cron, timezone, ns, var: name }) => [cron, timezone, ns, name]),
+    [
+      ['*/5 * * * *', 'Europe/Berlin', 'a.b', 'berlin'],
+      ['0 3 * * *', 'UTC', 'a.b', 'nightly'],
+    ],
+  )
+})
+
+functions('are listed as webhooks with their URL', async () => {
+  const { data } = await api.page<Webhook>('/projects/listed/webhooks')
+  const [{ webhook_id, build_id, url, ...rest }] = data as [Webhook]
+  assert.is(data.length, 1)
+  assert.ok(isId(webhook_id) && isId(build_id))
+  assert.match(url, new RegExp(`^${server.url}/webhook/local/dev/stripe/paid/[A-Za-z0-9]{32,}$`))
+  const named = { name: 'a.b_hook', description: 'told', auth: 'none', ns: 'a.b', var: 'hook' }
+  assert.equal(rest, { service: 'stripe', path: '/paid', method: 'POST', ...named })
+})
+
+functions('come in pages', async () => {
+  const { data, pagination } = await api.page<{ var: string }>('/projects/listed/event-handlers?limit=1&offset=1')
+  assert.equal(data.map((handler) => handler.var), ['onB'])
+  assert.equal(pagination, { total: 2, limit: 1, offset: 1, has_more: false })
+})
+
+functions('are gone with their build', async () => {
+  await deploy(api, 'listed', { 'other.js': 'export const a = 1' })
+  for (const what of ['event-handlers', 'schedules', 'webhooks']) {
+    assert.equal((await api.page(`/projects/listed/${what}`)).data, [])
+    assert.is((await other.refused('GET', `/projects/listed/${what}`)).status, 404)
+  }
+})
+
+functions.after(() => server.stop())
+functions.run()

@@ -1,0 +1,262 @@
+import { connect } from 'node:net'
+import * as assert from 'uvu/assert'
+import { newId } from '../../src/ids.ts'
+import { call, deploy, ended, handle, publish, type Run, runsOf } from '../support/build.ts'
+import { openApi } from '../support/http.ts'
+import { addEnvironment, startServer } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
+import { JOBS } from './jobs.ts'
+import { follow, type Follower, publishAndFollow, type Sent } from './sse.ts'
+
+const dataDir = tempDir()
+const otherKey = await addEnvironment(dataDir, 'other')
+let server = await startServer({ dataDir })
+const { key } = server.api
+const api = () => openApi(server.url, key)
+await deploy(api(), 'work', { 'jobs.js': JOBS })
+
+const subscribe = (query = '', lastId?: string) =>
+  follow(api(), `/env/subscribe${query}`, lastId === undefined ? {} : { lastId })
+
+/** A mark in the feed: everything published before it comes before it. */
+const mark = async (follower: Follower): Promise<Sent[]> => {
+  const { event_id } = await publish(api(), 'mark')
+  for (const events: Sent[] = []; ; ) {
+    const event = await follower.next()
+    if (event.data['event_id'] === event_id) return events
+    events.push(event)
+  }
+}
+const about = (events: readonly Sent[], stream_id: string) => events.filter(({ data }) => data['stream_id'] === stream_id)
+
+const env = suite('subscribing to the environment')
+
+env('tells of all kinds of activity in their shapes', async () => {
+  const follower = await subscribe()
+  const succeeded = await handle(api(), 'seen')
+  const failed = await handle(api(), 'fails')
+  const { event_id } = await publish(api(), 'svc:call', { fn: 'jobs/wait', args: [60_000] })
+  const [{ run_id, stream_id }] = (await until(async () => {
+    const runs = await runsOf(api(), event_id)
+    return runs.length > 0 ? runs : undefined
+  })) as [Run]
+  await publish(api(), 'svc:cancel', { run_id })
+  await ended(api(), run_id)
+  const events = await mark(follower)
+  follower.close()
+
+  const told = about(events, succeeded.stream_id).map(({ event, data }) => [event, data])
+  const ids = { event_id: succeeded.event_id, stream_id: succeeded.stream_id }
+  const run = { run_id: succeeded.run_id, stream_id: succeeded.stream_id }
+  assert.equal(told, [
+    ['stream:created', { stream_id: succeeded.stream_id }],
+    ['event:created', { ...ids, event_type: 'seen' }],
+    ['event:handled', { ...ids, run_ids: [succeeded.run_id] }],
+    ['run:start', { ...run, run_type: 'event' }],
+    ['run:stop', run],
+  ])
+  const dataOf = (name: string, stream: string) => about(events, stream).find(({ event }) => event === name)?.data
+  assert.equal(dataOf('run:fail', failed.stream_id), {
+    run_id: failed.run_id,
+    stream_id: failed.stream_id,
+    run_type: 'event',
+    error: failed.error,
+  })
+  assert.equal(dataOf('run:cancel', stream_id), { run_id, stream_id, run_type: 'call' })
+})
+
+env('begins with what comes next', async () => {
+  const before = await handle(api(), 'seen')
+  const follower = await subscribe()
+  const events = await mark(follower)
+  follower.close()
+  assert.equal(about(events, before.stream_id), [])
+})
+
+env('tells of nothing in another environment', async () => {
+  const other = openApi(server.url, otherKey)
+  const followers = [await subscribe(), await subscribe('?consumer=mine')] as const
+  const { stream_id } = await publish(other, 'theirs')
+  for (const follower of followers) {
+    assert.equal(about(await mark(follower), stream_id), [])
+    follower.close()
+  }
+})
+
+env('resumes after every id with each later event exactly once (I5)', async () => {
+  const follower = await subscribe()
+  await handle(api(), 'two')
+  await call(api(), 'jobs/add', 1, 2)
+  const events = [await mark(follower), follower.seen.at(-1) as Sent].flat()
+  follower.close()
+  for (const [at, { id }] of events.entries()) {
+    const again = await subscribe('', id)
+    const later = await Promise.all(events.slice(at + 1).map(() => again.next()))
+    again.close()
+    assert.equal(later, events.slice(at + 1), `after event ${at}`)
+  }
+})
+
+env('tells of everything from the start', async () => {
+  const follower = await subscribe('?from=start')
+  const events = await mark(follower)
+  follower.close()
+  const { pagination } = await api().page('/events?limit=1')
+  assert.is(events.filter(({ event }) => event === 'event:created').length, pagination.total - 1)
+  assert.is(new Set(events.map(({ id }) => id)).size, events.length)
+  assert.equal(events.map(({ id }) => id), events.map(({ id }) => id).toSorted())
+})
+
+env('gives every client the same', async () => {
+  const followers = await Promise.all([1, 2, 3].map(() => subscribe()))
+  await handle(api(), 'two')
+  const [first, ...rest] = await Promise.all(followers.map(async (follower) => {
+    await follower.upTo('run:stop')
+    return follower.seen[0]
+  }))
+  for (const follower of followers) follower.close()
+  for (const other of rest) assert.equal(other, first)
+})
+
+env('loses and repeats nothing while events pour in and the connection is cut (I5)', async () => {
+  let follower = await subscribe()
+  const published: string[] = []
+  const publishing = (async () => {
+    for (let n = 0; n < 150; n++) published.push((await publish(api(), 'pour')).event_id)
+  })()
+  const seen: Sent[] = []
+  while (seen.filter(({ data }) => data['event_type'] === 'pour').length < 150) {
+    for (let n = 0; n < 25; n++) seen.push(await follower.next())
+    follower.close()
+    follower = await subscribe('', seen.at(-1)?.id)
+  }
+  await publishing
+  follower.close()
+  const created = seen.filter(({ data }) => data['event_type'] === 'pour').map(({ data }) => data['event_id'])
+  assert.equal(created, published)
+})
+
+env('refuses a position that is none', async () => {
+  for (const from of [newId(), 'x'.repeat(65), 'über', '12 3']) {
+    const { status, message } = await api().refused('GET', `/env/subscribe?from=${encodeURIComponent(from)}`)
+    assert.is(status, 400)
+    assert.match(message, 'from: ')
+  }
+})
+
+env('lets a client go that does not read, and nobody else', async () => {
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+  socket.write(`GET /v1/env/subscribe?from=start HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`)
+  socket.pause()
+  const reader = await subscribe()
+  const gone = new Promise((resolve) => socket.on('close', resolve))
+  const error = 'x'.repeat(2000)
+  let last: Run | undefined
+  let closed = false
+  void gone.then(() => (closed = true))
+  socket.on('error', () => {})
+  // What the kernel takes for a client that sleeps, it takes; the service holds little beyond.
+  await until(async () => {
+    const runs = await Promise.all(Array.from({ length: 50 }, () => call(api(), 'jobs/throwsText', error)))
+    last = runs[0]
+    socket.resume() // only now does it learn that it was let go
+    socket.pause()
+    return closed
+  }, { timeoutMs: 15_000 })
+  const events = await mark(reader)
+  reader.close()
+  assert.ok(about(events, last?.stream_id ?? '').length > 0)
+})
+
+env.run()
+
+const consumer = suite('a named consumer')
+
+consumer('shares the events with others of its name', async () => {
+  const [one, two] = [await subscribe('?consumer=pair'), await subscribe('?consumer=pair')]
+  const published = await Promise.all(Array.from({ length: 40 }, async () => (await publish(api(), 'shared')).event_id))
+  const created = (follower: Follower) =>
+    follower.seen.filter(({ data }) => data['event_type'] === 'shared').map(({ data }) => String(data['event_id']))
+  await until(() => created(one).length + created(two).length >= 40)
+  for (const follower of [one, two]) {
+    follower.close()
+    assert.ok(created(follower).length > 0)
+  }
+  assert.equal(new Set([...created(one), ...created(two)]), new Set(published))
+})
+
+consumer('goes on where it left off, at least once', async () => {
+  const first = await subscribe('?consumer=steady')
+  await mark(first)
+  first.close()
+  await until(() => first.over)
+  const missed = await publish(api(), 'while:away')
+  const second = await subscribe('?consumer=steady')
+  const event = await until(() => second.seen.find(({ data }) => data['event_id'] === missed.event_id))
+  assert.is(event.event, 'event:created')
+  second.close()
+})
+
+consumer('keeps its position over a restart, and so does everybody’s id', async () => {
+  const [follower, named] = [await subscribe(), await subscribe('?consumer=restart')]
+  await mark(follower)
+  await mark(named)
+  const last = follower.seen.at(-1) as Sent
+  const missed = await publish(api(), 'before:restart')
+  await server.stop()
+  server = await startServer({ dataDir })
+  const again = await subscribe('', last.id)
+  const expected = missed.event_id
+  assert.is((await again.upTo('event:created')).at(-1)?.data['event_id'], expected)
+  const renamed = await subscribe('?consumer=restart')
+  await until(() => renamed.seen.some(({ data }) => data['event_id'] === expected))
+  again.close()
+  renamed.close()
+})
+
+for (const name of ['', '-a', 'a/b', 'x'.repeat(64)]) {
+  consumer(`is not called "${name.slice(0, 10)}"`, async () => {
+    const { status, message } = await api().refused('GET', `/env/subscribe?consumer=${encodeURIComponent(name)}`)
+    assert.is(status, 400)
+    assert.match(message, 'consumer: ')
+  })
+}
+
+consumer.run()
+
+const time = suite('a subscription that lasts')
+
+time('ends when its time is over, and says so', async () => {
+  await server.stop()
+  server = await startServer({ dataDir, env: { SVC_SSE_TIMEOUT_MS: '300' } })
+  const { stream_id } = await publish(api(), 'nobody')
+  const quiet = await follow(api(), `/streams/${stream_id}/subscribe`)
+  const busy = await publishAndFollow(api(), 'svc:call', { fn: 'jobs/wait', args: [900] })
+  const whole = await subscribe()
+  const [end] = (await quiet.rest()) as [Sent]
+  assert.equal([end.event, end.data], ['stream:complete', { stream_id, reason: 'timeout', next: end.id }])
+  assert.is((await busy.rest()).at(-1)?.data['reason'], 'timeout')
+  await whole.rest()
+
+  const last = busy.seen.at(-1) as Sent
+  const path = `/streams/${String(last.data['stream_id'])}/subscribe`
+  const names: string[] = []
+  for (let id = last.id, reason: unknown = ''; reason !== 'completed'; ) {
+    const events = await (await follow(api(), path, { lastId: id })).rest()
+    names.push(...events.map(({ event }) => event).filter((event) => event !== 'stream:complete'))
+    id = events.at(-1)?.id ?? ''
+    reason = events.at(-1)?.data['reason']
+  }
+  assert.equal(names, ['run:stop'])
+})
+
+time('ends when the service stops', async () => {
+  const { stream_id } = await publish(api(), 'nobody')
+  const followers = [await follow(api(), `/streams/${stream_id}/subscribe`), await subscribe(), await subscribe('?consumer=c')]
+  await server.stop()
+  await until(() => followers.every(({ over }) => over), { timeoutMs: 1000 })
+})
+
+time.run()

@@ -1,0 +1,107 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import * as assert from 'uvu/assert'
+import { toOpenApi, type OpenApiDocument } from '../../src/api/openapi/document.ts'
+import { allRoutes } from '../../src/api/routes/index.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+import { resolved } from './liveReply.ts'
+
+type Operation = Record<string, unknown> & {
+  operationId: string
+  responses: Record<string, unknown>
+  parameters?: { name: string; in: string; description?: string }[]
+}
+
+const documentation = toOpenApi(allRoutes, { version: '0' })
+const operations = Object.entries(documentation.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({ path, method, operation: operation as Operation })),
+)
+
+const document = suite('the OpenAPI document')
+
+document('is valid OpenAPI 3.1', async () => {
+  const validator = new Validator()
+  const { valid, errors } = await validator.validate(JSON.parse(JSON.stringify(documentation)))
+  assert.ok(valid, JSON.stringify(errors))
+  assert.is(validator.version, '3.1')
+})
+
+document('has every route, and nothing else', () => {
+  const routes = allRoutes.map(({ method, path }) => `${method} ${path.replace(/[:*](\w+)/g, '{$1}')}`)
+  const documented = operations.map(({ method, path }) => `${method.toUpperCase()} ${path}`)
+  assert.equal(documented.sort(), [...new Set(routes)].sort())
+})
+
+document('names every operation differently', () => {
+  const ids = operations.map(({ operation }) => operation.operationId)
+  assert.equal(
+    ids.filter((id, index) => ids.indexOf(id) !== index || !/^[a-z][A-Za-z]+$/.test(id)),
+    [],
+  )
+})
+
+document('points to nothing that is not there', () => {
+  assert.not.throws(() => resolved(documentation, documentation))
+})
+
+document('describes the parameters of every path', () => {
+  for (const { path, operation } of operations) {
+    const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+    const inPath = (operation.parameters ?? []).filter((parameter) => parameter.in === 'path')
+    assert.equal(
+      inPath.map(({ name }) => name),
+      named,
+    )
+    for (const { name, description } of inPath) assert.ok(description, `${path}: describe ${name}`)
+  }
+})
+
+document('says what each endpoint needs, and that it refuses', () => {
+  for (const { path, method, operation } of operations) {
+    const isOpen = !path.startsWith('/v1/')
+    assert.is(Array.isArray(operation['security']), isOpen, `${method} ${path}`)
+    if (isOpen) continue
+    assert.match(String(operation['description']), /Permission: `\w+` on `\w+:\*`/)
+    for (const status of ['401', '403', '503'])
+      assert.ok(operation.responses[status], `${method} ${path}: ${status}`)
+  }
+})
+
+document('lists the events of every stream', () => {
+  for (const { path, operation } of operations.filter(({ path }) => /subscribe/.test(path))) {
+    const { content } = operation.responses['200'] as {
+      content: Record<string, { schema: { oneOf: unknown[] } }>
+    }
+    assert.ok((content['text/event-stream']?.schema.oneOf.length ?? 0) > 5, path)
+  }
+})
+
+document.run()
+
+const served = suite<{ server: TestServer }>('GET /openapi.json')
+
+served.before(async (context) => {
+  context.server = await startServer()
+})
+served.after(({ server }) => server.stop())
+
+served('is the document of the routes, with the version that runs', async ({ server }) => {
+  const { status, headers, json } = await server.api.send('GET', `${server.url}/openapi.json`)
+  assert.is(status, 200)
+  assert.match(headers.get('content-type') ?? '', /^application\/json/)
+  const { info, paths } = json as OpenApiDocument
+  assert.is(info['version'], 'test')
+  assert.equal(paths, JSON.parse(JSON.stringify(documentation.paths)))
+})
+
+served('is not sent again to who has it', async ({ server }) => {
+  const url = `${server.url}/openapi.json`
+  const etag = (await server.api.send('GET', url)).headers.get('etag') ?? ''
+  const again = await server.api.send('GET', url, {
+    headers: { 'If-None-Match': etag, 'Cache-Control': 'max-age=0' }, // else fetch forbids a 304
+  })
+  assert.is(again.status, 304)
+  assert.is(again.text, '')
+})
+
+served.run()

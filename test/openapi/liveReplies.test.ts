@@ -1,0 +1,159 @@
+import * as assert from 'uvu/assert'
+import type { OpenApiDocument } from '../../src/api/openapi/document.ts'
+import { deploy, handled, publish, runsOf, upload, type Webhook } from '../support/build.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+import { zipBuild } from '../support/zipBuild.ts'
+import { mismatches, replySchema } from './liveReply.ts'
+
+const files = {
+  'tasks.ts': `
+    import { fn, emit } from 'svc'
+    export const greet = fn({ 'on-event': 'asked' }, async (event: any) => {
+      await emit('word', 'hello')
+      return { hello: event.data }
+    })
+    export const fail = fn({ 'on-event': 'broken', retry: { attempts: 1, delay: 3600000 } }, async () => { throw new Error('no') })
+    export const daily = fn({ schedule: '0 3 * * *' }, async () => null)
+    export const hook = fn({ webhook: { service: 'shop', path: '/paid' } }, async () => ({ status: 202 }))
+  `,
+}
+
+interface Context {
+  server: TestServer
+  document: OpenApiDocument
+  event_id: string
+  stream_id: string
+  build_id: string
+}
+
+const replies = suite<Context>('live replies')
+
+replies.before(async (context) => {
+  const server = await startServer()
+  const { build_id } = await deploy(server.api, 'shop', files)
+  const { event_id, stream_id } = await publish(server.api, 'asked', { name: 'Ada' })
+  await handled(server.api, event_id)
+  const { json } = await server.api.send('GET', `${server.url}/openapi.json`)
+  Object.assign(context, { server, build_id, event_id, stream_id, document: json })
+})
+replies.after(({ server }) => server.stop())
+
+/** Sends the request; its reply must be what the document says of the operation. */
+const checked = async (
+  { server: { api }, document }: Context,
+  [operationId, method, path, status]: readonly [string, string, string, number],
+  body?: unknown,
+): Promise<unknown> => {
+  const reply = await api.send(method, path, { body })
+  assert.is(reply.status, status, `${method} ${path}: ${reply.text}`)
+  assert.equal(mismatches(replySchema(document, operationId, status), reply.json), [], `${method} ${path}`)
+  return reply.json
+}
+
+replies('of lists and items are as documented', async (context) => {
+  const { build_id, event_id } = context
+  for (const [operationId, path] of [
+    ['listProjects', '/projects'],
+    ['getProject', '/projects/shop'],
+    ['listBuilds', '/builds'],
+    ['listProjectBuilds', '/projects/shop/builds'],
+    ['getDeployedBuild', '/projects/shop/builds/deployed'],
+    ['getProjectBuild', `/projects/shop/builds/${build_id}`],
+    ['listProjectEventHandlers', '/projects/shop/event-handlers'],
+    ['listProjectSchedules', '/projects/shop/schedules'],
+    ['listProjectWebhooks', '/projects/shop/webhooks'],
+    ['listEvents', '/events'],
+    ['getEvent', `/events/${event_id}`],
+    ['listEventRuns', `/events/${event_id}/runs`],
+    ['listRuns', '/runs?status=succeeded'],
+    ['getRunStats', '/runs/stats'],
+    ['getEnvironment', '/env'],
+  ] as const) {
+    await checked(context, [operationId, 'GET', path, 200])
+  }
+})
+
+replies('of a run that failed and waits for its retry are as documented', async (context) => {
+  const { event_id } = await publish(context.server.api, 'broken')
+  await until(async () => (await runsOf(context.server.api, event_id))[0]?.status === 'pending_retry')
+  await checked(context, ['listEventRuns', 'GET', `/events/${event_id}/runs`, 200])
+})
+
+replies('of what is made are as documented', async (context) => {
+  await checked(context, ['createProject', 'POST', '/projects', 201], { name: 'other' })
+  await checked(context, ['publishEvent', 'POST', '/events', 201], { type: 'asked', data: [1] })
+  await checked(context, ['evaluate', 'POST', '/projects/shop/eval', 201], { code: '1 + 1' })
+})
+
+replies(
+  'of uploads are as documented, the first and the second time',
+  async ({ server: { api }, document }) => {
+    const zip = await zipBuild({ 'a.js': 'export const a = () => 1' })
+    const build_id = '01a1faf6-082e-7004-be21-1748e5bd2d51'
+    for (const status of [201, 200]) {
+      const reply = await upload(api, 'shop', zip, { build_id })
+      assert.is(reply.status, status)
+      assert.equal(mismatches(replySchema(document, 'uploadBuild', status), reply.json), [])
+    }
+  },
+)
+
+replies('of refusals are as documented', async (context) => {
+  const { server } = context
+  await checked(context, ['getProject', 'GET', '/projects/none', 404])
+  await checked(context, ['createProject', 'POST', '/projects', 400], { name: '' })
+  await checked(context, ['createProject', 'POST', '/projects', 409], { name: 'shop' })
+  const open = await fetch(`${server.url}/v1/projects`)
+  assert.is(open.status, 401)
+  assert.equal(mismatches(replySchema(context.document, 'listProjects', 401), await open.json()), [])
+})
+
+/** The server-sent events of a body, as the document has them. */
+const eventsIn = (text: string) =>
+  [...text.matchAll(/^id: (.*)\nevent: (.*)\ndata: (.*)\n\n/gm)].map(([, id, event, data = '']) => ({
+    id,
+    event,
+    data: JSON.parse(data) as unknown,
+  }))
+
+replies('of a stream carry the documented events', async ({ server: { api }, document }) => {
+  const sent = { body: { event_type: 'asked' }, headers: { Accept: 'text/event-stream' } }
+  const { text } = await api.send('POST', '/streams/subscribe-with-event', sent)
+  const schema = replySchema(document, 'publishAndFollow', 200, 'text/event-stream')
+  const events = eventsIn(text)
+  const names = events.map(({ event }) => event)
+  assert.equal(names, ['event:published', 'run:start', 'stream:data', 'run:stop', 'stream:complete'])
+  for (const event of events) assert.equal(mismatches(schema, event), [], event.event)
+})
+
+replies(
+  'of the environment stream carry the documented events',
+  async ({ server: { api, url }, document }) => {
+    const leaving = new AbortController()
+    const reply = await fetch(`${url}/v1/env/subscribe?from=start`, {
+      headers: { Authorization: `Bearer ${api.key}` },
+      signal: leaving.signal,
+    })
+    const schema = replySchema(document, 'followEnvironment', 200, 'text/event-stream')
+    let text = ''
+    for await (const chunk of reply.body ?? []) {
+      text += Buffer.from(chunk).toString()
+      if (/event: run:fail\n.*\n\n/.test(text)) break
+    }
+    leaving.abort()
+    const events = eventsIn(text)
+    const names = new Set(events.map(({ event }) => event))
+    for (const name of ['stream:created', 'event:created', 'event:handled', 'run:start', 'run:stop'])
+      assert.ok(names.has(name), name)
+    for (const event of events) assert.equal(mismatches(schema, event), [], event.event)
+  },
+)
+
+replies('of a webhook are the function’s own', async ({ server: { api } }) => {
+  const [hook] = await api.get<Webhook[]>('/projects/shop/webhooks')
+  assert.is((await api.send('POST', hook?.url ?? '')).status, 202)
+})
+
+replies.run()
