@@ -3,11 +3,12 @@ import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { ZipFile } from 'yazl'
 
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+/** The flags of `npm start`. */
+const flags = ['--disable-warning=ExperimentalWarning', '--import', new URL('../src/codeCache.js', import.meta.url).href]
 
 /** The real server as a process of its own, on a data directory beside the repository so that syncs reach a disk. */
 export class BenchServer {
@@ -24,18 +25,17 @@ export class BenchServer {
   }
 
   static async start(dir = mkdtempSync(fileURLToPath(new URL('../.bench-', import.meta.url)))): Promise<BenchServer> {
-    const port = 20_000 + Math.floor(Math.random() * 20_000)
-    const url = `http://127.0.0.1:${port}`
-    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...(process.env['BENCH_FLAGS']?.split(' ') ?? []), ...process.execArgv.filter((flag) => flag.startsWith('--cpu-prof')), main], {
-      env: { ...process.env, SVC_DATA_DIR: dir, PORT: String(port), NODE_OPTIONS: '' },
-      stdio: ['ignore', 'ignore', 'inherit'],
+    const child = spawn(process.execPath, [...flags, ...(process.env['BENCH_FLAGS']?.split(' ') ?? []), ...process.execArgv.filter((flag) => flag.startsWith('--cpu-prof')), main], {
+      env: { ...process.env, SVC_DATA_DIR: dir, PORT: '0', NODE_OPTIONS: '' },
+      stdio: ['ignore', 'pipe', 'inherit'],
     })
-    for (let tries = 0; ; tries++) {
-      const ready = await fetch(`${url}/readyz`).then((reply) => reply.ok, () => false)
-      if (ready) break
-      if (tries > 1000 || child.exitCode !== null) throw new Error('The server did not become ready')
-      await delay(10)
-    }
+    const url = await new Promise<string>((resolve, reject) => {
+      child.once('exit', () => reject(new Error('The server did not become ready')))
+      child.stdout?.on('data', (chunk: Buffer) => {
+        const ready = / is ready on (\S+)/.exec(chunk.toString())?.[1]
+        if (ready !== undefined) resolve(ready)
+      })
+    })
     const { api_key } = JSON.parse(readFileSync(join(dir, 'secrets.json'), 'utf8')) as { api_key: string }
     return new BenchServer(dir, child, url, api_key)
   }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { clock } from './clock.ts'
 import { messageOf } from './errors.ts'
 import type { Logger } from './log.ts'
 
@@ -16,14 +17,14 @@ export const keepGoing = async (
 ): Promise<void> => {
   let pause = FIRST_PAUSE_MS
   while (!signal.aborted) {
-    const began = performance.now()
+    const began = clock.monotonic()
     try {
       await loop(signal)
     } catch (error) {
       if (!signal.aborted) log.warn(`${name} stopped and will go on`, { error: messageOf(error) })
     }
     if (signal.aborted) return
-    if (performance.now() - began > LONGEST_PAUSE_MS) pause = FIRST_PAUSE_MS
+    if (clock.monotonic() - began > LONGEST_PAUSE_MS) pause = FIRST_PAUSE_MS
     await delay(pause * (0.5 + Math.random()), undefined, { signal }).catch(() => {})
     pause = Math.min(pause * 2, LONGEST_PAUSE_MS)
   }

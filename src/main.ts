@@ -1,13 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { openCodeCache } from './codeCache.ts'
-
-const codeCache = openCodeCache() // before anything else is loaded
-
-const { readConfig } = await import('./config.ts')
-const { isAppError, messageOf } = await import('./errors.ts')
-const { openLogger } = await import('./log.ts')
-const { start } = await import('./start.ts')
+import { codeDir } from './codeCache.js'
+import { readConfig } from './config.ts'
+import { isAppError, messageOf } from './errors.ts'
+import { openLogger } from './log.ts'
+import { start } from './start.ts'
 
 /** A second signal, or this long after the first, ends the process whatever is still under way. */
 const FORCE_AFTER_MS = 30_000
@@ -21,32 +18,34 @@ const fail = (error: unknown): never => {
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
-try {
-  const config = readConfig()
-  const service = await start(config, log, { version, git_sha: gitSha(), codeCache })
-  if (service.firstStart) {
-    process.stdout.write(
-      `\nMade on this first start, shown this once (kept in ${join(config.dataDir, 'secrets.json')}):\n` +
-        `  API key         ${service.apiKey}\n  Operator token  ${service.operatorToken}\n\n`,
-    )
-  }
-  log.info(`svc ${version} is ready on ${service.url}`, { data: config.dataDir })
+const main = async (): Promise<void> => {
+  try {
+    const config = readConfig()
+    const service = await start(config, log, { version, git_sha: gitSha(), codeDir })
+    if (service.firstStart) {
+      process.stdout.write(
+        `\nMade on this first start, shown this once (kept in ${join(config.dataDir, 'secrets.json')}):\n` +
+          `  API key         ${service.apiKey}\n  Operator token  ${service.operatorToken}\n\n`,
+      )
+    }
+    log.info(`svc ${version} is ready on ${service.url}`, { data: config.dataDir })
 
-  let stopping = false
-  const stop = (signal: NodeJS.Signals): void => {
-    if (stopping) process.exit(1)
-    stopping = true
-    log.info(`${signal}: stopping; once more to stop at once`)
-    setTimeout(() => process.exit(1), FORCE_AFTER_MS).unref()
-    service.stop().then(
-      () => process.exit(0),
-      (error: unknown) => fail(error),
-    )
+    let stopping = false
+    const stop = (signal: NodeJS.Signals): void => {
+      if (stopping) process.exit(1)
+      stopping = true
+      log.info(`${signal}: stopping; once more to stop at once`)
+      setTimeout(() => process.exit(1), FORCE_AFTER_MS).unref()
+      service.stop().then(
+        () => process.exit(0),
+        (error: unknown) => fail(error),
+      )
+    }
+    process.on('SIGTERM', stop)
+    process.on('SIGINT', stop)
+  } catch (error) {
+    fail(error)
   }
-  process.on('SIGTERM', stop)
-  process.on('SIGINT', stop)
-} catch (error) {
-  fail(error)
 }
 
 /** The commit that runs here; `unknown` outside a checkout. */
@@ -59,3 +58,5 @@ function gitSha(): string {
     return 'unknown'
   }
 }
+
+if (import.meta.main) await main()

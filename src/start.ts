@@ -39,7 +39,7 @@ const RUN_DRAIN_MS = 20_000
 const MAX_RUNS = 2000
 
 /** The composition root: the one place that knows which adapters there are. Opens in order, closes last in first out. */
-export const start = async (config: Config, log: Logger, { codeCache = null, ...about }: { version: string; git_sha: string; codeCache?: string | null }): Promise<Service> => {
+export const start = async (config: Config, log: Logger, { codeDir = null, ...about }: { version: string; git_sha: string; codeDir?: string | null }): Promise<Service> => {
   const closers: (() => Promise<void> | void)[] = []
   const close = async (): Promise<void> => {
     for (const closer of closers.splice(0).reverse()) await closer()
@@ -66,7 +66,7 @@ export const start = async (config: Config, log: Logger, { codeCache = null, ...
     await ensureFirstTenant(commands, { apiKey: secrets.apiKey, keyring })
     const views = await openViews({ store, readModels, payloads, log }, signal)
 
-    const runtime = openRuntime({ blobs, cacheDir: join(config.dataDir, 'cache'), ...(codeCache !== null && { codeDir: codeCache }) })
+    const runtime = openRuntime({ blobs, cacheDir: join(config.dataDir, 'cache'), ...(codeDir !== null && { codeDir }) })
     const worker = new Worker({ store, commands, views, payloads, runtime, log }, { maxRuns: MAX_RUNS, runTimeoutMs: config.runTimeoutMs })
     const alarms = new Alarms()
     closers.push(() => alarms.close())

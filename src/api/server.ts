@@ -25,11 +25,12 @@ export const listen = async (app: Koa, { port, host }: { port: number; host: str
 const close = (server: Server, deadlineMs: number): Promise<void> =>
   new Promise((resolve) => {
     const force = setTimeout(() => server.closeAllConnections(), deadlineMs)
+    const idle = setInterval(() => server.closeIdleConnections(), 10) // replies that end from now on leave theirs idle
     server.close(() => {
       clearTimeout(force)
+      clearInterval(idle)
       resolve()
     })
-    server.closeIdleConnections()
   })
 
 /** What is not HTTP gets the error body too. */

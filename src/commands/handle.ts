@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { BoundedMap } from '../boundedMap.ts'
 import { AppError, isAppError } from '../errors.ts'
 import type { Cursor, NewEvent } from '../events/event.ts'
@@ -44,6 +45,10 @@ interface Actor<State, Command, Event extends DomainEvent> {
 
 /** Commands of one stream that lost this many races in a row are told to come back. */
 const MAX_CONFLICTS = 20
+
+/** After the second lost race in a row a command waits up to this long, so that it is out of step with the winner. */
+const LONGEST_PAUSE_MS = 32
+
 const CACHED_STREAMS = 4096
 
 /** Commands that share an append: with 64 KiB of payload each they stay under EventStoreDB's 1 MiB. */
@@ -100,19 +105,25 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
     while (actor.waiting.length > 0 || actor.loading.length > 0) {
       if (actor.loading.length > 0) await this.#load(stream, actor)
       if (actor.waiting.length === 0) continue
-      const waiting = actor.waiting.splice(0, COMMANDS_PER_APPEND)
+      const waiting = actor.waiting.splice(0, conflicts > 0 ? 1 : COMMANDS_PER_APPEND)
       try {
-        actor.loaded ??= await this.#catchUp(stream, undefined)
+        if (!actor.loaded || conflicts > 0) actor.loaded = await this.#catchUp(stream, actor.loaded)
         await this.#answer(stream, actor.loaded, waiting)
         conflicts = 0
       } catch (error) {
-        actor.loaded = undefined // it may hold what was not stored
-        this.#loaded.delete(stream)
-        if (isAppError(error, 'wrong_revision') && ++conflicts < MAX_CONFLICTS) {
+        const lost = isAppError(error, 'wrong_revision')
+        // A state that holds what was not stored is dropped; one that is only behind catches up.
+        if (!lost || waiting.length > 1) {
+          actor.loaded = undefined
+          this.#loaded.delete(stream)
+        }
+        if (lost && ++conflicts < MAX_CONFLICTS) {
           actor.waiting.unshift(...waiting)
+          if (conflicts > 1) await delay(Math.random() * Math.min(2 ** conflicts, LONGEST_PAUSE_MS))
           continue
         }
-        const refusal = isAppError(error, 'wrong_revision')
+        conflicts = 0
+        const refusal = lost
           ? new AppError('conflict', `Too many others are changing ${stream}`, { cause: error })
           : error
         for (const { reject } of waiting) reject(refusal)
@@ -129,8 +140,7 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
     try {
       const loaded = await this.#catchUp(stream, actor.loaded)
       actor.loaded = loaded
-      for (const { resolve } of loading) resolve(loaded)
-      if (actor.waiting.length > 0) await new Promise(setImmediate) // they look at it before it changes
+      for (const { resolve } of loading) resolve(loaded) // who awaits it goes on before this loop does
     } catch (error) {
       actor.loaded = undefined
       for (const { reject } of loading) reject(error)
@@ -144,39 +154,43 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
   async #answer(stream: string, loaded: Loaded<State>, waiting: readonly Waiting<Command, Event>[]): Promise<void> {
     for (;;) {
       const { revision } = loaded
-      const { facts, answers } = this.#decide(loaded, waiting)
+      const { facts, answers, fold } = this.#decide(loaded, waiting)
       let cursor: Cursor | null = null
       if (facts.length > 0) cursor = (await this.#store.append(stream, facts, revision < 0 ? 'none' : revision)).cursor
       else if ((await this.#catchUp(stream, loaded)).revision !== revision) continue
+      fold()
       for (const answer of answers) answer(cursor)
       return
     }
   }
 
-  /** Decides one command after the other, each on what those before it made true. */
+  /**
+   * Decides one command after the other, each on what those before it made true. The facts of the last
+   * one are left for `fold`: a command that is alone does not touch the state until they are stored.
+   */
   #decide(loaded: Loaded<State>, waiting: readonly Waiting<Command, Event>[]) {
+    const next = loaded.revision + 1
     const facts: NewEvent[] = []
     const answers: ((cursor: Cursor | null) => void)[] = []
+    const fold = (): void => {
+      for (const { event, metadata } of facts.slice(loaded.revision + 1 - next)) {
+        loaded.revision++
+        loaded.state = this.#decider.evolve(loaded.state, { event, revision: loaded.revision, metadata })
+      }
+    }
     for (const { command, cause, resolve, reject } of waiting) {
-      const firstRevision = loaded.revision + 1
-      const ids: string[] = []
-      let events: Event[]
+      fold()
+      const firstRevision = next + facts.length
       try {
-        events = this.#decider.decide(command, loaded.state)
+        const events = this.#decider.decide(command, loaded.state)
+        const ids = events.map(idOf)
+        events.forEach((event, i) => facts.push({ id: ids[i] ?? '', event, metadata: cause }))
+        answers.push((cursor) => resolve({ events, ids, firstRevision, cursor: events.length > 0 ? cursor : null }))
       } catch (error) {
         answers.push(() => reject(error))
-        continue
       }
-      for (const event of events) {
-        loaded.revision++
-        loaded.state = this.#decider.evolve(loaded.state, { event, revision: loaded.revision, metadata: cause })
-        const id = idOf(event)
-        ids.push(id)
-        facts.push({ id, event, metadata: cause })
-      }
-      answers.push((cursor) => resolve({ events, ids, firstRevision, cursor: events.length > 0 ? cursor : null }))
     }
-    return { facts, answers }
+    return { facts, answers, fold }
   }
 
   async #catchUp(stream: string, known: Loaded<State> | undefined): Promise<Loaded<State>> {

@@ -1,12 +1,17 @@
 import schedule from 'node-schedule'
 
-/** Wakes callers at instants, by key. Setting a key again moves its alarm; past instants ring at once. */
+/**
+ * Wakes callers at instants, by key. Setting a key again moves its alarm; past instants ring at once.
+ * Once closed nothing is set: work that ends late would keep the process alive with its next alarm.
+ */
 export class Alarms {
   readonly #jobs = new Map<string, () => void>()
+  #closed = false
 
   /** `at`: milliseconds since 1970. */
   set(key: string, at: number, ring: () => void): void {
     this.clear(key)
+    if (this.#closed) return
     const fire = () => {
       this.#jobs.delete(key)
       ring()
@@ -29,6 +34,7 @@ export class Alarms {
   }
 
   close(): void {
+    this.#closed = true
     for (const cancel of this.#jobs.values()) cancel()
     this.#jobs.clear()
   }

@@ -12,10 +12,19 @@ export interface Ticks {
 
 /** Throws an `Error` that says what is wrong with the expression or the IANA time zone. */
 export const ticksOf = (cron: string, timezone: string): Ticks => {
+  const fields = cron.trim().split(/\s+/)
+  const nickname = fields.length === 1 && /^@[a-z]+$/i.test(cron.trim())
+  if (fields.length !== 5 && !nickname) {
+    throw new Error(`Expected a cron expression of five fields, got ${JSON.stringify(cron)}`)
+  }
   const wall = new Cron(cron, { mode: '5-part', timezone: 'UTC' })
-  const fixedHour = /^\d+(,\d+)*$/.test(cron.trim().split(/\s+/)[1] ?? '')
+  const fixedHour = nickname ? !/hourly/i.test(cron) : /^\d+(,\d+)*$/.test(fields[1] ?? '')
   const zoned = (ms: number) => Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(timezone)
-  zoned(0) // an unknown zone throws here
+  try {
+    zoned(0)
+  } catch (error) {
+    throw new Error(`Expected an IANA time zone, got ${JSON.stringify(timezone)}`, { cause: error })
+  }
   const nextWall = (wallMs: number): number | null => wall.nextRun(new Date(wallMs))?.getTime() ?? null
   const offsetMs = (ms: number): number => zoned(ms).offsetNanoseconds / 1e6
 

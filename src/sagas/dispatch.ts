@@ -50,7 +50,9 @@ export const dispatch = (
 
   switch (event_type) {
     case CALL: {
-      const project = typeof fields['project'] === 'string' ? directory.project(env_id, fields['project']) : undefined
+      const named = fields['project']
+      const project = typeof named === 'string' ? directory.project(env_id, named) : undefined
+      if (named !== undefined && !project) return { kind: 'start', plans: [] }
       const deployed = directory.functionAt(env_id, String(fields['fn']), project?.project_id)
       return { kind: 'start', plans: deployed ? [planOf(deployed, 'call')] : [] }
     }

@@ -2,7 +2,7 @@ import { clock } from '../clock.ts'
 import type { Commands } from '../commands/index.ts'
 import { streamOf } from '../events/streams.ts'
 import type { Logger } from '../log.ts'
-import type { Collection } from '../ports/readModels.ts'
+import type { Collection, Doc, Query } from '../ports/readModels.ts'
 import type { RunDoc } from '../projections/runs.ts'
 import type { WorkerDoc } from '../projections/workers.ts'
 
@@ -18,8 +18,7 @@ interface Deps {
  * (I3). A worker is marked lost after its runs have ended, so a crash in between begins again.
  */
 export const loseWorkers = async (deps: Deps, isDead: (worker_id: string) => boolean): Promise<void> => {
-  const { items } = await deps.workers.find({ equal: { alive: true }, sort: 'order', limit: 100, offset: 0 })
-  for (const { worker_id, node } of items) {
+  for await (const { worker_id, node } of inOrder(deps.workers, { alive: true }, 'order')) {
     if (!isDead(worker_id)) continue
     const ended = await endRunsOf(deps, worker_id)
     const cause = { correlation_id: worker_id }
@@ -34,23 +33,30 @@ export const loseWorkers = async (deps: Deps, isDead: (worker_id: string) => boo
 
 const endRunsOf = async ({ commands, runs }: Deps, worker_id: string): Promise<number> => {
   let ended = 0
-  for (let offset = 0; ; offset += 100) {
-    const { items } = await runs.find({ equal: { worker_id }, sort: 'running_since', from: '', limit: 100, offset })
-    for (const { run_id, stream_id, env_id } of items) {
-      await commands.streams.handle(
-        streamOf.stream(stream_id),
-        {
-          type: 'FailRun',
-          run_id,
-          worker_id,
-          error: { code: 'worker_lost', message: 'The worker that ran this died before it ended' },
-          now: clock.iso(),
-          nowMs: clock.now(),
-        },
-        { env_id, correlation_id: run_id, causation_id: worker_id },
-      )
-      ended++
-    }
-    if (items.length < 100) return ended
+  for await (const { run_id, stream_id, env_id } of inOrder(runs, { worker_id }, 'running_since')) {
+    const { events } = await commands.streams.handle(
+      streamOf.stream(stream_id),
+      {
+        type: 'FailRun',
+        run_id,
+        worker_id,
+        error: { code: 'worker_lost', message: 'The worker that ran this died before it ended' },
+        now: clock.iso(),
+        nowMs: clock.now(),
+      },
+      { env_id, correlation_id: run_id, causation_id: worker_id },
+    )
+    ended += events.length
+  }
+  return ended
+}
+
+/** Page by page, each from where the last one ended: by offset, a list that gets shorter meanwhile would skip some. */
+async function* inOrder<D extends Doc>(collection: Collection<D>, equal: Query['equal'], sort: keyof D & string): AsyncGenerator<D> {
+  for (let from = ''; ; ) {
+    const { items } = await collection.find({ equal, sort, from, limit: 100, offset: 0 })
+    for (const doc of items) if (doc[sort] !== from) yield doc
+    if (items.length < 100) return
+    from = String(items.at(-1)?.[sort])
   }
 }

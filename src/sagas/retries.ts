@@ -1,3 +1,4 @@
+import { clock } from '../clock.ts'
 import { derivedIdBeside } from '../ids.ts'
 import type { Commands } from '../commands/index.ts'
 import { streamOf } from '../events/streams.ts'
@@ -19,14 +20,14 @@ interface Deps {
  * lets one of them win. What was waiting before `from` comes from the read model, the rest from the log.
  */
 export const retries = async (deps: Deps, from: Cursor, signal: AbortSignal): Promise<void> => {
-  for await (const run of waiting(deps.runs)) {
-    await scheduleRetry(deps, run, run.env_id, run.retry_at ?? run.start_time)
+  for (const run of await waiting(deps.runs)) {
+    scheduleRetry(deps, run, run.env_id, run.retry_at ?? run.start_time)
   }
   const types = ['RunFailed', 'RunRetried', 'RunCancelled'] as const
   for await (const { events } of deps.store.subscribe({ after: from, types, signal })) {
     for (const { event, metadata } of events) {
       if (event.type === 'RunFailed') {
-        if (event.retry_at) await scheduleRetry(deps, event, metadata.env_id ?? '', event.retry_at)
+        if (event.retry_at) scheduleRetry(deps, event, metadata.env_id ?? '', event.retry_at)
       } else if ('run_id' in event) deps.alarms.clear(keyOf(event.run_id))
     }
   }
@@ -34,12 +35,15 @@ export const retries = async (deps: Deps, from: Cursor, signal: AbortSignal): Pr
 
 const keyOf = (run_id: string): string => `retry:${run_id}`
 
-const scheduleRetry = async (
+/** A retry that could not be stored is tried again after this long. */
+const AGAIN_MS = 1000
+
+const scheduleRetry = (
   { commands, alarms }: Deps,
   { run_id, stream_id }: { run_id: string; stream_id: string },
   env_id: string,
   retry_at: string,
-): Promise<void> => {
+): void => {
   const ring = () => {
     const retry_run_id = derivedIdBeside(run_id, 'retry')
     commands.streams
@@ -48,15 +52,17 @@ const scheduleRetry = async (
         { type: 'RetryRun', run_id, retry_run_id },
         { env_id, correlation_id: run_id, causation_id: run_id },
       )
-      .catch(() => alarms.set(keyOf(run_id), Date.parse(retry_at) + 1000, ring))
+      .catch(() => alarms.set(keyOf(run_id), clock.now() + AGAIN_MS, ring))
   }
   alarms.set(keyOf(run_id), Date.parse(retry_at), ring)
 }
 
-async function* waiting(runs: Collection<RunDoc>): AsyncGenerator<RunDoc> {
-  for (let offset = 0; ; offset += 100) {
-    const { items } = await runs.find({ equal: {}, sort: 'retry_at', from: '', limit: 100, offset })
-    yield* items
-    if (items.length < 100) return
+/** All of them before any is retried: a run that got its retry is gone from the list and would shift its pages. */
+const waiting = async (runs: Collection<RunDoc>): Promise<RunDoc[]> => {
+  const found: RunDoc[] = []
+  for (;;) {
+    const { items } = await runs.find({ equal: {}, sort: 'retry_at', from: '', limit: 100, offset: found.length })
+    found.push(...items)
+    if (items.length < 100) return found
   }
 }

@@ -30,7 +30,9 @@ export const scheduleIdOf = (project_id: string, ns: string, name: string): stri
 export const schedules = async (deps: Deps, signal: AbortSignal): Promise<void> => {
   const armed = new Map<string, Set<string>>()
   const rearm = (project_id: string): void => {
-    for (const key of armed.get(project_id) ?? []) deps.alarms.clear(key)
+    const before = armed.get(project_id)
+    for (const key of before ?? []) deps.alarms.clear(key)
+    before?.clear()
     const keys = new Set<string>()
     for (const scheduled of scheduledOf(deps.directory, project_id)) {
       try {
@@ -69,10 +71,11 @@ const arm = (deps: Deps, scheduled: Deployed, keys: Set<string>): void => {
     if (tick === null) return
     deps.alarms.set(key, tick, () => {
       fire(deps, scheduled, schedule_id, tick).catch((error: unknown) => {
+        if (!keys.has(key)) return // another build was deployed meanwhile
         deps.log.warn('A tick could not be stored and is tried again', { schedule_id, error: messageOf(error) })
         deps.alarms.set(key, clock.now() + 500, () => armAfter(tick - 1))
       })
-      armAfter(tick)
+      armAfter(Math.max(tick, clock.now() - CATCH_UP_MS)) // a machine that slept does not make up for its night
     })
   }
   armAfter(Math.max(clock.now() - CATCH_UP_MS, Date.parse(build.since)))

@@ -151,6 +151,25 @@ nodes('is known to a command that would else be refused (I2)', async ({ store, a
   assert.is(await codeOf(mine.handle(at, publish(), cause)), 'fulfilled')
 })
 
+nodes('does not keep a command out, however busy the stream is', async ({ store, watch, at }) => {
+  const [mine, theirs] = [new CommandHandler(store, stream), new CommandHandler(store, stream)]
+  await theirs.handle(at, publish(true), cause)
+  let writing = true
+  const write = async () => {
+    while (writing) {
+      await theirs.handle(at, publish(), cause)
+      await new Promise(setImmediate) // as a network would leave it alone for a moment
+    }
+  }
+  const writer = write()
+  const codes: string[] = []
+  for (let i = 0; i < 20; i++) codes.push(await codeOf(mine.handle(at, publish(), cause)))
+  writing = false
+  await writer
+  assert.equal(codes, Array.from({ length: 20 }, () => 'fulfilled'))
+  assert.ok(watch.appends > 25, `${watch.appends} appends`)
+})
+
 nodes('is in the state that is loaded', async ({ store, at }) => {
   const [mine, theirs] = [new CommandHandler(store, stream), new CommandHandler(store, stream)]
   await mine.handle(at, publish(true), cause)
@@ -158,6 +177,15 @@ nodes('is in the state that is loaded', async ({ store, at }) => {
   const { state, revision } = await mine.load(at)
   assert.is(revision, firstRevision)
   assert.is(state.undispatched.size, 2)
+})
+
+nodes('is shown as it was stored, whatever waits to be decided next', async ({ store, at }) => {
+  const handler = new CommandHandler(store, stream)
+  const first = handler.handle(at, publish(true), cause)
+  const loading = handler.load(at).then(({ state, revision }) => ({ revision, waiting: state.undispatched.size }))
+  const rest = [1, 2, 3].map(() => handler.handle(at, publish(), cause))
+  assert.equal(await loading, { revision: 1, waiting: 1 })
+  await Promise.all([first, ...rest])
 })
 
 nodes('shows whole in every state loaded while commands go on', async ({ store, at }) => {
@@ -169,6 +197,7 @@ nodes('shows whole in every state loaded while commands go on', async ({ store, 
       const event_id = newId()
       await handler.handle(at, publish(false, event_id), cause)
       if (i % 2 === 0) await handler.handle(at, dispatchOf(event_id), cause)
+      await new Promise(setImmediate)
     }
   }
   const seen: { revision: number; waiting: number }[] = []
@@ -202,7 +231,8 @@ failures('fails the command, and the next one starts from what is stored', async
   const handler = new CommandHandler(store, stream)
   await handler.handle(at, publish(true), cause)
   watch.before = down
-  assert.is(await codeOf(handler.handle(at, publish(), cause)), 'unavailable')
+  const failed = [1, 2, 3].map(() => codeOf(handler.handle(at, publish(), cause)))
+  assert.equal(await Promise.all(failed), ['unavailable', 'unavailable', 'unavailable'])
   watch.before = async () => {}
   assert.is((await handler.handle(at, publish(), cause)).firstRevision, 2)
   assert.is((await handler.load(at)).state.undispatched.size, 2)

@@ -1,9 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
 import { AppError } from '../../errors.ts'
 
 /** The interactive page is Swagger UI, served from its package: nothing is loaded from elsewhere. */
@@ -28,7 +25,11 @@ const types = {
 
 type Name = keyof typeof types
 
-const ours: readonly string[] = ['index.html', 'open.js'] satisfies Name[]
+/** What of it is our own. */
+const ours: { readonly [N in Name]?: URL } = {
+  'index.html': new URL('./page/index.html', import.meta.url),
+  'open.js': new URL('./page/open.js', import.meta.url),
+}
 
 /** Nothing from elsewhere, nothing inline, in no frame. `data:`: the icons of the style sheet. */
 export const policy = [
@@ -45,15 +46,10 @@ export const policy = [
 /** A file of the page. Rejects with `not_found` for a name that is none. */
 export const assetOf = async (name: string): Promise<Asset> => {
   if (!isName(name)) throw new AppError('not_found', `No file ${name} of the docs page`)
-  const path = ours.includes(name)
-    ? fileURLToPath(new URL(`./page/${name}`, import.meta.url))
-    : join(packageDir(), name)
+  const path = ours[name] ?? new URL(name, import.meta.resolve('swagger-ui-dist/package.json'))
   const { size, mtimeMs } = await stat(path)
   const etag = `"${size.toString(36)}-${Math.trunc(mtimeMs).toString(36)}"`
   return { type: types[name], size, etag, read: () => createReadStream(path) }
 }
 
 const isName = (name: string): name is Name => Object.hasOwn(types, name)
-
-const packageDir = (): string =>
-  join(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'), '..')

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { clock } from '../../clock.ts'
 import { AppError, isAppError } from '../../errors.ts'
 import { streamOf } from '../../events/streams.ts'
 import { newId } from '../../ids.ts'
@@ -48,7 +49,7 @@ const reserve = async ({ commands, views }: ApiDeps, env_id: string, name: strin
 }
 
 /** Ids are time-ordered: whether a project that was to be made with this id should be there by now. */
-const isStale = (id: string): boolean => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16) < Date.now() - 10_000
+const isStale = (id: string): boolean => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16) < clock.now() - 10_000
 
 export const projectRoutes = [
   route({

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
 import { START } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
@@ -100,15 +101,29 @@ export const streamRoutes = [
   }),
 ]
 
+/** How long a consumer must stay after an event for it to count as delivered, and how many it may have until then. */
+const SETTLE_MS = 500
+const MAX_UNSETTLED = 2048
+
+/** What is written to a connection that is about to break never arrives: so an event is acknowledged a while later. */
 const consume = async ({ deps, credential }: Ask, client: SseReply, consumer: string, from: string): Promise<void> => {
   const { env_id } = credential
-  const deliveries = deps.store.consume(`env-${env_id}-${consumer}`, { env_id, types: envTypes, from, signal: client.gone })
-  for await (const { event, ack } of deliveries) {
-    const bytes = envFrame(event)
-    if (bytes) client.write(bytes)
-    await client.flushed()
-    if (client.gone.aborted) return // not acknowledged: another client of the name gets it
-    ack()
+  const options = { env_id, types: envTypes, from, inFlight: MAX_UNSETTLED, signal: client.gone }
+  const unsettled: { readonly ack: () => void; readonly at: number }[] = []
+  const settle = setInterval(() => {
+    const due = unsettled.findIndex(({ at }) => at > clock.monotonic() - SETTLE_MS)
+    for (const { ack } of unsettled.splice(0, due < 0 ? unsettled.length : due)) ack()
+  }, SETTLE_MS / 5)
+  try {
+    for await (const { event, ack } of deps.store.consume(`env-${env_id}-${consumer}`, options)) {
+      const bytes = envFrame(event)
+      if (bytes) client.write(bytes)
+      await client.flushed()
+      if (client.gone.aborted) return
+      unsettled.push({ ack, at: clock.monotonic() })
+    }
+  } finally {
+    clearInterval(settle) // another client of the name gets what is left
   }
 }
 

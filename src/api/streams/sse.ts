@@ -23,11 +23,13 @@ export class SseReply {
 
   constructor(ctx: Context) {
     ctx.respond = false
+    ctx.res.useChunkedEncodingByDefault = false // one write for each frame, not three; the stream ends with its connection
     this.#response = ctx.res
     this.gone = this.#left.signal
     ctx.res.writeHead(200, {
       'Content-Type': 'text/event-stream; charset=utf-8',
       'Cache-Control': 'no-cache, no-transform',
+      Connection: 'close',
       'X-Accel-Buffering': 'no',
       'X-Request-Id': ctx.state['request_id'] as string,
     })

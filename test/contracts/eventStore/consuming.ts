@@ -161,7 +161,6 @@ export const consuming = (name: string, open: () => Promise<OpenEventStore>): vo
     await append(store, 100)
     const before = joinAndAck(store)
     await until(() => before.items.length === 100)
-    await before.stop()
     const later = await reopen()
     await append(later, 2, 100)
     const after = joinAndAck(later)

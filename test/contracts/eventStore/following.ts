@@ -49,19 +49,21 @@ export const following = (name: string, open: () => Promise<OpenEventStore>): vo
 
   follow('tells that it caught up, however long the stream is, again and again', async ({ store }) => {
     const stream = `f-${newId()}`
-    for (const length of [256, 512, 768, 1024]) {
-      await store.append(stream, facts(stream, 256, length - 256), length === 256 ? 'none' : length - 257)
+    for (const length of [512, 1024, 1536, 2048, 2560]) {
+      await store.append(stream, facts(stream, 512, length - 512), length === 512 ? 'none' : length - 513)
       const following = gather((signal) => store.follow(stream, { signal }))
       await until(() => following.items.at(-1)?.caughtUp)
       assert.equal(eventsOf(following.items).map(payloadOf), numbers(length))
+      const first = following.items.findIndex(({ caughtUp }) => caughtUp)
+      assert.is(eventsOf(following.items.slice(0, first + 1)).length, length)
       const told = following.items.length
       await store.append(`${stream}-${length}`, facts(stream, 1), 'none')
       await until(() => following.items.at(-1)?.caughtUp)
       assert.is(following.items.length, told)
       await following.stop()
     }
-    const live = gather((signal) => store.follow(stream, { after: 1023, signal }))
-    for (const i of numbers(3, 1024)) {
+    const live = gather((signal) => store.follow(stream, { after: 2559, signal }))
+    for (const i of numbers(3, 2560)) {
       await store.append(stream, [fact(stream, i)], i - 1)
       await until(() => eventsOf(live.items).at(-1)?.revision === i && live.items.at(-1)?.caughtUp)
     }

@@ -5,6 +5,7 @@ import type { Metadata, Recorded } from '../../../events/event.ts'
 import type { DomainEvent } from '../../../events/index.ts'
 import type { Checkpointer } from '../checkpointer.ts'
 import { arrays, openDatabase, unavailable } from '../sqlite.ts'
+import { WalKeeper } from '../walKeeper.ts'
 import { cursorOf } from './cursors.ts'
 
 /** An event as a row holds it. The position is the row's first one plus the index. */
@@ -32,20 +33,14 @@ export class Log {
   readonly #rowAt
   readonly #rowsFrom
   readonly #parsed = new BoundedMap<number, Recorded[]>(PARSED_ROWS)
-  readonly #file: string
-  readonly #checkpointer: Checkpointer
+  readonly #wal: WalKeeper
   #last: number
-  /** Bytes committed since the WAL last began anew, and how many of them the checkpointer was sent to move. */
-  #walBytes = 0
-  #moving = 0
-  #closed = false
+  #written = 0
 
   constructor(file: string, checkpointer: Checkpointer) {
-    this.#file = file
-    this.#checkpointer = checkpointer
     this.#db = openDatabase(file, 'full')
-    this.#db.exec(`PRAGMA wal_autocheckpoint=0;
-      CREATE TABLE IF NOT EXISTS log (first INTEGER PRIMARY KEY, count INTEGER NOT NULL, entries TEXT NOT NULL)`)
+    this.#wal = new WalKeeper(this.#db, file, checkpointer, { fullBytes: WAL_FULL_BYTES })
+    this.#db.exec(`CREATE TABLE IF NOT EXISTS log (first INTEGER PRIMARY KEY, count INTEGER NOT NULL, entries TEXT NOT NULL)`)
     this.#growWal()
     this.#insert = this.#db.prepare('INSERT INTO log VALUES (?, ?, ?)')
     this.#rowAt = arrays(this.#db.prepare('SELECT first, entries FROM log WHERE first <= ? ORDER BY first DESC LIMIT 1'))
@@ -79,10 +74,8 @@ export class Log {
       throw unavailable(error)
     }
     this.#last += entries.length
-    if (this.#walBytes > WAL_FULL_BYTES && this.#moving === 0) {
-      this.#moving = this.#walBytes
-      void this.#checkpointer.move(this.#file).then(() => this.#moved())
-    }
+    this.#wal.wrote(this.#written)
+    this.#written = 0
   }
 
   /** `limit` events after a position or a few more, in order: whole rows, however few events each holds. */
@@ -110,7 +103,7 @@ export class Log {
   }
 
   close(): void {
-    this.#closed = true
+    this.#wal.close()
     this.#db.close()
   }
 
@@ -127,21 +120,7 @@ export class Log {
   #write(first: number, entries: readonly string[]): void {
     const text = `[${entries.join(',')}]`
     this.#insert.run(first, entries.length, text)
-    this.#walBytes += text.length + 8192
-  }
-
-  /** The bulk is in the database: move what came meanwhile and let the WAL begin anew, unless it is much. */
-  #moved(): void {
-    if (this.#closed) return
-    this.#walBytes -= this.#moving
-    this.#moving = 0
-    if (this.#walBytes > WAL_FULL_BYTES) return
-    try {
-      this.#db.exec('PRAGMA wal_checkpoint(RESTART)')
-      this.#walBytes = 0
-    } catch {
-      // The disk is full: what the WAL holds is safe there, and it is moved when it is full again.
-    }
+    this.#written += text.length + 8192 // a row dirties about two pages beside its own
   }
 
   #growWal(): void {

@@ -16,9 +16,6 @@ const FORMAT = 1
 /** Marks the file as ours: "svcR". */
 const APPLICATION = 0x73766352
 
-/** 32 MB. The same page is then moved from the WAL into the database once for many batches: twice the writes/s. */
-const WAL_PAGES = 8000
-
 const SQLITE_CORRUPT = 11
 const SQLITE_NOTADB = 26
 
@@ -59,7 +56,7 @@ const open = (file: string): DatabaseSync => {
         `Expected read models of format ${FORMAT}, got application ${String(application)}, format ${String(format)}`,
       )
     }
-    db.exec(`PRAGMA wal_autocheckpoint=${WAL_PAGES}; PRAGMA application_id=${APPLICATION}; PRAGMA user_version=${FORMAT};
+    db.exec(`PRAGMA application_id=${APPLICATION}; PRAGMA user_version=${FORMAT};
       CREATE TABLE IF NOT EXISTS collections
         (name TEXT, version INTEGER, spec TEXT NOT NULL, live INTEGER NOT NULL DEFAULT 0, checkpoint TEXT,
          PRIMARY KEY (name, version)) WITHOUT ROWID`)

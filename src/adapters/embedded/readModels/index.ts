@@ -11,7 +11,9 @@ import type {
   ReadModels,
   WritableCollection,
 } from '../../../ports/readModels.ts'
+import { openCheckpointer } from '../checkpointer.ts'
 import { unavailable } from '../sqlite.ts'
+import { WalKeeper } from '../walKeeper.ts'
 import { boundsOf } from './bounds.ts'
 import { dropSlowly } from './dropping.ts'
 import { type Discarded, isDamage, markerOf, openFile } from './file.ts'
@@ -19,6 +21,10 @@ import { indexKey, Table, tableName } from './table.ts'
 import { findUnindexed, rowsOf } from './unindexed.ts'
 
 export type { Discarded } from './file.ts'
+
+/** A document dirties about a page of its own, those of indexes being shared with others of its batch. */
+const PAGE_BYTES = 4096
+const WAL_FULL_BYTES = 16 << 20
 
 interface Options {
   readonly dir: string
@@ -33,6 +39,8 @@ export const openReadModels = ({ dir, onDiscarded = () => {} }: Options): ReadMo
 class EmbeddedReadModels implements ReadModels {
   readonly #db: DatabaseSync
   readonly #file: string
+  readonly #checkpointer = openCheckpointer()
+  readonly #wal: WalKeeper
   readonly #tables = new Map<string, Table>()
   /** The version readers see, by collection. */
   readonly #live = new Map<string, Table>()
@@ -42,6 +50,7 @@ class EmbeddedReadModels implements ReadModels {
   constructor(db: DatabaseSync, file: string) {
     this.#db = db
     this.#file = file
+    this.#wal = new WalKeeper(db, file, this.#checkpointer, { fullBytes: WAL_FULL_BYTES })
     const rows = db.prepare('SELECT spec, max(version) FROM collections WHERE live = 1 GROUP BY name').all()
     for (const { spec } of rows) {
       const table = this.#open(JSON.parse(String(spec)) as CollectionSpec)
@@ -64,7 +73,10 @@ class EmbeddedReadModels implements ReadModels {
     return {
       ...this.#collection<D>(spec, () => table),
       checkpoint: async () => this.#guard(() => table.checkpoint()),
-      write: async (writes, checkpoint) => this.#guard(() => table.write(writes, checkpoint)),
+      write: async (writes, checkpoint) => {
+        this.#guard(() => table.write(writes, checkpoint))
+        this.#wal.wrote((writes.length + 4) * PAGE_BYTES)
+      },
     }
   }
 
@@ -85,6 +97,8 @@ class EmbeddedReadModels implements ReadModels {
     if (this.#closing.signal.aborted) return
     this.#closing.abort()
     await this.#dropping
+    this.#wal.close()
+    await this.#checkpointer.close()
     this.#db.close()
   }
 

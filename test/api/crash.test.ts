@@ -1,0 +1,152 @@
+import * as assert from 'uvu/assert'
+import { deploy, handle, publish, type Event, type Run, runsOf } from '../support/build.ts'
+import type { Api } from '../support/http.ts'
+import { type ServerProcess, spawnServer } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
+import { follow, publishAndFollow } from './sse.ts'
+
+const FUNCTIONS = `
+import { setTimeout } from 'node:timers/promises'
+import { fn } from 'svc'
+export const plain = fn({ 'on-event': 'work' }, ({ data }) => setTimeout(data, 'done'))
+export const keeps = fn({ 'on-event': 'work', retry: { attempts: 5, delay: 10 } }, ({ data }) => setTimeout(data, 'done'))
+export const quick = fn({ 'on-event': 'quick' }, ({ data }) => data)
+export const later = fn({ 'on-event': 'later', retry: { attempts: 1, delay: 1500 } }, () => { throw new Error('not yet') })
+`
+
+const dataDir = tempDir()
+let server: ServerProcess
+const start = async (): Promise<Api> => {
+  server = await spawnServer({ dataDir })
+  return server.api
+}
+
+const EVENTS = 200
+
+/** Publishes events until the service dies; resolves with those it acknowledged. */
+const publishUntilDeath = async (api: Api, onAcknowledged: (count: number) => void): Promise<Event[]> => {
+  const acknowledged: Event[] = []
+  let left = EVENTS
+  const client = async () => {
+    while (left-- > 0) {
+      try {
+        acknowledged.push(await publish(api, 'work', left < EVENTS / 2 ? 1000 : 5))
+      } catch {
+        return // what was not acknowledged may have been stored or not
+      }
+      onAcknowledged(acknowledged.length)
+    }
+  }
+  await Promise.all(Array.from({ length: 8 }, client))
+  return acknowledged
+}
+
+const allOf = async <T>(api: Api, path: string): Promise<T[]> => {
+  const all: T[] = []
+  for (;;) {
+    const { data, pagination } = await api.page<T>(`${path}${path.includes('?') ? '&' : '?'}limit=100&offset=${all.length}`)
+    all.push(...data)
+    if (!pagination.has_more) return all
+  }
+}
+
+const isLost = ({ status, error }: Run) => status === 'failed' && error?.code === 'worker_lost'
+
+/** Each handler has run once for the event; what a dead worker had is failed, and retried where there is a policy. */
+const isExact = (runs: readonly Run[]): void => {
+  const told = JSON.stringify(runs.map(({ fn, status, attempt, error }) => [fn, attempt, status, error?.code]))
+  const [plain, ...twice] = runs.filter(({ fn }) => fn === 'jobs/plain')
+  assert.ok(plain && twice.length === 0 && (plain.status === 'succeeded' || isLost(plain)), told)
+  const kept = runs.filter(({ fn }) => fn === 'jobs/keeps').sort((a, b) => a.attempt - b.attempt)
+  assert.equal(kept.map(({ attempt }) => attempt), kept.map((_, n) => n + 1), told)
+  assert.ok(kept.slice(0, -1).every(isLost), told)
+  assert.is(kept.at(-1)?.status, 'succeeded', told)
+  for (const run of kept.slice(1)) assert.is(run.origin_run_id, kept[0]?.run_id)
+}
+
+const crash = suite<{ acknowledged: Event[] }>('a service that is killed', { timeoutMs: 60_000 })
+
+crash.before(async (context) => {
+  await deploy(await start(), 'work', { 'jobs.js': FUNCTIONS })
+  context.acknowledged = []
+})
+
+for (const acknowledged of [40, 190]) {
+  crash(`has started each handler exactly once, killed after ${acknowledged} events (I3)`, async (context) => {
+    const { api } = server
+    const killed = Promise.withResolvers<void>()
+    const published = publishUntilDeath(api, (count) => {
+      if (count === acknowledged) void server.end('SIGKILL').then(() => killed.resolve())
+    })
+    await killed.promise
+    context.acknowledged.push(...(await published))
+    const again = await start()
+    const events = await allOf<Event>(again, '/events?event_type=work')
+    const stored = new Set(events.map(({ event_id }) => event_id))
+    assert.equal(
+      context.acknowledged.filter(({ event_id }) => !stored.has(event_id)),
+      [],
+    )
+    const runs = await until(
+      async () => {
+        const found = Map.groupBy(await allOf<Run>(again, '/runs?type=event'), ({ event_id }) => event_id)
+        for (const { event_id } of events) isExact(found.get(event_id) ?? [])
+        return found
+      },
+      { timeoutMs: 40_000, everyMs: 200 },
+    )
+    assert.ok([...runs.values()].flat().some(isLost), 'no run was lost')
+  })
+}
+
+crash('ends lost runs within seconds, each for good', async () => {
+  const { event_id } = await publish(server.api, 'work', 60_000)
+  await until(async () => (await runsOf(server.api, event_id)).length === 2)
+  await server.end('SIGKILL')
+  const api = await start()
+  const [plain] = (await until(async () => {
+    const runs = (await runsOf(api, event_id)).filter(({ fn }) => fn === 'jobs/plain')
+    return runs.every(isLost) && runs
+  }, { timeoutMs: 3000 })) as [Run]
+  assert.match(plain.error?.message ?? '', 'died')
+  const { run_id } = await until(async () => (await runsOf(api, event_id)).find(({ status }) => status === 'running'))
+  await publish(api, 'svc:cancel', { run_id })
+})
+
+crash('makes the retries that were due meanwhile', async () => {
+  const { event_id } = await publish(server.api, 'later')
+  await until(async () => (await runsOf(server.api, event_id))[0]?.status === 'pending_retry')
+  await server.end('SIGKILL')
+  const api = await start()
+  const runs = await until(async () => {
+    const found = await runsOf(api, event_id)
+    return found.length === 2 && found.every(({ status }) => status === 'failed') && found
+  })
+  assert.equal(runs.map(({ attempt }) => attempt), [2, 1])
+})
+
+crash('is resumed by its clients where they were (I5)', async () => {
+  const follower = await publishAndFollow(server.api, 'work', 700)
+  const [{ data }] = await follower.upTo('event:published') as [{ data: { stream_id: string } }]
+  const [run] = (await follower.upTo('run:start')).slice(-1)
+  await server.end('SIGKILL')
+  await until(() => follower.over)
+  const again = await follow(await start(), `/streams/${data.stream_id}/subscribe`, { lastId: run?.id ?? '' })
+  const names = (await again.rest()).map(({ event }) => event)
+  assert.equal(names, ['run:start', 'run:fail', 'run:fail', 'run:start', 'run:stop', 'stream:complete'])
+})
+
+crash('comes back from being killed again and again', async () => {
+  for (let n = 0; n < 3; n++) {
+    const { event_id } = await publish(server.api, 'quick', n)
+    await server.end('SIGKILL')
+    const api = await start()
+    assert.is((await api.get<Event>(`/events/${event_id}`)).event_data, n)
+  }
+  assert.is((await handle(server.api, 'quick', 'works')).result, 'works')
+})
+
+crash.after(() => server.stop())
+crash.run()

@@ -1,0 +1,77 @@
+import { openBlobs } from '../../src/adapters/embedded/blobs.ts'
+import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
+import { openReadModels } from '../../src/adapters/embedded/readModels/index.ts'
+import { openCommands } from '../../src/commands/index.ts'
+import type { RunPlan } from '../../src/events/run.ts'
+import { streamOf } from '../../src/events/streams.ts'
+import { newId } from '../../src/ids.ts'
+import { silent } from '../../src/log.ts'
+import { Payloads } from '../../src/payloads.ts'
+import { openViews } from '../../src/projections/views.ts'
+import { Alarms } from '../../src/sagas/alarms.ts'
+import { tempDir } from '../support/tempDir.ts'
+
+export const now = '2026-05-01T10:00:00.000Z'
+export const cause = { env_id: 'env', correlation_id: 'test' }
+
+/** The parts of the service below API and runtime, on embedded adapters. */
+export const openNode = async (dir = tempDir()) => {
+  const store = openEventStore({ dir })
+  const readModels = openReadModels({ dir })
+  const blobs = await openBlobs({ dir: `${dir}/blobs` })
+  const background = new AbortController()
+  const { signal } = background
+  const commands = openCommands(store)
+  const views = await openViews({ store, readModels, payloads: new Payloads(blobs), log: silent }, signal)
+  const alarms = new Alarms()
+  return {
+    dir,
+    store,
+    commands,
+    views,
+    alarms,
+    signal,
+    /** Events of an svc stream, by type. */
+    typesIn: async (stream_id: string) =>
+      (await Array.fromAsync(store.read(streamOf.stream(stream_id)))).map(({ event }) => event.type),
+    async close() {
+      alarms.close()
+      background.abort()
+      await blobs.close()
+      await readModels.close()
+      await store.close()
+    },
+  }
+}
+
+export type Node = Awaited<ReturnType<typeof openNode>>
+
+/** A run of `worker_id` under way, on a stream of its own. */
+export const startRun = async ({ commands }: Node, worker_id: string, retry?: RunPlan['retry']) => {
+  const [stream_id, event_id, run_id] = [newId(), newId(), newId()]
+  const plan: RunPlan = {
+    run_id,
+    stream_id,
+    run_type: 'event',
+    build_id: 'build',
+    project_id: 'project',
+    project_name: 'shop',
+    target: { ns: 'orders', var: 'onCreated' },
+    attempt: 1,
+    event_id,
+    input_at: { stream_id, revision: 1 },
+    ...(retry && { retry }),
+  }
+  const at = streamOf.stream(stream_id)
+  const publish = { type: 'PublishEvent', stream_id, env_id: 'env', event_id, event_type: 'x', source: 'api', create: true, now } as const
+  await commands.streams.handle(at, { ...publish, data: { value: null } }, cause, { fresh: true })
+  await commands.streams.handle(at, { type: 'DispatchEvent', stream_id, event_id, plans: [plan], worker_id, now }, cause)
+  return { stream_id, run_id }
+}
+
+export const failRun = ({ commands }: Node, run: { stream_id: string; run_id: string }, worker_id: string, nowMs: number) =>
+  commands.streams.handle(
+    streamOf.stream(run.stream_id),
+    { type: 'FailRun', run_id: run.run_id, worker_id, error: { code: 'user_error', message: 'broke' }, now, nowMs },
+    cause,
+  )

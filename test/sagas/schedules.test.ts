@@ -1,0 +1,184 @@
+import * as assert from 'uvu/assert'
+import { clock, isoOf } from '../../src/clock.ts'
+import { openCommands } from '../../src/commands/index.ts'
+import { AppError } from '../../src/errors.ts'
+import type { EventOf } from '../../src/events/index.ts'
+import type { FunctionSpec } from '../../src/events/project.ts'
+import { streamOf } from '../../src/events/streams.ts'
+import { newId } from '../../src/ids.ts'
+import { silent } from '../../src/log.ts'
+import { Directory } from '../../src/projections/directory.ts'
+import { Alarms } from '../../src/sagas/alarms.ts'
+import { scheduleIdOf, schedules } from '../../src/sagas/schedules.ts'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+import { type Node, openNode } from './openNode.ts'
+
+const MINUTE = 60_000
+const everyMinute: FunctionSpec = { ns: 'jobs', var: 'sweep', schedule: { cron: '* * * * *', timezone: 'UTC' }, retry: { attempts: 2, delay: 10 } }
+
+/** A directory in which a build with these functions was deployed `ago` milliseconds ago. */
+const deployed = async (functions: readonly FunctionSpec[], ago: number, project_id = newId()) => {
+  const directory = new Directory(() => Promise.reject(new Error('nothing lies in the blobs')))
+  const build = { build_id: newId(), project_id, hash: 'h', deployed: true, build_type: 'release' as const }
+  await directory.seed({
+    orgs: [{ org_id: 'org', slug: 'local', plan: 'self_host' }],
+    envs: [{ env_id: 'env', org_id: 'org', name: 'dev' }],
+    projects: [{ project_id, env_id: 'env', name: 'shop' }],
+    builds: [{ ...build, functions, updated_at: isoOf(clock.now() - ago) }],
+    cursor: '',
+  })
+  return { directory, project_id }
+}
+const requestedIn = async ({ store }: Node): Promise<EventOf<'RunRequested'>[]> => {
+  const found: EventOf<'RunRequested'>[] = []
+  for await (const { events, caughtUp } of store.subscribe({ types: ['RunRequested'], signal: new AbortController().signal })) {
+    for (const { event } of events) if (event.type === 'RunRequested') found.push(event)
+    if (caughtUp) break
+  }
+  return found
+}
+
+const schedule = suite<{ node: Node }>('a schedule')
+schedule.before.each(async (context) => {
+  context.node = await openNode()
+})
+schedule.after.each(({ node }) => node.close())
+
+schedule('fires a tick that nobody fired in time, with its time as input', async ({ node }) => {
+  const { directory, project_id } = await deployed([everyMinute], 10 * MINUTE)
+  void schedules({ ...node, directory, log: silent }, node.signal)
+  const first = await until(async () => (await requestedIn(node))[0])
+  const { cron, scheduled_time } = first.input?.value as { cron: string; scheduled_time: string }
+  assert.is(cron, '* * * * *')
+  assert.is(Date.parse(scheduled_time) % MINUTE, 0)
+  assert.ok(Math.abs(clock.now() - Date.parse(scheduled_time)) <= MINUTE + 5000)
+  assert.is(first.run_type, 'schedule')
+  assert.is(first.project_id, project_id)
+  assert.equal(first.retry, { attempts: 2, delay: 10 })
+  assert.equal(await node.typesIn(first.stream_id), ['StreamCreated', 'RunRequested'])
+})
+
+schedule('fires once, however many nodes ring', async ({ node }) => {
+  const { project_id } = await deployed([], 0)
+  const { directory } = await deployed([everyMinute], 10 * MINUTE, project_id)
+  const nodes = Array.from({ length: 4 }, () => {
+    const commands = openCommands(node.store)
+    let rung = 0
+    const { streams } = commands
+    const handle = (async (...args: Parameters<typeof streams.handle>) => {
+      const handled = await streams.handle(...args)
+      rung++
+      return handled
+    }) as typeof streams.handle
+    const alarms = new Alarms()
+    void schedules({ commands: { streams: { handle } as typeof streams }, directory, alarms, log: silent }, node.signal)
+    return { alarms, rung: () => rung }
+  })
+  await until(() => nodes.every(({ rung }) => rung() > 0))
+  const found = await requestedIn(node)
+  assert.is(new Set(found.map(({ stream_id }) => stream_id)).size, found.length)
+  assert.ok(found.length <= 2, 'the minute may have turned')
+  for (const { alarms } of nodes) alarms.close()
+})
+
+schedule('does not fire for the time before its build was deployed', async ({ node }) => {
+  const { directory } = await deployed([everyMinute], 0)
+  void schedules({ ...node, directory, log: silent }, node.signal)
+  await until(() => node.alarms.size === 1)
+  for (let i = 0; i < 20; i++) await new Promise(setImmediate)
+  const since = clock.now() - 1000
+  for (const { input } of await requestedIn(node)) {
+    assert.ok(Date.parse((input?.value as { scheduled_time: string }).scheduled_time) > since)
+  }
+})
+
+schedule('after a long sleep fires the last tick, not all it missed', async ({ node }) => {
+  const { directory } = await deployed([everyMinute], 24 * 60 * MINUTE)
+  const { now } = clock
+  clock.now = () => now() - 8 * 60 * MINUTE
+  void schedules({ ...node, directory, log: silent }, node.signal)
+  clock.now = now
+  await until(async () => (await requestedIn(node)).length > 1)
+  for (let i = 0; i < 200; i++) await new Promise(setImmediate)
+  assert.ok((await requestedIn(node)).length <= 3)
+})
+
+schedule('that cannot be stored is tried again', async ({ node }) => {
+  const { directory } = await deployed([everyMinute], 10 * MINUTE)
+  let calls = 0
+  const handle = ((...args: Parameters<typeof node.commands.streams.handle>) => {
+    if (++calls < 3) return Promise.reject(new AppError('unavailable', 'down'))
+    return node.commands.streams.handle(...args)
+  }) as typeof node.commands.streams.handle
+  const commands = { streams: { handle } as typeof node.commands.streams }
+  void schedules({ commands, directory, alarms: node.alarms, log: silent }, node.signal)
+  await until(async () => (await requestedIn(node)).length > 0)
+  assert.ok(calls >= 3)
+})
+
+schedule('that cannot be read does not stop the others', async ({ node }) => {
+  const broken: FunctionSpec = { ns: 'jobs', var: 'broken', schedule: { cron: 'every day', timezone: 'UTC' } }
+  const { directory } = await deployed([broken, everyMinute], 10 * MINUTE)
+  const warned: string[] = []
+  void schedules({ ...node, directory, log: { ...silent, warn: (message) => void warned.push(message) } }, node.signal)
+  await until(async () => (await requestedIn(node)).length > 0)
+  assert.is(warned.length, 1)
+})
+
+schedule('of a build that is no longer deployed is over', async ({ node }) => {
+  const signed = { correlation_id: 'test', env_id: 'env' }
+  const project_id = newId()
+  const at = streamOf.project(project_id)
+  const late: FunctionSpec = { ...everyMinute, schedule: { cron: '0 0 1 1 *', timezone: 'UTC' } }
+  const deploy = async (functions: FunctionSpec[]) => {
+    const build = { build_id: newId(), project_id, hash: 'h', functions }
+    const stored = { size: 1, build_type: 'release', storage_path: 'x', storage_backend: 'disk' } as const
+    await node.commands.projects.handle(at, { type: 'UploadBuild', build: { ...build, ...stored } }, signed)
+    await node.commands.projects.handle(at, { type: 'DeployBuild', build }, signed)
+  }
+  await node.commands.projects.handle(at, { type: 'CreateProject', project_id, name: 'shop' }, signed)
+  void schedules({ ...node, directory: node.views.directory, log: silent }, node.signal)
+  await deploy([late])
+  await until(() => node.alarms.size === 1)
+  await deploy([])
+  await until(() => node.alarms.size === 0)
+  await deploy([late, { ...late, var: 'other' }])
+  await until(() => node.alarms.size === 2)
+  await node.commands.projects.handle(at, { type: 'DeleteProject', project_id }, signed)
+  await until(() => node.alarms.size === 0)
+})
+
+schedule('keeps its id over redeploys', () => {
+  assert.is(scheduleIdOf('p', 'jobs', 'sweep'), scheduleIdOf('p', 'jobs', 'sweep'))
+  assert.is.not(scheduleIdOf('p', 'jobs', 'sweep'), scheduleIdOf('q', 'jobs', 'sweep'))
+})
+schedule.run()
+
+const alarm = suite('an alarm')
+alarm('rings at its time, at once when that is past, and once', async () => {
+  const alarms = new Alarms()
+  const rung: string[] = []
+  alarms.set('soon', clock.now() + 30, () => void rung.push('soon'))
+  alarms.set('past', clock.now() - 1000, () => void rung.push('past'))
+  assert.is(alarms.size, 2)
+  await until(() => alarms.size === 0)
+  assert.equal(rung, ['past', 'soon'])
+  alarms.close()
+})
+alarm('set again has moved, cleared does not ring, closed sets none', async () => {
+  const alarms = new Alarms()
+  const rung: string[] = []
+  alarms.set('a', clock.now() + 3_600_000, () => void rung.push('late'))
+  alarms.set('a', clock.now() - 1, () => void rung.push('moved'))
+  alarms.set('b', clock.now() - 1, () => void rung.push('cleared'))
+  alarms.clear('b')
+  await until(() => rung.length > 0)
+  alarms.set('c', clock.now() + 3_600_000, () => void rung.push('closed'))
+  alarms.close()
+  alarms.set('d', clock.now() - 1, () => void rung.push('after the end'))
+  await new Promise(setImmediate)
+  assert.is(alarms.size, 0)
+  assert.equal(rung, ['moved'])
+})
+alarm.run()
