@@ -1,46 +1,39 @@
-import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { lockFile } from './adapters/embedded/eventStore/lockFile.ts'
 import { AppError } from './errors.ts'
 
 /**
  * Takes the data directory for this process: two services on one directory would both believe they own
- * its log. The lock names its owner, so that one left behind by a crash gives way.
+ * its log. The lock is the operating system's, so it ends with the process, however that ends; the file
+ * `lock` only tells people who has it.
  */
 export const lockDataDir = (dir: string): (() => void) => {
+  const owner = join(dir, 'lock')
+  let unlock: (() => void) | null
   try {
     mkdirSync(dir, { recursive: true, mode: 0o700 })
+    unlock = lockFile(join(dir, 'lock.db'))
+    if (unlock) writeFileSync(owner, String(process.pid), { mode: 0o600 })
   } catch (error) {
-    throw new AppError('unavailable', `SVC_DATA_DIR: cannot make ${dir} (${(error as NodeJS.ErrnoException).code})`, { cause: error })
+    throw new AppError('unavailable', `SVC_DATA_DIR: cannot write in ${dir} (${reasonOf(error)})`, { cause: error })
   }
-  const file = join(dir, 'lock')
-  const take = (): boolean => {
-    try {
-      const fd = openSync(file, 'wx', 0o600)
-      writeSync(fd, String(process.pid))
-      closeSync(fd)
-      return true
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-      throw new AppError('unavailable', `SVC_DATA_DIR: cannot write in ${dir} (${(error as NodeJS.ErrnoException).code})`, { cause: error })
-    }
+  if (!unlock) {
+    throw new AppError('unavailable', `${dir} is in use by process ${readOwner(owner)}: stop it, or set SVC_DATA_DIR to another directory`)
   }
-  if (!take()) {
-    const owner = Number(readFileSync(file, 'utf8'))
-    if (owner !== process.pid && isAlive(owner)) {
-      throw new AppError('unavailable', `${dir} is in use by process ${owner}: stop it, or set SVC_DATA_DIR to another directory`)
-    }
-    rmSync(file, { force: true })
-    if (!take()) throw new AppError('unavailable', `${dir} was taken by another process just now`)
+  return () => {
+    rmSync(owner, { force: true })
+    unlock()
   }
-  return () => rmSync(file, { force: true })
 }
 
-const isAlive = (pid: number): boolean => {
-  if (!Number.isInteger(pid) || pid <= 0) return false
+const readOwner = (file: string): string => {
   try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
+    return readFileSync(file, 'utf8')
+  } catch {
+    return 'unknown' // it is just starting or stopping
   }
 }
+
+const reasonOf = (error: unknown): string =>
+  error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : String(error)

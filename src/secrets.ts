@@ -1,5 +1,6 @@
-import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import { BoundedMap } from './boundedMap.ts'
 
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
@@ -41,9 +42,12 @@ export const newApiToken = (api_key_id: string): string => {
 export class Keyring {
   readonly #pepper: Buffer
   readonly #webhooks: Buffer
+  readonly #masterKey: Uint8Array
+  readonly #envKeys = new BoundedMap<string, Buffer>(1000)
 
   /** `masterKey`: 32 bytes. */
   constructor(masterKey: Uint8Array) {
+    this.#masterKey = masterKey
     const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', masterKey, '', `svc ${purpose}`, 32))
     this.#pepper = derive('pepper')
     this.#webhooks = derive('webhook tokens')
@@ -59,6 +63,35 @@ export class Keyring {
     const given = createHmac('sha256', this.#pepper).update(secret).digest()
     const stored = Buffer.from(mac, 'hex')
     return stored.length === given.length && timingSafeEqual(stored, given)
+  }
+
+  /**
+   * Encrypts for one environment: AES-256-GCM, a random 96-bit nonce, bound to the environment and to what
+   * the text is for, so that it opens nowhere else. The first segment names the way it was sealed.
+   */
+  seal(env_id: string, purpose: string, text: string): string {
+    const nonce = randomBytes(12)
+    const cipher = createCipheriv('aes-256-gcm', this.#envKey(env_id), nonce, { authTagLength: 16 })
+    cipher.setAAD(Buffer.from(`${env_id}\n${purpose}`))
+    const sealed = Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
+    return `1.${sealed.toString('base64')}`
+  }
+
+  /** What `seal` was given. Throws when it was changed, or sealed for something else or under another master key. */
+  open(env_id: string, purpose: string, sealed: string): string {
+    const bytes = Buffer.from(sealed.replace(/^1\./, ''), 'base64')
+    const decipher = createDecipheriv('aes-256-gcm', this.#envKey(env_id), bytes.subarray(0, 12), { authTagLength: 16 })
+    decipher.setAAD(Buffer.from(`${env_id}\n${purpose}`))
+    decipher.setAuthTag(bytes.subarray(-16))
+    return Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()]).toString('utf8')
+  }
+
+  #envKey(env_id: string): Buffer {
+    const known = this.#envKeys.get(env_id)
+    if (known) return known
+    const key = Buffer.from(hkdfSync('sha256', this.#masterKey, env_id, 'svc environment', 32))
+    this.#envKeys.set(env_id, key)
+    return key
   }
 
   /** The unguessable last segment of a webhook URL: derived, so it stays over redeploys and is stored nowhere (I6). */

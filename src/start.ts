@@ -67,7 +67,7 @@ export const start = async (config: Config, log: Logger, { codeDir = null, ...ab
     const views = await openViews({ store, readModels, payloads, log }, signal)
 
     const runtime = openRuntime({ blobs, cacheDir: join(config.dataDir, 'cache'), ...(codeDir !== null && { codeDir }) })
-    const worker = new Worker({ store, commands, views, payloads, runtime, log }, { maxRuns: MAX_RUNS, runTimeoutMs: config.runTimeoutMs })
+    const worker = new Worker({ store, commands, views, payloads, keyring, runtime, log }, { maxRuns: MAX_RUNS, runTimeoutMs: config.runTimeoutMs })
     const alarms = new Alarms()
     closers.push(() => alarms.close())
     await views.reach(await store.head())

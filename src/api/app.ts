@@ -18,16 +18,14 @@ export const createApp = (deps: ApiDeps): Koa => {
   for (const route of allRoutes) router.register(route.path, [route.method], serve(route, deps))
 
   app.use(problem(deps.log))
-  app.use(router.routes())
-  app.use(
-    router.allowedMethods({
-      throw: true,
-      methodNotAllowed: () => new AppError('method_not_allowed', 'No such method on this path'),
-      notImplemented: () => new AppError('method_not_allowed', 'No such method on this path'),
-    }),
-  )
-  app.use((ctx) => {
-    if (ctx.status === 404 && ctx.body === undefined && ctx.respond !== false) throw new AppError('not_found', `No route ${ctx.method} ${ctx.path}`)
+  app.use(async (ctx, next) => {
+    await next()
+    if (ctx.status === 404 && ctx.body === undefined && ctx.respond !== false) {
+      throw new AppError('not_found', `No route ${ctx.method} ${ctx.path}`)
+    }
   })
+  const wrongMethod = () => new AppError('method_not_allowed', 'No such method on this path')
+  app.use(router.routes())
+  app.use(router.allowedMethods({ throw: true, methodNotAllowed: wrongMethod, notImplemented: wrongMethod }))
   return app
 }

@@ -7,15 +7,19 @@ import { newId } from '../ids.ts'
 import { endingOf, type Ending } from '../projections/outcome.ts'
 import type { ApiDeps } from './deps.ts'
 
+/** How long a reply may still wait once the server stops: a little less than its connection has. */
+const STOPPING_MS = 4500
+
 /**
  * Asks for a run on a stream of its own and waits for its end, for replies that are the function's result.
- * A worker at hand claims it in the append that asks for it. `ending` is null when the time was over first; the run goes on.
+ * A worker at hand claims it in the append that asks for it. `ending` is null when the time (`timeoutMs`) was over
+ * first; the run goes on.
  */
 export const requestRun = async (
-  { store, commands, claimer }: Pick<ApiDeps, 'store' | 'commands' | 'claimer'>,
+  { store, commands, claimer, stopping }: Pick<ApiDeps, 'store' | 'commands' | 'claimer' | 'stopping'>,
   wanted: Omit<RunPlan, 'run_id' | 'stream_id' | 'attempt' | 'input_at'>,
   input: RunInput,
-  { env_id, request_id, actor, signal }: { env_id: string; request_id: string; actor?: string; signal: AbortSignal },
+  { env_id, request_id, actor, timeoutMs }: { env_id: string; request_id: string; actor?: string; timeoutMs: number },
 ): Promise<{ run_id: string; stream_id: string; ending: Ending | null }> => {
   const run_id = newId()
   const stream_id = newId()
@@ -33,5 +37,18 @@ export const requestRun = async (
   const at = events.findIndex(({ type }) => type === 'RunRequested')
   const revision = firstRevision + at
   by?.execute(plan, { id: ids[at] ?? '', stream, revision, cursor: START, at: now, event: events[at] as DomainEvent, metadata: cause })
-  return { run_id, stream_id, ending: await endingOf(store, run_id, { stream, after: revision, signal }) }
+  const over = new AbortController()
+  let timer = setTimeout(() => over.abort(), timeoutMs)
+  const hurry = () => {
+    clearTimeout(timer)
+    timer = setTimeout(() => over.abort(), Math.min(timeoutMs, STOPPING_MS))
+  }
+  stopping.addEventListener('abort', hurry)
+  if (stopping.aborted) hurry()
+  try {
+    return { run_id, stream_id, ending: await endingOf(store, run_id, { stream, after: revision, signal: over.signal }) }
+  } finally {
+    clearTimeout(timer)
+    stopping.removeEventListener('abort', hurry)
+  }
 }

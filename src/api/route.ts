@@ -67,6 +67,8 @@ interface RouteSpec<P, Q extends TObject, B extends TSchema> {
   /** Null: anybody may. */
   readonly needs: Needs<P> | readonly Needs<P>[] | null
   readonly query?: Q
+  /** The query string is the caller's own: any parameter goes. */
+  readonly anyQuery?: true
   readonly body?: B
   /** Bytes a JSON body may have; default 1 MiB. */
   readonly maxBodyBytes?: number
@@ -107,7 +109,7 @@ export const route = <Path extends string, Q extends TObject, B extends TSchema>
     ...rest,
     needs: needs && ((Array.isArray(needs) ? needs : [needs]) as readonly Needs[]),
     handle: handle as unknown as Route['handle'],
-    checkQuery: checkQuery(spec.query ?? NO_QUERY),
+    checkQuery: spec.anyQuery ? (query) => query : checkQuery(spec.query ?? NO_QUERY),
     checkBody: spec.body && checkBody(spec.body),
   }
 }

@@ -59,6 +59,8 @@ export const RunInput = Type.Object({
   kind: Type.Union([Type.Literal('args'), Type.Literal('webhook'), Type.Literal('tick')]),
   value: Type.Optional(Type.Unknown()),
   value_ref: Type.Optional(PayloadRef),
+  /** Fields of the value that must not be read in the log, as ciphertext of their JSON (I6). */
+  sealed: Type.Optional(Type.String()),
 })
 export type RunInput = Static<typeof RunInput>
 

@@ -5,8 +5,16 @@ import type { RunPlan } from '../events/run.ts'
 import { streamOf } from '../events/streams.ts'
 import type { Payloads } from '../payloads.ts'
 import type { EventStore } from '../ports/eventStore.ts'
+import type { Keyring } from '../secrets.ts'
 import { CALL } from '../sagas/dispatch.ts'
 import type { Input, WebhookRequest } from './runtime.ts'
+import { openRequest } from './webhookSecrets.ts'
+
+export interface InputDeps {
+  readonly store: EventStore
+  readonly payloads: Payloads
+  readonly keyring: Keyring
+}
 
 type Carrier = Recorded<EventOf<'EventPublished' | 'RunRequested'>>
 
@@ -17,13 +25,13 @@ type Carrier = Recorded<EventOf<'EventPublished' | 'RunRequested'>>
 export const inputOf = async (
   plan: RunPlan,
   inHand: Recorded,
-  { store, payloads }: { store: EventStore; payloads: Payloads },
+  { store, payloads, keyring }: InputDeps,
 ): Promise<Input> => {
   const at = plan.input_at
   const isInHand = !at || (inHand.revision === at.revision && inHand.stream === streamOf.stream(at.stream_id))
   const carrier = isInHand ? inHand : await factAt(store, at)
   if (carrier.event.type === 'EventPublished') return ofEvent(carrier as Recorded<EventOf<'EventPublished'>>, plan, payloads)
-  if (carrier.event.type === 'RunRequested') return ofRequest(carrier as Recorded<EventOf<'RunRequested'>>, payloads)
+  if (carrier.event.type === 'RunRequested') return ofRequest(carrier as Recorded<EventOf<'RunRequested'>>, { payloads, keyring })
   throw new AppError('internal_server_error', `A ${carrier.event.type} carries no input`)
 }
 
@@ -35,7 +43,7 @@ const factAt = async (store: EventStore, at: NonNullable<RunPlan['input_at']>): 
 }
 
 const ofEvent = async (
-  { event, at }: Recorded<EventOf<'EventPublished'>>,
+  { event }: Recorded<EventOf<'EventPublished'>>,
   plan: RunPlan,
   payloads: Payloads,
 ): Promise<Input> => {
@@ -44,11 +52,14 @@ const ofEvent = async (
     const args = (data as { args?: unknown } | null)?.args
     return { kind: 'args', args: Array.isArray(args) ? args : [] }
   }
-  const { event_type: type, event_id: id, source } = event
-  return { kind: 'event', event: { type, data, id, timestamp: at, source } }
+  const { event_type: type, event_id: id, event_time: timestamp, source } = event
+  return { kind: 'event', event: { type, data, id, timestamp, source } }
 }
 
-const ofRequest = async ({ event, at }: Recorded<EventOf<'RunRequested'>>, payloads: Payloads): Promise<Input> => {
+const ofRequest = async (
+  { event, at, metadata }: Recorded<EventOf<'RunRequested'>>,
+  { payloads, keyring }: Pick<InputDeps, 'payloads' | 'keyring'>,
+): Promise<Input> => {
   const { input } = event
   if (!input) return { kind: 'args', args: [] }
   const value = await payloads.load({ value: input.value, ...(input.value_ref && { ref: input.value_ref }) })
@@ -56,7 +67,10 @@ const ofRequest = async ({ event, at }: Recorded<EventOf<'RunRequested'>>, paylo
     case 'args':
       return { kind: 'args', args: Array.isArray(value) ? value : [] }
     case 'webhook':
-      return { kind: 'webhook', request: value as WebhookRequest }
+      return {
+        kind: 'webhook',
+        request: openRequest(value as WebhookRequest, input.sealed, { keyring, env_id: metadata.env_id ?? '' }),
+      }
     case 'tick':
       return {
         kind: 'event',

@@ -14,6 +14,7 @@ import type { Logger } from '../log.ts'
 import type { Payloads } from '../payloads.ts'
 import type { Delivery, EventStore } from '../ports/eventStore.ts'
 import type { Views } from '../projections/views.ts'
+import type { Keyring } from '../secrets.ts'
 import { dispatch, REPLAY } from '../sagas/dispatch.ts'
 import { inputOf } from './inputs.ts'
 import type { Outcome, Runtime } from './runtime.ts'
@@ -24,6 +25,7 @@ interface Deps {
   readonly commands: Commands
   readonly views: Pick<Views, 'directory' | 'runs' | 'builds' | 'reach'>
   readonly payloads: Payloads
+  readonly keyring: Keyring
   readonly runtime: Runtime
   readonly log: Logger
 }
@@ -214,7 +216,7 @@ export class Worker implements Claimer {
   }
 
   async #invoke(plan: RunPlan, carrier: Recorded, signal: AbortSignal): Promise<Outcome> {
-    const { store, commands, views, payloads, runtime, log } = this.#deps
+    const { store, commands, views, payloads, keyring, runtime, log } = this.#deps
     const env_id = carrier.metadata.env_id ?? ''
     const hash = await hashOf(views, env_id, plan)
     const under = { plan, env_id, correlation_id: carrier.metadata.correlation_id, signal }
@@ -232,7 +234,7 @@ export class Worker implements Claimer {
         project_name: plan.project_name,
       },
       target: plan.target,
-      input: await inputOf(plan, carrier, { store, payloads }),
+      input: await inputOf(plan, carrier, { store, payloads, keyring }),
       timeoutMs: plan.timeout ?? this.#options.runTimeoutMs,
       signal,
       onHostCall: (call) => (call.op === 'run' ? this.#awaiting(serveHostCall(deps, under, call)) : serveHostCall(deps, under, call)),

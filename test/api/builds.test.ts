@@ -2,17 +2,12 @@ import { createHash } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { isId, newId } from '../../src/ids.ts'
 import { type Build, type BuildUpload, call, deploy, type Files, upload, type Webhook } from '../support/build.ts'
-import { openApi } from '../support/http.ts'
-import { addEnvironment, startServer } from '../support/server.ts'
+import { startWithOther } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
-import { tempDir } from '../support/tempDir.ts'
 import { zipBuild } from '../support/zipBuild.ts'
 
-const dataDir = tempDir()
-const otherKey = await addEnvironment(dataDir, 'other')
-const server = await startServer({ dataDir })
-const { api } = server
-const other = openApi(server.url, otherKey)
+const server = await startWithOther()
+const { api, other } = server
 await api.post('/projects', { name: 'shop' })
 
 const filesOf = (n: number, ns = 'v'): Files => ({ [`${ns}.js`]: `export const version = () => ${n}` })

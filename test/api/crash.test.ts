@@ -76,12 +76,13 @@ crash.before(async (context) => {
 for (const acknowledged of [40, 190]) {
   crash(`has started each handler exactly once, killed after ${acknowledged} events (I3)`, async (context) => {
     const { api } = server
-    const killed = Promise.withResolvers<void>()
-    const published = publishUntilDeath(api, (count) => {
-      if (count === acknowledged) void server.end('SIGKILL').then(() => killed.resolve())
+    let death: Promise<unknown> = Promise.reject(new Error(`Expected ${acknowledged} events to be acknowledged`))
+    death.catch(() => {})
+    const published = await publishUntilDeath(api, (count) => {
+      if (count === acknowledged) death = server.end('SIGKILL')
     })
-    await killed.promise
-    context.acknowledged.push(...(await published))
+    await death
+    context.acknowledged.push(...published)
     const again = await start()
     const events = await allOf<Event>(again, '/events?event_type=work')
     const stored = new Set(events.map(({ event_id }) => event_id))
@@ -108,7 +109,7 @@ crash('ends lost runs within seconds, each for good', async () => {
   const api = await start()
   const [plain] = (await until(async () => {
     const runs = (await runsOf(api, event_id)).filter(({ fn }) => fn === 'jobs/plain')
-    return runs.every(isLost) && runs
+    return runs.every(isLost) ? runs : undefined
   }, { timeoutMs: 3000 })) as [Run]
   assert.match(plain.error?.message ?? '', 'died')
   const { run_id } = await until(async () => (await runsOf(api, event_id)).find(({ status }) => status === 'running'))
@@ -122,18 +123,18 @@ crash('makes the retries that were due meanwhile', async () => {
   const api = await start()
   const runs = await until(async () => {
     const found = await runsOf(api, event_id)
-    return found.length === 2 && found.every(({ status }) => status === 'failed') && found
+    return found.length === 2 && found.every(({ status }) => status === 'failed') ? found : undefined
   })
   assert.equal(runs.map(({ attempt }) => attempt), [2, 1])
 })
 
 crash('is resumed by its clients where they were (I5)', async () => {
   const follower = await publishAndFollow(server.api, 'work', 700)
-  const [{ data }] = await follower.upTo('event:published') as [{ data: { stream_id: string } }]
+  const { data } = await follower.next()
   const [run] = (await follower.upTo('run:start')).slice(-1)
   await server.end('SIGKILL')
   await until(() => follower.over)
-  const again = await follow(await start(), `/streams/${data.stream_id}/subscribe`, { lastId: run?.id ?? '' })
+  const again = await follow(await start(), `/streams/${String(data['stream_id'])}/subscribe`, { lastId: run?.id ?? '' })
   const names = (await again.rest()).map(({ event }) => event)
   assert.equal(names, ['run:start', 'run:fail', 'run:fail', 'run:start', 'run:stop', 'stream:complete'])
 })

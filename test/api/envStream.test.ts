@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { newId } from '../../src/ids.ts'
 import { call, deploy, ended, handle, publish, type Run, runsOf } from '../support/build.ts'
 import { openApi } from '../support/http.ts'
-import { addEnvironment, startServer } from '../support/server.ts'
+import { addEnvironment, EVERYTHING, startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
@@ -11,7 +11,7 @@ import { JOBS } from './jobs.ts'
 import { follow, type Follower, publishAndFollow, type Sent } from './sse.ts'
 
 const dataDir = tempDir()
-const otherKey = await addEnvironment(dataDir, 'other')
+const [otherKey = ''] = await addEnvironment(dataDir, 'other', EVERYTHING)
 let server = await startServer({ dataDir })
 const { key } = server.api
 const api = () => openApi(server.url, key)

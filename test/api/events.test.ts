@@ -1,18 +1,13 @@
 import * as assert from 'uvu/assert'
 import { isId, newId } from '../../src/ids.ts'
 import { deploy, type Event, handle, publish } from '../support/build.ts'
-import { addEnvironment, startServer } from '../support/server.ts'
-import { openApi } from '../support/http.ts'
+import { startWithOther } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
-import { tempDir } from '../support/tempDir.ts'
 
 const EVENT_FIELDS = ['created_at', 'env_id', 'event_data', 'event_id', 'event_time', 'event_type', 'stream_id']
 
-const dataDir = tempDir()
-const otherKey = await addEnvironment(dataDir, 'other')
-const server = await startServer({ dataDir })
-const { api } = server
-const other = openApi(server.url, otherKey)
+const server = await startWithOther()
+const { api, other } = server
 
 const publishing = suite('publishing an event')
 

@@ -1,17 +1,12 @@
 import * as assert from 'uvu/assert'
 import { call, deploy, handle, type Run } from '../support/build.ts'
-import { openApi } from '../support/http.ts'
-import { addEnvironment, startServer } from '../support/server.ts'
+import { startWithOther } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
-import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 import { JOBS } from './jobs.ts'
 
-const dataDir = tempDir()
-const otherKey = await addEnvironment(dataDir, 'other')
-const server = await startServer({ dataDir })
-const { api } = server
-const other = openApi(server.url, otherKey)
+const server = await startWithOther()
+const { api, other } = server
 await deploy(api, 'work', { 'jobs.js': JOBS })
 
 const lists = suite('lists of runs')

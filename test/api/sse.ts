@@ -87,8 +87,9 @@ export const publishAndFollow = (api: Api, event_type: string, event_data: unkno
 const read = async (response: Response, onEvent: (event: Sent) => void): Promise<void> => {
   let text = ''
   try {
-    for await (const chunk of (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream())) {
-      text += chunk
+    const decoder = new TextDecoder()
+    for await (const chunk of response.body ?? []) {
+      text += decoder.decode(chunk, { stream: true })
       const blocks = text.split('\n\n')
       text = blocks.pop() ?? ''
       for (const block of blocks) {

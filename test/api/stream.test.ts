@@ -1,10 +1,8 @@
 import * as assert from 'uvu/assert'
 import { isId, newId } from '../../src/ids.ts'
 import { call, deploy, handle, publish, type Run, runsOf } from '../support/build.ts'
-import { openApi } from '../support/http.ts'
-import { addEnvironment, startServer } from '../support/server.ts'
+import { startWithOther } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
-import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 import { follow, publishAndFollow, type Sent } from './sse.ts'
 
@@ -28,11 +26,8 @@ export const waits = fn({ 'on-event': 'wait' }, ({ data }) => setTimeout(data, '
 export const large = fn({ 'on-event': 'large' }, async () => { const text = 'é'.repeat(50_000); await emit('text', text); return text })
 `
 
-const dataDir = tempDir()
-const otherKey = await addEnvironment(dataDir, 'other')
-const server = await startServer({ dataDir })
-const { api } = server
-const other = openApi(server.url, otherKey)
+const server = await startWithOther()
+const { api, other } = server
 await deploy(api, 'chat', { 'chat.js': FUNCTIONS })
 
 const names = (events: readonly Sent[]) => events.map(({ event }) => event)

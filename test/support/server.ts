@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
 import { openSecrets } from '../../src/bootstrap.ts'
 import { openCommands } from '../../src/commands/index.ts'
+import type { TenantCommand } from '../../src/commands/tenant.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Permissions } from '../../src/events/org.ts'
 import { streamOf } from '../../src/events/streams.ts'
@@ -89,28 +90,40 @@ const firstKeyIn = (dataDir: string): string =>
   (JSON.parse(readFileSync(join(dataDir, 'secrets.json'), 'utf8')) as { api_key: string }).api_key
 
 /**
- * Adds an environment `{org}/dev` with an API key to a data directory that no service has open; resolves
- * with the key. Permissions default to all.
+ * Adds an environment `{org}/dev` to a data directory that no service has open; resolves with an API key for
+ * each permission map.
  */
 export const addEnvironment = async (
   dataDir: string,
   org: string,
-  permissions: Permissions = { '*:*': ['*'] },
-): Promise<string> => {
+  ...maps: readonly Permissions[]
+): Promise<string[]> => {
   const keyring = new Keyring(openSecrets(readConfig(environment(dataDir))).masterKey)
   const store = openEventStore({ dir: dataDir })
   const { tenants } = openCommands(store)
-  const [org_id, env_id, token] = [newId(), newId(), newApiToken(newId())]
-  const { api_key_id, secret } = parseApiToken(token) ?? { api_key_id: '', secret: '' }
-  const mac = keyring.macOf(secret)
-  const facts = [
-    [streamOf.org(org_id), { type: 'OrgCreated', org_id, slug: org, name: org, plan: 'self_host' }],
-    [streamOf.env(env_id), { type: 'EnvCreated', env_id, org_id, name: 'dev' }],
-    [streamOf.key(api_key_id), { type: 'ApiKeyCreated', api_key_id, env_id, name: 'first', mac, permissions }],
-  ] as const
-  for (const [stream, fact] of facts) {
-    await tenants.handle(stream, { type: 'Create', fact }, { correlation_id: org_id, env_id })
+  const [org_id, env_id] = [newId(), newId()]
+  const add = (stream: string, fact: TenantCommand['fact']) =>
+    tenants.handle(stream, { type: 'Create', fact }, { correlation_id: org_id, env_id })
+  await add(streamOf.org(org_id), { type: 'OrgCreated', org_id, slug: org, name: org, plan: 'self_host' })
+  await add(streamOf.env(env_id), { type: 'EnvCreated', env_id, org_id, name: 'dev' })
+  const keys: string[] = []
+  for (const permissions of maps) {
+    const key = newApiToken(newId())
+    const { api_key_id, secret } = parseApiToken(key) ?? { api_key_id: '', secret: '' }
+    const mac = keyring.macOf(secret)
+    await add(streamOf.key(api_key_id), { type: 'ApiKeyCreated', api_key_id, env_id, name: 'test', mac, permissions })
+    keys.push(key)
   }
   await store.close()
-  return token
+  return keys
+}
+
+export const EVERYTHING: Permissions = { '*:*': ['*'] }
+
+/** A server with a second environment, `other/dev`, and the API as a key of that. */
+export const startWithOther = async (started: Started = {}): Promise<TestServer & { readonly other: Api }> => {
+  const dataDir = started.dataDir ?? tempDir()
+  const [key = ''] = await addEnvironment(dataDir, 'other', EVERYTHING)
+  const server = await startServer({ ...started, dataDir })
+  return { ...server, other: openApi(server.url, key) }
 }

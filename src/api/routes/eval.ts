@@ -39,7 +39,7 @@ export const evalRoutes = [
           timeout: deps.webhookTimeoutMs,
         },
         { kind: 'args', value: [] },
-        { env_id, request_id, actor: credential.id, signal: AbortSignal.any([AbortSignal.timeout(deps.webhookTimeoutMs + 5000), deps.stopping]) },
+        { env_id, request_id, actor: credential.id, timeoutMs: deps.webhookTimeoutMs + 5000 },
       )
       await deps.views.settled('runs')
       const run = await deps.views.runs.get(run_id)

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { Context } from 'koa'
 import { AppError } from '../../errors.ts'
 import type { WebhookRequest } from '../../runtime/runtime.ts'
+import { sealRequest } from '../../runtime/webhookSecrets.ts'
 import { sameText } from '../../secrets.ts'
 import type { Deployed } from '../../projections/directory.ts'
 import { placeOf } from '../../sagas/dispatch.ts'
@@ -67,13 +68,19 @@ const call = async ({ ctx, deps, request_id, params }: Ask): Promise<void> => {
   if (!webhook) throw notFound()
   const auth = webhook.auth === 'required' ? await authOf(ctx, deps, env.env_id, webhook.service) : undefined
   const request = { ...(await requestOf(ctx, webhook)), ...(auth && { auth }) }
-  const { value, ref } = await deps.payloads.keep(request)
+  const { env_id } = env
+  const { value: open, sealed } = sealRequest(request, {
+    keyring: deps.keyring,
+    env_id,
+    secretHeaders: deployed.fn.secret_headers ?? [],
+  })
+  const { value, ref } = await deps.payloads.keep(open)
   const timeout = deployed.fn.timeout ?? deps.webhookTimeoutMs
   const { ending } = await requestRun(
     deps,
     { run_type: 'call', ...placeOf(deployed), timeout },
-    { kind: 'webhook', ...(ref ? { value_ref: ref } : { value }) },
-    { env_id: env.env_id, request_id, signal: AbortSignal.any([AbortSignal.timeout(timeout + 10_000), deps.stopping]) },
+    { kind: 'webhook', ...(ref ? { value_ref: ref } : { value }), sealed },
+    { env_id: env.env_id, request_id, timeoutMs: timeout + 10_000 },
   )
   if (!ending) throw new AppError('unavailable', 'The run did not end in time')
   if (ending.type === 'RunFailed') throw new AppError('internal_server_error', ending.error.message)
@@ -143,6 +150,7 @@ export const webhookRoutes: Route[] = (['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
     description: 'Runs the function and answers with what it returns. `rest` is `{service}/{path}/{token}`.',
     tag: 'Webhooks',
     needs: null,
+    anyQuery: true,
     rawBody: '*/*',
     errors: ['not_found', 'payload_too_large', 'internal_server_error', 'unavailable'],
     reply: { kind: 'bare', description: 'What the function returned' },

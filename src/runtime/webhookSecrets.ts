@@ -1,0 +1,34 @@
+import type { Keyring } from '../secrets.ts'
+import type { WebhookRequest } from './runtime.ts'
+
+/** Headers that are masked wherever a request is kept (SPEC.md, Authentication, rule 10). */
+const MASKED = ['authorization', 'cookie', 'proxy-authorization', 'set-cookie']
+
+const PURPOSE = 'webhook request'
+
+type Secrets = Pick<WebhookRequest, 'original-url' | 'headers' | 'auth'>
+
+/**
+ * A webhook request as the log may hold it: the URL with its token, the masked headers, those in
+ * `secretHeaders` and the auth data are ciphertext (I6).
+ */
+export const sealRequest = (
+  { 'original-url': url, auth, headers = {}, ...open }: WebhookRequest,
+  { keyring, env_id, secretHeaders }: { keyring: Keyring; env_id: string; secretHeaders: readonly string[] },
+): { value: WebhookRequest; sealed: string } => {
+  const masked = new Set([...MASKED, ...secretHeaders])
+  const split = (secret: boolean) => Object.fromEntries(Object.entries(headers).filter(([name]) => masked.has(name) === secret))
+  const secrets: Secrets = { ...(url !== undefined && { 'original-url': url }), headers: split(true), ...(auth && { auth }) }
+  return { value: { ...open, headers: split(false) }, sealed: keyring.seal(env_id, PURPOSE, JSON.stringify(secrets)) }
+}
+
+/** The request as it came. */
+export const openRequest = (
+  value: WebhookRequest,
+  sealed: string | undefined,
+  { keyring, env_id }: { keyring: Keyring; env_id: string },
+): WebhookRequest => {
+  if (sealed === undefined) return value
+  const { headers, ...secrets } = JSON.parse(keyring.open(env_id, PURPOSE, sealed)) as Secrets
+  return { ...value, ...secrets, headers: { ...value.headers, ...headers } }
+}

@@ -1,0 +1,131 @@
+import { cpSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
+import type { EventStore } from '../../src/ports/eventStore.ts'
+import { fact, facts, numbers, payloadOf } from '../contracts/eventStore/facts.ts'
+import { gather } from '../contracts/eventStore/gather.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
+
+/** Copies `log.db` or `index.db`, with the files SQLite keeps beside it, in place of what is there. */
+const copy = (from: string, to: string, file: 'log.db' | 'index.db'): void => {
+  mkdirSync(to, { recursive: true })
+  for (const name of readdirSync(to)) if (name.startsWith(file)) rmSync(join(to, name))
+  for (const name of readdirSync(from)) if (name.startsWith(file)) cpSync(join(from, name), join(to, name))
+}
+
+const fill = async (store: EventStore, from: number, count: number) => {
+  for (let i = from; i < from + count; i++) await store.append('one', [fact('env', i)], i === 0 ? 'none' : i - 1)
+  await store.append(`made-${from}`, facts('env', 200, from), 'none')
+}
+const numbersIn = async (store: EventStore, stream: string) => (await Array.fromAsync(store.read(stream))).map(payloadOf)
+const consumeAll = async (store: EventStore, upTo: number): Promise<unknown[]> => {
+  const consumer = gather(async function* (signal) {
+    for await (const delivery of store.consume('group', { signal })) {
+      delivery.ack()
+      yield delivery
+    }
+  })
+  await until(() => consumer.items.length >= upTo)
+  await consumer.stop()
+  return consumer.items.map(({ event }) => payloadOf(event))
+}
+
+/** A store with 300 events that a group has consumed, closed. */
+const filled = async (): Promise<string> => {
+  const dir = tempDir()
+  const store = openEventStore({ dir })
+  await fill(store, 0, 100)
+  assert.is((await consumeAll(store, 300)).length, 300)
+  await store.close()
+  return dir
+}
+
+const index = suite('the index of the embedded log')
+
+index('is made anew when it is gone', async () => {
+  const dir = await filled()
+  for (const name of readdirSync(dir)) if (name.startsWith('index.db')) rmSync(join(dir, name))
+  const store = openEventStore({ dir })
+  assert.equal(await numbersIn(store, 'one'), numbers(100))
+  assert.equal(await numbersIn(store, 'made-0'), numbers(200))
+  assert.is((await store.append('one', [fact('env', 100)], 99)).revision, 100)
+  assert.equal(await numbersIn(store, 'one'), numbers(101))
+  await store.close()
+})
+
+index('that is behind the log catches up', async () => {
+  const dir = await filled()
+  const old = tempDir()
+  copy(dir, old, 'index.db')
+  const later = openEventStore({ dir })
+  await fill(later, 100, 100)
+  await later.close()
+  copy(old, dir, 'index.db')
+  const store = openEventStore({ dir })
+  assert.equal(await numbersIn(store, 'one'), numbers(200))
+  assert.equal(await numbersIn(store, 'made-100'), numbers(200, 100))
+  assert.is((await store.append('one', [fact('env', 200)], 199)).revision, 200)
+  assert.is((await consumeAll(store, 301)).length, 301)
+  await store.close()
+})
+
+index('that is ahead of the log forgets what the log does not hold', async () => {
+  const dir = await filled()
+  const old = tempDir()
+  copy(dir, old, 'log.db')
+  const later = openEventStore({ dir })
+  await fill(later, 100, 100)
+  assert.is((await consumeAll(later, 300)).length, 300)
+  await later.close()
+  copy(old, dir, 'log.db')
+  for (let opened = 0; opened < 2; opened++) {
+    const store = openEventStore({ dir })
+    assert.equal(await numbersIn(store, 'one'), numbers(100 + opened))
+    assert.equal(await numbersIn(store, 'made-100'), [])
+    assert.is((await store.append('one', [fact('env', 100 + opened)], 99 + opened)).revision, 100 + opened)
+    assert.equal(await consumeAll(store, 1), [100 + opened])
+    await store.close()
+  }
+})
+
+index('that is ahead of an empty log forgets everything', async () => {
+  const dir = await filled()
+  for (const name of readdirSync(dir)) if (name.startsWith('log.db')) rmSync(join(dir, name))
+  const store = openEventStore({ dir })
+  assert.equal(await numbersIn(store, 'one'), [])
+  await store.append('one', [fact('env', 'new')], 'none')
+  assert.equal(await consumeAll(store, 1), ['new'])
+  await store.close()
+})
+index.run()
+
+const position = suite('the position of a group')
+
+position('is stored soon after an acknowledgement, also when nothing is appended', async () => {
+  const dir = tempDir()
+  const store = openEventStore({ dir })
+  await store.append('one', facts('env', 5), 'none')
+  const consumer = gather((signal) => store.consume('group', { signal }))
+  await until(() => consumer.items.length === 5)
+  const copied = async (): Promise<number> => {
+    const at = tempDir()
+    copy(dir, at, 'log.db')
+    copy(dir, at, 'index.db')
+    const other = openEventStore({ dir: at })
+    const again = gather((signal) => other.consume('group', { signal }))
+    const { cursor } = await other.append('last', facts('env', 1), 'none')
+    await until(() => again.items.some(({ event }) => event.cursor === cursor))
+    await again.stop()
+    await other.close()
+    return again.items.length
+  }
+  await until(async () => (await copied()) === 6) // what was read and not acknowledged comes again, whatever is stored
+  for (const { ack } of consumer.items) ack()
+  await until(async () => (await copied()) === 1) // as if the process had died now
+  await consumer.stop()
+  await store.close()
+})
+position.run()

@@ -1,0 +1,80 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import * as assert from 'uvu/assert'
+import { lockDataDir } from '../../src/dataDir.ts'
+import { isAppError } from '../../src/errors.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+
+const script = fileURLToPath(new URL('../fixtures/eventStore/lockDir.ts', import.meta.url))
+
+/** A process that takes the directory, and what it said about it. */
+const starter = async (dir: string): Promise<{ child: ChildProcess; said: string }> => {
+  const child = spawn(process.execPath, [script, dir], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [chunk] = (await once(child.stdout, 'data')) as [Buffer]
+  return { child, said: chunk.toString().trim() }
+}
+const end = async (child: ChildProcess) => {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const closed = once(child, 'close')
+  child.kill('SIGKILL')
+  await closed
+}
+const refusalOf = (dir: string): string => {
+  try {
+    lockDataDir(dir)()
+  } catch (error) {
+    if (isAppError(error, 'unavailable')) return error.message
+    throw error
+  }
+  return 'locked'
+}
+
+const lock = suite('the lock on a data directory')
+
+lock('refuses a second process, naming the first one and the way out', async () => {
+  const dir = tempDir()
+  const { child, said } = await starter(dir)
+  assert.is(said, 'locked')
+  const refusal = refusalOf(dir)
+  assert.match(refusal, `process ${child.pid}`)
+  assert.match(refusal, 'SVC_DATA_DIR')
+  await end(child)
+  assert.is(refusalOf(dir), 'locked')
+})
+
+lock('refuses a second service in the same process, until the first released it', () => {
+  const dir = tempDir()
+  const release = lockDataDir(dir)
+  assert.match(refusalOf(dir), 'in use')
+  release()
+  assert.is(refusalOf(dir), 'locked')
+})
+
+lock('gives way when its owner died, whoever has its process id now', () => {
+  const dir = tempDir()
+  writeFileSync(join(dir, 'lock'), String(process.ppid)) // alive, and not one of ours: as after a reboot
+  assert.is(refusalOf(dir), 'locked')
+  writeFileSync(join(dir, 'lock'), '')
+  assert.is(refusalOf(dir), 'locked')
+})
+
+lock('goes to one of many that start at once, also after a crash', async () => {
+  const dir = tempDir()
+  for (let round = 0; round < 3; round++) {
+    const starters = await Promise.all(Array.from({ length: 6 }, () => starter(dir)))
+    const winners = starters.filter(({ said }) => said === 'locked')
+    assert.is(winners.length, 1, starters.map(({ said }) => said).join('\n'))
+    for (const { child } of starters) await end(child) // the winner dies without releasing it
+  }
+})
+
+lock('names the directory it cannot make', () => {
+  const dir = join(tempDir(), 'file')
+  writeFileSync(dir, '')
+  assert.match(refusalOf(join(dir, 'data')), join(dir, 'data'))
+})
+lock.run()

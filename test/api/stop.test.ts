@@ -1,0 +1,84 @@
+import * as assert from 'uvu/assert'
+import { deploy, ended, type Event, publish, type Run, runsOf, type Webhook } from '../support/build.ts'
+import { type ServerProcess, spawnServer } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+import { follow } from './sse.ts'
+
+const FUNCTIONS = `
+import { setTimeout } from 'node:timers/promises'
+import { fn } from 'svc'
+export const slow = fn({ webhook: { service: 'slow', path: '/hook' } }, async ({ body }) => { await setTimeout(body); return 'answered' })
+export const work = fn({ 'on-event': 'work' }, async ({ data }) => { await setTimeout(data); return 'worked' })
+`
+
+const stopping = suite<{ server: ServerProcess; url: string }>('a service that is asked to stop')
+
+stopping.before.each(async (context) => {
+  context.server = await spawnServer()
+  const { api } = context.server
+  await deploy(api, 'work', { 'jobs.js': FUNCTIONS })
+  context.url = ((await api.page<Webhook>('/projects/work/webhooks')).data[0] as Webhook).url
+})
+stopping.after.each(({ server }) => server.stop())
+
+const isRunning = ({ api }: ServerProcess) => until(async () => (await api.page('/runs?status=running')).pagination.total > 0)
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  stopping(`by ${signal} exits with 0 and ends its streams`, async ({ server }) => {
+    const { stream_id } = await publish(server.api, 'nobody')
+    const paths = [`/streams/${stream_id}/subscribe`, '/env/subscribe', '/env/subscribe?consumer=one']
+    const followers = await Promise.all(paths.map((path) => follow(server.api, path)))
+    assert.is(await server.end(signal), 0)
+    await until(() => followers.every(({ over }) => over))
+  })
+}
+
+stopping('answers the webhook under way', async ({ server, url }) => {
+  const reply = server.api.send('POST', url, { body: 500 })
+  await isRunning(server)
+  const code = server.end('SIGTERM')
+  assert.equal((await reply).json, 'answered')
+  assert.is(await code, 0)
+})
+
+stopping('takes no more while it drains', async ({ server, url }) => {
+  const reply = server.api.send('POST', url, { body: 500 })
+  await isRunning(server)
+  const code = server.end('SIGTERM')
+  await until(() => fetch(`${server.url}/readyz`).then(({ status }) => status === 503, () => true))
+  await reply
+  assert.is(await code, 0)
+})
+
+stopping('lets runs end, and keeps everything', async ({ server }) => {
+  const event = await publish(server.api, 'work', 500)
+  await isRunning(server)
+  assert.is(await server.end('SIGTERM'), 0)
+  const again = await spawnServer({ dataDir: server.dataDir })
+  const [run] = (await runsOf(again.api, event.event_id)) as [Run]
+  assert.equal([(await ended(again.api, run.run_id)).status, run.result], ['succeeded', 'worked'])
+  assert.equal(await again.api.get<Event>(`/events/${event.event_id}`), event)
+  await again.stop()
+})
+
+stopping('is in nobody’s way afterwards', async ({ server }) => {
+  assert.is(await server.end('SIGTERM'), 0)
+  for (let n = 0; n < 2; n++) {
+    const again = await spawnServer({ dataDir: server.dataDir })
+    assert.is((await again.api.page('/projects')).pagination.total, 1)
+    assert.is(await again.end('SIGTERM'), 0)
+  }
+})
+
+stopping('refuses a second service on its data', async ({ server }) => {
+  try {
+    await spawnServer({ dataDir: server.dataDir })
+  } catch (error) {
+    assert.match((error as Error).message, `in use by process ${server.process.pid}`)
+    return
+  }
+  assert.unreachable('expected the second one to exit')
+})
+
+stopping.run()
