@@ -74,5 +74,8 @@ export interface EventStore {
   /** The cursor of the newest event; `START` when the log is empty. */
   head(): Promise<Cursor>
 
+  /** Whether a text that a client gave can be a cursor of this log; it may still lie beyond its end. */
+  isCursor(text: string): boolean
+
   close(): Promise<void>
 }

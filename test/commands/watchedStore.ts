@@ -27,6 +27,7 @@ export const openWatchedStore = () => {
     follow: (...args) => store.follow(...args),
     consume: (...args) => store.consume(...args),
     head: () => store.head(),
+    isCursor: (text) => store.isCursor(text),
     close: () => store.close(),
   }
   return { store: watched, watch }

@@ -1,10 +1,11 @@
 import Type from 'typebox'
 import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
-import { START } from '../../events/event.ts'
+import { type Cursor, START } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
 import { isId } from '../../ids.ts'
 import { envEvents, publishedEvent, streamEvents } from '../openapi/streamEvents.ts'
+import type { EventStore } from '../../ports/eventStore.ts'
 import { type Ask, own, route } from '../route.ts'
 import { frame, SseReply } from '../streams/sse.ts'
 import { envFrame, envTypes } from '../streams/envFrames.ts'
@@ -87,7 +88,8 @@ export const streamRoutes = [
       const { query, credential, deps, ctx } = ask
       const { env_id } = credential
       const from = resumeAt(ask, query.from)
-      const after = from === 'start' ? START : from === undefined || from === 'end' ? await deps.store.head() : cursorIn(from)
+      const head = await deps.store.head()
+      const after = from === 'start' ? START : from === undefined || from === 'end' ? head : cursorIn(deps.store, from, head)
       const client = new SseReply(ctx)
       const end = () => client.end()
       const timeout = setTimeout(end, deps.sseTimeoutMs)
@@ -140,8 +142,8 @@ const revisionOf = (id: string, last: number): number => {
 }
 
 /** Cursors are the event store's own; what it cannot have issued is refused before the stream begins. */
-const cursorIn = (id: string): string => {
-  if (!/^[0-9A-Za-z:._-]{1,64}$/.test(id) || isId(id)) {
+const cursorIn = (store: EventStore, id: string, head: Cursor): Cursor => {
+  if (!store.isCursor(id) || id > head) {
     throw new AppError('bad_request', `from: expected start, end or the id of an event, got "${id.slice(0, 60)}"`)
   }
   return id

@@ -6,7 +6,7 @@ import { type NewEvent, type Recorded, START } from '../../../events/event.ts'
 import type { Appended, Batch, EventStore, Expected, Filter } from '../../../ports/eventStore.ts'
 import { openCheckpointer } from '../checkpointer.ts'
 import { unavailable } from '../sqlite.ts'
-import { cursorOf, positionOf } from './cursors.ts'
+import { cursorOf, isCursor, positionOf } from './cursors.ts'
 import { Group } from './groups.ts'
 import { entryOf, Log } from './log.ts'
 import { Recent } from './recent.ts'
@@ -154,6 +154,10 @@ class EmbeddedEventStore implements EventStore {
     return Promise.resolve(cursorOf(this.#log.last))
   }
 
+  isCursor(text: string): boolean {
+    return isCursor(text)
+  }
+
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return
     if (this.#commitDue) this.#commit()
@@ -173,9 +177,12 @@ class EmbeddedEventStore implements EventStore {
     clearImmediate(this.#commitDue)
     this.#commitDue = undefined
     const [only] = pending
-    const events = only && pending.length === 1 ? only.events : pending.flatMap(({ events }) => events)
+    const { events, entries } =
+      only && pending.length === 1
+        ? only
+        : { events: pending.flatMap(({ events }) => events), entries: pending.flatMap(({ entries }) => entries) }
     try {
-      this.#log.append(only && pending.length === 1 ? only.entries : pending.flatMap(({ entries }) => entries))
+      this.#log.append(entries)
     } catch (error) {
       for (const { stream } of events) this.#index.forgetHead(stream)
       for (const { reject } of pending) reject(error)
@@ -183,8 +190,8 @@ class EmbeddedEventStore implements EventStore {
     }
     const streams = new Set<string>()
     let position = this.#log.last - events.length
-    for (const event of events) {
-      this.#recent.add(event)
+    for (const [n, event] of events.entries()) {
+      this.#recent.add(event, entries[n]?.length ?? 0)
       this.#index.add(event, ++position)
       streams.add(event.stream)
     }

@@ -23,8 +23,9 @@ const WAL_BYTES = 4 << 20
 /** The WAL is moved into the database from this size on; below, it fits what it was grown to. */
 const WAL_FULL_BYTES = 2 << 20
 
-/** Rows kept parsed for reads of old events. */
+/** Rows kept parsed for reads of old events, and how large one of them may be (characters). */
 const PARSED_ROWS = 128
+const PARSED_ROW_LENGTH = 128 << 10
 
 /** The log on disk: `log.db`. Nothing but whole rows of events; every index over it can be made anew. */
 export class Log {
@@ -112,7 +113,7 @@ export class Log {
     let events = this.#parsed.get(first)
     if (!events) {
       events = parseRow(first, entries)
-      this.#parsed.set(first, events)
+      if (entries.length <= PARSED_ROW_LENGTH) this.#parsed.set(first, events)
     }
     return events
   }

@@ -1,11 +1,14 @@
 import type { Recorded } from '../../../events/event.ts'
 
-/** Events kept in memory; live readers are rarely further behind. */
+/** Events kept in memory at most, and bytes of them; live readers are rarely further behind. */
 const KEPT = 8192
+const KEPT_BYTES = 16 << 20
 
 /** The newest events of the log, by position, so that live readers parse nothing. */
 export class Recent {
   readonly #events: (Recorded | undefined)[] = Array.from({ length: KEPT })
+  readonly #sizes = new Uint32Array(KEPT)
+  #bytes = 0
   #from: number
   #last: number
 
@@ -14,10 +17,20 @@ export class Recent {
     this.#last = last
   }
 
-  add(event: Recorded): void {
+  /** `bytes`: the length of the event as the log holds it. */
+  add(event: Recorded, bytes: number): void {
     this.#last++
+    if (this.#last - this.#from >= KEPT) this.#forget()
     this.#events[this.#last % KEPT] = event
-    if (this.#last - this.#from >= KEPT) this.#from = this.#last - KEPT + 1
+    this.#sizes[this.#last % KEPT] = bytes
+    this.#bytes += bytes
+    while (this.#bytes > KEPT_BYTES && this.#from < this.#last) this.#forget()
+  }
+
+  #forget(): void {
+    const oldest = this.#from++ % KEPT
+    this.#bytes -= this.#sizes[oldest] as number
+    this.#events[oldest] = undefined
   }
 
   at(position: number): Recorded | undefined {

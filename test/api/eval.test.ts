@@ -1,0 +1,114 @@
+import * as assert from 'uvu/assert'
+import { type Build, deploy, type Run, upload } from '../support/build.ts'
+import { startWithOther } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+
+const server = await startWithOther({ env: { SVC_WEBHOOK_TIMEOUT_MS: '1000' } })
+const { api, other } = server
+await deploy(api, 'lab', { 'm.ts': `export const add = (a: number, b: number) => a + b\nexport const which = () => 'deployed'` })
+
+const evaluate = (code: string, repl_id?: string): Promise<Run> =>
+  api.post('/projects/lab/eval', { code, ...(repl_id !== undefined && { repl_id }) })
+
+const evaluating = suite('evaluating code')
+
+evaluating('answers 201 with the run, over', async () => {
+  const { status, json } = await api.send('POST', '/projects/lab/eval', { body: { code: '1 + 2' } })
+  const { data } = json as { data: Run }
+  assert.is(status, 201)
+  assert.equal([data.run_type, data.status, data.result, data.fn, data.project_name], ['eval', 'succeeded', 3, null, 'lab'])
+  assert.ok(data.stop_time)
+  assert.equal(await api.get(`/runs/${data.run_id}`), data)
+})
+
+const values: [code: string, result: unknown][] = [
+  ['undefined', null],
+  ['({ a: [1, "ü"] })', { a: [1, 'ü'] }],
+  ['await Promise.resolve(7)', 7],
+  ['const n = 3; n * 2', 6],
+  ['const n: number = 3; n as number', 3],
+  [`'é'.repeat(50_000)`, 'é'.repeat(50_000)],
+]
+for (const [code, result] of values) {
+  evaluating(`gives the value of the last expression: ${code}`, async () => {
+    const run = await evaluate(code)
+    assert.equal([run.status, run.result], ['succeeded', result], JSON.stringify(run.error))
+  })
+}
+
+evaluating('may use the functions of the build, and the SDK', async () => {
+  assert.is((await evaluate(`await run('m/add', 1, 2)`)).result, 3)
+})
+
+const failing: [code: string, told: RegExp][] = [
+  [`throw new Error('no')`, /^no$/],
+  ['const = 1', /./],
+  ['unknownName', /unknownName/],
+  ['await new Promise(() => {})', /did not end|1000 ms/],
+]
+for (const [code, told] of failing) {
+  evaluating(`tells of failure in the run: ${code}`, async () => {
+    const run = await evaluate(code)
+    assert.is(run.status, 'failed')
+    assert.match(run.error?.message ?? '', told)
+    assert.equal(run.result, { error: run.error })
+  })
+}
+
+evaluating('keeps nothing from one time to the next', async () => {
+  await evaluate('globalThis.kept = 1; const own = 2')
+  assert.is((await evaluate('typeof own')).result, 'undefined')
+})
+
+evaluating('runs beside the live build where there is one', async () => {
+  await upload(api, 'lab', { 'm.ts': `export const which = () => 'live'` }, { live: 'true' })
+  const live = await api.get<Build>('/projects/lab/builds/live')
+  assert.is((await evaluate('1')).build_id, live.build_id)
+})
+
+for (const body of [{}, { code: '' }, { code: 7 }, { code: 'x'.repeat((256 << 10) + 1) }, { code: '1', repl_id: '' }, { code: '1', repl_id: 'a b' }, { code: '1', repl_id: 7 }]) {
+  evaluating(`refuses ${JSON.stringify(body).slice(0, 40)}`, async () => {
+    const { status, message } = await api.refused('POST', '/projects/lab/eval', body)
+    assert.is(status, 400)
+    assert.match(message, /^(code|repl_id): /)
+  })
+}
+
+evaluating('needs a build', async () => {
+  await api.post('/projects', { name: 'empty' })
+  const { status, message } = await api.refused('POST', '/projects/empty/eval', { code: '1' })
+  assert.is(status, 400)
+  assert.match(message, 'no live or deployed build')
+})
+
+evaluating('knows no project of another environment', async () => {
+  assert.is((await other.refused('POST', '/projects/lab/eval', { code: '1' })).status, 404)
+})
+
+evaluating.run()
+
+const repl = suite('a REPL')
+
+repl('keeps its declarations, as runs of their own type', async () => {
+  const first = await evaluate('let n = 1; const add = (x) => (n += x)', 'one')
+  assert.equal([first.run_type, first.status], ['repl', 'succeeded'], JSON.stringify(first.error))
+  assert.is((await evaluate('add(41)', 'one')).result, 42)
+  assert.is((await evaluate('n', 'one')).result, 42)
+})
+
+repl('goes on after an error', async () => {
+  await evaluate('let kept = 1', 'errors')
+  assert.is((await evaluate('throw new Error("no")', 'errors')).status, 'failed')
+  assert.is((await evaluate('kept', 'errors')).result, 1)
+})
+
+repl('shares nothing with another one, or another project', async () => {
+  await evaluate('let mine = 1', 'two')
+  assert.is((await evaluate('typeof mine', 'three')).result, 'undefined')
+  await deploy(api, 'neighbour', { 'n.js': '' })
+  const there = await api.post<Run>('/projects/neighbour/eval', { code: 'typeof mine', repl_id: 'two' })
+  assert.is(there.result, 'undefined')
+})
+
+repl.after(() => server.stop())
+repl.run()
