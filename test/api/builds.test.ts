@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as assert from 'uvu/assert'
-import { isId, newId } from '../../src/ids.ts'
-import { type Build, type BuildUpload, call, deploy, type Files, upload, type Webhook } from '../support/build.ts'
+import { newId } from '../../src/ids.ts'
+import { type Build, type BuildUpload, call, deploy, type Files, upload } from '../support/build.ts'
 import { startWithOther } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { zipBuild } from '../support/zipBuild.ts'
@@ -52,7 +52,12 @@ builds('are downloaded as they were uploaded', async () => {
   assert.is(response.headers.get('content-type'), 'application/zip')
   assert.is(response.headers.get('content-length'), String(zip.bytes.length))
   assert.match(response.headers.get('content-disposition') ?? '', 'attachment')
-  assert.is(createHash('sha256').update(await response.bytes()).digest('hex'), zip.hash)
+  assert.is(
+    createHash('sha256')
+      .update(await response.bytes())
+      .digest('hex'),
+    zip.hash,
+  )
 })
 
 builds('are listed newest first, in their project and in the environment with its name', async () => {
@@ -63,13 +68,19 @@ builds('are listed newest first, in their project and in the environment with it
     (await uploaded('shop', filesOf(4))).build_id,
   ].toReversed()
   const all = await api.page<Build & { project_name: string }>('/builds?limit=3')
-  assert.equal(all.data.map(({ build_id, project_name }) => [build_id, project_name]), [
-    [ids[0], 'shop'],
-    [ids[1], 'second'],
-    [ids[2], 'shop'],
-  ])
+  assert.equal(
+    all.data.map(({ build_id, project_name }) => [build_id, project_name]),
+    [
+      [ids[0], 'shop'],
+      [ids[1], 'second'],
+      [ids[2], 'shop'],
+    ],
+  )
   const { data } = await api.page<Build>('/projects/shop/builds?limit=2')
-  assert.equal(data.map(({ build_id }) => build_id), [ids[0], ids[2]])
+  assert.equal(
+    data.map(({ build_id }) => build_id),
+    [ids[0], ids[2]],
+  )
   assert.not('project_name' in (data[0] ?? {}))
 })
 
@@ -78,7 +89,11 @@ builds('of another project or environment do not exist', async () => {
   await api.post('/projects', { name: 'third' })
   await other.post('/projects', { name: 'shop' })
   for (const id of [build_id, newId(), 'nothing']) {
-    for (const [method, path] of [['GET', ''], ['GET', '/download'], ['POST', '/deploy']] as const) {
+    for (const [method, path] of [
+      ['GET', ''],
+      ['GET', '/download'],
+      ['POST', '/deploy'],
+    ] as const) {
       assert.is((await api.refused(method, `/projects/third/builds/${id}${path}`)).message, `No build ${id}`)
       assert.is((await other.refused(method, `/projects/shop/builds/${id}${path}`)).message, `No build ${id}`)
       assert.is((await other.refused(method, `/projects/${project_id}/builds/${id}${path}`)).status, 404)
@@ -102,7 +117,10 @@ deploying('marks the build, and no other one', async () => {
   assert.is((await api.get<Build>(path(first.build_id))).deployed, false)
   assert.is((await api.get<Build>('/projects/shop/builds/deployed')).build_id, second.build_id)
   const { data } = await api.page<Build>('/projects/shop/builds?limit=100')
-  assert.equal(data.filter((build) => build.deployed).map(({ build_id }) => build_id), [second.build_id])
+  assert.equal(
+    data.filter((build) => build.deployed).map(({ build_id }) => build_id),
+    [second.build_id],
+  )
 })
 
 deploying('twice is deploying once', async () => {
@@ -135,72 +153,5 @@ deploying('is not for live builds', async () => {
   assert.is((await api.get<Build>('/projects/shop/builds/live')).build_id, later.build_id)
 })
 
+deploying.after(() => server.stop())
 deploying.run()
-
-const FUNCTIONS = `
-import { fn } from 'svc'
-export const onA = fn({ 'on-event': 'a' }, () => {})
-export const onB = fn({ onEvent: 'b', retry: 2 }, () => {})
-export const nightly = fn({ schedule: '0 3 * * *' }, () => {})
-export const berlin = fn({ schedule: { cron: '*/5 * * * *', timezone: 'Europe/Berlin' } }, () => {})
-export const hook = fn({ webhook: { service: 'stripe', path: '/paid', description: 'told' } }, () => {})
-export const plain = () => {}
-`
-
-const functions = suite('functions of the deployed build')
-
-functions.before(async () => {
-  await api.post('/projects', { name: 'listed' })
-  await deploy(api, 'listed', { 'a/b.ts': FUNCTIONS, '_hidden/c.ts': FUNCTIONS, '.dot/c.ts': FUNCTIONS })
-})
-
-functions('are listed as event handlers', async () => {
-  const { build_id } = await api.get<Build>('/projects/listed/builds/deployed')
-  const { data, pagination } = await api.page<Record<string, string>>('/projects/listed/event-handlers')
-  assert.is(pagination.total, 2)
-  assert.equal(
-    data.map(({ event_handler_id, ...rest }) => (assert.ok(isId(event_handler_id ?? '')), rest)),
-    [
-      { build_id, event_type: 'a', ns: 'a.b', var: 'onA' },
-      { build_id, event_type: 'b', ns: 'a.b', var: 'onB' },
-    ],
-  )
-})
-
-functions('are listed as schedules', async () => {
-  const { data } = await api.page<Record<string, string>>('/projects/listed/schedules')
-  assert.equal(
-    data.map(({ cron, timezone, ns, var: name }) => [cron, timezone, ns, name]),
-    [
-      ['*/5 * * * *', 'Europe/Berlin', 'a.b', 'berlin'],
-      ['0 3 * * *', 'UTC', 'a.b', 'nightly'],
-    ],
-  )
-})
-
-functions('are listed as webhooks with their URL', async () => {
-  const { data } = await api.page<Webhook>('/projects/listed/webhooks')
-  const [{ webhook_id, build_id, url, ...rest }] = data as [Webhook]
-  assert.is(data.length, 1)
-  assert.ok(isId(webhook_id) && isId(build_id))
-  assert.match(url, new RegExp(`^${server.url}/webhook/local/dev/stripe/paid/[A-Za-z0-9]{32,}$`))
-  const named = { name: 'a.b_hook', description: 'told', auth: 'none', ns: 'a.b', var: 'hook' }
-  assert.equal(rest, { service: 'stripe', path: '/paid', method: 'POST', ...named })
-})
-
-functions('come in pages', async () => {
-  const { data, pagination } = await api.page<{ var: string }>('/projects/listed/event-handlers?limit=1&offset=1')
-  assert.equal(data.map((handler) => handler.var), ['onB'])
-  assert.equal(pagination, { total: 2, limit: 1, offset: 1, has_more: false })
-})
-
-functions('are gone with their build', async () => {
-  await deploy(api, 'listed', { 'other.js': 'export const a = 1' })
-  for (const what of ['event-handlers', 'schedules', 'webhooks']) {
-    assert.equal((await api.page(`/projects/listed/${what}`)).data, [])
-    assert.is((await other.refused('GET', `/projects/listed/${what}`)).status, 404)
-  }
-})
-
-functions.after(() => server.stop())
-functions.run()

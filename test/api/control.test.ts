@@ -26,7 +26,8 @@ calls('reaches an arguments list that is large', async () => {
 
 calls('may name the project', async () => {
   await deploy(api, 'second', { 'jobs.js': `export const add = () => 'second'` })
-  const at = async (project: string) => (await handle(api, 'svc:call', { fn: 'jobs/add', args: [1, 2], project })).result
+  const at = async (project: string) =>
+    (await handle(api, 'svc:call', { fn: 'jobs/add', args: [1, 2], project })).result
   assert.equal([await at('work'), await at('second')], [3, 'second'])
 })
 
@@ -48,7 +49,10 @@ for (const [name, data, field] of refused) {
 }
 
 calls('knows no function of another environment', async () => {
-  assert.is((await other.refused('POST', '/events', { type: 'svc:call', data: { fn: 'jobs/add' } })).status, 400)
+  assert.is(
+    (await other.refused('POST', '/events', { type: 'svc:call', data: { fn: 'jobs/add' } })).status,
+    400,
+  )
 })
 
 calls.run()
@@ -89,7 +93,10 @@ cancel('knows no run of another environment', async () => {
   const { run_id } = await running('jobs/wait', 60_000)
   const { status, message } = await other.refused('POST', '/events', { type: 'svc:cancel', data: { run_id } })
   assert.equal([status, message], [404, `No run ${run_id}`])
-  assert.is((await other.refused('POST', '/events', { type: 'svc:cancel', data: { run_id: newId() } })).status, 404)
+  assert.is(
+    (await other.refused('POST', '/events', { type: 'svc:cancel', data: { run_id: newId() } })).status,
+    404,
+  )
   assert.is((await other.refused('GET', `/runs/${run_id}`)).message, `No run ${run_id}`)
   assert.is((await api.get<Run>(`/runs/${run_id}`)).status, 'running')
   await publish(api, 'svc:cancel', { run_id })
@@ -135,4 +142,3 @@ replay('runs on what is deployed now', async () => {
 
 replay.after(() => server.stop())
 replay.run()
-

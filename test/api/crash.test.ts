@@ -46,7 +46,9 @@ const publishUntilDeath = async (api: Api, onAcknowledged: (count: number) => vo
 const allOf = async <T>(api: Api, path: string): Promise<T[]> => {
   const all: T[] = []
   for (;;) {
-    const { data, pagination } = await api.page<T>(`${path}${path.includes('?') ? '&' : '?'}limit=100&offset=${all.length}`)
+    const { data, pagination } = await api.page<T>(
+      `${path}${path.includes('?') ? '&' : '?'}limit=100&offset=${all.length}`,
+    )
     all.push(...data)
     if (!pagination.has_more) return all
   }
@@ -56,11 +58,17 @@ const isLost = ({ status, error }: Run) => status === 'failed' && error?.code ==
 
 /** Each handler has run once for the event; what a dead worker had is failed, and retried where there is a policy. */
 const isExact = (runs: readonly Run[]): void => {
-  const told = JSON.stringify(runs.map(({ fn, status, attempt, error }) => [fn, attempt, status, error?.code]))
+  const told = JSON.stringify(
+    runs.map(({ fn, status, attempt, error }) => [fn, attempt, status, error?.code]),
+  )
   const [plain, ...twice] = runs.filter(({ fn }) => fn === 'jobs/plain')
   assert.ok(plain && twice.length === 0 && (plain.status === 'succeeded' || isLost(plain)), told)
   const kept = runs.filter(({ fn }) => fn === 'jobs/keeps').sort((a, b) => a.attempt - b.attempt)
-  assert.equal(kept.map(({ attempt }) => attempt), kept.map((_, n) => n + 1), told)
+  assert.equal(
+    kept.map(({ attempt }) => attempt),
+    kept.map((_, n) => n + 1),
+    told,
+  )
   assert.ok(kept.slice(0, -1).every(isLost), told)
   assert.is(kept.at(-1)?.status, 'succeeded', told)
   for (const run of kept.slice(1)) assert.is(run.origin_run_id, kept[0]?.run_id)
@@ -74,32 +82,37 @@ crash.before(async (context) => {
 })
 
 for (const acknowledged of [40, 190]) {
-  crash(`has started each handler exactly once, killed after ${acknowledged} events (I3)`, async (context) => {
-    const { api } = server
-    let death: Promise<unknown> = Promise.reject(new Error(`Expected ${acknowledged} events to be acknowledged`))
-    death.catch(() => {})
-    const published = await publishUntilDeath(api, (count) => {
-      if (count === acknowledged) death = server.end('SIGKILL')
-    })
-    await death
-    context.acknowledged.push(...published)
-    const again = await start()
-    const events = await allOf<Event>(again, '/events?event_type=work')
-    const stored = new Set(events.map(({ event_id }) => event_id))
-    assert.equal(
-      context.acknowledged.filter(({ event_id }) => !stored.has(event_id)),
-      [],
-    )
-    const runs = await until(
-      async () => {
-        const found = Map.groupBy(await allOf<Run>(again, '/runs?type=event'), ({ event_id }) => event_id)
-        for (const { event_id } of events) isExact(found.get(event_id) ?? [])
-        return found
-      },
-      { timeoutMs: 40_000, everyMs: 200 },
-    )
-    assert.ok([...runs.values()].flat().some(isLost), 'no run was lost')
-  })
+  crash(
+    `has started each handler exactly once, killed after ${acknowledged} events (I3)`,
+    async (context) => {
+      const { api } = server
+      let death: Promise<unknown> = Promise.reject(
+        new Error(`Expected ${acknowledged} events to be acknowledged`),
+      )
+      death.catch(() => {})
+      const published = await publishUntilDeath(api, (count) => {
+        if (count === acknowledged) death = server.end('SIGKILL')
+      })
+      await death
+      context.acknowledged.push(...published)
+      const again = await start()
+      const events = await allOf<Event>(again, '/events?event_type=work')
+      const stored = new Set(events.map(({ event_id }) => event_id))
+      assert.equal(
+        context.acknowledged.filter(({ event_id }) => !stored.has(event_id)),
+        [],
+      )
+      const runs = await until(
+        async () => {
+          const found = Map.groupBy(await allOf<Run>(again, '/runs?type=event'), ({ event_id }) => event_id)
+          for (const { event_id } of events) isExact(found.get(event_id) ?? [])
+          return found
+        },
+        { timeoutMs: 40_000, everyMs: 200 },
+      )
+      assert.ok([...runs.values()].flat().some(isLost), 'no run was lost')
+    },
+  )
 }
 
 crash('ends lost runs within seconds, each for good', async () => {
@@ -107,12 +120,17 @@ crash('ends lost runs within seconds, each for good', async () => {
   await until(async () => (await runsOf(server.api, event_id)).length === 2)
   await server.end('SIGKILL')
   const api = await start()
-  const [plain] = (await until(async () => {
-    const runs = (await runsOf(api, event_id)).filter(({ fn }) => fn === 'jobs/plain')
-    return runs.every(isLost) ? runs : undefined
-  }, { timeoutMs: 3000 })) as [Run]
+  const [plain] = (await until(
+    async () => {
+      const runs = (await runsOf(api, event_id)).filter(({ fn }) => fn === 'jobs/plain')
+      return runs.every(isLost) ? runs : undefined
+    },
+    { timeoutMs: 3000 },
+  )) as [Run]
   assert.match(plain.error?.message ?? '', 'died')
-  const { run_id } = await until(async () => (await runsOf(api, event_id)).find(({ status }) => status === 'running'))
+  const { run_id } = await until(async () =>
+    (await runsOf(api, event_id)).find(({ status }) => status === 'running'),
+  )
   await publish(api, 'svc:cancel', { run_id })
 })
 
@@ -125,7 +143,10 @@ crash('makes the retries that were due meanwhile', async () => {
     const found = await runsOf(api, event_id)
     return found.length === 2 && found.every(({ status }) => status === 'failed') ? found : undefined
   })
-  assert.equal(runs.map(({ attempt }) => attempt), [2, 1])
+  assert.equal(
+    runs.map(({ attempt }) => attempt),
+    [2, 1],
+  )
 })
 
 crash('is resumed by its clients where they were (I5)', async () => {
@@ -134,7 +155,9 @@ crash('is resumed by its clients where they were (I5)', async () => {
   const [run] = (await follower.upTo('run:start')).slice(-1)
   await server.end('SIGKILL')
   await until(() => follower.over)
-  const again = await follow(await start(), `/streams/${String(data['stream_id'])}/subscribe`, { lastId: run?.id ?? '' })
+  const again = await follow(await start(), `/streams/${String(data['stream_id'])}/subscribe`, {
+    lastId: run?.id ?? '',
+  })
   const names = (await again.rest()).map(({ event }) => event)
   assert.equal(names, ['run:start', 'run:fail', 'run:fail', 'run:start', 'run:stop', 'stream:complete'])
 })

@@ -1,4 +1,4 @@
-import { connect, type Socket } from 'node:net'
+import { connect } from 'node:net'
 import * as assert from 'uvu/assert'
 import { newId } from '../../src/ids.ts'
 import { call, deploy, ended, handle, publish, type Run, runsOf } from '../support/build.ts'
@@ -23,13 +23,14 @@ const subscribe = (query = '', lastId?: string) =>
 /** All events up to and including a mark that is published now. */
 const mark = async (follower: Follower): Promise<Sent[]> => {
   const { event_id } = await publish(api(), 'mark')
-  for (const events: Sent[] = []; ; ) {
+  for (const events: Sent[] = []; ;) {
     const event = await follower.next()
     events.push(event)
     if (event.data['event_id'] === event_id) return events
   }
 }
-const about = (events: readonly Sent[], stream_id: string) => events.filter(({ data }) => data['stream_id'] === stream_id)
+const about = (events: readonly Sent[], stream_id: string) =>
+  events.filter(({ data }) => data['stream_id'] === stream_id)
 
 const env = suite('subscribing to the environment')
 
@@ -57,7 +58,8 @@ env('tells of all kinds of activity in their shapes', async () => {
     ['run:start', { ...run, run_type: 'event' }],
     ['run:stop', run],
   ])
-  const dataOf = (name: string, stream: string) => about(events, stream).find(({ event }) => event === name)?.data
+  const dataOf = (name: string, stream: string) =>
+    about(events, stream).find(({ event }) => event === name)?.data
   assert.equal(dataOf('run:fail', failed.stream_id), {
     run_id: failed.run_id,
     stream_id: failed.stream_id,
@@ -106,16 +108,21 @@ env('tells of everything from the start', async () => {
   const { pagination } = await api().page('/events?limit=1')
   assert.is(events.filter(({ event }) => event === 'event:created').length, pagination.total)
   assert.is(new Set(events.map(({ id }) => id)).size, events.length)
-  assert.equal(events.map(({ id }) => id), events.map(({ id }) => id).toSorted())
+  assert.equal(
+    events.map(({ id }) => id),
+    events.map(({ id }) => id).toSorted(),
+  )
 })
 
 env('gives every client the same', async () => {
   const followers = await Promise.all([1, 2, 3].map(() => subscribe()))
   await handle(api(), 'two')
-  const [first, ...rest] = await Promise.all(followers.map(async (follower) => {
-    await follower.upTo('run:stop')
-    return follower.seen[0]
-  }))
+  const [first, ...rest] = await Promise.all(
+    followers.map(async (follower) => {
+      await follower.upTo('run:stop')
+      return follower.seen[0]
+    }),
+  )
   for (const follower of followers) follower.close()
   for (const other of rest) assert.equal(other, first)
 })
@@ -168,69 +175,6 @@ env('lets a client go that does not read, and nobody else', async () => {
 
 env.run()
 
-const consumer = suite('a named consumer')
-
-consumer('shares the events with others of its name', async () => {
-  const [one, two] = [await subscribe('?consumer=pair'), await subscribe('?consumer=pair')]
-  const published = await Promise.all(Array.from({ length: 40 }, async () => (await publish(api(), 'shared')).event_id))
-  const created = (follower: Follower) =>
-    follower.seen.filter(({ data }) => data['event_type'] === 'shared').map(({ data }) => String(data['event_id']))
-  await until(() => created(one).length + created(two).length >= 40)
-  for (const follower of [one, two]) {
-    follower.close()
-    assert.ok(created(follower).length > 0)
-  }
-  assert.equal(new Set([...created(one), ...created(two)]), new Set(published))
-})
-
-consumer('loses nothing when connections break', async () => {
-  const seen = new Set<string>()
-  /** Breaks the connection at the first event, whatever else is on its way. */
-  const client = (breaks: boolean) =>
-    new Promise<Socket>((resolve) => {
-      const socket = connect(Number(new URL(server.url).port), '127.0.0.1').setEncoding('utf8')
-      socket.write(`GET /v1/env/subscribe?consumer=steady HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`)
-      socket.on('data', (text: string) => {
-        resolve(socket)
-        for (const [, event_id = ''] of text.matchAll(/"event_id":"([^"]+)"/g)) seen.add(event_id)
-        if (breaks && text.includes('event:created')) socket.destroy()
-      })
-    })
-  const published: string[] = []
-  for (let n = 0; n < 30; n++) {
-    await client(true)
-    await Promise.all(Array.from({ length: 5 }, async () => published.push((await publish(api(), 'steady')).event_id)))
-  }
-  const last = await client(false)
-  await until(() => published.every((event_id) => seen.has(event_id)))
-  last.destroy()
-})
-
-consumer('keeps its position over a restart, and so does everybody’s id', async () => {
-  const [follower, named] = [await subscribe(), await subscribe('?consumer=restart')]
-  await mark(follower)
-  await mark(named)
-  for (const client of [follower, named]) client.close()
-  const { event_id } = await publish(api(), 'missed')
-  await server.stop()
-  server = await startServer({ dataDir })
-  const again = await subscribe('', follower.seen.at(-1)?.id)
-  assert.is((await again.upTo('event:created')).at(-1)?.data['event_id'], event_id)
-  const renamed = await subscribe('?consumer=restart')
-  await until(() => renamed.seen.some(({ data }) => data['event_id'] === event_id))
-  for (const client of [again, renamed]) client.close()
-})
-
-for (const name of ['', '-a', 'a/b', 'x'.repeat(64)]) {
-  consumer(`is not called "${name.slice(0, 10)}"`, async () => {
-    const { status, message } = await api().refused('GET', `/env/subscribe?consumer=${encodeURIComponent(name)}`)
-    assert.is(status, 400)
-    assert.match(message, 'consumer: ')
-  })
-}
-
-consumer.run()
-
 const time = suite('a subscription that lasts')
 
 time('ends when its time is over, and says so', async () => {
@@ -248,7 +192,7 @@ time('ends when its time is over, and says so', async () => {
   const last = busy.seen.at(-1) as Sent
   const path = `/streams/${String(last.data['stream_id'])}/subscribe`
   const names: string[] = []
-  for (let id = last.id, reason: unknown = ''; reason !== 'completed'; ) {
+  for (let id = last.id, reason: unknown = ''; reason !== 'completed';) {
     const events = await (await follow(api(), path, { lastId: id })).rest()
     names.push(...events.map(({ event }) => event).filter((event) => event !== 'stream:complete'))
     id = events.at(-1)?.id ?? ''
@@ -259,7 +203,11 @@ time('ends when its time is over, and says so', async () => {
 
 time('ends when the service stops', async () => {
   const { stream_id } = await publish(api(), 'nobody')
-  const followers = [await follow(api(), `/streams/${stream_id}/subscribe`), await subscribe(), await subscribe('?consumer=c')]
+  const followers = [
+    await follow(api(), `/streams/${stream_id}/subscribe`),
+    await subscribe(),
+    await subscribe('?consumer=c'),
+  ]
   await server.stop()
   await until(() => followers.every(({ over }) => over), { timeoutMs: 1000 })
 })

@@ -4,7 +4,15 @@ import { deploy, type Event, handle, publish } from '../support/build.ts'
 import { startWithOther } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 
-const EVENT_FIELDS = ['created_at', 'env_id', 'event_data', 'event_id', 'event_time', 'event_type', 'stream_id']
+const EVENT_FIELDS = [
+  'created_at',
+  'env_id',
+  'event_data',
+  'event_id',
+  'event_time',
+  'event_type',
+  'stream_id',
+]
 
 const server = await startWithOther()
 const { api, other } = server
@@ -12,7 +20,9 @@ const { api, other } = server
 const publishing = suite('publishing an event')
 
 publishing('answers 201 with the event of SPEC.md', async () => {
-  const { status, json } = await api.send('POST', '/events', { body: { event_type: 'a:b', event_data: { n: 1 } } })
+  const { status, json } = await api.send('POST', '/events', {
+    body: { event_type: 'a:b', event_data: { n: 1 } },
+  })
   const { data } = json as { data: Event }
   assert.is(status, 201)
   assert.equal(Object.keys(data).sort(), EVENT_FIELDS)
@@ -96,7 +106,8 @@ publishing('refuses too much in chunks as well', async () => {
 })
 
 publishing('takes nesting 60 deep and refuses what would exhaust a stack', async () => {
-  const nested = (depth: number) => `{"event_type":"deep","event_data":${'['.repeat(depth)}${']'.repeat(depth)}}`
+  const nested = (depth: number) =>
+    `{"event_type":"deep","event_data":${'['.repeat(depth)}${']'.repeat(depth)}}`
   assert.is((await api.send('POST', '/events', { body: nested(60) })).status, 201)
   for (const depth of [100, 100_000]) {
     const { status, code } = await api.refused('POST', '/events', nested(depth))
@@ -109,7 +120,9 @@ publishing.run()
 const data = suite('event data')
 
 data.before(() =>
-  deploy(api, 'echo', { 'echo.ts': `import { fn } from 'svc'\nexport const back = fn({ 'on-event': 'echo' }, (e) => e.data)` }),
+  deploy(api, 'echo', {
+    'echo.ts': `import { fn } from 'svc'\nexport const back = fn({ 'on-event': 'echo' }, (e) => e.data)`,
+  }),
 )
 
 const values: [name: string, value: unknown][] = [
@@ -166,7 +179,10 @@ reading('lists the newest first, each like the one by id', async () => {
 reading('lists those of one type', async () => {
   const { event_id } = await publish(api, 'only:this')
   const { data, pagination } = await api.page<Event>('/events?event_type=only:this')
-  assert.equal(data.map((event) => event.event_id), [event_id])
+  assert.equal(
+    data.map((event) => event.event_id),
+    [event_id],
+  )
   assert.equal(pagination, { total: 1, limit: 20, offset: 0, has_more: false })
 })
 

@@ -26,7 +26,12 @@ const maps = {
 
 const dataDir = tempDir()
 const names = Object.keys(maps) as (keyof typeof maps)[]
-const keys = await addEnvironment(dataDir, 'team', EVERYTHING, ...names.map((name) => maps[name] as unknown as Permissions))
+const keys = await addEnvironment(
+  dataDir,
+  'team',
+  EVERYTHING,
+  ...names.map((name) => maps[name] as unknown as Permissions),
+)
 const server = await startServer({ dataDir })
 const [full, ...limited] = keys.map((key) => openApi(server.url, key)) as [Api, ...Api[]]
 const as = (name: keyof typeof maps): Api => limited[names.indexOf(name)] as Api
@@ -95,7 +100,8 @@ permissions('of one action do not give another', async () => {
 
 permissions('on one project reach it by name and id, and nothing else', async () => {
   const reader = as('readsShop')
-  for (const project of ['shop', project_id]) assert.is((await reader.get<Project>(`/projects/${project}`)).name, 'shop')
+  for (const project of ['shop', project_id])
+    assert.is((await reader.get<Project>(`/projects/${project}`)).name, 'shop')
   assert.is((await reader.refused('GET', '/projects/other')).code, 'forbidden')
   assert.is((await reader.refused('GET', '/projects/none')).code, 'forbidden')
   assert.is((await reader.refused('GET', '/projects')).code, 'forbidden')
@@ -110,7 +116,12 @@ permissions('on one project reach it by name and id, and nothing else', async ()
 permissions('on one event type let only that be published', async () => {
   const publisher = as('publishesOrders')
   assert.is((await publish(publisher, 'order:created')).event_type, 'order:created')
-  for (const body of [{ type: 'order' }, { type: 'order:created:x' }, { event_type: 'x', type: 'order:created' }, { type: 'svc:call', data: { fn: 'h/hook' } }]) {
+  for (const body of [
+    { type: 'order' },
+    { type: 'order:created:x' },
+    { event_type: 'x', type: 'order:created' },
+    { type: 'svc:call', data: { fn: 'h/hook' } },
+  ]) {
     assert.is((await publisher.refused('POST', '/events', body)).code, 'forbidden')
   }
 })
@@ -124,7 +135,10 @@ permissions('to read runs and events are no permission to publish', async () => 
 permissions('for subscribe-with-event are two', async () => {
   const body = { type: 'x' }
   assert.is((await as('follows').refused('POST', '/streams/subscribe-with-event', body)).code, 'forbidden')
-  const follower = await follow(as('followsAndPublishes'), '/streams/subscribe-with-event', { method: 'POST', body })
+  const follower = await follow(as('followsAndPublishes'), '/streams/subscribe-with-event', {
+    method: 'POST',
+    body,
+  })
   assert.is((await follower.next()).event, 'event:published')
   follower.close()
 })

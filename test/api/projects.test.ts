@@ -36,7 +36,9 @@ projects('of the same name are refused, even when both are made at once', async 
   const { status, code, message } = await api.refused('POST', '/projects', { name: 'taken' })
   assert.equal([status, code], [409, 'project_exists'])
   assert.match(message, '"taken"')
-  const answers = await Promise.all([1, 2, 3, 4, 5].map(() => api.send('POST', '/projects', { body: { name: 'race' } })))
+  const answers = await Promise.all(
+    [1, 2, 3, 4, 5].map(() => api.send('POST', '/projects', { body: { name: 'race' } })),
+  )
   assert.equal(answers.map((answer) => answer.status).toSorted(), [201, 409, 409, 409, 409])
 })
 
@@ -50,7 +52,10 @@ projects('of the same name may be in different environments', async () => {
 for (const name of ['', '-a', '.a', '_a', 'a b', 'a/b', 'ü', 'a'.repeat(64), 'a\n', 7, null, undefined]) {
   projects(`are not called ${JSON.stringify(name)?.slice(0, 20)}`, async () => {
     await create('renamable').catch(() => {})
-    for (const [method, path] of [['POST', '/projects'], ['PATCH', '/projects/renamable']] as const) {
+    for (const [method, path] of [
+      ['POST', '/projects'],
+      ['PATCH', '/projects/renamable'],
+    ] as const) {
       const { status, code, message } = await api.refused(method, path, { name })
       assert.equal([status, code], [400, 'bad_request'])
       assert.ok(message.startsWith('name: '), message)
@@ -85,7 +90,9 @@ projects('are not renamed to a name that is taken', async () => {
 })
 
 projects('keep their functions under a new name', async () => {
-  await deploy(api, 'before', { 'f.js': `import { fn } from 'svc'\nexport const on = fn({ 'on-event': 'renamed' }, () => 1)` })
+  await deploy(api, 'before', {
+    'f.js': `import { fn } from 'svc'\nexport const on = fn({ 'on-event': 'renamed' }, () => 1)`,
+  })
   await api.patch('/projects/before', { name: 'after' })
   assert.equal((await handle(api, 'renamed')).project_name, 'after')
 })
@@ -99,7 +106,14 @@ projects('that are deleted are gone everywhere, and their name is free', async (
   assert.equal([removed.status, removed.text], [204, ''])
 
   for (const project of ['doomed', project_id]) {
-    const paths = ['', '/builds', `/builds/${build_id}`, `/builds/${build_id}/download`, '/builds/deployed', '/builds/live']
+    const paths = [
+      '',
+      '/builds',
+      `/builds/${build_id}`,
+      `/builds/${build_id}/download`,
+      '/builds/deployed',
+      '/builds/live',
+    ]
     for (const path of [...paths, '/event-handlers', '/schedules', '/webhooks']) {
       assert.is((await api.refused('GET', `/projects/${project}${path}`)).status, 404, path)
     }
@@ -109,7 +123,10 @@ projects('that are deleted are gone everywhere, and their name is free', async (
     assert.is((await api.refused('POST', `/projects/${project}/eval`, { code: '1' })).status, 404)
     assert.is((await upload(api, project, { 'f.js': '' })).status, 404)
   }
-  assert.equal((await api.page<{ build_id: string }>('/builds')).data.filter((build) => build.build_id === build_id), [])
+  assert.equal(
+    (await api.page<{ build_id: string }>('/builds')).data.filter((build) => build.build_id === build_id),
+    [],
+  )
   const { event_id } = await publish(api, 'doomed')
   await handle(api, 'renamed')
   assert.equal(await runsOf(api, event_id), [])

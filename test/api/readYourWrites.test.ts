@@ -1,5 +1,13 @@
 import * as assert from 'uvu/assert'
-import { deploy, type Event, handled, type Project, publish, type Run, type Webhook } from '../support/build.ts'
+import {
+  deploy,
+  type Event,
+  handled,
+  type Project,
+  publish,
+  type Run,
+  type Webhook,
+} from '../support/build.ts'
 import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 
@@ -17,7 +25,11 @@ const [{ url }] = (await api.page<Webhook>('/projects/work/webhooks')).data as [
 /** Some at a time, so that reads meet the writes of others on their way. */
 const often = async (times: number, act: (n: number) => Promise<void>): Promise<void> => {
   let n = 0
-  await Promise.all(Array.from({ length: 4 }, async () => { while (n < times) await act(n++) }))
+  await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      while (n < times) await act(n++)
+    }),
+  )
 }
 
 const reading = suite('what was acknowledged is seen by the next request (I2)')
@@ -56,9 +68,14 @@ reading('the run of a webhook, once it has answered', () =>
 
 reading('a deployed handler, by the event that follows', () =>
   often(10, async (n) => {
-    await deploy(api, `d${n}`, { [`d${n}.js`]: `import { fn } from 'svc'\nexport const on = fn({ 'on-event': 'd${n}' }, () => ${n})` })
+    await deploy(api, `d${n}`, {
+      [`d${n}.js`]: `import { fn } from 'svc'\nexport const on = fn({ 'on-event': 'd${n}' }, () => ${n})`,
+    })
     const { event_id } = await publish(api, `d${n}`)
-    assert.equal((await handled(api, event_id)).map(({ result }) => result), [n])
+    assert.equal(
+      (await handled(api, event_id)).map(({ result }) => result),
+      [n],
+    )
   }),
 )
 

@@ -21,7 +21,8 @@ lists('are newest first and filtered by status and type', async () => {
   assert.equal(await first('type=call&status=succeeded'), sum)
   assert.is((await api.page(`/runs?type=repl`)).pagination.total, 0)
   assert.is((await api.page(`/runs?type=call&status=failed`)).pagination.total, 0)
-  for (const status of ['running', 'pending_retry']) assert.is((await api.page(`/runs?status=${status}`)).pagination.total, 0)
+  for (const status of ['running', 'pending_retry'])
+    assert.is((await api.page(`/runs?status=${status}`)).pagination.total, 0)
 })
 
 lists('add up to the statistics', async () => {
@@ -33,7 +34,13 @@ lists('add up to the statistics', async () => {
     failed: await total('&status=failed'),
     cancelled: await total('&status=cancelled'),
   })
-  assert.equal(await other.get('/runs/stats'), { total_runs: 0, running: 0, succeeded: 0, failed: 0, cancelled: 0 })
+  assert.equal(await other.get('/runs/stats'), {
+    total_runs: 0,
+    running: 0,
+    succeeded: 0,
+    failed: 0,
+    cancelled: 0,
+  })
 })
 
 lists('reach back as far as time_range says', async () => {
@@ -46,7 +53,10 @@ lists('reach back as far as time_range says', async () => {
 
 for (const range of ['', '7', 'P', '-P1D', 'PT0S', '1 day', 'P1D;', 'P99999999999Y']) {
   lists(`refuse "${range}" as time_range`, async () => {
-    const { status, code, message } = await api.refused('GET', `/runs?time_range=${encodeURIComponent(range)}`)
+    const { status, code, message } = await api.refused(
+      'GET',
+      `/runs?time_range=${encodeURIComponent(range)}`,
+    )
     assert.equal([status, code], [400, 'bad_request'])
     assert.match(message, 'time_range: ')
   })

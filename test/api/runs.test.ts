@@ -67,13 +67,21 @@ const retry = suite('a retry')
 
 retry('is awaited as pending_retry, then made as a new run', async () => {
   const { event_id } = await publish(api, 'flaky')
-  const pending = await until(async () => (await runsOf(api, event_id)).find(({ status }) => status === 'pending_retry'))
+  const pending = await until(async () =>
+    (await runsOf(api, event_id)).find(({ status }) => status === 'pending_retry'),
+  )
   assert.ok(Date.parse(pending.retry_at ?? '') > Date.parse(pending.start_time))
   assert.equal(errorOf(pending)?.message, 'try 1')
 
   const runs = (await handled(api, event_id, 3)).toReversed()
-  assert.equal(runs.map(({ status }) => status), ['failed', 'failed', 'succeeded'])
-  assert.equal(runs.map(({ attempt }) => attempt), [1, 2, 3])
+  assert.equal(
+    runs.map(({ status }) => status),
+    ['failed', 'failed', 'succeeded'],
+  )
+  assert.equal(
+    runs.map(({ attempt }) => attempt),
+    [1, 2, 3],
+  )
   const [first, ...later] = runs as [Run, ...Run[]]
   assert.is(first.origin_run_id, null)
   for (const run of later) assert.is(run.origin_run_id, first.run_id)
@@ -84,7 +92,10 @@ retry('is awaited as pending_retry, then made as a new run', async () => {
 retry('waits for its delay', async () => {
   const { event_id } = await publish(api, 'flaky')
   const [third, second, first] = (await handled(api, event_id, 3)) as [Run, Run, Run]
-  for (const [before, after] of [[first, second], [second, third]] as const) {
+  for (const [before, after] of [
+    [first, second],
+    [second, third],
+  ] as const) {
     const waited = Date.parse(after.start_time) - Date.parse(before.stop_time ?? '')
     assert.ok(waited >= 299, `waited ${waited} ms`)
   }
@@ -93,7 +104,10 @@ retry('waits for its delay', async () => {
 retry('is made as often as the function says, and no more', async () => {
   const { event_id } = await publish(api, 'hopeless')
   const runs = await handled(api, event_id, 3)
-  assert.equal(runs.map(({ status }) => status), ['failed', 'failed', 'failed'])
+  assert.equal(
+    runs.map(({ status }) => status),
+    ['failed', 'failed', 'failed'],
+  )
   assert.is(runs[0]?.error?.message, 'try 3')
 })
 
@@ -104,7 +118,9 @@ retry('is not made without a policy', async () => {
 
 retry('is not made once the waiting run was cancelled', async () => {
   const { event_id } = await publish(api, 'flaky')
-  const { run_id } = await until(async () => (await runsOf(api, event_id)).find(({ status }) => status === 'pending_retry'))
+  const { run_id } = await until(async () =>
+    (await runsOf(api, event_id)).find(({ status }) => status === 'pending_retry'),
+  )
   await publish(api, 'svc:cancel', { run_id })
   assert.is((await ended(api, run_id)).status, 'cancelled')
   const later = await publish(api, 'flaky')
@@ -114,4 +130,3 @@ retry('is not made once the waiting run was cancelled', async () => {
 
 retry.after(() => server.stop())
 retry.run()
-

@@ -34,13 +34,23 @@ secrets('of a webhook reach its handler and stand nowhere in clear', async () =>
   await deploy(server.api, 'bank', HOOK)
   const [webhook] = (await server.api.page<Webhook>('/projects/bank/webhooks')).data
   const url = `${webhook?.url}?page=1`
-  const headers = { Authorization: 'Bearer planted-bearer', cookie: 'planted-cookie', 'x-signature': 'planted-signature' }
+  const headers = {
+    Authorization: 'Bearer planted-bearer',
+    cookie: 'planted-cookie',
+    'x-signature': 'planted-signature',
+  }
   const { status, json } = await server.api.send('POST', url, { headers, body: { paid: true } })
   assert.is(status, 200)
   assert.equal(json, [...Object.values(headers), url].map(hash))
   await server.stop()
 
-  const planted = ['planted-bearer', 'planted-cookie', 'planted-signature', webhook?.url.split('/').at(-1) ?? '', server.api.key.slice(-49)]
+  const planted = [
+    'planted-bearer',
+    'planted-cookie',
+    'planted-signature',
+    webhook?.url.split('/').at(-1) ?? '',
+    server.api.key.slice(-49),
+  ]
   for (const file of filesOf(dataDir)) {
     const bytes = readFileSync(file)
     for (const secret of planted) assert.not(bytes.includes(secret), `${file} holds ${secret}`)

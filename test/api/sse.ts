@@ -31,7 +31,11 @@ export interface Follow {
 }
 
 /** Follows a stream by its path below `/v1`. Rejects unless it begins as text/event-stream. */
-export const follow = async (api: Api, path: string, { method = 'GET', body, lastId }: Follow = {}): Promise<Follower> => {
+export const follow = async (
+  api: Api,
+  path: string,
+  { method = 'GET', body, lastId }: Follow = {},
+): Promise<Follower> => {
   const cut = new AbortController()
   const response = await fetch(`${api.url}/v1${path}`, {
     method,
@@ -44,7 +48,8 @@ export const follow = async (api: Api, path: string, { method = 'GET', body, las
     ...(body !== undefined && { body: JSON.stringify(body) }),
   })
   const type = response.headers.get('content-type') ?? ''
-  if (!type.startsWith('text/event-stream')) throw new Error(`Expected a stream, got ${response.status} ${await response.text()}`)
+  if (!type.startsWith('text/event-stream'))
+    throw new Error(`Expected a stream, got ${response.status} ${await response.text()}`)
   const seen: Sent[] = []
   let taken = 0
   let over = false
@@ -52,7 +57,8 @@ export const follow = async (api: Api, path: string, { method = 'GET', body, las
   const next = async (): Promise<Sent> => {
     await until(() => seen.length > taken || over)
     const event = seen[taken]
-    if (!event) throw new Error(`Expected another event after ${JSON.stringify(seen.at(-1))}, the stream is over`)
+    if (!event)
+      throw new Error(`Expected another event after ${JSON.stringify(seen.at(-1))}, the stream is over`)
     taken++
     return event
   }
@@ -64,7 +70,7 @@ export const follow = async (api: Api, path: string, { method = 'GET', body, las
     },
     next,
     upTo: async (name) => {
-      for (const events: Sent[] = []; ; ) {
+      for (const events: Sent[] = []; ;) {
         const event = await next()
         events.push(event)
         if (event.event === name) return events
@@ -80,7 +86,12 @@ export const follow = async (api: Api, path: string, { method = 'GET', body, las
   }
 }
 
-export const publishAndFollow = (api: Api, event_type: string, event_data: unknown = null, more: object = {}) =>
+export const publishAndFollow = (
+  api: Api,
+  event_type: string,
+  event_data: unknown = null,
+  more: object = {},
+) =>
   follow(api, '/streams/subscribe-with-event', { method: 'POST', body: { event_type, event_data, ...more } })
 
 /** Reads blocks of lines; a reply that is cut off ends like one that is over. */
@@ -111,5 +122,9 @@ const eventIn = (block: string): Sent | undefined => {
   )
   const data = fields.get('data')
   if (data === undefined) return undefined
-  return { id: fields.get('id') ?? '', event: fields.get('event') ?? 'message', data: JSON.parse(data) as Sent['data'] }
+  return {
+    id: fields.get('id') ?? '',
+    event: fields.get('event') ?? 'message',
+    data: JSON.parse(data) as Sent['data'],
+  }
 }

@@ -22,7 +22,8 @@ stopping.before.each(async (context) => {
 })
 stopping.after.each(({ server }) => server.stop())
 
-const isRunning = ({ api }: ServerProcess) => until(async () => (await api.page('/runs?status=running')).pagination.total > 0)
+const isRunning = ({ api }: ServerProcess) =>
+  until(async () => (await api.page('/runs?status=running')).pagination.total > 0)
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   stopping(`by ${signal} exits with 0 and ends its streams`, async ({ server }) => {
@@ -46,7 +47,12 @@ stopping('takes no more while it drains', async ({ server, url }) => {
   const reply = server.api.send('POST', url, { body: 500 })
   await isRunning(server)
   const code = server.end('SIGTERM')
-  await until(() => fetch(`${server.url}/readyz`).then(({ status }) => status === 503, () => true))
+  await until(() =>
+    fetch(`${server.url}/readyz`).then(
+      ({ status }) => status === 503,
+      () => true,
+    ),
+  )
   await reply
   assert.is(await code, 0)
 })

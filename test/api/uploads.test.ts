@@ -15,9 +15,20 @@ const server = await startServer()
 const { api } = server
 await api.post('/projects', { name: 'up' })
 
-const UPLOAD_FIELDS = ['build_id', 'created_at', 'hash', 'project_id', 'size', 'storage_backend', 'storage_path']
+const UPLOAD_FIELDS = [
+  'build_id',
+  'created_at',
+  'hash',
+  'project_id',
+  'size',
+  'storage_backend',
+  'storage_path',
+]
 
-const zipped = (bytes: Buffer): ZippedBuild => ({ bytes, hash: createHash('sha256').update(bytes).digest('hex') })
+const zipped = (bytes: Buffer): ZippedBuild => ({
+  bytes,
+  hash: createHash('sha256').update(bytes).digest('hex'),
+})
 
 const refusal = ({ status, json, text }: Answer) => {
   const { error } = json as { error?: { code: string; message: string } }
@@ -114,7 +125,12 @@ uploading('refuses what is no form', async () => {
 
 uploading('refuses what is no zip', async () => {
   const zip = (await zipBuild(PLAIN)).bytes
-  for (const bytes of [Buffer.alloc(0), Buffer.from('plain text'), zip.subarray(0, zip.length / 2), zip.subarray(30)]) {
+  for (const bytes of [
+    Buffer.alloc(0),
+    Buffer.from('plain text'),
+    zip.subarray(0, zip.length / 2),
+    zip.subarray(30),
+  ]) {
     isRefused(await upload(api, 'up', zipped(bytes)), 'file: ')
   }
 })
@@ -124,7 +140,16 @@ const renamed = async (name: string): Promise<ZippedBuild> => {
   const { bytes } = await zipBuild({ ['x'.repeat(name.length)]: 'export const a = 1' })
   return zipped(Buffer.from(bytes.toString('latin1').replaceAll('x'.repeat(name.length), name), 'latin1'))
 }
-for (const name of ['../evil.js', 'a/../../evil.js', '/etc/evil.js', 'C:/evil.js', '..\\evil.js', 'a/./evil.js', 'a//evil.js', 'nul\0.js']) {
+for (const name of [
+  '../evil.js',
+  'a/../../evil.js',
+  '/etc/evil.js',
+  'C:/evil.js',
+  '..\\evil.js',
+  'a/./evil.js',
+  'a//evil.js',
+  'nul\0.js',
+]) {
   uploading(`refuses an entry named ${JSON.stringify(name)}`, async () => {
     isRefused(await upload(api, 'up', await renamed(name)), 'file: ')
   })
@@ -144,14 +169,34 @@ uploading('refuses a bomb before it goes off', async () => {
 })
 
 const modules: [name: string, files: Files, told: RegExp][] = [
-  ['a module that throws', { 'a/b.ts': `// one\nconst n: number = 1\nthrow new Error('no ' + n)` }, /a\/b\.ts:3.*no 1/],
+  [
+    'a module that throws',
+    { 'a/b.ts': `// one\nconst n: number = 1\nthrow new Error('no ' + n)` },
+    /a\/b\.ts:3.*no 1/,
+  ],
   ['a syntax error', { 'ok.js': '', 'bad.js': `export const a = 1\nexport const = 2` }, /bad\.js:2/],
-  ['a syntax error in TypeScript', { 'bad.ts': `export const a: number = 1\n\nexport const b: = 2` }, /bad\.ts:3/],
+  [
+    'a syntax error in TypeScript',
+    { 'bad.ts': `export const a: number = 1\n\nexport const b: = 2` },
+    /bad\.ts:3/,
+  ],
   ['an import that is not there', { 'needs.js': `\nimport 'left-pad'` }, /needs\.js.*left-pad/],
   ['a module that exits', { 'quits.js': `process.exit(0)` }, /quits\.js.*exit/],
-  ['a rejection while it loads', { 'late.js': `await Promise.reject(new Error('nope'))` }, /late\.js:1.*nope/],
-  ['metadata that is wrong', { 'meta.js': `import { fn } from 'svc'\nexport const a = fn({ retry: 11 }, () => 1)` }, /meta\.js: a: .*retry.*11/],
-  ['a cron that is none', { 'meta.js': `import { fn } from 'svc'\nexport const a = fn({ schedule: 'daily' }, () => 1)` }, /meta\.js: a: .*cron.*"daily"/],
+  [
+    'a rejection while it loads',
+    { 'late.js': `await Promise.reject(new Error('nope'))` },
+    /late\.js:1.*nope/,
+  ],
+  [
+    'metadata that is wrong',
+    { 'meta.js': `import { fn } from 'svc'\nexport const a = fn({ retry: 11 }, () => 1)` },
+    /meta\.js: a: .*retry.*11/,
+  ],
+  [
+    'a cron that is none',
+    { 'meta.js': `import { fn } from 'svc'\nexport const a = fn({ schedule: 'daily' }, () => 1)` },
+    /meta\.js: a: .*cron.*"daily"/,
+  ],
   ['two modules of one name', { 'same.js': '', 'same.ts': '' }, /same/],
   ['TypeScript that cannot be stripped', { 'kinds.ts': `export enum Kind { A }` }, /kinds\.ts:1/],
 ]
@@ -166,7 +211,10 @@ uploading('leaves nothing behind of what it refused', async () => {
   isRefused(await upload(api, 'up', zip), 'unique')
   assert.equal(readdirSync(join(server.dataDir, 'uploads')), [])
   const held = readdirSync(join(server.dataDir, 'blobs'), { recursive: true }) as string[]
-  assert.equal(held.filter((name) => name.includes(zip.hash)), [])
+  assert.equal(
+    held.filter((name) => name.includes(zip.hash)),
+    [],
+  )
 })
 
 uploading.after(() => server.stop())

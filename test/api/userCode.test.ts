@@ -48,15 +48,27 @@ sdk('calls a function in the background', async () => {
   const run = await call(api, 'sdk/calls')
   const { event_id, run_id } = run.result as { event_id: string; run_id: string }
   const [called] = (await handled(api, event_id)) as [Run]
-  assert.equal([called.run_id, called.run_type, called.result, called.stream_id], [run_id, 'call', 3, run.stream_id])
+  assert.equal(
+    [called.run_id, called.run_type, called.result, called.stream_id],
+    [run_id, 'call', 3, run.stream_id],
+  )
 })
 
 sdk('runs child runs and has their results', async () => {
   const run = await call(api, 'sdk/runs')
   assert.equal(run.result, { sum: 3, other: 42 })
   const { data } = await api.page<Run>('/runs?type=run&limit=2')
-  assert.equal(data.map(({ parent_run_id, stream_id }) => [parent_run_id, stream_id]), Array(2).fill([run.run_id, run.stream_id]))
-  assert.equal(data.map(({ project_name, result }) => [project_name, result]), [['other', 42], ['sdk', 3]])
+  assert.equal(
+    data.map(({ parent_run_id, stream_id }) => [parent_run_id, stream_id]),
+    Array(2).fill([run.run_id, run.stream_id]),
+  )
+  assert.equal(
+    data.map(({ project_name, result }) => [project_name, result]),
+    [
+      ['other', 42],
+      ['sdk', 3],
+    ],
+  )
 })
 
 sdk('runs children of children', async () => assert.is((await call(api, 'sdk/deep', 12)).result, 'bottom'))

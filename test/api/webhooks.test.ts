@@ -38,10 +38,16 @@ const urlOf = (name: string, method = 'POST') => known.get(`${method} s.1/${name
 const call = async (url: string, { method = 'POST', ...init }: RequestInit = {}): Promise<Answer> => {
   const response = await fetch(url, { method, ...init })
   const text = await response.text()
-  return { status: response.status, headers: response.headers, text, json: text === '' ? undefined : JSON.parse(text) }
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    json: text === '' ? undefined : JSON.parse(text),
+  }
 }
 type Request = Record<string, unknown> & { headers: Record<string, string> }
-const echo = async (init: RequestInit = {}, query = '') => (await call(urlOf('echo') + query, init)).json as Request
+const echo = async (init: RequestInit = {}, query = '') =>
+  (await call(urlOf('echo') + query, init)).json as Request
 
 const asking = suite('a webhook request')
 
@@ -49,8 +55,12 @@ for (const method of METHODS) {
   asking(`by ${method} reaches the endpoint of its method`, async () => {
     const url = known.get(`${method} methods/all`) ?? ''
     const { status, json } = await call(url, { method })
-    assert.equal([status, (json as Request)['method'], (json as Request)['url']], [200, method, '/webhook/methods/all'])
-    for (const other of METHODS) if (other !== method) assert.is((await call(url, { method: other })).status, 404)
+    assert.equal(
+      [status, (json as Request)['method'], (json as Request)['url']],
+      [200, method, '/webhook/methods/all'],
+    )
+    for (const other of METHODS)
+      if (other !== method) assert.is((await call(url, { method: other })).status, 404)
   })
 }
 
@@ -63,13 +73,19 @@ asking('has the token in original-url only', async () => {
 })
 
 asking('carries query and headers, names in lower case', async () => {
-  const got = await echo({ headers: { 'X-One': 'a', 'x-TWO': 'b' } }, '?a=1&list=1&list=2&empty=&%C3%BC=%E4%B8%96')
+  const got = await echo(
+    { headers: { 'X-One': 'a', 'x-TWO': 'b' } },
+    '?a=1&list=1&list=2&empty=&%C3%BC=%E4%B8%96',
+  )
   assert.equal(got['query'], { a: '1', list: ['1', '2'], empty: '', ü: '世' })
   assert.equal([got.headers['x-one'], got.headers['x-two']], ['a', 'b'])
 })
 
 asking('tells the address that a proxy told', async () => {
-  assert.is((await echo({ headers: { 'X-Forwarded-For': '203.0.113.7, 10.0.0.1', 'X-Real-IP': '192.0.2.1' } }))['ip'], '203.0.113.7')
+  assert.is(
+    (await echo({ headers: { 'X-Forwarded-For': '203.0.113.7, 10.0.0.1', 'X-Real-IP': '192.0.2.1' } }))['ip'],
+    '203.0.113.7',
+  )
   assert.is((await echo({ headers: { 'X-Real-IP': '192.0.2.1' } }))['ip'], '192.0.2.1')
   assert.not('ip' in (await echo()))
 })
@@ -106,11 +122,15 @@ asking('carries a body of a megabyte', async () => {
 
 asking('of more than 25 MiB is refused', async () => {
   const status = await new Promise((resolve, reject) => {
-    const sent = request(urlOf('echo'), { method: 'POST', headers: { 'Content-Length': (25 << 20) + 1 } }, (response) => {
-      resolve(response.statusCode)
-      response.resume()
-      sent.destroy()
-    })
+    const sent = request(
+      urlOf('echo'),
+      { method: 'POST', headers: { 'Content-Length': (25 << 20) + 1 } },
+      (response) => {
+        resolve(response.statusCode)
+        response.resume()
+        sent.destroy()
+      },
+    )
     sent.on('error', reject).flushHeaders()
   })
   assert.is(status, 413)
@@ -154,7 +174,11 @@ const answering = suite('a webhook reply')
 const reply = (value: unknown) => call(urlOf('reply'), { body: JSON.stringify(value) })
 
 answering('is what the function says: status, headers and body', async () => {
-  const { status, headers, json } = await reply({ status: 202, headers: { 'X-Mine': 'yes', 'Set-Cookie': ['a=1', 'b=2'] }, body: { ok: true } })
+  const { status, headers, json } = await reply({
+    status: 202,
+    headers: { 'X-Mine': 'yes', 'Set-Cookie': ['a=1', 'b=2'] },
+    body: { ok: true },
+  })
   assert.equal([status, headers.get('x-mine'), json], [202, 'yes', { ok: true }])
   assert.equal(headers.getSetCookie(), ['a=1', 'b=2'])
   assert.match(headers.get('content-type') ?? '', 'application/json')
@@ -170,7 +194,19 @@ answering('may have another content type, or no body', async () => {
   assert.equal([(await reply({ status: 404 })).status, (await reply({ status: 404 })).text], [404, ''])
 })
 
-for (const value of [null, 0, false, '', 'text', [1], { a: 1 }, { status: 'ok' }, { status: 99 }, { status: 600 }, { status: 200.5 }]) {
+for (const value of [
+  null,
+  0,
+  false,
+  '',
+  'text',
+  [1],
+  { a: 1 },
+  { status: 'ok' },
+  { status: 99 },
+  { status: 600 },
+  { status: 200.5 },
+]) {
   answering(`is 200 with any other value as JSON: ${JSON.stringify(value)}`, async () => {
     const { status, json, headers } = await reply(value)
     assert.equal([status, json], [200, value])
@@ -178,13 +214,19 @@ for (const value of [null, 0, false, '', 'text', [1], { a: 1 }, { status: 'ok' }
   })
 }
 
-answering('is null when the function returns nothing', async () => assert.is((await call(urlOf('nothing'))).json, null))
+answering('is null when the function returns nothing', async () =>
+  assert.is((await call(urlOf('nothing'))).json, null),
+)
 
 answering('cannot break the protocol by its headers', async () => {
   for (const headers of [{ 'X-A': 'a\r\nSet-Cookie: b' }, { 'bad name': 'x' }, { 'X-Ü': '1' }]) {
     assert.is((await reply({ status: 200, headers })).status, 500)
   }
-  const { status, headers, json } = await reply({ status: 200, headers: { 'Content-Length': '1', 'Transfer-Encoding': 'x', 'X-Request-Id': 'mine' }, body: 'whole' })
+  const { status, headers, json } = await reply({
+    status: 200,
+    headers: { 'Content-Length': '1', 'Transfer-Encoding': 'x', 'X-Request-Id': 'mine' },
+    body: 'whole',
+  })
   assert.equal([status, json], [200, 'whole'])
   assert.is.not(headers.get('x-request-id'), 'mine')
 })
@@ -231,7 +273,10 @@ redeploying('keep their URL, lose it with their metadata, and get it back', asyn
 
 redeploying('are not served by two projects', async () => {
   const clash = deploy(api, 'thief', { 'h.js': FUNCTIONS })
-  await clash.then(() => assert.unreachable('expected a refusal'), (error: Error) => assert.match(error.message, '409'))
+  await clash.then(
+    () => assert.unreachable('expected a refusal'),
+    (error: Error) => assert.match(error.message, '409'),
+  )
 })
 
 redeploying('are gone with their project', async () => {
@@ -241,7 +286,10 @@ redeploying('are gone with their project', async () => {
 
 redeploying('write no token to the log', () => {
   const tokens = [...known.values()].map((url) => url.split('/').at(-1) ?? url)
-  assert.equal(server.log.filter((line) => tokens.some((token) => line.includes(token))), [])
+  assert.equal(
+    server.log.filter((line) => tokens.some((token) => line.includes(token))),
+    [],
+  )
 })
 
 redeploying.after(() => server.stop())

@@ -5,34 +5,63 @@ import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 
 /** Each misbehaves in a build of its own: what kills a process takes along the runs inside it. */
-const wrong: Record<string, { code: string; status?: Run['status']; error?: string; message?: RegExp; result?: unknown }> = {
+const wrong: Record<
+  string,
+  { code: string; status?: Run['status']; error?: string; message?: RegExp; result?: unknown }
+> = {
   throwsText: { code: `() => { throw 'just text' }`, error: 'function_failed', message: /^just text$/ },
   throwsNothing: { code: `() => { throw undefined }`, error: 'function_failed', message: /undefined/ },
   throwsObject: { code: `() => { throw { code: 7 } }`, error: 'function_failed', message: /code: 7/ },
-  rejects: { code: `async () => { throw new RangeError('later') }`, error: 'function_failed', message: /^later$/ },
+  rejects: {
+    code: `async () => { throw new RangeError('later') }`,
+    error: 'function_failed',
+    message: /^later$/,
+  },
   inTimer: {
     code: `() => new Promise(() => setTimeout(() => { throw new Error('in a timer') }, 1))`,
     error: 'function_failed',
     message: /in a timer/,
   },
   bigint: { code: `() => ({ n: 10n })`, error: 'result_not_serializable', message: /BigInt/ },
-  cycle: { code: `() => { const a = {}; a.a = a; return a }`, error: 'result_not_serializable', message: /circular/ },
+  cycle: {
+    code: `() => { const a = {}; a.a = a; return a }`,
+    error: 'result_not_serializable',
+    message: /circular/,
+  },
   tooLarge: { code: `() => 'x'.repeat(8 << 20)`, error: 'result_too_large' },
   exits: { code: `() => process.exit(3)`, error: 'worker_lost', message: /exited with code 3/ },
   kills: { code: `() => process.kill(process.pid, 'SIGKILL')`, error: 'worker_lost', message: /SIGKILL/ },
-  heap: { code: `() => { const a = []; for (;;) a.push(Array(1000).fill({})) }`, error: 'worker_lost', message: /memory/ },
+  heap: {
+    code: `() => { const a = []; for (;;) a.push(Array(1000).fill({})) }`,
+    error: 'worker_lost',
+    message: /memory/,
+  },
   spins: { code: `() => { for (;;) {} }`, error: 'unresponsive' },
   spinsBriefly: { code: `fn({ timeout: 300 }, () => { for (;;) {} })`, error: 'timeout' },
   never: { code: `fn({ timeout: 300 }, () => new Promise(() => {}))`, error: 'timeout', message: /300 ms/ },
-  deaf: { code: `fn({ timeout: 300 }, () => new Promise((done) => setTimeout(done, 60_000)))`, error: 'timeout' },
-  garbage: { code: `() => { writeSync(3, '{not json}\\n'.repeat(9)); return new Promise(() => {}) }`, error: 'protocol_violation' },
+  deaf: {
+    code: `fn({ timeout: 300 }, () => new Promise((done) => setTimeout(done, 60_000)))`,
+    error: 'timeout',
+  },
+  garbage: {
+    code: `() => { writeSync(3, '{not json}\\n'.repeat(9)); return new Promise(() => {}) }`,
+    error: 'protocol_violation',
+  },
   forges: {
     code: `() => { writeSync(3, frame({ type: 'result', id: 4_000_000, value: 'stolen' })); return new Promise(() => {}) }`,
     error: 'protocol_violation',
   },
   hangsUp: { code: `() => { closeSync(3); return new Promise(() => {}) }`, error: 'worker_lost' },
-  floods: { code: `() => { for (let n = 0; n < 20_000; n++) console.log('x'.repeat(1000)); return 'flooded' }`, status: 'succeeded', result: 'flooded' },
-  pollutes: { code: `() => { Object.prototype.status = 'cancelled'; Array.prototype.map = null; return 'polluted' }`, status: 'succeeded', result: 'polluted' },
+  floods: {
+    code: `() => { for (let n = 0; n < 20_000; n++) console.log('x'.repeat(1000)); return 'flooded' }`,
+    status: 'succeeded',
+    result: 'flooded',
+  },
+  pollutes: {
+    code: `() => { Object.prototype.status = 'cancelled'; Array.prototype.map = null; return 'polluted' }`,
+    status: 'succeeded',
+    result: 'polluted',
+  },
   manyEmits: {
     code: `async () => { for (let n = 0; n < 500; n++) void emit('n', n); return 'emitted' }`,
     status: 'succeeded',
@@ -76,7 +105,10 @@ for (const [name, expected] of Object.entries(wrong)) {
 
 code('harms nobody else', async () => {
   const runs = await Promise.all(healthy)
-  assert.equal(runs.map(({ result }) => result), runs.map((_, n) => n))
+  assert.equal(
+    runs.map(({ result }) => result),
+    runs.map((_, n) => n),
+  )
 })
 
 code('leaves its build fit to run again', async () => {

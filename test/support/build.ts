@@ -20,7 +20,8 @@ export const formOf = (
   fields: Readonly<Record<string, string | undefined>> = {},
 ): FormData => {
   const form = new FormData()
-  for (const [name, value] of Object.entries({ hash, ...fields })) if (value !== undefined) form.set(name, value)
+  for (const [name, value] of Object.entries({ hash, ...fields }))
+    if (value !== undefined) form.set(name, value)
   form.set('file', new Blob([new Uint8Array(bytes)]), 'build.zip')
   return form
 }
@@ -31,21 +32,29 @@ export const upload = async (
   files: Files | ZippedBuild,
   fields: Readonly<Record<string, string | undefined>> = {},
 ): Promise<Answer> =>
-  api.send('POST', `/projects/${project}/builds`, { body: formOf(isZipped(files) ? files : await zipBuild(files), fields) })
+  api.send('POST', `/projects/${project}/builds`, {
+    body: formOf(isZipped(files) ? files : await zipBuild(files), fields),
+  })
 
-const isZipped = (files: Files | ZippedBuild): files is ZippedBuild => Buffer.isBuffer((files as ZippedBuild).bytes)
+const isZipped = (files: Files | ZippedBuild): files is ZippedBuild =>
+  Buffer.isBuffer((files as ZippedBuild).bytes)
 
 /** Uploads to the project and deploys; a project that is not there is made. Resolves with the build. */
 export const deploy = async (api: Api, project: string, files: Files | ZippedBuild): Promise<Build> => {
-  if ((await api.send('GET', `/projects/${project}`)).status === 404) await api.post('/projects', { name: project })
+  if ((await api.send('GET', `/projects/${project}`)).status === 404)
+    await api.post('/projects', { name: project })
   const { status, json, text } = await upload(api, project, files)
   if (status !== 201) throw new Error(`Expected the upload to be accepted, got ${status} ${text}`)
   const { build_id } = (json as { data: BuildUpload }).data
   return api.post(`/projects/${project}/builds/${build_id}/deploy`)
 }
 
-export const publish = (api: Api, event_type: string, event_data: unknown = null, more: object = {}): Promise<Event> =>
-  api.post('/events', { event_type, event_data, ...more })
+export const publish = (
+  api: Api,
+  event_type: string,
+  event_data: unknown = null,
+  more: object = {},
+): Promise<Event> => api.post('/events', { event_type, event_data, ...more })
 
 export const runsOf = async (api: Api, event_id: string): Promise<Run[]> =>
   (await api.page<Run>(`/events/${event_id}/runs?limit=100`)).data

@@ -73,7 +73,8 @@ export const openApi = (url: string, key: string): Api => {
     refused: async (method, path, body) => {
       const { status, json, text } = await send(method, path, { body })
       const { error } = (json ?? {}) as { error?: Omit<Refusal, 'status'> }
-      if (status < 400 || !error) throw new Error(`Expected an error from ${method} ${path}, got ${status} ${text}`)
+      if (status < 400 || !error)
+        throw new Error(`Expected an error from ${method} ${path}, got ${status} ${text}`)
       return { status, ...error }
     },
   }

@@ -44,8 +44,17 @@ const environment = (dataDir: string, env: Readonly<Record<string, string>> = {}
 export const startServer = async ({ dataDir = tempDir(), env }: Started = {}): Promise<TestServer> => {
   const log: string[] = []
   const logger = openLogger((line) => void log.push(line))
-  const service = await start(readConfig(environment(dataDir, env)), logger, { version: 'test', git_sha: 'test' })
-  return { url: service.url, dataDir, api: openApi(service.url, service.apiKey), log, stop: () => service.stop() }
+  const service = await start(readConfig(environment(dataDir, env)), logger, {
+    version: 'test',
+    git_sha: 'test',
+  })
+  return {
+    url: service.url,
+    dataDir,
+    api: openApi(service.url, service.apiKey),
+    log,
+    stop: () => service.stop(),
+  }
 }
 
 export interface ServerProcess extends TestServer {
@@ -72,12 +81,14 @@ export const spawnServer = async ({ dataDir = tempDir(), env }: Started = {}): P
       resolve(code ?? signal)
     })
   })
-  for (const pipe of [child.stdout, child.stderr]) pipe.setEncoding('utf8').on('data', (text: string) => log.push(text))
+  for (const pipe of [child.stdout, child.stderr])
+    pipe.setEncoding('utf8').on('data', (text: string) => log.push(text))
   const url = await until(() => {
     if (child.exitCode !== null) return 'exited'
     return /is ready on (http\S+)/.exec(log.join(''))?.[1]
   })
-  if (url === 'exited') throw new Error(`Expected the server to start, got exit code ${child.exitCode}: ${log.join('')}`)
+  if (url === 'exited')
+    throw new Error(`Expected the server to start, got exit code ${child.exitCode}: ${log.join('')}`)
   const end = (signal: NodeJS.Signals) => {
     child.kill(signal)
     return ended
@@ -111,7 +122,14 @@ export const addEnvironment = async (
     const key = newApiToken(newId())
     const { api_key_id, secret } = parseApiToken(key) ?? { api_key_id: '', secret: '' }
     const mac = keyring.macOf(secret)
-    await add(streamOf.key(api_key_id), { type: 'ApiKeyCreated', api_key_id, env_id, name: 'test', mac, permissions })
+    await add(streamOf.key(api_key_id), {
+      type: 'ApiKeyCreated',
+      api_key_id,
+      env_id,
+      name: 'test',
+      mac,
+      permissions,
+    })
     keys.push(key)
   }
   await store.close()
@@ -121,7 +139,9 @@ export const addEnvironment = async (
 export const EVERYTHING: Permissions = { '*:*': ['*'] }
 
 /** A server with a second environment, `other/dev`, and the API as a key of that. */
-export const startWithOther = async (started: Started = {}): Promise<TestServer & { readonly other: Api }> => {
+export const startWithOther = async (
+  started: Started = {},
+): Promise<TestServer & { readonly other: Api }> => {
   const dataDir = started.dataDir ?? tempDir()
   const [key = ''] = await addEnvironment(dataDir, 'other', EVERYTHING)
   const server = await startServer({ ...started, dataDir })

@@ -39,7 +39,7 @@ export const evalRoutes = [
           timeout: deps.webhookTimeoutMs,
         },
         { kind: 'args', value: [] },
-        { env_id, request_id, actor: credential.id, timeoutMs: deps.webhookTimeoutMs + 5000 },
+        { env_id, request_id, actor: credential.id, timeoutMs: deps.webhookTimeoutMs + 10_000 },
       )
       await deps.views.settled('runs')
       const run = await deps.views.runs.get(run_id)

@@ -3,9 +3,8 @@ import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
 import { type Cursor, START } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
-import { isId } from '../../ids.ts'
 import { envEvents, publishedEvent, streamEvents } from '../openapi/streamEvents.ts'
-import type { EventStore } from '../../ports/eventStore.ts'
+import type { Delivery, EventStore } from '../../ports/eventStore.ts'
 import { type Ask, own, route } from '../route.ts'
 import { frame, SseReply } from '../streams/sse.ts'
 import { envFrame, envTypes } from '../streams/envFrames.ts'
@@ -111,18 +110,18 @@ const MAX_UNSETTLED = 2048
 const consume = async ({ deps, credential }: Ask, client: SseReply, consumer: string, from: string): Promise<void> => {
   const { env_id } = credential
   const options = { env_id, types: envTypes, from, inFlight: MAX_UNSETTLED, signal: client.gone }
-  const unsettled: { readonly ack: () => void; readonly at: number }[] = []
+  const unsettled: { readonly delivery: Delivery; readonly at: number }[] = []
   const settle = setInterval(() => {
     const due = unsettled.findIndex(({ at }) => at > clock.monotonic() - SETTLE_MS)
-    for (const { ack } of unsettled.splice(0, due < 0 ? unsettled.length : due)) ack()
+    for (const { delivery } of unsettled.splice(0, due < 0 ? unsettled.length : due)) delivery.ack()
   }, SETTLE_MS / 5)
   try {
-    for await (const { event, ack } of deps.store.consume(`env-${env_id}-${consumer}`, options)) {
-      const bytes = envFrame(event)
+    for await (const delivery of deps.store.consume(`env-${env_id}-${consumer}`, options)) {
+      const bytes = envFrame(delivery.event)
       if (bytes) client.write(bytes)
       await client.flushed()
       if (client.gone.aborted) return
-      unsettled.push({ ack, at: clock.monotonic() })
+      unsettled.push({ delivery, at: clock.monotonic() })
     }
   } finally {
     clearInterval(settle) // another client of the name gets what is left

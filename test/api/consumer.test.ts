@@ -1,0 +1,107 @@
+import { connect, type Socket } from 'node:net'
+import * as assert from 'uvu/assert'
+import { deploy, publish } from '../support/build.ts'
+import { openApi } from '../support/http.ts'
+import { addEnvironment, EVERYTHING, startServer } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
+import { JOBS } from './jobs.ts'
+import { follow, type Follower, type Sent } from './sse.ts'
+
+const dataDir = tempDir()
+const [otherKey = ''] = await addEnvironment(dataDir, 'other', EVERYTHING)
+let server = await startServer({ dataDir })
+const { key } = server.api
+const api = () => openApi(server.url, key)
+await deploy(api(), 'work', { 'jobs.js': JOBS })
+
+const subscribe = (query = '', lastId?: string) =>
+  follow(api(), `/env/subscribe${query}`, lastId === undefined ? {} : { lastId })
+
+/** All events up to and including a mark that is published now. */
+const mark = async (follower: Follower): Promise<Sent[]> => {
+  const { event_id } = await publish(api(), 'mark')
+  for (const events: Sent[] = []; ;) {
+    const event = await follower.next()
+    events.push(event)
+    if (event.data['event_id'] === event_id) return events
+  }
+}
+const about = (events: readonly Sent[], stream_id: string) =>
+  events.filter(({ data }) => data['stream_id'] === stream_id)
+
+const consumer = suite('a named consumer')
+
+consumer('shares the events with others of its name', async () => {
+  const [one, two] = [await subscribe('?consumer=pair'), await subscribe('?consumer=pair')]
+  const published = await Promise.all(
+    Array.from({ length: 40 }, async () => (await publish(api(), 'shared')).event_id),
+  )
+  const created = (follower: Follower) =>
+    follower.seen
+      .filter(({ data }) => data['event_type'] === 'shared')
+      .map(({ data }) => String(data['event_id']))
+  await until(() => created(one).length + created(two).length >= 40)
+  for (const follower of [one, two]) {
+    follower.close()
+    assert.ok(created(follower).length > 0)
+  }
+  assert.equal(new Set([...created(one), ...created(two)]), new Set(published))
+})
+
+consumer('loses nothing when connections break', async () => {
+  const seen = new Set<string>()
+  /** Breaks the connection at the first event, whatever else is on its way. */
+  const client = (breaks: boolean) =>
+    new Promise<Socket>((resolve) => {
+      const socket = connect(Number(new URL(server.url).port), '127.0.0.1').setEncoding('utf8')
+      socket.write(
+        `GET /v1/env/subscribe?consumer=steady HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`,
+      )
+      socket.on('data', (text: string) => {
+        resolve(socket)
+        for (const [, event_id = ''] of text.matchAll(/"event_id":"([^"]+)"/g)) seen.add(event_id)
+        if (breaks && text.includes('event:created')) socket.destroy()
+      })
+    })
+  const published: string[] = []
+  for (let n = 0; n < 30; n++) {
+    await client(true)
+    await Promise.all(
+      Array.from({ length: 5 }, async () => published.push((await publish(api(), 'steady')).event_id)),
+    )
+  }
+  const last = await client(false)
+  await until(() => published.every((event_id) => seen.has(event_id)))
+  last.destroy()
+})
+
+consumer('keeps its position over a restart, and so does everybody’s id', async () => {
+  const [follower, named] = [await subscribe(), await subscribe('?consumer=restart')]
+  await mark(follower)
+  await mark(named)
+  for (const client of [follower, named]) client.close()
+  const { event_id } = await publish(api(), 'missed')
+  await server.stop()
+  server = await startServer({ dataDir })
+  const again = await subscribe('', follower.seen.at(-1)?.id)
+  assert.is((await again.upTo('event:created')).at(-1)?.data['event_id'], event_id)
+  const renamed = await subscribe('?consumer=restart')
+  await until(() => renamed.seen.some(({ data }) => data['event_id'] === event_id))
+  for (const client of [again, renamed]) client.close()
+})
+
+for (const name of ['', '-a', 'a/b', 'x'.repeat(64)]) {
+  consumer(`is not called "${name.slice(0, 10)}"`, async () => {
+    const { status, message } = await api().refused(
+      'GET',
+      `/env/subscribe?consumer=${encodeURIComponent(name)}`,
+    )
+    assert.is(status, 400)
+    assert.match(message, 'consumer: ')
+  })
+}
+
+consumer.after(() => server.stop())
+consumer.run()

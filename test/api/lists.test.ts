@@ -1,0 +1,70 @@
+import * as assert from 'uvu/assert'
+import { startServer } from '../support/server.ts'
+import { publish } from '../support/build.ts'
+import { suite } from '../support/suite.ts'
+
+const server = await startServer()
+const { api } = server
+
+const pages = suite('a list')
+
+pages('comes in pages that tell of the rest', async () => {
+  const all: string[] = []
+  for (let n = 0; n < 5; n++) all.unshift((await publish(api, 'paged', n)).event_id)
+  const page = async (query: string) => {
+    const { data, pagination } = await api.page<{ event_id: string }>(`/events?event_type=paged&${query}`)
+    return [data.map(({ event_id }) => all.indexOf(event_id)), pagination]
+  }
+  assert.equal(await page(''), [[0, 1, 2, 3, 4], { total: 5, limit: 20, offset: 0, has_more: false }])
+  assert.equal(await page('limit=2'), [[0, 1], { total: 5, limit: 2, offset: 0, has_more: true }])
+  assert.equal(await page('limit=2&offset=2'), [[2, 3], { total: 5, limit: 2, offset: 2, has_more: true }])
+  assert.equal(await page('limit=2&offset=4'), [[4], { total: 5, limit: 2, offset: 4, has_more: false }])
+  assert.equal(await page('limit=100&offset=9'), [[], { total: 5, limit: 100, offset: 9, has_more: false }])
+})
+
+const LISTS = [
+  '/projects',
+  '/builds',
+  '/events',
+  '/runs',
+  '/projects/p/builds',
+  '/projects/p/event-handlers',
+  '/projects/p/schedules',
+  '/projects/p/webhooks',
+]
+for (const path of LISTS) {
+  pages(`keeps its bounds: ${path}`, async () => {
+    await api.send('POST', '/projects', { body: { name: 'p' } })
+    for (const query of [
+      'limit=0',
+      'limit=101',
+      'limit=-1',
+      'limit=abc',
+      'limit=1.5',
+      'limit=',
+      'limit=1&limit=2',
+      'limit=1e1',
+      'offset=-1',
+      'offset=x',
+      'offset=99999999999999999999',
+    ]) {
+      const { status, code, message } = await api.refused('GET', `${path}?${query}`)
+      assert.equal([status, code], [400, 'bad_request'], query)
+      assert.ok(message.startsWith(`${query.split('=')[0]}: `), `${query}: ${message}`)
+    }
+    for (const query of ['limit=1', 'limit=100', 'offset=0', 'offset=1000000']) {
+      assert.is((await api.send('GET', `${path}?${query}`)).status, 200, query)
+    }
+  })
+
+  pages(`names a parameter it does not know: ${path}`, async () => {
+    for (const name of ['colour', 'Limit', '__proto__', 'constructor']) {
+      const { status, message } = await api.refused('GET', `${path}?${name}=1`)
+      assert.is(status, 400)
+      assert.ok(message.startsWith(`${name}: `), message)
+    }
+  })
+}
+
+pages.after(() => server.stop())
+pages.run()

@@ -1,0 +1,123 @@
+import * as assert from 'uvu/assert'
+import { isId, newId } from '../../src/ids.ts'
+import { call, deploy, handle, publish, type Run } from '../support/build.ts'
+import { startWithOther } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+import { follow, publishAndFollow, type Sent } from './sse.ts'
+import { emit, fn, run } from 'svc'
+import { CHAT } from './chat.ts'
+
+const server = await startWithOther()
+const { api, other } = server
+await deploy(api, 'chat', { 'chat.js': CHAT })
+
+const names = (events: readonly Sent[]) => events.map(({ event }) => event)
+const runIn = ({ data }: Sent) => data['run'] as Run
+
+const subscribing = suite('subscribing to a stream')
+
+subscribing('that is quiet waits for activity, then tells of it and ends', async () => {
+  const { stream_id } = await handle(api, 'talk', { words: [] })
+  await (await follow(api, `/streams/${stream_id}/subscribe?from=start`)).rest()
+  const follower = await follow(api, `/streams/${stream_id}/subscribe`)
+  await call(api, 'chat/quick') // something happens elsewhere meanwhile
+  assert.equal([follower.over, follower.seen], [false, []])
+  await publish(api, 'fail', null, { stream_id })
+  assert.equal(names(await follower.rest()), ['run:start', 'run:fail', 'stream:complete'])
+})
+
+subscribing('from its start tells of all its past', async () => {
+  const events = await (await publishAndFollow(api, 'talk', { words: ['a', 'b', 'c'] })).rest()
+  const past = await (
+    await follow(api, `/streams/${String(events[0]?.data['stream_id'])}/subscribe?from=start`)
+  ).rest()
+  assert.equal(past, events.slice(1))
+})
+
+subscribing('resumes after every id with each later event exactly once (I5)', async () => {
+  const events = await (await publishAndFollow(api, 'talk', { words: ['a', 'b', 'c'] })).rest()
+  const path = `/streams/${String(events[0]?.data['stream_id'])}/subscribe`
+  assert.is(new Set(events.slice(0, -1).map(({ id }) => id)).size, events.length - 1)
+  for (const [at, { id }] of events.slice(0, -1).entries()) {
+    assert.equal(
+      await (await follow(api, path, { lastId: id })).rest(),
+      events.slice(at + 1),
+      `after event ${at}`,
+    )
+    assert.equal(
+      await (await follow(api, `${path}?from=${id}`)).rest(),
+      events.slice(at + 1),
+      `from event ${at}`,
+    )
+  }
+})
+
+subscribing('loses and repeats nothing however often the connection is cut (I5)', async () => {
+  const words = Array.from({ length: 30 }, (_, n) => n)
+  let follower = await publishAndFollow(api, 'talk', { words })
+  const seen = [await follower.next()]
+  const path = `/streams/${String(seen[0]?.data['stream_id'])}/subscribe`
+  while (seen.at(-1)?.event !== 'stream:complete') {
+    follower.close()
+    follower = await follow(api, path, { lastId: seen.at(-1)?.id ?? '' })
+    seen.push(await follower.next())
+  }
+  const payloads = seen.filter(({ event }) => event === 'stream:data').map(({ data }) => data['payload'])
+  assert.equal(payloads, words)
+  assert.equal(seen.slice(1, -1), (await (await follow(api, `${path}?from=start`)).rest()).slice(0, -1))
+})
+
+subscribing('may be narrowed to one project, by name or id', async () => {
+  const { project_id } = await deploy(api, 'second', {
+    'second.js': `import { fn, emit } from 'svc'\nexport const talks = fn({ 'on-event': 'talk' }, () => emit('other', 1))`,
+  })
+  const all = await (await publishAndFollow(api, 'talk', { words: ['a'] })).rest()
+  const stream_id = String(all[0]?.data['stream_id'])
+  for (const project of ['second', project_id]) {
+    const events = await (
+      await follow(api, `/streams/${stream_id}/subscribe?from=start&project=${project}`)
+    ).rest()
+    assert.equal(names(events), ['run:start', 'stream:data', 'run:stop', 'stream:complete'])
+    assert.is(runIn(events[0] as Sent).project_name, 'second')
+  }
+  const none = await (await follow(api, `/streams/${stream_id}/subscribe?from=start&project=none`)).rest()
+  assert.equal(names(none), ['stream:complete'])
+})
+
+subscribing('gives two clients the same', async () => {
+  const { stream_id } = await publish(api, 'wait', 50)
+  const path = `/streams/${stream_id}/subscribe?from=start`
+  const [one, two] = await Promise.all([follow(api, path), follow(api, path)])
+  assert.equal(await one.rest(), await two.rest())
+})
+
+subscribing('to another environment’s stream is subscribing to nothing', async () => {
+  const { stream_id } = await publish(api, 'nobody')
+  for (const id of [stream_id, newId(), 'nothing']) {
+    const { status, message } = await other.refused('GET', `/streams/${id}/subscribe`)
+    assert.equal([status, message], [404, `No stream ${id}`])
+  }
+})
+
+subscribing('refuses an id that is not of the stream', async () => {
+  const { stream_id } = await publish(api, 'nobody')
+  for (const from of ['999', 'middle', '-1', '1.5', newId()]) {
+    const { status, message } = await api.refused('GET', `/streams/${stream_id}/subscribe?from=${from}`)
+    assert.is(status, 400)
+    assert.match(message, 'from: ')
+  }
+})
+
+subscribing('ends a client’s wait when it leaves', async () => {
+  const { stream_id } = await publish(api, 'nobody')
+  const followers = await Promise.all(
+    Array.from({ length: 20 }, () => follow(api, `/streams/${stream_id}/subscribe`)),
+  )
+  for (const follower of followers) follower.close()
+  await until(() => followers.every(({ over }) => over))
+  assert.ok(isId((await publish(api, 'nobody', null, { stream_id })).event_id))
+})
+
+subscribing.after(() => server.stop())
+subscribing.run()
