@@ -12,6 +12,9 @@ export interface Payload {
 /** Bytes of JSON that a fact carries itself. */
 const INLINE_BYTES = 64 << 10
 
+/** JSON is at most this many times as long as `roughBytes` says: a control character is written with six. */
+const MOST_PER_ROUGH_BYTE = 6
+
 /** Keeps large payloads out of the log: stored under their hash, so the same bytes lie there once. */
 export class Payloads {
   readonly #blobs: Blobs
@@ -22,7 +25,8 @@ export class Payloads {
 
   /** `value` must be JSON. Durable when it resolves. */
   async keep(value: unknown): Promise<Payload> {
-    if (roughBytes(value, INLINE_BYTES) < INLINE_BYTES / 2) return { value }
+    const surelySmall = INLINE_BYTES / MOST_PER_ROUGH_BYTE
+    if (roughBytes(value, surelySmall) < surelySmall) return { value }
     const bytes = Buffer.from(JSON.stringify(value))
     if (bytes.length <= INLINE_BYTES) return { value }
     const sha256 = createHash('sha256').update(bytes).digest('hex')

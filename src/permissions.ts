@@ -14,6 +14,9 @@ export const compilePermissions = (map: Permissions): PermissionSet => {
   const everything = granted.has('*:* *')
   return {
     allows: (type, action, path) =>
-      everything || has(`${type}:*`, action) || (path !== undefined && has(`${type}:${path}`, action)),
+      everything ||
+      has(`${type}:*`, action) ||
+      (path !== undefined && has(`${type}:${path}`, action)) ||
+      has('*:*', action),
   }
 }

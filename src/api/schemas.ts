@@ -1,4 +1,7 @@
 import Type, { type Static, type TProperties } from 'typebox'
+import { RunError, RunType } from '../events/run.ts'
+
+export { RunType }
 
 /** The resources of SPEC.md as they go over the wire, and the query parameters that several endpoints share. */
 
@@ -60,15 +63,6 @@ export const RunStatus = Type.Union([
   Type.Literal('pending_retry'),
 ])
 
-export const RunType = Type.Union([
-  Type.Literal('call'),
-  Type.Literal('event'),
-  Type.Literal('schedule'),
-  Type.Literal('run'),
-  Type.Literal('eval'),
-  Type.Literal('repl'),
-])
-
 export const Run = Type.Object({
   run_id: Uuid,
   env_id: Uuid,
@@ -81,7 +75,7 @@ export const Run = Type.Object({
   origin_run_id: nullable(Uuid),
   event_id: nullable(Uuid),
   result: Type.Unknown(),
-  error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String(), stack: Type.Optional(Type.String()) })),
+  error: Type.Optional(RunError),
   project_id: Uuid,
   project_name: Type.String(),
   fn: nullable(Type.String({ description: 'Function reference `ns/var`; null for evaluated code' })),

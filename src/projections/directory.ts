@@ -182,13 +182,15 @@ export class Directory {
         this.#addEnv(event)
         break
       case 'ProjectCreated':
-        if (this.#projects.has(event.project_id)) break
-        this.#putProject({ ...event, env_id: metadata.env_id ?? '', deployed: null, live: null })
+        this.#putProject(
+          // One that is known from the seed gets its name back, if its former holder came by again before it.
+          this.#projects.get(event.project_id) ?? { ...event, env_id: metadata.env_id ?? '', deployed: null, live: null },
+        )
         break
       case 'ProjectRenamed': {
         const project = this.#projects.get(event.project_id)
         if (!project) break
-        this.#byName.delete(`${project.env_id}/${project.name}`)
+        this.#forgetName(project)
         this.#putProject({ ...project, name: event.name })
         break
       }
@@ -196,7 +198,7 @@ export class Directory {
         const project = this.#projects.get(event.project_id)
         if (!project) break
         this.#projects.delete(event.project_id)
-        this.#byName.delete(`${project.env_id}/${project.name}`)
+        this.#forgetName(project)
         this.#changed(project)
         break
       }
@@ -222,6 +224,11 @@ export class Directory {
     this.#projects.set(project_id, project)
     this.#byName.set(`${env_id}/${name}`, project_id)
     this.#changed(project)
+  }
+
+  #forgetName({ project_id, env_id, name }: DirectoryProject): void {
+    const key = `${env_id}/${name}`
+    if (this.#byName.get(key) === project_id) this.#byName.delete(key)
   }
 
   async #setBuild(

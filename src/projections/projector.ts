@@ -82,7 +82,8 @@ export class Projector {
     const stored = unknown.size > 0 ? await collection.getMany([...unknown]) : new Map<string, Doc>()
     for (const { recorded, ids } of touched) {
       for (const id of ids) {
-        const doc = (docs.get(id) ?? this.#docs.get(id))?.doc ?? stored.get(id) ?? null
+        const known = docs.get(id) ?? this.#docs.get(id)
+        const doc = known ? known.doc : (stored.get(id) ?? null)
         docs.set(id, { doc: this.#projection.evolve(doc, recorded, id), cursor: recorded.cursor })
       }
     }

@@ -105,7 +105,8 @@ const seed = async (
   await directory.seed({
     orgs: await Array.fromAsync(from.orgs.scan()),
     envs: await Array.fromAsync(from.envs.scan()),
-    projects: await Array.fromAsync(from.projects.scan()),
+    // In the order of the log, so that every node finds the same function first.
+    projects: (await Array.fromAsync(from.projects.scan())).sort((a, b) => (a.order < b.order ? -1 : 1)),
     builds,
     cursor,
   })

@@ -76,10 +76,11 @@ durability.run()
 
 const full = suite('a full disk (I9)', { timeoutMs: 120_000 })
 
-full('refuses, loses nothing, and goes on when there is room again', async () => {
+const fillAndMakeRoom = async (nameLength: number) => {
   const dir = tempDir()
   // A file may hold 12 MB here: writing on meets what a full disk gives. The limit is lifted from outside.
-  const child = spawn('bash', ['-c', 'ulimit -S -f 12288; exec "$0" "$1" "$2"', process.execPath, fixture('fillDisk'), dir], {
+  const command = 'ulimit -S -f 12288; exec "$0" "$1" "$2" "$3"'
+  const child = spawn('bash', ['-c', command, process.execPath, fixture('fillDisk'), dir, String(nameLength)], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
   const closed = once(child, 'close')
@@ -98,5 +99,7 @@ full('refuses, loses nothing, and goes on when there is room again', async () =>
   const store = openEventStore({ dir })
   assert.is((await wholeLog(store)).length, position)
   await store.close()
-})
+}
+full('refuses, loses nothing, and goes on when there is room again', () => fillAndMakeRoom(0))
+full('does so too when it is the index that cannot be written', () => fillAndMakeRoom(3000))
 full.run()

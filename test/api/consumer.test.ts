@@ -2,15 +2,14 @@ import { connect, type Socket } from 'node:net'
 import * as assert from 'uvu/assert'
 import { deploy, publish } from '../support/build.ts'
 import { openApi } from '../support/http.ts'
-import { addEnvironment, EVERYTHING, startServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 import { JOBS } from './jobs.ts'
-import { follow, type Follower, type Sent } from './sse.ts'
+import { follow, upToMark, type Follower } from './sse.ts'
 
 const dataDir = tempDir()
-const [otherKey = ''] = await addEnvironment(dataDir, 'other', EVERYTHING)
 let server = await startServer({ dataDir })
 const { key } = server.api
 const api = () => openApi(server.url, key)
@@ -18,18 +17,6 @@ await deploy(api(), 'work', { 'jobs.js': JOBS })
 
 const subscribe = (query = '', lastId?: string) =>
   follow(api(), `/env/subscribe${query}`, lastId === undefined ? {} : { lastId })
-
-/** All events up to and including a mark that is published now. */
-const mark = async (follower: Follower): Promise<Sent[]> => {
-  const { event_id } = await publish(api(), 'mark')
-  for (const events: Sent[] = []; ;) {
-    const event = await follower.next()
-    events.push(event)
-    if (event.data['event_id'] === event_id) return events
-  }
-}
-const about = (events: readonly Sent[], stream_id: string) =>
-  events.filter(({ data }) => data['stream_id'] === stream_id)
 
 const consumer = suite('a named consumer')
 
@@ -79,8 +66,8 @@ consumer('loses nothing when connections break', async () => {
 
 consumer('keeps its position over a restart, and so does everybody’s id', async () => {
   const [follower, named] = [await subscribe(), await subscribe('?consumer=restart')]
-  await mark(follower)
-  await mark(named)
+  await upToMark(api(), follower)
+  await upToMark(api(), named)
   for (const client of [follower, named]) client.close()
   const { event_id } = await publish(api(), 'missed')
   await server.stop()

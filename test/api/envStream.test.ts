@@ -8,7 +8,7 @@ import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 import { JOBS } from './jobs.ts'
-import { follow, type Follower, publishAndFollow, type Sent } from './sse.ts'
+import { follow, upToMark, publishAndFollow, type Sent } from './sse.ts'
 
 const dataDir = tempDir()
 const [otherKey = ''] = await addEnvironment(dataDir, 'other', EVERYTHING)
@@ -20,15 +20,6 @@ await deploy(api(), 'work', { 'jobs.js': JOBS })
 const subscribe = (query = '', lastId?: string) =>
   follow(api(), `/env/subscribe${query}`, lastId === undefined ? {} : { lastId })
 
-/** All events up to and including a mark that is published now. */
-const mark = async (follower: Follower): Promise<Sent[]> => {
-  const { event_id } = await publish(api(), 'mark')
-  for (const events: Sent[] = []; ;) {
-    const event = await follower.next()
-    events.push(event)
-    if (event.data['event_id'] === event_id) return events
-  }
-}
 const about = (events: readonly Sent[], stream_id: string) =>
   events.filter(({ data }) => data['stream_id'] === stream_id)
 
@@ -45,7 +36,7 @@ env('tells of all kinds of activity in their shapes', async () => {
   })) as [Run]
   await publish(api(), 'svc:cancel', { run_id })
   await ended(api(), run_id)
-  const events = await mark(follower)
+  const events = await upToMark(api(), follower)
   follower.close()
 
   const told = about(events, succeeded.stream_id).map(({ event, data }) => [event, data])
@@ -72,7 +63,7 @@ env('tells of all kinds of activity in their shapes', async () => {
 env('begins with what comes next', async () => {
   const before = await handle(api(), 'seen')
   const follower = await subscribe()
-  const events = await mark(follower)
+  const events = await upToMark(api(), follower)
   follower.close()
   assert.equal(about(events, before.stream_id), [])
 })
@@ -82,7 +73,7 @@ env('tells of nothing in another environment', async () => {
   const followers = [await subscribe(), await subscribe('?consumer=mine')] as const
   const { stream_id } = await publish(other, 'theirs')
   for (const follower of followers) {
-    assert.equal(about(await mark(follower), stream_id), [])
+    assert.equal(about(await upToMark(api(), follower), stream_id), [])
     follower.close()
   }
 })
@@ -91,7 +82,7 @@ env('resumes after every id with each later event exactly once (I5)', async () =
   const follower = await subscribe()
   await handle(api(), 'two')
   await call(api(), 'jobs/add', 1, 2)
-  const events = await mark(follower)
+  const events = await upToMark(api(), follower)
   follower.close()
   for (const [at, { id }] of events.entries()) {
     const again = await subscribe('', id)
@@ -103,7 +94,7 @@ env('resumes after every id with each later event exactly once (I5)', async () =
 
 env('tells of everything from the start', async () => {
   const follower = await subscribe('?from=start')
-  const events = await mark(follower)
+  const events = await upToMark(api(), follower)
   follower.close()
   const { pagination } = await api().page('/events?limit=1')
   assert.is(events.filter(({ event }) => event === 'event:created').length, pagination.total)
@@ -165,7 +156,7 @@ env('lets a client go that does not read, and nobody else', async () => {
   for (let n = 0; n < 8; n++) {
     await Promise.all(Array.from({ length: 100 }, () => call(api(), 'jobs/throwsText', 'x'.repeat(8000))))
   }
-  await mark(reader)
+  await upToMark(api(), reader)
   reader.close()
   socket.on('data', (chunk) => (bytes += chunk.length)).resume()
   await closed

@@ -1,8 +1,13 @@
 import * as assert from 'uvu/assert'
 import { isId } from '../../src/ids.ts'
 import { type Build, deploy, type Webhook } from '../support/build.ts'
+import { startWithOther } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
-import { fn } from 'svc'
+
+const server = await startWithOther()
+const { api, other } = server
+
+const FUNCTIONS = `
 import { fn } from 'svc'
 export const onA = fn({ 'on-event': 'a' }, () => {})
 export const onB = fn({ onEvent: 'b', retry: 2 }, () => {})

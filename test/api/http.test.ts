@@ -2,11 +2,11 @@ import { connect } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import * as assert from 'uvu/assert'
 import { isId } from '../../src/ids.ts'
-import { startWithOther } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 
-const server = await startWithOther()
-const { api, other } = server
+const server = await startServer()
+const { api } = server
 
 const envelope = suite('every reply')
 

@@ -1,14 +1,13 @@
 import * as assert from 'uvu/assert'
 import { isId, newId } from '../../src/ids.ts'
-import { call, deploy, publish, type Run, runsOf } from '../support/build.ts'
-import { startWithOther } from '../support/server.ts'
+import { deploy, publish, type Run, runsOf } from '../support/build.ts'
+import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { follow, publishAndFollow, type Sent } from './sse.ts'
-import { fn, run } from 'svc'
 import { CHAT } from './chat.ts'
 
-const server = await startWithOther()
-const { api, other } = server
+const server = await startServer()
+const { api } = server
 await deploy(api, 'chat', { 'chat.js': CHAT })
 
 const names = (events: readonly Sent[]) => events.map(({ event }) => event)

@@ -1,4 +1,5 @@
 import { until } from '../support/until.ts'
+import { publish } from '../support/build.ts'
 import type { Api } from '../support/http.ts'
 
 /** One server-sent event, its data parsed. */
@@ -93,6 +94,16 @@ export const publishAndFollow = (
   more: object = {},
 ) =>
   follow(api, '/streams/subscribe-with-event', { method: 'POST', body: { event_type, event_data, ...more } })
+
+/** Events of the environment up to and including a mark that is published now. */
+export const upToMark = async (api: Api, follower: Follower): Promise<Sent[]> => {
+  const { event_id } = await publish(api, 'mark')
+  for (const events: Sent[] = []; ;) {
+    const event = await follower.next()
+    events.push(event)
+    if (event.data['event_id'] === event_id) return events
+  }
+}
 
 /** Reads blocks of lines; a reply that is cut off ends like one that is over. */
 const read = async (response: Response, onEvent: (event: Sent) => void): Promise<void> => {

@@ -5,7 +5,6 @@ import { startWithOther } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 import { follow, publishAndFollow, type Sent } from './sse.ts'
-import { emit, fn, run } from 'svc'
 import { CHAT } from './chat.ts'
 
 const server = await startWithOther()

@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto'
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import * as assert from 'uvu/assert'
 import { ZipFile } from 'yazl'
@@ -10,6 +8,7 @@ import type { Answer } from '../support/http.ts'
 import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { zipBuild, type ZippedBuild } from '../support/zipBuild.ts'
+import { isRefused, refusal } from './refusal.ts'
 
 const server = await startServer()
 const { api } = server
@@ -30,24 +29,9 @@ const zipped = (bytes: Buffer): ZippedBuild => ({
   hash: createHash('sha256').update(bytes).digest('hex'),
 })
 
-const refusal = ({ status, json, text }: Answer) => {
-  const { error } = json as { error?: { code: string; message: string } }
-  if (!error) throw new Error(`Expected a refusal, got ${status} ${text}`)
-  return { status, ...error }
-}
-
-const isRefused = (answer: Answer, told: RegExp | string) => {
-  const { status, code, message } = refusal(answer)
-  assert.equal([status, code], [400, 'bad_request'])
-  assert.match(message, told)
-}
-
 const PLAIN: Files = { 'plain.js': 'export const one = () => 1' }
 
-const uploading = suite('uploading a build', { timeoutMs: 30_000 })
-
-/** Takes the service 20 s to give up on, so the other tests go on beside it. */
-const spinning = upload(api, 'up', { 'ok.js': '', 'spins.js': `for (;;) {}` })
+const uploading = suite('uploading a build')
 
 uploading('answers 201 with what was stored', async () => {
   const zip = await zipBuild(PLAIN)
@@ -166,55 +150,6 @@ uploading('refuses a bomb before it goes off', async () => {
   const zip = await zipBuild({ 'bomb.js': Buffer.alloc(20 << 20) })
   assert.ok(zip.bytes.length < 100 << 10)
   isRefused(await upload(api, 'up', zip), 'packed at most')
-})
-
-const modules: [name: string, files: Files, told: RegExp][] = [
-  [
-    'a module that throws',
-    { 'a/b.ts': `// one\nconst n: number = 1\nthrow new Error('no ' + n)` },
-    /a\/b\.ts:3.*no 1/,
-  ],
-  ['a syntax error', { 'ok.js': '', 'bad.js': `export const a = 1\nexport const = 2` }, /bad\.js:2/],
-  [
-    'a syntax error in TypeScript',
-    { 'bad.ts': `export const a: number = 1\n\nexport const b: = 2` },
-    /bad\.ts:3/,
-  ],
-  ['an import that is not there', { 'needs.js': `\nimport 'left-pad'` }, /needs\.js.*left-pad/],
-  ['a module that exits', { 'quits.js': `process.exit(0)` }, /quits\.js.*exit/],
-  [
-    'a rejection while it loads',
-    { 'late.js': `await Promise.reject(new Error('nope'))` },
-    /late\.js:1.*nope/,
-  ],
-  [
-    'metadata that is wrong',
-    { 'meta.js': `import { fn } from 'svc'\nexport const a = fn({ retry: 11 }, () => 1)` },
-    /meta\.js: a: .*retry.*11/,
-  ],
-  [
-    'a cron that is none',
-    { 'meta.js': `import { fn } from 'svc'\nexport const a = fn({ schedule: 'daily' }, () => 1)` },
-    /meta\.js: a: .*cron.*"daily"/,
-  ],
-  ['two modules of one name', { 'same.js': '', 'same.ts': '' }, /same/],
-  ['TypeScript that cannot be stripped', { 'kinds.ts': `export enum Kind { A }` }, /kinds\.ts:1/],
-]
-for (const [name, files, told] of modules) {
-  uploading(`tells of ${name}`, async () => isRefused(await upload(api, 'up', files), told))
-}
-
-uploading('gives up on a module that spins', async () => isRefused(await spinning, /spins\.js/))
-
-uploading('leaves nothing behind of what it refused', async () => {
-  const zip = await zipBuild({ 'bad.js': 'throw new Error("unique")' })
-  isRefused(await upload(api, 'up', zip), 'unique')
-  assert.equal(readdirSync(join(server.dataDir, 'uploads')), [])
-  const held = readdirSync(join(server.dataDir, 'blobs'), { recursive: true }) as string[]
-  assert.equal(
-    held.filter((name) => name.includes(zip.hash)),
-    [],
-  )
 })
 
 uploading.after(() => server.stop())

@@ -1,0 +1,69 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { type Files, upload } from '../support/build.ts'
+import { startServer } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+import { zipBuild } from '../support/zipBuild.ts'
+import { isRefused } from './refusal.ts'
+
+const server = await startServer()
+const { api } = server
+await api.post('/projects', { name: 'up' })
+
+const loading = suite('loading the modules of an upload', { timeoutMs: 30_000 })
+
+/** Takes the service 20 s to give up on, so the other tests go on beside it. */
+const spinning = upload(api, 'up', { 'ok.js': '', 'spins.js': `for (;;) {}` })
+
+const modules: [name: string, files: Files, told: RegExp][] = [
+  [
+    'a module that throws',
+    { 'a/b.ts': `// one\nconst n: number = 1\nthrow new Error('no ' + n)` },
+    /a\/b\.ts:3.*no 1/,
+  ],
+  ['a syntax error', { 'ok.js': '', 'bad.js': `export const a = 1\nexport const = 2` }, /bad\.js:2/],
+  [
+    'a syntax error in TypeScript',
+    { 'bad.ts': `export const a: number = 1\n\nexport const b: = 2` },
+    /bad\.ts:3/,
+  ],
+  ['an import that is not there', { 'needs.js': `\nimport 'left-pad'` }, /needs\.js.*left-pad/],
+  ['a module that exits', { 'quits.js': `process.exit(0)` }, /quits\.js.*exit/],
+  [
+    'a rejection while it loads',
+    { 'late.js': `await Promise.reject(new Error('nope'))` },
+    /late\.js:1.*nope/,
+  ],
+  [
+    'metadata that is wrong',
+    { 'meta.js': `import { fn } from 'svc'\nexport const a = fn({ retry: 11 }, () => 1)` },
+    /meta\.js: a: .*retry.*11/,
+  ],
+  [
+    'a cron that is none',
+    { 'meta.js': `import { fn } from 'svc'\nexport const a = fn({ schedule: 'daily' }, () => 1)` },
+    /meta\.js: a: .*cron.*"daily"/,
+  ],
+  ['two modules of one name', { 'same.js': '', 'same.ts': '' }, /same/],
+  ['TypeScript that cannot be stripped', { 'kinds.ts': `export enum Kind { A }` }, /kinds\.ts:1/],
+]
+for (const [name, files, told] of modules) {
+  loading(`tells of ${name}`, async () => isRefused(await upload(api, 'up', files), told))
+}
+
+loading('gives up on a module that spins', async () => isRefused(await spinning, /spins\.js/))
+
+loading('leaves nothing behind of what it refused', async () => {
+  const zip = await zipBuild({ 'bad.js': 'throw new Error("unique")' })
+  isRefused(await upload(api, 'up', zip), 'unique')
+  assert.equal(readdirSync(join(server.dataDir, 'uploads')), [])
+  const held = readdirSync(join(server.dataDir, 'blobs'), { recursive: true }) as string[]
+  assert.equal(
+    held.filter((name) => name.includes(zip.hash)),
+    [],
+  )
+})
+
+loading.after(() => server.stop())
+loading.run()

@@ -1,0 +1,135 @@
+import { request } from 'node:http'
+import * as assert from 'uvu/assert'
+import { startServer } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+import { callHook, deployHooks, METHODS } from './hooks.ts'
+
+const server = await startServer()
+const { api } = server
+const known = await deployHooks(api)
+const urlOf = (name: string) => known.get(`POST s.1/${name}`) ?? ''
+
+type Request = Record<string, unknown> & { headers: Record<string, string> }
+const echo = async (init: RequestInit = {}, query = '') =>
+  (await callHook(urlOf('echo') + query, init)).json as Request
+
+const asking = suite('a webhook request')
+
+for (const method of METHODS) {
+  asking(`by ${method} reaches the endpoint of its method`, async () => {
+    const url = known.get(`${method} methods/all`) ?? ''
+    const { status, json } = await callHook(url, { method })
+    assert.equal(
+      [status, (json as Request)['method'], (json as Request)['url']],
+      [200, method, '/webhook/methods/all'],
+    )
+    for (const other of METHODS)
+      if (other !== method) assert.is((await callHook(url, { method: other })).status, 404)
+  })
+}
+
+asking('has the token in original-url only', async () => {
+  const got = await echo({}, '?a=1&b=%20x')
+  const token = urlOf('echo').split('/').at(-1) ?? ''
+  assert.is(got['original-url'], `${urlOf('echo')}?a=1&b=%20x`)
+  assert.is(got['url'], '/webhook/s.1/echo')
+  assert.not.match(JSON.stringify({ ...got, 'original-url': '' }), token)
+})
+
+asking('carries query and headers, names in lower case', async () => {
+  const got = await echo(
+    { headers: { 'X-One': 'a', 'x-TWO': 'b' } },
+    '?a=1&list=1&list=2&empty=&%C3%BC=%E4%B8%96',
+  )
+  assert.equal(got['query'], { a: '1', list: ['1', '2'], empty: '', ü: '世' })
+  assert.equal([got.headers['x-one'], got.headers['x-two']], ['a', 'b'])
+})
+
+asking('tells the address that a proxy told', async () => {
+  assert.is(
+    (await echo({ headers: { 'X-Forwarded-For': '203.0.113.7, 10.0.0.1', 'X-Real-IP': '192.0.2.1' } }))['ip'],
+    '203.0.113.7',
+  )
+  assert.is((await echo({ headers: { 'X-Real-IP': '192.0.2.1' } }))['ip'], '192.0.2.1')
+  assert.not('ip' in (await echo()))
+})
+
+const bodies: [name: string, type: string, raw: string, body: unknown][] = [
+  ['JSON', 'application/json', '{"a": [1, "ü"]}', { a: [1, 'ü'] }],
+  ['JSON of another name', 'application/vnd.api+json', '{"a":1}', { a: 1 }],
+  ['a form', 'application/x-www-form-urlencoded', 'a=1&b=x+y&c=%C3%BC', { a: '1', b: 'x y', c: 'ü' }],
+  ['text', 'text/plain', 'plain ü', 'plain ü'],
+  ['JSON that is none', 'application/json', '{"a":', '{"a":'],
+]
+for (const [name, type, raw, body] of bodies) {
+  asking(`carries its body parsed and raw: ${name}`, async () => {
+    const got = await echo({ body: raw, headers: { 'Content-Type': type } })
+    assert.equal([got['body'], got['body-raw'], got.headers['content-type']], [body, raw, type])
+    assert.not('body-bytes' in got)
+  })
+}
+
+asking('without a body has none', async () => {
+  const got = await echo()
+  for (const field of ['body', 'body-raw', 'body-bytes']) assert.not(field in got)
+})
+
+asking('carries bytes that are no text verbatim', async () => {
+  const { json } = await callHook(urlOf('bytes'), { body: new Uint8Array([0xff, 0x00, 0x80, 0x41]) })
+  assert.equal(json, { raw: '\ufffd\0\ufffdA', same: true, bytes: 'ff008041' })
+})
+
+asking('carries a body of a megabyte', async () => {
+  const raw = JSON.stringify({ text: 'é'.repeat(500_000) })
+  assert.is((await echo({ body: raw }))['body-raw'], raw)
+})
+
+asking('of more than 25 MiB is refused', async () => {
+  const status = await new Promise((resolve, reject) => {
+    const sent = request(
+      urlOf('echo'),
+      { method: 'POST', headers: { 'Content-Length': (25 << 20) + 1 } },
+      (response) => {
+        resolve(response.statusCode)
+        response.resume()
+        sent.destroy()
+      },
+    )
+    sent.on('error', reject).flushHeaders()
+  })
+  assert.is(status, 413)
+})
+
+asking.run()
+
+const finding = suite('an endpoint that is not there')
+
+finding('gets the same answer whatever is wrong with the URL', async () => {
+  const url = urlOf('echo')
+  const token = url.split('/').at(-1) ?? ''
+  const other = urlOf('reply').split('/').at(-1) ?? ''
+  const wrong = [
+    url.slice(0, -1),
+    `${url}x`,
+    url.replace(token, other),
+    url.replace(token, ''),
+    url.slice(0, -token.length - 1),
+    url.replace('/echo/', '/none/'),
+    url.replace('/s.1/', '/none/'),
+    url.replace('/local/', '/none/'),
+    url.replace('/dev/', '/none/'),
+  ]
+  for (const path of wrong) {
+    const { status, json } = await callHook(path)
+    const { request_id, ...error } = (json as { error: Record<string, string> }).error
+    assert.equal([status, error], [404, { code: 'not_found', message: 'No webhook here' }], path)
+    assert.ok(request_id)
+  }
+})
+
+finding('is found again below a deep path', async () => {
+  assert.is((await callHook(known.get('POST s.1/a/b/c') ?? '')).json, '/webhook/s.1/a/b/c')
+})
+
+finding.after(() => server.stop())
+finding.run()

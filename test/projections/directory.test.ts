@@ -1,0 +1,184 @@
+import * as assert from 'uvu/assert'
+import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
+import type { NewEvent } from '../../src/events/event.ts'
+import type { DomainEvent } from '../../src/events/index.ts'
+import type { FunctionSpec } from '../../src/events/project.ts'
+import { newId } from '../../src/ids.ts'
+import { builds } from '../../src/projections/builds.ts'
+import { Directory } from '../../src/projections/directory.ts'
+import { projects } from '../../src/projections/projects.ts'
+import { envs, orgs } from '../../src/projections/tenants.ts'
+import type { Doc } from '../../src/ports/readModels.ts'
+import type { Projection } from '../../src/projections/projection.ts'
+import type { EventStore } from '../../src/ports/eventStore.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+
+const handler = (name: string): FunctionSpec => ({ ns: 'orders', var: name, on_event: 'order:created' })
+const hook: FunctionSpec = {
+  ns: 'hooks',
+  var: 'paid',
+  webhook: { service: 'stripe', path: '/paid', method: 'POST', name: 'n', description: '', auth: 'none' },
+}
+const uploaded = (project_id: string, build_id: string, functions: FunctionSpec[], build_type: 'release' | 'live' = 'release'): DomainEvent => ({
+  type: 'BuildUploaded',
+  build_id,
+  project_id,
+  hash: `hash-${build_id}`,
+  size: 1,
+  build_type,
+  storage_path: 'x',
+  storage_backend: 'disk',
+  functions,
+})
+const deployed = (project_id: string, build_id: string, functions: FunctionSpec[], previous_build_id?: string): DomainEvent => ({
+  type: 'BuildDeployed',
+  build_id,
+  project_id,
+  hash: `hash-${build_id}`,
+  functions,
+  ...(previous_build_id !== undefined && { previous_build_id }),
+})
+
+const facts: readonly DomainEvent[] = [
+  { type: 'OrgCreated', org_id: 'o', slug: 'local', name: 'Local', plan: 'self_host' },
+  { type: 'EnvCreated', env_id: 'env', org_id: 'o', name: 'dev' },
+  { type: 'ProjectCreated', project_id: 'p2', name: 'shop' },
+  { type: 'ProjectCreated', project_id: 'p1', name: 'store' },
+  uploaded('p2', 'b1', [handler('a'), hook]),
+  deployed('p2', 'b1', [handler('a'), hook]),
+  uploaded('p1', 'b2', [handler('a')]),
+  deployed('p1', 'b2', [handler('a')]),
+  uploaded('p2', 'live1', [handler('live')], 'live'),
+  { type: 'ProjectRenamed', project_id: 'p2', name: 'boutique' },
+  uploaded('p2', 'b3', [handler('a'), handler('b')]),
+  deployed('p2', 'b3', [handler('a'), handler('b')], 'b1'),
+  { type: 'ProjectCreated', project_id: 'p3', name: 'shop' },
+  uploaded('p2', 'live2', [handler('live')], 'live'),
+  { type: 'ProjectRenamed', project_id: 'p2', name: 'market' },
+  { type: 'ProjectDeleted', project_id: 'p1', build_ids: ['b2'] },
+  { type: 'ProjectCreated', project_id: 'p4', name: 'store' },
+  deployed('p2', 'b1', [handler('a'), hook], 'b3'),
+  uploaded('p4', 'b4', [handler('a')]),
+]
+
+/** All that can be asked of a directory about these facts. */
+const shown = (directory: Directory) => ({
+  env: directory.env('env'),
+  at: directory.envAt('local', 'dev')?.env_id,
+  projects: [...directory.projects()],
+  named: ['shop', 'store', 'boutique', 'market', 'p1', 'p2', 'p3', 'p4'].map((name) => directory.project('env', name)?.project_id),
+  elsewhere: directory.project('other', 'p2'),
+  handlers: directory.handlersOf('env', 'order:created').map(({ project, build, fn }) => [project.name, build.build_id, fn.var]),
+  webhook: directory.webhookAt('env', 'POST', 'stripe', '/paid')?.build.build_id,
+  noWebhook: directory.webhookAt('env', 'GET', 'stripe', '/paid'),
+  first: directory.functionAt('env', 'orders/a')?.project.project_id,
+  inOne: directory.functionAt('env', 'orders/b', 'p2')?.build.build_id,
+})
+
+interface Context {
+  store: EventStore
+  cursors: string[]
+}
+const directory = suite<Context>('the directory')
+directory.before(async (context) => {
+  const store = openEventStore({ dir: tempDir() })
+  const cursors: string[] = []
+  for (const [i, event] of facts.entries()) {
+    const stored: NewEvent = { id: newId(), event, metadata: { env_id: 'env', correlation_id: 'c' } }
+    cursors.push((await store.append(`d-${i}`, [stored], 'none')).cursor)
+  }
+  Object.assign(context, { store, cursors })
+})
+directory.after(({ store }) => store.close())
+
+const nothingInBlobs = () => Promise.reject(new Error('nothing lies in the blobs'))
+const fromLog = async ({ store }: Context, directory = new Directory(nothingInBlobs)) => {
+  const stopping = new AbortController()
+  const running = directory.run(store, stopping.signal)
+  await directory.reach(await store.head())
+  stopping.abort()
+  await running
+  return directory
+}
+
+/** The documents of the first `count` events, in the order of the log. */
+const docsAt = async <D extends Doc>({ store }: Context, projection: Projection<D>, count: number): Promise<D[]> => {
+  const docs = new Map<string, D>()
+  for (let i = 0; i < count; i++) {
+    for await (const recorded of store.read(`d-${i}`)) {
+      if (!projection.handles.includes(recorded.event.type)) continue
+      for (const id of projection.idsOf(recorded)) {
+        const doc = projection.evolve(docs.get(id) ?? null, recorded, id)
+        if (doc) docs.set(id, doc)
+        else docs.delete(id)
+      }
+    }
+  }
+  return [...docs.values()].sort((a, b) => (String(a['order']) < String(b['order']) ? -1 : 1))
+}
+
+directory('folded from the log alone knows what is there', async (context) => {
+  const known = shown(await fromLog(context))
+  assert.equal(known.env, { env_id: 'env', name: 'dev', org_id: 'o', org_slug: 'local', plan: 'self_host' })
+  assert.is(known.at, 'env')
+  assert.equal(known.named, ['p3', 'p4', undefined, 'p2', undefined, 'p2', 'p3', 'p4'])
+  assert.is(known.elsewhere, undefined)
+  assert.equal(known.handlers, [['market', 'b1', 'a']])
+  assert.is(known.webhook, 'b1')
+  assert.is(known.noWebhook, undefined)
+  assert.is(known.first, 'p2')
+  assert.is(known.inOne, undefined)
+  const [market, , store] = known.projects
+  assert.equal([store?.name, store?.deployed, store?.live], ['store', null, null])
+  assert.equal([market?.deployed?.build_id, market?.live?.build_id], ['b1', 'live2'])
+})
+
+directory('seeded from the read models and then kept by the log knows the same, wherever it was seeded', async (context) => {
+  const known = shown(await fromLog(context))
+  for (let cut = 0; cut <= facts.length; cut++) {
+    // The read models may be ahead of the cursor that they were read for.
+    for (const ahead of [cut, Math.min(cut + 3, facts.length), facts.length]) {
+      const seeded = new Directory(nothingInBlobs)
+      await seeded.seed({
+        orgs: await docsAt(context, orgs, ahead),
+        envs: await docsAt(context, envs, ahead),
+        projects: await docsAt(context, projects, ahead),
+        builds: await docsAt(context, builds, ahead),
+        cursor: context.cursors[cut - 1] ?? '',
+      })
+      const found = shown(await fromLog(context, seeded))
+      assert.equal(found, known, `seeded at ${ahead}, kept from ${cut}`)
+    }
+  }
+})
+
+directory('tells whose functions changed', async (context) => {
+  const changed: string[] = []
+  const listening = new Directory(nothingInBlobs)
+  const stop = listening.onChange((project_id) => void changed.push(project_id))
+  await fromLog(context, listening)
+  assert.equal(new Set(changed), new Set(['p1', 'p2', 'p3', 'p4']))
+  stop()
+  const before = changed.length
+  await listening.seed({ orgs: [], envs: [], projects: [{ project_id: 'p5', env_id: 'env', name: 'x' }], builds: [], cursor: '' })
+  assert.is(changed.length, before)
+})
+
+directory('loads long lists of functions from the blobs', async (context) => {
+  const { store } = context
+  const ref = { key: 'payloads/x', size: 70_000, sha256: 'x' }
+  const at = newId()
+  const events: DomainEvent[] = [
+    { type: 'ProjectCreated', project_id: at, name: at },
+    { type: 'BuildDeployed', build_id: 'big', project_id: at, hash: 'h', functions_ref: ref },
+  ]
+  const asNew = events.map((event) => ({ id: newId(), event, metadata: { env_id: at, correlation_id: 'c' } }))
+  await store.append(`d-${at}`, asNew, 'none')
+  const loading = new Directory((asked) => Promise.resolve(asked.key === ref.key ? [handler('far')] : []))
+  assert.equal(loading.handlersOf(at, 'order:created'), [])
+  await fromLog(context, loading)
+  assert.is(loading.handlersOf(at, 'order:created')[0]?.fn.var, 'far')
+})
+
+directory.run()

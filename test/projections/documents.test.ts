@@ -1,0 +1,130 @@
+import * as assert from 'uvu/assert'
+import type { DomainEvent, EventOf } from '../../src/events/index.ts'
+import { builds } from '../../src/projections/builds.ts'
+import { events } from '../../src/projections/events.ts'
+import { allProjections } from '../../src/projections/index.ts'
+import { projects } from '../../src/projections/projects.ts'
+import { apiKeys, envs, orgs } from '../../src/projections/tenants.ts'
+import { workers } from '../../src/projections/workers.ts'
+import { suite } from '../support/suite.ts'
+import { docsAfter } from './recorded.ts'
+
+const at = (n: number): string => `2026-05-01T10:00:00.00${n}Z`
+const order = (n: number): string => `${at(n)}/${String(n + 1).padStart(16, '0')}`
+
+const project = suite('the document of a project')
+const created: DomainEvent = { type: 'ProjectCreated', project_id: 'p', name: 'shop' }
+const projectDoc = { project_id: 'p', env_id: 'env', name: 'shop', active: true, created_at: at(0), updated_at: at(0), order: order(0) }
+project('is made', () => assert.equal(docsAfter(projects, [created]), { p: projectDoc }))
+project('is renamed, and keeps its place', () =>
+  assert.equal(docsAfter(projects, [created, { type: 'ProjectRenamed', project_id: 'p', name: 'store' }]), {
+    p: { ...projectDoc, name: 'store', updated_at: at(1) },
+  }),
+)
+project('is gone', () => assert.equal(docsAfter(projects, [created, { type: 'ProjectDeleted', project_id: 'p', build_ids: [] }]), {}))
+project.run()
+
+const build = suite('the document of a build')
+const uploaded = (build_id: string, build_type: 'release' | 'live' = 'release'): EventOf<'BuildUploaded'> => ({
+  type: 'BuildUploaded',
+  build_id,
+  project_id: 'p',
+  hash: 'h',
+  size: 9,
+  build_type,
+  storage_path: `builds/${build_id}.zip`,
+  storage_backend: 'disk',
+  functions: [{ ns: 'a', var: 'b' }],
+})
+const deployed = (build_id: string, previous_build_id?: string): DomainEvent => ({
+  type: 'BuildDeployed',
+  build_id,
+  project_id: 'p',
+  hash: 'h',
+  functions: [{ ns: 'a', var: 'b' }],
+  ...(previous_build_id !== undefined && { previous_build_id }),
+})
+const buildDoc = (build_id: string, n: number) => {
+  const { type: _, ...rest } = uploaded(build_id)
+  return { ...rest, env_id: 'env', deployed: false, active: true, created_at: at(n), updated_at: at(n), order: order(n) }
+}
+build('is made', () => assert.equal(docsAfter(builds, [uploaded('a')]), { a: buildDoc('a', 0) }))
+build('is deployed', () =>
+  assert.equal(docsAfter(builds, [uploaded('a'), deployed('a')]), { a: { ...buildDoc('a', 0), deployed: true, updated_at: at(1) } }),
+)
+build('gives way to the next one', () =>
+  assert.equal(docsAfter(builds, [uploaded('a'), uploaded('b'), deployed('a'), deployed('b', 'a')]), {
+    a: { ...buildDoc('a', 0), updated_at: at(3) },
+    b: { ...buildDoc('b', 1), deployed: true, updated_at: at(3) },
+  }),
+)
+build('is gone with its project', () =>
+  assert.equal(docsAfter(builds, [uploaded('a'), uploaded('b'), { type: 'ProjectDeleted', project_id: 'p', build_ids: ['a'] }]), {
+    b: buildDoc('b', 1),
+  }),
+)
+build.run()
+
+const event = suite('the document of an event')
+const event_time = '2026-05-01T09:59:00.000Z'
+const published: EventOf<'EventPublished'> = {
+  type: 'EventPublished',
+  event_id: 'e',
+  stream_id: 's',
+  event_type: 'order:created',
+  event_data: { n: 1 },
+  source: 'api',
+  event_time,
+}
+const eventDoc = { event_id: 'e', env_id: 'env', stream_id: 's', event_type: 'order:created', event_time, created_at: event_time, order: order(0) }
+event('is what was published', () => assert.equal(docsAfter(events, [published]), { e: { ...eventDoc, event_data: { n: 1 } } }))
+event('may have no data', () => {
+  const { event_data: _, ...bare } = published
+  assert.equal(docsAfter(events, [bare]), { e: { ...eventDoc, event_data: null } })
+})
+event('may have its data elsewhere', () => {
+  const { event_data: _, ...bare } = published
+  const event_data_ref = { key: 'k', size: 70_000, sha256: 'h' }
+  assert.equal(docsAfter(events, [{ ...bare, event_data_ref }]), { e: { ...eventDoc, event_data_ref } })
+})
+event.run()
+
+const tenant = suite('the documents of tenants')
+tenant('an organization', () =>
+  assert.equal(docsAfter(orgs, [{ type: 'OrgCreated', org_id: 'o', slug: 'acme', name: 'Acme', plan: 'pro' }]), {
+    o: { org_id: 'o', slug: 'acme', name: 'Acme', plan: 'pro', created_at: at(0), order: order(0) },
+  }),
+)
+tenant('an environment', () =>
+  assert.equal(docsAfter(envs, [{ type: 'EnvCreated', env_id: 'n', org_id: 'o', name: 'dev' }]), {
+    n: { env_id: 'n', org_id: 'o', name: 'dev', active: true, created_at: at(0), order: order(0) },
+  }),
+)
+tenant('an API key, without its secret (I6)', () =>
+  assert.equal(
+    docsAfter(apiKeys, [{ type: 'ApiKeyCreated', api_key_id: 'k', env_id: 'n', name: 'first', mac: 'mm', permissions: { '*:*': ['*'] } }]),
+    { k: { api_key_id: 'k', env_id: 'n', name: 'first', mac: 'mm', permissions: { '*:*': ['*'] }, enabled: true, created_at: at(0), order: order(0) } },
+  ),
+)
+tenant.run()
+
+const worker = suite('the document of a worker')
+const started: DomainEvent = { type: 'WorkerStarted', worker_id: 'w', node: 'host/1', at: at(0) }
+const workerDoc = { worker_id: 'w', node: 'host/1', alive: true, order: order(0) }
+worker('is alive', () => assert.equal(docsAfter(workers, [started]), { w: workerDoc }))
+worker('is not, once it stopped or was lost', () => {
+  for (const type of ['WorkerStopped', 'WorkerLost'] as const) {
+    assert.equal(docsAfter(workers, [started, { type, worker_id: 'w', at: at(1) }]), { w: { ...workerDoc, alive: false } })
+  }
+})
+worker.run()
+
+const all = suite('every projection')
+all('has a name of its own, and an index for each query sorted by a field of its documents', () => {
+  assert.is(new Set(allProjections.map(({ name }) => name)).size, allProjections.length)
+  for (const { name, indexes, version } of allProjections) {
+    assert.ok(indexes.length > 0 && version >= 1, name)
+    assert.is(new Set(indexes.map(({ equal, sort }) => `${equal.join()} ${sort}`)).size, indexes.length, name)
+  }
+})
+all.run()

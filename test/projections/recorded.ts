@@ -1,0 +1,32 @@
+import type { Recorded } from '../../src/events/event.ts'
+import type { DomainEvent } from '../../src/events/index.ts'
+import type { Projection } from '../../src/projections/projection.ts'
+import type { Doc } from '../../src/ports/readModels.ts'
+
+const at = (n: number): string => `2026-05-01T10:00:00.${String(n).padStart(3, '0')}Z`
+
+/** Facts as a log of their own holds them: the first at cursor 1, stored a millisecond apart. */
+export const recorded = (facts: readonly DomainEvent[], env_id = 'env'): Recorded[] =>
+  facts.map((event, i) => ({
+    id: `id-${i}`,
+    stream: 's',
+    revision: i,
+    cursor: String(i + 1).padStart(16, '0'),
+    at: at(i),
+    event,
+    metadata: { env_id, correlation_id: 'c' },
+  }))
+
+/** The documents of a projection after these facts, by id. */
+export const docsAfter = <D extends Doc>(projection: Projection<D>, facts: readonly DomainEvent[]): Record<string, D> => {
+  const docs = new Map<string, D>()
+  for (const one of recorded(facts)) {
+    if (!projection.handles.includes(one.event.type)) continue
+    for (const id of projection.idsOf(one)) {
+      const doc = projection.evolve(docs.get(id) ?? null, one, id)
+      if (doc) docs.set(id, doc)
+      else docs.delete(id)
+    }
+  }
+  return Object.fromEntries(docs)
+}

@@ -1,0 +1,94 @@
+import * as assert from 'uvu/assert'
+import type { DomainEvent, EventOf } from '../../src/events/index.ts'
+import { runs } from '../../src/projections/runs.ts'
+import { suite } from '../support/suite.ts'
+import { docsAfter } from './recorded.ts'
+
+const start_time = '2026-05-01T09:00:00.000Z'
+const stop_time = '2026-05-01T09:00:01.000Z'
+const retry_at = '2026-05-01T09:00:02.000Z'
+const started: EventOf<'RunStarted'> = {
+  type: 'RunStarted',
+  run_id: 'run',
+  stream_id: 's',
+  run_type: 'event',
+  build_id: 'b',
+  project_id: 'p',
+  project_name: 'shop',
+  target: { ns: 'orders', var: 'onCreated' },
+  attempt: 1,
+  event_id: 'e',
+  input_at: { stream_id: 's', revision: 1 },
+  worker_id: 'w',
+  start_time,
+}
+const ending = { run_id: 'run', stream_id: 's', run_type: 'event', started_revision: 3, stop_time } as const
+const error = { code: 'user_error', message: 'broke', stack: 'at orders' }
+const succeeded: DomainEvent = { type: 'RunSucceeded', ...ending, result: { ok: true } }
+const failed: DomainEvent = { type: 'RunFailed', ...ending, error }
+const failedForNow: DomainEvent = { ...failed, retry_at }
+const retried: DomainEvent = { type: 'RunRetried', run_id: 'run', stream_id: 's', retry_run_id: 'again' }
+const cancelled: DomainEvent = { type: 'RunCancelled', ...ending, was: 'running' }
+
+const running = {
+  run_id: 'run',
+  env_id: 'env',
+  stream_id: 's',
+  build_id: 'b',
+  run_type: 'event',
+  status: 'running',
+  start_time,
+  stop_time: null,
+  origin_run_id: null,
+  event_id: 'e',
+  project_id: 'p',
+  project_name: 'shop',
+  fn: 'orders/onCreated',
+  attempt: 1,
+  parent_run_id: null,
+  replay_of: null,
+  retry_at: null,
+  worker_id: 'w',
+  running_since: '2026-05-01T10:00:00.000Z/0000000000000001',
+  input_at: { stream_id: 's', revision: 1 },
+  order: '2026-05-01T10:00:00.000Z/0000000000000001',
+} as const
+const over = { ...running, stop_time, running_since: null }
+
+const run = suite('the document of a run')
+for (const [what, facts, expected] of [
+  ['starts', [started], running],
+  ['succeeds with its result', [started, succeeded], { ...over, status: 'succeeded', result: { ok: true } }],
+  ['succeeds with nothing', [started, { type: 'RunSucceeded', ...ending }], { ...over, status: 'succeeded', result: null }],
+  [
+    'succeeds with a large result',
+    [started, { type: 'RunSucceeded', ...ending, result_ref: { key: 'k', size: 1, sha256: 'h' } }],
+    { ...over, status: 'succeeded', result_ref: { key: 'k', size: 1, sha256: 'h' } },
+  ],
+  ['fails', [started, failed], { ...over, status: 'failed', error }],
+  ['fails for now', [started, failedForNow], { ...over, status: 'pending_retry', error, retry_at }],
+  ['fails when it got its retry', [started, failedForNow, retried], { ...over, status: 'failed', error }],
+  ['is cancelled', [started, cancelled], { ...over, status: 'cancelled' }],
+  ['is cancelled while it waits', [started, failedForNow, cancelled], { ...over, status: 'cancelled', error }],
+] as const satisfies readonly (readonly [string, readonly DomainEvent[], unknown])[]) {
+  run(what, () => assert.equal(docsAfter(runs, facts), { run: expected }))
+}
+run('that no worker claimed is none', () => {
+  assert.equal(docsAfter(runs, [{ ...cancelled, started_revision: null, was: 'requested' }]), {})
+})
+run('of evaluated code has no function', () => {
+  assert.is(docsAfter(runs, [{ ...started, target: { code: '1 + 1' } }])['run']?.fn, null)
+})
+run('tells where it comes from', () => {
+  const { event_id: _, input_at: __, ...plain } = started
+  const doc = docsAfter(runs, [{ ...plain, origin_run_id: 'o', parent_run_id: 'p', replay_of: 'r', attempt: 3 }])['run']
+  assert.equal(
+    [doc?.origin_run_id, doc?.parent_run_id, doc?.replay_of, doc?.attempt, doc?.event_id, doc?.input_at],
+    ['o', 'p', 'r', 3, null, null],
+  )
+})
+run('is one of many', () => {
+  const docs = docsAfter(runs, [started, { ...started, run_id: 'other' }, succeeded])
+  assert.equal([docs['run']?.status, docs['other']?.status], ['succeeded', 'running'])
+})
+run.run()
