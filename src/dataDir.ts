@@ -16,10 +16,15 @@ export const lockDataDir = (dir: string): (() => void) => {
     unlock = lockFile(join(dir, 'lock.db'))
     if (unlock) writeFileSync(owner, String(process.pid), { mode: 0o600 })
   } catch (error) {
-    throw new AppError('unavailable', `SVC_DATA_DIR: cannot write in ${dir} (${reasonOf(error)})`, { cause: error })
+    throw new AppError('unavailable', `SVC_DATA_DIR: cannot write in ${dir} (${reasonOf(error)})`, {
+      cause: error,
+    })
   }
   if (!unlock) {
-    throw new AppError('unavailable', `${dir} is in use by process ${readOwner(owner)}: stop it, or set SVC_DATA_DIR to another directory`)
+    throw new AppError(
+      'unavailable',
+      `${dir} is in use by process ${readOwner(owner)}: stop it, or set SVC_DATA_DIR to another directory`,
+    )
   }
   return () => {
     rmSync(owner, { force: true })

@@ -9,8 +9,10 @@ export interface PermissionSet {
 /** Compiles a permission map (SPEC.md, Permission map). `*` as an action grants every action of the type. */
 export const compilePermissions = (map: Permissions): PermissionSet => {
   const granted = new Set<string>()
-  for (const [resource, actions] of Object.entries(map)) for (const action of actions) granted.add(`${resource} ${action}`)
-  const has = (resource: string, action: string) => granted.has(`${resource} ${action}`) || granted.has(`${resource} *`)
+  for (const [resource, actions] of Object.entries(map))
+    for (const action of actions) granted.add(`${resource} ${action}`)
+  const has = (resource: string, action: string) =>
+    granted.has(`${resource} ${action}`) || granted.has(`${resource} *`)
   const everything = granted.has('*:* *')
   return {
     allows: (type, action, path) =>

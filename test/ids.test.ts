@@ -8,9 +8,13 @@ ids('that are new are UUIDs of version 7, each another one, in the order of time
   const before = clock.now()
   const made = Array.from({ length: 20_000 }, newId)
   assert.is(new Set(made).size, made.length)
-  for (const id of made) assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  for (const id of made)
+    assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
   const times = made.map((id) => Number.parseInt(id.replace('-', '').slice(0, 12), 16))
-  assert.equal(times, times.toSorted((a, b) => a - b))
+  assert.equal(
+    times,
+    times.toSorted((a, b) => a - b),
+  )
   assert.ok(times.every((time) => time >= before && time <= clock.now()))
 })
 ids('that are derived are the same for the same parts, on every version of this code', () => {
@@ -19,7 +23,17 @@ ids('that are derived are the same for the same parts, on every version of this 
   assert.match(derivedId('x'), /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
 })
 ids('that are derived are others for other parts', () => {
-  const made = [['a'], ['b'], ['a', 'b'], ['b', 'a'], ['ab'], ['a', ''], ['', 'a'], ['a', 1], ['a', 11]] as const
+  const made = [
+    ['a'],
+    ['b'],
+    ['a', 'b'],
+    ['b', 'a'],
+    ['ab'],
+    ['a', ''],
+    ['', 'a'],
+    ['a', 1],
+    ['a', 11],
+  ] as const
   assert.is(new Set(made.map((parts) => derivedId(...parts))).size, made.length)
 })
 ids('that are derived beside another one sort beside it', () => {
@@ -34,6 +48,15 @@ ids('that are derived beside another one sort beside it', () => {
 })
 ids('are told from other texts', () => {
   assert.ok(isId(newId()) && isId(derivedId('x')))
-  for (const text of ['', 'x', newId().toUpperCase(), `${newId()}0`, newId().slice(1), `${newId()}\n`, `{${newId()}}`]) assert.not.ok(isId(text), text)
+  for (const text of [
+    '',
+    'x',
+    newId().toUpperCase(),
+    `${newId()}0`,
+    newId().slice(1),
+    `${newId()}\n`,
+    `{${newId()}}`,
+  ])
+    assert.not.ok(isId(text), text)
 })
 ids.run()

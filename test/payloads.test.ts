@@ -15,13 +15,24 @@ payloads.before(async (context) => {
 payloads.after(({ blobs }) => blobs.close())
 
 payloads('of up to 64 KiB of JSON stays in the fact', async ({ payloads }) => {
-  for (const value of [null, 0, '', 'x'.repeat(LIMIT - 2), 'ü'.repeat(LIMIT / 2 - 1), { a: [1, 2, { b: true }] }]) {
+  for (const value of [
+    null,
+    0,
+    '',
+    'x'.repeat(LIMIT - 2),
+    'ü'.repeat(LIMIT / 2 - 1),
+    { a: [1, 2, { b: true }] },
+  ]) {
     assert.equal(await payloads.keep(value), { value })
   }
 })
 
 payloads('of one byte more goes to the blobs, and comes back', async ({ payloads, blobs }) => {
-  for (const value of ['x'.repeat(LIMIT - 1), `ü${'x'.repeat(LIMIT - 3)}`, { list: Array.from({ length: 20_000 }, (_, i) => i) }]) {
+  for (const value of [
+    'x'.repeat(LIMIT - 1),
+    `ü${'x'.repeat(LIMIT - 3)}`,
+    { list: Array.from({ length: 20_000 }, (_, i) => i) },
+  ]) {
     const kept = await payloads.keep(value)
     assert.is(kept.value, undefined)
     assert.is(kept.ref?.size, Buffer.byteLength(JSON.stringify(value)))
@@ -35,8 +46,11 @@ for (const [what, value] of [
   ['control characters', '\0'.repeat(11_000)],
   ['Chinese', '値'.repeat(22_000)],
   ['half emojis', '\ud83d'.repeat(11_000)],
-  ['keys of control characters', Object.fromEntries(Array.from({ length: 1200 }, (_, i) => [`${i}${'\x01'.repeat(9)}`, null]))],
-  ['long numbers', Array.from({ length: 3000 }, (_, i) => -1.2345678901234567e-300 * (i + 1))],
+  [
+    'keys of control characters',
+    Object.fromEntries(Array.from({ length: 1200 }, (_, i) => [`${i}${'\x01'.repeat(9)}`, null])),
+  ],
+  ['long numbers', Array.from({ length: 3000 }, (_, i) => (-1 / 3) * 10 ** -(i % 300))],
 ] as const) {
   payloads(`of ${what} is measured as JSON`, async ({ payloads }) => {
     assert.ok(Buffer.byteLength(JSON.stringify(value)) > LIMIT)

@@ -6,7 +6,8 @@ import { suite } from './support/suite.ts'
 
 const id = '01900000-0000-7000-8000-000000000001'
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-const numberOf = (base62: string): number => [...base62].reduce((sum, digit) => sum * 62 + DIGITS.indexOf(digit), 0)
+const numberOf = (base62: string): number =>
+  Array.from(base62).reduce((sum, digit) => sum * 62 + DIGITS.indexOf(digit), 0)
 
 const tokens = suite('an API token')
 tokens('names its key and holds 43 digits of secret and 6 of checksum', () => {
@@ -19,7 +20,8 @@ tokens('names its key and holds 43 digits of secret and 6 of checksum', () => {
 tokens('is new each time, in every digit', () => {
   const secrets = Array.from({ length: 500 }, () => newSecret('x'))
   assert.is(new Set(secrets).size, 500)
-  for (let at = 1; at < 43; at++) assert.ok(new Set(secrets.map((secret) => secret[at])).size > 40, `digit ${at}`)
+  for (let at = 1; at < 43; at++)
+    assert.ok(new Set(secrets.map((secret) => secret[at])).size > 40, `digit ${at}`)
 })
 tokens('is parsed to what it was made of', () => {
   const token = newApiToken(id)
@@ -50,7 +52,8 @@ tokens.run()
 const keyring = new Keyring(Buffer.alloc(32, 7))
 const macs = suite('what is stored of a secret')
 macs('has one shape, whatever the secret', () => {
-  for (const secret of ['', 'a', newSecret('x'), 'ü'.repeat(1000)]) assert.match(keyring.macOf(secret), /^[0-9a-f]{64}$/)
+  for (const secret of ['', 'a', newSecret('x'), 'ü'.repeat(1000)])
+    assert.match(keyring.macOf(secret), /^[0-9a-f]{64}$/)
 })
 macs('proves that secret and no other', () => {
   const mac = keyring.macOf('secret')
@@ -98,7 +101,8 @@ equal('tells equal from different, of any length', () => {
   const text = newId()
   assert.ok(sameText(text, `${text}`))
   assert.ok(sameText('', ''))
-  for (const other of ['', text.slice(1), `${text}x`, text.toUpperCase()]) assert.not.ok(sameText(text, other))
+  for (const other of ['', text.slice(1), `${text}x`, text.toUpperCase()])
+    assert.not.ok(sameText(text, other))
   assert.not.ok(sameText('é', 'e'))
 })
 equal.run()

@@ -9,7 +9,8 @@ import type { EventStore } from '../../src/ports/eventStore.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 
-const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/eventStore/${name}.ts`, import.meta.url))
+const fixture = (name: string): string =>
+  fileURLToPath(new URL(`../fixtures/eventStore/${name}.ts`, import.meta.url))
 const KILLS = 20
 
 interface Acknowledged {
@@ -20,7 +21,9 @@ interface Acknowledged {
 
 /** Lets a process append and kills it after so many acknowledgements; resolves with all that it told. */
 const appendAndKill = async (dir: string, after: number): Promise<Acknowledged[]> => {
-  const child = spawn(process.execPath, [fixture('appendForever'), dir], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [fixture('appendForever'), dir], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   const closed = once(child, 'close')
   const told: Acknowledged[] = []
   for await (const line of createInterface({ input: child.stdout })) {
@@ -44,34 +47,42 @@ const wholeLog = async (store: EventStore): Promise<Recorded[]> => {
 
 const durability = suite('the log after SIGKILL (I1)', { timeoutMs: 170_000 })
 
-durability(`killed at ${KILLS} random points: nothing acknowledged is lost, nothing is half there`, async () => {
-  const dir = tempDir()
-  const told = new Map<string, Acknowledged>()
-  for (let kill = 0; kill < KILLS; kill++) {
-    const after = 1 + Math.floor(Math.random() * 120)
-    for (const one of await appendAndKill(dir, after)) told.set(one.cursor, one)
-    const store = openEventStore({ dir })
-    const all = await wholeLog(store)
-    all.forEach(({ cursor }, i) => assert.is(Number(cursor), i + 1, `after kill ${kill} at ${after}`))
-    const heads = new Map<string, number>()
-    for (const { stream, revision } of all) {
-      assert.is(revision, (heads.get(stream) ?? -1) + 1, `${stream} has no gap`)
-      heads.set(stream, revision)
+durability(
+  `killed at ${KILLS} random points: nothing acknowledged is lost, nothing is half there`,
+  async () => {
+    const dir = tempDir()
+    const told = new Map<string, Acknowledged>()
+    for (let kill = 0; kill < KILLS; kill++) {
+      const after = 1 + Math.floor(Math.random() * 120)
+      for (const one of await appendAndKill(dir, after)) told.set(one.cursor, one)
+      const store = openEventStore({ dir })
+      const all = await wholeLog(store)
+      all.forEach(({ cursor }, i) => assert.is(Number(cursor), i + 1, `after kill ${kill} at ${after}`))
+      const heads = new Map<string, number>()
+      for (const { stream, revision } of all) {
+        assert.is(revision, (heads.get(stream) ?? -1) + 1, `${stream} has no gap`)
+        heads.set(stream, revision)
+      }
+      for (const [stream, head] of heads)
+        assert.is((head + 1) % Number(stream.split('-')[2]), 0, `${stream} holds whole appends`)
+      for (const { stream, revision, cursor } of told.values()) {
+        const at = all[Number(cursor) - 1]
+        assert.equal(
+          [at?.stream, at?.revision],
+          [stream, revision],
+          `${cursor} was acknowledged before kill ${kill} at ${after}`,
+        )
+      }
+      for (const [stream, head] of heads) {
+        const revisions = (await Array.fromAsync(store.read(stream))).map(({ revision }) => revision)
+        assert.is(revisions.length, head + 1)
+        assert.is(revisions.at(-1), head)
+      }
+      await store.close()
     }
-    for (const [stream, head] of heads) assert.is((head + 1) % Number(stream.split('-')[2]), 0, `${stream} holds whole appends`)
-    for (const { stream, revision, cursor } of told.values()) {
-      const at = all[Number(cursor) - 1]
-      assert.equal([at?.stream, at?.revision], [stream, revision], `${cursor} was acknowledged before kill ${kill} at ${after}`)
-    }
-    for (const [stream, head] of heads) {
-      const revisions = (await Array.fromAsync(store.read(stream))).map(({ revision }) => revision)
-      assert.is(revisions.length, head + 1)
-      assert.is(revisions.at(-1), head)
-    }
-    await store.close()
-  }
-  assert.ok(told.size > KILLS)
-})
+    assert.ok(told.size > KILLS)
+  },
+)
 durability.run()
 
 const full = suite('a full disk (I9)', { timeoutMs: 120_000 })
@@ -80,16 +91,26 @@ const fillAndMakeRoom = async (nameLength: number) => {
   const dir = tempDir()
   // A file may hold 12 MB here: writing on meets what a full disk gives. The limit is lifted from outside.
   const command = 'ulimit -S -f 12288; exec "$0" "$1" "$2" "$3"'
-  const child = spawn('bash', ['-c', command, process.execPath, fixture('fillDisk'), dir, String(nameLength)], {
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  })
+  const child = spawn(
+    'bash',
+    ['-c', command, process.execPath, fixture('fillDisk'), dir, String(nameLength)],
+    {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    },
+  )
   const closed = once(child, 'close')
   const said = async () => {
-    const [message] = (await Promise.race([once(child, 'message'), closed.then(([code, signal]) => [{ died: code ?? signal }])])) as [unknown]
+    const [message] = (await Promise.race([
+      once(child, 'message'),
+      closed.then(([code, signal]) => [{ died: code ?? signal }]),
+    ])) as [unknown]
     return message as Record<string, unknown>
   }
   assert.equal(await said(), { refused: ['unavailable'] })
-  const lifted = once(spawn('prlimit', ['--pid', String(child.pid), '--fsize=unlimited'], { stdio: 'inherit' }), 'close')
+  const lifted = once(
+    spawn('prlimit', ['--pid', String(child.pid), '--fsize=unlimited'], { stdio: 'inherit' }),
+    'close',
+  )
   assert.equal(await lifted, [0, null])
   child.send('go on')
   const { wrong, position, acknowledged } = await said()

@@ -18,10 +18,12 @@ const copy = (from: string, to: string, file: 'log.db' | 'index.db'): void => {
 }
 
 const fill = async (store: EventStore, from: number, count: number) => {
-  for (let i = from; i < from + count; i++) await store.append('one', [fact('env', i)], i === 0 ? 'none' : i - 1)
+  for (let i = from; i < from + count; i++)
+    await store.append('one', [fact('env', i)], i === 0 ? 'none' : i - 1)
   await store.append(`made-${from}`, facts('env', 200, from), 'none')
 }
-const numbersIn = async (store: EventStore, stream: string) => (await Array.fromAsync(store.read(stream))).map(payloadOf)
+const numbersIn = async (store: EventStore, stream: string) =>
+  (await Array.fromAsync(store.read(stream))).map(payloadOf)
 const consumeAll = async (store: EventStore, upTo: number): Promise<unknown[]> => {
   const consumer = gather(async function* (signal) {
     for await (const delivery of store.consume('group', { signal })) {

@@ -29,9 +29,11 @@ const dispatchOf = (event_id: string): StreamCommand => ({
   worker_id: 'w',
   now,
 })
-const reserve = (holder: string) => ({ type: 'ReserveName', name: 'shop', holder, taken: 'project_exists' }) as const
+const reserve = (holder: string) =>
+  ({ type: 'ReserveName', name: 'shop', holder, taken: 'project_exists' }) as const
 
-const typesIn = async (store: EventStore, at: string) => (await Array.fromAsync(store.read(at))).map(({ event }) => event.type)
+const typesIn = async (store: EventStore, at: string) =>
+  (await Array.fromAsync(store.read(at))).map(({ event }) => event.type)
 const codeOf = (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => 'fulfilled',
@@ -49,14 +51,20 @@ commands('answers with its facts and where they stand', async ({ store, at }) =>
   const handler = new CommandHandler(store, stream)
   const event_id = newId()
   const first = await handler.handle(at, publish(true, event_id), cause)
-  assert.equal(first.events.map(({ type }) => type), ['StreamCreated', 'EventPublished'])
+  assert.equal(
+    first.events.map(({ type }) => type),
+    ['StreamCreated', 'EventPublished'],
+  )
   assert.equal(first.ids, ['s', event_id])
   assert.is(first.firstRevision, 0)
   const second = await handler.handle(at, publish(), cause)
   assert.is(second.firstRevision, 2)
   const stored = await Array.fromAsync(store.read(at))
   assert.equal([first.cursor, second.cursor], [stored[1]?.cursor, stored[2]?.cursor])
-  assert.equal(stored.map(({ id }) => id), [...first.ids, ...second.ids])
+  assert.equal(
+    stored.map(({ id }) => id),
+    [...first.ids, ...second.ids],
+  )
   assert.equal(stored[0]?.metadata, cause)
 })
 
@@ -70,13 +78,21 @@ commands('that finds it so already stores nothing', async ({ store, watch, at })
   assert.is(watch.appends, 2)
 })
 
-commands('many at once on one stream share few appends, each with its own answer', async ({ store, watch, at }) => {
-  const handler = new CommandHandler(store, stream)
-  const handled = await Promise.all(Array.from({ length: 100 }, () => handler.handle(at, publish(true), cause)))
-  assert.equal(handled.slice(1).map(({ firstRevision }) => firstRevision), Array.from({ length: 99 }, (_, i) => i + 2))
-  assert.is((await typesIn(store, at)).length, 101)
-  assert.ok(watch.appends <= 11, `${watch.appends} appends`)
-})
+commands(
+  'many at once on one stream share few appends, each with its own answer',
+  async ({ store, watch, at }) => {
+    const handler = new CommandHandler(store, stream)
+    const handled = await Promise.all(
+      Array.from({ length: 100 }, () => handler.handle(at, publish(true), cause)),
+    )
+    assert.equal(
+      handled.slice(1).map(({ firstRevision }) => firstRevision),
+      Array.from({ length: 99 }, (_, i) => i + 2),
+    )
+    assert.is((await typesIn(store, at)).length, 101)
+    assert.ok(watch.appends <= 11, `${watch.appends} appends`)
+  },
+)
 
 commands('on different streams does not wait', async ({ store, watch, at }) => {
   const handler = new CommandHandler(store, stream)
@@ -104,7 +120,8 @@ commands('refused is refused alone', async ({ store, at }) => {
 
 commands('is decided anew after losing a race', async ({ store, at }) => {
   const [one, other] = [new CommandHandler(store, stream), new CommandHandler(store, stream)]
-  const work = (handler: typeof one) => Promise.all(Array.from({ length: 200 }, () => handler.handle(at, publish(true), cause)))
+  const work = (handler: typeof one) =>
+    Promise.all(Array.from({ length: 200 }, () => handler.handle(at, publish(true), cause)))
   const handled = (await Promise.all([work(one), work(other)])).flat()
   const types = await typesIn(store, at)
   assert.is(types.filter((type) => type === 'StreamCreated').length, 1)
@@ -115,7 +132,9 @@ commands('is decided anew after losing a race', async ({ store, at }) => {
 commands('of two nodes for one name: one has it', async ({ store }) => {
   for (let round = 0; round < 20; round++) {
     const at = `name-${newId()}`
-    const nodes = ['a', 'b', 'c'].map((holder) => new CommandHandler(store, name).handle(at, reserve(holder), cause))
+    const nodes = ['a', 'b', 'c'].map((holder) =>
+      new CommandHandler(store, name).handle(at, reserve(holder), cause),
+    )
     const codes = await Promise.all(nodes.map(codeOf))
     assert.equal(codes.toSorted(), ['fulfilled', 'project_exists', 'project_exists'])
   }
@@ -141,7 +160,10 @@ nodes('is known to a command that would else find nothing to do (I3)', async ({ 
   const event_id = newId()
   await theirs.handle(at, publish(false, event_id), cause)
   const { events } = await mine.handle(at, dispatchOf(event_id), cause)
-  assert.equal(events.map(({ type }) => type), ['EventHandled'])
+  assert.equal(
+    events.map(({ type }) => type),
+    ['EventHandled'],
+  )
 })
 
 nodes('is known to a command that would else be refused (I2)', async ({ store, at }) => {
@@ -166,7 +188,10 @@ nodes('does not keep a command out, however busy the stream is', async ({ store,
   for (let i = 0; i < 20; i++) codes.push(await codeOf(mine.handle(at, publish(), cause)))
   writing = false
   await writer
-  assert.equal(codes, Array.from({ length: 20 }, () => 'fulfilled'))
+  assert.equal(
+    codes,
+    Array.from({ length: 20 }, () => 'fulfilled'),
+  )
   assert.ok(watch.appends > 25, `${watch.appends} appends`)
 })
 
@@ -182,7 +207,9 @@ nodes('is in the state that is loaded', async ({ store, at }) => {
 nodes('is shown as it was stored, whatever waits to be decided next', async ({ store, at }) => {
   const handler = new CommandHandler(store, stream)
   const first = handler.handle(at, publish(true), cause)
-  const loading = handler.load(at).then(({ state, revision }) => ({ revision, waiting: state.undispatched.size }))
+  const loading = handler
+    .load(at)
+    .then(({ state, revision }) => ({ revision, waiting: state.undispatched.size }))
   const rest = [1, 2, 3].map(() => handler.handle(at, publish(), cause))
   assert.equal(await loading, { revision: 1, waiting: 1 })
   await Promise.all([first, ...rest])
@@ -213,7 +240,8 @@ nodes('shows whole in every state loaded while commands go on', async ({ store, 
   writing = false
   await Promise.all(reading)
   const types = await typesIn(store, at)
-  const count = (type: string, revision: number) => types.slice(0, revision + 1).filter((one) => one === type).length
+  const count = (type: string, revision: number) =>
+    types.slice(0, revision + 1).filter((one) => one === type).length
   assert.ok(seen.length > 3)
   for (const { revision, waiting } of seen) {
     assert.is(waiting, count('EventPublished', revision) - count('EventHandled', revision), `at ${revision}`)
@@ -280,10 +308,14 @@ fresh('is not read', async ({ store, watch, at }) => {
 
 fresh('that was there after all is read then', async ({ store, at }) => {
   await new CommandHandler(store, stream).handle(at, publish(true), cause)
-  const { firstRevision } = await new CommandHandler(store, stream).handle(at, publish(true), cause, { fresh: true })
+  const { firstRevision } = await new CommandHandler(store, stream).handle(at, publish(true), cause, {
+    fresh: true,
+  })
   assert.is(firstRevision, 2)
   assert.equal(await typesIn(store, at), ['StreamCreated', 'EventPublished', 'EventPublished'])
-  const refused = new CommandHandler(store, stream).handle(at, publish(true, newId(), 'other'), cause, { fresh: true })
+  const refused = new CommandHandler(store, stream).handle(at, publish(true, newId(), 'other'), cause, {
+    fresh: true,
+  })
   assert.ok(isAppError(await refused.catch((error: unknown) => error), 'not_found'))
 })
 

@@ -8,7 +8,10 @@ const given = givenOf(project, { env_id: 'env', correlation_id: 'c' })
 const created: DomainEvent = { type: 'ProjectCreated', project_id: 'p', name: 'shop' }
 const renamed: DomainEvent = { type: 'ProjectRenamed', project_id: 'p', name: 'store' }
 const deleted: DomainEvent = { type: 'ProjectDeleted', project_id: 'p', build_ids: [] }
-const uploaded = (build_id: string, build_type: 'release' | 'live' = 'release'): EventOf<'BuildUploaded'> => ({
+const uploaded = (
+  build_id: string,
+  build_type: 'release' | 'live' = 'release',
+): EventOf<'BuildUploaded'> => ({
   type: 'BuildUploaded',
   build_id,
   project_id: 'p',
@@ -49,11 +52,19 @@ life('created twice is created once, also when it is gone', () => {
 life('is renamed', () => given(created).when(rename).then(renamed))
 life('keeps a name it has', () => given(created, renamed).when(rename).then())
 life('is deleted with its builds', () =>
-  given(created, uploaded('a'), uploaded('b', 'live')).when(remove).then({ ...deleted, build_ids: ['a', 'b'] }),
+  given(created, uploaded('a'), uploaded('b', 'live'))
+    .when(remove)
+    .then({ ...deleted, build_ids: ['a', 'b'] }),
 )
-for (const [what, facts] of [['absent', []], ['deleted', [created, deleted]]] as const) {
+for (const [what, facts] of [
+  ['absent', []],
+  ['deleted', [created, deleted]],
+] as const) {
   life(`${what} does not exist for anything`, () => {
-    for (const command of [rename, remove, upload('a'), deploy('a')]) given(...facts).when(command).refuses('not_found')
+    for (const command of [rename, remove, upload('a'), deploy('a')])
+      given(...facts)
+        .when(command)
+        .refuses('not_found')
   })
 }
 life.run()
@@ -69,12 +80,20 @@ builds('one is deployed at a time: the new one takes the place of the old one', 
   given(created, uploaded('a'), uploaded('b'), deployed('a')).when(deploy('b')).then(deployed('b', 'a')),
 )
 builds('can go back', () =>
-  given(created, uploaded('a'), uploaded('b'), deployed('a'), deployed('b', 'a')).when(deploy('a')).then(deployed('a', 'b')),
+  given(created, uploaded('a'), uploaded('b'), deployed('a'), deployed('b', 'a'))
+    .when(deploy('a'))
+    .then(deployed('a', 'b')),
 )
-builds('deployed again is deployed already', () => given(created, uploaded('a'), deployed('a')).when(deploy('a')).then())
+builds('deployed again is deployed already', () =>
+  given(created, uploaded('a'), deployed('a')).when(deploy('a')).then(),
+)
 builds('uploading does not deploy, nor take away', () =>
   given(created, uploaded('a'), deployed('a'), uploaded('b')).when(deploy('a')).then(),
 )
-builds('that are unknown are not deployed', () => given(created, uploaded('a')).when(deploy('b')).refuses('not_found'))
-builds('that are live are not deployed', () => given(created, uploaded('a', 'live')).when(deploy('a')).refuses('bad_request'))
+builds('that are unknown are not deployed', () =>
+  given(created, uploaded('a')).when(deploy('b')).refuses('not_found'),
+)
+builds('that are live are not deployed', () =>
+  given(created, uploaded('a', 'live')).when(deploy('a')).refuses('bad_request'),
+)
 builds.run()

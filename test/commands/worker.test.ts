@@ -5,7 +5,12 @@ import { suite } from '../support/suite.ts'
 
 const now = '2026-05-01T10:00:00.000Z'
 const given = givenOf(worker, { correlation_id: 'c' })
-const started: DomainEvent & { type: 'WorkerStarted' } = { type: 'WorkerStarted', worker_id: 'w', node: 'host/1', at: now }
+const started: DomainEvent & { type: 'WorkerStarted' } = {
+  type: 'WorkerStarted',
+  worker_id: 'w',
+  node: 'host/1',
+  at: now,
+}
 const stopped: DomainEvent & { type: 'WorkerStopped' } = { type: 'WorkerStopped', worker_id: 'w', at: now }
 const lost: DomainEvent & { type: 'WorkerLost' } = { type: 'WorkerLost', worker_id: 'w', at: now }
 const start = { type: 'StartWorker', worker_id: 'w', node: 'host/1', now } as const

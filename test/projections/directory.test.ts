@@ -20,7 +20,12 @@ const hook: FunctionSpec = {
   var: 'paid',
   webhook: { service: 'stripe', path: '/paid', method: 'POST', name: 'n', description: '', auth: 'none' },
 }
-const uploaded = (project_id: string, build_id: string, functions: FunctionSpec[], build_type: 'release' | 'live' = 'release'): DomainEvent => ({
+const uploaded = (
+  project_id: string,
+  build_id: string,
+  functions: FunctionSpec[],
+  build_type: 'release' | 'live' = 'release',
+): DomainEvent => ({
   type: 'BuildUploaded',
   build_id,
   project_id,
@@ -31,7 +36,12 @@ const uploaded = (project_id: string, build_id: string, functions: FunctionSpec[
   storage_backend: 'disk',
   functions,
 })
-const deployed = (project_id: string, build_id: string, functions: FunctionSpec[], previous_build_id?: string): DomainEvent => ({
+const deployed = (
+  project_id: string,
+  build_id: string,
+  functions: FunctionSpec[],
+  previous_build_id?: string,
+): DomainEvent => ({
   type: 'BuildDeployed',
   build_id,
   project_id,
@@ -67,9 +77,13 @@ const shown = (directory: Directory) => ({
   env: directory.env('env'),
   at: directory.envAt('local', 'dev')?.env_id,
   projects: [...directory.projects()],
-  named: ['shop', 'store', 'boutique', 'market', 'p1', 'p2', 'p3', 'p4'].map((name) => directory.project('env', name)?.project_id),
+  named: ['shop', 'store', 'boutique', 'market', 'p1', 'p2', 'p3', 'p4'].map(
+    (name) => directory.project('env', name)?.project_id,
+  ),
   elsewhere: directory.project('other', 'p2'),
-  handlers: directory.handlersOf('env', 'order:created').map(({ project, build, fn }) => [project.name, build.build_id, fn.var]),
+  handlers: directory
+    .handlersOf('env', 'order:created')
+    .map(({ project, build, fn }) => [project.name, build.build_id, fn.var]),
   webhook: directory.webhookAt('env', 'POST', 'stripe', '/paid')?.build.build_id,
   noWebhook: directory.webhookAt('env', 'GET', 'stripe', '/paid'),
   first: directory.functionAt('env', 'orders/a')?.project.project_id,
@@ -103,7 +117,11 @@ const fromLog = async ({ store }: Context, directory = new Directory(nothingInBl
 }
 
 /** The documents of the first `count` events, in the order of the log. */
-const docsAt = async <D extends Doc>({ store }: Context, projection: Projection<D>, count: number): Promise<D[]> => {
+const docsAt = async <D extends Doc>(
+  { store }: Context,
+  projection: Projection<D>,
+  count: number,
+): Promise<D[]> => {
   const docs = new Map<string, D>()
   for (let i = 0; i < count; i++) {
     for await (const recorded of store.read(`d-${i}`)) {
@@ -134,24 +152,27 @@ directory('folded from the log alone knows what is there', async (context) => {
   assert.equal([market?.deployed?.build_id, market?.live?.build_id], ['b1', 'live2'])
 })
 
-directory('seeded from the read models and then kept by the log knows the same, wherever it was seeded', async (context) => {
-  const known = shown(await fromLog(context))
-  for (let cut = 0; cut <= facts.length; cut++) {
-    // The read models may be ahead of the cursor that they were read for.
-    for (const ahead of [cut, Math.min(cut + 3, facts.length), facts.length]) {
-      const seeded = new Directory(nothingInBlobs)
-      await seeded.seed({
-        orgs: await docsAt(context, orgs, ahead),
-        envs: await docsAt(context, envs, ahead),
-        projects: await docsAt(context, projects, ahead),
-        builds: await docsAt(context, builds, ahead),
-        cursor: context.cursors[cut - 1] ?? '',
-      })
-      const found = shown(await fromLog(context, seeded))
-      assert.equal(found, known, `seeded at ${ahead}, kept from ${cut}`)
+directory(
+  'seeded from the read models and then kept by the log knows the same, wherever it was seeded',
+  async (context) => {
+    const known = shown(await fromLog(context))
+    for (let cut = 0; cut <= facts.length; cut++) {
+      // The read models may be ahead of the cursor that they were read for.
+      for (const ahead of [cut, Math.min(cut + 3, facts.length), facts.length]) {
+        const seeded = new Directory(nothingInBlobs)
+        await seeded.seed({
+          orgs: await docsAt(context, orgs, ahead),
+          envs: await docsAt(context, envs, ahead),
+          projects: await docsAt(context, projects, ahead),
+          builds: await docsAt(context, builds, ahead),
+          cursor: context.cursors[cut - 1] ?? '',
+        })
+        const found = shown(await fromLog(context, seeded))
+        assert.equal(found, known, `seeded at ${ahead}, kept from ${cut}`)
+      }
     }
-  }
-})
+  },
+)
 
 directory('tells whose functions changed', async (context) => {
   const changed: string[] = []
@@ -161,7 +182,13 @@ directory('tells whose functions changed', async (context) => {
   assert.equal(new Set(changed), new Set(['p1', 'p2', 'p3', 'p4']))
   stop()
   const before = changed.length
-  await listening.seed({ orgs: [], envs: [], projects: [{ project_id: 'p5', env_id: 'env', name: 'x' }], builds: [], cursor: '' })
+  await listening.seed({
+    orgs: [],
+    envs: [],
+    projects: [{ project_id: 'p5', env_id: 'env', name: 'x' }],
+    builds: [],
+    cursor: '',
+  })
   assert.is(changed.length, before)
 })
 

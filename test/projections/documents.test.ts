@@ -14,18 +14,34 @@ const order = (n: number): string => `${at(n)}/${String(n + 1).padStart(16, '0')
 
 const project = suite('the document of a project')
 const created: DomainEvent = { type: 'ProjectCreated', project_id: 'p', name: 'shop' }
-const projectDoc = { project_id: 'p', env_id: 'env', name: 'shop', active: true, created_at: at(0), updated_at: at(0), order: order(0) }
+const projectDoc = {
+  project_id: 'p',
+  env_id: 'env',
+  name: 'shop',
+  active: true,
+  created_at: at(0),
+  updated_at: at(0),
+  order: order(0),
+}
 project('is made', () => assert.equal(docsAfter(projects, [created]), { p: projectDoc }))
 project('is renamed, and keeps its place', () =>
   assert.equal(docsAfter(projects, [created, { type: 'ProjectRenamed', project_id: 'p', name: 'store' }]), {
     p: { ...projectDoc, name: 'store', updated_at: at(1) },
   }),
 )
-project('is gone', () => assert.equal(docsAfter(projects, [created, { type: 'ProjectDeleted', project_id: 'p', build_ids: [] }]), {}))
+project('is gone', () =>
+  assert.equal(
+    docsAfter(projects, [created, { type: 'ProjectDeleted', project_id: 'p', build_ids: [] }]),
+    {},
+  ),
+)
 project.run()
 
 const build = suite('the document of a build')
-const uploaded = (build_id: string, build_type: 'release' | 'live' = 'release'): EventOf<'BuildUploaded'> => ({
+const uploaded = (
+  build_id: string,
+  build_type: 'release' | 'live' = 'release',
+): EventOf<'BuildUploaded'> => ({
   type: 'BuildUploaded',
   build_id,
   project_id: 'p',
@@ -46,11 +62,21 @@ const deployed = (build_id: string, previous_build_id?: string): DomainEvent => 
 })
 const buildDoc = (build_id: string, n: number) => {
   const { type: _, ...rest } = uploaded(build_id)
-  return { ...rest, env_id: 'env', deployed: false, active: true, created_at: at(n), updated_at: at(n), order: order(n) }
+  return {
+    ...rest,
+    env_id: 'env',
+    deployed: false,
+    active: true,
+    created_at: at(n),
+    updated_at: at(n),
+    order: order(n),
+  }
 }
 build('is made', () => assert.equal(docsAfter(builds, [uploaded('a')]), { a: buildDoc('a', 0) }))
 build('is deployed', () =>
-  assert.equal(docsAfter(builds, [uploaded('a'), deployed('a')]), { a: { ...buildDoc('a', 0), deployed: true, updated_at: at(1) } }),
+  assert.equal(docsAfter(builds, [uploaded('a'), deployed('a')]), {
+    a: { ...buildDoc('a', 0), deployed: true, updated_at: at(1) },
+  }),
 )
 build('gives way to the next one', () =>
   assert.equal(docsAfter(builds, [uploaded('a'), uploaded('b'), deployed('a'), deployed('b', 'a')]), {
@@ -59,9 +85,16 @@ build('gives way to the next one', () =>
   }),
 )
 build('is gone with its project', () =>
-  assert.equal(docsAfter(builds, [uploaded('a'), uploaded('b'), { type: 'ProjectDeleted', project_id: 'p', build_ids: ['a'] }]), {
-    b: buildDoc('b', 1),
-  }),
+  assert.equal(
+    docsAfter(builds, [
+      uploaded('a'),
+      uploaded('b'),
+      { type: 'ProjectDeleted', project_id: 'p', build_ids: ['a'] },
+    ]),
+    {
+      b: buildDoc('b', 1),
+    },
+  ),
 )
 build.run()
 
@@ -76,8 +109,18 @@ const published: EventOf<'EventPublished'> = {
   source: 'api',
   event_time,
 }
-const eventDoc = { event_id: 'e', env_id: 'env', stream_id: 's', event_type: 'order:created', event_time, created_at: event_time, order: order(0) }
-event('is what was published', () => assert.equal(docsAfter(events, [published]), { e: { ...eventDoc, event_data: { n: 1 } } }))
+const eventDoc = {
+  event_id: 'e',
+  env_id: 'env',
+  stream_id: 's',
+  event_type: 'order:created',
+  event_time,
+  created_at: event_time,
+  order: order(0),
+}
+event('is what was published', () =>
+  assert.equal(docsAfter(events, [published]), { e: { ...eventDoc, event_data: { n: 1 } } }),
+)
 event('may have no data', () => {
   const { event_data: _, ...bare } = published
   assert.equal(docsAfter(events, [bare]), { e: { ...eventDoc, event_data: null } })
@@ -91,9 +134,12 @@ event.run()
 
 const tenant = suite('the documents of tenants')
 tenant('an organization', () =>
-  assert.equal(docsAfter(orgs, [{ type: 'OrgCreated', org_id: 'o', slug: 'acme', name: 'Acme', plan: 'pro' }]), {
-    o: { org_id: 'o', slug: 'acme', name: 'Acme', plan: 'pro', created_at: at(0), order: order(0) },
-  }),
+  assert.equal(
+    docsAfter(orgs, [{ type: 'OrgCreated', org_id: 'o', slug: 'acme', name: 'Acme', plan: 'pro' }]),
+    {
+      o: { org_id: 'o', slug: 'acme', name: 'Acme', plan: 'pro', created_at: at(0), order: order(0) },
+    },
+  ),
 )
 tenant('an environment', () =>
   assert.equal(docsAfter(envs, [{ type: 'EnvCreated', env_id: 'n', org_id: 'o', name: 'dev' }]), {
@@ -102,8 +148,28 @@ tenant('an environment', () =>
 )
 tenant('an API key, without its secret (I6)', () =>
   assert.equal(
-    docsAfter(apiKeys, [{ type: 'ApiKeyCreated', api_key_id: 'k', env_id: 'n', name: 'first', mac: 'mm', permissions: { '*:*': ['*'] } }]),
-    { k: { api_key_id: 'k', env_id: 'n', name: 'first', mac: 'mm', permissions: { '*:*': ['*'] }, enabled: true, created_at: at(0), order: order(0) } },
+    docsAfter(apiKeys, [
+      {
+        type: 'ApiKeyCreated',
+        api_key_id: 'k',
+        env_id: 'n',
+        name: 'first',
+        mac: 'mm',
+        permissions: { '*:*': ['*'] },
+      },
+    ]),
+    {
+      k: {
+        api_key_id: 'k',
+        env_id: 'n',
+        name: 'first',
+        mac: 'mm',
+        permissions: { '*:*': ['*'] },
+        enabled: true,
+        created_at: at(0),
+        order: order(0),
+      },
+    },
   ),
 )
 tenant.run()
@@ -114,7 +180,9 @@ const workerDoc = { worker_id: 'w', node: 'host/1', alive: true, order: order(0)
 worker('is alive', () => assert.equal(docsAfter(workers, [started]), { w: workerDoc }))
 worker('is not, once it stopped or was lost', () => {
   for (const type of ['WorkerStopped', 'WorkerLost'] as const) {
-    assert.equal(docsAfter(workers, [started, { type, worker_id: 'w', at: at(1) }]), { w: { ...workerDoc, alive: false } })
+    assert.equal(docsAfter(workers, [started, { type, worker_id: 'w', at: at(1) }]), {
+      w: { ...workerDoc, alive: false },
+    })
   }
 })
 worker.run()

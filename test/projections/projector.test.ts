@@ -36,7 +36,11 @@ const newEvents = (facts: readonly DomainEvent[]): NewEvent[] =>
   facts.map((event) => ({ id: newId(), event, metadata: { env_id: 'env', correlation_id: 'c' } }))
 const life = (project_id: string, renames: number): DomainEvent[] => [
   { type: 'ProjectCreated', project_id, name: 'n' },
-  ...Array.from({ length: renames }, (_, i) => ({ type: 'ProjectRenamed' as const, project_id, name: `n${i}` })),
+  ...Array.from({ length: renames }, (_, i) => ({
+    type: 'ProjectRenamed' as const,
+    project_id,
+    name: `n${i}`,
+  })),
 ]
 
 interface Context {
@@ -51,7 +55,12 @@ const projector = suite<Context>('a projector', { timeoutMs: 30_000 })
 projector.before.each((context) => {
   const stopping = new AbortController()
   const run = (projector: Projector) => projector.run(stopping.signal)
-  Object.assign(context, { store: openEventStore({ dir: tempDir() }), readModels: openReadModels({ dir: tempDir() }), stopping, run })
+  Object.assign(context, {
+    store: openEventStore({ dir: tempDir() }),
+    readModels: openReadModels({ dir: tempDir() }),
+    stopping,
+    run,
+  })
 })
 projector.after.each(async ({ store, readModels, stopping }) => {
   stopping.abort()
@@ -72,7 +81,9 @@ const forward = (store: EventStore, subscribe: EventStore['subscribe']): EventSt
 })
 
 const dump = async (readModels: ReadModels, spec: Projection = any): Promise<Doc[]> =>
-  (await Array.fromAsync(readModels.reader(spec).scan())).sort((a, b) => (String(a['order']) < String(b['order']) ? -1 : 1))
+  (await Array.fromAsync(readModels.reader(spec).scan())).sort((a, b) =>
+    String(a['order']) < String(b['order']) ? -1 : 1,
+  )
 
 projector('reach: what was appended is seen (I2)', async ({ store, readModels, run }) => {
   const projector = new Projector(any, { readModels, store })
@@ -88,44 +99,56 @@ projector('reach: events that are not for it move it too', async ({ store, readM
   const projector = new Projector(any, { readModels, store })
   void run(projector)
   for (let i = 0; i < 5; i++) {
-    const { cursor } = await store.append(`s-${i}`, newEvents([{ type: 'StreamCreated', stream_id: 's' }]), 'none')
+    const { cursor } = await store.append(
+      `s-${i}`,
+      newEvents([{ type: 'StreamCreated', stream_id: 's' }]),
+      'none',
+    )
     await projector.reach(cursor)
     assert.ok(projector.position >= cursor)
   }
 })
 
-projector('reach: waits for a projector that is not there yet, and for one that broke', async ({ store, readModels, stopping, run }) => {
-  let broken = false
-  const failing: ReadModels = {
-    reader: (spec) => readModels.reader(spec),
-    goLive: (spec) => readModels.goLive(spec),
-    close: () => readModels.close(),
-    async writer(spec) {
-      const collection = await readModels.writer(spec)
-      const write: typeof collection.write = (...args) =>
-        broken ? Promise.reject(new AppError('unavailable', 'down')) : collection.write(...args)
-      return { ...collection, write } as never
-    },
-  }
-  const projector = new Projector(any, { readModels: failing, store })
-  const first = projector.reach((await store.append('p', newEvents(life('p', 0)), 'none')).cursor)
-  const running = run(projector)
-  await first
-  broken = true
-  const renames = newEvents(life('p', 3).slice(1))
-  let reached = false
-  const reaching = projector.reach((await store.append('p', renames, 0)).cursor).then(() => (reached = true))
-  await running.then(
-    () => assert.unreachable('expected it to break'),
-    (error: AppError) => assert.is(error.code, 'unavailable'),
-  )
-  assert.not.ok(reached)
-  broken = false
-  void run(projector)
-  await reaching
-  assert.equal((await dump(readModels)).map(({ renamed }) => renamed), [3])
-  stopping.abort()
-})
+projector(
+  'reach: waits for a projector that is not there yet, and for one that broke',
+  async ({ store, readModels, stopping, run }) => {
+    let broken = false
+    const failing: ReadModels = {
+      reader: (spec) => readModels.reader(spec),
+      goLive: (spec) => readModels.goLive(spec),
+      close: () => readModels.close(),
+      async writer(spec) {
+        const collection = await readModels.writer(spec)
+        const write: typeof collection.write = (...args) =>
+          broken ? Promise.reject(new AppError('unavailable', 'down')) : collection.write(...args)
+        return { ...collection, write } as never
+      },
+    }
+    const projector = new Projector(any, { readModels: failing, store })
+    const first = projector.reach((await store.append('p', newEvents(life('p', 0)), 'none')).cursor)
+    const running = run(projector)
+    await first
+    broken = true
+    const renames = newEvents(life('p', 3).slice(1))
+    let reached = false
+    const reaching = projector
+      .reach((await store.append('p', renames, 0)).cursor)
+      .then(() => (reached = true))
+    await running.then(
+      () => assert.unreachable('expected it to break'),
+      (error: AppError) => assert.is(error.code, 'unavailable'),
+    )
+    assert.not.ok(reached)
+    broken = false
+    void run(projector)
+    await reaching
+    assert.equal(
+      (await dump(readModels)).map(({ renamed }) => renamed),
+      [3],
+    )
+    stopping.abort()
+  },
+)
 
 projector('goes on where it was after a restart', async ({ store, readModels, stopping }) => {
   const first = new Projector(any, { readModels, store })
@@ -134,7 +157,11 @@ projector('goes on where it was after a restart', async ({ store, readModels, st
   await first.reach((await store.append('p', newEvents(life('p', 5)), 'none')).cursor)
   stop.abort()
   await running
-  const { cursor } = await store.append('p', newEvents([{ type: 'ProjectRenamed', project_id: 'p', name: 'last' }]), 5)
+  const { cursor } = await store.append(
+    'p',
+    newEvents([{ type: 'ProjectRenamed', project_id: 'p', name: 'last' }]),
+    5,
+  )
   const from: (string | undefined)[] = []
   const watched = forward(store, (options) => {
     from.push(options.after)
@@ -144,62 +171,74 @@ projector('goes on where it was after a restart', async ({ store, readModels, st
   void second.run(stopping.signal)
   await second.reach(cursor)
   assert.equal(from, [first.position])
-  assert.equal((await dump(readModels)).map(({ name, renamed }) => [name, renamed]), [['last', 6]])
+  assert.equal(
+    (await dump(readModels)).map(({ name, renamed }) => [name, renamed]),
+    [['last', 6]],
+  )
 })
 
-projector('redelivery changes nothing, whatever part comes again', async ({ store, readModels, stopping }) => {
-  const cursors: string[] = ['']
-  for (let i = 0; i < 10; i++) {
-    cursors.push((await store.append(`p-${i}`, newEvents(life(`p-${i}`, i)), 'none')).cursor)
-    if (i % 3 === 0) {
-      const gone: DomainEvent = { type: 'ProjectDeleted', project_id: `p-${i}`, build_ids: [] }
-      cursors.push((await store.append(`p-${i}`, newEvents([gone]), i)).cursor)
+projector(
+  'redelivery changes nothing, whatever part comes again',
+  async ({ store, readModels, stopping }) => {
+    const cursors: string[] = ['']
+    for (let i = 0; i < 10; i++) {
+      cursors.push((await store.append(`p-${i}`, newEvents(life(`p-${i}`, i)), 'none')).cursor)
+      if (i % 3 === 0) {
+        const gone: DomainEvent = { type: 'ProjectDeleted', project_id: `p-${i}`, build_ids: [] }
+        cursors.push((await store.append(`p-${i}`, newEvents([gone]), i)).cursor)
+      }
     }
-  }
-  const last = cursors.at(-1) ?? ''
-  const runFrom = async (from?: string) => {
-    // What a crash between the documents and the checkpoint leaves: documents that are ahead of it.
-    const behind: ReadModels = {
-      reader: (spec) => readModels.reader(spec),
-      goLive: (spec) => readModels.goLive(spec),
-      close: () => readModels.close(),
-      async writer(spec) {
-        const collection = await readModels.writer(spec)
-        return { ...collection, checkpoint: async () => from ?? (await collection.checkpoint()) } as never
-      },
+    const last = cursors.at(-1) ?? ''
+    const runFrom = async (from?: string) => {
+      // What a crash between the documents and the checkpoint leaves: documents that are ahead of it.
+      const behind: ReadModels = {
+        reader: (spec) => readModels.reader(spec),
+        goLive: (spec) => readModels.goLive(spec),
+        close: () => readModels.close(),
+        async writer(spec) {
+          const collection = await readModels.writer(spec)
+          return { ...collection, checkpoint: async () => from ?? (await collection.checkpoint()) } as never
+        },
+      }
+      const stop = new AbortController()
+      const projector = new Projector(any, { readModels: behind, store })
+      const running = projector.run(AbortSignal.any([stop.signal, stopping.signal]))
+      await projector.reach(last)
+      stop.abort()
+      await running
     }
-    const stop = new AbortController()
-    const projector = new Projector(any, { readModels: behind, store })
-    const running = projector.run(AbortSignal.any([stop.signal, stopping.signal]))
-    await projector.reach(last)
-    stop.abort()
+    await runFrom()
+    const docs = await dump(readModels)
+    assert.equal(
+      docs.map(({ renamed }) => renamed),
+      [1, 2, 4, 5, 7, 8],
+    )
+    for (const cursor of cursors) {
+      await runFrom(cursor)
+      assert.equal(await dump(readModels), docs, `after ${cursor || 'the start'}`)
+    }
+  },
+)
+
+projector(
+  'a document that is removed and made within one batch is the new one',
+  async ({ store, readModels, run }) => {
+    const projector = new Projector(any, { readModels, store })
+    await store.append('p', newEvents(life('p', 2)), 'none')
+    const first = new AbortController()
+    const running = projector.run(first.signal)
+    await projector.reach(await store.head())
+    first.abort()
     await running
-  }
-  await runFrom()
-  const docs = await dump(readModels)
-  assert.equal(docs.map(({ renamed }) => renamed), [1, 2, 4, 5, 7, 8])
-  for (const cursor of cursors) {
-    await runFrom(cursor)
-    assert.equal(await dump(readModels), docs, `after ${cursor || 'the start'}`)
-  }
-})
-
-projector('a document that is removed and made within one batch is the new one', async ({ store, readModels, run }) => {
-  const projector = new Projector(any, { readModels, store })
-  await store.append('p', newEvents(life('p', 2)), 'none')
-  const first = new AbortController()
-  const running = projector.run(first.signal)
-  await projector.reach(await store.head())
-  first.abort()
-  await running
-  const gone: DomainEvent = { type: 'ProjectDeleted', project_id: 'p', build_ids: [] }
-  const rename: DomainEvent = { type: 'ProjectRenamed', project_id: 'p', name: 'ghost' }
-  const { cursor } = await store.append('p', newEvents([gone, rename]), 2)
-  const next = new Projector(any, { readModels, store })
-  void run(next)
-  await next.reach(cursor)
-  assert.equal(await dump(readModels), [])
-})
+    const gone: DomainEvent = { type: 'ProjectDeleted', project_id: 'p', build_ids: [] }
+    const rename: DomainEvent = { type: 'ProjectRenamed', project_id: 'p', name: 'ghost' }
+    const { cursor } = await store.append('p', newEvents([gone, rename]), 2)
+    const next = new Projector(any, { readModels, store })
+    void run(next)
+    await next.reach(cursor)
+    assert.equal(await dump(readModels), [])
+  },
+)
 
 projector('a rebuild from the log gives the same documents (I8)', async ({ store, readModels, run }) => {
   const one = new Projector(any, { readModels, store })
@@ -207,7 +246,12 @@ projector('a rebuild from the log gives the same documents (I8)', async ({ store
   for (let i = 0; i < 40; i++) {
     await store.append(`p-${i}`, newEvents(life(`p-${i}`, i % 5)), 'none')
     if (i % 4 === 0) await one.reach(await store.head())
-    if (i % 7 === 0) await store.append(`p-${i}`, newEvents([{ type: 'ProjectDeleted', project_id: `p-${i}`, build_ids: [] }]), i % 5)
+    if (i % 7 === 0)
+      await store.append(
+        `p-${i}`,
+        newEvents([{ type: 'ProjectDeleted', project_id: `p-${i}`, build_ids: [] }]),
+        i % 5,
+      )
   }
   await one.reach(await store.head())
   const rebuilt = openReadModels({ dir: tempDir() })
@@ -221,57 +265,63 @@ projector('a rebuild from the log gives the same documents (I8)', async ({ store
   await rebuilt.close()
 })
 
-projector('a new version is built beside the old one and then takes its place (I8)', async ({ store, readModels, run, stopping }) => {
-  const one = new Projector(any, { readModels, store })
-  void run(one)
-  for (let i = 0; i < 30; i++) await store.append(`p-${i}`, newEvents(life(`p-${i}`, 99)), 'none')
-  await one.reach(await store.head())
-  const before = await dump(readModels)
+projector(
+  'a new version is built beside the old one and then takes its place (I8)',
+  async ({ store, readModels, run, stopping }) => {
+    const one = new Projector(any, { readModels, store })
+    void run(one)
+    for (let i = 0; i < 30; i++) await store.append(`p-${i}`, newEvents(life(`p-${i}`, 99)), 'none')
+    await one.reach(await store.head())
+    const before = await dump(readModels)
 
-  const loud: Projection = {
-    ...any,
-    version: 2,
-    evolve: (doc, recorded, id) => {
-      const next = any.evolve(doc, recorded, id)
-      return next && { ...next, name: String(next['name']).toUpperCase() }
-    },
-  }
-  let goOn = () => {}
-  const held = new Promise<void>((resolve) => (goOn = resolve))
-  let batches = 0
-  const slow = forward(store, async function* (options) {
-    for await (const batch of store.subscribe(options)) {
-      yield batch
-      if (++batches === 1) await held
+    const loud: Projection = {
+      ...any,
+      version: 2,
+      evolve: (doc, recorded, id) => {
+        const next = any.evolve(doc, recorded, id)
+        return next && { ...next, name: String(next['name']).toUpperCase() }
+      },
     }
-  })
-  const two = new Projector(loud, { readModels, store: slow })
-  let early = false
-  const reaching = two.reach((await Array.fromAsync(store.read('p-0')))[0]?.cursor ?? '').then(() => (early = true))
-  void two.run(stopping.signal)
-  await until(() => batches === 1)
-  for (const spec of [any, loud]) assert.equal(await dump(readModels, spec), before, 'readers see the old version')
-  const { cursor } = await store.append('new', newEvents(life('new', 0)), 'none')
-  await one.reach(cursor)
-  assert.is((await dump(readModels, loud)).length, 31)
-  assert.not.ok(early, 'nothing is reached before it is live')
+    let goOn = () => {}
+    const held = new Promise<void>((resolve) => (goOn = resolve))
+    let batches = 0
+    const slow = forward(store, async function* (options) {
+      for await (const batch of store.subscribe(options)) {
+        yield batch
+        if (++batches === 1) await held
+      }
+    })
+    const two = new Projector(loud, { readModels, store: slow })
+    let early = false
+    const reaching = two
+      .reach((await Array.fromAsync(store.read('p-0')))[0]?.cursor ?? '')
+      .then(() => (early = true))
+    void two.run(stopping.signal)
+    await until(() => batches === 1)
+    for (const spec of [any, loud])
+      assert.equal(await dump(readModels, spec), before, 'readers see the old version')
+    const { cursor } = await store.append('new', newEvents(life('new', 0)), 'none')
+    await one.reach(cursor)
+    assert.is((await dump(readModels, loud)).length, 31)
+    assert.not.ok(early, 'nothing is reached before it is live')
 
-  const seen: number[] = []
-  let watching = true
-  const watch = (async () => {
-    while (watching) {
-      seen.push((await dump(readModels, loud)).length)
-      await new Promise(setImmediate)
-    }
-  })()
-  goOn()
-  await two.reach(cursor)
-  await reaching
-  watching = false
-  await watch
-  assert.equal(new Set(seen), new Set([31]), 'at no moment something is missing')
-  const after = await dump(readModels, loud)
-  assert.equal(new Set(after.map(({ name }) => name)), new Set(['N98', 'N']))
-})
+    const seen: number[] = []
+    let watching = true
+    const watch = (async () => {
+      while (watching) {
+        seen.push((await dump(readModels, loud)).length)
+        await new Promise(setImmediate)
+      }
+    })()
+    goOn()
+    await two.reach(cursor)
+    await reaching
+    watching = false
+    await watch
+    assert.equal(new Set(seen), new Set([31]), 'at no moment something is missing')
+    const after = await dump(readModels, loud)
+    assert.equal(new Set(after.map(({ name }) => name)), new Set(['N98', 'N']))
+  },
+)
 
 projector.run()

@@ -18,7 +18,10 @@ export const recorded = (facts: readonly DomainEvent[], env_id = 'env'): Recorde
   }))
 
 /** The documents of a projection after these facts, by id. */
-export const docsAfter = <D extends Doc>(projection: Projection<D>, facts: readonly DomainEvent[]): Record<string, D> => {
+export const docsAfter = <D extends Doc>(
+  projection: Projection<D>,
+  facts: readonly DomainEvent[],
+): Record<string, D> => {
   const docs = new Map<string, D>()
   for (const one of recorded(facts)) {
     if (!projection.handles.includes(one.event.type)) continue

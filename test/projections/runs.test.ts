@@ -59,7 +59,11 @@ const run = suite('the document of a run')
 for (const [what, facts, expected] of [
   ['starts', [started], running],
   ['succeeds with its result', [started, succeeded], { ...over, status: 'succeeded', result: { ok: true } }],
-  ['succeeds with nothing', [started, { type: 'RunSucceeded', ...ending }], { ...over, status: 'succeeded', result: null }],
+  [
+    'succeeds with nothing',
+    [started, { type: 'RunSucceeded', ...ending }],
+    { ...over, status: 'succeeded', result: null },
+  ],
   [
     'succeeds with a large result',
     [started, { type: 'RunSucceeded', ...ending, result_ref: { key: 'k', size: 1, sha256: 'h' } }],
@@ -69,7 +73,11 @@ for (const [what, facts, expected] of [
   ['fails for now', [started, failedForNow], { ...over, status: 'pending_retry', error, retry_at }],
   ['fails when it got its retry', [started, failedForNow, retried], { ...over, status: 'failed', error }],
   ['is cancelled', [started, cancelled], { ...over, status: 'cancelled' }],
-  ['is cancelled while it waits', [started, failedForNow, cancelled], { ...over, status: 'cancelled', error }],
+  [
+    'is cancelled while it waits',
+    [started, failedForNow, cancelled],
+    { ...over, status: 'cancelled', error },
+  ],
 ] as const satisfies readonly (readonly [string, readonly DomainEvent[], unknown])[]) {
   run(what, () => assert.equal(docsAfter(runs, facts), { run: expected }))
 }
@@ -81,7 +89,9 @@ run('of evaluated code has no function', () => {
 })
 run('tells where it comes from', () => {
   const { event_id: _, input_at: __, ...plain } = started
-  const doc = docsAfter(runs, [{ ...plain, origin_run_id: 'o', parent_run_id: 'p', replay_of: 'r', attempt: 3 }])['run']
+  const doc = docsAfter(runs, [
+    { ...plain, origin_run_id: 'o', parent_run_id: 'p', replay_of: 'r', attempt: 3 },
+  ])['run']
   assert.equal(
     [doc?.origin_run_id, doc?.parent_run_id, doc?.replay_of, doc?.attempt, doc?.event_id, doc?.input_at],
     ['o', 'p', 'r', 3, null, null],

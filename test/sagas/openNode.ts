@@ -63,15 +63,40 @@ export const startRun = async ({ commands }: Node, worker_id: string, retry?: Ru
     ...(retry && { retry }),
   }
   const at = streamOf.stream(stream_id)
-  const publish = { type: 'PublishEvent', stream_id, env_id: 'env', event_id, event_type: 'x', source: 'api', create: true, now } as const
+  const publish = {
+    type: 'PublishEvent',
+    stream_id,
+    env_id: 'env',
+    event_id,
+    event_type: 'x',
+    source: 'api',
+    create: true,
+    now,
+  } as const
   await commands.streams.handle(at, { ...publish, data: { value: null } }, cause, { fresh: true })
-  await commands.streams.handle(at, { type: 'DispatchEvent', stream_id, event_id, plans: [plan], worker_id, now }, cause)
+  await commands.streams.handle(
+    at,
+    { type: 'DispatchEvent', stream_id, event_id, plans: [plan], worker_id, now },
+    cause,
+  )
   return { stream_id, run_id }
 }
 
-export const failRun = ({ commands }: Node, run: { stream_id: string; run_id: string }, worker_id: string, nowMs: number) =>
+export const failRun = (
+  { commands }: Node,
+  run: { stream_id: string; run_id: string },
+  worker_id: string,
+  nowMs: number,
+) =>
   commands.streams.handle(
     streamOf.stream(run.stream_id),
-    { type: 'FailRun', run_id: run.run_id, worker_id, error: { code: 'user_error', message: 'broke' }, now, nowMs },
+    {
+      type: 'FailRun',
+      run_id: run.run_id,
+      worker_id,
+      error: { code: 'user_error', message: 'broke' },
+      now,
+      nowMs,
+    },
     cause,
   )

@@ -4,6 +4,7 @@ import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
 import { silent } from '../../src/log.ts'
 import { START } from '../../src/events/event.ts'
+import type { Collection, Doc } from '../../src/ports/readModels.ts'
 import { loseWorkers } from '../../src/sagas/recovery.ts'
 import { retries } from '../../src/sagas/retries.ts'
 import { suite } from '../support/suite.ts'
@@ -12,21 +13,28 @@ import { now, type Node, openNode, startRun } from './openNode.ts'
 
 const startWorker = async ({ commands }: Node): Promise<string> => {
   const worker_id = newId()
-  await commands.workers.handle(streamOf.worker(worker_id), { type: 'StartWorker', worker_id, node: 'host/1', now }, { correlation_id: worker_id })
+  await commands.workers.handle(
+    streamOf.worker(worker_id),
+    { type: 'StartWorker', worker_id, node: 'host/1', now },
+    { correlation_id: worker_id },
+  )
   return worker_id
 }
 const recover = async (node: Node, dead: readonly string[]) => {
   await node.views.settled()
   const { runs, workers } = node.views
   // As read models on the network: what was ended is out of the list by the next page.
-  const slow = <T extends { find: typeof runs.find }>(collection: T): T => ({
+  const slow = <D extends Doc>(collection: Collection<D>): Collection<D> => ({
     ...collection,
-    find: async (query: Parameters<typeof runs.find>[0]) => {
+    find: async (query) => {
       await node.views.settled()
       return collection.find(query)
     },
   })
-  await loseWorkers({ commands: node.commands, runs: slow(runs), workers: slow(workers as never) as never, log: silent }, (id) => dead.includes(id))
+  await loseWorkers(
+    { commands: node.commands, runs: slow(runs), workers: slow(workers), log: silent },
+    (id) => dead.includes(id),
+  )
   await node.views.settled()
 }
 const statuses = async ({ views }: Node, runs: readonly { run_id: string }[]) => {
@@ -57,7 +65,10 @@ recovery('ends the runs of every lost worker, however many', async ({ node }) =>
   const runs = await Promise.all(workers.map((worker_id) => startRun(node, worker_id)))
   await recover(node, workers)
   assert.equal(await statuses(node, runs), ['failed worker_lost'])
-  assert.is((await node.views.workers.find({ equal: { alive: true }, sort: 'order', limit: 1, offset: 0 })).total, 0)
+  assert.is(
+    (await node.views.workers.find({ equal: { alive: true }, sort: 'order', limit: 1, offset: 0 })).total,
+    0,
+  )
 })
 
 recovery('is followed by the retry', async ({ node }) => {
@@ -92,7 +103,12 @@ recovery('that was cut begins again: the worker is lost only when its runs have 
     return node.commands.streams.handle(...args)
   }) as typeof node.commands.streams.handle
   const streams = { handle } as Node['commands']['streams']
-  const cut = { commands: { streams, workers: node.commands.workers }, runs: node.views.runs, workers: node.views.workers, log: silent }
+  const cut = {
+    commands: { streams, workers: node.commands.workers },
+    runs: node.views.runs,
+    workers: node.views.workers,
+    log: silent,
+  }
   await loseWorkers(cut, () => true).then(
     () => assert.unreachable('expected it to be cut'),
     (error: Error) => assert.is(error.message, 'the process dies here'),

@@ -12,7 +12,11 @@ import { cause, failRun, now, type Node, openNode, startRun } from './openNode.t
 const begun = ['StreamCreated', 'EventPublished', 'EventHandled', 'RunStarted']
 const soon = { attempts: 3, delay: 20 }
 const saga = (node: Node, from = START) =>
-  retries({ store: node.store, commands: node.commands, runs: node.views.runs, alarms: node.alarms }, from, node.signal)
+  retries(
+    { store: node.store, commands: node.commands, runs: node.views.runs, alarms: node.alarms },
+    from,
+    node.signal,
+  )
 
 const retry = suite<{ node: Node }>('a retry')
 retry.before.each(async (context) => {
@@ -31,7 +35,10 @@ retry('follows a failure when it is due', async ({ node }) => {
 
 retry('does not come before its time', async ({ node }) => {
   void saga(node)
-  const [late, early] = [await startRun(node, 'w', { attempts: 1, delay: 3_600_000 }), await startRun(node, 'w', soon)]
+  const [late, early] = [
+    await startRun(node, 'w', { attempts: 1, delay: 3_600_000 }),
+    await startRun(node, 'w', soon),
+  ]
   await failRun(node, late, 'w', clock.now())
   await failRun(node, early, 'w', clock.now())
   await until(async () => (await node.typesIn(early.stream_id)).includes('RunRequested'))
@@ -44,7 +51,11 @@ retry('of a cancelled run does not come', async ({ node }) => {
   const run = await startRun(node, 'w', { attempts: 1, delay: 3_600_000 })
   await failRun(node, run, 'w', clock.now())
   await until(() => node.alarms.size === 1)
-  await node.commands.streams.handle(streamOf.stream(run.stream_id), { type: 'CancelRun', run_id: run.run_id, now }, cause)
+  await node.commands.streams.handle(
+    streamOf.stream(run.stream_id),
+    { type: 'CancelRun', run_id: run.run_id, now },
+    cause,
+  )
   await until(() => node.alarms.size === 0)
 })
 
@@ -71,12 +82,20 @@ retry('due while nobody was there comes after the restart, every one of them', a
   const again = await openNode(node.dir)
   await again.views.settled()
   // As a read model on the network: others get their turn during a query.
-  const slow = { ...again.views.runs, find: async (query: Parameters<typeof again.views.runs.find>[0]) => {
-    await until(() => again.views.settled().then(() => true))
-    return again.views.runs.find(query)
-  } }
-  void retries({ store: again.store, commands: again.commands, runs: slow, alarms: again.alarms }, await again.store.head(), again.signal)
-  for (const { stream_id } of runs) await until(async () => (await again.typesIn(stream_id)).includes('RunRequested'))
+  const slow = {
+    ...again.views.runs,
+    find: async (query: Parameters<typeof again.views.runs.find>[0]) => {
+      await until(() => again.views.settled().then(() => true))
+      return again.views.runs.find(query)
+    },
+  }
+  void retries(
+    { store: again.store, commands: again.commands, runs: slow, alarms: again.alarms },
+    await again.store.head(),
+    again.signal,
+  )
+  for (const { stream_id } of runs)
+    await until(async () => (await again.typesIn(stream_id)).includes('RunRequested'))
   await again.close()
 })
 retry.run()

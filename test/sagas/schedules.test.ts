@@ -15,7 +15,12 @@ import { until } from '../support/until.ts'
 import { type Node, openNode } from './openNode.ts'
 
 const MINUTE = 60_000
-const everyMinute: FunctionSpec = { ns: 'jobs', var: 'sweep', schedule: { cron: '* * * * *', timezone: 'UTC' }, retry: { attempts: 2, delay: 10 } }
+const everyMinute: FunctionSpec = {
+  ns: 'jobs',
+  var: 'sweep',
+  schedule: { cron: '* * * * *', timezone: 'UTC' },
+  retry: { attempts: 2, delay: 10 },
+}
 
 /** A directory in which a build with these functions was deployed `ago` milliseconds ago. */
 const deployed = async (functions: readonly FunctionSpec[], ago: number, project_id = newId()) => {
@@ -32,12 +37,18 @@ const deployed = async (functions: readonly FunctionSpec[], ago: number, project
 }
 const requestedIn = async ({ store }: Node): Promise<EventOf<'RunRequested'>[]> => {
   const found: EventOf<'RunRequested'>[] = []
-  for await (const { events, caughtUp } of store.subscribe({ types: ['RunRequested'], signal: new AbortController().signal })) {
+  for await (const { events, caughtUp } of store.subscribe({
+    types: ['RunRequested'],
+    signal: new AbortController().signal,
+  })) {
     for (const { event } of events) if (event.type === 'RunRequested') found.push(event)
     if (caughtUp) break
   }
   return found
 }
+
+const tickOf = ({ input }: EventOf<'RunRequested'>) =>
+  input?.value as { cron: string; scheduled_time: string }
 
 const schedule = suite<{ node: Node }>('a schedule')
 schedule.before.each(async (context) => {
@@ -49,7 +60,7 @@ schedule('fires a tick that nobody fired in time, with its time as input', async
   const { directory, project_id } = await deployed([everyMinute], 10 * MINUTE)
   void schedules({ ...node, directory, log: silent }, node.signal)
   const first = await until(async () => (await requestedIn(node))[0])
-  const { cron, scheduled_time } = first.input?.value as { cron: string; scheduled_time: string }
+  const { cron, scheduled_time } = tickOf(first)
   assert.is(cron, '* * * * *')
   assert.is(Date.parse(scheduled_time) % MINUTE, 0)
   assert.ok(Math.abs(clock.now() - Date.parse(scheduled_time)) <= MINUTE + 5000)
@@ -72,7 +83,10 @@ schedule('fires once, however many nodes ring', async ({ node }) => {
       return handled
     }) as typeof streams.handle
     const alarms = new Alarms()
-    void schedules({ commands: { streams: { handle } as typeof streams }, directory, alarms, log: silent }, node.signal)
+    void schedules(
+      { commands: { streams: { handle } as typeof streams }, directory, alarms, log: silent },
+      node.signal,
+    )
     return { alarms, rung: () => rung }
   })
   await until(() => nodes.every(({ rung }) => rung() > 0))
@@ -88,8 +102,8 @@ schedule('does not fire for the time before its build was deployed', async ({ no
   await until(() => node.alarms.size === 1)
   for (let i = 0; i < 20; i++) await new Promise(setImmediate)
   const since = clock.now() - 1000
-  for (const { input } of await requestedIn(node)) {
-    assert.ok(Date.parse((input?.value as { scheduled_time: string }).scheduled_time) > since)
+  for (const asked of await requestedIn(node)) {
+    assert.ok(Date.parse(tickOf(asked).scheduled_time) > since)
   }
 })
 
@@ -121,7 +135,10 @@ schedule('that cannot be read does not stop the others', async ({ node }) => {
   const broken: FunctionSpec = { ns: 'jobs', var: 'broken', schedule: { cron: 'every day', timezone: 'UTC' } }
   const { directory } = await deployed([broken, everyMinute], 10 * MINUTE)
   const warned: string[] = []
-  void schedules({ ...node, directory, log: { ...silent, warn: (message) => void warned.push(message) } }, node.signal)
+  void schedules(
+    { ...node, directory, log: { ...silent, warn: (message) => void warned.push(message) } },
+    node.signal,
+  )
   await until(async () => (await requestedIn(node)).length > 0)
   assert.is(warned.length, 1)
 })

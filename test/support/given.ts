@@ -12,7 +12,10 @@ export const given =
   <State, Command, Event extends DomainEvent>(decider: Decider<State, Command, Event>, metadata: Metadata) =>
   (...facts: readonly DomainEvent[]) => ({
     when(command: Command) {
-      const state = facts.reduce((state, event, revision) => decider.evolve(state, { event, revision, metadata }), decider.initial())
+      const state = facts.reduce(
+        (state, event, revision) => decider.evolve(state, { event, revision, metadata }),
+        decider.initial(),
+      )
       return {
         then: (...expected: readonly Event[]) => assert.equal(decider.decide(command, state), expected),
         refuses(code: ErrorCode) {

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { AppError, isAppError } from '../../../src/errors.ts'
+import { isAppError } from '../../../src/errors.ts'
 import { newId } from '../../../src/ids.ts'
 import type { Expected } from '../../../src/ports/eventStore.ts'
 import { suite } from '../../support/suite.ts'
@@ -20,7 +20,10 @@ export const appending = (name: string, open: () => Promise<OpenEventStore>): vo
     assert.is(second.revision, 3)
     assert.ok(second.cursor > first.cursor)
     const stored = await Array.fromAsync(store.read(stream))
-    assert.equal(stored.map(({ revision }) => revision), [0, 1, 2, 3])
+    assert.equal(
+      stored.map(({ revision }) => revision),
+      [0, 1, 2, 3],
+    )
     assert.equal([stored[2]?.cursor, stored[3]?.cursor], [first.cursor, second.cursor])
   })
 
@@ -29,7 +32,7 @@ export const appending = (name: string, open: () => Promise<OpenEventStore>): vo
     const refused = async (at: string, expected: Expected, actual: Expected) => {
       const error = await failureOf(store.append(at, [fact(stream, 'refused')], expected))
       assert.ok(isAppError(error, 'wrong_revision'), String(error))
-      assert.equal((error as AppError).data, { stream: at, expected, actual })
+      assert.equal(error.data, { stream: at, expected, actual })
     }
     await store.append(stream, facts(stream, 6), 'none')
     await refused(stream, 1, 5)
@@ -39,33 +42,41 @@ export const appending = (name: string, open: () => Promise<OpenEventStore>): vo
     assert.is((await Array.fromAsync(store.read(stream))).length, 6)
   })
 
-  append('a repeat of the same ids gives the first revision and cursor, whatever came since', alone(open, async ({ store, reopen }) => {
-    const stream = `a-${newId()}`
-    const pair = facts(stream, 2)
-    const first = await store.append(stream, pair, 'none')
-    const last = facts(stream, 1, 2)
-    const second = await store.append(stream, last, 1)
-    assert.equal(await store.append(stream, pair, 'none'), first)
-    for (const i of numbers(50)) await store.append(stream, [fact(stream, i)], 2 + i)
-    assert.equal(await store.append(stream, pair, 'none'), first)
-    assert.equal(await store.append(stream, last, 1), second)
-    const later = await reopen()
-    assert.equal(await later.append(stream, pair, 'none'), first)
-    assert.is((await Array.fromAsync(later.read(stream))).length, 53)
-  }))
+  append(
+    'a repeat of the same ids gives the first revision and cursor, whatever came since',
+    alone(open, async ({ store, reopen }) => {
+      const stream = `a-${newId()}`
+      const pair = facts(stream, 2)
+      const first = await store.append(stream, pair, 'none')
+      const last = facts(stream, 1, 2)
+      const second = await store.append(stream, last, 1)
+      assert.equal(await store.append(stream, pair, 'none'), first)
+      for (const i of numbers(50)) await store.append(stream, [fact(stream, i)], 2 + i)
+      assert.equal(await store.append(stream, pair, 'none'), first)
+      assert.equal(await store.append(stream, last, 1), second)
+      const later = await reopen()
+      assert.equal(await later.append(stream, pair, 'none'), first)
+      assert.is((await Array.fromAsync(later.read(stream))).length, 53)
+    }),
+  )
 
-  append('of repeats, the first of the old ids alone is accepted, half old and half new is not', async ({ store }) => {
-    const stream = `a-${newId()}`
-    const [one, two] = [fact(stream, 1), fact(stream, 2)]
-    const { cursor } = await store.append(stream, [one], 'none')
-    await store.append(stream, [two], 0)
-    assert.equal(await store.append(stream, [one], 'none'), { revision: 0, cursor })
-    for (const mixed of [[one, fact(stream, 3)], [one, two, fact(stream, 3)], [two], [two, one]]) {
-      assert.ok(isAppError(await failureOf(store.append(stream, mixed, 'none')), 'wrong_revision'))
-    }
-    assert.ok(isAppError(await failureOf(store.append(stream, [two, fact(stream, 3)], 0)), 'wrong_revision'))
-    assert.equal((await Array.fromAsync(store.read(stream))).map(payloadOf), [1, 2])
-  })
+  append(
+    'of repeats, the first of the old ids alone is accepted, half old and half new is not',
+    async ({ store }) => {
+      const stream = `a-${newId()}`
+      const [one, two] = [fact(stream, 1), fact(stream, 2)]
+      const { cursor } = await store.append(stream, [one], 'none')
+      await store.append(stream, [two], 0)
+      assert.equal(await store.append(stream, [one], 'none'), { revision: 0, cursor })
+      for (const mixed of [[one, fact(stream, 3)], [one, two, fact(stream, 3)], [two], [two, one]]) {
+        assert.ok(isAppError(await failureOf(store.append(stream, mixed, 'none')), 'wrong_revision'))
+      }
+      assert.ok(
+        isAppError(await failureOf(store.append(stream, [two, fact(stream, 3)], 0)), 'wrong_revision'),
+      )
+      assert.equal((await Array.fromAsync(store.read(stream))).map(payloadOf), [1, 2])
+    },
+  )
 
   append('the same id with another payload keeps the first', async ({ store }) => {
     const stream = `a-${newId()}`
@@ -87,7 +98,10 @@ export const appending = (name: string, open: () => Promise<OpenEventStore>): vo
   append('a repeat that meets the first while it is under way gives the same answer', async ({ store }) => {
     const stream = `a-${newId()}`
     const pair = facts(stream, 2)
-    const [first, again] = await Promise.all([store.append(stream, pair, 'none'), store.append(stream, pair, 'none')])
+    const [first, again] = await Promise.all([
+      store.append(stream, pair, 'none'),
+      store.append(stream, pair, 'none'),
+    ])
     assert.equal(again, first)
     assert.is((await Array.fromAsync(store.read(stream))).length, 2)
   })
@@ -101,7 +115,7 @@ export const appending = (name: string, open: () => Promise<OpenEventStore>): vo
     assert.is(lost.length, 31)
     for (const error of lost) {
       assert.ok(isAppError(error, 'wrong_revision'), String(error))
-      assert.equal((error as AppError).data, { stream, expected: 0, actual: 1 })
+      assert.equal(error.data, { stream, expected: 0, actual: 1 })
     }
     const winner = settled.findIndex(({ status }) => status === 'fulfilled')
     assert.equal((await Array.fromAsync(store.read(stream))).map(payloadOf), [0, `try ${winner}`])
@@ -112,7 +126,10 @@ export const appending = (name: string, open: () => Promise<OpenEventStore>): vo
     const appended = await Promise.all(
       numbers(200).map((i) => store.append(stream, [fact(stream, i)], i === 0 ? 'none' : i - 1)),
     )
-    assert.equal(appended.map(({ revision }) => revision), numbers(200))
+    assert.equal(
+      appended.map(({ revision }) => revision),
+      numbers(200),
+    )
     assert.equal((await Array.fromAsync(store.read(stream))).map(payloadOf), numbers(200))
   })
 
@@ -134,30 +151,49 @@ export const appending = (name: string, open: () => Promise<OpenEventStore>): vo
       store.append(stream, [fact(stream, cycle)], 'none'),
       store.append(`${stream}-better`, facts(stream, 1), 'none'),
     ])
-    assert.equal(settled.map(({ status }) => status), ['fulfilled', 'rejected', 'rejected', 'fulfilled'])
-    for (const result of settled) if (result.status === 'rejected') assert.ok(isAppError(result.reason, 'bad_request'))
+    assert.equal(
+      settled.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'rejected', 'fulfilled'],
+    )
+    for (const result of settled)
+      if (result.status === 'rejected') assert.ok(isAppError(result.reason, 'bad_request'))
     assert.is((await store.append(stream, facts(stream, 1), 'none')).revision, 0)
   })
 
-  append('takes stream names of any text, and keeps them apart', alone(open, async ({ store, reopen }) => {
-    const id = newId()
-    const names = [`probe ${id} ключ/ 値`, `probe ${id} ключ/`, `Probe ${id} ключ/`, `${id}-__proto__`, `${id}:a'b"c%_\\`]
-    for (const stream of names) await store.append(stream, [fact(id, stream)], 'none')
-    const later = await reopen()
-    for (const stream of names) {
-      const stored = await Array.fromAsync(later.read(stream))
-      assert.equal(stored.map((event) => [event.stream, payloadOf(event)]), [[stream, stream]])
-    }
-  }))
+  append(
+    'takes stream names of any text, and keeps them apart',
+    alone(open, async ({ store, reopen }) => {
+      const id = newId()
+      const names = [
+        `probe ${id} ключ/ 値`,
+        `probe ${id} ключ/`,
+        `Probe ${id} ключ/`,
+        `${id}-__proto__`,
+        `${id}:a'b"c%_\\`,
+      ]
+      for (const stream of names) await store.append(stream, [fact(id, stream)], 'none')
+      const later = await reopen()
+      for (const stream of names) {
+        const stored = await Array.fromAsync(later.read(stream))
+        assert.equal(
+          stored.map((event) => [event.stream, payloadOf(event)]),
+          [[stream, stream]],
+        )
+      }
+    }),
+  )
 
-  append('a large event is one append', alone(open, async ({ store, reopen }) => {
-    const stream = `a-${newId()}`
-    const text = 'ü'.repeat(450 << 10)
-    assert.is((await store.append(stream, [fact(stream, text)], 'none')).revision, 0)
-    const later = await reopen()
-    const [stored] = await Array.fromAsync(later.read(stream))
-    assert.ok(stored && payloadOf(stored) === text)
-  }))
+  append(
+    'a large event is one append',
+    alone(open, async ({ store, reopen }) => {
+      const stream = `a-${newId()}`
+      const text = 'ü'.repeat(450 << 10)
+      assert.is((await store.append(stream, [fact(stream, text)], 'none')).revision, 0)
+      const later = await reopen()
+      const [stored] = await Array.fromAsync(later.read(stream))
+      assert.ok(stored && payloadOf(stored) === text)
+    }),
+  )
 
   append.run()
 }

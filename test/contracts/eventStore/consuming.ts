@@ -8,7 +8,8 @@ import { alone } from './alone.ts'
 import { facts, numbers, payloadOf, streamFact } from './facts.ts'
 import { eventsOf, gather } from './gather.ts'
 
-const payloads = (deliveries: readonly Delivery[]): unknown[] => deliveries.map(({ event }) => payloadOf(event))
+const payloads = (deliveries: readonly Delivery[]): unknown[] =>
+  deliveries.map(({ event }) => payloadOf(event))
 const sorted = (values: readonly unknown[]): unknown[] => values.toSorted((a, b) => Number(a) - Number(b))
 
 /** A group of its own for each test, over the events of an environment of its own. */
@@ -22,7 +23,12 @@ const groupOf = () => {
   /** A consumer that acknowledges what it gets. */
   const joinAndAck = (store: EventStore, options: { inFlight?: number; from?: string } = {}) =>
     gather(async function* (signal) {
-      for await (const delivery of store.consume(group, { env_id, types: ['StreamDataEmitted'], ...options, signal })) {
+      for await (const delivery of store.consume(group, {
+        env_id,
+        types: ['StreamDataEmitted'],
+        ...options,
+        signal,
+      })) {
         delivery.ack()
         yield delivery
       }
@@ -156,44 +162,53 @@ export const consuming = (name: string, open: () => Promise<OpenEventStore>): vo
     assert.is(consumer.items.length, 5)
   })
 
-  consume('the position of a group survives reopening', alone(open, async ({ store, reopen }) => {
-    const { append, joinAndAck } = groupOf()
-    await append(store, 100)
-    const before = joinAndAck(store)
-    await until(() => before.items.length === 100)
-    const later = await reopen()
-    await append(later, 2, 100)
-    const after = joinAndAck(later)
-    await until(() => after.items.length >= 2)
-    await after.stop()
-    assert.equal(sorted(payloads(after.items)), [100, 101])
-  }))
+  consume(
+    'the position of a group survives reopening',
+    alone(open, async ({ store, reopen }) => {
+      const { append, joinAndAck } = groupOf()
+      await append(store, 100)
+      const before = joinAndAck(store)
+      await until(() => before.items.length === 100)
+      const later = await reopen()
+      await append(later, 2, 100)
+      const after = joinAndAck(later)
+      await until(() => after.items.length >= 2)
+      await after.stop()
+      assert.equal(sorted(payloads(after.items)), [100, 101])
+    }),
+  )
 
-  consume('acknowledged out of order, nothing unacknowledged is skipped', alone(open, async ({ store, reopen }) => {
-    const { append, join, joinAndAck } = groupOf()
-    await append(store, 30)
-    const before = join(store)
-    await until(() => before.items.length === 30)
-    for (const { event, ack } of before.items.toReversed()) if (event.revision % 7 !== 3) ack()
-    const later = await reopen() // with the consumer still there, as a process that dies would leave it
-    await before.ended.catch(() => {})
-    const after = joinAndAck(later)
-    const missing = [3, 10, 17, 24]
-    await until(() => missing.every((number) => payloads(after.items).includes(number)))
-    await after.stop()
-  }))
+  consume(
+    'acknowledged out of order, nothing unacknowledged is skipped',
+    alone(open, async ({ store, reopen }) => {
+      const { append, join, joinAndAck } = groupOf()
+      await append(store, 30)
+      const before = join(store)
+      await until(() => before.items.length === 30)
+      for (const { event, ack } of before.items.toReversed()) if (event.revision % 7 !== 3) ack()
+      const later = await reopen() // with the consumer still there, as a process that dies would leave it
+      await before.ended.catch(() => {})
+      const after = joinAndAck(later)
+      const missing = [3, 10, 17, 24]
+      await until(() => missing.every((number) => payloads(after.items).includes(number)))
+      await after.stop()
+    }),
+  )
 
-  consume('acknowledging after the end is no error', alone(open, async ({ store, reopen }) => {
-    const { append, join } = groupOf()
-    await append(store, 2)
-    const consumer = join(store)
-    await until(() => consumer.items.length === 2)
-    await consumer.stop()
-    consumer.items[0]?.ack()
-    await reopen()
-    consumer.items[1]?.ack()
-    consumer.items[1]?.retry()
-  }))
+  consume(
+    'acknowledging after the end is no error',
+    alone(open, async ({ store, reopen }) => {
+      const { append, join } = groupOf()
+      await append(store, 2)
+      const consumer = join(store)
+      await until(() => consumer.items.length === 2)
+      await consumer.stop()
+      consumer.items[0]?.ack()
+      await reopen()
+      consumer.items[1]?.ack()
+      consumer.items[1]?.retry()
+    }),
+  )
 
   consume('consumers that come and go lose nothing', async ({ store }) => {
     const { append, env_id, group } = groupOf()

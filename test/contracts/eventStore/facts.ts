@@ -21,7 +21,8 @@ export const streamFact = (env_id: string): NewEvent => ({
 
 export const payloadOf = ({ event }: Recorded): unknown => ('payload' in event ? event.payload : undefined)
 
-export const numbers = (count: number, from = 0): number[] => Array.from({ length: count }, (_, i) => from + i)
+export const numbers = (count: number, from = 0): number[] =>
+  Array.from({ length: count }, (_, i) => from + i)
 
 export const failureOf = (work: Promise<unknown>): Promise<unknown> =>
   work.then(

@@ -27,7 +27,12 @@ export const following = (name: string, open: () => Promise<OpenEventStore>): vo
   follow('begins after a revision', async ({ store }) => {
     const stream = `f-${newId()}`
     await store.append(stream, facts(stream, 5), 'none')
-    for (const [after, first] of [[-1, 0], [0, 1], [2, 3], [4, 5]] as const) {
+    for (const [after, first] of [
+      [-1, 0],
+      [0, 1],
+      [2, 3],
+      [4, 5],
+    ] as const) {
       const following = gather((signal) => store.follow(stream, { after, signal }))
       await until(() => following.items.at(-1)?.caughtUp)
       await following.stop()
@@ -73,7 +78,9 @@ export const following = (name: string, open: () => Promise<OpenEventStore>): vo
   follow('many at once, while others append: every event once, in order', async ({ store }) => {
     const stream = `f-${newId()}`
     const followers = numbers(8).map(() => gather((signal) => store.follow(stream, { signal })))
-    await Promise.all(numbers(1000).map((i) => store.append(stream, [fact(stream, i)], i === 0 ? 'none' : i - 1)))
+    await Promise.all(
+      numbers(1000).map((i) => store.append(stream, [fact(stream, i)], i === 0 ? 'none' : i - 1)),
+    )
     for (const { items } of followers) await until(() => eventsOf(items).length >= 1000)
     for (const follower of followers) {
       await follower.stop()
@@ -81,18 +88,23 @@ export const following = (name: string, open: () => Promise<OpenEventStore>): vo
     }
   })
 
-  follow('what it tells of is durable', alone(open, async ({ store, reopen }) => {
-    const stream = `f-${newId()}`
-    const following = gather((signal) => store.follow(stream, { signal }))
-    await until(() => following.items.at(-1)?.caughtUp)
-    const appends = Promise.allSettled(numbers(50).map((i) => store.append(stream, [fact(stream, i)], i === 0 ? 'none' : i - 1)))
-    await until(() => eventsOf(following.items).length > 0)
-    const later = await reopen()
-    await following.ended
-    await appends
-    const seen = eventsOf(following.items)
-    assert.equal((await Array.fromAsync(later.read(stream))).slice(0, seen.length), seen)
-  }))
+  follow(
+    'what it tells of is durable',
+    alone(open, async ({ store, reopen }) => {
+      const stream = `f-${newId()}`
+      const following = gather((signal) => store.follow(stream, { signal }))
+      await until(() => following.items.at(-1)?.caughtUp)
+      const appends = Promise.allSettled(
+        numbers(50).map((i) => store.append(stream, [fact(stream, i)], i === 0 ? 'none' : i - 1)),
+      )
+      await until(() => eventsOf(following.items).length > 0)
+      const later = await reopen()
+      await following.ended
+      await appends
+      const seen = eventsOf(following.items)
+      assert.equal((await Array.fromAsync(later.read(stream))).slice(0, seen.length), seen)
+    }),
+  )
 
   follow('ends when aborted, before, between and within batches', async ({ store }) => {
     const stream = `f-${newId()}`

@@ -31,33 +31,52 @@ export const reading = (name: string, open: () => Promise<OpenEventStore>): void
     assert.equal(await Array.fromAsync(store.read(`r-${newId()}`, { from: 5, limit: 1 })), [])
   })
 
-  read('gives what was appended, field by field, before and after reopening', alone(open, async ({ store, reopen }) => {
-    const stream = `r-${newId()}`
-    const env_id = newId()
-    const metadata = { env_id, correlation_id: newId(), causation_id: newId(), actor: newId(), v: 1 }
-    const payloads = [null, 7, 'text', [1, { a: 'ü' }], { b: 1, a: [] }, 'NUL \0, \u2028 and \ud83d\ude00', -1.5e-300, '']
-    const sent = payloads.map((payload) => ({ ...fact(env_id, payload), metadata }))
-    const { cursor } = await store.append(stream, sent, 'none')
-    const stored = await Array.fromAsync(store.read(stream))
-    assert.equal(stored.map(({ id, event, metadata }) => ({ id, event, metadata })), sent)
-    assert.is(stored.at(-1)?.cursor, cursor)
-    for (const recorded of stored) {
-      assert.is(recorded.stream, stream)
-      assert.match(recorded.at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
-    }
-    const later = await reopen()
-    assert.equal(await Array.fromAsync(later.read(stream)), stored)
-  }))
+  read(
+    'gives what was appended, field by field, before and after reopening',
+    alone(open, async ({ store, reopen }) => {
+      const stream = `r-${newId()}`
+      const env_id = newId()
+      const metadata = { env_id, correlation_id: newId(), causation_id: newId(), actor: newId(), v: 1 }
+      const payloads = [
+        null,
+        7,
+        'text',
+        [1, { a: 'ü' }],
+        { b: 1, a: [] },
+        'NUL \0, \u2028 and \ud83d\ude00',
+        -1.5e-300,
+        '',
+      ]
+      const sent = payloads.map((payload) => ({ ...fact(env_id, payload), metadata }))
+      const { cursor } = await store.append(stream, sent, 'none')
+      const stored = await Array.fromAsync(store.read(stream))
+      assert.equal(
+        stored.map(({ id, event, metadata }) => ({ id, event, metadata })),
+        sent,
+      )
+      assert.is(stored.at(-1)?.cursor, cursor)
+      for (const recorded of stored) {
+        assert.is(recorded.stream, stream)
+        assert.match(recorded.at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+      }
+      const later = await reopen()
+      assert.equal(await Array.fromAsync(later.read(stream)), stored)
+    }),
+  )
 
-  read('data may have a key __proto__', alone(open, async ({ store, reopen }) => {
-    const stream = `r-${newId()}`
-    const text = '{"__proto__":{"polluted":true},"constructor":1,"a":{"__proto__":"x"}}'
-    await store.append(stream, [fact(stream, JSON.parse(text))], 'none')
-    const textIn = async (at: EventStore) => (await Array.fromAsync(at.read(stream))).map((stored) => JSON.stringify(payloadOf(stored)))
-    assert.equal(await textIn(store), [text])
-    assert.equal(await textIn(await reopen()), [text])
-    assert.is(({} as { polluted?: boolean }).polluted, undefined)
-  }))
+  read(
+    'data may have a key __proto__',
+    alone(open, async ({ store, reopen }) => {
+      const stream = `r-${newId()}`
+      const text = '{"__proto__":{"polluted":true},"constructor":1,"a":{"__proto__":"x"}}'
+      await store.append(stream, [fact(stream, JSON.parse(text))], 'none')
+      const textIn = async (at: EventStore) =>
+        (await Array.fromAsync(at.read(stream))).map((stored) => JSON.stringify(payloadOf(stored)))
+      assert.equal(await textIn(store), [text])
+      assert.equal(await textIn(await reopen()), [text])
+      assert.is(({} as { polluted?: boolean }).polluted, undefined)
+    }),
+  )
 
   read('gives a long stream in order, and may be left early', async ({ store }) => {
     const stream = `r-${newId()}`
@@ -66,8 +85,14 @@ export const reading = (name: string, open: () => Promise<OpenEventStore>): void
     }
     const stored = await Array.fromAsync(store.read(stream))
     assert.equal(stored.map(payloadOf), numbers(3000))
-    assert.equal(stored.map(({ revision }) => revision), numbers(3000))
-    assert.equal((await Array.fromAsync(store.read(stream, { from: 1400, limit: 700 }))).map(payloadOf), numbers(700, 1400))
+    assert.equal(
+      stored.map(({ revision }) => revision),
+      numbers(3000),
+    )
+    assert.equal(
+      (await Array.fromAsync(store.read(stream, { from: 1400, limit: 700 }))).map(payloadOf),
+      numbers(700, 1400),
+    )
     for (let i = 0; i < 20; i++) {
       for await (const event of store.read(stream)) {
         assert.is(payloadOf(event), 0)
@@ -76,30 +101,41 @@ export const reading = (name: string, open: () => Promise<OpenEventStore>): void
     }
   })
 
-  read('head is the cursor of the newest event', alone(open, async ({ store, reopen }) => {
-    const stream = `r-${newId()}`
-    const { cursor } = await store.append(stream, facts(stream, 2), 'none')
-    assert.ok((await store.head()) >= cursor)
-    assert.ok((await (await reopen()).head()) >= cursor)
-  }))
+  read(
+    'head is the cursor of the newest event',
+    alone(open, async ({ store, reopen }) => {
+      const stream = `r-${newId()}`
+      const { cursor } = await store.append(stream, facts(stream, 2), 'none')
+      assert.ok((await store.head()) >= cursor)
+      assert.ok((await (await reopen()).head()) >= cursor)
+    }),
+  )
 
-  read('a store that is closed is unavailable, and closes again', alone(open, async ({ store }) => {
-    const stream = `r-${newId()}`
-    await store.append(stream, facts(stream, 1), 'none')
-    await store.close()
-    await store.close()
-    assert.ok(isAppError(await failureOf(store.append(stream, facts(stream, 1), 0)), 'unavailable'))
-    assert.ok(isAppError(await failureOf(Array.fromAsync(store.read(stream))), 'unavailable'))
-  }))
+  read(
+    'a store that is closed is unavailable, and closes again',
+    alone(open, async ({ store }) => {
+      const stream = `r-${newId()}`
+      await store.append(stream, facts(stream, 1), 'none')
+      await store.close()
+      await store.close()
+      assert.ok(isAppError(await failureOf(store.append(stream, facts(stream, 1), 0)), 'unavailable'))
+      assert.ok(isAppError(await failureOf(Array.fromAsync(store.read(stream))), 'unavailable'))
+    }),
+  )
 
-  read('what was appended before a close without waiting is there or was refused', alone(open, async ({ store, reopen }) => {
-    const stream = `r-${newId()}`
-    const appends = Promise.allSettled(numbers(20).map((i) => store.append(stream, [fact(stream, i)], i === 0 ? 'none' : i - 1)))
-    const later = await reopen()
-    const stored = (await appends).filter(({ status }) => status === 'fulfilled').length
-    const there = (await Array.fromAsync(later.read(stream))).map(payloadOf)
-    assert.equal(there.slice(0, stored), numbers(stored))
-  }))
+  read(
+    'what was appended before a close without waiting is there or was refused',
+    alone(open, async ({ store, reopen }) => {
+      const stream = `r-${newId()}`
+      const appends = Promise.allSettled(
+        numbers(20).map((i) => store.append(stream, [fact(stream, i)], i === 0 ? 'none' : i - 1)),
+      )
+      const later = await reopen()
+      const stored = (await appends).filter(({ status }) => status === 'fulfilled').length
+      const there = (await Array.fromAsync(later.read(stream))).map(payloadOf)
+      assert.equal(there.slice(0, stored), numbers(stored))
+    }),
+  )
 
   read.run()
 }

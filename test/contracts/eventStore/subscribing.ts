@@ -20,7 +20,10 @@ const isWhole = (events: readonly Recorded[], streams: readonly string[], each: 
   }
   for (const stream of streams) {
     const mine = events.filter((event) => event.stream === stream)
-    assert.equal(mine.map(({ revision }) => revision), numbers(each))
+    assert.equal(
+      mine.map(({ revision }) => revision),
+      numbers(each),
+    )
   }
 }
 
@@ -39,7 +42,10 @@ export const subscribing = (name: string, open: () => Promise<OpenEventStore>): 
     await store.append(`s-${env_id}-1`, facts(env_id, 1, 3), 1)
     await until(() => eventsOf(all.items).length === 4)
     await all.stop()
-    assert.equal(eventsOf(all.items).map(({ stream, revision }) => `${stream.at(-1)}@${revision}`), ['1@0', '1@1', '2@0', '1@2'])
+    assert.equal(
+      eventsOf(all.items).map(({ stream, revision }) => `${stream.at(-1)}@${revision}`),
+      ['1@0', '1@1', '2@0', '1@2'],
+    )
   })
 
   subscribe('begins after a cursor: an event, an append, a batch or the head', async ({ store }) => {
@@ -75,9 +81,16 @@ export const subscribing = (name: string, open: () => Promise<OpenEventStore>): 
       await until(() => batches.items.at(-1)?.caughtUp)
       await batches.stop()
       const streams = [`s-${env_id}`, `s-${other}`]
-      return eventsOf(batches.items).flatMap(({ stream, event }) => (streams.includes(stream) ? [event.type] : []))
+      return eventsOf(batches.items).flatMap(({ stream, event }) =>
+        streams.includes(stream) ? [event.type] : [],
+      )
     }
-    assert.equal(await idsOf({}), ['StreamCreated', 'StreamDataEmitted', 'StreamCreated', 'StreamDataEmitted'])
+    assert.equal(await idsOf({}), [
+      'StreamCreated',
+      'StreamDataEmitted',
+      'StreamCreated',
+      'StreamDataEmitted',
+    ])
     assert.equal(await idsOf({ types: ['StreamCreated'] }), ['StreamCreated', 'StreamCreated'])
     assert.equal(await idsOf({ env_id }), ['StreamCreated', 'StreamDataEmitted'])
     assert.equal(await idsOf({ types: ['StreamDataEmitted', 'RunFailed'], env_id }), ['StreamDataEmitted'])
@@ -100,7 +113,10 @@ export const subscribing = (name: string, open: () => Promise<OpenEventStore>): 
     await nothing.stop()
     await one.stop()
     assert.equal(eventsOf(nothing.items), [])
-    assert.equal(eventsOf(one.items).map((event) => event.cursor), [cursor])
+    assert.equal(
+      eventsOf(one.items).map((event) => event.cursor),
+      [cursor],
+    )
     const cursors = one.items.map((batch) => batch.cursor)
     assert.equal(cursors.toSorted(), cursors)
   })
@@ -112,7 +128,11 @@ export const subscribing = (name: string, open: () => Promise<OpenEventStore>): 
     const seen: unknown[] = []
     let cursor = after
     while (seen.length < 2000) {
-      for await (const batch of store.subscribe({ after: cursor, env_id, signal: AbortSignal.timeout(20_000) })) {
+      for await (const batch of store.subscribe({
+        after: cursor,
+        env_id,
+        signal: AbortSignal.timeout(20_000),
+      })) {
         seen.push(...batch.events.map(payloadOf))
         cursor = batch.cursor
         if (batch.events.length > 0) break // a reader that dies and comes back with what it stored
@@ -121,57 +141,65 @@ export const subscribing = (name: string, open: () => Promise<OpenEventStore>): 
     assert.equal(seen, numbers(2000))
   })
 
-  subscribe('thousands appended at once: every event once and in order, for whoever came when', async ({ store }) => {
-    const env_id = newId()
-    const streams = numbers(WRITERS).map((i) => `s-${env_id}-${i}`)
-    const after = await store.head()
-    const early = numbers(3).map(() => gather((signal) => store.subscribe({ after, env_id, signal })))
-    const slow = gather(async function* (signal) {
-      for await (const batch of store.subscribe({ after, signal })) {
-        await new Promise(setImmediate)
-        yield { ...batch, events: batch.events.filter(({ metadata }) => metadata.env_id === env_id) }
+  subscribe(
+    'thousands appended at once: every event once and in order, for whoever came when',
+    async ({ store }) => {
+      const env_id = newId()
+      const streams = numbers(WRITERS).map((i) => `s-${env_id}-${i}`)
+      const after = await store.head()
+      const early = numbers(3).map(() => gather((signal) => store.subscribe({ after, env_id, signal })))
+      const slow = gather(async function* (signal) {
+        for await (const batch of store.subscribe({ after, signal })) {
+          await new Promise(setImmediate)
+          yield { ...batch, events: batch.events.filter(({ metadata }) => metadata.env_id === env_id) }
+        }
+      })
+      let late: ReturnType<typeof gather<{ readonly events: readonly Recorded[] }>> | undefined
+      const write = async (stream: string) => {
+        for (let i = 0; i < EACH;) {
+          const count = Math.min(1 + (i % 3), EACH - i)
+          await store.append(stream, facts(env_id, count, i), i === 0 ? 'none' : i - 1)
+          i += count
+          if (i > EACH / 2) late ??= gather((signal) => store.subscribe({ after, env_id, signal }))
+        }
       }
-    })
-    let late: ReturnType<typeof gather<{ readonly events: readonly Recorded[] }>> | undefined
-    const write = async (stream: string) => {
-      for (let i = 0; i < EACH; ) {
-        const count = Math.min(1 + (i % 3), EACH - i)
-        await store.append(stream, facts(env_id, count, i), i === 0 ? 'none' : i - 1)
-        i += count
-        if (i > EACH / 2) late ??= gather((signal) => store.subscribe({ after, env_id, signal }))
+      await Promise.all(streams.map(write))
+      for (const reader of [...early, slow, late]) {
+        assert.ok(reader)
+        await until(() => eventsOf(reader.items).length >= WRITERS * EACH, { timeoutMs: 30_000, everyMs: 20 })
+        await reader.stop()
+        isWhole(eventsOf(reader.items), streams, EACH)
       }
-    }
-    await Promise.all(streams.map(write))
-    for (const reader of [...early, slow, late]) {
-      assert.ok(reader)
-      await until(() => eventsOf(reader.items).length >= WRITERS * EACH, { timeoutMs: 30_000, everyMs: 20 })
-      await reader.stop()
-      isWhole(eventsOf(reader.items), streams, EACH)
-    }
-  })
+    },
+  )
 
-  subscribe('goes on after reopening from the cursor it had', alone(open, async ({ store, reopen }) => {
-    const env_id = newId()
-    const after = await store.head()
-    await store.append(`s-${env_id}`, facts(env_id, 300), 'none')
-    const before = gather((signal) => store.subscribe({ after, env_id, signal }))
-    await until(() => eventsOf(before.items).length === 300)
-    const later = await reopen()
-    await before.ended
-    await later.append(`s-${env_id}`, facts(env_id, 3, 300), 299)
-    const cursor = before.items.at(-1)?.cursor ?? ''
-    const rest = gather((signal) => later.subscribe({ after: cursor, env_id, signal }))
-    const whole = gather((signal) => later.subscribe({ after, env_id, signal }))
-    await until(() => eventsOf(rest.items).length === 3 && eventsOf(whole.items).length === 303)
-    const middle = gather((signal) => later.subscribe({ after: eventsOf(before.items)[99]?.cursor ?? '', env_id, signal }))
-    await until(() => eventsOf(middle.items).length >= 203)
-    await rest.stop()
-    await whole.stop()
-    await middle.stop()
-    assert.equal(eventsOf(middle.items).map(payloadOf), numbers(203, 100))
-    assert.equal(eventsOf(rest.items).map(payloadOf), [300, 301, 302])
-    assert.equal(eventsOf(whole.items).map(payloadOf), numbers(303))
-  }))
+  subscribe(
+    'goes on after reopening from the cursor it had',
+    alone(open, async ({ store, reopen }) => {
+      const env_id = newId()
+      const after = await store.head()
+      await store.append(`s-${env_id}`, facts(env_id, 300), 'none')
+      const before = gather((signal) => store.subscribe({ after, env_id, signal }))
+      await until(() => eventsOf(before.items).length === 300)
+      const later = await reopen()
+      await before.ended
+      await later.append(`s-${env_id}`, facts(env_id, 3, 300), 299)
+      const cursor = before.items.at(-1)?.cursor ?? ''
+      const rest = gather((signal) => later.subscribe({ after: cursor, env_id, signal }))
+      const whole = gather((signal) => later.subscribe({ after, env_id, signal }))
+      await until(() => eventsOf(rest.items).length === 3 && eventsOf(whole.items).length === 303)
+      const middle = gather((signal) =>
+        later.subscribe({ after: eventsOf(before.items)[99]?.cursor ?? '', env_id, signal }),
+      )
+      await until(() => eventsOf(middle.items).length >= 203)
+      await rest.stop()
+      await whole.stop()
+      await middle.stop()
+      assert.equal(eventsOf(middle.items).map(payloadOf), numbers(203, 100))
+      assert.equal(eventsOf(rest.items).map(payloadOf), [300, 301, 302])
+      assert.equal(eventsOf(whole.items).map(payloadOf), numbers(303))
+    }),
+  )
 
   subscribe('ends promptly when aborted, busy or idle, and when left', async ({ store }) => {
     const env_id = newId()
@@ -184,21 +212,25 @@ export const subscribing = (name: string, open: () => Promise<OpenEventStore>): 
     assert.ok(clock.monotonic() - began < 1000)
     const within = new AbortController()
     for await (const _ of store.subscribe({ env_id, signal: within.signal })) within.abort()
-    for await (const { events } of store.subscribe({ env_id, signal: new AbortController().signal })) if (events.length > 0) break
+    for await (const { events } of store.subscribe({ env_id, signal: new AbortController().signal }))
+      if (events.length > 0) break
   })
 
-  subscribe('ends when the store closes', alone(open, async ({ store }) => {
-    const env_id = newId()
-    await store.append(`s-${env_id}`, facts(env_id, 1), 'none')
-    const readers = [
-      gather((signal) => store.subscribe({ env_id, signal })),
-      gather((signal) => store.follow(`s-${env_id}`, { signal })),
-      gather((signal) => store.consume(newId(), { env_id, signal })),
-    ]
-    for (const { items } of readers) await until(() => items.length > 0)
-    await store.close()
-    for (const { ended } of readers) await ended.catch(() => {}) // an end or an error: it does not hang
-  }))
+  subscribe(
+    'ends when the store closes',
+    alone(open, async ({ store }) => {
+      const env_id = newId()
+      await store.append(`s-${env_id}`, facts(env_id, 1), 'none')
+      const readers = [
+        gather((signal) => store.subscribe({ env_id, signal })),
+        gather((signal) => store.follow(`s-${env_id}`, { signal })),
+        gather((signal) => store.consume(newId(), { env_id, signal })),
+      ]
+      for (const { items } of readers) await until(() => items.length > 0)
+      await store.close()
+      for (const { ended } of readers) await ended.catch(() => {}) // an end or an error: it does not hang
+    }),
+  )
 
   subscribe.run()
 }

@@ -1,5 +1,7 @@
+import type { AppError } from '../../../errors.ts'
 import type { Recorded } from '../../../events/event.ts'
 import type { Batch, Delivery, Filter } from '../../../ports/eventStore.ts'
+import { unavailable } from '../sqlite.ts'
 import { cursorOf, positionOf } from './cursors.ts'
 
 interface Consumer {
@@ -8,7 +10,7 @@ interface Consumer {
   readonly held: Set<Recorded>
   readonly inFlight: number
   /** Why the pump stopped (G4). */
-  failure?: unknown
+  failure?: AppError
   wake: () => void
 }
 
@@ -59,7 +61,7 @@ export class Group {
       this.#startPump(filter)
       this.#handOut()
       while (!signal.aborted) {
-        if (consumer.failure !== undefined) throw consumer.failure
+        if (consumer.failure) throw consumer.failure
         const event = consumer.queue.shift()
         if (event) yield this.#deliver(consumer, event)
         else await new Promise<void>((resolve) => (notify = resolve))
@@ -127,7 +129,7 @@ export class Group {
       if (this.#pump !== pump) return
       this.#pump = undefined
       for (const consumer of this.#consumers) {
-        consumer.failure = error
+        consumer.failure = unavailable(error)
         consumer.wake()
       }
     })
