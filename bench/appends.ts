@@ -21,7 +21,12 @@ const eventsOf = (stream_id: string, count: number): NewEvent[] =>
     return { ...event, event: { ...event.event, payload: 'x'.repeat(missing) } as NewEvent['event'] }
   })
 
-const caller = async (store: EventStore, events: readonly NewEvent[], stream: string, took: number[]): Promise<void> => {
+const caller = async (
+  store: EventStore,
+  events: readonly NewEvent[],
+  stream: string,
+  took: number[],
+): Promise<void> => {
   let expected: number | 'none' = 'none'
   for (const event of events) {
     const began = performance.now()
@@ -51,7 +56,12 @@ export const appends = async (): Promise<Figure[]> => {
       const seconds = (performance.now() - began) / 1000
       took.sort((a, b) => a - b)
       figures.push(
-        { what: `durable appends of ${BYTES} bytes, ${callers} callers`, value: total / seconds, unit: 'per s', atLeast },
+        {
+          what: `durable appends of ${BYTES} bytes, ${callers} callers`,
+          value: total / seconds,
+          unit: 'per s',
+          atLeast,
+        },
         { what: '  p99', value: percentile(took, 0.99), unit: 'ms' },
       )
     }

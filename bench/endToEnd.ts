@@ -3,7 +3,9 @@ import type { Figure } from './figure.ts'
 import { BenchServer } from './server.ts'
 import { until } from './until.ts'
 
-const NO_OP = { 'work.js': "import { fn } from 'svc'\nexport const onWork = fn({ 'on-event': 'work' }, () => null)\n" }
+const NO_OP = {
+  'work.js': "import { fn } from 'svc'\nexport const onWork = fn({ 'on-event': 'work' }, () => null)\n",
+}
 const EVENTS = 30_000
 
 /** `POST /v1/events` → handler in a child process → terminal fact durable. */
@@ -30,8 +32,17 @@ export const endToEnd = async (): Promise<Figure[]> => {
     const seconds = (performance.now() - began) / 1000
     if (published.failed > 0) throw new Error(`${published.failed} publishes failed`)
     return [
-      { what: 'event → handler → terminal fact, 64 connections', value: EVENTS / seconds, unit: 'per s', atLeast: 5000 },
-      { what: '  CPU time of the server per event', value: ((server.cpuMs() - cpu) * 1000) / EVENTS, unit: 'µs' },
+      {
+        what: 'event → handler → terminal fact, 64 connections',
+        value: EVENTS / seconds,
+        unit: 'per s',
+        atLeast: 5000,
+      },
+      {
+        what: '  CPU time of the server per event',
+        value: ((server.cpuMs() - cpu) * 1000) / EVENTS,
+        unit: 'µs',
+      },
       { what: '  of which publishing alone', value: published.perSecond, unit: 'per s' },
       { what: '  publish reply p50', value: published.p50, unit: 'ms' },
       { what: '  publish reply p99', value: published.p99, unit: 'ms' },

@@ -24,9 +24,20 @@ interface Load {
  * One request after another on each connection, over bare sockets: on two cores a heavier client would
  * take the time it is to measure.
  */
-export const load = async ({ url, method = 'POST', headers = {}, body = '', connections, requests }: Load): Promise<LoadResult> => {
+export const load = async ({
+  url,
+  method = 'POST',
+  headers = {},
+  body = '',
+  connections,
+  requests,
+}: Load): Promise<LoadResult> => {
   const { hostname, port, pathname, search } = new URL(url)
-  const lines = [`${method} ${pathname}${search} HTTP/1.1`, `Host: ${hostname}`, `Content-Length: ${Buffer.byteLength(body)}`]
+  const lines = [
+    `${method} ${pathname}${search} HTTP/1.1`,
+    `Host: ${hostname}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+  ]
   for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`)
   const bytes = Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`)
   const took: number[] = []

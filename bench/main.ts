@@ -22,7 +22,9 @@ const commit = (): string => {
 }
 
 const wanted = process.argv.slice(2)
-process.stdout.write(`${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.version}, commit ${commit()}\n`)
+process.stdout.write(
+  `${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.version}, commit ${commit()}\n`,
+)
 for (const [name, bench] of Object.entries(benches)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue
   for (const figure of await bench()) process.stdout.write(`${show(figure)}\n`)

@@ -3,7 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Figure } from './figure.ts'
 import { BenchServer } from './server.ts'
 
-const HOOK = { 'hook.js': "import { fn } from 'svc'\nexport const hook = fn({ webhook: { service: 'bench', path: '/hook' } }, () => 1)\n" }
+const HOOK = {
+  'hook.js':
+    "import { fn } from 'svc'\nexport const hook = fn({ webhook: { service: 'bench', path: '/hook' } }, () => 1)\n",
+}
 
 /** Megabytes resident, and the part that is not shared with other processes counted once (PSS). */
 const memoryOf = (pid: number): { rss: number; pss: number } => {
@@ -31,7 +34,12 @@ export const memory = async (): Promise<Figure[]> => {
     const all = [pid, ...childrenOf(pid)].map(memoryOf)
     const sum = (part: 'rss' | 'pss') => all.reduce((total, { [part]: value }) => total + value, 0)
     figures = [
-      { what: `resident, idle, first start, server + ${all.length - 1} child`, value: sum('rss'), unit: 'MB', atMost: 150 },
+      {
+        what: `resident, idle, first start, server + ${all.length - 1} child`,
+        value: sum('rss'),
+        unit: 'MB',
+        atMost: 150,
+      },
       { what: '  of which the server', value: all[0]?.rss ?? 0, unit: 'MB' },
       { what: '  sum of PSS', value: sum('pss'), unit: 'MB' },
     ]

@@ -31,12 +31,36 @@ export const rebuild = async (): Promise<Figure[]> => {
       const data = { value: { order: event_id, lines: [1, 2, 3], note: 'a payload of a usual size' } }
       await commands.streams.handle(
         stream,
-        { type: 'PublishEvent', stream_id, env_id, event_id, event_type: 'order:created', data, source: 'api', create: true, now },
+        {
+          type: 'PublishEvent',
+          stream_id,
+          env_id,
+          event_id,
+          event_type: 'order:created',
+          data,
+          source: 'api',
+          create: true,
+          now,
+        },
         cause,
         { fresh: true },
       )
-      const plan = { run_id, stream_id, run_type: 'event', build_id, project_id, project_name: 'bench', target: { ns: 'a', var: 'b' }, attempt: 1, event_id } as const
-      await commands.streams.handle(stream, { type: 'DispatchEvent', stream_id, event_id, plans: [plan], worker_id, now }, cause)
+      const plan = {
+        run_id,
+        stream_id,
+        run_type: 'event',
+        build_id,
+        project_id,
+        project_name: 'bench',
+        target: { ns: 'a', var: 'b' },
+        attempt: 1,
+        event_id,
+      } as const
+      await commands.streams.handle(
+        stream,
+        { type: 'DispatchEvent', stream_id, event_id, plans: [plan], worker_id, now },
+        cause,
+      )
       await commands.streams.handle(stream, { type: 'SucceedRun', run_id, result: data, now }, cause)
     }
     for (let made = 0; made < STREAMS; made += 1000) await Promise.all(Array.from({ length: 1000 }, one))
@@ -45,9 +69,21 @@ export const rebuild = async (): Promise<Figure[]> => {
     const views = await openViews({ store, readModels, payloads, log: silent }, stop.signal)
     await views.settled()
     const seconds = (performance.now() - began) / 1000
-    const { total } = await views.runs.find({ equal: { env_id, status: 'succeeded' }, sort: 'order', limit: 1, offset: 0 })
+    const { total } = await views.runs.find({
+      equal: { env_id, status: 'succeeded' },
+      sort: 'order',
+      limit: 1,
+      offset: 0,
+    })
     if (total !== STREAMS) throw new Error(`Expected ${STREAMS} runs after the rebuild, got ${total}`)
-    return [{ what: 'rebuild of all read models from the log', value: (STREAMS * 5) / seconds, unit: 'per s', atLeast: 50_000 }]
+    return [
+      {
+        what: 'rebuild of all read models from the log',
+        value: (STREAMS * 5) / seconds,
+        unit: 'per s',
+        atLeast: 50_000,
+      },
+    ]
   } finally {
     stop.abort()
     await store.close()

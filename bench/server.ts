@@ -8,7 +8,11 @@ import { ZipFile } from 'yazl'
 
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 /** The flags of `npm start`. */
-const flags = ['--disable-warning=ExperimentalWarning', '--import', new URL('../src/codeCache.js', import.meta.url).href]
+const flags = [
+  '--disable-warning=ExperimentalWarning',
+  '--import',
+  new URL('../src/codeCache.js', import.meta.url).href,
+]
 
 /** The real server as a process of its own, on a data directory beside the repository so that syncs reach a disk. */
 export class BenchServer {
@@ -24,11 +28,22 @@ export class BenchServer {
     this.key = key
   }
 
-  static async start(dir = mkdtempSync(fileURLToPath(new URL('../.bench-', import.meta.url)))): Promise<BenchServer> {
-    const child = spawn(process.execPath, [...flags, ...(process.env['BENCH_FLAGS']?.split(' ') ?? []), ...process.execArgv.filter((flag) => flag.startsWith('--cpu-prof')), main], {
-      env: { ...process.env, SVC_DATA_DIR: dir, PORT: '0', NODE_OPTIONS: '' },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
+  static async start(
+    dir = mkdtempSync(fileURLToPath(new URL('../.bench-', import.meta.url))),
+  ): Promise<BenchServer> {
+    const child = spawn(
+      process.execPath,
+      [
+        ...flags,
+        ...(process.env['BENCH_FLAGS']?.split(' ') ?? []),
+        ...process.execArgv.filter((flag) => flag.startsWith('--cpu-prof')),
+        main,
+      ],
+      {
+        env: { ...process.env, SVC_DATA_DIR: dir, PORT: '0', NODE_OPTIONS: '' },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    )
     const url = await new Promise<string>((resolve, reject) => {
       child.once('exit', () => reject(new Error('The server did not become ready')))
       child.stdout?.on('data', (chunk: Buffer) => {

@@ -22,11 +22,14 @@ export const sse = async (): Promise<Figure[]> => {
       const { hostname, port } = new URL(server.url)
       const socket = connect(Number(port), hostname)
       sockets.push(socket)
-      socket.write(`GET /v1/env/subscribe HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${server.key}\r\n\r\n`)
+      socket.write(
+        `GET /v1/env/subscribe HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${server.key}\r\n\r\n`,
+      )
       socket.once('data', () => ready++)
       socket.on('data', (chunk: Buffer) => {
         const at = now()
-        for (const [, sent] of chunk.toString('latin1').matchAll(/"event_type":"at:([\d.]+)"/g)) took.push(at - Number(sent))
+        for (const [, sent] of chunk.toString('latin1').matchAll(/"event_type":"at:([\d.]+)"/g))
+          took.push(at - Number(sent))
       })
       if (n % 50 === 49) await until(() => ready > n)
     }

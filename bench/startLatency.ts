@@ -5,7 +5,9 @@ import { BenchServer } from './server.ts'
 import { until } from './until.ts'
 
 const CLOCK = 'performance.timeOrigin + performance.now()'
-const MARK = { 'mark.js': `import { fn } from 'svc'\nexport const onMark = fn({ 'on-event': 'mark' }, () => ${CLOCK})\n` }
+const MARK = {
+  'mark.js': `import { fn } from 'svc'\nexport const onMark = fn({ 'on-event': 'mark' }, () => ${CLOCK})\n`,
+}
 const EVENTS = 400
 
 /** From the moment a client sends an event to the first line of its handler, one at a time with pauses. */
@@ -26,14 +28,19 @@ export const startLatency = async (): Promise<Figure[]> => {
       if (failed === 0) sent.push(now)
       await delay(5)
     }
-    await until(async () => (await server.api<{ succeeded: number }>('GET', '/runs/stats')).succeeded >= sent.length)
+    await until(
+      async () => (await server.api<{ succeeded: number }>('GET', '/runs/stats')).succeeded >= sent.length,
+    )
     const started: number[] = []
     for (let offset = 0; offset < sent.length; offset += 100) {
       const runs = await server.api<{ result: number }[]>('GET', `/runs?limit=100&offset=${offset}`)
       started.push(...runs.map(({ result }) => result))
     }
     started.reverse()
-    const took = sent.map((at, n) => (started[n] ?? Number.NaN) - at).slice(50).sort((a, b) => a - b)
+    const took = sent
+      .map((at, n) => (started[n] ?? Number.NaN) - at)
+      .slice(50)
+      .sort((a, b) => a - b)
     return [
       { what: 'publish → handler started, idle, p50', value: percentile(took, 0.5), unit: 'ms', atMost: 2 },
       { what: '  p99', value: percentile(took, 0.99), unit: 'ms', atMost: 10 },

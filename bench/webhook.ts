@@ -2,7 +2,10 @@ import type { Figure } from './figure.ts'
 import { load } from './load.ts'
 import { BenchServer } from './server.ts'
 
-const HOOK = { 'hook.js': "import { fn } from 'svc'\nexport const hook = fn({ webhook: { service: 'bench', path: '/hook' } }, () => ({ status: 200, body: 1 }))\n" }
+const HOOK = {
+  'hook.js':
+    "import { fn } from 'svc'\nexport const hook = fn({ webhook: { service: 'bench', path: '/hook' } }, () => ({ status: 200, body: 1 }))\n",
+}
 
 /** A webhook's whole round trip: request, run in a child process, terminal fact, reply. */
 export const webhook = async (): Promise<Figure[]> => {

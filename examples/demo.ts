@@ -26,9 +26,14 @@ const main = async (): Promise<void> => {
   process.once('SIGTERM', () => void service.stop().then(() => process.exit(0)))
 
   const api = async (method: string, path: string, body?: RequestInit['body']): Promise<any> => {
-    const reply = await fetch(`${url}/v1${path}`, { method, headers: { Authorization: `Bearer ${apiKey}` }, ...(body && { body }) })
+    const reply = await fetch(`${url}/v1${path}`, {
+      method,
+      headers: { Authorization: `Bearer ${apiKey}` },
+      ...(body && { body }),
+    })
     const json = (await reply.json()) as { data?: unknown; error?: { code: string; message: string } }
-    if (json.error && json.error.code !== 'project_exists') throw new Error(`${method} ${path}: ${json.error.message}`)
+    if (json.error && json.error.code !== 'project_exists')
+      throw new Error(`${method} ${path}: ${json.error.message}`)
     return json.data
   }
   await api('POST', '/projects', JSON.stringify({ name: 'hello' }))

@@ -57,13 +57,19 @@ const LOCAL_ORG = derivedId('org', 'local')
 const LOCAL_ENV = derivedId('env', 'local', 'dev')
 
 /** Makes the first organization, environment and API key. Every node may: ids are derived, so it happens once. */
-export const ensureFirstTenant = async (commands: Commands, { apiKey, keyring }: { apiKey: string; keyring: Keyring }): Promise<void> => {
+export const ensureFirstTenant = async (
+  commands: Commands,
+  { apiKey, keyring }: { apiKey: string; keyring: Keyring },
+): Promise<void> => {
   const token = parseApiToken(apiKey)
   if (!token) throw new AppError('bad_request', 'SVC_API_KEY: expected svc_<uuid>_<secret>')
   const cause = { correlation_id: LOCAL_ORG }
   await commands.tenants.handle(
     streamOf.org(LOCAL_ORG),
-    { type: 'Create', fact: { type: 'OrgCreated', org_id: LOCAL_ORG, slug: 'local', name: 'Local', plan: 'self_host' } },
+    {
+      type: 'Create',
+      fact: { type: 'OrgCreated', org_id: LOCAL_ORG, slug: 'local', name: 'Local', plan: 'self_host' },
+    },
     cause,
   )
   await commands.tenants.handle(

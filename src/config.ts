@@ -27,7 +27,12 @@ export type Role = (typeof allRoles)[number]
 /** Reads the environment (DESIGN.md, Start and configure) and reports every problem at once. */
 export const readConfig = (env: Readonly<Record<string, string | undefined>> = process.env): Config => {
   const problems: string[] = []
-  const check = <T>(name: string, fallback: T, parse: (text: string) => T | undefined, expected: string): T => {
+  const check = <T>(
+    name: string,
+    fallback: T,
+    parse: (text: string) => T | undefined,
+    expected: string,
+  ): T => {
     const text = env[name]
     if (text === undefined || text === '') return fallback
     const value = parse(text)
@@ -51,8 +56,18 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
     eventStore: embedded('SVC_EVENT_STORE'),
     readModels: embedded('SVC_READ_MODELS'),
     blobs: embedded('SVC_BLOBS'),
-    roles: check<ReadonlySet<Role>>('SVC_ROLES', new Set(allRoles), parseRoles, `${allRoles.join(',')}: the embedded engines serve one process, which has every role`),
-    masterKey: check<Buffer | null>('SVC_MASTER_KEY', null, parseKey, '32 bytes as base64 (openssl rand -base64 32)'),
+    roles: check<ReadonlySet<Role>>(
+      'SVC_ROLES',
+      new Set(allRoles),
+      parseRoles,
+      `${allRoles.join(',')}: the embedded engines serve one process, which has every role`,
+    ),
+    masterKey: check<Buffer | null>(
+      'SVC_MASTER_KEY',
+      null,
+      parseKey,
+      '32 bytes as base64 (openssl rand -base64 32)',
+    ),
     apiKey: check<string | null>(
       'SVC_API_KEY',
       null,

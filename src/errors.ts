@@ -34,7 +34,11 @@ export class AppError extends Error {
   readonly code: ErrorCode
   readonly data: Readonly<Record<string, unknown>>
 
-  constructor(code: ErrorCode, message: string, options: { cause?: unknown; data?: Record<string, unknown> } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { cause?: unknown; data?: Record<string, unknown> } = {},
+  ) {
     super(message, { cause: options.cause })
     this.name = 'AppError'
     this.code = code
@@ -54,4 +58,5 @@ export const isAppError = (error: unknown, code?: ErrorCode): error is AppError 
   error instanceof AppError && (code === undefined || error.code === code)
 
 /** The message of anything thrown, errors or not. */
-export const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown))
+export const messageOf = (thrown: unknown): string =>
+  thrown instanceof Error ? thrown.message : String(thrown)

@@ -12,11 +12,15 @@ const FORCE_AFTER_MS = 30_000
 const log = openLogger((line) => process.stdout.write(line))
 
 const fail = (error: unknown): never => {
-  process.stderr.write(`svc: ${isAppError(error) ? error.message : ((error as Error).stack ?? messageOf(error))}\n`)
+  process.stderr.write(
+    `svc: ${isAppError(error) ? error.message : ((error as Error).stack ?? messageOf(error))}\n`,
+  )
   process.exit(1)
 }
 
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+  version: string
+}
 
 const main = async (): Promise<void> => {
   try {

@@ -1,4 +1,11 @@
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { BoundedMap } from './boundedMap.ts'
 
@@ -80,7 +87,9 @@ export class Keyring {
   /** What `seal` was given. Throws when it was changed, or sealed for something else or under another master key. */
   open(env_id: string, purpose: string, sealed: string): string {
     const bytes = Buffer.from(sealed.replace(/^1\./, ''), 'base64')
-    const decipher = createDecipheriv('aes-256-gcm', this.#envKey(env_id), bytes.subarray(0, 12), { authTagLength: 16 })
+    const decipher = createDecipheriv('aes-256-gcm', this.#envKey(env_id), bytes.subarray(0, 12), {
+      authTagLength: 16,
+    })
     decipher.setAAD(Buffer.from(`${env_id}\n${purpose}`))
     decipher.setAuthTag(bytes.subarray(-16))
     return Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()]).toString('utf8')
@@ -95,8 +104,13 @@ export class Keyring {
   }
 
   /** The unguessable last segment of a webhook URL: derived, so it stays over redeploys and is stored nowhere (I6). */
-  webhookToken(env_id: string, { method, service, path }: { method: string; service: string; path: string }): string {
-    const mac = createHmac('sha256', this.#webhooks).update([env_id, method, service, path].join('\n')).digest()
+  webhookToken(
+    env_id: string,
+    { method, service, path }: { method: string; service: string; path: string },
+  ): string {
+    const mac = createHmac('sha256', this.#webhooks)
+      .update([env_id, method, service, path].join('\n'))
+      .digest()
     return base62Of(mac.subarray(0, 24), 33)
   }
 }

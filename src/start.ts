@@ -39,7 +39,11 @@ const RUN_DRAIN_MS = 20_000
 const MAX_RUNS = 2000
 
 /** The composition root: the one place that knows which adapters there are. Opens in order, closes last in first out. */
-export const start = async (config: Config, log: Logger, { codeDir = null, ...about }: { version: string; git_sha: string; codeDir?: string | null }): Promise<Service> => {
+export const start = async (
+  config: Config,
+  log: Logger,
+  { codeDir = null, ...about }: { version: string; git_sha: string; codeDir?: string | null },
+): Promise<Service> => {
   const closers: (() => Promise<void> | void)[] = []
   const close = async (): Promise<void> => {
     for (const closer of closers.splice(0).reverse()) await closer()
@@ -52,7 +56,8 @@ export const start = async (config: Config, log: Logger, { codeDir = null, ...ab
     closers.push(() => store.close())
     const readModels = openReadModels({
       dir: config.dataDir,
-      onDiscarded: (discarded) => log.warn('The read models were unusable and are made anew from the log', { ...discarded }),
+      onDiscarded: (discarded) =>
+        log.warn('The read models were unusable and are made anew from the log', { ...discarded }),
     })
     closers.push(() => readModels.close())
     const blobs = await openBlobs({ dir: join(config.dataDir, 'blobs') })
@@ -66,19 +71,37 @@ export const start = async (config: Config, log: Logger, { codeDir = null, ...ab
     await ensureFirstTenant(commands, { apiKey: secrets.apiKey, keyring })
     const views = await openViews({ store, readModels, payloads, log }, signal)
 
-    const runtime = openRuntime({ blobs, cacheDir: join(config.dataDir, 'cache'), ...(codeDir !== null && { codeDir }) })
-    const worker = new Worker({ store, commands, views, payloads, keyring, runtime, log }, { maxRuns: MAX_RUNS, runTimeoutMs: config.runTimeoutMs })
+    const runtime = openRuntime({
+      blobs,
+      cacheDir: join(config.dataDir, 'cache'),
+      ...(codeDir !== null && { codeDir }),
+    })
+    const worker = new Worker(
+      { store, commands, views, payloads, keyring, runtime, log },
+      { maxRuns: MAX_RUNS, runTimeoutMs: config.runTimeoutMs },
+    )
     const alarms = new Alarms()
     closers.push(() => alarms.close())
     await views.reach(await store.head())
     // The lock on the data directory proves that every earlier worker is dead.
-    await loseWorkers({ commands, runs: views.runs, workers: views.workers, log }, (id) => id !== worker.worker_id)
+    await loseWorkers(
+      { commands, runs: views.runs, workers: views.workers, log },
+      (id) => id !== worker.worker_id,
+    )
     const head = await store.head()
     await views.reach(head)
     await worker.start()
     closers.push(() => worker.stop({ drainMs: RUN_DRAIN_MS }))
-    void keepGoing('The retry saga', (until) => retries({ store, commands, runs: views.runs, alarms }, head, until), { signal, log })
-    void keepGoing('The schedule saga', (until) => schedules({ commands, directory: views.directory, alarms, log }, until), { signal, log })
+    void keepGoing(
+      'The retry saga',
+      (until) => retries({ store, commands, runs: views.runs, alarms }, head, until),
+      { signal, log },
+    )
+    void keepGoing(
+      'The schedule saga',
+      (until) => schedules({ commands, directory: views.directory, alarms, log }, until),
+      { signal, log },
+    )
 
     const authenticator = new Authenticator({ apiKeys: views.apiKeys, keyring })
     void keepGoing('The credential watch', (until) => authenticator.watch(store, until), { signal, log })
@@ -112,7 +135,13 @@ export const start = async (config: Config, log: Logger, { codeDir = null, ...ab
       stopping.abort()
       await server.close(API_DRAIN_MS)
     })
-    return { url, apiKey: secrets.apiKey, firstStart: secrets.made, operatorToken: secrets.operatorToken, stop: close }
+    return {
+      url,
+      apiKey: secrets.apiKey,
+      firstStart: secrets.made,
+      operatorToken: secrets.operatorToken,
+      stop: close,
+    }
   } catch (error) {
     await close()
     throw error

@@ -10,7 +10,8 @@ import { allRoutes } from './routes/index.ts'
 export const createApp = (deps: ApiDeps): Koa => {
   const app = new Koa()
   app.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'ERR_STREAM_PREMATURE_CLOSE' || error.code === 'ECONNRESET' || error.code === 'EPIPE') return // the client left
+    if (error.code === 'ERR_STREAM_PREMATURE_CLOSE' || error.code === 'ECONNRESET' || error.code === 'EPIPE')
+      return // the client left
     deps.log.error('A reply failed', { error: messageOf(error) })
   })
 

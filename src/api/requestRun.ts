@@ -19,7 +19,12 @@ export const requestRun = async (
   { store, commands, claimer, stopping }: Pick<ApiDeps, 'store' | 'commands' | 'claimer' | 'stopping'>,
   wanted: Omit<RunPlan, 'run_id' | 'stream_id' | 'attempt' | 'input_at'>,
   input: RunInput,
-  { env_id, request_id, actor, timeoutMs }: { env_id: string; request_id: string; actor?: string; timeoutMs: number },
+  {
+    env_id,
+    request_id,
+    actor,
+    timeoutMs,
+  }: { env_id: string; request_id: string; actor?: string; timeoutMs: number },
 ): Promise<{ run_id: string; stream_id: string; ending: Ending | null }> => {
   const run_id = newId()
   const stream_id = newId()
@@ -30,13 +35,28 @@ export const requestRun = async (
   const cause = { env_id, correlation_id: request_id, ...(actor !== undefined && { actor }) }
   const { events, ids, firstRevision } = await commands.streams.handle(
     stream,
-    { type: 'RequestRun', env_id, plan, input, create: true, ...(by && { claim: { worker_id: by.worker_id, now } }) },
+    {
+      type: 'RequestRun',
+      env_id,
+      plan,
+      input,
+      create: true,
+      ...(by && { claim: { worker_id: by.worker_id, now } }),
+    },
     cause,
     { fresh: true },
   )
   const at = events.findIndex(({ type }) => type === 'RunRequested')
   const revision = firstRevision + at
-  by?.execute(plan, { id: ids[at] ?? '', stream, revision, cursor: START, at: now, event: events[at] as DomainEvent, metadata: cause })
+  by?.execute(plan, {
+    id: ids[at] ?? '',
+    stream,
+    revision,
+    cursor: START,
+    at: now,
+    event: events[at] as DomainEvent,
+    metadata: cause,
+  })
   const over = new AbortController()
   let timer = setTimeout(() => over.abort(), timeoutMs)
   const hurry = () => {
@@ -46,7 +66,11 @@ export const requestRun = async (
   stopping.addEventListener('abort', hurry)
   if (stopping.aborted) hurry()
   try {
-    return { run_id, stream_id, ending: await endingOf(store, run_id, { stream, after: revision, signal: over.signal }) }
+    return {
+      run_id,
+      stream_id,
+      ending: await endingOf(store, run_id, { stream, after: revision, signal: over.signal }),
+    }
   } finally {
     clearTimeout(timer)
     stopping.removeEventListener('abort', hurry)

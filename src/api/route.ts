@@ -10,7 +10,10 @@ export interface Needs<P = Record<string, string>> {
   readonly type: string
   readonly action: string
   /** The path part, when the endpoint is about one thing; several when it has an id and a name. */
-  readonly path?: (params: P, request: Pick<Ask, 'credential' | 'deps' | 'body'>) => readonly string[] | undefined
+  readonly path?: (
+    params: P,
+    request: Pick<Ask, 'credential' | 'deps' | 'body'>,
+  ) => readonly string[] | undefined
 }
 
 /** A request as its handler sees it: checked, typed, and from somebody who may. */
@@ -26,14 +29,34 @@ export interface Ask<P = Record<string, string>, Q = unknown, B = unknown> {
 
 /** How a reply looks on the wire (SPEC.md, Response envelope). */
 export type Reply =
-  | { readonly kind: 'item'; readonly status: number; readonly data: unknown; readonly headers?: Record<string, string> }
-  | { readonly kind: 'list'; readonly items: readonly unknown[]; readonly total: number; readonly limit: number; readonly offset: number }
+  | {
+      readonly kind: 'item'
+      readonly status: number
+      readonly data: unknown
+      readonly headers?: Record<string, string>
+    }
+  | {
+      readonly kind: 'list'
+      readonly items: readonly unknown[]
+      readonly total: number
+      readonly limit: number
+      readonly offset: number
+    }
   | { readonly kind: 'none' }
   /** The handler has set or taken over the reply itself: a download, a stream. */
   | { readonly kind: 'own' }
 
-export const item = (data: unknown, status = 200, headers: Record<string, string> = {}): Reply => ({ kind: 'item', status, data, headers })
-export const list = (items: readonly unknown[], total: number, { limit, offset }: { limit: number; offset: number }): Reply => ({
+export const item = (data: unknown, status = 200, headers: Record<string, string> = {}): Reply => ({
+  kind: 'item',
+  status,
+  data,
+  headers,
+})
+export const list = (
+  items: readonly unknown[],
+  total: number,
+  { limit, offset }: { limit: number; offset: number },
+): Reply => ({
   kind: 'list',
   items,
   total,
@@ -54,7 +77,11 @@ export interface ReplyShape {
   /** Of a `stream`: the data of each server-sent event, by its name. */
   readonly events?: Readonly<Record<string, TSchema>>
   /** Another success with the same body, and the headers that tell it from the first. */
-  readonly also?: { readonly status: number; readonly description: string; readonly headers: Readonly<Record<string, string>> }
+  readonly also?: {
+    readonly status: number
+    readonly description: string
+    readonly headers: Readonly<Record<string, string>>
+  }
 }
 
 interface RouteSpec<P, Q extends TObject, B extends TSchema> {

@@ -125,4 +125,9 @@ export const Webhook = Type.Object({
   url: Type.String({ description: 'Holds the secret token of the endpoint' }),
 })
 
-export const Environment = Type.Object({ env_id: Uuid, org_id: Uuid, name: Type.String(), active: Type.Boolean() })
+export const Environment = Type.Object({
+  env_id: Uuid,
+  org_id: Uuid,
+  name: Type.String(),
+  active: Type.Boolean(),
+})

@@ -10,12 +10,22 @@ export interface ApiServer {
 }
 
 /** Listens. Rejects with `unavailable` when the address cannot be had. */
-export const listen = async (app: Koa, { port, host }: { port: number; host: string }): Promise<ApiServer> => {
-  const server = createServer({ keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 0, maxHeaderSize: 16 << 10 }, app.callback())
+export const listen = async (
+  app: Koa,
+  { port, host }: { port: number; host: string },
+): Promise<ApiServer> => {
+  const server = createServer(
+    { keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 0, maxHeaderSize: 16 << 10 },
+    app.callback(),
+  )
   server.on('clientError', (_, socket) => refuse(socket as Socket))
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(new AppError('unavailable', `Cannot listen on ${host}:${port} (${error.code}): set PORT or HOST`, { cause: error })),
+      reject(
+        new AppError('unavailable', `Cannot listen on ${host}:${port} (${error.code}): set PORT or HOST`, {
+          cause: error,
+        }),
+      ),
     )
     server.listen(port, host, 1024, () => resolve())
   })
@@ -36,6 +46,10 @@ const close = (server: Server, deadlineMs: number): Promise<void> =>
 /** What is not HTTP gets the error body too. */
 const refuse = (socket: Socket): void => {
   if (!socket.writable) return void socket.destroy()
-  const body = JSON.stringify({ error: { code: 'bad_request', message: 'Expected an HTTP request', request_id: null } })
-  socket.end(`HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`)
+  const body = JSON.stringify({
+    error: { code: 'bad_request', message: 'Expected an HTTP request', request_id: null },
+  })
+  socket.end(
+    `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+  )
 }

@@ -151,12 +151,17 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
    * Nobody is answered, or refused, on grounds that may be wrong. An append at the revision that was decided
    * on proves that nothing was missed and that the facts are stored; without one, the store is asked.
    */
-  async #answer(stream: string, loaded: Loaded<State>, waiting: readonly Waiting<Command, Event>[]): Promise<void> {
+  async #answer(
+    stream: string,
+    loaded: Loaded<State>,
+    waiting: readonly Waiting<Command, Event>[],
+  ): Promise<void> {
     for (;;) {
       const { revision } = loaded
       const { facts, answers, fold } = this.#decide(loaded, waiting)
       let cursor: Cursor | null = null
-      if (facts.length > 0) cursor = (await this.#store.append(stream, facts, revision < 0 ? 'none' : revision)).cursor
+      if (facts.length > 0)
+        cursor = (await this.#store.append(stream, facts, revision < 0 ? 'none' : revision)).cursor
       else if ((await this.#catchUp(stream, loaded)).revision !== revision) continue
       fold()
       for (const answer of answers) answer(cursor)
@@ -185,7 +190,9 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
         const events = this.#decider.decide(command, loaded.state)
         const ids = events.map(idOf)
         events.forEach((event, i) => facts.push({ id: ids[i] ?? '', event, metadata: cause }))
-        answers.push((cursor) => resolve({ events, ids, firstRevision, cursor: events.length > 0 ? cursor : null }))
+        answers.push((cursor) =>
+          resolve({ events, ids, firstRevision, cursor: events.length > 0 ? cursor : null }),
+        )
       } catch (error) {
         answers.push(() => reject(error))
       }

@@ -20,7 +20,10 @@ export type ProjectCommand =
   | { readonly type: 'UploadBuild'; readonly build: Omit<EventOf<'BuildUploaded'>, 'type'> }
   | {
       readonly type: 'DeployBuild'
-      readonly build: Pick<EventOf<'BuildUploaded'>, 'build_id' | 'project_id' | 'hash' | 'functions' | 'functions_ref'>
+      readonly build: Pick<
+        EventOf<'BuildUploaded'>,
+        'build_id' | 'project_id' | 'hash' | 'functions' | 'functions_ref'
+      >
     }
 
 export type ProjectEvent = EventOf<
@@ -42,7 +45,9 @@ export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
         if (project.name === command.name) return []
         return [{ type: 'ProjectRenamed', project_id: command.project_id, name: command.name }]
       case 'DeleteProject':
-        return [{ type: 'ProjectDeleted', project_id: command.project_id, build_ids: [...project.builds.keys()] }]
+        return [
+          { type: 'ProjectDeleted', project_id: command.project_id, build_ids: [...project.builds.keys()] },
+        ]
       case 'UploadBuild':
         if (project.builds.has(command.build.build_id)) return []
         return [{ type: 'BuildUploaded', ...command.build }]
@@ -50,7 +55,10 @@ export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
         const { build_id } = command.build
         if (!project.builds.has(build_id)) throw new AppError('not_found', `No build ${build_id}`)
         if (project.builds.get(build_id) === 'live') {
-          throw new AppError('bad_request', 'build_id: a live build is not deployed; upload it without `live`')
+          throw new AppError(
+            'bad_request',
+            'build_id: a live build is not deployed; upload it without `live`',
+          )
         }
         if (project.deployed === build_id) return []
         return [

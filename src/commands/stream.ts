@@ -8,8 +8,18 @@ import type { Decider } from './decider.ts'
 /** A run that has not ended: wanted, claimed by a worker, or failed and waiting for its retry. */
 export type OpenRun =
   | { readonly status: 'requested'; readonly plan: RunPlan; readonly requestedRevision: number }
-  | { readonly status: 'running'; readonly plan: RunPlan; readonly startedRevision: number; readonly workerId: string }
-  | { readonly status: 'pending_retry'; readonly plan: RunPlan; readonly startedRevision: number; readonly retryAt: string }
+  | {
+      readonly status: 'running'
+      readonly plan: RunPlan
+      readonly startedRevision: number
+      readonly workerId: string
+    }
+  | {
+      readonly status: 'pending_retry'
+      readonly plan: RunPlan
+      readonly startedRevision: number
+      readonly retryAt: string
+    }
 
 /** What is open in one svc stream; what has ended is forgotten, so long streams stay small. */
 export interface StreamState {
@@ -62,7 +72,12 @@ export type StreamCommand =
       readonly claim?: { readonly worker_id: string; readonly now: string }
     }
   | { readonly type: 'ClaimRun'; readonly run_id: string; readonly worker_id: string; readonly now: string }
-  | { readonly type: 'EmitData'; readonly run_id: string; readonly data_type: string; readonly payload: Payload }
+  | {
+      readonly type: 'EmitData'
+      readonly run_id: string
+      readonly data_type: string
+      readonly payload: Payload
+    }
   | { readonly type: 'SucceedRun'; readonly run_id: string; readonly result: Payload; readonly now: string }
   | {
       readonly type: 'FailRun'
@@ -129,7 +144,10 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
       case 'ClaimRun': {
         const run = state.runs.get(command.run_id)
         if (run?.status !== 'requested') return []
-        const input_at = run.plan.input_at ?? { stream_id: run.plan.stream_id, revision: run.requestedRevision }
+        const input_at = run.plan.input_at ?? {
+          stream_id: run.plan.stream_id,
+          revision: run.requestedRevision,
+        }
         return [started({ ...run.plan, input_at }, command.worker_id, command.now)]
       }
 
@@ -221,7 +239,12 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
       }
       case 'RunStarted': {
         const { type: _, worker_id, start_time: __, ...plan } = event
-        state.runs.set(event.run_id, { status: 'running', plan, startedRevision: revision, workerId: worker_id })
+        state.runs.set(event.run_id, {
+          status: 'running',
+          plan,
+          startedRevision: revision,
+          workerId: worker_id,
+        })
         break
       }
       case 'RunFailed': {
@@ -229,7 +252,12 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
         if (event.retry_at === undefined || run?.status !== 'running') state.runs.delete(event.run_id)
         else {
           const { plan, startedRevision } = run
-          state.runs.set(event.run_id, { status: 'pending_retry', plan, startedRevision, retryAt: event.retry_at })
+          state.runs.set(event.run_id, {
+            status: 'pending_retry',
+            plan,
+            startedRevision,
+            retryAt: event.retry_at,
+          })
         }
         break
       }

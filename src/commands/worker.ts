@@ -9,7 +9,11 @@ export type WorkerCommand =
   | { readonly type: 'LoseWorker'; readonly worker_id: string; readonly now: string }
 
 /** A worker lives once: it starts, then stops or is lost. */
-export const worker: Decider<Life, WorkerCommand, EventOf<'WorkerStarted' | 'WorkerStopped' | 'WorkerLost'>> = {
+export const worker: Decider<
+  Life,
+  WorkerCommand,
+  EventOf<'WorkerStarted' | 'WorkerStopped' | 'WorkerLost'>
+> = {
   initial: () => 'absent',
 
   decide(command, life) {
@@ -27,5 +31,9 @@ export const worker: Decider<Life, WorkerCommand, EventOf<'WorkerStarted' | 'Wor
   },
 
   evolve: (life, { event }) =>
-    event.type === 'WorkerStarted' ? 'alive' : event.type === 'WorkerStopped' || event.type === 'WorkerLost' ? 'gone' : life,
+    event.type === 'WorkerStarted'
+      ? 'alive'
+      : event.type === 'WorkerStopped' || event.type === 'WorkerLost'
+        ? 'gone'
+        : life,
 }

@@ -79,5 +79,13 @@ export const BuildDeployed = Type.Object({
 })
 
 /** One name, held by one owner: who appends first to its reservation stream has it. */
-export const NameReserved = Type.Object({ type: Type.Literal('NameReserved'), name: Type.String(), holder: Id })
-export const NameReleased = Type.Object({ type: Type.Literal('NameReleased'), name: Type.String(), holder: Id })
+export const NameReserved = Type.Object({
+  type: Type.Literal('NameReserved'),
+  name: Type.String(),
+  holder: Id,
+})
+export const NameReleased = Type.Object({
+  type: Type.Literal('NameReleased'),
+  name: Type.String(),
+  holder: Id,
+})

@@ -142,7 +142,8 @@ export class Directory {
 
   /** A project of the environment by id or name. */
   project(env_id: string, idOrName: string): DirectoryProject | undefined {
-    const byId = this.#projects.get(idOrName) ?? this.#projects.get(this.#byName.get(`${env_id}/${idOrName}`) ?? '')
+    const byId =
+      this.#projects.get(idOrName) ?? this.#projects.get(this.#byName.get(`${env_id}/${idOrName}`) ?? '')
     return byId?.env_id === env_id ? byId : undefined
   }
 
@@ -165,7 +166,8 @@ export class Directory {
     const ns = ref.slice(0, slash)
     const name = ref.slice(slash + 1)
     for (const project of this.#projects.values()) {
-      if (project.env_id !== env_id || (project_id !== undefined && project.project_id !== project_id)) continue
+      if (project.env_id !== env_id || (project_id !== undefined && project.project_id !== project_id))
+        continue
       const build = project.deployed
       const fn = build?.functions.find((candidate) => candidate.ns === ns && candidate.var === name)
       if (build && fn) return { project, build, fn }
@@ -184,7 +186,12 @@ export class Directory {
       case 'ProjectCreated':
         this.#putProject(
           // One that is known from the seed gets its name back, if its former holder came by again before it.
-          this.#projects.get(event.project_id) ?? { ...event, env_id: metadata.env_id ?? '', deployed: null, live: null },
+          this.#projects.get(event.project_id) ?? {
+            ...event,
+            env_id: metadata.env_id ?? '',
+            deployed: null,
+            live: null,
+          },
         )
         break
       case 'ProjectRenamed': {
@@ -237,7 +244,8 @@ export class Directory {
     { build_id, hash, functions, functions_ref }: FunctionsOf & { build_id: string; hash: string },
     since: string,
   ): Promise<void> {
-    const known = functions ?? ((functions_ref ? await this.#loadFunctions(functions_ref) : []) as FunctionSpec[])
+    const known =
+      functions ?? ((functions_ref ? await this.#loadFunctions(functions_ref) : []) as FunctionSpec[])
     const project = this.#projects.get(project_id)
     if (project) this.#putProject({ ...project, [slot]: { build_id, hash, functions: known, since } })
   }
@@ -256,7 +264,8 @@ export class Directory {
       if (project.env_id !== env_id || !project.deployed) continue
       for (const fn of project.deployed.functions) {
         const deployed = { project, build: project.deployed, fn }
-        if (fn.on_event !== undefined) handlers.set(fn.on_event, [...(handlers.get(fn.on_event) ?? []), deployed])
+        if (fn.on_event !== undefined)
+          handlers.set(fn.on_event, [...(handlers.get(fn.on_event) ?? []), deployed])
         if (fn.webhook) webhooks.set(webhookKey(fn.webhook), deployed)
       }
     }

@@ -33,7 +33,9 @@ export const events: Projection<EventDoc> = {
       env_id: metadata.env_id ?? '',
       stream_id,
       event_type,
-      ...(event.event_data_ref ? { event_data_ref: event.event_data_ref } : { event_data: event.event_data ?? null }),
+      ...(event.event_data_ref
+        ? { event_data_ref: event.event_data_ref }
+        : { event_data: event.event_data ?? null }),
       event_time,
       created_at: event_time,
       order: orderOf(recorded),

@@ -7,4 +7,13 @@ import { apiKeys, envs, orgs } from './tenants.ts'
 import { workers } from './workers.ts'
 
 /** Every read model there is. */
-export const allProjections = [runs, events, projects, builds, orgs, envs, apiKeys, workers] as unknown as readonly Projection[]
+export const allProjections = [
+  runs,
+  events,
+  projects,
+  builds,
+  orgs,
+  envs,
+  apiKeys,
+  workers,
+] as unknown as readonly Projection[]

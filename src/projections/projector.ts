@@ -74,7 +74,10 @@ export class Projector {
     }
   }
 
-  async #fold(collection: WritableCollection, events: readonly Parameters<Projection['idsOf']>[0][]): Promise<Write[]> {
+  async #fold(
+    collection: WritableCollection,
+    events: readonly Parameters<Projection['idsOf']>[0][],
+  ): Promise<Write[]> {
     const touched = events.map((recorded) => ({ recorded, ids: this.#projection.idsOf(recorded) }))
     const unknown = new Set<string>()
     for (const { ids } of touched) for (const id of ids) if (!this.#docs.get(id)) unknown.add(id)

@@ -70,6 +70,15 @@ export const apiKeys: Projection<ApiKeyDoc> = {
     const { event, at } = recorded
     if (event.type !== 'ApiKeyCreated') return doc
     const { api_key_id, env_id, name, mac, permissions } = event
-    return { api_key_id, env_id, name, mac, permissions, enabled: true, created_at: at, order: orderOf(recorded) }
+    return {
+      api_key_id,
+      env_id,
+      name,
+      mac,
+      permissions,
+      enabled: true,
+      created_at: at,
+      order: orderOf(recorded),
+    }
   },
 }

@@ -46,7 +46,12 @@ const within = async (ms: number, reached: Promise<void>): Promise<void> => {
 }
 
 export const openViews = async (
-  { store, readModels, payloads, log }: { store: EventStore; readModels: ReadModels; payloads: Payloads; log: Logger },
+  {
+    store,
+    readModels,
+    payloads,
+    log,
+  }: { store: EventStore; readModels: ReadModels; payloads: Payloads; log: Logger },
   signal: AbortSignal,
 ): Promise<Views> => {
   const projectors = new Map(
@@ -75,9 +80,11 @@ export const openViews = async (
   return {
     ...collections,
     directory,
-    settled: async (...names) => within(SETTLE_MS, reach(await store.head(), names.length > 0 ? names : undefined)),
+    settled: async (...names) =>
+      within(SETTLE_MS, reach(await store.head(), names.length > 0 ? names : undefined)),
     reach: (cursor) => reach(cursor),
-    positions: () => Object.fromEntries([...projectors].map(([name, projector]) => [name, projector.position])),
+    positions: () =>
+      Object.fromEntries([...projectors].map(([name, projector]) => [name, projector.position])),
   }
 }
 

@@ -50,7 +50,11 @@ export class BuildCache {
   }
 
   async #ensure(hash: string): Promise<string> {
-    if (!HASH.test(hash)) throw new AppError('bad_request', `hash: Expected 64 hex digits, got ${JSON.stringify(hash.slice(0, 80))}`)
+    if (!HASH.test(hash))
+      throw new AppError(
+        'bad_request',
+        `hash: Expected 64 hex digits, got ${JSON.stringify(hash.slice(0, 80))}`,
+      )
     const cacheDir = await (this.#opened ??= this.#open())
     const dir = join(cacheDir, 'builds', hash)
     if (existsSync(dir)) return dir
@@ -84,7 +88,12 @@ export class BuildCache {
       transform: (chunk: Buffer, _encoding, done) => {
         bytes += chunk.length
         sha256.update(chunk)
-        done(bytes > MAX_ZIP ? new AppError('bad_request', `file: Expected at most ${MAX_ZIP} bytes, got more`) : null, chunk)
+        done(
+          bytes > MAX_ZIP
+            ? new AppError('bad_request', `file: Expected at most ${MAX_ZIP} bytes, got more`)
+            : null,
+          chunk,
+        )
       },
     })
     await pipeline(await this.#deps.blobs.get(buildKey(hash)), check, createWriteStream(zipFile))

@@ -119,7 +119,13 @@ export class Child {
     }
     const onAbort = () => this.#stop(id, 'cancelled', this.#now)
     const calls = new HostCalls(job.invocation.onHostCall)
-    this.#active.set(id, { job, calls, deadline: now + timeoutMs, onAbort, logBytes: this.#options.logBytes + LOG_SLACK })
+    this.#active.set(id, {
+      job,
+      calls,
+      deadline: now + timeoutMs,
+      onAbort,
+      logBytes: this.#options.logBytes + LOG_SLACK,
+    })
     this.#now = now
     if (signal.aborted) onAbort()
     else signal.addEventListener('abort', onAbort, { once: true })
@@ -130,7 +136,8 @@ export class Child {
   tick(now: number, elapsedMs: number): void {
     this.#now = now
     if (this.state === 'starting') {
-      if (now - this.#startedAt > this.#options.startMs) this.kill('worker_lost', 'The process did not start in time')
+      if (now - this.#startedAt > this.#options.startMs)
+        this.kill('worker_lost', 'The process did not start in time')
       return
     }
     for (const [id, active] of this.#active) {
@@ -174,7 +181,8 @@ export class Child {
         this.proven = true
         const { code, stack } = frame
         const message = frame.message.slice(0, MAX_MESSAGE)
-        const error = stack === undefined ? { code, message } : { code, message, stack: stack.slice(0, MAX_STACK) }
+        const error =
+          stack === undefined ? { code, message } : { code, message, stack: stack.slice(0, MAX_STACK) }
         return this.#finish(frame.id, { status: 'failed', error })
       }
       case 'log':
@@ -182,7 +190,8 @@ export class Child {
       case 'host':
         return this.#serve(frame, size)
       case 'pong':
-        if (frame.n !== this.#ping.n || !this.#ping.pending) throw new ProtocolViolation('Expected the answer to a ping, got another')
+        if (frame.n !== this.#ping.n || !this.#ping.pending)
+          throw new ProtocolViolation('Expected the answer to a ping, got another')
         this.#ping = { ...this.#ping, pending: false, silentMs: 0 }
         if (frame.rss > this.#options.rssMb * RSS_SHARE * 1024 * 1024) this.drain()
         return
@@ -224,7 +233,12 @@ export class Child {
       try {
         this.#process.say({ type: 'reply', id, call, ...answer })
       } catch (error) {
-        this.#process.say({ type: 'reply', id, call, error: { code: 'payload_too_large', message: messageOf(error) } })
+        this.#process.say({
+          type: 'reply',
+          id,
+          call,
+          error: { code: 'payload_too_large', message: messageOf(error) },
+        })
       }
     }
     if (active.job.settled) return reply({ error: { code: 'cancelled', message: 'The run was stopped' } })

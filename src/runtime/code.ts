@@ -6,7 +6,9 @@ import { fileURLToPath } from 'node:url'
 import { newId } from '../ids.ts'
 import type { ChildCode } from './process.ts'
 
-const ENTRY = fileURLToPath(import.meta.resolve(import.meta.url.endsWith('.ts') ? './child/entry.ts' : './child/entry.js'))
+const ENTRY = fileURLToPath(
+  import.meta.resolve(import.meta.url.endsWith('.ts') ? './child/entry.ts' : './child/entry.js'),
+)
 
 /** The directory that holds both this runtime and the SDK. */
 const ROOT = dirname(dirname(dirname(ENTRY)))
@@ -21,7 +23,10 @@ const IMPORT = /^(?:import (?!type )|export |\} from |.*\bimport\()[^'\n]*'(\.{1
 export const prepareChildCode = (cacheDir: string): ChildCode => {
   const modules = new Map<string, string>()
   collect(ENTRY, modules)
-  const hash = createHash('sha256').update(JSON.stringify([...modules])).digest('hex').slice(0, 16)
+  const hash = createHash('sha256')
+    .update(JSON.stringify([...modules]))
+    .digest('hex')
+    .slice(0, 16)
   mkdirSync(join(cacheDir, 'runtime'), { recursive: true })
   const dir = join(realpathSync(cacheDir), 'runtime', hash)
   if (!existsSync(dir)) write(modules, dir)
@@ -34,11 +39,14 @@ const collect = (path: string, modules: Map<string, string>): void => {
   if (modules.has(name)) return
   const source = readFileSync(path, 'utf8')
   modules.set(name, source)
-  for (const [, specifier] of source.matchAll(IMPORT)) if (specifier) collect(join(dirname(path), specifier), modules)
+  for (const [, specifier] of source.matchAll(IMPORT))
+    if (specifier) collect(join(dirname(path), specifier), modules)
 }
 
 const toJavaScript = (name: string, source: string): string =>
-  name.endsWith('.ts') ? stripTypeScriptTypes(source, { mode: 'strip' }).replaceAll(/'(\.{1,2}\/[^'\n]+)\.ts'/g, "'$1.js'") : source
+  name.endsWith('.ts')
+    ? stripTypeScriptTypes(source, { mode: 'strip' }).replaceAll(/'(\.{1,2}\/[^'\n]+)\.ts'/g, "'$1.js'")
+    : source
 
 const compiled = (path: string): string => path.replace(/\.ts$/, '.js')
 

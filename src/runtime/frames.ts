@@ -97,7 +97,8 @@ export const isShallow = (json: string): boolean => {
   for (let at = 0; at < json.length; at++) {
     const code = json.charCodeAt(at)
     if (code === QUOTE) {
-      for (at++; at < json.length && json.charCodeAt(at) !== QUOTE; at++) if (json.charCodeAt(at) === BACKSLASH) at++
+      for (at++; at < json.length && json.charCodeAt(at) !== QUOTE; at++)
+        if (json.charCodeAt(at) === BACKSLASH) at++
     } else if (code === OPEN_ARRAY || code === OPEN_OBJECT) {
       if (++depth > MAX_DEPTH) return false
     } else if (code === CLOSE_ARRAY || code === CLOSE_OBJECT) depth--

@@ -31,7 +31,11 @@ const KEYS: Readonly<Record<string, string>> = {
 }
 
 /** The functions of one module with their metadata checked and its defaults filled in. Throws `BadMetadata`. */
-export const toFunctionSpecs = (ns: string, file: string, functions: readonly RawFunction[]): FunctionSpec[] =>
+export const toFunctionSpecs = (
+  ns: string,
+  file: string,
+  functions: readonly RawFunction[],
+): FunctionSpec[] =>
   functions
     .filter((raw) => VAR.test(raw.var))
     .map((raw) => {
@@ -49,7 +53,10 @@ export const toBuildFunctions = (specs: readonly FunctionSpec[]): FunctionSpec[]
     const { service, path, method } = spec.webhook
     const endpoint = `${method} ${service}${path}`
     const owner = owners.get(endpoint)
-    if (owner) throw new BadMetadata(`${ref}: Expected a webhook of its own, got ${endpoint}, which is also that of ${owner}`)
+    if (owner)
+      throw new BadMetadata(
+        `${ref}: Expected a webhook of its own, got ${endpoint}, which is also that of ${owner}`,
+      )
     owners.set(endpoint, ref)
   }
   return sorted
@@ -98,7 +105,8 @@ const refuseTypo = (key: string, where: string): void => {
 }
 
 const retryOf = (value: unknown, where: string): NonNullable<FunctionSpec['retry']> => {
-  if (typeof value === 'number') return { attempts: integerOf(value, `${where}retry`, 0, 10), delay: DEFAULT_DELAY }
+  if (typeof value === 'number')
+    return { attempts: integerOf(value, `${where}retry`, 0, 10), delay: DEFAULT_DELAY }
   const { attempts, delay } = fieldsOf(value, `${where}Expected retry to be a number or {attempts, delay}`)
   return {
     attempts: integerOf(attempts, `${where}retry.attempts`, 0, 10),
@@ -107,37 +115,54 @@ const retryOf = (value: unknown, where: string): NonNullable<FunctionSpec['retry
 }
 
 const scheduleOf = (value: unknown, where: string): NonNullable<FunctionSpec['schedule']> => {
-  const given = typeof value === 'string' ? { cron: value } : fieldsOf(value, `${where}Expected schedule to be a string or {cron, timezone}`)
+  const given =
+    typeof value === 'string'
+      ? { cron: value }
+      : fieldsOf(value, `${where}Expected schedule to be a string or {cron, timezone}`)
   const cron = textOf(given.cron, `${where}schedule.cron`).trim()
   const timezone = textOf(given.timezone ?? 'UTC', `${where}schedule.timezone`)
   try {
     new Intl.DateTimeFormat('en', { timeZone: timezone })
   } catch {
-    throw new BadMetadata(`${where}Expected schedule.timezone to be an IANA time zone, got ${shown(timezone)}`)
+    throw new BadMetadata(
+      `${where}Expected schedule.timezone to be an IANA time zone, got ${shown(timezone)}`,
+    )
   }
   let next: Date | null
   try {
     next = new Cron(cron, { mode: '5-part', timezone: 'UTC', paused: true }).nextRun('2024-01-01T00:00:00')
   } catch {
-    throw new BadMetadata(`${where}Expected schedule.cron to be a cron expression of five fields, got ${shown(cron)}`)
+    throw new BadMetadata(
+      `${where}Expected schedule.cron to be a cron expression of five fields, got ${shown(cron)}`,
+    )
   }
   if (!next) throw new BadMetadata(`${where}Expected schedule.cron to match some day, got ${shown(cron)}`)
   return { cron, timezone }
 }
 
-const webhookOf = (value: unknown, { ns, var: name }: Spec, where: string): NonNullable<FunctionSpec['webhook']> => {
+const webhookOf = (
+  value: unknown,
+  { ns, var: name }: Spec,
+  where: string,
+): NonNullable<FunctionSpec['webhook']> => {
   const given = fieldsOf(value, `${where}Expected webhook to be an object`)
   const service = textOf(given.service, `${where}webhook.service`)
   if (!URL_SAFE.test(service) || /^\.+$/.test(service)) {
-    throw new BadMetadata(`${where}Expected webhook.service to be of letters, digits, "-", "_" and ".", got ${shown(service)}`)
+    throw new BadMetadata(
+      `${where}Expected webhook.service to be of letters, digits, "-", "_" and ".", got ${shown(service)}`,
+    )
   }
   const path = textOf(given.path, `${where}webhook.path`).replace(/^(?!\/)/, '/')
   if (!PATH.test(path) || path.length > 512 || /\/\.{0,2}(?:\/|$)/.test(path.replace(/^\/$/, '/x'))) {
-    throw new BadMetadata(`${where}Expected webhook.path to be a URL path such as "/paid", got ${shown(path)}`)
+    throw new BadMetadata(
+      `${where}Expected webhook.path to be a URL path such as "/paid", got ${shown(path)}`,
+    )
   }
   const method = textOf(given.method ?? 'POST', `${where}webhook.method`).toUpperCase()
   if (!METHODS.includes(method)) {
-    throw new BadMetadata(`${where}Expected webhook.method to be one of ${METHODS.join(', ')}, got ${shown(method)}`)
+    throw new BadMetadata(
+      `${where}Expected webhook.method to be one of ${METHODS.join(', ')}, got ${shown(method)}`,
+    )
   }
   const auth = given.auth ?? 'none'
   if (auth !== 'none' && auth !== 'required') {
@@ -148,7 +173,8 @@ const webhookOf = (value: unknown, { ns, var: name }: Spec, where: string): NonN
     path,
     method,
     name: textOf(given.name ?? `${ns}_${name}`, `${where}webhook.name`),
-    description: given.description === undefined ? '' : anyTextOf(given.description, `${where}webhook.description`),
+    description:
+      given.description === undefined ? '' : anyTextOf(given.description, `${where}webhook.description`),
     auth,
     ...(given.agent === undefined ? {} : { agent: textOf(given.agent, `${where}webhook.agent`) }),
   }
@@ -156,10 +182,15 @@ const webhookOf = (value: unknown, { ns, var: name }: Spec, where: string): NonN
 
 const headersOf = (value: unknown, where: string): string[] => {
   const names: unknown[] | undefined = Array.isArray(value) ? value : undefined
-  if (!names || names.length > 100) throw new BadMetadata(`${where}Expected secret-headers to be a list of at most 100 names, got ${shown(value)}`)
+  if (!names || names.length > 100)
+    throw new BadMetadata(
+      `${where}Expected secret-headers to be a list of at most 100 names, got ${shown(value)}`,
+    )
   const lower = names.map((name) => {
     if (typeof name === 'string' && HEADER.test(name)) return name.toLowerCase()
-    throw new BadMetadata(`${where}Expected each of secret-headers to be the name of a header, got ${shown(name)}`)
+    throw new BadMetadata(
+      `${where}Expected each of secret-headers to be the name of a header, got ${shown(name)}`,
+    )
   })
   return [...new Set(lower)]
 }

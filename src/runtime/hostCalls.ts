@@ -19,7 +19,8 @@ export class HostCalls {
 
   /** Checks the number of the call about to be served. */
   begin(call: number): void {
-    if (call !== this.#next) throw new ProtocolViolation(`Expected host call ${this.#next} of the run, got ${call}`)
+    if (call !== this.#next)
+      throw new ProtocolViolation(`Expected host call ${this.#next} of the run, got ${call}`)
     this.#next++
   }
 

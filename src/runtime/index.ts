@@ -26,7 +26,9 @@ export const openRuntime = ({ blobs, cacheDir, codeDir = cacheDir, ...overrides 
     blobs,
     cacheDir,
     prepare: async (dir, files) => {
-      const sources = files.filter((file) => TYPESCRIPT.test(file) && !file.split('/').includes('node_modules'))
+      const sources = files.filter(
+        (file) => TYPESCRIPT.test(file) && !file.split('/').includes('node_modules'),
+      )
       if (sources.length > 0) await stripBuild(dir, sources, code, options)
     },
   })

@@ -30,8 +30,10 @@ export const inputOf = async (
   const at = plan.input_at
   const isInHand = !at || (inHand.revision === at.revision && inHand.stream === streamOf.stream(at.stream_id))
   const carrier = isInHand ? inHand : await factAt(store, at)
-  if (carrier.event.type === 'EventPublished') return ofEvent(carrier as Recorded<EventOf<'EventPublished'>>, plan, payloads)
-  if (carrier.event.type === 'RunRequested') return ofRequest(carrier as Recorded<EventOf<'RunRequested'>>, { payloads, keyring })
+  if (carrier.event.type === 'EventPublished')
+    return ofEvent(carrier as Recorded<EventOf<'EventPublished'>>, plan, payloads)
+  if (carrier.event.type === 'RunRequested')
+    return ofRequest(carrier as Recorded<EventOf<'RunRequested'>>, { payloads, keyring })
   throw new AppError('internal_server_error', `A ${carrier.event.type} carries no input`)
 }
 
@@ -47,7 +49,10 @@ const ofEvent = async (
   plan: RunPlan,
   payloads: Payloads,
 ): Promise<Input> => {
-  const data = await payloads.load({ value: event.event_data, ...(event.event_data_ref && { ref: event.event_data_ref }) })
+  const data = await payloads.load({
+    value: event.event_data,
+    ...(event.event_data_ref && { ref: event.event_data_ref }),
+  })
   if (event.event_type === CALL && plan.run_type === 'call') {
     const args = (data as { args?: unknown } | null)?.args
     return { kind: 'args', args: Array.isArray(args) ? args : [] }
@@ -69,7 +74,10 @@ const ofRequest = async (
     case 'webhook':
       return {
         kind: 'webhook',
-        request: openRequest(value as WebhookRequest, input.sealed, { keyring, env_id: metadata.env_id ?? '' }),
+        request: openRequest(value as WebhookRequest, input.sealed, {
+          keyring,
+          env_id: metadata.env_id ?? '',
+        }),
       }
     case 'tick':
       return {

@@ -10,7 +10,11 @@ const MAX_FUNCTIONS = 10_000
 const MAX_MODULES = 10_000
 
 /** Loads every module of an unpacked build in a child of its own and reads what it exports. */
-export const inspectBuild = async (dir: string, code: ChildCode, options: RuntimeOptions): Promise<Inspection> => {
+export const inspectBuild = async (
+  dir: string,
+  code: ChildCode,
+  options: RuntimeOptions,
+): Promise<Inspection> => {
   const specs: FunctionSpec[] = []
   const fileOf = new Map<string, string>()
   let mistake: string | undefined
@@ -26,13 +30,16 @@ export const inspectBuild = async (dir: string, code: ChildCode, options: Runtim
         try {
           claim(fileOf, ns, file)
           specs.push(...toFunctionSpecs(ns, file, functions))
-          if (specs.length > MAX_FUNCTIONS) throw new BadMetadata(`Expected at most ${MAX_FUNCTIONS} exported functions, got more`)
+          if (specs.length > MAX_FUNCTIONS)
+            throw new BadMetadata(`Expected at most ${MAX_FUNCTIONS} exported functions, got more`)
         } catch (error) {
           mistake = messageOfMistake(error)
         }
       },
     })
-    return mistake === undefined ? { ok: true, functions: toBuildFunctions(specs) } : { ok: false, message: mistake }
+    return mistake === undefined
+      ? { ok: true, functions: toBuildFunctions(specs) }
+      : { ok: false, message: mistake }
   } catch (error) {
     return { ok: false, message: messageOfMistake(error) }
   }
@@ -40,7 +47,10 @@ export const inspectBuild = async (dir: string, code: ChildCode, options: Runtim
 
 const claim = (fileOf: Map<string, string>, ns: string, file: string): void => {
   const other = fileOf.get(ns)
-  if (other) throw new BadMetadata(`${file}: Expected a namespace of its own, got ${ns}, which is also that of ${other}`)
+  if (other)
+    throw new BadMetadata(
+      `${file}: Expected a namespace of its own, got ${ns}, which is also that of ${other}`,
+    )
   fileOf.set(ns, file)
   if (fileOf.size > MAX_MODULES) throw new BadMetadata(`Expected at most ${MAX_MODULES} modules, got more`)
 }

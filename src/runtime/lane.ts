@@ -166,7 +166,10 @@ export class Lane {
     this.#draining.delete(child)
     this.#pool.givePlaceBack()
     if (child.wasReady || this.#closed) this.#pump()
-    else this.#rejectAll(new AppError('unavailable', `Expected the process of the build to start: ${child.ending}`))
+    else
+      this.#rejectAll(
+        new AppError('unavailable', `Expected the process of the build to start: ${child.ending}`),
+      )
   }
 
   #rejectAll(error: unknown): void {
@@ -178,4 +181,6 @@ export class Lane {
 }
 
 export const unavailable = (error: unknown): AppError =>
-  error instanceof AppError ? error : new AppError('unavailable', `Expected the build to be at hand: ${messageOf(error)}`, { cause: error })
+  error instanceof AppError
+    ? error
+    : new AppError('unavailable', `Expected the build to be at hand: ${messageOf(error)}`, { cause: error })

@@ -55,7 +55,8 @@ export class Pool implements LanePool {
       }
       // In the queue a cancelled run just ends; once started, its child hears of it.
       const onAbort = () => {
-        if (!job.started) job.settle({ status: 'failed', error: { code: 'cancelled', message: 'The run was cancelled' } })
+        if (!job.started)
+          job.settle({ status: 'failed', error: { code: 'cancelled', message: 'The run was cancelled' } })
       }
       if (signal.aborted) return onAbort()
       signal.addEventListener('abort', onAbort)
@@ -148,7 +149,8 @@ export class Pool implements LanePool {
   /** Longest idle first. */
   #idleLanes(): [Lane, number][] {
     const idle: [Lane, number][] = []
-    for (const lane of this.#lanes.values()) if (lane.idleSince !== undefined) idle.push([lane, lane.idleSince])
+    for (const lane of this.#lanes.values())
+      if (lane.idleSince !== undefined) idle.push([lane, lane.idleSince])
     return idle.sort((a, b) => a[1] - b[1])
   }
 }

@@ -45,7 +45,12 @@ const STDERR_TAIL = 4 << 10
 const DRAIN_MS = 1000
 
 /** Starts a child on an unpacked build. Nothing it does throws here: it only ends. */
-export const startProcess = (dir: string, code: ChildCode, options: RuntimeOptions, listener: Listener): SandboxedProcess => {
+export const startProcess = (
+  dir: string,
+  code: ChildCode,
+  options: RuntimeOptions,
+  listener: Listener,
+): SandboxedProcess => {
   const [command, ...args] = options.sandbox({
     node: options.node,
     nodeArgs: nodeArgs(options.heapMb),
@@ -141,7 +146,8 @@ const discard = (stream: Readable | null): void => {
 }
 
 const deathOf = ({ exitCode, signalCode }: ChildProcess, stderr: string): string => {
-  if (/heap out of memory|Allocation failed/.test(stderr)) return 'The process of the function ran out of memory'
+  if (/heap out of memory|Allocation failed/.test(stderr))
+    return 'The process of the function ran out of memory'
   if (signalCode) return `The process of the function was ended by ${signalCode}`
   return `The process of the function exited with code ${exitCode ?? 'unknown'}`
 }

@@ -11,9 +11,21 @@ export type StopReason = 'timeout' | 'cancelled'
  */
 export type ParentFrame =
   | { readonly type: 'init'; readonly dir: string; readonly logBytes: number }
-  | { readonly type: 'invoke'; readonly id: number; readonly run: RunInfo; readonly target: Target; readonly input: Input }
+  | {
+      readonly type: 'invoke'
+      readonly id: number
+      readonly run: RunInfo
+      readonly target: Target
+      readonly input: Input
+    }
   | { readonly type: 'cancel'; readonly id: number; readonly reason: StopReason }
-  | { readonly type: 'reply'; readonly id: number; readonly call: number; readonly value?: unknown; readonly error?: RunError }
+  | {
+      readonly type: 'reply'
+      readonly id: number
+      readonly call: number
+      readonly value?: unknown
+      readonly error?: RunError
+    }
   | { readonly type: 'ping'; readonly n: number }
   | { readonly type: 'inspect' }
   | { readonly type: 'strip' }
@@ -42,13 +54,24 @@ export interface RawFunction {
 export type ChildFrame =
   | { readonly type: 'ready' }
   | { readonly type: 'result'; readonly id: number; readonly value: unknown }
-  | { readonly type: 'failure'; readonly id: number; readonly code: FailureCode; readonly message: string; readonly stack?: string }
+  | {
+      readonly type: 'failure'
+      readonly id: number
+      readonly code: FailureCode
+      readonly message: string
+      readonly stack?: string
+    }
   | { readonly type: 'host'; readonly id: number; readonly call: number; readonly request: HostCall }
   | { readonly type: 'log'; readonly id: number; readonly source: 'stdout' | 'stderr'; readonly text: string }
   | { readonly type: 'pong'; readonly n: number; readonly rss: number }
   | { readonly type: 'fault' }
   | { readonly type: 'loading'; readonly file: string }
-  | { readonly type: 'module'; readonly ns: string; readonly file: string; readonly functions: readonly RawFunction[] }
+  | {
+      readonly type: 'module'
+      readonly ns: string
+      readonly file: string
+      readonly functions: readonly RawFunction[]
+    }
   | { readonly type: 'stripped'; readonly file: string; readonly code: string }
   | { readonly type: 'done'; readonly error?: string }
 
@@ -60,7 +83,12 @@ export const parseChildFrame = (json: string): ChildFrame => {
     case 'result':
       return { type: 'result', id: count(frame, 'id'), value: frame.value }
     case 'host':
-      return { type: 'host', id: count(frame, 'id'), call: count(frame, 'call'), request: hostCall(frame.request) }
+      return {
+        type: 'host',
+        id: count(frame, 'id'),
+        call: count(frame, 'call'),
+        request: hostCall(frame.request),
+      }
     case 'log':
       return { type: 'log', id: count(frame, 'id'), source: source(frame), text: text(frame, 'text') }
     case 'failure': {
@@ -77,7 +105,12 @@ export const parseChildFrame = (json: string): ChildFrame => {
     case 'loading':
       return { type: 'loading', file: text(frame, 'file') }
     case 'module':
-      return { type: 'module', ns: text(frame, 'ns'), file: text(frame, 'file'), functions: rawFunctions(frame) }
+      return {
+        type: 'module',
+        ns: text(frame, 'ns'),
+        file: text(frame, 'file'),
+        functions: rawFunctions(frame),
+      }
     case 'stripped':
       return { type: 'stripped', file: text(frame, 'file'), code: text(frame, 'code') }
     case 'done':
@@ -127,15 +160,18 @@ const failureCode = ({ code }: Fields): FailureCode => {
 }
 
 const rawFunctions = ({ functions }: Fields): RawFunction[] => {
-  if (!Array.isArray(functions)) throw new ProtocolViolation(`Expected \`functions\` to be a list, got ${shown(functions)}`)
+  if (!Array.isArray(functions))
+    throw new ProtocolViolation(`Expected \`functions\` to be a list, got ${shown(functions)}`)
   return functions.map((each: unknown) => {
-    if (!isObject(each)) throw new ProtocolViolation(`Expected a function to be an object, got ${shown(each)}`)
+    if (!isObject(each))
+      throw new ProtocolViolation(`Expected a function to be an object, got ${shown(each)}`)
     return { var: text(each, 'var'), metadata: each.metadata }
   })
 }
 
 const hostCall = (request: unknown): HostCall => {
-  if (!isObject(request)) throw new ProtocolViolation(`Expected \`request\` to be an object, got ${shown(request)}`)
+  if (!isObject(request))
+    throw new ProtocolViolation(`Expected \`request\` to be an object, got ${shown(request)}`)
   const { op } = request
   switch (op) {
     case 'emit':
@@ -144,16 +180,20 @@ const hostCall = (request: unknown): HostCall => {
       return { op, event_type: text(request, 'event_type'), event_data: request.event_data }
     case 'call':
     case 'run':
-      if (!Array.isArray(request.args)) throw new ProtocolViolation(`Expected \`args\` to be a list, got ${shown(request.args)}`)
+      if (!Array.isArray(request.args))
+        throw new ProtocolViolation(`Expected \`args\` to be a list, got ${shown(request.args)}`)
       return { op, fn: text(request, 'fn'), args: request.args }
     case 'context':
       return { op, key: text(request, 'key') }
     case 'files': {
       const { action, params } = request
       if (action !== 'get' && action !== 'put' && action !== 'list' && action !== 'delete') {
-        throw new ProtocolViolation(`Expected \`action\` to be get, put, list or delete, got ${shown(action)}`)
+        throw new ProtocolViolation(
+          `Expected \`action\` to be get, put, list or delete, got ${shown(action)}`,
+        )
       }
-      if (!isObject(params)) throw new ProtocolViolation(`Expected \`params\` to be an object, got ${shown(params)}`)
+      if (!isObject(params))
+        throw new ProtocolViolation(`Expected \`params\` to be an object, got ${shown(params)}`)
       return { op, action, params }
     }
     default:

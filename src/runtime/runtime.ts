@@ -57,7 +57,11 @@ export type HostCall =
   | { readonly op: 'call'; readonly fn: string; readonly args: readonly unknown[] }
   | { readonly op: 'run'; readonly fn: string; readonly args: readonly unknown[] }
   | { readonly op: 'context'; readonly key: string }
-  | { readonly op: 'files'; readonly action: 'get' | 'put' | 'list' | 'delete'; readonly params: Readonly<Record<string, unknown>> }
+  | {
+      readonly op: 'files'
+      readonly action: 'get' | 'put' | 'list' | 'delete'
+      readonly params: Readonly<Record<string, unknown>>
+    }
 
 export interface Invocation {
   readonly build: BuildRef

@@ -21,7 +21,12 @@ interface Deps {
 /** Serves what a running function asks for through the SDK (DESIGN.md, A build). */
 export const serveHostCall = async (
   deps: Deps,
-  { plan, env_id, correlation_id, signal }: { plan: RunPlan; env_id: string; correlation_id: string; signal: AbortSignal },
+  {
+    plan,
+    env_id,
+    correlation_id,
+    signal,
+  }: { plan: RunPlan; env_id: string; correlation_id: string; signal: AbortSignal },
   call: HostCall,
 ): Promise<unknown> => {
   const { run_id, stream_id } = plan
@@ -68,7 +73,11 @@ export const serveHostCall = async (
         },
         cause,
       )
-      const ending = await endingOf(deps.store, child.run_id, { stream: streamOf.stream(stream_id), after: firstRevision, signal })
+      const ending = await endingOf(deps.store, child.run_id, {
+        stream: streamOf.stream(stream_id),
+        after: firstRevision,
+        signal,
+      })
       if (ending?.type === 'RunSucceeded') {
         return payloads.load({ value: ending.result, ...(ending.result_ref && { ref: ending.result_ref }) })
       }
@@ -89,13 +98,24 @@ export const serveHostCall = async (
 
 const resolve = (directory: Directory, env_id: string, ref: string, project_id: string) => {
   const found = directory.functionAt(env_id, ref, project_id) ?? directory.functionAt(env_id, ref)
-  if (!found) throw new AppError('not_found', `No function "${ref}" in the deployed builds (expected "ns/var")`)
+  if (!found)
+    throw new AppError('not_found', `No function "${ref}" in the deployed builds (expected "ns/var")`)
   return found
 }
 
 const publish = async (
   { commands, payloads }: Deps,
-  { stream_id, env_id, run_id, cause }: { stream_id: string; env_id: string; run_id: string; cause: Parameters<Commands['streams']['handle']>[2] },
+  {
+    stream_id,
+    env_id,
+    run_id,
+    cause,
+  }: {
+    stream_id: string
+    env_id: string
+    run_id: string
+    cause: Parameters<Commands['streams']['handle']>[2]
+  },
   event_type: string,
   event_data: unknown,
 ): Promise<{ event_id: string; stream_id: string }> => {

@@ -9,7 +9,12 @@ import { runTask, TaskFailed } from './task.ts'
  * Replaces each TypeScript module of an unpacked build by itself without types, once, so that no child
  * needs the compiler. The parsing is done in a child: the service does not parse what users wrote.
  */
-export const stripBuild = async (dir: string, sources: readonly string[], code: ChildCode, options: RuntimeOptions): Promise<void> => {
+export const stripBuild = async (
+  dir: string,
+  sources: readonly string[],
+  code: ChildCode,
+  options: RuntimeOptions,
+): Promise<void> => {
   const left = new Set(sources)
   const writes: Promise<void>[] = []
   try {
@@ -19,7 +24,8 @@ export const stripBuild = async (dir: string, sources: readonly string[], code: 
       code,
       options,
       onResult: (frame) => {
-        if (frame.type === 'stripped' && left.delete(frame.file)) writes.push(writeFile(join(dir, frame.file), frame.code))
+        if (frame.type === 'stripped' && left.delete(frame.file))
+          writes.push(writeFile(join(dir, frame.file), frame.code))
       },
     })
   } catch (error) {

@@ -31,7 +31,10 @@ export const runTask = ({ task, dir, code, options, onResult }: Task): Promise<v
       failure ??= new TaskFailed(file ? `${file}: ${what}` : what)
       child.kill()
     }
-    const timer = setTimeout(() => fail(`Expected it to load within ${options.inspectMs} ms`), options.inspectMs)
+    const timer = setTimeout(
+      () => fail(`Expected it to load within ${options.inspectMs} ms`),
+      options.inspectMs,
+    )
     const child = startProcess(dir, code, options, {
       onFrame: (frame) => {
         switch (frame.type) {

@@ -17,9 +17,17 @@ export const sealRequest = (
   { keyring, env_id, secretHeaders }: { keyring: Keyring; env_id: string; secretHeaders: readonly string[] },
 ): { value: WebhookRequest; sealed: string } => {
   const masked = new Set([...MASKED, ...secretHeaders])
-  const split = (secret: boolean) => Object.fromEntries(Object.entries(headers).filter(([name]) => masked.has(name) === secret))
-  const secrets: Secrets = { ...(url !== undefined && { 'original-url': url }), headers: split(true), ...(auth && { auth }) }
-  return { value: { ...open, headers: split(false) }, sealed: keyring.seal(env_id, PURPOSE, JSON.stringify(secrets)) }
+  const split = (secret: boolean) =>
+    Object.fromEntries(Object.entries(headers).filter(([name]) => masked.has(name) === secret))
+  const secrets: Secrets = {
+    ...(url !== undefined && { 'original-url': url }),
+    headers: split(true),
+    ...(auth && { auth }),
+  }
+  return {
+    value: { ...open, headers: split(false) },
+    sealed: keyring.seal(env_id, PURPOSE, JSON.stringify(secrets)),
+  }
 }
 
 /** The request as it came. */

@@ -41,7 +41,10 @@ export interface WorkerOptions {
 export interface Claimer {
   readonly worker_id: string
   /** The runs of an event's handlers, for the append that publishes it; null when the worker is full. */
-  plansFor(event: { event_id: string; stream_id: string; event_type: string }, at: { env_id: string; revision: number }): Promise<readonly RunPlan[] | null>
+  plansFor(
+    event: { event_id: string; stream_id: string; event_type: string },
+    at: { env_id: string; revision: number },
+  ): Promise<readonly RunPlan[] | null>
   readonly hasRoom: boolean
   /** Executes a run whose `RunStarted` was appended in the worker's name. `carrier` holds its input. */
   execute(plan: RunPlan, carrier: Recorded): void
@@ -118,7 +121,11 @@ export class Worker implements Claimer {
 
   async #consume(signal: AbortSignal): Promise<void> {
     const types = ['EventPublished', 'RunRequested'] as const
-    for await (const delivery of this.#deps.store.consume('workers', { types, inFlight: IN_FLIGHT, signal })) {
+    for await (const delivery of this.#deps.store.consume('workers', {
+      types,
+      inFlight: IN_FLIGHT,
+      signal,
+    })) {
       while (!this.hasRoom && !signal.aborted) {
         await new Promise<void>((resolve) => (this.#roomMade = resolve))
       }
@@ -137,7 +144,10 @@ export class Worker implements Claimer {
       delivery.ack() // W2
       for (const plan of claimed) this.#start(plan, event)
     } catch (error) {
-      this.#deps.log.warn('An event could not be claimed and is tried again', { event: event.id, error: messageOf(error) })
+      this.#deps.log.warn('An event could not be claimed and is tried again', {
+        event: event.id,
+        error: messageOf(error),
+      })
       await delay(200, undefined, { ref: false })
       delivery.retry()
     }
@@ -151,29 +161,50 @@ export class Worker implements Claimer {
     await views.directory.reach(cursor) // a handler deployed before the event is known
     const steers = event.event_type.startsWith('svc:')
     const data = steers
-      ? await payloads.load({ value: event.event_data, ...(event.event_data_ref && { ref: event.event_data_ref }) })
+      ? await payloads.load({
+          value: event.event_data,
+          ...(event.event_data_ref && { ref: event.event_data_ref }),
+        })
       : undefined
     const replayed = event.event_type === REPLAY ? await this.#runOf(env_id, data) : undefined
-    const found = dispatch(event, data, { env_id, revision }, { directory: views.directory, replayed: replayed ?? null })
+    const found = dispatch(
+      event,
+      data,
+      { env_id, revision },
+      { directory: views.directory, replayed: replayed ?? null },
+    )
     const cause = { env_id, correlation_id: metadata.correlation_id, causation_id: event_id }
     const now = clock.iso()
     if (found.kind === 'cancel') await this.#cancel(env_id, found.run_id, cause)
     const { events } = await commands.streams.handle(
       streamOf.stream(stream_id),
-      { type: 'DispatchEvent', stream_id, event_id, plans: found.kind === 'start' ? found.plans : [], worker_id: this.worker_id, now },
+      {
+        type: 'DispatchEvent',
+        stream_id,
+        event_id,
+        plans: found.kind === 'start' ? found.plans : [],
+        worker_id: this.worker_id,
+        now,
+      },
       cause,
     )
     return found.kind === 'start' && events.length > 0 ? found.plans : [] // W1
   }
 
-  async #claim({ event, metadata, revision }: Recorded<EventOf<'RunRequested'>>): Promise<readonly RunPlan[]> {
+  async #claim({
+    event,
+    metadata,
+    revision,
+  }: Recorded<EventOf<'RunRequested'>>): Promise<readonly RunPlan[]> {
     const { type: _, input: __, ...plan } = event
     const { events } = await this.#deps.commands.streams.handle(
       streamOf.stream(event.stream_id),
       { type: 'ClaimRun', run_id: event.run_id, worker_id: this.worker_id, now: clock.iso() },
       { ...metadata, causation_id: event.run_id },
     )
-    return events.length > 0 ? [{ ...plan, input_at: plan.input_at ?? { stream_id: plan.stream_id, revision } }] : [] // W1
+    return events.length > 0
+      ? [{ ...plan, input_at: plan.input_at ?? { stream_id: plan.stream_id, revision } }]
+      : [] // W1
   }
 
   execute(plan: RunPlan, carrier: Recorded): void {
@@ -237,7 +268,10 @@ export class Worker implements Claimer {
       input: await inputOf(plan, carrier, { store, payloads, keyring }),
       timeoutMs: plan.timeout ?? this.#options.runTimeoutMs,
       signal,
-      onHostCall: (call) => (call.op === 'run' ? this.#awaiting(serveHostCall(deps, under, call)) : serveHostCall(deps, under, call)),
+      onHostCall: (call) =>
+        call.op === 'run'
+          ? this.#awaiting(serveHostCall(deps, under, call))
+          : serveHostCall(deps, under, call),
       onLog: ({ source, text }) => log.info(text, { run_id: plan.run_id, source }),
     })
   }
@@ -253,19 +287,34 @@ export class Worker implements Claimer {
     }
   }
 
-  async #end(plan: RunPlan, outcome: Outcome, cause: Parameters<Commands['streams']['handle']>[2]): Promise<void> {
+  async #end(
+    plan: RunPlan,
+    outcome: Outcome,
+    cause: Parameters<Commands['streams']['handle']>[2],
+  ): Promise<void> {
     const { commands, payloads } = this.#deps
     const { run_id } = plan
     const now = clock.iso()
     const command =
       outcome.status === 'succeeded'
         ? ({ type: 'SucceedRun', run_id, result: await payloads.keep(outcome.result ?? null), now } as const)
-        : ({ type: 'FailRun', run_id, error: outcome.error, worker_id: this.worker_id, now, nowMs: clock.now() } as const)
+        : ({
+            type: 'FailRun',
+            run_id,
+            error: outcome.error,
+            worker_id: this.worker_id,
+            now,
+            nowMs: clock.now(),
+          } as const)
     await commands.streams.handle(streamOf.stream(plan.stream_id), command, cause)
   }
 
   /** Ends a run of the environment as cancelled, whatever its state; one that is unknown or over stays as it is (I4, I7). */
-  async #cancel(env_id: string, run_id: string, cause: Parameters<Commands['streams']['handle']>[2]): Promise<void> {
+  async #cancel(
+    env_id: string,
+    run_id: string,
+    cause: Parameters<Commands['streams']['handle']>[2],
+  ): Promise<void> {
     const run = await this.#runOf(env_id, { run_id })
     if (!run) return
     await this.#deps.commands.streams.handle(
@@ -286,15 +335,21 @@ export class Worker implements Claimer {
 
   async #watchCancels(after: string, signal: AbortSignal): Promise<void> {
     for await (const { events } of this.#deps.store.subscribe({ after, types: ['RunCancelled'], signal })) {
-      for (const { event } of events) if (event.type === 'RunCancelled') this.#cancels.get(event.run_id)?.abort()
+      for (const { event } of events)
+        if (event.type === 'RunCancelled') this.#cancels.get(event.run_id)?.abort()
     }
   }
 }
 
 /** The bytes to run: a plan names the build, the directory knows the hash of those in use. */
-const hashOf = async (views: Pick<Views, 'directory' | 'builds'>, env_id: string, plan: RunPlan): Promise<string> => {
+const hashOf = async (
+  views: Pick<Views, 'directory' | 'builds'>,
+  env_id: string,
+  plan: RunPlan,
+): Promise<string> => {
   const project = views.directory.project(env_id, plan.project_id)
-  for (const build of [project?.deployed, project?.live]) if (build?.build_id === plan.build_id) return build.hash
+  for (const build of [project?.deployed, project?.live])
+    if (build?.build_id === plan.build_id) return build.hash
   const build = await views.builds.get(plan.build_id)
   if (build?.env_id !== env_id) throw new AppError('not_found', `Build ${plan.build_id} no longer exists`)
   return build.hash

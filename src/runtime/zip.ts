@@ -13,7 +13,11 @@ const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | const
  * directory is checked before the first byte is unpacked. Rejects with `bad_request`, naming the entry,
  * for whatever is wrong with the archive; `dir` then holds litter.
  */
-export const unpack = async (zipFile: string, dir: string, limits: ZipLimits = ZIP_LIMITS): Promise<string[]> => {
+export const unpack = async (
+  zipFile: string,
+  dir: string,
+  limits: ZipLimits = ZIP_LIMITS,
+): Promise<string[]> => {
   const zip = await refusing('Expected a zip archive', () =>
     openPromise(zipFile, { autoClose: false, strictFileNames: true }),
   )
@@ -25,7 +29,9 @@ export const unpack = async (zipFile: string, dir: string, limits: ZipLimits = Z
       const path = join(dir, entry.fileName)
       await makeDir(entry.fileName.endsWith('/') ? path : dirname(path), made)
       if (entry.fileName.endsWith('/')) continue
-      await refusing(`Expected to unpack ${JSON.stringify(entry.fileName)}`, () => unpackEntry(zip, entry, path))
+      await refusing(`Expected to unpack ${JSON.stringify(entry.fileName)}`, () =>
+        unpackEntry(zip, entry, path),
+      )
       files.push(entry.fileName)
     }
     return files
@@ -65,7 +71,8 @@ const copy = async (zip: ZipFile, entry: Entry, file: FileHandle): Promise<numbe
     crc = crc32(chunk, crc)
     await file.write(chunk)
   }
-  if (bytes !== entry.uncompressedSize) throw new Error(`Expected ${entry.uncompressedSize} bytes, got ${bytes}`)
+  if (bytes !== entry.uncompressedSize)
+    throw new Error(`Expected ${entry.uncompressedSize} bytes, got ${bytes}`)
   return crc
 }
 

@@ -51,16 +51,22 @@ export class ZipPolicy {
   check(entry: Entry): void {
     const { fileName, uncompressedSize, compressedSize } = entry
     const name = JSON.stringify(fileName.slice(0, 200))
-    if (++this.#entries > this.#limits.entries) throw refuse(`Expected at most ${this.#limits.entries} entries, got more`)
+    if (++this.#entries > this.#limits.entries)
+      throw refuse(`Expected at most ${this.#limits.entries} entries, got more`)
     this.#checkName(entry, name)
     this.#checkKind(entry, name)
     this.#total += uncompressedSize
     if (uncompressedSize > this.#limits.fileBytes) {
-      throw refuse(`Expected ${name} to have at most ${this.#limits.fileBytes} bytes, got ${uncompressedSize}`)
+      throw refuse(
+        `Expected ${name} to have at most ${this.#limits.fileBytes} bytes, got ${uncompressedSize}`,
+      )
     }
-    if (this.#total > this.#limits.totalBytes) throw refuse(`Expected at most ${this.#limits.totalBytes} bytes in all, more at ${name}`)
+    if (this.#total > this.#limits.totalBytes)
+      throw refuse(`Expected at most ${this.#limits.totalBytes} bytes in all, more at ${name}`)
     if (uncompressedSize > this.#limits.ratioFrom && uncompressedSize > compressedSize * this.#limits.ratio) {
-      throw refuse(`Expected ${name} to be packed at most ${this.#limits.ratio} to 1, got ${compressedSize} for ${uncompressedSize} bytes`)
+      throw refuse(
+        `Expected ${name} to be packed at most ${this.#limits.ratio} to 1, got ${compressedSize} for ${uncompressedSize} bytes`,
+      )
     }
     const start = entry.relativeOffsetOfLocalHeader
     this.#ranges.push({ start, end: start + LOCAL_HEADER + compressedSize, name })
@@ -71,18 +77,22 @@ export class ZipPolicy {
     this.#ranges.sort((a, b) => a.start - b.start)
     this.#ranges.forEach(({ start, name }, index) => {
       const before = this.#ranges[index - 1]
-      if (before && start < before.end) throw refuse(`Expected ${name} to have bytes of its own, got some of ${before.name}`)
+      if (before && start < before.end)
+        throw refuse(`Expected ${name} to have bytes of its own, got some of ${before.name}`)
     })
   }
 
   #checkName({ fileName, fileNameLength }: Entry, name: string): void {
-    if (fileNameLength > this.#limits.nameBytes) throw refuse(`Expected names of at most ${this.#limits.nameBytes} bytes, got ${name}`)
-    if (/[\p{Cc}\\:\ufffd]/u.test(fileName)) throw refuse(`Expected a name without control characters, "\\" and ":", got ${name}`)
+    if (fileNameLength > this.#limits.nameBytes)
+      throw refuse(`Expected names of at most ${this.#limits.nameBytes} bytes, got ${name}`)
+    if (/[\p{Cc}\\:\ufffd]/u.test(fileName))
+      throw refuse(`Expected a name without control characters, "\\" and ":", got ${name}`)
     const segments = fileName.replace(/\/$/, '').split('/')
     if (segments.some((segment) => segment === '' || segment === '.' || segment === '..')) {
       throw refuse(`Expected a name of plain segments, got ${name}`)
     }
-    if (segments.length > this.#limits.depth) throw refuse(`Expected names at most ${this.#limits.depth} deep, got ${name}`)
+    if (segments.length > this.#limits.depth)
+      throw refuse(`Expected names at most ${this.#limits.depth} deep, got ${name}`)
     this.#claim(segments, fileName.endsWith('/'), name)
   }
 
@@ -94,13 +104,21 @@ export class ZipPolicy {
       const last = index === segments.length - 1
       const kind = last && !isDirectory ? 'file' : 'directory'
       const known = this.#kinds.get(path)
-      if (known && (known === 'file' || kind === 'file')) throw refuse(`Expected each name once, got ${name} again`)
+      if (known && (known === 'file' || kind === 'file'))
+        throw refuse(`Expected each name once, got ${name} again`)
       this.#kinds.set(path, kind)
     })
   }
 
   #checkKind(entry: Entry, name: string): void {
-    const { externalFileAttributes, versionMadeBy, compressionMethod, generalPurposeBitFlag, fileName, uncompressedSize } = entry
+    const {
+      externalFileAttributes,
+      versionMadeBy,
+      compressionMethod,
+      generalPurposeBitFlag,
+      fileName,
+      uncompressedSize,
+    } = entry
     if (generalPurposeBitFlag & 1) throw refuse(`Expected ${name} not to be encrypted`)
     if (compressionMethod !== 0 && compressionMethod !== 8) {
       throw refuse(`Expected ${name} to be stored or deflated, got method ${compressionMethod}`)
@@ -108,12 +126,18 @@ export class ZipPolicy {
     const kind = (externalFileAttributes >>> 16) & S_IFMT
     const isDirectory = fileName.endsWith('/')
     const plain = kind === 0 || kind === (isDirectory ? S_IFDIR : S_IFREG)
-    if (!plain) throw refuse(`Expected ${name} to be a plain file or directory, got ${kindName(kind, versionMadeBy >>> 8)}`)
-    if (isDirectory && uncompressedSize > 0) throw refuse(`Expected the directory ${name} to be empty of bytes`)
+    if (!plain)
+      throw refuse(
+        `Expected ${name} to be a plain file or directory, got ${kindName(kind, versionMadeBy >>> 8)}`,
+      )
+    if (isDirectory && uncompressedSize > 0)
+      throw refuse(`Expected the directory ${name} to be empty of bytes`)
   }
 }
 
 const kindName = (kind: number, madeOn: number): string => {
   if (kind === 0o120000) return 'a symbolic link'
-  return madeOn === MADE_ON_UNIX ? `a special file (mode ${kind.toString(8)})` : `attributes ${kind.toString(8)}`
+  return madeOn === MADE_ON_UNIX
+    ? `a special file (mode ${kind.toString(8)})`
+    : `attributes ${kind.toString(8)}`
 }

@@ -37,7 +37,7 @@ export const ticksOf = (cron: string, timezone: string): Ticks => {
   }
 
   const byElapsedTime = (ms: number): number | null => {
-    for (let from = ms + 1; ; ) {
+    for (let from = ms + 1; ;) {
       const offset = offsetMs(from)
       const at = nextWall(from + offset - 1)
       if (at === null) return null

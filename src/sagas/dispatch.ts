@@ -60,21 +60,27 @@ export const dispatch = (
       return { kind: 'cancel', run_id: String(fields['run_id']) }
     case REPLAY: {
       const deployed =
-        replayed?.fn && replayed.input_at ? directory.functionAt(env_id, replayed.fn, replayed.project_id) : undefined
+        replayed?.fn && replayed.input_at
+          ? directory.functionAt(env_id, replayed.fn, replayed.project_id)
+          : undefined
       if (!deployed || !replayed?.input_at) return { kind: 'start', plans: [] }
       const plan = planOf(deployed, replayed.run_type)
       return { kind: 'start', plans: [{ ...plan, input_at: replayed.input_at, replay_of: replayed.run_id }] }
     }
     default:
-      return { kind: 'start', plans: directory.handlersOf(env_id, event_type).map((found) => planOf(found, 'event')) }
+      return {
+        kind: 'start',
+        plans: directory.handlersOf(env_id, event_type).map((found) => planOf(found, 'event')),
+      }
   }
 }
 
 /** The parts of a plan that tell what code runs. */
-export const placeOf = ({ project, build, fn }: Deployed): Pick<
-  RunPlan,
-  'build_id' | 'project_id' | 'project_name' | 'target' | 'timeout'
-> => ({
+export const placeOf = ({
+  project,
+  build,
+  fn,
+}: Deployed): Pick<RunPlan, 'build_id' | 'project_id' | 'project_name' | 'target' | 'timeout'> => ({
   build_id: build.build_id,
   project_id: project.project_id,
   project_name: project.name,

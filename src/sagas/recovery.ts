@@ -52,8 +52,12 @@ const endRunsOf = async ({ commands, runs }: Deps, worker_id: string): Promise<n
 }
 
 /** Page by page, each from where the last one ended: by offset, a list that gets shorter meanwhile would skip some. */
-async function* inOrder<D extends Doc>(collection: Collection<D>, equal: Query['equal'], sort: keyof D & string): AsyncGenerator<D> {
-  for (let from = ''; ; ) {
+async function* inOrder<D extends Doc>(
+  collection: Collection<D>,
+  equal: Query['equal'],
+  sort: keyof D & string,
+): AsyncGenerator<D> {
+  for (let from = ''; ;) {
     const { items } = await collection.find({ equal, sort, from, limit: 100, offset: 0 })
     for (const doc of items) if (doc[sort] !== from) yield doc
     if (items.length < 100) return

@@ -61,7 +61,13 @@ const scheduleRetry = (
 const waiting = async (runs: Collection<RunDoc>): Promise<RunDoc[]> => {
   const found: RunDoc[] = []
   for (;;) {
-    const { items } = await runs.find({ equal: {}, sort: 'retry_at', from: '', limit: 100, offset: found.length })
+    const { items } = await runs.find({
+      equal: {},
+      sort: 'retry_at',
+      from: '',
+      limit: 100,
+      offset: found.length,
+    })
     found.push(...items)
     if (items.length < 100) return found
   }

@@ -72,7 +72,10 @@ const arm = (deps: Deps, scheduled: Deployed, keys: Set<string>): void => {
     deps.alarms.set(key, tick, () => {
       fire(deps, scheduled, schedule_id, tick).catch((error: unknown) => {
         if (!keys.has(key)) return // another build was deployed meanwhile
-        deps.log.warn('A tick could not be stored and is tried again', { schedule_id, error: messageOf(error) })
+        deps.log.warn('A tick could not be stored and is tried again', {
+          schedule_id,
+          error: messageOf(error),
+        })
         deps.alarms.set(key, clock.now() + 500, () => armAfter(tick - 1))
       })
       armAfter(Math.max(tick, clock.now() - CATCH_UP_MS)) // a machine that slept does not make up for its night
@@ -81,7 +84,12 @@ const arm = (deps: Deps, scheduled: Deployed, keys: Set<string>): void => {
   armAfter(Math.max(clock.now() - CATCH_UP_MS, Date.parse(build.since)))
 }
 
-const fire = async ({ commands }: Deps, deployed: Deployed, schedule_id: string, tick: number): Promise<void> => {
+const fire = async (
+  { commands }: Deps,
+  deployed: Deployed,
+  schedule_id: string,
+  tick: number,
+): Promise<void> => {
   const { project, fn } = deployed
   const stream_id = derivedId(schedule_id, tick)
   const run_id = derivedId(stream_id, 'run')

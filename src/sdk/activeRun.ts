@@ -15,5 +15,7 @@ export const activeRuns = new AsyncLocalStorage<ActiveRun>()
 export const activeRun = (caller: string): ActiveRun => {
   const run = activeRuns.getStore()
   if (run) return run
-  throw new Error(`Expected ${caller}() to be called inside a run, got a call outside any (while the module loads?)`)
+  throw new Error(
+    `Expected ${caller}() to be called inside a run, got a call outside any (while the module loads?)`,
+  )
 }

@@ -17,7 +17,10 @@ export const send = async (type: string, data: unknown = null): Promise<{ readon
 }
 
 /** Starts a function as a background run. `ref` is `ns/var`, for example `orders.handlers/onCreated`. */
-export const call = async (ref: string, ...args: readonly unknown[]): Promise<{ readonly run_id: string }> => {
+export const call = async (
+  ref: string,
+  ...args: readonly unknown[]
+): Promise<{ readonly run_id: string }> => {
   checkRef('call', ref)
   return (await activeRun('call').request({ op: 'call', fn: ref, args })) as { run_id: string }
 }
@@ -48,12 +51,17 @@ export const currentRun = (): RunInfo & { readonly signal: AbortSignal } => {
 
 const checkText = (signature: string, name: string, value: unknown): void => {
   if (typeof value === 'string' && value !== '') return
-  throw new TypeError(`Expected \`${name}\` of ${signature} to be a string that is not empty, got ${shown(value)}`)
+  throw new TypeError(
+    `Expected \`${name}\` of ${signature} to be a string that is not empty, got ${shown(value)}`,
+  )
 }
 
 const checkRef = (caller: string, ref: unknown): void => {
   if (typeof ref === 'string' && /^[^/]+\/[^/]+$/.test(ref)) return
-  throw new TypeError(`Expected ${caller}(ref, …) with a reference such as "orders.handlers/onCreated", got ${shown(ref)}`)
+  throw new TypeError(
+    `Expected ${caller}(ref, …) with a reference such as "orders.handlers/onCreated", got ${shown(ref)}`,
+  )
 }
 
-const shown = (value: unknown): string => (typeof value === 'string' ? JSON.stringify(value.slice(0, 80)) : typeof value)
+const shown = (value: unknown): string =>
+  typeof value === 'string' ? JSON.stringify(value.slice(0, 80)) : typeof value

@@ -44,7 +44,10 @@ const METADATA = Symbol.for('svc.metadata')
 // oxlint-disable typescript/no-explicit-any -- a handler names the type of its data itself
 /** The type of a handler follows from what starts it, so that its parameter needs no annotation. */
 interface Fn {
-  <F extends (request: WebhookRequest<any>) => unknown>(metadata: Metadata & { readonly webhook: Webhook }, handler: F): F
+  <F extends (request: WebhookRequest<any>) => unknown>(
+    metadata: Metadata & { readonly webhook: Webhook },
+    handler: F,
+  ): F
   <F extends (tick: Tick) => unknown>(metadata: Metadata & { readonly schedule: Schedule }, handler: F): F
   <F extends (event: Event<any>) => unknown>(metadata: Metadata & HandlesEvent, handler: F): F
   <F extends AnyFunction>(metadata: Metadata, handler: F): F
@@ -57,7 +60,8 @@ type HandlesEvent = { readonly 'on-event': string } | { readonly onEvent: string
  * function, or one that calls it when it already has metadata: the same handler may be exported twice.
  */
 export const fn: Fn = <F extends AnyFunction>(metadata: Metadata, handler: F): F => {
-  if (typeof handler !== 'function') throw new TypeError(`Expected fn(metadata, function), got ${typeof handler}`)
+  if (typeof handler !== 'function')
+    throw new TypeError(`Expected fn(metadata, function), got ${typeof handler}`)
   const target = metadataOf(handler) === undefined ? handler : (handler.bind(undefined) as F)
   Object.defineProperty(target, METADATA, { value: metadata })
   return target

@@ -35,12 +35,14 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   })
 }
 
-stopping('answers the webhook under way', async ({ server, url }) => {
+stopping('answers the webhook under way, then waits no longer', async ({ server, url }) => {
   const reply = server.api.send('POST', url, { body: 500 })
   await isRunning(server)
-  const code = server.end('SIGTERM')
+  let code: unknown
+  void server.end('SIGTERM').then((ended) => (code = ended))
   assert.equal((await reply).json, 'answered')
-  assert.is(await code, 0)
+  await until(() => code !== undefined, { timeoutMs: 2000 })
+  assert.is(code, 0)
 })
 
 stopping('takes no more while it drains', async ({ server, url }) => {

@@ -163,6 +163,12 @@ requesting('carries its input', () => {
     .when({ ...request, input })
     .then({ ...requested, input })
 })
+requesting('with a claim also starts it', () => {
+  const claim = { worker_id: 'worker', now }
+  given(created)
+    .when({ ...request, plan, claim })
+    .then({ type: 'RunRequested', ...plan }, started(plan))
+})
 requesting('twice is once', () => {
   given(created, requested).when(request).then()
   given(created, requested, started(plan)).when(request).then()

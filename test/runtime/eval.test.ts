@@ -41,7 +41,10 @@ evaluation('has the SDK at hand', async ({ evaluate }) => {
 })
 
 evaluation('keeps declarations for the same repl_id only', async ({ evaluate, invoke }) => {
-  await evaluate('const one = await Promise.resolve(1); let two = 2; function three() { return 3 }; class Four {}', 'r1')
+  await evaluate(
+    'const one = await Promise.resolve(1); let two = 2; function three() { return 3 }; class Four {}',
+    'r1',
+  )
   assert.equal(await evaluate('[one, two, three(), typeof Four]', 'r1'), [1, 2, 3, 'function'])
   await evaluate('two = 22', 'r1')
   assert.is(await evaluate('two', 'r1'), 22)
@@ -77,7 +80,9 @@ evaluation('captures what it prints', async ({ evaluate }) => {
 })
 
 evaluation('keeps evaluations at the same time apart', async ({ evaluate, invoke }) => {
-  const slow = evaluate('await new Promise((r) => setTimeout(r, 30)); currentRun().run_id', 'r3', { run: { run_id: 'slow' } })
+  const slow = evaluate('await new Promise((r) => setTimeout(r, 30)); currentRun().run_id', 'r3', {
+    run: { run_id: 'slow' },
+  })
   const failed = invoke({ code: 'throw new Error("mine alone")', repl_id: 'r3' })
   assert.is((await failed).status, 'failed')
   assert.is(await slow, 'slow')

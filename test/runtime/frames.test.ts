@@ -68,7 +68,8 @@ const refused = [
   '{"type":"module","ns":"a","file":"a.js","functions":[1]}',
   '{"type":"__proto__"}',
 ]
-for (const json of refused) child(`is not ${json}`, () => assert.throws(() => parseChildFrame(json), /^Expected/))
+for (const json of refused)
+  child(`is not ${json}`, () => assert.throws(() => parseChildFrame(json), /^Expected/))
 
 child('holds nothing beside the known fields', () => {
   const json = '{"type":"host","id":1,"call":0,"request":{"op":"context","key":"K","extra":1},"more":2}'

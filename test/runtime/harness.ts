@@ -4,7 +4,7 @@ import { AppError } from '../../src/errors.ts'
 import type { Blobs } from '../../src/ports/blobs.ts'
 import { openRuntime } from '../../src/runtime/index.ts'
 import type { RuntimeOptions } from '../../src/runtime/options.ts'
-import type { BuildRef, HostCall, Invocation, Outcome, RunInfo, Runtime } from '../../src/runtime/runtime.ts'
+import type { BuildRef, Invocation, Outcome, RunInfo, Runtime } from '../../src/runtime/runtime.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { zipBuild, zipDir, type ZippedBuild } from '../support/zipBuild.ts'
 
@@ -48,11 +48,20 @@ export interface Workbench {
   /** Runs `ns/var` of the build, or a piece of code. */
   readonly invoke: (target: string | Invocation['target'], asked?: Asked) => Promise<Outcome>
   /** The error of a run that must fail. */
-  readonly failure: (target: string, asked?: Asked) => Promise<{ code: string; message: string; stack?: string }>
+  readonly failure: (
+    target: string,
+    asked?: Asked,
+  ) => Promise<{ code: string; message: string; stack?: string }>
 }
 
 /** Short times, so that tests of what takes long are short. */
-const IMPATIENT: Partial<RuntimeOptions> = { tickMs: 10, pingMs: 50, heartbeatMs: 600, graceMs: 200, backoffMs: 10 }
+const IMPATIENT: Partial<RuntimeOptions> = {
+  tickMs: 10,
+  pingMs: 50,
+  heartbeatMs: 600,
+  graceMs: 200,
+  backoffMs: 10,
+}
 
 /** A runtime on one build: the name of a fixture directory, or files by path. */
 export const openWorkbench = async (
@@ -107,5 +116,3 @@ const runInfo = (): RunInfo => ({
   project_id: newId(),
   project_name: 'test',
 })
-
-export type { HostCall }

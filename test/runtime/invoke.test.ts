@@ -18,14 +18,23 @@ invoke('gives null for a function that returns nothing', async ({ invoke }) => {
 })
 
 invoke('treats .js as an ES module whatever package.json says', async () => {
-  const files = { 'package.json': '{"type":"commonjs"}', 'a.js': "import { fn } from 'svc'\nexport default fn({}, () => 'esm')" }
+  const files = {
+    'package.json': '{"type":"commonjs"}',
+    'a.js': "import { fn } from 'svc'\nexport default fn({}, () => 'esm')",
+  }
   const { invoke, runtime } = await openWorkbench(files)
   assert.is(await resultOf(invoke('a/default')), 'esm')
   await runtime.close()
 })
 
 invoke('gives an event to a handler', async ({ invoke }) => {
-  const event = { type: 'order:created', data: { n: 4 }, id: '1', timestamp: '2026-01-01T00:00:00Z', source: 'api' }
+  const event = {
+    type: 'order:created',
+    data: { n: 4 },
+    id: '1',
+    timestamp: '2026-01-01T00:00:00Z',
+    source: 'api',
+  }
   assert.equal(await resultOf(invoke('orders.handlers/onCreated', { input: { kind: 'event', event } })), {
     doubled: 8,
     type: 'order:created',
@@ -33,7 +42,13 @@ invoke('gives an event to a handler', async ({ invoke }) => {
 })
 
 invoke('gives a webhook request with aliases and decoded bytes', async ({ invoke }) => {
-  const request = { method: 'POST', url: '/x', 'original-url': 'http://h/x?t', 'body-raw': 'raw', 'body-bytes': '/wA=' }
+  const request = {
+    method: 'POST',
+    url: '/x',
+    'original-url': 'http://h/x?t',
+    'body-raw': 'raw',
+    'body-bytes': '/wA=',
+  }
   const reply = await resultOf(invoke('orders.handlers/paid', { input: { kind: 'webhook', request } }))
   assert.equal(reply, {
     status: 200,
@@ -42,14 +57,28 @@ invoke('gives a webhook request with aliases and decoded bytes', async ({ invoke
 })
 
 invoke('tells the function who it is', async ({ invoke }) => {
-  const run = { run_id: 'r1', stream_id: 's1', run_type: 'event', attempt: 2, event_id: 'e1', origin_run_id: 'r0', project_id: 'p1', project_name: 'shop' } as const
+  const run = {
+    run_id: 'r1',
+    stream_id: 's1',
+    run_type: 'event',
+    attempt: 2,
+    event_id: 'e1',
+    origin_run_id: 'r0',
+    project_id: 'p1',
+    project_name: 'shop',
+  } as const
   assert.equal(await resultOf(invoke('orders.handlers/whoami', { run })), { ...run, aborted: false })
 })
 
 invoke('keeps runs at the same time apart', async ({ invoke }) => {
   const ids = Array.from({ length: 50 }, (_, n) => `run-${n}`)
-  const results = await Promise.all(ids.map((run_id) => resultOf(invoke('orders.handlers/whoami', { run: { run_id } }))))
-  assert.equal(results.map((info) => (info as { run_id: string }).run_id), ids)
+  const results = await Promise.all(
+    ids.map((run_id) => resultOf(invoke('orders.handlers/whoami', { run: { run_id } }))),
+  )
+  assert.equal(
+    results.map((info) => (info as { run_id: string }).run_id),
+    ids,
+  )
 })
 
 invoke('shares one process among runs', async ({ invoke, runtime }) => {
@@ -60,13 +89,27 @@ invoke('shares one process among runs', async ({ invoke, runtime }) => {
 
 invoke('serves what the function asks for, in order', async ({ invoke }) => {
   const calls: HostCall[] = []
-  const answers: Record<string, unknown> = { send: { event_id: 'e' }, call: { run_id: 'r' }, run: 7, context: 's3cret', files: [] }
+  const answers: Record<string, unknown> = {
+    send: { event_id: 'e' },
+    call: { run_id: 'r' },
+    run: 7,
+    context: 's3cret',
+    files: [],
+  }
   const onHostCall = async (call: HostCall) => {
     calls.push(call)
     return answers[call.op] ?? null
   }
   const result = await resultOf(invoke('orders.handlers/everything', { onHostCall }))
-  assert.equal(result, { sent: { event_id: 'e' }, called: { run_id: 'r' }, ran: 7, emitted: null, secret: 's3cret', put: [], list: [] })
+  assert.equal(result, {
+    sent: { event_id: 'e' },
+    called: { run_id: 'r' },
+    ran: 7,
+    emitted: null,
+    secret: 's3cret',
+    put: [],
+    list: [],
+  })
   assert.equal(calls, [
     { op: 'send', event_type: 'order:seen', event_data: { n: 1 } },
     { op: 'call', fn: 'orders.handlers/add', args: [1, 2] },
@@ -89,12 +132,17 @@ invoke('does what was not awaited before the run ends, in order', async ({ invok
     if (call.op === 'emit') done.push(call.payload)
   }
   await resultOf(invoke('orders.handlers/hasty', { args: [250], onHostCall }))
-  assert.equal(done, Array.from({ length: 250 }, (_, n) => n))
+  assert.equal(
+    done,
+    Array.from({ length: 250 }, (_, n) => n),
+  )
 })
 
 invoke('throws a refusal of the service inside the function', async ({ invoke }) => {
   const refusal = Object.assign(new Error('No such variable'), { code: 'not_found' })
-  const result = await resultOf(invoke('orders.handlers/refused', { onHostCall: () => Promise.reject(refusal) }))
+  const result = await resultOf(
+    invoke('orders.handlers/refused', { onHostCall: () => Promise.reject(refusal) }),
+  )
   assert.equal(result, { code: 'not_found', message: 'No such variable' })
 })
 

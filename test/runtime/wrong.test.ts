@@ -82,7 +82,9 @@ results.run()
 
 const dying = suite<Workbench>('a function that takes its process down')
 
-dying.before(async (context) => void Object.assign(context, await openWorkbench('wrong', { heartbeatMs: 15_000 })))
+dying.before(
+  async (context) => void Object.assign(context, await openWorkbench('wrong', { heartbeatMs: 15_000 })),
+)
 dying.after(({ runtime }) => runtime.close())
 
 const deaths: Record<string, RegExp> = {
@@ -159,7 +161,10 @@ stopping('that listens: it ends at once, and its process stays', async () => {
   const controller = new AbortController()
   const run = invoke('orders.handlers/polite', { signal: controller.signal })
   controller.abort()
-  assert.equal(await run, { status: 'failed', error: { code: 'cancelled', message: 'The run was cancelled' } })
+  assert.equal(await run, {
+    status: 'failed',
+    error: { code: 'cancelled', message: 'The run was cancelled' },
+  })
   assert.is(await resultOf(invoke('orders.handlers/pid')), before)
   await runtime.close()
 })
@@ -194,7 +199,18 @@ const pipe = suite<Workbench>('a function that forges frames')
 pipe.before(async (context) => void Object.assign(context, await openWorkbench('wrong')))
 pipe.after(({ runtime }) => runtime.close())
 
-const forgeries = ['garbage', 'falseLength', 'notJson', 'notAnObject', 'unknownType', 'foreignRun', 'secondReady', 'wrongField', 'foreignTask', 'oversized']
+const forgeries = [
+  'garbage',
+  'falseLength',
+  'notJson',
+  'notAnObject',
+  'unknownType',
+  'foreignRun',
+  'secondReady',
+  'wrongField',
+  'foreignTask',
+  'oversized',
+]
 for (const name of forgeries) {
   pipe(`has its process killed: ${name}`, async ({ failure, invoke }) => {
     assert.is((await failure(`pipe/${name}`)).code, 'protocol_violation')
@@ -219,7 +235,9 @@ pipe.run()
 
 const flooding = suite<Workbench>('a function that floods')
 
-flooding.before(async (context) => void Object.assign(context, await openWorkbench('wrong', { heartbeatMs: 10_000 })))
+flooding.before(
+  async (context) => void Object.assign(context, await openWorkbench('wrong', { heartbeatMs: 10_000 })),
+)
 flooding.after(({ runtime }) => runtime.close())
 
 flooding('the console: 256 KB of it are kept', async ({ invoke }) => {

@@ -27,7 +27,17 @@ const rawZip = (entries: readonly RawEntry[], count = entries.length): Buffer =>
   const locals: Buffer[] = []
   const directory: Buffer[] = []
   let at = 0
-  for (const { name, content = Buffer.from('x'), method = 0, flags = 0x800, mode = 0o100644, size, crc, offset, localName } of entries) {
+  for (const {
+    name,
+    content = Buffer.from('x'),
+    method = 0,
+    flags = 0x800,
+    mode = 0o100644,
+    size,
+    crc,
+    offset,
+    localName,
+  } of entries) {
     const nameBytes = Buffer.from(name)
     const localBytes = Buffer.from(localName ?? name)
     const data = method === 8 ? deflateRawSync(content) : content
@@ -78,13 +88,20 @@ const unpackBytes = async (bytes: Buffer, limits?: Partial<ZipLimits>) => {
 const refusalOf = async (bytes: Buffer, limits?: Partial<ZipLimits>): Promise<string> => {
   const { error, files } = await unpackBytes(bytes, limits)
   if (isAppError(error, 'bad_request')) return error.message
-  throw new Error(`Expected a refusal, got ${error instanceof Error ? error.message : files.join()}`, { cause: error })
+  throw new Error(`Expected a refusal, got ${error instanceof Error ? error.message : files.join()}`, {
+    cause: error,
+  })
 }
 
 const good = suite('unpacking a zip')
 
 good('gives every file, empty ones and directories too', async () => {
-  const { bytes } = await zipBuild({ 'a/b/c.txt': 'hello', 'empty.txt': '', ['__proto__']: 'plain', 'ü.txt': 'u' })
+  const { bytes } = await zipBuild({
+    'a/b/c.txt': 'hello',
+    'empty.txt': '',
+    ['__proto__']: 'plain',
+    'ü.txt': 'u',
+  })
   const { dir, files, error } = await unpackBytes(bytes)
   assert.is(error, undefined)
   assert.equal(new Set(files), new Set(['__proto__', 'a/b/c.txt', 'empty.txt', 'ü.txt']))
@@ -95,7 +112,11 @@ good('gives every file, empty ones and directories too', async () => {
 good('takes stored and deflated entries, and directory entries', async () => {
   const content = Buffer.alloc(300_000, 'abc')
   const { dir, error } = await unpackBytes(
-    rawZip([{ name: 'd/', content: Buffer.alloc(0), mode: 0o040755 }, { name: 'd/s', content }, { name: 'd/z', content, method: 8 }]),
+    rawZip([
+      { name: 'd/', content: Buffer.alloc(0), mode: 0o040755 },
+      { name: 'd/s', content },
+      { name: 'd/z', content, method: 8 },
+    ]),
   )
   assert.is(error, undefined)
   assert.ok(readFileSync(join(dir, 'd/s')).equals(content))
@@ -103,7 +124,10 @@ good('takes stored and deflated entries, and directory entries', async () => {
 })
 
 good('reads 10,000 entries', async () => {
-  const entries = Array.from({ length: 10_000 }, (_, n) => ({ name: `d${n % 100}/${n}`, content: Buffer.alloc(0) }))
+  const entries = Array.from({ length: 10_000 }, (_, n) => ({
+    name: `d${n % 100}/${n}`,
+    content: Buffer.alloc(0),
+  }))
   const { files } = await unpackBytes(rawZip(entries))
   assert.is(files.length, 10_000)
 })
@@ -128,11 +152,19 @@ const attacks: [string, Buffer, RegExp, Partial<ZipLimits>?][] = [
   ['has no name', rawZip([{ name: '' }]), /plain segments/],
   ['has a long name', rawZip([{ name: 'n'.repeat(513) }]), /at most 512 bytes/],
   ['is deep', rawZip([{ name: `${'d/'.repeat(32)}f` }]), /at most 32 deep/],
-  ['is a symbolic link', rawZip([{ name: 'link', mode: 0o120777 }]), /"link" to be a plain file or directory, got a symbolic link/],
+  [
+    'is a symbolic link',
+    rawZip([{ name: 'link', mode: 0o120777 }]),
+    /"link" to be a plain file or directory, got a symbolic link/,
+  ],
   ['is a device', rawZip([{ name: 'dev', mode: 0o020666 }]), /a special file/],
   ['is a pipe', rawZip([{ name: 'pipe', mode: 0o010666 }]), /a special file/],
   ['is encrypted', rawZip([{ name: 'secret', flags: 0x801, method: 8 }]), /"secret" not to be encrypted/],
-  ['is packed by another method', rawZip([{ name: 'lzma', method: 14 }]), /"lzma" to be stored or deflated, got method 14/],
+  [
+    'is packed by another method',
+    rawZip([{ name: 'lzma', method: 14 }]),
+    /"lzma" to be stored or deflated, got method 14/,
+  ],
   ['comes twice', rawZip([{ name: 'a.js' }, { name: 'a.js' }]), /each name once, got "a\.js" again/],
   ['comes twice but for case', rawZip([{ name: 'a.js' }, { name: 'A.JS' }]), /each name once/],
   ['comes twice but for normalization', rawZip([{ name: 'é' }, { name: 'e\u0301' }]), /each name once/],
@@ -140,18 +172,47 @@ const attacks: [string, Buffer, RegExp, Partial<ZipLimits>?][] = [
   ['is a directory and a file', rawZip([{ name: 'a/b' }, { name: 'A' }]), /each name once/],
   ['shares bytes', rawZip([{ name: 'a' }, { name: 'b', offset: 0 }]), /bytes of its own/],
   ['has a wrong checksum', rawZip([{ name: 'a', crc: 1 }]), /unpack "a": Expected the checksum 1/],
-  ['has a wrong checksum and no bytes', rawZip([{ name: 'a', content: Buffer.alloc(0), crc: 1 }]), /checksum/],
-  ['says it is smaller', rawZip([{ name: 'a', content: Buffer.alloc(1000), method: 8, size: 10 }]), /unpack "a": too many bytes/],
-  ['says it is larger', rawZip([{ name: 'a', content: Buffer.alloc(10), method: 8, size: 1000 }]), /unpack "a": not enough bytes/],
-  ['is a bomb', rawZip([{ name: 'bomb', content: zeros, method: 8 }]), /"bomb" to be packed at most 200 to 1/],
-  ['is too large', rawZip([{ name: 'a', content: Buffer.alloc(20) }]), /"a" to have at most 10 bytes, got 20/, { fileBytes: 10 }],
+  [
+    'has a wrong checksum and no bytes',
+    rawZip([{ name: 'a', content: Buffer.alloc(0), crc: 1 }]),
+    /checksum/,
+  ],
+  [
+    'says it is smaller',
+    rawZip([{ name: 'a', content: Buffer.alloc(1000), method: 8, size: 10 }]),
+    /unpack "a": too many bytes/,
+  ],
+  [
+    'says it is larger',
+    rawZip([{ name: 'a', content: Buffer.alloc(10), method: 8, size: 1000 }]),
+    /unpack "a": not enough bytes/,
+  ],
+  [
+    'is a bomb',
+    rawZip([{ name: 'bomb', content: zeros, method: 8 }]),
+    /"bomb" to be packed at most 200 to 1/,
+  ],
+  [
+    'is too large',
+    rawZip([{ name: 'a', content: Buffer.alloc(20) }]),
+    /"a" to have at most 10 bytes, got 20/,
+    { fileBytes: 10 },
+  ],
   [
     'is too large in all',
-    rawZip([{ name: 'a', content: Buffer.alloc(8) }, { name: 'b', content: Buffer.alloc(8) }]),
+    rawZip([
+      { name: 'a', content: Buffer.alloc(8) },
+      { name: 'b', content: Buffer.alloc(8) },
+    ]),
     /at most 10 bytes in all, more at "b"/,
     { totalBytes: 10 },
   ],
-  ['has too many entries', rawZip([{ name: 'a' }, { name: 'b' }, { name: 'c' }]), /at most 2 entries/, { entries: 2 }],
+  [
+    'has too many entries',
+    rawZip([{ name: 'a' }, { name: 'b' }, { name: 'c' }]),
+    /at most 2 entries/,
+    { entries: 2 },
+  ],
   ['counts more entries than it has', rawZip([{ name: 'a' }], 3), /can be read/],
   ['has a directory with bytes', rawZip([{ name: 'd/', mode: 0o040755 }]), /directory "d\/" to be empty/],
   ['points past the end', rawZip([{ name: 'a', offset: 1 << 20 }]), /unpack "a"/],
@@ -184,15 +245,22 @@ fuzz('are unpacked or refused, and never leave their directory', async () => {
   const seed = Math.floor(Math.random() * 2 ** 31)
   const random = randomOf(seed)
   const below = (n: number) => Math.floor(random() * n)
-  const { bytes } = await zipBuild({ 'a/b.js': 'export const x = 1\n'.repeat(50), 'c.ts': 'x', 'd/e/f.json': '{}', 'g.bin': Buffer.alloc(5000) })
+  const { bytes } = await zipBuild({
+    'a/b.js': 'export const x = 1\n'.repeat(50),
+    'c.ts': 'x',
+    'd/e/f.json': '{}',
+    'g.bin': Buffer.alloc(5000),
+  })
   for (let n = 0; n < 500; n++) {
     const mutant = n % 5 === 0 ? bytes.subarray(0, below(bytes.length)) : Buffer.from(bytes)
     for (let flips = n % 5 === 0 ? 0 : 1 + below(4); flips > 0; flips--) {
-      const at = random() < 0.5 ? below(mutant.length) : mutant.length - 1 - below(Math.min(mutant.length, 400))
+      const at =
+        random() < 0.5 ? below(mutant.length) : mutant.length - 1 - below(Math.min(mutant.length, 400))
       mutant[at] = (mutant[at] ?? 0) ^ (1 << below(8))
     }
     const { error } = await unpackBytes(mutant)
-    if (error && !isAppError(error, 'bad_request')) throw new Error(`Expected a refusal (seed ${seed}, mutant ${n})`, { cause: error })
+    if (error && !isAppError(error, 'bad_request'))
+      throw new Error(`Expected a refusal (seed ${seed}, mutant ${n})`, { cause: error })
   }
 })
 

@@ -67,10 +67,13 @@ sdk('attaches metadata without a run, and leaves the function as it is', () => {
 
 sdk('refuses what is no reference, type or key', async () => {
   for (const ref of ['add', 'a/b/c', '/b', '', 7]) {
-    assert.match(await messageOf(() => inRun(() => run(ref as string))), /^Expected run\(ref, …\) with a reference/)
+    assert.match(
+      await messageOf(() => inRun(() => run(ref as string))),
+      /^Expected run\(ref, …\) with a reference/,
+    )
   }
   assert.match(await messageOf(() => inRun(() => send('', 1))), /^Expected `type` of send\(type, data\)/)
-  assert.match(await messageOf(() => inRun(() => context('' as string))), /^Expected `key`/)
+  assert.match(await messageOf(() => inRun(() => context(''))), /^Expected `key`/)
 })
 
 sdk('sends null where no data is given', async () => {

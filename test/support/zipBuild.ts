@@ -13,7 +13,8 @@ export interface ZippedBuild {
 /** A build of the given files: contents by path. */
 export const zipBuild = async (files: Readonly<Record<string, string | Buffer>>): Promise<ZippedBuild> => {
   const zip = new ZipFile()
-  for (const [path, content] of Object.entries(files)) zip.addBuffer(Buffer.from(content), path, { mtime: new Date(0) })
+  for (const [path, content] of Object.entries(files))
+    zip.addBuffer(Buffer.from(content), path, { mtime: new Date(0) })
   zip.end()
   const bytes = await buffer(zip.outputStream)
   return { bytes, hash: createHash('sha256').update(bytes).digest('hex') }

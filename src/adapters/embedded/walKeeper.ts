@@ -13,7 +13,12 @@ export class WalKeeper {
   #closed = false
 
   /** Takes over from SQLite's own checkpoints, which would hold up the thread that writes. */
-  constructor(db: DatabaseSync, file: string, checkpointer: Checkpointer, { fullBytes }: { fullBytes: number }) {
+  constructor(
+    db: DatabaseSync,
+    file: string,
+    checkpointer: Checkpointer,
+    { fullBytes }: { fullBytes: number },
+  ) {
     this.#db = db
     this.#file = file
     this.#checkpointer = checkpointer

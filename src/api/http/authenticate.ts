@@ -61,11 +61,17 @@ export class Authenticator {
     const doc = await this.#apiKeys.get(api_key_id)
     if (!doc?.enabled) return undefined
     const { env_id, mac, permissions } = doc
-    const credential = { kind: 'api-key', id: api_key_id, env_id, permissions: compilePermissions(permissions) } as const
+    const credential = {
+      kind: 'api-key',
+      id: api_key_id,
+      env_id,
+      permissions: compilePermissions(permissions),
+    } as const
     const known: Known = { mac, credential }
     this.#known.set(api_key_id, known)
     return known
   }
 }
 
-const unauthorized = () => new AppError('unauthorized', 'Expected a valid credential in `Authorization: Bearer <token>`')
+const unauthorized = () =>
+  new AppError('unauthorized', 'Expected a valid credential in `Authorization: Bearer <token>`')

@@ -38,13 +38,16 @@ export const readBody = (request: IncomingMessage, limit: number): Promise<Buffe
       clearTimeout(timer)
       resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
     })
-    request.on('error', (error) => reject(new AppError('bad_request', 'body: the connection broke off', { cause: error })))
+    request.on('error', (error) =>
+      reject(new AppError('bad_request', 'body: the connection broke off', { cause: error })),
+    )
   })
 
 /** JSON, whatever content type the client named; an empty body is no value. */
 export const parseJson = (bytes: Buffer): unknown => {
   if (bytes.length === 0) return undefined
-  if (depthOf(bytes) > MAX_DEPTH) throw new AppError('bad_request', `body: expected at most ${MAX_DEPTH} levels of nesting`)
+  if (depthOf(bytes) > MAX_DEPTH)
+    throw new AppError('bad_request', `body: expected at most ${MAX_DEPTH} levels of nesting`)
   try {
     return JSON.parse(bytes.toString('utf8'))
   } catch (error) {

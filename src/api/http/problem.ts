@@ -15,7 +15,13 @@ export const problem =
     } catch (thrown) {
       const error = toAppError(thrown)
       if (error.code === 'internal_server_error') {
-        log.error('A request failed', { request_id, method: ctx.method, route: String(ctx['_matchedRoute'] ?? ''), error: messageOf(thrown), stack: (thrown as Error).stack })
+        log.error('A request failed', {
+          request_id,
+          method: ctx.method,
+          route: String(ctx['_matchedRoute'] ?? ''),
+          error: messageOf(thrown),
+          stack: (thrown as Error).stack,
+        })
       }
       if (ctx.headerSent) {
         ctx.res.destroy() // half a reply cannot become an error
@@ -33,4 +39,7 @@ export const problem =
 const toAppError = (thrown: unknown): AppError =>
   thrown instanceof AppError && thrown.code !== 'wrong_revision'
     ? thrown
-    : new AppError('internal_server_error', 'Something went wrong on our side; the request id finds it in the log')
+    : new AppError(
+        'internal_server_error',
+        'Something went wrong on our side; the request id finds it in the log',
+      )

@@ -7,7 +7,12 @@ import type { Credential } from './authenticate.ts'
 import { parseJson, readBody } from './body.ts'
 
 const DEFAULT_MAX_BODY = 1 << 20
-const NOBODY = { kind: 'api-key', id: '', env_id: '', permissions: { allows: () => false } } as const satisfies Credential
+const NOBODY = {
+  kind: 'api-key',
+  id: '',
+  env_id: '',
+  permissions: { allows: () => false },
+} as const satisfies Credential
 
 /** Runs a route: who asks, what they ask, whether they may, then the handler; 401 before 400 before 403 before 404. */
 export const serve =
@@ -48,7 +53,11 @@ const present = (ctx: Context, reply: Reply): void => {
       return
     case 'list': {
       const { items, total, limit, offset } = reply
-      ctx.body = { data: items, pagination: { total, limit, offset, has_more: offset + items.length < total }, meta }
+      ctx.body = {
+        data: items,
+        pagination: { total, limit, offset, has_more: offset + items.length < total },
+        meta,
+      }
       return
     }
     case 'none':

@@ -8,7 +8,7 @@ export type Check<T> = (input: unknown) => T
 /** Compiled at the first use: most routes of a process never see a request. */
 const lazily = (schema: TSchema): (() => Validator) => {
   let validator: Validator | undefined
-  return () => (validator ??= Compile(schema) as unknown as Validator)
+  return () => (validator ??= Compile(schema))
 }
 
 /** For a JSON body: `what` names the whole when a field cannot be named. */
@@ -37,7 +37,8 @@ export const checkQuery = <S extends TObject>(schema: S): Check<Static<S>> => {
           `${name}: not a parameter of this endpoint${known.length > 0 ? ` (expected ${known.join(', ')})` : ''}`,
         )
       }
-      if (Array.isArray(value)) throw new AppError('bad_request', `${name}: expected once, got ${value.length} times`)
+      if (Array.isArray(value))
+        throw new AppError('bad_request', `${name}: expected once, got ${value.length} times`)
       query[name] = property.type === 'integer' && /^-?\d{1,15}$/.test(value) ? Number(value) : value
     }
     if (!validator().Check(query)) throw refusal(validator(), query, 'query')
@@ -49,12 +50,16 @@ const refusal = (validator: Validator, input: unknown, what: string): AppError =
   const errors = validator.Errors(input)
   // Of a union, the message about the whole says more than those about its members.
   const error = errors.find(({ keyword }) => keyword === 'anyOf') ?? errors[0]
-  const missing = error?.keyword === 'required' ? (error.params as { requiredProperties: string[] }).requiredProperties[0] : undefined
-  const path = [...(error?.instancePath ?? '').split('/').slice(1), ...(missing === undefined ? [] : [missing])]
+  const missing = error?.keyword === 'required' ? error.params.requiredProperties[0] : undefined
+  const path = [
+    ...(error?.instancePath ?? '').split('/').slice(1),
+    ...(missing === undefined ? [] : [missing]),
+  ]
   const field = path.map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~')).join('.') || what
   if (missing !== undefined) return new AppError('bad_request', `${field}: is required`)
   const literals = error?.keyword === 'anyOf' ? literalsAt(validator.Type(), path) : []
-  const expected = literals.length > 0 ? `expected one of ${literals.join(', ')}` : (error?.message ?? 'is not valid')
+  const expected =
+    literals.length > 0 ? `expected one of ${literals.join(', ')}` : (error?.message ?? 'is not valid')
   return new AppError('bad_request', `${field}: ${expected}${gotOf(input, path)}`)
 }
 
@@ -68,7 +73,8 @@ const gotOf = (input: unknown, path: readonly string[]): string => {
 
 const literalsAt = (schema: TSchema, path: readonly string[]): string[] => {
   let at: unknown = schema
-  for (const segment of path) at = (at as { properties?: Record<string, unknown> } | undefined)?.properties?.[segment]
+  for (const segment of path)
+    at = (at as { properties?: Record<string, unknown> } | undefined)?.properties?.[segment]
   const members = (at as { anyOf?: { const?: unknown }[] } | undefined)?.anyOf ?? []
   return members.flatMap((member) => (member.const === undefined ? [] : [String(member.const)]))
 }

@@ -45,7 +45,9 @@ export const runOfFacts = async (
   stop_time: ending?.stop_time ?? null,
   origin_run_id: started.origin_run_id ?? null,
   event_id: started.event_id ?? null,
-  ...(ending?.type === 'RunFailed' ? resultOfError(ending.error) : { result: await resultOf(ending, payloads) }),
+  ...(ending?.type === 'RunFailed'
+    ? resultOfError(ending.error)
+    : { result: await resultOf(ending, payloads) }),
   project_id: started.project_id,
   project_name: started.project_name,
   fn: 'ns' in started.target ? `${started.target.ns}/${started.target.var}` : null,

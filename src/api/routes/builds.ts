@@ -27,11 +27,21 @@ const buildOf = async (ask: Ask<{ project: string; build_id: string }>): Promise
 }
 
 /** The newest build of a project that is deployed, or live. */
-const newest = async (ask: Ask<{ project: string }>, equal: Record<string, string | boolean>, what: string): Promise<BuildDoc> => {
+const newest = async (
+  ask: Ask<{ project: string }>,
+  equal: Record<string, string | boolean>,
+  what: string,
+): Promise<BuildDoc> => {
   const { views } = ask.deps
   await views.settled('builds')
   const { project_id } = projectOf(ask)
-  const { items } = await views.builds.find({ equal: { project_id, ...equal }, sort: 'order', descending: true, limit: 1, offset: 0 })
+  const { items } = await views.builds.find({
+    equal: { project_id, ...equal },
+    sort: 'order',
+    descending: true,
+    limit: 1,
+    offset: 0,
+  })
   if (!items[0]) throw new AppError('not_found', `The project has no ${what} build`)
   return items[0]
 }
@@ -47,7 +57,8 @@ const upload = async (ask: Ask<{ project: string }>): Promise<{ build: BuildDoc;
     const build_id = form.build_id ?? newId()
     const existing = await views.builds.get(build_id)
     if (existing && existing.project_id !== project_id) throw new AppError('conflict', 'build_id: is taken')
-    if (existing && existing.hash !== form.hash) throw new AppError('conflict', 'build_id: exists with another hash')
+    if (existing && existing.hash !== form.hash)
+      throw new AppError('conflict', 'build_id: exists with another hash')
     if (existing) return { build: existing, existed: true }
 
     const key = buildKey(form.hash)
@@ -88,7 +99,8 @@ const upload = async (ask: Ask<{ project: string }>): Promise<{ build: BuildDoc;
 /** Another project of the environment that already serves a webhook of this build. */
 const takenWebhook = ({ views }: ApiDeps, build: BuildDoc): string | undefined => {
   for (const { webhook } of build.functions ?? []) {
-    const other = webhook && views.directory.webhookAt(build.env_id, webhook.method, webhook.service, webhook.path)
+    const other =
+      webhook && views.directory.webhookAt(build.env_id, webhook.method, webhook.service, webhook.path)
     if (other && other.project.project_id !== build.project_id) {
       return `webhook ${webhook.method} ${webhook.service}${webhook.path} is already served by project ${other.project.name}`
     }
@@ -107,7 +119,12 @@ export const buildRoutes = [
     reply: { kind: 'list', schema: BuildOfEnv },
     handle: async ({ query, credential: { env_id }, deps: { views } }) => {
       await views.settled('builds')
-      const { items, total } = await views.builds.find({ equal: { env_id }, sort: 'order', descending: true, ...query })
+      const { items, total } = await views.builds.find({
+        equal: { env_id },
+        sort: 'order',
+        descending: true,
+        ...query,
+      })
       const named = items.map((build) => ({
         ...present(build),
         project_name: views.directory.project(env_id, build.project_id)?.name ?? '',
@@ -128,7 +145,12 @@ export const buildRoutes = [
       const { views } = ask.deps
       await views.settled('builds')
       const { project_id } = projectOf(ask)
-      const { items, total } = await views.builds.find({ equal: { project_id }, sort: 'order', descending: true, ...ask.query })
+      const { items, total } = await views.builds.find({
+        equal: { project_id },
+        sort: 'order',
+        descending: true,
+        ...ask.query,
+      })
       return list(items.map(present), total, ask.query)
     },
   }),
@@ -216,13 +238,25 @@ export const buildRoutes = [
     handle: async (ask) => {
       const { deps, credential, request_id } = ask
       const { build_id, project_id, env_id, hash, functions, functions_ref, ...build } = await buildOf(ask)
-      const taken = takenWebhook(deps, { build_id, project_id, env_id, hash, ...(functions && { functions }), ...build })
+      const taken = takenWebhook(deps, {
+        build_id,
+        project_id,
+        env_id,
+        hash,
+        ...(functions && { functions }),
+        ...build,
+      })
       if (taken) throw new AppError('conflict', taken)
       await deps.commands.projects.handle(
         streamOf.project(project_id),
         {
           type: 'DeployBuild',
-          build: { build_id, project_id, hash, ...(functions_ref ? { functions_ref } : { functions: [...(functions ?? [])] }) },
+          build: {
+            build_id,
+            project_id,
+            hash,
+            ...(functions_ref ? { functions_ref } : { functions: [...(functions ?? [])] }),
+          },
         },
         { env_id, correlation_id: request_id, actor: credential.id },
       )

@@ -11,7 +11,8 @@ export const evalRoutes = [
     method: 'POST',
     path: '/v1/projects/:project/eval',
     summary: 'Evaluate code beside the live or deployed build',
-    description: 'Waits for the end of the run. With `repl_id`, declarations are kept between evaluations of that id.',
+    description:
+      'Waits for the end of the run. With `repl_id`, declarations are kept between evaluations of that id.',
     tag: 'Runs',
     needs: { type: 'build', action: 'execute', path: projectPaths },
     body: Type.Object({
@@ -26,7 +27,8 @@ export const evalRoutes = [
       await deps.views.settled('builds')
       const project = projectOf(ask)
       const build = project.live ?? project.deployed
-      if (!build) throw new AppError('bad_request', 'The project has no live or deployed build to evaluate beside')
+      if (!build)
+        throw new AppError('bad_request', 'The project has no live or deployed build to evaluate beside')
       const { code, repl_id } = body
       const { run_id } = await requestRun(
         deps,

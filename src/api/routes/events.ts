@@ -18,10 +18,14 @@ const tag = 'Events'
 /** Both spellings of the publish body are accepted (DESIGN.md, Where SPEC.md is silent). */
 export const PublishBody = Type.Object({
   event_type: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
-  type: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: 'Another name for `event_type`' })),
+  type: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 256, description: 'Another name for `event_type`' }),
+  ),
   event_data: Type.Optional(Type.Unknown()),
   data: Type.Optional(Type.Unknown({ description: 'Another name for `event_data`' })),
-  stream_id: Type.Optional(Type.String({ description: 'Continues this stream; a new one is made when omitted' })),
+  stream_id: Type.Optional(
+    Type.String({ description: 'Continues this stream; a new one is made when omitted' }),
+  ),
 })
 type PublishBody = Type.Static<typeof PublishBody>
 
@@ -34,19 +38,36 @@ export const mayPublish = {
 }
 
 interface Published {
-  readonly event: { event_id: string; env_id: string; stream_id: string; event_type: string; event_data: unknown; event_time: string; created_at: string }
+  readonly event: {
+    event_id: string
+    env_id: string
+    stream_id: string
+    event_type: string
+    event_data: unknown
+    event_time: string
+    created_at: string
+  }
   /** Revision of the event in its stream. */
   readonly revision: number
 }
 
 /** Stores an event; durable when it resolves (I1). */
-export const publish = async ({ body, credential, deps, request_id }: Pick<Ask<unknown, unknown, PublishBody>, 'body' | 'credential' | 'deps' | 'request_id'>): Promise<Published> => {
+export const publish = async ({
+  body,
+  credential,
+  deps,
+  request_id,
+}: Pick<
+  Ask<unknown, unknown, PublishBody>,
+  'body' | 'credential' | 'deps' | 'request_id'
+>): Promise<Published> => {
   const event_type = typeOf(body)
   if (event_type === undefined) throw new AppError('bad_request', 'event_type: is required')
   const { env_id } = credential
   const event_data = (body.event_data !== undefined ? body.event_data : body.data) ?? null
   if (event_type.startsWith('svc:')) await checkControl(event_type, event_data, env_id, deps)
-  if (body.stream_id !== undefined && !isId(body.stream_id)) throw new AppError('bad_request', 'stream_id: expected a UUID')
+  if (body.stream_id !== undefined && !isId(body.stream_id))
+    throw new AppError('bad_request', 'stream_id: expected a UUID')
   const stream_id = body.stream_id ?? newId()
   const event_id = newId()
   const now = clock.iso()
@@ -73,9 +94,20 @@ export const publish = async ({ body, credential, deps, request_id }: Pick<Ask<u
   )
   const at = events.findIndex(({ type }) => type === 'EventPublished')
   const revision = firstRevision + at
-  const carrier = { id: ids[at] ?? '', stream, revision, cursor: START, at: now, event: events[at] as DomainEvent, metadata: cause }
+  const carrier = {
+    id: ids[at] ?? '',
+    stream,
+    revision,
+    cursor: START,
+    at: now,
+    event: events[at] as DomainEvent,
+    metadata: cause,
+  }
   for (const plan of claim?.plans ?? []) deps.claimer?.execute(plan, carrier)
-  return { event: { event_id, env_id, stream_id, event_type, event_data, event_time: now, created_at: now }, revision }
+  return {
+    event: { event_id, env_id, stream_id, event_type, event_data, event_time: now, created_at: now },
+    revision,
+  }
 }
 
 /** In a stream made for it an event stands second; a worker at hand then claims its runs in the same append. */
@@ -90,23 +122,35 @@ const claimOf = async (
 }
 
 /** Control events are checked before they are stored: a call of nothing would be accepted and never happen. */
-const checkControl = async (event_type: string, data: unknown, env_id: string, { views }: Ask['deps']): Promise<void> => {
+const checkControl = async (
+  event_type: string,
+  data: unknown,
+  env_id: string,
+  { views }: Ask['deps'],
+): Promise<void> => {
   const fields = (typeof data === 'object' && data !== null ? data : {}) as Record<string, unknown>
   if (event_type === CALL) {
     const { fn, args, project } = fields
-    if (typeof fn !== 'string') throw new AppError('bad_request', 'event_data.fn: expected a function reference "ns/var"')
-    if (args !== undefined && !Array.isArray(args)) throw new AppError('bad_request', 'event_data.args: expected an array')
+    if (typeof fn !== 'string')
+      throw new AppError('bad_request', 'event_data.fn: expected a function reference "ns/var"')
+    if (args !== undefined && !Array.isArray(args))
+      throw new AppError('bad_request', 'event_data.args: expected an array')
     if (project !== undefined && (typeof project !== 'string' || !views.directory.project(env_id, project))) {
       throw new AppError('bad_request', 'event_data.project: expected the id or name of a project')
     }
     await views.settled('builds')
-    const project_id = typeof project === 'string' ? views.directory.project(env_id, project)?.project_id : undefined
+    const project_id =
+      typeof project === 'string' ? views.directory.project(env_id, project)?.project_id : undefined
     if (!views.directory.functionAt(env_id, fn, project_id)) {
-      throw new AppError('bad_request', `event_data.fn: no function "${fn.slice(0, 200)}" in the deployed builds`)
+      throw new AppError(
+        'bad_request',
+        `event_data.fn: no function "${fn.slice(0, 200)}" in the deployed builds`,
+      )
     }
   } else if (event_type === CANCEL || event_type === REPLAY) {
     const { run_id } = fields
-    if (typeof run_id !== 'string' || !isId(run_id)) throw new AppError('bad_request', 'event_data.run_id: expected a UUID')
+    if (typeof run_id !== 'string' || !isId(run_id))
+      throw new AppError('bad_request', 'event_data.run_id: expected a UUID')
     await views.settled('runs')
     const run = await views.runs.get(run_id)
     if (run?.env_id !== env_id) throw new AppError('not_found', `No run ${run_id}`)
@@ -114,7 +158,10 @@ const checkControl = async (event_type: string, data: unknown, env_id: string, {
       throw new AppError('bad_request', 'event_data.run_id: evaluated code cannot be replayed')
     }
   } else {
-    throw new AppError('bad_request', `event_type: "svc:" is ours; expected ${CALL}, ${CANCEL}, ${REPLAY} or a name of your own`)
+    throw new AppError(
+      'bad_request',
+      `event_type: "svc:" is ours; expected ${CALL}, ${CANCEL}, ${REPLAY} or a name of your own`,
+    )
   }
 }
 
@@ -130,7 +177,8 @@ export const eventRoutes = [
     method: 'POST',
     path: '/v1/events',
     summary: 'Publish an event',
-    description: 'Each matching handler of the deployed builds runs once. `svc:call`, `svc:cancel` and `svc:replay` steer runs.',
+    description:
+      'Each matching handler of the deployed builds runs once. `svc:call`, `svc:cancel` and `svc:replay` steer runs.',
     tag,
     needs: mayPublish,
     body: PublishBody,
@@ -148,11 +196,24 @@ export const eventRoutes = [
     needs: { type: 'event', action: 'read' },
     query: pageQuery({ event_type: Type.Optional(Type.String({ minLength: 1 })) }),
     reply: { kind: 'list', schema: Event },
-    handle: async ({ query: { limit, offset, event_type }, credential: { env_id }, deps: { views, payloads } }) => {
+    handle: async ({
+      query: { limit, offset, event_type },
+      credential: { env_id },
+      deps: { views, payloads },
+    }) => {
       await views.settled('events')
       const equal = { env_id, ...(event_type !== undefined && { event_type }) }
-      const { items, total } = await views.events.find({ equal, sort: 'order', descending: true, limit, offset })
-      return list(await Promise.all(items.map((doc) => presentEvent(doc, payloads))), total, { limit, offset })
+      const { items, total } = await views.events.find({
+        equal,
+        sort: 'order',
+        descending: true,
+        limit,
+        offset,
+      })
+      return list(await Promise.all(items.map((doc) => presentEvent(doc, payloads))), total, {
+        limit,
+        offset,
+      })
     },
   }),
 
@@ -178,7 +239,12 @@ export const eventRoutes = [
       const { views, payloads } = ask.deps
       const { event_id } = await eventOf(ask)
       await views.settled('runs')
-      const { items, total } = await views.runs.find({ equal: { event_id }, sort: 'order', descending: true, ...ask.query })
+      const { items, total } = await views.runs.find({
+        equal: { event_id },
+        sort: 'order',
+        descending: true,
+        ...ask.query,
+      })
       return list(await Promise.all(items.map((doc) => presentRun(doc, payloads))), total, ask.query)
     },
   }),

@@ -19,7 +19,9 @@ const functionsAs = async (
   const project = projectOf(ask)
   const { limit, offset } = ask.query
   const build_id = project.deployed?.build_id ?? ''
-  const all = (project.deployed?.functions ?? []).map((fn) => of(fn, { project, build_id })).filter((found) => found !== null)
+  const all = (project.deployed?.functions ?? [])
+    .map((fn) => of(fn, { project, build_id }))
+    .filter((found) => found !== null)
   return list(all.slice(offset, offset + limit), all.length, ask.query)
 }
 
@@ -68,7 +70,13 @@ export const functionRoutes = [
       functionsAs(ask, (fn, { project, build_id }) =>
         fn.schedule === undefined
           ? null
-          : { schedule_id: scheduleIdOf(project.project_id, fn.ns, fn.var), build_id, ...fn.schedule, ns: fn.ns, var: fn.var },
+          : {
+              schedule_id: scheduleIdOf(project.project_id, fn.ns, fn.var),
+              build_id,
+              ...fn.schedule,
+              ns: fn.ns,
+              var: fn.var,
+            },
       ),
   }),
 
@@ -87,7 +95,19 @@ export const functionRoutes = [
         const { service, path, method, name, description, auth } = fn.webhook
         const url = webhookUrl(ask.deps, project.env_id, fn.webhook)
         const webhook_id = derivedId('webhook', project.env_id, method, service, path)
-        return { webhook_id, build_id, service, path, method, name, description, auth, ns: fn.ns, var: fn.var, url }
+        return {
+          webhook_id,
+          build_id,
+          service,
+          path,
+          method,
+          name,
+          description,
+          auth,
+          ns: fn.ns,
+          var: fn.var,
+          url,
+        }
       }),
   }),
 ]

@@ -19,20 +19,33 @@ const Body = Type.Object({
 const present = ({ order: _, ...project }: ProjectDoc) => project
 
 /** A project of the caller's environment by id or name; what lies elsewhere does not exist (I7). */
-export const projectOf = ({ params, credential, deps }: Pick<Ask<{ project: string }>, 'params' | 'credential' | 'deps'>) => {
+export const projectOf = ({
+  params,
+  credential,
+  deps,
+}: Pick<Ask<{ project: string }>, 'params' | 'credential' | 'deps'>) => {
   const found = deps.views.directory.project(credential.env_id, params.project)
   if (!found) throw new AppError('not_found', `No project "${params.project}"`)
   return found
 }
 
 /** The path parts of a project in permissions: its id and its name. */
-export const projectPaths = (params: { project: string }, { credential, deps }: Pick<Ask, 'credential' | 'deps'>): string[] => {
+export const projectPaths = (
+  params: { project: string },
+  { credential, deps }: Pick<Ask, 'credential' | 'deps'>,
+): string[] => {
   const found = deps.views.directory.project(credential.env_id, params.project)
   return found ? [found.project_id, found.name] : [params.project]
 }
 
 /** Takes the name for the project; a holder that never came to be, because a node died in between, gives way. */
-const reserve = async ({ commands, views }: ApiDeps, env_id: string, name: string, holder: string, request_id: string): Promise<void> => {
+const reserve = async (
+  { commands, views }: ApiDeps,
+  env_id: string,
+  name: string,
+  holder: string,
+  request_id: string,
+): Promise<void> => {
   const stream = streamOf.projectName(env_id, name)
   const cause = { env_id, correlation_id: request_id }
   const command = { type: 'ReserveName', name, holder, taken: 'project_exists' } as const
@@ -42,14 +55,16 @@ const reserve = async ({ commands, views }: ApiDeps, env_id: string, name: strin
     const other = isAppError(error, 'project_exists') ? error.data['holder'] : undefined
     if (typeof other !== 'string') throw error
     const { state } = await commands.projects.load(streamOf.project(other))
-    if (state.status === 'active' || (state.status === 'absent' && views.directory.project(env_id, name))) throw error
+    if (state.status === 'active' || (state.status === 'absent' && views.directory.project(env_id, name)))
+      throw error
     if (state.status === 'absent' && !isStale(other)) throw error
     await commands.names.handle(stream, { ...command, gone: other }, cause)
   }
 }
 
 /** Ids are time-ordered: whether a project that was to be made with this id should be there by now. */
-const isStale = (id: string): boolean => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16) < clock.now() - 10_000
+const isStale = (id: string): boolean =>
+  Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16) < clock.now() - 10_000
 
 export const projectRoutes = [
   route({
@@ -62,7 +77,12 @@ export const projectRoutes = [
     reply: { kind: 'list', schema: Project },
     handle: async ({ query, credential: { env_id }, deps: { views } }) => {
       await views.settled('projects')
-      const found = await views.projects.find({ equal: { env_id }, sort: 'order', descending: true, ...query })
+      const found = await views.projects.find({
+        equal: { env_id },
+        sort: 'order',
+        descending: true,
+        ...query,
+      })
       return list(found.items.map(present), found.total, query)
     },
   }),
@@ -121,8 +141,16 @@ export const projectRoutes = [
       const cause = { env_id, correlation_id: request_id, actor: credential.id }
       if (body.name !== name) {
         await reserve(deps, env_id, body.name, project_id, request_id)
-        await deps.commands.projects.handle(streamOf.project(project_id), { type: 'RenameProject', project_id, name: body.name }, cause)
-        await deps.commands.names.handle(streamOf.projectName(env_id, name), { type: 'ReleaseName', name, holder: project_id }, cause)
+        await deps.commands.projects.handle(
+          streamOf.project(project_id),
+          { type: 'RenameProject', project_id, name: body.name },
+          cause,
+        )
+        await deps.commands.names.handle(
+          streamOf.projectName(env_id, name),
+          { type: 'ReleaseName', name, holder: project_id },
+          cause,
+        )
       }
       return item(await stored(deps, project_id))
     },
@@ -140,8 +168,16 @@ export const projectRoutes = [
       await deps.views.settled('projects')
       const { project_id, env_id, name } = projectOf(ask)
       const cause = { env_id, correlation_id: request_id, actor: credential.id }
-      await deps.commands.projects.handle(streamOf.project(project_id), { type: 'DeleteProject', project_id }, cause)
-      await deps.commands.names.handle(streamOf.projectName(env_id, name), { type: 'ReleaseName', name, holder: project_id }, cause)
+      await deps.commands.projects.handle(
+        streamOf.project(project_id),
+        { type: 'DeleteProject', project_id },
+        cause,
+      )
+      await deps.commands.names.handle(
+        streamOf.projectName(env_id, name),
+        { type: 'ReleaseName', name, holder: project_id },
+        cause,
+      )
       return none
     },
   }),

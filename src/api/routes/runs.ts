@@ -16,7 +16,11 @@ const startOfRange = (duration: string): string => {
     if (length.sign <= 0) throw new RangeError('not positive')
     return isoOf(now.subtract(length).epochMilliseconds)
   } catch (error) {
-    throw new AppError('bad_request', `time_range: expected an ISO 8601 duration such as P7D or PT1H, got "${duration.slice(0, 60)}"`, { cause: error })
+    throw new AppError(
+      'bad_request',
+      `time_range: expected an ISO 8601 duration such as P7D or PT1H, got "${duration.slice(0, 60)}"`,
+      { cause: error },
+    )
   }
 }
 
@@ -38,7 +42,14 @@ export const runRoutes = [
       const equal = { env_id, ...(status && { status }), ...(type && { run_type: type }) }
       const from = time_range === undefined ? {} : { from: startOfRange(time_range) }
       await views.settled('runs')
-      const { items, total } = await views.runs.find({ equal, sort: 'order', descending: true, ...from, limit, offset })
+      const { items, total } = await views.runs.find({
+        equal,
+        sort: 'order',
+        descending: true,
+        ...from,
+        limit,
+        offset,
+      })
       return list(await Promise.all(items.map((doc) => presentRun(doc, payloads))), total, query)
     },
   }),

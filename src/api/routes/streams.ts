@@ -12,7 +12,9 @@ import { tailStream } from '../streams/streamTail.ts'
 import { mayPublish, publish, PublishBody } from './events.ts'
 
 const tag = 'Streams'
-const Resume = { from: Type.Optional(Type.String({ description: '`start`, `end`, or the `id` of the last event seen' })) }
+const Resume = {
+  from: Type.Optional(Type.String({ description: '`start`, `end`, or the `id` of the last event seen' })),
+}
 
 /** Where to begin: the header a browser sends when it comes back, else `?from=`. */
 const resumeAt = ({ ctx }: Pick<Ask, 'ctx'>, from: string | undefined): string | undefined => {
@@ -28,7 +30,12 @@ export const streamRoutes = [
     description: 'Begins at the end unless `from` or `Last-Event-ID` says otherwise.',
     tag,
     needs: { type: 'stream', action: 'read', path: ({ stream_id }) => [stream_id] },
-    query: Type.Object({ project: Type.Optional(Type.String({ minLength: 1, description: 'Only runs of this project, by id or name' })), ...Resume }),
+    query: Type.Object({
+      project: Type.Optional(
+        Type.String({ minLength: 1, description: 'Only runs of this project, by id or name' }),
+      ),
+      ...Resume,
+    }),
     reply: { kind: 'stream', events: streamEvents },
     handle: async (ask) => {
       const { params, query, credential, deps, ctx } = ask
@@ -37,11 +44,16 @@ export const streamRoutes = [
       const { state, revision } = await deps.commands.streams.load(streamOf.stream(stream_id))
       if (state.env_id !== env_id) throw new AppError('not_found', `No stream ${stream_id}`)
       const from = resumeAt(ask, query.from)
-      const after = from === undefined || from === 'end' ? revision : from === 'start' ? -1 : revisionOf(from, revision)
+      const after =
+        from === undefined || from === 'end' ? revision : from === 'start' ? -1 : revisionOf(from, revision)
       const client = new SseReply(ctx)
       const active = from !== undefined && from !== 'end'
       const { project } = query
-      void tailStream(client, { stream_id, env_id, after, active, ...(project !== undefined && { project }) }, deps).catch(() => client.end())
+      void tailStream(
+        client,
+        { stream_id, env_id, after, active, ...(project !== undefined && { project }) },
+        deps,
+      ).catch(() => client.end())
       return own
     },
   }),
@@ -64,7 +76,9 @@ export const streamRoutes = [
       const client = new SseReply(ctx)
       const type = 'event:published'
       client.write(frame(String(revision), type, { type, event_id, stream_id, event_type }))
-      void tailStream(client, { stream_id, env_id, after: revision, active: true }, deps).catch(() => client.end())
+      void tailStream(client, { stream_id, env_id, after: revision, active: true }, deps).catch(() =>
+        client.end(),
+      )
       return own
     },
   }),
@@ -88,14 +102,24 @@ export const streamRoutes = [
       const { env_id } = credential
       const from = resumeAt(ask, query.from)
       const head = await deps.store.head()
-      const after = from === 'start' ? START : from === undefined || from === 'end' ? head : cursorIn(deps.store, from, head)
+      const after =
+        from === 'start'
+          ? START
+          : from === undefined || from === 'end'
+            ? head
+            : cursorIn(deps.store, from, head)
       const client = new SseReply(ctx)
       const end = () => client.end()
       const timeout = setTimeout(end, deps.sseTimeoutMs)
       client.gone.addEventListener('abort', () => clearTimeout(timeout), { once: true })
       deps.stopping.addEventListener('abort', end, { once: true })
-      client.gone.addEventListener('abort', () => deps.stopping.removeEventListener('abort', end), { once: true })
-      const serving = query.consumer === undefined ? deps.feeds.serve(client, env_id, after) : consume(ask as Ask, client, query.consumer, after)
+      client.gone.addEventListener('abort', () => deps.stopping.removeEventListener('abort', end), {
+        once: true,
+      })
+      const serving =
+        query.consumer === undefined
+          ? deps.feeds.serve(client, env_id, after)
+          : consume(ask as Ask, client, query.consumer, after)
       void serving.catch(end)
       return own
     },
@@ -107,7 +131,12 @@ const SETTLE_MS = 500
 const MAX_UNSETTLED = 2048
 
 /** What is written to a connection that is about to break never arrives: so an event is acknowledged a while later. */
-const consume = async ({ deps, credential }: Ask, client: SseReply, consumer: string, from: string): Promise<void> => {
+const consume = async (
+  { deps, credential }: Ask,
+  client: SseReply,
+  consumer: string,
+  from: string,
+): Promise<void> => {
   const { env_id } = credential
   const options = { env_id, types: envTypes, from, inFlight: MAX_UNSETTLED, signal: client.gone }
   const unsettled: { readonly delivery: Delivery; readonly at: number }[] = []
@@ -135,7 +164,10 @@ const streamPath = (body: unknown): string[] => {
 
 const revisionOf = (id: string, last: number): number => {
   if (!/^\d{1,15}$/.test(id) || Number(id) > last) {
-    throw new AppError('bad_request', `from: expected start, end or the id of an event of this stream, got "${id.slice(0, 60)}"`)
+    throw new AppError(
+      'bad_request',
+      `from: expected start, end or the id of an event of this stream, got "${id.slice(0, 60)}"`,
+    )
   }
   return Number(id)
 }
@@ -143,7 +175,10 @@ const revisionOf = (id: string, last: number): number => {
 /** Cursors are the event store's own; what it cannot have issued is refused before the stream begins. */
 const cursorIn = (store: EventStore, id: string, head: Cursor): Cursor => {
   if (!store.isCursor(id) || id > head) {
-    throw new AppError('bad_request', `from: expected start, end or the id of an event, got "${id.slice(0, 60)}"`)
+    throw new AppError(
+      'bad_request',
+      `from: expected start, end or the id of an event, got "${id.slice(0, 60)}"`,
+    )
   }
   return id
 }

@@ -7,9 +7,15 @@ const MAX_ZIP_BYTES = 100 << 20
 
 /** The form of a build upload (SPEC.md, Builds). */
 export const UploadForm = Type.Object({
-  file: Type.String({ format: 'binary', contentMediaType: 'application/zip', description: 'The zip, at most 100 MiB' }),
+  file: Type.String({
+    format: 'binary',
+    contentMediaType: 'application/zip',
+    description: 'The zip, at most 100 MiB',
+  }),
   hash: Type.String({ pattern: '^[0-9A-Fa-f]{64}$', description: 'Hex SHA-256 of the file' }),
-  build_id: Type.Optional(Type.String({ format: 'uuid', description: 'Id of the build to be: sent again, it is the same upload' })),
+  build_id: Type.Optional(
+    Type.String({ format: 'uuid', description: 'Id of the build to be: sent again, it is the same upload' }),
+  ),
   live: Type.Optional(
     Type.Union([Type.Literal('true'), Type.Literal('false')], {
       description: '`true`: a live (development) build, that eval runs beside; it cannot be deployed',
@@ -30,36 +36,55 @@ interface Upload {
  * A refusal names the field.
  */
 export const readUpload = async (ctx: Context, dir: string): Promise<Upload> => {
-  if (!ctx.is('multipart/form-data')) throw new AppError('unsupported_media_type', 'body: expected multipart/form-data with `file` and `hash`')
+  if (!ctx.is('multipart/form-data'))
+    throw new AppError('unsupported_media_type', 'body: expected multipart/form-data with `file` and `hash`')
   const { koaBody } = await import('koa-body')
   const parse = koaBody({
     multipart: true,
     json: false,
     text: false,
     urlencoded: false,
-    formidable: { uploadDir: dir, maxFiles: 1, maxFileSize: MAX_ZIP_BYTES, maxFields: 20, maxFieldsSize: 64 << 10, allowEmptyFiles: true, minFileSize: 0, hashAlgorithm: 'sha256' },
+    formidable: {
+      uploadDir: dir,
+      maxFiles: 1,
+      maxFileSize: MAX_ZIP_BYTES,
+      maxFields: 20,
+      maxFieldsSize: 64 << 10,
+      allowEmptyFiles: true,
+      minFileSize: 0,
+      hashAlgorithm: 'sha256',
+    },
     onError: (error) => {
       ctx.req.resume() // a client that is still sending would not get to read the refusal
       throw refusedForm(error)
     },
   })
   await parse(ctx, () => Promise.resolve())
-  const request = ctx.request as unknown as { body?: Record<string, unknown>; files?: Record<string, { filepath: string; size: number; hash?: string | null }> }
+  const request = ctx.request as unknown as {
+    body?: Record<string, unknown>
+    files?: Record<string, { filepath: string; size: number; hash?: string | null }>
+  }
   const { file } = request.files ?? {}
   const field = (name: string): string | undefined => {
     const value = request.body?.[name]
-    if (value !== undefined && typeof value !== 'string') throw new AppError('bad_request', `${name}: expected once`)
+    if (value !== undefined && typeof value !== 'string')
+      throw new AppError('bad_request', `${name}: expected once`)
     return value
   }
-  if (!file || Array.isArray(file)) throw new AppError('bad_request', 'file: is required, once: the zip of the build')
+  if (!file || Array.isArray(file))
+    throw new AppError('bad_request', 'file: is required, once: the zip of the build')
   const hash = field('hash')?.toLowerCase()
   if (hash === undefined) throw new AppError('bad_request', 'hash: is required: the hex SHA-256 of the file')
-  if (!/^[0-9a-f]{64}$/.test(hash)) throw new AppError('bad_request', 'hash: expected 64 hex digits (SHA-256)')
-  if (file.hash !== hash) throw new AppError('bad_request', `hash: the file has SHA-256 ${String(file.hash)}, not ${hash}`)
+  if (!/^[0-9a-f]{64}$/.test(hash))
+    throw new AppError('bad_request', 'hash: expected 64 hex digits (SHA-256)')
+  if (file.hash !== hash)
+    throw new AppError('bad_request', `hash: the file has SHA-256 ${String(file.hash)}, not ${hash}`)
   const build_id = field('build_id')
-  if (build_id !== undefined && !isId(build_id)) throw new AppError('bad_request', 'build_id: expected a UUID')
+  if (build_id !== undefined && !isId(build_id))
+    throw new AppError('bad_request', 'build_id: expected a UUID')
   const live = field('live')
-  if (live !== undefined && live !== 'true' && live !== 'false') throw new AppError('bad_request', 'live: expected true or false')
+  if (live !== undefined && live !== 'true' && live !== 'false')
+    throw new AppError('bad_request', 'live: expected true or false')
   return { file: file.filepath, size: file.size, hash, build_id, live: live === 'true' }
 }
 

@@ -28,7 +28,10 @@ const find = ({ views, keyring }: ApiDeps, env_id: string, method: string, rest:
 }
 
 /** The request as SPEC.md gives it to the handler. The token is only in `original-url`. */
-const requestOf = async (ctx: Context, { service, path }: { service: string; path: string }): Promise<WebhookRequest> => {
+const requestOf = async (
+  ctx: Context,
+  { service, path }: { service: string; path: string },
+): Promise<WebhookRequest> => {
   const bytes = await readBody(ctx.req, MAX_BODY_BYTES)
   const headers: Record<string, string> = {}
   for (const [name, value] of Object.entries(ctx.headers)) {
@@ -56,7 +59,9 @@ const parsedBody = (text: string, contentType: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {
-    return contentType.includes('application/x-www-form-urlencoded') ? Object.fromEntries(new URLSearchParams(text)) : text
+    return contentType.includes('application/x-www-form-urlencoded')
+      ? Object.fromEntries(new URLSearchParams(text))
+      : text
   }
 }
 
@@ -85,11 +90,19 @@ const call = async ({ ctx, deps, request_id, params }: Ask): Promise<void> => {
   if (!ending) throw new AppError('unavailable', 'The run did not end in time')
   if (ending.type === 'RunFailed') throw new AppError('internal_server_error', ending.error.message)
   if (ending.type === 'RunCancelled') throw new AppError('internal_server_error', 'The run was cancelled')
-  reply(ctx, await deps.payloads.load({ value: ending.result, ...(ending.result_ref && { ref: ending.result_ref }) }))
+  reply(
+    ctx,
+    await deps.payloads.load({ value: ending.result, ...(ending.result_ref && { ref: ending.result_ref }) }),
+  )
 }
 
 /** SPEC.md, Authentication, rule 9: a credential of this environment that may execute the service's webhooks. */
-const authOf = async (ctx: Context, { authenticator }: ApiDeps, env_id: string, service: string): Promise<{ type: string }> => {
+const authOf = async (
+  ctx: Context,
+  { authenticator }: ApiDeps,
+  env_id: string,
+  service: string,
+): Promise<{ type: string }> => {
   const credential = await authenticator.authenticate(ctx.headers.authorization)
   if (credential.env_id !== env_id) throw notFound()
   if (!credential.permissions.allows('webhook', 'execute', service)) {
@@ -121,7 +134,10 @@ const setHeader = (ctx: Context, name: string, value: unknown): void => {
   try {
     ctx.set(name, Array.isArray(value) ? value.map(String) : String(value))
   } catch {
-    throw new AppError('internal_server_error', `headers: "${name.slice(0, 60)}" is not a header that can be sent`)
+    throw new AppError(
+      'internal_server_error',
+      `headers: "${name.slice(0, 60)}" is not a header that can be sent`,
+    )
   }
 }
 
@@ -155,7 +171,7 @@ export const webhookRoutes: Route[] = (['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
     errors: ['not_found', 'payload_too_large', 'internal_server_error', 'unavailable'],
     reply: { kind: 'bare', description: 'What the function returned' },
     handle: async (ask) => {
-      await call(ask as Ask)
+      await call(ask)
       return own
     },
   }),

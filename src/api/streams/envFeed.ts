@@ -35,7 +35,12 @@ class EnvFeed {
   }
 
   async run(store: EventStore, env_id: string, signal: AbortSignal): Promise<void> {
-    for await (const { events, cursor } of store.subscribe({ after: this.#position, env_id, types: envTypes, signal })) {
+    for await (const { events, cursor } of store.subscribe({
+      after: this.#position,
+      env_id,
+      types: envTypes,
+      signal,
+    })) {
       const frames: Buffer[] = []
       for (const event of events) {
         const bytes = envFrame(event)
@@ -86,7 +91,12 @@ export class EnvFeeds {
   async serve(client: SseReply, env_id: string, after: Cursor): Promise<void> {
     const feed = await this.#feedOf(env_id)
     if (feed.attach(client, after)) return
-    for await (const { events, cursor } of this.#store.subscribe({ after, env_id, types: envTypes, signal: client.gone })) {
+    for await (const { events, cursor } of this.#store.subscribe({
+      after,
+      env_id,
+      types: envTypes,
+      signal: client.gone,
+    })) {
       for (const event of events) {
         const bytes = envFrame(event)
         if (bytes) client.write(bytes)
@@ -106,7 +116,10 @@ export class EnvFeeds {
     this.#feeds.set(env_id, feed)
     const idle = new AbortController()
     const signal = AbortSignal.any([this.#signal, idle.signal])
-    void keepGoing(`The feed of environment ${env_id}`, (until) => feed.run(this.#store, env_id, until), { signal, log: this.#log })
+    void keepGoing(`The feed of environment ${env_id}`, (until) => feed.run(this.#store, env_id, until), {
+      signal,
+      log: this.#log,
+    })
     const sweep = setInterval(() => {
       if (!feed.isEmpty && !this.#signal.aborted) return
       clearInterval(sweep)

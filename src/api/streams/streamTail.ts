@@ -31,10 +31,17 @@ export const tailStream = async (client: SseReply, tail: Tail, deps: ApiDeps): P
   const runs = new Map<string, Started>()
   let revision = tail.after
   let active = tail.active
-  for await (const { events, caughtUp } of deps.store.follow(streamOf.stream(stream_id), { after: revision, signal })) {
+  for await (const { events, caughtUp } of deps.store.follow(streamOf.stream(stream_id), {
+    after: revision,
+    signal,
+  })) {
     const frames: Buffer[] = []
     for (const recorded of events) {
-      const bytes = await streamFrame(recorded, runs, { env_id, deps, ...(tail.project !== undefined && { project: tail.project }) })
+      const bytes = await streamFrame(recorded, runs, {
+        env_id,
+        deps,
+        ...(tail.project !== undefined && { project: tail.project }),
+      })
       if (bytes) frames.push(bytes)
       revision = recorded.revision
     }
@@ -57,7 +64,11 @@ interface Scope {
   readonly project?: string
 }
 
-const streamFrame = async (recorded: Recorded, runs: Map<string, Started>, scope: Scope): Promise<Buffer | null> => {
+const streamFrame = async (
+  recorded: Recorded,
+  runs: Map<string, Started>,
+  scope: Scope,
+): Promise<Buffer | null> => {
   const { event, revision } = recorded
   const id = String(revision)
   const { payloads } = scope.deps
@@ -75,7 +86,10 @@ const streamFrame = async (recorded: Recorded, runs: Map<string, Started>, scope
         if (!plan || !isWanted(plan, scope)) return null
       }
       const { run_id, data_type } = event
-      const payload = await payloads.load({ value: event.payload, ...(event.payload_ref && { ref: event.payload_ref }) })
+      const payload = await payloads.load({
+        value: event.payload,
+        ...(event.payload_ref && { ref: event.payload_ref }),
+      })
       const type = 'stream:data'
       return frame(id, type, { type, run_id, data_type, payload })
     }
@@ -85,19 +99,29 @@ const streamFrame = async (recorded: Recorded, runs: Map<string, Started>, scope
       const started = runs.get(event.run_id) ?? (await startedOf(event, recorded.stream, scope.deps))
       if (!started || !isWanted(started, scope)) return null // cancelled before it started: it never was a run
       runs.delete(event.run_id)
-      const type = event.type === 'RunSucceeded' ? 'run:stop' : event.type === 'RunFailed' ? 'run:fail' : 'run:cancel'
-      return frame(id, type, { type, run: await runOfFacts(started, event, { env_id: scope.env_id, payloads }) })
+      const type =
+        event.type === 'RunSucceeded' ? 'run:stop' : event.type === 'RunFailed' ? 'run:fail' : 'run:cancel'
+      return frame(id, type, {
+        type,
+        run: await runOfFacts(started, event, { env_id: scope.env_id, payloads }),
+      })
     }
     default:
       return null
   }
 }
 
-const isWanted = ({ project_id, project_name }: { project_id: string; project_name: string }, { project }: Scope): boolean =>
-  project === undefined || project === project_id || project === project_name
+const isWanted = (
+  { project_id, project_name }: { project_id: string; project_name: string },
+  { project }: Scope,
+): boolean => project === undefined || project === project_id || project === project_name
 
 /** The start of a run that began before this tail did. */
-const startedOf = async ({ started_revision }: Ending, stream: string, { store }: ApiDeps): Promise<Started | null> => {
+const startedOf = async (
+  { started_revision }: Ending,
+  stream: string,
+  { store }: ApiDeps,
+): Promise<Started | null> => {
   if (started_revision === null) return null
   for await (const { event } of store.read(stream, { from: started_revision, limit: 1 })) {
     if (event.type === 'RunStarted') return event

@@ -14,7 +14,9 @@ import { Run } from './run.ts'
 import { describe, dirOf } from './thrown.ts'
 
 const RUNTIME_DIR = dirOf(new URL('../..', import.meta.url).href)
-const SDK_URL = import.meta.resolve(import.meta.url.endsWith('.ts') ? '../../sdk/index.ts' : '../../sdk/index.js')
+const SDK_URL = import.meta.resolve(
+  import.meta.url.endsWith('.ts') ? '../../sdk/index.ts' : '../../sdk/index.js',
+)
 
 const runs = new Map<number, Run>()
 let dir = ''
@@ -54,7 +56,10 @@ const invoke = (frame: Extract<ParentFrame, { type: 'invoke' }>): void => {
   void activeRuns.run(run, execute, run, frame)
 }
 
-const execute = async (run: Run, { target, input }: Extract<ParentFrame, { type: 'invoke' }>): Promise<void> => {
+const execute = async (
+  run: Run,
+  { target, input }: Extract<ParentFrame, { type: 'invoke' }>,
+): Promise<void> => {
   try {
     run.succeed(await valueOf(run, target, input))
   } catch (thrown) {
@@ -63,7 +68,11 @@ const execute = async (run: Run, { target, input }: Extract<ParentFrame, { type:
   }
 }
 
-const valueOf = async (run: Run, target: Target, input: Parameters<typeof argumentsOf>[0]): Promise<unknown> => {
+const valueOf = async (
+  run: Run,
+  target: Target,
+  input: Parameters<typeof argumentsOf>[0],
+): Promise<unknown> => {
   if ('code' in target) {
     const { evaluate } = await import('./evaluate.ts')
     run.throwIfStopped()

@@ -32,7 +32,8 @@ export const openFunctions = (dir: string) => {
 
   const load = async (ns: string, name: string): Promise<UserFunction> => {
     const file = fileOf.get(ns)
-    if (file === undefined) throw new NotStarted('function_not_found', `Expected a module for namespace ${ns}, got none`)
+    if (file === undefined)
+      throw new NotStarted('function_not_found', `Expected a module for namespace ${ns}, got none`)
     let module: Record<string, unknown>
     try {
       module = await import(pathToFileURL(join(dir, file)).href)
@@ -40,7 +41,8 @@ export const openFunctions = (dir: string) => {
       throw new NotStarted('load_failed', describeLoad(thrown, file, dir))
     }
     const value = Object.hasOwn(module, name) ? module[name] : undefined
-    if (!isFunction(value)) throw new NotStarted('function_not_found', `Expected ${file} to export a function ${name}, got none`)
+    if (!isFunction(value))
+      throw new NotStarted('function_not_found', `Expected ${file} to export a function ${name}, got none`)
     found.set(`${ns}/${name}`, value)
     return value
   }

@@ -40,7 +40,8 @@ export class LineCutter {
   }
 
   #line(source: Source, line: string): void {
-    for (let at = 0; at === 0 || at < line.length; at += MAX_LINE) this.#emit(source, line.slice(at, at + MAX_LINE))
+    for (let at = 0; at === 0 || at < line.length; at += MAX_LINE)
+      this.#emit(source, line.slice(at, at + MAX_LINE))
   }
 }
 
@@ -57,6 +58,7 @@ export const captureOutput = (cutterOfRun: () => LineCutter | undefined): void =
 }
 
 const captured = (source: Source, cutterOfRun: () => LineCutter | undefined): Writable => {
+  // oxlint-disable-next-line typescript/unbound-method -- called with `process` as its `this`
   const real = Object.getOwnPropertyDescriptor(process, source)?.get
   return new Writable({
     decodeStrings: false,

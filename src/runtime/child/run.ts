@@ -72,13 +72,15 @@ export class Run implements ActiveRun {
       const send = () => {
         const call = this.#calls++
         try {
-          if (this.#ended) throw new Error('The run has ended: expected svc functions to be awaited before it returns')
+          if (this.#ended)
+            throw new Error('The run has ended: expected svc functions to be awaited before it returns')
           const json = stringify({ type: 'host', id: this.id, call, request })
           if (!isShallow(json)) throw new RangeError('Expected a value that nests less than 1000 deep')
           this.#channel.sendJson(json)
           this.#pending.set(call, { resolve, reject })
         } catch (error) {
-          reject(error as Error)
+          // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- what the SDK throws are errors
+          reject(error)
         }
       }
       if (this.#ended || (this.#pending.size < MAX_CALLS && this.#waiting.length === 0)) send()
@@ -118,7 +120,9 @@ export class Run implements ActiveRun {
     }
     const size = Buffer.byteLength(json)
     if (size > MAX_RESULT) {
-      return this.fail('result_too_large', { message: `Expected a result of at most ${MAX_RESULT} bytes of JSON, got ${size}` })
+      return this.fail('result_too_large', {
+        message: `Expected a result of at most ${MAX_RESULT} bytes of JSON, got ${size}`,
+      })
     }
     this.#end(`{"type":"result","id":${this.id},"value":${json}}`)
   }

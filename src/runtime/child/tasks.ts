@@ -19,7 +19,11 @@ export const strip = ({ send, flush }: Channel, dir: string): void => {
     flush()
     const code = stripped(readFileSync(join(dir, file), 'utf8'), file)
     if (Buffer.byteLength(code) > MAX_CODE) {
-      send({ type: 'stripped', file, code: broken(file, 1, `Expected at most ${MAX_CODE} bytes of TypeScript`) })
+      send({
+        type: 'stripped',
+        file,
+        code: broken(file, 1, `Expected at most ${MAX_CODE} bytes of TypeScript`),
+      })
     } else send({ type: 'stripped', file, code })
   }
   send({ type: 'done' })

@@ -33,7 +33,8 @@ export const describeLoad = (thrown: unknown, file: string, dir: string): string
     if (!isError(thrown)) return `${file}: Threw ${cut(textOf(thrown), MAX_MESSAGE)}`
     const stack = relativePaths(String(thrown.stack), dir)
     const message = relativePaths(String(thrown.message), dir)
-    const site = importSite(thrown) ?? siteIn(stack, String(thrown.name)) ?? siteOfSyntaxError(thrown, dir) ?? file
+    const site =
+      importSite(thrown) ?? siteIn(stack, String(thrown.name)) ?? siteOfSyntaxError(thrown, dir) ?? file
     return cut(message.startsWith(`${site}: `) ? message : `${site}: ${message}`, MAX_MESSAGE)
   } catch {
     return `${file}: Threw a value that cannot be shown`
@@ -83,12 +84,16 @@ const userFrames = (stack: string, dir: string, runtimeDir: string): string =>
 const isError = (thrown: unknown): thrown is Error => types.isNativeError(thrown) || thrown instanceof Error
 
 const relativePaths = (text: string, dir: string): string =>
-  text.replaceAll(`file://${dir}/`, '').replaceAll(`${dir}/`, '').replaceAll(encodeURI(`file://${dir}/`), '')
+  text
+    .replaceAll(`file://${dir}/`, '')
+    .replaceAll(`${dir}/`, '')
+    .replaceAll(encodeURI(`file://${dir}/`), '')
 
 const textOf = (thrown: unknown): string =>
   typeof thrown === 'string' ? thrown : inspect(thrown, { depth: 3, breakLength: 120, getters: false })
 
-const cut = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length)}…` : text)
+const cut = (text: string, length: number): string =>
+  text.length > length ? `${text.slice(0, length)}…` : text
 
 /** The directory of a module of this runtime. */
 export const dirOf = (moduleUrl: string): string => fileURLToPath(new URL('.', moduleUrl))

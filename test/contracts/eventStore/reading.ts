@@ -101,6 +101,14 @@ export const reading = (name: string, open: () => Promise<OpenEventStore>): void
     }
   })
 
+  read('knows its cursors from other texts', async ({ store }) => {
+    const stream = `r-${newId()}`
+    const { cursor } = await store.append(stream, facts(stream, 1), 'none')
+    for (const own of [cursor, await store.head()]) assert.ok(store.isCursor(own), own)
+    for (const text of ['', 'x', '-1', `${cursor}x`, ` ${cursor}`, newId()])
+      assert.not.ok(store.isCursor(text), text)
+  })
+
   read(
     'head is the cursor of the newest event',
     alone(open, async ({ store, reopen }) => {

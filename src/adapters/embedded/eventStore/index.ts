@@ -78,11 +78,13 @@ class EmbeddedEventStore implements EventStore {
     this.#pendingEvents += recorded.length
     this.#index.setHead(stream, actual + recorded.length)
     this.#commitDue ??= setImmediate(() => this.#commit())
-    return new Promise((resolve, reject) => this.#pending.push({ events: recorded, entries, resolve, reject }))
+    return new Promise((resolve, reject) =>
+      this.#pending.push({ events: recorded, entries, resolve, reject }),
+    )
   }
 
   async *read(stream: string, { from = 0, limit = Infinity } = {}): AsyncGenerator<Recorded> {
-    for (let revision = from, left = limit; left > 0; ) {
+    for (let revision = from, left = limit; left > 0;) {
       const events = this.#readStream(stream, revision, Math.min(left, BATCH))
       if (events.length === 0) return
       yield* events
@@ -129,7 +131,12 @@ class EmbeddedEventStore implements EventStore {
 
   consume(
     group: string,
-    { from = START, inFlight = 64, signal, ...filter }: Filter & { from?: string; inFlight?: number; signal: AbortSignal },
+    {
+      from = START,
+      inFlight = 64,
+      signal,
+      ...filter
+    }: Filter & { from?: string; inFlight?: number; signal: AbortSignal },
   ) {
     if (this.#closing.signal.aborted) throw closed()
     const stored = `group:${group}`
@@ -180,7 +187,10 @@ class EmbeddedEventStore implements EventStore {
     const { events, entries } =
       only && pending.length === 1
         ? only
-        : { events: pending.flatMap(({ events }) => events), entries: pending.flatMap(({ entries }) => entries) }
+        : {
+            events: pending.flatMap(({ events }) => events),
+            entries: pending.flatMap(({ entries }) => entries),
+          }
     try {
       this.#log.append(entries)
     } catch (error) {
@@ -206,7 +216,8 @@ class EmbeddedEventStore implements EventStore {
   }
 
   #tidyLater(): void {
-    if (!this.#closing.signal.aborted) this.#housekeeping ??= setTimeout(() => this.#tidy(), HOUSEKEEPING_MS).unref()
+    if (!this.#closing.signal.aborted)
+      this.#housekeeping ??= setTimeout(() => this.#tidy(), HOUSEKEEPING_MS).unref()
   }
 
   #tidy(): void {
@@ -222,15 +233,20 @@ class EmbeddedEventStore implements EventStore {
     if (this.#commitDue) this.#commit() // what the stream holds must be durable before it is told of
     const actual = this.#headOf(stream)
     const wanted = expected === 'none' ? -1 : expected
-    if (events.length === 0 && wanted === actual) return { revision: actual, cursor: cursorOf(this.#log.last) }
+    if (events.length === 0 && wanted === actual)
+      return { revision: actual, cursor: cursorOf(this.#log.last) }
     const stored = wanted < actual ? this.#readStream(stream, wanted + 1, events.length) : []
     const last = stored[stored.length - 1]
     if (last && stored.length === events.length && stored.every(({ id }, i) => id === events[i]?.id)) {
       return { revision: last.revision, cursor: last.cursor }
     }
-    throw new AppError('wrong_revision', `Expected stream ${stream} at ${expected}, it is at ${actual < 0 ? 'none' : actual}`, {
-      data: { stream, expected, actual: actual < 0 ? 'none' : actual },
-    })
+    throw new AppError(
+      'wrong_revision',
+      `Expected stream ${stream} at ${expected}, it is at ${actual < 0 ? 'none' : actual}`,
+      {
+        data: { stream, expected, actual: actual < 0 ? 'none' : actual },
+      },
+    )
   }
 
   /** A signal for a reader that waits for a key: its abort wakes the key, so no wait needs a listener of its own. */
@@ -275,13 +291,15 @@ class EmbeddedEventStore implements EventStore {
     } catch (error) {
       throw unavailable(error)
     }
-    if (!this.#index.whole) throw new AppError('unavailable', 'The index of the event store cannot be written')
+    if (!this.#index.whole)
+      throw new AppError('unavailable', 'The index of the event store cannot be written')
   }
 
   #catchUpIndex(): void {
     if (this.#index.last > this.#log.last) this.#index.reset(this.#log.last) // the log is an older copy than its index
     while (this.#index.last < this.#log.last && this.#index.whole) {
-      for (const event of this.#log.readAfter(this.#index.last, BATCH)) this.#index.add(event, positionOf(event.cursor))
+      for (const event of this.#log.readAfter(this.#index.last, BATCH))
+        this.#index.add(event, positionOf(event.cursor))
     }
     this.#index.commit()
   }

@@ -9,7 +9,14 @@ import { WalKeeper } from '../walKeeper.ts'
 import { cursorOf } from './cursors.ts'
 
 /** An event as a row holds it. The position is the row's first one plus the index. */
-type Entry = [stream: string, revision: number, id: string, at: string, event: DomainEvent, metadata: Metadata]
+type Entry = [
+  stream: string,
+  revision: number,
+  id: string,
+  at: string,
+  event: DomainEvent,
+  metadata: Metadata,
+]
 
 /**
  * One row holds up to 64 consecutive events as one JSON text: a commit then writes few pages, and a read
@@ -41,12 +48,20 @@ export class Log {
   constructor(file: string, checkpointer: Checkpointer) {
     this.#db = openDatabase(file, 'full')
     this.#wal = new WalKeeper(this.#db, file, checkpointer, { fullBytes: WAL_FULL_BYTES })
-    this.#db.exec(`CREATE TABLE IF NOT EXISTS log (first INTEGER PRIMARY KEY, count INTEGER NOT NULL, entries TEXT NOT NULL)`)
+    this.#db.exec(
+      `CREATE TABLE IF NOT EXISTS log (first INTEGER PRIMARY KEY, count INTEGER NOT NULL, entries TEXT NOT NULL)`,
+    )
     this.#growWal()
     this.#insert = this.#db.prepare('INSERT INTO log VALUES (?, ?, ?)')
-    this.#rowAt = arrays(this.#db.prepare('SELECT first, entries FROM log WHERE first <= ? ORDER BY first DESC LIMIT 1'))
-    this.#rowsFrom = arrays(this.#db.prepare('SELECT first, entries FROM log WHERE first >= ? ORDER BY first'))
-    const row = this.#db.prepare('SELECT first + count - 1 AS last FROM log ORDER BY first DESC LIMIT 1').get()
+    this.#rowAt = arrays(
+      this.#db.prepare('SELECT first, entries FROM log WHERE first <= ? ORDER BY first DESC LIMIT 1'),
+    )
+    this.#rowsFrom = arrays(
+      this.#db.prepare('SELECT first, entries FROM log WHERE first >= ? ORDER BY first'),
+    )
+    const row = this.#db
+      .prepare('SELECT first + count - 1 AS last FROM log ORDER BY first DESC LIMIT 1')
+      .get()
     this.#last = Number(row?.['last'] ?? 0)
   }
 
@@ -125,7 +140,8 @@ export class Log {
   }
 
   #growWal(): void {
-    this.#db.exec(`CREATE TABLE IF NOT EXISTS filler (bytes BLOB); BEGIN; INSERT INTO filler VALUES (zeroblob(${WAL_BYTES}));
+    this.#db
+      .exec(`CREATE TABLE IF NOT EXISTS filler (bytes BLOB); BEGIN; INSERT INTO filler VALUES (zeroblob(${WAL_BYTES}));
       DELETE FROM filler; COMMIT; PRAGMA wal_checkpoint(RESTART)`)
   }
 }
@@ -135,7 +151,9 @@ export const entryOf = ({ stream, revision, id, at, event, metadata }: Recorded)
   try {
     return JSON.stringify([stream, revision, id, at, event, metadata] satisfies Entry)
   } catch (error) {
-    throw new AppError('bad_request', `Expected facts that JSON can hold: ${messageOf(error)}`, { cause: error })
+    throw new AppError('bad_request', `Expected facts that JSON can hold: ${messageOf(error)}`, {
+      cause: error,
+    })
   }
 }
 

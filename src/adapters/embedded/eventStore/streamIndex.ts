@@ -37,7 +37,9 @@ export class StreamIndex {
       CREATE TABLE IF NOT EXISTS positions (name TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID`)
     this.#insert = this.#db.prepare('INSERT OR REPLACE INTO entries VALUES (?, ?, ?)')
     this.#positions = arrays(
-      this.#db.prepare('SELECT position FROM entries WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?'),
+      this.#db.prepare(
+        'SELECT position FROM entries WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?',
+      ),
     )
     this.#head = arrays(this.#db.prepare('SELECT max(revision) FROM entries WHERE stream = ?'))
     this.#position = this.#db.prepare('SELECT position FROM positions WHERE name = ?')
