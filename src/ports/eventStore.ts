@@ -32,7 +32,7 @@ export interface StreamBatch {
   readonly caughtUp: boolean
 }
 
-/** One event handed to one consumer of a group; handed out again unless it is acknowledged. */
+/** One event handed to one consumer of a group; handed out again unless it is acknowledged. Settled once: what comes after is ignored. */
 export interface Delivery {
   readonly event: Recorded
   /** The group will not hand this event out again, once the acknowledgement is stored. */
@@ -43,7 +43,8 @@ export interface Delivery {
 
 /**
  * The log that is the truth. Appends are durable when they resolve (I1). Adapters: embedded (SQLite),
- * EventStoreDB. Errors: `wrong_revision` with `data {stream, expected, actual}`, `unavailable`.
+ * EventStoreDB. Errors: `wrong_revision` with `data {stream, expected, actual}`, `bad_request` for facts that JSON
+ * cannot hold, `unavailable`.
  */
 export interface EventStore {
   /**

@@ -66,7 +66,7 @@ export interface WritableCollection<D extends Doc = Doc> extends Collection<D> {
   checkpoint(): Promise<Cursor | null>
   /**
    * Stores documents, then the checkpoint. A write whose cursor is not after the stored document's is
-   * left out, so a batch applied twice, or cut in the middle, gives the same documents.
+   * left out, so a batch applied twice, or cut in the middle, gives the same documents; the checkpoint never goes back.
    */
   write(writes: readonly Write[], checkpoint: Cursor): Promise<void>
 }
@@ -79,7 +79,7 @@ export interface ReadModels {
   /** The version that readers see: the newest one that went live, or the given one while none has. */
   reader<D extends Doc>(spec: CollectionSpec): Collection<D>
   writer<D extends Doc>(spec: CollectionSpec): Promise<WritableCollection<D>>
-  /** From now on readers see this version; older ones are dropped. */
+  /** From now on readers see this version; older ones are dropped. With a newer one live, nothing changes. */
   goLive(spec: CollectionSpec): Promise<void>
   close(): Promise<void>
 }

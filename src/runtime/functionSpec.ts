@@ -1,5 +1,5 @@
-import { Cron } from 'croner'
 import type { FunctionSpec } from '../events/project.ts'
+import { ticksOf } from '../sagas/cron.ts'
 import type { RawFunction } from './protocol.ts'
 
 const MAX_TIMEOUT = 900_000
@@ -128,15 +128,16 @@ const scheduleOf = (value: unknown, where: string): NonNullable<FunctionSpec['sc
       `${where}Expected schedule.timezone to be an IANA time zone, got ${shown(timezone)}`,
     )
   }
-  let next: Date | null
+  let next: number | null
   try {
-    next = new Cron(cron, { mode: '5-part', timezone: 'UTC', paused: true }).nextRun('2024-01-01T00:00:00')
+    next = ticksOf(cron, timezone).after(0)
   } catch {
     throw new BadMetadata(
       `${where}Expected schedule.cron to be a cron expression of five fields, got ${shown(cron)}`,
     )
   }
-  if (!next) throw new BadMetadata(`${where}Expected schedule.cron to match some day, got ${shown(cron)}`)
+  if (next === null)
+    throw new BadMetadata(`${where}Expected schedule.cron to match some day, got ${shown(cron)}`)
   return { cron, timezone }
 }
 

@@ -237,6 +237,10 @@ export class Worker implements Claimer {
         await this.#end(plan, outcome, cause)
         return
       } catch (error) {
+        if (isAppError(error, 'bad_request') && outcome.status === 'succeeded') {
+          outcome = { status: 'failed', error: { code: 'result_not_serializable', message: error.message } }
+          continue
+        }
         this.#deps.log.warn('The end of a run could not be stored and is tried again', {
           run_id: plan.run_id,
           error: messageOf(error),

@@ -8,7 +8,8 @@ parentPort.on('message', (file) => {
     const db = new DatabaseSync(file)
     db.exec('PRAGMA synchronous=FULL; PRAGMA cache_size=-256; PRAGMA wal_checkpoint(PASSIVE)')
     db.close()
-  } finally {
-    parentPort.postMessage(file)
+  } catch {
+    // The disk is full or the file is gone: the WAL stays as it is, and the writer will ask again.
   }
+  parentPort.postMessage(file)
 })
