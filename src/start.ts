@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { openBlobs } from './adapters/embedded/blobs.ts'
 import { openEventStore } from './adapters/embedded/eventStore/index.ts'
@@ -107,6 +107,7 @@ export const start = async (
     void keepGoing('The credential watch', (until) => authenticator.watch(store, until), { signal, log })
     const stopping = new AbortController()
     const scratchDir = join(config.dataDir, 'uploads')
+    rmSync(scratchDir, { recursive: true, force: true }) // what a crash left of uploads
     mkdirSync(scratchDir, { recursive: true })
     let url = config.publicUrl ?? ''
     const app = createApp({

@@ -17,4 +17,6 @@ export const child = () => run('chat/quick')
 export const quick = () => 'quick'
 export const waits = fn({ 'on-event': 'wait' }, ({ data }) => setTimeout(data, 'waited', { signal: currentRun().signal }))
 export const large = fn({ 'on-event': 'large' }, async () => { const text = 'é'.repeat(50_000); await emit('text', text); return text })
+export const megabytes = fn({ 'on-event': 'megabytes' }, () => 'x'.repeat(5 << 20))
+export const floods = fn({ 'on-event': 'flood' }, async () => { for (let n = 0; n < 1500; n++) await emit('n', String(n).padEnd(8000)) })
 `

@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import * as assert from 'uvu/assert'
 import { isId, newId } from '../../src/ids.ts'
 import { call, deploy, handle, publish, type Run } from '../support/build.ts'
@@ -65,6 +66,35 @@ subscribing('loses and repeats nothing however often the connection is cut (I5)'
   const payloads = seen.filter(({ event }) => event === 'stream:data').map(({ data }) => data['payload'])
   assert.equal(payloads, words)
   assert.equal(seen.slice(1, -1), (await (await follow(api, `${path}?from=start`)).rest()).slice(0, -1))
+})
+
+subscribing('brings a result of megabytes, live and from the past', async () => {
+  const live = await publishAndFollow(api, 'megabytes')
+  const events = [(await live.rest()).slice(1)]
+  const { stream_id } = live.seen[0]?.data ?? {}
+  events.push(await (await follow(api, `/streams/${String(stream_id)}/subscribe?from=start`)).rest())
+  for (const [start, stop, complete] of events as [Sent, Sent, Sent][]) {
+    assert.equal(names([start, stop, complete]), ['run:start', 'run:stop', 'stream:complete'])
+    assert.is((runIn(stop).result as string).length, 5 << 20)
+  }
+})
+
+subscribing('waits for a client that reads slowly, and loses nothing', async () => {
+  const { stream_id } = await publish(api, 'flood')
+  const path = `/streams/${stream_id}/subscribe?from=start`
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1').setEncoding('utf8')
+  socket.write(`GET /v1${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${api.key}\r\n\r\n`)
+  socket.pause()
+  const fast = await (await follow(api, path)).rest() // 12 MB: more than the kernel takes for the other
+  const slow: string[] = []
+  for await (const chunk of socket as AsyncIterable<string>) slow.push(chunk)
+  const payloads = slow.join('').matchAll(/"payload":"(\d+) *"/g)
+  assert.equal(
+    [...payloads].map(([, n]) => Number(n)),
+    Array.from({ length: 1500 }, (_, n) => n),
+  )
+  assert.match(slow.at(-1) ?? '', 'stream:complete')
+  assert.is(fast.length, 1503)
 })
 
 subscribing('may be narrowed to one project, by name or id', async () => {

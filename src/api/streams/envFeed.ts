@@ -52,7 +52,7 @@ class EnvFeed {
       this.#forget()
       if (frames.length === 0) continue
       const together = frames.length === 1 ? (frames[0] as Buffer) : Buffer.concat(frames)
-      for (const client of this.#clients) client.write(together)
+      for (const client of this.#clients) client.push(together)
     }
   }
 
@@ -100,8 +100,8 @@ export class EnvFeeds {
       for (const event of events) {
         const bytes = envFrame(event)
         if (bytes) client.write(bytes)
+        await client.flushed()
       }
-      await client.flushed()
       if (client.gone.aborted || feed.attach(client, cursor)) return
     }
   }

@@ -2,8 +2,10 @@ import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
 
 const HEARTBEAT_MS = 15_000
-/** A client that lets this much pile up is let go; it comes back with the last id it saw (I5). */
+/** A client that has this much queued when more comes is let go; it comes back with the last id it saw (I5). */
 const MAX_QUEUED_BYTES = 256 << 10
+/** So is one that takes nothing of what is queued for this long. */
+const STALLED_MS = 60_000
 /** How long a browser waits before it comes back. */
 const RETRY_MS = 2000
 
@@ -35,18 +37,23 @@ export class SseReply {
     })
     ctx.req.socket.setNoDelay(true)
     ctx.res.write(`retry: ${RETRY_MS}\n`) // no blank line: it belongs to the first event
-    this.#heartbeat = setInterval(() => this.write(HEARTBEAT), HEARTBEAT_MS)
+    this.#heartbeat = setInterval(() => {
+      if (this.#response.writableLength === 0) this.write(HEARTBEAT) // else it would pass for activity
+    }, HEARTBEAT_MS)
+    ctx.res.setTimeout(STALLED_MS, () => this.#letGo())
     ctx.res.on('close', () => this.#close())
     ctx.res.on('error', () => this.#close())
   }
 
+  /** For those who wait until it is `flushed` before they write on. */
   write(bytes: Buffer): void {
-    if (this.gone.aborted) return
-    this.#response.write(bytes)
-    if (this.#response.writableLength > MAX_QUEUED_BYTES) {
-      this.#response.destroy()
-      this.#close()
-    }
+    if (!this.gone.aborted) this.#response.write(bytes)
+  }
+
+  /** For what comes at a pace of its own: a client that cannot keep up is let go. */
+  push(bytes: Buffer): void {
+    if (this.#response.writableLength > MAX_QUEUED_BYTES) this.#letGo()
+    else this.write(bytes)
   }
 
   /** Resolves when the socket has taken everything written so far, or the client is gone. */
@@ -67,6 +74,11 @@ export class SseReply {
   end(bytes?: Buffer): void {
     if (this.gone.aborted) return
     this.#response.end(bytes)
+    this.#close()
+  }
+
+  #letGo(): void {
+    this.#response.destroy()
     this.#close()
   }
 

@@ -20,6 +20,9 @@ export interface Tail {
   readonly project?: string
 }
 
+/** Frames of a batch are written together up to this size: a few may be megabytes each, and the client may be slow. */
+const TOGETHER_BYTES = 64 << 10
+
 /**
  * Follows one svc stream until it is complete, the time is over or the client is gone (SPEC.md,
  * Server-sent events). Ids are revisions of the stream: whoever comes back with one gets what follows (I5).
@@ -35,19 +38,29 @@ export const tailStream = async (client: SseReply, tail: Tail, deps: ApiDeps): P
     after: revision,
     signal,
   })) {
-    const frames: Buffer[] = []
+    let together: Buffer[] = []
+    let size = 0
+    const send = async () => {
+      if (size > 0) client.write(together.length === 1 ? (together[0] as Buffer) : Buffer.concat(together))
+      together = []
+      size = 0
+      await client.flushed()
+    }
     for (const recorded of events) {
       const bytes = await streamFrame(recorded, runs, {
         env_id,
         deps,
         ...(tail.project !== undefined && { project: tail.project }),
       })
-      if (bytes) frames.push(bytes)
       revision = recorded.revision
+      if (!bytes) continue
+      together.push(bytes)
+      size += bytes.length
+      if (size >= TOGETHER_BYTES) await send()
+      if (client.gone.aborted) return
     }
+    await send()
     active ||= events.length > 0
-    if (frames.length > 0) client.write(frames.length === 1 ? (frames[0] as Buffer) : Buffer.concat(frames))
-    await client.flushed()
     if (!caughtUp || !active || client.gone.aborted) continue
     const { state, revision: last } = await deps.commands.streams.load(streamOf.stream(stream_id))
     if (last === revision && isIdle(state)) return client.end(complete(stream_id, 'completed', revision))
