@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { openEventStore } from '../src/adapters/embedded/eventStore/index.ts'
 import type { NewEvent } from '../src/events/event.ts'
+import { streamOf } from '../src/events/streams.ts'
 import { newId } from '../src/ids.ts'
 import type { EventStore } from '../src/ports/eventStore.ts'
 import type { Figure } from './figure.ts'
@@ -9,28 +10,22 @@ import { percentile } from './load.ts'
 
 const BYTES = 600
 
-/** Events of 600 bytes as the log stores them, made before the clock starts. */
-const eventsOf = (stream_id: string, count: number): NewEvent[] =>
-  Array.from({ length: count }, () => {
-    const event: NewEvent = {
-      id: newId(),
-      event: { type: 'StreamDataEmitted', run_id: stream_id, stream_id, data_type: 'bench', payload: '' },
-      metadata: { correlation_id: stream_id, env_id: stream_id },
-    }
-    const missing = BYTES - JSON.stringify(event).length
-    return { ...event, event: { ...event.event, payload: 'x'.repeat(missing) } as NewEvent['event'] }
-  })
+/** An event of 600 bytes as the log stores it; the appends of a caller differ in their ids. */
+const eventOf = (stream_id: string): NewEvent => {
+  const event = { type: 'StreamDataEmitted', run_id: stream_id, stream_id, data_type: 'bench' } as const
+  const metadata = { correlation_id: stream_id, env_id: stream_id }
+  const missing = BYTES - JSON.stringify({ id: newId(), event: { ...event, payload: '' }, metadata }).length
+  return { id: '', event: { ...event, payload: 'x'.repeat(missing) }, metadata }
+}
 
-const caller = async (
-  store: EventStore,
-  events: readonly NewEvent[],
-  stream: string,
-  took: number[],
-): Promise<void> => {
+const caller = async (store: EventStore, appends: number, took: number[]): Promise<void> => {
+  const stream_id = newId()
+  const event = eventOf(stream_id)
   let expected: number | 'none' = 'none'
-  for (const event of events) {
+  for (let n = 0; n < appends; n++) {
     const began = performance.now()
-    expected = (await store.append(stream, [event], expected)).revision
+    expected = (await store.append(streamOf.stream(stream_id), [{ ...event, id: newId() }], expected))
+      .revision
     took.push(performance.now() - began)
   }
 }
@@ -46,13 +41,9 @@ export const appends = async (): Promise<Figure[]> => {
       [64, 192_000, 50_000],
       [256, 384_000, 100_000],
     ] as const) {
-      const jobs = Array.from({ length: callers }, () => {
-        const stream_id = newId()
-        return { stream: `stream-${stream_id}`, events: eventsOf(stream_id, total / callers) }
-      })
       const took: number[] = []
       const began = performance.now()
-      await Promise.all(jobs.map(({ stream, events }) => caller(store, events, stream, took)))
+      await Promise.all(Array.from({ length: callers }, () => caller(store, total / callers, took)))
       const seconds = (performance.now() - began) / 1000
       took.sort((a, b) => a - b)
       figures.push(

@@ -24,7 +24,7 @@ export type { Discarded } from './file.ts'
 
 /** A document dirties about a page of its own, those of indexes being shared with others of its batch. */
 const PAGE_BYTES = 4096
-const WAL_FULL_BYTES = 16 << 20
+const WAL_FULL_BYTES = 32 << 20
 
 interface Options {
   readonly dir: string
