@@ -137,7 +137,7 @@ env('loses and repeats nothing while events pour in and the connection is cut (I
 })
 
 env('refuses a position that is none', async () => {
-  for (const from of [newId(), 'x'.repeat(65), 'über', '12 3']) {
+  for (const from of [newId(), 'x'.repeat(65), 'über', '12 3', '123', '0000009999999999']) {
     const { status, message } = await api().refused('GET', `/env/subscribe?from=${encodeURIComponent(from)}`)
     assert.is(status, 400)
     assert.match(message, 'from: ')
