@@ -1,6 +1,5 @@
 import { clock } from '../clock.ts'
-import { START } from '../events/event.ts'
-import type { DomainEvent } from '../events/index.ts'
+import { recordedOf } from '../commands/recorded.ts'
 import { streamOf } from '../events/streams.ts'
 import type { RunInput, RunPlan } from '../events/run.ts'
 import { newId } from '../ids.ts'
@@ -33,7 +32,7 @@ export const requestRun = async (
   const plan: RunPlan = { ...wanted, run_id, stream_id, attempt: 1, input_at: { stream_id, revision: 1 } }
   const by = claimer?.hasRoom ? claimer : null
   const cause = { env_id, correlation_id: request_id, ...(actor !== undefined && { actor }) }
-  const { events, ids, firstRevision } = await commands.streams.handle(
+  const handled = await commands.streams.handle(
     stream,
     {
       type: 'RequestRun',
@@ -46,17 +45,8 @@ export const requestRun = async (
     cause,
     { fresh: true },
   )
-  const at = events.findIndex(({ type }) => type === 'RunRequested')
-  const revision = firstRevision + at
-  by?.execute(plan, {
-    id: ids[at] ?? '',
-    stream,
-    revision,
-    cursor: START,
-    at: now,
-    event: events[at] as DomainEvent,
-    metadata: cause,
-  })
+  const carrier = recordedOf(handled, 'RunRequested', { stream, at: now, metadata: cause })
+  by?.execute(plan, carrier)
   const over = new AbortController()
   let timer = setTimeout(() => over.abort(), timeoutMs)
   const hurry = () => {
@@ -69,7 +59,7 @@ export const requestRun = async (
     return {
       run_id,
       stream_id,
-      ending: await endingOf(store, run_id, { stream, after: revision, signal: over.signal }),
+      ending: await endingOf(store, run_id, { stream, after: carrier.revision, signal: over.signal }),
     }
   } finally {
     clearTimeout(timer)

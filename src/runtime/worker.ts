@@ -129,6 +129,7 @@ export class Worker implements Claimer {
       while (!this.hasRoom && !signal.aborted) {
         await new Promise<void>((resolve) => (this.#roomMade = resolve))
       }
+      if (signal.aborted) return // stopping: what was not acknowledged goes to another worker, or to the next start
       void this.#take(delivery)
     }
   }

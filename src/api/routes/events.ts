@@ -1,8 +1,7 @@
 import Type from 'typebox'
 import { clock } from '../../clock.ts'
+import { recordedOf } from '../../commands/recorded.ts'
 import { AppError } from '../../errors.ts'
-import { START } from '../../events/event.ts'
-import type { DomainEvent } from '../../events/index.ts'
 import type { RunPlan } from '../../events/run.ts'
 import { streamOf } from '../../events/streams.ts'
 import { isId, newId } from '../../ids.ts'
@@ -75,7 +74,7 @@ export const publish = async ({
   const claim = fresh ? await claimOf(deps.claimer, { event_id, stream_id, event_type }, env_id) : null
   const cause = { env_id, correlation_id: request_id, actor: credential.id }
   const stream = streamOf.stream(stream_id)
-  const { events, ids, firstRevision } = await deps.commands.streams.handle(
+  const handled = await deps.commands.streams.handle(
     stream,
     {
       type: 'PublishEvent',
@@ -92,21 +91,11 @@ export const publish = async ({
     cause,
     { fresh },
   )
-  const at = events.findIndex(({ type }) => type === 'EventPublished')
-  const revision = firstRevision + at
-  const carrier = {
-    id: ids[at] ?? '',
-    stream,
-    revision,
-    cursor: START,
-    at: now,
-    event: events[at] as DomainEvent,
-    metadata: cause,
-  }
+  const carrier = recordedOf(handled, 'EventPublished', { stream, at: now, metadata: cause })
   for (const plan of claim?.plans ?? []) deps.claimer?.execute(plan, carrier)
   return {
     event: { event_id, env_id, stream_id, event_type, event_data, event_time: now, created_at: now },
-    revision,
+    revision: carrier.revision,
   }
 }
 
