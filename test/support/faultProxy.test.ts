@@ -49,7 +49,7 @@ proxies.after.each(async ({ engine, sockets, clients, direct, proxy }) => {
 
 /** A connection through the proxy, and what came back so far. */
 const open = async ({ proxy, clients }: Context) => {
-  const socket = connect({ port: proxy.port, host: '127.0.0.1', allowHalfOpen: true })
+  const socket = connect({ port: proxy.port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true })
   clients.push(socket)
   const got = { socket, text: '', ended: false, failure: '' }
   socket.on('data', (bytes) => void (got.text += bytes.toString('latin1')))

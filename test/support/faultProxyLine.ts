@@ -33,7 +33,6 @@ export class Line {
     this.#weather = weather
     from.on('data', (bytes: Buffer) => this.#take(bytes))
     from.on('end', () => this.#take(null))
-    to.on('close', () => clearTimeout(this.#timer))
     this.move()
   }
 
