@@ -4,13 +4,14 @@ import { clock } from '../../../clock.ts'
 import { AppError } from '../../../errors.ts'
 import { type NewEvent, type Recorded, START } from '../../../events/event.ts'
 import type { Appended, Batch, EventStore, Expected, Filter } from '../../../ports/eventStore.ts'
+import { matcherOf } from '../../shared/matching.ts'
+import { Recent } from '../../shared/recent.ts'
+import { Wakes } from '../../shared/wakes.ts'
 import { openCheckpointer } from '../checkpointer.ts'
 import { unavailable } from '../sqlite.ts'
 import { cursorOf, isCursor, positionOf } from './cursors.ts'
 import { Group } from './groups.ts'
 import { entryOf, Log } from './log.ts'
-import { Recent } from './recent.ts'
-import { Wakes } from './wakes.ts'
 import { StreamIndex } from './streamIndex.ts'
 
 /** An append whose events have their place in the log but are not durable yet. */
@@ -306,10 +307,3 @@ class EmbeddedEventStore implements EventStore {
 }
 
 const closed = (): AppError => new AppError('unavailable', 'The event store is closed')
-
-const matcherOf = ({ types, env_id }: Filter): ((event: Recorded) => boolean) | undefined => {
-  if (!types && env_id === undefined) return undefined
-  const wanted = types && new Set<string>(types)
-  return ({ event, metadata }) =>
-    (!wanted || wanted.has(event.type)) && (env_id === undefined || metadata.env_id === env_id)
-}

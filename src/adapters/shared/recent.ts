@@ -1,4 +1,4 @@
-import type { Recorded } from '../../../events/event.ts'
+import type { Recorded } from '../../events/event.ts'
 
 /** Events kept in memory at most, and bytes of them; live readers are rarely further behind. */
 const KEPT = 8192
@@ -17,20 +17,24 @@ export class Recent {
     this.#last = last
   }
 
-  /** `bytes`: the length of the event as the log holds it. */
-  add(event: Recorded, bytes: number): void {
+  /** `bytes`: the length of the event as the log holds it. Gives the last event that had to go for it. */
+  add(event: Recorded, bytes: number): Recorded | undefined {
+    let gone: Recorded | undefined
     this.#last++
-    if (this.#last - this.#from >= KEPT) this.#forget()
+    if (this.#last - this.#from >= KEPT) gone = this.#forget()
     this.#events[this.#last % KEPT] = event
     this.#sizes[this.#last % KEPT] = bytes
     this.#bytes += bytes
-    while (this.#bytes > KEPT_BYTES && this.#from < this.#last) this.#forget()
+    while (this.#bytes > KEPT_BYTES && this.#from < this.#last) gone = this.#forget()
+    return gone
   }
 
-  #forget(): void {
+  #forget(): Recorded | undefined {
     const oldest = this.#from++ % KEPT
+    const event = this.#events[oldest]
     this.#bytes -= this.#sizes[oldest] as number
     this.#events[oldest] = undefined
+    return event
   }
 
   at(position: number): Recorded | undefined {

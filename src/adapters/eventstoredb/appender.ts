@@ -1,0 +1,208 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import shared from '@eventstore/db-client/generated/shared_pb.js'
+import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js'
+import streams from '@eventstore/db-client/generated/streams_pb.js'
+import { createUUID, parseUUID } from '@eventstore/db-client/dist/utils/grpcUUID.js'
+import type { ClientDuplexStream } from '@grpc/grpc-js'
+import timestamp from 'google-protobuf/google/protobuf/timestamp_pb.js'
+import { clock } from '../../clock.ts'
+import { AppError } from '../../errors.ts'
+import { type Cursor, START } from '../../events/event.ts'
+import type { Appended, Expected } from '../../ports/eventStore.ts'
+import type { Connection, Generation } from './connection.ts'
+import { appErrorOf, isClientWedged } from './failures.ts'
+import { closed } from './reader.ts'
+import { cursorOf, type Proposed } from './wire.ts'
+
+type Call = ClientDuplexStream<streams.BatchAppendReq, streams.BatchAppendResp>
+
+/** How long one attempt may take: longer than the 2 s after which the server itself gives up on a write. */
+const ATTEMPT_MS = 2500
+/** How long an append is tried in all before its caller is told that the outcome is unknown. */
+const APPEND_MS = 5000
+/** An absolute time by this machine's clock, so far away that clocks which differ do no harm: the server's own limit is 2 s. */
+const SERVER_DEADLINE_MS = 3_600_000
+const FIRST_PAUSE_MS = 20
+const LONGEST_PAUSE_MS = 500
+
+interface Waiting {
+  readonly resolve: (reply: streams.BatchAppendResp) => void
+  readonly reject: (error: unknown) => void
+}
+
+/**
+ * Batch append over the generated stubs: one long call carries every append of this process. The client's own
+ * shares one table of promises among all clients of a process, has no deadline, and throws outside any promise
+ * on a second reply (docs/decisions/0010). Invariants:
+ * A1: an append is answered once; replies nobody waits for mean nothing.
+ * A2: an unknown outcome is resolved by the same bytes at the same revision, which the server knows again.
+ */
+export class Appender {
+  readonly #connection: Connection
+  readonly #waiting = new Map<string, Waiting>()
+  #call: { readonly duplex: Call; readonly of: Generation } | undefined
+  #opening: Promise<Call> | undefined
+  #answeredAt = 0
+
+  constructor(connection: Connection) {
+    this.#connection = connection
+  }
+
+  async append(stream: string, events: readonly Proposed[], expected: Expected): Promise<Appended> {
+    const until = clock.monotonic() + APPEND_MS
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      if (this.#connection.closed.aborted) throw closed()
+      try {
+        return appendedOf(await this.#attempt(stream, events, expected), stream, expected)
+      } catch (error) {
+        if (this.#connection.closed.aborted) throw closed()
+        const failure = appErrorOf(error)
+        if (failure.code === 'wrong_revision' || !failure.retryable) throw failure
+        if (isClientWedged(error)) this.#connection.renew()
+        if (clock.monotonic() + pause > until) throw failure
+      }
+      await delay(pause * (0.5 + Math.random()))
+    }
+  }
+
+  /** Nobody waits any more. */
+  close(): void {
+    this.#drop(closed())
+  }
+
+  async #attempt(
+    stream: string,
+    events: readonly Proposed[],
+    expected: Expected,
+  ): Promise<streams.BatchAppendResp> {
+    const began = clock.monotonic()
+    const correlation = randomUUID()
+    let timer: NodeJS.Timeout | undefined
+    try {
+      return await new Promise<streams.BatchAppendResp>((resolve, reject) => {
+        timer = setTimeout(() => {
+          if (this.#answeredAt < began) this.#connection.renew() // silent for everybody: another node may answer
+          reject(new AppError('unavailable', 'The event store did not answer an append in time'))
+        }, ATTEMPT_MS)
+        this.#waiting.set(correlation, { resolve, reject })
+        this.#open().then((duplex) => duplex.write(requestOf(correlation, stream, events, expected)), reject)
+      })
+    } finally {
+      clearTimeout(timer)
+      this.#waiting.delete(correlation)
+    }
+  }
+
+  #open(): Promise<Call> {
+    const generation = this.#connection.current
+    if (this.#call?.of === generation) return Promise.resolve(this.#call.duplex)
+    this.#opening ??= this.#openCall(generation).finally(() => (this.#opening = undefined))
+    return this.#opening
+  }
+
+  #openCall(generation: Generation): Promise<Call> {
+    return new Promise((resolve, reject) => {
+      generation.inner
+        .execute(streamsGrpc.StreamsClient as never, 'batchAppend', (stub: streamsGrpc.StreamsClient) => {
+          const duplex = stub.batchAppend(
+            ...generation.inner.callArguments({ requiresLeader: true }, { deadline: Infinity }),
+          ) as Call
+          this.#call = { duplex, of: generation }
+          generation.gone.addEventListener('abort', () => duplex.cancel(), { once: true })
+          duplex.on('data', (reply: streams.BatchAppendResp) => this.#answer(reply))
+          resolve(duplex)
+          return new Promise<never>((_, failed) => {
+            duplex.on('error', failed)
+            duplex.on('end', () => failed(new AppError('unavailable', 'The event store ended the call')))
+          })
+        })
+        .catch((error: Error) => {
+          reject(error)
+          if (this.#call?.of === generation || !this.#call) this.#drop(error)
+        })
+    })
+  }
+
+  /** The call is over: whoever waits tries again on a new one (A2). */
+  #drop(error: unknown): void {
+    this.#call?.duplex.cancel()
+    this.#call = undefined
+    for (const { reject } of this.#waiting.values()) reject(error)
+  }
+
+  #answer(reply: streams.BatchAppendResp): void {
+    this.#answeredAt = clock.monotonic()
+    const id = reply.getCorrelationId()
+    if (id) this.#waiting.get(parseUUID(id))?.resolve(reply) // A1
+  }
+}
+
+const requestOf = (
+  correlation: string,
+  stream: string,
+  events: readonly Proposed[],
+  expected: Expected,
+): streams.BatchAppendReq => {
+  const options = new streams.BatchAppendReq.Options()
+  const identifier = new shared.StreamIdentifier()
+  identifier.setStreamName(Buffer.from(stream))
+  options.setStreamIdentifier(identifier)
+  if (expected === 'none') options.setNoStream(new shared.Empty())
+  else options.setStreamPosition(String(expected))
+  options.setDeadline(timestamp.Timestamp.fromDate(new Date(clock.now() + SERVER_DEADLINE_MS)))
+  const request = new streams.BatchAppendReq()
+  request.setCorrelationId(createUUID(correlation))
+  request.setOptions(options)
+  for (const { id, type, data, metadata } of events) {
+    const message = new streams.BatchAppendReq.ProposedMessage()
+    message.setId(createUUID(id))
+    message.getMetadataMap().set('type', type).set('content-type', 'application/json')
+    message.setData(data)
+    message.setCustomMetadata(metadata)
+    request.addProposedMessages(message)
+  }
+  request.setIsFinal(true)
+  return request
+}
+
+const appendedOf = (reply: streams.BatchAppendResp, stream: string, expected: Expected): Appended => {
+  const success = reply.getSuccess()
+  if (success) {
+    const position = success.getPosition()
+    const cursor: Cursor = position
+      ? cursorOf({
+          commit: BigInt(position.getCommitPosition()),
+          prepare: BigInt(position.getPreparePosition()),
+        })
+      : START
+    return { revision: success.hasNoStream() ? -1 : Number(success.getCurrentRevision()), cursor }
+  }
+  throw refusalOf(reply, stream, expected)
+}
+
+const refusalOf = (reply: streams.BatchAppendResp, stream: string, expected: Expected): AppError => {
+  const error = reply.getError()
+  const details = error?.getDetails()
+  const kind = details?.getTypeName().replace('event_store.client.', '')
+  if (kind === 'WrongExpectedVersion') {
+    const wrong = shared.WrongExpectedVersion.deserializeBinary(details?.getValue_asU8() ?? new Uint8Array())
+    const actual = wrong.hasCurrentStreamRevision() ? Number(wrong.getCurrentStreamRevision()) : 'none'
+    return new AppError('wrong_revision', `Expected stream ${stream} at ${expected}, it is at ${actual}`, {
+      data: { stream, expected, actual },
+    })
+  }
+  if (kind === 'MaximumAppendSizeExceeded') {
+    return new AppError('payload_too_large', `An append to ${stream} is larger than the event store takes`)
+  }
+  if (kind === 'AccessDenied') {
+    return new AppError(
+      'bad_request',
+      'SVC_EVENT_STORE: the event store refused the append: check user and password',
+    )
+  }
+  return new AppError(
+    'unavailable',
+    `The event store refused an append: ${kind ?? ''} ${error?.getMessage() ?? ''}`,
+  )
+}

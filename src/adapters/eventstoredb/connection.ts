@@ -1,0 +1,86 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { CallOptions, Client as Stub, Metadata } from '@grpc/grpc-js'
+import { EventStoreDBClient } from '@eventstore/db-client'
+import { clock } from '../../clock.ts'
+import type { Address } from './address.ts'
+
+/** The client's own ways to a node, which its types keep to itself: the generated stubs want them. */
+interface Inner {
+  execute<S extends Stub, T>(
+    stub: new (address: string, credentials: never) => S,
+    name: string,
+    action: (stub: S) => Promise<T>,
+  ): Promise<T>
+  callArguments(options: { requiresLeader?: boolean }, call?: CallOptions): [Metadata, CallOptions]
+}
+
+/** One client, and when it was given up. */
+export interface Generation {
+  readonly client: EventStoreDBClient
+  readonly inner: Inner
+  readonly gone: AbortSignal
+}
+
+/** A client is not replaced more often than this: the new one needs a moment to find its node. */
+const RENEW_EVERY_MS = 1000
+/** `dispose` was seen to hang for minutes. */
+const DISPOSE_MS = 2000
+
+/**
+ * The connection to the event store. The client reconnects by itself after most failures, but not after all
+ * (a node that is paused, a first discovery that failed): then a new client takes its place, and everything
+ * that is bound to the old one's `gone` begins again.
+ */
+export class Connection {
+  readonly #address: Address
+  readonly #closed = new AbortController()
+  #current: Generation
+  #giveUp: () => void
+  #renewedAt = clock.monotonic()
+
+  constructor(address: Address) {
+    this.#address = address
+    ;[this.#current, this.#giveUp] = open(address)
+  }
+
+  get current(): Generation {
+    return this.#current
+  }
+
+  get closed(): AbortSignal {
+    return this.#closed.signal
+  }
+
+  /** Puts a new client in the place of one that does not work any more. */
+  renew(): void {
+    if (this.closed.aborted || clock.monotonic() - this.#renewedAt < RENEW_EVERY_MS) return
+    this.#renewedAt = clock.monotonic()
+    const { client } = this.#current
+    const giveUp = this.#giveUp
+    ;[this.#current, this.#giveUp] = open(this.#address)
+    giveUp()
+    void dispose(client)
+  }
+
+  async close(): Promise<void> {
+    if (this.closed.aborted) return
+    this.#closed.abort()
+    this.#giveUp()
+    await dispose(this.#current.client)
+  }
+}
+
+const open = ({ connectionString }: Address): [Generation, () => void] => {
+  const client = EventStoreDBClient.connectionString(connectionString)
+  const giveUp = new AbortController()
+  return [{ client, inner: client as unknown as Inner, gone: giveUp.signal }, () => giveUp.abort()]
+}
+
+const dispose = async (client: EventStoreDBClient): Promise<void> => {
+  const channel = (client as unknown as { getChannel(): Promise<{ close(): void }> }).getChannel()
+  await Promise.race([client.dispose(), delay(DISPOSE_MS, undefined, { ref: false })]).catch(() => {})
+  await Promise.race([
+    channel.then((open) => open.close()),
+    delay(DISPOSE_MS, undefined, { ref: false }),
+  ]).catch(() => {})
+}

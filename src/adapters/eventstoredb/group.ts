@@ -1,0 +1,155 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  type AllStreamResolvedEvent,
+  eventTypeFilter,
+  excludeSystemEvents,
+  type PersistentSubscriptionToAll,
+  persistentSubscriptionToAllSettingsFromDefaults,
+  START as FROM_START,
+} from '@eventstore/db-client'
+import { type Cursor, START } from '../../events/event.ts'
+import type { Delivery, Filter } from '../../ports/eventStore.ts'
+import { matcherOf } from '../shared/matching.ts'
+import type { Connection, Generation } from './connection.ts'
+import { appErrorOf, isClientWedged, isExistingGroup, isMissingGroup } from './failures.ts'
+import { positionOf, recordedOf } from './wire.ts'
+
+/** What is not acknowledged within this time is handed out again, milliseconds. */
+const MESSAGE_TIMEOUT_MS = 60_000
+/** An event is never parked: whoever cannot take it now takes it later. */
+const MAX_RETRIES = 1_000_000
+const LONGEST_PAUSE_MS = 1000
+/** Acknowledgements are sent and not answered: those on their way get this long before the call is cancelled. */
+const FLUSH_MS = 50
+
+/**
+ * A consumer of a persistent subscription to `$all`. It joins again by itself whenever the subscription breaks;
+ * what was not checkpointed until then is handed out again.
+ */
+export async function* consume(
+  connection: Connection,
+  prefix: string,
+  group: string,
+  {
+    from = START,
+    inFlight = 64,
+    signal,
+    ...filter
+  }: Filter & { from?: Cursor; inFlight?: number; signal: AbortSignal },
+): AsyncGenerator<Delivery> {
+  const name = `${prefix}${group}`
+  const matches = matcherOf(filter)
+  const stop = AbortSignal.any([signal, connection.closed])
+  for (let pause = 20; !stop.aborted; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+    const generation = connection.current
+    try {
+      for await (const { resolved, acks } of join(generation, name, inFlight, stop)) {
+        pause = 20
+        const recorded = resolved.event && recordedOf(resolved.event, prefix)
+        if (recorded && (!matches || matches(recorded))) yield deliveryOf(recorded, resolved, acks)
+        else acks.add(resolved)
+      }
+    } catch (error) {
+      if (stop.aborted) return
+      const failure = isMissingGroup(error) ? await create(generation, name, prefix, filter, from) : error
+      if (generation.gone.aborted || failure === undefined) continue
+      if (isClientWedged(failure)) connection.renew()
+      else if (!appErrorOf(failure).retryable) throw appErrorOf(failure)
+    }
+    await delay(pause * (0.5 + Math.random()), undefined, { signal: stop }).catch(() => {})
+  }
+}
+
+const deliveryOf = (event: Delivery['event'], resolved: AllStreamResolvedEvent, acks: Acks): Delivery => {
+  let settled = false
+  const settle = (as: 'add' | 'retry') => {
+    if (settled) return
+    settled = true
+    acks[as](resolved)
+  }
+  return { event, ack: () => settle('add'), retry: () => settle('retry') }
+}
+
+async function* join({ client, gone }: Generation, name: string, inFlight: number, stop: AbortSignal) {
+  const subscription = client.subscribeToPersistentSubscriptionToAll(
+    name,
+    { bufferSize: inFlight, requiresLeader: true },
+    { highWaterMark: inFlight },
+  )
+  const acks = new Acks(subscription)
+  subscription.on('error', () => {}) // one that comes after the end would end the process
+  const leave = () => subscription.destroy()
+  stop.addEventListener('abort', leave, { once: true })
+  gone.addEventListener('abort', leave, { once: true })
+  try {
+    if (stop.aborted) return
+    for await (const resolved of subscription) yield { resolved, acks }
+  } finally {
+    stop.removeEventListener('abort', leave)
+    gone.removeEventListener('abort', leave)
+    void acks.flush()
+    setTimeout(() => subscription.unsubscribe().catch(() => {}), FLUSH_MS).unref()
+  }
+}
+
+/** Acknowledgements of one turn of the event loop go in one message. */
+class Acks {
+  readonly #subscription: PersistentSubscriptionToAll
+  #waiting: AllStreamResolvedEvent[] = []
+  #due: NodeJS.Immediate | undefined
+
+  constructor(subscription: PersistentSubscriptionToAll) {
+    this.#subscription = subscription
+  }
+
+  add(resolved: AllStreamResolvedEvent): void {
+    this.#waiting.push(resolved)
+    this.#due ??= setImmediate(() => void this.flush())
+  }
+
+  retry(resolved: AllStreamResolvedEvent): void {
+    this.#subscription.nack('retry', 'to be handed out again', resolved).catch(() => {})
+  }
+
+  async flush(): Promise<void> {
+    clearImmediate(this.#due)
+    this.#due = undefined
+    const events = this.#waiting.splice(0)
+    if (events.length === 0) return
+    await this.#subscription.ack(...events).catch(() => {}) // lost ones are handed out again
+  }
+}
+
+/** Makes the group; resolves with what went wrong. */
+const create = (
+  { client }: Generation,
+  name: string,
+  prefix: string,
+  { types }: Filter,
+  from: Cursor,
+): Promise<unknown> => {
+  const position = positionOf(from)
+  const settings = persistentSubscriptionToAllSettingsFromDefaults({
+    startFrom: position === 'start' ? FROM_START : position,
+    resolveLinkTos: false,
+    messageTimeout: MESSAGE_TIMEOUT_MS,
+    maxRetryCount: MAX_RETRIES,
+    checkPointAfter: 1000,
+    checkPointLowerBound: 1,
+    checkPointUpperBound: 500,
+    liveBufferSize: 2000,
+    readBatchSize: 200,
+    historyBufferSize: 2000,
+  })
+  const filter = types
+    ? eventTypeFilter({ regex: `^(?:${types.map((type) => escape(prefix + type)).join('|')})$` })
+    : prefix === ''
+      ? excludeSystemEvents()
+      : eventTypeFilter({ prefixes: [prefix] })
+  return client.createPersistentSubscriptionToAll(name, settings, { filter }).then(
+    () => undefined,
+    (error: unknown) => (isExistingGroup(error) ? undefined : error),
+  )
+}
+
+const escape = (text: string): string => text.replace(/[.-]/g, '\\$&')

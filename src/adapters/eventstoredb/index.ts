@@ -1,0 +1,175 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Cursor, type NewEvent, type Recorded, START } from '../../events/event.ts'
+import type { Appended, Batch, Delivery, EventStore, Expected, Filter } from '../../ports/eventStore.ts'
+import { matcherOf } from '../shared/matching.ts'
+import { type Address, parseAddress } from './address.ts'
+import { Appender } from './appender.ts'
+import { Connection } from './connection.ts'
+import { appErrorOf } from './failures.ts'
+import { consume } from './group.ts'
+import { closed, Reader } from './reader.ts'
+import { ALL, type Follower, Tail } from './tail.ts'
+import { isCursor, proposedOf } from './wire.ts'
+
+const PAGE = 512
+const PAUSE_MS = 200
+
+/**
+ * The event store on EventStoreDB / KurrentDB, 22.10 or later. Rejects with `bad_request` when the address or the
+ * login cannot work, with `unavailable` when the server does not answer now.
+ */
+export const openEventStoreDb = async (url: string): Promise<EventStore> => {
+  const address = parseAddress(url)
+  const store = new EventStoreDb(address)
+  try {
+    await store.head()
+    return store
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
+class EventStoreDb implements EventStore {
+  readonly #prefix: string
+  readonly #connection: Connection
+  readonly #reader: Reader
+  readonly #appender: Appender
+  readonly #tail: Tail
+
+  constructor(address: Address) {
+    this.#prefix = address.prefix
+    this.#connection = new Connection(address)
+    this.#reader = new Reader(this.#connection, address.prefix)
+    this.#appender = new Appender(this.#connection)
+    this.#tail = new Tail(this.#connection, this.#reader, address.prefix)
+  }
+
+  async append(stream: string, events: readonly NewEvent[], expected: Expected): Promise<Appended> {
+    if (this.#connection.closed.aborted) throw closed()
+    const proposed = events.map((event) => proposedOf(event, this.#prefix))
+    return await this.#appender.append(this.#prefix + stream, proposed, expected)
+  }
+
+  async *read(stream: string, { from = 0, limit = Infinity } = {}): AsyncGenerator<Recorded> {
+    for (let revision = from, left = limit; left > 0;) {
+      const asked = Math.min(left, PAGE)
+      const events = await this.#reader.stream(stream, revision, asked)
+      yield* events
+      if (events.length < asked) return
+      revision += events.length
+      left -= events.length
+    }
+  }
+
+  async *subscribe({
+    after = START,
+    signal,
+    ...filter
+  }: Filter & { after?: Cursor; signal: AbortSignal }): AsyncGenerator<Batch> {
+    const matches = matcherOf(filter)
+    const stop = this.#untilAborted(signal, ALL)
+    await this.#tail.begun()
+    let cursor = after
+    let told = false
+    while (!stop.aborted) {
+      let place = this.#tail.placeAfter(cursor)
+      if (place === undefined) {
+        const page = await this.#again(() => this.#reader.log(cursor, PAGE), stop)
+        if (!page) return
+        cursor = page.cursor
+        told = false
+        yield { events: matches ? page.events.filter(matches) : page.events, cursor, caughtUp: false }
+        continue
+      }
+      for (
+        let events = this.#tail.after(place, PAGE);
+        events && !stop.aborted;
+        events = this.#tail.after(place, PAGE)
+      ) {
+        if (events.length === 0 && told && cursor >= this.#tail.position) {
+          await this.#tail.wakes.next(ALL)
+          continue
+        }
+        place += events.length
+        told = events.length < PAGE
+        cursor = told ? this.#tail.position : (events.at(-1) as Recorded).cursor
+        yield { events: matches ? events.filter(matches) : events, cursor, caughtUp: told }
+      }
+    }
+  }
+
+  async *follow(stream: string, { after = -1, signal }: { after?: number; signal: AbortSignal }) {
+    const stop = this.#untilAborted(signal, stream)
+    await this.#tail.begun()
+    const follower: Follower = { queue: [], overflowed: false }
+    const leave = this.#tail.follow(stream, follower)
+    try {
+      let revision = after
+      let behind = true
+      while (!stop.aborted) {
+        if (behind || follower.overflowed) {
+          follower.overflowed = false
+          follower.queue.length = 0
+          const events = await this.#again(() => this.#reader.stream(stream, revision + 1, PAGE), stop)
+          if (!events) return
+          behind = events.length === PAGE
+          revision = events.at(-1)?.revision ?? revision
+          yield { events, caughtUp: !behind }
+          continue
+        }
+        const events = follower.queue.splice(0).filter((event) => event.revision > revision)
+        if (events.length === 0) await this.#tail.wakes.next(stream)
+        else if (events[0]?.revision !== revision + 1) behind = true
+        else {
+          revision += events.length
+          yield { events, caughtUp: true }
+        }
+      }
+    } finally {
+      leave()
+    }
+  }
+
+  consume(
+    group: string,
+    options: Filter & { from?: Cursor; inFlight?: number; signal: AbortSignal },
+  ): AsyncGenerator<Delivery> {
+    if (this.#connection.closed.aborted) throw closed()
+    return consume(this.#connection, this.#prefix, group, options)
+  }
+
+  head(): Promise<Cursor> {
+    return this.#reader.head()
+  }
+
+  isCursor(text: string): boolean {
+    return isCursor(text)
+  }
+
+  async close(): Promise<void> {
+    this.#appender.close()
+    await this.#connection.close()
+  }
+
+  /** Reads until it works: who follows the log waits while the server is away, and goes on when it is back (I9). */
+  async #again<T>(read: () => Promise<T>, stop: AbortSignal): Promise<T | null> {
+    while (!stop.aborted) {
+      try {
+        return await read()
+      } catch (error) {
+        if (stop.aborted) return null
+        if (!appErrorOf(error).retryable) throw error
+        await delay(PAUSE_MS * (0.5 + Math.random()), undefined, { signal: stop }).catch(() => {})
+      }
+    }
+    return null
+  }
+
+  /** A signal for a reader that waits for a key: its abort wakes the key, so no wait needs a listener of its own. */
+  #untilAborted(signal: AbortSignal, key: string): AbortSignal {
+    const stop = AbortSignal.any([signal, this.#connection.closed])
+    stop.addEventListener('abort', () => this.#tail.wakes.wake(key), { once: true })
+    return stop
+  }
+}

@@ -1,0 +1,158 @@
+import { BACKWARDS, END, FORWARDS, type ResolvedEvent } from '@eventstore/db-client'
+import { AppError } from '../../errors.ts'
+import { type Cursor, type Recorded, START } from '../../events/event.ts'
+import type { Connection } from './connection.ts'
+import { appErrorOf, isClientWedged, isMissingStream } from './failures.ts'
+import { cursorOf, positionOf, recordedOf } from './wire.ts'
+
+/** A read is given up when nothing of it came for this long: the client itself would wait for ever. */
+const SILENT_MS = 3000
+
+/** A part of the whole log. */
+export interface Page {
+  readonly events: readonly Recorded[]
+  /** Where a reader stands after it, past what is not ours. */
+  readonly cursor: Cursor
+  /** Nothing more was stored when it was read. */
+  readonly last: boolean
+}
+
+interface Read extends AsyncIterable<ResolvedEvent> {
+  cancel(): Promise<void>
+  destroy(error?: Error): unknown
+  on(event: 'error', listener: () => void): unknown
+}
+
+/** Bounded reads. Every page is read to its end: a call that is left early lives on in the server. */
+export class Reader {
+  readonly #connection: Connection
+  readonly #prefix: string
+  #heads: { asked: Promise<Cursor> | undefined; next: Promise<Cursor> | undefined } = {
+    asked: undefined,
+    next: undefined,
+  }
+
+  constructor(connection: Connection, prefix: string) {
+    this.#connection = connection
+    this.#prefix = prefix
+  }
+
+  /** Up to `limit` events of a stream from a revision on; none when there is no such stream. */
+  async stream(stream: string, from: number, limit: number): Promise<Recorded[]> {
+    const { client } = this.#connection.current
+    const events: Recorded[] = []
+    try {
+      const read = client.readStream(this.#prefix + stream, {
+        fromRevision: BigInt(from),
+        direction: FORWARDS,
+        maxCount: limit,
+        requiresLeader: true,
+      })
+      for await (const { event } of this.#bounded(read)) {
+        const recorded = event && recordedOf(event, this.#prefix)
+        if (recorded) events.push(recorded)
+      }
+    } catch (error) {
+      if (isMissingStream(error)) return []
+      throw this.#failed(error)
+    }
+    return events
+  }
+
+  /** Up to `limit` events of the log after a cursor. */
+  async log(after: Cursor, limit: number): Promise<Page> {
+    const { client } = this.#connection.current
+    const events: Recorded[] = []
+    let cursor = after
+    let seen = 0
+    try {
+      const read = client.readAll({
+        fromPosition: positionOf(after), // inclusive: the event at the cursor comes again
+        direction: FORWARDS,
+        maxCount: limit + 1,
+        requiresLeader: true,
+      })
+      for await (const { event } of this.#bounded(read)) {
+        seen++
+        if (!event?.position) continue
+        const at = cursorOf(event.position)
+        if (at <= after) continue
+        cursor = at
+        const recorded = recordedOf(event, this.#prefix)
+        if (recorded) events.push(recorded)
+      }
+    } catch (error) {
+      throw this.#failed(error)
+    }
+    return { events, cursor, last: seen <= limit }
+  }
+
+  /** The newest position of the log. Those who ask while a question is under way share the next one. */
+  head(): Promise<Cursor> {
+    const heads = this.#heads
+    if (!heads.asked) return this.#ask()
+    heads.next ??= heads.asked.then(
+      () => this.#askNext(),
+      () => this.#askNext(),
+    )
+    return heads.next
+  }
+
+  #askNext(): Promise<Cursor> {
+    this.#heads.next = undefined
+    return this.#ask()
+  }
+
+  #ask(): Promise<Cursor> {
+    const asked = this.#head().finally(() => {
+      if (this.#heads.asked === asked) this.#heads.asked = undefined
+    })
+    this.#heads.asked = asked
+    return asked
+  }
+
+  async #head(): Promise<Cursor> {
+    const { client } = this.#connection.current
+    let cursor = START
+    try {
+      const read = client.readAll({
+        fromPosition: END,
+        direction: BACKWARDS,
+        maxCount: 1,
+        requiresLeader: true,
+      })
+      for await (const { event } of this.#bounded(read))
+        if (event?.position) cursor = cursorOf(event.position)
+    } catch (error) {
+      throw this.#failed(error)
+    }
+    return cursor
+  }
+
+  async *#bounded(read: Read): AsyncGenerator<ResolvedEvent> {
+    if (this.#connection.closed.aborted) throw closed()
+    const giveUp = () => read.destroy(new AppError('unavailable', 'The event store does not answer'))
+    const timer = setTimeout(giveUp, SILENT_MS)
+    const { gone } = this.#connection.current
+    gone.addEventListener('abort', giveUp, { once: true })
+    read.on('error', () => {}) // one that comes after the end would end the process
+    try {
+      for await (const resolved of read) {
+        timer.refresh()
+        yield resolved
+      }
+    } finally {
+      clearTimeout(timer)
+      gone.removeEventListener('abort', giveUp)
+      read.cancel().catch(() => {})
+    }
+  }
+
+  #failed(error: unknown): AppError {
+    if (this.#connection.closed.aborted) return closed()
+    if (isClientWedged(error)) this.#connection.renew()
+    return appErrorOf(error)
+  }
+}
+
+export const closed = (): AppError => new AppError('unavailable', 'The event store is closed')

@@ -1,0 +1,184 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { AllStreamResolvedEvent } from '@eventstore/db-client'
+import { clock } from '../../clock.ts'
+import { type Cursor, type Recorded, START } from '../../events/event.ts'
+import { Recent } from '../shared/recent.ts'
+import { Wakes } from '../shared/wakes.ts'
+import type { Connection, Generation } from './connection.ts'
+import { isClientWedged } from './failures.ts'
+import type { Reader } from './reader.ts'
+import { cursorOf, positionOf, recordedOf } from './wire.ts'
+
+/** A subscription that told nothing for this long is asked for: a paused node keeps it open and silent. */
+const SILENT_MS = 2000
+const LONGEST_PAUSE_MS = 1000
+/** Rough size of an event in memory: the client hands out parsed ones. */
+const BYTES_PER_EVENT = 2048
+/** Events that wait for one follower; one that is slower reads its stream again. */
+const FOLLOWER_QUEUE = 2048
+
+/** What a follower of one stream has not taken yet. */
+export interface Follower {
+  readonly queue: Recorded[]
+  /** The queue was too short: what is missing must be read from the stream. */
+  overflowed: boolean
+}
+
+/**
+ * The end of the log as it grows, by one subscription to `$all` for the whole process (without a filter: a
+ * filtered one costs the server as much and does not tell how far it came). Readers that are near take events from
+ * memory. Invariants:
+ * T1: `position` moves over every event of the log in order, ours or not, and never back.
+ * T2: everything ours after `floor` is in memory.
+ */
+export class Tail {
+  readonly wakes = new Wakes()
+  readonly #connection: Connection
+  readonly #reader: Reader
+  readonly #prefix: string
+  readonly #followers = new Map<string, Set<Follower>>()
+  #recent = new Recent(0)
+  /** The place in memory of the newest event. */
+  #last = 0
+  #floor: Cursor = START
+  #position: Cursor = START
+  #begun: Promise<void> | undefined
+  #waking = false
+  #heardAt = 0
+  readonly #woken = new Set<string>()
+
+  constructor(connection: Connection, reader: Reader, prefix: string) {
+    this.#connection = connection
+    this.#reader = reader
+    this.#prefix = prefix
+  }
+
+  /** Resolves once the tail has its place at the end of the log, or the store is closed. */
+  begun(): Promise<void> {
+    return (this.#begun ??= this.#begin())
+  }
+
+  get position(): Cursor {
+    return this.#position
+  }
+
+  /** The place of a reader that has everything up to a cursor; undefined when it must read the log to come near. */
+  placeAfter(cursor: Cursor): number | undefined {
+    if (cursor < this.#floor) return undefined
+    let place = this.#last
+    for (let event = this.#recent.at(place); event && event.cursor > cursor; event = this.#recent.at(place))
+      place--
+    return place
+  }
+
+  /** Up to `limit` events after a place; undefined when they are no longer in memory. */
+  after(place: number, limit: number): Recorded[] | undefined {
+    return this.#recent.after(place, limit)
+  }
+
+  /** Hands every later event of a stream to the follower. */
+  follow(stream: string, follower: Follower): () => void {
+    const followers = this.#followers.get(stream) ?? new Set()
+    this.#followers.set(stream, followers.add(follower))
+    return () => {
+      followers.delete(follower)
+      if (followers.size === 0) this.#followers.delete(stream)
+    }
+  }
+
+  async #begin(): Promise<void> {
+    const { closed } = this.#connection
+    for (let pause = 50; !closed.aborted; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      try {
+        this.#position = await this.#reader.head()
+        this.#floor = this.#position
+        void this.#run()
+        return
+      } catch {
+        await delay(pause, undefined, { signal: closed }).catch(() => {})
+      }
+    }
+  }
+
+  async #run(): Promise<void> {
+    const { closed } = this.#connection
+    for (let pause = 20; !closed.aborted; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      const before = this.#position
+      try {
+        await this.#listen(this.#connection.current)
+      } catch (error) {
+        if (isClientWedged(error)) this.#connection.renew()
+      }
+      if (this.#position > before) pause = 20
+      await delay(pause * (0.5 + Math.random()), undefined, { signal: closed }).catch(() => {})
+    }
+  }
+
+  /** One subscription from the position on; settles when it ended, whether with an error or without. */
+  async #listen({ client, gone }: Generation): Promise<void> {
+    const position = positionOf(this.#position)
+    const subscription = client.subscribeToAll({ fromPosition: position, requiresLeader: true })
+    this.#heardAt = clock.monotonic()
+    const watch = setInterval(() => void this.#watch(), SILENT_MS / 2)
+    try {
+      await new Promise<void>((resolve, reject) => {
+        subscription.on('data', (resolved: AllStreamResolvedEvent) => this.#take(resolved))
+        subscription.on('error', reject)
+        subscription.on('end', resolve)
+        subscription.on('close', resolve)
+        gone.addEventListener('abort', () => resolve(), { once: true })
+      })
+    } finally {
+      clearInterval(watch)
+      subscription.removeAllListeners('data')
+      subscription.on('error', () => {}) // later ones would end the process
+      subscription.unsubscribe().catch(() => {})
+      subscription.destroy()
+    }
+  }
+
+  /** Asks for the end of the log when nothing was told for a while: who does not answer, or has more, is given up. */
+  async #watch(): Promise<void> {
+    const heard = this.#heardAt
+    if (clock.monotonic() - heard < SILENT_MS) return
+    const head = await this.#reader.head().catch(() => null)
+    if (this.#heardAt !== heard) return
+    if (head !== null && head <= this.#position) this.#heardAt = clock.monotonic()
+    else if (head === null || clock.monotonic() - heard > 2 * SILENT_MS) this.#connection.renew()
+  }
+
+  #take({ event }: AllStreamResolvedEvent): void {
+    this.#heardAt = clock.monotonic()
+    if (!event?.position) return
+    const cursor = cursorOf(event.position)
+    if (cursor <= this.#position) return // T1
+    const recorded = recordedOf(event, this.#prefix)
+    if (recorded) this.#keep(recorded)
+    this.#position = cursor
+    if (this.#waking) return
+    this.#waking = true
+    setImmediate(() => this.#wake())
+  }
+
+  #keep(recorded: Recorded): void {
+    this.#last++
+    const forgotten = this.#recent.add(recorded, BYTES_PER_EVENT)
+    if (forgotten) this.#floor = forgotten.cursor // T2
+    for (const follower of this.#followers.get(recorded.stream) ?? []) {
+      if (follower.queue.length < FOLLOWER_QUEUE) follower.queue.push(recorded)
+      else follower.overflowed = true
+      this.#woken.add(recorded.stream)
+    }
+  }
+
+  /** Once for all that one turn of the event loop brought. */
+  #wake(): void {
+    this.#waking = false
+    this.wakes.wake(ALL)
+    for (const stream of this.#woken) this.wakes.wake(stream)
+    this.#woken.clear()
+  }
+}
+
+/** The key of those who wait for the whole log; no stream is called so. */
+export const ALL = ''

@@ -1,0 +1,57 @@
+import type { Position, RecordedEvent } from '@eventstore/db-client'
+import { AppError } from '../../errors.ts'
+import { type Cursor, type Metadata, type NewEvent, type Recorded, START } from '../../events/event.ts'
+import type { DomainEvent } from '../../events/index.ts'
+
+/** Sixteen hexadecimal digits of commit position, sixteen of prepare position: both are needed to resume. */
+export const cursorOf = ({ commit, prepare }: Position): Cursor => hex(commit) + hex(prepare)
+
+const hex = (value: bigint): string => value.toString(16).padStart(16, '0')
+
+export const isCursor = (text: string): boolean => /^[0-9a-f]{32}$/.test(text)
+
+export const positionOf = (cursor: Cursor): Position | 'start' => {
+  if (cursor === START) return 'start'
+  if (!isCursor(cursor)) throw new AppError('bad_request', `Expected a cursor of this log, got "${cursor}"`)
+  return { commit: BigInt(`0x${cursor.slice(0, 16)}`), prepare: BigInt(`0x${cursor.slice(16)}`) }
+}
+
+/** An event as it goes over the wire: its type is the store's, the rest of it the data. */
+export interface Proposed {
+  readonly id: string
+  readonly type: string
+  readonly data: Buffer
+  readonly metadata: Buffer
+}
+
+/** Throws `bad_request` for what JSON cannot hold. */
+export const proposedOf = ({ id, event, metadata }: NewEvent, prefix: string): Proposed => {
+  const { type, ...data } = event
+  try {
+    return {
+      id,
+      type: prefix + type,
+      data: Buffer.from(JSON.stringify(data)),
+      metadata: Buffer.from(JSON.stringify(metadata)),
+    }
+  } catch (cause) {
+    throw new AppError('bad_request', `${type}: expected data that JSON can hold`, { cause })
+  }
+}
+
+/** A stored event, or null when it is not one of this installation: the server's own, or another prefix's. */
+export const recordedOf = (stored: RecordedEvent, prefix: string): Recorded | null => {
+  const { streamId, type, position } = stored
+  if (streamId.startsWith('$') || !streamId.startsWith(prefix) || !type.startsWith(prefix)) return null
+  const metadata = stored.metadata as Metadata | undefined
+  if (!stored.isJson || metadata?.correlation_id === undefined || !position) return null
+  return {
+    id: stored.id,
+    stream: streamId.slice(prefix.length),
+    revision: Number(stored.revision),
+    cursor: cursorOf(position),
+    at: stored.created.toISOString(),
+    event: { type: type.slice(prefix.length), ...(stored.data as object) } as DomainEvent,
+    metadata,
+  }
+}
