@@ -22,14 +22,20 @@ const run = (files: Record<string, string>, ...args: string[]) =>
       mkdirSync(dirname(file), { recursive: true })
       writeFileSync(file, start + body)
     }
-    execFile(process.execPath, [runner, '--linger-ms=1000', ...args], { cwd }, (error, stdout, stderr) => {
-      const output = stdout + stderr
-      resolve({
-        code: error ? Number(error.code) : 0,
-        output,
-        last: stdout.trimEnd().split('\n').at(-1) ?? '',
-      })
-    })
+    const env = { SVC_TEST_MONGODB: 'mongodb://user:secret@127.0.0.1:1' }
+    execFile(
+      process.execPath,
+      [runner, '--linger-ms=1000', ...args],
+      { cwd, env },
+      (error, stdout, stderr) => {
+        const output = stdout + stderr
+        resolve({
+          code: error ? Number(error.code) : 0,
+          output,
+          last: stdout.trimEnd().split('\n').at(-1) ?? '',
+        })
+      },
+    )
   })
 
 const fails = async (body: string, last: string, told: RegExp) => {
@@ -53,6 +59,20 @@ runs('counts tests over files, one line each', async () => {
   assert.is(code, 0)
   assert.match(output, /^ok {4}test\/a\.test\.ts {2}2 passed, 1 skipped {2}\d+ ms$/m)
   assert.match(output, /^ok {4}test\/deep\/er\/b\.test\.ts {2}2 passed/m)
+})
+
+runs('says before the last line which engines were exercised', async () => {
+  const asks = `import { engineUrl, tellExercised } from ${JSON.stringify(import.meta.resolve('./engines.ts'))}\n`
+  const { output, last } = await run({
+    'a.test.ts': `${asks}it('a', () => assert.match(engineUrl('mongodb'), '127.0.0.1'))\nit.run()`,
+    'b.test.ts': `${asks}it('b', () => { assert.is(engineUrl('redis'), null); tellExercised('a stand-in') })\nit.run()`,
+  })
+  assert.is(last, '2 passed, 0 failed')
+  assert.match(
+    output,
+    /\nengines: MongoDB, a stand-in exercised; EventStoreDB, Redis, S3 not \(set [^)]*\)\n2 passed, 0 failed\n$/,
+  )
+  assert.not.match(output, 'secret')
 })
 
 runs('takes only the files that match', async () => {

@@ -1,11 +1,12 @@
 import { globSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
+import { engineReport, exercisedIn } from './engines.ts'
 import { type FileResult, runFile, stopAll } from './runFile.ts'
 
 /**
  * `npm test [pattern…]`: runs every `test/**` + `/*.test.ts` whose path contains a pattern (default: all),
- * each in a process of its own. The last line is `N passed, N failed`, in tests; exit code 1 on any failure.
+ * each in a process of its own. The last line but one says which engines they exercised, the last line is `N passed, N failed`, in tests; exit code 1 on any failure.
  */
 const main = async (): Promise<void> => {
   const { values, positionals } = parseArgs({
@@ -27,6 +28,7 @@ const main = async (): Promise<void> => {
   }
 
   const waiting = [...files]
+  const exercised = new Set<string>()
   let passed = 0
   let failed = 0
   const work = async () => {
@@ -34,12 +36,14 @@ const main = async (): Promise<void> => {
       const result = await runFile(file, limits)
       const problems = [...result.problems, ...problemsOf(file)]
       const failures = Math.max(result.total - result.passed, problems.length > 0 ? 1 : 0)
+      for (const engine of exercisedIn(result.output)) exercised.add(engine)
       passed += result.passed
       failed += failures
       process.stdout.write(failures === 0 ? lineOf(file, result) : reportOf(file, result, problems))
     }
   }
   await Promise.all(Array.from({ length: availableParallelism() }, work))
+  process.stdout.write(`${engineReport(exercised)}\n`)
   finish(passed, failed)
 }
 

@@ -1,0 +1,45 @@
+/** The real engines that tests can meet beside the embedded ones, and the variable with the URL of each. */
+const engines = {
+  eventStore: { name: 'EventStoreDB', variable: 'SVC_TEST_EVENT_STORE' },
+  mongodb: { name: 'MongoDB', variable: 'SVC_TEST_MONGODB' },
+  redis: { name: 'Redis', variable: 'SVC_TEST_REDIS' },
+  s3: { name: 'S3', variable: 'SVC_TEST_S3' },
+} as const
+
+export type Engine = keyof typeof engines
+type Variables = Readonly<Record<string, string | undefined>>
+
+/**
+ * The URL of a running engine to test against, null when none was named. Who asks and gets one exercises it:
+ * the runner counts on that.
+ */
+export const engineUrl = (engine: Engine): string | null => {
+  const url = process.env[engines[engine].variable]
+  if (!url) return null
+  tellExercised(engines[engine].name)
+  return url
+}
+
+/** Tells the runner that these tests exercise what `name` says, for what has no URL: the stand-in. */
+export const tellExercised = (name: string): void => {
+  process.stdout.write(`[exercised: ${name}]`)
+}
+
+/** The names that a test file told in its output. */
+export const exercisedIn = (output: string): string[] =>
+  [...output.matchAll(/\[exercised: ([^\]]+)\]/g)].map(([, name = '']) => name)
+
+/** One line on what a whole run exercised and what it left out; never a URL, it may hold a password. */
+export const engineReport = (exercised: ReadonlySet<string>, env: Variables = process.env): string => {
+  const left = Object.values(engines).filter(({ name }) => !exercised.has(name))
+  const unset = left.filter(({ variable }) => !env[variable])
+  const unasked = left.filter(({ variable }) => env[variable])
+  return [
+    `engines: ${[...exercised].sort().join(', ') || 'none but the embedded'} exercised`,
+    ...(unset.length > 0 ? [`${listOf(unset, 'name')} not (set ${listOf(unset, 'variable')})`] : []),
+    ...(unasked.length > 0 ? [`${listOf(unasked, 'name')} set, but no test that ran asked for it`] : []),
+  ].join('; ')
+}
+
+const listOf = <Key extends string>(rows: readonly Readonly<Record<Key, string>>[], key: Key): string =>
+  rows.map((row) => row[key]).join(', ')
