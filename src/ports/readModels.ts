@@ -58,12 +58,23 @@ export interface Collection<D extends Doc = Doc> {
   find(query: Query): Promise<Found<D>>
   /** Every document, in no promised order. */
   scan(): AsyncIterable<D>
+  /** How far the version read here has come; null when it is new. */
+  checkpoint(): Promise<Cursor | null>
+}
+
+/** A document with the cursor of the write that left it; null: removed, and still knowing as of when. */
+export interface Stored<D extends Doc = Doc> {
+  readonly doc: D | null
+  readonly cursor: Cursor
 }
 
 /** A collection as its projector sees it. */
 export interface WritableCollection<D extends Doc = Doc> extends Collection<D> {
-  /** How far the collection has come; null when it is new. */
-  checkpoint(): Promise<Cursor | null>
+  /**
+   * What was last written of these ids, removals included; ids never written are missing. Another projector of
+   * the collection may be ahead: an event whose cursor is not after the stored one is in the document already.
+   */
+  stored(ids: readonly string[]): Promise<Map<string, Stored<D>>>
   /**
    * Stores documents, then the checkpoint. A write whose cursor is not after the stored document's is
    * left out, so a batch applied twice, or cut in the middle, gives the same documents; the checkpoint never goes back.

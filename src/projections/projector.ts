@@ -1,7 +1,7 @@
 import { BoundedMap } from '../boundedMap.ts'
 import { type Cursor, START } from '../events/event.ts'
 import type { EventStore } from '../ports/eventStore.ts'
-import type { Doc, ReadModels, Write, WritableCollection } from '../ports/readModels.ts'
+import type { ReadModels, Stored, Write, WritableCollection } from '../ports/readModels.ts'
 import type { Projection } from './projection.ts'
 
 /** Documents kept folded between batches: a run's start and end are seldom far apart. */
@@ -18,13 +18,14 @@ const IDLE_BATCHES = 256
  * P1: documents and checkpoint are those of whole batches; a batch applied twice changes nothing.
  * P2: `reach(cursor)` resolves when readers see everything up to the cursor (I2).
  * P3: a new version goes live only once it has caught up (I8).
+ * P4: no document takes an event twice, even when another projector of the collection is ahead of this one.
  */
 export class Projector {
   readonly name: string
   readonly #projection: Projection
   readonly #readModels: ReadModels
   readonly #store: EventStore
-  readonly #docs = new BoundedMap<string, { doc: Doc | null }>(KEPT_DOCS)
+  readonly #docs = new BoundedMap<string, Stored>(KEPT_DOCS)
   readonly #waiting = new Set<{ cursor: Cursor; resolve: () => void }>()
   #position: Cursor = START
   #live = false
@@ -79,21 +80,32 @@ export class Projector {
     events: readonly Parameters<Projection['idsOf']>[0][],
   ): Promise<Write[]> {
     const touched = events.map((recorded) => ({ recorded, ids: this.#projection.idsOf(recorded) }))
+    const known = new Map<string, Stored>()
     const unknown = new Set<string>()
-    for (const { ids } of touched) for (const id of ids) if (!this.#docs.get(id)) unknown.add(id)
-    const docs = new Map<string, { doc: Doc | null; cursor: Cursor }>()
-    const stored = unknown.size > 0 ? await collection.getMany([...unknown]) : new Map<string, Doc>()
+    for (const id of touched.flatMap(({ ids }) => ids)) {
+      const kept = known.get(id) ?? this.#docs.get(id)
+      if (kept) known.set(id, kept)
+      else unknown.add(id)
+    }
+    if (unknown.size > 0) {
+      for (const [id, stored] of await collection.stored([...unknown])) {
+        known.set(id, stored)
+        this.#docs.set(id, stored)
+      }
+    }
+    const folded = new Map<string, Stored>()
     for (const { recorded, ids } of touched) {
       for (const id of ids) {
-        const known = docs.get(id) ?? this.#docs.get(id)
-        const doc = known ? known.doc : (stored.get(id) ?? null)
-        docs.set(id, { doc: this.#projection.evolve(doc, recorded, id), cursor: recorded.cursor })
+        const before = folded.get(id) ?? known.get(id)
+        if (before && recorded.cursor <= before.cursor) continue // P4
+        const doc = this.#projection.evolve(before?.doc ?? null, recorded, id)
+        folded.set(id, { doc, cursor: recorded.cursor })
       }
     }
     const writes: Write[] = []
-    for (const [id, { doc, cursor }] of docs) {
-      this.#docs.set(id, { doc })
-      writes.push({ id, doc, cursor })
+    for (const [id, after] of folded) {
+      this.#docs.set(id, after)
+      writes.push({ id, ...after })
     }
     return writes
   }

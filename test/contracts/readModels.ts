@@ -176,6 +176,29 @@ export const readModelsContract = (name: string, open: () => Promise<OpenReadMod
     assert.is((await writer.find(inEnv('x', { offset: 1 }))).total, 1)
   })
 
+  storing('tells what was last written, removals too, and as of when', async ({ readModels }) => {
+    const { spec, put } = aCollection()
+    const writer = await readModels.writer(spec)
+    await writer.write(
+      [
+        put('a', { v: 2 }, cursorOf(2)),
+        put('gone', { v: 1 }, cursorOf(1)),
+        put('gone', null, cursorOf(3)),
+        put('never', null, cursorOf(4)),
+      ],
+      cursorOf(4),
+    )
+    await writer.write([put('a', { v: 1 }, cursorOf(1)), put('gone', { v: 2 }, cursorOf(2))], cursorOf(4))
+    const stored = await writer.stored(['a', 'gone', 'never', 'missing', 'a'])
+    assert.equal(sorted(stored.keys()), ['a', 'gone', 'never'])
+    assert.equal(stored.get('a'), { doc: { v: 2 }, cursor: cursorOf(2) })
+    assert.equal(stored.get('gone'), { doc: null, cursor: cursorOf(3) })
+    assert.equal(stored.get('never'), { doc: null, cursor: cursorOf(4) })
+    assert.is((await writer.stored([])).size, 0)
+    await writer.write([put('gone', { v: 5 }, cursorOf(5))], cursorOf(5))
+    assert.equal((await writer.stored(['gone'])).get('gone'), { doc: { v: 5 }, cursor: cursorOf(5) })
+  })
+
   storing('takes any id, text and field name', async ({ readModels }) => {
     const { spec, put, next } = aCollection()
     const writer = await readModels.writer(spec)
@@ -493,6 +516,30 @@ export const readModelsContract = (name: string, open: () => Promise<OpenReadMod
       }
     },
   )
+
+  versions('a reader tells how far the version it sees has come', async ({ readModels }) => {
+    const { spec } = aCollection()
+    const spec2 = { ...spec, version: 2 }
+    const reader = readModels.reader(spec2)
+    assert.is(await reader.checkpoint(), null)
+    await (await readModels.writer(spec)).write([], cursorOf(3))
+    assert.is(await readModels.reader(spec).checkpoint(), cursorOf(3), 'while none is live, the given one')
+    assert.is(await reader.checkpoint(), null)
+    await readModels.goLive(spec)
+    assert.is(await reader.checkpoint(), cursorOf(3))
+    await (await readModels.writer(spec2)).write([], cursorOf(2))
+    assert.is(await reader.checkpoint(), cursorOf(3))
+    await readModels.goLive(spec2)
+    assert.is(await reader.checkpoint(), cursorOf(2))
+  })
+
+  versions('a version that went live untouched is empty and has come nowhere', async ({ readModels }) => {
+    const { spec } = aCollection()
+    await readModels.goLive(spec)
+    const reader = readModels.reader(spec)
+    assert.is(await reader.checkpoint(), null)
+    assert.equal(await reader.find(byTime), { items: [], total: 0 })
+  })
 
   versions('going live again, or back, changes nothing', async ({ readModels }) => {
     const { spec, put, next } = aCollection()

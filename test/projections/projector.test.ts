@@ -221,6 +221,121 @@ projector(
 )
 
 projector(
+  'one that lags behind its twin does not fold onto documents that are newer (P4)',
+  async ({ store, readModels, stopping }) => {
+    for (const id of ['p-0', 'p-1', 'p-2']) await store.append(id, newEvents(life(id, 0)), 'none')
+    const twin = new Projector(any, { readModels, store })
+    const twinStop = new AbortController()
+    const twinRunning = twin.run(AbortSignal.any([twinStop.signal, stopping.signal]))
+    await twin.reach(await store.head())
+    let goOn = () => {}
+    const held = new Promise<void>((resolve) => (goOn = resolve))
+    let waits = false
+    const slow = forward(store, async function* (options) {
+      for await (const batch of store.subscribe(options)) {
+        if (batch.events.length > 0) {
+          waits = true
+          await held
+        }
+        yield batch
+      }
+    })
+    const lagging = new Projector(any, { readModels, store: slow })
+    void lagging.run(stopping.signal)
+    await lagging.reach(twin.position)
+    const rename = (project_id: string, name: string): DomainEvent => ({
+      type: 'ProjectRenamed',
+      project_id,
+      name,
+    })
+    const gone: DomainEvent = { type: 'ProjectDeleted', project_id: 'p-2', build_ids: [] }
+    await store.append('p-0', newEvents([rename('p-0', 'a'), rename('p-0', 'b')]), 0)
+    await store.append('p-2', newEvents([gone]), 0)
+    const { cursor } = await store.append('p-4', newEvents(life('p-4', 3)), 'none')
+    await twin.reach(cursor)
+    await until(() => waits)
+    const docs = await dump(readModels)
+    assert.equal(
+      docs.map(({ name, renamed }) => [name, renamed]),
+      [
+        ['b', 2],
+        ['n', 0],
+        ['n2', 3],
+      ],
+    )
+    goOn()
+    await lagging.reach(cursor)
+    assert.equal(await dump(readModels), docs)
+
+    // What it kept is what the twin stored: what it folds next, as the only one now, comes out right.
+    twinStop.abort()
+    await twinRunning
+    const { cursor: later } = await store.append('p-0', newEvents([rename('p-0', 'c')]), 2)
+    await lagging.reach(later)
+    assert.equal(
+      (await dump(readModels)).map(({ name, renamed }) => [name, renamed]),
+      [
+        ['c', 3],
+        ['n', 0],
+        ['n2', 3],
+      ],
+    )
+  },
+)
+
+projector(
+  'folds and writes nothing that the stored documents already hold (P4)',
+  async ({ store, readModels, stopping }) => {
+    const { cursor: born } = await store.append('p', newEvents(life('p', 0)), 'none')
+    const renames = await store.append('p', newEvents(life('p', 3).slice(1)), 0)
+    const gone: DomainEvent = { type: 'ProjectDeleted', project_id: 'q', build_ids: [] }
+    const removed = await store.append('q', newEvents([...life('q', 1), gone]), 'none')
+    const ahead = new Projector(any, { readModels, store })
+    const stop = new AbortController()
+    const running = ahead.run(stop.signal)
+    await ahead.reach(removed.cursor)
+    stop.abort()
+    await running
+
+    const folded: string[] = []
+    const written: string[] = []
+    const watched: Projection = {
+      ...any,
+      evolve: (doc, recorded, id) => {
+        folded.push(`${id} ${recorded.revision}`)
+        return any.evolve(doc, recorded, id)
+      },
+    }
+    const late: ReadModels = {
+      reader: (spec) => readModels.reader(spec),
+      goLive: (spec) => readModels.goLive(spec),
+      close: () => readModels.close(),
+      async writer(spec) {
+        const collection = await readModels.writer(spec)
+        const write: typeof collection.write = (writes, checkpoint) => {
+          written.push(...writes.map(({ id }) => id))
+          return collection.write(writes, checkpoint)
+        }
+        return { ...collection, checkpoint: async () => born, write } as never
+      },
+    }
+    const projector = new Projector(watched, { readModels: late, store })
+    void projector.run(stopping.signal)
+    await projector.reach(removed.cursor)
+    assert.ok(renames.cursor > born)
+    assert.equal(folded, [])
+    assert.equal(written, [])
+    const last: DomainEvent = { type: 'ProjectRenamed', project_id: 'p', name: 'last' }
+    await projector.reach((await store.append('p', newEvents([last]), 3)).cursor)
+    assert.equal(folded, ['p 4'], 'what is new is folded, once')
+    assert.equal(
+      (await dump(readModels)).map(({ name, renamed }) => [name, renamed]),
+      [['last', 4]],
+    )
+  },
+)
+
+projector(
   'a document that is removed and made within one batch is the new one',
   async ({ store, readModels, run }) => {
     const projector = new Projector(any, { readModels, store })

@@ -9,6 +9,7 @@ import type {
   Found,
   Query,
   ReadModels,
+  Stored,
   WritableCollection,
 } from '../../../ports/readModels.ts'
 import { openCheckpointer } from '../checkpointer.ts'
@@ -72,7 +73,7 @@ class EmbeddedReadModels implements ReadModels {
     }
     return {
       ...this.#collection<D>(spec, () => table),
-      checkpoint: async () => this.#guard(() => table.checkpoint()),
+      stored: async (ids) => this.#guard(() => byId(ids, (id) => table.stored(id))) as Map<string, Stored<D>>,
       write: async (writes, checkpoint) => {
         this.#guard(() => table.write(writes, checkpoint))
         this.#wal.wrote((writes.length + 4) * PAGE_BYTES)
@@ -119,7 +120,10 @@ class EmbeddedReadModels implements ReadModels {
     const refuse = (error: unknown) => this.#refuse(error)
     return {
       get: async (id) => this.#guard(() => tableNow().get(id)) as D | null,
-      getMany: async (ids) => this.#guard(() => getMany(tableNow(), ids)) as Map<string, D>,
+      getMany: async (ids) => {
+        const seen = table()
+        return this.#guard(() => byId(ids, (id) => seen.get(id))) as Map<string, D>
+      },
       find: find as Collection<D>['find'],
       scan: async function* () {
         const rows = rowsOf(table())
@@ -129,6 +133,7 @@ class EmbeddedReadModels implements ReadModels {
           refuse(error)
         }
       },
+      checkpoint: async () => this.#guard(() => tableNow().checkpoint()),
     }
   }
 
@@ -194,11 +199,11 @@ class EmbeddedReadModels implements ReadModels {
   }
 }
 
-const getMany = (table: Table, ids: readonly string[]): Map<string, Doc> => {
-  const found = new Map<string, Doc>()
+const byId = <T>(ids: readonly string[], read: (id: string) => T | null): Map<string, T> => {
+  const found = new Map<string, T>()
   for (const id of ids) {
-    const doc = table.get(id)
-    if (doc) found.set(id, doc)
+    const value = read(id)
+    if (value !== null) found.set(id, value)
   }
   return found
 }

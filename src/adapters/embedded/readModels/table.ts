@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { CollectionSpec, Doc, Found, Query, Write } from '../../../ports/readModels.ts'
+import type { CollectionSpec, Doc, Found, Query, Stored, Write } from '../../../ports/readModels.ts'
 import { arrays, transaction } from '../sqlite.ts'
 import { boundsOf } from './bounds.ts'
 import { type Column, columnName, columnOf, fieldOf, indexedFields, quoted, sameColumn } from './columns.ts'
@@ -24,6 +24,7 @@ export class Table {
   readonly #indexes = new Map<string, string>()
   readonly #queries = new Map<string, StatementSync>()
   readonly #doc
+  readonly #written
   readonly #row
   readonly #slice
   readonly #insert
@@ -53,6 +54,7 @@ export class Table {
     this.#counts = new Counts(db, tableName(spec), spec, this.#fields)
     const at = 'WHERE rowid = ?'
     this.#doc = arrays(db.prepare(`SELECT doc FROM ${this.#name} WHERE id = ? AND gone = 0`))
+    this.#written = arrays(db.prepare(`SELECT cursor, doc FROM ${this.#name} WHERE id = ?`))
     this.#row = arrays(db.prepare(`SELECT rowid, cursor, gone${listed} FROM ${this.#name} WHERE id = ?`))
     this.#slice = arrays(
       db.prepare(
@@ -73,6 +75,12 @@ export class Table {
   get(id: string): Doc | null {
     const row = this.#doc.get(id) as unknown as [string] | undefined
     return row ? (JSON.parse(row[0]) as Doc) : null
+  }
+
+  /** What was last written, a removal too; null when nothing ever was. */
+  stored(id: string): Stored | null {
+    const row = this.#written.get(id) as unknown as [cursor: string, doc: string | null] | undefined
+    return row ? { cursor: row[0], doc: row[1] === null ? null : (JSON.parse(row[1]) as Doc) } : null
   }
 
   /** Rows after a row, at most `limit`, and the row to go on after. */
