@@ -9,6 +9,7 @@ import { streamOf } from '../src/events/streams.ts'
 import { newId } from '../src/ids.ts'
 import { silent } from '../src/log.ts'
 import { Payloads } from '../src/payloads.ts'
+import { Projectors } from '../src/projections/projectors.ts'
 import { openViews } from '../src/projections/views.ts'
 import type { Figure } from './figure.ts'
 
@@ -66,7 +67,9 @@ export const rebuild = async (): Promise<Figure[]> => {
     for (let made = 0; made < STREAMS; made += 1000) await Promise.all(Array.from({ length: 1000 }, one))
     const payloads = new Payloads(await openBlobs({ dir: join(dir, 'blobs') }))
     const began = performance.now()
-    const views = await openViews({ store, readModels, payloads, log: silent }, stop.signal)
+    const progress = new Projectors({ store, readModels, log: silent })
+    void progress.run(stop.signal)
+    const views = await openViews({ store, readModels, payloads, progress, log: silent }, stop.signal)
     await views.settled()
     const seconds = (performance.now() - began) / 1000
     const { total } = await views.runs.find({

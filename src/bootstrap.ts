@@ -1,5 +1,5 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { randomBytes } from 'node:crypto'
+import { hkdfSync, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type { Commands } from './commands/index.ts'
 import type { Config } from './config.ts'
@@ -12,28 +12,46 @@ export interface Secrets {
   readonly masterKey: Buffer
   readonly apiKey: string
   readonly operatorToken: string
-  /** True when they were made just now: the one time they are shown. */
-  readonly made: boolean
+  /** The file they were written to when they were made just now: the one time they are shown. */
+  readonly made: string | null
 }
 
-/** The secrets of this installation: from the configuration, else from `secrets.json`, else made now. */
+/**
+ * The secrets of this installation: from the configuration, else from `secrets.json`, else made now. With a master key
+ * from the configuration they are derived from it, so that every node of a cluster has the same.
+ */
 export const openSecrets = (config: Config): Secrets => {
   const file = join(config.dataDir, 'secrets.json')
   const stored = existsSync(file) ? readStored(file) : null
-  const made = stored ?? {
+  const kept = stored ?? (config.masterKey ? derived(config.masterKey) : make(file))
+  return {
+    masterKey: config.masterKey ?? Buffer.from(kept.master_key, 'base64'),
+    apiKey: config.apiKey ?? kept.api_key,
+    operatorToken: config.operatorToken ?? kept.operator_token,
+    made: stored || config.masterKey ? null : file,
+  }
+}
+
+const make = (file: string): Stored => {
+  const made = {
     master_key: randomBytes(32).toString('base64'),
     api_key: newApiToken(newId()),
     operator_token: newSecret('svc_operator_'),
   }
-  if (!stored) {
-    writeFileSync(file, `${JSON.stringify(made, null, 2)}\n`, { mode: 0o600 })
-    chmodSync(file, 0o600)
-  }
+  writeFileSync(file, `${JSON.stringify(made, null, 2)}\n`, { mode: 0o600 })
+  chmodSync(file, 0o600)
+  return made
+}
+
+const derived = (masterKey: Buffer): Stored => {
+  const bytes = (purpose: string) => Buffer.from(hkdfSync('sha256', masterKey, '', `svc ${purpose}`, 32))
   return {
-    masterKey: config.masterKey ?? Buffer.from(made.master_key, 'base64'),
-    apiKey: config.apiKey ?? made.api_key,
-    operatorToken: config.operatorToken ?? made.operator_token,
-    made: !stored,
+    master_key: masterKey.toString('base64'),
+    api_key: newApiToken(
+      derivedId('first api key', bytes('first api key id').toString('hex')),
+      bytes('first api key'),
+    ),
+    operator_token: newSecret('svc_operator_', bytes('operator token')),
   }
 }
 
@@ -56,11 +74,14 @@ const readStored = (file: string): Stored => {
 const LOCAL_ORG = derivedId('org', 'local')
 const LOCAL_ENV = derivedId('env', 'local', 'dev')
 
-/** Makes the first organization, environment and API key. Every node may: ids are derived, so it happens once. */
+/**
+ * Makes the first organization, environment and API key. Every node may: ids are derived, so it happens once.
+ * Resolves with whether the key was made just now.
+ */
 export const ensureFirstTenant = async (
   commands: Commands,
   { apiKey, keyring }: { apiKey: string; keyring: Keyring },
-): Promise<void> => {
+): Promise<boolean> => {
   const token = parseApiToken(apiKey)
   if (!token) throw new AppError('bad_request', 'SVC_API_KEY: expected svc_<uuid>_<secret>')
   const cause = { correlation_id: LOCAL_ORG }
@@ -78,7 +99,7 @@ export const ensureFirstTenant = async (
     { ...cause, env_id: LOCAL_ENV },
   )
   const { api_key_id, secret } = token
-  await commands.tenants.handle(
+  const { events } = await commands.tenants.handle(
     streamOf.key(api_key_id),
     {
       type: 'Create',
@@ -93,4 +114,5 @@ export const ensureFirstTenant = async (
     },
     { ...cause, env_id: LOCAL_ENV },
   )
+  return events.length > 0
 }

@@ -6,9 +6,11 @@ export interface Config {
   readonly port: number
   readonly host: string
   readonly dataDir: string
+  /** `embedded:` or the URL of the engine; URLs hold secrets. */
   readonly eventStore: string
   readonly readModels: string
   readonly blobs: string
+  readonly redis: string | null
   readonly roles: ReadonlySet<Role>
   /** 32 bytes; null: made on first start in the data directory. */
   readonly masterKey: Buffer | null
@@ -20,6 +22,20 @@ export interface Config {
   readonly runTimeoutMs: number
   readonly webhookTimeoutMs: number
 }
+
+const EMBEDDED = 'embedded:'
+
+type EngineUrls = Pick<Config, 'eventStore' | 'readModels' | 'blobs'>
+
+export const isEmbeddedUrl = (url: string): boolean => url === EMBEDDED
+
+/** Whether nothing but this process and its data directory is needed. */
+const isEmbedded = ({ eventStore, readModels, blobs }: EngineUrls): boolean =>
+  [eventStore, readModels, blobs].every(isEmbeddedUrl)
+
+/** Whether this process has its work to itself: what other nodes would have to see lies in its data directory. */
+export const isSolo = ({ eventStore, readModels, blobs }: EngineUrls): boolean =>
+  [eventStore, readModels, blobs].some(isEmbeddedUrl)
 
 export const allRoles = ['api', 'worker', 'projector', 'saga'] as const
 export type Role = (typeof allRoles)[number]
@@ -46,21 +62,32 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
       (text) => (/^\d+$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined),
       `a whole number from ${min} to ${max}`,
     )
-  const embedded = (name: string): string =>
-    check(name, 'embedded:', (text) => (text === 'embedded:' ? text : undefined), '`embedded:`')
+  const engine = (name: string, scheme: RegExp, example: string): string =>
+    check(
+      name,
+      EMBEDDED,
+      (text) => (text === EMBEDDED || scheme.test(text) ? text : undefined),
+      `\`${EMBEDDED}\` or ${example}`,
+    )
 
   const config: Config = {
     port: integer('PORT', 8080, 0, 65_535),
     host: check('HOST', '127.0.0.1', (text) => text, 'a host name or address'),
     dataDir: resolve(check('SVC_DATA_DIR', '.svc', (text) => text, 'a path')),
-    eventStore: embedded('SVC_EVENT_STORE'),
-    readModels: embedded('SVC_READ_MODELS'),
-    blobs: embedded('SVC_BLOBS'),
+    eventStore: engine('SVC_EVENT_STORE', /^esdb(\+discover)?:\/\/./, '`esdb://host:2113?tls=false`'),
+    readModels: engine('SVC_READ_MODELS', /^mongodb(\+srv)?:\/\/./, '`mongodb://host:27017/database`'),
+    blobs: engine('SVC_BLOBS', /^s3:\/\/./, '`s3://KEY:SECRET@host:port/bucket`'),
+    redis: check<string | null>(
+      'SVC_REDIS',
+      null,
+      (text) => (/^rediss?:\/\/./.test(text) ? text : undefined),
+      '`redis://host:6379`',
+    ),
     roles: check<ReadonlySet<Role>>(
       'SVC_ROLES',
       new Set(allRoles),
       parseRoles,
-      `${allRoles.join(',')}: the embedded engines serve one process, which has every role`,
+      `some of ${allRoles.join(',')}`,
     ),
     masterKey: check<Buffer | null>(
       'SVC_MASTER_KEY',
@@ -85,6 +112,18 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
     runTimeoutMs: integer('SVC_RUN_TIMEOUT_MS', 300_000, 1, 86_400_000),
     webhookTimeoutMs: integer('SVC_WEBHOOK_TIMEOUT_MS', 30_000, 1, 900_000),
   }
+  if (isSolo(config) && config.roles.size < allRoles.length) {
+    problems.push(
+      'SVC_ROLES: nodes share their work through SVC_EVENT_STORE, SVC_READ_MODELS and SVC_BLOBS; ' +
+        'with any of them embedded one process has every role',
+    )
+  }
+  if (
+    !isEmbedded(config) &&
+    config.masterKey === null &&
+    !problems.some((text) => text.startsWith('SVC_MASTER_KEY'))
+  )
+    problems.push('SVC_MASTER_KEY: required when an engine is not embedded (openssl rand -base64 32)')
   if (problems.length > 0) throw new AppError('bad_request', `Configuration:\n  ${problems.join('\n  ')}`)
   return config
 }
@@ -92,7 +131,7 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
 const parseRoles = (text: string): ReadonlySet<Role> | undefined => {
   const roles = text.split(',').map((role) => role.trim())
   const known = new Set(roles.filter((role): role is Role => (allRoles as readonly string[]).includes(role)))
-  return known.size === allRoles.length && roles.length === known.size ? known : undefined
+  return known.size > 0 && roles.length === known.size ? known : undefined
 }
 
 const parseKey = (text: string): Buffer | undefined => {

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { codeDir } from './codeCache.js'
-import { readConfig } from './config.ts'
+import { type Config, readConfig } from './config.ts'
 import { isAppError, messageOf } from './errors.ts'
 import { openLogger } from './log.ts'
-import { start } from './start.ts'
+import { type Service, start } from './start.ts'
 
 /** A second signal, or this long after the first, ends the process whatever is still under way. */
 const FORCE_AFTER_MS = 30_000
@@ -23,33 +22,47 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 }
 
 const main = async (): Promise<void> => {
+  const startGivenUp = new AbortController()
+  let service: Service | undefined
+  let stopping = false
+  const stop = (signal: NodeJS.Signals): void => {
+    if (stopping) process.exit(1)
+    stopping = true
+    log.info(`${signal}: stopping; once more to stop at once`)
+    setTimeout(() => process.exit(1), FORCE_AFTER_MS).unref()
+    startGivenUp.abort()
+    service?.stop().then(
+      () => process.exit(0),
+      (error: unknown) => fail(error),
+    )
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
   try {
     const config = readConfig()
-    const service = await start(config, log, { version, git_sha: gitSha(), codeDir })
-    if (service.firstStart) {
-      process.stdout.write(
-        `\nMade on this first start, shown this once (kept in ${join(config.dataDir, 'secrets.json')}):\n` +
-          `  API key         ${service.apiKey}\n  Operator token  ${service.operatorToken}\n\n`,
-      )
-    }
-    log.info(`svc ${version} is ready on ${service.url}`, { data: config.dataDir })
-
-    let stopping = false
-    const stop = (signal: NodeJS.Signals): void => {
-      if (stopping) process.exit(1)
-      stopping = true
-      log.info(`${signal}: stopping; once more to stop at once`)
-      setTimeout(() => process.exit(1), FORCE_AFTER_MS).unref()
-      service.stop().then(
-        () => process.exit(0),
-        (error: unknown) => fail(error),
-      )
-    }
-    process.on('SIGTERM', stop)
-    process.on('SIGINT', stop)
+    service = await start(config, log, {
+      version,
+      git_sha: gitSha(),
+      codeDir,
+      signal: startGivenUp.signal,
+    })
+    if (stopping) return void service.stop().then(() => process.exit(0), fail)
+    tell(service, config)
   } catch (error) {
+    if (stopping) process.exit(0)
     fail(error)
   }
+}
+
+const tell = ({ made, apiKey, operatorToken, url }: Service, { dataDir, roles }: Config): void => {
+  if (made !== null) {
+    const where = made === 'SVC_MASTER_KEY' ? 'made from SVC_MASTER_KEY' : `kept in ${made}`
+    process.stdout.write(
+      `\nMade on this first start, shown this once (${where}):\n` +
+        `  API key         ${apiKey}\n  Operator token  ${operatorToken}\n\n`,
+    )
+  }
+  log.info(`svc ${version} is ready on ${url}`, { data: dataDir, roles: [...roles].join(',') })
 }
 
 /** The commit that runs here; `unknown` outside a checkout. */

@@ -22,8 +22,8 @@ const base62Of = (bytes: Uint8Array, length: number): string =>
   base62(BigInt(`0x${Buffer.from(bytes).toString('hex')}`), length)
 
 /** 43 digits of 256 random bits and 6 digits of CRC-32 over all before them, so a scanner can tell a real one. */
-export const newSecret = (prefix: string): string => {
-  const secret = base62Of(randomBytes(32), 43)
+export const newSecret = (prefix: string, bytes: Uint8Array = randomBytes(32)): string => {
+  const secret = base62Of(bytes, 43)
   return secret + base62(BigInt(crc32(prefix + secret)), 6)
 }
 
@@ -40,9 +40,9 @@ export const parseApiToken = (token: string): ApiToken | null => {
   return api_key_id && secret ? { api_key_id, secret } : null
 }
 
-export const newApiToken = (api_key_id: string): string => {
+export const newApiToken = (api_key_id: string, bytes?: Uint8Array): string => {
   const prefix = `svc_${api_key_id}_`
-  return prefix + newSecret(prefix)
+  return prefix + newSecret(prefix, bytes)
 }
 
 /** Keys derived from the master key, one for each purpose. */

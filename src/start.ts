@@ -1,150 +1,164 @@
-import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { openBlobs } from './adapters/embedded/blobs.ts'
-import { openEventStore } from './adapters/embedded/eventStore/index.ts'
-import { openReadModels } from './adapters/embedded/readModels/index.ts'
-import { createApp } from './api/app.ts'
-import { Authenticator } from './api/http/authenticate.ts'
+import { createFront } from './api/app.ts'
 import { listen } from './api/server.ts'
-import { EnvFeeds } from './api/streams/envFeed.ts'
 import { ensureFirstTenant, openSecrets } from './bootstrap.ts'
 import { clock } from './clock.ts'
+import { Membership } from './cluster/membership.ts'
 import { openCommands } from './commands/index.ts'
-import type { Config } from './config.ts'
+import { type Config, isSolo } from './config.ts'
 import { lockDataDir } from './dataDir.ts'
+import { openEngines } from './engines.ts'
+import { AppError } from './errors.ts'
+import { newId } from './ids.ts'
 import { keepGoing } from './keepGoing.ts'
 import type { Logger } from './log.ts'
 import { Payloads } from './payloads.ts'
 import { openViews } from './projections/views.ts'
-import { openRuntime } from './runtime/index.ts'
-import { Worker } from './runtime/worker.ts'
-import { Alarms } from './sagas/alarms.ts'
-import { loseWorkers } from './sagas/recovery.ts'
-import { retries } from './sagas/retries.ts'
-import { schedules } from './sagas/schedules.ts'
+import type { Node } from './roles/node.ts'
+import { startProjecting } from './roles/projector.ts'
 import { Keyring } from './secrets.ts'
 
 export interface Service {
   readonly url: string
-  /** The key of the first environment, and whether it was made by this start. */
+  /** The key of the first environment. */
   readonly apiKey: string
-  readonly firstStart: boolean
   readonly operatorToken: string
+  /** Where the secrets were made just now, to be shown this once: a file, or the master key; null when they were there. */
+  readonly made: string | null
   /** Stops accepting, drains, closes. Resolves when nothing is left open. */
   stop(): Promise<void>
 }
 
-const API_DRAIN_MS = 5000
-const RUN_DRAIN_MS = 20_000
-const MAX_RUNS = 2000
+interface About {
+  readonly version: string
+  readonly git_sha: string
+  readonly codeDir?: string | null
+  /** Gives up a start that waits for an engine. */
+  readonly signal?: AbortSignal
+}
 
-/** The composition root: the one place that knows which adapters there are. Opens in order, closes last in first out. */
+const API_DRAIN_MS = 5000
+/** A node that waits this long for its read models says what may be missing. */
+const PATIENCE_MS = 5000
+
+/**
+ * The composition root: opens in order, closes last in first out. The server listens from the beginning: `/readyz`
+ * is 503, and says why, until everything answers.
+ */
 export const start = async (
   config: Config,
   log: Logger,
-  { codeDir = null, ...about }: { version: string; git_sha: string; codeDir?: string | null },
+  { codeDir = null, signal: givenUp = new AbortController().signal, ...about }: About,
 ): Promise<Service> => {
   const closers: (() => Promise<void> | void)[] = []
-  const close = async (): Promise<void> => {
+  const stopping = new AbortController()
+  const stop = async (): Promise<void> => {
+    stopping.abort()
     for (const closer of closers.splice(0).reverse()) await closer()
   }
   try {
     closers.push(lockDataDir(config.dataDir))
     const secrets = openSecrets(config)
-    const keyring = new Keyring(secrets.masterKey)
-    const store = openEventStore({ dir: config.dataDir })
-    closers.push(() => store.close())
-    const readModels = openReadModels({
-      dir: config.dataDir,
-      onDiscarded: (discarded) =>
-        log.warn('The read models were unusable and are made anew from the log', { ...discarded }),
-    })
-    closers.push(() => readModels.close())
-    const blobs = await openBlobs({ dir: join(config.dataDir, 'blobs') })
-    closers.push(() => blobs.close())
+    let waiting: string | null = 'The server is starting'
+    const notReady = () => (stopping.signal.aborted ? 'The server is stopping' : waiting)
+    const status = { ...about, start_time: clock.iso() }
+    const server = await listen(
+      createFront({ log, about: status, notReady }, () => refusal(notReady())),
+      config,
+    )
+    closers.push(() => server.close(API_DRAIN_MS))
 
+    const engines = await openEngines(config, {
+      log,
+      signal: AbortSignal.any([stopping.signal, givenUp]),
+      opened: (close) => closers.push(close),
+      waiting: (reason) => (waiting = reason ?? 'The server is starting'),
+    })
+    const { store, readModels, blobs } = engines
     const background = new AbortController()
-    closers.push(() => background.abort())
     const { signal } = background
+
+    const membership = isSolo(config) ? null : new Membership(readModels)
+    const node_id = newId()
+    if (membership) {
+      membership.join(node_id)
+      void keepGoing('Membership', (until) => membership.run(until), { signal, log })
+      closers.push(() => membership.leave().catch(() => {})) // else the others find out by themselves
+    }
+    closers.push(() => background.abort())
+
+    const keyring = new Keyring(secrets.masterKey)
     const payloads = new Payloads(blobs)
     const commands = openCommands(store)
-    await ensureFirstTenant(commands, { apiKey: secrets.apiKey, keyring })
-    const views = await openViews({ store, readModels, payloads, log }, signal)
-
-    const runtime = openRuntime({
-      blobs,
-      cacheDir: join(config.dataDir, 'cache'),
-      ...(codeDir !== null && { codeDir }),
-    })
-    const worker = new Worker(
-      { store, commands, views, payloads, keyring, runtime, log },
-      { maxRuns: MAX_RUNS, runTimeoutMs: config.runTimeoutMs },
+    const { roles } = config
+    const first = roles.has('api') && (await ensureFirstTenant(commands, { apiKey: secrets.apiKey, keyring }))
+    waiting = 'The read models are being built'
+    const progress = startProjecting({ ...engines, node_id, membership, log }, roles.has('projector'), signal)
+    const hint = setTimeout(
+      () => log.warn(`${waiting}; if it does not end, is a node with the role projector running?`),
+      PATIENCE_MS,
     )
-    const alarms = new Alarms()
-    closers.push(() => alarms.close())
-    await views.reach(await store.head())
-    // The lock on the data directory proves that every earlier worker is dead.
-    await loseWorkers(
-      { commands, runs: views.runs, workers: views.workers, log },
-      (id) => id !== worker.worker_id,
-    )
-    const head = await store.head()
-    await views.reach(head)
-    await worker.start()
-    closers.push(() => worker.stop({ drainMs: RUN_DRAIN_MS }))
-    void keepGoing(
-      'The retry saga',
-      (until) => retries({ store, commands, runs: views.runs, alarms }, head, until),
-      { signal, log },
-    )
-    void keepGoing(
-      'The schedule saga',
-      (until) => schedules({ commands, directory: views.directory, alarms, log }, until),
-      { signal, log },
-    )
-
-    const authenticator = new Authenticator({ apiKeys: views.apiKeys, keyring })
-    void keepGoing('The credential watch', (until) => authenticator.watch(store, until), { signal, log })
-    const stopping = new AbortController()
-    const scratchDir = join(config.dataDir, 'uploads')
-    rmSync(scratchDir, { recursive: true, force: true }) // what a crash left of uploads
-    mkdirSync(scratchDir, { recursive: true })
-    let url = config.publicUrl ?? ''
-    const app = createApp({
-      store,
-      commands,
-      views,
-      blobs,
-      payloads,
-      runtime,
-      claimer: worker,
-      keyring,
-      authenticator,
-      feeds: new EnvFeeds(store, { log, signal }),
+    closers.push(() => clearTimeout(hint))
+    const views = await openViews({ store, readModels, payloads, progress, log }, signal)
+    clearTimeout(hint)
+    const node: Node = {
+      ...engines,
+      config,
       log,
-      publicUrl: () => url,
-      sseTimeoutMs: config.sseTimeoutMs,
-      webhookTimeoutMs: config.webhookTimeoutMs,
-      stopping: stopping.signal,
-      notReady: () => (stopping.signal.aborted ? 'The server is stopping' : null),
-      scratchDir,
-      about: { ...about, start_time: clock.iso() },
-    })
-    const server = await listen(app, config)
-    url ||= `http://${config.host}:${server.port}`
-    closers.push(async () => {
-      stopping.abort()
-      await server.close(API_DRAIN_MS)
-    })
+      commands,
+      payloads,
+      keyring,
+      views,
+      membership,
+      signal,
+      onClose: (close) => closers.push(close),
+    }
+
+    const runs = roles.has('worker')
+    const runtime =
+      roles.has('api') || runs
+        ? (await import('./runtime/index.ts')).openRuntime({
+            blobs,
+            cacheDir: join(config.dataDir, 'cache'),
+            ...(codeDir !== null && { codeDir }),
+          })
+        : null
+    if (runtime) closers.push(() => runtime.close())
+    const worker =
+      runs && runtime ? await (await import('./roles/worker.ts')).startWorker(node, runtime) : null
+    if (roles.has('saga')) await (await import('./roles/saga.ts')).startSagas(node)
+    const url = config.publicUrl ?? `http://${config.host}:${server.port}`
+    if (roles.has('api') && runtime) {
+      const { createApi } = await import('./roles/api.ts')
+      server.serve(
+        createApi(node, {
+          runtime,
+          claimer: worker,
+          publicUrl: () => url,
+          stopping: stopping.signal,
+          notReady,
+          about: status,
+        }),
+      )
+    }
+    waiting = null
+    // Requests end before what they need does.
+    closers.push(() => server.close(API_DRAIN_MS))
     return {
       url,
       apiKey: secrets.apiKey,
-      firstStart: secrets.made,
       operatorToken: secrets.operatorToken,
-      stop: close,
+      made: secrets.made ?? (first && config.apiKey === null ? 'SVC_MASTER_KEY' : null),
+      stop,
     }
   } catch (error) {
-    await close()
+    await stop()
     throw error
   }
 }
+
+/** To anything but a question how the node is. */
+const refusal = (reason: string | null): AppError =>
+  reason === null
+    ? new AppError('not_found', 'This node has no API: SVC_ROLES leaves it out')
+    : new AppError('unavailable', reason)

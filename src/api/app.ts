@@ -4,10 +4,28 @@ import { AppError, messageOf } from '../errors.ts'
 import type { ApiDeps } from './deps.ts'
 import { problem } from './http/problem.ts'
 import { serve } from './http/serve.ts'
+import type { Route } from './route.ts'
+import { healthRoutes } from './routes/health.ts'
 import { allRoutes } from './routes/index.ts'
 
 /** The Koa application. The order in which a request is met stands here and nowhere else. */
-export const createApp = (deps: ApiDeps): Koa => {
+export const createApp = (deps: ApiDeps): Koa =>
+  appOf(allRoutes, deps, (method, path) => new AppError('not_found', `No route ${method} ${path}`))
+
+/**
+ * What answers until the API is there, and on nodes that have no API: how the node is. `otherwise` tells why
+ * anything else is refused.
+ */
+export const createFront = (
+  deps: Pick<ApiDeps, 'log' | 'about' | 'notReady'>,
+  otherwise: () => AppError,
+): Koa => appOf(healthRoutes, deps as ApiDeps, otherwise)
+
+const appOf = (
+  routes: readonly Route[],
+  deps: ApiDeps,
+  unknown: (method: string, path: string) => AppError,
+): Koa => {
   const app = new Koa()
   app.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'ERR_STREAM_PREMATURE_CLOSE' || error.code === 'ECONNRESET' || error.code === 'EPIPE')
@@ -16,13 +34,13 @@ export const createApp = (deps: ApiDeps): Koa => {
   })
 
   const router = new Router()
-  for (const route of allRoutes) router.register(route.path, [route.method], serve(route, deps))
+  for (const route of routes) router.register(route.path, [route.method], serve(route, deps))
 
   app.use(problem(deps.log))
   app.use(async (ctx, next) => {
     await next()
     if (ctx.status === 404 && ctx.body === undefined && ctx.respond !== false) {
-      throw new AppError('not_found', `No route ${ctx.method} ${ctx.path}`)
+      throw unknown(ctx.method, ctx.path)
     }
   })
   const wrongMethod = () => new AppError('method_not_allowed', 'No such method on this path')

@@ -31,6 +31,7 @@ export const requestRun = async (
   const now = clock.iso()
   const plan: RunPlan = { ...wanted, run_id, stream_id, attempt: 1, input_at: { stream_id, revision: 1 } }
   const by = claimer?.hasRoom ? claimer : null
+  const worker_id = by?.worker_id ?? ''
   const cause = { env_id, correlation_id: request_id, ...(actor !== undefined && { actor }) }
   const handled = await commands.streams.handle(
     stream,
@@ -40,13 +41,13 @@ export const requestRun = async (
       plan,
       input,
       create: true,
-      ...(by && { claim: { worker_id: by.worker_id, now } }),
+      ...(by && { claim: { worker_id, now } }),
     },
     cause,
     { fresh: true },
   )
   const carrier = recordedOf(handled, 'RunRequested', { stream, at: now, metadata: cause })
-  by?.execute(plan, carrier)
+  by?.execute(plan, carrier, worker_id)
   const over = new AbortController()
   let timer = setTimeout(() => over.abort(), timeoutMs)
   const hurry = () => {

@@ -5,6 +5,8 @@ import { AppError } from '../errors.ts'
 
 export interface ApiServer {
   readonly port: number
+  /** From now on this application answers. */
+  serve(app: Koa): void
   /** Takes no new connections, lets requests under way end, then closes what is left. */
   close(deadlineMs: number): Promise<void>
 }
@@ -14,9 +16,10 @@ export const listen = async (
   app: Koa,
   { port, host }: { port: number; host: string },
 ): Promise<ApiServer> => {
+  let handle = app.callback()
   const server = createServer(
     { keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 0, maxHeaderSize: 16 << 10 },
-    app.callback(),
+    (request, response) => void handle(request, response),
   )
   server.on('clientError', (_, socket) => refuse(socket as Socket))
   await new Promise<void>((resolve, reject) => {
@@ -29,11 +32,16 @@ export const listen = async (
     )
     server.listen(port, host, 1024, () => resolve())
   })
-  return { port: (server.address() as AddressInfo).port, close: (deadlineMs) => close(server, deadlineMs) }
+  return {
+    port: (server.address() as AddressInfo).port,
+    serve: (next) => (handle = next.callback()),
+    close: (deadlineMs) => close(server, deadlineMs),
+  }
 }
 
 const close = (server: Server, deadlineMs: number): Promise<void> =>
   new Promise((resolve) => {
+    if (!server.listening) return resolve()
     const force = setTimeout(() => server.closeAllConnections(), deadlineMs)
     const idle = setInterval(() => server.closeIdleConnections(), 10) // replies that end from now on leave theirs idle
     server.close(() => {

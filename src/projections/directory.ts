@@ -4,6 +4,7 @@ import type { Plan } from '../events/org.ts'
 import type { FunctionSpec } from '../events/project.ts'
 import type { PayloadRef } from '../events/scalars.ts'
 import type { EventStore } from '../ports/eventStore.ts'
+import { Waiters } from './waiters.ts'
 
 export interface DirectoryBuild {
   readonly build_id: string
@@ -82,7 +83,7 @@ export class Directory {
   readonly #projects = new Map<string, DirectoryProject>()
   readonly #byName = new Map<string, string>()
   readonly #wiring = new Map<string, Wiring>()
-  readonly #waiting = new Set<{ cursor: Cursor; resolve: () => void }>()
+  readonly #waiting = new Waiters()
   readonly #listeners = new Set<(project_id: string) => void>()
   readonly #loadFunctions: (ref: PayloadRef) => Promise<unknown>
   #position: Cursor = START
@@ -108,11 +109,7 @@ export class Directory {
     for await (const { events, cursor } of store.subscribe({ after: this.#position, types: TYPES, signal })) {
       for (const recorded of events) await this.#apply(recorded)
       this.#position = cursor
-      for (const waiting of this.#waiting) {
-        if (waiting.cursor > cursor) continue
-        this.#waiting.delete(waiting)
-        waiting.resolve()
-      }
+      this.#waiting.release(cursor)
     }
   }
 
@@ -120,10 +117,10 @@ export class Directory {
     return this.#position
   }
 
-  /** Resolves once the directory knows everything up to the cursor. */
-  reach(cursor: Cursor): Promise<void> {
+  /** Resolves once the directory knows everything up to the cursor, or the signal aborted. */
+  reach(cursor: Cursor, signal?: AbortSignal): Promise<void> {
     if (this.#position >= cursor) return Promise.resolve()
-    return new Promise((resolve) => this.#waiting.add({ cursor, resolve }))
+    return this.#waiting.wait(cursor, signal)
   }
 
   /** Calls back with each project whose functions changed. */

@@ -17,3 +17,6 @@ export interface Projection<D extends Doc = Doc> extends CollectionSpec {
 
 /** Sorts documents by when they came to be; unique, because the log has one event at a cursor. */
 export const orderOf = ({ at, cursor }: Recorded): string => `${at}/${cursor}`
+
+/** A read model and its version, as readers on other nodes know it. */
+export const nameOf = ({ name, version }: CollectionSpec): string => `${name}@${version}`

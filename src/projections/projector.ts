@@ -2,13 +2,21 @@ import { BoundedMap } from '../boundedMap.ts'
 import { type Cursor, START } from '../events/event.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { ReadModels, Stored, Write, WritableCollection } from '../ports/readModels.ts'
-import type { Projection } from './projection.ts'
+import { nameOf, type Projection } from './projection.ts'
+import { Waiters } from './waiters.ts'
 
 /** Documents kept folded between batches: a run's start and end are seldom far apart. */
 const KEPT_DOCS = 2048
 
 /** Without a reader waiting, a batch is left to grow this long: fewer, larger writes. */
 const LINGER_MS = 100
+
+export interface Pace {
+  /** How long a batch is left to grow while no reader is known to wait, milliseconds. */
+  readonly lingerMs: () => number
+  /** Told each step of a read model that is live. */
+  readonly onMoved: (name: string, position: Cursor) => void
+}
 
 /** A cursor that only moved past other events is stored after this many batches. */
 const IDLE_BATCHES = 256
@@ -26,28 +34,43 @@ export class Projector {
   readonly #readModels: ReadModels
   readonly #store: EventStore
   readonly #docs = new BoundedMap<string, Stored>(KEPT_DOCS)
-  readonly #waiting = new Set<{ cursor: Cursor; resolve: () => void }>()
+  readonly #waiting = new Waiters()
+  readonly #pace: Pace
   #position: Cursor = START
   #live = false
   #hurry: (() => void) | undefined
 
-  constructor(projection: Projection, { readModels, store }: { readModels: ReadModels; store: EventStore }) {
-    this.name = `${projection.name} v${projection.version}`
+  constructor(
+    projection: Projection,
+    {
+      readModels,
+      store,
+      lingerMs = () => LINGER_MS,
+      onMoved = () => {},
+    }: { readModels: ReadModels; store: EventStore } & Partial<Pace>,
+  ) {
+    this.name = nameOf(projection)
+    this.#pace = { lingerMs, onMoved }
     this.#projection = projection
     this.#readModels = readModels
     this.#store = store
   }
 
-  /** Where the read model stands. */
+  /** Where readers of the read model stand: at the start until it is live. */
   get position(): Cursor {
-    return this.#position
+    return this.#live ? this.#position : START
   }
 
-  /** Resolves once the read model is live and holds everything up to the cursor (P2). */
-  reach(cursor: Cursor): Promise<void> {
+  /** Resolves once the read model is live and holds everything up to the cursor (P2), or the signal aborted. */
+  reach(cursor: Cursor, signal?: AbortSignal): Promise<void> {
     if (this.#live && this.#position >= cursor) return Promise.resolve()
     this.#hurry?.()
-    return new Promise((resolve) => this.#waiting.add({ cursor, resolve }))
+    return this.#waiting.wait(cursor, signal)
+  }
+
+  /** Somebody waits: what was gathered so far is to be written. */
+  hurry(): void {
+    this.#hurry?.()
   }
 
   /** Runs until the signal aborts; rejects when an engine refuses. `run` may be called again: it resumes. */
@@ -70,7 +93,10 @@ export class Projector {
         await this.#readModels.goLive(this.#projection) // P3
         this.#live = true
       }
-      this.#release()
+      if (this.#live) {
+        this.#waiting.release(cursor)
+        this.#pace.onMoved(this.name, cursor)
+      }
       if (caughtUp && this.#waiting.size === 0) await this.#linger(signal)
     }
   }
@@ -110,14 +136,6 @@ export class Projector {
     return writes
   }
 
-  #release(): void {
-    for (const waiting of this.#waiting) {
-      if (!this.#live || waiting.cursor > this.#position) continue
-      this.#waiting.delete(waiting)
-      waiting.resolve()
-    }
-  }
-
   #linger(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {
@@ -126,7 +144,7 @@ export class Projector {
         this.#hurry = undefined
         resolve()
       }
-      const timer = setTimeout(done, LINGER_MS)
+      const timer = setTimeout(done, this.#pace.lingerMs())
       this.#hurry = done
       signal.addEventListener('abort', done)
     })

@@ -7,7 +7,8 @@ import { type BuildDoc, builds } from './builds.ts'
 import { Directory } from './directory.ts'
 import { type EventDoc, events } from './events.ts'
 import { allProjections } from './index.ts'
-import { Projector } from './projector.ts'
+import { nameOf } from './projection.ts'
+import type { Progress } from './projectors.ts'
 import { type ProjectDoc, projects } from './projects.ts'
 import { type RunDoc, runs } from './runs.ts'
 import { type ApiKeyDoc, apiKeys, type EnvDoc, envs, type OrgDoc, orgs } from './tenants.ts'
@@ -30,36 +31,21 @@ export interface Views {
   settled(...names: readonly string[]): Promise<void>
   /** Resolves when they hold everything up to the cursor. */
   reach(cursor: Cursor): Promise<void>
-  /** How far each read model has come. */
-  positions(): Record<string, Cursor>
 }
 
 /** How long a reader waits for the read models before it is told to come back. */
 const SETTLE_MS = 5000
-
-const within = async (ms: number, reached: Promise<void>): Promise<void> => {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new AppError('unavailable', 'The read models are behind the log')), ms)
-  })
-  await Promise.race([reached, late]).finally(() => clearTimeout(timer))
-}
 
 export const openViews = async (
   {
     store,
     readModels,
     payloads,
+    progress,
     log,
-  }: { store: EventStore; readModels: ReadModels; payloads: Payloads; log: Logger },
+  }: { store: EventStore; readModels: ReadModels; payloads: Payloads; progress: Progress; log: Logger },
   signal: AbortSignal,
 ): Promise<Views> => {
-  const projectors = new Map(
-    allProjections.map((projection) => [projection.name, new Projector(projection, { readModels, store })]),
-  )
-  for (const projector of projectors.values()) {
-    void keepGoing(`The projector of ${projector.name}`, (until) => projector.run(until), { signal, log })
-  }
   const collections = {
     runs: readModels.reader<RunDoc>(runs),
     events: readModels.reader<EventDoc>(events),
@@ -70,28 +56,41 @@ export const openViews = async (
     apiKeys: readModels.reader<ApiKeyDoc>(apiKeys),
     workers: readModels.reader<WorkerDoc>(workers),
   }
-  const reach = async (cursor: Cursor, names: readonly string[] = [...projectors.keys()]): Promise<void> => {
-    for (const name of names) await projectors.get(name)?.reach(cursor)
-    await directory.reach(cursor)
+  const named = new Map(allProjections.map((projection) => [projection.name, nameOf(projection)]))
+  const behind = (cursor: Cursor, names: readonly string[]): string[] =>
+    (names.length > 0 ? names.map((name) => named.get(name) ?? name) : [...named.values()]).filter(
+      (name) => progress.position(name) < cursor,
+    )
+  const reach = async (cursor: Cursor, names: readonly string[], until: AbortSignal): Promise<void> => {
+    await Promise.all([
+      directory.reach(cursor, until),
+      ...names.map((name) => progress.reach(name, cursor, until)),
+    ])
   }
   const directory = new Directory((ref) => payloads.load({ ref }))
-  await seed(directory, collections, await seedable(store, projectors))
+  await seed(directory, collections, await seedable(store, progress, signal))
   void keepGoing('The directory', (until) => directory.run(store, until), { signal, log })
   return {
     ...collections,
     directory,
-    settled: async (...names) =>
-      within(SETTLE_MS, reach(await store.head(), names.length > 0 ? names : undefined)),
-    reach: (cursor) => reach(cursor),
-    positions: () =>
-      Object.fromEntries([...projectors].map(([name, projector]) => [name, projector.position])),
+    settled: async (...names) => {
+      const head = await store.head()
+      const waited = behind(head, names)
+      if (waited.length === 0 && directory.position >= head) return
+      const late = AbortSignal.timeout(SETTLE_MS)
+      await reach(head, waited, late)
+      if (late.aborted) throw new AppError('unavailable', 'The read models are behind the log')
+    },
+    reach: (cursor) => reach(cursor, behind(cursor, []), signal),
   }
 }
 
 /** Waits until what the directory is seeded from has caught up with the log once. */
-const seedable = async (store: EventStore, projectors: ReadonlyMap<string, Projector>): Promise<Cursor> => {
+const seedable = async (store: EventStore, progress: Progress, signal: AbortSignal): Promise<Cursor> => {
   const head = await store.head()
-  for (const name of ['orgs', 'envs', 'projects', 'builds']) await projectors.get(name)?.reach(head)
+  for (const projection of [orgs, envs, projects, builds]) {
+    await progress.reach(nameOf(projection), head, signal)
+  }
   return head
 }
 

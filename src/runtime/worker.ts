@@ -3,38 +3,24 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { BoundedMap } from '../boundedMap.ts'
 import { clock } from '../clock.ts'
 import type { Commands } from '../commands/index.ts'
-import { AppError, isAppError, messageOf } from '../errors.ts'
+import { messageOf } from '../errors.ts'
 import type { Recorded } from '../events/event.ts'
 import type { EventOf } from '../events/index.ts'
-import type { RunError, RunPlan } from '../events/run.ts'
+import type { RunPlan } from '../events/run.ts'
 import { streamOf } from '../events/streams.ts'
 import { newId } from '../ids.ts'
 import { keepGoing } from '../keepGoing.ts'
-import type { Logger } from '../log.ts'
-import type { Payloads } from '../payloads.ts'
-import type { Delivery, EventStore } from '../ports/eventStore.ts'
-import type { Views } from '../projections/views.ts'
-import type { Keyring } from '../secrets.ts'
+import type { Delivery } from '../ports/eventStore.ts'
 import { dispatch, REPLAY } from '../sagas/dispatch.ts'
-import { inputOf } from './inputs.ts'
-import type { Outcome, Runtime } from './runtime.ts'
-import { serveHostCall } from './serveHostCall.ts'
-
-interface Deps {
-  readonly store: EventStore
-  readonly commands: Commands
-  readonly views: Pick<Views, 'directory' | 'runs' | 'builds' | 'reach'>
-  readonly payloads: Payloads
-  readonly keyring: Keyring
-  readonly runtime: Runtime
-  readonly log: Logger
-}
+import { type ExecutionDeps, Executions } from './executions.ts'
 
 export interface WorkerOptions {
   /** Runs under way at a time; beyond, events wait in the log. */
   readonly maxRuns: number
   /** How long a run may take when its function does not say, milliseconds. */
   readonly runTimeoutMs: number
+  /** Told each id under which this worker claims, so that signs of life are given for it. */
+  readonly onIdentity?: (worker_id: string) => void
 }
 
 /** What a worker in the same process offers to whoever appends what it would claim next. */
@@ -47,7 +33,7 @@ export interface Claimer {
   ): Promise<readonly RunPlan[] | null>
   readonly hasRoom: boolean
   /** Executes a run whose `RunStarted` was appended in the worker's name. `carrier` holds its input. */
-  execute(plan: RunPlan, carrier: Recorded): void
+  execute(plan: RunPlan, carrier: Recorded, worker_id: string): void
 }
 
 /** Deliveries a worker holds that it has not claimed yet. */
@@ -55,43 +41,47 @@ const IN_FLIGHT = 256
 
 /**
  * Turns events into runs. Invariants:
- * W1: a run is executed by whoever appended its `RunStarted`, and by nobody else (I3).
+ * W1: a run is executed by whoever appended its `RunStarted`, and by nobody else (I3); also when the answer to
+ * that append was lost.
  * W2: an event is acknowledged to the group only after its claim is durable, here or elsewhere.
  * W3: every claimed run ends: its terminal fact is tried until it is stored or the worker dies.
+ * W4: a worker that was given up for lost (it was paused, say) goes on under a new id; what it claimed under the
+ * old one has ended or is ended by it.
  */
 export class Worker implements Claimer {
-  readonly worker_id = newId()
-  readonly #deps: Deps
+  readonly #deps: ExecutionDeps
   readonly #options: WorkerOptions
-  readonly #cancels = new Map<string, AbortController>()
-  readonly #running = new Set<Promise<void>>()
+  readonly #executions: Executions
   readonly #stopping = new AbortController()
   /** Events and requests whose delivery has nothing left to claim. */
   readonly #claimedAtBirth = new BoundedMap<string, true>(4096)
-  #awaitingRuns = 0
+  #worker_id = newId()
   #roomMade: (() => void) | undefined
 
-  constructor(deps: Deps, options: WorkerOptions) {
+  constructor(deps: ExecutionDeps, options: WorkerOptions) {
     this.#deps = deps
     this.#options = options
+    this.#executions = new Executions(deps, {
+      runTimeoutMs: options.runTimeoutMs,
+      changed: () => this.#roomMade?.(),
+    })
+  }
+
+  get worker_id(): string {
+    return this.#worker_id
   }
 
   async start(): Promise<void> {
-    const { commands, store, log } = this.#deps
-    const node = `${hostname()}/${process.pid}`
-    await commands.workers.handle(
-      streamOf.worker(this.worker_id),
-      { type: 'StartWorker', worker_id: this.worker_id, node, now: clock.iso() },
-      { correlation_id: this.worker_id },
-    )
+    const { store, log } = this.#deps
     const signal = this.#stopping.signal
     const head = await store.head()
+    await this.#register()
     void keepGoing('The worker', (until) => this.#consume(until), { signal, log })
-    void keepGoing('Cancelling', (until) => this.#watchCancels(head, until), { signal, log })
+    void keepGoing('Cancelling', (until) => this.#watch(head, until), { signal, log })
   }
 
   get hasRoom(): boolean {
-    return !this.#stopping.signal.aborted && this.#running.size - this.#awaitingRuns < this.#options.maxRuns
+    return !this.#stopping.signal.aborted && this.#executions.taken < this.#options.maxRuns
   }
 
   async plansFor(
@@ -105,17 +95,31 @@ export class Worker implements Claimer {
     return found.kind === 'start' ? found.plans : null
   }
 
+  execute(plan: RunPlan, carrier: Recorded, worker_id: string): void {
+    this.#claimedAtBirth.set(carrier.id, true)
+    this.#executions.begin(plan, carrier, worker_id)
+  }
+
   /** Takes no more, waits for what runs, then ends what is left. */
   async stop({ drainMs }: { drainMs: number }): Promise<void> {
     this.#stopping.abort()
-    const drained = Promise.allSettled(this.#running)
-    await Promise.race([drained, delay(drainMs, undefined, { ref: false })])
+    await this.#executions.drain(drainMs)
     await this.#deps.runtime.close()
-    await Promise.race([Promise.allSettled(this.#running), delay(2000, undefined, { ref: false })])
+    await this.#executions.drain(2000)
     await this.#deps.commands.workers.handle(
       streamOf.worker(this.worker_id),
       { type: 'StopWorker', worker_id: this.worker_id, now: clock.iso() },
       { correlation_id: this.worker_id },
+    )
+  }
+
+  async #register(): Promise<void> {
+    const worker_id = this.#worker_id
+    this.#options.onIdentity?.(worker_id)
+    await this.#deps.commands.workers.handle(
+      streamOf.worker(worker_id),
+      { type: 'StartWorker', worker_id, node: `${hostname()}/${process.pid}`, now: clock.iso() },
+      { correlation_id: worker_id },
     )
   }
 
@@ -137,13 +141,14 @@ export class Worker implements Claimer {
   async #take(delivery: Delivery): Promise<void> {
     const { event } = delivery
     if (this.#claimedAtBirth.get(event.id)) return delivery.ack()
+    const worker_id = this.#worker_id
     try {
       const claimed =
         event.event.type === 'EventPublished'
-          ? await this.#dispatch(event as Recorded<EventOf<'EventPublished'>>)
-          : await this.#claim(event as Recorded<EventOf<'RunRequested'>>)
+          ? await this.#dispatch(event as Recorded<EventOf<'EventPublished'>>, worker_id)
+          : await this.#claim(event as Recorded<EventOf<'RunRequested'>>, worker_id)
       delivery.ack() // W2
-      for (const plan of claimed) this.#start(plan, event)
+      for (const plan of claimed) this.#executions.begin(plan, event, worker_id)
     } catch (error) {
       this.#deps.log.warn('An event could not be claimed and is tried again', {
         event: event.id,
@@ -154,7 +159,10 @@ export class Worker implements Claimer {
     }
   }
 
-  async #dispatch(recorded: Recorded<EventOf<'EventPublished'>>): Promise<readonly RunPlan[]> {
+  async #dispatch(
+    recorded: Recorded<EventOf<'EventPublished'>>,
+    worker_id: string,
+  ): Promise<readonly RunPlan[]> {
     const { commands, views, payloads } = this.#deps
     const { event, metadata, revision, cursor } = recorded
     const env_id = metadata.env_id ?? ''
@@ -175,143 +183,38 @@ export class Worker implements Claimer {
       { directory: views.directory, replayed: replayed ?? null },
     )
     const cause = { env_id, correlation_id: metadata.correlation_id, causation_id: event_id }
-    const now = clock.iso()
     if (found.kind === 'cancel') await this.#cancel(env_id, found.run_id, cause)
+    const plans = found.kind === 'start' ? found.plans : []
     const { events } = await commands.streams.handle(
       streamOf.stream(stream_id),
-      {
-        type: 'DispatchEvent',
-        stream_id,
-        event_id,
-        plans: found.kind === 'start' ? found.plans : [],
-        worker_id: this.worker_id,
-        now,
-      },
+      { type: 'DispatchEvent', stream_id, event_id, plans, worker_id, now: clock.iso() },
       cause,
     )
-    return found.kind === 'start' && events.length > 0 ? found.plans : [] // W1
+    return events.length > 0 ? plans : this.#claimedBefore(stream_id, (plan) => plan.event_id === event_id)
   }
 
-  async #claim({
-    event,
-    metadata,
-    revision,
-  }: Recorded<EventOf<'RunRequested'>>): Promise<readonly RunPlan[]> {
+  async #claim(
+    { event, metadata, revision }: Recorded<EventOf<'RunRequested'>>,
+    worker_id: string,
+  ): Promise<readonly RunPlan[]> {
     const { type: _, input: __, ...plan } = event
+    const { stream_id, run_id } = plan
     const { events } = await this.#deps.commands.streams.handle(
-      streamOf.stream(event.stream_id),
-      { type: 'ClaimRun', run_id: event.run_id, worker_id: this.worker_id, now: clock.iso() },
-      { ...metadata, causation_id: event.run_id },
+      streamOf.stream(stream_id),
+      { type: 'ClaimRun', run_id, worker_id, now: clock.iso() },
+      { ...metadata, causation_id: run_id },
     )
     return events.length > 0
-      ? [{ ...plan, input_at: plan.input_at ?? { stream_id: plan.stream_id, revision } }]
-      : [] // W1
+      ? [{ ...plan, input_at: plan.input_at ?? { stream_id, revision } }]
+      : this.#claimedBefore(stream_id, (claimed) => claimed.run_id === run_id)
   }
 
-  execute(plan: RunPlan, carrier: Recorded): void {
-    this.#claimedAtBirth.set(carrier.id, true)
-    this.#start(plan, carrier)
-  }
-
-  #start(plan: RunPlan, carrier: Recorded): void {
-    const cancel = new AbortController()
-    this.#cancels.set(plan.run_id, cancel)
-    const running = this.#run(plan, carrier, cancel.signal).finally(() => {
-      this.#cancels.delete(plan.run_id)
-      this.#running.delete(running)
-      this.#roomMade?.()
-    })
-    this.#running.add(running)
-  }
-
-  async #run(plan: RunPlan, carrier: Recorded, signal: AbortSignal): Promise<void> {
-    const env_id = carrier.metadata.env_id ?? ''
-    const cause = { env_id, correlation_id: carrier.metadata.correlation_id, causation_id: plan.run_id }
-    let outcome: Outcome
-    try {
-      outcome = await this.#invoke(plan, carrier, signal)
-    } catch (error) {
-      outcome = { status: 'failed', error: failureOf(error) }
-    }
-    for (let pause = 50; ; pause = Math.min(pause * 2, 2000)) {
-      try {
-        await this.#end(plan, outcome, cause)
-        return
-      } catch (error) {
-        if (isAppError(error, 'bad_request') && outcome.status === 'succeeded') {
-          outcome = { status: 'failed', error: { code: 'result_not_serializable', message: error.message } }
-          continue
-        }
-        this.#deps.log.warn('The end of a run could not be stored and is tried again', {
-          run_id: plan.run_id,
-          error: messageOf(error),
-        })
-        await delay(pause, undefined, { ref: false }) // W3
-      }
-    }
-  }
-
-  async #invoke(plan: RunPlan, carrier: Recorded, signal: AbortSignal): Promise<Outcome> {
-    const { store, commands, views, payloads, keyring, runtime, log } = this.#deps
-    const env_id = carrier.metadata.env_id ?? ''
-    const hash = await hashOf(views, env_id, plan)
-    const under = { plan, env_id, correlation_id: carrier.metadata.correlation_id, signal }
-    const deps = { store, commands, directory: views.directory, payloads }
-    return runtime.invoke({
-      build: { env_id, build_id: plan.build_id, hash },
-      run: {
-        run_id: plan.run_id,
-        stream_id: plan.stream_id,
-        run_type: plan.run_type,
-        attempt: plan.attempt,
-        event_id: plan.event_id ?? null,
-        origin_run_id: plan.origin_run_id ?? null,
-        project_id: plan.project_id,
-        project_name: plan.project_name,
-      },
-      target: plan.target,
-      input: await inputOf(plan, carrier, { store, payloads, keyring }),
-      timeoutMs: plan.timeout ?? this.#options.runTimeoutMs,
-      signal,
-      onHostCall: (call) =>
-        call.op === 'run'
-          ? this.#awaiting(serveHostCall(deps, under, call))
-          : serveHostCall(deps, under, call),
-      onLog: ({ source, text }) => log.info(text, { run_id: plan.run_id, source }),
-    })
-  }
-
-  /** A run that waits for a child run takes no place: its child may need it. */
-  async #awaiting(ended: Promise<unknown>): Promise<unknown> {
-    this.#awaitingRuns++
-    this.#roomMade?.()
-    try {
-      return await ended
-    } finally {
-      this.#awaitingRuns--
-    }
-  }
-
-  async #end(
-    plan: RunPlan,
-    outcome: Outcome,
-    cause: Parameters<Commands['streams']['handle']>[2],
-  ): Promise<void> {
-    const { commands, payloads } = this.#deps
-    const { run_id } = plan
-    const now = clock.iso()
-    const command =
-      outcome.status === 'succeeded'
-        ? ({ type: 'SucceedRun', run_id, result: await payloads.keep(outcome.result ?? null), now } as const)
-        : ({
-            type: 'FailRun',
-            run_id,
-            error: outcome.error,
-            worker_id: this.worker_id,
-            now,
-            nowMs: clock.now(),
-          } as const)
-    await commands.streams.handle(streamOf.stream(plan.stream_id), command, cause)
+  /** Runs that this worker claimed by an append whose answer it never got (W1). */
+  async #claimedBefore(stream_id: string, belongs: (plan: RunPlan) => boolean): Promise<readonly RunPlan[]> {
+    const { state } = await this.#deps.commands.streams.load(streamOf.stream(stream_id))
+    return [...state.runs.values()].flatMap((run) =>
+      run.status === 'running' && run.workerId === this.#worker_id && belongs(run.plan) ? [run.plan] : [],
+    )
   }
 
   /** Ends a run of the environment as cancelled, whatever its state; one that is unknown or over stays as it is (I4, I7). */
@@ -338,29 +241,25 @@ export class Worker implements Claimer {
     return run?.env_id === env_id ? run : null
   }
 
-  async #watchCancels(after: string, signal: AbortSignal): Promise<void> {
-    for await (const { events } of this.#deps.store.subscribe({ after, types: ['RunCancelled'], signal })) {
-      for (const { event } of events)
-        if (event.type === 'RunCancelled') this.#cancels.get(event.run_id)?.abort()
+  /** What the log says about this worker's runs and about itself. */
+  async #watch(after: string, signal: AbortSignal): Promise<void> {
+    const types = ['RunCancelled', 'WorkerLost'] as const
+    for await (const { events } of this.#deps.store.subscribe({ after, types, signal })) {
+      for (const { event } of events) {
+        if (event.type === 'RunCancelled') this.#executions.cancel(event.run_id)
+        else if (event.type === 'WorkerLost' && event.worker_id === this.#worker_id) await this.#begin()
+      }
     }
   }
-}
 
-/** The bytes to run: a plan names the build, the directory knows the hash of those in use. */
-const hashOf = async (
-  views: Pick<Views, 'directory' | 'builds'>,
-  env_id: string,
-  plan: RunPlan,
-): Promise<string> => {
-  const project = views.directory.project(env_id, plan.project_id)
-  for (const build of [project?.deployed, project?.live])
-    if (build?.build_id === plan.build_id) return build.hash
-  const build = await views.builds.get(plan.build_id)
-  if (build?.env_id !== env_id) throw new AppError('not_found', `Build ${plan.build_id} no longer exists`)
-  return build.hash
+  /** W4: this worker was believed dead. */
+  async #begin(): Promise<void> {
+    const { log } = this.#deps
+    log.warn('This worker was silent for too long and was given up; it goes on under a new id', {
+      worker_id: this.#worker_id,
+    })
+    this.#worker_id = newId()
+    this.#executions.cancelAll()
+    await this.#register()
+  }
 }
-
-const failureOf = (error: unknown): RunError =>
-  isAppError(error, 'not_found')
-    ? { code: 'function_not_found', message: error.message }
-    : { code: 'internal_error', message: messageOf(error) }

@@ -1,9 +1,12 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { clock } from '../clock.ts'
 import type { Commands } from '../commands/index.ts'
 import { streamOf } from '../events/streams.ts'
 import type { Logger } from '../log.ts'
+import type { EventStore } from '../ports/eventStore.ts'
 import type { Collection, Doc, Query } from '../ports/readModels.ts'
 import type { RunDoc } from '../projections/runs.ts'
+import type { Views } from '../projections/views.ts'
 import type { WorkerDoc } from '../projections/workers.ts'
 
 interface Deps {
@@ -28,6 +31,41 @@ export const loseWorkers = async (deps: Deps, isDead: (worker_id: string) => boo
       cause,
     )
     deps.log.warn('A worker was lost', { worker_id, node, runs_ended: ended })
+  }
+}
+
+/** A worker that gave no sign of life for this long is believed dead, milliseconds. */
+const LOST_MS = 6000
+const LOOK_MS = 1000
+
+/** Ends the runs of workers that fall silent, until the signal aborts. Any number of nodes may watch. */
+export const watchWorkers = async (
+  {
+    store,
+    commands,
+    views,
+    log,
+  }: {
+    store: EventStore
+    commands: Deps['commands']
+    views: Pick<Views, 'runs' | 'workers' | 'reach'>
+    log: Logger
+  },
+  signs: { silentMs(id: string): number; forget(id: string): void },
+  signal: AbortSignal,
+): Promise<void> => {
+  const deps = { commands, runs: views.runs, workers: views.workers, log }
+  while (!signal.aborted) {
+    const dead: string[] = []
+    for await (const { worker_id } of inOrder(views.workers, { alive: true }, 'order')) {
+      if (signs.silentMs(worker_id) > LOST_MS) dead.push(worker_id)
+    }
+    if (dead.length > 0) {
+      await views.reach(await store.head()) // what they claimed last is known
+      await loseWorkers(deps, (id) => dead.includes(id))
+      for (const id of dead) signs.forget(id)
+    }
+    await delay(LOOK_MS, undefined, { signal }).catch(() => {})
   }
 }
 

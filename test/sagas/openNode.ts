@@ -7,6 +7,7 @@ import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
 import { silent } from '../../src/log.ts'
 import { Payloads } from '../../src/payloads.ts'
+import { Projectors } from '../../src/projections/projectors.ts'
 import { openViews } from '../../src/projections/views.ts'
 import { Alarms } from '../../src/sagas/alarms.ts'
 import { tempDir } from '../support/tempDir.ts'
@@ -22,7 +23,10 @@ export const openNode = async (dir = tempDir()) => {
   const background = new AbortController()
   const { signal } = background
   const commands = openCommands(store)
-  const views = await openViews({ store, readModels, payloads: new Payloads(blobs), log: silent }, signal)
+  const progress = new Projectors({ store, readModels, log: silent })
+  void progress.run(signal)
+  const payloads = new Payloads(blobs)
+  const views = await openViews({ store, readModels, payloads, progress, log: silent }, signal)
   const alarms = new Alarms()
   return {
     dir,

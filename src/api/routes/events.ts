@@ -92,7 +92,7 @@ export const publish = async ({
     { fresh },
   )
   const carrier = recordedOf(handled, 'EventPublished', { stream, at: now, metadata: cause })
-  for (const plan of claim?.plans ?? []) deps.claimer?.execute(plan, carrier)
+  if (claim) for (const plan of claim.plans) deps.claimer?.execute(plan, carrier, claim.worker_id)
   return {
     event: { event_id, env_id, stream_id, event_type, event_data, event_time: now, created_at: now },
     revision: carrier.revision,

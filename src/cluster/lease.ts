@@ -1,0 +1,68 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { START } from '../events/event.ts'
+import type { CollectionSpec, ReadModels } from '../ports/readModels.ts'
+import { countOf, cursorAt, type Membership } from './membership.ts'
+
+/** A holder that gave no sign of life for this long has lost its lease, milliseconds. */
+const SILENT_MS = 2000
+const LOOK_MS = 300
+
+type LeaseDoc = { readonly holder: string }
+
+const leases: CollectionSpec = { name: 'leases', version: 1, indexes: [] }
+
+/**
+ * Does the work on one node at a time, to save the others the trouble: now and then two may do it (one that was
+ * paused), so the work itself must bear that. Resolves when the signal aborts; rejects when the read models or the work do.
+ */
+export const holdLease = async (
+  name: string,
+  { node_id, membership, readModels }: { node_id: string; membership: Membership; readModels: ReadModels },
+  work: (signal: AbortSignal) => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> => {
+  const collection = await readModels.writer<LeaseDoc>(leases)
+  const read = async () => {
+    const stored = (await collection.stored([name])).get(name)
+    return { holder: stored?.doc?.holder, term: countOf(stored?.cursor) }
+  }
+  const write = (doc: LeaseDoc | null, term: number) =>
+    collection.write([{ id: name, doc, cursor: cursorAt(term) }], START)
+
+  while (!signal.aborted) {
+    const { holder, term } = await read()
+    if (holder === undefined || holder === node_id || membership.silentMs(holder) > SILENT_MS) {
+      await write({ holder: node_id }, term + 1) // of two who try, the first one's stays
+      const taken = await read()
+      if (taken.holder === node_id) {
+        await whileHeld(read, node_id, work, signal)
+        if (signal.aborted) await write(null, taken.term + 1) // the next one need not wait
+        continue
+      }
+    }
+    await delay(LOOK_MS, undefined, { signal }).catch(() => {})
+  }
+}
+
+const whileHeld = async (
+  read: () => Promise<{ holder: string | undefined }>,
+  me: string,
+  work: (signal: AbortSignal) => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> => {
+  const lost = new AbortController()
+  const until = AbortSignal.any([signal, lost.signal])
+  const watch = async () => {
+    while (!until.aborted) {
+      await delay(LOOK_MS, undefined, { signal: until }).catch(() => {})
+      if (!until.aborted && (await read()).holder !== me) lost.abort()
+    }
+  }
+  const watching = watch().catch(() => lost.abort()) // the caller finds out by itself
+  try {
+    await work(until)
+  } finally {
+    lost.abort()
+    await watching
+  }
+}

@@ -1,0 +1,114 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Cursor, START } from '../events/event.ts'
+import type { Hints } from '../ports/hints.ts'
+import type { CollectionSpec, ReadModels } from '../ports/readModels.ts'
+import type { Progress } from '../projections/projectors.ts'
+import { Waiters } from '../projections/waiters.ts'
+
+type ProgressDoc = { readonly position: Cursor }
+
+const progress: CollectionSpec = { name: 'progress', version: 1, indexes: [] }
+
+/** Pauses between looks at the projectors' positions while somebody waits, milliseconds. */
+const FIRST_LOOK_MS = 2
+const LONGEST_LOOK_MS = 50
+/** Positions are stored at most this often while nobody is known to wait, milliseconds. */
+const STORE_MS = 20
+
+/** Tells every node where the projectors of this one stand. */
+export class ProgressTeller {
+  readonly #readModels: ReadModels
+  readonly #hints: Hints
+  readonly #moved = new Map<string, Cursor>()
+  #wake: (() => void) | undefined
+
+  constructor(readModels: ReadModels, hints: Hints) {
+    this.#readModels = readModels
+    this.#hints = hints
+  }
+
+  moved(name: string, position: Cursor): void {
+    this.#moved.set(name, position)
+    this.#hints.publish('reached', `${name} ${position}`)
+    this.#wake?.()
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const collection = await this.#readModels.writer<ProgressDoc>(progress)
+    while (!signal.aborted) {
+      if (this.#moved.size === 0) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve
+          signal.addEventListener('abort', () => resolve(), { once: true })
+        })
+      }
+      const writes = [...this.#moved].map(([id, position]) => ({ id, doc: { position }, cursor: position }))
+      this.#moved.clear()
+      if (writes.length > 0) await collection.write(writes, START)
+      await delay(STORE_MS, undefined, { signal }).catch(() => {})
+    }
+  }
+}
+
+/** Learns where the projectors stand, wherever they run: from hints at once, else by looking (I2). */
+export class ProgressReader implements Progress {
+  readonly #readModels: ReadModels
+  readonly #hints: Hints
+  readonly #known = new Map<string, { position: Cursor; readonly waiting: Waiters }>()
+  readonly #signal: AbortSignal
+  #looking = false
+
+  constructor({ readModels, hints }: { readModels: ReadModels; hints: Hints }, signal: AbortSignal) {
+    this.#readModels = readModels
+    this.#hints = hints
+    this.#signal = signal
+    const stop = hints.on('reached', (text) => {
+      const [name = '', position = ''] = text.split(' ')
+      this.#learn(name, position)
+    })
+    signal.addEventListener('abort', stop, { once: true })
+  }
+
+  position(name: string): Cursor {
+    return this.#knownOf(name).position
+  }
+
+  reach(name: string, cursor: Cursor, signal?: AbortSignal): Promise<void> {
+    const { position, waiting } = this.#knownOf(name)
+    if (position >= cursor) return Promise.resolve()
+    this.#hints.publish('wanted', name)
+    void this.#look()
+    return waiting.wait(cursor, signal)
+  }
+
+  #knownOf(name: string) {
+    let known = this.#known.get(name)
+    if (!known) {
+      known = { position: START, waiting: new Waiters() }
+      this.#known.set(name, known)
+    }
+    return known
+  }
+
+  #learn(name: string, position: Cursor): void {
+    const known = this.#knownOf(name)
+    if (position <= known.position) return
+    known.position = position
+    known.waiting.release(position)
+  }
+
+  /** Reads the stored positions as long as somebody waits. */
+  async #look(): Promise<void> {
+    if (this.#looking) return
+    this.#looking = true
+    const collection = this.#readModels.reader<ProgressDoc>(progress)
+    for (let pause = FIRST_LOOK_MS; !this.#signal.aborted; pause = Math.min(pause * 2, LONGEST_LOOK_MS)) {
+      await delay(pause, undefined, { signal: this.#signal }).catch(() => {})
+      const names = [...this.#known].flatMap(([name, { waiting }]) => (waiting.size > 0 ? [name] : []))
+      if (names.length === 0) break
+      const found = await collection.getMany(names).catch(() => new Map<string, ProgressDoc>()) // looked for again
+      for (const [name, { position }] of found) this.#learn(name, position)
+    }
+    this.#looking = false
+  }
+}

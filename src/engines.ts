@@ -1,0 +1,84 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { join } from 'node:path'
+import { openHints } from './adapters/embedded/hints.ts'
+import { type Config, isEmbeddedUrl } from './config.ts'
+import { AppError, isAppError } from './errors.ts'
+import type { Logger } from './log.ts'
+import type { Blobs } from './ports/blobs.ts'
+import type { EventStore } from './ports/eventStore.ts'
+import type { Hints } from './ports/hints.ts'
+import type { ReadModels } from './ports/readModels.ts'
+
+export interface Engines {
+  readonly store: EventStore
+  readonly readModels: ReadModels
+  readonly blobs: Blobs
+  readonly hints: Hints
+}
+
+interface Opening {
+  readonly log: Logger
+  /** Aborts when nobody wants the engines any more. */
+  readonly signal: AbortSignal
+  /** Told what is opened, so that it is closed again. */
+  readonly opened: (close: () => Promise<void>) => void
+  /** Told what is waited for; null when everything is there. */
+  readonly waiting: (reason: string | null) => void
+}
+
+const FIRST_PAUSE_MS = 100
+const LONGEST_PAUSE_MS = 2000
+
+/**
+ * Opens what the configuration names; adapters are loaded only when they are used. An engine that is down is waited
+ * for; what cannot work (`bad_request`: a wrong password, a bucket that is missing) is thrown.
+ */
+export const openEngines = async (config: Config, opening: Opening): Promise<Engines> => {
+  const patiently = async <T extends { close(): Promise<void> }>(open: () => Promise<T>): Promise<T> => {
+    let told = ''
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      try {
+        const engine = await open()
+        opening.opened(() => engine.close())
+        opening.waiting(null)
+        return engine
+      } catch (error) {
+        if (!isAppError(error, 'unavailable')) throw error
+        opening.waiting(error.message)
+        if (error.message !== told) opening.log.warn(`${error.message}; trying again until it answers`)
+        told = error.message
+      }
+      await delay(pause, undefined, { signal: opening.signal }).catch(() => {
+        throw new AppError('unavailable', 'Stopped while it waited for an engine')
+      })
+    }
+  }
+  return {
+    store: await patiently(() => openStore(config)),
+    readModels: await patiently(() => openReadModels(config, opening.log)),
+    blobs: await patiently(() => openBlobs(config)),
+    hints: await patiently(() => openHintsOf(config, opening.log)),
+  }
+}
+
+const openStore = async ({ eventStore, dataDir }: Config): Promise<EventStore> =>
+  isEmbeddedUrl(eventStore)
+    ? (await import('./adapters/embedded/eventStore/index.ts')).openEventStore({ dir: dataDir })
+    : (await import('./adapters/eventstoredb/index.ts')).openEventStoreDb(eventStore)
+
+const openReadModels = async ({ readModels, dataDir }: Config, log: Logger): Promise<ReadModels> =>
+  isEmbeddedUrl(readModels)
+    ? (await import('./adapters/embedded/readModels/index.ts')).openReadModels({
+        dir: dataDir,
+        onDiscarded: (discarded) =>
+          log.warn('The read models were unusable and are made anew from the log', { ...discarded }),
+      })
+    : (await import('./adapters/mongodb/index.ts')).openMongoReadModels({ url: readModels })
+
+const openBlobs = async ({ blobs, dataDir }: Config): Promise<Blobs> =>
+  isEmbeddedUrl(blobs)
+    ? (await import('./adapters/embedded/blobs.ts')).openBlobs({ dir: join(dataDir, 'blobs') })
+    : (await import('./adapters/s3/index.ts')).openS3Blobs(blobs)
+
+const openHintsOf = async ({ redis }: Config, log: Logger): Promise<Hints> =>
+  redis === null ? openHints() : (await import('./adapters/redis/index.ts')).openRedisHints(redis, log)

@@ -1,0 +1,62 @@
+import type { Cursor } from '../events/event.ts'
+import { keepGoing } from '../keepGoing.ts'
+import type { Logger } from '../log.ts'
+import type { EventStore } from '../ports/eventStore.ts'
+import type { ReadModels } from '../ports/readModels.ts'
+import { allProjections } from './index.ts'
+import { nameOf } from './projection.ts'
+import { Projector, type Pace } from './projector.ts'
+
+/** How far the read models have come, for readers (I2). Names carry the version: `runs@1`. */
+export interface Progress {
+  /** Resolves once the read model is live and holds everything up to the cursor, or the signal aborted. */
+  reach(name: string, cursor: Cursor, signal?: AbortSignal): Promise<void>
+  position(name: string): Cursor
+}
+
+/** The projectors of this process, one for each read model. */
+export class Projectors implements Progress {
+  readonly #log: Logger
+  readonly #projectors: ReadonlyMap<string, Projector>
+
+  constructor({
+    readModels,
+    store,
+    log,
+    ...pace
+  }: { readModels: ReadModels; store: EventStore; log: Logger } & Partial<Pace>) {
+    this.#log = log
+    this.#projectors = new Map(
+      allProjections.map((projection) => [
+        nameOf(projection),
+        new Projector(projection, { readModels, store, ...pace }),
+      ]),
+    )
+  }
+
+  /** Names all read models with their versions: two processes with the same set do the same work. */
+  get names(): readonly string[] {
+    return [...this.#projectors.keys()]
+  }
+
+  /** Keeps every read model at the end of the log until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const running = [...this.#projectors].map(([name, projector]) =>
+      keepGoing(`The projector of ${name}`, (until) => projector.run(until), { signal, log: this.#log }),
+    )
+    await Promise.all(running)
+  }
+
+  async reach(name: string, cursor: Cursor, signal?: AbortSignal): Promise<void> {
+    await this.#projectors.get(name)?.reach(cursor, signal)
+  }
+
+  position(name: string): Cursor {
+    return this.#projectors.get(name)?.position ?? ''
+  }
+
+  /** Somebody waits: what was gathered so far is to be written. */
+  hurry(name: string): void {
+    this.#projectors.get(name)?.hurry()
+  }
+}

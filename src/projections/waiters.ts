@@ -1,0 +1,31 @@
+import type { Cursor } from '../events/event.ts'
+
+/** Readers that wait until something has come to a cursor. */
+export class Waiters {
+  readonly #waiting = new Set<{ readonly cursor: Cursor; readonly resolve: () => void }>()
+
+  get size(): number {
+    return this.#waiting.size
+  }
+
+  /** Resolves when `release` was called with the cursor or a later one, or the signal aborted. */
+  wait(cursor: Cursor, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const waiting = {
+        cursor,
+        resolve: () => {
+          this.#waiting.delete(waiting)
+          signal?.removeEventListener('abort', waiting.resolve)
+          resolve()
+        },
+      }
+      this.#waiting.add(waiting)
+      signal?.addEventListener('abort', waiting.resolve, { once: true })
+      if (signal?.aborted) waiting.resolve()
+    })
+  }
+
+  release(position: Cursor): void {
+    for (const { cursor, resolve } of this.#waiting) if (cursor <= position) resolve()
+  }
+}

@@ -1,0 +1,24 @@
+import type { Membership } from '../cluster/membership.ts'
+import type { Commands } from '../commands/index.ts'
+import type { Config } from '../config.ts'
+import type { Engines } from '../engines.ts'
+import type { Logger } from '../log.ts'
+import type { Payloads } from '../payloads.ts'
+import type { Views } from '../projections/views.ts'
+import type { Keyring } from '../secrets.ts'
+
+/** What every role of a process has in common. */
+export interface Node extends Engines {
+  readonly config: Config
+  readonly log: Logger
+  readonly commands: Commands
+  readonly payloads: Payloads
+  readonly keyring: Keyring
+  readonly views: Views
+  /** Who else there is; null when this process has its work to itself. */
+  readonly membership: Membership | null
+  /** Aborts when background work is to end. */
+  readonly signal: AbortSignal
+  /** Called when the process stops, the last one first. */
+  readonly onClose: (close: () => Promise<void> | void) => void
+}

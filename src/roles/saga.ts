@@ -1,0 +1,32 @@
+import { keepGoing } from '../keepGoing.ts'
+import { Alarms } from '../sagas/alarms.ts'
+import { watchWorkers } from '../sagas/recovery.ts'
+import { retries } from '../sagas/retries.ts'
+import { schedules } from '../sagas/schedules.ts'
+import type { Node } from './node.ts'
+
+/** Retries, schedules and the recovery of what dead workers left. Any number of nodes may: the log lets each thing happen once. */
+export const startSagas = async (node: Node): Promise<void> => {
+  const { store, commands, views, log, signal, membership } = node
+  const alarms = new Alarms()
+  node.onClose(() => alarms.close())
+  const head = await store.head()
+  await views.reach(head)
+  void keepGoing(
+    'The retry saga',
+    (until) => retries({ store, commands, runs: views.runs, alarms }, head, until),
+    { signal, log },
+  )
+  void keepGoing(
+    'The schedule saga',
+    (until) => schedules({ commands, directory: views.directory, alarms, log }, until),
+    { signal, log },
+  )
+  if (membership) {
+    void keepGoing(
+      'The recovery saga',
+      (until) => watchWorkers({ store, commands, views, log }, membership, until),
+      { signal, log },
+    )
+  }
+}
