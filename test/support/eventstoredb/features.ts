@@ -1,0 +1,41 @@
+import type { handleUnaryCall, ServiceDefinition } from '@grpc/grpc-js'
+import groupsGrpc from '@eventstore/db-client/generated/persistent_grpc_pb.js'
+import serverFeatures from '@eventstore/db-client/generated/serverfeatures_pb.js'
+import type shared from '@eventstore/db-client/generated/shared_pb.js'
+import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js'
+import type { Node } from './node.ts'
+
+const VERSION = '24.6.0'
+
+/** Which calls the server takes: the client asks before its first append. */
+export const features =
+  ({ misbehaviour }: Node): handleUnaryCall<shared.Empty, serverFeatures.SupportedMethods> =>
+  (_, reply) => {
+    const answer = () => reply(null, supported())
+    const silence = misbehaviour.silenceOf('features')
+    if (silence) void silence.then(answer)
+    else answer()
+  }
+
+const supported = (): serverFeatures.SupportedMethods => {
+  const methods = new serverFeatures.SupportedMethods()
+  methods.setEventStoreServerVersion(VERSION)
+  add(methods, streamsGrpc.StreamsService, [])
+  add(methods, groupsGrpc.PersistentSubscriptionsService, ['stream', 'all'])
+  return methods
+}
+
+const add = (
+  methods: serverFeatures.SupportedMethods,
+  service: ServiceDefinition,
+  features: string[],
+): void => {
+  for (const { path } of Object.values(service)) {
+    const [, serviceName = '', methodName = ''] = path.toLowerCase().split('/')
+    const method = new serverFeatures.SupportedMethod()
+    method.setServiceName(serviceName)
+    method.setMethodName(methodName)
+    method.setFeaturesList(features)
+    methods.addMethods(method)
+  }
+}

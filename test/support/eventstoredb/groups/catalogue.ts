@@ -1,0 +1,28 @@
+import { type Log, systemEvent } from '../log.ts'
+import { textOf } from '../stored.ts'
+import type { Definition } from './definition.ts'
+
+/** Where the server keeps its groups: the last event lists them all. */
+const STREAM = '$persistentSubscriptionConfig'
+
+/** The groups there are; nodes that share a log share them. */
+export const groupsIn = (log: Log): readonly Definition[] => {
+  const last = log.events(STREAM).at(-1)
+  return last ? (JSON.parse(textOf(last.data)) as Definition[]) : []
+}
+
+export const findGroup = (log: Log, stream: string, group: string): Definition | undefined =>
+  groupsIn(log).find((one) => one.stream === stream && one.group === group)
+
+/** Adds a group, or changes the one with this name. */
+export const storeGroup = (log: Log, definition: Definition): void =>
+  store(log, [...without(log, definition.stream, definition.group), definition])
+
+export const removeGroup = (log: Log, stream: string, group: string): void =>
+  store(log, without(log, stream, group))
+
+const without = (log: Log, stream: string, group: string): Definition[] =>
+  groupsIn(log).filter((one) => one.stream !== stream || one.group !== group)
+
+const store = (log: Log, definitions: readonly Definition[]): void =>
+  void log.append(STREAM, [systemEvent('$PersistentConfig', JSON.stringify(definitions))], 'any')

@@ -1,0 +1,254 @@
+import { clock } from '../../../../src/clock.ts'
+import { type Feed, feedOfAll, feedOfStream } from '../feed.ts'
+import { type Filter, filterOf } from '../filter.ts'
+import { type Resolved, resolve } from '../links.ts'
+import type { Node } from '../node.ts'
+import { groupDropped, groupFull, type Refusal } from '../refusals.ts'
+import { Checkpoints } from './checkpoints.ts'
+import { type Consumer, hasRoom } from './consumer.ts'
+import { ALL, type Definition } from './definition.ts'
+import { deliveryMessage } from './messages.ts'
+import { Parked } from './parked.ts'
+import { Progress } from './progress.ts'
+
+/** An event on its way through the group. */
+interface Message {
+  readonly resolved: Resolved
+  /** What it is acknowledged by. */
+  readonly id: string
+  /** Where it was in the source; undefined for one that was parked. */
+  readonly place: number | undefined
+  retries: number
+}
+
+interface HandedOut {
+  readonly message: Message
+  readonly consumer: Consumer
+  readonly dueAt: number
+}
+
+export type Action = 'park' | 'retry' | 'skip' | 'stop'
+
+/**
+ * A persistent subscription: its events are shared among its consumers, each comes until it is acknowledged.
+ * G1: the checkpoint never passes an event that was not dealt with, and lags: what was not stored comes again.
+ * G2: a consumer gets no more than its buffer holds.
+ * G3: an event that was handed out too often is parked.
+ */
+export class Group {
+  readonly definition: Definition
+  readonly parked: Parked
+  readonly consumers: Consumer[] = []
+  readonly #node: Node
+  readonly #filter: Filter | undefined
+  readonly #feed: Feed
+  readonly #checkpoints: Checkpoints
+  readonly #progress: Progress
+  readonly #handedOut = new Map<string, HandedOut>()
+  #retries: Message[] = []
+  #nextConsumer = 0
+  #closed = false
+  #savedAt = clock.monotonic()
+  #checkpointDue: NodeJS.Timeout | undefined
+  #retryDue: NodeJS.Timeout | undefined
+  readonly #leaveLog: () => void
+
+  constructor(node: Node, definition: Definition) {
+    const { log } = node
+    const { stream, settings } = definition
+    this.#node = node
+    this.definition = definition
+    this.parked = new Parked(log, definition)
+    this.#filter = definition.filter && filterOf(definition.filter)
+    this.#checkpoints = new Checkpoints(log, definition)
+    const last = this.#checkpoints.last
+    const from = last ?? settings.from
+    this.#feed =
+      stream === ALL
+        ? feedOfAll(log, from, last === undefined)
+        : feedOfStream(log, stream, from, last === undefined)
+    this.#progress = new Progress(last ?? -1)
+    this.#leaveLog = log.onChange(() => this.#handOut())
+  }
+
+  get lastCheckpoint(): number | undefined {
+    return this.#checkpoints.last
+  }
+
+  get counts(): { readonly inFlight: number; readonly retrying: number } {
+    return { inFlight: this.#handedOut.size, retrying: this.#retries.length }
+  }
+
+  join(consumer: Consumer): Refusal | undefined {
+    const { maxSubscribers } = this.definition.settings
+    if (maxSubscribers > 0 && this.consumers.length >= maxSubscribers) return groupFull(this.definition)
+    this.consumers.push(consumer)
+    return undefined
+  }
+
+  /** What the consumer did not acknowledge goes to another. */
+  leave(consumer: Consumer): void {
+    const at = this.consumers.indexOf(consumer)
+    if (at === -1) return
+    this.consumers.splice(at, 1)
+    const left = [...this.#handedOut.values()].filter((one) => one.consumer === consumer)
+    for (const one of left) this.#retry(this.#takeBack(one), 'consumer left')
+    this.#handOut()
+  }
+
+  ack(consumer: Consumer, ids: readonly string[]): void {
+    for (const id of ids) {
+      const handedOut = this.#handedOut.get(id)
+      if (handedOut?.consumer === consumer) this.#done(this.#takeBack(handedOut))
+    }
+    this.#handOut()
+  }
+
+  nack(consumer: Consumer, ids: readonly string[], action: Action, reason: string): void {
+    for (const id of ids) {
+      const handedOut = this.#handedOut.get(id)
+      if (handedOut?.consumer !== consumer || action === 'stop') continue // stop does nothing: it comes again in time
+      const message = this.#takeBack(handedOut)
+      if (action === 'retry') this.#retry(message, reason)
+      else {
+        if (action === 'park') this.parked.add(message.resolved, reason)
+        this.#done(message)
+      }
+    }
+    this.#handOut()
+  }
+
+  /** Hands parked events out again, which are parked no longer. */
+  replay(limit: number): void {
+    for (const link of this.parked.take(limit)) {
+      const resolved = resolve(this.#node.log, link, true)
+      this.#retries.push({ resolved, id: link.id, place: undefined, retries: 0 })
+    }
+    this.#handOut()
+  }
+
+  /** Ends the group on this node; its consumers are told. */
+  close(): void {
+    this.#closed = true
+    this.#leaveLog()
+    clearTimeout(this.#checkpointDue)
+    clearTimeout(this.#retryDue)
+    for (const { call } of this.consumers.splice(0)) call.emit('error', groupDropped(this.definition))
+  }
+
+  /** A group that is made again under the same name begins anew. */
+  forget(): void {
+    if (this.#checkpoints.last !== undefined) this.#checkpoints.remove()
+  }
+
+  #handOut(): void {
+    if (this.#closed || this.#node.killed.aborted) return
+    const silence = this.#node.misbehaviour.silenceOf('groups')
+    if (silence) return void silence.then(() => this.#handOut())
+    while (this.consumers.some(hasRoom)) {
+      const message = this.#retries.shift() ?? this.#take()
+      if (!message) return
+      if (this.#handedOut.has(message.id)) this.#done(message) // one id in two streams: the server skips it too
+      else this.#give(message, this.#consumerFor(message))
+    }
+  }
+
+  #take(): Message | undefined {
+    const { log } = this.#node
+    const { stream, settings } = this.definition
+    for (let stored = this.#feed.next(); stored; stored = this.#feed.next()) {
+      const place = stream === ALL ? stored.position : stored.revision
+      if (this.#filter && !this.#filter.matches(stored)) {
+        this.#progress.pass(place)
+        continue
+      }
+      this.#progress.take(place)
+      return { resolved: resolve(log, stored, settings.resolveLinks), id: stored.id, place, retries: 0 }
+    }
+    return undefined
+  }
+
+  #consumerFor({ resolved: { event } }: Message): Consumer {
+    const { strategy } = this.definition.settings
+    const start =
+      strategy === 'DispatchToSingle'
+        ? 0
+        : strategy === 'Pinned'
+          ? hashOf(event?.stream ?? '')
+          : this.#nextConsumer++
+    const { length } = this.consumers
+    const inTurn = this.consumers.map((_, at) => this.consumers[(start + at) % length] as Consumer)
+    return inTurn.find(hasRoom) as Consumer // G2: there is one, or nothing was taken
+  }
+
+  #give(message: Message, consumer: Consumer): void {
+    const { messageTimeoutMs } = this.definition.settings
+    const dueAt = clock.monotonic() + (messageTimeoutMs || Infinity)
+    consumer.inFlight++
+    consumer.total++
+    this.#handedOut.set(message.id, { message, consumer, dueAt })
+    this.#watch()
+    consumer.call.write(deliveryMessage(message.resolved, message.retries))
+  }
+
+  #takeBack(handedOut: HandedOut): Message {
+    this.#handedOut.delete(handedOut.message.id)
+    handedOut.consumer.inFlight--
+    return handedOut.message
+  }
+
+  #retry(message: Message, reason: string): void {
+    message.retries++
+    if (message.retries > this.definition.settings.maxRetries) {
+      this.parked.add(message.resolved, reason) // G3
+      return this.#done(message)
+    }
+    this.#retries.push(message)
+    this.#retries.sort((a, b) => (a.place ?? Infinity) - (b.place ?? Infinity))
+  }
+
+  #done({ place }: Message): void {
+    if (place === undefined) return
+    this.#progress.done(place)
+    const { checkpointAfterMs, maxCheckpointCount } = this.definition.settings
+    if (this.#progress.unsaved >= maxCheckpointCount) return this.#save()
+    const waitMs = Math.max(0, this.#savedAt + checkpointAfterMs - clock.monotonic())
+    this.#checkpointDue ??= setTimeout(() => this.#saveInTime(), waitMs).unref()
+  }
+
+  #saveInTime(): void {
+    this.#checkpointDue = undefined
+    if (this.#progress.unsaved >= this.definition.settings.minCheckpointCount) this.#save()
+  }
+
+  #save(): void {
+    if (this.#node.killed.aborted || this.#node.misbehaviour.checkpointsHeld || this.#progress.unsaved === 0)
+      return
+    this.#savedAt = clock.monotonic()
+    this.#checkpoints.store(this.#progress.save())
+  }
+
+  /** The first to be handed out is the first whose time is over. */
+  #watch(): void {
+    const [first] = this.#handedOut.values()
+    if (this.#retryDue || !first || first.dueAt === Infinity) return
+    const waitMs = Math.max(1, first.dueAt - clock.monotonic())
+    this.#retryDue = setTimeout(() => this.#retryInTime(), waitMs).unref()
+  }
+
+  #retryInTime(): void {
+    this.#retryDue = undefined
+    if (this.#node.killed.aborted) return
+    const now = clock.monotonic()
+    const late = [...this.#handedOut.values()].filter(({ dueAt }) => dueAt <= now)
+    for (const one of late) this.#retry(this.#takeBack(one), 'timeout')
+    this.#handOut()
+    this.#watch()
+  }
+}
+
+const hashOf = (text: string): number => {
+  let hash = 0
+  for (let at = 0; at < text.length; at++) hash = (hash * 31 + text.charCodeAt(at)) >>> 0
+  return hash
+}

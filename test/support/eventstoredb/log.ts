@@ -1,0 +1,218 @@
+import { randomUUID } from 'node:crypto'
+import { clock } from '../../../src/clock.ts'
+import { RecentIds } from './recentIds.ts'
+import { DELETED, fieldsOf, firstShown, OF_METADATA, type Retention, retentionOf } from './retention.ts'
+import { bytesOf, metaStreamOf, type Proposed, type Stored, TOMBSTONE } from './stored.ts'
+import { type Expected, verdictOf } from './verdict.ts'
+
+/** What became of an append; `actual` and `revision` are -1 where there is no stream. */
+export type Appended =
+  | { readonly kind: 'appended'; readonly revision: number; readonly position: number }
+  | { readonly kind: 'wrong'; readonly actual: number }
+  | { readonly kind: 'tombstoned' }
+
+interface Stream {
+  /** By revision, shown or not; a tombstone is not among them. */
+  readonly events: Stored[]
+  retention: Retention
+  tombstoned: boolean
+}
+
+/** Bytes a record takes beside what was sent, roughly; positions are places in bytes. */
+const RECORD_BYTES = 137
+
+/** How long the server was up before a test begins: it tells of itself once a minute. */
+const MINUTES_UP = 30
+
+const NOTHING: Stream = { events: [], retention: {}, tombstoned: false }
+
+/** The data of the stand-in: all events in one order, and each stream of them. Kept in memory, however often a node restarts. */
+export class Log {
+  readonly #all: Stored[] = []
+  readonly #streams = new Map<string, Stream>()
+  readonly #recent = new RecentIds()
+  readonly #listeners = new Set<() => void>()
+  /** Places of records without an event: an append of nothing leaves one. */
+  readonly #blanks = new Set<number>()
+  #end = 1157
+
+  constructor() {
+    // Every server has events of its own from the start.
+    this.append('$$$stats-127.0.0.1:2113', [metadata('{"$maxAge":86400}')], 'any')
+    this.append('$users', [systemEvent('$User', '"admin"')], 'any')
+    this.append('$user-admin', [systemEvent('$UserCreated', '{"loginName":"admin"}')], 'any')
+    for (let minute = 0; minute < MINUTES_UP; minute++) {
+      this.append('$stats-127.0.0.1:2113', [systemEvent('$statsCollected', '{}')], 'any')
+    }
+  }
+
+  /** Every event, by position. */
+  get all(): readonly Stored[] {
+    return this.#all
+  }
+
+  /** The position that the next record gets. */
+  get end(): number {
+    return this.#end
+  }
+
+  /** Calls back after each change until the returned function is called. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** The events of a stream by revision, shown or not. */
+  events(stream: string): readonly Stored[] {
+    return this.#of(stream).events
+  }
+
+  /** The first revision readers see. */
+  firstShown(stream: string): number {
+    const { events, retention } = this.#of(stream)
+    return firstShown(events, retention)
+  }
+
+  /** Whether readers are told that there is no such stream. */
+  isMissing(stream: string): boolean {
+    return this.#of(stream).events.length === 0 || this.#isSoftDeleted(stream)
+  }
+
+  isTombstoned(stream: string): boolean {
+    return this.#of(stream).tombstoned
+  }
+
+  /** The index in `all` of the first event at a position or after it. */
+  indexOf(position: number): number {
+    let low = 0
+    let high = this.#all.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.#all[middle] as Stored).position < position) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  /** Whether a reader may begin there: at a record, or beyond the end. */
+  isPlace(position: number): boolean {
+    if (position === 0 || position >= this.#end || this.#blanks.has(position)) return true
+    return this.#all[this.indexOf(position)]?.position === position
+  }
+
+  append(stream: string, events: readonly Proposed[], expected: Expected): Appended {
+    const { events: before, tombstoned } = this.#of(stream)
+    if (tombstoned) return { kind: 'tombstoned' }
+    const situation = {
+      events: before,
+      softDeleted: this.#isSoftDeleted(stream),
+      hasMetadata: this.#of(metaStreamOf(stream)).events.length > 0,
+      recent: (id: string) => this.#recent.find(stream, id),
+    }
+    const ids = events.map(({ id }) => id)
+    const verdict = verdictOf(situation, expected, ids)
+    if (verdict.kind === 'wrong') return { kind: 'wrong', actual: before.length - 1 }
+    if (verdict.kind === 'repeat') {
+      const { revision, position } = verdict.last
+      return { kind: 'appended', revision, position }
+    }
+    if (events.length === 0) return this.#appendNothing(before.length - 1)
+    if (situation.softDeleted) this.#reopen(stream)
+    let position = this.#end
+    for (const event of events) position = this.#write(stream, event).position
+    this.#changed()
+    return { kind: 'appended', revision: this.events(stream).length - 1, position }
+  }
+
+  /** Hides all events of a stream; the next append opens it again, and its numbers go on. */
+  delete(stream: string, expected: Expected): Appended {
+    const refused = this.#refusalOfEnd(stream, expected)
+    return refused ?? this.append(metaStreamOf(stream), [metadata(`{"$tb":${2n ** 63n - 1n}}`)], 'any')
+  }
+
+  /** Ends a stream for ever. */
+  tombstone(stream: string, expected: Expected): Appended {
+    const refused = this.#refusalOfEnd(stream, expected)
+    if (refused) return refused
+    const { position } = this.#write(stream, systemEvent('$streamDeleted', ''))
+    this.#changed()
+    return { kind: 'appended', revision: TOMBSTONE, position }
+  }
+
+  #of(stream: string): Stream {
+    return this.#streams.get(stream) ?? NOTHING
+  }
+
+  #made(stream: string): Stream {
+    const made = this.#streams.get(stream) ?? {
+      events: [],
+      retention: stream.startsWith('$$') ? OF_METADATA : {},
+      tombstoned: false,
+    }
+    this.#streams.set(stream, made)
+    return made
+  }
+
+  #isSoftDeleted(stream: string): boolean {
+    return this.#of(stream).retention.from === DELETED
+  }
+
+  #refusalOfEnd(stream: string, expected: Expected): Appended | undefined {
+    const { events, tombstoned } = this.#of(stream)
+    const actual = events.length - 1
+    if (tombstoned) return { kind: 'tombstoned' }
+    const fits = expected === 'none' ? actual === -1 : typeof expected === 'string' || expected === actual
+    return actual === -1 || !fits ? { kind: 'wrong', actual } : undefined
+  }
+
+  #appendNothing(revision: number): Appended {
+    const position = this.#end
+    this.#blanks.add(position)
+    this.#end += RECORD_BYTES
+    return { kind: 'appended', revision, position }
+  }
+
+  /** Shows what comes after the deletion. */
+  #reopen(stream: string): void {
+    const { events } = this.#of(stream)
+    const last = this.events(metaStreamOf(stream)).at(-1) as Stored // it is what made the stream deleted
+    const fields = { ...fieldsOf(last), $tb: events.length }
+    this.#write(metaStreamOf(stream), metadata(JSON.stringify(fields)))
+  }
+
+  #write(stream: string, event: Proposed): Stored {
+    const into = this.#made(stream)
+    const ends = event.type === '$streamDeleted'
+    const stored: Stored = {
+      ...event,
+      stream,
+      revision: ends ? TOMBSTONE : into.events.length,
+      position: this.#end,
+      created: clock.now(),
+    }
+    this.#end += RECORD_BYTES + event.data.length + event.metadata.length + stream.length + event.type.length
+    this.#all.push(stored)
+    if (ends) into.tombstoned = true
+    else {
+      into.events.push(stored)
+      this.#recent.add(stored)
+    }
+    if (stream.startsWith('$$')) this.#made(stream.slice(2)).retention = retentionOf(stored)
+    return stored
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener()
+  }
+}
+
+/** An event that a server writes itself. */
+export const systemEvent = (type: string, data: string): Proposed => ({
+  id: randomUUID(),
+  type,
+  contentType: type === '$>' ? 'application/octet-stream' : 'application/json',
+  data: bytesOf(data),
+  metadata: bytesOf(''),
+})
+
+export const metadata = (fields: string): Proposed => systemEvent('$metadata', fields)

@@ -1,0 +1,24 @@
+import type { Stored } from './stored.ts'
+
+/** Bytes of ids that are known again without a revision: best effort, as they are only in memory. */
+const BYTES = 8 * 1024 * 1024
+const BYTES_PER_ID = 100
+
+/** The ids of the last events, by which an append that names no revision is known as a repeat. */
+export class RecentIds {
+  readonly #byId = new Map<string, Stored>()
+
+  add(event: Stored): void {
+    this.#byId.delete(event.id)
+    this.#byId.set(event.id, event)
+    if (this.#byId.size * BYTES_PER_ID <= BYTES) return
+    const [oldest] = this.#byId.keys()
+    if (oldest !== undefined) this.#byId.delete(oldest)
+  }
+
+  /** The last event with this id, when it is one of the stream. */
+  find(stream: string, id: string): Stored | undefined {
+    const event = this.#byId.get(id)
+    return event?.stream === stream ? event : undefined
+  }
+}

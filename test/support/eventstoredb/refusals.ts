@@ -1,0 +1,104 @@
+import { Metadata, type ServiceError, status } from '@grpc/grpc-js'
+
+export interface Refusal extends Partial<ServiceError> {
+  readonly code: status
+  readonly details: string
+  readonly metadata: Metadata
+}
+
+/** How a call ends that is refused; the client tells errors apart by `exception` and reads its fields. */
+const refusal = (
+  code: status,
+  details: string,
+  exception?: string,
+  fields: Readonly<Record<string, string | number>> = {},
+): Refusal => {
+  const metadata = new Metadata()
+  if (exception) metadata.set('exception', exception)
+  for (const [name, value] of Object.entries(fields)) metadata.set(name, asciiOf(String(value)))
+  return { code, details, metadata }
+}
+
+/** Trailers hold ASCII alone. */
+const asciiOf = (text: string): string => text.replace(/[^ -~]+/g, encodeURIComponent)
+
+export const tombstoned = (stream: string): Refusal =>
+  refusal(status.FAILED_PRECONDITION, `Event stream '${stream}' is deleted.`, 'stream-deleted', {
+    'stream-name': stream,
+  })
+
+/** Of a deletion; an append answers with a message of its own. */
+export const wrongVersion = (stream: string, expected: number, actual: number): Refusal =>
+  refusal(
+    status.FAILED_PRECONDITION,
+    `Delete failed due to WrongExpectedVersion. Stream: ${stream}, Expected version: ${expected}, Actual version: ${actual}`,
+    'wrong-expected-version',
+    { 'stream-name': stream, 'expected-version': expected, 'actual-version': actual },
+  )
+
+export const tooLarge = (limit: number): Refusal =>
+  refusal(
+    status.INVALID_ARGUMENT,
+    `Maximum Append Size of ${limit} Exceeded.`,
+    'maximum-append-size-exceeded',
+    { 'maximum-append-size': limit },
+  )
+
+export const badArgument = (details: string): Refusal => refusal(status.INVALID_ARGUMENT, details)
+
+/** What the server says of errors that it does not expect, such as a filter that is no regular expression. */
+export const handlerThrew = (): Refusal => refusal(status.UNKNOWN, 'Exception was thrown by handler.')
+
+export const unexpectedResult = (what: string, result: string): Refusal =>
+  refusal(status.UNKNOWN, `Unexpected ${what}: ${result}`)
+
+export const notReady = (): Refusal => refusal(status.UNAVAILABLE, 'Server Is Not Ready')
+
+export const commitTimeout = (): Refusal =>
+  refusal(status.ABORTED, 'Operation timed out: Commit phase timeout')
+
+export const notLeader = (host: string, port: number): Refusal =>
+  refusal(status.NOT_FOUND, 'Leader info available', 'not-leader', {
+    'leader-endpoint-host': host,
+    'leader-endpoint-port': port,
+  })
+
+interface GroupName {
+  readonly stream: string
+  readonly group: string
+}
+
+const ofGroup = (code: status, details: string, exception: string, { stream, group }: GroupName): Refusal =>
+  refusal(code, details, exception, { 'stream-name': stream, 'group-name': group })
+
+export const groupExists = (name: GroupName): Refusal =>
+  ofGroup(
+    status.ALREADY_EXISTS,
+    `Subscription group ${name.group} on stream ${name.stream} exists.`,
+    'persistent-subscription-exists',
+    name,
+  )
+
+export const groupMissing = (name: GroupName): Refusal =>
+  ofGroup(
+    status.NOT_FOUND,
+    `Subscription group ${name.group} on stream ${name.stream} does not exist.`,
+    'persistent-subscription-does-not-exist',
+    name,
+  )
+
+export const groupDropped = (name: GroupName): Refusal =>
+  ofGroup(
+    status.CANCELLED,
+    `Subscription group ${name.group} on stream ${name.stream} was dropped.`,
+    'persistent-subscription-dropped',
+    name,
+  )
+
+export const groupFull = (name: GroupName): Refusal =>
+  ofGroup(
+    status.FAILED_PRECONDITION,
+    `Maximum subscriptions reached for subscription group ${name.group} on stream ${name.stream}.`,
+    'maximum-subscribers-reached',
+    name,
+  )

@@ -1,0 +1,36 @@
+import shared from '@eventstore/db-client/generated/shared_pb.js'
+import streams from '@eventstore/db-client/generated/streams_pb.js'
+import type { Resolved } from './links.ts'
+import { fill, identifierOf } from './wire.ts'
+
+const { ReadEvent, Checkpoint, CaughtUp, FellBehind, StreamNotFound, SubscriptionConfirmation } =
+  streams.ReadResp
+
+/** What a call to read is answered with, message by message. */
+export const eventMessage = ({ event, link }: Resolved): streams.ReadResp => {
+  const read = new ReadEvent()
+  if (event) read.setEvent(fill(new ReadEvent.RecordedEvent(), event))
+  if (link) read.setLink(fill(new ReadEvent.RecordedEvent(), link))
+  const position = (link ?? event)?.position
+  if (position === undefined) read.setNoPosition(new shared.Empty())
+  else read.setCommitPosition(String(position))
+  return new streams.ReadResp().setEvent(read)
+}
+
+export const checkpointMessage = (position: number): streams.ReadResp => {
+  const checkpoint = new Checkpoint()
+  checkpoint.setCommitPosition(String(position))
+  checkpoint.setPreparePosition(String(position))
+  return new streams.ReadResp().setCheckpoint(checkpoint)
+}
+
+export const notFoundMessage = (stream: string): streams.ReadResp =>
+  new streams.ReadResp().setStreamNotFound(new StreamNotFound().setStreamIdentifier(identifierOf(stream)))
+
+export const confirmationMessage = (id: string): streams.ReadResp =>
+  new streams.ReadResp().setConfirmation(new SubscriptionConfirmation().setSubscriptionId(id))
+
+export const caughtUpMessage = (): streams.ReadResp => new streams.ReadResp().setCaughtUp(new CaughtUp())
+
+export const fellBehindMessage = (): streams.ReadResp =>
+  new streams.ReadResp().setFellBehind(new FellBehind())

@@ -1,0 +1,67 @@
+import shared from '@eventstore/db-client/generated/shared_pb.js'
+import { createUUID, parseUUID } from '@eventstore/db-client/dist/utils/grpcUUID.js'
+import { type Proposed, revisionText, type Stored } from './stored.ts'
+
+/** Dates go over the wire in tenths of microseconds. */
+const TICKS_PER_MS = 10_000n
+
+interface Fields {
+  getMetadataMap(): { set(name: string, value: string): unknown }
+}
+
+/** A stored event as a message; streams and groups have a type of their own for it. */
+interface RecordedMessage extends Fields {
+  setId(value: shared.UUID): unknown
+  setStreamIdentifier(value: shared.StreamIdentifier): unknown
+  setStreamRevision(value: string): unknown
+  setCommitPosition(value: string): unknown
+  setPreparePosition(value: string): unknown
+  setData(value: Uint8Array): unknown
+  setCustomMetadata(value: Uint8Array): unknown
+}
+
+export const fill = <M extends RecordedMessage>(message: M, event: Stored): M => {
+  message.setId(createUUID(event.id))
+  message.setStreamIdentifier(identifierOf(event.stream))
+  message.setStreamRevision(revisionText(event.revision))
+  message.setCommitPosition(String(event.position))
+  message.setPreparePosition(String(event.position))
+  message.setData(event.data)
+  message.setCustomMetadata(event.metadata)
+  const fields = message.getMetadataMap()
+  fields.set('type', event.type)
+  fields.set('content-type', event.contentType)
+  fields.set('created', String(BigInt(event.created) * TICKS_PER_MS))
+  return message
+}
+
+/** A proposed event as a message. */
+interface ProposedMessage {
+  getId(): shared.UUID | undefined
+  getMetadataMap(): { get(name: string): string | undefined }
+  getData_asU8(): Uint8Array
+  getCustomMetadata_asU8(): Uint8Array
+}
+
+/** The type is empty, and the id too, when the message has none. */
+export const proposedOf = (message: ProposedMessage): Proposed => ({
+  id: uuidOf(message.getId()),
+  type: message.getMetadataMap().get('type') ?? '',
+  contentType: message.getMetadataMap().get('content-type') ?? 'application/octet-stream',
+  data: message.getData_asU8(),
+  metadata: message.getCustomMetadata_asU8(),
+})
+
+export const sizeOf = ({ type, data, metadata }: Proposed): number =>
+  type.length + data.length + metadata.length
+
+export const uuidOf = (id: shared.UUID | undefined): string => (id && parseUUID(id)) ?? ''
+
+export const identifierOf = (stream: string): shared.StreamIdentifier => {
+  const identifier = new shared.StreamIdentifier()
+  identifier.setStreamName(Buffer.from(stream))
+  return identifier
+}
+
+export const nameOf = (identifier: shared.StreamIdentifier | undefined): string =>
+  Buffer.from(identifier?.getStreamName_asU8() ?? []).toString('utf8')
