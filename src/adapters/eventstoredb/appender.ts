@@ -40,13 +40,15 @@ interface Waiting {
  */
 export class Appender {
   readonly #connection: Connection
+  readonly #prefix: string
   readonly #waiting = new Map<string, Waiting>()
   #call: { readonly duplex: Call; readonly of: Generation } | undefined
   #opening: Promise<Call> | undefined
   #answeredAt = 0
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, prefix: string) {
     this.#connection = connection
+    this.#prefix = prefix
   }
 
   async append(stream: string, events: readonly Proposed[], expected: Expected): Promise<Appended> {
@@ -86,7 +88,10 @@ export class Appender {
           reject(new AppError('unavailable', 'The event store did not answer an append in time'))
         }, ATTEMPT_MS)
         this.#waiting.set(correlation, { resolve, reject })
-        this.#open().then((duplex) => duplex.write(requestOf(correlation, stream, events, expected)), reject)
+        this.#open().then(
+          (duplex) => duplex.write(requestOf(correlation, this.#prefix + stream, events, expected)),
+          reject,
+        )
       })
     } finally {
       clearTimeout(timer)

@@ -12,7 +12,7 @@ import type { Delivery, Filter } from '../../ports/eventStore.ts'
 import { matcherOf } from '../shared/matching.ts'
 import type { Connection, Generation } from './connection.ts'
 import { appErrorOf, isClientWedged, isExistingGroup, isMissingGroup } from './failures.ts'
-import { positionOf, recordedOf } from './wire.ts'
+import { cursorOf, positionOf, recordedOf } from './wire.ts'
 
 /** What is not acknowledged within this time is handed out again, milliseconds. */
 const MESSAGE_TIMEOUT_MS = 60_000
@@ -43,10 +43,12 @@ export async function* consume(
   for (let pause = 20; !stop.aborted; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     const generation = connection.current
     try {
+      const begin = await beginOf(generation, name)
       for await (const { resolved, acks } of join(generation, name, inFlight, stop)) {
         pause = 20
         const recorded = resolved.event && recordedOf(resolved.event, prefix)
-        if (recorded && (!matches || matches(recorded))) yield deliveryOf(recorded, resolved, acks)
+        if (recorded && recorded.cursor > begin && (!matches || matches(recorded)))
+          yield deliveryOf(recorded, resolved, acks)
         else acks.add(resolved)
       }
     } catch (error) {
@@ -117,6 +119,17 @@ class Acks {
     const events = this.#waiting.splice(0)
     if (events.length === 0) return
     await this.#subscription.ack(...events).catch(() => {}) // lost ones are handed out again
+  }
+}
+
+/** The cursor after which the group began: the server begins at it, with the event that stands there. */
+const beginOf = async ({ client }: Generation, name: string): Promise<Cursor> => {
+  try {
+    const { startFrom } = (await client.getPersistentSubscriptionToAllInfo(name)).settings
+    return typeof startFrom === 'object' ? cursorOf(startFrom) : START
+  } catch (error) {
+    if (isMissingGroup(error)) throw error
+    return START // joining will tell what is wrong; an event too many is no harm
   }
 }
 

@@ -41,14 +41,14 @@ class EventStoreDb implements EventStore {
     this.#prefix = address.prefix
     this.#connection = new Connection(address)
     this.#reader = new Reader(this.#connection, address.prefix)
-    this.#appender = new Appender(this.#connection)
+    this.#appender = new Appender(this.#connection, address.prefix)
     this.#tail = new Tail(this.#connection, this.#reader, address.prefix)
   }
 
   async append(stream: string, events: readonly NewEvent[], expected: Expected): Promise<Appended> {
     if (this.#connection.closed.aborted) throw closed()
     const proposed = events.map((event) => proposedOf(event, this.#prefix))
-    return await this.#appender.append(this.#prefix + stream, proposed, expected)
+    return await this.#appender.append(stream, proposed, expected)
   }
 
   async *read(stream: string, { from = 0, limit = Infinity } = {}): AsyncGenerator<Recorded> {

@@ -1,4 +1,4 @@
-import { BACKWARDS, END, FORWARDS, type ResolvedEvent } from '@eventstore/db-client'
+import { BACKWARDS, END, type EventStoreDBClient, FORWARDS, type ResolvedEvent } from '@eventstore/db-client'
 import { AppError } from '../../errors.ts'
 import { type Cursor, type Recorded, START } from '../../events/event.ts'
 import type { Connection } from './connection.ts'
@@ -39,15 +39,15 @@ export class Reader {
 
   /** Up to `limit` events of a stream from a revision on; none when there is no such stream. */
   async stream(stream: string, from: number, limit: number): Promise<Recorded[]> {
-    const { client } = this.#connection.current
     const events: Recorded[] = []
     try {
-      const read = client.readStream(this.#prefix + stream, {
-        fromRevision: BigInt(from),
-        direction: FORWARDS,
-        maxCount: limit,
-        requiresLeader: true,
-      })
+      const read = (client: EventStoreDBClient) =>
+        client.readStream(this.#prefix + stream, {
+          fromRevision: BigInt(from),
+          direction: FORWARDS,
+          maxCount: limit,
+          requiresLeader: true,
+        })
       for await (const { event } of this.#bounded(read)) {
         const recorded = event && recordedOf(event, this.#prefix)
         if (recorded) events.push(recorded)
@@ -61,17 +61,17 @@ export class Reader {
 
   /** Up to `limit` events of the log after a cursor. */
   async log(after: Cursor, limit: number): Promise<Page> {
-    const { client } = this.#connection.current
     const events: Recorded[] = []
     let cursor = after
     let seen = 0
     try {
-      const read = client.readAll({
-        fromPosition: positionOf(after), // inclusive: the event at the cursor comes again
-        direction: FORWARDS,
-        maxCount: limit + 1,
-        requiresLeader: true,
-      })
+      const read = (client: EventStoreDBClient) =>
+        client.readAll({
+          fromPosition: positionOf(after), // inclusive: the event at the cursor comes again
+          direction: FORWARDS,
+          maxCount: limit + 1,
+          requiresLeader: true,
+        })
       for await (const { event } of this.#bounded(read)) {
         seen++
         if (!event?.position) continue
@@ -112,15 +112,15 @@ export class Reader {
   }
 
   async #head(): Promise<Cursor> {
-    const { client } = this.#connection.current
     let cursor = START
     try {
-      const read = client.readAll({
-        fromPosition: END,
-        direction: BACKWARDS,
-        maxCount: 1,
-        requiresLeader: true,
-      })
+      const read = (client: EventStoreDBClient) =>
+        client.readAll({
+          fromPosition: END,
+          direction: BACKWARDS,
+          maxCount: 1,
+          requiresLeader: true,
+        })
       for await (const { event } of this.#bounded(read))
         if (event?.position) cursor = cursorOf(event.position)
     } catch (error) {
@@ -129,13 +129,14 @@ export class Reader {
     return cursor
   }
 
-  async *#bounded(read: Read): AsyncGenerator<ResolvedEvent> {
+  async *#bounded(begin: (client: EventStoreDBClient) => Read): AsyncGenerator<ResolvedEvent> {
     if (this.#connection.closed.aborted) throw closed()
+    const { client, gone } = this.#connection.current
+    const read = begin(client)
+    read.on('error', () => {}) // one that comes after the end would end the process
     const giveUp = () => read.destroy(new AppError('unavailable', 'The event store does not answer'))
     const timer = setTimeout(giveUp, SILENT_MS)
-    const { gone } = this.#connection.current
     gone.addEventListener('abort', giveUp, { once: true })
-    read.on('error', () => {}) // one that comes after the end would end the process
     try {
       for await (const resolved of read) {
         timer.refresh()
