@@ -8,7 +8,7 @@ import type { Expected } from './verdict.ts'
 
 /** Why an append in a batch call failed; the client knows the kind by the name of the details. */
 const statusOf = (
-  failure: number,
+  failure: code.Code,
   message: string,
   name: string,
   details: { serializeBinary(): Uint8Array },
@@ -16,14 +16,13 @@ const statusOf = (
   const packed = new any.Any()
   packed.pack(details.serializeBinary(), name)
   const made = new status.Status()
-  made.setCode(failure as never) // the enumeration has no values at run time
+  made.setCode(failure)
   made.setMessage(message)
   made.setDetails(packed)
   return made
 }
 
-const { Code } = code as unknown as { Code: Readonly<Record<string, number>> }
-const codeOf = (name: string): number => Code[name] ?? 2
+const { Code } = code
 
 export const wrongVersion = (expected: Expected, actual: number): status.Status => {
   const details = new shared.WrongExpectedVersion()
@@ -34,7 +33,7 @@ export const wrongVersion = (expected: Expected, actual: number): status.Status 
   else if (expected === 'exists') details.setExpectedStreamExists(new empty.Empty())
   else details.setExpectedStreamPosition(String(expected))
   return statusOf(
-    codeOf('ALREADY_EXISTS'),
+    Code.ALREADY_EXISTS,
     'WrongExpectedVersion',
     'event_store.client.WrongExpectedVersion',
     details,
@@ -44,14 +43,14 @@ export const wrongVersion = (expected: Expected, actual: number): status.Status 
 export const streamDeleted = (stream: string): status.Status => {
   const details = new shared.StreamDeleted()
   details.setStreamIdentifier(identifierOf(stream))
-  return statusOf(codeOf('NOT_FOUND'), 'StreamDeleted', 'event_store.client.StreamDeleted', details)
+  return statusOf(Code.NOT_FOUND, 'StreamDeleted', 'event_store.client.StreamDeleted', details)
 }
 
 export const tooLarge = (limit: number): status.Status => {
   const details = new shared.MaximumAppendSizeExceeded()
   details.setMaxappendsize(limit)
   return statusOf(
-    codeOf('INVALID_ARGUMENT'),
+    Code.INVALID_ARGUMENT,
     'MaximumAppendSizeExceeded',
     'event_store.client.MaximumAppendSizeExceeded',
     details,
@@ -61,11 +60,11 @@ export const tooLarge = (limit: number): status.Status => {
 export const badRequest = (message: string): status.Status => {
   const details = new shared.BadRequest()
   details.setMessage(message)
-  return statusOf(codeOf('INVALID_ARGUMENT'), 'BadRequest', 'event_store.client.BadRequest', details)
+  return statusOf(Code.INVALID_ARGUMENT, 'BadRequest', 'event_store.client.BadRequest', details)
 }
 
 export const timedOut = (): status.Status =>
-  statusOf(codeOf('DEADLINE_EXCEEDED'), 'Timeout', 'event_store.client.Timeout', new shared.Timeout())
+  statusOf(Code.DEADLINE_EXCEEDED, 'Timeout', 'event_store.client.Timeout', new shared.Timeout())
 
 export const notReady = (): status.Status =>
-  statusOf(codeOf('UNAVAILABLE'), 'Server Is Not Ready', 'google.protobuf.Empty', new empty.Empty())
+  statusOf(Code.UNAVAILABLE, 'Server Is Not Ready', 'google.protobuf.Empty', new empty.Empty())

@@ -6,8 +6,7 @@ import type shared from '@eventstore/db-client/generated/shared_pb.js'
 import { clock } from '../../../src/clock.ts'
 import type { Node } from './node.ts'
 
-/** Which nodes there are; the enumeration of states has no values at run time. */
-const STATES = { follower: 6, leader: 8 }
+const { VNodeState } = gossip.MemberInfo
 
 /** Tells of this node and, while it follows, of its leader. */
 export const readGossip =
@@ -16,8 +15,8 @@ export const readGossip =
     const answer = () => {
       const { leader } = misbehaviour
       const info = new gossip.ClusterInfo()
-      info.addMembers(memberOf(port, leader ? 'follower' : 'leader'))
-      if (leader) info.addMembers(memberOf(leader.port, 'leader'))
+      info.addMembers(memberOf(port, leader ? VNodeState.FOLLOWER : VNodeState.LEADER))
+      if (leader) info.addMembers(memberOf(leader.port, VNodeState.LEADER))
       reply(null, info)
     }
     const silence = misbehaviour.silenceOf('gossip')
@@ -25,14 +24,14 @@ export const readGossip =
     else answer()
   }
 
-const memberOf = (port: number, state: keyof typeof STATES): gossip.MemberInfo => {
+const memberOf = (port: number, state: gossip.MemberInfo.VNodeState): gossip.MemberInfo => {
   const member = new gossip.MemberInfo()
   const endPoint = new gossip.EndPoint()
   endPoint.setAddress('127.0.0.1')
   endPoint.setPort(port)
   member.setInstanceId(createUUID(randomUUID()))
   member.setTimeStamp(String(BigInt(clock.now()) * 10_000n))
-  member.setState(STATES[state] as never)
+  member.setState(state)
   member.setIsAlive(true)
   member.setHttpEndPoint(endPoint)
   return member

@@ -1,7 +1,7 @@
 import type { Metadata } from '@grpc/grpc-js'
 import type { Log } from './log.ts'
 import type { Misbehaviour, Service } from './misbehaviour.ts'
-import type { Refusal } from './refusals.ts'
+import { notReady, type Refusal } from './refusals.ts'
 
 /** What the services of one node share. */
 export interface Node {
@@ -16,10 +16,11 @@ export interface Node {
 
 /** Waits as long as the service is silent; resolves with the refusal when the node does not take the call. */
 export const admitted = async (
-  { misbehaviour }: Node,
+  { misbehaviour, killed }: Node,
   service: Service,
   asked?: Metadata,
 ): Promise<Refusal | undefined> => {
   await misbehaviour.silenceOf(service)
+  if (killed.aborted) return notReady() // it was silent until it died
   return misbehaviour.refusalOf(service, asked)
 }

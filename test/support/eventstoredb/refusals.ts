@@ -1,35 +1,36 @@
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js'
 
-export interface Refusal extends Partial<ServiceError> {
+/** How a call ends that is refused; the client tells errors apart by `exception` and reads its fields. */
+export class Refusal extends Error implements ServiceError {
   readonly code: status
   readonly details: string
-  readonly metadata: Metadata
-}
+  readonly metadata = new Metadata()
 
-/** How a call ends that is refused; the client tells errors apart by `exception` and reads its fields. */
-const refusal = (
-  code: status,
-  details: string,
-  exception?: string,
-  fields: Readonly<Record<string, string | number>> = {},
-): Refusal => {
-  const metadata = new Metadata()
-  if (exception) metadata.set('exception', exception)
-  for (const [name, value] of Object.entries(fields)) metadata.set(name, asciiOf(String(value)))
-  return { code, details, metadata }
+  constructor(
+    code: status,
+    details: string,
+    exception?: string,
+    fields: Readonly<Record<string, string | number>> = {},
+  ) {
+    super(details)
+    this.code = code
+    this.details = details
+    if (exception) this.metadata.set('exception', exception)
+    for (const [name, value] of Object.entries(fields)) this.metadata.set(name, asciiOf(String(value)))
+  }
 }
 
 /** Trailers hold ASCII alone. */
 const asciiOf = (text: string): string => text.replace(/[^ -~]+/g, encodeURIComponent)
 
 export const tombstoned = (stream: string): Refusal =>
-  refusal(status.FAILED_PRECONDITION, `Event stream '${stream}' is deleted.`, 'stream-deleted', {
+  new Refusal(status.FAILED_PRECONDITION, `Event stream '${stream}' is deleted.`, 'stream-deleted', {
     'stream-name': stream,
   })
 
 /** Of a deletion; an append answers with a message of its own. */
 export const wrongVersion = (stream: string, expected: number, actual: number): Refusal =>
-  refusal(
+  new Refusal(
     status.FAILED_PRECONDITION,
     `Delete failed due to WrongExpectedVersion. Stream: ${stream}, Expected version: ${expected}, Actual version: ${actual}`,
     'wrong-expected-version',
@@ -37,28 +38,28 @@ export const wrongVersion = (stream: string, expected: number, actual: number): 
   )
 
 export const tooLarge = (limit: number): Refusal =>
-  refusal(
+  new Refusal(
     status.INVALID_ARGUMENT,
     `Maximum Append Size of ${limit} Exceeded.`,
     'maximum-append-size-exceeded',
     { 'maximum-append-size': limit },
   )
 
-export const badArgument = (details: string): Refusal => refusal(status.INVALID_ARGUMENT, details)
+export const badArgument = (details: string): Refusal => new Refusal(status.INVALID_ARGUMENT, details)
 
 /** What the server says of errors that it does not expect, such as a filter that is no regular expression. */
-export const handlerThrew = (): Refusal => refusal(status.UNKNOWN, 'Exception was thrown by handler.')
+export const handlerThrew = (): Refusal => new Refusal(status.UNKNOWN, 'Exception was thrown by handler.')
 
 export const unexpectedResult = (what: string, result: string): Refusal =>
-  refusal(status.UNKNOWN, `Unexpected ${what}: ${result}`)
+  new Refusal(status.UNKNOWN, `Unexpected ${what}: ${result}`)
 
-export const notReady = (): Refusal => refusal(status.UNAVAILABLE, 'Server Is Not Ready')
+export const notReady = (): Refusal => new Refusal(status.UNAVAILABLE, 'Server Is Not Ready')
 
 export const commitTimeout = (): Refusal =>
-  refusal(status.ABORTED, 'Operation timed out: Commit phase timeout')
+  new Refusal(status.ABORTED, 'Operation timed out: Commit phase timeout')
 
 export const notLeader = (host: string, port: number): Refusal =>
-  refusal(status.NOT_FOUND, 'Leader info available', 'not-leader', {
+  new Refusal(status.NOT_FOUND, 'Leader info available', 'not-leader', {
     'leader-endpoint-host': host,
     'leader-endpoint-port': port,
   })
@@ -69,7 +70,7 @@ interface GroupName {
 }
 
 const ofGroup = (code: status, details: string, exception: string, { stream, group }: GroupName): Refusal =>
-  refusal(code, details, exception, { 'stream-name': stream, 'group-name': group })
+  new Refusal(code, details, exception, { 'stream-name': stream, 'group-name': group })
 
 export const groupExists = (name: GroupName): Refusal =>
   ofGroup(

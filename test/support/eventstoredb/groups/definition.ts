@@ -1,4 +1,4 @@
-import type groups from '@eventstore/db-client/generated/persistent_pb.js'
+import groups from '@eventstore/db-client/generated/persistent_pb.js'
 import { type FilterSpec, filterSpecOf } from '../filter.ts'
 import type { From } from '../question.ts'
 import { nameOf } from '../wire.ts'
@@ -35,6 +35,13 @@ export const ALL = '$all'
 /** What the client sends for the end of a stream. */
 const END = 2 ** 64
 
+const { ConsumerStrategy } = groups.CreateReq
+
+const STRATEGIES: Readonly<Record<number, Settings['strategy']>> = {
+  [ConsumerStrategy.DISPATCHTOSINGLE]: 'DispatchToSingle',
+  [ConsumerStrategy.PINNED]: 'Pinned',
+}
+
 type Options = groups.CreateReq.Options | groups.UpdateReq.Options
 
 /** An update has no filter: the group keeps its own. */
@@ -68,9 +75,7 @@ const settingsOf = (options: Options): Settings => {
     liveBufferSize: settings.getLiveBufferSize(),
     readBatchSize: settings.getReadBatchSize(),
     historyBufferSize: settings.getHistoryBufferSize(),
-    strategy:
-      (['DispatchToSingle', 'RoundRobin', 'Pinned'] as const)[settings.getNamedConsumerStrategy()] ??
-      'RoundRobin',
+    strategy: STRATEGIES[settings.getNamedConsumerStrategy()] ?? 'RoundRobin',
   }
 }
 

@@ -129,11 +129,16 @@ export class Group {
 
   /** Ends the group on this node; its consumers are told. */
   close(): void {
+    this.die()
+    for (const { call } of this.consumers.splice(0)) call.emit('error', groupDropped(this.definition))
+  }
+
+  /** Ends it as a killed node does: nothing is told, nothing is stored. */
+  die(): void {
     this.#closed = true
     this.#leaveLog()
     clearTimeout(this.#checkpointDue)
     clearTimeout(this.#retryDue)
-    for (const { call } of this.consumers.splice(0)) call.emit('error', groupDropped(this.definition))
   }
 
   /** A group that is made again under the same name begins anew. */
@@ -142,7 +147,7 @@ export class Group {
   }
 
   #handOut(): void {
-    if (this.#closed || this.#node.killed.aborted) return
+    if (this.#closed) return
     const silence = this.#node.misbehaviour.silenceOf('groups')
     if (silence) return void silence.then(() => this.#handOut())
     while (this.consumers.some(hasRoom)) {
@@ -222,8 +227,7 @@ export class Group {
   }
 
   #save(): void {
-    if (this.#node.killed.aborted || this.#node.misbehaviour.checkpointsHeld || this.#progress.unsaved === 0)
-      return
+    if (this.#closed || this.#node.misbehaviour.checkpointsHeld || this.#progress.unsaved === 0) return
     this.#savedAt = clock.monotonic()
     this.#checkpoints.store(this.#progress.save())
   }
@@ -238,7 +242,6 @@ export class Group {
 
   #retryInTime(): void {
     this.#retryDue = undefined
-    if (this.#node.killed.aborted) return
     const now = clock.monotonic()
     const late = [...this.#handedOut.values()].filter(({ dueAt }) => dueAt <= now)
     for (const one of late) this.#retry(this.#takeBack(one), 'timeout')

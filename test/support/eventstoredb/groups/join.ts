@@ -8,7 +8,14 @@ import type { Action, Group } from './group.ts'
 import { joinedMessage } from './messages.ts'
 import type { Registry } from './registry.ts'
 
-const ACTIONS: readonly (Action | undefined)[] = [undefined, 'park', 'retry', 'skip', 'stop']
+const { Action: Sent } = groups.ReadReq.Nack
+
+const ACTIONS: Readonly<Record<number, Action>> = {
+  [Sent.PARK]: 'park',
+  [Sent.RETRY]: 'retry',
+  [Sent.SKIP]: 'skip',
+  [Sent.STOP]: 'stop',
+}
 
 /** A client joins a group: its first message says which, the others acknowledge. */
 export const join = (node: Node, registry: Registry) => (call: GroupCall) => {

@@ -13,7 +13,11 @@ export class Registry {
     if (!node.misbehaviour.leader)
       for (const { stream, group } of groupsIn(node.log)) this.find(stream, group)
     const stay = node.misbehaviour.onFollow(() => this.close())
-    node.killed.addEventListener('abort', stay, { once: true })
+    const die = () => {
+      stay()
+      for (const group of this.#running.values()) group.die()
+    }
+    node.killed.addEventListener('abort', die, { once: true })
   }
 
   find(stream: string, group: string): Group | undefined {

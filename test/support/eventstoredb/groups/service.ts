@@ -3,7 +3,7 @@ import type { IPersistentSubscriptionsServer } from '@eventstore/db-client/gener
 import groups from '@eventstore/db-client/generated/persistent_pb.js'
 import shared from '@eventstore/db-client/generated/shared_pb.js'
 import { admitted, type Node } from '../node.ts'
-import { groupExists, groupMissing, handlerThrew, type Refusal } from '../refusals.ts'
+import { groupExists, groupMissing, handlerThrew, Refusal } from '../refusals.ts'
 import { nameOf } from '../wire.ts'
 import { ALL, definitionOf } from './definition.ts'
 import type { Group } from './group.ts'
@@ -28,12 +28,12 @@ export const groupsService = (node: Node): IPersistentSubscriptionsServer => {
     (call, reply) => {
       void admitted(node, 'groups', call.metadata)
         .then((refusal) => {
-          if (refusal) throw refusal // eslint-disable-line no-throw-literal
+          if (refusal) throw refusal
           return answer(call.request, call)
         })
         .then(
           (response) => reply(null, response),
-          (error: Refusal | Error) => reply('metadata' in error ? error : handlerThrew()),
+          (error: unknown) => reply(error instanceof Refusal ? error : handlerThrew()),
         )
     }
 
