@@ -19,7 +19,7 @@ export const read = async (client: EventStoreDBClient, stream: string): Promise<
 }
 
 export const dataOf = (recorded: { readonly data: unknown } | undefined): number =>
-  (recorded?.data as { data: number }).data
+  (recorded?.data as { data: number } | undefined)?.data ?? NaN
 
 /** What the promise is rejected with. */
 export const failureOf = async (
