@@ -1,13 +1,14 @@
 import type { sendUnaryData, ServerReadableStream } from '@grpc/grpc-js'
 import shared from '@eventstore/db-client/generated/shared_pb.js'
 import streams from '@eventstore/db-client/generated/streams_pb.js'
+import { expectedOf } from './expected.ts'
 import type { Appended } from './log.ts'
 import type { AppendFault } from './misbehaviour.ts'
 import { admitted, type Node } from './node.ts'
 import { badArgument, commitTimeout, notReady, tombstoned, tooLarge } from './refusals.ts'
 import type { Proposed } from './stored.ts'
 import type { Expected } from './verdict.ts'
-import { nameOf, proposedOf, sizeOf } from './wire.ts'
+import { nameOf, placed, proposedOf, sizeOf } from './wire.ts'
 import { MAX_APPEND_BYTES, write } from './write.ts'
 
 type Call = ServerReadableStream<streams.AppendReq, streams.AppendResp>
@@ -40,7 +41,7 @@ const answer = (
   events: readonly Proposed[],
 ): void => {
   const stream = nameOf(options.getStreamIdentifier())
-  const expected = expectedOf(options)
+  const expected = expectedOf(options, options.hasRevision() ? options.getRevision() : undefined)
   if (events.some(({ type }) => type === '')) return reply(badArgument('Required metadata property type'))
   if (events.reduce((sum, event) => sum + sizeOf(event), 0) > MAX_APPEND_BYTES) {
     return reply(tooLarge(MAX_APPEND_BYTES))
@@ -69,12 +70,6 @@ const misanswer = (
   else setTimeout(end, how === 'late' ? afterMs : 0)
 }
 
-const expectedOf = (options: streams.AppendReq.Options): Expected => {
-  if (options.hasNoStream()) return 'none'
-  if (options.hasStreamExists()) return 'exists'
-  return options.hasRevision() ? Number(options.getRevision()) : 'any'
-}
-
 const responseOf = (outcome: Exclude<Appended, { kind: 'tombstoned' }>, expected: Expected) => {
   const response = new streams.AppendResp()
   if (outcome.kind === 'wrong') {
@@ -90,9 +85,5 @@ const responseOf = (outcome: Exclude<Appended, { kind: 'tombstoned' }>, expected
   const success = new Success()
   if (outcome.revision < 0) success.setNoStream(new shared.Empty())
   else success.setCurrentRevision(String(outcome.revision))
-  const position = new Position()
-  position.setCommitPosition(String(outcome.position))
-  position.setPreparePosition(String(outcome.position))
-  success.setPosition(position)
-  return response.setSuccess(success)
+  return response.setSuccess(success.setPosition(placed(new Position(), outcome.position)))
 }

@@ -1,11 +1,12 @@
 import type { handleUnaryCall } from '@grpc/grpc-js'
 import type shared from '@eventstore/db-client/generated/shared_pb.js'
 import streams from '@eventstore/db-client/generated/streams_pb.js'
+import { expectedOf } from './expected.ts'
 import type { Appended } from './log.ts'
 import { admitted, type Node } from './node.ts'
 import { type Refusal, tombstoned, wrongVersion } from './refusals.ts'
 import type { Expected } from './verdict.ts'
-import { nameOf } from './wire.ts'
+import { nameOf, placed } from './wire.ts'
 
 interface Options {
   getStreamIdentifier(): shared.StreamIdentifier | undefined
@@ -53,29 +54,12 @@ const ended = async (
   if (refusal) return refusal
   const options = call.request.getOptions()
   const stream = nameOf(options?.getStreamIdentifier())
-  const expected = expectedOf(options)
+  const expected = expectedOf(options, options?.hasRevision() ? options.getRevision() : undefined)
   const outcome = end(stream, expected)
   if (outcome.kind === 'appended') return outcome.position
   if (outcome.kind === 'tombstoned') return tombstoned(stream)
   return wrongVersion(stream, numberOf(expected), outcome.actual)
 }
 
-const expectedOf = (options: Options | undefined): Expected => {
-  if (options?.hasNoStream()) return 'none'
-  if (options?.hasStreamExists()) return 'exists'
-  return options?.hasRevision() ? Number(options.getRevision()) : 'any'
-}
-
 const numberOf = (expected: Expected): number =>
   typeof expected === 'number' ? expected : { none: -1, any: -2, exists: -4 }[expected]
-
-const placed = <
-  P extends { setCommitPosition(value: string): unknown; setPreparePosition(value: string): unknown },
->(
-  message: P,
-  position: number,
-): P => {
-  message.setCommitPosition(String(position))
-  message.setPreparePosition(String(position))
-  return message
-}

@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto'
 import { clock } from '../../../src/clock.ts'
 import { RecentIds } from './recentIds.ts'
 import { DELETED, fieldsOf, firstShown, OF_METADATA, type Retention, retentionOf } from './retention.ts'
-import { bytesOf, metaStreamOf, type Proposed, type Stored, TOMBSTONE } from './stored.ts'
+import { metaStreamOf, type Proposed, type Stored, TOMBSTONE } from './stored.ts'
+import { firstEvents, metadata, systemEvent } from './systemEvents.ts'
 import { type Expected, verdictOf } from './verdict.ts'
 
 /** What became of an append; `actual` and `revision` are -1 where there is no stream. */
@@ -21,9 +21,6 @@ interface Stream {
 /** Bytes a record takes beside what was sent, roughly; positions are places in bytes. */
 const RECORD_BYTES = 137
 
-/** How long the server was up before a test begins: it tells of itself once a minute. */
-const MINUTES_UP = 30
-
 const NOTHING: Stream = { events: [], retention: {}, tombstoned: false }
 
 /** The data of the stand-in: all events in one order, and each stream of them. Kept in memory, however often a node restarts. */
@@ -37,13 +34,7 @@ export class Log {
   #end = 1157
 
   constructor() {
-    // Every server has events of its own from the start.
-    this.append('$$$stats-127.0.0.1:2113', [metadata('{"$maxAge":86400}')], 'any')
-    this.append('$users', [systemEvent('$User', '"admin"')], 'any')
-    this.append('$user-admin', [systemEvent('$UserCreated', '{"loginName":"admin"}')], 'any')
-    for (let minute = 0; minute < MINUTES_UP; minute++) {
-      this.append('$stats-127.0.0.1:2113', [systemEvent('$statsCollected', '{}')], 'any')
-    }
+    for (const [stream, event] of firstEvents()) this.append(stream, [event], 'any')
   }
 
   /** Every event, by position. */
@@ -205,14 +196,3 @@ export class Log {
     for (const listener of this.#listeners) listener()
   }
 }
-
-/** An event that a server writes itself. */
-export const systemEvent = (type: string, data: string): Proposed => ({
-  id: randomUUID(),
-  type,
-  contentType: type === '$>' ? 'application/octet-stream' : 'application/json',
-  data: bytesOf(data),
-  metadata: bytesOf(''),
-})
-
-export const metadata = (fields: string): Proposed => systemEvent('$metadata', fields)

@@ -20,7 +20,9 @@ export interface Struck {
   readonly times: number
 }
 
-export type Service = 'features' | 'gossip' | 'reads' | 'subscriptions' | 'groups' | 'appends'
+const SERVICES = ['features', 'gossip', 'reads', 'subscriptions', 'groups', 'appends'] as const
+
+export type Service = (typeof SERVICES)[number]
 
 /** What tests may do to a node; it lasts until `heal`, also over a restart. */
 export interface Misbehave {
@@ -30,7 +32,7 @@ export interface Misbehave {
   cutReads(afterEvents: number, options?: { times?: number }): Struck
   /** Ends all open subscriptions, also those to groups, as if that was all. */
   endSubscriptions(): void
-  /** These services take what comes and tell nothing, as a paused node; `heal` lets it all go on. */
+  /** These services (default: all) take what comes and tell nothing, as a paused node; `heal` lets it all go on. */
   silence(...services: readonly Service[]): void
   /** Refuses everything as a server that starts or stops. */
   notReady(): void
@@ -73,7 +75,7 @@ export class Misbehaviour implements Misbehave {
   }
 
   silence(...services: readonly Service[]): void {
-    for (const service of services) this.#silent.add(service)
+    for (const service of services.length > 0 ? services : SERVICES) this.#silent.add(service)
   }
 
   notReady(): void {

@@ -1,7 +1,7 @@
 import shared from '@eventstore/db-client/generated/shared_pb.js'
 import streams from '@eventstore/db-client/generated/streams_pb.js'
 import type { Resolved } from './links.ts'
-import { fill, identifierOf } from './wire.ts'
+import { fill, identifierOf, placed } from './wire.ts'
 
 const { ReadEvent, Checkpoint, CaughtUp, FellBehind, StreamNotFound, SubscriptionConfirmation } =
   streams.ReadResp
@@ -17,12 +17,8 @@ export const eventMessage = ({ event, link }: Resolved): streams.ReadResp => {
   return new streams.ReadResp().setEvent(read)
 }
 
-export const checkpointMessage = (position: number): streams.ReadResp => {
-  const checkpoint = new Checkpoint()
-  checkpoint.setCommitPosition(String(position))
-  checkpoint.setPreparePosition(String(position))
-  return new streams.ReadResp().setCheckpoint(checkpoint)
-}
+export const checkpointMessage = (position: number): streams.ReadResp =>
+  new streams.ReadResp().setCheckpoint(placed(new Checkpoint(), position))
 
 export const notFoundMessage = (stream: string): streams.ReadResp =>
   new streams.ReadResp().setStreamNotFound(new StreamNotFound().setStreamIdentifier(identifierOf(stream)))

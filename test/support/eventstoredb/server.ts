@@ -56,6 +56,7 @@ export const run = async (log: Log, misbehaviour: Misbehaviour, asked: number): 
   server.addService(gossipGrpc.GossipService, { read: readGossip(node) })
 
   const kill = async (): Promise<void> => {
+    if (killed.signal.aborted) return
     killed.abort()
     const closed = once(listener.close(), 'close')
     for (const socket of sockets.values()) socket.resetAndDestroy()

@@ -5,17 +5,12 @@ import { type Proposed, revisionText, type Stored } from './stored.ts'
 /** Dates go over the wire in tenths of microseconds. */
 const TICKS_PER_MS = 10_000n
 
-interface Fields {
-  getMetadataMap(): { set(name: string, value: string): unknown }
-}
-
 /** A stored event as a message; streams and groups have a type of their own for it. */
-interface RecordedMessage extends Fields {
+interface RecordedMessage extends PositionMessage {
+  getMetadataMap(): { set(name: string, value: string): unknown }
   setId(value: shared.UUID): unknown
   setStreamIdentifier(value: shared.StreamIdentifier): unknown
   setStreamRevision(value: string): unknown
-  setCommitPosition(value: string): unknown
-  setPreparePosition(value: string): unknown
   setData(value: Uint8Array): unknown
   setCustomMetadata(value: Uint8Array): unknown
 }
@@ -24,8 +19,7 @@ export const fill = <M extends RecordedMessage>(message: M, event: Stored): M =>
   message.setId(createUUID(event.id))
   message.setStreamIdentifier(identifierOf(event.stream))
   message.setStreamRevision(revisionText(event.revision))
-  message.setCommitPosition(String(event.position))
-  message.setPreparePosition(String(event.position))
+  placed(message, event.position)
   message.setData(event.data)
   message.setCustomMetadata(event.metadata)
   const fields = message.getMetadataMap()
@@ -65,3 +59,15 @@ export const identifierOf = (stream: string): shared.StreamIdentifier => {
 
 export const nameOf = (identifier: shared.StreamIdentifier | undefined): string =>
   Buffer.from(identifier?.getStreamName_asU8() ?? []).toString('utf8')
+
+/** A position as a message; most messages have a type of their own for it. */
+interface PositionMessage {
+  setCommitPosition(value: string): unknown
+  setPreparePosition(value: string): unknown
+}
+
+export const placed = <M extends PositionMessage>(message: M, position: number): M => {
+  message.setCommitPosition(String(position))
+  message.setPreparePosition(String(position))
+  return message
+}

@@ -1,5 +1,6 @@
-import { type Log, systemEvent } from '../log.ts'
+import type { Log } from '../log.ts'
 import { textOf } from '../stored.ts'
+import { systemEvent } from '../systemEvents.ts'
 import type { Definition } from './definition.ts'
 
 /** Where the server keeps its groups: the last event lists them all. */

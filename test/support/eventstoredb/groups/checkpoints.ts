@@ -1,5 +1,6 @@
-import { type Log, systemEvent } from '../log.ts'
+import type { Log } from '../log.ts'
 import { textOf } from '../stored.ts'
+import { systemEvent } from '../systemEvents.ts'
 import { ALL, type Definition } from './definition.ts'
 
 /** How far a group has come, as the server stores it. */
@@ -16,7 +17,8 @@ export class Checkpoints {
 
   /** The revision or position up to which everything was dealt with. */
   get last(): number | undefined {
-    const last = this.#log.events(this.#stream)[this.#log.isMissing(this.#stream) ? -1 : this.#lastRevision()]
+    if (this.#log.isMissing(this.#stream)) return undefined
+    const last = this.#log.events(this.#stream).at(-1)
     return last && Number(/\d+/.exec(textOf(last.data))?.[0])
   }
 
@@ -25,12 +27,7 @@ export class Checkpoints {
     this.#log.append(this.#stream, [systemEvent('$SubscriptionCheckpoint', text)], 'any')
   }
 
-  /** A group that is made again under the same name begins anew. */
   remove(): void {
     this.#log.delete(this.#stream, 'any')
-  }
-
-  #lastRevision(): number {
-    return this.#log.events(this.#stream).length - 1
   }
 }

@@ -1,15 +1,14 @@
 import { clock } from '../../../../src/clock.ts'
-import { type Feed, feedOfAll, feedOfStream } from '../feed.ts'
-import { type Filter, filterOf } from '../filter.ts'
 import { type Resolved, resolve } from '../links.ts'
 import type { Node } from '../node.ts'
 import { groupDropped, groupFull, type Refusal } from '../refusals.ts'
 import { Checkpoints } from './checkpoints.ts'
 import { type Consumer, hasRoom } from './consumer.ts'
-import { ALL, type Definition } from './definition.ts'
+import type { Definition } from './definition.ts'
 import { deliveryMessage } from './messages.ts'
 import { Parked } from './parked.ts'
 import { Progress } from './progress.ts'
+import { Source } from './source.ts'
 
 /** An event on its way through the group. */
 interface Message {
@@ -40,34 +39,24 @@ export class Group {
   readonly parked: Parked
   readonly consumers: Consumer[] = []
   readonly #node: Node
-  readonly #filter: Filter | undefined
-  readonly #feed: Feed
+  readonly #source: Source
   readonly #checkpoints: Checkpoints
   readonly #progress: Progress
   readonly #handedOut = new Map<string, HandedOut>()
   #retries: Message[] = []
   #nextConsumer = 0
   #closed = false
-  #savedAt = clock.monotonic()
-  #checkpointDue: NodeJS.Timeout | undefined
   #retryDue: NodeJS.Timeout | undefined
   readonly #leaveLog: () => void
 
   constructor(node: Node, definition: Definition) {
-    const { log } = node
-    const { stream, settings } = definition
+    const { log, misbehaviour } = node
     this.#node = node
     this.definition = definition
     this.parked = new Parked(log, definition)
-    this.#filter = definition.filter && filterOf(definition.filter)
     this.#checkpoints = new Checkpoints(log, definition)
-    const last = this.#checkpoints.last
-    const from = last ?? settings.from
-    this.#feed =
-      stream === ALL
-        ? feedOfAll(log, from, last === undefined)
-        : feedOfStream(log, stream, from, last === undefined)
-    this.#progress = new Progress(last ?? -1)
+    this.#progress = new Progress(this.#checkpoints, definition.settings, () => misbehaviour.checkpointsHeld)
+    this.#source = new Source(log, definition, this.#checkpoints.last, this.#progress)
     this.#leaveLog = log.onChange(() => this.#handOut())
   }
 
@@ -97,6 +86,7 @@ export class Group {
   }
 
   ack(consumer: Consumer, ids: readonly string[]): void {
+    if (this.#closed) return
     for (const id of ids) {
       const handedOut = this.#handedOut.get(id)
       if (handedOut?.consumer === consumer) this.#done(this.#takeBack(handedOut))
@@ -105,6 +95,7 @@ export class Group {
   }
 
   nack(consumer: Consumer, ids: readonly string[], action: Action, reason: string): void {
+    if (this.#closed) return
     for (const id of ids) {
       const handedOut = this.#handedOut.get(id)
       if (handedOut?.consumer !== consumer || action === 'stop') continue // stop does nothing: it comes again in time
@@ -137,13 +128,14 @@ export class Group {
   die(): void {
     this.#closed = true
     this.#leaveLog()
-    clearTimeout(this.#checkpointDue)
+    this.#progress.stop()
     clearTimeout(this.#retryDue)
   }
 
   /** A group that is made again under the same name begins anew. */
   forget(): void {
-    if (this.#checkpoints.last !== undefined) this.#checkpoints.remove()
+    this.#checkpoints.remove()
+    this.parked.remove()
   }
 
   #handOut(): void {
@@ -159,18 +151,11 @@ export class Group {
   }
 
   #take(): Message | undefined {
-    const { log } = this.#node
-    const { stream, settings } = this.definition
-    for (let stored = this.#feed.next(); stored; stored = this.#feed.next()) {
-      const place = stream === ALL ? stored.position : stored.revision
-      if (this.#filter && !this.#filter.matches(stored)) {
-        this.#progress.pass(place)
-        continue
-      }
-      this.#progress.take(place)
-      return { resolved: resolve(log, stored, settings.resolveLinks), id: stored.id, place, retries: 0 }
-    }
-    return undefined
+    const taken = this.#source.next()
+    if (!taken) return undefined
+    const { stored, place } = taken
+    const resolved = resolve(this.#node.log, stored, this.definition.settings.resolveLinks)
+    return { resolved, id: stored.id, place, retries: 0 }
   }
 
   #consumerFor({ resolved: { event } }: Message): Consumer {
@@ -213,23 +198,7 @@ export class Group {
   }
 
   #done({ place }: Message): void {
-    if (place === undefined) return
-    this.#progress.done(place)
-    const { checkpointAfterMs, maxCheckpointCount } = this.definition.settings
-    if (this.#progress.unsaved >= maxCheckpointCount) return this.#save()
-    const waitMs = Math.max(0, this.#savedAt + checkpointAfterMs - clock.monotonic())
-    this.#checkpointDue ??= setTimeout(() => this.#saveInTime(), waitMs).unref()
-  }
-
-  #saveInTime(): void {
-    this.#checkpointDue = undefined
-    if (this.#progress.unsaved >= this.definition.settings.minCheckpointCount) this.#save()
-  }
-
-  #save(): void {
-    if (this.#closed || this.#node.misbehaviour.checkpointsHeld || this.#progress.unsaved === 0) return
-    this.#savedAt = clock.monotonic()
-    this.#checkpoints.store(this.#progress.save())
+    if (place !== undefined) this.#progress.done(place)
   }
 
   /** The first to be handed out is the first whose time is over. */

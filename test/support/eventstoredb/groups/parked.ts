@@ -1,7 +1,8 @@
 import { isoOf, clock } from '../../../../src/clock.ts'
-import { type Log, metadata, systemEvent } from '../log.ts'
+import type { Log } from '../log.ts'
 import type { Resolved } from '../links.ts'
 import { bytesOf, metaStreamOf, type Stored } from '../stored.ts'
+import { metadata, systemEvent } from '../systemEvents.ts'
 import type { Definition } from './definition.ts'
 
 /** Links to the events that a group has put aside. */
@@ -35,6 +36,10 @@ export class Parked {
       this.#log.append(metaStreamOf(this.#stream), [metadata(from)], 'any')
     }
     return links
+  }
+
+  remove(): void {
+    this.#log.delete(this.#stream, 'any')
   }
 
   #links(): Stored[] {

@@ -1,14 +1,30 @@
-/** What a group has taken from its source and not dealt with yet, by place in the source. */
+import { clock } from '../../../../src/clock.ts'
+import type { Checkpoints } from './checkpoints.ts'
+import type { Settings } from './definition.ts'
+
+/**
+ * What a group has taken from its source and not dealt with yet, by place in the source; stores checkpoints
+ * as the settings have it.
+ */
 export class Progress {
+  readonly #checkpoints: Checkpoints
+  readonly #settings: Settings
+  /** Whether checkpoints are held back now. */
+  readonly #held: () => boolean
   /** In the order of the source: for each open event the place before it, and its number. */
   readonly #open = new Map<number, { readonly before: number; readonly sequence: number }>()
   #read: number
   #sequence = 0
-  #saved = 0
+  #storedSequence = 0
+  #storedAt = clock.monotonic()
+  #due: NodeJS.Timeout | undefined
+  #stopped = false
 
-  /** @param place everything up to here was dealt with before; -1 at the beginning. */
-  constructor(place: number) {
-    this.#read = place
+  constructor(checkpoints: Checkpoints, settings: Settings, held: () => boolean) {
+    this.#checkpoints = checkpoints
+    this.#settings = settings
+    this.#held = held
+    this.#read = checkpoints.last ?? -1
   }
 
   /** The source was read up to here, and there was nothing for the group. */
@@ -23,18 +39,33 @@ export class Progress {
 
   done(place: number): void {
     this.#open.delete(place)
+    if (this.#unstored >= this.#settings.maxCheckpointCount) return this.#store()
+    const waitMs = Math.max(0, this.#storedAt + this.#settings.checkpointAfterMs - clock.monotonic())
+    this.#due ??= setTimeout(() => this.#storeInTime(), waitMs).unref()
   }
 
-  /** How many events in a row were dealt with since the last `save`. */
-  get unsaved(): number {
-    const [lowest] = this.#open.values()
-    return (lowest?.sequence ?? this.#sequence) - this.#saved
+  /** Nothing is stored any more. */
+  stop(): void {
+    this.#stopped = true
+    clearTimeout(this.#due)
   }
 
-  /** The place up to which everything was dealt with, which is saved now. */
-  save(): number {
+  /** How many events in a row were dealt with since the last checkpoint. */
+  get #unstored(): number {
     const [lowest] = this.#open.values()
-    this.#saved += this.unsaved
-    return lowest?.before ?? this.#read
+    return (lowest?.sequence ?? this.#sequence) - this.#storedSequence
+  }
+
+  #storeInTime(): void {
+    this.#due = undefined
+    if (this.#unstored >= this.#settings.minCheckpointCount) this.#store()
+  }
+
+  #store(): void {
+    if (this.#stopped || this.#held() || this.#unstored === 0) return
+    const [lowest] = this.#open.values()
+    this.#storedSequence += this.#unstored
+    this.#storedAt = clock.monotonic()
+    this.#checkpoints.store(lowest?.before ?? this.#read)
   }
 }
