@@ -4,12 +4,13 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { NO_STREAM } from '@eventstore/db-client'
+import { binaryEvent, NO_STREAM, START } from '@eventstore/db-client'
 import * as assert from 'uvu/assert'
 import { tellExercised } from './engines.ts'
 import { clientOf, event, failureOf, read } from './eventstoredb/client.ts'
 import { startStandIn, type StandIn } from './eventstoredb/index.ts'
 import { suite } from './suite.ts'
+import { until } from './until.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const probe = process.env.SVC_TEST_PROBE ?? join(root, '../shared/probes/eventstoredb.mjs')
@@ -77,6 +78,24 @@ standIns('is found among several hosts', async ({ standIn }) => {
   const client = clientOf(`esdb://127.0.0.1:1,127.0.0.1:${standIn.port}?tls=false`)
   await client.appendToStream('s', [event(1)])
   assert.equal(await read(client, 's'), [1])
+})
+
+standIns('does not send on what a subscriber does not take', async ({ standIn }) => {
+  const client = clientOf(standIn.url)
+  const subscription = client.subscribeToStream('s', { fromRevision: START })
+  let taken = 0
+  let ended = false
+  subscription.on('end', () => (ended = true))
+  await client.appendToStream('s', [event(1)])
+  await until(() => subscription.readableLength > 0) // nobody takes it
+  const large = () => binaryEvent({ type: 'Large', data: Buffer.alloc(100_000) })
+  for (let round = 0; round < 50; round++) {
+    await client.appendToStream('s', Array.from({ length: 10 }, large))
+  }
+  standIn.misbehave.endSubscriptions()
+  subscription.on('data', () => taken++)
+  await until(() => ended)
+  assert.ok(taken > 1 && taken < 400, `${taken} of 501 events were sent`)
 })
 
 standIns('serves other processes until SIGTERM', async () => {
