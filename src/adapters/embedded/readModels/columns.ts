@@ -1,31 +1,4 @@
-import type { CollectionSpec, Doc } from '../../../ports/readModels.ts'
-
-/** A scalar as a column holds it. */
-export type Column = string | number | Uint8Array | null
-
-/** SQLite sorts NULL, numbers, text, blobs; with booleans as blobs, no value of one type equals one of another. */
-const FALSE = Uint8Array.of(0)
-const TRUE = Uint8Array.of(1)
-
-/** Sorts before every text; the least blob sorts after every text. */
-export const LEAST_TEXT = ''
-export const LEAST_BLOB = new Uint8Array(0)
-
-export const columnOf = (value: unknown): Column => {
-  if (typeof value === 'string') return value
-  if (typeof value === 'number') return Number.isFinite(value) ? value : null // as JSON has it
-  if (typeof value === 'boolean') return value ? TRUE : FALSE
-  if (value === null || value === undefined) return null
-  throw new TypeError(
-    `Expected a scalar in an indexed field, got ${Array.isArray(value) ? 'an array' : typeof value}`,
-  )
-}
-
-export const fieldOf = (doc: Doc, field: string): unknown =>
-  Object.hasOwn(doc, field) ? doc[field] : undefined
-
-export const sameColumn = (a: Column, b: Column): boolean =>
-  a === b || (a instanceof Uint8Array && b instanceof Uint8Array && a[0] === b[0])
+import type { Column } from '../../shared/columns.ts'
 
 /**
  * Names the documents that agree in some fields: the same text for the same values, and only for them. Lengths
@@ -41,23 +14,7 @@ export const facetOf = (group: string, columns: readonly Column[]): string => {
   return facet
 }
 
-/** Every field that some index of the collection needs, once. */
-export const indexedFields = ({ indexes }: CollectionSpec): string[] => [
-  ...new Set(indexes.flatMap(({ equal, sort }) => [...equal, sort])),
-]
-
 export const quoted = (identifier: string): string => `"${identifier.replaceAll('"', '""')}"`
 
 /** Fields get a prefix, so that none meets a column of ours. */
 export const columnName = (field: string): string => quoted(`f_${field}`)
-
-/** The order of SQLite: by type, texts in code point order. */
-export const compareColumns = (a: Column, b: Column): number => {
-  if (typeof a === 'number' && typeof b === 'number') return a - b
-  if (typeof a === 'string' && typeof b === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b))
-  if (a instanceof Uint8Array && b instanceof Uint8Array) return Buffer.compare(a, b)
-  return rank(a) - rank(b)
-}
-
-const rank = (column: Column): number =>
-  column === null ? 0 : typeof column === 'number' ? 1 : typeof column === 'string' ? 2 : 3

@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { CollectionSpec, Query } from '../../../ports/readModels.ts'
+import { type Column, columnOf } from '../../shared/columns.ts'
 import { arrays } from '../sqlite.ts'
-import { type Column, columnOf, facetOf, quoted } from './columns.ts'
+import { facetOf, quoted } from './columns.ts'
 
 interface Group {
   readonly name: string

@@ -12,14 +12,15 @@ import type {
   Stored,
   WritableCollection,
 } from '../../../ports/readModels.ts'
+import { refuseUndeclared } from '../../shared/declared.ts'
+import { findUnindexed } from '../../shared/unindexed.ts'
 import { openCheckpointer } from '../checkpointer.ts'
 import { unavailable } from '../sqlite.ts'
 import { WalKeeper } from '../walKeeper.ts'
-import { boundsOf } from './bounds.ts'
 import { dropSlowly } from './dropping.ts'
 import { type Discarded, isDamage, markerOf, openFile } from './file.ts'
-import { indexKey, Table, tableName } from './table.ts'
-import { findUnindexed, rowsOf } from './unindexed.ts'
+import { rowsOf } from './rows.ts'
+import { Table, tableName } from './table.ts'
 
 export type { Discarded } from './file.ts'
 
@@ -105,17 +106,11 @@ class EmbeddedReadModels implements ReadModels {
 
   #collection<D extends Doc>(spec: CollectionSpec, tableNow: () => Table): Collection<D> {
     const table = () => this.#guard(tableNow)
-    const declared = new Map(spec.indexes.map((index) => [indexKey(index.equal, index.sort), index]))
     const find = async (query: Query): Promise<Found<Doc>> => {
-      const index = declared.get(indexKey(Object.keys(query.equal), query.sort))
-      if (!index || (index.sparse && boundsOf(query).length === 0)) {
-        throw new Error(
-          `Expected a query that an index of ${tableName(spec)} serves, got ${JSON.stringify(query)}`,
-        )
-      }
+      refuseUndeclared(spec, query)
       const seen = table()
       const page = this.#guard(() => seen.find(query))
-      return page ?? findUnindexed(seen, query).catch((error: unknown) => this.#refuse(error))
+      return page ?? findUnindexed(rowsOf(seen), query).catch((error: unknown) => this.#refuse(error))
     }
     const refuse = (error: unknown) => this.#refuse(error)
     return {

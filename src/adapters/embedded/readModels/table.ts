@@ -1,8 +1,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { CollectionSpec, Doc, Found, Query, Stored, Write } from '../../../ports/readModels.ts'
+import { boundsOf } from '../../shared/bounds.ts'
+import { type Column, columnOf, fieldOf, indexedFields, sameColumn } from '../../shared/columns.ts'
+import { indexKey } from '../../shared/declared.ts'
 import { arrays, transaction } from '../sqlite.ts'
-import { boundsOf } from './bounds.ts'
-import { type Column, columnName, columnOf, fieldOf, indexedFields, quoted, sameColumn } from './columns.ts'
+import { columnName, quoted } from './columns.ts'
 import { Counts } from './counts.ts'
 
 /** A row as the guard reads it: where it is, as of when, whether removed, then the indexed fields. */
@@ -178,6 +180,3 @@ export class Table {
     return statement
   }
 }
-
-export const indexKey = (equal: readonly string[], sort: string): string =>
-  [...equal.toSorted(), '', sort].join('\n')

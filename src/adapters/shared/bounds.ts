@@ -1,4 +1,4 @@
-import type { Query } from '../../../ports/readModels.ts'
+import type { Query } from '../../ports/readModels.ts'
 import { type Column, compareColumns, LEAST_BLOB, LEAST_TEXT } from './columns.ts'
 
 export type Bound = readonly [operator: '>=' | '<', column: Column]

@@ -1,0 +1,24 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import type { Doc } from '../../../ports/readModels.ts'
+import type { Table } from './table.ts'
+
+const SLICE = 500
+
+/**
+ * Every document of one version, which stays while it is read even if another goes live. In slices, between
+ * which other work goes on.
+ */
+export async function* rowsOf(table: Table): AsyncGenerator<{ id: string; doc: Doc }> {
+  const release = table.retain()
+  try {
+    for (let after = 0; ;) {
+      const { rows, last } = table.slice(after, SLICE)
+      if (rows.length === 0) return
+      yield* rows
+      after = last
+      await turn()
+    }
+  } finally {
+    release()
+  }
+}
