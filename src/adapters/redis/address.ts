@@ -1,0 +1,53 @@
+import { AppError } from '../../errors.ts'
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+  readonly username: string | undefined
+  readonly password: string | undefined
+  readonly db: number
+  readonly tls: boolean
+  /** Before every key and channel, so that several installations share one server. */
+  readonly prefix: string
+  /** For people and logs: no user, no password. */
+  readonly place: string
+}
+
+const DEFAULT_PORT = 6379
+const DEFAULT_PREFIX = 'svc:'
+
+/**
+ * `redis://[[user]:pass@]host[:6379][/db][?prefix=svc:]`, with TLS `rediss://`; user and password URI-encoded.
+ * Throws `bad_request` that names the setting and no secret.
+ */
+export const parseAddress = (url: string): Address => {
+  if (!/^rediss?:\/\//.test(url) || !URL.canParse(url)) throw refused('expected redis://host:6379/0')
+  const { protocol, hostname, port, username, password, pathname, searchParams } = new URL(url)
+  const prefix = searchParams.get('prefix') ?? DEFAULT_PREFIX
+  if (hostname === '') throw refused('expected redis://host:6379/0')
+  if (!/^\/?\d{0,4}$/.test(pathname)) throw refused('expected the number of a database after the host')
+  if (!/^[A-Za-z0-9_.:-]{0,64}$/.test(prefix)) {
+    throw refused('prefix takes letters, digits, `_`, `.`, `:` and `-`')
+  }
+  const host = hostname.replace(/^\[(.*)\]$/, '$1') // an IPv6 address
+  return {
+    host,
+    port: port === '' ? DEFAULT_PORT : Number(port),
+    username: decoded(username),
+    password: decoded(password),
+    db: Number(pathname.slice(1)),
+    tls: protocol === 'rediss:',
+    prefix,
+    place: `${protocol}//${hostname}:${port || DEFAULT_PORT}${pathname}`,
+  }
+}
+
+const decoded = (text: string): string | undefined => {
+  try {
+    return text === '' ? undefined : decodeURIComponent(text)
+  } catch {
+    throw refused('expected user and password URI-encoded')
+  }
+}
+
+const refused = (what: string): AppError => new AppError('bad_request', `SVC_REDIS: ${what}`)

@@ -1,0 +1,103 @@
+import { Redis } from 'ioredis'
+import { AppError, messageOf } from '../../errors.ts'
+import type { Address } from './address.ts'
+
+/** To connect, and then once more until Redis answered the greeting. */
+const CONNECT_TIMEOUT_MS = 1000
+const LONGEST_PAUSE_MS = 2000
+/** A connection is asked this often whether it lives, and is made anew when it does not say so in time. */
+const CHECK_EVERY_MS = 2000
+const CHECK_TIMEOUT_MS = 1000
+
+export interface ConnectionEvents {
+  /** Connected, also again after it was lost. */
+  readonly onReady: () => void
+  /** Told at every failed try, too. */
+  readonly onLost: (reason: string) => void
+}
+
+/**
+ * A connection to Redis that comes back by itself. C1: nothing waits in it: commands fail at once while there is no
+ * connection, and none is sent twice. C2: a silent server is found out, for TCP alone may take minutes to notice.
+ */
+export class Connection {
+  readonly redis: Redis
+  readonly #checks: NodeJS.Timeout
+  #greeting: NodeJS.Timeout | undefined
+  #lastError: Error | undefined
+  #closed = false
+
+  constructor({ host, port, username, password, db, tls }: Address, { onReady, onLost }: ConnectionEvents) {
+    this.redis = new Redis({
+      host,
+      port,
+      db,
+      ...(username !== undefined && { username }),
+      ...(password !== undefined && { password }),
+      ...(tls && { tls: { servername: host } }),
+      lazyConnect: true,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      enableOfflineQueue: false, // C1
+      autoResendUnfulfilledCommands: false, // C1
+      maxRetriesPerRequest: 0, // C1
+      autoResubscribe: false, // who subscribes does so whenever it is ready
+      retryStrategy: (tries) =>
+        Math.min(50 * 2 ** Math.min(tries, 10), LONGEST_PAUSE_MS) * (0.5 + Math.random() / 2),
+    })
+    this.redis.on('error', (error: Error) => (this.#lastError = error))
+    this.redis.on('connect', () => {
+      this.#greeting = setTimeout(() => this.redis.disconnect(true), CONNECT_TIMEOUT_MS) // C2
+    })
+    this.redis.on('ready', () => {
+      clearTimeout(this.#greeting)
+      this.#lastError = undefined
+      onReady()
+    })
+    this.redis.on('close', () => {
+      clearTimeout(this.#greeting)
+      onLost(this.#lastError ? messageOf(this.#lastError) : 'it does not answer')
+    })
+    this.#checks = setInterval(() => void this.#check(), CHECK_EVERY_MS).unref()
+  }
+
+  get ready(): boolean {
+    return !this.#closed && this.redis.status === 'ready'
+  }
+
+  /** Tries once; goes on trying by itself when Redis is down. Throws `bad_request` when trying again will not help. */
+  async open(place: string): Promise<void> {
+    await this.redis.connect().catch(() => {}) // its reason came as an `error`
+    if (this.#lastError && REFUSALS.test(this.#lastError.message)) {
+      const message = `SVC_REDIS: ${place} refused user, password or database: check them in the URL`
+      throw new AppError('bad_request', message, { cause: this.#lastError })
+    }
+  }
+
+  close(): void {
+    this.#closed = true
+    clearInterval(this.#checks)
+    this.redis.disconnect()
+  }
+
+  async #check(): Promise<void> {
+    if (!this.ready) return
+    const alive = await within(CHECK_TIMEOUT_MS, this.redis.ping()).catch(() => false)
+    if (alive === false && this.ready) this.redis.disconnect(true) // C2
+  }
+}
+
+/** Redis puts the kind of an error in its first words. */
+const REFUSALS = /^(NOAUTH|WRONGPASS|NOPERM|ERR invalid password|ERR AUTH|ERR Client sent AUTH|ERR DB index)/
+
+/** Rejects when the work takes longer; what comes of it then is dropped. */
+export const within = async <T>(ms: number, work: Promise<T>): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new AppError('unavailable', `Redis did not answer within ${ms} ms`)), ms)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

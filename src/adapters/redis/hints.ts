@@ -1,0 +1,124 @@
+import { newId } from '../../ids.ts'
+import type { Logger } from '../../log.ts'
+import type { Hints, HintTopic } from '../../ports/hints.ts'
+import { Listeners } from '../shared/listeners.ts'
+import { type Address, parseAddress } from './address.ts'
+import { Connection } from './connection.ts'
+
+const topics: readonly HintTopic[] = ['wanted', 'reached', 'revoked']
+
+/** Notices on their way that Redis has not taken yet; when it is slow, the next are dropped. */
+const MAX_IN_FLIGHT = 1000
+
+/**
+ * Notices over Redis' pub/sub. Resolves without Redis, too, and connects when it comes. Throws `bad_request` for a URL
+ * or password that cannot work.
+ */
+export const openRedisHints = async (url: string, log: Logger): Promise<Hints> => {
+  const hints = new RedisHints(parseAddress(url), log)
+  try {
+    await hints.open()
+  } catch (error) {
+    await hints.close()
+    throw error
+  }
+  return hints
+}
+
+/** What this node publishes it hears at once and without Redis; its own notices that come back are dropped. */
+class RedisHints implements Hints {
+  readonly #address: Address
+  readonly #log: Logger
+  readonly #local = new Listeners()
+  readonly #publisher: Connection
+  readonly #subscriber: Connection
+  readonly #origin = newId()
+  #inFlight = 0
+  #subscribing: Promise<void> | undefined
+  #subscribed = false
+  #toldLost = false
+  #closed = false
+
+  constructor(address: Address, log: Logger) {
+    this.#address = address
+    this.#log = log
+    const onLost = (reason: string) => this.#lost(reason)
+    this.#publisher = new Connection(address, { onReady: () => this.#back(), onLost })
+    this.#subscriber = new Connection(address, {
+      onReady: () => {
+        this.#subscribing = this.#subscribe()
+      },
+      onLost: (reason) => {
+        this.#subscribed = false
+        this.#lost(reason)
+      },
+    })
+    this.#subscriber.redis.on('message', (channel: string, message: string) => this.#hear(channel, message))
+  }
+
+  get connected(): boolean {
+    return this.#subscribed && this.#publisher.ready
+  }
+
+  async open(): Promise<void> {
+    await this.#publisher.open(this.#address.place)
+    await this.#subscriber.open(this.#address.place)
+    await this.#subscribing
+  }
+
+  publish(topic: HintTopic, text: string): void {
+    this.#local.tell(topic, text)
+    if (!this.#publisher.ready || this.#inFlight >= MAX_IN_FLIGHT) return
+    this.#inFlight++
+    this.#publisher.redis
+      .publish(this.#channelOf(topic), `${this.#origin} ${text}`)
+      .catch(() => {}) // lost: whoever waits looks for itself
+      .finally(() => this.#inFlight--)
+  }
+
+  on(topic: HintTopic, listener: (text: string) => void): () => void {
+    return this.#local.add(topic, listener)
+  }
+
+  close(): Promise<void> {
+    this.#closed = true
+    this.#publisher.close()
+    this.#subscriber.close()
+    this.#local.clear()
+    return Promise.resolve()
+  }
+
+  #channelOf(topic: HintTopic): string {
+    return `${this.#address.prefix}hints:${topic}`
+  }
+
+  async #subscribe(): Promise<void> {
+    try {
+      await this.#subscriber.redis.subscribe(...topics.map((topic) => this.#channelOf(topic)))
+      this.#subscribed = true
+      this.#back()
+    } catch (error) {
+      if (this.#subscriber.ready) this.#log.warn('Redis refused to subscribe', { error: String(error) })
+    }
+  }
+
+  #hear(channel: string, message: string): void {
+    const topic = topics.find((each) => this.#channelOf(each) === channel)
+    if (topic && !message.startsWith(this.#origin)) {
+      this.#local.tell(topic, message.slice(this.#origin.length + 1))
+    }
+  }
+
+  #lost(reason: string): void {
+    if (this.#toldLost || this.#closed) return
+    this.#toldLost = true
+    const { place } = this.#address
+    this.#log.warn(`Redis at ${place} is not there: nodes hear of each other later, by looking`, { reason })
+  }
+
+  #back(): void {
+    if (!this.#toldLost || !this.connected) return
+    this.#toldLost = false
+    this.#log.info(`Redis at ${this.#address.place} carries notices between nodes again`)
+  }
+}

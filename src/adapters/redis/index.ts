@@ -1,0 +1,2 @@
+export { openRedisHints } from './hints.ts'
+export { openRedisRateLimiter } from './rateLimiter.ts'

@@ -1,0 +1,21 @@
+import type { HintTopic } from '../../ports/hints.ts'
+
+/** Who listens to what in this process. */
+export class Listeners {
+  readonly #listeners = new Map<HintTopic, Set<(text: string) => void>>()
+
+  /** Calls the listeners once the caller has gone on. */
+  tell(topic: HintTopic, text: string): void {
+    for (const listener of this.#listeners.get(topic) ?? []) queueMicrotask(() => listener(text))
+  }
+
+  add(topic: HintTopic, listener: (text: string) => void): () => void {
+    const listeners = this.#listeners.get(topic) ?? new Set()
+    this.#listeners.set(topic, listeners.add(listener))
+    return () => listeners.delete(listener)
+  }
+
+  clear(): void {
+    this.#listeners.clear()
+  }
+}

@@ -1,0 +1,300 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { Redis } from 'ioredis'
+import * as assert from 'uvu/assert'
+import { openRedisHints, openRedisRateLimiter } from '../../src/adapters/redis/index.ts'
+import { clock } from '../../src/clock.ts'
+import { isAppError } from '../../src/errors.ts'
+import { newId } from '../../src/ids.ts'
+import { type Logger, openLogger, silent } from '../../src/log.ts'
+import type { RateLimiter } from '../../src/ports/rateLimiter.ts'
+import { hintsContract } from '../contracts/hints.ts'
+import { rateLimiterContract } from '../contracts/rateLimiter.ts'
+import { engineUrl } from '../support/engines.ts'
+import { openFaultProxy } from '../support/faultProxy.ts'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+
+const limit = { perSecond: 0.01, burst: 3 }
+
+const recorder = (): { log: Logger; lines: string[] } => {
+  const lines: string[] = []
+  return { log: openLogger((line) => lines.push(line)), lines }
+}
+
+/** Counts how many of `count` takes were allowed. */
+const takeMany = async (limiter: RateLimiter, key: string, count: number): Promise<number> => {
+  const verdicts = await Promise.all(Array.from({ length: count }, () => limiter.take(key, limit)))
+  return verdicts.filter(({ allowed }) => allowed).length
+}
+
+const timed = async <T>(work: () => Promise<T>): Promise<{ value: T; ms: number }> => {
+  const began = clock.monotonic()
+  return { value: await work(), ms: clock.monotonic() - began }
+}
+
+/** Takes connections and answers each chunk that comes with what `answer` says, null for nothing. */
+const listen = async (answer: (received: string) => string | null) => {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.on('data', (data) => {
+      const text = answer(String(data))
+      if (text !== null) socket.write(text)
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () => {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    },
+  }
+}
+
+const away = suite('redis that is not there')
+
+away('opens all the same, limits here, and says so once', async () => {
+  const { port, close } = await listen(() => null)
+  close() // nothing listens on that port any more
+  const { log, lines } = recorder()
+  const url = `redis://:topsecret@127.0.0.1:${port}/0`
+  const limiter = await openRedisRateLimiter(url, log)
+  assert.is(await takeMany(limiter, 'a', 10), 3)
+  await limiter.close()
+  assert.is(lines.length, 1, lines.join(''))
+  assert.match(lines[0] ?? '', `127.0.0.1:${port}`)
+  assert.not.match(lines[0] ?? '', 'topsecret')
+})
+
+away('notices are still heard in this process', async () => {
+  const { port, close } = await listen(() => null)
+  close()
+  const { log, lines } = recorder()
+  const hints = await openRedisHints(`redis://127.0.0.1:${port}`, log)
+  const heard: string[] = []
+  hints.on('wanted', (text) => heard.push(text))
+  hints.publish('wanted', 'a')
+  await until(() => heard.length > 0)
+  assert.not.ok(hints.connected)
+  await hints.close()
+  assert.equal(heard, ['a'])
+  assert.is(lines.length, 1, lines.join(''))
+})
+
+away('one that takes connections and never answers keeps neither opening nor a request waiting', async () => {
+  const { port, close } = await listen(() => null)
+  const opening = await timed(() => openRedisRateLimiter(`redis://127.0.0.1:${port}`, silent))
+  assert.ok(opening.ms < 5000, `${opening.ms} ms`)
+  const taking = await timed(() => takeMany(opening.value, 'a', 10))
+  assert.is(taking.value, 3)
+  assert.ok(taking.ms < 1000, `${taking.ms} ms`)
+  await opening.value.close()
+  close()
+})
+
+away('a wrong password is refused at open, without telling it', async () => {
+  const { port, close } = await listen((text) =>
+    '-WRONGPASS invalid username-password pair or user is disabled.\r\n'.repeat(
+      [...text.matchAll(/^\*/gm)].length,
+    ),
+  )
+  for (const open of [openRedisHints, openRedisRateLimiter]) {
+    const failure = await open(`redis://:topsecret@127.0.0.1:${port}`, silent).then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+    assert.ok(isAppError(failure, 'bad_request'))
+    assert.match(failure.message, 'SVC_REDIS')
+    assert.not.match(failure.message, 'topsecret')
+  }
+  close()
+})
+
+away('a URL that cannot work is refused by name, without its secret', async () => {
+  const bad = [
+    'redis://',
+    'http://127.0.0.1',
+    'redis://:topsecret@127.0.0.1:6379/one',
+    'redis://:topsecret@127.0.0.1:6379/0?prefix=a b',
+    'redis://:topsecret%ff@127.0.0.1:6379',
+    'redis://:topsecret@127.0.0.1:99999',
+  ]
+  for (const url of bad) {
+    const failure = await openRedisHints(url, silent).catch((error: unknown) => error)
+    assert.ok(isAppError(failure, 'bad_request'), url)
+    assert.match(failure.message, 'SVC_REDIS')
+    assert.not.match(failure.message, 'topsecret')
+  }
+})
+
+away.run()
+
+const url = engineUrl('redis')
+if (url === null) process.stdout.write('Redis was not exercised: SVC_TEST_REDIS names none\n')
+else {
+  /** The same server under a prefix of its own. */
+  const own = (original = url, prefix = `svc-test-${newId()}:`): string => {
+    const named = new URL(original)
+    named.searchParams.set('prefix', prefix)
+    return named.href
+  }
+  const withDatabase = (original: string, db: number): string =>
+    Object.assign(new URL(original), { pathname: `/${db}` }).href
+  const proxied = async () => {
+    const { hostname, port } = new URL(url)
+    const proxy = await openFaultProxy({ host: hostname, port: Number(port || 6379) })
+    return { proxy, url: own(proxy.url(url)) }
+  }
+
+  rateLimiterContract('Redis', async () => {
+    const limiter = await openRedisRateLimiter(own(), silent)
+    return { limiter, close: () => limiter.close() }
+  })
+
+  hintsContract('Redis', async () => {
+    const hints = await openRedisHints(own(), silent)
+    return { hints, close: () => hints.close() }
+  })
+
+  const redis = suite('redis between nodes')
+
+  redis('two nodes share one limit exactly', async () => {
+    const shared = own()
+    const one = await openRedisRateLimiter(shared, silent)
+    const other = await openRedisRateLimiter(shared, silent)
+    const key = newId()
+    const verdicts = await Promise.all(
+      Array.from({ length: 100 }, (_, i) => (i % 2 ? one : other).take(key, { perSecond: 0.01, burst: 37 })),
+    )
+    assert.is(verdicts.filter(({ allowed }) => allowed).length, 37)
+    await one.close()
+    await other.close()
+  })
+
+  redis('a user, password or database that the server does not know is refused at open', async () => {
+    const { host } = new URL(url)
+    for (const wrong of [`redis://nobody:topsecret@${host}/0`, withDatabase(url, 9999)]) {
+      for (const open of [openRedisHints, openRedisRateLimiter]) {
+        const failure = await open(wrong, silent).catch((error: unknown) => error)
+        assert.ok(isAppError(failure, 'bad_request'))
+        assert.match(failure.message, host)
+        assert.not.match(failure.message, 'topsecret')
+      }
+    }
+  })
+
+  redis('keys stay under the prefix, and go when the burst is whole again', async () => {
+    const prefix = `svc-test-${newId()}:`
+    const limiter = await openRedisRateLimiter(own(url, prefix), silent)
+    const admin = new Redis(url)
+    await limiter.take('a', { perSecond: 10, burst: 1 })
+    assert.equal(await admin.keys(`${prefix}*`), [`${prefix}rate:a`])
+    await until(async () => (await admin.keys(`${prefix}*`)).length === 0)
+    await limiter.close()
+    admin.disconnect()
+  })
+
+  redis('a node hears what another publishes, and its own notices once', async () => {
+    const shared = own()
+    const [one, other] = [await openRedisHints(shared, silent), await openRedisHints(shared, silent)]
+    const heard: string[] = []
+    one.on('reached', (text) => heard.push(`one ${text}`))
+    other.on('reached', (text) => heard.push(`other ${text}`))
+    assert.ok(one.connected && other.connected)
+    one.publish('reached', 'a')
+    await until(() => heard.length >= 2)
+    other.publish('reached', 'b')
+    await until(() => heard.length >= 4)
+    assert.equal(heard.toSorted(), ['one a', 'one b', 'other a', 'other b'])
+    await one.close()
+    await other.close()
+  })
+
+  redis('another prefix hears nothing', async () => {
+    const [one, other] = [await openRedisHints(own(), silent), await openRedisHints(own(), silent)]
+    const neighbour = await openRedisHints(own(), silent)
+    const heard: string[] = []
+    other.on('wanted', (text) => heard.push(text))
+    one.publish('wanted', 'a')
+    other.publish('wanted', 'b')
+    await until(() => heard.length > 0)
+    assert.equal(heard, ['b'])
+    for (const hints of [one, other, neighbour]) await hints.close()
+  })
+
+  redis('limits go on here when Redis is killed, and over all nodes when it is back', async () => {
+    const { proxy, url } = await proxied()
+    const { log, lines } = recorder()
+    const [one, other] = [await openRedisRateLimiter(url, log), await openRedisRateLimiter(url, silent)]
+    proxy.refuse()
+    const taking = await timed(() => takeMany(one, newId(), 10))
+    assert.is(taking.value, 3)
+    assert.ok(taking.ms < 1000, `${taking.ms} ms`)
+    await proxy.heal()
+    await until(async () => {
+      const key = newId()
+      return (await takeMany(one, key, 3)) === 3 && (await takeMany(other, key, 3)) === 0
+    })
+    assert.is(lines.filter((line) => line.includes(' warn ')).length, 1, lines.join(''))
+    assert.is(lines.filter((line) => line.includes(' info ')).length, 1, lines.join(''))
+    await one.close()
+    await other.close()
+    await proxy.close()
+  })
+
+  redis('a silent Redis costs a request a tenth of a second, and most nothing', async () => {
+    const { proxy, url } = await proxied()
+    const limiter = await openRedisRateLimiter(url, silent)
+    await limiter.take(newId(), limit)
+    proxy.blackhole()
+    const first = await timed(() => takeMany(limiter, newId(), 10))
+    assert.is(first.value, 3)
+    assert.ok(first.ms < 1000, `${first.ms} ms`)
+    const next = await timed(() => takeMany(limiter, newId(), 1000))
+    assert.is(next.value, 3)
+    assert.ok(next.ms < 1000, `${next.ms} ms`)
+    await limiter.close()
+    await proxy.close()
+  })
+
+  redis('notices pass again after Redis was killed, was silent, or forgot its subscribers', async () => {
+    const { proxy, url } = await proxied()
+    const [one, other] = [await openRedisHints(url, silent), await openRedisHints(url, silent)]
+    const heard = new Set<string>()
+    other.on('wanted', (text) => heard.add(text))
+    const passes = () =>
+      until(
+        () => {
+          const text = newId()
+          one.publish('wanted', text)
+          return until(() => heard.has(text), { timeoutMs: 100 })
+        },
+        { timeoutMs: 15_000 },
+      )
+    await passes()
+    proxy.refuse()
+    await until(() => !one.connected && !other.connected)
+    one.publish('wanted', 'lost')
+    await proxy.heal()
+    await passes()
+    proxy.blackhole()
+    await until(() => !one.connected && !other.connected)
+    proxy.reset()
+    await proxy.heal()
+    await passes()
+    const admin = new Redis(url)
+    await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+    await passes()
+    assert.not.ok(heard.has('lost'))
+    admin.disconnect()
+    await one.close()
+    await other.close()
+    await proxy.close()
+  })
+
+  redis.run()
+}
