@@ -61,7 +61,8 @@ export const openEngines = async (config: Config, opening: Opening): Promise<Eng
   }
 }
 
-const openStore = async ({ eventStore, dataDir }: Config): Promise<EventStore> =>
+/** The event store alone, as tools want it. */
+export const openStore = async ({ eventStore, dataDir }: Config): Promise<EventStore> =>
   isEmbeddedUrl(eventStore)
     ? (await import('./adapters/embedded/eventStore/index.ts')).openEventStore({ dir: dataDir })
     : (await import('./adapters/eventstoredb/index.ts')).openEventStoreDb(eventStore)

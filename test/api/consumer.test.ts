@@ -51,7 +51,7 @@ consumer('loses nothing when connections break', async () => {
       socket.on('data', (chunk: string) => {
         resolve(socket)
         text += chunk
-        const events = [...text.matchAll(/^id: (\d+)\nevent: .*\ndata: .*\n\n/gm)]
+        const events = [...text.matchAll(/^id: (\S+)\nevent: .*\ndata: .*\n\n/gm)]
         for (const [, id = ''] of events) seen.add(id)
         if (breaks && events.length > 0) socket.destroy()
       })

@@ -9,6 +9,10 @@ const engines = {
 export type Engine = keyof typeof engines
 type Variables = Readonly<Record<string, string | undefined>>
 
+/** Whether any variable names an engine. */
+export const anyEngineUrl = (env: Variables = process.env): boolean =>
+  Object.values(engines).some(({ variable }) => env[variable])
+
 /**
  * The URL of a running engine to test against, null when none was named. Who asks and gets one exercises it:
  * the runner counts on that.

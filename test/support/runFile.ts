@@ -27,9 +27,17 @@ const SUMMARY = /^ {2}Total: +(\d+)\n {2}Passed: +(\d+)\n {2}Skipped: +(\d+)\n {
 const running = new Set<ChildProcess>()
 
 /** Runs one test file in a process group of its own, so that nothing it started outlives it. */
-export const runFile = async (file: string, { timeoutMs, lingerMs }: Limits): Promise<FileResult> => {
+export const runFile = async (
+  file: string,
+  { timeoutMs, lingerMs }: Limits,
+  env: Readonly<Record<string, string>> = {},
+): Promise<FileResult> => {
   const started = clock.monotonic()
-  const child = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+  const child = spawn(process.execPath, [file], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+    env: { ...process.env, ...env },
+  })
   running.add(child)
   let output = ''
   let lingering: NodeJS.Timeout | undefined

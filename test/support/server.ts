@@ -1,12 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
 import { openSecrets } from '../../src/bootstrap.ts'
 import { openCommands } from '../../src/commands/index.ts'
 import type { TenantCommand } from '../../src/commands/tenant.ts'
 import { readConfig } from '../../src/config.ts'
+import { openStore } from '../../src/engines.ts'
 import type { Permissions } from '../../src/events/org.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
@@ -14,6 +12,7 @@ import { openLogger } from '../../src/log.ts'
 import { Keyring, newApiToken, parseApiToken } from '../../src/secrets.ts'
 import { start } from '../../src/start.ts'
 import { type Api, openApi } from './http.ts'
+import { installation } from './installation.ts'
 import { tempDir } from './tempDir.ts'
 import { until } from './until.ts'
 
@@ -34,17 +33,11 @@ export interface TestServer {
   stop(): Promise<void>
 }
 
-const environment = (dataDir: string, env: Readonly<Record<string, string>> = {}) => ({
-  PORT: '0',
-  SVC_DATA_DIR: dataDir,
-  ...env,
-})
-
 /** The real service in this process, on a free port. */
 export const startServer = async ({ dataDir = tempDir(), env }: Started = {}): Promise<TestServer> => {
   const log: string[] = []
   const logger = openLogger((line) => void log.push(line))
-  const service = await start(readConfig(environment(dataDir, env)), logger, {
+  const service = await start(readConfig(installation(dataDir, env)), logger, {
     version: 'test',
     git_sha: 'test',
   })
@@ -70,7 +63,7 @@ process.on('exit', () => spawned.forEach((child) => child.kill('SIGKILL')))
 /** The real service in a process of its own, for tests that end it the hard way. */
 export const spawnServer = async ({ dataDir = tempDir(), env }: Started = {}): Promise<ServerProcess> => {
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', main], {
-    env: environment(dataDir, env),
+    env: installation(dataDir, env),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   spawned.add(child)
@@ -93,12 +86,9 @@ export const spawnServer = async ({ dataDir = tempDir(), env }: Started = {}): P
     child.kill(signal)
     return ended
   }
-  const api = openApi(url, firstKeyIn(dataDir))
+  const api = openApi(url, openSecrets(readConfig(installation(dataDir, env))).apiKey)
   return { url, dataDir, api, log, process: child, end, stop: async () => void (await end('SIGTERM')) }
 }
-
-const firstKeyIn = (dataDir: string): string =>
-  (JSON.parse(readFileSync(join(dataDir, 'secrets.json'), 'utf8')) as { api_key: string }).api_key
 
 /**
  * Adds an environment `{org}/dev` to a data directory that no service has open; resolves with an API key for
@@ -109,8 +99,9 @@ export const addEnvironment = async (
   org: string,
   ...maps: readonly Permissions[]
 ): Promise<string[]> => {
-  const keyring = new Keyring(openSecrets(readConfig(environment(dataDir))).masterKey)
-  const store = openEventStore({ dir: dataDir })
+  const config = readConfig(installation(dataDir))
+  const keyring = new Keyring(openSecrets(config).masterKey)
+  const store = await openStore(config)
   const { tenants } = openCommands(store)
   const [org_id, env_id] = [newId(), newId()]
   const add = (stream: string, fact: TenantCommand['fact']) =>

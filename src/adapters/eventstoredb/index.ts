@@ -7,11 +7,10 @@ import { Appender } from './appender.ts'
 import { Connection } from './connection.ts'
 import { appErrorOf } from './failures.ts'
 import { consume } from './group.ts'
-import { closed, Reader } from './reader.ts'
+import { closed, PAGE, Reader } from './reader.ts'
 import { ALL, type Follower, Tail } from './tail.ts'
 import { isCursor, proposedOf } from './wire.ts'
 
-const PAGE = 512
 const PAUSE_MS = 200
 
 /**
@@ -75,7 +74,7 @@ class EventStoreDb implements EventStore {
     while (!stop.aborted) {
       let place = this.#tail.placeAfter(cursor)
       if (place === undefined) {
-        const page = await this.#again(() => this.#reader.log(cursor, PAGE), stop)
+        const page = await this.#again(() => this.#reader.log(cursor), stop)
         if (!page) return
         cursor = page.cursor
         told = false
@@ -113,7 +112,7 @@ class EventStoreDb implements EventStore {
           follower.queue.length = 0
           const events = await this.#again(() => this.#reader.stream(stream, revision + 1, PAGE), stop)
           if (!events) return
-          behind = events.length === PAGE
+          behind = events.length > 0 // a short page may be one that was cut: only an empty one is the end
           revision = events.at(-1)?.revision ?? revision
           yield { events, caughtUp: !behind }
           continue

@@ -1,4 +1,5 @@
 import { BACKWARDS, END, type EventStoreDBClient, FORWARDS, type ResolvedEvent } from '@eventstore/db-client'
+import { BoundedMap } from '../../boundedMap.ts'
 import { AppError } from '../../errors.ts'
 import { type Cursor, type Recorded, START } from '../../events/event.ts'
 import type { Connection } from './connection.ts'
@@ -23,10 +24,18 @@ interface Read extends AsyncIterable<ResolvedEvent> {
   on(event: 'error', listener: () => void): unknown
 }
 
+/** Events of a page, read in one call. */
+export const PAGE = 512
+/** Pages of the log that are kept for a moment: readers that begin together ask for the same ones. */
+const KEPT_PAGES = 8
+const KEPT_MS = 5000
+
 /** Bounded reads. Every page is read to its end: a call that is left early lives on in the server. */
 export class Reader {
   readonly #connection: Connection
   readonly #prefix: string
+  readonly #pages = new BoundedMap<Cursor, Promise<Page>>(KEPT_PAGES)
+  readonly #forget = setTimeout(() => this.#pages.clear(), KEPT_MS).unref()
   #heads: { asked: Promise<Cursor> | undefined; next: Promise<Cursor> | undefined } = {
     asked: undefined,
     next: undefined,
@@ -59,8 +68,24 @@ export class Reader {
     return events
   }
 
-  /** Up to `limit` events of the log after a cursor. */
-  async log(after: Cursor, limit: number): Promise<Page> {
+  /** A page of the log after a cursor. A full one never changes, so those who come next get the same. */
+  async log(after: Cursor): Promise<Page> {
+    this.#forget.refresh()
+    const known = this.#pages.get(after)
+    if (known) return known
+    const asked = this.#log(after)
+    this.#pages.set(after, asked)
+    try {
+      const page = await asked
+      if (page.last) this.#pages.delete(after)
+      return page
+    } catch (error) {
+      this.#pages.delete(after)
+      throw error
+    }
+  }
+
+  async #log(after: Cursor): Promise<Page> {
     const events: Recorded[] = []
     let cursor = after
     let seen = 0
@@ -69,7 +94,7 @@ export class Reader {
         client.readAll({
           fromPosition: positionOf(after), // inclusive: the event at the cursor comes again
           direction: FORWARDS,
-          maxCount: limit + 1,
+          maxCount: PAGE + 1,
           requiresLeader: true,
         })
       for await (const { event } of this.#bounded(read)) {
@@ -84,7 +109,7 @@ export class Reader {
     } catch (error) {
       throw this.#failed(error)
     }
-    return { events, cursor, last: seen <= limit }
+    return { events, cursor, last: seen <= PAGE }
   }
 
   /** The newest position of the log. Those who ask while a question is under way share the next one. */

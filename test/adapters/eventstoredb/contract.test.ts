@@ -1,8 +1,8 @@
-import { openEventStoreDb } from '../../src/adapters/eventstoredb/index.ts'
-import { newId } from '../../src/ids.ts'
-import { eventStoreContract, type OpenEventStore } from '../contracts/eventStore.ts'
-import { engineUrl, tellExercised } from '../support/engines.ts'
-import { startStandIn } from '../support/eventstoredb/index.ts'
+import { openEventStoreDb } from '../../../src/adapters/eventstoredb/index.ts'
+import { newId } from '../../../src/ids.ts'
+import { eventStoreContract, type OpenEventStore } from '../../contracts/eventStore.ts'
+import { engineUrl, tellExercised } from '../../support/engines.ts'
+import { startStandIn } from '../../support/eventstoredb/index.ts'
 
 /** A prefix of its own for each opening: the log may be shared. */
 const openOn = async (url: string, after: () => Promise<void> = async () => {}): Promise<OpenEventStore> => {

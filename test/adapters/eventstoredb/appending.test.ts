@@ -1,0 +1,163 @@
+import * as assert from 'uvu/assert'
+import { openEventStoreDb } from '../../../src/adapters/eventstoredb/index.ts'
+import { clock } from '../../../src/clock.ts'
+import { isAppError } from '../../../src/errors.ts'
+import { newId } from '../../../src/ids.ts'
+import { fact, facts, failureOf, numbers } from '../../contracts/eventStore/facts.ts'
+import { startStandIn } from '../../support/eventstoredb/index.ts'
+import type { AppendFault } from '../../support/eventstoredb/misbehaviour.ts'
+import { suite } from '../../support/suite.ts'
+import { alone, appendOne, payloadsIn } from './harness.ts'
+
+const append = suite('EventStoreDB adapter: appends that go wrong')
+
+/** Outcomes that the caller cannot know; each is resolved by the same bytes at the same revision. */
+const unknown: readonly [string, AppendFault][] = [
+  ['an answer that never comes, written', { reply: 'never', written: true }],
+  ['an answer that never comes, not written', { reply: 'never', written: false }],
+  ['a connection that breaks after the write', { reply: 'drop', written: true }],
+  ['a connection that breaks before the write', { reply: 'drop', written: false }],
+  ['a write timeout of the server, written all the same', { reply: 'timeout', written: true }],
+  ['a write timeout of the server', { reply: 'timeout', written: false }],
+  ['a server that is not ready', { reply: 'not ready' }],
+  ['an answer that is late', { reply: 'late', written: true, afterMs: 300 }],
+  ['an answer that comes after the caller tried again', { reply: 'late', written: true, afterMs: 2800 }],
+]
+for (const [what, fault] of unknown) {
+  append(
+    `${what}: stored once, told as if nothing had been`,
+    alone(async ({ standIn, store }) => {
+      const stream = `a-${newId()}`
+      await store.append(stream, facts(stream, 2), 'none')
+      const struck = standIn.misbehave.appends(fault, { stream: (name) => name === stream })
+      const { revision, cursor } = await store.append(stream, [fact(stream, 2)], 1)
+      assert.is(struck.times, 1)
+      assert.is(revision, 2)
+      assert.equal(await payloadsIn(store, stream), [0, 1, 2])
+      assert.is((await Array.fromAsync(store.read(stream))).at(-1)?.cursor, cursor)
+      assert.is((await store.append(stream, [fact(stream, 3)], 2)).revision, 3)
+    }),
+  )
+}
+
+append(
+  'one that goes wrong for one stream delays no other',
+  alone(async ({ standIn, store }) => {
+    const slow = `a-${newId()}`
+    standIn.misbehave.appends({ reply: 'never', written: false }, { stream: (name) => name === slow })
+    const late = appendOne(store, 'late', slow)
+    const began = clock.monotonic()
+    for (const i of numbers(20)) await appendOne(store, i)
+    assert.ok(clock.monotonic() - began < 1500)
+    assert.is((await late).revision, 0)
+  }),
+)
+
+append(
+  'a second answer, and an answer to nothing, mean nothing',
+  alone(async ({ standIn, store }) => {
+    for (const reply of ['twice', 'stranger'] as const) {
+      const struck = standIn.misbehave.appends({ reply, afterMs: 10 }, { times: 10 })
+      const stream = `a-${newId()}`
+      for (const i of numbers(30)) await store.append(stream, [fact(stream, i)], i === 0 ? 'none' : i - 1)
+      assert.is(struck.times, 10)
+      assert.equal(await payloadsIn(store, stream), numbers(30))
+    }
+  }),
+)
+
+append(
+  'a server that stays silent is unavailable in bounded time, and good again when it speaks',
+  alone(async ({ standIn, store }) => {
+    standIn.misbehave.silence('appends')
+    const began = clock.monotonic()
+    const refused = await Promise.all(numbers(20).map((i) => failureOf(appendOne(store, i))))
+    for (const error of refused) assert.ok(isAppError(error, 'unavailable'), String(error))
+    assert.ok(clock.monotonic() - began < 8000)
+    standIn.misbehave.heal()
+    assert.is((await appendOne(store, 'again')).revision, 0)
+  }),
+)
+
+append(
+  'a server that is down is unavailable in bounded time, and good again when it is back',
+  alone(async ({ standIn, store }) => {
+    await appendOne(store, 'before')
+    await standIn.stop()
+    const began = clock.monotonic()
+    assert.ok(isAppError(await failureOf(appendOne(store, 'meanwhile')), 'unavailable'))
+    assert.ok(isAppError(await failureOf(store.head()), 'unavailable'))
+    assert.ok(isAppError(await failureOf(Array.fromAsync(store.read('a'))), 'unavailable'))
+    assert.ok(clock.monotonic() - began < 8000)
+    await standIn.restart()
+    assert.is((await appendOne(store, 'after')).revision, 0)
+  }),
+)
+
+append(
+  'killed and started again under 32 writers: nothing acknowledged is lost, nothing is there twice',
+  alone(async ({ standIn, store }) => {
+    const over = new AbortController()
+    const write = async (stream: string): Promise<number> => {
+      for (let i = 0; ;) {
+        if (over.signal.aborted) return i
+        const one = fact(stream, i)
+        for (;;) {
+          const failure = await failureOf(store.append(stream, [one], i === 0 ? 'none' : i - 1))
+          if (failure === undefined) break
+          assert.ok(isAppError(failure, 'unavailable'), String(failure))
+        }
+        i++
+      }
+    }
+    const streams = numbers(32).map((i) => `a-${newId()}-${i}`)
+    const writing = Promise.all(streams.map(write))
+    for (const i of numbers(4)) {
+      await appendOne(store, `round ${i}`)
+      await standIn.stop()
+      await standIn.restart()
+      await appendOne(store, `back ${i}`)
+    }
+    over.abort()
+    const counts = await writing
+    for (const [i, stream] of streams.entries()) {
+      assert.equal(await payloadsIn(store, stream), numbers(counts[i] ?? -1))
+    }
+  }),
+)
+
+append('two servers in one process: what happens to one is nothing to the other', async () => {
+  const [one, other] = [await startStandIn(), await startStandIn()]
+  const [first, second] = [await openEventStoreDb(one.url), await openEventStoreDb(other.url)]
+  try {
+    const stream = `a-${newId()}`
+    one.misbehave.silence('appends')
+    const doomed = failureOf(appendOne(first, 'doomed'))
+    await second.append(stream, facts(stream, 1), 'none')
+    await one.stop()
+    const appends = numbers(50).map((i) => second.append(stream, [fact(stream, i + 1)], i))
+    assert.equal(
+      (await Promise.all(appends)).map(({ revision }) => revision),
+      numbers(50, 1),
+    )
+    assert.ok(isAppError(await doomed, 'unavailable'))
+  } finally {
+    await first.close()
+    await second.close()
+    await other.stop()
+  }
+})
+
+append(
+  'closing while the server is silent is prompt, and tells those who wait',
+  alone(async ({ standIn, store }) => {
+    standIn.misbehave.silence('appends', 'reads', 'subscriptions', 'groups')
+    const waiting = [failureOf(appendOne(store, 1)), failureOf(store.head())]
+    const began = clock.monotonic()
+    await store.close()
+    for (const error of await Promise.all(waiting)) assert.ok(isAppError(error, 'unavailable'), String(error))
+    assert.ok(clock.monotonic() - began < 6000)
+  }),
+)
+
+append.run()

@@ -1,0 +1,237 @@
+import * as assert from 'uvu/assert'
+import { openEventStoreDb } from '../../../src/adapters/eventstoredb/index.ts'
+import { clock } from '../../../src/clock.ts'
+import { newId } from '../../../src/ids.ts'
+import type { EventStore } from '../../../src/ports/eventStore.ts'
+import { fact, facts, numbers, payloadOf } from '../../contracts/eventStore/facts.ts'
+import { eventsOf, gather } from '../../contracts/eventStore/gather.ts'
+import { startStandIn } from '../../support/eventstoredb/index.ts'
+import { Log } from '../../support/eventstoredb/log.ts'
+import { suite } from '../../support/suite.ts'
+import { until } from '../../support/until.ts'
+import { alone, type Opened } from './harness.ts'
+
+/** A reader of each kind on one stream. */
+const readersOf = (store: EventStore, stream: string) => {
+  const log = gather((signal) => store.subscribe({ env_id: stream, signal }))
+  const own = gather((signal) => store.follow(stream, { signal }))
+  const group = gather(async function* (signal) {
+    for await (const delivery of store.consume(newId(), { env_id: stream, signal })) {
+      yield payloadOf(delivery.event)
+      delivery.ack()
+    }
+  })
+  return {
+    log: () => eventsOf(log.items).map(payloadOf),
+    own: () => eventsOf(own.items).map(payloadOf),
+    group: () => [...new Set(group.items)].toSorted((a, b) => Number(a) - Number(b)),
+    stop: () => Promise.all([log.stop(), own.stop(), group.stop()]),
+  }
+}
+
+/** Three readers get everything that is appended before and after `trouble`, the log and the stream each event once. */
+const survives = (trouble: (opened: Opened) => Promise<void> | void) =>
+  alone(async (opened) => {
+    const { store } = opened
+    const stream = `f-${newId()}`
+    const readers = readersOf(store, stream)
+    let count = 0
+    const append = async (more: number) => {
+      await store.append(stream, facts(stream, more, count), count === 0 ? 'none' : count - 1)
+      count += more
+      for (const seen of [readers.log, readers.own, readers.group]) {
+        await until(() => seen().length >= count, { timeoutMs: 15_000 })
+      }
+    }
+    await append(5)
+    for (const _ of numbers(3)) {
+      await trouble(opened)
+      await append(5)
+    }
+    assert.equal(readers.log(), numbers(count))
+    assert.equal(readers.own(), numbers(count))
+    assert.equal(readers.group(), numbers(count))
+    await readers.stop()
+  })
+
+const follow = suite('EventStoreDB adapter: readers whose server goes wrong', { timeoutMs: 60_000 })
+
+follow(
+  'a server that is killed and comes back',
+  survives(async ({ standIn }) => {
+    await standIn.stop()
+    await standIn.restart()
+  }),
+)
+follow(
+  'subscriptions that end as if that was all',
+  survives(({ standIn }) => standIn.misbehave.endSubscriptions()),
+)
+follow(
+  'reads that end too early',
+  survives(({ standIn }) => void standIn.misbehave.cutReads(2, { times: 3 })),
+)
+follow(
+  'groups that had stored no position',
+  survives(async ({ standIn }) => {
+    standIn.misbehave.holdCheckpoints()
+    await standIn.stop()
+    await standIn.restart()
+  }),
+)
+follow(
+  'a server that refuses for a while as if it was starting',
+  survives(async ({ standIn, store }) => {
+    standIn.misbehave.notReady()
+    standIn.misbehave.endSubscriptions()
+    await until(async () => (await store.head().catch(() => null)) === null)
+    standIn.misbehave.heal()
+  }),
+)
+
+follow(
+  'a reader that was behind when the server died goes on where it was',
+  alone(async ({ standIn, store }) => {
+    const stream = `f-${newId()}`
+    for (const i of numbers(40))
+      await store.append(stream, facts(stream, 100, i * 100), i === 0 ? 'none' : i * 100 - 1)
+    const reader = gather(async function* (signal) {
+      for await (const batch of store.subscribe({ env_id: stream, signal })) {
+        yield batch
+        if (batch.events.length > 0 && seen() > 1000 && !killed) {
+          killed = true
+          await standIn.stop()
+          await standIn.restart()
+        }
+      }
+    })
+    let killed = false
+    const seen = () => eventsOf(reader.items).length
+    await until(() => seen() >= 4000, { timeoutMs: 20_000 })
+    await reader.stop()
+    assert.ok(killed)
+    assert.equal(eventsOf(reader.items).map(payloadOf), numbers(4000))
+  }),
+)
+
+follow(
+  'a read of a quiet stream that ends too early is read on',
+  alone(async ({ standIn, store }) => {
+    const stream = `f-${newId()}`
+    await store.append(stream, facts(stream, 5), 'none')
+    const { cursor } = await store.append(`${stream}-2`, facts(stream, 5, 5), 'none')
+    const before = gather((signal) => store.subscribe({ signal }))
+    await until(() => before.items.some((batch) => batch.cursor >= cursor))
+    await before.stop()
+    const struck = standIn.misbehave.cutReads(2, { times: 2 })
+    const reader = gather((signal) => store.follow(stream, { signal }))
+    await until(() => eventsOf(reader.items).length === 5)
+    await reader.stop()
+    assert.is(struck.times, 2)
+  }),
+)
+
+/** A cluster of two nodes with one log; `leads` makes one of them the leader. */
+const withCluster =
+  (
+    test: (nodes: {
+      one: Opened['standIn']
+      two: Opened['standIn']
+      leads: (leader: 'one' | 'two') => void
+      store: EventStore
+    }) => Promise<void>,
+  ) =>
+  async (): Promise<void> => {
+    const log = new Log()
+    const [one, two] = [await startStandIn({ log }), await startStandIn({ log })]
+    const leads = (leader: 'one' | 'two') => {
+      const [first, second] = leader === 'one' ? [one, two] : [two, one]
+      first.misbehave.heal()
+      second.misbehave.follow(first)
+    }
+    leads('one')
+    const store = await openEventStoreDb(`esdb://127.0.0.1:${one.port},127.0.0.1:${two.port}?tls=false`)
+    try {
+      await test({ one, two, leads, store })
+    } finally {
+      await store.close()
+      for (const node of [one, two]) {
+        node.misbehave.heal()
+        await node.stop()
+      }
+    }
+  }
+
+follow(
+  'a leader that steps down: readers and writers go on at the new one',
+  withCluster(async ({ leads, store }) => {
+    const stream = `f-${newId()}`
+    const readers = readersOf(store, stream)
+    for (const [i, leader] of (['one', 'two', 'one', 'two'] as const).entries()) {
+      leads(leader)
+      await store.append(stream, [fact(stream, i)], i === 0 ? 'none' : i - 1)
+      for (const seen of [readers.log, readers.own, readers.group]) {
+        await until(() => seen().length > i, { timeoutMs: 15_000 })
+      }
+    }
+    assert.equal(readers.log(), numbers(4))
+    assert.equal(readers.own(), numbers(4))
+    await readers.stop()
+  }),
+)
+
+follow(
+  'a leader that is paused keeps its connections: the new one is found all the same',
+  withCluster(async ({ one, two, store }) => {
+    const stream = `f-${newId()}`
+    const readers = readersOf(store, stream)
+    await store.append(stream, [fact(stream, 0)], 'none')
+    await until(
+      () => readers.log().length === 1 && readers.own().length === 1 && readers.group().length === 1,
+    )
+    const began = clock.monotonic()
+    one.misbehave.silence('appends', 'reads', 'subscriptions', 'groups', 'gossip', 'features')
+    two.misbehave.heal()
+    for (;;) {
+      const failure = await store.append(stream, [fact(stream, 1)], 0).then(
+        () => null,
+        (error: unknown) => error,
+      )
+      if (failure === null) break
+      assert.ok(clock.monotonic() - began < 20_000, String(failure))
+    }
+    for (const seen of [readers.log, readers.own, readers.group]) {
+      await until(() => seen().length >= 2, { timeoutMs: 20_000 })
+    }
+    assert.equal(readers.log(), [0, 1])
+    await readers.stop()
+  }),
+)
+
+follow('a first append while no node can be found does not spoil the later ones', async () => {
+  const log = new Log()
+  const [one, two] = [await startStandIn({ log }), await startStandIn({ log })]
+  const store = await openEventStoreDb(`esdb://127.0.0.1:${one.port},127.0.0.1:${two.port}?tls=false`)
+  try {
+    await one.stop()
+    await two.stop()
+    const stream = `f-${newId()}`
+    const early = store.append(stream, [fact(stream, 0)], 'none').catch(() => null)
+    const group = gather((signal) => store.consume(newId(), { env_id: stream, signal }))
+    await early
+    await one.restart()
+    await two.restart()
+    await until(async () => {
+      await store.append(stream, [fact(stream, 1)], 'none')
+      return true
+    })
+    await until(() => group.items.length > 0)
+    await group.stop()
+  } finally {
+    await store.close()
+    await one.stop()
+    await two.stop()
+  }
+})
+
+follow.run()

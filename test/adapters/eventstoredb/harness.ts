@@ -1,0 +1,33 @@
+import { openEventStoreDb } from '../../../src/adapters/eventstoredb/index.ts'
+import { newId } from '../../../src/ids.ts'
+import type { EventStore } from '../../../src/ports/eventStore.ts'
+import { fact, payloadOf } from '../../contracts/eventStore/facts.ts'
+import { tellExercised } from '../../support/engines.ts'
+import { type StandIn, startStandIn } from '../../support/eventstoredb/index.ts'
+
+export interface Opened {
+  readonly standIn: StandIn
+  readonly store: EventStore
+}
+
+tellExercised('EventStoreDB stand-in')
+
+/** A server and the adapter on it, for one test alone. */
+export const alone = (test: (opened: Opened) => Promise<void>) => async (): Promise<void> => {
+  const standIn = await startStandIn()
+  const store = await openEventStoreDb(standIn.url)
+  try {
+    await test({ standIn, store })
+  } finally {
+    await store.close()
+    standIn.misbehave.heal()
+    await standIn.stop()
+  }
+}
+
+/** A stream of its own with one event that carries `payload`; resolves with what `append` told. */
+export const appendOne = (store: EventStore, payload: unknown, stream = `a-${newId()}`) =>
+  store.append(stream, [fact(stream, payload)], 'none')
+
+export const payloadsIn = async (store: EventStore, stream: string): Promise<unknown[]> =>
+  (await Array.fromAsync(store.read(stream))).map(payloadOf)
