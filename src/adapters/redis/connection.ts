@@ -25,6 +25,8 @@ export class Connection {
   readonly #checks: NodeJS.Timeout
   #greeting: NodeJS.Timeout | undefined
   #lastError: Error | undefined
+  /** Also of a connection that is ready: of a wrong database it goes on in database 0. */
+  #refusal: Error | undefined
   #closed = false
 
   constructor({ host, port, username, password, db, tls }: Address, { onReady, onLost }: ConnectionEvents) {
@@ -44,7 +46,10 @@ export class Connection {
       retryStrategy: (tries) =>
         Math.min(50 * 2 ** Math.min(tries, 10), LONGEST_PAUSE_MS) * (0.5 + Math.random() / 2),
     })
-    this.redis.on('error', (error: Error) => (this.#lastError = error))
+    this.redis.on('error', (error: Error) => {
+      this.#lastError = error
+      if (REFUSALS.test(error.message)) this.#refusal = error
+    })
     this.redis.on('connect', () => {
       this.#greeting = setTimeout(() => this.redis.disconnect(true), CONNECT_TIMEOUT_MS) // C2
     })
@@ -67,9 +72,9 @@ export class Connection {
   /** Tries once; goes on trying by itself when Redis is down. Throws `bad_request` when trying again will not help. */
   async open(place: string): Promise<void> {
     await this.redis.connect().catch(() => {}) // its reason came as an `error`
-    if (this.#lastError && REFUSALS.test(this.#lastError.message)) {
+    if (this.#refusal) {
       const message = `SVC_REDIS: ${place} refused user, password or database: check them in the URL`
-      throw new AppError('bad_request', message, { cause: this.#lastError })
+      throw new AppError('bad_request', message, { cause: this.#refusal })
     }
   }
 
