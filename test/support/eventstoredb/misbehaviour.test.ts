@@ -223,14 +223,18 @@ const createGroup = (client: EventStoreDBClient, group: string) =>
     group,
     persistentSubscriptionToAllSettingsFromDefaults({
       startFrom: START,
-      checkPointAfter: 10,
       checkPointLowerBound: 1,
+      checkPointUpperBound: 1,
     }),
     { filter: streamNameFilter({ prefixes: ['s'] }) },
   )
 
 faults('hands out again what no checkpoint covers, after a restart', async ({ standIn, client, log }) => {
   const checkpoints = () => log.events('$persistentsubscription-$all::g-checkpoint').length
+  const allAcknowledged = async () => {
+    const { stats } = await client.getPersistentSubscriptionToAllInfo('g')
+    return stats.outstandingMessagesCount === 0
+  }
   await createGroup(client, 'g')
   await client.appendToStream('s', [event(1)])
   const before = consume(client, 'g')
@@ -238,6 +242,8 @@ faults('hands out again what no checkpoint covers, after a restart', async ({ st
   standIn.misbehave.holdCheckpoints()
   await client.appendToStream('s', [event(2)])
   await until(() => before.data.length === 2)
+  await until(allAcknowledged)
+  assert.is(checkpoints(), 1)
   await standIn.stop()
   await until(() => before.failure !== '')
 
