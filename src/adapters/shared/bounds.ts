@@ -41,7 +41,7 @@ const FIRST_AFTER_SURROGATES = 0xe000
 const LAST = 0x10ffff
 
 /** The least value after every text with this prefix, in code point order. */
-const successorOf = (prefix: string): Column => {
+export const successorOf = (prefix: string): Column => {
   const points = Array.from(prefix, (character) => character.codePointAt(0) ?? 0)
   for (let point = points.pop(); point !== undefined; point = points.pop()) {
     if (point === LAST) continue

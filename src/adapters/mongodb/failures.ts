@@ -1,0 +1,70 @@
+import { MongoError, MongoInvalidArgumentError } from 'mongodb'
+import { AppError, messageOf } from '../../errors.ts'
+
+/** Longer than any answer takes, and short enough for who waits: nothing the adapter asks may hang. */
+const DEADLINE_MS = 4500
+
+const DUPLICATE_KEY = 11000
+const NAMESPACE_NOT_FOUND = 26
+const NOT_IMPLEMENTED = 238
+const UNAUTHORIZED = 13
+const AUTHENTICATION_FAILED = [18, 8000]
+
+/** One question to the server, answered within bounded time. Errors: `unavailable`, unless we asked wrongly. */
+export const ask = async <T>(question: () => Promise<T>): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`Expected an answer within ${DEADLINE_MS} ms`)), DEADLINE_MS)
+  })
+  try {
+    return await Promise.race([question(), late])
+  } catch (error) {
+    if (error instanceof AppError || error instanceof MongoInvalidArgumentError || isOurs(error)) throw error
+    throw new AppError('unavailable', `The read models do not answer: ${messageOf(error)}`, { cause: error })
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** A fault of our own code, such as a document that BSON cannot hold: no retry helps. */
+const isOurs = (error: unknown): boolean => error instanceof TypeError || error instanceof RangeError
+
+export const isDuplicate = (error: unknown): boolean => codeOf(error) === DUPLICATE_KEY
+/** What was asked about a collection that is not there. */
+export const isAbsent = (error: unknown): boolean => codeOf(error) === NAMESPACE_NOT_FOUND
+export const isNotImplemented = (error: unknown): boolean => codeOf(error) === NOT_IMPLEMENTED
+
+/** Why the read models at `place` cannot be opened: `bad_request` when waiting does not help, else `unavailable`. */
+export const openingFailure = (error: unknown, place: string): AppError => {
+  const refused = (why: string) =>
+    new AppError('bad_request', `SVC_READ_MODELS: ${place}: ${why}`, { cause: error })
+  const causes = [...causesOf(error)]
+  const codes = causes.map(codeOf)
+  if (codes.some((code) => AUTHENTICATION_FAILED.includes(Number(code)))) {
+    return refused(
+      'wrong user or password; correct the URL (with `?authSource=` where the user is kept elsewhere)',
+    )
+  }
+  if (codes.includes(UNAUTHORIZED)) {
+    return refused('the user may not read and write this database; grant it the role readWrite')
+  }
+  const incompatible = causes.find(
+    (cause) => cause instanceof Error && cause.name === 'MongoCompatibilityError',
+  )
+  if (incompatible) return refused(`${messageOf(incompatible)}; use MongoDB 4.4 or newer`)
+  const why = messageOf(causes.at(-1))
+  return new AppError(
+    'unavailable',
+    `SVC_READ_MODELS: ${place} does not answer (${why}); start it or correct the URL`,
+    {
+      cause: error,
+    },
+  )
+}
+
+function* causesOf(error: unknown): Generator<unknown> {
+  for (let cause = error; cause !== undefined; cause = cause instanceof Error ? cause.cause : undefined)
+    yield cause
+}
+
+const codeOf = (error: unknown): unknown => (error instanceof MongoError ? error.code : undefined)

@@ -1,0 +1,70 @@
+import { clock } from '../../clock.ts'
+import { AppError } from '../../errors.ts'
+import type { CollectionSpec } from '../../ports/readModels.ts'
+import type { Registry } from './registry.ts'
+
+/** For so long a pointer that was read is believed; dropping waits longer. */
+export const POINTER_MS = 1000
+
+interface Pointer {
+  readonly spec: CollectionSpec | null
+  readonly askedAt: number
+}
+
+/**
+ * Which version is live, as every node sees it. Invariants:
+ * L1: a version is dropped no earlier than `POINTER_MS` after another went live.
+ * L2: what was read of a version counts only if the version was still live when the reading ended, or its pointer
+ *     was read less than `POINTER_MS` before that: with L1, nothing was dropped meanwhile.
+ */
+export class Live {
+  readonly #registry: Registry
+  readonly #pointers = new Map<string, Promise<Pointer>>()
+
+  constructor(registry: Registry) {
+    this.#registry = registry
+  }
+
+  /** Reads the live version, or `spec` while none is live; once more when another went live meanwhile (L2). */
+  async read<T>(spec: CollectionSpec, work: (live: CollectionSpec) => Promise<T>): Promise<T> {
+    for (let pointer = await this.#current(spec.name); ;) {
+      const result = await work(pointer.spec ?? spec)
+      const later = await this.#current(spec.name)
+      if (later.spec?.version === pointer.spec?.version) return result
+      pointer = later
+    }
+  }
+
+  /** Every row of the live version; `unavailable` at the end when it was dropped on the way. */
+  async *scan<T>(
+    spec: CollectionSpec,
+    rowsOf: (live: CollectionSpec) => AsyncIterable<T>,
+  ): AsyncGenerator<T> {
+    const begun = (await this.#current(spec.name)).spec ?? spec
+    yield* rowsOf(begun)
+    const ended = (await this.#current(spec.name)).spec ?? spec
+    if (ended.version === begun.version || (await this.#registry.knows(begun))) return
+    throw new AppError('unavailable', `${spec.name} v${begun.version} was dropped while it was read`)
+  }
+
+  /** Looks again before the next reading. */
+  forget(name: string): void {
+    this.#pointers.delete(name)
+  }
+
+  async #current(name: string): Promise<Pointer> {
+    const known = await this.#pointers.get(name)
+    return known && clock.monotonic() - known.askedAt < POINTER_MS ? known : this.#ask(name)
+  }
+
+  /** Who comes while it is asked waits for the same answer. */
+  #ask(name: string): Promise<Pointer> {
+    const askedAt = clock.monotonic()
+    const asked = this.#registry.live(name).then((spec) => ({ spec, askedAt }))
+    this.#pointers.set(name, asked)
+    asked.catch(() => {
+      if (this.#pointers.get(name) === asked) this.#pointers.delete(name)
+    })
+    return asked
+  }
+}

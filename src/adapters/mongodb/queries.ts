@@ -1,0 +1,56 @@
+import type { Document, Filter, IndexDescription } from 'mongodb'
+import type { CollectionSpec, Query } from '../../ports/readModels.ts'
+import { successorOf } from '../shared/bounds.ts'
+import { indexKey } from '../shared/declared.ts'
+import { type Envelope, scalarOf } from './envelope.ts'
+
+const GONE = 'last.gone'
+const pathOf = (field: string): string => `last.f.${field}`
+const nameOf = (index: number): string => `i${index}`
+
+/** Every index begins with `gone`, so that removed documents are passed over, and ends with the id, which breaks ties. */
+export const indexesOf = ({ indexes }: CollectionSpec): (IndexDescription & { name: string })[] =>
+  indexes.map(({ equal, sort, sparse }, index) => ({
+    name: nameOf(index),
+    key: { [GONE]: 1, ...Object.fromEntries([...equal, sort].map((field) => [pathOf(field), 1])), _id: 1 },
+    ...(sparse ? { partialFilterExpression: { [pathOf(sort)]: { $exists: true } } } : {}),
+  }))
+
+/** The documents of a collection: those that were not removed. */
+export const present: Filter<Envelope> = { [GONE]: false }
+
+export interface Command {
+  readonly filter: Filter<Envelope>
+  readonly sort: Record<string, 1 | -1>
+  /** The index to use: the planner has no say, as several may look alike to it. */
+  readonly hint: string
+}
+
+/** How the declared index of a version answers the query; undefined when that version has none for it. */
+export const commandOf = ({ indexes }: CollectionSpec, query: Query): Command | undefined => {
+  const key = indexKey(Object.keys(query.equal), query.sort)
+  const index = indexes.findIndex(({ equal, sort }) => indexKey(equal, sort) === key)
+  if (index < 0) return undefined
+  const equal = Object.entries(query.equal).map(([field, value]) => [pathOf(field), scalarOf(value)])
+  const conditions = conditionsOf(query).map((condition) => ({ [pathOf(query.sort)]: condition }))
+  const direction = query.descending ? -1 : 1
+  return {
+    filter: {
+      ...present,
+      ...(Object.fromEntries(equal) as Filter<Envelope>),
+      ...(conditions.length > 0 ? { $and: conditions } : {}),
+    },
+    sort: { [pathOf(query.sort)]: direction, _id: direction },
+    hint: nameOf(index),
+  }
+}
+
+/** MongoDB compares only values of the bound's own type, as the port wants it. */
+const conditionsOf = ({ from, before, prefix }: Query): Document[] => [
+  ...(from === undefined ? [] : [{ $gte: from }]),
+  ...(before === undefined ? [] : [{ $lt: before }]),
+  ...(prefix === undefined ? [] : [{ $gte: prefix }]),
+  ...(prefix === undefined ? [] : upTo(successorOf(prefix))),
+]
+
+const upTo = (bound: unknown): Document[] => (typeof bound === 'string' ? [{ $lt: bound }] : [])

@@ -1,0 +1,121 @@
+import type { Collection as Documents, Db } from 'mongodb'
+import { BoundedMap } from '../../boundedMap.ts'
+import type { Cursor } from '../../events/event.ts'
+import type { CollectionSpec, Doc, Found, Query, Stored, Write } from '../../ports/readModels.ts'
+import { findUnindexed } from '../shared/unindexed.ts'
+import { docOf, type Envelope, enveloperOf, storedOf } from './envelope.ts'
+import { ask } from './failures.ts'
+import { commandOf, present } from './queries.ts'
+import { putAll } from './putAll.ts'
+import { collectionName, type Registry } from './registry.ts'
+
+/** Ids asked for in one command. */
+const IDS_PER_COMMAND = 1000
+const ROWS_PER_COMMAND = 500
+
+/** More documents than a projector keeps: whether they were there when last heard of. */
+const KNOWN_IDS = 4096
+
+/** One version of a collection, by the indexes it was made with. */
+export class Version {
+  readonly spec: CollectionSpec
+  readonly #registry: Registry
+  readonly #documents: Documents<Envelope>
+  readonly #envelopeOf
+  readonly #isThere = new BoundedMap<string, boolean>(KNOWN_IDS)
+
+  constructor(db: Db, registry: Registry, spec: CollectionSpec) {
+    this.spec = spec
+    this.#registry = registry
+    this.#documents = db.collection<Envelope>(collectionName(spec))
+    this.#envelopeOf = enveloperOf(spec)
+  }
+
+  async get(id: string): Promise<Doc | null> {
+    const envelope = await ask(() => this.#documents.findOne({ _id: id }))
+    return envelope && docOf(envelope)
+  }
+
+  async getMany(ids: readonly string[]): Promise<Map<string, Doc>> {
+    const docs = new Map<string, Doc>()
+    for (const [id, { doc }] of await this.stored(ids)) if (doc) docs.set(id, doc)
+    return docs
+  }
+
+  async stored(ids: readonly string[]): Promise<Map<string, Stored>> {
+    const found = new Map<string, Stored>()
+    for (const some of slicesOf([...new Set(ids)], IDS_PER_COMMAND)) {
+      const envelopes = await ask(() => this.#documents.find({ _id: { $in: some } }).toArray())
+      for (const envelope of envelopes) found.set(envelope._id, storedOf(envelope))
+    }
+    for (const id of ids) this.#isThere.set(id, found.has(id))
+    return found
+  }
+
+  /**
+   * A total beyond the last page is counted, in the index and exactly: without transactions, counts kept beside the
+   * documents (`counted`) would drift with every crash between the two.
+   */
+  async find(query: Query): Promise<Found<Doc>> {
+    const command = commandOf(this.spec, query)
+    if (!command) return findUnindexed(this.rows(), query)
+    const { filter, sort, hint } = command
+    const { limit, offset } = query
+    const page = this.#documents.find(filter, { sort, hint, skip: offset, limit, batchSize: limit + 1 })
+    const items =
+      limit === 0 ? [] : (await ask(() => page.toArray())).map((envelope) => docOf(envelope) ?? {})
+    const isLastPage = items.length < limit && (items.length > 0 || offset === 0)
+    if (isLastPage) return { items, total: offset + items.length }
+    return { items, total: await ask(() => this.#documents.countDocuments(filter, { hint })) }
+  }
+
+  async *rows(): AsyncGenerator<{ id: string; doc: Doc }> {
+    const cursor = this.#documents.find(present, { batchSize: ROWS_PER_COMMAND })
+    try {
+      for (let next = await ask(() => cursor.next()); next; next = await ask(() => cursor.next())) {
+        for (const envelope of [next, ...cursor.readBufferedDocuments()])
+          yield { id: envelope._id, doc: docOf(envelope) ?? {} }
+      }
+    } finally {
+      await cursor.close().catch(() => {}) // the server forgets it by itself
+    }
+  }
+
+  checkpoint(): Promise<Cursor | null> {
+    return this.#registry.checkpoint(this.spec)
+  }
+
+  /** Documents first, then the checkpoint: what a crash leaves in between is written again, and left out (P1). */
+  async write(writes: readonly Write[], checkpoint: Cursor): Promise<void> {
+    const envelopes = newestOf(writes).map(this.#envelopeOf)
+    const ids = envelopes.map(({ _id }) => _id)
+    await putAll(this.#documents, envelopes, await this.#absent(ids))
+    for (const id of ids) this.#isThere.set(id, true)
+    await this.#registry.advance(this.spec, checkpoint)
+  }
+
+  /** Those that are not there, as far as we know; asks about ids it knows nothing of. */
+  async #absent(ids: readonly string[]): Promise<Set<string>> {
+    const absent = new Set(ids.filter((id) => !this.#isThere.get(id)))
+    const unknown = ids.filter((id) => this.#isThere.get(id) === undefined)
+    for (const some of slicesOf(unknown, IDS_PER_COMMAND)) {
+      const found = this.#documents.find({ _id: { $in: some } }, { projection: { _id: 1 } })
+      for (const { _id } of await ask(() => found.toArray())) absent.delete(_id)
+    }
+    return absent
+  }
+}
+
+/** Of several writes to a document the one that would be left in the end. */
+const newestOf = (writes: readonly Write[]): Write[] => {
+  const newest = new Map<string, Write>()
+  for (const write of writes) {
+    const other = newest.get(write.id)
+    if (!other || write.cursor > other.cursor) newest.set(write.id, write)
+  }
+  return [...newest.values()]
+}
+
+function* slicesOf<T>(values: readonly T[], size: number): Generator<T[]> {
+  for (let start = 0; start < values.length; start += size) yield values.slice(start, start + size)
+}
