@@ -11,7 +11,7 @@ import { percentile } from './load.ts'
 const BYTES = 600
 
 /** An event of 600 bytes as the log stores it; the appends of a caller differ in their ids. */
-const eventOf = (stream_id: string): NewEvent => {
+export const eventOf = (stream_id: string): NewEvent => {
   const event = { type: 'StreamDataEmitted', run_id: stream_id, stream_id, data_type: 'bench' } as const
   const metadata = { correlation_id: stream_id, env_id: stream_id }
   const missing = BYTES - JSON.stringify({ id: newId(), event: { ...event, payload: '' }, metadata }).length

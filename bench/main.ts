@@ -10,6 +10,7 @@ const benches: Readonly<Record<string, () => Promise<Figure[]>>> = {
   start: async () => (await import('./startLatency.ts')).startLatency(),
   rebuild: async () => (await import('./rebuild.ts')).rebuild(),
   sse: async () => (await import('./sse.ts')).sse(),
+  eventStoreDb: async () => (await import('./eventStoreDb.ts')).eventStoreDb(),
   memory: async () => (await import('./memory.ts')).memory(),
 }
 

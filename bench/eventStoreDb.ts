@@ -1,0 +1,79 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { EventStoreDBClient, jsonEvent, NO_STREAM } from '@eventstore/db-client'
+import { openEventStoreDb } from '../src/adapters/eventstoredb/index.ts'
+import { streamOf } from '../src/events/streams.ts'
+import { newId } from '../src/ids.ts'
+import { eventOf } from './appends.ts'
+import type { Figure } from './figure.ts'
+
+const CALLERS = 64
+const APPENDS = 24_000
+const ROUNDS = 3
+
+type Append = (stream: string, n: number) => Promise<unknown>
+
+/** Appends per second of callers that each write a stream of their own, one event after another. */
+const rateOf = async (append: Append): Promise<number> => {
+  const began = performance.now()
+  const caller = async () => {
+    const stream = streamOf.stream(newId())
+    for (let n = 0; n < APPENDS / CALLERS; n++) await append(stream, n)
+  }
+  await Promise.all(Array.from({ length: CALLERS }, caller))
+  return (APPENDS / (performance.now() - began)) * 1000
+}
+
+/** The bare client (batch and one call for each append) and our adapter, in turn on one server, the best of each. */
+export const eventStoreDb = async (): Promise<Figure[]> => {
+  const named = process.env['SVC_TEST_EVENT_STORE']
+  const standIn = named ? null : await spawnStandIn()
+  const url = named ?? standIn?.url ?? ''
+  const what = named ? 'EventStoreDB' : 'the stand-in'
+  const client = EventStoreDBClient.connectionString(url)
+  const store = await openEventStoreDb(url)
+  const bare =
+    (options: { credentials?: { username: string; password: string } }): Append =>
+    (stream, n) => {
+      const { id: _, event, metadata } = eventOf(stream)
+      const { type, ...data } = event
+      return client.appendToStream(stream, jsonEvent({ id: newId(), type, data, metadata: { ...metadata } }), {
+        expectedRevision: n === 0 ? NO_STREAM : BigInt(n - 1),
+        ...options,
+      })
+    }
+  const ways: Record<string, Append> = {
+    'our adapter': (stream, n) =>
+      store.append(stream, [{ ...eventOf(stream), id: newId() }], n === 0 ? 'none' : n - 1),
+    'bare client, batch append': bare({}),
+    'bare client, a call for each': bare({ credentials: { username: 'any', password: 'any' } }),
+  }
+  const best: Record<string, number> = {}
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const [name, append] of Object.entries(ways)) {
+      best[name] = Math.max(best[name] ?? 0, await rateOf(append))
+    }
+  }
+  await store.close()
+  await client.dispose()
+  standIn?.stop()
+  const ratio = (best['our adapter'] ?? 0) / (best['bare client, batch append'] ?? 1)
+  return [
+    ...Object.entries(best).map(([name, value]) => ({
+      what: `appends to ${what}, ${CALLERS} callers: ${name}`,
+      value,
+      unit: 'per s' as const,
+    })),
+    { what: '  ours against the batch append of the bare client', value: ratio * 100, unit: '%', atLeast: 80 },
+  ]
+}
+
+const spawnStandIn = async (): Promise<{ url: string; stop: () => void }> => {
+  const main = fileURLToPath(new URL('../test/support/eventstoredb/main.ts', import.meta.url))
+  const child = spawn(process.execPath, [main], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const lines = createInterface({ input: child.stdout })
+  const [url] = (await once(lines, 'line')) as [string]
+  return { url, stop: () => child.kill('SIGTERM') }
+}
