@@ -1,4 +1,4 @@
-import type { Db, MongoClient } from 'mongodb'
+import { type Db, type MongoClient, ReadConcern } from 'mongodb'
 import { AppError } from '../../errors.ts'
 import type {
   Collection,
@@ -33,7 +33,7 @@ export const openMongoReadModels = async ({ url, onWarn = () => {} }: Options): 
   try {
     const { setName } = await ask(() => client.db(database).command({ hello: 1 }))
     // What is not on most members yet may be undone: a projector must not take it for stored.
-    const db = client.db(database, setName === undefined ? {} : { readConcern: { level: 'majority' } })
+    const db = client.db(database, setName === undefined ? {} : { readConcern: new ReadConcern('majority') })
     await ask(() => new Registry(db).probe())
     return new MongoReadModels(client, db, onWarn)
   } catch (error) {

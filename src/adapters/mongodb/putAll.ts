@@ -1,9 +1,9 @@
 import { type AnyBulkWriteOperation, type Collection as Documents, MongoBulkWriteError } from 'mongodb'
 import type { Envelope } from './envelope.ts'
 import { ask, isDuplicate } from './failures.ts'
+import type { Pace } from './pace.ts'
 
 const INSERTS_PER_COMMAND = 500
-const UPDATES_PER_COMMAND = 100
 
 /**
  * Stores each envelope unless what is there is as new. Those in `isNew` are thought not to be there yet and are
@@ -12,19 +12,22 @@ const UPDATES_PER_COMMAND = 100
 export const putAll = async (
   documents: Documents<Envelope>,
   envelopes: readonly Envelope[],
-  isNew: ReadonlySet<string>,
+  { isNew, pace }: { isNew: ReadonlySet<string>; pace: Pace },
 ): Promise<void> => {
   const inserts = envelopes
     .filter(({ _id }) => isNew.has(_id))
     .map((document) => ({ insertOne: { document } }))
-  const beaten = await bulk(documents, inserts, INSERTS_PER_COMMAND)
-  const others = [
-    ...envelopes.filter(({ _id }) => !isNew.has(_id)),
-    ...beaten.map(({ insertOne }) => insertOne.document),
-  ]
-  // Two upserts of a new id may collide: the one that lost finds the document there the next time.
-  let updates = others.map(updateOf)
-  while (updates.length > 0) updates = await bulk(documents, updates, UPDATES_PER_COMMAND)
+  const updates = envelopes.filter(({ _id }) => !isNew.has(_id)).map(updateOf)
+  while (inserts.length > 0) {
+    const some = inserts.splice(0, INSERTS_PER_COMMAND)
+    const beaten = await ask(() => duplicatesOf(documents, some))
+    updates.push(...beaten.map(({ insertOne }) => updateOf(insertOne.document)))
+  }
+  while (updates.length > 0) {
+    const some = updates.splice(0, pace.size)
+    // Two upserts of a new id may collide: the one that lost finds the document there the next time.
+    updates.push(...(await pace.keep(some.length, () => ask(() => duplicatesOf(documents, some)))))
+  }
 }
 
 /**
@@ -35,20 +38,7 @@ const updateOf = ({ _id, last }: Envelope) => ({
   updateMany: { filter: { _id }, update: { $max: { last } }, upsert: true },
 })
 
-/** Resolves with the operations that met a document with their id. */
-const bulk = async <O extends AnyBulkWriteOperation<Envelope>>(
-  documents: Documents<Envelope>,
-  operations: readonly O[],
-  perCommand: number,
-): Promise<O[]> => {
-  const refused: O[] = []
-  for (let start = 0; start < operations.length; start += perCommand) {
-    const some = operations.slice(start, start + perCommand)
-    refused.push(...(await ask(() => duplicatesOf(documents, some))))
-  }
-  return refused
-}
-
+/** Sends the operations as one command; resolves with those that met a document with their id. */
 const duplicatesOf = async <O extends AnyBulkWriteOperation<Envelope>>(
   documents: Documents<Envelope>,
   operations: O[],

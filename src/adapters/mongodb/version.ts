@@ -5,6 +5,7 @@ import type { CollectionSpec, Doc, Found, Query, Stored, Write } from '../../por
 import { findUnindexed } from '../shared/unindexed.ts'
 import { docOf, type Envelope, enveloperOf, storedOf } from './envelope.ts'
 import { ask } from './failures.ts'
+import { Pace } from './pace.ts'
 import { commandOf, present } from './queries.ts'
 import { putAll } from './putAll.ts'
 import { collectionName, type Registry } from './registry.ts'
@@ -22,6 +23,7 @@ export class Version {
   readonly #registry: Registry
   readonly #documents: Documents<Envelope>
   readonly #envelopeOf
+  readonly #pace = new Pace()
   readonly #isThere = new BoundedMap<string, boolean>(KNOWN_IDS)
 
   constructor(db: Db, registry: Registry, spec: CollectionSpec) {
@@ -89,7 +91,7 @@ export class Version {
   async write(writes: readonly Write[], checkpoint: Cursor): Promise<void> {
     const envelopes = newestOf(writes).map(this.#envelopeOf)
     const ids = envelopes.map(({ _id }) => _id)
-    await putAll(this.#documents, envelopes, await this.#absent(ids))
+    await putAll(this.#documents, envelopes, { isNew: await this.#absent(ids), pace: this.#pace })
     for (const id of ids) this.#isThere.set(id, true)
     await this.#registry.advance(this.spec, checkpoint)
   }

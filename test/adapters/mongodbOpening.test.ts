@@ -1,0 +1,165 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { BSON } from 'mongodb'
+import * as assert from 'uvu/assert'
+import { openMongoReadModels } from '../../src/adapters/mongodb/index.ts'
+import { clock } from '../../src/clock.ts'
+import { type AppError, isAppError } from '../../src/errors.ts'
+import { suite } from '../support/suite.ts'
+
+const PASSWORD = 'hunter2%2Fsecret'
+
+interface Context {
+  servers: Server[]
+  listen(answer: (socket: Socket) => void): Promise<string>
+}
+
+const opening = suite<Context>('MongoDB read models: opening')
+opening.before.each((context) => {
+  context.servers = []
+  context.listen = async (answer) => {
+    const server = createServer(answer)
+    context.servers.push(server)
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    return `mongodb://svc:${PASSWORD}@127.0.0.1:${(server.address() as AddressInfo).port}/models`
+  }
+})
+opening.after.each(({ servers }) => {
+  for (const server of servers) server.close()
+})
+
+/** What opening says; it must name the setting, in one line, without the password, within five seconds. */
+const refusal = async (url: string): Promise<AppError> => {
+  const began = clock.monotonic()
+  const error: unknown = await openMongoReadModels({ url }).then(
+    (readModels) => readModels.close(),
+    (thrown: unknown) => thrown,
+  )
+  assert.ok(clock.monotonic() - began < 5000)
+  if (!isAppError(error)) throw new Error('Expected an AppError', { cause: error })
+  assert.match(error.message, /^SVC_READ_MODELS: [^\n]+$/)
+  let told: unknown = error
+  for (; told instanceof Error; told = told.cause) {
+    assert.not.match(`${told.message}\n${told.stack}`, /hunter2/)
+  }
+  return error
+}
+
+/**
+ * A server that reads MongoDB's wire protocol and gives each command the answer of `answers`, null being silence. Both generations of
+ * messages: the first greeting comes as OP_QUERY (2004), the rest as OP_MSG (2013).
+ */
+const speaking =
+  (answers: (command: BSON.Document) => BSON.Document | null) =>
+  (socket: Socket): void => {
+    let buffered = Buffer.alloc(0)
+    socket.on('error', () => {})
+    socket.on('data', (chunk: Buffer) => {
+      buffered = Buffer.concat([buffered, chunk])
+      while (buffered.length >= 4 && buffered.length >= buffered.readInt32LE(0)) {
+        const message = buffered.subarray(0, buffered.readInt32LE(0))
+        buffered = buffered.subarray(message.length)
+        const isQuery = message.readInt32LE(12) === 2004
+        const start = isQuery ? message.indexOf(0, 20) + 9 : 21
+        const command = BSON.deserialize(message.subarray(start, start + message.readInt32LE(start)))
+        const answer = answers(command)
+        if (!answer) continue
+        const body = BSON.serialize({ ok: 1, ...answer })
+        const head = Buffer.alloc(isQuery ? 36 : 21)
+        head.writeInt32LE(head.length + body.length, 0)
+        head.writeInt32LE(message.readInt32LE(4), 8)
+        head.writeInt32LE(isQuery ? 1 : 2013, 12)
+        if (isQuery) head.writeInt32LE(1, 32) // one document follows
+        socket.write(Buffer.concat([head, body]))
+      }
+    })
+  }
+
+const hello = (maxWireVersion: number): BSON.Document => ({
+  isWritablePrimary: true,
+  ismaster: true,
+  minWireVersion: 0,
+  maxWireVersion,
+  maxBsonObjectSize: 16_777_216,
+  maxMessageSizeBytes: 48_000_000,
+  maxWriteBatchSize: 100_000,
+})
+const isHello = (command: BSON.Document) =>
+  'hello' in command || 'ismaster' in command || 'isMaster' in command
+const WIRE_7_0 = 21
+const WIRE_4_2 = 8
+
+opening('a server that refuses connections is unavailable now', async () => {
+  const { code, message } = await refusal(`mongodb://svc:${PASSWORD}@127.0.0.1:1/models`)
+  assert.is(code, 'unavailable')
+  assert.match(message, '127.0.0.1:1')
+  assert.match(message, 'database models')
+})
+
+opening('a server that says nothing is unavailable now', async ({ listen }) => {
+  const sockets: Socket[] = []
+  const error = await refusal(await listen((socket) => sockets.push(socket)))
+  assert.is(error.code, 'unavailable')
+  for (const socket of sockets) socket.destroy()
+})
+
+opening('a server that greets and then says nothing is unavailable now', async ({ listen }) => {
+  const sockets: Socket[] = []
+  const url = await listen((socket) => {
+    sockets.push(socket)
+    speaking((command) => (isHello(command) ? hello(WIRE_7_0) : null))(socket)
+  })
+  const { code } = await refusal(url.replace(`svc:${PASSWORD}@`, ''))
+  assert.is(code, 'unavailable')
+  for (const socket of sockets) socket.destroy()
+})
+
+opening('a wrong password never works', async ({ listen }) => {
+  const url = await listen(
+    speaking((command) =>
+      isHello(command) ? hello(WIRE_7_0) : { ok: 0, code: 18, errmsg: 'Authentication failed.' },
+    ),
+  )
+  const { code, message } = await refusal(url)
+  assert.is(code, 'bad_request')
+  assert.match(message, 'wrong user or password')
+})
+
+opening('a user who may not write never works', async ({ listen }) => {
+  const url = await listen(
+    speaking((command) =>
+      isHello(command) ? hello(WIRE_7_0) : { ok: 0, code: 13, errmsg: 'not authorized on models' },
+    ),
+  )
+  const { code, message } = await refusal(url.replace(`svc:${PASSWORD}@`, ''))
+  assert.is(code, 'bad_request')
+  assert.match(message, 'readWrite')
+})
+
+opening('a server older than 4.4 never works', async ({ listen }) => {
+  const { code, message } = await refusal(await listen(speaking(() => hello(WIRE_4_2))))
+  assert.is(code, 'bad_request')
+  assert.match(message, '4.4')
+})
+
+for (const [what, url] of [
+  ['another scheme', `redis://svc:${PASSWORD}@127.0.0.1:1/models`],
+  ['no host', `mongodb://svc:${PASSWORD}@/models`],
+  ['an unknown option', `mongodb://svc:${PASSWORD}@127.0.0.1:1/models?sessions=none`],
+  ['an @ that is not encoded', 'mongodb://svc:hunter2@secret@127.0.0.1:1/models'],
+  ['a % that is not encoded', 'mongodb://svc:hunter2%@127.0.0.1:1/models'],
+  ['a port that is none', `mongodb://svc:${PASSWORD}@127.0.0.1:port/models`],
+  ['a name that no database has', `mongodb://svc:${PASSWORD}@127.0.0.1:1/my%20models`],
+] as const) {
+  opening(`a URL with ${what} never works`, async () => {
+    assert.is((await refusal(url)).code, 'bad_request')
+  })
+}
+
+opening('the database is svc when the URL names none', async () => {
+  for (const url of ['mongodb://127.0.0.1:1', 'mongodb://127.0.0.1:1/', 'mongodb://127.0.0.1:1/?appName=x'])
+    assert.match((await refusal(url)).message, 'database svc')
+})
+
+opening.run()
