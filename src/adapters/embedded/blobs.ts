@@ -1,56 +1,53 @@
 import { createWriteStream, type Dirent } from 'node:fs'
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import type { Readable } from 'node:stream'
+import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { AppError, messageOf } from '../../errors.ts'
+import { AppError } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import type { BlobInfo, Blobs } from '../../ports/blobs.ts'
-
-const SEGMENT = /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,250}$/
-const MAX_KEY_LENGTH = 900
-
-/** Ends the name of every folder. No key contains it, so `a` and `a/b` are a file and a folder side by side. */
-const FOLDER = '~'
+import { checkedKey } from '../shared/blobKeys.ts'
+import { Sender } from '../shared/sender.ts'
+import { FOLDER, isMissing, missingAsNull, pathOf as pathIn, place, refused } from './blobFiles.ts'
+import { openUploads } from './blobUploads.ts'
 
 /**
  * Blobs as files under `<dir>/objects`. A put is written in `<dir>/tmp`, synced and renamed; what a crash
- * leaves there is swept here. One process at a time.
+ * leaves there is swept here. Uploads of parts stay in `<dir>/uploads` until they end. One process at a time.
  */
 export const openBlobs = async ({ dir }: { dir: string }): Promise<Blobs> => {
-  const root = join(dir, 'objects')
-  const scratch = join(dir, 'tmp')
-  await rm(scratch, { recursive: true, force: true })
-  await mkdir(root, { recursive: true })
-  await mkdir(scratch, { recursive: true })
+  const folders = { root: join(dir, 'objects'), scratch: join(dir, 'tmp'), uploads: join(dir, 'uploads') }
+  await rm(folders.scratch, { recursive: true, force: true })
+  for (const folder of Object.values(folders)) await mkdir(folder, { recursive: true })
 
-  const pathOf = (key: string): string => join(root, checked(key).replaceAll('/', `${FOLDER}/`))
+  const pathOf = (key: string): string => pathIn(folders, checkedKey(key))
 
   return {
     backend: 'disk',
 
     async put(key, content) {
       const path = pathOf(key)
-      const part = join(scratch, newId())
-      const sender = { failed: false }
+      const file = join(folders.scratch, newId())
+      const sender = new Sender(content)
       try {
-        await pipeline(chunksOf(content, sender), createWriteStream(part, { flush: true }))
-        const { size } = await stat(part)
-        await makeFolder(dirname(path))
-        await rename(part, path)
-        await syncFolder(dirname(path))
+        await pipeline(sender.read(), createWriteStream(file, { flush: true }))
+        const { size } = await stat(file)
+        await place(file, path)
         return { key, size }
       } catch (error) {
-        await rm(part, { force: true })
-        throw sender.failed ? error : refused(error) // the sender's failure is not ours to name
+        await rm(file, { force: true })
+        throw sender.failed ? error : refused(error)
       }
     },
 
-    async get(key, { from = 0, to } = { from: 0 }) {
+    async get(key, range) {
       const file = await open(pathOf(key)).catch((error: unknown) => {
-        throw refused(error, key)
+        if (isMissing(error)) throw new AppError('not_found', `No blob ${key}`, { cause: error })
+        throw refused(error)
       })
-      return file.createReadStream({ start: from, ...(to !== undefined && { end: to }) })
+      return file.createReadStream({
+        start: range?.from ?? 0,
+        ...(range?.to !== undefined && { end: range.to }),
+      })
     },
 
     async head(key) {
@@ -62,31 +59,12 @@ export const openBlobs = async ({ dir }: { dir: string }): Promise<Blobs> => {
       await missingAsNull(rm(pathOf(key)))
     },
 
-    list: (prefix) => walk(root, '', prefix),
+    list: (prefix) => walk(folders.root, '', prefix),
+
+    ...openUploads(folders),
 
     async close() {},
   }
-}
-
-async function* chunksOf(
-  content: Readable | Uint8Array,
-  sender: { failed: boolean },
-): AsyncGenerator<unknown> {
-  try {
-    if (content instanceof Uint8Array) yield content
-    else yield* content
-  } catch (error) {
-    sender.failed = true
-    throw error
-  }
-}
-
-const checked = (key: string): string => {
-  if (key.length <= MAX_KEY_LENGTH && key.split('/').every((segment) => SEGMENT.test(segment))) return key
-  throw new AppError(
-    'bad_request',
-    `Expected a blob key of segments [A-Za-z0-9._-], got ${JSON.stringify(key.slice(0, 80))}`,
-  )
 }
 
 /** Blobs whose key begins with `prefix`, in the order of their keys. `folder` ends in `/`, or is the root. */
@@ -105,42 +83,3 @@ async function* walk(root: string, folder: string, prefix: string): AsyncGenerat
     }
   }
 }
-
-/** Makes a folder and those above it, durably: a new folder is an entry of the one that holds it. */
-const makeFolder = async (path: string): Promise<void> => {
-  const first = await mkdir(path, { recursive: true })
-  for (let made = path; first !== undefined && made.length >= first.length; made = dirname(made)) {
-    await syncFolder(dirname(made))
-  }
-}
-
-/** Makes what happened to a folder's entries durable. Systems that cannot sync a folder need not. */
-const syncFolder = async (path: string): Promise<void> => {
-  let folder: FileHandle | undefined
-  try {
-    folder = await open(path)
-    await folder.sync()
-  } catch (error) {
-    if (!UNSYNCABLE.has(codeOf(error))) throw error
-  } finally {
-    await folder?.close()
-  }
-}
-
-const UNSYNCABLE = new Set<unknown>(['EISDIR', 'EPERM', 'EINVAL', 'ENOTSUP'])
-
-const codeOf = (error: unknown): unknown =>
-  error instanceof Error && 'code' in error ? error.code : undefined
-
-const isMissing = (error: unknown): boolean => codeOf(error) === 'ENOENT'
-
-const missingAsNull = async <T>(work: Promise<T>): Promise<T | null> =>
-  work.catch((error: unknown) => {
-    if (isMissing(error)) return null
-    throw refused(error)
-  })
-
-const refused = (error: unknown, key?: string): AppError =>
-  key !== undefined && isMissing(error)
-    ? new AppError('not_found', `No blob ${key}`, { cause: error })
-    : new AppError('unavailable', `The blobs on disk refused: ${messageOf(error)}`, { cause: error })

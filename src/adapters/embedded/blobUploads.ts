@@ -1,0 +1,167 @@
+import { createHash } from 'node:crypto'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { copyFile, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { clock } from '../../clock.ts'
+import { AppError } from '../../errors.ts'
+import { newId } from '../../ids.ts'
+import { MIN_PART_BYTES, type PendingUpload, type UploadedPart, type Uploads } from '../../ports/blobs.ts'
+import { badPart, checkedKey, checkedPartNumber, checkedParts, sizedBytes } from '../shared/blobKeys.ts'
+import { Sender } from '../shared/sender.ts'
+import {
+  type BlobFolders,
+  isMissing,
+  missingAsNull,
+  pathOf,
+  place,
+  refused,
+  syncFolder,
+} from './blobFiles.ts'
+
+const ABOUT = 'upload.json'
+const UPLOAD_ID = /^[0-9a-f-]{36}$/
+const ETAG = /^[0-9a-f]{64}$/
+
+/**
+ * An upload is a folder: `upload.json` says of what, each part is a file `<number>-<etag>`, the etag its SHA-256. The
+ * folder comes and goes by renaming, so there is no half of one.
+ */
+export const openUploads = (folders: BlobFolders): Uploads => {
+  const { scratch, uploads } = folders
+
+  /** The folder of an upload of this key, or `not_found`. */
+  const folderOf = async (key: string, uploadId: string): Promise<string> => {
+    checkedKey(key)
+    const about = UPLOAD_ID.test(uploadId) ? await aboutOf(uploads, uploadId) : null
+    if (about?.key !== key) throw new AppError('not_found', `No such upload of blob ${key}`)
+    return join(uploads, uploadId)
+  }
+
+  const removeUpload = async (uploadId: string): Promise<void> => {
+    const gone = join(scratch, newId())
+    if ((await missingAsNull(rename(join(uploads, uploadId), gone))) === null) return
+    await syncFolder(uploads)
+    await rm(gone, { recursive: true, force: true })
+  }
+
+  return {
+    async createUpload(key) {
+      const uploadId = newId()
+      const folder = join(scratch, uploadId)
+      const about = JSON.stringify({ key: checkedKey(key), begun_at: clock.iso() })
+      try {
+        await mkdir(folder)
+        await writeFile(join(folder, ABOUT), about, { flush: true })
+        await syncFolder(folder)
+        await place(folder, join(uploads, uploadId))
+        return uploadId
+      } catch (error) {
+        throw refused(error)
+      }
+    },
+
+    async putPart(key, uploadId, partNumber, content, size) {
+      const sender = new Sender(content)
+      const file = join(scratch, newId())
+      try {
+        const folder = await folderOf(key, uploadId)
+        const prefix = `${checkedPartNumber(partNumber)}-`
+        const digest = createHash('sha256')
+        await pipeline(
+          hashed(sizedBytes(sender.read(), size), digest),
+          createWriteStream(file, { flush: true }),
+        )
+        const etag = digest.digest('hex')
+        const replaced = (await readdir(folder)).filter((name) => name.startsWith(prefix))
+        await rename(file, join(folder, prefix + etag))
+        for (const name of replaced) if (name !== prefix + etag) await rm(join(folder, name), { force: true })
+        await syncFolder(folder)
+        return { part_number: partNumber, etag }
+      } catch (error) {
+        if (sender.failed) throw error
+        if (isMissing(error)) throw new AppError('not_found', `The upload of blob ${key} was ended meanwhile`)
+        throw refused(error)
+      } finally {
+        sender.stop()
+        await rm(file, { force: true })
+      }
+    },
+
+    async completeUpload(key, uploadId, parts) {
+      const folder = await folderOf(key, uploadId)
+      const files = await filesOf(folder, checkedParts(parts))
+      const whole = join(scratch, newId())
+      try {
+        const size = await concatenate(files, whole)
+        await place(whole, pathOf(folders, key))
+        await removeUpload(uploadId)
+        return { key, size }
+      } catch (error) {
+        if (!isMissing(error)) throw refused(error)
+        await folderOf(key, uploadId) // aborted meanwhile?
+        throw new AppError('bad_request', 'Expected the parts to stay as they are, one was put again')
+      } finally {
+        await rm(whole, { force: true })
+      }
+    },
+
+    async abortUpload(key, uploadId) {
+      await folderOf(key, uploadId)
+      await removeUpload(uploadId)
+    },
+
+    async *listUploads() {
+      for (const uploadId of (await missingAsNull(readdir(uploads))) ?? []) {
+        const about = await aboutOf(uploads, uploadId)
+        if (about) yield { ...about, upload_id: uploadId }
+      }
+    },
+  }
+}
+
+const aboutOf = async (
+  uploads: string,
+  uploadId: string,
+): Promise<Omit<PendingUpload, 'upload_id'> | null> => {
+  const text = await missingAsNull(readFile(join(uploads, uploadId, ABOUT), 'utf8'))
+  return text === null ? null : (JSON.parse(text) as Omit<PendingUpload, 'upload_id'>)
+}
+
+async function* hashed(
+  bytes: AsyncIterable<Uint8Array>,
+  digest: { update(chunk: Uint8Array): unknown },
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of bytes) {
+    digest.update(chunk)
+    yield chunk
+  }
+}
+
+const filesOf = async (folder: string, parts: readonly UploadedPart[]): Promise<string[]> => {
+  const files: string[] = []
+  for (const [i, { part_number: number, etag }] of parts.entries()) {
+    const file = join(folder, `${number}-${etag}`)
+    const found = ETAG.test(etag) ? await missingAsNull(stat(file)) : null
+    if (!found) throw badPart(number)
+    if (found.size < MIN_PART_BYTES && i < parts.length - 1) {
+      const expected = `Expected part ${number} of at least ${MIN_PART_BYTES} bytes, for it is not the last`
+      throw new AppError('bad_request', `${expected}; got ${found.size}`)
+    }
+    files.push(file)
+  }
+  return files
+}
+
+/** Copies the files one after the other into a new one; synced when it resolves with the size. */
+const concatenate = async ([first = '', ...more]: readonly string[], target: string): Promise<number> => {
+  await copyFile(first, target) // in the kernel, or not at all where the file system shares blocks
+  for (const file of more) await pipeline(createReadStream(file), createWriteStream(target, { flags: 'a' }))
+  const handle = await open(target, 'r+')
+  try {
+    await handle.sync()
+    return (await handle.stat()).size
+  } finally {
+    await handle.close()
+  }
+}

@@ -1,0 +1,60 @@
+import { AppError } from '../../errors.ts'
+
+export interface Address {
+  /** `https://host:port`. */
+  readonly endPoint: string
+  readonly accessKey: string
+  readonly secretKey: string
+  readonly bucket: string
+  readonly region: string
+  /** Before every key: empty, or ends in `/`. */
+  readonly prefix: string
+  /** For people and logs: host and bucket, no key, no secret. */
+  readonly place: string
+}
+
+const EXAMPLE = 's3://KEY:SECRET@host:port/bucket?region=us-east-1'
+const BUCKET = /^[A-Za-z0-9][A-Za-z0-9.-]{1,61}[A-Za-z0-9]$/
+/** Keys have up to 900 characters, names in S3 up to 1024. */
+const PREFIX = /^(?!\.{0,2}(\/|$))[A-Za-z0-9._-]+(\/(?!\.{0,2}(\/|$))[A-Za-z0-9._-]+)*$/
+const MAX_PREFIX_LENGTH = 100
+
+/**
+ * `s3://KEY:SECRET@host[:port]/bucket[/prefix][?region=us-east-1&tls=false]`, key and secret URI-encoded; the port is
+ * 443, or 80 without TLS. Throws `bad_request` that names the setting and no secret.
+ */
+export const parseAddress = (url: string): Address => {
+  if (!url.startsWith('s3://') || !URL.canParse(url)) throw refused(`expected ${EXAMPLE}`)
+  const { hostname, host, username, password, pathname, searchParams } = new URL(url)
+  if (hostname === '') throw refused(`expected ${EXAMPLE}`)
+  if (username === '' || password === '') throw refused(`expected a key and a secret: ${EXAMPLE}`)
+  const [, bucket = '', ...folders] = pathname.replace(/\/$/, '').split('/')
+  if (!BUCKET.test(bucket)) throw refused(`expected a bucket: ${EXAMPLE}`)
+  const prefix = folders.join('/')
+  if (prefix !== '' && (!PREFIX.test(prefix) || prefix.length > MAX_PREFIX_LENGTH)) {
+    throw refused(
+      `a prefix takes letters, digits, \`_\`, \`.\`, \`-\` and \`/\`, at most ${MAX_PREFIX_LENGTH}`,
+    )
+  }
+  const tls = searchParams.get('tls') ?? 'true'
+  if (!['true', 'false'].includes(tls)) throw refused('tls is true or false')
+  return {
+    endPoint: `${tls === 'true' ? 'https' : 'http'}://${host}`,
+    accessKey: decoded(username),
+    secretKey: decoded(password),
+    bucket,
+    region: searchParams.get('region') ?? 'us-east-1',
+    prefix: prefix === '' ? '' : `${prefix}/`,
+    place: `bucket ${bucket} at ${host}`,
+  }
+}
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw refused('expected key and secret URI-encoded')
+  }
+}
+
+const refused = (what: string): AppError => new AppError('bad_request', `SVC_BLOBS: ${what}`)

@@ -1,0 +1,91 @@
+import { once } from 'node:events'
+import { type Agent, type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import { AppError } from '../../errors.ts'
+
+/** How long S3 may neither take nor give a byte that is due. Waiting for those who send or read does not count. */
+export const SILENCE_MS = 10_000
+
+export interface Exchange {
+  readonly method: string
+  readonly headers: Record<string, string | number>
+  /** Each iteration gives the whole body again, where the request may be repeated. */
+  readonly body?: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
+  /** `false`: a connection of its own. */
+  readonly agent: Agent | false
+}
+
+/** One request with its body streamed and its answer unread. Rejects with what the body throws, too. */
+export const exchange = async (
+  url: string,
+  { method, headers, body, agent }: Exchange,
+): Promise<IncomingMessage> => {
+  const send = url.startsWith('https:') ? requestHttps : requestHttp
+  const request = send(url, { method, headers, agent })
+  const answer = answerOf(request)
+  let answered = false
+  answer.then(
+    () => (answered = true),
+    () => {}, // awaited below, unless the body fails first
+  )
+  const silence = new Silence(() => request.destroy(silent()))
+  try {
+    for await (const chunk of body ?? []) {
+      silence.begin()
+      if (!request.write(chunk)) await Promise.race([once(request, 'drain'), answer])
+      silence.end()
+      if (answered) break // it answered before it has all: refused
+    }
+    silence.begin()
+    if (!answered) request.end()
+    return await answer
+  } catch (error) {
+    request.destroy()
+    throw error
+  } finally {
+    silence.end()
+  }
+}
+
+/** The bytes of an answer. Destroys it when they end, are no longer wanted, or do not come. */
+export async function* bytesOf(response: IncomingMessage): AsyncGenerator<Buffer> {
+  const silence = new Silence(() => response.destroy(silent()))
+  silence.begin()
+  try {
+    for await (const chunk of response) {
+      silence.end()
+      yield chunk as Buffer
+      silence.begin()
+    }
+  } finally {
+    silence.end()
+    response.destroy()
+  }
+}
+
+const answerOf = (request: ClientRequest): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    request.once('response', resolve)
+    request.on('error', reject)
+  })
+
+const silent = () => new AppError('unavailable', `S3 was silent for ${SILENCE_MS / 1000} s`)
+
+class Silence {
+  readonly #onTooLong: () => void
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(onTooLong: () => void) {
+    this.#onTooLong = onTooLong
+  }
+
+  begin(): void {
+    if (this.#timer) this.#timer.refresh()
+    else this.#timer = setTimeout(this.#onTooLong, SILENCE_MS)
+  }
+
+  end(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+}

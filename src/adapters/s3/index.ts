@@ -1,0 +1,173 @@
+import { Readable } from 'node:stream'
+import { AppError } from '../../errors.ts'
+import {
+  type BlobInfo,
+  type Blobs,
+  MIN_PART_BYTES,
+  type PendingUpload,
+  type UploadedPart,
+} from '../../ports/blobs.ts'
+import { checkedKey, mayBeginKey } from '../shared/blobKeys.ts'
+import { Sender } from '../shared/sender.ts'
+import { parseAddress } from './address.ts'
+import { Client } from './client.ts'
+import { bytesOf } from './exchange.ts'
+import { appErrorOf, isMissing, openingErrorOf, statusOf } from './failures.ts'
+import { Multipart, type Stat } from './multipart.ts'
+import { put, putWhole } from './put.ts'
+import { elementsOf, required, textOf } from './xml.ts'
+
+/**
+ * Blobs in a bucket. Throws `bad_request`, naming what to mend, when the bucket is missing or key and secret are
+ * refused, `unavailable` when S3 is not there now.
+ */
+export const openS3Blobs = async (url: string): Promise<Blobs> => {
+  const address = parseAddress(url)
+  const client = new Client(address)
+  try {
+    await client.control('GET', { 'list-type': '2', prefix: address.prefix, 'max-keys': '1' })
+  } catch (error) {
+    client.close()
+    throw openingErrorOf(error, address.place)
+  }
+  return new S3Blobs(client, address.place)
+}
+
+class S3Blobs implements Blobs {
+  readonly backend = 's3'
+  readonly #client: Client
+  readonly #multipart: Multipart
+  readonly #place: string
+
+  constructor(client: Client, place: string) {
+    this.#client = client
+    this.#multipart = new Multipart(client, (key) => this.#stat(key))
+    this.#place = place
+  }
+
+  async put(key: string, content: Readable | Uint8Array): Promise<BlobInfo> {
+    checkedKey(key)
+    const [client, multipart] = [this.#client, this.#multipart]
+    if (content instanceof Uint8Array && content.length <= MIN_PART_BYTES) {
+      return this.#asking(putWhole(client, key, content))
+    }
+    return this.#sending(content, (bytes) => put({ client, multipart }, key, bytes))
+  }
+
+  async get(key: string, range?: { from: number; to?: number }): Promise<Readable> {
+    checkedKey(key)
+    const headers = range && { range: `bytes=${range.from}-${range.to ?? ''}` }
+    try {
+      const response = await this.#client.send({ method: 'GET', key, ...(headers && { headers }) })
+      const bytes = Readable.from(this.#named(bytesOf(response)), { objectMode: false })
+      return bytes.once('close', () => response.destroy()) // also when nobody began to read
+    } catch (error) {
+      if (statusOf(error) === 416) return Readable.from([]) // no bytes there
+      if (isMissing(error)) throw new AppError('not_found', `No blob ${key}`, { cause: error })
+      throw appErrorOf(error, this.#place)
+    }
+  }
+
+  async head(key: string): Promise<BlobInfo | null> {
+    const found = await this.#asking(this.#stat(checkedKey(key)))
+    return found && { key, size: found.size }
+  }
+
+  async remove(key: string): Promise<void> {
+    await this.#asking(
+      this.#client.tell({ method: 'DELETE', key: checkedKey(key) }).catch((error: unknown) => {
+        if (!isMissing(error)) throw error
+      }),
+    )
+  }
+
+  list(prefix: string): AsyncIterable<BlobInfo> {
+    return this.#named(this.#list(prefix))
+  }
+
+  async close(): Promise<void> {
+    this.#client.close()
+  }
+
+  createUpload(key: string): Promise<string> {
+    return this.#asking(this.#multipart.createUpload(key))
+  }
+
+  putPart(
+    key: string,
+    uploadId: string,
+    partNumber: number,
+    content: Readable,
+    size: number,
+  ): Promise<UploadedPart> {
+    return this.#sending(content, (bytes) => this.#multipart.putPart(key, uploadId, partNumber, bytes, size))
+  }
+
+  completeUpload(key: string, uploadId: string, parts: readonly UploadedPart[]): Promise<BlobInfo> {
+    return this.#asking(this.#multipart.completeUpload(key, uploadId, parts))
+  }
+
+  abortUpload(key: string, uploadId: string): Promise<void> {
+    return this.#asking(this.#multipart.abortUpload(key, uploadId))
+  }
+
+  listUploads(): AsyncIterable<PendingUpload> {
+    return this.#named(this.#multipart.listUploads())
+  }
+
+  async #stat(key: string): Promise<Stat | null> {
+    try {
+      const { headers } = await this.#client.tell({ method: 'HEAD', key })
+      return { key, size: Number(headers['content-length']), etag: headers.etag?.replaceAll('"', '') ?? '' }
+    } catch (error) {
+      if (isMissing(error)) return null
+      throw error
+    }
+  }
+
+  async *#list(prefix: string): AsyncGenerator<BlobInfo> {
+    if (!mayBeginKey(prefix)) return
+    // MinIO refuses what would lead elsewhere in a path.
+    const asked = this.#client.namePrefixOf(prefix.replace(/(?<=^|\/)\.{1,2}$/, ''))
+    let after: Record<string, string> = {}
+    for (;;) {
+      const xml = await this.#client.control('GET', { 'list-type': '2', prefix: asked, ...after })
+      for (const object of elementsOf(xml, 'Contents')) {
+        const key = this.#client.keyOf(required(object, 'Key'))
+        if (key?.startsWith(prefix)) yield { key, size: Number(required(object, 'Size')) }
+      }
+      if (textOf(xml, 'IsTruncated') !== 'true') return
+      after = { 'continuation-token': required(xml, 'NextContinuationToken') }
+    }
+  }
+
+  async #sending<T>(
+    content: Readable | Uint8Array,
+    work: (bytes: AsyncIterable<Uint8Array>) => Promise<T>,
+  ): Promise<T> {
+    const sender = new Sender(content)
+    try {
+      return await work(sender.read())
+    } catch (error) {
+      throw sender.failed ? error : appErrorOf(error, this.#place)
+    } finally {
+      sender.stop()
+    }
+  }
+
+  async #asking<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work
+    } catch (error) {
+      throw appErrorOf(error, this.#place)
+    }
+  }
+
+  async *#named<T>(work: AsyncIterable<T>): AsyncGenerator<T> {
+    try {
+      yield* work
+    } catch (error) {
+      throw appErrorOf(error, this.#place)
+    }
+  }
+}

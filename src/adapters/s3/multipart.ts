@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto'
+import { S3Errors } from '@bradenmacdonald/s3-lite-client'
+import { AppError } from '../../errors.ts'
+import type { BlobInfo, PendingUpload, UploadedPart } from '../../ports/blobs.ts'
+import { badPart, checkedKey, checkedPartNumber, checkedParts, sizedBytes } from '../shared/blobKeys.ts'
+import { type Body, bodyOf, type Client } from './client.ts'
+import { codeOf } from './failures.ts'
+import { elementsOf, required, rootOf, textOf } from './xml.ts'
+
+/** What S3 keeps of a blob. */
+export interface Stat extends BlobInfo {
+  readonly etag: string
+}
+
+/** S3's multipart uploads, request by request. Rejects with raw failures. */
+export class Multipart {
+  readonly #client: Client
+  readonly #stat: (key: string) => Promise<Stat | null>
+
+  constructor(client: Client, stat: (key: string) => Promise<Stat | null>) {
+    this.#client = client
+    this.#stat = stat
+  }
+
+  async createUpload(key: string): Promise<string> {
+    const xml = await this.#client.control('POST', { uploads: '' }, { key: checkedKey(key) })
+    return required(xml, 'UploadId')
+  }
+
+  putPart(
+    key: string,
+    uploadId: string,
+    partNumber: number,
+    content: AsyncIterable<Uint8Array>,
+    size: number,
+  ): Promise<UploadedPart> {
+    const body = { size, repeatable: false, open: () => sizedBytes(content, size) }
+    return this.#put(key, uploadId, partNumber, body)
+  }
+
+  /** A part in memory, so that it can be sent again. */
+  putBytes(key: string, uploadId: string, partNumber: number, bytes: Uint8Array): Promise<UploadedPart> {
+    return this.#put(key, uploadId, partNumber, bodyOf(bytes))
+  }
+
+  async completeUpload(key: string, uploadId: string, parts: readonly UploadedPart[]): Promise<BlobInfo> {
+    checkedKey(key)
+    const payload = completionOf(checkedParts(parts))
+    let lost = false
+    const onRetry = () => (lost = true)
+    try {
+      failInBody(await this.#client.control('POST', { uploadId }, { key, payload, onRetry }))
+    } catch (error) {
+      // Asked again after an answer that got lost, S3 may have forgotten the upload that it completed.
+      const done = lost && codeOf(error) === 'NoSuchUpload' && (await this.#stat(key))?.etag === etagOf(parts)
+      if (!done) throw error
+    }
+    const found = await this.#stat(key)
+    if (!found) throw new AppError('unavailable', `Blob ${key} was removed while its upload was completed`)
+    return { key, size: found.size }
+  }
+
+  async abortUpload(key: string, uploadId: string): Promise<void> {
+    await this.#client.tell({ method: 'DELETE', key: checkedKey(key), query: { uploadId } })
+  }
+
+  /** Of the whole bucket: MinIO takes a prefix for the whole name of an object. */
+  async *listUploads(): AsyncGenerator<PendingUpload> {
+    let after: Record<string, string> = {}
+    for (;;) {
+      const xml = await this.#client.control('GET', { uploads: '', ...after })
+      for (const upload of elementsOf(xml, 'Upload')) {
+        const key = this.#client.keyOf(required(upload, 'Key'))
+        if (key === null) continue
+        yield {
+          key,
+          upload_id: required(upload, 'UploadId'),
+          begun_at: new Date(required(upload, 'Initiated')).toISOString(),
+        }
+      }
+      if (textOf(xml, 'IsTruncated') !== 'true') return
+      after = {
+        'key-marker': required(xml, 'NextKeyMarker'),
+        'upload-id-marker': required(xml, 'NextUploadIdMarker'),
+      }
+    }
+  }
+
+  async #put(key: string, uploadId: string, partNumber: number, body: Body): Promise<UploadedPart> {
+    const query = { partNumber: String(checkedPartNumber(partNumber)), uploadId }
+    const { headers } = await this.#client.tell({ method: 'PUT', key: checkedKey(key), query, body })
+    const etag = headers.etag?.replaceAll('"', '')
+    if (!etag) throw badPart(partNumber)
+    return { part_number: partNumber, etag }
+  }
+}
+
+const completionOf = (parts: readonly UploadedPart[]): string => {
+  const listed = parts.map(
+    ({ part_number: number, etag }) =>
+      `<Part><PartNumber>${number}</PartNumber><ETag>"${etag}"</ETag></Part>`,
+  )
+  return `<CompleteMultipartUpload>${listed.join('')}</CompleteMultipartUpload>`
+}
+
+/** S3 may say 200 before it knows, and tell the failure in the body. */
+const failInBody = (xml: string): void => {
+  if (rootOf(xml) === 'CompleteMultipartUploadResult') return
+  const [code, message] = [textOf(xml, 'Code') ?? 'InternalError', textOf(xml, 'Message') ?? 'no reason told']
+  throw new S3Errors.ServerError(500, code, message)
+}
+
+/** What S3 names a blob of parts, unless it encrypts with keys of its own. */
+const etagOf = (parts: readonly UploadedPart[]): string => {
+  const digest = createHash('md5')
+  for (const { etag } of parts) digest.update(etag, 'hex')
+  return `${digest.digest('hex')}-${parts.length}`
+}
