@@ -35,7 +35,7 @@ export const parseAddress = (url: string): Address => {
 
 const clientOf = (url: string): MongoClient => {
   try {
-    return new MongoClient(url, {
+    const client = new MongoClient(url, {
       appName: 'svc',
       serverSelectionTimeoutMS: CONNECT_TIMEOUT_MS,
       connectTimeoutMS: CONNECT_TIMEOUT_MS,
@@ -46,6 +46,7 @@ const clientOf = (url: string): MongoClient => {
       writeConcern: { w: 'majority', journal: true },
       readPreference: 'primary', // I2: what was written is seen
     })
+    return client.on('error', () => {}) // told to who asks
   } catch (error) {
     throw refused(withoutSecrets(messageOf(error), url)) // no cause: the driver's message may hold the whole URL
   }

@@ -1,4 +1,4 @@
-import { type AnyBulkWriteOperation, type Collection as Documents, MongoBulkWriteError } from 'mongodb'
+import { type Collection as Documents, MongoBulkWriteError } from 'mongodb'
 import type { Envelope } from './envelope.ts'
 import { ask, isDuplicate } from './failures.ts'
 import type { Pace } from './pace.ts'
@@ -14,43 +14,61 @@ export const putAll = async (
   envelopes: readonly Envelope[],
   { isNew, pace }: { isNew: ReadonlySet<string>; pace: Pace },
 ): Promise<void> => {
-  const inserts = envelopes
-    .filter(({ _id }) => isNew.has(_id))
-    .map((document) => ({ insertOne: { document } }))
-  const updates = envelopes.filter(({ _id }) => !isNew.has(_id)).map(updateOf)
-  while (inserts.length > 0) {
-    const some = inserts.splice(0, INSERTS_PER_COMMAND)
-    const beaten = await ask(() => duplicatesOf(documents, some))
-    updates.push(...beaten.map(({ insertOne }) => updateOf(insertOne.document)))
-  }
-  while (updates.length > 0) {
+  const inserts = envelopes.filter(({ _id }) => isNew.has(_id))
+  const updates = envelopes.filter(({ _id }) => !isNew.has(_id))
+  while (inserts.length + updates.length > 0) {
+    const fresh = inserts.splice(0, INSERTS_PER_COMMAND)
+    if (fresh.length > 0) updates.push(...(await ask(() => insert(documents, fresh))))
     const some = updates.splice(0, pace.size)
-    // Two upserts of a new id may collide: the one that lost finds the document there the next time.
-    updates.push(...(await pace.keep(some.length, () => ask(() => duplicatesOf(documents, some)))))
+    if (some.length > 0) {
+      const matched = await pace.keep(some.length, () => ask(() => update(documents, some)))
+      if (matched < some.length) inserts.push(...(await ask(() => missing(documents, some))))
+    }
   }
 }
 
 /**
- * An `updateMany` of one document: FerretDB 1 keeps a connection of its own open for each `updateOne` of a command,
- * and jams at about a hundred.
+ * Each where what is there is older: MongoDB looks again at the cursor when another write came between. As
+ * `updateMany` of one document, because FerretDB 1 keeps a connection open for each `updateOne` of a command, and
+ * jams at about a hundred. Resolves with the number of those that were older.
  */
-const updateOf = ({ _id, last }: Envelope) => ({
-  updateMany: { filter: { _id }, update: { $max: { last } }, upsert: true },
-})
+const update = async (documents: Documents<Envelope>, envelopes: readonly Envelope[]): Promise<number> => {
+  const operations = envelopes.map(({ _id, ...last }) => ({
+    updateMany: { filter: { _id, cursor: { $lt: last.cursor } }, update: { $set: last } },
+  }))
+  return (await documents.bulkWrite(operations, { ordered: false })).matchedCount
+}
 
-/** Sends the operations as one command; resolves with those that met a document with their id. */
-const duplicatesOf = async <O extends AnyBulkWriteOperation<Envelope>>(
+/** What cannot be updated because it is not there: seldom anything, the others are newer. */
+const missing = async (
   documents: Documents<Envelope>,
-  operations: O[],
-): Promise<O[]> => {
+  envelopes: readonly Envelope[],
+): Promise<Envelope[]> => {
+  const ids = await idsThere(
+    documents,
+    envelopes.map(({ _id }) => _id),
+  )
+  return envelopes.filter(({ _id }) => !ids.has(_id))
+}
+
+export const idsThere = async (
+  documents: Documents<Envelope>,
+  ids: readonly string[],
+): Promise<Set<string>> => {
+  const found = documents.find({ _id: { $in: [...ids] } }, { projection: { _id: 1 } })
+  return new Set((await found.toArray()).map(({ _id }) => _id))
+}
+
+/** Resolves with those that are there already. */
+const insert = async (documents: Documents<Envelope>, envelopes: Envelope[]): Promise<Envelope[]> => {
   try {
-    await documents.bulkWrite(operations, { ordered: false })
+    await documents.insertMany(envelopes, { ordered: false })
     return []
   } catch (error) {
     if (!(error instanceof MongoBulkWriteError) || !isDuplicate(error)) throw error
     const errors = Array.isArray(error.writeErrors) ? error.writeErrors : [error.writeErrors]
-    const other = errors.find(({ code }) => code !== error.code)
-    if (other) throw error
-    return errors.flatMap(({ index }) => operations[index] ?? [])
+    const isOnlyThat = errors.every(({ code }) => code === error.code) && !error.result.getWriteConcernError()
+    if (!isOnlyThat) throw error
+    return errors.flatMap(({ index }) => envelopes[index] ?? [])
   }
 }

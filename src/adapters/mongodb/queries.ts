@@ -4,20 +4,19 @@ import { successorOf } from '../shared/bounds.ts'
 import { indexKey } from '../shared/declared.ts'
 import { type Envelope, scalarOf } from './envelope.ts'
 
-const GONE = 'last.gone'
-const pathOf = (field: string): string => `last.f.${field}`
+const pathOf = (field: string): string => `f.${field}`
 const nameOf = (index: number): string => `i${index}`
 
 /** Every index begins with `gone`, so that removed documents are passed over, and ends with the id, which breaks ties. */
 export const indexesOf = ({ indexes }: CollectionSpec): (IndexDescription & { name: string })[] =>
   indexes.map(({ equal, sort, sparse }, index) => ({
     name: nameOf(index),
-    key: { [GONE]: 1, ...Object.fromEntries([...equal, sort].map((field) => [pathOf(field), 1])), _id: 1 },
+    key: { gone: 1, ...Object.fromEntries([...equal, sort].map((field) => [pathOf(field), 1])), _id: 1 },
     ...(sparse ? { partialFilterExpression: { [pathOf(sort)]: { $exists: true } } } : {}),
   }))
 
 /** The documents of a collection: those that were not removed. */
-export const present: Filter<Envelope> = { [GONE]: false }
+export const present: Filter<Envelope> = { gone: false }
 
 export interface Command {
   readonly filter: Filter<Envelope>

@@ -1,4 +1,4 @@
-import type { Collection as Documents, Db } from 'mongodb'
+import type { Collection as Documents, Db, Filter } from 'mongodb'
 import { BoundedMap } from '../../boundedMap.ts'
 import type { Cursor } from '../../events/event.ts'
 import type { CollectionSpec, Doc, Found, Query, Stored, Write } from '../../ports/readModels.ts'
@@ -7,7 +7,7 @@ import { docOf, type Envelope, enveloperOf, storedOf } from './envelope.ts'
 import { ask } from './failures.ts'
 import { Pace } from './pace.ts'
 import { commandOf, present } from './queries.ts'
-import { putAll } from './putAll.ts'
+import { idsThere, putAll } from './putAll.ts'
 import { collectionName, type Registry } from './registry.ts'
 
 /** Ids asked for in one command. */
@@ -20,6 +20,7 @@ const KNOWN_IDS = 4096
 /** One version of a collection, by the indexes it was made with. */
 export class Version {
   readonly spec: CollectionSpec
+  readonly #db: Db
   readonly #registry: Registry
   readonly #documents: Documents<Envelope>
   readonly #envelopeOf
@@ -28,6 +29,7 @@ export class Version {
 
   constructor(db: Db, registry: Registry, spec: CollectionSpec) {
     this.spec = spec
+    this.#db = db
     this.#registry = registry
     this.#documents = db.collection<Envelope>(collectionName(spec))
     this.#envelopeOf = enveloperOf(spec)
@@ -68,7 +70,13 @@ export class Version {
       limit === 0 ? [] : (await ask(() => page.toArray())).map((envelope) => docOf(envelope) ?? {})
     const isLastPage = items.length < limit && (items.length > 0 || offset === 0)
     if (isLastPage) return { items, total: offset + items.length }
-    return { items, total: await ask(() => this.#documents.countDocuments(filter, { hint })) }
+    return { items, total: await this.#count(filter, hint) }
+  }
+
+  /** The command `count` runs along the index alone; `countDocuments` would be an aggregation. */
+  async #count(query: Filter<Envelope>, hint: string): Promise<number> {
+    const { n } = await ask(() => this.#db.command({ count: collectionName(this.spec), query, hint }))
+    return Number(n)
   }
 
   async *rows(): AsyncGenerator<{ id: string; doc: Doc }> {
@@ -101,8 +109,7 @@ export class Version {
     const absent = new Set(ids.filter((id) => !this.#isThere.get(id)))
     const unknown = ids.filter((id) => this.#isThere.get(id) === undefined)
     for (const some of slicesOf(unknown, IDS_PER_COMMAND)) {
-      const found = this.#documents.find({ _id: { $in: some } }, { projection: { _id: 1 } })
-      for (const { _id } of await ask(() => found.toArray())) absent.delete(_id)
+      for (const id of await ask(() => idsThere(this.#documents, some))) absent.delete(id)
     }
     return absent
   }
