@@ -69,7 +69,7 @@ export interface Uploads {
    * are dropped. Refused, the upload stays as it was.
    */
   completeUpload(key: string, uploadId: string, parts: readonly UploadedPart[]): Promise<BlobInfo>
-  /** Removes the upload and what was put of it. */
+  /** Removes the upload and what was put of it. Aborting what is none, or no longer, is no error. */
   abortUpload(key: string, uploadId: string): Promise<void>
   /** Every upload under way, for the sweep of those that nobody will end. */
   listUploads(): AsyncIterable<PendingUpload>

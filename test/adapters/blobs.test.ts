@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import * as assert from 'uvu/assert'
 import { openBlobs } from '../../src/adapters/embedded/blobs.ts'
 import { blobsContract } from '../contracts/blobs.ts'
+import { uploadsContract } from '../contracts/blobUploads.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
@@ -14,6 +15,12 @@ import { until } from '../support/until.ts'
 blobsContract('disk', async () => {
   const blobs = await openBlobs({ dir: tempDir() })
   return { blobs, close: () => blobs.close() }
+})
+
+uploadsContract('disk', async () => {
+  const dir = tempDir()
+  const blobs = await openBlobs({ dir })
+  return { blobs, reopen: () => openBlobs({ dir }), close: () => blobs.close() }
 })
 
 const disk = suite('blobs on disk')

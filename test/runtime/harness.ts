@@ -14,6 +14,10 @@ export const FIXTURES = new URL('../fixtures/functions/', import.meta.url).pathn
 export const buildBlobs = (): Blobs & { gets: number; add(build: ZippedBuild): void } => {
   const held = new Map<string, Buffer>()
   const unused = () => Promise.reject(new Error('Expected builds to be fetched only'))
+  // oxlint-disable-next-line require-yield
+  const unlisted = async function* () {
+    throw new Error('Expected builds to be fetched only')
+  }
   const blobs = {
     backend: 'memory',
     gets: 0,
@@ -27,10 +31,12 @@ export const buildBlobs = (): Blobs & { gets: number; add(build: ZippedBuild): v
     put: unused,
     head: unused,
     remove: unused,
-    // oxlint-disable-next-line require-yield
-    list: async function* () {
-      throw new Error('Expected builds to be fetched only')
-    },
+    list: unlisted,
+    createUpload: unused,
+    putPart: unused,
+    completeUpload: unused,
+    abortUpload: unused,
+    listUploads: unlisted,
     close: async () => {},
   }
   return blobs

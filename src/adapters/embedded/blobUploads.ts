@@ -33,7 +33,7 @@ export const openUploads = (folders: BlobFolders): Uploads => {
   /** The folder of an upload of this key, or `not_found`. */
   const folderOf = async (key: string, uploadId: string): Promise<string> => {
     checkedKey(key)
-    const about = UPLOAD_ID.test(uploadId) ? await aboutOf(uploads, uploadId) : null
+    const about = await aboutOf(uploads, uploadId)
     if (about?.key !== key) throw new AppError('not_found', `No such upload of blob ${key}`)
     return join(uploads, uploadId)
   }
@@ -107,8 +107,8 @@ export const openUploads = (folders: BlobFolders): Uploads => {
     },
 
     async abortUpload(key, uploadId) {
-      await folderOf(key, uploadId)
-      await removeUpload(uploadId)
+      const about = await aboutOf(uploads, uploadId)
+      if (about?.key === checkedKey(key)) await removeUpload(uploadId)
     },
 
     async *listUploads() {
@@ -124,6 +124,7 @@ const aboutOf = async (
   uploads: string,
   uploadId: string,
 ): Promise<Omit<PendingUpload, 'upload_id'> | null> => {
+  if (!UPLOAD_ID.test(uploadId)) return null
   const text = await missingAsNull(readFile(join(uploads, uploadId, ABOUT), 'utf8'))
   return text === null ? null : (JSON.parse(text) as Omit<PendingUpload, 'upload_id'>)
 }

@@ -12,7 +12,7 @@ import { textOf } from './xml.ts'
 const MAX_TRIES = 4
 const FIRST_PAUSE_MS = 100
 /** No further try begins this long after the first, so that nobody waits for one silence after the other. */
-const RETRY_WITHIN_MS = SILENCE_MS
+const RETRY_WITHIN_MS = SILENCE_MS / 2
 /** S3 says at once whether it can, but puts large uploads together before it says it did. */
 const CONTROL_MS = { POST: 30_000, GET: SILENCE_MS } as const
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { S3Errors } from '@bradenmacdonald/s3-lite-client'
-import { AppError } from '../../errors.ts'
+import { AppError, isAppError } from '../../errors.ts'
 import type { BlobInfo, PendingUpload, UploadedPart } from '../../ports/blobs.ts'
 import { badPart, checkedKey, checkedPartNumber, checkedParts, sizedBytes } from '../shared/blobKeys.ts'
 import { type Body, bodyOf, type Client } from './client.ts'
@@ -45,6 +45,7 @@ export class Multipart {
 
   async completeUpload(key: string, uploadId: string, parts: readonly UploadedPart[]): Promise<BlobInfo> {
     checkedKey(key)
+    checkedId(uploadId)
     const payload = completionOf(checkedParts(parts))
     let lost = false
     const onRetry = () => (lost = true)
@@ -61,7 +62,12 @@ export class Multipart {
   }
 
   async abortUpload(key: string, uploadId: string): Promise<void> {
-    await this.#client.tell({ method: 'DELETE', key: checkedKey(key), query: { uploadId } })
+    try {
+      const query = { uploadId: checkedId(uploadId) }
+      await this.#client.tell({ method: 'DELETE', key: checkedKey(key), query })
+    } catch (error) {
+      if (codeOf(error) !== 'NoSuchUpload' && !isAppError(error, 'not_found')) throw error
+    }
   }
 
   /** Of the whole bucket: MinIO takes a prefix for the whole name of an object. */
@@ -87,12 +93,18 @@ export class Multipart {
   }
 
   async #put(key: string, uploadId: string, partNumber: number, body: Body): Promise<UploadedPart> {
-    const query = { partNumber: String(checkedPartNumber(partNumber)), uploadId }
+    const query = { partNumber: String(checkedPartNumber(partNumber)), uploadId: checkedId(uploadId) }
     const { headers } = await this.#client.tell({ method: 'PUT', key: checkedKey(key), query, body })
     const etag = headers.etag?.replaceAll('"', '')
     if (!etag) throw badPart(partNumber)
     return { part_number: partNumber, etag }
   }
+}
+
+/** MinIO, which takes ids for paths, refuses some that never were in words of its own. */
+const checkedId = (uploadId: string): string => {
+  if (/^(?!.*\.\.)[\x21-\x7e]{1,1024}$/.test(uploadId)) return uploadId
+  throw new AppError('not_found', 'No such upload')
 }
 
 const completionOf = (parts: readonly UploadedPart[]): string => {
