@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { START } from '../../src/events/event.ts'
 import { newId } from '../../src/ids.ts'
 import type { CollectionSpec, Doc, Query, ReadModels, Scalar, Write } from '../../src/ports/readModels.ts'
 import { suite } from '../support/suite.ts'
@@ -198,6 +199,19 @@ export const readModelsContract = (name: string, open: () => Promise<OpenReadMod
     await writer.write([put('gone', { v: 5 }, cursorOf(5))], cursorOf(5))
     assert.equal((await writer.stored(['gone'])).get('gone'), { doc: { v: 5 }, cursor: cursorOf(5) })
   })
+
+  storing(
+    'a collection without indexes keeps documents by id, and needs no checkpoint',
+    async ({ readModels }) => {
+      const { spec, put } = aCollection()
+      const plain = { ...spec, indexes: [] }
+      const writer = await readModels.writer(plain)
+      await writer.write([put('a', { v: 1 }, cursorOf(1)), put('b', { v: 1 }, cursorOf(1))], START)
+      await writer.write([put('a', { v: 2 }, cursorOf(2)), put('b', null, cursorOf(2))], START)
+      assert.equal(await readModels.reader(plain).get('a'), { v: 2 })
+      assert.equal(await Array.fromAsync(writer.scan()), [{ v: 2 }])
+    },
+  )
 
   storing('takes any id, text and field name', async ({ readModels }) => {
     const { spec, put, next } = aCollection()
