@@ -10,6 +10,7 @@ import { engineUrl } from '../support/engines.ts'
 import { startFakeS3 } from '../support/fakeS3.ts'
 import { openFaultProxy } from '../support/faultProxy.ts'
 import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
 
 const names = suite('names in a bucket')
 
@@ -78,10 +79,13 @@ else {
 
   bucket('a put that failed leaves no parts behind', async () => {
     const blobs = await openS3Blobs(under(url))
-    const during: PendingUpload[] = []
+    let during: PendingUpload[] = []
     const torn = async function* () {
       yield Buffer.alloc(7 << 20)
-      during.push(...(await Array.fromAsync(blobs.listUploads())))
+      during = await until(async () => {
+        const listed = await Array.fromAsync(blobs.listUploads())
+        return listed.length > 0 && listed
+      })
       throw new Error('the sender went away')
     }
     await blobs.put('torn', Readable.from(torn())).catch(() => {})
