@@ -84,7 +84,7 @@ else {
       yield Buffer.alloc(7 << 20)
       during = await until(async () => {
         const listed = await Array.fromAsync(blobs.listUploads())
-        return listed.length > 0 && listed
+        return listed.length > 0 ? listed : null
       })
       throw new Error('the sender went away')
     }
