@@ -20,6 +20,7 @@ const catalogue = {
   conflict: { status: 409, retryable: true },
   payload_too_large: { status: 413, retryable: false },
   unsupported_media_type: { status: 415, retryable: false },
+  range_not_satisfiable: { status: 416, retryable: false },
   rate_limit_exceeded: { status: 429, retryable: true },
   session_limit_exceeded: { status: 429, retryable: false },
   internal_server_error: { status: 500, retryable: false },

@@ -1,4 +1,5 @@
 import type { Commands } from '../commands/index.ts'
+import type { Files } from '../files/files.ts'
 import type { Logger } from '../log.ts'
 import type { Payloads } from '../payloads.ts'
 import type { Blobs } from '../ports/blobs.ts'
@@ -17,6 +18,7 @@ export interface ApiDeps {
   readonly views: Views
   readonly blobs: Blobs
   readonly payloads: Payloads
+  readonly files: Files
   /** Reads the functions of uploaded builds. */
   readonly runtime: Pick<Runtime, 'inspect' | 'prewarm'>
   /** The worker of this process, which claims what is published here in the same append; null when there is none. */

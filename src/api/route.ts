@@ -9,11 +9,13 @@ import { type Check, checkBody, checkQuery } from './http/validate.ts'
 export interface Needs<P = Record<string, string>> {
   readonly type: string
   readonly action: string
+  /** An action that will do as well: the handler tells which of the two it was. */
+  readonly or?: string
   /** The path part, when the endpoint is about one thing; several when it has an id and a name. */
   readonly path?: (
     params: P,
     request: Pick<Ask, 'credential' | 'deps' | 'body'>,
-  ) => readonly string[] | undefined
+  ) => readonly string[] | undefined | Promise<readonly string[]>
 }
 
 /** A request as its handler sees it: checked, typed, and from somebody who may. */
@@ -101,6 +103,8 @@ interface RouteSpec<P, Q extends TObject, B extends TSchema> {
   readonly maxBodyBytes?: number
   /** The body is not JSON: the handler reads it. */
   readonly rawBody?: string
+  /** A client that asks before it sends its body (`Expect: 100-continue`) hears from the handler that it may. */
+  readonly holdsBody?: true
   /** The fields of a multipart body, for the OpenAPI document: the handler reads and checks it. */
   readonly form?: TObject
   /** A body that helps a reader of the OpenAPI document. */
@@ -123,7 +127,9 @@ type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${inf
   ? { readonly [K in Name]: string } & ParamsOf<`/${Rest}`>
   : Path extends `${string}:${infer Name}`
     ? { readonly [K in Name]: string }
-    : unknown
+    : Path extends `${string}*${infer Name}`
+      ? { readonly [K in Name]: string }
+      : unknown
 
 const NO_QUERY = { type: 'object', properties: {} } as unknown as TObject
 

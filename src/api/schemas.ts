@@ -125,6 +125,23 @@ export const Webhook = Type.Object({
   url: Type.String({ description: 'Holds the secret token of the endpoint' }),
 })
 
+export const FileUpload = Type.Object({
+  file_id: Uuid,
+  path: Type.String(),
+  size: Type.Integer({ description: 'Bytes' }),
+  etag: Type.String({ description: 'With its quotes' }),
+  content_type: Type.String(),
+  storage_backend: Type.String(),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+})
+
+export const File = Type.Object({
+  ...FileUpload.properties,
+  created_by_run_id: nullable(Uuid),
+  updated_by_run_id: nullable(Uuid),
+})
+
 export const Environment = Type.Object({
   env_id: Uuid,
   org_id: Uuid,

@@ -21,6 +21,7 @@ export const listen = async (
     { keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 0, maxHeaderSize: 16 << 10 },
     (request, response) => void handle(request, response),
   )
+  server.on('checkContinue', (request, response) => void handle(request, response)) // see `http/welcome.ts`
   server.on('clientError', (_, socket) => refuse(socket as Socket))
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>

@@ -1,4 +1,5 @@
 import type { EventStore } from '../ports/eventStore.ts'
+import { file } from './file.ts'
 import { CommandHandler } from './handle.ts'
 import { name } from './name.ts'
 import { project } from './project.ts'
@@ -11,6 +12,7 @@ export const openCommands = (store: EventStore) => ({
   streams: new CommandHandler(store, stream),
   projects: new CommandHandler(store, project),
   names: new CommandHandler(store, name),
+  files: new CommandHandler(store, file),
   tenants: new CommandHandler(store, tenant),
   workers: new CommandHandler(store, worker),
 })

@@ -1,4 +1,5 @@
 import type { Static, TSchema } from 'typebox'
+import * as file from './file.ts'
 import * as org from './org.ts'
 import * as project from './project.ts'
 import * as run from './run.ts'
@@ -24,6 +25,8 @@ export const schemaOf = {
   BuildDeployed: project.BuildDeployed,
   NameReserved: project.NameReserved,
   NameReleased: project.NameReleased,
+  FileStored: file.FileStored,
+  FileDeleted: file.FileDeleted,
   OrgCreated: org.OrgCreated,
   EnvCreated: org.EnvCreated,
   ApiKeyCreated: org.ApiKeyCreated,

@@ -1,9 +1,13 @@
+import { hash } from 'node:crypto'
+
 /** The only place where the names of event-store streams are spelled. */
 export const streamOf = {
   /** Everything of one svc stream: its events, runs and live data, in order. */
   stream: (stream_id: string) => `stream-${stream_id}`,
   project: (project_id: string) => `project-${project_id}`,
   projectName: (env_id: string, name: string) => `projectname-${env_id}-${name}`,
+  /** What happened at one path of an environment: the path is hashed, since it may be long and hold anything. */
+  file: (env_id: string, path: string) => `file-${env_id}-${hash('sha256', path)}`,
   org: (org_id: string) => `org-${org_id}`,
   orgSlug: (slug: string) => `orgslug-${slug}`,
   env: (env_id: string) => `env-${env_id}`,

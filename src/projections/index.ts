@@ -1,5 +1,6 @@
 import { builds } from './builds.ts'
 import { events } from './events.ts'
+import { files } from './files.ts'
 import type { Projection } from './projection.ts'
 import { projects } from './projects.ts'
 import { runs } from './runs.ts'
@@ -12,6 +13,7 @@ export const allProjections = [
   events,
   projects,
   builds,
+  files,
   orgs,
   envs,
   apiKeys,

@@ -6,6 +6,7 @@ import type { Collection, Query, ReadModels } from '../ports/readModels.ts'
 import { type BuildDoc, builds } from './builds.ts'
 import { Directory } from './directory.ts'
 import { type EventDoc, events } from './events.ts'
+import { type FileDoc, files } from './files.ts'
 import { allProjections } from './index.ts'
 import { nameOf } from './projection.ts'
 import type { Progress } from './projectors.ts'
@@ -22,6 +23,7 @@ export interface Views {
   readonly events: Collection<EventDoc>
   readonly projects: Collection<ProjectDoc>
   readonly builds: Collection<BuildDoc>
+  readonly files: Collection<FileDoc>
   readonly orgs: Collection<OrgDoc>
   readonly envs: Collection<EnvDoc>
   readonly apiKeys: Collection<ApiKeyDoc>
@@ -51,6 +53,7 @@ export const openViews = async (
     events: readModels.reader<EventDoc>(events),
     projects: readModels.reader<ProjectDoc>(projects),
     builds: readModels.reader<BuildDoc>(builds),
+    files: readModels.reader<FileDoc>(files),
     orgs: readModels.reader<OrgDoc>(orgs),
     envs: readModels.reader<EnvDoc>(envs),
     apiKeys: readModels.reader<ApiKeyDoc>(apiKeys),

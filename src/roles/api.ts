@@ -6,7 +6,7 @@ import type { ApiDeps } from '../api/deps.ts'
 import { Authenticator } from '../api/http/authenticate.ts'
 import { EnvFeeds } from '../api/streams/envFeed.ts'
 import { keepGoing } from '../keepGoing.ts'
-import type { Node } from './node.ts'
+import { type Node, openFiles } from './node.ts'
 
 type Given = Pick<ApiDeps, 'runtime' | 'claimer' | 'publicUrl' | 'stopping' | 'notReady' | 'about'>
 
@@ -25,6 +25,7 @@ export const createApi = (node: Node, given: Given): Koa => {
     views,
     blobs,
     payloads,
+    files: openFiles(node),
     keyring,
     authenticator,
     feeds: new EnvFeeds(store, { log, signal }),

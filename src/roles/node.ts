@@ -2,6 +2,8 @@ import type { Membership } from '../cluster/membership.ts'
 import type { Commands } from '../commands/index.ts'
 import type { Config } from '../config.ts'
 import type { Engines } from '../engines.ts'
+import { Files } from '../files/files.ts'
+import { openFileQuota } from '../files/quota.ts'
 import type { Logger } from '../log.ts'
 import type { Payloads } from '../payloads.ts'
 import type { Views } from '../projections/views.ts'
@@ -22,3 +24,7 @@ export interface Node extends Engines {
   /** Called when the process stops, the last one first. */
   readonly onClose: (close: () => Promise<void> | void) => void
 }
+
+/** The files of this process; the log and the blobs know everything about them. */
+export const openFiles = ({ commands, blobs, views }: Pick<Node, 'commands' | 'blobs' | 'views'>): Files =>
+  new Files({ commands, blobs, quota: openFileQuota(views.directory) })

@@ -72,6 +72,11 @@ const endpoints: [method: string, path: string, body?: unknown][] = [
   ['GET', `/runs/${newId()}`],
   ['GET', `/streams/${stream_id}/subscribe`],
   ['POST', '/streams/subscribe-with-event', { type: 'x' }],
+  ['GET', '/files'],
+  ['PUT', '/files/upload/a', 'x'],
+  ['GET', `/files/${newId()}`],
+  ['GET', `/files/${newId()}/download`],
+  ['DELETE', `/files/${newId()}`],
   ['GET', '/env'],
   ['GET', '/env/subscribe'],
 ]

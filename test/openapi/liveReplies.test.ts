@@ -100,6 +100,16 @@ replies(
   },
 )
 
+replies('of files are as documented', async (context) => {
+  const uploaded = (await checked(context, ['uploadFile', 'PUT', '/files/upload/a/b.txt', 200], 'text')) as {
+    data: { file_id: string }
+  }
+  const { file_id } = uploaded.data
+  await checked(context, ['listFiles', 'GET', '/files', 200])
+  await checked(context, ['getFile', 'GET', `/files/${file_id}`, 200])
+  await checked(context, ['getFile', 'GET', `/files/${file_id}x`, 404])
+})
+
 replies('of refusals are as documented', async (context) => {
   const { server } = context
   await checked(context, ['getProject', 'GET', '/projects/none', 404])

@@ -2,6 +2,7 @@ import type { Context, Next } from 'koa'
 import { AppError, messageOf } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import type { Logger } from '../../log.ts'
+import { isWaiting } from './welcome.ts'
 
 /** Every reply carries the request's id, and everything thrown becomes an error body (SPEC.md, Errors). */
 export const problem =
@@ -29,7 +30,8 @@ export const problem =
       }
       if (error.retryable) ctx.set('Retry-After', String(error.data['retryAfter'] ?? 1))
       if (error.code === 'unauthorized') ctx.set('WWW-Authenticate', 'Bearer')
-      if (error.code === 'payload_too_large') ctx.set('Connection', 'close')
+      if (error.code === 'payload_too_large' || error.code === 'request_timeout' || isWaiting(ctx))
+        ctx.set('Connection', 'close')
       ctx.status = error.status
       ctx.body = { error: { code: error.code, message: error.message, request_id } }
     }

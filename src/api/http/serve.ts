@@ -5,6 +5,7 @@ import type { ApiDeps } from '../deps.ts'
 import type { Ask, Needs, Reply, Route } from '../route.ts'
 import type { Credential } from './authenticate.ts'
 import { parseJson, readBody } from './body.ts'
+import { welcome } from './welcome.ts'
 
 const DEFAULT_MAX_BODY = 1 << 20
 const NOBODY = {
@@ -19,6 +20,7 @@ export const serve =
   (route: Route, deps: ApiDeps) =>
   async (ctx: Context): Promise<void> => {
     const credential = route.needs ? await deps.authenticator.authenticate(ctx.headers.authorization) : NOBODY
+    if (!route.holdsBody) welcome(ctx)
     const body = route.checkBody
       ? route.checkBody(parseJson(await readBody(ctx.req, route.maxBodyBytes ?? DEFAULT_MAX_BODY)))
       : undefined
@@ -31,17 +33,25 @@ export const serve =
       request_id: ctx.state['request_id'] as string,
       ctx,
     }
-    for (const needs of route.needs ?? []) demand(needs, ask)
+    for (const needs of route.needs ?? []) if (!isGranted(needs, ask)) await demand(needs, ask)
     present(ctx, await route.handle(ask))
   }
 
-const demand = ({ type, action, path }: Needs, ask: Ask): void => {
-  const { permissions } = ask.credential
-  if (permissions.allows(type, action)) return
-  const paths = path?.(ask.params, ask) ?? []
-  if (paths.some((part) => permissions.allows(type, action, part))) return
-  throw new AppError('forbidden', `The credential lacks the permission ${type}:${paths[0] ?? '*'} ${action}`)
+/** Without looking at what the request is about: so it goes nearly always. */
+const isGranted = ({ type, action, or }: Needs, { credential: { permissions } }: Ask): boolean =>
+  permissions.allows(type, action) || (or !== undefined && permissions.allows(type, or))
+
+const demand = async ({ type, action, or, path }: Needs, ask: Ask): Promise<void> => {
+  const paths = (await path?.(ask.params, ask)) ?? []
+  for (const part of paths)
+    for (const either of or === undefined ? [action] : [action, or])
+      if (ask.credential.permissions.allows(type, either, part)) return
+  throw lacking(type, action, paths[0])
 }
+
+/** The refusal of a credential that may not do it. */
+export const lacking = (type: string, action: string, path = '*'): AppError =>
+  new AppError('forbidden', `The credential lacks the permission ${type}:${path} ${action}`)
 
 const present = (ctx: Context, reply: Reply): void => {
   const meta = { request_id: ctx.state['request_id'] as string, timestamp: clock.iso() }

@@ -61,6 +61,7 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   Events: 'Publishing an event runs its handlers',
   Runs: 'A run is one execution of a function',
   Streams: 'A stream groups events with the runs that follow from them; follow it live',
+  Files: 'Bytes by path, for clients and functions of one environment',
   Environment: 'What the credential belongs to',
   Webhooks: 'Functions behind public URLs',
   Health: 'For load balancers and people',

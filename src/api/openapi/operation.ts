@@ -41,9 +41,10 @@ const descriptionOf = ({ description, needs, path }: Route): string => {
   ].join('\n\n')
 }
 
+const specialParts: Readonly<Record<string, string>> = { event: 'event_type', file: 'path' }
+
 /** As it stands in a permission map (SPEC.md, Permission map). */
 const permissionOf = ({ type, action, path: narrowed }: Needs, path: string): string => {
-  const part =
-    narrowed && (path.includes('/:project') ? 'project' : type === 'event' ? 'event_type' : `${type}_id`)
+  const part = narrowed && (path.includes('/:project') ? 'project' : (specialParts[type] ?? `${type}_id`))
   return `\`${action}\` on \`${type}:*\`${part ? ` or \`${type}:{${part}}\`` : ''}`
 }

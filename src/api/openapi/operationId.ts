@@ -10,6 +10,8 @@ const names: Readonly<Record<string, string>> = {
   'GET /v1/projects/:project/builds/live': 'getLiveBuild',
   'GET /v1/projects/:project/builds/:build_id/download': 'downloadBuild',
   'GET /v1/runs/stats': 'getRunStats',
+  'GET /v1/files/:file_id/download': 'downloadFile',
+  'PUT /v1/files/upload/*path': 'uploadFile',
   'GET /v1/env': 'getEnvironment',
   'GET /v1/env/subscribe': 'followEnvironment',
   'GET /v1/streams/:stream_id/subscribe': 'followStream',

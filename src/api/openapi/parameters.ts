@@ -13,6 +13,8 @@ const pathParameters: Readonly<
   build_id: { description: 'Id of the build', schema: uuid },
   event_id: { description: 'Id of the event', schema: uuid },
   run_id: { description: 'Id of the run', schema: uuid },
+  file_id: { description: 'Id of the file', schema: uuid },
+  path: { description: 'Path of the file, slashes included', schema: text },
   stream_id: { description: 'Id of the stream', schema: uuid },
   org: { description: 'Slug of the organization', schema: text },
   env: { description: 'Name of the environment', schema: text },

@@ -21,6 +21,7 @@ const meanings = {
   conflict: 'Something else has taken its place, or others were changing it all the while',
   payload_too_large: 'The body has more bytes than allowed',
   unsupported_media_type: 'The body has another media type than expected',
+  range_not_satisfiable: 'The content has no such bytes',
   rate_limit_exceeded: 'Too many requests',
   session_limit_exceeded: 'The key has too many active sessions',
   internal_server_error: 'Something went wrong on our side; the request id finds it in the log',

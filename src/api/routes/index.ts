@@ -4,6 +4,7 @@ import { docsRoutes } from './docs.ts'
 import { envRoutes } from './env.ts'
 import { evalRoutes } from './eval.ts'
 import { eventRoutes } from './events.ts'
+import { fileRoutes } from './files.ts'
 import { functionRoutes } from './functions.ts'
 import { healthRoutes } from './health.ts'
 import { projectRoutes } from './projects.ts'
@@ -22,6 +23,7 @@ export const allRoutes: readonly Route[] = [
   ...runRoutes,
   ...evalRoutes,
   ...streamRoutes,
+  ...fileRoutes,
   ...envRoutes,
   ...webhookRoutes,
 ]

@@ -1,0 +1,244 @@
+import type { Context } from 'koa'
+import Type from 'typebox'
+import { AppError, isAppError } from '../../errors.ts'
+import { checkedContentType, checkedPath } from '../../files/checks.ts'
+import type { File as StoredFile } from '../../events/file.ts'
+import type { FileDoc } from '../../projections/files.ts'
+import { isKnown, isSame, type Range, rangeOf } from '../http/conditions.ts'
+import { incoming } from '../http/incoming.ts'
+import { lacking } from '../http/serve.ts'
+import { welcome } from '../http/welcome.ts'
+import { type Ask, item, list, none, own, route } from '../route.ts'
+import { File, FileUpload, pageQuery } from '../schemas.ts'
+
+const tag = 'Files'
+
+/** SPEC.md, Limits: the body of a simple upload. */
+const MAX_BODY_BYTES = 300 << 20
+
+const PATH_AT = '/v1/files/upload/'
+
+/** As lists show it. */
+const present = ({ key: _, env_id: __, ...file }: FileDoc) => file
+
+/** As uploads answer it (SPEC.md, File: without the runs that wrote it). */
+export const presentUpload = ({
+  key: _,
+  created_by_run_id: __,
+  updated_by_run_id: ___,
+  ...file
+}: StoredFile) => file
+
+/** The file of the caller's environment with this id; what lies elsewhere does not exist (I7). */
+const fileOf = async ({
+  params,
+  credential,
+  deps,
+}: Pick<Ask<{ file_id: string }>, 'params' | 'credential' | 'deps'>): Promise<FileDoc> => {
+  await deps.views.settled('files')
+  const file = await deps.views.files.get(params.file_id)
+  if (file?.env_id !== credential.env_id) throw new AppError('not_found', `No file ${params.file_id}`)
+  return file
+}
+
+const byId = (action: 'read' | 'delete') => ({
+  type: 'file',
+  action,
+  /** A credential for one path need not hear whether another file exists. */
+  path: async (params: { file_id: string }, { credential, deps }: Pick<Ask, 'credential' | 'deps'>) => {
+    const file = await fileOf({ params, credential, deps }).catch((error: unknown) => {
+      if (isAppError(error, 'not_found')) return null
+      throw error
+    })
+    return file ? [file.path] : []
+  },
+})
+
+/** Whether the credential may make the file, or change the one that is there. */
+export const demandWrite = async (
+  { credential: { env_id, permissions }, deps }: Pick<Ask, 'credential' | 'deps'>,
+  path: string,
+): Promise<StoredFile | null> => {
+  const file = await deps.files.at(env_id, path)
+  const action = file ? 'update' : 'create'
+  if (!permissions.allows('file', action, path)) throw lacking('file', action, path)
+  return file
+}
+
+/** Everything after `/v1/files/upload/`, as the client wrote it. */
+const pathIn = (ctx: Context): string => {
+  try {
+    return checkedPath(decodeURIComponent(ctx.path.slice(PATH_AT.length)))
+  } catch (error) {
+    if (error instanceof URIError) throw new AppError('bad_request', 'path: expected URI encoding, in UTF-8')
+    throw error
+  }
+}
+
+/** The bytes the client says it will send; null when it does not. */
+export const announcedBytes = (ctx: Context): number | null => {
+  const header = ctx.get('Content-Length')
+  return header === '' ? null : Number(header)
+}
+
+const upload = async (ask: Ask<{ path: string }>): Promise<StoredFile> => {
+  const { ctx, deps, credential, request_id } = ask
+  const { env_id } = credential
+  const { quota } = deps.files
+  const path = pathIn(ctx)
+  if (ctx.get('Content-Range') !== '')
+    throw new AppError('bad_request', 'Content-Range: expected the whole file')
+  const content_type = checkedContentType(ctx.get('Content-Type'))
+  const former = await demandWrite(ask, path)
+  const maxBytes = Math.min(MAX_BODY_BYTES, quota.maxFileBytes(env_id))
+  const announced = announcedBytes(ctx)
+  if (announced !== null && announced > maxBytes)
+    throw new AppError('payload_too_large', `body: expected at most ${maxBytes} bytes, got ${announced}`)
+  await quota.checkRoom(env_id, (announced ?? 0) - (former?.size ?? 0))
+  welcome(ctx)
+  return deps.files.write(
+    {
+      env_id,
+      path,
+      content_type,
+      run_id: null,
+      cause: { env_id, correlation_id: request_id, actor: credential.id },
+    },
+    incoming(ctx.req),
+    maxBytes,
+  )
+}
+
+/** Of what somebody else wrote nothing is ever run, or shown as a page of ours. */
+const setHeaders = (ctx: Context, { path, etag, content_type }: FileDoc, modified: string): void => {
+  ctx.set({
+    'Content-Type': content_type,
+    ETag: etag,
+    'Last-Modified': modified,
+    'Accept-Ranges': 'bytes',
+    'Cache-Control': 'private, no-cache',
+    'X-Content-Type-Options': 'nosniff',
+    'Content-Security-Policy': "sandbox; default-src 'none'",
+  })
+  ctx.attachment(path.slice(path.lastIndexOf('/') + 1))
+}
+
+const download = async (ask: Ask<{ file_id: string }>, tries = 3): Promise<void> => {
+  const { ctx, deps } = ask
+  const file = await fileOf(ask)
+  const modified = new Date(file.updated_at).toUTCString()
+  let range: Range | null = null
+  if (!isKnown(ctx.get('If-None-Match'), file.etag) && ctx.method === 'GET') {
+    const asked = isSame(ctx.get('If-Range'), { etag: file.etag, modified })
+      ? rangeOf(ctx.get('Range'), file.size)
+      : null
+    if (asked === 'none') {
+      ctx.set('Content-Range', `bytes */${file.size}`)
+      throw new AppError('range_not_satisfiable', `Range: expected bytes of the ${file.size} there are`)
+    }
+    range = asked
+    try {
+      ctx.body = await deps.files.read(file, range ?? undefined)
+    } catch (error) {
+      if (!isAppError(error, 'not_found') || tries === 1) throw error
+      return download(ask, tries - 1) // it got other content just now
+    }
+  }
+  setHeaders(ctx, file, modified)
+  if (isKnown(ctx.get('If-None-Match'), file.etag)) {
+    ctx.status = 304
+    return
+  }
+  ctx.status = range ? 206 : 200
+  ctx.length = range ? range.to - range.from + 1 : file.size
+  if (range) ctx.set('Content-Range', `bytes ${range.from}-${range.to}/${file.size}`)
+}
+
+export const fileRoutes = [
+  route({
+    method: 'GET',
+    path: '/v1/files',
+    summary: 'List files by path',
+    tag,
+    needs: { type: 'file', action: 'read' },
+    query: pageQuery({
+      prefix: Type.Optional(
+        Type.String({ maxLength: 1024, description: 'Only files whose path begins with this' }),
+      ),
+    }),
+    reply: { kind: 'list', schema: File },
+    handle: async ({ query, credential: { env_id }, deps: { views } }) => {
+      await views.settled('files')
+      const { prefix, ...page } = query
+      const { items, total } = await views.files.find({
+        equal: { env_id },
+        sort: 'path',
+        ...(prefix !== undefined && { prefix }),
+        ...page,
+      })
+      return list(items.map(present), total, page)
+    },
+  }),
+
+  route({
+    method: 'PUT',
+    path: '/v1/files/upload/*path',
+    summary: 'Upload a file in one request',
+    description:
+      'The body is the content, at most 300 MiB or what the plan allows; `Content-Type` is kept with it. A file that ' +
+      'is there gets the new content and keeps its `file_id`, which takes the permission `update` instead of `create`.',
+    tag,
+    needs: { type: 'file', action: 'create', or: 'update', path: ({ path }: { path: string }) => [path] },
+    rawBody: '*/*',
+    holdsBody: true,
+    errors: ['quota_exceeded', 'request_timeout'],
+    reply: { kind: 'item', schema: FileUpload },
+    handle: async (ask) => {
+      const file = await upload(ask)
+      return item(presentUpload(file), 200, { ETag: file.etag })
+    },
+  }),
+
+  route({
+    method: 'GET',
+    path: '/v1/files/:file_id',
+    summary: 'Get what is known of a file',
+    tag,
+    needs: byId('read'),
+    reply: { kind: 'item', schema: File },
+    handle: async (ask) => item(present(await fileOf(ask))),
+  }),
+
+  route({
+    method: 'GET',
+    path: '/v1/files/:file_id/download',
+    summary: 'Download a file',
+    description:
+      'One range of bytes may be asked for with `Range`, and `If-Range`; it is answered with 206. With the `ETag` in ' +
+      '`If-None-Match` content that has not changed is a 304.',
+    tag,
+    needs: byId('read'),
+    errors: ['range_not_satisfiable'],
+    reply: { kind: 'bytes', description: 'The content, with the type it was uploaded with' },
+    handle: async (ask) => {
+      await download(ask)
+      return own
+    },
+  }),
+
+  route({
+    method: 'DELETE',
+    path: '/v1/files/:file_id',
+    summary: 'Delete a file',
+    tag,
+    needs: byId('delete'),
+    reply: { kind: 'none' },
+    handle: async (ask) => {
+      const { credential, deps, request_id } = ask
+      const file = await fileOf(ask)
+      const cause = { env_id: file.env_id, correlation_id: request_id, actor: credential.id }
+      await deps.files.remove(file, cause)
+      return none
+    },
+  }),
+]

@@ -1,0 +1,71 @@
+import { AppError } from '../errors.ts'
+import type { File } from '../events/file.ts'
+import type { EventOf } from '../events/index.ts'
+import type { Decider } from './decider.ts'
+
+/** What stands at a path. */
+interface FileAtPath {
+  readonly file: File | null
+}
+
+export type FileCommand =
+  | {
+      readonly type: 'StoreFile'
+      /** `file_id` is what it gets when there is none at the path yet. */
+      readonly file: Pick<
+        File,
+        'file_id' | 'path' | 'key' | 'size' | 'etag' | 'content_type' | 'storage_backend'
+      >
+      readonly run_id: string | null
+      readonly now: string
+    }
+  | { readonly type: 'DeleteFile'; readonly file_id: string }
+
+/**
+ * One path of an environment is one stream, so a path has one file at most and of several who write at once each
+ * replaces the one before. The content is stored under a key of its own before the fact names it.
+ */
+export const file: Decider<FileAtPath, FileCommand, EventOf<'FileStored' | 'FileDeleted'>> = {
+  initial: () => ({ file: null }),
+
+  decide(command, { file: now }) {
+    switch (command.type) {
+      case 'StoreFile': {
+        const { file, run_id } = command
+        if (now?.key === file.key) return [] // asked twice is asked once
+        return [
+          {
+            type: 'FileStored',
+            ...file,
+            file_id: now?.file_id ?? file.file_id,
+            created_by_run_id: now ? now.created_by_run_id : run_id,
+            updated_by_run_id: run_id,
+            created_at: now?.created_at ?? command.now,
+            updated_at: command.now,
+            ...(now && { replaced: { key: now.key, size: now.size } }),
+          },
+        ]
+      }
+      case 'DeleteFile': {
+        if (now?.file_id !== command.file_id) throw new AppError('not_found', `No file ${command.file_id}`)
+        const { file_id, path, key, size } = now
+        return [{ type: 'FileDeleted', file_id, path, former: { key, size } }]
+      }
+      default:
+        return command satisfies never
+    }
+  },
+
+  evolve(state, { event }) {
+    switch (event.type) {
+      case 'FileStored': {
+        const { type: _, replaced: __, ...file } = event
+        return { file }
+      }
+      case 'FileDeleted':
+        return { file: null }
+      default:
+        return state
+    }
+  },
+}

@@ -1,0 +1,42 @@
+import Type, { type Static } from 'typebox'
+import { Id, Time } from './scalars.ts'
+
+const RunId = Type.Union([Id, Type.Null()])
+
+/** A file as of now. The content lies in the blobs under `key`, which no other content ever has. */
+const file = {
+  file_id: Id,
+  path: Type.String(),
+  key: Type.String(),
+  /** Bytes. */
+  size: Type.Integer(),
+  /** With its quotes. */
+  etag: Type.String(),
+  content_type: Type.String(),
+  storage_backend: Type.String(),
+  /** The run whose code wrote it; null: a client did. */
+  created_by_run_id: RunId,
+  updated_by_run_id: RunId,
+  created_at: Time,
+  updated_at: Time,
+}
+
+/** Content that a file has no longer: nobody reads it, and it no longer counts. */
+const Former = Type.Object({ key: Type.String(), size: Type.Integer() })
+
+/** A file was made, or the one at the path got new content, `replaced` being the old. */
+export const FileStored = Type.Object({
+  type: Type.Literal('FileStored'),
+  ...file,
+  replaced: Type.Optional(Former),
+})
+
+export const FileDeleted = Type.Object({
+  type: Type.Literal('FileDeleted'),
+  file_id: Id,
+  path: Type.String(),
+  former: Former,
+})
+
+const File = Type.Object(file)
+export type File = Static<typeof File>

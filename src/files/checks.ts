@@ -1,0 +1,28 @@
+import { AppError } from '../errors.ts'
+
+const MAX_PATH_BYTES = 1024
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/ // oxlint-disable-line no-control-regex -- that is what is looked for
+
+/** The path itself, or `bad_request`: 1 to 1024 bytes, segments between single slashes, none of them `.` or `..`. */
+export const checkedPath = (path: unknown): string => {
+  const expected = (what: string) => new AppError('bad_request', `path: expected ${what}`)
+  if (typeof path !== 'string' || !path.isWellFormed()) throw expected('text')
+  const bytes = Buffer.byteLength(path)
+  if (bytes === 0 || bytes > MAX_PATH_BYTES) throw expected(`1 to ${MAX_PATH_BYTES} bytes, got ${bytes}`)
+  if (CONTROL.test(path)) throw expected('no control character')
+  if (path.split('/').some((segment) => segment === '' || segment === '.' || segment === '..'))
+    throw expected('segments between single slashes, none of them "." or "..", and no slash around them')
+  return path
+}
+
+const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+const MEDIA_TYPE = new RegExp(`^${TOKEN}/${TOKEN}[ \\t]*(;[\\x20-\\x7e\\t]*)?$`)
+const MAX_TYPE_LENGTH = 255
+const UNKNOWN_TYPE = 'application/octet-stream'
+
+/** The media type itself, or `bad_request`; none stands for any bytes. */
+export const checkedContentType = (type: unknown): string => {
+  if (type === undefined || type === '') return UNKNOWN_TYPE
+  if (typeof type === 'string' && type.length <= MAX_TYPE_LENGTH && MEDIA_TYPE.test(type)) return type
+  throw new AppError('bad_request', 'content_type: expected a media type, such as text/plain; charset=utf-8')
+}

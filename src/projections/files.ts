@@ -1,0 +1,29 @@
+import type { File } from '../events/file.ts'
+import type { Projection } from './projection.ts'
+
+/** SPEC.md, File, and where its content lies. */
+export type FileDoc = File & { readonly env_id: string }
+
+export const files: Projection<FileDoc> = {
+  name: 'files',
+  version: 1,
+  indexes: [
+    { equal: ['env_id'], sort: 'path', counted: true },
+    { equal: ['key'], sort: 'path' }, // whether content is still somebody's
+  ],
+  handles: ['FileStored', 'FileDeleted'],
+  idsOf: ({ event }) => ('file_id' in event ? [event.file_id] : []),
+
+  evolve(doc, { event, metadata }) {
+    switch (event.type) {
+      case 'FileStored': {
+        const { type: _, replaced: __, ...file } = event
+        return { ...file, env_id: metadata.env_id ?? '' }
+      }
+      case 'FileDeleted':
+        return null
+      default:
+        return doc
+    }
+  },
+}
