@@ -19,10 +19,7 @@ import { startProjecting } from './roles/projector.ts'
 import { Keyring } from './secrets.ts'
 
 export interface Service {
-  /** Where clients reach it. */
   readonly url: string
-  /** Where this process listens. */
-  readonly listens: string
   /** The key of the first environment. */
   readonly apiKey: string
   readonly operatorToken: string
@@ -130,14 +127,14 @@ export const start = async (
     const worker =
       runs && runtime ? await (await import('./roles/worker.ts')).startWorker(node, runtime) : null
     if (roles.has('saga')) await (await import('./roles/saga.ts')).startSagas(node)
-    const listens = `http://${config.host}:${server.port}`
-    const url = config.publicUrl ?? listens
+    const url = config.publicUrl ?? `http://${config.host}:${server.port}`
     if (roles.has('api') && runtime) {
       const { createApi } = await import('./roles/api.ts')
       server.serve(
         createApi(node, {
           runtime,
           claimer: worker,
+          operatorToken: secrets.operatorToken,
           publicUrl: () => url,
           stopping: stopping.signal,
           notReady,
@@ -150,7 +147,6 @@ export const start = async (
     closers.push(() => server.close(API_DRAIN_MS))
     return {
       url,
-      listens,
       apiKey: secrets.apiKey,
       operatorToken: secrets.operatorToken,
       made: secrets.made ?? (first && config.apiKey === null ? 'SVC_MASTER_KEY' : null),

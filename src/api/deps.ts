@@ -9,6 +9,7 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Claimer } from '../runtime/worker.ts'
 import type { Keyring } from '../secrets.ts'
 import type { Authenticator } from './http/authenticate.ts'
+import type { Operator } from './http/operator.ts'
 import type { EnvFeeds } from './streams/envFeed.ts'
 
 /** Everything a handler may use; made once in `start.ts`. */
@@ -25,6 +26,7 @@ export interface ApiDeps {
   readonly claimer: Claimer | null
   readonly keyring: Keyring
   readonly authenticator: Authenticator
+  readonly operator: Operator
   readonly feeds: EnvFeeds
   readonly log: Logger
   /** Where clients reach the service, without a trailing slash. */

@@ -95,6 +95,8 @@ interface RouteSpec<P, Q extends TObject, B extends TSchema> {
   readonly tag: string
   /** Null: anybody may. */
   readonly needs: Needs<P> | readonly Needs<P>[] | null
+  /** Only with the operator token; `needs` is null. */
+  readonly operator?: true
   readonly query?: Q
   /** The query string is the caller's own: any parameter goes. */
   readonly anyQuery?: true

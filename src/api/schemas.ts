@@ -1,12 +1,14 @@
 import Type, { type Static, type TProperties } from 'typebox'
+import { Permissions, Plan } from '../events/org.ts'
 import { RunError, RunType } from '../events/run.ts'
 
-export { RunType }
+export { Permissions, RunType }
 
 /** The resources of SPEC.md as they go over the wire, and the query parameters that several endpoints share. */
 
 const Uuid = Type.String({ format: 'uuid' })
 const Timestamp = Type.String({ format: 'date-time' })
+const Token = Type.String({ description: 'Told this once' })
 const nullable = <S extends Type.TSchema>(schema: S) => Type.Union([schema, Type.Null()])
 
 export const Paging = {
@@ -141,6 +143,27 @@ export const File = Type.Object({
   created_by_run_id: nullable(Uuid),
   updated_by_run_id: nullable(Uuid),
 })
+export const Org = Type.Object({
+  org_id: Uuid,
+  slug: Type.String(),
+  name: Type.String(),
+  plan: Plan,
+  team_members: Type.Integer(),
+  created_at: Timestamp,
+})
+
+const apiKey = {
+  api_key_id: Uuid,
+  env_id: Uuid,
+  name: Type.String(),
+  enabled: Type.Boolean(),
+  access: Type.Union([Type.Literal('full'), Type.Literal('restricted')]),
+  permissions: Permissions,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+}
+export const ApiKey = Type.Object(apiKey)
+export const NewApiKey = Type.Object({ ...apiKey, token: Token })
 
 export const Environment = Type.Object({
   env_id: Uuid,

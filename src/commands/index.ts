@@ -1,7 +1,9 @@
 import type { EventStore } from '../ports/eventStore.ts'
 import { file } from './file.ts'
+import { apiKey } from './apiKey.ts'
 import { CommandHandler } from './handle.ts'
 import { name } from './name.ts'
+import { org } from './org.ts'
 import { project } from './project.ts'
 import { stream } from './stream.ts'
 import { tenant } from './tenant.ts'
@@ -14,6 +16,8 @@ export const openCommands = (store: EventStore) => ({
   names: new CommandHandler(store, name),
   files: new CommandHandler(store, file),
   tenants: new CommandHandler(store, tenant),
+  orgs: new CommandHandler(store, org),
+  apiKeys: new CommandHandler(store, apiKey),
   workers: new CommandHandler(store, worker),
 })
 

@@ -22,6 +22,15 @@ export const OrgCreated = Type.Object({
   plan: Plan,
 })
 
+/** Only what changed. */
+export const OrgChanged = Type.Object({
+  type: Type.Literal('OrgChanged'),
+  org_id: Id,
+  name: Type.Optional(Type.String()),
+  plan: Type.Optional(Plan),
+  team_members: Type.Optional(Type.Integer()),
+})
+
 export const EnvCreated = Type.Object({
   type: Type.Literal('EnvCreated'),
   env_id: Id,
@@ -38,3 +47,15 @@ export const ApiKeyCreated = Type.Object({
   mac: Type.String(),
   permissions: Permissions,
 })
+
+/** Only what changed. A disabled key, and all that was issued under it, holds for nothing until it is enabled again. */
+export const ApiKeyChanged = Type.Object({
+  type: Type.Literal('ApiKeyChanged'),
+  api_key_id: Id,
+  name: Type.Optional(Type.String()),
+  enabled: Type.Optional(Type.Boolean()),
+  permissions: Type.Optional(Permissions),
+})
+
+/** The key is gone, and all that was issued under it with it. */
+export const ApiKeyDeleted = Type.Object({ type: Type.Literal('ApiKeyDeleted'), api_key_id: Id })

@@ -64,6 +64,7 @@ export interface DirectorySeed {
 
 const TYPES: readonly EventType[] = [
   'OrgCreated',
+  'OrgChanged',
   'EnvCreated',
   'ProjectCreated',
   'ProjectRenamed',
@@ -177,6 +178,9 @@ export class Directory {
       case 'OrgCreated':
         this.#orgs.set(event.org_id, event)
         break
+      case 'OrgChanged':
+        if (event.plan) this.#changePlan(event.org_id, event.plan)
+        break
       case 'EnvCreated':
         this.#addEnv(event)
         break
@@ -221,6 +225,13 @@ export class Directory {
     const env = { env_id, name, org_id, org_slug: org.slug, plan: org.plan }
     this.#envs.set(env_id, env)
     this.#envByPath.set(`${org.slug}/${name}`, env)
+  }
+
+  #changePlan(org_id: string, plan: Plan): void {
+    const org = this.#orgs.get(org_id)
+    if (!org) return
+    this.#orgs.set(org_id, { ...org, plan })
+    for (const env of this.#envs.values()) if (env.org_id === org_id) this.#addEnv(env)
   }
 
   #putProject({ project_id, env_id, name, deployed, live }: DirectoryProject): void {

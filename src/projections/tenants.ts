@@ -6,21 +6,29 @@ export type OrgDoc = {
   readonly slug: string
   readonly name: string
   readonly plan: Plan
+  readonly team_members: number
   readonly created_at: string
   readonly order: string
 }
 
 export const orgs: Projection<OrgDoc> = {
   name: 'orgs',
-  version: 1,
-  indexes: [{ equal: [], sort: 'order', counted: true }],
-  handles: ['OrgCreated'],
-  idsOf: ({ event }) => (event.type === 'OrgCreated' ? [event.org_id] : []),
+  version: 2,
+  indexes: [
+    { equal: [], sort: 'order', counted: true },
+    { equal: ['slug'], sort: 'order' },
+  ],
+  handles: ['OrgCreated', 'OrgChanged'],
+  idsOf: ({ event }) => ('org_id' in event ? [event.org_id] : []),
   evolve(doc, recorded) {
     const { event, at } = recorded
-    if (event.type !== 'OrgCreated') return doc
-    const { org_id, slug, name, plan } = event
-    return { org_id, slug, name, plan, created_at: at, order: orderOf(recorded) }
+    if (event.type === 'OrgCreated') {
+      const { org_id, slug, name, plan } = event
+      return { org_id, slug, name, plan, team_members: 1, created_at: at, order: orderOf(recorded) }
+    }
+    if (event.type !== 'OrgChanged' || !doc) return doc
+    const { type: _, ...changed } = event
+    return { ...doc, ...changed }
   },
 }
 
@@ -57,28 +65,31 @@ export type ApiKeyDoc = {
   readonly permissions: Permissions
   readonly enabled: boolean
   readonly created_at: string
+  readonly updated_at: string
   readonly order: string
 }
 
 export const apiKeys: Projection<ApiKeyDoc> = {
   name: 'api_keys',
-  version: 1,
+  version: 2,
   indexes: [{ equal: ['env_id'], sort: 'order', counted: true }],
-  handles: ['ApiKeyCreated'],
-  idsOf: ({ event }) => (event.type === 'ApiKeyCreated' ? [event.api_key_id] : []),
+  handles: ['ApiKeyCreated', 'ApiKeyChanged', 'ApiKeyDeleted'],
+  idsOf: ({ event }) => ('api_key_id' in event ? [event.api_key_id] : []),
   evolve(doc, recorded) {
     const { event, at } = recorded
-    if (event.type !== 'ApiKeyCreated') return doc
-    const { api_key_id, env_id, name, mac, permissions } = event
-    return {
-      api_key_id,
-      env_id,
-      name,
-      mac,
-      permissions,
-      enabled: true,
-      created_at: at,
-      order: orderOf(recorded),
+    switch (event.type) {
+      case 'ApiKeyCreated': {
+        const { type: _, ...key } = event
+        return { ...key, enabled: true, created_at: at, updated_at: at, order: orderOf(recorded) }
+      }
+      case 'ApiKeyChanged': {
+        const { type: _, ...changed } = event
+        return doc && { ...doc, ...changed, updated_at: at }
+      }
+      case 'ApiKeyDeleted':
+        return null
+      default:
+        return doc
     }
   },
 }

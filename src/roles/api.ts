@@ -4,16 +4,19 @@ import type Koa from 'koa'
 import { createApp } from '../api/app.ts'
 import type { ApiDeps } from '../api/deps.ts'
 import { Authenticator } from '../api/http/authenticate.ts'
+import { Operator } from '../api/http/operator.ts'
 import { EnvFeeds } from '../api/streams/envFeed.ts'
 import { keepGoing } from '../keepGoing.ts'
 import { type Node, openFiles } from './node.ts'
 
-type Given = Pick<ApiDeps, 'runtime' | 'claimer' | 'publicUrl' | 'stopping' | 'notReady' | 'about'>
+type Given = Pick<ApiDeps, 'runtime' | 'claimer' | 'publicUrl' | 'stopping' | 'notReady' | 'about'> & {
+  readonly operatorToken: string
+}
 
 /** The REST API, webhooks and streams. */
-export const createApi = (node: Node, given: Given): Koa => {
+export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa => {
   const { store, commands, views, blobs, payloads, keyring, log, signal, config } = node
-  const authenticator = new Authenticator({ apiKeys: views.apiKeys, keyring })
+  const authenticator = new Authenticator({ views, keyring })
   void keepGoing('The credential watch', (until) => authenticator.watch(store, until), { signal, log })
   const scratchDir = join(config.dataDir, 'uploads')
   rmSync(scratchDir, { recursive: true, force: true }) // what a crash left of uploads
@@ -28,6 +31,7 @@ export const createApi = (node: Node, given: Given): Koa => {
     files: openFiles(node),
     keyring,
     authenticator,
+    operator: new Operator({ token: operatorToken, keyring }),
     feeds: new EnvFeeds(store, { log, signal }),
     log,
     sseTimeoutMs: config.sseTimeoutMs,

@@ -53,6 +53,7 @@ const deployed = (
 const facts: readonly DomainEvent[] = [
   { type: 'OrgCreated', org_id: 'o', slug: 'local', name: 'Local', plan: 'self_host' },
   { type: 'EnvCreated', env_id: 'env', org_id: 'o', name: 'dev' },
+  { type: 'OrgChanged', org_id: 'o', plan: 'pro' },
   { type: 'ProjectCreated', project_id: 'p2', name: 'shop' },
   { type: 'ProjectCreated', project_id: 'p1', name: 'store' },
   uploaded('p2', 'b1', [handler('a'), hook]),
@@ -138,7 +139,7 @@ const docsAt = async <D extends Doc>(
 
 directory('folded from the log alone knows what is there', async (context) => {
   const known = shown(await fromLog(context))
-  assert.equal(known.env, { env_id: 'env', name: 'dev', org_id: 'o', org_slug: 'local', plan: 'self_host' })
+  assert.equal(known.env, { env_id: 'env', name: 'dev', org_id: 'o', org_slug: 'local', plan: 'pro' })
   assert.is(known.at, 'env')
   assert.equal(known.named, ['p3', 'p4', undefined, 'p2', undefined, 'p2', 'p3', 'p4'])
   assert.is(known.elsewhere, undefined)

@@ -133,12 +133,31 @@ event('may have its data elsewhere', () => {
 event.run()
 
 const tenant = suite('the documents of tenants')
+const orgDoc = {
+  org_id: 'o',
+  slug: 'acme',
+  name: 'Acme',
+  plan: 'pro',
+  team_members: 1,
+  created_at: at(0),
+  order: order(0),
+}
 tenant('an organization', () =>
   assert.equal(
     docsAfter(orgs, [{ type: 'OrgCreated', org_id: 'o', slug: 'acme', name: 'Acme', plan: 'pro' }]),
     {
-      o: { org_id: 'o', slug: 'acme', name: 'Acme', plan: 'pro', created_at: at(0), order: order(0) },
+      o: orgDoc,
     },
+  ),
+)
+tenant('an organization that changed', () =>
+  assert.equal(
+    docsAfter(orgs, [
+      { type: 'OrgCreated', org_id: 'o', slug: 'acme', name: 'Acme', plan: 'pro' },
+      { type: 'OrgChanged', org_id: 'o', plan: 'scale' },
+      { type: 'OrgChanged', org_id: 'o', name: 'New', team_members: 5 },
+    ]),
+    { o: { ...orgDoc, plan: 'scale', name: 'New', team_members: 5 } },
   ),
 )
 tenant('an environment', () =>
@@ -146,31 +165,40 @@ tenant('an environment', () =>
     n: { env_id: 'n', org_id: 'o', name: 'dev', active: true, created_at: at(0), order: order(0) },
   }),
 )
+const keyCreated: DomainEvent = {
+  type: 'ApiKeyCreated',
+  api_key_id: 'k',
+  env_id: 'n',
+  name: 'first',
+  mac: 'mm',
+  permissions: { '*:*': ['*'] },
+}
+const keyDoc = {
+  api_key_id: 'k',
+  env_id: 'n',
+  name: 'first',
+  mac: 'mm',
+  permissions: { '*:*': ['*'] },
+  enabled: true,
+  created_at: at(0),
+  updated_at: at(0),
+  order: order(0),
+}
 tenant('an API key, without its secret (I6)', () =>
+  assert.equal(docsAfter(apiKeys, [keyCreated]), { k: keyDoc }),
+)
+tenant('an API key that changed', () =>
   assert.equal(
     docsAfter(apiKeys, [
-      {
-        type: 'ApiKeyCreated',
-        api_key_id: 'k',
-        env_id: 'n',
-        name: 'first',
-        mac: 'mm',
-        permissions: { '*:*': ['*'] },
-      },
+      keyCreated,
+      { type: 'ApiKeyChanged', api_key_id: 'k', enabled: false },
+      { type: 'ApiKeyChanged', api_key_id: 'k', name: 'ci', permissions: { 'run:*': ['read'] } },
     ]),
-    {
-      k: {
-        api_key_id: 'k',
-        env_id: 'n',
-        name: 'first',
-        mac: 'mm',
-        permissions: { '*:*': ['*'] },
-        enabled: true,
-        created_at: at(0),
-        order: order(0),
-      },
-    },
+    { k: { ...keyDoc, enabled: false, name: 'ci', permissions: { 'run:*': ['read'] }, updated_at: at(2) } },
   ),
+)
+tenant('an API key that is gone', () =>
+  assert.equal(docsAfter(apiKeys, [keyCreated, { type: 'ApiKeyDeleted', api_key_id: 'k' }]), {}),
 )
 tenant.run()
 

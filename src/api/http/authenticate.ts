@@ -1,11 +1,12 @@
 import { BoundedMap } from '../../boundedMap.ts'
-import { AppError } from '../../errors.ts'
 import { START } from '../../events/event.ts'
 import type { EventStore } from '../../ports/eventStore.ts'
 import type { Collection } from '../../ports/readModels.ts'
 import { compilePermissions, type PermissionSet } from '../../permissions.ts'
 import type { ApiKeyDoc } from '../../projections/tenants.ts'
+import type { Views } from '../../projections/views.ts'
 import { type Keyring, parseApiToken, sameText } from '../../secrets.ts'
+import { bearerOf, unauthorized } from './bearer.ts'
 
 /** Who asks: a valid credential of one environment. */
 export interface Credential {
@@ -29,17 +30,19 @@ const NO_MAC = '0'.repeat(64)
 /** Tells who a bearer token stands for (SPEC.md, Authentication). */
 export class Authenticator {
   readonly #apiKeys: Collection<ApiKeyDoc>
+  readonly #settled: () => Promise<void>
   readonly #keyring: Keyring
   readonly #known = new BoundedMap<string, Known>(KNOWN)
 
-  constructor({ apiKeys, keyring }: { apiKeys: Collection<ApiKeyDoc>; keyring: Keyring }) {
-    this.#apiKeys = apiKeys
+  constructor({ views, keyring }: { views: Pick<Views, 'apiKeys' | 'settled'>; keyring: Keyring }) {
+    this.#apiKeys = views.apiKeys
+    this.#settled = () => views.settled('api_keys')
     this.#keyring = keyring
   }
 
   /** Rejects with `unauthorized`, always the same, for whatever is wrong with the header. */
   async authenticate(authorization: string | undefined): Promise<Credential> {
-    const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
+    const token = bearerOf(authorization)
     const parsed = token === undefined ? null : parseApiToken(token)
     if (!parsed) throw unauthorized()
     const known = this.#known.get(parsed.api_key_id) ?? (await this.#load(parsed.api_key_id))
@@ -52,12 +55,22 @@ export class Authenticator {
   /** Forgets a key as soon as the log says that it changed. */
   async watch(store: EventStore, signal: AbortSignal): Promise<void> {
     const after = (await store.head()) || START
-    for await (const { events } of store.subscribe({ after, types: ['ApiKeyCreated'], signal })) {
-      for (const { event } of events) if (event.type === 'ApiKeyCreated') this.#known.delete(event.api_key_id)
+    for await (const { events } of store.subscribe({
+      after,
+      types: ['ApiKeyChanged', 'ApiKeyDeleted'],
+      signal,
+    })) {
+      for (const { event } of events) if ('api_key_id' in event) this.changed(event.api_key_id)
     }
   }
 
+  /** Forgets the key: the next request reads it again. */
+  changed(api_key_id: string): void {
+    this.#known.delete(api_key_id)
+  }
+
   async #load(api_key_id: string): Promise<Known | undefined> {
+    await this.#settled()
     const doc = await this.#apiKeys.get(api_key_id)
     if (!doc?.enabled) return undefined
     const { env_id, mac, permissions } = doc
@@ -72,6 +85,3 @@ export class Authenticator {
     return known
   }
 }
-
-const unauthorized = () =>
-  new AppError('unauthorized', 'Expected a valid credential in `Authorization: Bearer <token>`')

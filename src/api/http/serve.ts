@@ -1,6 +1,7 @@
 import type { Context } from 'koa'
 import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
+import { compilePermissions } from '../../permissions.ts'
 import type { ApiDeps } from '../deps.ts'
 import type { Ask, Needs, Reply, Route } from '../route.ts'
 import type { Credential } from './authenticate.ts'
@@ -12,13 +13,14 @@ const NOBODY = {
   kind: 'api-key',
   id: '',
   env_id: '',
-  permissions: { allows: () => false },
+  permissions: compilePermissions({}),
 } as const satisfies Credential
 
 /** Runs a route: who asks, what they ask, whether they may, then the handler; 401 before 400 before 403 before 404. */
 export const serve =
   (route: Route, deps: ApiDeps) =>
   async (ctx: Context): Promise<void> => {
+    if (route.operator) deps.operator.admit(ctx.headers.authorization)
     const credential = route.needs ? await deps.authenticator.authenticate(ctx.headers.authorization) : NOBODY
     if (!route.holdsBody) welcome(ctx)
     const body = route.checkBody

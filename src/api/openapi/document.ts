@@ -33,6 +33,7 @@ export const toOpenApi = (routes: readonly Route[], { version }: { version: stri
     components: {
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'An API key: `svc_<uuid>_<secret>`' },
+        operator: { type: 'http', scheme: 'bearer', description: 'The operator token of the installation' },
       },
       schemas: { ...namedSchemas(), Meta, Pagination, Error: ErrorSchema },
       responses: refusalResponses(),
@@ -64,12 +65,13 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   Files: 'Bytes by path, for clients and functions of one environment',
   Environment: 'What the credential belongs to',
   Webhooks: 'Functions behind public URLs',
+  Operator: 'Organizations, environments and API keys, for who runs the installation',
   Health: 'For load balancers and people',
   Docs: 'This document',
 }
 
 /** Of little interest to who reads about the API. */
-const last = new Set(['Health', 'Docs'])
+const last = new Set(['Operator', 'Health', 'Docs'])
 
 /** In the order in which the routes name them. */
 const tagsOf = (routes: readonly Route[]): JsonSchema[] => {

@@ -14,7 +14,7 @@ export const operationOf = (route: Route): JsonSchema => {
     tags: [tag],
     summary,
     ...(description !== '' && { description }),
-    ...(needs === null && { security: [] }),
+    ...(needs === null && { security: route.operator ? [{ operator: [] }] : [] }),
     ...(parameters.length > 0 && { parameters }),
     ...bodyOf(route),
     responses: repliesOf(route),

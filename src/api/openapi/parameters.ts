@@ -16,6 +16,8 @@ const pathParameters: Readonly<
   file_id: { description: 'Id of the file', schema: uuid },
   path: { description: 'Path of the file, slashes included', schema: text },
   stream_id: { description: 'Id of the stream', schema: uuid },
+  env_id: { description: 'Id of the environment', schema: uuid },
+  api_key_id: { description: 'Id of the API key', schema: uuid },
   org: { description: 'Slug of the organization', schema: text },
   env: { description: 'Name of the environment', schema: text },
   rest: {

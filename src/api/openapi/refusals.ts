@@ -48,17 +48,27 @@ export const ErrorSchema: JsonSchema = {
 }
 
 /** Which refusals a route may answer with: what its parts imply, and its own. */
-const refusalsOf = ({ needs, path, method, body, form, rawBody, errors = [] }: Route): Refusal[] => {
+const refusalsOf = ({
+  needs,
+  operator,
+  path,
+  method,
+  body,
+  form,
+  rawBody,
+  errors = [],
+}: Route): Refusal[] => {
+  const closed = needs !== null || operator === true
   const implied: [Refusal, boolean][] = [
-    ['unauthorized', needs !== null],
+    ['unauthorized', closed],
     ['forbidden', needs !== null],
-    ['bad_request', needs !== null],
-    ['not_found', needs !== null && /[:*]/.test(path)],
-    ['conflict', needs !== null && method !== 'GET'],
-    ['payload_too_large', needs !== null && Boolean(body ?? form ?? rawBody)],
+    ['bad_request', closed],
+    ['not_found', closed && /[:*]/.test(path)],
+    ['conflict', closed && method !== 'GET'],
+    ['payload_too_large', closed && Boolean(body ?? form ?? rawBody)],
     ['unsupported_media_type', form !== undefined],
-    ['internal_server_error', needs !== null],
-    ['unavailable', needs !== null],
+    ['internal_server_error', closed],
+    ['unavailable', closed],
   ]
   const all = new Set<ErrorCode>([
     ...implied.flatMap(([code, applies]) => (applies ? [code] : [])),

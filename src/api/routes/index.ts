@@ -7,6 +7,7 @@ import { eventRoutes } from './events.ts'
 import { fileRoutes } from './files.ts'
 import { functionRoutes } from './functions.ts'
 import { healthRoutes } from './health.ts'
+import { operatorRoutes } from './operator.ts'
 import { projectRoutes } from './projects.ts'
 import { runRoutes } from './runs.ts'
 import { streamRoutes } from './streams.ts'
@@ -26,4 +27,5 @@ export const allRoutes: readonly Route[] = [
   ...fileRoutes,
   ...envRoutes,
   ...webhookRoutes,
+  ...operatorRoutes,
 ]

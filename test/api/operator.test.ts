@@ -1,0 +1,242 @@
+import * as assert from 'uvu/assert'
+import { openSecrets } from '../../src/bootstrap.ts'
+import { readConfig } from '../../src/config.ts'
+import { newId } from '../../src/ids.ts'
+import { type Api, openApi } from '../support/http.ts'
+import { installation } from '../support/installation.ts'
+import { startServer } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+import { isRefused, refusal } from './refusal.ts'
+
+interface Org {
+  org_id: string
+  slug: string
+  name: string
+  plan: string
+  team_members: number
+}
+interface Env {
+  env_id: string
+  org_id: string
+  name: string
+  active: boolean
+}
+interface Key {
+  api_key_id: string
+  env_id: string
+  name: string
+  enabled: boolean
+  access: string
+  permissions: Record<string, string[]>
+  token?: string
+}
+
+const server = await startServer()
+const { operatorToken } = openSecrets(readConfig(installation(server.dataDir)))
+const operator = openApi(server.url, operatorToken)
+const at = (path: string) => `${server.url}/operator${path}`
+const as = (key: Key): Api => openApi(server.url, key.token ?? '')
+
+const asked = async <T>(method: string, path: string, body: unknown, status: number): Promise<T> => {
+  const answer = await operator.send(method, at(path), { body })
+  assert.is(answer.status, status, `${method} ${path}: ${answer.text}`)
+  return (answer.json as { data: T }).data
+}
+const post = <T>(path: string, body: unknown) => asked<T>('POST', path, body, 201)
+const patch = <T>(path: string, body: unknown) => asked<T>('PATCH', path, body, 200)
+const names = new Set<string>()
+/** Of nobody else's in an installation that others use too. */
+const slug = (): string => {
+  const made = `o-${newId().slice(-12)}`
+  names.add(made)
+  return made
+}
+const newEnv = async (): Promise<Env> => {
+  const { slug: of } = await post<Org>('/orgs', { slug: slug(), plan: 'free' })
+  return post<Env>(`/orgs/${of}/envs`, { name: 'dev' })
+}
+const newKey = async (permissions?: Record<string, string[]>): Promise<Key> =>
+  post<Key>(`/envs/${(await newEnv()).env_id}/api-keys`, { name: 'k', ...(permissions && { permissions }) })
+
+const orgs = suite('organizations')
+
+orgs('are created, with each plan', async () => {
+  for (const plan of ['free', 'starter', 'pro', 'scale', 'self_host']) {
+    const of = slug()
+    const { org_id, ...org } = await post<Org>('/orgs', { slug: of, name: 'Acme', plan })
+    assert.match(org_id, /^[0-9a-f-]{36}$/)
+    assert.equal(
+      { ...org, created_at: '' },
+      { slug: of, name: 'Acme', plan, team_members: 1, created_at: '' },
+    )
+  }
+})
+
+orgs('have one slug each: 409, however many ask at once', async () => {
+  const of = slug()
+  const answers = await Promise.all(
+    Array.from({ length: 10 }, () =>
+      operator.send('POST', at('/orgs'), { body: { slug: of, plan: 'free' } }),
+    ),
+  )
+  assert.equal(answers.map(({ status }) => status).sort(), [201, ...Array.from({ length: 9 }, () => 409)])
+  assert.is(
+    refusal(await operator.send('POST', at('/orgs'), { body: { slug: 'local', plan: 'pro' } })).code,
+    'conflict',
+  )
+})
+
+for (const bad of ['', 'A', 'a_b', '-a', 'a-', 'ä', 'a.b', 'a'.repeat(64), 7]) {
+  orgs(`have a slug like a DNS label, not ${JSON.stringify(bad)}`, async () =>
+    isRefused(await operator.send('POST', at('/orgs'), { body: { slug: bad, plan: 'pro' } }), /^slug: /),
+  )
+}
+orgs('have a plan that exists', async () =>
+  isRefused(
+    await operator.send('POST', at('/orgs'), { body: { slug: slug(), plan: 'gold' } }),
+    /^plan: .*self_host/,
+  ),
+)
+
+orgs('are listed, newest first', async () => {
+  const [first, second] = [slug(), slug()]
+  await post('/orgs', { slug: first, plan: 'pro' })
+  await post('/orgs', { slug: second, plan: 'pro' })
+  const { json } = await operator.send('GET', at('/orgs?limit=100'))
+  const slugs = (json as { data: Org[] }).data.map((org) => org.slug).filter((one) => names.has(one))
+  assert.equal(slugs.slice(0, 2), [second, first])
+})
+
+orgs('change plan, name and team, by slug or id', async () => {
+  const { org_id, slug: of } = await post<Org>('/orgs', { slug: slug(), plan: 'free' })
+  assert.is((await patch<Org>(`/orgs/${of}`, { plan: 'scale' })).plan, 'scale')
+  const changed = await patch<Org>(`/orgs/${org_id}`, { name: 'New', team_members: 7 })
+  assert.equal([changed.plan, changed.name, changed.team_members], ['scale', 'New', 7])
+  assert.is(refusal(await operator.send('PATCH', at(`/orgs/${slug()}`), { body: {} })).code, 'not_found')
+  isRefused(
+    await operator.send('PATCH', at(`/orgs/${of}`), { body: { team_members: -1 } }),
+    /^team_members: /,
+  )
+})
+orgs.run()
+
+const envs = suite('environments')
+envs('are created and listed, each name once in its organization', async () => {
+  const { org_id, slug: of } = await post<Org>('/orgs', { slug: slug(), plan: 'pro' })
+  const env = await post<Env>(`/orgs/${of}/envs`, { name: 'prod' })
+  assert.equal([env.org_id, env.name, env.active], [org_id, 'prod', true])
+  const again = await operator.send('POST', at(`/orgs/${of}/envs`), { body: { name: 'prod' } })
+  assert.equal([refusal(again).status, refusal(again).code], [409, 'conflict'])
+  const stage = await post<Env>(`/orgs/${of}/envs`, { name: 'stage' })
+  const { json } = await operator.send('GET', at(`/orgs/${of}/envs`))
+  assert.equal((json as { data: Env[] }).data, [stage, env])
+  isRefused(await operator.send('POST', at(`/orgs/${of}/envs`), { body: { name: 'a b' } }), /^name: /)
+  const elsewhere = await operator.send('POST', at(`/orgs/${newId()}/envs`), { body: { name: 'prod' } })
+  assert.is(refusal(elsewhere).code, 'not_found')
+})
+envs.run()
+
+const keys = suite('API keys')
+keys('are Full by default, their token told once', async () => {
+  const key = await newKey()
+  assert.match(key.token ?? '', new RegExp(`^svc_${key.api_key_id}_[0-9A-Za-z]{49}$`))
+  assert.equal([key.enabled, key.access, key.permissions], [true, 'full', { '*:*': ['*'] }])
+  assert.is((await as(key).get<Env>('/env')).env_id, key.env_id)
+  const { json, text } = await operator.send('GET', at(`/envs/${key.env_id}/api-keys`))
+  assert.equal(
+    (json as { data: Key[] }).data.map(({ api_key_id }) => api_key_id),
+    [key.api_key_id],
+  )
+  assert.not.match(text, /token|mac|svc_/)
+})
+
+keys('are Restricted when told what they may', async () => {
+  const key = await newKey({ 'project:*': ['read'] })
+  assert.is(key.access, 'restricted')
+  assert.is((await as(key).page('/projects')).pagination.total, 0)
+  assert.is((await as(key).refused('GET', '/env')).status, 403)
+})
+
+keys('are disabled and enabled from the next request on', async () => {
+  const key = await newKey()
+  for (const [enabled, status] of [
+    [false, 401],
+    [true, 200],
+    [false, 401],
+  ] as const) {
+    assert.is((await patch<Key>(`/api-keys/${key.api_key_id}`, { enabled })).enabled, enabled)
+    assert.is((await as(key).send('GET', '/env')).status, status)
+  }
+})
+
+keys('change their permissions from the next request on', async () => {
+  const key = await newKey()
+  assert.is((await as(key).send('GET', '/projects')).status, 200)
+  const changed = await patch<Key>(`/api-keys/${key.api_key_id}`, {
+    permissions: { 'env:*': ['read'] },
+    name: 'narrow',
+  })
+  assert.equal([changed.name, changed.access], ['narrow', 'restricted'])
+  assert.is((await as(key).send('GET', '/projects')).status, 403)
+  assert.is((await as(key).send('GET', '/env')).status, 200)
+})
+
+keys('are gone when deleted', async () => {
+  const key = await newKey()
+  assert.is((await as(key).send('GET', '/env')).status, 200)
+  assert.is((await operator.send('DELETE', at(`/api-keys/${key.api_key_id}`))).status, 204)
+  assert.is((await as(key).send('GET', '/env')).status, 401)
+  for (const method of ['PATCH', 'DELETE'] as const) {
+    const gone = await operator.send(method, at(`/api-keys/${key.api_key_id}`), {
+      ...(method === 'PATCH' && { body: { enabled: true } }),
+    })
+    assert.is(refusal(gone).code, 'not_found')
+  }
+})
+
+keys('are for an environment that exists, with permissions that are valid', async () => {
+  const none = await operator.send('POST', at(`/envs/${newId()}/api-keys`), { body: { name: 'k' } })
+  assert.is(refusal(none).code, 'not_found')
+  const { env_id, api_key_id } = await newKey()
+  const body = { name: 'k', permissions: { 'mcp:*': ['create'] } }
+  const told = /^Action not valid for resource: "mcp:\*"/
+  isRefused(await operator.send('POST', at(`/envs/${env_id}/api-keys`), { body }), told)
+  isRefused(await operator.send('PATCH', at(`/api-keys/${api_key_id}`), { body }), told)
+})
+keys.run()
+
+const access = suite('the operator API')
+for (const [who, authorization] of Object.entries({
+  nobody: undefined,
+  'an API key that may do everything': `Bearer ${server.api.key}`,
+  'another token': `Bearer ${operatorToken}x`,
+  'a shorter token': `Bearer ${operatorToken.slice(0, -1)}`,
+  'another scheme': `Basic ${operatorToken}`,
+})) {
+  access(`is not for ${who}`, async () => {
+    for (const [method, path] of [
+      ['GET', '/orgs'],
+      ['POST', '/orgs'],
+      ['PATCH', `/orgs/${newId()}`],
+      ['GET', `/orgs/${newId()}/envs`],
+      ['POST', `/orgs/${newId()}/envs`],
+      ['GET', `/envs/${newId()}/api-keys`],
+      ['POST', `/envs/${newId()}/api-keys`],
+      ['PATCH', `/api-keys/${newId()}`],
+      ['DELETE', `/api-keys/${newId()}`],
+    ] as const) {
+      const response = await fetch(at(path), { method, headers: authorization ? { authorization } : {} })
+      const { error } = (await response.json()) as { error: { code: string } }
+      assert.equal([response.status, error.code], [401, 'unauthorized'], `${method} ${path}`)
+      assert.is(response.headers.get('www-authenticate'), 'Bearer')
+    }
+  })
+}
+access('is not under /v1', async () => {
+  assert.is((await server.api.send('GET', '/operator/orgs')).status, 404)
+})
+access('takes no operator for a user', async () => {
+  assert.is((await operator.send('GET', '/env')).status, 401)
+})
+access.after(() => server.stop())
+access.run()
