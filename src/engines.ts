@@ -74,9 +74,13 @@ const openReadModels = async ({ readModels, dataDir }: Config, log: Logger): Pro
         onDiscarded: (discarded) =>
           log.warn('The read models were unusable and are made anew from the log', { ...discarded }),
       })
-    : (await import('./adapters/mongodb/index.ts')).openMongoReadModels({ url: readModels })
+    : (await import('./adapters/mongodb/index.ts')).openMongoReadModels({
+        url: readModels,
+        onWarn: (message) => log.warn(message),
+      })
 
-const openBlobs = async ({ blobs, dataDir }: Config): Promise<Blobs> =>
+/** The blobs alone, as tools want them. */
+export const openBlobs = async ({ blobs, dataDir }: Config): Promise<Blobs> =>
   isEmbeddedUrl(blobs)
     ? (await import('./adapters/embedded/blobs.ts')).openBlobs({ dir: join(dataDir, 'blobs') })
     : (await import('./adapters/s3/index.ts')).openS3Blobs(blobs)

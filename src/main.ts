@@ -54,7 +54,7 @@ const main = async (): Promise<void> => {
   }
 }
 
-const tell = ({ made, apiKey, operatorToken, url }: Service, { dataDir, roles }: Config): void => {
+const tell = ({ made, apiKey, operatorToken, url, listens }: Service, { dataDir, roles }: Config): void => {
   if (made !== null) {
     const where = made === 'SVC_MASTER_KEY' ? 'made from SVC_MASTER_KEY' : `kept in ${made}`
     process.stdout.write(
@@ -62,7 +62,7 @@ const tell = ({ made, apiKey, operatorToken, url }: Service, { dataDir, roles }:
         `  API key         ${apiKey}\n  Operator token  ${operatorToken}\n\n`,
     )
   }
-  log.info(`svc ${version} is ready on ${url}`, { data: dataDir, roles: [...roles].join(',') })
+  log.info(`svc ${version} is ready on ${url}`, { listens, data: dataDir, roles: [...roles].join(',') })
 }
 
 /** The commit that runs here; `unknown` outside a checkout. */

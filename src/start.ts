@@ -19,7 +19,10 @@ import { startProjecting } from './roles/projector.ts'
 import { Keyring } from './secrets.ts'
 
 export interface Service {
+  /** Where clients reach it. */
   readonly url: string
+  /** Where this process listens. */
+  readonly listens: string
   /** The key of the first environment. */
   readonly apiKey: string
   readonly operatorToken: string
@@ -127,7 +130,8 @@ export const start = async (
     const worker =
       runs && runtime ? await (await import('./roles/worker.ts')).startWorker(node, runtime) : null
     if (roles.has('saga')) await (await import('./roles/saga.ts')).startSagas(node)
-    const url = config.publicUrl ?? `http://${config.host}:${server.port}`
+    const listens = `http://${config.host}:${server.port}`
+    const url = config.publicUrl ?? listens
     if (roles.has('api') && runtime) {
       const { createApi } = await import('./roles/api.ts')
       server.serve(
@@ -147,6 +151,7 @@ export const start = async (
     closers.push(() => server.close(API_DRAIN_MS))
     return {
       url,
+      listens,
       apiKey: secrets.apiKey,
       operatorToken: secrets.operatorToken,
       made: secrets.made ?? (first && config.apiKey === null ? 'SVC_MASTER_KEY' : null),

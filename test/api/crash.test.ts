@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { deploy, handle, publish, type Event, type Run, runsOf } from '../support/build.ts'
+import { allOf, isExact, isLost, WORK } from '../support/exactRuns.ts'
 import type { Api } from '../support/http.ts'
 import { type ServerProcess, spawnServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
@@ -7,11 +8,7 @@ import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 import { follow, publishAndFollow } from './sse.ts'
 
-const FUNCTIONS = `
-import { setTimeout } from 'node:timers/promises'
-import { fn } from 'svc'
-export const plain = fn({ 'on-event': 'work' }, ({ data }) => setTimeout(data, 'done'))
-export const keeps = fn({ 'on-event': 'work', retry: { attempts: 5, delay: 10 } }, ({ data }) => setTimeout(data, 'done'))
+const FUNCTIONS = `${WORK}
 export const quick = fn({ 'on-event': 'quick' }, ({ data }) => data)
 export const later = fn({ 'on-event': 'later', retry: { attempts: 1, delay: 1500 } }, () => { throw new Error('not yet') })
 `
@@ -41,37 +38,6 @@ const publishUntilDeath = async (api: Api, onAcknowledged: (count: number) => vo
   }
   await Promise.all(Array.from({ length: 8 }, client))
   return acknowledged
-}
-
-const allOf = async <T>(api: Api, path: string): Promise<T[]> => {
-  const all: T[] = []
-  for (;;) {
-    const { data, pagination } = await api.page<T>(
-      `${path}${path.includes('?') ? '&' : '?'}limit=100&offset=${all.length}`,
-    )
-    all.push(...data)
-    if (!pagination.has_more) return all
-  }
-}
-
-const isLost = ({ status, error }: Run) => status === 'failed' && error?.code === 'worker_lost'
-
-/** Each handler has run once for the event; what a dead worker had is failed, and retried where there is a policy. */
-const isExact = (runs: readonly Run[]): void => {
-  const told = JSON.stringify(
-    runs.map(({ fn, status, attempt, error }) => [fn, attempt, status, error?.code]),
-  )
-  const [plain, ...twice] = runs.filter(({ fn }) => fn === 'jobs/plain')
-  assert.ok(plain && twice.length === 0 && (plain.status === 'succeeded' || isLost(plain)), told)
-  const kept = runs.filter(({ fn }) => fn === 'jobs/keeps').sort((a, b) => a.attempt - b.attempt)
-  assert.equal(
-    kept.map(({ attempt }) => attempt),
-    kept.map((_, n) => n + 1),
-    told,
-  )
-  assert.ok(kept.slice(0, -1).every(isLost), told)
-  assert.is(kept.at(-1)?.status, 'succeeded', told)
-  for (const run of kept.slice(1)) assert.is(run.origin_run_id, kept[0]?.run_id)
 }
 
 const crash = suite<{ acknowledged: Event[] }>('a service that is killed', { timeoutMs: 60_000 })

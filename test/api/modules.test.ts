@@ -1,6 +1,9 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
+import { readConfig } from '../../src/config.ts'
+import { openBlobs } from '../../src/engines.ts'
+import { installation } from '../support/installation.ts'
 import { type Files, upload } from '../support/build.ts'
 import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
@@ -58,9 +61,11 @@ loading('leaves nothing behind of what it refused', async () => {
   const zip = await zipBuild({ 'bad.js': 'throw new Error("unique")' })
   isRefused(await upload(api, 'up', zip), 'unique')
   assert.equal(readdirSync(join(server.dataDir, 'uploads')), [])
-  const held = readdirSync(join(server.dataDir, 'blobs'), { recursive: true }) as string[]
+  const blobs = await openBlobs(readConfig(installation(server.dataDir)))
+  const held = await Array.fromAsync(blobs.list(''))
+  await blobs.close()
   assert.equal(
-    held.filter((name) => name.includes(zip.hash)),
+    held.filter(({ key }) => key.includes(zip.hash)),
     [],
   )
 })

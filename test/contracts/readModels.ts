@@ -256,19 +256,19 @@ export const readModelsContract = (name: string, open: () => Promise<OpenReadMod
     assert.is((await writer.get('big'))?.['text'], 'small')
   })
 
-  storing('takes ten thousand documents in a batch', async ({ readModels }) => {
+  storing('takes four thousand documents in a batch', async ({ readModels }) => {
     const { spec, put, next } = aCollection()
     const writer = await readModels.writer(spec)
-    const batch = Array.from({ length: 10_000 }, (_, i) => put(`d${i}`, { id: i, env: 'x', at: cursorOf(i) }))
+    const batch = Array.from({ length: 4000 }, (_, i) => put(`d${i}`, { id: i, env: 'x', at: cursorOf(i) }))
     await writer.write(batch, next())
-    const page = await writer.find(inEnv('x', { descending: true, limit: 3, offset: 4000 }))
+    const page = await writer.find(inEnv('x', { descending: true, limit: 3, offset: 1500 }))
     assert.equal(page, {
-      items: [5999, 5998, 5997].map((i) => ({ id: i, env: 'x', at: cursorOf(i) })),
-      total: 10_000,
+      items: [2499, 2498, 2497].map((i) => ({ id: i, env: 'x', at: cursorOf(i) })),
+      total: 4000,
     })
     let scanned = 0
     for await (const _ of writer.scan()) scanned++
-    assert.is(scanned, 10_000)
+    assert.is(scanned, 4000)
   })
 
   finding('sorts both ways, ties by id', async ({ readModels }) => {
@@ -603,7 +603,7 @@ export const readModelsContract = (name: string, open: () => Promise<OpenReadMod
   versions('readers never fail while versions go live', async ({ readModels }) => {
     const { spec, put, next } = aCollection()
     const reader = readModels.reader(spec)
-    const docs = Array.from({ length: 1200 }, (_, i) => ({ id: `d${i}`, env: 'x', at: cursorOf(i) }))
+    const docs = Array.from({ length: 600 }, (_, i) => ({ id: `d${i}`, env: 'x', at: cursorOf(i) }))
     let done = false
     let reads = 0
     const reading = (async () => {
@@ -613,20 +613,23 @@ export const readModelsContract = (name: string, open: () => Promise<OpenReadMod
         await new Promise((resolve) => setImmediate(resolve))
       }
     })()
-    for (let version = 1; version <= 4; version++) {
-      const writer = await readModels.writer({ ...spec, version })
-      await writer.write(
-        docs.map((doc) => put(doc.id, { ...doc, version })),
-        next(),
-      )
-      await readModels.goLive({ ...spec, version })
-      const before = reads
-      await until(() => reads > before + 3)
-      assert.is((await reader.get('d1'))?.['version'], version)
-      assert.is((await reader.find(inEnv('x'))).total, 1200)
+    try {
+      for (let version = 1; version <= 3; version++) {
+        const writer = await readModels.writer({ ...spec, version })
+        await writer.write(
+          docs.map((doc) => put(doc.id, { ...doc, version })),
+          next(),
+        )
+        await readModels.goLive({ ...spec, version })
+        const before = reads
+        await until(() => reads > before + 1)
+        assert.is((await reader.get('d1'))?.['version'], version)
+        assert.is((await reader.find(inEnv('x'))).total, 600)
+      }
+    } finally {
+      done = true
+      await reading
     }
-    done = true
-    await reading
   })
 
   storing.run()

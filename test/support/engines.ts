@@ -9,16 +9,21 @@ const engines = {
 export type Engine = keyof typeof engines
 type Variables = Readonly<Record<string, string | undefined>>
 
-/** Whether any variable names an engine. */
-export const anyEngineUrl = (env: Variables = process.env): boolean =>
-  Object.values(engines).some(({ variable }) => env[variable])
+/** The URL as `engineUrl` gives it, for who does not exercise the engine. */
+export const namedUrl = (engine: Engine): string | null => process.env[engines[engine].variable] || null
+
+/** Whether a variable names the engine. */
+export const isNamed = (engine: Engine, env: Variables = process.env): boolean =>
+  Boolean(env[engines[engine].variable])
+
+export const isAnyNamed = (): boolean => (Object.keys(engines) as Engine[]).some((engine) => isNamed(engine))
 
 /**
  * The URL of a running engine to test against, null when none was named. Who asks and gets one exercises it:
  * the runner counts on that.
  */
 export const engineUrl = (engine: Engine): string | null => {
-  const url = process.env[engines[engine].variable]
+  const url = namedUrl(engine)
   if (!url) return null
   tellExercised(engines[engine].name)
   return url

@@ -46,9 +46,14 @@ export interface Api {
   refused(method: string, path: string, body?: unknown): Promise<Refusal>
 }
 
-export const openApi = (url: string, key: string): Api => {
+/** Requests go to the nodes in turn when there are several. */
+export const openApi = (urls: string | readonly string[], key: string): Api => {
+  const nodes = typeof urls === 'string' ? [urls] : urls
+  const [url = ''] = nodes
+  let turn = 0
+  const next = () => nodes[turn++ % nodes.length] ?? ''
   const send = (method: string, path: string, { body, headers, signal }: Sent = {}): Promise<Answer> =>
-    exchange(path.startsWith('http') ? path : `${url}/v1${path}`, {
+    exchange(path.startsWith('http') ? path : `${next()}/v1${path}`, {
       method,
       headers: { Authorization: `Bearer ${key}`, ...headers },
       ...(body !== undefined && { body: isRaw(body) ? body : JSON.stringify(body) }),

@@ -4,7 +4,7 @@ import { engineUrl, tellExercised } from './engines.ts'
 
 /**
  * The variables of an installation of its own for a data directory. All embedded, unless `SVC_TEST_ENGINES=real`: then on
- * the engines that `SVC_TEST_*` name, each under a name of its own (prefix, database, folder), so that a service started
+ * the engines that `SVC_TEST_*` name (or those of the running cluster), each under a name of its own (prefix, database, folder), so that a service started
  * again on the same directory finds its data and no other does.
  */
 export const installation = (
@@ -12,22 +12,23 @@ export const installation = (
   env: Readonly<Record<string, string>> = {},
 ): Record<string, string> => ({
   PORT: '0',
+  ...(JSON.parse(process.env['SVC_TEST_CLUSTER_ENV'] ?? '{}') as Record<string, string>),
   SVC_DATA_DIR: dataDir,
-  ...(onRealEngines ? realEngines(dataDir) : {}),
+  ...(process.env['SVC_TEST_ENGINES'] === 'real' && !process.env['SVC_TEST_CLUSTER']
+    ? realEngines(dataDir)
+    : {}),
   ...env,
 })
 
-/** Whether the API is tested on real engines in this process. */
-export const onRealEngines = process.env['SVC_TEST_ENGINES'] === 'real'
-
-const realEngines = (dataDir: string): Record<string, string> => {
+/** The engines that `SVC_TEST_*` name, or the stand-in, under a name of their own for a data directory. */
+export const realEngines = (dataDir: string, urlOf = engineUrl): Record<string, string> => {
   const digest = createHash('sha256').update(basename(dataDir))
   const name = `svc_test_${digest.copy().digest('hex').slice(0, 12)}`
   const found: Record<string, string | null> = {
-    SVC_EVENT_STORE: withQuery(engineUrl('eventStore') ?? standIn(), 'prefix', `${name}.`),
-    SVC_READ_MODELS: withPath(engineUrl('mongodb'), () => `/${name}`),
-    SVC_BLOBS: withPath(engineUrl('s3'), (bucket) => `${bucket.replace(/\/$/, '')}/${name}`),
-    SVC_REDIS: withQuery(engineUrl('redis'), 'prefix', `${name}:`),
+    SVC_EVENT_STORE: withQuery(urlOf('eventStore') ?? standIn(urlOf === engineUrl), 'prefix', `${name}.`),
+    SVC_READ_MODELS: withPath(urlOf('mongodb'), () => `/${name}`),
+    SVC_BLOBS: withPath(urlOf('s3'), (bucket) => `${bucket.replace(/\/$/, '')}/${name}`),
+    SVC_REDIS: withQuery(urlOf('redis'), 'prefix', `${name}:`),
     SVC_MASTER_KEY: digest.digest('base64'),
   }
   return Object.fromEntries(
@@ -36,9 +37,9 @@ const realEngines = (dataDir: string): Record<string, string> => {
 }
 
 /** The stand-in that the runner started for the whole run. */
-const standIn = (): string | null => {
+const standIn = (exercised: boolean): string | null => {
   const url = process.env['SVC_TEST_STAND_IN'] ?? null
-  if (url !== null) tellExercised('EventStoreDB stand-in')
+  if (url !== null && exercised) tellExercised('EventStoreDB stand-in')
   return url
 }
 

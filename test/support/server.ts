@@ -33,8 +33,10 @@ export interface TestServer {
   stop(): Promise<void>
 }
 
-/** The real service in this process, on a free port. */
+/** The real service in this process, on a free port; a running cluster when `SVC_TEST_CLUSTER` names one. */
 export const startServer = async ({ dataDir = tempDir(), env }: Started = {}): Promise<TestServer> => {
+  const cluster = process.env['SVC_TEST_CLUSTER']
+  if (cluster) return tenantOf(cluster.split(' '), dataDir)
   const log: string[] = []
   const logger = openLogger((line) => void log.push(line))
   const service = await start(readConfig(installation(dataDir, env)), logger, {
@@ -48,6 +50,14 @@ export const startServer = async ({ dataDir = tempDir(), env }: Started = {}): P
     log,
     stop: () => service.stop(),
   }
+}
+
+/** An environment of its own in a cluster that others use too. */
+const tenantOf = async ([url = '', ...nodes]: readonly string[], dataDir: string): Promise<TestServer> => {
+  const [key = ''] = await addEnvironment(dataDir, `t-${newId()}`, EVERYTHING)
+  const api = openApi(nodes, key)
+  await until(() => api.page('/projects'))
+  return { url, dataDir, api, log: [], stop: () => Promise.resolve() }
 }
 
 export interface ServerProcess extends TestServer {
@@ -76,10 +86,13 @@ export const spawnServer = async ({ dataDir = tempDir(), env }: Started = {}): P
   })
   for (const pipe of [child.stdout, child.stderr])
     pipe.setEncoding('utf8').on('data', (text: string) => log.push(text))
-  const url = await until(() => {
-    if (child.exitCode !== null) return 'exited'
-    return /is ready on (http\S+)/.exec(log.join(''))?.[1]
-  })
+  const url = await until(
+    () => {
+      if (child.exitCode !== null) return 'exited'
+      return /is ready on \S+ \{"listens":"([^"]+)"/.exec(log.join(''))?.[1]
+    },
+    { timeoutMs: 30_000 },
+  )
   if (url === 'exited')
     throw new Error(`Expected the server to start, got exit code ${child.exitCode}: ${log.join('')}`)
   const end = (signal: NodeJS.Signals) => {
@@ -129,12 +142,14 @@ export const addEnvironment = async (
 
 export const EVERYTHING: Permissions = { '*:*': ['*'] }
 
-/** A server with a second environment, `other/dev`, and the API as a key of that. */
+/** A server with a second environment and the API as a key of that. */
 export const startWithOther = async (
   started: Started = {},
 ): Promise<TestServer & { readonly other: Api }> => {
   const dataDir = started.dataDir ?? tempDir()
-  const [key = ''] = await addEnvironment(dataDir, 'other', EVERYTHING)
+  const [key = ''] = await addEnvironment(dataDir, `other-${newId()}`, EVERYTHING)
   const server = await startServer({ ...started, dataDir })
-  return { ...server, other: openApi(server.url, key) }
+  const other = openApi(process.env['SVC_TEST_CLUSTER']?.split(' ').slice(1) ?? server.url, key)
+  await until(() => other.page('/projects'))
+  return { ...server, other }
 }

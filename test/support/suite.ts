@@ -1,5 +1,6 @@
 import { suite as uvuSuite } from 'uvu'
 import { messageOf } from '../../src/errors.ts'
+import { PATIENCE } from './patience.ts'
 
 type Callback<Context> = (context: Context) => unknown
 
@@ -43,6 +44,7 @@ export const suite = <Context extends object = Record<string, never>>(
   { timeoutMs = TIMEOUT_MS }: { timeoutMs?: number } = {},
 ): Suite<Context> => {
   const context = {} as Context // filled by the hooks
+  const patienceMs = timeoutMs * PATIENCE
   const tests: Test<Context>[] = []
   const chosen: Test<Context>[] = []
   let skipped = 0
@@ -61,7 +63,7 @@ export const suite = <Context extends object = Record<string, never>>(
     const inner = uvuSuite(name)
     let broken: Error | undefined
     const each = async (what: string, callbacks: readonly Callback<Context>[]) => {
-      for (const callback of callbacks) await within(timeoutMs, what, () => callback(context))
+      for (const callback of callbacks) await within(patienceMs, what, () => callback(context))
     }
     inner.before(async () => {
       broken = await failureOf(() => each('before', hooks.before.once))
@@ -72,7 +74,7 @@ export const suite = <Context extends object = Record<string, never>>(
           broken ??
             (await failureOf(async () => {
               await each('before.each', hooks.before.each)
-              await within(timeoutMs, 'the test', () => test.callback(context))
+              await within(patienceMs, 'the test', () => test.callback(context))
             })),
           broken ? undefined : await failureOf(() => each('after.each', hooks.after.each)),
           test === listed.at(-1) ? await failureOf(() => each('after', hooks.after.once)) : undefined,

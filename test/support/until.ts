@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { clock } from '../../src/clock.ts'
+import { PATIENCE } from './patience.ts'
 
 /**
  * Waits until the condition gives something truthy, and resolves with it. A condition that throws is not
@@ -9,7 +10,7 @@ export const until = async <T>(
   condition: () => T | Promise<T>,
   { timeoutMs = 10_000, everyMs = 5 }: { timeoutMs?: number; everyMs?: number } = {},
 ): Promise<NonNullable<T>> => {
-  const deadline = clock.monotonic() + timeoutMs
+  const deadline = clock.monotonic() + timeoutMs * PATIENCE
   for (;;) {
     let cause: unknown
     try {

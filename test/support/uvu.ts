@@ -1,12 +1,13 @@
 import { globSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
-import { anyEngineUrl, engineReport, exercisedIn } from './engines.ts'
-import { type FileResult, type Limits, runFile, stopAll } from './runFile.ts'
+import { engineReport, exercisedIn } from './engines.ts'
+import { type Job, passes } from './passes.ts'
+import { type FileResult, stopAll } from './runFile.ts'
 
 /**
  * `npm test [pattern…]`: runs every `test/**` + `/*.test.ts` whose path contains a pattern (default: all),
- * each in a process of its own; those of the API once more on the engines that `SVC_TEST_*` name, if any. The last line but one says which engines they exercised, the last line is `N passed, N failed`, in tests; exit code 1 on any failure.
+ * each in a process of its own; those of the API again on the engines that `SVC_TEST_*` name and on a cluster of them (passes.ts). The last line but one says which engines they exercised, the last line is `N passed, N failed`, in tests; exit code 1 on any failure.
  */
 const main = async (): Promise<void> => {
   const { values, positionals } = parseArgs({
@@ -27,50 +28,28 @@ const main = async (): Promise<void> => {
     return finish(0, 1)
   }
 
-  const waiting: Job[] = files.map((file) => ({ file, real: false }))
-  if (anyEngineUrl()) waiting.push(...files.filter(isOfApi).map((file) => ({ file, real: true })))
   const exercised = new Set<string>()
   let passed = 0
   let failed = 0
-  const work = async () => {
-    for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
-      const { file } = job
-      const result = job.real ? await runOnEngines(file, limits) : await runFile(file, limits)
-      const problems = [...result.problems, ...problemsOf(file)]
-      const failures = Math.max(result.total - result.passed, problems.length > 0 ? 1 : 0)
-      for (const engine of exercisedIn(result.output)) exercised.add(engine)
-      passed += result.passed
-      failed += failures
-      const name = job.real ? `${file} (real engines)` : file
-      process.stdout.write(failures === 0 ? lineOf(name, result) : reportOf(name, result, problems))
-    }
+  const run = async ({ file, on, run }: Job): Promise<void> => {
+    const result = await run(limits)
+    const problems = [...result.problems, ...problemsOf(file)]
+    const failures = Math.max(result.total - result.passed, problems.length > 0 ? 1 : 0)
+    for (const engine of exercisedIn(result.output)) exercised.add(engine)
+    passed += result.passed
+    failed += failures
+    const name = on === undefined ? file : `${file} (on ${on})`
+    process.stdout.write(failures === 0 ? lineOf(name, result) : reportOf(name, result, problems))
   }
-  await Promise.all(Array.from({ length: availableParallelism() }, work))
+  for await (const jobs of passes(files)) {
+    const waiting = [...jobs]
+    const work = async () => {
+      for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) await run(job)
+    }
+    await Promise.all(Array.from({ length: availableParallelism() }, work))
+  }
   process.stdout.write(`${engineReport(exercised)}\n`)
   finish(passed, failed)
-}
-
-interface Job {
-  readonly file: string
-  /** Run on the engines that `SVC_TEST_*` name instead of the embedded ones. */
-  readonly real: boolean
-}
-
-/** What is tested through the API is tested on every engine. */
-const isOfApi = (file: string): boolean => file.startsWith('test/api/')
-
-/** With a stand-in of its own where no variable names an event store. */
-const runOnEngines = async (file: string, limits: Limits): Promise<FileResult> => {
-  const { startStandIn } = await import('./eventstoredb/index.ts')
-  const standIn = process.env['SVC_TEST_EVENT_STORE'] ? null : await startStandIn()
-  try {
-    return await runFile(file, limits, {
-      SVC_TEST_ENGINES: 'real',
-      ...(standIn && { SVC_TEST_STAND_IN: standIn.url }),
-    })
-  } finally {
-    await standIn?.stop()
-  }
 }
 
 const lineOf = (file: string, { passed, skipped, ms }: FileResult): string =>

@@ -1,0 +1,49 @@
+import { allRoles, type Role } from '../../src/config.ts'
+import { openBalancer } from './balancer.ts'
+import { namedUrl } from './engines.ts'
+import { installation, realEngines } from './installation.ts'
+import { type ServerProcess, spawnServer } from './server.ts'
+import { tempDir } from './tempDir.ts'
+
+export interface Cluster {
+  /** In front of the API nodes. */
+  readonly url: string
+  /** The variables that all nodes share. */
+  readonly env: Readonly<Record<string, string>>
+  nodes(role: Role): readonly ServerProcess[]
+  /** Ends the oldest node of a role without any notice. */
+  kill(role: Role): Promise<void>
+  /** One more node of a role. */
+  add(role: Role): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Two nodes of each role, each a process with a data directory of its own, on one set of engines. */
+export const startCluster = async (extra: Readonly<Record<string, string>> = {}): Promise<Cluster> => {
+  const balancer = await openBalancer()
+  const name = tempDir()
+  const env = { ...realEngines(name, namedUrl), SVC_PUBLIC_URL: balancer.url, ...extra }
+  const nodes = new Map<Role, ServerProcess[]>(allRoles.map((role) => [role, []]))
+  const of = (role: Role) => nodes.get(role) ?? []
+  const balance = () => balancer.to(of('api').map(({ url }) => url))
+  const add = async (role: Role): Promise<void> => {
+    of(role).push(await spawnServer({ env: { ...env, SVC_ROLES: role } }))
+    balance()
+  }
+  await Promise.all([...allRoles, ...allRoles].map(add))
+  return {
+    url: balancer.url,
+    env: installation(name, env),
+    nodes: of,
+    add,
+    async kill(role) {
+      const node = of(role).shift()
+      balance()
+      await node?.end('SIGKILL')
+    },
+    async stop() {
+      await Promise.all([...nodes.values()].flat().map((node) => node.stop()))
+      await balancer.close()
+    },
+  }
+}

@@ -1,0 +1,44 @@
+import * as assert from 'uvu/assert'
+import type { Run } from './build.ts'
+import type { Api } from './http.ts'
+
+/** Two handlers of the event `work`: one that is not tried again, one that is. What they are sent is how long they take. */
+export const WORK = `
+import { setTimeout } from 'node:timers/promises'
+import { fn } from 'svc'
+export const plain = fn({ 'on-event': 'work' }, ({ data }) => setTimeout(data, 'done'))
+export const keeps = fn({ 'on-event': 'work', retry: { attempts: 5, delay: 10 } }, ({ data }) => setTimeout(data, 'done'))
+`
+
+/** All items of a list, page by page. */
+export const allOf = async <T>(api: Api, path: string): Promise<T[]> => {
+  const all: T[] = []
+  for (;;) {
+    const { data, pagination } = await api.page<T>(
+      `${path}${path.includes('?') ? '&' : '?'}limit=100&offset=${all.length}`,
+    )
+    all.push(...data)
+    if (!pagination.has_more) return all
+  }
+}
+
+export const isLost = ({ status, error }: Run): boolean =>
+  status === 'failed' && error?.code === 'worker_lost'
+
+/** Each handler has run once for the event; what a dead worker had is failed, and retried where there is a policy (I3). */
+export const isExact = (runs: readonly Run[]): void => {
+  const told = JSON.stringify(
+    runs.map(({ fn, status, attempt, error }) => [fn, attempt, status, error?.code]),
+  )
+  const [plain, ...twice] = runs.filter(({ fn }) => fn === 'jobs/plain')
+  assert.ok(plain && twice.length === 0 && (plain.status === 'succeeded' || isLost(plain)), told)
+  const kept = runs.filter(({ fn }) => fn === 'jobs/keeps').sort((a, b) => a.attempt - b.attempt)
+  assert.equal(
+    kept.map(({ attempt }) => attempt),
+    kept.map((_, n) => n + 1),
+    told,
+  )
+  assert.ok(kept.slice(0, -1).every(isLost), told)
+  assert.is(kept.at(-1)?.status, 'succeeded', told)
+  for (const run of kept.slice(1)) assert.is(run.origin_run_id, kept[0]?.run_id)
+}

@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs'
+import { allRoles } from '../../src/config.ts'
+import { isAnyNamed, isNamed } from './engines.ts'
+import { type FileResult, type Limits, runFile } from './runFile.ts'
+
+/** One test file, and what it runs on when that is not the embedded engines. */
+export interface Job {
+  readonly file: string
+  readonly on?: string
+  run(limits: Limits): Promise<FileResult>
+}
+
+/** The engines that `SVC_TEST_*` name are slower here than their real ones are elsewhere. */
+const slower = ({ timeoutMs, lingerMs }: Limits): Limits => ({ timeoutMs: timeoutMs * 3, lingerMs })
+
+/** What may be run at the same time, one group after the other. */
+export async function* passes(files: readonly string[]): AsyncGenerator<readonly Job[]> {
+  const jobs: Job[] = files.map((file) => ({ file, run: (limits) => runFile(file, limits) }))
+  const real = isAnyNamed() ? files.filter(isOfApi).map(onEngines) : []
+  yield [...jobs, ...real]
+  if (isNamed('mongodb') && isNamed('s3')) yield* onCluster(files.filter(isOfCluster))
+}
+
+/** What is tested through the API is tested on every engine. */
+const isOfApi = (file: string): boolean => file.startsWith('test/api/')
+
+/** With a stand-in of its own where no variable names an event store. */
+const onEngines = (file: string): Job => ({
+  file,
+  on: 'real engines',
+  run: async (limits) => {
+    const standIn = await standInIfNeeded()
+    try {
+      return await runFile(file, slower(limits), { SVC_TEST_ENGINES: 'real', ...standIn?.env })
+    } finally {
+      await standIn?.stop()
+    }
+  },
+})
+
+const standInIfNeeded = async () => {
+  if (process.env['SVC_TEST_EVENT_STORE']) return null
+  const { startStandIn } = await import('./eventstoredb/index.ts')
+  const { url, stop } = await startStandIn()
+  return { env: { SVC_TEST_STAND_IN: url }, stop }
+}
+
+/** Tests that need nothing of a service but its API: a cluster can give it to them. */
+const isOfCluster = (file: string): boolean => {
+  const source = isOfApi(file) ? readFileSync(file, 'utf8') : ''
+  return /start(Server|WithOther)\(\)/.test(source) && !/dataDir|spawnServer|\.log\b/.test(source)
+}
+
+/** All on one cluster of eight processes; in the middle one node of each role is killed. */
+async function* onCluster(files: readonly string[]): AsyncGenerator<readonly Job[]> {
+  if (files.length === 0) return
+  const standIn = await standInIfNeeded()
+  Object.assign(process.env, standIn?.env)
+  const { startCluster } = await import('./cluster.ts')
+  const cluster = await startCluster()
+  const jobOf = (file: string): Job => ({
+    file,
+    on: 'a cluster',
+    run: (limits) =>
+      runFile(file, slower(limits), {
+        SVC_TEST_ENGINES: 'real',
+        SVC_TEST_CLUSTER: [cluster.url, ...cluster.nodes('api').map(({ url }) => url)].join(' '),
+        SVC_TEST_CLUSTER_ENV: JSON.stringify(cluster.env),
+      }),
+  })
+  try {
+    const half = Math.ceil(files.length / 2)
+    yield files.slice(0, half).map(jobOf)
+    for (const role of allRoles) await cluster.kill(role)
+    await cluster.add('api') // so that requests still alternate
+    yield files.slice(half).map(jobOf)
+  } finally {
+    await cluster.stop()
+    await standIn?.stop()
+  }
+}
