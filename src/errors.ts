@@ -17,6 +17,7 @@ const catalogue = {
   project_exists: { status: 409, retryable: false },
   context_exists: { status: 409, retryable: false },
   domain_exists: { status: 409, retryable: false },
+  idempotency_key_reused: { status: 409, retryable: false },
   conflict: { status: 409, retryable: true },
   payload_too_large: { status: 413, retryable: false },
   unsupported_media_type: { status: 415, retryable: false },

@@ -29,6 +29,9 @@ export const derivedId = (...parts: readonly (string | number)[]): string => {
 export const derivedIdBeside = (base: string, ...parts: readonly (string | number)[]): string =>
   `${base.slice(0, 13)}-8${tailOf(digestOf([base, ...parts]))}`
 
+/** Whether it comes from `derivedIdBeside`. */
+export const isDerived = (id: string): boolean => id.charAt(14) === '8'
+
 const digestOf = (parts: readonly (string | number)[]): string =>
   hash('sha1', Buffer.concat([NAMESPACE, Buffer.from(parts.join('\n'))]), 'hex')
 

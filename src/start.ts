@@ -107,6 +107,7 @@ export const start = async (
     const node: Node = {
       ...engines,
       config,
+      node_id,
       log,
       commands,
       payloads,

@@ -10,6 +10,7 @@ import type { Claimer } from '../runtime/worker.ts'
 import type { Keyring } from '../secrets.ts'
 import type { Authenticator } from './http/authenticate.ts'
 import type { Operator } from './http/operator.ts'
+import type { Idempotency } from './http/idempotency.ts'
 import type { EnvFeeds } from './streams/envFeed.ts'
 
 /** Everything a handler may use; made once in `start.ts`. */
@@ -27,6 +28,7 @@ export interface ApiDeps {
   readonly keyring: Keyring
   readonly authenticator: Authenticator
   readonly operator: Operator
+  readonly idempotency: Idempotency
   readonly feeds: EnvFeeds
   readonly log: Logger
   /** Where clients reach the service, without a trailing slash. */

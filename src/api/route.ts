@@ -3,6 +3,7 @@ import type { Static, TObject, TSchema } from 'typebox'
 import type { ErrorCode } from '../errors.ts'
 import type { ApiDeps } from './deps.ts'
 import type { Credential } from './http/authenticate.ts'
+import type { NewId } from './http/idempotency.ts'
 import { type Check, checkBody, checkQuery } from './http/validate.ts'
 
 /** What the caller needs: an action on a type, and on which path of it (DESIGN.md, Permissions per endpoint). */
@@ -26,6 +27,13 @@ export interface Ask<P = Record<string, string>, Q = unknown, B = unknown> {
   readonly credential: Credential
   readonly deps: ApiDeps
   readonly request_id: string
+  /** For the ids of what is made, so that a request with an `Idempotency-Key` makes it once. */
+  readonly newId: NewId
+  /**
+   * Does the work once for the request's `Idempotency-Key`, if it has one; `request`: what must be the same then. Only
+   * for handlers that read the body themselves or take the reply over: `serve` does it for the others.
+   */
+  readonly once: <T>(request: unknown, work: (newId: NewId) => Promise<T>) => Promise<T>
   readonly ctx: Context
 }
 
@@ -120,6 +128,10 @@ interface RouteSpec<P, Q extends TObject, B extends TSchema> {
 /** A route with its checks compiled, its input types forgotten. */
 export interface Route extends Omit<RouteSpec<Record<string, string>, TObject, TSchema>, 'needs' | 'handle'> {
   readonly needs: readonly Needs[] | null
+  /** The reply holds a secret that is told this once: another credential must not get it by the same `Idempotency-Key`. */
+  readonly tellsSecret: boolean
+  /** An `Idempotency-Key` has a meaning here. */
+  readonly takesKey: boolean
   readonly checkQuery: Check<unknown>
   readonly checkBody: Check<unknown> | undefined
   readonly handle: (ask: Ask<Record<string, string>, unknown, unknown>) => Promise<Reply> | Reply
@@ -144,6 +156,8 @@ export const route = <Path extends string, Q extends TObject, B extends TSchema>
     ...rest,
     needs: needs && ((Array.isArray(needs) ? needs : [needs]) as readonly Needs[]),
     handle: handle as unknown as Route['handle'],
+    takesKey: spec.method === 'POST' && (needs !== null || spec.operator === true),
+    tellsSecret: 'token' in ((spec.reply.schema as Partial<TObject> | undefined)?.properties ?? {}),
     checkQuery: spec.anyQuery ? (query) => query : checkQuery(spec.query ?? NO_QUERY),
     checkBody: spec.body && checkBody(spec.body),
   }

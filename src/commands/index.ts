@@ -5,6 +5,7 @@ import { CommandHandler } from './handle.ts'
 import { name } from './name.ts'
 import { org } from './org.ts'
 import { project } from './project.ts'
+import { request } from './request.ts'
 import { stream } from './stream.ts'
 import { tenant } from './tenant.ts'
 import { worker } from './worker.ts'
@@ -18,6 +19,7 @@ export const openCommands = (store: EventStore) => ({
   tenants: new CommandHandler(store, tenant),
   orgs: new CommandHandler(store, org),
   apiKeys: new CommandHandler(store, apiKey),
+  requests: new CommandHandler(store, request),
   workers: new CommandHandler(store, worker),
 })
 

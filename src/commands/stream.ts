@@ -3,6 +3,7 @@ import { AppError } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
 import type { RunError, RunInput, RunPlan } from '../events/run.ts'
 import type { PayloadRef } from '../events/scalars.ts'
+import { isDerived } from '../ids.ts'
 import type { Decider } from './decider.ts'
 
 /** A run that has not ended: wanted, claimed by a worker, or failed and waiting for its retry. */
@@ -28,7 +29,12 @@ export interface StreamState {
   /** Published events that were not given to their handlers yet. */
   readonly undispatched: Set<string>
   readonly runs: Map<string, OpenRun>
+  /** The newest events that were published under an `Idempotency-Key`. */
+  keyed: readonly string[]
 }
+
+/** Whoever publishes again under a key comes soon: after a crash, or after a pause in which another node took over. */
+const KEYED = 64
 
 /** A stream is idle when nothing of it is running, due or undispatched. */
 export const isIdle = (state: StreamState): boolean => state.undispatched.size === 0 && state.runs.size === 0
@@ -107,12 +113,13 @@ export type StreamEvent = EventOf<
 
 /** The rules of an svc stream: its events, their runs, and how these end (I3, I4). */
 export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
-  initial: () => ({ env_id: null, undispatched: new Set(), runs: new Map() }),
+  initial: () => ({ env_id: null, undispatched: new Set(), runs: new Map(), keyed: [] }),
 
   decide(command, state) {
     switch (command.type) {
       case 'PublishEvent': {
         const { event_id, stream_id, event_type, data, source, now } = command
+        if (state.keyed.includes(event_id)) return [] // asked twice is asked once
         return [
           ...opening(state, stream_id, command.env_id, command.create),
           {
@@ -228,6 +235,7 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
         break
       case 'EventPublished':
         state.undispatched.add(event.event_id)
+        if (isDerived(event.event_id)) state.keyed = [...state.keyed.slice(1 - KEYED), event.event_id]
         break
       case 'EventHandled':
         state.undispatched.delete(event.event_id)

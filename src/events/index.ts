@@ -2,6 +2,7 @@ import type { Static, TSchema } from 'typebox'
 import * as file from './file.ts'
 import * as org from './org.ts'
 import * as project from './project.ts'
+import * as request from './request.ts'
 import * as run from './run.ts'
 import * as stream from './stream.ts'
 import * as worker from './worker.ts'
@@ -33,6 +34,9 @@ export const schemaOf = {
   ApiKeyCreated: org.ApiKeyCreated,
   ApiKeyChanged: org.ApiKeyChanged,
   ApiKeyDeleted: org.ApiKeyDeleted,
+  RequestClaimed: request.RequestClaimed,
+  RequestAnswered: request.RequestAnswered,
+  RequestReleased: request.RequestReleased,
   WorkerStarted: worker.WorkerStarted,
   WorkerStopped: worker.WorkerStopped,
   WorkerLost: worker.WorkerLost,

@@ -12,5 +12,7 @@ export const streamOf = {
   orgSlug: (slug: string) => `orgslug-${slug}`,
   env: (env_id: string) => `env-${env_id}`,
   key: (api_key_id: string) => `key-${api_key_id}`,
+  /** What is known of an Idempotency-Key; the hash is that of its scope and the key. */
+  request: (hash: string) => `idem-${hash}`,
   worker: (worker_id: string) => `worker-${worker_id}`,
 }

@@ -5,6 +5,7 @@ import { createApp } from '../api/app.ts'
 import type { ApiDeps } from '../api/deps.ts'
 import { Authenticator } from '../api/http/authenticate.ts'
 import { Operator } from '../api/http/operator.ts'
+import { Idempotency } from '../api/http/idempotency.ts'
 import { EnvFeeds } from '../api/streams/envFeed.ts'
 import { keepGoing } from '../keepGoing.ts'
 import { type Node, openFiles } from './node.ts'
@@ -13,9 +14,12 @@ type Given = Pick<ApiDeps, 'runtime' | 'claimer' | 'publicUrl' | 'stopping' | 'n
   readonly operatorToken: string
 }
 
+/** A node that gave no sign of life for this long is believed dead, milliseconds. */
+const LOST_MS = 6000
+
 /** The REST API, webhooks and streams. */
 export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa => {
-  const { store, commands, views, blobs, payloads, keyring, log, signal, config } = node
+  const { store, commands, views, blobs, payloads, keyring, log, signal, config, node_id, membership } = node
   const authenticator = new Authenticator({ views, keyring })
   void keepGoing('The credential watch', (until) => authenticator.watch(store, until), { signal, log })
   const scratchDir = join(config.dataDir, 'uploads')
@@ -32,6 +36,16 @@ export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa =
     keyring,
     authenticator,
     operator: new Operator({ token: operatorToken, keyring }),
+    idempotency: new Idempotency({
+      store,
+      commands,
+      payloads,
+      keyring,
+      log,
+      holder: node_id,
+      isGone: (holder) => membership === null || membership.silentMs(holder) > LOST_MS,
+      stopping: given.stopping,
+    }),
     feeds: new EnvFeeds(store, { log, signal }),
     log,
     sseTimeoutMs: config.sseTimeoutMs,

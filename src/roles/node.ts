@@ -12,6 +12,8 @@ import type { Keyring } from '../secrets.ts'
 /** What every role of a process has in common. */
 export interface Node extends Engines {
   readonly config: Config
+  /** This process, until it ends. */
+  readonly node_id: string
   readonly log: Logger
   readonly commands: Commands
   readonly payloads: Payloads

@@ -53,7 +53,10 @@ functions('are listed as webhooks with their URL', async () => {
   const [{ webhook_id, build_id, url, ...rest }] = data as [Webhook]
   assert.is(data.length, 1)
   assert.ok(isId(webhook_id) && isId(build_id))
-  assert.match(url, new RegExp(`^${server.url}/webhook/(local|t-[0-9a-f-]{36})/dev/stripe/paid/[A-Za-z0-9]{32,}$`))
+  assert.match(
+    url,
+    new RegExp(`^${server.url}/webhook/(local|t-[0-9a-f-]{36})/dev/stripe/paid/[A-Za-z0-9]{32,}$`),
+  )
   const named = { name: 'a.b_hook', description: 'told', auth: 'none', ns: 'a.b', var: 'hook' }
   assert.equal(rest, { service: 'stripe', path: '/paid', method: 'POST', ...named })
 })

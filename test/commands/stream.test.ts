@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import { isIdle, stream } from '../../src/commands/stream.ts'
 import type { DomainEvent, EventOf } from '../../src/events/index.ts'
 import type { RunPlan } from '../../src/events/run.ts'
+import { derivedIdBeside } from '../../src/ids.ts'
 import { given as givenOf } from '../support/given.ts'
 import { suite } from '../support/suite.ts'
 
@@ -102,6 +103,19 @@ publishing('makes the stream once', () =>
     .when(publish({ create: true }))
     .then(published),
 )
+publishing('under a key is done once, whether the event was handled meanwhile or not', () => {
+  const event_id = derivedIdBeside('01a1faf6-082e-7004-be21-1748e5bd2d51', 'event')
+  const again = { ...publish({ create: true }), event_id }
+  given(created, { ...published, event_id })
+    .when(again)
+    .then()
+  given(created, { ...published, event_id }, { ...handled, event_id })
+    .when(again)
+    .then()
+  given(created, published)
+    .when(again)
+    .then({ ...published, event_id })
+})
 publishing('is refused where there is no stream', () => given().when(publish()).refuses('not_found'))
 publishing("is refused on another environment's stream, made or not (I7)", () => {
   given(created)

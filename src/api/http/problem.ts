@@ -33,9 +33,13 @@ export const problem =
       if (error.code === 'payload_too_large' || error.code === 'request_timeout' || isWaiting(ctx))
         ctx.set('Connection', 'close')
       ctx.status = error.status
-      ctx.body = { error: { code: error.code, message: error.message, request_id } }
+      ctx.body = errorBody(error, request_id)
     }
   }
+
+export const errorBody = ({ code, message }: AppError, request_id: string) => ({
+  error: { code, message, request_id },
+})
 
 /** What is unknown tells the client nothing; the log keeps the cause. */
 const toAppError = (thrown: unknown): AppError =>

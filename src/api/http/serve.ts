@@ -1,11 +1,14 @@
 import type { Context } from 'koa'
 import { clock } from '../../clock.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, isAppError } from '../../errors.ts'
+import { newId } from '../../ids.ts'
 import { compilePermissions } from '../../permissions.ts'
 import type { ApiDeps } from '../deps.ts'
 import type { Ask, Needs, Reply, Route } from '../route.ts'
 import type { Credential } from './authenticate.ts'
 import { parseJson, readBody } from './body.ts'
+import type { NewId } from './idempotency.ts'
+import { errorBody } from './problem.ts'
 import { welcome } from './welcome.ts'
 
 const DEFAULT_MAX_BODY = 1 << 20
@@ -33,10 +36,15 @@ export const serve =
       credential,
       deps,
       request_id: ctx.state['request_id'] as string,
+      newId,
+      once: (request, work) => onceFor(ask, route, request, work),
       ctx,
     }
     for (const needs of route.needs ?? []) if (!isGranted(needs, ask)) await demand(needs, ask)
-    present(ctx, await route.handle(ask))
+    if (!isRepeatable(route) || ctx.headers['idempotency-key'] === undefined)
+      return present(ctx, await route.handle(ask))
+    const request = [ctx.querystring, body ?? null]
+    send(ctx, await ask.once(request, (newId) => finalAnswer(route, { ...ask, newId })))
   }
 
 /** Without looking at what the request is about: so it goes nearly always. */
@@ -55,29 +63,81 @@ const demand = async ({ type, action, or, path }: Needs, ask: Ask): Promise<void
 export const lacking = (type: string, action: string, path = '*'): AppError =>
   new AppError('forbidden', `The credential lacks the permission ${type}:${path} ${action}`)
 
+/** What goes over the wire; JSON, so that it can be kept and sent again. */
+interface Answer {
+  readonly status: number
+  readonly headers?: Record<string, string>
+  readonly body?: unknown
+}
+
 const present = (ctx: Context, reply: Reply): void => {
-  const meta = { request_id: ctx.state['request_id'] as string, timestamp: clock.iso() }
+  if (reply.kind !== 'own') send(ctx, answerOf(reply, ctx.state['request_id'] as string))
+}
+
+const send = (ctx: Context, { status, headers, body }: Answer): void => {
+  ctx.status = status
+  if (headers) ctx.set(headers)
+  if (body !== undefined) ctx.body = body
+}
+
+const answerOf = (reply: Exclude<Reply, { kind: 'own' }>, request_id: string): Answer => {
+  const meta = { request_id, timestamp: clock.iso() }
   switch (reply.kind) {
-    case 'item':
-      ctx.status = reply.status
-      if (reply.headers) ctx.set(reply.headers)
-      ctx.body = { data: reply.data, meta }
-      return
+    case 'item': {
+      const { status, headers, data } = reply
+      return { status, ...(headers && { headers }), body: { data, meta } }
+    }
     case 'list': {
       const { items, total, limit, offset } = reply
-      ctx.body = {
-        data: items,
-        pagination: { total, limit, offset, has_more: offset + items.length < total },
-        meta,
-      }
-      return
+      const pagination = { total, limit, offset, has_more: offset + items.length < total }
+      return { status: 200, body: { data: items, pagination, meta } }
     }
     case 'none':
-      ctx.status = 204
-      return
-    case 'own':
-      return
+      return { status: 204 }
     default:
-      reply satisfies never
+      return reply satisfies never
   }
+}
+
+/** Whether `serve` can keep the answer: it read the body, and the handler leaves the reply to it. */
+const isRepeatable = ({ takesKey, reply, form, rawBody }: Route): boolean =>
+  takesKey && reply.kind !== 'stream' && !form && rawBody === undefined
+
+/** The answer to a request, and a refusal too if asking again would not change it; else it rejects. */
+const finalAnswer = async (route: Route, ask: Ask): Promise<Answer> => {
+  try {
+    const reply = await route.handle(ask)
+    if (reply.kind === 'own')
+      throw new AppError('internal_server_error', 'Expected an answer that can be kept')
+    return answerOf(reply, ask.request_id)
+  } catch (error) {
+    if (!isAppError(error) || error.retryable || error.status >= 500 || error.status === 429) throw error
+    return { status: error.status, body: errorBody(error, ask.request_id) }
+  }
+}
+
+/** Stands for an environment where there is none. */
+const OPERATOR = 'operator'
+
+const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/
+
+const onceFor = async <T>(
+  { ctx, credential, deps, request_id }: Ask,
+  { method, tellsSecret, operator }: Route,
+  request: unknown,
+  work: (newId: NewId) => Promise<T>,
+): Promise<T> => {
+  const key = ctx.headers['idempotency-key']
+  if (key === undefined) return work(newId)
+  if (typeof key !== 'string' || !IDEMPOTENCY_KEY.test(key)) {
+    throw new AppError('bad_request', 'Idempotency-Key: expected 1 to 255 visible ASCII characters')
+  }
+  const { env_id, id } = operator ? { env_id: OPERATOR, id: OPERATOR } : credential
+  const { value, replayed } = await deps.idempotency.once(
+    { key, scope: [env_id, ...(tellsSecret ? [id] : []), method, ctx.path], request, env_id, request_id },
+    // Of what tells a secret once, a second attempt makes another one: nobody has the secret of the first.
+    tellsSecret ? () => work(newId) : work,
+  )
+  if (replayed) ctx.set('Idempotency-Replayed', 'true')
+  return value
 }

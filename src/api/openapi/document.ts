@@ -52,6 +52,10 @@ Lists take \`limit\` (1-100, default 20) and \`offset\`. All times are ISO 8601 
 
 const headers: JsonSchema = {
   'X-Request-Id': { description: 'Finds the request in the log', schema: { type: 'string', format: 'uuid' } },
+  'Idempotency-Replayed': {
+    description: 'The answer is that of an earlier request with the same `Idempotency-Key`',
+    schema: { const: 'true' },
+  },
   'Retry-After': { description: 'Seconds to wait before trying again', schema: { type: 'integer' } },
 }
 

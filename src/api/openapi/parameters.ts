@@ -30,7 +30,7 @@ const pathParameters: Readonly<
 /** `/v1/projects/:project` and `/webhook/*rest` as OpenAPI writes them. */
 export const toOpenApiPath = (path: string): string => path.replace(/[:*](\w+)/g, '{$1}')
 
-export const parametersOf = ({ path, query, reply }: Route): JsonSchema[] => [
+export const parametersOf = ({ path, query, reply, takesKey }: Route): JsonSchema[] => [
   ...[...path.matchAll(/[:*](\w+)/g)].map(([, name = '']) => ({
     name,
     in: 'path',
@@ -50,6 +50,7 @@ export const parametersOf = ({ path, query, reply }: Route): JsonSchema[] => [
     }
   }),
   ...(reply.kind === 'stream' && query?.properties['from'] ? [lastEventId] : []),
+  ...(takesKey ? [idempotencyKey] : []),
 ]
 
 const lastEventId: JsonSchema = {
@@ -58,4 +59,13 @@ const lastEventId: JsonSchema = {
   description:
     'The `id` of the last event seen: what follows it is sent. Browsers send it by themselves; goes before `from`',
   schema: text,
+}
+
+const idempotencyKey: JsonSchema = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description:
+    'Sent again with the same key within 24 hours, the request is not carried out again: the first answer comes back, ' +
+    'with `Idempotency-Replayed: true`. Another request with the key is a 409',
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
 }

@@ -18,6 +18,7 @@ const meanings = {
   project_exists: 'Another project of the environment has the name',
   context_exists: 'The project has a context variable of that key',
   domain_exists: 'The domain is registered already',
+  idempotency_key_reused: 'The `Idempotency-Key` was used for another request',
   conflict: 'Something else has taken its place, or others were changing it all the while',
   payload_too_large: 'The body has more bytes than allowed',
   unsupported_media_type: 'The body has another media type than expected',
@@ -51,6 +52,7 @@ export const ErrorSchema: JsonSchema = {
 const refusalsOf = ({
   needs,
   operator,
+  takesKey,
   path,
   method,
   body,
@@ -65,6 +67,7 @@ const refusalsOf = ({
     ['bad_request', closed],
     ['not_found', closed && /[:*]/.test(path)],
     ['conflict', closed && method !== 'GET'],
+    ['idempotency_key_reused', takesKey],
     ['payload_too_large', closed && Boolean(body ?? form ?? rawBody)],
     ['unsupported_media_type', form !== undefined],
     ['internal_server_error', closed],

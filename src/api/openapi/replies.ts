@@ -8,20 +8,21 @@ export const repliesOf = (route: Route): Record<string, JsonSchema> => {
   const { reply } = route
   const { status = reply.kind === 'none' ? 204 : 200, also } = reply
   return {
-    ...(also && { [also.status]: successOf(reply, also.description, also.headers) }),
-    [status]: successOf(reply, reply.description ?? 'Done'),
+    ...(also && { [also.status]: successOf(route, also.description, also.headers) }),
+    [status]: successOf(route, reply.description ?? 'Done'),
     ...refusalReplies(route),
   }
 }
 
 const successOf = (
-  reply: ReplyShape,
+  { reply, takesKey }: Route,
   description: string,
   headers: Readonly<Record<string, string>> = {},
 ): JsonSchema => ({
   description: reply.events ? `${streamDescription}\n\n${tableOf(reply.events)}` : description,
   headers: {
     'X-Request-Id': refTo('headers', 'X-Request-Id'),
+    ...(takesKey && { 'Idempotency-Replayed': refTo('headers', 'Idempotency-Replayed') }),
     ...Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name, { schema: { const: value } }]),
     ),

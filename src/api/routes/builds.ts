@@ -1,16 +1,17 @@
 import { createReadStream } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Static } from 'typebox'
 import { AppError } from '../../errors.ts'
 import { streamOf } from '../../events/streams.ts'
-import { newId } from '../../ids.ts'
 import { type BuildDoc } from '../../projections/builds.ts'
+import type { DirectoryProject } from '../../projections/directory.ts'
 import { buildKey } from '../../runtime/bundle.ts'
 import type { ApiDeps } from '../deps.ts'
 import { type Ask, item, list, own, route } from '../route.ts'
 import { Build, BuildOfEnv, BuildUpload, PageQuery } from '../schemas.ts'
 import { projectOf, projectPaths } from './projects.ts'
-import { readUpload, UploadForm } from './uploadForm.ts'
+import { readUpload, type Upload, UploadForm } from './uploadForm.ts'
 
 const tag = 'Builds'
 const read = { type: 'build', action: 'read', path: projectPaths }
@@ -46,54 +47,77 @@ const newest = async (
   return items[0]
 }
 
-const upload = async (ask: Ask<{ project: string }>): Promise<{ build: BuildDoc; existed: boolean }> => {
-  const { deps, credential, request_id } = ask
-  const { commands, views, blobs, runtime, payloads } = deps
-  await views.settled('builds')
-  const { project_id, env_id } = projectOf(ask)
-  const scratch = await mkdtemp(join(deps.scratchDir, 'form-'))
+interface Uploaded {
+  readonly build: Static<typeof BuildUpload>
+  readonly existed: boolean
+}
+
+const uploaded = (build: BuildDoc, existed: boolean): Uploaded => {
+  const { build_id, project_id, hash, size, storage_path, storage_backend, created_at } = build
+  return {
+    build: { build_id, project_id, hash, size, storage_path, storage_backend, created_at },
+    existed,
+  }
+}
+
+const upload = async (ask: Ask<{ project: string }>): Promise<Uploaded> => {
+  await ask.deps.views.settled('builds')
+  const project = projectOf(ask)
+  const scratch = await mkdtemp(join(ask.deps.scratchDir, 'form-'))
   try {
     const form = await readUpload(ask.ctx, scratch)
-    const build_id = form.build_id ?? newId()
-    const existing = await views.builds.get(build_id)
-    if (existing && existing.project_id !== project_id) throw new AppError('conflict', 'build_id: is taken')
-    if (existing && existing.hash !== form.hash)
-      throw new AppError('conflict', 'build_id: exists with another hash')
-    if (existing) return { build: existing, existed: true }
-
-    const key = buildKey(form.hash)
-    const known = await blobs.head(key)
-    if (!known) await blobs.put(key, createReadStream(form.file))
-    const inspection = await runtime.inspect({ env_id, build_id, hash: form.hash })
-    if (!inspection.ok) {
-      if (!known) await blobs.remove(key)
-      throw new AppError('bad_request', inspection.message)
-    }
-    const functions = await payloads.keep(inspection.functions)
-    await commands.projects.handle(
-      streamOf.project(project_id),
-      {
-        type: 'UploadBuild',
-        build: {
-          build_id,
-          project_id,
-          hash: form.hash,
-          size: form.size,
-          build_type: form.live ? 'live' : 'release',
-          storage_path: key,
-          storage_backend: blobs.backend,
-          ...(functions.ref ? { functions_ref: functions.ref } : { functions: [...inspection.functions] }),
-        },
-      },
-      { env_id, correlation_id: request_id, actor: credential.id },
+    const { hash, live, build_id = null } = form
+    return await ask.once([project.project_id, hash, live, build_id], (newId) =>
+      store(ask, project, form, build_id ?? newId('build')),
     )
-    await views.settled('builds')
-    const build = await views.builds.get(build_id)
-    if (!build) throw new AppError('not_found', 'The project was deleted meanwhile')
-    return { build, existed: false }
   } finally {
     await rm(scratch, { recursive: true, force: true })
   }
+}
+
+const store = async (
+  { deps, credential, request_id }: Ask<{ project: string }>,
+  { project_id, env_id }: DirectoryProject,
+  form: Upload,
+  build_id: string,
+): Promise<Uploaded> => {
+  const { commands, views, blobs, runtime, payloads } = deps
+  const existing = await views.builds.get(build_id)
+  if (existing && existing.project_id !== project_id) throw new AppError('conflict', 'build_id: is taken')
+  if (existing && existing.hash !== form.hash)
+    throw new AppError('conflict', 'build_id: exists with another hash')
+  if (existing) return uploaded(existing, form.build_id !== undefined)
+
+  const key = buildKey(form.hash)
+  const known = await blobs.head(key)
+  if (!known) await blobs.put(key, createReadStream(form.file))
+  const inspection = await runtime.inspect({ env_id, build_id, hash: form.hash })
+  if (!inspection.ok) {
+    if (!known) await blobs.remove(key)
+    throw new AppError('bad_request', inspection.message)
+  }
+  const functions = await payloads.keep(inspection.functions)
+  await commands.projects.handle(
+    streamOf.project(project_id),
+    {
+      type: 'UploadBuild',
+      build: {
+        build_id,
+        project_id,
+        hash: form.hash,
+        size: form.size,
+        build_type: form.live ? 'live' : 'release',
+        storage_path: key,
+        storage_backend: blobs.backend,
+        ...(functions.ref ? { functions_ref: functions.ref } : { functions: [...inspection.functions] }),
+      },
+    },
+    { env_id, correlation_id: request_id, actor: credential.id },
+  )
+  await views.settled('builds')
+  const build = await views.builds.get(build_id)
+  if (!build) throw new AppError('not_found', 'The project was deleted meanwhile')
+  return uploaded(build, false)
 }
 
 /** Another project of the environment that already serves a webhook of this build. */
@@ -173,9 +197,7 @@ export const buildRoutes = [
     },
     handle: async (ask) => {
       const { build, existed } = await upload(ask)
-      const { build_id, project_id, hash, size, storage_path, storage_backend, created_at } = build
-      const data = { build_id, project_id, hash, size, storage_path, storage_backend, created_at }
-      return existed ? item(data, 200, { 'X-Build-Exists': 'true' }) : item(data, 201)
+      return existed ? item(build, 200, { 'X-Build-Exists': 'true' }) : item(build, 201)
     },
   }),
 

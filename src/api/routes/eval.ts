@@ -22,7 +22,7 @@ export const evalRoutes = [
     example: { code: "await run('greetings/add', 1, 2)" },
     reply: { kind: 'item', status: 201, schema: Run },
     handle: async (ask) => {
-      const { body, credential, deps, request_id } = ask
+      const { body, credential, deps, request_id, newId } = ask
       const { env_id } = credential
       await deps.views.settled('builds')
       const project = projectOf(ask)
@@ -41,7 +41,7 @@ export const evalRoutes = [
           timeout: deps.webhookTimeoutMs,
         },
         { kind: 'args', value: [] },
-        { env_id, request_id, actor: credential.id, timeoutMs: deps.webhookTimeoutMs + 10_000 },
+        { env_id, request_id, actor: credential.id, timeoutMs: deps.webhookTimeoutMs + 10_000, newId },
       )
       await deps.views.settled('runs')
       const run = await deps.views.runs.get(run_id)

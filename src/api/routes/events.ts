@@ -4,7 +4,7 @@ import { recordedOf } from '../../commands/recorded.ts'
 import { AppError } from '../../errors.ts'
 import type { RunPlan } from '../../events/run.ts'
 import { streamOf } from '../../events/streams.ts'
-import { isId, newId } from '../../ids.ts'
+import { isDerived, isId } from '../../ids.ts'
 import type { Claimer } from '../../runtime/worker.ts'
 import { CALL, CANCEL, REPLAY } from '../../sagas/dispatch.ts'
 import { presentEvent } from '../present/event.ts'
@@ -56,9 +56,10 @@ export const publish = async ({
   credential,
   deps,
   request_id,
+  newId,
 }: Pick<
   Ask<unknown, unknown, PublishBody>,
-  'body' | 'credential' | 'deps' | 'request_id'
+  'body' | 'credential' | 'deps' | 'request_id' | 'newId'
 >): Promise<Published> => {
   const event_type = typeOf(body)
   if (event_type === undefined) throw new AppError('bad_request', 'event_type: is required')
@@ -67,8 +68,8 @@ export const publish = async ({
   if (event_type.startsWith('svc:')) await checkControl(event_type, event_data, env_id, deps)
   if (body.stream_id !== undefined && !isId(body.stream_id))
     throw new AppError('bad_request', 'stream_id: expected a UUID')
-  const stream_id = body.stream_id ?? newId()
-  const event_id = newId()
+  const stream_id = body.stream_id ?? newId('stream')
+  const event_id = newId('event')
   const now = clock.iso()
   const fresh = body.stream_id === undefined
   const claim = fresh ? await claimOf(deps.claimer, { event_id, stream_id, event_type }, env_id) : null
@@ -89,14 +90,32 @@ export const publish = async ({
       now,
     },
     cause,
-    { fresh },
+    { fresh: fresh && !isDerived(event_id) },
   )
+  if (handled.events.length === 0) return published(deps, stream, { event_id, env_id, event_data })
   const carrier = recordedOf(handled, 'EventPublished', { stream, at: now, metadata: cause })
   if (claim) for (const plan of claim.plans) deps.claimer?.execute(plan, carrier, claim.worker_id)
   return {
     event: { event_id, env_id, stream_id, event_type, event_data, event_time: now, created_at: now },
     revision: carrier.revision,
   }
+}
+
+/** The event as it was published before, under the same `Idempotency-Key`, by a node that died. */
+const published = async (
+  { store }: Ask['deps'],
+  stream: string,
+  { event_id, env_id, event_data }: { event_id: string; env_id: string; event_data: unknown },
+): Promise<Published> => {
+  for await (const { event, revision } of store.read(stream)) {
+    if (event.type !== 'EventPublished' || event.event_id !== event_id) continue
+    const { stream_id, event_type, event_time } = event
+    return {
+      event: { event_id, env_id, stream_id, event_type, event_data, event_time, created_at: event_time },
+      revision,
+    }
+  }
+  throw new AppError('internal_server_error', `Expected event ${event_id} in ${stream}`)
 }
 
 /** In a stream made for it an event stands second; a worker at hand then claims its runs in the same append. */

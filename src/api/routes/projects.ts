@@ -2,7 +2,6 @@ import Type from 'typebox'
 import { clock } from '../../clock.ts'
 import { AppError, isAppError } from '../../errors.ts'
 import { streamOf } from '../../events/streams.ts'
-import { newId } from '../../ids.ts'
 import type { ProjectDoc } from '../../projections/projects.ts'
 import type { ApiDeps } from '../deps.ts'
 import { type Ask, item, list, none, route } from '../route.ts'
@@ -97,9 +96,9 @@ export const projectRoutes = [
     example: { name: 'hello' },
     errors: ['project_exists'],
     reply: { kind: 'item', status: 201, schema: Project },
-    handle: async ({ body: { name }, credential, deps, request_id }) => {
+    handle: async ({ body: { name }, credential, deps, request_id, newId }) => {
       const { env_id } = credential
-      const project_id = newId()
+      const project_id = newId('project')
       await reserve(deps, env_id, name, project_id, request_id)
       await deps.commands.projects.handle(
         streamOf.project(project_id),

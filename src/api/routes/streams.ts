@@ -62,7 +62,9 @@ export const streamRoutes = [
     method: 'POST',
     path: '/v1/streams/subscribe-with-event',
     summary: 'Publish an event and follow its stream',
-    description: 'One atomic step; the first event is always `event:published`.',
+    description:
+      'One atomic step; the first event is always `event:published`. Under an `Idempotency-Key` used before nothing is ' +
+      'published: the stream is followed again from the event of that time.',
     tag,
     needs: [{ type: 'stream', action: 'read', path: (_, { body }) => streamPath(body) }, mayPublish],
     body: PublishBody,
@@ -71,7 +73,8 @@ export const streamRoutes = [
     reply: { kind: 'stream', events: { ...publishedEvent, ...streamEvents } },
     handle: async (ask) => {
       const { deps, ctx } = ask
-      const { event, revision } = await publish(ask)
+      const { body } = ask
+      const { event, revision } = await ask.once(body, (newId) => publish({ ...ask, newId }))
       const { event_id, stream_id, event_type, env_id } = event
       const client = new SseReply(ctx)
       const type = 'event:published'

@@ -23,7 +23,7 @@ export const UploadForm = Type.Object({
   ),
 })
 
-interface Upload {
+export interface Upload {
   readonly file: string
   readonly size: number
   readonly hash: string

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { Context } from 'koa'
 import { AppError } from '../../errors.ts'
 import type { WebhookRequest } from '../../runtime/runtime.ts'
+import { newId } from '../../ids.ts'
 import { sealRequest } from '../../runtime/webhookSecrets.ts'
 import { sameText } from '../../secrets.ts'
 import type { Deployed } from '../../projections/directory.ts'
@@ -85,7 +86,7 @@ const call = async ({ ctx, deps, request_id, params }: Ask): Promise<void> => {
     deps,
     { run_type: 'call', ...placeOf(deployed), timeout },
     { kind: 'webhook', ...(ref ? { value_ref: ref } : { value }), sealed },
-    { env_id: env.env_id, request_id, timeoutMs: timeout + 10_000 },
+    { env_id: env.env_id, request_id, timeoutMs: timeout + 10_000, newId },
   )
   if (!ending) throw new AppError('unavailable', 'The run did not end in time')
   if (ending.type === 'RunFailed') throw new AppError('internal_server_error', ending.error.message)

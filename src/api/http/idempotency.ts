@@ -1,0 +1,171 @@
+import { createHash } from 'node:crypto'
+import { clock, isoOf } from '../../clock.ts'
+import type { Commands } from '../../commands/index.ts'
+import { AppError } from '../../errors.ts'
+import { streamOf } from '../../events/streams.ts'
+import { derivedIdBeside, newId } from '../../ids.ts'
+import type { Logger } from '../../log.ts'
+import type { Payloads } from '../../payloads.ts'
+import type { EventStore } from '../../ports/eventStore.ts'
+import type { Keyring } from '../../secrets.ts'
+
+/** How long an answer is kept (DESIGN.md, Contract). */
+const KEPT_MS = 24 * 60 * 60 * 1000
+/** How long a duplicate waits for the answer of the one that is worked on. */
+const WAIT_MS = 5000
+/** No request takes this long: whoever still holds a claim has lost it. */
+const LONGEST_MS = 20 * 60 * 1000
+
+/** Ids for what a request makes. Under a key they are the same when it is worked on again after a crash. */
+export type NewId = (what: string) => string
+
+/** Where a key means something: the environment, the method and the path; for secrets, the credential as well. */
+export type Scope = readonly string[]
+
+interface Deps {
+  readonly store: EventStore
+  readonly commands: Pick<Commands, 'requests'>
+  readonly payloads: Payloads
+  readonly keyring: Keyring
+  readonly log: Logger
+  /** This process. */
+  readonly holder: string
+  /** Whether another process is known to be dead. */
+  readonly isGone: (holder: string) => boolean
+  readonly stopping: AbortSignal
+}
+
+interface Asked {
+  readonly key: string
+  readonly scope: Scope
+  /** JSON of all that may differ between requests under the same key. */
+  readonly request: unknown
+  readonly env_id: string
+  readonly request_id: string
+}
+
+/**
+ * Does a request once for its `Idempotency-Key`, over all nodes and restarts:
+ * K1: who appends the claim works, everybody else waits for the answer or is told to come back.
+ * K2: an answer is given to nobody before it is kept (I1).
+ * K3: when a holder dies, the next one works with the same ids, so commands that were carried out meet themselves.
+ */
+export class Idempotency {
+  readonly #deps: Deps
+  /** Streams of the requests this process works on. */
+  readonly #working = new Set<string>()
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+  }
+
+  /**
+   * The value of `work`, which must be JSON, or the one that was kept. What `work` throws is not kept. Rejects with
+   * `idempotency_key_reused`, or `conflict` while another one is still being worked on.
+   */
+  async once<T>(
+    asked: Asked,
+    work: (newId: NewId) => Promise<T>,
+  ): Promise<{ readonly value: T; readonly replayed: boolean }> {
+    const { commands, holder } = this.#deps
+    const stream = streamOf.request(
+      createHash('sha256')
+        .update(JSON.stringify([...asked.scope, asked.key]))
+        .digest('hex'),
+    )
+    const fingerprint = this.#deps.keyring.macOf(JSON.stringify(asked.request))
+    const cause = { env_id: asked.env_id, correlation_id: asked.request_id }
+    const deadline = clock.monotonic() + WAIT_MS
+    for (let gone: number | undefined; ;) {
+      const [claimed] = (
+        await commands.requests.handle(
+          stream,
+          {
+            type: 'ClaimRequest',
+            claim_id: newId(),
+            fingerprint,
+            holder,
+            now: clock.iso(),
+            until: isoOf(clock.now() + KEPT_MS),
+            ...(gone !== undefined && { gone }),
+          },
+          cause,
+        )
+      ).events
+      if (claimed?.type === 'RequestClaimed') {
+        const done = await this.#work(stream, claimed, asked, work)
+        if (done) return { value: done.value, replayed: false }
+      }
+      const { state, revision } = await commands.requests.load(stream)
+      if (state.status === 'answered')
+        return { value: (await this.#kept(stream, state.revision, asked.env_id)) as T, replayed: true }
+      gone = state.status === 'claimed' && this.#isGone(stream, state) ? state.attempt : undefined
+      if (gone !== undefined || state.status !== 'claimed') continue
+      if (!(await this.#changed(stream, revision, deadline - clock.monotonic())))
+        throw new AppError(
+          'conflict',
+          'Idempotency-Key: the first request with this key is still being worked on',
+        )
+    }
+  }
+
+  /** Null when it took so long that another one took over. */
+  async #work<T>(
+    stream: string,
+    { claim_id, attempt }: { claim_id: string; attempt: number },
+    { env_id, request_id }: Asked,
+    work: (newId: NewId) => Promise<T>,
+  ): Promise<{ value: T } | null> {
+    const { commands, payloads, keyring, log } = this.#deps
+    const cause = { env_id, correlation_id: request_id }
+    this.#working.add(stream)
+    try {
+      let value: T
+      try {
+        value = await work((what) => derivedIdBeside(claim_id, what))
+      } catch (error) {
+        await commands.requests
+          .handle(stream, { type: 'ReleaseRequest', attempt }, cause)
+          .catch(() => log.warn('An idempotency key stays claimed until it is used again', { request_id }))
+        throw error
+      }
+      const { value: sealed, ref } = await payloads.keep(keyring.seal(env_id, stream, JSON.stringify(value)))
+      const answer = ref ? { sealed_ref: ref } : { sealed: sealed as string }
+      const until = isoOf(clock.now() + KEPT_MS)
+      const { events } = await commands.requests.handle(
+        stream,
+        { type: 'AnswerRequest', attempt, answer, until },
+        cause,
+      )
+      return events.length > 0 ? { value } : null
+    } finally {
+      this.#working.delete(stream)
+    }
+  }
+
+  #isGone(stream: string, { holder, at }: { holder: string; at: string }): boolean {
+    if (Date.parse(at) + LONGEST_MS < clock.now()) return true
+    return holder === this.#deps.holder ? !this.#working.has(stream) : this.#deps.isGone(holder)
+  }
+
+  async #kept(stream: string, revision: number, env_id: string): Promise<unknown> {
+    const { store, payloads, keyring } = this.#deps
+    for await (const { event } of store.read(stream, { from: revision, limit: 1 })) {
+      if (event.type !== 'RequestAnswered') break
+      const { sealed, sealed_ref } = event
+      const text = await payloads.load({ value: sealed, ...(sealed_ref && { ref: sealed_ref }) })
+      return JSON.parse(keyring.open(env_id, stream, text as string))
+    }
+    throw new AppError('internal_server_error', `Expected the answer of a request at ${stream} ${revision}`)
+  }
+
+  /** Whether anything was appended after the revision, in the time left. */
+  async #changed(stream: string, after: number, ms: number): Promise<boolean> {
+    if (ms <= 0) return false
+    const signal = AbortSignal.any([AbortSignal.timeout(Math.ceil(ms)), this.#deps.stopping])
+    for await (const { events } of this.#deps.store.follow(stream, { after, signal })) {
+      if (events.length > 0) return true
+    }
+    return false
+  }
+}

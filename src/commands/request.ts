@@ -1,0 +1,107 @@
+import { AppError } from '../errors.ts'
+import type { EventOf } from '../events/index.ts'
+import type { PayloadRef } from '../events/scalars.ts'
+import type { Decider } from './decider.ts'
+
+/** What is known of an `Idempotency-Key`: who works on its request, or where its answer stands. */
+export type RequestState =
+  | { readonly status: 'free' }
+  | (Claim & { readonly status: 'claimed'; readonly holder: string; readonly at: string })
+  | (Claim & { readonly status: 'released' })
+  | (Claim & { readonly status: 'answered'; readonly revision: number })
+
+interface Claim {
+  readonly claim_id: string
+  readonly attempt: number
+  readonly fingerprint: string
+  readonly until: string
+}
+
+export type RequestCommand =
+  | {
+      readonly type: 'ClaimRequest'
+      /** Of the claim, unless an earlier one of the same request is gone on with. */
+      readonly claim_id: string
+      readonly fingerprint: string
+      readonly holder: string
+      readonly now: string
+      readonly until: string
+      /** An attempt whose holder is known to be gone: it is taken over. */
+      readonly gone?: number
+    }
+  | {
+      readonly type: 'AnswerRequest'
+      readonly attempt: number
+      readonly answer: { readonly sealed: string } | { readonly sealed_ref: PayloadRef }
+      readonly until: string
+    }
+  | { readonly type: 'ReleaseRequest'; readonly attempt: number }
+
+type RequestEvent = EventOf<'RequestClaimed' | 'RequestAnswered' | 'RequestReleased'>
+
+/** A key is a stream of its own: the append is the claim, so of all nodes one works on the request. */
+export const request: Decider<RequestState, RequestCommand, RequestEvent> = {
+  initial: () => ({ status: 'free' }),
+
+  decide(command, state) {
+    switch (command.type) {
+      case 'ClaimRequest': {
+        const { fingerprint, holder, now, until, gone } = command
+        const claimed = (claim_id: string, attempt: number): RequestEvent[] => [
+          { type: 'RequestClaimed', claim_id, attempt, fingerprint, holder, at: now, until },
+        ]
+        if (state.status === 'free') return claimed(command.claim_id, 1)
+        if (state.until <= now) return claimed(command.claim_id, state.attempt + 1)
+        if (state.fingerprint !== fingerprint) {
+          throw new AppError(
+            'idempotency_key_reused',
+            'Idempotency-Key: was used for another request; a new request needs a new key',
+          )
+        }
+        if (state.status === 'released' || (state.status === 'claimed' && state.attempt === gone))
+          return claimed(state.claim_id, state.attempt + 1)
+        return []
+      }
+      case 'AnswerRequest':
+        if (state.status !== 'claimed' || state.attempt !== command.attempt) return [] // taken over
+        return [
+          {
+            type: 'RequestAnswered',
+            claim_id: state.claim_id,
+            attempt: state.attempt,
+            ...command.answer,
+            until: command.until,
+          },
+        ]
+      case 'ReleaseRequest':
+        if (state.status !== 'claimed' || state.attempt !== command.attempt) return []
+        return [{ type: 'RequestReleased', claim_id: state.claim_id, attempt: state.attempt }]
+      default:
+        return command satisfies never
+    }
+  },
+
+  evolve(state, { event, revision }) {
+    switch (event.type) {
+      case 'RequestClaimed': {
+        const { type: _, ...claim } = event
+        return { status: 'claimed', ...claim }
+      }
+      case 'RequestAnswered':
+        if (state.status === 'free') return state
+        return { ...claimOf(state), status: 'answered', until: event.until, revision }
+      case 'RequestReleased':
+        if (state.status === 'free') return state
+        return { ...claimOf(state), status: 'released' }
+      default:
+        return state
+    }
+  },
+}
+
+const claimOf = ({ claim_id, attempt, fingerprint, until }: Claim): Claim => ({
+  claim_id,
+  attempt,
+  fingerprint,
+  until,
+})

@@ -1,0 +1,231 @@
+import * as assert from 'uvu/assert'
+import { openSecrets } from '../../src/bootstrap.ts'
+import { readConfig } from '../../src/config.ts'
+import { allRoutes } from '../../src/api/routes/index.ts'
+import { type Build, type Event, handled, type Project, type Run, upload } from '../support/build.ts'
+import { deploy, formOf } from '../support/build.ts'
+import type { Answer } from '../support/http.ts'
+import { installation } from '../support/installation.ts'
+import { addEnvironment, EVERYTHING, startServer, type TestServer } from '../support/server.ts'
+import { openApi } from '../support/http.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { zipBuild } from '../support/zipBuild.ts'
+import { refusal } from './refusal.ts'
+
+const FUNCTIONS = {
+  'f.js': `import { fn } from 'svc'
+    export const on = fn({ 'on-event': 'asked' }, ({ data }) => data)
+    export const hook = fn({ webhook: { service: 's', path: '/hook' } }, ({ headers }) => headers['idempotency-key'] + Math.random())`,
+}
+
+const dataDir = tempDir()
+const [otherKey = '', readerKey = ''] = await addEnvironment(dataDir, 'other', EVERYTHING, {
+  'project:*': ['read'],
+})
+let server: TestServer = await startServer({ dataDir })
+await deploy(server.api, 'shop', FUNCTIONS)
+
+const readOperatorToken = (dir: string): string => openSecrets(readConfig(installation(dir))).operatorToken
+
+const post = (path: string, body: unknown, key: string, api = server.api): Promise<Answer> =>
+  api.send('POST', path, { body, headers: { 'Idempotency-Key': key } })
+const isReplay = (answer: Answer): boolean => answer.headers.get('idempotency-replayed') === 'true'
+const dataOf = <T>({ json }: Answer): T => (json as { data: T }).data
+const count = async (path: string): Promise<number> => (await server.api.page(path)).pagination.total
+
+const keyed = suite('POST with an Idempotency-Key')
+
+keyed('is carried out once, and its first answer comes back word for word', async () => {
+  const first = await post('/projects', { name: 'once' }, 'p1')
+  assert.equal([first.status, isReplay(first)], [201, false])
+  const again = await post('/projects', { name: 'once' }, 'p1')
+  assert.equal([again.status, isReplay(again), again.text], [201, true, first.text])
+  assert.match(again.headers.get('content-type') ?? '', /^application\/json/)
+  assert.is.not(again.headers.get('x-request-id'), first.headers.get('x-request-id'))
+})
+
+keyed('is another request with another body: 409', async () => {
+  await post('/projects', { name: 'mine' }, 'p2')
+  const { status, code } = refusal(await post('/projects', { name: 'other' }, 'p2'))
+  assert.equal([status, code], [409, 'idempotency_key_reused'])
+  assert.is((await server.api.refused('GET', '/projects/other')).status, 404)
+})
+
+keyed('may be written differently, as long as it says the same', async () => {
+  await post('/projects', '{"name":"spaces"}', 'p3')
+  assert.ok(isReplay(await post('/projects', '{ "name": "spaces" }\n', 'p3')))
+})
+
+keyed('is something else on another path, and in another environment', async () => {
+  const event = dataOf<Event>(await post('/events', { event_type: 'x' }, 'same'))
+  const project = await post('/projects', { name: 'same' }, 'same')
+  assert.equal([project.status, isReplay(project)], [201, false])
+  const theirs = await post('/events', { event_type: 'x' }, 'same', openApi(server.url, otherKey))
+  assert.is(isReplay(theirs), false)
+  assert.is.not(dataOf<Event>(theirs).event_id, event.event_id)
+})
+
+keyed('publishes one event, whose handler runs once', async () => {
+  const before = await count('/events')
+  const body = { event_type: 'asked', event_data: { n: 1 } }
+  const answers = await Promise.all(Array.from({ length: 8 }, () => post('/events', body, 'e1')))
+  assert.is(new Set(answers.map(({ text }) => text)).size, 1)
+  assert.is(answers.filter((answer) => !isReplay(answer)).length, 1)
+  const { event_id } = dataOf<Event>(answers[0] as Answer)
+  assert.is((await handled(server.api, event_id)).length, 1)
+  assert.is(await count('/events'), before + 1)
+})
+
+keyed('continues a stream once', async () => {
+  const { stream_id } = await server.api.post<Event>('/events', { event_type: 'x' })
+  const [first, again] = [
+    await post('/events', { event_type: 'y', stream_id }, 'e2'),
+    await post('/events', { event_type: 'y', stream_id }, 'e2'),
+  ]
+  assert.equal([first.status, again.text], [201, first.text])
+})
+
+keyed('keeps a refusal that asking again would not change', async () => {
+  const first = await post('/projects', { name: 'shop' }, 'p4')
+  assert.equal([first.status, isReplay(first)], [409, false])
+  const again = await post('/projects', { name: 'shop' }, 'p4')
+  assert.equal([again.status, isReplay(again), again.text], [409, true, first.text])
+})
+
+keyed('keeps no refusal from before it was tried: a wrong body, a credential that may not', async () => {
+  const wrong = await post('/projects', { name: '' }, 'p5')
+  assert.is(wrong.status, 400)
+  assert.is((await post('/projects', { name: 'right' }, 'p5')).status, 201)
+  const denied = await post('/projects', { name: 'denied' }, 'p6', openApi(server.url, readerKey))
+  assert.is(denied.status, 403)
+  assert.is((await post('/projects', { name: 'denied' }, 'p6', openApi(server.url, otherKey))).status, 201)
+})
+
+keyed('gives an answer to nobody who could not have asked for it', async () => {
+  const other = openApi(server.url, otherKey)
+  await post('/projects', { name: 'hidden' }, 'p7', other)
+  assert.is((await post('/projects', { name: 'hidden' }, 'p7', openApi(server.url, readerKey))).status, 403)
+})
+
+for (const key of ['', ' ', 'a b', 'ü', 'x'.repeat(256)]) {
+  keyed(`is refused with the key "${key.slice(0, 8)}"`, async () => {
+    const { status, message } = refusal(await post('/projects', { name: 'keyless' }, key))
+    assert.is(status, 400)
+    assert.match(message, /^Idempotency-Key: /)
+  })
+}
+
+keyed('takes a key of 255 characters', async () => {
+  const key = '!~'.repeat(127) + 'x'
+  const first = await post('/projects', { name: 'long-key' }, key)
+  assert.is(first.status, 201)
+  assert.is((await post('/projects', { name: 'long-key' }, key)).text, first.text)
+})
+
+keyed('uploads a build once; the form is compared by what it says', async () => {
+  const zip = await zipBuild({ 'a.js': 'export const a = () => 1' })
+  const send = (fields = {}, built = zip) =>
+    server.api.send('POST', '/projects/shop/builds', {
+      body: formOf(built, fields),
+      headers: { 'Idempotency-Key': 'b1' },
+    })
+  const before = await count('/projects/shop/builds')
+  const [first, again] = [await send(), await send()]
+  assert.equal([first.status, again.status, isReplay(again)], [201, 201, true])
+  assert.equal(dataOf(again), dataOf(first))
+  assert.is(await count('/projects/shop/builds'), before + 1)
+  assert.is((await send({ live: 'true' })).status, 409)
+  assert.is((await send({}, await zipBuild({ 'a.js': 'export const a = () => 2' }))).status, 409)
+})
+
+keyed('deploys, and says the same again though another build is deployed meanwhile', async () => {
+  const builds: string[] = []
+  for (const n of [1, 2]) {
+    const answer = await upload(server.api, 'once', { 'a.js': `export const a = () => ${n}` })
+    builds.push(dataOf<Build>(answer).build_id)
+  }
+  const path = (build: string | undefined) => `/projects/once/builds/${build}/deploy`
+  const first = await post(path(builds[0]), undefined, 'd1')
+  await server.api.post(path(builds[1]))
+  assert.is((await post(path(builds[0]), undefined, 'd1')).text, first.text)
+  assert.is((await server.api.get<Build>('/projects/once/builds/deployed')).build_id, builds[1])
+})
+
+keyed('evaluates once', async () => {
+  const code = 'Math.random()'
+  const [first, again] = [
+    await post('/projects/shop/eval', { code }, 'v1'),
+    await post('/projects/shop/eval', { code }, 'v1'),
+  ]
+  assert.is(first.status, 201)
+  assert.is(dataOf<Run>(again).result, dataOf<Run>(first).result)
+})
+
+keyed('follows the same stream again from its event, and publishes nothing', async () => {
+  const before = await count('/events')
+  const body = { event_type: 'asked', event_data: 7 }
+  const [first, again] = [
+    await post('/streams/subscribe-with-event', body, 's1'),
+    await post('/streams/subscribe-with-event', body, 's1'),
+  ]
+  assert.equal([isReplay(first), isReplay(again)], [false, true])
+  assert.is(again.text, first.text)
+  assert.match(again.text, /event: event:published[^]*event: run:stop[^]*event: stream:complete/)
+  assert.is(await count('/events'), before + 1)
+  assert.is((await post('/streams/subscribe-with-event', { event_type: 'asked' }, 's1')).status, 409)
+})
+
+keyed('is left to the function of a webhook: the key is handed on', async () => {
+  const { data } = await server.api.page<{ url: string }>('/projects/shop/webhooks')
+  const [first, again] = [await post(data[0]?.url ?? '', {}, 'w1'), await post(data[0]?.url ?? '', {}, 'w1')]
+  assert.match(String(first.json), /^w1/)
+  assert.is.not(first.text, again.text)
+})
+
+keyed('works for the operator, and a token is told again to the same one', async () => {
+  const operator = openApi(server.url, readOperatorToken(dataDir))
+  const make = (path: string, body: object) => post(`${server.url}/operator${path}`, body, 'o1', operator)
+  const org = await make('/orgs', { slug: 'twice', plan: 'pro' })
+  assert.is((await make('/orgs', { slug: 'twice', plan: 'pro' })).text, org.text)
+  const { env_id } = dataOf<{ env_id: string }>(await make('/orgs/twice/envs', { name: 'dev' }))
+  const key = await make(`/envs/${env_id}/api-keys`, { name: 'k' })
+  const again = await make(`/envs/${env_id}/api-keys`, { name: 'k' })
+  assert.equal([key.status, isReplay(again), again.text], [201, true, key.text])
+  const { token } = dataOf<{ token: string }>(again)
+  assert.is((await openApi(server.url, token).send('GET', '/env')).status, 200)
+})
+
+keyed('means nothing on other methods', async () => {
+  const get = () => server.api.send('GET', '/projects/shop', { headers: { 'Idempotency-Key': 'g' } })
+  await get()
+  assert.is(isReplay(await get()), false)
+})
+
+keyed('is answered the same after a restart', async () => {
+  const first = await post('/projects', { name: 'restarted' }, 'p8')
+  await server.stop()
+  server = await startServer({ dataDir })
+  const again = await post('/projects', { name: 'restarted' }, 'p8')
+  assert.equal([isReplay(again), again.text], [true, first.text])
+  assert.is((await server.api.get<Project>('/projects/restarted')).name, 'restarted')
+})
+
+keyed('works on every POST under /v1, also where the handler replies by itself', () => {
+  const posts = allRoutes.filter(({ takesKey }) => takesKey)
+  const byThemselves = posts.filter(({ reply, form, rawBody }) => reply.kind === 'stream' || form || rawBody)
+  assert.equal(byThemselves.map(({ path }) => path).sort(), [
+    '/v1/projects/:project/builds',
+    '/v1/streams/subscribe-with-event',
+  ])
+})
+
+keyed('tells a secret to the credential that asked for it alone', () => {
+  for (const { reply, tellsSecret, path } of allRoutes) {
+    const holds = JSON.stringify(reply.schema ?? {}).includes('"token"')
+    assert.is(tellsSecret, holds, path)
+  }
+})
+
+keyed.after(() => server.stop())
+keyed.run()

@@ -1,0 +1,106 @@
+import { createHash, randomUUID } from 'node:crypto'
+import * as assert from 'uvu/assert'
+import { openSecrets } from '../../src/bootstrap.ts'
+import { readConfig } from '../../src/config.ts'
+import { openStore } from '../../src/engines.ts'
+import type { DomainEvent } from '../../src/events/index.ts'
+import { streamOf } from '../../src/events/streams.ts'
+import { derivedIdBeside, newId } from '../../src/ids.ts'
+import { Keyring } from '../../src/secrets.ts'
+import { deploy, type Event, type Run } from '../support/build.ts'
+import { installation } from '../support/installation.ts'
+import { spawnServer, startServer } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
+
+const crash = suite('a request with a key whose process was killed', { timeoutMs: 40_000 })
+
+crash('is gone on with after the restart: what it began is not begun again', async () => {
+  const dataDir = tempDir()
+  const killed = await spawnServer({ dataDir })
+  await deploy(killed.api, 'shop', { 'f.js': 'export const a = () => 1' })
+  const sent = {
+    body: { code: 'await new Promise((resolve) => setTimeout(resolve, 60_000))' },
+    headers: { 'Idempotency-Key': 'k' },
+  }
+  const lost = killed.api.send('POST', '/projects/shop/eval', sent).catch(() => null)
+  const run = await until(async () => (await killed.api.page<Run>('/runs')).data[0])
+  await killed.end('SIGKILL')
+  assert.is(await lost, null)
+
+  const server = await spawnServer({ dataDir })
+  const answer = await server.api.send('POST', '/projects/shop/eval', sent)
+  assert.equal([answer.status, answer.headers.get('idempotency-replayed')], [201, null])
+  const { run_id, error } = (answer.json as { data: Run }).data
+  assert.equal([run_id, error?.code], [run.run_id, 'worker_lost'])
+  assert.is((await server.api.page('/runs')).pagination.total, 1)
+  const again = await server.api.send('POST', '/projects/shop/eval', sent)
+  assert.equal([again.text, again.headers.get('idempotency-replayed')], [answer.text, 'true'])
+  await server.stop()
+})
+
+crash('between its event and its answer publishes nothing again', async () => {
+  const dataDir = tempDir()
+  const first = await startServer({ dataDir })
+  const { env_id } = await first.api.get<{ env_id: string }>('/env')
+  await first.stop()
+
+  const config = readConfig(installation(dataDir))
+  const store = await openStore(config)
+  const claim_id = newId()
+  const [stream_id, event_id] = [derivedIdBeside(claim_id, 'stream'), derivedIdBeside(claim_id, 'event')]
+  const metadata = { env_id, correlation_id: newId() }
+  const append = (stream: string, ...events: DomainEvent[]) =>
+    store.append(
+      stream,
+      events.map((event) => ({ id: randomUUID(), event, metadata })),
+      'none',
+    )
+  const key = 'dead'
+  const scope = [env_id, 'POST', '/v1/events', key]
+  await append(`idem-${createHash('sha256').update(JSON.stringify(scope)).digest('hex')}`, {
+    type: 'RequestClaimed',
+    claim_id,
+    attempt: 1,
+    fingerprint: new Keyring(openSecrets(config).masterKey).macOf(
+      JSON.stringify(['', { type: 'x', data: 1 }]),
+    ),
+    holder: 'dead',
+    at: new Date().toISOString(),
+    until: new Date(Date.now() + 60_000).toISOString(),
+  })
+  const event_time = '2026-05-01T10:00:00.000Z'
+  await append(
+    streamOf.stream(stream_id),
+    { type: 'StreamCreated', stream_id },
+    {
+      type: 'EventPublished',
+      event_id,
+      stream_id,
+      event_type: 'x',
+      event_data: 1,
+      source: 'api',
+      event_time,
+    },
+  )
+  await store.close()
+
+  const server = await startServer({ dataDir })
+  const sent = { body: { type: 'x', data: 1 }, headers: { 'Idempotency-Key': key } }
+  const answer = await server.api.send('POST', '/events', sent)
+  assert.is(answer.status, 201)
+  assert.equal((answer.json as { data: Event }).data, {
+    event_id,
+    env_id,
+    stream_id,
+    event_type: 'x',
+    event_data: 1,
+    event_time,
+    created_at: event_time,
+  })
+  assert.is((await server.api.page('/events')).pagination.total, 1)
+  await server.stop()
+})
+
+crash.run()

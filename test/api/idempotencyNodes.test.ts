@@ -1,0 +1,155 @@
+import * as assert from 'uvu/assert'
+import { openBlobs } from '../../src/adapters/embedded/blobs.ts'
+import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
+import { Idempotency, type NewId } from '../../src/api/http/idempotency.ts'
+import { openCommands } from '../../src/commands/index.ts'
+import { isAppError } from '../../src/errors.ts'
+import { openLogger } from '../../src/log.ts'
+import { Payloads } from '../../src/payloads.ts'
+import type { EventStore } from '../../src/ports/eventStore.ts'
+import { Keyring } from '../../src/secrets.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+
+interface Context {
+  store: EventStore
+  /** Another process on the same event store. */
+  node(holder: string, isGone?: (holder: string) => boolean): Idempotency
+}
+
+const nodes = suite<Context>('requests with a key, on several nodes')
+
+nodes.before.each(async (context) => {
+  const store = openEventStore({ dir: tempDir() })
+  const payloads = new Payloads(await openBlobs({ dir: tempDir() }))
+  const keyring = new Keyring(new Uint8Array(32))
+  context.store = store
+  context.node = (holder, isGone = () => false) =>
+    new Idempotency({
+      store,
+      commands: openCommands(store),
+      payloads,
+      keyring,
+      log: openLogger(() => {}),
+      holder,
+      isGone,
+      stopping: new AbortController().signal,
+    })
+})
+nodes.after.each(({ store }) => store.close())
+
+const asked = (request: unknown = { n: 1 }, key = 'key') => ({
+  key,
+  scope: ['env', 'POST', '/v1/things'],
+  request,
+  env_id: 'env',
+  request_id: 'r',
+})
+const codeOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'fulfilled',
+    (error: unknown) => (isAppError(error) ? error.code : String(error)),
+  )
+const never = () => Promise.reject(new Error('Expected not to be worked on'))
+
+nodes('are worked on once, however many ask at once; all get the same answer', async ({ node }) => {
+  let worked = 0
+  const members = ['a', 'b', 'c'].map((holder) => node(holder))
+  const answers = await Promise.all(
+    [...members, ...members].map((member, index) =>
+      member.once(asked(), async () => {
+        worked++
+        return { index }
+      }),
+    ),
+  )
+  assert.is(worked, 1)
+  assert.is(new Set(answers.map(({ value }) => value.index)).size, 1)
+  assert.is(answers.filter(({ replayed }) => !replayed).length, 1)
+})
+
+nodes('are answered by a node that knows nothing of the first', async ({ node }) => {
+  await node('a').once(asked(), async () => 'answer')
+  assert.equal(await node('b').once(asked(), never), { value: 'answer', replayed: true })
+})
+
+nodes('are refused while a node that lives works on them', async ({ node }) => {
+  const done = Promise.withResolvers<string>()
+  const begun = Promise.withResolvers<void>()
+  const first = node('a').once(asked(), () => {
+    begun.resolve()
+    return done.promise
+  })
+  await begun.promise
+  assert.is(await codeOf(node('b').once(asked(), never)), 'conflict')
+  done.resolve('answer')
+  assert.is((await first).value, 'answer')
+})
+
+nodes('of a node that died are gone on with, with the same ids', async ({ node }) => {
+  const ids: string[] = []
+  const begun = Promise.withResolvers<void>()
+  const work = (newId: NewId) => {
+    ids.push(newId('thing'))
+    begun.resolve()
+    return ids.length === 1 ? new Promise<string>(() => {}) : Promise.resolve('answer')
+  }
+  void node('dead').once(asked(), work)
+  await begun.promise
+  const later = await node('b', (holder) => holder === 'dead').once(asked(), work)
+  assert.equal(later, { value: 'answer', replayed: false })
+  assert.is(ids.length, 2)
+  assert.is(ids[0], ids[1])
+})
+
+nodes('that were taken over from a node that was only paused have one answer', async ({ node }) => {
+  const pause = Promise.withResolvers<string>()
+  const begun = Promise.withResolvers<void>()
+  const paused = node('paused').once(asked(), () => {
+    begun.resolve()
+    return pause.promise
+  })
+  await begun.promise
+  await node('b', () => true).once(asked(), async () => 'theirs')
+  pause.resolve('ours')
+  assert.equal(await paused, { value: 'theirs', replayed: true })
+})
+
+nodes('that failed are worked on again, with the same ids', async ({ node }) => {
+  const ids: string[] = []
+  const failing = node('a').once(asked(), (newId) => {
+    ids.push(newId('thing'))
+    return Promise.reject(new Error('down'))
+  })
+  assert.is(await codeOf(failing), 'Error: down')
+  const again = await node('b').once(asked(), async (newId) => newId('thing'))
+  assert.equal(again, { value: ids[0] ?? '', replayed: false })
+})
+
+nodes('are told from others under the same key, and from those elsewhere', async ({ node }) => {
+  await node('a').once(asked(), async () => 1)
+  assert.is(await codeOf(node('b').once(asked({ n: 2 }), never)), 'idempotency_key_reused')
+  assert.is((await node('b').once(asked({ n: 2 }, 'other'), async () => 2)).value, 2)
+  const elsewhere = { ...asked({ n: 2 }), scope: ['env', 'POST', '/v1/others'] }
+  assert.is((await node('b').once(elsewhere, async () => 3)).value, 3)
+})
+
+nodes('give ids of their own to each thing and each key', async ({ node }) => {
+  const idsOf = async (key: string) =>
+    (await node('a').once(asked(1, key), async (newId) => [newId('a'), newId('b')])).value
+  assert.is(new Set([...(await idsOf('one')), ...(await idsOf('two'))]).size, 4)
+})
+
+nodes('leave no answer in clear (I6), large or small', async ({ node, store }) => {
+  const secret = 'planted-'.repeat(20_000)
+  const answer = await node('a').once(asked(), async () => ({ token: secret }))
+  assert.is(answer.value.token, secret)
+  await node('a').once(asked(1, 'small'), async () => ({ token: 'planted-token' }))
+  assert.is((await node('b').once(asked(), never as () => Promise<{ token: string }>)).value.token, secret)
+  for await (const { events, caughtUp } of store.subscribe({ signal: AbortSignal.timeout(5000) })) {
+    assert.not.match(JSON.stringify(events), /planted/)
+    if (caughtUp) break
+  }
+})
+
+nodes.run()
