@@ -157,7 +157,7 @@ export const route = <Path extends string, Q extends TObject, B extends TSchema>
     needs: needs && ((Array.isArray(needs) ? needs : [needs]) as readonly Needs[]),
     handle: handle as unknown as Route['handle'],
     takesKey: spec.method === 'POST' && (needs !== null || spec.operator === true),
-    tellsSecret: 'token' in ((spec.reply.schema as Partial<TObject> | undefined)?.properties ?? {}),
+    tellsSecret: 'token' in ((spec.reply.schema as TObject | undefined)?.properties ?? {}),
     checkQuery: spec.anyQuery ? (query) => query : checkQuery(spec.query ?? NO_QUERY),
     checkBody: spec.body && checkBody(spec.body),
   }

@@ -2,12 +2,19 @@ import * as assert from 'uvu/assert'
 import { openSecrets } from '../../src/bootstrap.ts'
 import { readConfig } from '../../src/config.ts'
 import { allRoutes } from '../../src/api/routes/index.ts'
-import { type Build, type Event, handled, type Project, type Run, upload } from '../support/build.ts'
-import { deploy, formOf } from '../support/build.ts'
-import type { Answer } from '../support/http.ts'
+import {
+  type Build,
+  deploy,
+  type Event,
+  formOf,
+  handled,
+  type Project,
+  type Run,
+  upload,
+} from '../support/build.ts'
+import { type Answer, openApi } from '../support/http.ts'
 import { installation } from '../support/installation.ts'
 import { addEnvironment, EVERYTHING, startServer, type TestServer } from '../support/server.ts'
-import { openApi } from '../support/http.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { zipBuild } from '../support/zipBuild.ts'
