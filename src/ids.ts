@@ -16,6 +16,9 @@ export const newId = (): string => {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${count.toString(16).padStart(3, '0')}-${randomUUID().slice(19)}`
 }
 
+/** When a `newId` was made, milliseconds since 1970. */
+export const bornAt = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
+
 /** The same id for the same parts, on every node and every delivery: UUID v5. */
 export const derivedId = (...parts: readonly (string | number)[]): string => {
   const digest = digestOf(parts)

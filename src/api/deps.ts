@@ -1,4 +1,5 @@
 import type { Commands } from '../commands/index.ts'
+import type { FileUploads } from '../files/fileUploads.ts'
 import type { Files } from '../files/files.ts'
 import type { Logger } from '../log.ts'
 import type { Payloads } from '../payloads.ts'
@@ -21,6 +22,7 @@ export interface ApiDeps {
   readonly blobs: Blobs
   readonly payloads: Payloads
   readonly files: Files
+  readonly uploads: FileUploads
   /** Reads the functions of uploaded builds. */
   readonly runtime: Pick<Runtime, 'inspect' | 'prewarm'>
   /** The worker of this process, which claims what is published here in the same append; null when there is none. */

@@ -165,6 +165,25 @@ const apiKey = {
 export const ApiKey = Type.Object(apiKey)
 export const NewApiKey = Type.Object({ ...apiKey, token: Token })
 
+export const UploadedPart = Type.Object({
+  part_number: Type.Integer(),
+  size: Type.Integer({ description: 'Bytes' }),
+  etag: Type.String({ description: 'With its quotes' }),
+})
+
+export const MultipartUpload = Type.Object({
+  upload_id: Uuid,
+  path: Type.String(),
+  part_size: Type.Integer({ description: 'Bytes that each part but the last should have' }),
+  parts_expected: Type.Integer({ description: '1 where no `expected_size` was given' }),
+  expires_at: Timestamp,
+})
+
+export const UploadUnderWay = Type.Object({
+  ...MultipartUpload.properties,
+  parts: Type.Array(UploadedPart),
+})
+
 export const Environment = Type.Object({
   env_id: Uuid,
   org_id: Uuid,

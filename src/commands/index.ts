@@ -8,6 +8,7 @@ import { project } from './project.ts'
 import { request } from './request.ts'
 import { stream } from './stream.ts'
 import { tenant } from './tenant.ts'
+import { upload } from './upload.ts'
 import { worker } from './worker.ts'
 
 /** A handler for each kind of stream; one set per node, so that commands of one stream meet in it. */
@@ -16,6 +17,7 @@ export const openCommands = (store: EventStore) => ({
   projects: new CommandHandler(store, project),
   names: new CommandHandler(store, name),
   files: new CommandHandler(store, file),
+  uploads: new CommandHandler(store, upload),
   tenants: new CommandHandler(store, tenant),
   orgs: new CommandHandler(store, org),
   apiKeys: new CommandHandler(store, apiKey),

@@ -5,6 +5,7 @@ import * as project from './project.ts'
 import * as request from './request.ts'
 import * as run from './run.ts'
 import * as stream from './stream.ts'
+import * as upload from './upload.ts'
 import * as worker from './worker.ts'
 
 /** The catalogue: everything that can happen, by type. Schemas are TypeBox, so they are JSON Schema too. */
@@ -28,6 +29,10 @@ export const schemaOf = {
   NameReleased: project.NameReleased,
   FileStored: file.FileStored,
   FileDeleted: file.FileDeleted,
+  UploadBegun: upload.UploadBegun,
+  PartUploaded: upload.PartUploaded,
+  UploadCompleted: upload.UploadCompleted,
+  UploadAborted: upload.UploadAborted,
   OrgCreated: org.OrgCreated,
   OrgChanged: org.OrgChanged,
   EnvCreated: org.EnvCreated,

@@ -8,6 +8,7 @@ export const streamOf = {
   projectName: (env_id: string, name: string) => `projectname-${env_id}-${name}`,
   /** What happened at one path of an environment: the path is hashed, since it may be long and hold anything. */
   file: (env_id: string, path: string) => `file-${env_id}-${hash('sha256', path)}`,
+  upload: (upload_id: string) => `upload-${upload_id}`,
   org: (org_id: string) => `org-${org_id}`,
   orgSlug: (slug: string) => `orgslug-${slug}`,
   env: (env_id: string) => `env-${env_id}`,

@@ -5,6 +5,7 @@ import type { Projection } from './projection.ts'
 import { projects } from './projects.ts'
 import { runs } from './runs.ts'
 import { apiKeys, envs, orgs } from './tenants.ts'
+import { uploads } from './uploads.ts'
 import { workers } from './workers.ts'
 
 /** Every read model there is. */
@@ -14,6 +15,7 @@ export const allProjections = [
   projects,
   builds,
   files,
+  uploads,
   orgs,
   envs,
   apiKeys,

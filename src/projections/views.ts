@@ -13,6 +13,7 @@ import type { Progress } from './projectors.ts'
 import { type ProjectDoc, projects } from './projects.ts'
 import { type RunDoc, runs } from './runs.ts'
 import { type ApiKeyDoc, apiKeys, type EnvDoc, envs, type OrgDoc, orgs } from './tenants.ts'
+import { type UploadDoc, uploads } from './uploads.ts'
 import { type WorkerDoc, workers } from './workers.ts'
 import type { Payloads } from '../payloads.ts'
 import type { Cursor } from '../events/event.ts'
@@ -24,6 +25,7 @@ export interface Views {
   readonly projects: Collection<ProjectDoc>
   readonly builds: Collection<BuildDoc>
   readonly files: Collection<FileDoc>
+  readonly uploads: Collection<UploadDoc>
   readonly orgs: Collection<OrgDoc>
   readonly envs: Collection<EnvDoc>
   readonly apiKeys: Collection<ApiKeyDoc>
@@ -54,6 +56,7 @@ export const openViews = async (
     projects: readModels.reader<ProjectDoc>(projects),
     builds: readModels.reader<BuildDoc>(builds),
     files: readModels.reader<FileDoc>(files),
+    uploads: readModels.reader<UploadDoc>(uploads),
     orgs: readModels.reader<OrgDoc>(orgs),
     envs: readModels.reader<EnvDoc>(envs),
     apiKeys: readModels.reader<ApiKeyDoc>(apiKeys),

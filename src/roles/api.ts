@@ -32,7 +32,7 @@ export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa =
     views,
     blobs,
     payloads,
-    files: openFiles(node),
+    ...openFiles(node),
     keyring,
     authenticator,
     operator: new Operator({ token: operatorToken, keyring }),

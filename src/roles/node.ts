@@ -2,6 +2,7 @@ import type { Membership } from '../cluster/membership.ts'
 import type { Commands } from '../commands/index.ts'
 import type { Config } from '../config.ts'
 import type { Engines } from '../engines.ts'
+import { FileUploads } from '../files/fileUploads.ts'
 import { Files } from '../files/files.ts'
 import { openFileQuota } from '../files/quota.ts'
 import type { Logger } from '../log.ts'
@@ -27,6 +28,12 @@ export interface Node extends Engines {
   readonly onClose: (close: () => Promise<void> | void) => void
 }
 
-/** The files of this process; the log and the blobs know everything about them. */
-export const openFiles = ({ commands, blobs, views }: Pick<Node, 'commands' | 'blobs' | 'views'>): Files =>
-  new Files({ commands, blobs, quota: openFileQuota(views.directory) })
+/** The files, and uploads of them; what is known about them lies in the log and the blobs, nothing here. */
+export const openFiles = ({
+  commands,
+  blobs,
+  views,
+}: Pick<Node, 'commands' | 'blobs' | 'views'>): { files: Files; uploads: FileUploads } => {
+  const files = new Files({ commands, blobs, quota: openFileQuota(views.directory) })
+  return { files, uploads: new FileUploads({ commands, blobs, files }) }
+}

@@ -1,9 +1,10 @@
 import { keepGoing } from '../keepGoing.ts'
 import { Alarms } from '../sagas/alarms.ts'
+import { sweepFiles } from '../sagas/fileSweep.ts'
 import { watchWorkers } from '../sagas/recovery.ts'
 import { retries } from '../sagas/retries.ts'
 import { schedules } from '../sagas/schedules.ts'
-import type { Node } from './node.ts'
+import { type Node, openFiles } from './node.ts'
 
 /** Retries, schedules and the recovery of what dead workers left. Any number of nodes may: the log lets each thing happen once. */
 export const startSagas = async (node: Node): Promise<void> => {
@@ -20,6 +21,12 @@ export const startSagas = async (node: Node): Promise<void> => {
   void keepGoing(
     'The schedule saga',
     (until) => schedules({ commands, directory: views.directory, alarms, log }, until),
+    { signal, log },
+  )
+  const { uploads } = openFiles(node)
+  void keepGoing(
+    'The sweep of files',
+    (until) => sweepFiles({ blobs: node.blobs, uploads, views, log }, until),
     { signal, log },
   )
   if (membership) {

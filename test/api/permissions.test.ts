@@ -77,6 +77,11 @@ const endpoints: [method: string, path: string, body?: unknown][] = [
   ['GET', `/files/${newId()}`],
   ['GET', `/files/${newId()}/download`],
   ['DELETE', `/files/${newId()}`],
+  ['POST', '/files/uploads', { path: 'a' }],
+  ['GET', `/files/uploads/${newId()}`],
+  ['PUT', `/files/uploads/${newId()}/1`, 'x'],
+  ['POST', `/files/uploads/${newId()}/complete`],
+  ['DELETE', `/files/uploads/${newId()}`],
   ['GET', '/env'],
   ['GET', '/env/subscribe'],
 ]

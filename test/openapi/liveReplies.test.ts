@@ -108,6 +108,18 @@ replies('of files are as documented', async (context) => {
   await checked(context, ['listFiles', 'GET', '/files', 200])
   await checked(context, ['getFile', 'GET', `/files/${file_id}`, 200])
   await checked(context, ['getFile', 'GET', `/files/${file_id}x`, 404])
+  const range = { headers: { Range: 'bytes=100-' } }
+  const refused = await context.server.api.send('GET', `/files/${file_id}/download`, range)
+  assert.equal(mismatches(replySchema(context.document, 'downloadFile', 416), refused.json), [])
+
+  const begun = (await checked(context, ['beginUpload', 'POST', '/files/uploads', 201], { path: 'a/c' })) as {
+    data: { upload_id: string }
+  }
+  const upload = `/files/uploads/${begun.data.upload_id}`
+  await checked(context, ['uploadPart', 'PUT', `${upload}/1`, 200], 'part')
+  await checked(context, ['getUpload', 'GET', upload, 200])
+  await checked(context, ['completeUpload', 'POST', `${upload}/complete`, 200])
+  await checked(context, ['cancelUpload', 'DELETE', upload, 404])
 })
 
 replies('of refusals are as documented', async (context) => {

@@ -2,9 +2,11 @@ import * as assert from 'uvu/assert'
 import type { DomainEvent, EventOf } from '../../src/events/index.ts'
 import { builds } from '../../src/projections/builds.ts'
 import { events } from '../../src/projections/events.ts'
+import { files } from '../../src/projections/files.ts'
 import { allProjections } from '../../src/projections/index.ts'
 import { projects } from '../../src/projections/projects.ts'
 import { apiKeys, envs, orgs } from '../../src/projections/tenants.ts'
+import { uploads } from '../../src/projections/uploads.ts'
 import { workers } from '../../src/projections/workers.ts'
 import { suite } from '../support/suite.ts'
 import { docsAfter } from './recorded.ts'
@@ -36,6 +38,57 @@ project('is gone', () =>
   ),
 )
 project.run()
+
+const file = suite('the document of a file')
+const fileFields = {
+  file_id: 'f',
+  path: 'a/b',
+  key: 'files/env/v1',
+  size: 3,
+  etag: '"e"',
+  content_type: 'text/plain',
+  storage_backend: 'disk',
+  created_by_run_id: null,
+  updated_by_run_id: 'r',
+  created_at: at(0),
+  updated_at: at(1),
+}
+const stored: DomainEvent = { type: 'FileStored', ...fileFields }
+const former = { key: 'files/env/v1', size: 3 }
+file('is as the fact has it', () =>
+  assert.equal(docsAfter(files, [stored]), { f: { ...fileFields, env_id: 'env' } }),
+)
+file('gets new content', () =>
+  assert.equal(docsAfter(files, [stored, { ...stored, key: 'files/env/v2', size: 4, replaced: former }]), {
+    f: { ...fileFields, key: 'files/env/v2', size: 4, env_id: 'env' },
+  }),
+)
+file('is gone', () =>
+  assert.equal(docsAfter(files, [stored, { type: 'FileDeleted', file_id: 'f', path: 'a/b', former }]), {}),
+)
+file.run()
+
+const upload = suite('the document of an upload in parts')
+const begun: DomainEvent = {
+  type: 'UploadBegun',
+  upload_id: 'u',
+  path: 'a/b',
+  content_type: 'text/plain',
+  key: 'files/env/u',
+  blob_upload_id: 'b',
+  part_size: 1,
+  parts_expected: 1,
+  by_run_id: null,
+  expires_at: at(5),
+}
+upload('is there while it is under way', () =>
+  assert.equal(docsAfter(uploads, [begun]), { u: { upload_id: 'u', env_id: 'env', expires_at: at(5) } }),
+)
+upload('is gone when it has ended', () => {
+  assert.equal(docsAfter(uploads, [begun, { type: 'UploadCompleted', upload_id: 'u' }]), {})
+  assert.equal(docsAfter(uploads, [begun, { type: 'UploadAborted', upload_id: 'u', reason: 'expired' }]), {})
+})
+upload.run()
 
 const build = suite('the document of a build')
 const uploaded = (

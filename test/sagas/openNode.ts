@@ -31,6 +31,7 @@ export const openNode = async (dir = tempDir()) => {
   return {
     dir,
     store,
+    blobs,
     commands,
     views,
     alarms,

@@ -14,6 +14,11 @@ const pathParameters: Readonly<
   event_id: { description: 'Id of the event', schema: uuid },
   run_id: { description: 'Id of the run', schema: uuid },
   file_id: { description: 'Id of the file', schema: uuid },
+  upload_id: { description: 'Id of the upload', schema: uuid },
+  part_number: {
+    description: 'Number of the part, from 1 on',
+    schema: { type: 'integer', minimum: 1, maximum: 10_000 },
+  },
   path: { description: 'Path of the file, slashes included', schema: text },
   stream_id: { description: 'Id of the stream', schema: uuid },
   env_id: { description: 'Id of the environment', schema: uuid },

@@ -5,6 +5,7 @@ import { envRoutes } from './env.ts'
 import { evalRoutes } from './eval.ts'
 import { eventRoutes } from './events.ts'
 import { fileRoutes } from './files.ts'
+import { uploadRoutes } from './fileUploads.ts'
 import { functionRoutes } from './functions.ts'
 import { healthRoutes } from './health.ts'
 import { operatorRoutes } from './operator.ts'
@@ -24,6 +25,7 @@ export const allRoutes: readonly Route[] = [
   ...runRoutes,
   ...evalRoutes,
   ...streamRoutes,
+  ...uploadRoutes, // before those of files: `uploads` is no id of one
   ...fileRoutes,
   ...envRoutes,
   ...webhookRoutes,

@@ -1,0 +1,97 @@
+import { AppError } from '../errors.ts'
+import type { EventOf } from '../events/index.ts'
+import type { Part, Upload } from '../events/upload.ts'
+import { MAX_PARTS, MIN_PART_BYTES } from '../ports/blobs.ts'
+import type { Decider } from './decider.ts'
+
+export type UploadState =
+  | { readonly status: 'absent' | 'aborted' }
+  | {
+      readonly status: 'pending' | 'completed'
+      readonly env_id: string
+      readonly upload: Upload
+      /** By number; in the order in which they came. */
+      readonly parts: Map<number, Part>
+    }
+
+export type UploadCommand =
+  | { readonly type: 'BeginUpload'; readonly upload: Upload }
+  | { readonly type: 'AddPart'; readonly part: Part; readonly now: string }
+  | { readonly type: 'CompleteUpload' }
+  | { readonly type: 'AbortUpload'; readonly reason: 'asked' | 'expired' }
+
+type UploadEvent = EventOf<'UploadBegun' | 'PartUploaded' | 'UploadCompleted' | 'UploadAborted'>
+
+const gone = () => new AppError('not_found', 'No such upload: it is complete, cancelled or expired')
+
+/** The life of an upload in parts: parts come in any order, and again, until it is complete, cancelled or expired. */
+export const upload: Decider<UploadState, UploadCommand, UploadEvent> = {
+  initial: () => ({ status: 'absent' }),
+
+  decide(command, state) {
+    if (command.type === 'BeginUpload')
+      return state.status === 'absent' ? [{ type: 'UploadBegun', ...command.upload }] : []
+    if (command.type === 'CompleteUpload' && state.status === 'completed') return [] // asked twice is asked once
+    if (state.status !== 'pending') throw gone()
+    const { upload_id, expires_at } = state.upload
+    switch (command.type) {
+      case 'AddPart':
+        if (command.now >= expires_at) throw gone()
+        return [{ type: 'PartUploaded', upload_id, ...command.part }]
+      case 'CompleteUpload':
+        return [{ type: 'UploadCompleted', upload_id }]
+      case 'AbortUpload':
+        return [{ type: 'UploadAborted', upload_id, reason: command.reason }]
+      default:
+        return command satisfies never
+    }
+  },
+
+  evolve(state, { event, metadata }) {
+    if (event.type === 'UploadBegun') {
+      const { type: _, ...upload } = event
+      return { status: 'pending', env_id: metadata.env_id ?? '', upload, parts: new Map() }
+    }
+    if (state.status !== 'pending') return state
+    switch (event.type) {
+      case 'PartUploaded': {
+        const { type: _, upload_id: __, ...part } = event
+        state.parts.set(part.part_number, part)
+        return state
+      }
+      case 'UploadCompleted':
+        return { ...state, status: 'completed' }
+      case 'UploadAborted':
+        return { status: 'aborted' }
+      default:
+        return state
+    }
+  },
+}
+
+/** The parts in order, as they make the file; `bad_request` names what is missing or wrong (SPEC.md, Part rules). */
+export const assembled = ({
+  upload: { expected_size },
+  parts,
+}: {
+  readonly upload: Pick<Upload, 'expected_size'>
+  readonly parts: ReadonlyMap<number, Part>
+}): { parts: Part[]; size: number } => {
+  const refused = (message: string) => new AppError('bad_request', message)
+  if (parts.size === 0) throw refused('parts: expected at least one, got none')
+  if (parts.size > MAX_PARTS) throw refused(`parts: expected at most ${MAX_PARTS}, got ${parts.size}`)
+  const ordered = [...parts.values()].sort((a, b) => a.part_number - b.part_number)
+  let size = 0
+  for (const [index, part] of ordered.entries()) {
+    if (part.part_number !== index + 1)
+      throw refused(`parts: expected numbers from 1 on without a gap, got none with number ${index + 1}`)
+    if (part.size < MIN_PART_BYTES && index < ordered.length - 1)
+      throw refused(
+        `part ${part.part_number}: expected at least ${MIN_PART_BYTES} bytes, for it is not the last; got ${part.size}`,
+      )
+    size += part.size
+  }
+  if (expected_size !== undefined && size !== expected_size)
+    throw refused(`parts: expected ${expected_size} bytes in all, as was said at the start, got ${size}`)
+  return { parts: ordered, size }
+}

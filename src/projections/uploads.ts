@@ -1,0 +1,24 @@
+import type { Projection } from './projection.ts'
+
+/** An upload under way, for those who end what nobody ends. Everything else about it is asked of the log. */
+export type UploadDoc = { readonly upload_id: string; readonly env_id: string; readonly expires_at: string }
+
+export const uploads: Projection<UploadDoc> = {
+  name: 'uploads',
+  version: 1,
+  indexes: [{ equal: [], sort: 'expires_at' }],
+  handles: ['UploadBegun', 'UploadCompleted', 'UploadAborted'],
+  idsOf: ({ event }) => ('upload_id' in event ? [event.upload_id] : []),
+
+  evolve(doc, { event, metadata }) {
+    switch (event.type) {
+      case 'UploadBegun':
+        return { upload_id: event.upload_id, env_id: metadata.env_id ?? '', expires_at: event.expires_at }
+      case 'UploadCompleted':
+      case 'UploadAborted':
+        return null
+      default:
+        return doc
+    }
+  },
+}

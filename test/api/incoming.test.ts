@@ -1,0 +1,85 @@
+import { once } from 'node:events'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import * as assert from 'uvu/assert'
+import { incoming } from '../../src/api/http/incoming.ts'
+import { isAppError } from '../../src/errors.ts'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+
+/** Sends what `send` does to a server that reads it by `incoming`; how the reading ended. */
+const read = async (
+  send: (sent: ReturnType<typeof request>) => void,
+  {
+    silenceMs = 60_000,
+    onChunk = async () => {},
+  }: { silenceMs?: number; onChunk?: () => Promise<void> } = {},
+): Promise<{ bytes: number; error: unknown; status: number | undefined }> => {
+  const result = { bytes: 0, error: undefined as unknown, status: undefined as number | undefined }
+  let over = false
+  const server = createServer((incomingRequest, response) => {
+    void (async () => {
+      try {
+        for await (const chunk of incoming(incomingRequest, { silenceMs })) {
+          result.bytes += chunk.length
+          await onChunk()
+        }
+      } catch (error) {
+        result.error = error
+      }
+      response.statusCode = result.error ? 408 : 200
+      response.setHeader('Connection', 'close')
+      response.end()
+      over = true
+    })()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const sent = request({ port: (server.address() as AddressInfo).port, method: 'PUT' })
+  sent.on('response', (response) => {
+    response.resume()
+    result.status = response.statusCode
+  })
+  sent.on('error', () => {})
+  send(sent)
+  await until(() => over)
+  if (!sent.destroyed) await until(() => result.status)
+  sent.destroy()
+  server.closeAllConnections()
+  server.close()
+  return result
+}
+
+const body = suite('a body that streams in')
+
+body('comes whole', async () => {
+  const { bytes, error } = await read((sent) => sent.end(Buffer.alloc(1 << 20)))
+  assert.equal([bytes, error], [1 << 20, undefined])
+})
+
+body('that falls silent is cut, and the client told so', async () => {
+  const { error, status } = await read((sent) => sent.write('half'), { silenceMs: 50 })
+  assert.ok(isAppError(error, 'request_timeout'), String(error))
+  assert.is(status, 408)
+})
+
+body('that trickles is cut too: 16 KB a second are expected', async () => {
+  let trickle: NodeJS.Timeout | undefined
+  const { error } = await read((sent) => (trickle = setInterval(() => sent.write('x'), 10)), {
+    silenceMs: 100,
+  })
+  clearInterval(trickle)
+  assert.ok(isAppError(error, 'request_timeout'), String(error))
+})
+
+body('is not cut for the time that its reader takes', async () => {
+  const onChunk = () => new Promise<void>((resolve) => setTimeout(resolve, 60))
+  const { bytes, error } = await read((sent) => sent.end(Buffer.alloc(200_000)), { silenceMs: 50, onChunk })
+  assert.equal([bytes, error], [200_000, undefined])
+})
+
+body('that breaks off is the sender’s fault', async () => {
+  const { error } = await read((sent) => sent.write('half', () => sent.destroy()))
+  assert.ok(isAppError(error, 'bad_request'), String(error))
+})
+
+body.run()
