@@ -1,0 +1,201 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import * as assert from 'uvu/assert'
+import { clock } from '../../src/clock.ts'
+import { deploy, type Event, type Run } from '../support/build.ts'
+import { engineUrl, tellExercised } from '../support/engines.ts'
+import { startStandIn } from '../support/eventstoredb/index.ts'
+import { allOf } from '../support/exactRuns.ts'
+import { type FaultProxy, openFaultProxy } from '../support/faultProxy.ts'
+import type { Api } from '../support/http.ts'
+import { realEngines } from '../support/installation.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
+
+/** How long each fault lasts, milliseconds. */
+const OUTAGE_MS = Number(process.env['SVC_TEST_OUTAGE_MS'] ?? 1500)
+/** How soon everything works again after a fault has gone (I9). */
+const RECOVERED_MS = 5000
+
+const faults: Readonly<Record<string, (proxy: FaultProxy) => void>> = {
+  refuses: (proxy) => proxy.refuse(),
+  'swallows everything': (proxy) => proxy.blackhole(),
+  'resets connections': (proxy) => proxy.reset(),
+  'takes 2 s longer': (proxy) => proxy.delay(2000),
+  'closes its half of connections': (proxy) => proxy.halfClose(),
+}
+const engines = {
+  SVC_EVENT_STORE: 2113,
+  SVC_READ_MODELS: 27_017,
+  SVC_REDIS: 6379,
+  SVC_BLOBS: 9000,
+} as const
+type Setting = keyof typeof engines
+
+const typeOf = (setting: string, what: string): string =>
+  `${setting}-${what}`.replace(/[^A-Za-z]+/g, '-').toLowerCase()
+
+/** A type of event, and its handler, for each outage, so that none has to look through those of others. */
+const TYPES = Object.keys(engines).flatMap((setting) =>
+  Object.keys(faults).map((what) => typeOf(setting, what)),
+)
+const HANDLERS = TYPES.map(
+  (type, n) => `export const on${n} = fn({ 'on-event': '${type}' }, ({ data }) => data.length)`,
+).join('\n')
+/** Larger than what a fact holds, so that it goes to the blobs. */
+const LARGE = 'x'.repeat(70 << 10)
+
+const hostOf = (url: string, port: number) => {
+  const [, host = '', given] = /^\w[\w+]*:\/\/(?:[^@/]*@)?([^:/?]+)(?::(\d+))?/.exec(url) ?? []
+  return { host, port: Number(given ?? port) }
+}
+
+interface Opened {
+  readonly server: TestServer
+  readonly proxies: Readonly<Record<Setting, FaultProxy>>
+  close(): Promise<void>
+}
+
+/** A service on all engines, each behind a proxy of its own. */
+const open = async (): Promise<Opened> => {
+  const standIn = engineUrl('eventStore') === null ? await startStandIn() : null
+  if (standIn) {
+    tellExercised('EventStoreDB stand-in')
+    process.env['SVC_TEST_STAND_IN'] = standIn.url
+  }
+  const dataDir = tempDir()
+  const env = realEngines(dataDir)
+  const proxies = {} as Record<Setting, FaultProxy>
+  for (const [setting, port] of Object.entries(engines) as [Setting, number][]) {
+    const url = env[setting] ?? ''
+    proxies[setting] = await openFaultProxy(hostOf(url, port))
+    env[setting] = proxies[setting].url(url)
+  }
+  const server = await startServer({ dataDir, env })
+  return {
+    server,
+    proxies,
+    async close() {
+      await server.stop()
+      for (const proxy of Object.values(proxies)) await proxy.close()
+      await standIn?.stop()
+    },
+  }
+}
+
+interface Answered {
+  readonly status: number
+  readonly retryAfter: string | null
+  readonly event_id: string | undefined
+  readonly ms: number
+}
+
+const publish = async (api: Api, event_type: string, data: string): Promise<Answered> => {
+  const began = clock.monotonic()
+  const { status, headers, json } = await api.send('POST', '/events', {
+    body: { event_type, event_data: data },
+    signal: AbortSignal.timeout(30_000),
+  })
+  const event_id = (json as { data?: Event }).data?.event_id
+  return { status, retryAfter: headers.get('retry-after'), event_id, ms: clock.monotonic() - began }
+}
+
+/** Publishes small and large events and reads lists, until told to stop; resolves with all answers to publishes. */
+const underLoad = async (api: Api, type: string, over: AbortSignal): Promise<Answered[]> => {
+  const answers: Answered[] = []
+  const client = async (n: number) => {
+    while (!over.aborted) {
+      answers.push(await publish(api, type, n === 0 ? LARGE : 'x'))
+      await delay(150)
+    }
+  }
+  const reader = async () => {
+    while (!over.aborted) {
+      const { status } = await api.send('GET', '/runs?limit=5', { signal: AbortSignal.timeout(30_000) })
+      assert.ok(status === 200 || status === 503, `a list answered ${status}`)
+      await delay(200)
+    }
+  }
+  await Promise.all([client(0), client(1), client(2), reader()])
+  return answers
+}
+
+const isRefusal = ({ status, retryAfter }: Answered): boolean => status === 503 && retryAfter !== null
+
+const outage =
+  (setting: Setting, what: string, fault: (proxy: FaultProxy) => void) =>
+  async ({ server, proxies }: Opened): Promise<void> => {
+    const { api } = server
+    const type = typeOf(setting, what)
+    const began = clock.monotonic()
+    const over = new AbortController()
+    const load = underLoad(api, type, over.signal)
+    load.catch(() => {}) // told below
+    try {
+      fault(proxies[setting])
+      await delay(OUTAGE_MS)
+      await proxies[setting].heal()
+      const healed = clock.monotonic()
+      await until(async () => {
+        const answers = [await publish(api, type, 'x'), await publish(api, type, LARGE)]
+        return answers.every(({ status }) => status === 201)
+      })
+      await until(async () => (await api.send('GET', '/runs?limit=1')).status === 200)
+      const took = clock.monotonic() - healed
+      assert.ok(took < RECOVERED_MS, `recovered after ${Math.round(took)} ms`)
+    } finally {
+      over.abort()
+      await proxies[setting].heal()
+    }
+    const answers = await load
+    for (const answer of answers) {
+      assert.ok(answer.status === 201 || isRefusal(answer), JSON.stringify(answer))
+      assert.ok(answer.ms < 12_000, `an answer took ${Math.round(answer.ms)} ms`)
+    }
+    if (setting === 'SVC_REDIS') assert.ok(answers.every(({ status }) => status === 201))
+
+    const events = await allOf<Event>(api, `/events?event_type=${type}`)
+    const stored = new Set(events.map(({ event_id }) => event_id))
+    assert.equal(
+      answers.filter(({ event_id }) => event_id !== undefined && !stored.has(event_id)),
+      [],
+    )
+    await until(
+      async () => {
+        const seconds = Math.ceil((clock.monotonic() - began) / 1000) + 5
+        const recent = await allOf<Run>(api, `/runs?type=event&time_range=PT${seconds}S`)
+        const runs = recent.filter(({ event_id }) => stored.has(event_id ?? ''))
+        const ended = runs.filter(({ status }) => status === 'succeeded').map(({ event_id }) => event_id)
+        assert.is(runs.length, events.length)
+        assert.equal(new Set(ended), stored)
+        return true
+      },
+      { timeoutMs: 20_000, everyMs: 200 },
+    )
+  }
+
+/** One service for the faults of one engine: a new one for each would take longer, the same for all would grow slow. */
+const losing = (setting: Setting): void => {
+  const lost = suite<Opened>(`${setting}, lost for a while`, { timeoutMs: 90_000 + OUTAGE_MS * 2 })
+  lost.before(async (context) => {
+    Object.assign(context, await open())
+    await deploy(context.server.api, 'work', { 'jobs.js': `import { fn } from 'svc'\n${HANDLERS}` })
+  })
+  lost.after(({ close }) => close())
+  for (const [what, fault] of Object.entries(faults)) lost(`it ${what}`, outage(setting, what, fault))
+  lost.run()
+}
+
+const needed = ['mongodb', 'redis', 's3'] as const
+if (needed.every((engine) => engineUrl(engine) !== null)) {
+  for (const setting of Object.keys(engines) as Setting[]) losing(setting)
+} else {
+  process.stdout.write('Not tested with faults: it takes SVC_TEST_MONGODB, SVC_TEST_REDIS and SVC_TEST_S3\n')
+  const addresses = suite('the address of an engine')
+  addresses('is found in its URL, whatever else stands there', () => {
+    assert.equal(hostOf('esdb://user:p%40ss@host:2113?tls=false', 1), { host: 'host', port: 2113 })
+    assert.equal(hostOf('mongodb://host/db', 27_017), { host: 'host', port: 27_017 })
+  })
+  addresses.run()
+}
