@@ -7,6 +7,7 @@ import { Membership } from './cluster/membership.ts'
 import { openCommands } from './commands/index.ts'
 import { type Config, isSolo } from './config.ts'
 import { lockDataDir } from './dataDir.ts'
+import { DataKeys } from './dataKeys.ts'
 import { openEngines } from './engines.ts'
 import { AppError } from './errors.ts'
 import { newId } from './ids.ts'
@@ -90,9 +91,11 @@ export const start = async (
     }
     closers.push(() => background.abort())
 
-    const keyring = new Keyring(secrets.masterKey)
     const payloads = new Payloads(blobs)
     const commands = openCommands(store)
+    const dataKeys = new DataKeys({ keys: commands.dataKeys, blobs, masterKey: secrets.masterKey })
+    void keepGoing('The watch over data keys', (until) => dataKeys.watch(store, until), { signal, log })
+    const keyring = new Keyring(secrets.masterKey, dataKeys)
     const { roles } = config
     const first = roles.has('api') && (await ensureFirstTenant(commands, { apiKey: secrets.apiKey, keyring }))
     waiting = 'The read models are being built'

@@ -2,6 +2,7 @@ import type { EventStore } from '../ports/eventStore.ts'
 import { file } from './file.ts'
 import { apiKey } from './apiKey.ts'
 import { CommandHandler } from './handle.ts'
+import { dataKey } from './dataKey.ts'
 import { name } from './name.ts'
 import { org } from './org.ts'
 import { project } from './project.ts'
@@ -22,6 +23,7 @@ export const openCommands = (store: EventStore) => ({
   orgs: new CommandHandler(store, org),
   apiKeys: new CommandHandler(store, apiKey),
   requests: new CommandHandler(store, request),
+  dataKeys: new CommandHandler(store, dataKey),
   workers: new CommandHandler(store, worker),
 })
 

@@ -1,5 +1,6 @@
 import type { Static, TSchema } from 'typebox'
 import * as file from './file.ts'
+import * as dataKey from './dataKey.ts'
 import * as org from './org.ts'
 import * as project from './project.ts'
 import * as request from './request.ts'
@@ -42,6 +43,8 @@ export const schemaOf = {
   RequestClaimed: request.RequestClaimed,
   RequestAnswered: request.RequestAnswered,
   RequestReleased: request.RequestReleased,
+  DataKeyCreated: dataKey.DataKeyCreated,
+  DataKeysDestroyed: dataKey.DataKeysDestroyed,
   WorkerStarted: worker.WorkerStarted,
   WorkerStopped: worker.WorkerStopped,
   WorkerLost: worker.WorkerLost,

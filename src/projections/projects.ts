@@ -16,7 +16,7 @@ export const projects: Projection<ProjectDoc> = {
   version: 1,
   indexes: [{ equal: ['env_id'], sort: 'order', counted: true }],
   handles: ['ProjectCreated', 'ProjectRenamed', 'ProjectDeleted'],
-  idsOf: ({ event }) => ('project_id' in event ? [event.project_id] : []),
+  idsOf: ({ event }) => ('project_id' in event ? [event.project_id ?? ''] : []),
 
   evolve(doc, recorded) {
     const { event, metadata, at } = recorded

@@ -74,7 +74,7 @@ const ofRequest = async (
     case 'webhook':
       return {
         kind: 'webhook',
-        request: openRequest(value as WebhookRequest, input.sealed, {
+        request: await openRequest(value as WebhookRequest, input.sealed, {
           keyring,
           env_id: metadata.env_id ?? '',
         }),

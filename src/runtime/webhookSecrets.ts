@@ -12,10 +12,10 @@ type Secrets = Pick<WebhookRequest, 'original-url' | 'headers' | 'auth'>
  * A webhook request as the log may hold it: the URL with its token, the masked headers, those in
  * `secretHeaders` and the auth data are ciphertext (I6).
  */
-export const sealRequest = (
+export const sealRequest = async (
   { 'original-url': url, auth, headers = {}, ...open }: WebhookRequest,
   { keyring, env_id, secretHeaders }: { keyring: Keyring; env_id: string; secretHeaders: readonly string[] },
-): { value: WebhookRequest; sealed: string } => {
+): Promise<{ value: WebhookRequest; sealed: string }> => {
   const masked = new Set([...MASKED, ...secretHeaders])
   const split = (secret: boolean) =>
     Object.fromEntries(Object.entries(headers).filter(([name]) => masked.has(name) === secret))
@@ -26,17 +26,17 @@ export const sealRequest = (
   }
   return {
     value: { ...open, headers: split(false) },
-    sealed: keyring.seal(env_id, PURPOSE, JSON.stringify(secrets)),
+    sealed: await keyring.seal(env_id, PURPOSE, JSON.stringify(secrets)),
   }
 }
 
 /** The request as it came. */
-export const openRequest = (
+export const openRequest = async (
   value: WebhookRequest,
   sealed: string | undefined,
   { keyring, env_id }: { keyring: Keyring; env_id: string },
-): WebhookRequest => {
+): Promise<WebhookRequest> => {
   if (sealed === undefined) return value
-  const { headers, ...secrets } = JSON.parse(keyring.open(env_id, PURPOSE, sealed)) as Secrets
+  const { headers, ...secrets } = JSON.parse(await keyring.open(env_id, PURPOSE, sealed)) as Secrets
   return { ...value, ...secrets, headers: { ...value.headers, ...headers } }
 }

@@ -3,6 +3,7 @@ import { openBlobs } from '../../src/adapters/embedded/blobs.ts'
 import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
 import { Idempotency, type NewId } from '../../src/api/http/idempotency.ts'
 import { openCommands } from '../../src/commands/index.ts'
+import { DataKeys } from '../../src/dataKeys.ts'
 import { isAppError } from '../../src/errors.ts'
 import { openLogger } from '../../src/log.ts'
 import { Payloads } from '../../src/payloads.ts'
@@ -21,8 +22,11 @@ const nodes = suite<Context>('requests with a key, on several nodes')
 
 nodes.before.each(async (context) => {
   const store = openEventStore({ dir: tempDir() })
-  const payloads = new Payloads(await openBlobs({ dir: tempDir() }))
-  const keyring = new Keyring(new Uint8Array(32))
+  const blobs = await openBlobs({ dir: tempDir() })
+  const payloads = new Payloads(blobs)
+  const masterKey = new Uint8Array(32)
+  const keys = openCommands(store).dataKeys
+  const keyring = new Keyring(masterKey, new DataKeys({ keys, blobs, masterKey }))
   context.store = store
   context.node = (holder, isGone = () => false) =>
     new Idempotency({

@@ -22,7 +22,7 @@ const names: Projection<NameDoc> = {
   version: 1,
   indexes: [{ equal: [], sort: 'order', counted: true }],
   handles: ['ProjectCreated', 'ProjectRenamed', 'ProjectDeleted'],
-  idsOf: ({ event }) => ('project_id' in event ? [event.project_id] : []),
+  idsOf: ({ event }) => ('project_id' in event ? [event.project_id ?? ''] : []),
   evolve(doc, recorded) {
     const { event } = recorded
     if (event.type === 'ProjectCreated') return { name: event.name, renamed: 0, order: orderOf(recorded) }

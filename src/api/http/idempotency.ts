@@ -129,7 +129,9 @@ export class Idempotency {
           .catch(() => log.warn('An idempotency key stays claimed until it is used again', { request_id }))
         throw error
       }
-      const { value: sealed, ref } = await payloads.keep(keyring.seal(env_id, stream, JSON.stringify(value)))
+      const { value: sealed, ref } = await payloads.keep(
+        await keyring.seal(env_id, stream, JSON.stringify(value)),
+      )
       const answer = ref ? { sealed_ref: ref } : { sealed: sealed as string }
       const until = isoOf(clock.now() + KEPT_MS)
       const { events } = await commands.requests.handle(
@@ -154,7 +156,7 @@ export class Idempotency {
       if (event.type !== 'RequestAnswered') break
       const { sealed, sealed_ref } = event
       const text = await payloads.load({ value: sealed, ...(sealed_ref && { ref: sealed_ref }) })
-      return JSON.parse(keyring.open(env_id, stream, text as string))
+      return JSON.parse(await keyring.open(env_id, stream, text as string))
     }
     throw new AppError('internal_server_error', `Expected the answer of a request at ${stream} ${revision}`)
   }

@@ -75,7 +75,7 @@ const call = async ({ ctx, deps, request_id, params }: Ask): Promise<void> => {
   const auth = webhook.auth === 'required' ? await authOf(ctx, deps, env.env_id, webhook.service) : undefined
   const request = { ...(await requestOf(ctx, webhook)), ...(auth && { auth }) }
   const { env_id } = env
-  const { value: open, sealed } = sealRequest(request, {
+  const { value: open, sealed } = await sealRequest(request, {
     keyring: deps.keyring,
     env_id,
     secretHeaders: deployed.fn.secret_headers ?? [],

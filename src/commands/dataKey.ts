@@ -1,0 +1,45 @@
+import { AppError } from '../errors.ts'
+import type { EventOf } from '../events/index.ts'
+import type { Decider } from './decider.ts'
+
+interface Keys {
+  /** What new texts are sealed with; null while there is none. */
+  readonly current: string | null
+  readonly closed: boolean
+}
+
+export type DataKeyCommand =
+  | {
+      readonly type: 'CreateDataKey'
+      readonly key_id: string
+      readonly project_id?: string
+      /** The key it follows; when another one did already, that one stays. */
+      readonly replaces: string | null
+    }
+  | { readonly type: 'DestroyDataKeys'; readonly project_id?: string; readonly final: boolean }
+
+/** The data keys of an environment or of one project: one of them is current, until all are destroyed. */
+export const dataKey: Decider<Keys, DataKeyCommand, EventOf<'DataKeyCreated' | 'DataKeysDestroyed'>> = {
+  initial: () => ({ current: null, closed: false }),
+
+  decide(command, { current, closed }) {
+    const of = command.project_id === undefined ? {} : { project_id: command.project_id }
+    switch (command.type) {
+      case 'CreateDataKey':
+        if (closed) throw new AppError('not_found', 'No such project')
+        if (current !== command.replaces) return []
+        return [{ type: 'DataKeyCreated', key_id: command.key_id, ...of }]
+      case 'DestroyDataKeys':
+        if (closed || (current === null && !command.final)) return []
+        return [{ type: 'DataKeysDestroyed', ...of, final: command.final }]
+      default:
+        return command satisfies never
+    }
+  },
+
+  evolve(keys, { event }) {
+    if (event.type === 'DataKeyCreated') return { ...keys, current: event.key_id }
+    if (event.type === 'DataKeysDestroyed') return { current: null, closed: event.final }
+    return keys
+  },
+}
