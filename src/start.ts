@@ -115,6 +115,7 @@ export const start = async (
       commands,
       payloads,
       keyring,
+      dataKeys,
       views,
       membership,
       signal,

@@ -1,6 +1,7 @@
 import type { Commands } from '../commands/index.ts'
 import type { FileUploads } from '../files/fileUploads.ts'
 import type { Files } from '../files/files.ts'
+import type { DataKeys } from '../dataKeys.ts'
 import type { Logger } from '../log.ts'
 import type { Payloads } from '../payloads.ts'
 import type { Blobs } from '../ports/blobs.ts'
@@ -28,6 +29,7 @@ export interface ApiDeps {
   /** The worker of this process, which claims what is published here in the same append; null when there is none. */
   readonly claimer: Claimer | null
   readonly keyring: Keyring
+  readonly dataKeys: DataKeys
   readonly authenticator: Authenticator
   readonly operator: Operator
   readonly idempotency: Idempotency

@@ -47,6 +47,13 @@ const build = {
 export const Build = Type.Object(build)
 export const BuildOfEnv = Type.Object({ ...build, project_name: Type.String() })
 
+export const ContextVariable = Type.Object({
+  key: Type.String(),
+  description: Type.String(),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+})
+
 export const Event = Type.Object({
   event_id: Uuid,
   env_id: Uuid,

@@ -2,6 +2,7 @@ import type { EventStore } from '../ports/eventStore.ts'
 import { file } from './file.ts'
 import { apiKey } from './apiKey.ts'
 import { CommandHandler } from './handle.ts'
+import { context } from './context.ts'
 import { dataKey } from './dataKey.ts'
 import { name } from './name.ts'
 import { org } from './org.ts'
@@ -23,6 +24,7 @@ export const openCommands = (store: EventStore) => ({
   orgs: new CommandHandler(store, org),
   apiKeys: new CommandHandler(store, apiKey),
   requests: new CommandHandler(store, request),
+  contexts: new CommandHandler(store, context),
   dataKeys: new CommandHandler(store, dataKey),
   workers: new CommandHandler(store, worker),
 })

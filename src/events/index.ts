@@ -1,5 +1,6 @@
 import type { Static, TSchema } from 'typebox'
 import * as file from './file.ts'
+import * as context from './context.ts'
 import * as dataKey from './dataKey.ts'
 import * as org from './org.ts'
 import * as project from './project.ts'
@@ -43,6 +44,11 @@ export const schemaOf = {
   RequestClaimed: request.RequestClaimed,
   RequestAnswered: request.RequestAnswered,
   RequestReleased: request.RequestReleased,
+  ContextVariableCreated: context.ContextVariableCreated,
+  ContextVariableUpdated: context.ContextVariableUpdated,
+  ContextVariableResealed: context.ContextVariableResealed,
+  ContextVariableDeleted: context.ContextVariableDeleted,
+  ContextClosed: context.ContextClosed,
   DataKeyCreated: dataKey.DataKeyCreated,
   DataKeysDestroyed: dataKey.DataKeysDestroyed,
   WorkerStarted: worker.WorkerStarted,

@@ -1,4 +1,5 @@
 import { builds } from './builds.ts'
+import { contextVariables } from './contextVariables.ts'
 import { events } from './events.ts'
 import { files } from './files.ts'
 import type { Projection } from './projection.ts'
@@ -16,6 +17,7 @@ export const allProjections = [
   builds,
   files,
   uploads,
+  contextVariables,
   orgs,
   envs,
   apiKeys,

@@ -4,6 +4,7 @@ import type { Logger } from '../log.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Collection, Query, ReadModels } from '../ports/readModels.ts'
 import { type BuildDoc, builds } from './builds.ts'
+import { type ContextVariableDoc, contextVariables } from './contextVariables.ts'
 import { Directory } from './directory.ts'
 import { type EventDoc, events } from './events.ts'
 import { type FileDoc, files } from './files.ts'
@@ -26,6 +27,7 @@ export interface Views {
   readonly builds: Collection<BuildDoc>
   readonly files: Collection<FileDoc>
   readonly uploads: Collection<UploadDoc>
+  readonly contextVariables: Collection<ContextVariableDoc>
   readonly orgs: Collection<OrgDoc>
   readonly envs: Collection<EnvDoc>
   readonly apiKeys: Collection<ApiKeyDoc>
@@ -57,6 +59,7 @@ export const openViews = async (
     builds: readModels.reader<BuildDoc>(builds),
     files: readModels.reader<FileDoc>(files),
     uploads: readModels.reader<UploadDoc>(uploads),
+    contextVariables: readModels.reader<ContextVariableDoc>(contextVariables),
     orgs: readModels.reader<OrgDoc>(orgs),
     envs: readModels.reader<EnvDoc>(envs),
     apiKeys: readModels.reader<ApiKeyDoc>(apiKeys),

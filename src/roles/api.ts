@@ -19,7 +19,8 @@ const LOST_MS = 6000
 
 /** The REST API, webhooks and streams. */
 export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa => {
-  const { store, commands, views, blobs, payloads, keyring, log, signal, config, node_id, membership } = node
+  const { store, commands, views, blobs, payloads, keyring, dataKeys, log, signal, config } = node
+  const { node_id, membership } = node
   const authenticator = new Authenticator({ views, keyring })
   void keepGoing('The credential watch', (until) => authenticator.watch(store, until), { signal, log })
   const scratchDir = join(config.dataDir, 'uploads')
@@ -34,6 +35,7 @@ export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa =
     payloads,
     ...openFiles(node),
     keyring,
+    dataKeys,
     authenticator,
     operator: new Operator({ token: operatorToken, keyring }),
     idempotency: new Idempotency({

@@ -1,6 +1,7 @@
 import type { Membership } from '../cluster/membership.ts'
 import type { Commands } from '../commands/index.ts'
 import type { Config } from '../config.ts'
+import type { DataKeys } from '../dataKeys.ts'
 import type { Engines } from '../engines.ts'
 import { FileUploads } from '../files/fileUploads.ts'
 import { Files } from '../files/files.ts'
@@ -19,6 +20,7 @@ export interface Node extends Engines {
   readonly commands: Commands
   readonly payloads: Payloads
   readonly keyring: Keyring
+  readonly dataKeys: DataKeys
   readonly views: Views
   /** Who else there is; null when this process has its work to itself. */
   readonly membership: Membership | null

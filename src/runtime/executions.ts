@@ -116,7 +116,7 @@ export class Executions {
     const env_id = carrier.metadata.env_id ?? ''
     const hash = await hashOf(views, env_id, plan)
     const under = { plan, env_id, correlation_id: carrier.metadata.correlation_id, signal }
-    const deps = { store, commands, directory: views.directory, payloads }
+    const deps = { store, commands, directory: views.directory, payloads, keyring }
     return runtime.invoke({
       build: { env_id, build_id: plan.build_id, hash },
       run: {

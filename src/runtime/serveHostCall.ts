@@ -1,5 +1,6 @@
 import { clock } from '../clock.ts'
 import type { Commands } from '../commands/index.ts'
+import { variableValue } from '../contextVariables.ts'
 import { AppError } from '../errors.ts'
 import type { RunPlan } from '../events/run.ts'
 import { streamOf } from '../events/streams.ts'
@@ -9,13 +10,15 @@ import type { EventStore } from '../ports/eventStore.ts'
 import type { Directory } from '../projections/directory.ts'
 import { endingOf } from '../projections/outcome.ts'
 import { CALL, placeOf } from '../sagas/dispatch.ts'
+import type { Keyring } from '../secrets.ts'
 import type { HostCall } from './runtime.ts'
 
 interface Deps {
   readonly store: EventStore
-  readonly commands: Pick<Commands, 'streams'>
+  readonly commands: Pick<Commands, 'streams' | 'contexts'>
   readonly directory: Directory
   readonly payloads: Payloads
+  readonly keyring: Keyring
 }
 
 /** Serves what a running function asks for through the SDK (DESIGN.md, A build). */
@@ -86,7 +89,7 @@ export const serveHostCall = async (
     }
 
     case 'context':
-      throw new AppError('not_found', `No context variable "${call.key}" in project ${plan.project_name}`)
+      return variableValue(deps, { env_id, project_id: plan.project_id }, call.key)
 
     case 'files':
       throw new AppError('not_found', 'This version of svc keeps no files')

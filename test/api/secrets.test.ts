@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { deploy, type Webhook } from '../support/build.ts'
-import { startServer } from '../support/server.ts'
+import { deploy, type Project, type Webhook } from '../support/build.ts'
+import { spawnServer, startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 
@@ -56,6 +56,80 @@ secrets('of a webhook reach its handler and stand nowhere in clear', async () =>
     for (const secret of planted) assert.not(bytes.includes(secret), `${file} holds ${secret}`)
   }
   for (const secret of planted) assert.not(server.log.join('').includes(secret), `the log holds ${secret}`)
+})
+
+secrets('in context variables reach functions, over restarts, and stand nowhere in clear', async () => {
+  const dataDir = tempDir()
+  const planted = [
+    'planted-first',
+    'planted-second',
+    'planted-deleted',
+    'planted-refused',
+    'planted-restarted',
+  ]
+  const [first, second, deleted, refused, restarted] = planted as [string, string, string, string, string]
+  const code = `import { createHash } from 'node:crypto'
+    import { context } from 'svc'
+    export const told = async () => createHash('sha256').update(await context('KEY')).digest('hex')`
+  let server = await startServer({ dataDir })
+  const log: string[] = []
+  const told = async (): Promise<unknown> =>
+    (await server.api.post<{ result: unknown }>('/projects/bank/eval', { code: `await run('f/told')` }))
+      .result
+  const body = (value: unknown) => ({ body: { value, description: 'A key' } })
+  await deploy(server.api, 'bank', { 'f.js': code })
+  await server.api.post('/projects/bank/context', { key: 'KEY', value: first })
+  assert.is(await told(), hash(first))
+  await server.api.send('PUT', '/projects/bank/context/KEY', body(second))
+  assert.is(await told(), hash(second))
+  await server.api.post('/projects/bank/context', { key: 'GONE', value: deleted })
+  await server.api.remove('/projects/bank/context/GONE')
+  for (const value of [{ refused }, refused.repeat(4000)])
+    assert.is((await server.api.send('PUT', '/projects/bank/context/KEY', body(value))).status, 400)
+  await server.stop()
+  log.push(...server.log)
+
+  server = await startServer({ dataDir })
+  assert.is(await told(), hash(second))
+  await server.api.send('PUT', '/projects/bank/context/KEY', body(restarted))
+  assert.is(await told(), hash(restarted))
+  await server.stop()
+  log.push(...server.log)
+
+  for (const file of filesOf(dataDir)) {
+    const bytes = readFileSync(file)
+    for (const secret of planted) {
+      for (const form of [
+        secret,
+        Buffer.from(secret).toString('base64'),
+        Buffer.from(secret).toString('hex'),
+      ])
+        assert.not(bytes.includes(form), `${file} holds ${secret}`)
+    }
+  }
+  for (const secret of planted) assert.not(log.join('').includes(secret), `the log holds ${secret}`)
+})
+
+/** Whatever engines the other tests are run on: here the files are looked at. */
+const EMBEDDED = {
+  SVC_EVENT_STORE: 'embedded:',
+  SVC_READ_MODELS: 'embedded:',
+  SVC_BLOBS: 'embedded:',
+  SVC_REDIS: '',
+}
+
+secrets('of a project that is deleted have no key left', async () => {
+  const { api, dataDir, stop } = await spawnServer({ env: EMBEDDED })
+  const ids: string[] = []
+  for (const name of ['doomed', 'kept']) {
+    ids.push((await api.post<Project>('/projects', { name })).project_id)
+    await api.post(`/projects/${name}/context`, { key: 'KEY', value: 'x' })
+  }
+  const keys = () => ids.map((id) => filesOf(dataDir).filter((file) => file.includes(id)).length)
+  assert.equal(keys(), [1, 1])
+  await api.remove('/projects/doomed')
+  assert.equal(keys(), [0, 1])
+  await stop()
 })
 
 secrets.run()

@@ -61,6 +61,7 @@ replies('of lists and items are as documented', async (context) => {
     ['listProjectBuilds', '/projects/shop/builds'],
     ['getDeployedBuild', '/projects/shop/builds/deployed'],
     ['getProjectBuild', `/projects/shop/builds/${build_id}`],
+    ['listContextVariables', '/projects/shop/context'],
     ['listProjectEventHandlers', '/projects/shop/event-handlers'],
     ['listProjectSchedules', '/projects/shop/schedules'],
     ['listProjectWebhooks', '/projects/shop/webhooks'],
@@ -73,6 +74,18 @@ replies('of lists and items are as documented', async (context) => {
   ] as const) {
     await checked(context, [operationId, 'GET', path, 200])
   }
+})
+
+replies('of context variables are as documented', async (context) => {
+  const body = { key: 'KEY', value: 'x', description: 'A key' }
+  await checked(context, ['createContextVariable', 'POST', '/projects/shop/context', 201], body)
+  await checked(context, ['createContextVariable', 'POST', '/projects/shop/context', 409], body)
+  await checked(context, ['listContextVariables', 'GET', '/projects/shop/context', 200])
+  const change = { value: 'y', description: 'Another' }
+  await checked(context, ['updateContextVariable', 'PUT', '/projects/shop/context/KEY', 200], change)
+  const { api } = context.server
+  assert.is((await api.send('DELETE', '/projects/shop/context/KEY')).status, 204)
+  await checked(context, ['updateContextVariable', 'PUT', '/projects/shop/context/KEY', 404], change)
 })
 
 replies('of a run that failed and waits for its retry are as documented', async (context) => {

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import type { DomainEvent, EventOf } from '../../src/events/index.ts'
 import { builds } from '../../src/projections/builds.ts'
+import { contextVariables } from '../../src/projections/contextVariables.ts'
 import { events } from '../../src/projections/events.ts'
 import { files } from '../../src/projections/files.ts'
 import { allProjections } from '../../src/projections/index.ts'
@@ -150,6 +151,59 @@ build('is gone with its project', () =>
   ),
 )
 build.run()
+
+const variable = suite('the document of a context variable')
+const named = { project_id: 'p', key: 'KEY' }
+const variableCreated: DomainEvent = {
+  type: 'ContextVariableCreated',
+  ...named,
+  description: 'one',
+  sealed: '2.k.x',
+}
+const variableDoc = {
+  ...named,
+  description: 'one',
+  created_at: at(0),
+  updated_at: at(0),
+  order: order(0),
+}
+variable('is made, without the value', () =>
+  assert.equal(docsAfter(contextVariables, [variableCreated]), { 'p/KEY': variableDoc }),
+)
+variable('is updated, and keeps its place', () =>
+  assert.equal(
+    docsAfter(contextVariables, [
+      variableCreated,
+      { type: 'ContextVariableUpdated', ...named, description: 'two', sealed: '2.k.y' },
+    ]),
+    { 'p/KEY': { ...variableDoc, description: 'two', updated_at: at(1) } },
+  ),
+)
+variable('stays as it is when it is sealed anew', () =>
+  assert.equal(
+    docsAfter(contextVariables, [
+      variableCreated,
+      { type: 'ContextVariableResealed', ...named, sealed: '2.l.x' },
+    ]),
+    { 'p/KEY': variableDoc },
+  ),
+)
+variable('is gone, alone or with its project', () => {
+  assert.equal(
+    docsAfter(contextVariables, [variableCreated, { type: 'ContextVariableDeleted', ...named }]),
+    {},
+  )
+  const other: DomainEvent = { ...variableCreated, project_id: 'q' }
+  assert.equal(
+    docsAfter(contextVariables, [
+      variableCreated,
+      other,
+      { type: 'ContextClosed', project_id: 'p', keys: ['KEY'] },
+    ]),
+    { 'q/KEY': { ...variableDoc, project_id: 'q', created_at: at(1), updated_at: at(1), order: order(1) } },
+  )
+})
+variable.run()
 
 const event = suite('the document of an event')
 const event_time = '2026-05-01T09:59:00.000Z'

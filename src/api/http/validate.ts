@@ -60,8 +60,17 @@ const refusal = (validator: Validator, input: unknown, what: string): AppError =
   const literals = error?.keyword === 'anyOf' ? literalsAt(validator.Type(), path) : []
   const expected =
     literals.length > 0 ? `expected one of ${literals.join(', ')}` : (error?.message ?? 'is not valid')
-  return new AppError('bad_request', `${field}: ${expected}${gotOf(input, path)}`)
+  return new AppError(
+    'bad_request',
+    `${field}: ${expected}${takesSecrets(validator.Type()) ? '' : gotOf(input, path)}`,
+  )
 }
+
+/** Whether what came may be a secret, and in the wrong place at that: then it is not said again (I6). */
+const takesSecrets = (schema: TSchema): boolean =>
+  Object.values((schema as Partial<TObject>).properties ?? {}).some(
+    (property) => (property as { writeOnly?: boolean }).writeOnly === true,
+  )
 
 /** What came, when it is short enough to say. */
 const gotOf = (input: unknown, path: readonly string[]): string => {

@@ -20,6 +20,7 @@ const pathParameters: Readonly<
     schema: { type: 'integer', minimum: 1, maximum: 10_000 },
   },
   path: { description: 'Path of the file, slashes included', schema: text },
+  key: { description: 'Key of the context variable', schema: text },
   stream_id: { description: 'Id of the stream', schema: uuid },
   env_id: { description: 'Id of the environment', schema: uuid },
   api_key_id: { description: 'Id of the API key', schema: uuid },

@@ -1,5 +1,6 @@
 import type { Route } from '../route.ts'
 import { buildRoutes } from './builds.ts'
+import { contextRoutes } from './context.ts'
 import { docsRoutes } from './docs.ts'
 import { envRoutes } from './env.ts'
 import { evalRoutes } from './eval.ts'
@@ -20,6 +21,7 @@ export const allRoutes: readonly Route[] = [
   ...docsRoutes,
   ...projectRoutes,
   ...buildRoutes,
+  ...contextRoutes,
   ...functionRoutes,
   ...eventRoutes,
   ...runRoutes,

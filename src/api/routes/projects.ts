@@ -167,6 +167,13 @@ export const projectRoutes = [
       await deps.views.settled('projects')
       const { project_id, env_id, name } = projectOf(ask)
       const cause = { env_id, correlation_id: request_id, actor: credential.id }
+      // First: if this node dies in between, the project is still there to be deleted again.
+      await deps.commands.contexts.handle(
+        streamOf.context(project_id),
+        { type: 'CloseContext', project_id },
+        cause,
+      )
+      await deps.dataKeys.destroy({ env_id, project_id }, { final: true }, cause)
       await deps.commands.projects.handle(
         streamOf.project(project_id),
         { type: 'DeleteProject', project_id },

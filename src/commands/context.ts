@@ -1,0 +1,92 @@
+import { AppError } from '../errors.ts'
+import type { EventOf } from '../events/index.ts'
+import type { Decider } from './decider.ts'
+
+interface Variable {
+  readonly description: string
+  /** Of the fact that holds the value: the state of a project stays small whatever its values are. */
+  readonly revision: number
+}
+
+/** The context variables of one project. */
+interface Context {
+  readonly variables: Map<string, Variable>
+  closed: boolean
+}
+
+interface Named {
+  readonly project_id: string
+  readonly key: string
+}
+
+export type ContextCommand =
+  | (Named & { readonly type: 'CreateVariable'; readonly description: string; readonly sealed: string })
+  /** Without a description it stays as it is. */
+  | (Named & { readonly type: 'UpdateVariable'; readonly description?: string; readonly sealed: string })
+  | (Named & { readonly type: 'DeleteVariable' })
+  /** `revision`: the value that was sealed anew; one that came after it is left alone. */
+  | (Named & { readonly type: 'ResealVariable'; readonly sealed: string; readonly revision: number })
+  | { readonly type: 'CloseContext'; readonly project_id: string }
+
+type ContextEvent = EventOf<
+  | 'ContextVariableCreated'
+  | 'ContextVariableUpdated'
+  | 'ContextVariableResealed'
+  | 'ContextVariableDeleted'
+  | 'ContextClosed'
+>
+
+/** The rules of a project's context variables: a key names one variable, until the project is deleted. */
+export const context: Decider<Context, ContextCommand, ContextEvent> = {
+  initial: () => ({ variables: new Map(), closed: false }),
+
+  decide(command, { variables, closed }) {
+    const { project_id } = command
+    if (command.type === 'CloseContext')
+      return closed ? [] : [{ type: 'ContextClosed', project_id, keys: [...variables.keys()] }]
+    if (closed) throw new AppError('not_found', 'No such project')
+    const { key } = command
+    const known = variables.get(key)
+    if (command.type === 'CreateVariable') {
+      if (known) throw new AppError('context_exists', `key: the project has a context variable "${key}"`)
+      const { description, sealed } = command
+      return [{ type: 'ContextVariableCreated', project_id, key, description, sealed }]
+    }
+    if (command.type === 'ResealVariable') {
+      if (known?.revision !== command.revision) return []
+      return [{ type: 'ContextVariableResealed', project_id, key, sealed: command.sealed }]
+    }
+    if (!known) throw new AppError('not_found', `No context variable "${key}"`)
+    switch (command.type) {
+      case 'UpdateVariable': {
+        const { description = known.description, sealed } = command
+        return [{ type: 'ContextVariableUpdated', project_id, key, description, sealed }]
+      }
+      case 'DeleteVariable':
+        return [{ type: 'ContextVariableDeleted', project_id, key }]
+      default:
+        return command satisfies never
+    }
+  },
+
+  evolve(context, { event, revision }) {
+    const { variables } = context
+    switch (event.type) {
+      case 'ContextVariableCreated':
+      case 'ContextVariableUpdated':
+        variables.set(event.key, { description: event.description, revision })
+        break
+      case 'ContextVariableResealed':
+        variables.set(event.key, { description: variables.get(event.key)?.description ?? '', revision })
+        break
+      case 'ContextVariableDeleted':
+        variables.delete(event.key)
+        break
+      case 'ContextClosed':
+        variables.clear()
+        context.closed = true
+        break
+    }
+    return context
+  },
+}
