@@ -1,6 +1,6 @@
 import type { Commands } from './commands/index.ts'
 import type { Cause } from './commands/decider.ts'
-import { AppError } from './errors.ts'
+import { AppError, isAppError } from './errors.ts'
 import { streamOf } from './events/streams.ts'
 import type { EventStore } from './ports/eventStore.ts'
 import type { Keyring } from './secrets.ts'
@@ -41,11 +41,14 @@ export const resealVariables = async (
   const { store, commands, keyring } = deps
   const stream = streamOf.context(place.project_id)
   const { state } = await commands.contexts.load(stream)
+  const variables = Array.from(state.variables) // the state changes with each command
   let resealed = 0
-  for (const [key, { revision }] of [...state.variables]) {
+  for (const [key, { revision }] of variables) {
     const before = await sealedAt(store, place.project_id, revision)
     if (before.startsWith(`2.${current}.`)) continue
-    const sealed = await sealVariable(keyring, place, key, await open(keyring, place, key, before))
+    const value = await open(keyring, place, key, before).catch(erasedAsNull)
+    if (value === null) continue
+    const sealed = await sealVariable(keyring, place, key, value)
     const { events } = await commands.contexts.handle(
       stream,
       { type: 'ResealVariable', project_id: place.project_id, key, sealed, revision },
@@ -65,5 +68,11 @@ const sealedAt = async (store: EventStore, project_id: string, revision: number)
 
 const open = (keyring: Keyring, { env_id, project_id }: Place, key: string, sealed: string) =>
   keyring.open(env_id, purposeOf(key), sealed, project_id)
+
+/** Of a variable whose key was destroyed there is nothing to seal. */
+const erasedAsNull = (error: unknown): null => {
+  if (isAppError(error, 'not_found')) return null
+  throw error
+}
 
 const purposeOf = (key: string): string => `context ${key}`

@@ -54,6 +54,12 @@ export const ContextVariable = Type.Object({
   updated_at: Timestamp,
 })
 
+export const RotatedDataKey = Type.Object({
+  env_id: Uuid,
+  key_id: Type.String({ format: 'uuid', description: 'What secrets of the environment are sealed with now' }),
+  resealed: Type.Integer({ description: 'Context variables that were sealed anew' }),
+})
+
 export const Event = Type.Object({
   event_id: Uuid,
   env_id: Uuid,

@@ -31,6 +31,8 @@ const names: Readonly<Record<string, string>> = {
   'POST /v1/projects/:project/context': 'createContextVariable',
   'PUT /v1/projects/:project/context/:key': 'updateContextVariable',
   'DELETE /v1/projects/:project/context/:key': 'deleteContextVariable',
+  'POST /operator/envs/:env_id/rotate-data-key': 'rotateDataKeys',
+  'DELETE /operator/envs/:env_id/data-keys': 'eraseSecrets',
   'POST /v1/projects/:project/eval': 'evaluate',
   'POST /operator/orgs': 'createOrg',
   'GET /operator/orgs': 'listOrgs',

@@ -1,6 +1,7 @@
 import type { Route } from '../route.ts'
 import { buildRoutes } from './builds.ts'
 import { contextRoutes } from './context.ts'
+import { dataKeyRoutes } from './dataKeys.ts'
 import { docsRoutes } from './docs.ts'
 import { envRoutes } from './env.ts'
 import { evalRoutes } from './eval.ts'
@@ -22,6 +23,7 @@ export const allRoutes: readonly Route[] = [
   ...projectRoutes,
   ...buildRoutes,
   ...contextRoutes,
+  ...dataKeyRoutes,
   ...functionRoutes,
   ...eventRoutes,
   ...runRoutes,

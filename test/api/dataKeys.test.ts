@@ -1,0 +1,99 @@
+import * as assert from 'uvu/assert'
+import { openSecrets } from '../../src/bootstrap.ts'
+import { readConfig } from '../../src/config.ts'
+import { newId } from '../../src/ids.ts'
+import { deploy, type Webhook } from '../support/build.ts'
+import { openApi } from '../support/http.ts'
+import { installation } from '../support/installation.ts'
+import { startServer } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+
+interface Rotated {
+  readonly env_id: string
+  readonly key_id: string
+  readonly resealed: number
+}
+
+const server = await startServer()
+const { api } = server
+const { operatorToken } = openSecrets(readConfig(installation(server.dataDir)))
+const operator = openApi(server.url, operatorToken)
+const { env_id } = await api.get<{ env_id: string }>('/env')
+const at = (path: string, env = env_id): string => `${server.url}/operator/envs/${env}${path}`
+const rotate = (): Promise<Rotated> => operator.post(at('/rotate-data-key'))
+
+const code = `import { context, fn } from 'svc'
+  export const tell = (key) => context(key).catch(({ code }) => code)
+  export const hook = fn({ webhook: { service: 'bank', path: '/paid' } }, ({ headers }) => ({ got: headers.cookie }))`
+await deploy(api, 'one', { 'f.js': code })
+await api.post('/projects', { name: 'two' })
+await api.post('/projects', { name: 'empty' })
+const told = async (key: string): Promise<unknown> =>
+  (await api.post<{ result: unknown }>('/projects/one/eval', { code: `await run('f/tell', '${key}')` }))
+    .result
+const hooked = async (): Promise<unknown> => {
+  const [webhook] = (await api.page<Webhook>('/projects/one/webhooks')).data
+  return (await api.send('POST', webhook?.url ?? '', { headers: { cookie: 'c' } })).json
+}
+const create = (project: string, key: string, value: string) =>
+  api.post(`/projects/${project}/context`, { key, value })
+
+const rotation = suite('rotating data keys')
+
+rotation('seals every context variable anew, and what was sealed before still opens', async () => {
+  await create('one', 'A', 'first')
+  await create('one', 'B', 'other')
+  await create('two', 'A', 'of two')
+  const before = await api.page('/projects/one/context')
+  const once = await rotate()
+  assert.equal([once.env_id, once.resealed], [env_id, 3])
+  assert.equal([await told('A'), await told('B')], ['first', 'other'])
+  assert.equal(await api.page('/projects/one/context').then(({ data }) => data), before.data)
+  await api.send('PUT', '/projects/one/context/A', { body: { value: 'second' } })
+  const twice = await rotate()
+  assert.is.not(twice.key_id, once.key_id)
+  assert.is(twice.resealed, 3)
+  assert.is(await told('A'), 'second')
+  assert.equal(await hooked(), { got: 'c' })
+})
+
+rotation('goes well with updates at the same time', async () => {
+  await create('one', 'BUSY', 'x')
+  let last = ''
+  const write = async () => {
+    for (let i = 0; i < 20; i++) {
+      last = `value ${i}`
+      await api.send('PUT', '/projects/one/context/BUSY', { body: { value: last } })
+    }
+  }
+  await Promise.all([write(), rotate(), rotate(), rotate()])
+  assert.is(await told('BUSY'), last)
+})
+
+rotation('is the operator’s, of an environment that exists', async () => {
+  for (const [method, path] of [
+    ['POST', '/rotate-data-key'],
+    ['DELETE', '/data-keys'],
+  ] as const) {
+    assert.is((await api.refused(method, at(path))).status, 401)
+    assert.is((await operator.refused(method, at(path, newId()))).status, 404)
+  }
+})
+rotation.run()
+
+const erasure = suite('destroying the data keys of an environment')
+erasure('erases its secrets for good, and new ones may come', async () => {
+  await create('one', 'DOOMED', 'x')
+  assert.is(await told('DOOMED'), 'x')
+  const before = await api.page<{ key: string }>('/projects/one/context')
+  assert.is((await operator.send('DELETE', at('/data-keys'))).status, 204)
+  assert.is(await told('DOOMED'), 'not_found')
+  assert.is((await rotate()).resealed, 0)
+  assert.equal((await api.page('/projects/one/context')).data, before.data)
+  await api.send('PUT', '/projects/one/context/DOOMED', { body: { value: 'new' } })
+  assert.is(await told('DOOMED'), 'new')
+  assert.equal(await hooked(), { got: 'c' })
+  assert.is((await operator.send('DELETE', at('/data-keys'))).status, 204)
+})
+erasure.after(() => server.stop())
+erasure.run()
