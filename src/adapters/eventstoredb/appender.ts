@@ -203,7 +203,7 @@ const refusalOf = (reply: streams.BatchAppendResp, stream: string, expected: Exp
   if (kind === 'AccessDenied') {
     return new AppError(
       'bad_request',
-      'SVC_EVENT_STORE: the event store refused the append: check user and password',
+      'The event store refused the append: check user and password in SVC_EVENT_STORE',
     )
   }
   return new AppError(

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { CallOptions, Client as Stub, Metadata } from '@grpc/grpc-js'
 import { EventStoreDBClient } from '@eventstore/db-client'
 import { clock } from '../../clock.ts'
+import { AppError } from '../../errors.ts'
 import type { Address } from './address.ts'
 
 /** The client's own ways to a node, which its types keep to itself: the generated stubs want them. */
@@ -12,6 +13,12 @@ interface Inner {
     action: (stub: S) => Promise<T>,
   ): Promise<T>
   callArguments(options: { requiresLeader?: boolean }, call?: CallOptions): [Metadata, CallOptions]
+  readonly capabilities: Promise<ServerFeatures>
+}
+
+interface ServerFeatures {
+  readonly serverVersion: string
+  supports(method: { readonly path: string }): boolean
 }
 
 /** One client, and when it was given up. */
@@ -23,6 +30,7 @@ export interface Generation {
 
 /** A client is not replaced more often than this: the new one needs a moment to find its node. */
 const RENEW_EVERY_MS = 1000
+const FEATURES_MS = 3000
 /** `dispose` was seen to hang for minutes. */
 const DISPOSE_MS = 2000
 
@@ -49,6 +57,14 @@ export class Connection {
 
   get closed(): AbortSignal {
     return this.#closed.signal
+  }
+
+  /** What the server can do. The client's own question has no deadline. */
+  async features(): Promise<ServerFeatures> {
+    const late = delay(FEATURES_MS, null, { ref: false })
+    const features = await Promise.race([this.#current.inner.capabilities, late])
+    if (!features) throw new AppError('unavailable', 'The event store does not answer')
+    return features
   }
 
   /** Puts a new client in the place of one that does not work any more. */

@@ -25,7 +25,7 @@ export const isClientWedged = (error: unknown): boolean =>
 const refusalOf = (error: unknown): AppError | undefined => {
   const { code, message = '' } = (error ?? {}) as Failure
   if (typeOf(error) === 'access-denied' || code === 7 || code === 16) {
-    return new AppError('bad_request', 'SVC_EVENT_STORE: the event store refused user or password', {
+    return new AppError('bad_request', 'The event store refused user or password', {
       cause: error,
     })
   }

@@ -1,4 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js'
+import { AppError } from '../../errors.ts'
 import { type Cursor, type NewEvent, type Recorded, START } from '../../events/event.ts'
 import type { Appended, Batch, Delivery, EventStore, Expected, Filter } from '../../ports/eventStore.ts'
 import { matcherOf } from '../shared/matching.ts'
@@ -21,12 +23,17 @@ export const openEventStoreDb = async (url: string): Promise<EventStore> => {
   const address = parseAddress(url)
   const store = new EventStoreDb(address)
   try {
-    await store.head()
+    await store.check()
     return store
   } catch (error) {
     await store.close()
-    throw error
+    throw openingFailure(error, address)
   }
+}
+
+const openingFailure = (error: unknown, { place }: Address): AppError => {
+  const { code, message, cause } = appErrorOf(error)
+  return new AppError(code, `SVC_EVENT_STORE: ${place}: ${message}`, { cause })
 }
 
 class EventStoreDb implements EventStore {
@@ -42,6 +49,17 @@ class EventStoreDb implements EventStore {
     this.#reader = new Reader(this.#connection, address.prefix)
     this.#appender = new Appender(this.#connection, address.prefix)
     this.#tail = new Tail(this.#connection, this.#reader, address.prefix)
+  }
+
+  /** Rejects when the server does not answer, refuses the login, or is too old. */
+  async check(): Promise<void> {
+    await this.head()
+    const { serverVersion, supports } = await this.#connection.features()
+    if (supports(streamsGrpc.StreamsService.batchAppend)) return
+    throw new AppError(
+      'bad_request',
+      `version ${serverVersion} is too old: svc needs EventStoreDB 22.10 or newer`,
+    )
   }
 
   async append(stream: string, events: readonly NewEvent[], expected: Expected): Promise<Appended> {

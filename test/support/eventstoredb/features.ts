@@ -6,20 +6,22 @@ import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js'
 import type { Node } from './node.ts'
 
 const VERSION = '24.6.0'
+const OLD_VERSION = '20.10.5'
 
 /** Which calls the server takes: the client asks before its first append. */
 export const features =
   ({ misbehaviour }: Node): handleUnaryCall<shared.Empty, serverFeatures.SupportedMethods> =>
   (_, reply) => {
-    const answer = () => reply(null, supported())
+    const answer = () => reply(null, supported(misbehaviour.isOld))
     const silence = misbehaviour.silenceOf('features')
     if (silence) void silence.then(answer)
     else answer()
   }
 
-const supported = (): serverFeatures.SupportedMethods => {
+const supported = (old: boolean): serverFeatures.SupportedMethods => {
   const methods = new serverFeatures.SupportedMethods()
-  methods.setEventStoreServerVersion(VERSION)
+  methods.setEventStoreServerVersion(old ? OLD_VERSION : VERSION)
+  if (old) return methods
   add(methods, streamsGrpc.StreamsService, [])
   add(methods, groupsGrpc.PersistentSubscriptionsService, ['stream', 'all'])
   return methods

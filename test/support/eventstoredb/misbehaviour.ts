@@ -40,6 +40,8 @@ export interface Misbehave {
   follow(leader: { readonly port: number }): void
   /** Groups store no checkpoints: after a restart they deliver again from the last one before. */
   holdCheckpoints(): void
+  /** Says that it is a version that knows nothing of batch appends. */
+  beOld(): void
   heal(): void
 }
 
@@ -58,6 +60,7 @@ export class Misbehaviour implements Misbehave {
   #starting = false
   #leader: { readonly port: number } | undefined
   #checkpointsHeld = false
+  #old = false
   #healed = Promise.withResolvers<void>()
   readonly #endings = new Set<() => void>()
   readonly #followings = new Set<() => void>()
@@ -98,8 +101,17 @@ export class Misbehaviour implements Misbehave {
     this.#starting = false
     this.#leader = undefined
     this.#checkpointsHeld = false
+    this.#old = false
     this.#healed.resolve()
     this.#healed = Promise.withResolvers()
+  }
+
+  beOld(): void {
+    this.#old = true
+  }
+
+  get isOld(): boolean {
+    return this.#old
   }
 
   get checkpointsHeld(): boolean {
