@@ -15,6 +15,7 @@ import { keepGoing } from './keepGoing.ts'
 import type { Logger } from './log.ts'
 import { Payloads } from './payloads.ts'
 import { openViews } from './projections/views.ts'
+import { Quotas } from './quotas.ts'
 import type { Node } from './roles/node.ts'
 import { startProjecting } from './roles/projector.ts'
 import { Keyring } from './secrets.ts'
@@ -117,6 +118,7 @@ export const start = async (
       keyring,
       dataKeys,
       views,
+      quotas: new Quotas(views),
       membership,
       signal,
       onClose: (close) => closers.push(close),

@@ -7,6 +7,7 @@ import type { Payloads } from '../payloads.ts'
 import type { Blobs } from '../ports/blobs.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Views } from '../projections/views.ts'
+import type { Quotas } from '../quotas.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Claimer } from '../runtime/worker.ts'
 import type { Keyring } from '../secrets.ts'
@@ -30,6 +31,7 @@ export interface ApiDeps {
   readonly claimer: Claimer | null
   readonly keyring: Keyring
   readonly dataKeys: DataKeys
+  readonly quotas: Quotas
   readonly authenticator: Authenticator
   readonly operator: Operator
   readonly idempotency: Idempotency

@@ -203,3 +203,32 @@ export const Environment = Type.Object({
   name: Type.String(),
   active: Type.Boolean(),
 })
+
+const Percent = Type.Number({ description: 'May exceed 100; 0 where there is no limit' })
+const Limit = Type.Integer({ description: '-1: unlimited' })
+
+export const OrgUsage = Type.Object({
+  org_id: Uuid,
+  usage: Type.Object({
+    runs_this_period: Type.Integer(),
+    file_storage_bytes: Type.Integer(),
+    team_members: Type.Integer(),
+    call_storage_bytes: Type.Integer(),
+    call_count: Type.Integer(),
+  }),
+  limits: Type.Object({
+    runs_per_month: Limit,
+    storage_bytes: Limit,
+    team_members: Limit,
+    call_retention_days: Limit,
+    call_storage_bytes: Limit,
+  }),
+  usage_percent: Type.Object({
+    runs: Percent,
+    file_storage: Percent,
+    call_storage: Percent,
+    team_members: Percent,
+    has_warning: Type.Boolean({ description: 'Whether any of them exceeds 90' }),
+  }),
+  plan: Type.Object({ name: Plan, period_start: Timestamp, period_end: Timestamp }),
+})

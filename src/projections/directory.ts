@@ -81,6 +81,7 @@ export class Directory {
   readonly #orgs = new Map<string, { slug: string; plan: Plan }>()
   readonly #envs = new Map<string, DirectoryEnv>()
   readonly #envByPath = new Map<string, DirectoryEnv>()
+  readonly #envsOfOrg = new Map<string, Set<string>>()
   readonly #projects = new Map<string, DirectoryProject>()
   readonly #byName = new Map<string, string>()
   readonly #wiring = new Map<string, Wiring>()
@@ -132,6 +133,11 @@ export class Directory {
 
   env(env_id: string): DirectoryEnv | undefined {
     return this.#envs.get(env_id)
+  }
+
+  /** The ids of an organization's environments. */
+  envsOf(org_id: string): Iterable<string> {
+    return this.#envsOfOrg.get(org_id) ?? []
   }
 
   envAt(orgSlug: string, envName: string): DirectoryEnv | undefined {
@@ -225,6 +231,7 @@ export class Directory {
     const env = { env_id, name, org_id, org_slug: org.slug, plan: org.plan }
     this.#envs.set(env_id, env)
     this.#envByPath.set(`${org.slug}/${name}`, env)
+    this.#envsOfOrg.set(org_id, (this.#envsOfOrg.get(org_id) ?? new Set()).add(env_id))
   }
 
   #changePlan(org_id: string, plan: Plan): void {

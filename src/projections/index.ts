@@ -1,6 +1,8 @@
 import { builds } from './builds.ts'
+import { callDays } from './callDays.ts'
 import { contextVariables } from './contextVariables.ts'
 import { events } from './events.ts'
+import { fileTotals } from './fileTotals.ts'
 import { files } from './files.ts'
 import type { Projection } from './projection.ts'
 import { projects } from './projects.ts'
@@ -22,4 +24,6 @@ export const allProjections = [
   envs,
   apiKeys,
   workers,
+  callDays,
+  fileTotals,
 ] as unknown as readonly Projection[]

@@ -5,8 +5,10 @@ import type { EventStore } from '../ports/eventStore.ts'
 import type { Collection, Query, ReadModels } from '../ports/readModels.ts'
 import { type BuildDoc, builds } from './builds.ts'
 import { type ContextVariableDoc, contextVariables } from './contextVariables.ts'
+import { type CallDayDoc, callDays } from './callDays.ts'
 import { Directory } from './directory.ts'
 import { type EventDoc, events } from './events.ts'
+import { type FileTotalDoc, fileTotals } from './fileTotals.ts'
 import { type FileDoc, files } from './files.ts'
 import { allProjections } from './index.ts'
 import { nameOf } from './projection.ts'
@@ -32,6 +34,8 @@ export interface Views {
   readonly envs: Collection<EnvDoc>
   readonly apiKeys: Collection<ApiKeyDoc>
   readonly workers: Collection<WorkerDoc>
+  readonly callDays: Collection<CallDayDoc>
+  readonly fileTotals: Collection<FileTotalDoc>
   readonly directory: Directory
   /** Resolves when every read model, or those named, hold everything appended so far (I2). */
   settled(...names: readonly string[]): Promise<void>
@@ -64,6 +68,8 @@ export const openViews = async (
     envs: readModels.reader<EnvDoc>(envs),
     apiKeys: readModels.reader<ApiKeyDoc>(apiKeys),
     workers: readModels.reader<WorkerDoc>(workers),
+    callDays: readModels.reader<CallDayDoc>(callDays),
+    fileTotals: readModels.reader<FileTotalDoc>(fileTotals),
   }
   const named = new Map(allProjections.map((projection) => [projection.name, nameOf(projection)]))
   const behind = (cursor: Cursor, names: readonly string[]): string[] =>

@@ -19,7 +19,7 @@ const LOST_MS = 6000
 
 /** The REST API, webhooks and streams. */
 export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa => {
-  const { store, commands, views, blobs, payloads, keyring, dataKeys, log, signal, config } = node
+  const { store, commands, views, blobs, payloads, keyring, dataKeys, quotas, log, signal, config } = node
   const { node_id, membership } = node
   const authenticator = new Authenticator({ views, keyring })
   void keepGoing('The credential watch', (until) => authenticator.watch(store, until), { signal, log })
@@ -36,6 +36,7 @@ export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa =
     ...openFiles(node),
     keyring,
     dataKeys,
+    quotas,
     authenticator,
     operator: new Operator({ token: operatorToken, keyring }),
     idempotency: new Idempotency({

@@ -5,10 +5,10 @@ import type { DataKeys } from '../dataKeys.ts'
 import type { Engines } from '../engines.ts'
 import { FileUploads } from '../files/fileUploads.ts'
 import { Files } from '../files/files.ts'
-import { openFileQuota } from '../files/quota.ts'
 import type { Logger } from '../log.ts'
 import type { Payloads } from '../payloads.ts'
 import type { Views } from '../projections/views.ts'
+import type { Quotas } from '../quotas.ts'
 import type { Keyring } from '../secrets.ts'
 
 /** What every role of a process has in common. */
@@ -22,6 +22,7 @@ export interface Node extends Engines {
   readonly keyring: Keyring
   readonly dataKeys: DataKeys
   readonly views: Views
+  readonly quotas: Quotas
   /** Who else there is; null when this process has its work to itself. */
   readonly membership: Membership | null
   /** Aborts when background work is to end. */
@@ -34,8 +35,8 @@ export interface Node extends Engines {
 export const openFiles = ({
   commands,
   blobs,
-  views,
-}: Pick<Node, 'commands' | 'blobs' | 'views'>): { files: Files; uploads: FileUploads } => {
-  const files = new Files({ commands, blobs, quota: openFileQuota(views.directory) })
+  quotas,
+}: Pick<Node, 'commands' | 'blobs' | 'quotas'>): { files: Files; uploads: FileUploads } => {
+  const files = new Files({ commands, blobs, quota: quotas })
   return { files, uploads: new FileUploads({ commands, blobs, files }) }
 }

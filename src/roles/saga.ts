@@ -8,7 +8,7 @@ import { type Node, openFiles } from './node.ts'
 
 /** Retries, schedules and the recovery of what dead workers left. Any number of nodes may: the log lets each thing happen once. */
 export const startSagas = async (node: Node): Promise<void> => {
-  const { store, commands, views, log, signal, membership } = node
+  const { store, commands, views, quotas, log, signal, membership } = node
   const alarms = new Alarms()
   node.onClose(() => alarms.close())
   const head = await store.head()
@@ -20,7 +20,7 @@ export const startSagas = async (node: Node): Promise<void> => {
   )
   void keepGoing(
     'The schedule saga',
-    (until) => schedules({ commands, directory: views.directory, alarms, log }, until),
+    (until) => schedules({ commands, directory: views.directory, quotas, alarms, log }, until),
     { signal, log },
   )
   const { uploads } = openFiles(node)

@@ -8,9 +8,9 @@ const MAX_RUNS = 2000
 
 /** Claims and executes runs. */
 export const startWorker = async (node: Node, runtime: Runtime): Promise<Worker> => {
-  const { store, commands, views, payloads, keyring, log, membership, config } = node
+  const { store, commands, views, payloads, keyring, quotas, log, membership, config } = node
   const worker = new Worker(
-    { store, commands, views, payloads, keyring, runtime, log },
+    { store, commands, views, payloads, keyring, quotas, runtime, log },
     {
       maxRuns: MAX_RUNS,
       runTimeoutMs: config.runTimeoutMs,

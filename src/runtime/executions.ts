@@ -10,6 +10,7 @@ import type { Logger } from '../log.ts'
 import type { Payloads } from '../payloads.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Views } from '../projections/views.ts'
+import type { Quotas } from '../quotas.ts'
 import type { Keyring } from '../secrets.ts'
 import { inputOf } from './inputs.ts'
 import type { Outcome, Runtime } from './runtime.ts'
@@ -21,6 +22,7 @@ export interface ExecutionDeps {
   readonly views: Pick<Views, 'directory' | 'runs' | 'builds' | 'reach'>
   readonly payloads: Payloads
   readonly keyring: Keyring
+  readonly quotas: Pick<Quotas, 'checkCall'>
   readonly runtime: Runtime
   readonly log: Logger
 }
@@ -112,11 +114,11 @@ export class Executions {
   }
 
   async #invoke(plan: RunPlan, carrier: Recorded, signal: AbortSignal): Promise<Outcome> {
-    const { store, commands, views, payloads, keyring, runtime, log } = this.#deps
+    const { store, commands, views, payloads, keyring, quotas, runtime, log } = this.#deps
     const env_id = carrier.metadata.env_id ?? ''
     const hash = await hashOf(views, env_id, plan)
     const under = { plan, env_id, correlation_id: carrier.metadata.correlation_id, signal }
-    const deps = { store, commands, directory: views.directory, payloads, keyring }
+    const deps = { store, commands, directory: views.directory, payloads, keyring, quotas }
     return runtime.invoke({
       build: { env_id, build_id: plan.build_id, hash },
       run: {

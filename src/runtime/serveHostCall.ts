@@ -9,7 +9,8 @@ import type { Payloads } from '../payloads.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Directory } from '../projections/directory.ts'
 import { endingOf } from '../projections/outcome.ts'
-import { CALL, placeOf } from '../sagas/dispatch.ts'
+import type { Quotas } from '../quotas.ts'
+import { CALL, CANCEL, placeOf } from '../sagas/dispatch.ts'
 import type { Keyring } from '../secrets.ts'
 import type { HostCall } from './runtime.ts'
 
@@ -19,6 +20,7 @@ interface Deps {
   readonly directory: Directory
   readonly payloads: Payloads
   readonly keyring: Keyring
+  readonly quotas: Pick<Quotas, 'checkCall'>
 }
 
 /** Serves what a running function asks for through the SDK (DESIGN.md, A build). */
@@ -56,6 +58,7 @@ export const serveHostCall = async (
     }
 
     case 'run': {
+      await deps.quotas.checkCall(env_id)
       const child: RunPlan = {
         run_id: newId(),
         stream_id,
@@ -107,7 +110,7 @@ const resolve = (directory: Directory, env_id: string, ref: string, project_id: 
 }
 
 const publish = async (
-  { commands, payloads }: Deps,
+  { commands, payloads, quotas }: Deps,
   {
     stream_id,
     env_id,
@@ -122,6 +125,7 @@ const publish = async (
   event_type: string,
   event_data: unknown,
 ): Promise<{ event_id: string; stream_id: string }> => {
+  if (event_type !== CANCEL) await quotas.checkCall(env_id)
   const event_id = newId()
   await commands.streams.handle(
     streamOf.stream(stream_id),

@@ -1,10 +1,11 @@
 import { clock, isoOf } from '../clock.ts'
 import type { Commands } from '../commands/index.ts'
-import { messageOf } from '../errors.ts'
+import { isAppError, messageOf } from '../errors.ts'
 import { streamOf } from '../events/streams.ts'
 import { derivedId } from '../ids.ts'
 import type { Logger } from '../log.ts'
 import type { Deployed, Directory } from '../projections/directory.ts'
+import type { Quotas } from '../quotas.ts'
 import type { Alarms } from './alarms.ts'
 import { type Ticks, ticksOf } from './cron.ts'
 import { placeOf } from './dispatch.ts'
@@ -15,6 +16,7 @@ const CATCH_UP_MS = 60_000
 interface Deps {
   readonly commands: Pick<Commands, 'streams'>
   readonly directory: Directory
+  readonly quotas: Pick<Quotas, 'checkCall'>
   readonly alarms: Alarms
   readonly log: Logger
 }
@@ -72,6 +74,10 @@ const arm = (deps: Deps, scheduled: Deployed, keys: Set<string>): void => {
     deps.alarms.set(key, tick, () => {
       fire(deps, scheduled, schedule_id, tick).catch((error: unknown) => {
         if (!keys.has(key)) return // another build was deployed meanwhile
+        if (isAppError(error, 'quota_exceeded')) {
+          deps.log.warn('A tick was left out', { schedule_id, error: error.message })
+          return
+        }
         deps.log.warn('A tick could not be stored and is tried again', {
           schedule_id,
           error: messageOf(error),
@@ -85,12 +91,13 @@ const arm = (deps: Deps, scheduled: Deployed, keys: Set<string>): void => {
 }
 
 const fire = async (
-  { commands }: Deps,
+  { commands, quotas }: Deps,
   deployed: Deployed,
   schedule_id: string,
   tick: number,
 ): Promise<void> => {
   const { project, fn } = deployed
+  await quotas.checkCall(project.env_id)
   const stream_id = derivedId(schedule_id, tick)
   const run_id = derivedId(stream_id, 'run')
   await commands.streams.handle(

@@ -4,11 +4,15 @@ import { AppError, isAppError } from '../../src/errors.ts'
 import type { Plan } from '../../src/events/org.ts'
 import { FileUploads } from '../../src/files/fileUploads.ts'
 import { Files } from '../../src/files/files.ts'
-import { openFileQuota, type Quota } from '../../src/files/quota.ts'
+import type { Quota } from '../../src/files/quota.ts'
+import type { Views } from '../../src/projections/views.ts'
+import { Quotas } from '../../src/quotas.ts'
 import { cause, type Node, openNode } from '../sagas/openNode.ts'
 import { suite } from '../support/suite.ts'
 
 const MB = 1 << 20
+
+const quotaOf = (env: () => unknown): Quota => new Quotas({ directory: { env } } as unknown as Views)
 
 const sizes = suite('SPEC.md, max file size')
 for (const [plan, bytes] of [
@@ -20,11 +24,11 @@ for (const [plan, bytes] of [
 ] as const satisfies [Plan, number][]) {
   sizes(`of ${plan}`, () => {
     const env = () => ({ env_id: 'env', name: 'dev', org_id: 'o', org_slug: 'o', plan })
-    assert.is(openFileQuota({ env }).maxFileBytes('env'), bytes)
+    assert.is(quotaOf(env).maxFileBytes('env'), bytes)
   })
 }
 sizes('of an environment that is not known yet is the least', () => {
-  assert.is(openFileQuota({ env: () => undefined }).maxFileBytes('env'), 100 * MB)
+  assert.is(quotaOf(() => undefined).maxFileBytes('env'), 100 * MB)
 })
 sizes.run()
 

@@ -71,6 +71,7 @@ replies('of lists and items are as documented', async (context) => {
     ['listRuns', '/runs?status=succeeded'],
     ['getRunStats', '/runs/stats'],
     ['getEnvironment', '/env'],
+    ['getOrgUsage', '/org/usage'],
   ] as const) {
     await checked(context, [operationId, 'GET', path, 200])
   }

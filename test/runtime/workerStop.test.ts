@@ -86,6 +86,7 @@ stopping('leaves what waited for a place to the next one', async () => {
     views,
     payloads,
     keyring: new Keyring(new Uint8Array(32)),
+    quotas: node.quotas,
     runtime,
     log: silent,
   }

@@ -9,6 +9,7 @@ import { silent } from '../../src/log.ts'
 import { Payloads } from '../../src/payloads.ts'
 import { Projectors } from '../../src/projections/projectors.ts'
 import { openViews } from '../../src/projections/views.ts'
+import { Quotas } from '../../src/quotas.ts'
 import { Alarms } from '../../src/sagas/alarms.ts'
 import { tempDir } from '../support/tempDir.ts'
 
@@ -34,6 +35,7 @@ export const openNode = async (dir = tempDir()) => {
     blobs,
     commands,
     views,
+    quotas: new Quotas(views),
     alarms,
     signal,
     /** Events of an svc stream, by type. */

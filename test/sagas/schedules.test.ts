@@ -84,7 +84,13 @@ schedule('fires once, however many nodes ring', async ({ node }) => {
     }) as typeof streams.handle
     const alarms = new Alarms()
     void schedules(
-      { commands: { streams: { handle } as typeof streams }, directory, alarms, log: silent },
+      {
+        commands: { streams: { handle } as typeof streams },
+        directory,
+        quotas: node.quotas,
+        alarms,
+        log: silent,
+      },
       node.signal,
     )
     return { alarms, rung: () => rung }
@@ -126,9 +132,21 @@ schedule('that cannot be stored is tried again', async ({ node }) => {
     return node.commands.streams.handle(...args)
   }) as typeof node.commands.streams.handle
   const commands = { streams: { handle } as typeof node.commands.streams }
-  void schedules({ commands, directory, alarms: node.alarms, log: silent }, node.signal)
+  void schedules({ ...node, commands, directory, log: silent }, node.signal)
   await until(async () => (await requestedIn(node)).length > 0)
   assert.ok(calls >= 3)
+})
+
+schedule('leaves out a tick that its plan has no room for, and goes on', async ({ node }) => {
+  const { directory } = await deployed([everyMinute], 10 * MINUTE)
+  const warned: string[] = []
+  const log = { ...silent, warn: (message: string) => void warned.push(message) }
+  const checkCall = () => Promise.reject(new AppError('quota_exceeded', 'full'))
+  void schedules({ ...node, directory, quotas: { checkCall }, log }, node.signal)
+  await until(() => warned.length > 0)
+  assert.equal(await requestedIn(node), [])
+  assert.equal(warned[0], 'A tick was left out')
+  assert.is(node.alarms.size, 1)
 })
 
 schedule('that cannot be read does not stop the others', async ({ node }) => {

@@ -112,6 +112,7 @@ const finalAnswer = async (route: Route, ask: Ask): Promise<Answer> => {
     return answerOf(reply, ask.request_id)
   } catch (error) {
     if (!isAppError(error) || error.retryable || error.status >= 500 || error.status === 429) throw error
+    if (error.code === 'quota_exceeded') throw error // the plan may become a higher one
     return { status: error.status, body: errorBody(error, ask.request_id) }
   }
 }

@@ -1,6 +1,9 @@
+import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
+import { termsOf } from '../../plans.ts'
+import { percentOf, periodOf, usageModels, usageOf } from '../../usage.ts'
 import { item, route } from '../route.ts'
-import { Environment } from '../schemas.ts'
+import { Environment, OrgUsage } from '../schemas.ts'
 
 export const envRoutes = [
   route({
@@ -15,6 +18,34 @@ export const envRoutes = [
       if (!env) throw new AppError('not_found', 'No such environment')
       const { env_id, org_id, name, active } = env
       return item({ env_id, org_id, name, active })
+    },
+  }),
+
+  route({
+    method: 'GET',
+    path: '/v1/org/usage',
+    summary: 'Get usage and limits of the organization',
+    description:
+      'Over all its environments. The billing period is the calendar month, UTC. Calls are runs, counted as long as ' +
+      'the plan keeps them.',
+    tag: 'Environment',
+    needs: { type: 'env', action: 'read' },
+    reply: { kind: 'item', schema: OrgUsage },
+    handle: async ({ credential, deps: { views } }) => {
+      await views.settled(...usageModels)
+      const env = views.directory.env(credential.env_id)
+      if (!env) throw new AppError('not_found', 'No such environment')
+      const { org_id, plan } = env
+      const { limits } = termsOf[plan]
+      const nowMs = clock.now()
+      const usage = await usageOf(views, { org_id, limits, nowMs })
+      return item({
+        org_id,
+        usage,
+        limits,
+        usage_percent: percentOf(usage, limits),
+        plan: { name: plan, ...periodOf(nowMs) },
+      })
     },
   }),
 ]

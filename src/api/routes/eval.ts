@@ -20,6 +20,7 @@ export const evalRoutes = [
       repl_id: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9._-]{1,64}$' })),
     }),
     example: { code: "await run('greetings/add', 1, 2)" },
+    errors: ['quota_exceeded'],
     reply: { kind: 'item', status: 201, schema: Run },
     handle: async (ask) => {
       const { body, credential, deps, request_id, newId } = ask
@@ -29,6 +30,7 @@ export const evalRoutes = [
       const build = project.live ?? project.deployed
       if (!build)
         throw new AppError('bad_request', 'The project has no live or deployed build to evaluate beside')
+      await deps.quotas.checkCall(env_id)
       const { code, repl_id } = body
       const { run_id } = await requestRun(
         deps,

@@ -68,6 +68,7 @@ export const publish = async ({
   if (event_type.startsWith('svc:')) await checkControl(event_type, event_data, env_id, deps)
   if (body.stream_id !== undefined && !isId(body.stream_id))
     throw new AppError('bad_request', 'stream_id: expected a UUID')
+  if (event_type !== CANCEL) await deps.quotas.checkCall(env_id)
   const stream_id = body.stream_id ?? newId('stream')
   const event_id = newId('event')
   const now = clock.iso()
@@ -191,7 +192,7 @@ export const eventRoutes = [
     needs: mayPublish,
     body: PublishBody,
     example: { event_type: 'hello:said', event_data: { name: 'Ada' } },
-    errors: ['not_found'],
+    errors: ['not_found', 'quota_exceeded'],
     reply: { kind: 'item', status: 201, schema: Event },
     handle: async (ask) => item((await publish(ask)).event, 201),
   }),

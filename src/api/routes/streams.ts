@@ -69,7 +69,7 @@ export const streamRoutes = [
     needs: [{ type: 'stream', action: 'read', path: (_, { body }) => streamPath(body) }, mayPublish],
     body: PublishBody,
     example: { event_type: 'hello:said', event_data: { name: 'Ada' } },
-    errors: ['not_found'],
+    errors: ['not_found', 'quota_exceeded'],
     reply: { kind: 'stream', events: { ...publishedEvent, ...streamEvents } },
     handle: async (ask) => {
       const { deps, ctx } = ask

@@ -73,6 +73,7 @@ const call = async ({ ctx, deps, request_id, params }: Ask): Promise<void> => {
   const { webhook } = deployed.fn
   if (!webhook) throw notFound()
   const auth = webhook.auth === 'required' ? await authOf(ctx, deps, env.env_id, webhook.service) : undefined
+  await deps.quotas.checkCall(env.env_id)
   const request = { ...(await requestOf(ctx, webhook)), ...(auth && { auth }) }
   const { env_id } = env
   const { value: open, sealed } = await sealRequest(request, {
@@ -169,7 +170,7 @@ export const webhookRoutes: Route[] = (['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
     needs: null,
     anyQuery: true,
     rawBody: '*/*',
-    errors: ['not_found', 'payload_too_large', 'internal_server_error', 'unavailable'],
+    errors: ['not_found', 'quota_exceeded', 'payload_too_large', 'internal_server_error', 'unavailable'],
     reply: { kind: 'bare', description: 'What the function returned' },
     handle: async (ask) => {
       await call(ask)

@@ -1,0 +1,27 @@
+import type { Projection } from './projection.ts'
+
+/** What the files of an environment come to. */
+export type FileTotalDoc = {
+  readonly env_id: string
+  readonly bytes: number
+}
+
+export const fileTotals: Projection<FileTotalDoc> = {
+  name: 'file_totals',
+  version: 1,
+  indexes: [],
+  handles: ['FileStored', 'FileDeleted'],
+  idsOf: ({ metadata }) => [metadata.env_id ?? ''],
+
+  evolve(doc, { event, metadata }) {
+    const { env_id, bytes } = doc ?? { env_id: metadata.env_id ?? '', bytes: 0 }
+    switch (event.type) {
+      case 'FileStored':
+        return { env_id, bytes: bytes + event.size - (event.replaced?.size ?? 0) }
+      case 'FileDeleted':
+        return { env_id, bytes: bytes - event.former.size }
+      default:
+        return doc
+    }
+  },
+}

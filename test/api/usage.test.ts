@@ -1,0 +1,234 @@
+import * as assert from 'uvu/assert'
+import type { Static } from 'typebox'
+import type { OrgUsage } from '../../src/api/schemas.ts'
+import { openSecrets } from '../../src/bootstrap.ts'
+import { readConfig } from '../../src/config.ts'
+import type { DomainEvent } from '../../src/events/index.ts'
+import { newId } from '../../src/ids.ts'
+import { termsOf } from '../../src/plans.ts'
+import { deploy, publish, type Run, runsOf, type Webhook } from '../support/build.ts'
+import { type Api, openApi } from '../support/http.ts'
+import { installation } from '../support/installation.ts'
+import { plantOrg } from '../support/plantOrg.ts'
+import { startServer } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
+import { callHook } from './hooks.ts'
+import { refusal } from './refusal.ts'
+
+const begun = (): DomainEvent => ({
+  type: 'RunStarted',
+  run_id: newId(),
+  stream_id: newId(),
+  run_type: 'call',
+  build_id: newId(),
+  project_id: newId(),
+  project_name: 'planted',
+  target: { ns: 'a', var: 'b' },
+  attempt: 1,
+  worker_id: newId(),
+  start_time: '2026-05-01T10:00:00.000Z',
+})
+const kept = (size: number): DomainEvent => ({
+  type: 'EventPublished',
+  event_id: newId(),
+  stream_id: newId(),
+  event_type: 'planted',
+  event_data_ref: { key: 'payloads/none', size, sha256: 'none' },
+  source: 'api',
+  event_time: '2026-05-01T10:00:00.000Z',
+})
+
+const stored = (path: string, size: number): DomainEvent => ({
+  type: 'FileStored',
+  file_id: newId(),
+  path,
+  key: `files/planted/${path}`,
+  size,
+  etag: '"planted"',
+  content_type: 'text/plain',
+  storage_backend: 'disk',
+  created_by_run_id: null,
+  updated_by_run_id: null,
+  created_at: '2026-05-01T10:00:00.000Z',
+  updated_at: '2026-05-01T10:00:00.000Z',
+})
+
+const FUNCTIONS = `
+import { fn, call, run, send } from 'svc'
+const tried = async (work) => { try { await work(); return 'done' } catch (error) { return error.message } }
+export const add = (a, b) => a + b
+export const deep = fn({ 'on-event': 'deep' }, async () => [
+  await tried(() => run('jobs/add', 1, 2)),
+  await tried(() => run('jobs/add', 1, 2)),
+  await tried(() => call('jobs/add', 1, 2)),
+  await tried(() => send('any', 1)),
+])
+export const hook = fn({ webhook: { service: 's', path: '/hook' } }, () => 'ran')
+`
+
+const { free, starter, pro, scale } = termsOf
+const dataDir = tempDir()
+const [fresh] = await plantOrg(dataDir, 'starter', [])
+const [left, right] = await plantOrg(dataDir, 'free', [begun(), kept(100)], [begun(), begun(), kept(20)])
+const [nearRuns] = await plantOrg(
+  dataDir,
+  'starter',
+  Array.from({ length: starter.limits.runs_per_month - 2 }, begun),
+)
+const [fullOfCalls] = await plantOrg(dataDir, 'scale', [kept(scale.limits.call_storage_bytes)])
+const [fullOfFiles] = await plantOrg(dataDir, 'scale', [stored('large', scale.limits.storage_bytes - 10)])
+const server = await startServer({ dataDir })
+const apiOf = (planted: { key: string } | undefined): Api => openApi(server.url, planted?.key ?? '')
+const usageOf = (api: Api) => api.get<Static<typeof OrgUsage>>('/org/usage')
+
+const usage = suite('GET /v1/org/usage (SPEC.md, Usage and limits)')
+
+usage('limits: without a subscription all are -1, and nothing is a percentage of them', async () => {
+  const { limits, usage_percent, plan } = await usageOf(server.api)
+  assert.equal(limits, {
+    runs_per_month: -1,
+    storage_bytes: -1,
+    team_members: -1,
+    call_retention_days: -1,
+    call_storage_bytes: -1,
+  })
+  assert.equal(usage_percent, {
+    runs: 0,
+    file_storage: 0,
+    call_storage: 0,
+    team_members: 0,
+    has_warning: false,
+  })
+  assert.is(plan.name, 'self_host')
+})
+
+usage('plan.name, plan.period_start, plan.period_end: this month, UTC', async () => {
+  const { plan, limits } = await usageOf(apiOf(left))
+  assert.is(plan.name, 'free')
+  assert.equal(limits, free.limits)
+  const start = new Date(plan.period_start)
+  assert.match(plan.period_start, /^\d{4}-\d\d-01T00:00:00\.000Z$/)
+  assert.ok(start.getTime() <= Date.now() && Date.now() < Date.parse(plan.period_end))
+  assert.is(start.setUTCMonth(start.getUTCMonth() + 1), Date.parse(plan.period_end))
+})
+
+usage('org_id: that of the environment', async () => {
+  const [{ org_id }, env] = [await usageOf(apiOf(left)), await apiOf(left).get<{ org_id: string }>('/env')]
+  assert.is(org_id, env.org_id)
+})
+
+usage('usage.*: over all environments of the organization, and of no other', async () => {
+  for (const planted of [left, right]) {
+    const { usage, usage_percent } = await usageOf(apiOf(planted))
+    assert.is(usage.runs_this_period, 3)
+    assert.is(usage.call_count, 3)
+    assert.is(usage.call_storage_bytes, 120)
+    assert.is(usage_percent.runs, 300 / free.limits.runs_per_month)
+  }
+})
+
+usage('counts a run and what it keeps as soon as it is told of', async () => {
+  const api = apiOf(fresh)
+  await deploy(api, 'jobs', { 'jobs.js': FUNCTIONS })
+  assert.is((await usageOf(api)).usage.runs_this_period, 0)
+  const run = await api.post<Run>('/projects/jobs/eval', { code: '"12345678"' })
+  assert.is(run.status, 'succeeded')
+  const { usage } = await usageOf(api)
+  assert.equal([usage.runs_this_period, usage.call_count], [1, 1])
+  assert.is(usage.call_storage_bytes, '[]'.length + '"12345678"'.length)
+})
+
+usage('usage.file_storage_bytes: what the files have now', async () => {
+  const api = apiOf(right)
+  const put = (content: string) => api.send('PUT', '/files/upload/a/b.txt', { body: content })
+  const bytes = async () => (await usageOf(apiOf(left))).usage.file_storage_bytes
+  const { json } = await put('12345')
+  assert.is(await bytes(), 5)
+  await put('123')
+  assert.is(await bytes(), 3)
+  await api.remove(`/files/${(json as { data: { file_id: string } }).data.file_id}`)
+  assert.is(await bytes(), 0)
+})
+
+usage('usage.team_members, plan.name: as the operator set them, from the next request on', async () => {
+  const { operatorToken } = openSecrets(readConfig(installation(dataDir)))
+  const api = apiOf(fresh)
+  const { org_id, usage, usage_percent } = await usageOf(api)
+  assert.is(usage.team_members, 1)
+  assert.is(usage_percent.team_members, 100 / starter.limits.team_members)
+  const { status } = await openApi(server.url, operatorToken).send(
+    'PATCH',
+    `${server.url}/operator/orgs/${org_id}`,
+    { body: { plan: 'pro', team_members: 50 } },
+  )
+  assert.is(status, 200)
+  const after = await usageOf(api)
+  assert.is(after.plan.name, 'pro')
+  assert.equal(after.limits, pro.limits)
+  assert.is(after.usage.team_members, 50)
+  assert.is(after.usage_percent.team_members, 5000 / pro.limits.team_members)
+  assert.is(after.usage_percent.has_warning, true)
+})
+
+usage('usage_percent.has_warning: true when any usage exceeds 90 percent', async () => {
+  assert.is((await usageOf(apiOf(left))).usage_percent.has_warning, false)
+  const { usage_percent } = await usageOf(apiOf(nearRuns))
+  assert.ok(usage_percent.runs > 99 && usage_percent.runs < 100)
+  assert.is(usage_percent.has_warning, true)
+})
+
+usage.run()
+
+const quota = suite('403 quota_exceeded')
+
+quota('runs_per_month: what would start one more is refused, at the door and in user code', async () => {
+  const api = apiOf(nearRuns)
+  await deploy(api, 'jobs', { 'jobs.js': FUNCTIONS })
+  const { event_id } = await publish(api, 'deep') // one of the last two, and the other inside
+  const [run] = await until(async () => {
+    const runs = await runsOf(api, event_id)
+    return runs[0]?.status === 'succeeded' ? runs : undefined
+  })
+  const [first, ...others] = (run?.result ?? []) as string[]
+  assert.is(first, 'done')
+  for (const other of others) assert.match(other, /allows 100000 runs per month/)
+
+  const [webhook] = (await api.page<Webhook>('/projects/jobs/webhooks')).data
+  const refusals = [
+    await api.refused('POST', '/events', { event_type: 'any' }),
+    await api.refused('POST', '/events', { event_type: 'svc:call', event_data: { fn: 'jobs/add' } }),
+    await api.refused('POST', '/streams/subscribe-with-event', { event_type: 'any' }),
+    await api.refused('POST', '/projects/jobs/eval', { code: '1' }),
+  ]
+  for (const { status, code } of refusals) assert.equal([status, code], [403, 'quota_exceeded'])
+  assert.is((await callHook(webhook?.url ?? '')).status, 403)
+
+  assert.is((await publish(api, 'svc:cancel', { run_id: run?.run_id })).event_type, 'svc:cancel')
+  assert.ok((await usageOf(api)).usage_percent.runs >= 100)
+})
+
+quota('call_storage_bytes: nothing more is kept', async () => {
+  const api = apiOf(fullOfCalls)
+  const { status, code, message } = await api.refused('POST', '/events', { event_type: 'any' })
+  assert.equal([status, code], [403, 'quota_exceeded'])
+  assert.match(message, /scale allows \d+ bytes of calls/)
+})
+
+quota('storage_bytes: a file for which there is no room is refused', async () => {
+  const api = apiOf(fullOfFiles)
+  const put = (path: string, content: string) => api.send('PUT', `/files/upload/${path}`, { body: content })
+  const tooLarge = refusal(await put('new', '12345678901'))
+  assert.equal([tooLarge.status, tooLarge.code], [403, 'quota_exceeded'])
+  assert.is((await put('new', '1234567890')).status, 200)
+  assert.is(refusal(await put('another', '1')).code, 'quota_exceeded')
+  assert.is((await put('new', '123456789')).status, 200)
+})
+
+quota('touches no other organization', async () => {
+  assert.is((await publish(apiOf(left), 'any')).event_type, 'any')
+})
+
+quota.after(() => server.stop())
+quota.run()
