@@ -1,13 +1,10 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { EventStoreDBClient, jsonEvent, NO_STREAM } from '@eventstore/db-client'
 import { openEventStoreDb } from '../src/adapters/eventstoredb/index.ts'
 import { streamOf } from '../src/events/streams.ts'
 import { newId } from '../src/ids.ts'
 import { eventOf } from './appends.ts'
 import type { Figure } from './figure.ts'
+import { openEventStoreServer } from './standIn.ts'
 
 const CALLERS = 64
 const APPENDS = 24_000
@@ -28,10 +25,7 @@ const rateOf = async (append: Append): Promise<number> => {
 
 /** The bare client (batch and one call for each append) and our adapter, in turn on one server, the best of each. */
 export const eventStoreDb = async (): Promise<Figure[]> => {
-  const named = process.env['SVC_TEST_EVENT_STORE']
-  const standIn = named ? null : await spawnStandIn()
-  const url = named ?? standIn?.url ?? ''
-  const what = named ? 'EventStoreDB' : 'the stand-in'
+  const { what, url, stop } = await openEventStoreServer()
   const client = EventStoreDBClient.connectionString(url)
   const store = await openEventStoreDb(url)
   const bare =
@@ -39,10 +33,14 @@ export const eventStoreDb = async (): Promise<Figure[]> => {
     (stream, n) => {
       const { id: _, event, metadata } = eventOf(stream)
       const { type, ...data } = event
-      return client.appendToStream(stream, jsonEvent({ id: newId(), type, data, metadata: { ...metadata } }), {
-        expectedRevision: n === 0 ? NO_STREAM : BigInt(n - 1),
-        ...options,
-      })
+      return client.appendToStream(
+        stream,
+        jsonEvent({ id: newId(), type, data, metadata: { ...metadata } }),
+        {
+          expectedRevision: n === 0 ? NO_STREAM : BigInt(n - 1),
+          ...options,
+        },
+      )
     }
   const ways: Record<string, Append> = {
     'our adapter': (stream, n) =>
@@ -58,7 +56,7 @@ export const eventStoreDb = async (): Promise<Figure[]> => {
   }
   await store.close()
   await client.dispose()
-  standIn?.stop()
+  stop()
   const ratio = (best['our adapter'] ?? 0) / (best['bare client, batch append'] ?? 1)
   return [
     ...Object.entries(best).map(([name, value]) => ({
@@ -66,14 +64,11 @@ export const eventStoreDb = async (): Promise<Figure[]> => {
       value,
       unit: 'per s' as const,
     })),
-    { what: '  ours against the batch append of the bare client', value: ratio * 100, unit: '%', atLeast: 80 },
+    {
+      what: '  ours against the batch append of the bare client',
+      value: ratio * 100,
+      unit: '%',
+      atLeast: 80,
+    },
   ]
-}
-
-const spawnStandIn = async (): Promise<{ url: string; stop: () => void }> => {
-  const main = fileURLToPath(new URL('../test/support/eventstoredb/main.ts', import.meta.url))
-  const child = spawn(process.execPath, [main], { stdio: ['ignore', 'pipe', 'inherit'] })
-  const lines = createInterface({ input: child.stdout })
-  const [url] = (await once(lines, 'line')) as [string]
-  return { url, stop: () => child.kill('SIGTERM') }
 }

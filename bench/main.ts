@@ -11,6 +11,7 @@ const benches: Readonly<Record<string, () => Promise<Figure[]>>> = {
   rebuild: async () => (await import('./rebuild.ts')).rebuild(),
   sse: async () => (await import('./sse.ts')).sse(),
   eventStoreDb: async () => (await import('./eventStoreDb.ts')).eventStoreDb(),
+  engines: async () => (await import('./engines.ts')).engines(),
   memory: async () => (await import('./memory.ts')).memory(),
 }
 

@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { ZipFile } from 'yazl'
+import { openSecrets } from '../src/bootstrap.ts'
+import { readConfig } from '../src/config.ts'
 
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 /** The flags of `npm start`. */
@@ -20,6 +21,7 @@ export class BenchServer {
   readonly process: ChildProcess
   readonly url: string
   readonly key: string
+  #projects = 0
 
   private constructor(dir: string, process: ChildProcess, url: string, key: string) {
     this.dir = dir
@@ -28,9 +30,12 @@ export class BenchServer {
     this.key = key
   }
 
+  /** `env`: variables of DESIGN.md, Start and configure, beside its directory and port. */
   static async start(
     dir = mkdtempSync(fileURLToPath(new URL('../.bench-', import.meta.url))),
+    env: Readonly<Record<string, string>> = {},
   ): Promise<BenchServer> {
+    const whole = { ...process.env, SVC_DATA_DIR: dir, PORT: '0', NODE_OPTIONS: '', ...env }
     const child = spawn(
       process.execPath,
       [
@@ -40,7 +45,7 @@ export class BenchServer {
         main,
       ],
       {
-        env: { ...process.env, SVC_DATA_DIR: dir, PORT: '0', NODE_OPTIONS: '' },
+        env: whole,
         stdio: ['ignore', 'pipe', 'inherit'],
       },
     )
@@ -51,8 +56,7 @@ export class BenchServer {
         if (ready !== undefined) resolve(ready)
       })
     })
-    const { api_key } = JSON.parse(readFileSync(join(dir, 'secrets.json'), 'utf8')) as { api_key: string }
-    return new BenchServer(dir, child, url, api_key)
+    return new BenchServer(dir, child, url, openSecrets(readConfig(whole)).apiKey)
   }
 
   async api<T>(method: string, path: string, body?: unknown): Promise<T> {
@@ -72,13 +76,14 @@ export class BenchServer {
     for (const [name, text] of Object.entries(files)) archive.addBuffer(Buffer.from(text), name)
     archive.end()
     const zip = await buffer(archive.outputStream)
-    await this.api('POST', '/projects', { name: 'bench' })
+    const project = `bench-${++this.#projects}`
+    await this.api('POST', '/projects', { name: project })
     const form = new FormData()
     form.set('hash', createHash('sha256').update(zip).digest('hex'))
     form.set('file', new Blob([new Uint8Array(zip)]), 'bench.zip')
-    const { build_id } = await this.api<{ build_id: string }>('POST', '/projects/bench/builds', form)
-    await this.api('POST', `/projects/bench/builds/${build_id}/deploy`)
-    const hooks = await this.api<{ path: string; url: string }[]>('GET', '/projects/bench/webhooks')
+    const { build_id } = await this.api<{ build_id: string }>('POST', `/projects/${project}/builds`, form)
+    await this.api('POST', `/projects/${project}/builds/${build_id}/deploy`)
+    const hooks = await this.api<{ path: string; url: string }[]>('GET', `/projects/${project}/webhooks`)
     return Object.fromEntries(hooks.map(({ path, url }) => [path, url]))
   }
 

@@ -54,11 +54,11 @@ class EventStoreDb implements EventStore {
   /** Rejects when the server does not answer, refuses the login, or is too old. */
   async check(): Promise<void> {
     await this.head()
-    const { serverVersion, supports } = await this.#connection.features()
-    if (supports(streamsGrpc.StreamsService.batchAppend)) return
+    const features = await this.#connection.features()
+    if (features.supports(streamsGrpc.StreamsService.batchAppend)) return
     throw new AppError(
       'bad_request',
-      `version ${serverVersion} is too old: svc needs EventStoreDB 22.10 or newer`,
+      `version ${features.serverVersion} is too old: svc needs EventStoreDB 22.10 or newer`,
     )
   }
 
