@@ -101,6 +101,31 @@ export const Run = Type.Object({
 })
 export type Run = Static<typeof Run>
 
+export const RunLogs = Type.Object({
+  run_id: Uuid,
+  request: nullable(
+    Type.Object(
+      {
+        method: Type.String(),
+        url: Type.String(),
+        query: Type.Record(Type.String(), Type.Union([Type.String(), Type.Array(Type.String())])),
+        headers: Type.Record(Type.String(), Type.String()),
+        ip: nullable(Type.String()),
+        auth: nullable(Type.String({ description: '`***` when the caller had to prove who it is' })),
+        body: Type.Optional(Type.Unknown({ description: 'Left out when it has more than 64 KiB' })),
+      },
+      { description: 'Of a webhook’s run, with secrets masked as `***`; else null' },
+    ),
+  ),
+  lines: Type.Array(
+    Type.Object({
+      timestamp: Timestamp,
+      source: Type.Union([Type.Literal('stdout'), Type.Literal('stderr')]),
+      text: Type.String(),
+    }),
+  ),
+})
+
 export const RunStats = Type.Object({
   total_runs: Type.Integer(),
   running: Type.Integer(),

@@ -8,6 +8,7 @@ import { name } from './name.ts'
 import { org } from './org.ts'
 import { project } from './project.ts'
 import { request } from './request.ts'
+import { runLog } from './runLog.ts'
 import { stream } from './stream.ts'
 import { tenant } from './tenant.ts'
 import { upload } from './upload.ts'
@@ -24,6 +25,7 @@ export const openCommands = (store: EventStore) => ({
   orgs: new CommandHandler(store, org),
   apiKeys: new CommandHandler(store, apiKey),
   requests: new CommandHandler(store, request),
+  runLogs: new CommandHandler(store, runLog),
   contexts: new CommandHandler(store, context),
   dataKeys: new CommandHandler(store, dataKey),
   workers: new CommandHandler(store, worker),

@@ -6,6 +6,7 @@ import * as org from './org.ts'
 import * as project from './project.ts'
 import * as request from './request.ts'
 import * as run from './run.ts'
+import * as runLog from './runLog.ts'
 import * as stream from './stream.ts'
 import * as upload from './upload.ts'
 import * as worker from './worker.ts'
@@ -22,6 +23,7 @@ export const schemaOf = {
   RunFailed: run.RunFailed,
   RunRetried: run.RunRetried,
   RunCancelled: run.RunCancelled,
+  RunLogged: runLog.RunLogged,
   ProjectCreated: project.ProjectCreated,
   ProjectRenamed: project.ProjectRenamed,
   ProjectDeleted: project.ProjectDeleted,

@@ -15,6 +15,8 @@ export const streamOf = {
   key: (api_key_id: string) => `key-${api_key_id}`,
   /** What is known of an Idempotency-Key; the hash is that of its scope and the key. */
   request: (hash: string) => `idem-${hash}`,
+  /** What a run printed. */
+  runLog: (run_id: string) => `runlog-${run_id}`,
   /** The context variables of a project. */
   context: (project_id: string) => `context-${project_id}`,
   /** The data keys of an environment or of a project. */

@@ -14,6 +14,7 @@ import type { Quotas } from '../quotas.ts'
 import type { Keyring } from '../secrets.ts'
 import { inputOf } from './inputs.ts'
 import type { Outcome, Runtime } from './runtime.ts'
+import { RunOutput } from './runOutput.ts'
 import { serveHostCall } from './serveHostCall.ts'
 
 export interface ExecutionDeps {
@@ -89,12 +90,14 @@ export class Executions {
   async #run(plan: RunPlan, carrier: Recorded, worker_id: string, signal: AbortSignal): Promise<void> {
     const env_id = carrier.metadata.env_id ?? ''
     const cause = { env_id, correlation_id: carrier.metadata.correlation_id, causation_id: plan.run_id }
+    const output = new RunOutput(this.#deps, plan.run_id, cause)
     let outcome: Outcome
     try {
-      outcome = await this.#invoke(plan, carrier, signal)
+      outcome = await this.#invoke(plan, carrier, output, signal)
     } catch (error) {
       outcome = { status: 'failed', error: failureOf(error) }
     }
+    await output.close()
     for (let pause = 50; ; pause = Math.min(pause * 2, 2000)) {
       try {
         await this.#end(plan, outcome, worker_id, cause)
@@ -113,8 +116,8 @@ export class Executions {
     }
   }
 
-  async #invoke(plan: RunPlan, carrier: Recorded, signal: AbortSignal): Promise<Outcome> {
-    const { store, commands, views, payloads, keyring, quotas, runtime, log } = this.#deps
+  async #invoke(plan: RunPlan, carrier: Recorded, output: RunOutput, signal: AbortSignal): Promise<Outcome> {
+    const { store, commands, views, payloads, keyring, quotas, runtime } = this.#deps
     const env_id = carrier.metadata.env_id ?? ''
     const hash = await hashOf(views, env_id, plan)
     const under = { plan, env_id, correlation_id: carrier.metadata.correlation_id, signal }
@@ -139,7 +142,7 @@ export class Executions {
         call.op === 'run'
           ? this.#whileAwaiting(serveHostCall(deps, under, call))
           : serveHostCall(deps, under, call),
-      onLog: ({ source, text }) => log.info(text, { run_id: plan.run_id, source }),
+      onLog: (line) => output.write(line),
     })
   }
 

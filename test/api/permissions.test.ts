@@ -74,6 +74,7 @@ const endpoints: [method: string, path: string, body?: unknown][] = [
   ['GET', '/runs'],
   ['GET', '/runs/stats'],
   ['GET', `/runs/${newId()}`],
+  ['GET', `/runs/${newId()}/logs`],
   ['GET', `/streams/${stream_id}/subscribe`],
   ['POST', '/streams/subscribe-with-event', { type: 'x' }],
   ['GET', '/files'],

@@ -77,6 +77,17 @@ replies('of lists and items are as documented', async (context) => {
   }
 })
 
+replies('of what runs printed are as documented', async (context) => {
+  const { api } = context.server
+  const [run] = await runsOf(api, context.event_id)
+  await checked(context, ['getRunLogs', 'GET', `/runs/${run?.run_id}/logs`, 200])
+  const [webhook] = (await api.page<Webhook>('/projects/shop/webhooks')).data
+  await api.send('POST', `${webhook?.url}?a=1&a=2`, { body: { paid: true } })
+  const [called] = (await api.page<{ run_id: string }>('/runs?type=call&limit=1')).data
+  await checked(context, ['getRunLogs', 'GET', `/runs/${called?.run_id}/logs`, 200])
+  await checked(context, ['getRunLogs', 'GET', `/runs/${context.event_id}/logs`, 404])
+})
+
 replies('of context variables are as documented', async (context) => {
   const body = { key: 'KEY', value: 'x', description: 'A key' }
   await checked(context, ['createContextVariable', 'POST', '/projects/shop/context', 201], body)

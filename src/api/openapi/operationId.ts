@@ -9,6 +9,7 @@ const names: Readonly<Record<string, string>> = {
   'GET /v1/projects/:project/builds/deployed': 'getDeployedBuild',
   'GET /v1/projects/:project/builds/live': 'getLiveBuild',
   'GET /v1/projects/:project/builds/:build_id/download': 'downloadBuild',
+  'GET /v1/runs/:run_id/logs': 'getRunLogs',
   'GET /v1/runs/stats': 'getRunStats',
   'GET /v1/files/:file_id/download': 'downloadFile',
   'POST /v1/files/uploads': 'beginUpload',

@@ -1,9 +1,11 @@
 import Type from 'typebox'
 import { clock, isoOf } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
+import type { RunDoc } from '../../projections/runs.ts'
 import { presentRun } from '../present/run.ts'
-import { item, list, route } from '../route.ts'
-import { pageQuery, Run, RunStats, RunStatus, RunType } from '../schemas.ts'
+import { runLogsOf } from '../present/runLogs.ts'
+import { type Ask, item, list, route } from '../route.ts'
+import { pageQuery, Run, RunLogs, RunStats, RunStatus, RunType } from '../schemas.ts'
 
 const tag = 'Runs'
 const needs = { type: 'run', action: 'read' }
@@ -22,6 +24,13 @@ const startOfRange = (duration: string): string => {
       { cause: error },
     )
   }
+}
+
+const runOf = async ({ params, credential, deps: { views } }: Ask<{ run_id: string }>): Promise<RunDoc> => {
+  await views.settled('runs')
+  const run = await views.runs.get(params.run_id)
+  if (run?.env_id !== credential.env_id) throw new AppError('not_found', `No run ${params.run_id}`)
+  return run
 }
 
 export const runRoutes = [
@@ -82,11 +91,19 @@ export const runRoutes = [
     tag,
     needs,
     reply: { kind: 'item', schema: Run },
-    handle: async ({ params, credential, deps: { views, payloads } }) => {
-      await views.settled('runs')
-      const run = await views.runs.get(params.run_id)
-      if (run?.env_id !== credential.env_id) throw new AppError('not_found', `No run ${params.run_id}`)
-      return item(await presentRun(run, payloads))
-    },
+    handle: async (ask) => item(await presentRun(await runOf(ask), ask.deps.payloads)),
+  }),
+
+  route({
+    method: 'GET',
+    path: '/v1/runs/:run_id/logs',
+    summary: 'Get what a run printed',
+    description:
+      'Lines of standard output and error in order: within a second while the run goes on, all of them once it has ' +
+      'ended. 256 KiB and 10,000 lines are kept. Of a webhook’s run also the request.',
+    tag,
+    needs,
+    reply: { kind: 'item', schema: RunLogs },
+    handle: async (ask) => item(await runLogsOf(await runOf(ask), ask.deps)),
   }),
 ]

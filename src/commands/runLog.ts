@@ -1,0 +1,20 @@
+import type { EventOf } from '../events/index.ts'
+import type { LogLine } from '../events/runLog.ts'
+import type { Decider } from './decider.ts'
+
+export interface RunLogCommand {
+  readonly type: 'LogLines'
+  readonly run_id: string
+  readonly part: number
+  readonly lines: readonly LogLine[]
+}
+
+/** What one run printed, in parts: one that was stored though its answer was lost is not stored again. */
+export const runLog: Decider<{ readonly parts: number }, RunLogCommand, EventOf<'RunLogged'>> = {
+  initial: () => ({ parts: 0 }),
+
+  decide: ({ run_id, part, lines }, { parts }) =>
+    part < parts ? [] : [{ type: 'RunLogged', run_id, part, lines: [...lines] }],
+
+  evolve: (log, { event }) => (event.type === 'RunLogged' ? { parts: event.part + 1 } : log),
+}
