@@ -60,6 +60,12 @@ export const compilePermissions = (map: Permissions): PermissionSet => {
   }
 }
 
+/** What both allow: of a credential that was issued under another. */
+export const within = (child: PermissionSet, parent: PermissionSet): PermissionSet => ({
+  allows: (type, action, path) => child.allows(type, action, path) && parent.allows(type, action, path),
+  beyond: (map) => child.beyond(map) ?? parent.beyond(map),
+})
+
 /** `*` is every action the type has now. Of `*:*` and of types unknown here it stays what it is: only `*` covers it. */
 const expanded = (type: string, action: string): readonly string[] =>
   (action === '*' ? actionsOf.get(type) : undefined) ?? [action]

@@ -27,8 +27,10 @@ const base62Of = (bytes: Uint8Array, length: number): string =>
 /** 43 digits of 256 random bits and 6 digits of CRC-32 over all before them, so a scanner can tell a real one. */
 export const newSecret = (prefix: string, bytes: Uint8Array = randomBytes(32)): string => {
   const secret = base62Of(bytes, 43)
-  return secret + base62(BigInt(crc32(prefix + secret)), 6)
+  return secret + checksumOf(prefix + secret)
 }
+
+const checksumOf = (text: string): string => base62(BigInt(crc32(text)), 6)
 
 export interface ApiToken {
   readonly api_key_id: string
@@ -46,6 +48,33 @@ export const parseApiToken = (token: string): ApiToken | null => {
 export const newApiToken = (api_key_id: string, bytes?: Uint8Array): string => {
   const prefix = `svc_${api_key_id}_`
   return prefix + newSecret(prefix, bytes)
+}
+
+export type CredentialKind = 'api-key' | 'session' | 'service-key'
+
+export interface Token {
+  readonly kind: CredentialKind
+  readonly id: string
+  readonly secret: string
+}
+
+const ISSUED_TOKEN =
+  /^(s_|)([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_([A-Za-z0-9]{43})([A-Za-z0-9]{6})$/
+
+/** A token of any kind (SPEC.md, Authentication); null for anything else, and for a wrong checksum. */
+export const parseToken = (token: string): Token | null => {
+  const api = parseApiToken(token)
+  if (api) return { kind: 'api-key', id: api.api_key_id, secret: api.secret }
+  const [, prefix, id = '', random = '', checksum] = ISSUED_TOKEN.exec(token) ?? []
+  if (prefix === undefined || checksum !== checksumOf(`${prefix}${id}_${random}`)) return null
+  return { kind: prefix === 's_' ? 'session' : 'service-key', id, secret: random + checksum }
+}
+
+/** `s_<uuid>_<secret>` of a session, `<uuid>_<secret>` of a service key; the secret is also given by itself. */
+export const newIssuedToken = (kind: 'session' | 'service-key', id: string) => {
+  const prefix = kind === 'session' ? `s_${id}_` : `${id}_`
+  const secret = newSecret(prefix)
+  return { token: prefix + secret, secret }
 }
 
 /** Finds the keys that texts are sealed with: `DataKeys`. */

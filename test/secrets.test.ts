@@ -1,7 +1,15 @@
 import { crc32 } from 'node:zlib'
 import * as assert from 'uvu/assert'
 import { newId } from '../src/ids.ts'
-import { Keyring, newApiToken, newSecret, parseApiToken, sameText } from '../src/secrets.ts'
+import {
+  Keyring,
+  newApiToken,
+  newIssuedToken,
+  newSecret,
+  parseApiToken,
+  parseToken,
+  sameText,
+} from '../src/secrets.ts'
 import { suite } from './support/suite.ts'
 
 const id = '01900000-0000-7000-8000-000000000001'
@@ -47,6 +55,35 @@ for (const bad of [
 ]) {
   tokens(`${JSON.stringify(bad.slice(0, 60))} is none`, () => assert.is(parseApiToken(bad), null))
 }
+for (const [kind, prefix] of [
+  ['session', 's_'],
+  ['service-key', ''],
+] as const)
+  tokens(`of a ${kind} name it, and prove themselves by their checksum`, () => {
+    for (let n = 0; n < 200; n++) {
+      const { token, secret } = newIssuedToken(kind, id)
+      assert.is(token, `${prefix}${id}_${secret}`)
+      assert.match(secret, /^[0-9A-Za-z]{49}$/)
+      assert.is(numberOf(secret.slice(43)), crc32(token.slice(0, -6)))
+      assert.equal(parseToken(token), { kind, id, secret })
+      const at = token.length - 1 - (n % 49)
+      const other = token[at] === 'x' ? 'y' : 'x'
+      assert.is(parseToken(token.slice(0, at) + other + token.slice(at + 1)), null)
+    }
+  })
+tokens('of one kind are none of another', () => {
+  const { token, secret } = newIssuedToken('service-key', id)
+  for (const bad of [
+    `s_${token}`,
+    `S_${token}`,
+    `${id}_${secret.slice(1)}`,
+    `${token}0`,
+    ` ${token}`,
+    secret,
+  ])
+    assert.is(parseToken(bad), null)
+  assert.is(parseToken(newApiToken(id))?.kind, 'api-key')
+})
 tokens.run()
 
 const keyring = new Keyring(Buffer.alloc(32, 7))

@@ -34,6 +34,8 @@ export interface Ask<P = Record<string, string>, Q = unknown, B = unknown> {
    * for handlers that read the body themselves or take the reply over: `serve` does it for the others.
    */
   readonly once: <T>(request: unknown, work: (newId: NewId) => Promise<T>) => Promise<T>
+  /** For a reply that stays open: ends it when the credential does, or no longer allows the request. */
+  readonly hold: (reply: { readonly gone: AbortSignal; readonly end: () => void }) => void
   readonly ctx: Context
 }
 

@@ -221,6 +221,31 @@ export const UploadUnderWay = Type.Object({
   ...MultipartUpload.properties,
   parts: Type.Array(UploadedPart),
 })
+const session = {
+  session_id: Uuid,
+  permissions: Permissions,
+  metadata: Type.Unknown(),
+  expires_at: Timestamp,
+  created_at: Timestamp,
+}
+export const Session = Type.Object(session)
+export const NewSession = Type.Object({ ...session, token: Token })
+
+const serviceKey = {
+  service_key_id: Uuid,
+  name: Type.String(),
+  description: Type.String(),
+  permissions: Permissions,
+  metadata: Type.Unknown(),
+  expires_at: nullable(Timestamp),
+  revoked_at: nullable(Timestamp),
+  last_used_at: nullable(Timestamp),
+  created_at: Timestamp,
+}
+export const ServiceKey = Type.Object(serviceKey)
+export const NewServiceKey = Type.Object({ ...serviceKey, token: Token })
+
+export const RevokedCount = Type.Object({ revoked_count: Type.Integer() })
 
 export const Environment = Type.Object({
   env_id: Uuid,

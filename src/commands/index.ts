@@ -4,6 +4,7 @@ import { apiKey } from './apiKey.ts'
 import { CommandHandler } from './handle.ts'
 import { context } from './context.ts'
 import { dataKey } from './dataKey.ts'
+import { issued } from './issued.ts'
 import { name } from './name.ts'
 import { org } from './org.ts'
 import { project } from './project.ts'
@@ -28,6 +29,7 @@ export const openCommands = (store: EventStore) => ({
   runLogs: new CommandHandler(store, runLog),
   contexts: new CommandHandler(store, context),
   dataKeys: new CommandHandler(store, dataKey),
+  issued: new CommandHandler(store, issued),
   workers: new CommandHandler(store, worker),
 })
 

@@ -2,6 +2,7 @@ import type { Static, TSchema } from 'typebox'
 import * as file from './file.ts'
 import * as context from './context.ts'
 import * as dataKey from './dataKey.ts'
+import * as credential from './credential.ts'
 import * as org from './org.ts'
 import * as project from './project.ts'
 import * as request from './request.ts'
@@ -53,6 +54,11 @@ export const schemaOf = {
   ContextClosed: context.ContextClosed,
   DataKeyCreated: dataKey.DataKeyCreated,
   DataKeysDestroyed: dataKey.DataKeysDestroyed,
+  SessionCreated: credential.SessionCreated,
+  SessionsEnded: credential.SessionsEnded,
+  ServiceKeyCreated: credential.ServiceKeyCreated,
+  ServiceKeysRevoked: credential.ServiceKeysRevoked,
+  ServiceKeyUsed: credential.ServiceKeyUsed,
   WorkerStarted: worker.WorkerStarted,
   WorkerStopped: worker.WorkerStopped,
   WorkerLost: worker.WorkerLost,

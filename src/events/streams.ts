@@ -21,5 +21,7 @@ export const streamOf = {
   context: (project_id: string) => `context-${project_id}`,
   /** The data keys of an environment or of a project. */
   dataKeys: (env_or_project_id: string) => `datakeys-${env_or_project_id}`,
+  /** What was issued under an API key: sessions and service keys. */
+  issued: (api_key_id: string) => `issued-${api_key_id}`,
   worker: (worker_id: string) => `worker-${worker_id}`,
 }

@@ -4,6 +4,7 @@ import { contextVariables } from './contextVariables.ts'
 import { events } from './events.ts'
 import { fileTotals } from './fileTotals.ts'
 import { files } from './files.ts'
+import { serviceKeys, sessions } from './issued.ts'
 import type { Projection } from './projection.ts'
 import { projects } from './projects.ts'
 import { runs } from './runs.ts'
@@ -23,6 +24,8 @@ export const allProjections = [
   orgs,
   envs,
   apiKeys,
+  sessions,
+  serviceKeys,
   workers,
   callDays,
   fileTotals,

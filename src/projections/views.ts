@@ -11,6 +11,7 @@ import { type EventDoc, events } from './events.ts'
 import { type FileTotalDoc, fileTotals } from './fileTotals.ts'
 import { type FileDoc, files } from './files.ts'
 import { allProjections } from './index.ts'
+import { type ServiceKeyDoc, serviceKeys, type SessionDoc, sessions } from './issued.ts'
 import { nameOf } from './projection.ts'
 import type { Progress } from './projectors.ts'
 import { type ProjectDoc, projects } from './projects.ts'
@@ -33,6 +34,8 @@ export interface Views {
   readonly orgs: Collection<OrgDoc>
   readonly envs: Collection<EnvDoc>
   readonly apiKeys: Collection<ApiKeyDoc>
+  readonly sessions: Collection<SessionDoc>
+  readonly serviceKeys: Collection<ServiceKeyDoc>
   readonly workers: Collection<WorkerDoc>
   readonly callDays: Collection<CallDayDoc>
   readonly fileTotals: Collection<FileTotalDoc>
@@ -67,6 +70,8 @@ export const openViews = async (
     orgs: readModels.reader<OrgDoc>(orgs),
     envs: readModels.reader<EnvDoc>(envs),
     apiKeys: readModels.reader<ApiKeyDoc>(apiKeys),
+    sessions: readModels.reader<SessionDoc>(sessions),
+    serviceKeys: readModels.reader<ServiceKeyDoc>(serviceKeys),
     workers: readModels.reader<WorkerDoc>(workers),
     callDays: readModels.reader<CallDayDoc>(callDays),
     fileTotals: readModels.reader<FileTotalDoc>(fileTotals),

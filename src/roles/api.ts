@@ -19,10 +19,11 @@ const LOST_MS = 6000
 
 /** The REST API, webhooks and streams. */
 export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa => {
-  const { store, commands, views, blobs, payloads, keyring, dataKeys, quotas, log, signal, config } = node
+  const { store, commands, views, blobs, payloads, keyring, dataKeys, quotas, hints, log, signal, config } =
+    node
   const { node_id, membership } = node
-  const authenticator = new Authenticator({ views, keyring })
-  void keepGoing('The credential watch', (until) => authenticator.watch(store, until), { signal, log })
+  const authenticator = new Authenticator({ store, views, commands, hints, keyring })
+  void keepGoing('The credential watch', (until) => authenticator.watch(until), { signal, log })
   const scratchDir = join(config.dataDir, 'uploads')
   rmSync(scratchDir, { recursive: true, force: true }) // what a crash left of uploads
   mkdirSync(scratchDir, { recursive: true })

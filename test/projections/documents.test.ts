@@ -5,6 +5,7 @@ import { contextVariables } from '../../src/projections/contextVariables.ts'
 import { events } from '../../src/projections/events.ts'
 import { files } from '../../src/projections/files.ts'
 import { allProjections } from '../../src/projections/index.ts'
+import { serviceKeys, sessions } from '../../src/projections/issued.ts'
 import { projects } from '../../src/projections/projects.ts'
 import { apiKeys, envs, orgs } from '../../src/projections/tenants.ts'
 import { uploads } from '../../src/projections/uploads.ts'
@@ -308,6 +309,80 @@ tenant('an API key that is gone', () =>
   assert.equal(docsAfter(apiKeys, [keyCreated, { type: 'ApiKeyDeleted', api_key_id: 'k' }]), {}),
 )
 tenant.run()
+
+const credential = suite('the documents of what an API key issued')
+const sessionCreated: DomainEvent = {
+  type: 'SessionCreated',
+  session_id: 's',
+  api_key_id: 'k',
+  mac: 'mm',
+  permissions: { 'run:*': ['read'] },
+  metadata: { user: 7 },
+  expires_at: at(9),
+}
+const sessionDoc = {
+  session_id: 's',
+  api_key_id: 'k',
+  mac: 'mm',
+  permissions: { 'run:*': ['read'] },
+  metadata: { user: 7 },
+  expires_at: at(9),
+  env_id: 'env',
+  created_at: at(0),
+  order: order(0),
+}
+credential('a session', () => assert.equal(docsAfter(sessions, [sessionCreated]), { s: sessionDoc }))
+for (const reason of ['revoked', 'expired'] as const)
+  credential(`a session that was ${reason} is gone`, () =>
+    assert.equal(
+      docsAfter(sessions, [
+        sessionCreated,
+        { ...sessionCreated, session_id: 't' },
+        { type: 'SessionsEnded', api_key_id: 'k', session_ids: ['t', 'u'], reason },
+      ]),
+      { s: sessionDoc },
+    ),
+  )
+const serviceKeyCreated: DomainEvent = {
+  type: 'ServiceKeyCreated',
+  service_key_id: 's',
+  api_key_id: 'k',
+  mac: 'mm',
+  name: 'n',
+  description: 'd',
+  permissions: { 'run:*': ['read'] },
+  metadata: 'sealed',
+  expires_at: null,
+}
+const serviceKeyDoc = {
+  service_key_id: 's',
+  api_key_id: 'k',
+  mac: 'mm',
+  name: 'n',
+  description: 'd',
+  permissions: { 'run:*': ['read'] },
+  metadata: 'sealed',
+  expires_at: null,
+  env_id: 'env',
+  revoked_at: null,
+  last_used_at: null,
+  created_at: at(0),
+  order: order(0),
+}
+credential('a service key', () =>
+  assert.equal(docsAfter(serviceKeys, [serviceKeyCreated]), { s: serviceKeyDoc }),
+)
+credential('a service key that was used, and revoked, is still there', () =>
+  assert.equal(
+    docsAfter(serviceKeys, [
+      serviceKeyCreated,
+      { type: 'ServiceKeyUsed', service_key_id: 's', api_key_id: 'k', at: at(5) },
+      { type: 'ServiceKeysRevoked', service_key_ids: ['s', 'x'], api_key_id: 'k', at: at(6) },
+    ]),
+    { s: { ...serviceKeyDoc, last_used_at: at(5), revoked_at: at(6) } },
+  ),
+)
+credential.run()
 
 const worker = suite('the document of a worker')
 const started: DomainEvent = { type: 'WorkerStarted', worker_id: 'w', node: 'host/1', at: at(0) }

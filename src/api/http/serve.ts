@@ -16,6 +16,8 @@ const NOBODY = {
   kind: 'api-key',
   id: '',
   env_id: '',
+  api_key_id: '',
+  expires: Infinity,
   permissions: compilePermissions({}),
 } as const satisfies Credential
 
@@ -38,6 +40,13 @@ export const serve =
       request_id: ctx.state['request_id'] as string,
       newId,
       once: (request, work) => onceFor(ask, route, request, work),
+      hold: ({ gone, end }) =>
+        deps.authenticator.hold({
+          credential,
+          gone,
+          end,
+          mayStill: (now) => isLetIn(route, { ...ask, credential: now }),
+        }),
       ctx,
     }
     for (const needs of route.needs ?? []) if (!isGranted(needs, ask)) await demand(needs, ask)
@@ -50,6 +59,16 @@ export const serve =
 /** Without looking at what the request is about: so it goes nearly always. */
 const isGranted = ({ type, action, or }: Needs, { credential: { permissions } }: Ask): boolean =>
   permissions.allows(type, action) || (or !== undefined && permissions.allows(type, or))
+
+/** Whether the request would be let in again, as it is. */
+const isLetIn = async ({ needs }: Route, ask: Ask): Promise<boolean> => {
+  try {
+    for (const one of needs ?? []) if (!isGranted(one, ask)) await demand(one, ask)
+    return true
+  } catch {
+    return false
+  }
+}
 
 const demand = async ({ type, action, or, path }: Needs, ask: Ask): Promise<void> => {
   const paths = (await path?.(ask.params, ask)) ?? []

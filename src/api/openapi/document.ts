@@ -32,7 +32,12 @@ export const toOpenApi = (routes: readonly Route[], { version }: { version: stri
     paths,
     components: {
       securitySchemes: {
-        bearer: { type: 'http', scheme: 'bearer', description: 'An API key: `svc_<uuid>_<secret>`' },
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            'An API key `svc_<uuid>_<secret>`, a session `s_<uuid>_<secret>` or a service key `<uuid>_<secret>`',
+        },
         operator: { type: 'http', scheme: 'bearer', description: 'The operator token of the installation' },
       },
       schemas: { ...namedSchemas(), Meta, Pagination, Error: ErrorSchema },
@@ -44,7 +49,8 @@ export const toOpenApi = (routes: readonly Route[], { version }: { version: stri
 
 const description = `Runs your functions when events, schedules, webhooks and calls ask for it.
 
-Every request but those marked open carries \`Authorization: Bearer <API key>\`. The key belongs to one environment,
+Every request but those marked open carries \`Authorization: Bearer <token>\`: of an API key, a session or a
+service key. It belongs to one environment,
 and nothing outside that environment exists for it.
 
 Replies are \`{data, meta}\`, lists \`{data, pagination, meta}\`, refusals \`{error: {code, message, request_id}}\`.
@@ -67,6 +73,8 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   Runs: 'A run is one execution of a function',
   Streams: 'A stream groups events with the runs that follow from them; follow it live',
   Files: 'Bytes by path, for clients and functions of one environment',
+  Sessions: 'Short-lived credentials with a part of the permissions of an API key',
+  'Service keys': 'Long-lived credentials for other services, with a part of the permissions of an API key',
   Environment: 'What the credential belongs to',
   Webhooks: 'Functions behind public URLs',
   Operator: 'Organizations, environments and API keys, for who runs the installation',

@@ -23,6 +23,8 @@ const pathParameters: Readonly<
   key: { description: 'Key of the context variable', schema: text },
   stream_id: { description: 'Id of the stream', schema: uuid },
   env_id: { description: 'Id of the environment', schema: uuid },
+  session_id: { description: 'Id of the session', schema: uuid },
+  service_key_id: { description: 'Id of the service key', schema: uuid },
   api_key_id: { description: 'Id of the API key', schema: uuid },
   org: { description: 'Slug of the organization', schema: text },
   env: { description: 'Name of the environment', schema: text },

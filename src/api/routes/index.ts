@@ -13,6 +13,8 @@ import { healthRoutes } from './health.ts'
 import { operatorRoutes } from './operator.ts'
 import { projectRoutes } from './projects.ts'
 import { runRoutes } from './runs.ts'
+import { serviceKeyRoutes } from './serviceKeys.ts'
+import { sessionRoutes } from './sessions.ts'
 import { streamRoutes } from './streams.ts'
 import { webhookRoutes } from './webhooks.ts'
 
@@ -32,6 +34,8 @@ export const allRoutes: readonly Route[] = [
   ...uploadRoutes, // before those of files: `uploads` is no id of one
   ...fileRoutes,
   ...envRoutes,
+  ...sessionRoutes,
+  ...serviceKeyRoutes,
   ...webhookRoutes,
   ...operatorRoutes,
 ]

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { clock } from '../../clock.ts'
 import { streamOf } from '../../events/streams.ts'
 import { Permissions, Plan } from '../../events/org.ts'
 import { AppError } from '../../errors.ts'
@@ -262,7 +263,7 @@ export const operatorRoutes = [
         },
         causeOf(ask, env_id),
       )
-      deps.authenticator.changed(api_key_id)
+      deps.authenticator.ended(api_key_id)
       return item(presentKey(await keyOf(deps, api_key_id)))
     },
   }),
@@ -282,7 +283,14 @@ export const operatorRoutes = [
         { type: 'DeleteApiKey', api_key_id },
         causeOf(ask, env_id),
       )
-      deps.authenticator.changed(api_key_id)
+      deps.authenticator.ended(api_key_id)
+      for (const type of ['RevokeSessions', 'RevokeServiceKeys'] as const) {
+        await deps.commands.issued.handle(
+          streamOf.issued(api_key_id),
+          { type, api_key_id, now: clock.iso() },
+          causeOf(ask, env_id),
+        )
+      }
       return none
     },
   }),

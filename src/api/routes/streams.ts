@@ -47,6 +47,7 @@ export const streamRoutes = [
       const after =
         from === undefined || from === 'end' ? revision : from === 'start' ? -1 : revisionOf(from, revision)
       const client = new SseReply(ctx)
+      ask.hold({ gone: client.gone, end: () => client.end() })
       const active = from !== undefined && from !== 'end'
       const { project } = query
       void tailStream(
@@ -77,6 +78,7 @@ export const streamRoutes = [
       const { event, revision } = await ask.once(body, (newId) => publish({ ...ask, newId }))
       const { event_id, stream_id, event_type, env_id } = event
       const client = new SseReply(ctx)
+      ask.hold({ gone: client.gone, end: () => client.end() })
       const type = 'event:published'
       client.write(frame(String(revision), type, { type, event_id, stream_id, event_type }))
       void tailStream(client, { stream_id, env_id, after: revision, active: true }, deps).catch(() =>
@@ -112,6 +114,7 @@ export const streamRoutes = [
             ? head
             : cursorIn(deps.store, from, head)
       const client = new SseReply(ctx)
+      ask.hold({ gone: client.gone, end: () => client.end() })
       const end = () => client.end()
       const timeout = setTimeout(end, deps.sseTimeoutMs)
       client.gone.addEventListener('abort', () => clearTimeout(timeout), { once: true })

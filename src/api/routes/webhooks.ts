@@ -9,6 +9,7 @@ import type { Deployed } from '../../projections/directory.ts'
 import { placeOf } from '../../sagas/dispatch.ts'
 import type { ApiDeps } from '../deps.ts'
 import { readBody } from '../http/body.ts'
+import { openMetadata } from '../http/serviceKeyMetadata.ts'
 import { requestRun } from '../requestRun.ts'
 import { type Ask, own, type Route, route } from '../route.ts'
 
@@ -101,16 +102,21 @@ const call = async ({ ctx, deps, request_id, params }: Ask): Promise<void> => {
 /** SPEC.md, Authentication, rule 9: a credential of this environment that may execute the service's webhooks. */
 const authOf = async (
   ctx: Context,
-  { authenticator }: ApiDeps,
+  { authenticator, keyring }: ApiDeps,
   env_id: string,
   service: string,
-): Promise<{ type: string }> => {
+): Promise<Record<string, unknown>> => {
   const credential = await authenticator.authenticate(ctx.headers.authorization)
   if (credential.env_id !== env_id) throw notFound()
   if (!credential.permissions.allows('webhook', 'execute', service)) {
     throw new AppError('forbidden', `The credential lacks the permission webhook:${service} execute`)
   }
-  return { type: credential.kind }
+  const { kind, id, metadata } = credential
+  if (kind !== 'service-key') return { type: kind }
+  return {
+    type: kind,
+    metadata: await openMetadata(keyring, { env_id, service_key_id: id }, metadata),
+  }
 }
 
 /** A handler's `{status, headers, body}`, or 200 with whatever else it returned as JSON. */

@@ -1,0 +1,133 @@
+import { AppError } from '../errors.ts'
+import type { EventOf } from '../events/index.ts'
+import type { Decider } from './decider.ts'
+
+/** What an API key has issued: sessions that were not ended, and every service key; times in ms since 1970. */
+interface Issued {
+  /** When each expires. */
+  readonly sessions: Map<string, number>
+  readonly serviceKeys: Map<string, { readonly expires: number; revoked: boolean; used: number }>
+}
+
+type IssuedEvent = EventOf<
+  'SessionCreated' | 'SessionsEnded' | 'ServiceKeyCreated' | 'ServiceKeysRevoked' | 'ServiceKeyUsed'
+>
+
+/** `now`: ISO 8601 UTC. */
+export type IssuedCommand = { readonly api_key_id: string; readonly now: string } & (
+  | {
+      readonly type: 'CreateSession'
+      readonly session: Omit<EventOf<'SessionCreated'>, 'type' | 'api_key_id'>
+    }
+  | { readonly type: 'RevokeSession'; readonly session_id: string }
+  | { readonly type: 'RevokeSessions' }
+  | {
+      readonly type: 'CreateServiceKey'
+      readonly key: Omit<EventOf<'ServiceKeyCreated'>, 'type' | 'api_key_id'>
+    }
+  | { readonly type: 'RevokeServiceKey'; readonly service_key_id: string }
+  | { readonly type: 'RevokeServiceKeys' }
+  | { readonly type: 'UseServiceKey'; readonly service_key_id: string }
+)
+
+/** SPEC.md, Limits: active sessions per API key. */
+const MAX_SESSIONS = 1000
+
+/** Ids that one fact names: 40 KB of them. */
+const IDS_PER_FACT = 1000
+
+const USED_AGAIN_MS = 60_000
+
+/** The rules of what is issued under one API key: one stream, so that those who count sessions wait for each other. */
+export const issued: Decider<Issued, IssuedCommand, IssuedEvent> = {
+  initial: () => ({ sessions: new Map(), serviceKeys: new Map() }),
+
+  decide(command, { sessions, serviceKeys }) {
+    const { api_key_id } = command
+    const now = Date.parse(command.now)
+    const ended = (reason: 'revoked' | 'expired', ids: readonly string[]): IssuedEvent[] =>
+      inParts(ids).map((session_ids) => ({ type: 'SessionsEnded', api_key_id, session_ids, reason }))
+    switch (command.type) {
+      case 'CreateSession': {
+        const expired = [...sessions].filter(([, expires]) => expires <= now).map(([id]) => id)
+        if (sessions.size - expired.length >= MAX_SESSIONS) {
+          throw new AppError('session_limit_exceeded', `The API key has ${MAX_SESSIONS} active sessions`)
+        }
+        return [...ended('expired', expired), { type: 'SessionCreated', api_key_id, ...command.session }]
+      }
+      case 'RevokeSession': {
+        const { session_id } = command
+        if ((sessions.get(session_id) ?? 0) <= now)
+          throw new AppError('not_found', `No session ${session_id}`)
+        return ended('revoked', [session_id])
+      }
+      case 'RevokeSessions':
+        return ended(
+          'revoked',
+          [...sessions].filter(([, expires]) => expires > now).map(([id]) => id),
+        )
+      case 'CreateServiceKey':
+        return [{ type: 'ServiceKeyCreated', api_key_id, ...command.key }]
+      case 'RevokeServiceKey': {
+        const { service_key_id } = command
+        const key = serviceKeys.get(service_key_id)
+        if (!key) throw new AppError('not_found', `No service key ${service_key_id}`)
+        if (key.revoked) return []
+        return [
+          { type: 'ServiceKeysRevoked', api_key_id, service_key_ids: [service_key_id], at: command.now },
+        ]
+      }
+      case 'RevokeServiceKeys': {
+        const active = [...serviceKeys].filter(([, { revoked, expires }]) => !revoked && expires > now)
+        return inParts(active.map(([id]) => id)).map((service_key_ids) => ({
+          type: 'ServiceKeysRevoked',
+          api_key_id,
+          service_key_ids,
+          at: command.now,
+        }))
+      }
+      case 'UseServiceKey': {
+        const { service_key_id } = command
+        const key = serviceKeys.get(service_key_id)
+        if (!key || key.revoked || now < key.used + USED_AGAIN_MS) return []
+        return [{ type: 'ServiceKeyUsed', service_key_id, api_key_id, at: command.now }]
+      }
+      default:
+        return command satisfies never
+    }
+  },
+
+  evolve(issued, { event }) {
+    const { sessions, serviceKeys } = issued
+    switch (event.type) {
+      case 'SessionCreated':
+        sessions.set(event.session_id, Date.parse(event.expires_at))
+        break
+      case 'SessionsEnded':
+        for (const id of event.session_ids) sessions.delete(id)
+        break
+      case 'ServiceKeyCreated': {
+        const expires = event.expires_at === null ? Infinity : Date.parse(event.expires_at)
+        serviceKeys.set(event.service_key_id, { expires, revoked: false, used: -Infinity })
+        break
+      }
+      case 'ServiceKeysRevoked':
+        for (const id of event.service_key_ids) {
+          const key = serviceKeys.get(id)
+          if (key) key.revoked = true
+        }
+        break
+      case 'ServiceKeyUsed': {
+        const key = serviceKeys.get(event.service_key_id)
+        if (key) key.used = Date.parse(event.at)
+        break
+      }
+    }
+    return issued
+  },
+}
+
+const inParts = (ids: readonly string[]): string[][] =>
+  Array.from({ length: Math.ceil(ids.length / IDS_PER_FACT) }, (_, part) =>
+    ids.slice(part * IDS_PER_FACT, (part + 1) * IDS_PER_FACT),
+  )

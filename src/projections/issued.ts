@@ -1,0 +1,88 @@
+import type { Permissions } from '../events/org.ts'
+import { orderOf, type Projection } from './projection.ts'
+
+/** A session that was not ended; it may have expired. */
+export type SessionDoc = {
+  readonly session_id: string
+  readonly api_key_id: string
+  readonly env_id: string
+  readonly mac: string
+  readonly permissions: Permissions
+  readonly metadata?: unknown
+  readonly expires_at: string
+  readonly created_at: string
+  readonly order: string
+}
+
+export const sessions: Projection<SessionDoc> = {
+  name: 'sessions',
+  version: 1,
+  indexes: [{ equal: ['api_key_id'], sort: 'expires_at' }],
+  handles: ['SessionCreated', 'SessionsEnded'],
+
+  idsOf({ event }) {
+    if (event.type === 'SessionCreated') return [event.session_id]
+    return event.type === 'SessionsEnded' ? event.session_ids : []
+  },
+
+  evolve(doc, recorded) {
+    const { event, metadata, at } = recorded
+    if (event.type === 'SessionsEnded') return null
+    if (event.type !== 'SessionCreated') return doc
+    const { type: _, ...session } = event
+    return { ...session, env_id: metadata.env_id ?? '', created_at: at, order: orderOf(recorded) }
+  },
+}
+
+/** Also one that was revoked or has expired (SPEC.md, Authentication, rule 6). */
+export type ServiceKeyDoc = {
+  readonly service_key_id: string
+  readonly api_key_id: string
+  readonly env_id: string
+  readonly name: string
+  readonly description: string
+  readonly mac: string
+  readonly permissions: Permissions
+  /** Ciphertext. */
+  readonly metadata?: string
+  readonly expires_at: string | null
+  readonly revoked_at: string | null
+  readonly last_used_at: string | null
+  readonly created_at: string
+  readonly order: string
+}
+
+export const serviceKeys: Projection<ServiceKeyDoc> = {
+  name: 'service_keys',
+  version: 1,
+  indexes: [{ equal: ['api_key_id'], sort: 'order', counted: true }],
+  handles: ['ServiceKeyCreated', 'ServiceKeysRevoked', 'ServiceKeyUsed'],
+
+  idsOf({ event }) {
+    if (event.type === 'ServiceKeysRevoked') return event.service_key_ids
+    return 'service_key_id' in event ? [event.service_key_id] : []
+  },
+
+  evolve(doc, recorded) {
+    const { event, metadata, at } = recorded
+    switch (event.type) {
+      case 'ServiceKeyCreated': {
+        const { type: _, ...key } = event
+        return {
+          ...key,
+          env_id: metadata.env_id ?? '',
+          revoked_at: null,
+          last_used_at: null,
+          created_at: at,
+          order: orderOf(recorded),
+        }
+      }
+      case 'ServiceKeysRevoked':
+        return doc && { ...doc, revoked_at: event.at }
+      case 'ServiceKeyUsed':
+        return doc && { ...doc, last_used_at: event.at }
+      default:
+        return doc
+    }
+  },
+}

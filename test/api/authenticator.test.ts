@@ -1,0 +1,200 @@
+import * as assert from 'uvu/assert'
+import { openHints } from '../../src/adapters/embedded/hints.ts'
+import { type Credential, Authenticator } from '../../src/api/http/authenticate.ts'
+import { clock } from '../../src/clock.ts'
+import { AppError, isAppError } from '../../src/errors.ts'
+import type { Permissions } from '../../src/events/org.ts'
+import { streamOf } from '../../src/events/streams.ts'
+import { newId } from '../../src/ids.ts'
+import type { EventStore } from '../../src/ports/eventStore.ts'
+import { Keyring, newApiToken, newIssuedToken, parseApiToken } from '../../src/secrets.ts'
+import { cause, type Node, openNode } from '../sagas/openNode.ts'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+
+const keyring = new Keyring(new Uint8Array(32).fill(7))
+
+interface Context {
+  node: Node
+  /** A node of its own: it learns of what another one did by the log alone. */
+  open(store?: EventStore): Authenticator
+}
+
+const nodes = suite<Context>('credentials on several nodes')
+
+nodes.before(async (context) => {
+  const node = await openNode()
+  const { views, commands, signal } = node
+  const open = (store = node.store): Authenticator => {
+    const authenticator = new Authenticator({ store, views, commands, keyring, hints: openHints() })
+    void authenticator.watch(signal).catch(() => {})
+    return authenticator
+  }
+  Object.assign(context, { node, open })
+})
+nodes.after(({ node }) => node.close())
+
+const newApiKey = async ({ commands }: Node) => {
+  const token = newApiToken(newId())
+  const { api_key_id = '', secret = '' } = parseApiToken(token) ?? {}
+  const mac = keyring.macOf(secret)
+  const permissions: Permissions = { '*:*': ['*'] }
+  const fact = { type: 'ApiKeyCreated', api_key_id, env_id: 'env', name: 'k', mac, permissions } as const
+  await commands.tenants.handle(streamOf.key(api_key_id), { type: 'Create', fact }, cause)
+  return { api_key_id, token }
+}
+
+const newSession = async ({ commands }: Node, api_key_id: string) => {
+  const session_id = newId()
+  const { token, secret } = newIssuedToken('session', session_id)
+  const now = clock.iso()
+  const expires_at = new Date(clock.now() + 60_000).toISOString()
+  const session = { session_id, mac: keyring.macOf(secret), permissions: { 'run:*': ['read'] }, expires_at }
+  await commands.issued.handle(
+    streamOf.issued(api_key_id),
+    { type: 'CreateSession', api_key_id, now, session },
+    cause,
+  )
+  return { session_id, token }
+}
+
+const revoke = ({ commands }: Node, api_key_id: string, session_id: string) =>
+  commands.issued.handle(
+    streamOf.issued(api_key_id),
+    { type: 'RevokeSession', api_key_id, session_id, now: clock.iso() },
+    cause,
+  )
+
+/** Who it is, or the code of the refusal. */
+const asked = async (authenticator: Authenticator, token: string): Promise<Credential | string> => {
+  try {
+    return await authenticator.authenticate(`Bearer ${token}`)
+  } catch (error) {
+    return isAppError(error) ? error.code : String(error)
+  }
+}
+const isKnown = (answer: Credential | string) => typeof answer !== 'string'
+
+nodes('hold everywhere as soon as they were made', async ({ node, open }) => {
+  const there = open()
+  for (let n = 0; n < 20; n++) {
+    const { api_key_id, token } = await newApiKey(node)
+    assert.ok(isKnown(await asked(there, token)))
+    assert.ok(isKnown(await asked(there, (await newSession(node, api_key_id)).token)))
+  }
+})
+
+nodes('that were ended on one are refused on the others, without any hint', async ({ node, open }) => {
+  const there = open()
+  const { api_key_id, token } = await newApiKey(node)
+  const session = await newSession(node, api_key_id)
+  assert.ok(isKnown(await asked(there, session.token)))
+  await revoke(node, api_key_id, session.session_id)
+  await until(async () => (await asked(there, session.token)) === 'unauthorized')
+  assert.ok(isKnown(await asked(there, token)))
+
+  const other = await newSession(node, api_key_id)
+  assert.ok(isKnown(await asked(there, other.token)))
+  const changes = { enabled: false }
+  await node.commands.apiKeys.handle(
+    streamOf.key(api_key_id),
+    { type: 'ChangeApiKey', api_key_id, changes },
+    cause,
+  )
+  await until(async () => (await asked(there, token)) === 'unauthorized')
+  assert.is(await asked(there, other.token), 'unauthorized')
+})
+
+nodes('end the streams of the others too', async ({ node, open }) => {
+  const there = open()
+  const { api_key_id } = await newApiKey(node)
+  const session = await newSession(node, api_key_id)
+  const credential = (await asked(there, session.token)) as Credential
+  const gone = new AbortController()
+  there.hold({
+    credential,
+    gone: gone.signal,
+    end: () => gone.abort(),
+    mayStill: () => Promise.resolve(true),
+  })
+  await revoke(node, api_key_id, session.session_id)
+  await until(() => gone.signal.aborted)
+})
+
+nodes('that ended before their stream began have none', async ({ node, open }) => {
+  const there = open()
+  const { api_key_id } = await newApiKey(node)
+  const session = await newSession(node, api_key_id)
+  const credential = (await asked(there, session.token)) as Credential
+  await revoke(node, api_key_id, session.session_id)
+  await until(async () => (await asked(there, session.token)) === 'unauthorized')
+  const gone = new AbortController()
+  there.hold({
+    credential,
+    gone: gone.signal,
+    end: () => gone.abort(),
+    mayStill: () => Promise.resolve(true),
+  })
+  await until(() => gone.signal.aborted)
+})
+
+/** The time for which a node believes what it knows, and a little more. */
+const trustIsOver = async (): Promise<void> => {
+  const began = clock.monotonic()
+  await until(() => clock.monotonic() - began > 1100)
+}
+
+nodes(
+  'wait for the log when it stands still, and are refused when it went on to end them',
+  async ({ node, open }) => {
+    const { store } = node
+    const gates: (() => void)[] = []
+    let isHeld = false
+    const there = open(
+      Object.assign(Object.create(store) as EventStore, {
+        head: () => store.head(),
+        subscribe: async function* (options: Parameters<EventStore['subscribe']>[0]) {
+          for await (const batch of store.subscribe(options)) {
+            if (isHeld) await new Promise<void>((resolve) => gates.push(resolve))
+            yield batch
+          }
+        },
+      }),
+    )
+    const { api_key_id } = await newApiKey(node)
+    const session = await newSession(node, api_key_id)
+    assert.ok(isKnown(await asked(there, session.token)))
+    isHeld = true
+    await revoke(node, api_key_id, session.session_id)
+    await until(() => gates.length > 0)
+    await trustIsOver()
+    let answer: Credential | string | undefined
+    const asking = asked(there, session.token).then((told) => (answer = told))
+    await Promise.race([asking, trustIsOver()])
+    assert.is(answer, undefined)
+    isHeld = false
+    for (const open of gates) open()
+    await asking
+    assert.is(answer, 'unauthorized')
+  },
+)
+
+nodes('are unavailable, not refused, while the log does not answer', async ({ node, open }) => {
+  const { store } = node
+  let isDown = false
+  const there = open(
+    Object.assign(Object.create(store) as EventStore, {
+      subscribe: (options: Parameters<EventStore['subscribe']>[0]) => store.subscribe(options),
+      head: () => (isDown ? Promise.reject(new AppError('unavailable', 'down')) : store.head()),
+    }),
+  )
+  const { token } = await newApiKey(node)
+  assert.ok(isKnown(await asked(there, token)))
+  isDown = true
+  await trustIsOver()
+  assert.is(await asked(there, token), 'unavailable')
+  isDown = false
+  assert.ok(isKnown(await asked(there, token)))
+})
+
+nodes.run()
