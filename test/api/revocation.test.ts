@@ -114,13 +114,14 @@ streams('of subscribe-with-event end when the API key is deleted', async () => {
   await deploy(server.api, 'chat', { 'chat.js': CHAT })
   const body = { event_type: 'wait', event_data: 60_000 }
   const waiting = await follow(session, '/streams/subscribe-with-event', { method: 'POST', body })
-  const { run } = (await waiting.upTo('run:start')).at(-1)?.data as { run: { run_id: string } }
+  const started = await waiting.upTo('run:start')
+  const run = started.at(-1)?.data['run'] as { run_id: string } | undefined
   const followers = [waiting, await followStream(as(api, key))]
   await remove()
   await Promise.all(followers.map(isOver))
   for (const who of [api, session, as(api, key)])
     await isRefusedWith(who, ['GET', '/runs'], [401, 'unauthorized'])
-  await publish(server.api, 'svc:cancel', { run_id: run.run_id })
+  await publish(server.api, 'svc:cancel', { run_id: run?.run_id })
 })
 
 streams(
