@@ -229,9 +229,9 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
   },
 
   evolve(state, { event, revision, metadata }) {
+    state.env_id ??= metadata.env_id ?? null // of any fact: the first ones may be past their retention
     switch (event.type) {
       case 'StreamCreated':
-        state.env_id = metadata.env_id ?? null
         break
       case 'EventPublished':
         state.undispatched.add(event.event_id)

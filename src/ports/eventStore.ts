@@ -72,6 +72,12 @@ export interface EventStore {
     options: Filter & { from?: Cursor; inFlight?: number; signal: AbortSignal },
   ): AsyncIterable<Delivery>
 
+  /**
+   * From now on events of the stream need not be kept for longer than so many seconds. A store may hide and remove
+   * older ones when it likes; the embedded one keeps them.
+   */
+  expire(stream: string, maxAgeSeconds: number): Promise<void>
+
   /** The cursor of the newest event; `START` when the log is empty. */
   head(): Promise<Cursor>
 

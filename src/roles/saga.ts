@@ -2,6 +2,7 @@ import { keepGoing } from '../keepGoing.ts'
 import { Alarms } from '../sagas/alarms.ts'
 import { sweepFiles } from '../sagas/fileSweep.ts'
 import { watchWorkers } from '../sagas/recovery.ts'
+import { retention } from '../sagas/retention.ts'
 import { retries } from '../sagas/retries.ts'
 import { schedules } from '../sagas/schedules.ts'
 import { type Node, openFiles } from './node.ts'
@@ -23,6 +24,10 @@ export const startSagas = async (node: Node): Promise<void> => {
     (until) => schedules({ commands, directory: views.directory, quotas, alarms, log }, until),
     { signal, log },
   )
+  void keepGoing('The retention saga', (until) => retention({ store, directory: views.directory }, until), {
+    signal,
+    log,
+  })
   const { uploads } = openFiles(node)
   void keepGoing(
     'The sweep of files',

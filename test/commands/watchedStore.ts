@@ -1,5 +1,5 @@
 import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
-import type { EventStore } from '../../src/ports/eventStore.ts'
+import { forwarding } from '../support/forwarding.ts'
 import { tempDir } from '../support/tempDir.ts'
 
 /** The embedded store with its calls counted; `before` and `after` may throw to fail an append. */
@@ -11,7 +11,7 @@ export const openWatchedStore = () => {
     before: async (_append: number): Promise<void> => {},
     after: async (_append: number): Promise<void> => {},
   }
-  const watched: EventStore = {
+  const watched = forwarding(store, {
     async append(...args) {
       const append = ++watch.appends
       await watch.before(append)
@@ -23,12 +23,6 @@ export const openWatchedStore = () => {
       watch.reads++
       return store.read(...args)
     },
-    subscribe: (options) => store.subscribe(options),
-    follow: (...args) => store.follow(...args),
-    consume: (...args) => store.consume(...args),
-    head: () => store.head(),
-    isCursor: (text) => store.isCursor(text),
-    close: () => store.close(),
-  }
+  })
   return { store: watched, watch }
 }

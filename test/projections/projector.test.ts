@@ -10,6 +10,7 @@ import type { Doc, ReadModels } from '../../src/ports/readModels.ts'
 import type { Projection } from '../../src/projections/projection.ts'
 import { orderOf } from '../../src/projections/projection.ts'
 import { Projector } from '../../src/projections/projector.ts'
+import { forwarding } from '../support/forwarding.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
@@ -69,16 +70,8 @@ projector.after.each(async ({ store, readModels, stopping }) => {
 })
 
 /** The store with another way to subscribe. */
-const forward = (store: EventStore, subscribe: EventStore['subscribe']): EventStore => ({
-  append: (...args) => store.append(...args),
-  read: (...args) => store.read(...args),
-  follow: (...args) => store.follow(...args),
-  consume: (...args) => store.consume(...args),
-  head: () => store.head(),
-  isCursor: (text) => store.isCursor(text),
-  close: () => store.close(),
-  subscribe,
-})
+const forward = (store: EventStore, subscribe: EventStore['subscribe']): EventStore =>
+  forwarding(store, { subscribe })
 
 const dump = async (readModels: ReadModels, spec: Projection = any): Promise<Doc[]> =>
   (await Array.fromAsync(readModels.reader(spec).scan())).sort((a, b) =>

@@ -9,6 +9,7 @@ import type { EventStore } from '../../src/ports/eventStore.ts'
 import { Worker } from '../../src/runtime/worker.ts'
 import { Keyring } from '../../src/secrets.ts'
 import { cause, openNode } from '../sagas/openNode.ts'
+import { forwarding } from '../support/forwarding.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 
@@ -31,21 +32,14 @@ const holdingRuntime = () => {
 /** The store, with the deliveries to its consumers counted. */
 const countDeliveries = (store: EventStore) => {
   const seen = { deliveries: 0 }
-  const counting: EventStore = {
-    append: (...args) => store.append(...args),
-    read: (...args) => store.read(...args),
-    subscribe: (options) => store.subscribe(options),
-    follow: (...args) => store.follow(...args),
+  const counting = forwarding(store, {
     async *consume(...args) {
       for await (const delivery of store.consume(...args)) {
         seen.deliveries++
         yield delivery
       }
     },
-    head: () => store.head(),
-    isCursor: (text) => store.isCursor(text),
-    close: () => store.close(),
-  }
+  })
   return { seen, counting }
 }
 

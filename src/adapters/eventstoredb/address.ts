@@ -5,6 +5,8 @@ export interface Address {
   readonly connectionString: string
   /** Before every stream, type and group name, so that several installations share one server; mostly empty. */
   readonly prefix: string
+  /** User and password, for calls that want them; a server without authentication ignores them. */
+  readonly login: { readonly username: string; readonly password: string }
   /** For people and logs: hosts without user and password. */
   readonly place: string
 }
@@ -30,9 +32,11 @@ export const parseAddress = (url: string): Address => {
   options.delete('prefix')
   if (!options.has('gossipTimeout')) options.set('gossipTimeout', String(GOSSIP_TIMEOUT_S))
   const login = user === undefined ? '' : `${user}@`
+  const [username = '', password = ''] = (user ?? '').split(':').map(decodeURIComponent)
   return {
     connectionString: `${scheme}://${login}${hosts}?${options.toString()}`,
     prefix,
+    login: { username, password },
     place: `${scheme}://${hosts}`,
   }
 }

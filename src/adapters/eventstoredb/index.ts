@@ -14,6 +14,7 @@ import { ALL, type Follower, Tail } from './tail.ts'
 import { isCursor, proposedOf } from './wire.ts'
 
 const PAUSE_MS = 200
+const EXPIRE_MS = 5000
 
 /**
  * The event store on EventStoreDB / KurrentDB, 22.10 or later. Rejects with `bad_request` when the address or the
@@ -38,6 +39,7 @@ const openingFailure = (error: unknown, { place }: Address): AppError => {
 
 class EventStoreDb implements EventStore {
   readonly #prefix: string
+  readonly #login: Address['login']
   readonly #connection: Connection
   readonly #reader: Reader
   readonly #appender: Appender
@@ -45,6 +47,7 @@ class EventStoreDb implements EventStore {
 
   constructor(address: Address) {
     this.#prefix = address.prefix
+    this.#login = address.login
     this.#connection = new Connection(address)
     this.#reader = new Reader(this.#connection, address.prefix)
     this.#appender = new Appender(this.#connection, address.prefix)
@@ -154,6 +157,23 @@ class EventStoreDb implements EventStore {
   ): AsyncGenerator<Delivery> {
     if (this.#connection.closed.aborted) throw closed()
     return consume(this.#connection, this.#prefix, group, options)
+  }
+
+  async expire(stream: string, maxAgeSeconds: number): Promise<void> {
+    const { client } = this.#connection.current
+    const late = delay(EXPIRE_MS, null, { ref: false })
+    try {
+      // By a call of its own, which has a deadline: the client's batch append has none (decision 0010).
+      const done = client.setStreamMetadata(
+        this.#prefix + stream,
+        { maxAge: maxAgeSeconds },
+        { credentials: this.#login, requiresLeader: true },
+      )
+      if (!(await Promise.race([done, late])))
+        throw new AppError('unavailable', 'The event store does not answer')
+    } catch (error) {
+      throw appErrorOf(error)
+    }
   }
 
   head(): Promise<Cursor> {

@@ -158,6 +158,10 @@ class EmbeddedEventStore implements EventStore {
     return joined.consume(filter, inFlight, AbortSignal.any([signal, this.#closing.signal]))
   }
 
+  expire(): Promise<void> {
+    return Promise.resolve()
+  }
+
   head(): Promise<string> {
     return Promise.resolve(cursorOf(this.#log.last))
   }

@@ -1,0 +1,29 @@
+import { termsOf, UNLIMITED } from '../plans.ts'
+import { streamOf } from '../events/streams.ts'
+import type { EventStore } from '../ports/eventStore.ts'
+import type { Directory } from '../projections/directory.ts'
+
+const DAY_SECONDS = 86_400
+
+/**
+ * Tells the event store how long it must keep each svc stream, by the plan of its organization (SPEC.md, Limits:
+ * `call_retention_days`). A group keeps the place, so a stream is told of at least once, by any one node.
+ */
+export const retention = async (
+  { store, directory }: { store: EventStore; directory: Pick<Directory, 'env' | 'reach'> },
+  signal: AbortSignal,
+): Promise<void> => {
+  for await (const { event, ack } of store.consume('retention', { types: ['StreamCreated'], signal })) {
+    await directory.reach(event.cursor, signal)
+    const days = daysOf(directory, event.metadata.env_id)
+    if (days !== UNLIMITED && event.event.type === 'StreamCreated') {
+      await store.expire(streamOf.stream(event.event.stream_id), days * DAY_SECONDS)
+    }
+    ack()
+  }
+}
+
+const daysOf = (directory: Pick<Directory, 'env'>, env_id: string | undefined): number => {
+  const env = env_id === undefined ? undefined : directory.env(env_id)
+  return env ? termsOf[env.plan].limits.call_retention_days : UNLIMITED
+}

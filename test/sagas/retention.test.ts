@@ -1,0 +1,48 @@
+import * as assert from 'uvu/assert'
+import type { Plan } from '../../src/events/org.ts'
+import { streamOf } from '../../src/events/streams.ts'
+import { newId } from '../../src/ids.ts'
+import { retention } from '../../src/sagas/retention.ts'
+import { forwarding } from '../support/forwarding.ts'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+import { now, type Node, openNode } from './openNode.ts'
+
+const keeping = suite<{ node: Node }>('retention')
+keeping.before.each(async (context) => {
+  context.node = await openNode()
+})
+keeping.after.each(({ node }) => node.close())
+
+/** A new svc stream of an organization of that plan. */
+const streamUnder = async ({ store, commands }: Node, plan: Plan): Promise<string> => {
+  const [org_id, env_id, stream_id] = [newId(), newId(), newId()]
+  const metadata = { env_id, correlation_id: env_id }
+  const org = { type: 'OrgCreated', org_id, slug: org_id, name: plan, plan } as const
+  await store.append(streamOf.org(org_id), [{ id: newId(), event: org, metadata }], 'none')
+  const env = { type: 'EnvCreated', env_id, org_id, name: 'dev' } as const
+  await store.append(streamOf.env(env_id), [{ id: newId(), event: env, metadata }], 'none')
+  const publish = { type: 'PublishEvent', stream_id, env_id, event_id: newId(), event_type: 'x' } as const
+  const rest = { data: { value: null }, source: 'api', create: true, now }
+  await commands.streams.handle(streamOf.stream(stream_id), { ...publish, ...rest }, metadata)
+  return streamOf.stream(stream_id)
+}
+
+keeping('is told for each stream, by the plan of its organization, once', async ({ node }) => {
+  const told: [string, number][] = []
+  const store = forwarding(node.store, {
+    expire: (stream, seconds) => Promise.resolve(void told.push([stream, seconds])),
+  })
+  const free = await streamUnder(node, 'free')
+  await streamUnder(node, 'self_host') // unlimited
+  void retention({ store, directory: node.views.directory }, node.signal)
+  await until(() => told.length === 1)
+  const starter = await streamUnder(node, 'starter')
+  await until(() => told.length === 2)
+  assert.equal(told, [
+    [free, 7 * 86_400],
+    [starter, 30 * 86_400],
+  ])
+})
+
+keeping.run()

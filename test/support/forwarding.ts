@@ -1,0 +1,15 @@
+import type { EventStore } from '../../src/ports/eventStore.ts'
+
+/** The store with some of its methods replaced. */
+export const forwarding = (store: EventStore, own: Partial<EventStore>): EventStore => ({
+  append: (...args) => store.append(...args),
+  read: (...args) => store.read(...args),
+  subscribe: (...args) => store.subscribe(...args),
+  follow: (...args) => store.follow(...args),
+  consume: (...args) => store.consume(...args),
+  expire: (...args) => store.expire(...args),
+  head: () => store.head(),
+  isCursor: (text) => store.isCursor(text),
+  close: () => store.close(),
+  ...own,
+})
