@@ -1,4 +1,6 @@
 import { resolve } from 'node:path'
+import { isIP, SocketAddress } from 'node:net'
+import { domainNameOf } from './domainName.ts'
 import { AppError } from './errors.ts'
 import { parseApiToken } from './secrets.ts'
 
@@ -18,6 +20,12 @@ export interface Config {
   readonly operatorToken: string | null
   /** Where clients reach the service, for webhook URLs; null: the address it listens on. */
   readonly publicUrl: string | null
+  /** The DNS zone whose names custom domains point to. */
+  readonly domainsZone: string
+  /** Resolvers for the records of custom domains, `address` or `address:port`; none: those of the system. */
+  readonly dnsServers: readonly string[]
+  /** The shortest time between two looks at the records of a custom domain. */
+  readonly domainCheckMs: number
   readonly sseTimeoutMs: number
   readonly runTimeoutMs: number
   readonly webhookTimeoutMs: number
@@ -70,6 +78,7 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
       `\`${EMBEDDED}\` or ${example}`,
     )
 
+  const publicUrl = check<string | null>('SVC_PUBLIC_URL', null, parseUrl, 'an http or https URL')
   const config: Config = {
     port: integer('PORT', 8080, 0, 65_535),
     host: check('HOST', '127.0.0.1', (text) => text, 'a host name or address'),
@@ -107,7 +116,15 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
       (text) => (text.length >= 16 ? text : undefined),
       'at least 16 characters',
     ),
-    publicUrl: check<string | null>('SVC_PUBLIC_URL', null, parseUrl, 'an http or https URL'),
+    publicUrl,
+    domainsZone: check('SVC_DOMAINS_ZONE', zoneOf(publicUrl), parseZone, 'a DNS name of two labels or more'),
+    dnsServers: check<readonly string[]>(
+      'SVC_DNS_SERVERS',
+      [],
+      parseServers,
+      'IP addresses, with or without a port, separated by commas',
+    ),
+    domainCheckMs: integer('SVC_DOMAIN_CHECK_MS', 10_000, 10, 3_600_000),
     sseTimeoutMs: integer('SVC_SSE_TIMEOUT_MS', 300_000, 100, 86_400_000),
     runTimeoutMs: integer('SVC_RUN_TIMEOUT_MS', 300_000, 1, 86_400_000),
     webhookTimeoutMs: integer('SVC_WEBHOOK_TIMEOUT_MS', 30_000, 1, 900_000),
@@ -137,6 +154,18 @@ const parseRoles = (text: string): ReadonlySet<Role> | undefined => {
 const parseKey = (text: string): Buffer | undefined => {
   const key = Buffer.from(text, 'base64')
   return key.length === 32 ? key : undefined
+}
+
+/** The host of the public URL when it has a name that others can use. */
+const zoneOf = (publicUrl: string | null): string =>
+  (publicUrl === null ? null : domainNameOf(new URL(publicUrl).hostname)) ?? 'svc.localhost'
+
+const parseZone = (text: string): string | undefined => domainNameOf(text) ?? undefined
+
+const parseServers = (text: string): readonly string[] | undefined => {
+  const servers = text.split(',').map((server) => server.trim())
+  const isServer = (server: string) => isIP(server) !== 0 || SocketAddress.parse(server) !== undefined
+  return servers.every(isServer) ? servers : undefined
 }
 
 const parseUrl = (text: string): string | undefined =>

@@ -1,9 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { join } from 'node:path'
+import { openDns } from './adapters/system/dns.ts'
+import { noCertificates } from './adapters/system/noCertificates.ts'
 import { openHints } from './adapters/embedded/hints.ts'
 import { type Config, isEmbeddedUrl } from './config.ts'
 import { AppError, isAppError } from './errors.ts'
 import type { Logger } from './log.ts'
+import type { Certificates } from './ports/certificates.ts'
+import type { Dns } from './ports/dns.ts'
 import type { Blobs } from './ports/blobs.ts'
 import type { EventStore } from './ports/eventStore.ts'
 import type { Hints } from './ports/hints.ts'
@@ -14,6 +18,8 @@ export interface Engines {
   readonly readModels: ReadModels
   readonly blobs: Blobs
   readonly hints: Hints
+  readonly dns: Dns
+  readonly certificates: Certificates
 }
 
 interface Opening {
@@ -58,6 +64,8 @@ export const openEngines = async (config: Config, opening: Opening): Promise<Eng
     readModels: await patiently(() => openReadModels(config, opening.log)),
     blobs: await patiently(() => openBlobs(config)),
     hints: await patiently(() => openHintsOf(config, opening.log)),
+    dns: openDns(config.dnsServers),
+    certificates: noCertificates,
   }
 }
 

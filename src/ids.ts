@@ -32,6 +32,9 @@ export const derivedId = (...parts: readonly (string | number)[]): string => {
 export const derivedIdBeside = (base: string, ...parts: readonly (string | number)[]): string =>
   `${base.slice(0, 13)}-8${tailOf(digestOf([base, ...parts]))}`
 
+/** When an id of `newId`, or one beside it, was made: milliseconds since 1970. */
+export const timeOf = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
+
 /** Whether it comes from `derivedIdBeside`. */
 export const isDerived = (id: string): boolean => id.charAt(14) === '8'
 

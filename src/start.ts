@@ -136,7 +136,10 @@ export const start = async (
     if (runtime) closers.push(() => runtime.close())
     const worker =
       runs && runtime ? await (await import('./roles/worker.ts')).startWorker(node, runtime) : null
-    if (roles.has('saga')) await (await import('./roles/saga.ts')).startSagas(node)
+    if (roles.has('saga')) {
+      await (await import('./roles/saga.ts')).startSagas(node)
+      await (await import('./roles/domains.ts')).startDomains(node)
+    }
     const listens = `http://${config.host}:${server.port}`
     const url = config.publicUrl ?? listens
     if (roles.has('api') && runtime) {

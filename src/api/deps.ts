@@ -10,6 +10,7 @@ import type { Views } from '../projections/views.ts'
 import type { Quotas } from '../quotas.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Claimer } from '../runtime/worker.ts'
+import type { DomainDeps } from '../sagas/advanceDomain.ts'
 import type { Keyring } from '../secrets.ts'
 import type { Authenticator } from './http/authenticate.ts'
 import type { Operator } from './http/operator.ts'
@@ -36,6 +37,8 @@ export interface ApiDeps {
   readonly operator: Operator
   readonly idempotency: Idempotency
   readonly feeds: EnvFeeds
+  /** What custom domains need to get on. */
+  readonly domains: Pick<DomainDeps, 'dns' | 'certificates' | 'zone'>
   readonly log: Logger
   /** Where clients reach the service, without a trailing slash. */
   readonly publicUrl: () => string

@@ -1,5 +1,6 @@
 import Type, { type Static, type TProperties } from 'typebox'
 import { Permissions, Plan } from '../events/org.ts'
+import { DomainStatus } from '../events/domain.ts'
 import { RunError, RunType } from '../events/run.ts'
 
 export { Permissions, RunType }
@@ -281,4 +282,15 @@ export const OrgUsage = Type.Object({
     has_warning: Type.Boolean({ description: 'Whether any of them exceeds 90' }),
   }),
   plan: Type.Object({ name: Plan, period_start: Timestamp, period_end: Timestamp }),
+})
+
+export const Domain = Type.Object({
+  domain_id: Uuid,
+  env_id: Uuid,
+  domain: Type.String(),
+  status: DomainStatus,
+  validation_cname_name: Type.String({ description: 'Name of the CNAME record that proves the domain' }),
+  validation_cname_value: Type.String({ description: 'What that record must point to' }),
+  routing_domain: nullable(Type.String({ description: 'What the domain is to point to by CNAME' })),
+  created_at: Timestamp,
 })

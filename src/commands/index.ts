@@ -1,6 +1,7 @@
 import type { EventStore } from '../ports/eventStore.ts'
 import { file } from './file.ts'
 import { apiKey } from './apiKey.ts'
+import { domains } from './domains.ts'
 import { CommandHandler } from './handle.ts'
 import { context } from './context.ts'
 import { dataKey } from './dataKey.ts'
@@ -25,6 +26,7 @@ export const openCommands = (store: EventStore) => ({
   tenants: new CommandHandler(store, tenant),
   orgs: new CommandHandler(store, org),
   apiKeys: new CommandHandler(store, apiKey),
+  domains: new CommandHandler(store, domains),
   requests: new CommandHandler(store, request),
   runLogs: new CommandHandler(store, runLog),
   contexts: new CommandHandler(store, context),

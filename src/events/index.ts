@@ -3,6 +3,7 @@ import * as file from './file.ts'
 import * as context from './context.ts'
 import * as dataKey from './dataKey.ts'
 import * as credential from './credential.ts'
+import * as domain from './domain.ts'
 import * as org from './org.ts'
 import * as project from './project.ts'
 import * as request from './request.ts'
@@ -38,6 +39,12 @@ export const schemaOf = {
   PartUploaded: upload.PartUploaded,
   UploadCompleted: upload.UploadCompleted,
   UploadAborted: upload.UploadAborted,
+  DomainRegistered: domain.DomainRegistered,
+  DomainValidated: domain.DomainValidated,
+  DomainRouted: domain.DomainRouted,
+  DomainActivated: domain.DomainActivated,
+  DomainDeleted: domain.DomainDeleted,
+  DomainRemoved: domain.DomainRemoved,
   OrgCreated: org.OrgCreated,
   OrgChanged: org.OrgChanged,
   EnvCreated: org.EnvCreated,

@@ -11,6 +11,9 @@ export const streamOf = {
   upload: (upload_id: string) => `upload-${upload_id}`,
   org: (org_id: string) => `org-${org_id}`,
   orgSlug: (slug: string) => `orgslug-${slug}`,
+  /** Every custom domain of an organization. */
+  domains: (org_id: string) => `domains-${org_id}`,
+  domainName: (domain: string) => `domainname-${domain}`,
   env: (env_id: string) => `env-${env_id}`,
   key: (api_key_id: string) => `key-${api_key_id}`,
   /** What is known of an Idempotency-Key; the hash is that of its scope and the key. */

@@ -58,6 +58,8 @@ export interface DirectorySeed {
     build_type: 'release' | 'live'
     updated_at: string
   })[]
+  /** The active ones. */
+  readonly domains: readonly { domain: string; env_id: string }[]
   /** The log has been folded into the seed up to here, or further. */
   readonly cursor: Cursor
 }
@@ -71,6 +73,8 @@ const TYPES: readonly EventType[] = [
   'ProjectDeleted',
   'BuildUploaded',
   'BuildDeployed',
+  'DomainActivated',
+  'DomainDeleted',
 ]
 
 /**
@@ -82,6 +86,8 @@ export class Directory {
   readonly #envs = new Map<string, DirectoryEnv>()
   readonly #envByPath = new Map<string, DirectoryEnv>()
   readonly #envsOfOrg = new Map<string, Set<string>>()
+  /** Environments by active custom domain. */
+  readonly #envByDomain = new Map<string, string>()
   readonly #projects = new Map<string, DirectoryProject>()
   readonly #byName = new Map<string, string>()
   readonly #wiring = new Map<string, Wiring>()
@@ -103,6 +109,7 @@ export class Directory {
       if (build.deployed) await this.#setBuild(build.project_id, 'deployed', build, build.updated_at)
       if (build.build_type === 'live') await this.#setBuild(build.project_id, 'live', build, build.updated_at)
     }
+    for (const { domain, env_id } of seed.domains) this.#envByDomain.set(domain, env_id)
     this.#position = seed.cursor
   }
 
@@ -142,6 +149,11 @@ export class Directory {
 
   envAt(orgSlug: string, envName: string): DirectoryEnv | undefined {
     return this.#envByPath.get(`${orgSlug}/${envName}`)
+  }
+
+  /** The environment that an active custom domain stands for. */
+  envOfDomain(domain: string): DirectoryEnv | undefined {
+    return this.#envs.get(this.#envByDomain.get(domain) ?? '')
   }
 
   /** A project of the environment by id or name. */
@@ -221,6 +233,12 @@ export class Directory {
         break
       case 'BuildDeployed':
         await this.#setBuild(event.project_id, 'deployed', event, at)
+        break
+      case 'DomainActivated':
+        if (metadata.env_id !== undefined) this.#envByDomain.set(event.domain, metadata.env_id)
+        break
+      case 'DomainDeleted':
+        if (this.#envByDomain.get(event.domain) === metadata.env_id) this.#envByDomain.delete(event.domain)
         break
     }
   }

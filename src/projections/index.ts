@@ -1,6 +1,7 @@
 import { builds } from './builds.ts'
 import { callDays } from './callDays.ts'
 import { contextVariables } from './contextVariables.ts'
+import { domains } from './domains.ts'
 import { events } from './events.ts'
 import { fileTotals } from './fileTotals.ts'
 import { files } from './files.ts'
@@ -26,6 +27,7 @@ export const allProjections = [
   apiKeys,
   sessions,
   serviceKeys,
+  domains,
   workers,
   callDays,
   fileTotals,

@@ -7,6 +7,7 @@ import { type BuildDoc, builds } from './builds.ts'
 import { type ContextVariableDoc, contextVariables } from './contextVariables.ts'
 import { type CallDayDoc, callDays } from './callDays.ts'
 import { Directory } from './directory.ts'
+import { type DomainDoc, domains } from './domains.ts'
 import { type EventDoc, events } from './events.ts'
 import { type FileTotalDoc, fileTotals } from './fileTotals.ts'
 import { type FileDoc, files } from './files.ts'
@@ -36,6 +37,7 @@ export interface Views {
   readonly apiKeys: Collection<ApiKeyDoc>
   readonly sessions: Collection<SessionDoc>
   readonly serviceKeys: Collection<ServiceKeyDoc>
+  readonly domains: Collection<DomainDoc>
   readonly workers: Collection<WorkerDoc>
   readonly callDays: Collection<CallDayDoc>
   readonly fileTotals: Collection<FileTotalDoc>
@@ -72,6 +74,7 @@ export const openViews = async (
     apiKeys: readModels.reader<ApiKeyDoc>(apiKeys),
     sessions: readModels.reader<SessionDoc>(sessions),
     serviceKeys: readModels.reader<ServiceKeyDoc>(serviceKeys),
+    domains: readModels.reader<DomainDoc>(domains),
     workers: readModels.reader<WorkerDoc>(workers),
     callDays: readModels.reader<CallDayDoc>(callDays),
     fileTotals: readModels.reader<FileTotalDoc>(fileTotals),
@@ -108,7 +111,7 @@ export const openViews = async (
 /** Waits until what the directory is seeded from has caught up with the log once. */
 const seedable = async (store: EventStore, progress: Progress, signal: AbortSignal): Promise<Cursor> => {
   const head = await store.head()
-  for (const projection of [orgs, envs, projects, builds]) {
+  for (const projection of [orgs, envs, projects, builds, domains]) {
     await progress.reach(nameOf(projection), head, signal)
   }
   return head
@@ -116,7 +119,7 @@ const seedable = async (store: EventStore, progress: Progress, signal: AbortSign
 
 const seed = async (
   directory: Directory,
-  from: Pick<Views, 'orgs' | 'envs' | 'projects' | 'builds'>,
+  from: Pick<Views, 'orgs' | 'envs' | 'projects' | 'builds' | 'domains'>,
   cursor: Cursor,
 ): Promise<void> => {
   const builds: BuildDoc[] = []
@@ -134,6 +137,7 @@ const seed = async (
     // In the order of the log, so that every node finds the same function first.
     projects: (await Array.fromAsync(from.projects.scan())).sort((a, b) => (a.order < b.order ? -1 : 1)),
     builds,
+    domains: (await Array.fromAsync(from.domains.scan())).filter(({ status }) => status === 'active'),
     cursor,
   })
 }

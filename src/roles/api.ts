@@ -51,6 +51,7 @@ export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa =
       stopping: given.stopping,
     }),
     feeds: new EnvFeeds(store, { log, signal }),
+    domains: { dns: node.dns, certificates: node.certificates, zone: config.domainsZone },
     log,
     sseTimeoutMs: config.sseTimeoutMs,
     webhookTimeoutMs: config.webhookTimeoutMs,

@@ -87,6 +87,11 @@ const endpoints: [method: string, path: string, body?: unknown][] = [
   ['PUT', `/files/uploads/${newId()}/1`, 'x'],
   ['POST', `/files/uploads/${newId()}/complete`],
   ['DELETE', `/files/uploads/${newId()}`],
+  ['GET', '/domains'],
+  ['POST', '/domains', { domain: 'a.example.com' }],
+  ['GET', `/domains/${newId()}`],
+  ['POST', `/domains/${newId()}/verify`],
+  ['DELETE', `/domains/${newId()}`],
   ['GET', '/env'],
   ['GET', '/env/subscribe'],
 ]

@@ -31,7 +31,7 @@ interface Context {
 const replies = suite<Context>('live replies')
 
 replies.before(async (context) => {
-  const server = await startServer()
+  const server = await startServer({ env: { SVC_DNS_SERVERS: '127.0.0.1:9' } }) // nobody answers there
   const { build_id } = await deploy(server.api, 'shop', files)
   const { event_id, stream_id } = await publish(server.api, 'asked', { name: 'Ada' })
   await handled(server.api, event_id)
@@ -145,6 +145,17 @@ replies('of files are as documented', async (context) => {
   await checked(context, ['getUpload', 'GET', upload, 200])
   await checked(context, ['completeUpload', 'POST', `${upload}/complete`, 200])
   await checked(context, ['cancelUpload', 'DELETE', upload, 404])
+})
+
+replies('of custom domains are as documented', async (context) => {
+  const domain = { domain: 'hooks.example.com' }
+  const made = await checked(context, ['createDomain', 'POST', '/domains', 201], domain)
+  const path = `/domains/${(made as { data: { domain_id: string } }).data.domain_id}`
+  await checked(context, ['createDomain', 'POST', '/domains', 409], domain)
+  await checked(context, ['listDomains', 'GET', '/domains', 200])
+  await checked(context, ['getDomain', 'GET', path, 200])
+  await checked(context, ['verifyDomain', 'POST', `${path}/verify`, 200])
+  assert.is((await context.server.api.send('DELETE', path)).status, 204)
 })
 
 replies('of refusals are as documented', async (context) => {

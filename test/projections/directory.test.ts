@@ -6,6 +6,7 @@ import type { FunctionSpec } from '../../src/events/project.ts'
 import { newId } from '../../src/ids.ts'
 import { builds } from '../../src/projections/builds.ts'
 import { Directory } from '../../src/projections/directory.ts'
+import { domains } from '../../src/projections/domains.ts'
 import { projects } from '../../src/projections/projects.ts'
 import { envs, orgs } from '../../src/projections/tenants.ts'
 import type { Doc } from '../../src/ports/readModels.ts'
@@ -50,6 +51,15 @@ const deployed = (
   ...(previous_build_id !== undefined && { previous_build_id }),
 })
 
+const registered = (domain_id: string, domain: string): DomainEvent => ({
+  type: 'DomainRegistered',
+  domain_id,
+  org_id: 'o',
+  domain,
+  validation_cname_name: 'n',
+  validation_cname_value: 'v',
+})
+
 const facts: readonly DomainEvent[] = [
   { type: 'OrgCreated', org_id: 'o', slug: 'local', name: 'Local', plan: 'self_host' },
   { type: 'EnvCreated', env_id: 'env', org_id: 'o', name: 'dev' },
@@ -71,6 +81,12 @@ const facts: readonly DomainEvent[] = [
   { type: 'ProjectCreated', project_id: 'p4', name: 'store' },
   deployed('p2', 'b1', [handler('a'), hook], 'b3'),
   uploaded('p4', 'b4', [handler('a')]),
+  registered('d1', 'a.example.com'),
+  { type: 'DomainActivated', domain_id: 'd1', domain: 'a.example.com' },
+  registered('d2', 'b.example.com'),
+  { type: 'DomainActivated', domain_id: 'd2', domain: 'b.example.com' },
+  { type: 'DomainDeleted', domain_id: 'd1', domain: 'a.example.com' },
+  registered('d3', 'c.example.com'),
 ]
 
 /** All that can be asked of a directory about these facts. */
@@ -87,6 +103,7 @@ const shown = (directory: Directory) => ({
     .map(({ project, build, fn }) => [project.name, build.build_id, fn.var]),
   webhook: directory.webhookAt('env', 'POST', 'stripe', '/paid')?.build.build_id,
   noWebhook: directory.webhookAt('env', 'GET', 'stripe', '/paid'),
+  domains: ['a', 'b', 'c'].map((name) => directory.envOfDomain(`${name}.example.com`)?.env_id),
   first: directory.functionAt('env', 'orders/a')?.project.project_id,
   inOne: directory.functionAt('env', 'orders/b', 'p2')?.build.build_id,
 })
@@ -146,6 +163,7 @@ directory('folded from the log alone knows what is there', async (context) => {
   assert.equal(known.handlers, [['market', 'b1', 'a']])
   assert.is(known.webhook, 'b1')
   assert.is(known.noWebhook, undefined)
+  assert.equal(known.domains, [undefined, 'env', undefined])
   assert.is(known.first, 'p2')
   assert.is(known.inOne, undefined)
   const [market, , store] = known.projects
@@ -166,6 +184,7 @@ directory(
           envs: await docsAt(context, envs, ahead),
           projects: await docsAt(context, projects, ahead),
           builds: await docsAt(context, builds, ahead),
+          domains: (await docsAt(context, domains, ahead)).filter(({ status }) => status === 'active'),
           cursor: context.cursors[cut - 1] ?? '',
         })
         const found = shown(await fromLog(context, seeded))
@@ -188,6 +207,7 @@ directory('tells whose functions changed', async (context) => {
     envs: [],
     projects: [{ project_id: 'p5', env_id: 'env', name: 'x' }],
     builds: [],
+    domains: [],
     cursor: '',
   })
   assert.is(changed.length, before)

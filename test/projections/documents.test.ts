@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import type { DomainEvent, EventOf } from '../../src/events/index.ts'
 import { builds } from '../../src/projections/builds.ts'
 import { contextVariables } from '../../src/projections/contextVariables.ts'
+import { domains } from '../../src/projections/domains.ts'
 import { events } from '../../src/projections/events.ts'
 import { files } from '../../src/projections/files.ts'
 import { allProjections } from '../../src/projections/index.ts'
@@ -396,6 +397,48 @@ worker('is not, once it stopped or was lost', () => {
   }
 })
 worker.run()
+
+const domain = suite('the document of a custom domain')
+const registered: DomainEvent = {
+  type: 'DomainRegistered',
+  domain_id: 'd',
+  org_id: 'o',
+  domain: 'a.example.com',
+  validation_cname_name: '_acme-challenge.a.example.com',
+  validation_cname_value: 'd.acme.svc.test',
+}
+const path: readonly DomainEvent[] = [
+  registered,
+  { type: 'DomainValidated', domain_id: 'd', routing_domain: 'd.edge.svc.test' },
+  { type: 'DomainRouted', domain_id: 'd' },
+  { type: 'DomainActivated', domain_id: 'd', domain: 'a.example.com' },
+  { type: 'DomainDeleted', domain_id: 'd', domain: 'a.example.com' },
+]
+for (const [n, status] of (
+  ['pending_validation', 'validated', 'provisioning', 'active', 'deleting'] as const
+).entries()) {
+  domain(`is ${status}, and has its routing domain once it is validated`, () =>
+    assert.equal(docsAfter(domains, path.slice(0, n + 1)), {
+      d: {
+        domain_id: 'd',
+        env_id: 'env',
+        org_id: 'o',
+        domain: 'a.example.com',
+        status,
+        validation_cname_name: '_acme-challenge.a.example.com',
+        validation_cname_value: 'd.acme.svc.test',
+        routing_domain: n === 0 ? null : 'd.edge.svc.test',
+        created_at: at(0),
+        since: at(n),
+        order: order(0),
+      },
+    }),
+  )
+}
+domain('is gone', () =>
+  assert.equal(docsAfter(domains, [...path, { type: 'DomainRemoved', domain_id: 'd' }]), {}),
+)
+domain.run()
 
 const all = suite('every projection')
 all('has a name of its own, and an index for each query sorted by a field of its documents', () => {

@@ -74,6 +74,7 @@ await directory.seed({
       functions: [onCreated, { ns: 'secret', var: 'fn' }],
     },
   ],
+  domains: [],
   cursor: '',
 })
 

@@ -31,6 +31,7 @@ const deployed = async (functions: readonly FunctionSpec[], ago: number, project
     envs: [{ env_id: 'env', org_id: 'org', name: 'dev' }],
     projects: [{ project_id, env_id: 'env', name: 'shop' }],
     builds: [{ ...build, functions, updated_at: isoOf(clock.now() - ago) }],
+    domains: [],
     cursor: '',
   })
   return { directory, project_id }

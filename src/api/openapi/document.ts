@@ -76,6 +76,7 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   Sessions: 'Short-lived credentials with a part of the permissions of an API key',
   'Service keys': 'Long-lived credentials for other services, with a part of the permissions of an API key',
   Environment: 'What the credential belongs to',
+  Domains: 'Domain names of your own that stand for an environment',
   Webhooks: 'Functions behind public URLs',
   Operator: 'Organizations, environments and API keys, for who runs the installation',
   Health: 'For load balancers and people',

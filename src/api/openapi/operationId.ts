@@ -48,11 +48,17 @@ const names: Readonly<Record<string, string>> = {
   'GET /operator/envs/:env_id/api-keys': 'listApiKeys',
   'PATCH /operator/api-keys/:api_key_id': 'updateApiKey',
   'DELETE /operator/api-keys/:api_key_id': 'deleteApiKey',
+  'POST /v1/domains/:domain_id/verify': 'verifyDomain',
   'GET /webhook/:org/:env/*rest': 'callWebhookByGet',
   'POST /webhook/:org/:env/*rest': 'callWebhookByPost',
   'PUT /webhook/:org/:env/*rest': 'callWebhookByPut',
   'PATCH /webhook/:org/:env/*rest': 'callWebhookByPatch',
   'DELETE /webhook/:org/:env/*rest': 'callWebhookByDelete',
+  'GET /webhook/*rest': 'callDomainWebhookByGet',
+  'POST /webhook/*rest': 'callDomainWebhookByPost',
+  'PUT /webhook/*rest': 'callDomainWebhookByPut',
+  'PATCH /webhook/*rest': 'callDomainWebhookByPatch',
+  'DELETE /webhook/*rest': 'callDomainWebhookByDelete',
 }
 
 const verbs = { GET: 'get', POST: 'create', PUT: 'put', PATCH: 'update', DELETE: 'delete' } as const

@@ -21,6 +21,7 @@ const pathParameters: Readonly<
   },
   path: { description: 'Path of the file, slashes included', schema: text },
   key: { description: 'Key of the context variable', schema: text },
+  domain_id: { description: 'Id of the custom domain', schema: uuid },
   stream_id: { description: 'Id of the stream', schema: uuid },
   env_id: { description: 'Id of the environment', schema: uuid },
   session_id: { description: 'Id of the session', schema: uuid },

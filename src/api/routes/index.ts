@@ -3,6 +3,7 @@ import { buildRoutes } from './builds.ts'
 import { contextRoutes } from './context.ts'
 import { dataKeyRoutes } from './dataKeys.ts'
 import { docsRoutes } from './docs.ts'
+import { domainRoutes } from './domains.ts'
 import { envRoutes } from './env.ts'
 import { evalRoutes } from './eval.ts'
 import { eventRoutes } from './events.ts'
@@ -36,6 +37,7 @@ export const allRoutes: readonly Route[] = [
   ...envRoutes,
   ...sessionRoutes,
   ...serviceKeyRoutes,
+  ...domainRoutes,
   ...webhookRoutes,
   ...operatorRoutes,
 ]

@@ -2,6 +2,7 @@ import Type from 'typebox'
 import { clock } from '../../clock.ts'
 import { AppError, isAppError } from '../../errors.ts'
 import { streamOf } from '../../events/streams.ts'
+import { timeOf } from '../../ids.ts'
 import type { ProjectDoc } from '../../projections/projects.ts'
 import type { ApiDeps } from '../deps.ts'
 import { type Ask, item, list, none, route } from '../route.ts'
@@ -61,9 +62,8 @@ const reserve = async (
   }
 }
 
-/** Ids are time-ordered: whether a project that was to be made with this id should be there by now. */
-const isStale = (id: string): boolean =>
-  Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16) < clock.now() - 10_000
+/** Whether a project that was to be made with this id should be there by now. */
+const isStale = (id: string): boolean => timeOf(id) < clock.now() - 10_000
 
 export const projectRoutes = [
   route({

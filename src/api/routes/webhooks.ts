@@ -5,7 +5,7 @@ import type { WebhookRequest } from '../../runtime/runtime.ts'
 import { newId } from '../../ids.ts'
 import { sealRequest } from '../../runtime/webhookSecrets.ts'
 import { sameText } from '../../secrets.ts'
-import type { Deployed } from '../../projections/directory.ts'
+import type { Deployed, DirectoryEnv } from '../../projections/directory.ts'
 import { placeOf } from '../../sagas/dispatch.ts'
 import type { ApiDeps } from '../deps.ts'
 import { readBody } from '../http/body.ts'
@@ -27,6 +27,17 @@ const find = ({ views, keyring }: ApiDeps, env_id: string, method: string, rest:
   const deployed = views.directory.webhookAt(env_id, method, service, path)
   if (!sameText(token, expected) || !deployed) throw notFound()
   return deployed
+}
+
+/** Whose endpoint is called, and its `{service}/{path}/{token}`: by a custom domain all that comes after `/webhook/`. */
+const addressOf = (
+  { hostname }: Context,
+  { org, env, rest = '' }: Record<string, string>,
+  { views: { directory } }: ApiDeps,
+): { env: DirectoryEnv | undefined; rest: string } => {
+  const own = directory.envOfDomain(hostname.toLowerCase().replace(/\.$/, ''))
+  if (own) return { env: own, rest: [org, env, rest].filter((part) => part !== undefined).join('/') }
+  return { env: directory.envAt(org ?? '', env ?? ''), rest }
 }
 
 /** The request as SPEC.md gives it to the handler. The token is only in `original-url`. */
@@ -68,9 +79,9 @@ const parsedBody = (text: string, contentType: string): unknown => {
 }
 
 const call = async ({ ctx, deps, request_id, params }: Ask): Promise<void> => {
-  const env = deps.views.directory.envAt(params['org'] ?? '', params['env'] ?? '')
+  const { env, rest } = addressOf(ctx, params, deps)
   if (!env) throw notFound()
-  const deployed = find(deps, env.env_id, ctx.method, params['rest'] ?? '')
+  const deployed = find(deps, env.env_id, ctx.method, rest)
   const { webhook } = deployed.fn
   if (!webhook) throw notFound()
   const auth = webhook.auth === 'required' ? await authOf(ctx, deps, env.env_id, webhook.service) : undefined
@@ -166,21 +177,35 @@ const isResponse = (result: unknown): result is Response => {
   )
 }
 
-export const webhookRoutes: Route[] = (['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const).map((method) =>
-  route({
-    method,
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+const PATHS = [
+  {
     path: '/webhook/:org/:env/*rest',
     summary: 'Call a webhook endpoint',
     description: 'Runs the function and answers with what it returns. `rest` is `{service}/{path}/{token}`.',
-    tag: 'Webhooks',
-    needs: null,
-    anyQuery: true,
-    rawBody: '*/*',
-    errors: ['not_found', 'quota_exceeded', 'payload_too_large', 'internal_server_error', 'unavailable'],
-    reply: { kind: 'bare', description: 'What the function returned' },
-    handle: async (ask) => {
-      await call(ask)
-      return own
-    },
-  }),
+  },
+  {
+    path: '/webhook/*rest',
+    summary: 'Call a webhook endpoint by a custom domain',
+    description: 'The same where the host of the URL is an active custom domain of the environment.',
+  },
+] as const
+
+export const webhookRoutes: Route[] = PATHS.flatMap((place) =>
+  METHODS.map((method) =>
+    route({
+      method,
+      ...place,
+      tag: 'Webhooks',
+      needs: null,
+      anyQuery: true,
+      rawBody: '*/*',
+      errors: ['not_found', 'quota_exceeded', 'payload_too_large', 'internal_server_error', 'unavailable'],
+      reply: { kind: 'bare', description: 'What the function returned' },
+      handle: async (ask) => {
+        await call(ask)
+        return own
+      },
+    }),
+  ),
 )

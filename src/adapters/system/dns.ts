@@ -1,0 +1,25 @@
+import { Resolver } from 'node:dns/promises'
+import { AppError, messageOf } from '../../errors.ts'
+import type { Dns } from '../../ports/dns.ts'
+
+const TIMEOUT_MS = 2000
+const TRIES = 2
+
+/** The answers that say: there is no such record. Anything else says nothing. */
+const NONE = new Set(['ENODATA', 'ENOTFOUND', 'EBADNAME'])
+
+/** `servers`: addresses such as `192.0.2.1` or `[2001:db8::1]:5353`; none: those of the system. */
+export const openDns = (servers: readonly string[]): Dns => {
+  const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES })
+  if (servers.length > 0) resolver.setServers(servers)
+  return {
+    cname: async (name) => {
+      try {
+        return (await resolver.resolveCname(name)).map((target) => target.toLowerCase().replace(/\.$/, ''))
+      } catch (error) {
+        if (NONE.has((error as NodeJS.ErrnoException).code ?? '')) return []
+        throw new AppError('unavailable', `The DNS did not answer: ${messageOf(error)}`, { cause: error })
+      }
+    },
+  }
+}

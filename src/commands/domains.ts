@@ -1,0 +1,98 @@
+import { AppError } from '../errors.ts'
+import type { DomainStatus } from '../events/domain.ts'
+import type { EventOf } from '../events/index.ts'
+import type { Decider } from './decider.ts'
+
+interface Domain {
+  readonly domain: string
+  readonly status: DomainStatus
+}
+
+/** The domains of an organization by id. */
+type Domains = Map<string, Domain>
+
+export type DomainsCommand =
+  | {
+      readonly type: 'RegisterDomain'
+      readonly fact: EventOf<'DomainRegistered'>
+      /** Domains the plan allows; 0: none without a higher plan, null: any number. */
+      readonly max: number | null
+    }
+  | { readonly type: 'ValidateDomain'; readonly domain_id: string; readonly routing_domain: string }
+  | { readonly type: 'RouteDomain'; readonly domain_id: string }
+  | { readonly type: 'ActivateDomain'; readonly domain_id: string }
+  | { readonly type: 'DeleteDomain'; readonly domain_id: string }
+  | { readonly type: 'RemoveDomain'; readonly domain_id: string }
+
+type DomainEvent = EventOf<
+  | 'DomainRegistered'
+  | 'DomainValidated'
+  | 'DomainRouted'
+  | 'DomainActivated'
+  | 'DomainDeleted'
+  | 'DomainRemoved'
+>
+
+/** Throws unless the plan allows one more. */
+export const admitDomain = (domains: ReadonlyMap<string, Domain>, max: number | null): void => {
+  if (max === null) return
+  if (max === 0) throw new AppError('plan_required', 'Custom domains need the plan Pro or Scale')
+  const used = [...domains.values()].filter(({ status }) => status !== 'deleting').length
+  if (used >= max) {
+    throw new AppError('domain_limit_reached', `The plan allows ${max} custom domains, and there are ${used}`)
+  }
+}
+
+/**
+ * The rules of an organization's domains: one stream for all of them, so that their number has a limit that holds
+ * however many are registered at once.
+ */
+export const domains: Decider<Domains, DomainsCommand, DomainEvent> = {
+  initial: () => new Map(),
+
+  decide(command, domains) {
+    if (command.type === 'RegisterDomain') {
+      if (domains.has(command.fact.domain_id)) return [] // asked twice is asked once
+      admitDomain(domains, command.max)
+      return [command.fact]
+    }
+    const { domain_id } = command
+    const { status, domain } = domains.get(domain_id) ?? {}
+    switch (command.type) {
+      case 'ValidateDomain':
+        if (status !== 'pending_validation') return []
+        return [{ type: 'DomainValidated', domain_id, routing_domain: command.routing_domain }]
+      case 'RouteDomain':
+        return status === 'validated' ? [{ type: 'DomainRouted', domain_id }] : []
+      case 'ActivateDomain':
+        if (status !== 'provisioning' || domain === undefined) return []
+        return [{ type: 'DomainActivated', domain_id, domain }]
+      case 'DeleteDomain':
+        if (domain === undefined) throw new AppError('not_found', `No domain ${domain_id}`)
+        return status === 'deleting' ? [] : [{ type: 'DomainDeleted', domain_id, domain }]
+      case 'RemoveDomain':
+        return status === 'deleting' ? [{ type: 'DomainRemoved', domain_id }] : []
+      default:
+        return command satisfies never
+    }
+  },
+
+  evolve(domains, { event }) {
+    if (event.type === 'DomainRegistered') {
+      return domains.set(event.domain_id, { domain: event.domain, status: 'pending_validation' })
+    }
+    if (!('domain_id' in event)) return domains
+    const known = domains.get(event.domain_id)
+    const status = statusAfter[event.type]
+    if (known && status) domains.set(event.domain_id, { ...known, status })
+    if (event.type === 'DomainRemoved') domains.delete(event.domain_id)
+    return domains
+  },
+}
+
+const statusAfter: Readonly<Record<string, DomainStatus>> = {
+  DomainValidated: 'validated',
+  DomainRouted: 'provisioning',
+  DomainActivated: 'active',
+  DomainDeleted: 'deleting',
+}

@@ -1,0 +1,22 @@
+import { isIP } from 'node:net'
+import { domainToASCII } from 'node:url'
+
+const HOST = /^[\p{L}\p{M}\p{N}.-]+$/u
+const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
+const MAX_LENGTH = 253
+
+/**
+ * A host name as it is compared: lower-case, international ones in Punycode, without the dot at the end. Null for what
+ * is no DNS name of at least two labels: addresses, ports, wildcards, URLs.
+ */
+export const domainNameOf = (text: string): string | null => {
+  if (!HOST.test(text)) return null // `domainToASCII` would take the host out of a URL
+  const name = domainToASCII(text).replace(/\.$/, '')
+  const labels = name.split('.')
+  if (name.length > MAX_LENGTH || labels.length < 2 || isIP(name) !== 0) return null
+  if (/^\d+$/.test(labels.at(-1) ?? '')) return null // would be read as an address
+  return labels.every((label) => LABEL.test(label)) ? name : null
+}
+
+/** Whether a name is `zone` or lies in it. */
+export const isIn = (zone: string, name: string): boolean => name === zone || name.endsWith(`.${zone}`)

@@ -1,0 +1,63 @@
+import type { DomainStatus } from '../events/domain.ts'
+import { orderOf, type Projection } from './projection.ts'
+
+/** SPEC.md, Custom domain. */
+export type DomainDoc = {
+  readonly domain_id: string
+  readonly env_id: string
+  readonly org_id: string
+  readonly domain: string
+  readonly status: DomainStatus
+  readonly validation_cname_name: string
+  readonly validation_cname_value: string
+  readonly routing_domain: string | null
+  readonly created_at: string
+  /** When it came to be in its status. */
+  readonly since: string
+  readonly order: string
+}
+
+export const domains: Projection<DomainDoc> = {
+  name: 'domains',
+  version: 1,
+  indexes: [{ equal: ['env_id'], sort: 'order', counted: true }],
+  handles: [
+    'DomainRegistered',
+    'DomainValidated',
+    'DomainRouted',
+    'DomainActivated',
+    'DomainDeleted',
+    'DomainRemoved',
+  ],
+  idsOf: ({ event }) => ('domain_id' in event ? [event.domain_id] : []),
+
+  evolve(doc, recorded) {
+    const { event, metadata, at } = recorded
+    switch (event.type) {
+      case 'DomainRegistered': {
+        const { type: _, ...registered } = event
+        return {
+          ...registered,
+          env_id: metadata.env_id ?? '',
+          status: 'pending_validation',
+          routing_domain: null,
+          created_at: at,
+          since: at,
+          order: orderOf(recorded),
+        }
+      }
+      case 'DomainValidated':
+        return doc && { ...doc, status: 'validated', routing_domain: event.routing_domain, since: at }
+      case 'DomainRouted':
+        return doc && { ...doc, status: 'provisioning', since: at }
+      case 'DomainActivated':
+        return doc && { ...doc, status: 'active', since: at }
+      case 'DomainDeleted':
+        return doc && { ...doc, status: 'deleting', since: at }
+      case 'DomainRemoved':
+        return null
+      default:
+        return doc
+    }
+  },
+}

@@ -1,0 +1,45 @@
+import * as assert from 'uvu/assert'
+import { openDns } from '../../src/adapters/system/dns.ts'
+import { isAppError } from '../../src/errors.ts'
+import { type DnsServer, startDns } from '../support/dnsServer.ts'
+import { suite } from '../support/suite.ts'
+
+const dns = suite<{ server: DnsServer }>('CNAME records')
+dns.before.each(async (context) => {
+  context.server = await startDns()
+})
+dns.after.each(({ server }) => server.stop())
+
+const codeOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'fulfilled',
+    (error: unknown) => (isAppError(error) ? error.code : String(error)),
+  )
+
+dns('are found, in lower case', async ({ server }) => {
+  server.records.set('a.example.com', 'Target.Example.ORG')
+  assert.equal(await openDns([server.address]).cname('a.example.com'), ['target.example.org'])
+})
+dns('that are not there are none', async ({ server }) => {
+  assert.equal(await openDns([server.address]).cname('none.example.com'), [])
+})
+dns('are looked for again each time: what was just made is seen', async ({ server }) => {
+  const { cname } = openDns([server.address])
+  assert.equal(await cname('a.example.com'), [])
+  server.records.set('a.example.com', 'one.example.org')
+  assert.equal(await cname('a.example.com'), ['one.example.org'])
+  server.records.set('a.example.com', 'two.example.org')
+  assert.equal(await cname('a.example.com'), ['two.example.org'])
+})
+dns('of a name that no name server would take are none', async ({ server }) => {
+  const { cname } = openDns([server.address])
+  assert.equal(await cname(`${'a'.repeat(64)}.example.com`), [])
+  assert.equal(await cname(`${`${'a'.repeat(60)}.`.repeat(5)}com`), [])
+})
+for (const mood of ['silent', 'fails'] as const) {
+  dns(`that cannot be learned, because the server ${mood}, are \`unavailable\``, async ({ server }) => {
+    server.mood = mood
+    assert.is(await codeOf(openDns([server.address]).cname('a.example.com')), 'unavailable')
+  })
+}
+dns.run()

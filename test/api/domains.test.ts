@@ -1,0 +1,330 @@
+import { request } from 'node:http'
+import * as assert from 'uvu/assert'
+import type { Static } from 'typebox'
+import type * as schemas from '../../src/api/schemas.ts'
+import { isId, newId } from '../../src/ids.ts'
+import { openStore } from '../../src/engines.ts'
+import { streamOf } from '../../src/events/streams.ts'
+import { openSecrets } from '../../src/bootstrap.ts'
+import { readConfig } from '../../src/config.ts'
+import { deploy, type Webhook } from '../support/build.ts'
+import { startDns } from '../support/dnsServer.ts'
+import { type Api, openApi } from '../support/http.ts'
+import { installation } from '../support/installation.ts'
+import { startServer } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
+
+type Domain = Static<typeof schemas.Domain>
+type Verified = { domain_id: string; domain: string; status: string; message: string }
+
+const dns = await startDns()
+const dataDir = tempDir()
+const env = {
+  SVC_DNS_SERVERS: dns.address,
+  SVC_DOMAINS_ZONE: 'svc.test',
+  SVC_DOMAIN_CHECK_MS: '60000', // `verify` looks; the test of the saga has a server of its own
+}
+
+/** Names that were reserved by nodes that died before they registered them. */
+const reserved = async (domain: string, holder: string): Promise<void> => {
+  const store = await openStore(readConfig(installation(dataDir, env)))
+  const metadata = { env_id: 'other', correlation_id: 'c' }
+  const event = { type: 'NameReserved', name: domain, holder } as const
+  await store.append(streamOf.domainName(domain), [{ id: newId(), event, metadata }], 'none')
+  await store.close()
+}
+await reserved('left.example.com', '01a10000-0000-7000-8000-000000000000')
+await reserved('now.example.com', newId())
+
+const server = await startServer({ dataDir, env })
+const { api } = server
+const operator = openApi(server.url, openSecrets(readConfig(installation(dataDir, env))).operatorToken)
+
+/** An environment of a new organization. */
+const tenant = async (plan: string, slug = `org-${newId().slice(-8)}`): Promise<Api> => {
+  await operator.post(`${server.url}/operator/orgs`, { slug, plan })
+  return environment(slug, 'dev')
+}
+const environment = async (slug: string, name: string): Promise<Api> => {
+  const { env_id } = await operator.post<{ env_id: string }>(`${server.url}/operator/orgs/${slug}/envs`, {
+    name,
+  })
+  const { token } = await operator.post<{ token: string }>(`${server.url}/operator/envs/${env_id}/api-keys`, {
+    name: 'test',
+  })
+  return openApi(server.url, token)
+}
+
+let count = 0
+const newName = () => `d${++count}.example.com`
+const register = (domain = newName(), as = api) => as.post<Domain>('/domains', { domain })
+const verify = ({ domain_id }: Domain) => api.post<Verified>(`/domains/${domain_id}/verify`)
+const get = ({ domain_id }: Domain) => api.get<Domain>(`/domains/${domain_id}`)
+const reached = (domain: Domain, status: string) =>
+  until(async () => {
+    const now = await get(domain)
+    return now.status === status ? now : undefined
+  })
+/** Registers, and makes the records that an owner makes. */
+const activate = async (): Promise<Domain> => {
+  const domain = await register()
+  dns.records.set(domain.validation_cname_name, domain.validation_cname_value)
+  await verify(domain)
+  const { routing_domain } = await reached(domain, 'provisioning')
+  dns.records.set(domain.domain, routing_domain ?? '')
+  await verify(domain)
+  return reached(domain, 'active')
+}
+
+const domains = suite('custom domains')
+
+domains('are registered with 201, all fields of SPEC.md, pending_validation', async () => {
+  const { status, json } = await api.send('POST', '/domains', { body: { domain: 'Hooks.Example.COM' } })
+  const { domain_id, env_id, created_at, ...rest } = (json as { data: Domain }).data
+  assert.is(status, 201)
+  assert.ok(isId(domain_id) && isId(env_id))
+  assert.is(new Date(created_at).toISOString(), created_at)
+  assert.equal(rest, {
+    domain: 'hooks.example.com',
+    status: 'pending_validation',
+    validation_cname_name: '_acme-challenge.hooks.example.com',
+    validation_cname_value: `${domain_id}.acme.svc.test`,
+    routing_domain: null,
+  })
+  assert.equal(await get({ domain_id } as Domain), (json as { data: Domain }).data)
+})
+
+domains('are listed newest first, those of the environment alone', async () => {
+  const made = [await register(), await register()].toReversed()
+  const { data, pagination } = await api.page<Domain>('/domains?limit=2')
+  assert.equal(data, made)
+  assert.ok(pagination.total >= 3 && pagination.has_more)
+  assert.equal((await (await tenant('scale')).page('/domains')).data, [])
+})
+
+for (const domain of [
+  '',
+  'localhost',
+  '127.0.0.1',
+  '[::1]',
+  'a.com:80',
+  'https://a.com',
+  '*.a.com',
+  'a_b.com',
+  7,
+]) {
+  domains(`are not called ${JSON.stringify(domain)}`, async () => {
+    const { status, code, message } = await api.refused('POST', '/domains', { domain })
+    assert.equal([status, code], [400, 'bad_request'])
+    assert.match(message, /^domain: /)
+  })
+}
+
+domains('are not names of this service', async () => {
+  for (const domain of ['svc.test', 'x.edge.svc.test'])
+    assert.is((await api.refused('POST', '/domains', { domain })).code, 'bad_request')
+})
+
+domains('of one name are registered once, in whatever environment: 409 domain_exists', async () => {
+  const { domain } = await register()
+  for (const as of [api, await tenant('scale')]) {
+    const { status, code } = await as.refused('POST', '/domains', { domain: domain.toUpperCase() })
+    assert.equal([status, code], [409, 'domain_exists'])
+  }
+  const others = await Promise.all([tenant('scale'), tenant('scale'), tenant('scale')])
+  const name = newName()
+  const answers = await Promise.all(
+    others.map((as) => as.send('POST', '/domains', { body: { domain: name } })),
+  )
+  assert.equal(answers.map(({ status }) => status).toSorted(), [201, 409, 409])
+})
+
+domains(
+  'whose name is left from a node that died are registered, but not while it may still be alive',
+  async () => {
+    assert.is((await register('left.example.com')).domain, 'left.example.com')
+    assert.is((await api.refused('POST', '/domains', { domain: 'left.example.com' })).code, 'domain_exists')
+    assert.is((await api.refused('POST', '/domains', { domain: 'now.example.com' })).code, 'domain_exists')
+  },
+)
+
+for (const plan of ['free', 'starter']) {
+  domains(`need a higher plan than ${plan}: 403 plan_required`, async () => {
+    const as = await tenant(plan)
+    const { domain } = await register()
+    for (const name of [newName(), domain]) {
+      const { status, code } = await as.refused('POST', '/domains', { domain: name })
+      assert.equal([status, code], [403, 'plan_required'])
+    }
+  })
+}
+
+domains(
+  'are three on Pro, over all environments, however many ask at once: 403 domain_limit_reached',
+  async () => {
+    const slug = `pro-${newId().slice(-8)}`
+    const envs = [await tenant('pro', slug), await environment(slug, 'prod')]
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_, i) =>
+        (envs[i % 2] as Api).send('POST', '/domains', { body: { domain: newName() } }),
+      ),
+    )
+    assert.equal(answers.map(({ status }) => status).toSorted(), [201, 201, 201, 403, 403, 403, 403, 403])
+    const refused = await (envs[0] as Api).refused('POST', '/domains', { domain: 'fourth.example.com' })
+    assert.is(refused.code, 'domain_limit_reached')
+    const [first] = (await (envs[0] as Api).page<Domain>('/domains')).data
+    await (envs[0] as Api).remove(`/domains/${first?.domain_id}`)
+    assert.is((await register('fourth.example.com', envs[0])).status, 'pending_validation')
+  },
+)
+
+domains('that are not validated yet stay pending_validation; the message lists the record', async () => {
+  const domain = await register()
+  const { domain_id, validation_cname_name: name, validation_cname_value: value } = domain
+  const { message, ...rest } = await verify(domain)
+  assert.equal(rest, { domain_id, domain: domain.domain, status: 'pending_validation' })
+  assert.ok(message.includes(`${name} CNAME ${value}`), message)
+  dns.records.set(name, 'someone.else.example')
+  assert.match((await verify(domain)).message, /someone\.else\.example/)
+  assert.equal(await get(domain), domain)
+})
+
+domains('whose DNS does not answer stay what they are', async () => {
+  const domain = await register()
+  dns.mood = 'fails'
+  const { status, message } = await verify(domain)
+  dns.mood = 'answers'
+  assert.is(status, 'pending_validation')
+  assert.match(message, /could not be looked up/)
+})
+
+domains('are validated by the record, also by way of another; routing_domain is there', async () => {
+  const domain = await register()
+  dns.records.set(domain.validation_cname_name, 'by.example.net')
+  dns.records.set('by.example.net', domain.validation_cname_value)
+  const { status, message } = await verify(domain)
+  assert.is(status, 'validated')
+  const { routing_domain } = await reached(domain, 'provisioning')
+  assert.is(routing_domain, `${domain.domain_id}.edge.svc.test`)
+  assert.ok(message.includes(`${domain.domain} CNAME ${routing_domain}`), message)
+  assert.is((await verify(domain)).status, 'validated')
+  assert.is((await get(domain)).status, 'provisioning')
+})
+
+domains('do not go round in circles of records', async () => {
+  const domain = await register()
+  dns.records.set(domain.validation_cname_name, 'x.example.net')
+  dns.records.set('x.example.net', 'y.example.net')
+  dns.records.set('y.example.net', 'x.example.net')
+  assert.is((await verify(domain)).status, 'pending_validation')
+})
+
+domains('become active when they point to their routing domain', async () => {
+  const domain = await activate()
+  assert.equal([domain.status, (await verify(domain)).status], ['active', 'validated'])
+})
+
+/** By its host name, as a proxy hands it on. */
+const callBy = (host: string, path: string, method = 'POST'): Promise<{ status: number; text: string }> =>
+  new Promise((resolve, reject) => {
+    const sent = request(`${server.url}${path}`, { method, headers: { Host: host } }, (reply) => {
+      let text = ''
+      reply.on('data', (chunk) => (text += String(chunk)))
+      reply.on('end', () => resolve({ status: reply.statusCode ?? 0, text }))
+    })
+    sent.on('error', reject).end()
+  })
+
+domains('that are active serve the webhooks of their environment', async () => {
+  await deploy(api, 'hooks', {
+    'h.js': `import { fn } from 'svc'
+      export const hook = fn({ webhook: { service: 's', path: '/a/b', method: 'PUT' } }, (request) => request['original-url'])`,
+  })
+  const { data } = await api.page<Webhook>('/projects/hooks/webhooks')
+  const [, , token] = /\/webhook\/(local\/dev)\/s\/a\/b\/(\w+)$/.exec(data[0]?.url ?? '') ?? []
+  const path = `/webhook/s/a/b/${token}`
+  const pending = await register()
+  assert.is((await callBy(pending.domain, path, 'PUT')).status, 404)
+  const { domain, domain_id } = await activate()
+  for (const host of [domain, domain.toUpperCase(), `${domain}:443`, `${domain}.`]) {
+    const { status, text } = await callBy(host, path, 'PUT')
+    assert.equal([status, text], [200, JSON.stringify(`http://${host}${path}`)], host)
+  }
+  assert.is((await callBy(domain, path)).status, 404) // another method
+  assert.is((await callBy(domain, `${path}x`, 'PUT')).status, 404)
+  assert.is((await callBy('unknown.example.com', path, 'PUT')).status, 404)
+  assert.is((await callBy(new URL(server.url).host, `/webhook/local/dev/s/a/b/${token}`, 'PUT')).status, 200)
+  await api.remove(`/domains/${domain_id}`)
+  await until(async () => (await callBy(domain, path, 'PUT')).status === 404)
+})
+
+domains('that are deleted are gone after a while, and their name is free', async () => {
+  for (const domain of [await register(), await activate()]) {
+    const removed = await api.send('DELETE', `/domains/${domain.domain_id}`)
+    assert.equal([removed.status, removed.text], [204, ''])
+    await until(async () => (await api.send('GET', `/domains/${domain.domain_id}`)).status === 404)
+    for (const [method, path] of [
+      ['DELETE', ''],
+      ['POST', '/verify'],
+    ] as const) {
+      assert.is((await api.refused(method, `/domains/${domain.domain_id}${path}`)).status, 404)
+    }
+    const again = await register(domain.domain, await tenant('scale'))
+    assert.is.not(again.validation_cname_value, domain.validation_cname_value)
+  }
+})
+
+domains('of another environment do not exist', async () => {
+  const theirs = await register(newName(), await tenant('scale'))
+  for (const id of [theirs.domain_id, newId()]) {
+    for (const [method, path] of [
+      ['GET', ''],
+      ['DELETE', ''],
+      ['POST', '/verify'],
+    ] as const) {
+      const { status, message } = await api.refused(method, `/domains/${id}${path}`)
+      assert.equal([status, message], [404, `No domain ${id}`])
+    }
+  }
+})
+
+domains('are registered once under an Idempotency-Key', async () => {
+  const sent = { body: { domain: newName() }, headers: { 'Idempotency-Key': 'd1' } }
+  const [first, again] = [await api.send('POST', '/domains', sent), await api.send('POST', '/domains', sent)]
+  assert.equal([first.status, again.text], [201, first.text])
+})
+
+domains.after(async () => {
+  await server.stop()
+  await dns.stop()
+})
+domains.run()
+
+const saga = suite('custom domains, by themselves')
+
+saga('are validated, activated and removed without being asked for, over a restart', async () => {
+  const dns = await startDns()
+  const dataDir = tempDir()
+  const env = { SVC_DNS_SERVERS: dns.address, SVC_DOMAINS_ZONE: 'svc.test', SVC_DOMAIN_CHECK_MS: '50' }
+  const first = await startServer({ dataDir, env })
+  const domain = await register('by.itself.example', first.api)
+  await until(() => dns.asked.includes(domain.validation_cname_name))
+  await first.stop()
+  dns.mood = 'fails'
+  const server = await startServer({ dataDir, env })
+  const path = `/domains/${domain.domain_id}`
+  const asked = dns.asked.length
+  await until(() => dns.asked.length > asked)
+  dns.mood = 'answers'
+  dns.records.set(domain.validation_cname_name, domain.validation_cname_value)
+  dns.records.set(domain.domain, `${domain.domain_id}.edge.svc.test`)
+  await until(async () => (await server.api.get<Domain>(path)).status === 'active')
+  await server.api.remove(path)
+  await until(async () => (await server.api.send('GET', path)).status === 404)
+  await server.stop()
+  await dns.stop()
+})
+
+saga.run()
