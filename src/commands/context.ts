@@ -3,6 +3,7 @@ import type { EventOf } from '../events/index.ts'
 import type { Decider } from './decider.ts'
 
 interface Variable {
+  readonly variable_id: string
   readonly description: string
   /** Of the fact that holds the value: the state of a project stays small whatever its values are. */
   readonly revision: number
@@ -20,7 +21,12 @@ interface Named {
 }
 
 export type ContextCommand =
-  | (Named & { readonly type: 'CreateVariable'; readonly description: string; readonly sealed: string })
+  | (Named & {
+      readonly type: 'CreateVariable'
+      readonly variable_id: string
+      readonly description: string
+      readonly sealed: string
+    })
   /** Without a description it stays as it is. */
   | (Named & { readonly type: 'UpdateVariable'; readonly description?: string; readonly sealed: string })
   | (Named & { readonly type: 'DeleteVariable' })
@@ -48,9 +54,10 @@ export const context: Decider<Context, ContextCommand, ContextEvent> = {
     const { key } = command
     const known = variables.get(key)
     if (command.type === 'CreateVariable') {
+      if (known?.variable_id === command.variable_id) return [] // asked twice is asked once
       if (known) throw new AppError('context_exists', `key: the project has a context variable "${key}"`)
-      const { description, sealed } = command
-      return [{ type: 'ContextVariableCreated', project_id, key, description, sealed }]
+      const { variable_id, description, sealed } = command
+      return [{ type: 'ContextVariableCreated', variable_id, project_id, key, description, sealed }]
     }
     if (command.type === 'ResealVariable') {
       if (known?.revision !== command.revision) return []
@@ -73,12 +80,19 @@ export const context: Decider<Context, ContextCommand, ContextEvent> = {
     const { variables } = context
     switch (event.type) {
       case 'ContextVariableCreated':
+        variables.set(event.key, { variable_id: event.variable_id, description: event.description, revision })
+        break
       case 'ContextVariableUpdated':
-        variables.set(event.key, { description: event.description, revision })
+      case 'ContextVariableResealed': {
+        const known = variables.get(event.key)
+        if (known)
+          variables.set(event.key, {
+            ...known,
+            ...('description' in event && { description: event.description }),
+            revision,
+          })
         break
-      case 'ContextVariableResealed':
-        variables.set(event.key, { description: variables.get(event.key)?.description ?? '', revision })
-        break
+      }
       case 'ContextVariableDeleted':
         variables.delete(event.key)
         break

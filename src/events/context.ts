@@ -8,6 +8,7 @@ const content = { description: Type.String(), sealed: Type.String() }
 
 export const ContextVariableCreated = Type.Object({
   type: Type.Literal('ContextVariableCreated'),
+  variable_id: Id,
   ...variable,
   ...content,
 })

@@ -7,6 +7,7 @@ const given = givenOf(context, { env_id: 'env', correlation_id: 'c' })
 const named = { project_id: 'p', key: 'KEY' }
 const created: EventOf<'ContextVariableCreated'> = {
   type: 'ContextVariableCreated',
+  variable_id: 'v',
   ...named,
   description: 'one',
   sealed: '2.k.a',
@@ -29,7 +30,13 @@ const closed = (...keys: string[]): EventOf<'ContextClosed'> => ({
   keys,
 })
 
-const create = { type: 'CreateVariable', ...named, description: 'one', sealed: '2.k.a' } as const
+const create = {
+  type: 'CreateVariable',
+  variable_id: 'v',
+  ...named,
+  description: 'one',
+  sealed: '2.k.a',
+} as const
 const update = { type: 'UpdateVariable', ...named, description: 'two', sealed: '2.k.b' } as const
 const remove = { type: 'DeleteVariable', ...named } as const
 const reseal = (revision: number) =>
@@ -38,11 +45,17 @@ const close = { type: 'CloseContext', project_id: 'p' } as const
 
 const variables = suite('a context variable')
 variables('is created', () => given().when(create).then(created))
-variables('is created once', () => given(created).when(create).refuses('context_exists'))
+variables('is created once, whoever asks again', () => {
+  const other = { ...create, variable_id: 'w' }
+  given(created).when(create).then()
+  given(created, updated, resealed).when(create).then()
+  given(created).when(other).refuses('context_exists')
+  given(created, updated).when(other).refuses('context_exists')
+})
 variables('of another key is another one', () =>
   given(created)
-    .when({ ...create, key: 'OTHER' })
-    .then({ ...created, key: 'OTHER' }),
+    .when({ ...create, variable_id: 'w', key: 'OTHER' })
+    .then({ ...created, variable_id: 'w', key: 'OTHER' }),
 )
 variables('is updated', () => given(created).when(update).then(updated))
 variables('keeps its description when none is given', () => {

@@ -158,6 +158,7 @@ const variable = suite('the document of a context variable')
 const named = { project_id: 'p', key: 'KEY' }
 const variableCreated: DomainEvent = {
   type: 'ContextVariableCreated',
+  variable_id: 'v',
   ...named,
   description: 'one',
   sealed: '2.k.x',

@@ -72,7 +72,14 @@ export const contextRoutes = [
       const { project_id } = place
       await ask.deps.commands.contexts.handle(
         stream,
-        { type: 'CreateVariable', project_id, key, description, sealed },
+        {
+          type: 'CreateVariable',
+          variable_id: ask.newId('context variable'),
+          project_id,
+          key,
+          description,
+          sealed,
+        },
         cause,
       )
       return item(await stored(ask.deps, project_id, key), 201)
