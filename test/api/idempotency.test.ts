@@ -203,6 +203,20 @@ keyed('works for the operator, and a token is told again to the same one', async
   assert.is((await openApi(server.url, token).send('GET', '/env')).status, 200)
 })
 
+keyed('makes one session, and tells its token to nobody else who uses the key', async () => {
+  const body = { permissions: { 'run:*': ['read'] } }
+  const [first, again] = [await post('/sessions', body, 'z1'), await post('/sessions', body, 'z1')]
+  assert.equal([first.status, isReplay(again), again.text], [201, true, first.text])
+  const { env_id } = await server.api.get<{ env_id: string }>('/env')
+  const operator = openApi(server.url, readOperatorToken(dataDir))
+  const { token } = await operator.post<{ token: string }>(`${server.url}/operator/envs/${env_id}/api-keys`, {
+    name: 'another',
+  })
+  const another = await post('/sessions', body, 'z1', openApi(server.url, token))
+  assert.equal([another.status, isReplay(another)], [201, false])
+  assert.is.not(dataOf<{ token: string }>(another).token, dataOf<{ token: string }>(first).token)
+})
+
 keyed('means nothing on other methods', async () => {
   const get = () => server.api.send('GET', '/projects/shop', { headers: { 'Idempotency-Key': 'g' } })
   await get()
