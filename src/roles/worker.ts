@@ -1,7 +1,7 @@
 import type { Runtime } from '../runtime/runtime.ts'
 import { Worker } from '../runtime/worker.ts'
 import { loseWorkers } from '../sagas/recovery.ts'
-import type { Node } from './node.ts'
+import { type Node, openFiles } from './node.ts'
 
 const RUN_DRAIN_MS = 20_000
 const MAX_RUNS = 2000
@@ -10,7 +10,7 @@ const MAX_RUNS = 2000
 export const startWorker = async (node: Node, runtime: Runtime): Promise<Worker> => {
   const { store, commands, views, payloads, keyring, quotas, log, membership, config } = node
   const worker = new Worker(
-    { store, commands, views, payloads, keyring, quotas, runtime, log },
+    { store, commands, views, payloads, ...openFiles(node), keyring, quotas, runtime, log },
     {
       maxRuns: MAX_RUNS,
       runTimeoutMs: config.runTimeoutMs,

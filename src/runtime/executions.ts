@@ -15,12 +15,13 @@ import type { Keyring } from '../secrets.ts'
 import { inputOf } from './inputs.ts'
 import type { Outcome, Runtime } from './runtime.ts'
 import { RunOutput } from './runOutput.ts'
+import type { FileCallDeps } from './serveFileCall.ts'
 import { serveHostCall } from './serveHostCall.ts'
 
-export interface ExecutionDeps {
+export interface ExecutionDeps extends Pick<FileCallDeps, 'files' | 'uploads'> {
   readonly store: EventStore
   readonly commands: Commands
-  readonly views: Pick<Views, 'directory' | 'runs' | 'builds' | 'reach'>
+  readonly views: Pick<Views, 'directory' | 'runs' | 'builds' | 'files' | 'reach' | 'settled'>
   readonly payloads: Payloads
   readonly keyring: Keyring
   readonly quotas: Pick<Quotas, 'checkCall'>
@@ -117,11 +118,21 @@ export class Executions {
   }
 
   async #invoke(plan: RunPlan, carrier: Recorded, output: RunOutput, signal: AbortSignal): Promise<Outcome> {
-    const { store, commands, views, payloads, keyring, quotas, runtime } = this.#deps
+    const { store, commands, views, payloads, files, uploads, keyring, quotas, runtime } = this.#deps
     const env_id = carrier.metadata.env_id ?? ''
     const hash = await hashOf(views, env_id, plan)
     const under = { plan, env_id, correlation_id: carrier.metadata.correlation_id, signal }
-    const deps = { store, commands, directory: views.directory, payloads, keyring, quotas }
+    const deps = {
+      store,
+      commands,
+      directory: views.directory,
+      payloads,
+      keyring,
+      quotas,
+      views,
+      files,
+      uploads,
+    }
     return runtime.invoke({
       build: { env_id, build_id: plan.build_id, hash },
       run: {

@@ -1,6 +1,6 @@
 import type { RunError, Target } from '../events/run.ts'
 import { isShallow, ProtocolViolation } from './frames.ts'
-import type { HostCall, Input, RunInfo } from './runtime.ts'
+import { FILE_ACTIONS, type HostCall, type Input, type RunInfo } from './runtime.ts'
 
 /** Why a run is asked to stop. */
 export type StopReason = 'timeout' | 'cancelled'
@@ -187,14 +187,11 @@ const hostCall = (request: unknown): HostCall => {
       return { op, key: text(request, 'key') }
     case 'files': {
       const { action, params } = request
-      if (action !== 'get' && action !== 'put' && action !== 'list' && action !== 'delete') {
-        throw new ProtocolViolation(
-          `Expected \`action\` to be get, put, list or delete, got ${shown(action)}`,
-        )
-      }
+      const known = FILE_ACTIONS.find((each) => each === action)
+      if (!known) throw new ProtocolViolation(`Expected \`action\` to be one of files, got ${shown(action)}`)
       if (!isObject(params))
         throw new ProtocolViolation(`Expected \`params\` to be an object, got ${shown(params)}`)
-      return { op, action, params }
+      return { op, action: known, params }
     }
     default:
       throw new ProtocolViolation(`Expected a known host call, got ${shown(op)}`)

@@ -59,9 +59,23 @@ export type HostCall =
   | { readonly op: 'context'; readonly key: string }
   | {
       readonly op: 'files'
-      readonly action: 'get' | 'put' | 'list' | 'delete'
+      readonly action: FileAction
       readonly params: Readonly<Record<string, unknown>>
     }
+
+/** Of files: small content travels in one `get` or `put`, large content in `read`s and in the parts of an upload. */
+export const FILE_ACTIONS = [
+  'get',
+  'read',
+  'put',
+  'begin',
+  'part',
+  'complete',
+  'abort',
+  'list',
+  'delete',
+] as const
+export type FileAction = (typeof FILE_ACTIONS)[number]
 
 export interface Invocation {
   readonly build: BuildRef

@@ -12,9 +12,10 @@ import { endingOf } from '../projections/outcome.ts'
 import type { Quotas } from '../quotas.ts'
 import { CALL, CANCEL, placeOf } from '../sagas/dispatch.ts'
 import type { Keyring } from '../secrets.ts'
+import { type FileCallDeps, serveFileCall } from './serveFileCall.ts'
 import type { HostCall } from './runtime.ts'
 
-interface Deps {
+interface Deps extends FileCallDeps {
   readonly store: EventStore
   readonly commands: Pick<Commands, 'streams' | 'contexts'>
   readonly directory: Directory
@@ -95,7 +96,7 @@ export const serveHostCall = async (
       return variableValue(deps, { env_id, project_id: plan.project_id }, call.key)
 
     case 'files':
-      throw new AppError('not_found', 'This version of svc keeps no files')
+      return serveFileCall(deps, { env_id, run_id, cause }, call)
 
     default:
       return call satisfies never

@@ -1,3 +1,4 @@
+import type { FileAction } from '../runtime/runtime.ts'
 import { activeRun } from './activeRun.ts'
 
 /** Metadata of a stored file (SPEC.md, File). */
@@ -8,43 +9,64 @@ export interface FileInfo {
   readonly size: number
   readonly etag: string
   readonly content_type: string
+  readonly storage_backend: string
+  /** The run whose code wrote it; null for clients of the API. */
+  readonly created_by_run_id: string | null
+  readonly updated_by_run_id: string | null
   readonly created_at: string
   readonly updated_at: string
 }
 
-/** Content travels in one frame, as base64. */
-const MAX_CONTENT = 4 << 20
+type WithContent = FileInfo & { readonly content: Uint8Array }
 
-const ask = (
-  action: 'get' | 'put' | 'list' | 'delete',
-  params: Readonly<Record<string, unknown>>,
-): Promise<unknown> => activeRun(`files.${action}`).request({ op: 'files', action, params })
+/** Content of one frame, as base64, and of every part but the last. */
+const CHUNK_BYTES = 5 << 20
+/** What a function has in memory as a whole must fit beside the rest of its process. */
+const MAX_CONTENT = 64 << 20
+/** Of content that changes while it is read. */
+const MAX_TRIES = 3
+
+const ask = (action: FileAction, params: Readonly<Record<string, unknown>>): Promise<unknown> =>
+  activeRun(`files.${action}`).request({ op: 'files', action, params })
+
+let last: Promise<unknown> = Promise.resolve()
+
+/** Reads of this process go one after the other: many at once would only fill the memory of the service. */
+const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+  const done = last.then(work)
+  last = done.catch(() => {})
+  return done
+}
+
+const tooLarge = (size: number): RangeError =>
+  new RangeError(`Expected content of at most ${MAX_CONTENT} bytes, got ${size}`)
 
 /** The files of the run's environment. */
 export const files = {
-  /** Rejects with code `not_found`, and for files over 4 MiB. */
-  get: async (path: string): Promise<FileInfo & { readonly content: Uint8Array }> => {
-    const { content_base64: content, ...info } = (await ask('get', { path })) as FileInfo & {
-      content_base64: string
+  /** Rejects with code `not_found`, and for files over 64 MiB. */
+  get: async (path: string): Promise<WithContent> => {
+    activeRun('files.get')
+    for (let tries = 1; ; tries++) {
+      try {
+        return await inTurn(() => read(path))
+      } catch (error) {
+        if ((error as { code?: unknown }).code !== 'conflict' || tries === MAX_TRIES) throw error
+      }
     }
-    return { ...info, content: new Uint8Array(Buffer.from(content, 'base64')) }
   },
 
-  /** Creates or replaces; at most 4 MiB. A string is stored as UTF-8. */
+  /** Creates or replaces; at most 64 MiB. A string is stored as UTF-8. */
   put: async (
     path: string,
     content: string | Uint8Array,
     options: { contentType?: string } = {},
   ): Promise<FileInfo> => {
     const bytes = typeof content === 'string' ? Buffer.from(content) : Buffer.from(content)
-    if (bytes.length > MAX_CONTENT) {
-      throw new RangeError(`Expected content of at most ${MAX_CONTENT} bytes, got ${bytes.length}`)
-    }
+    if (bytes.length > MAX_CONTENT) throw tooLarge(bytes.length)
     const type =
       options.contentType ??
       (typeof content === 'string' ? 'text/plain; charset=utf-8' : 'application/octet-stream')
-    const info = await ask('put', { path, content_base64: bytes.toString('base64'), content_type: type })
-    return info as FileInfo
+    return (await write(path, bytes, type)) as FileInfo
   },
 
   /** By path. `limit` 1-100, default 20. */
@@ -55,4 +77,38 @@ export const files = {
   delete: async (path: string): Promise<void> => {
     await ask('delete', { path })
   },
+}
+
+const read = async (path: string): Promise<WithContent> => {
+  const { content_base64: first, ...info } = (await ask('get', { path })) as FileInfo & {
+    content_base64: string
+  }
+  const { size, etag } = info
+  if (size > MAX_CONTENT) throw tooLarge(size)
+  const content = new Uint8Array(size)
+  let from = Buffer.from(content.buffer).write(first, 'base64')
+  while (from < size) {
+    const next = (await ask('read', { path, etag, from })) as { content_base64: string }
+    const bytes = Buffer.from(content.buffer, from).write(next.content_base64, 'base64')
+    if (bytes === 0) throw new Error(`Expected ${size} bytes of "${path}", got ${from}`)
+    from += bytes
+  }
+  return { ...info, content }
+}
+
+const write = async (path: string, bytes: Buffer, content_type: string): Promise<unknown> => {
+  if (bytes.length <= CHUNK_BYTES)
+    return ask('put', { path, content_base64: bytes.toString('base64'), content_type })
+  const begin = { path, content_type, expected_size: bytes.length }
+  const { upload_id } = (await ask('begin', begin)) as { upload_id: string }
+  try {
+    for (let at = 0, part_number = 1; at < bytes.length; at += CHUNK_BYTES, part_number++) {
+      const content_base64 = bytes.toString('base64', at, at + CHUNK_BYTES)
+      await ask('part', { upload_id, part_number, content_base64 })
+    }
+    return await ask('complete', { upload_id })
+  } catch (error) {
+    await ask('abort', { upload_id }).catch(() => {}) // else it expires
+    throw error
+  }
 }

@@ -3,9 +3,9 @@ import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
 import { silent } from '../../src/log.ts'
 import { Payloads } from '../../src/payloads.ts'
-import { openBlobs } from '../../src/adapters/embedded/blobs.ts'
 import type { Outcome, Runtime } from '../../src/runtime/runtime.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
+import { openFiles } from '../../src/roles/node.ts'
 import { Worker } from '../../src/runtime/worker.ts'
 import { Keyring } from '../../src/secrets.ts'
 import { cause, openNode } from '../sagas/openNode.ts'
@@ -72,13 +72,14 @@ stopping('leaves what waited for a place to the next one', async () => {
     return stream_id
   }
   const { runtime, held } = holdingRuntime()
-  const payloads = new Payloads(await openBlobs({ dir: `${node.dir}/blobs` }))
+  const payloads = new Payloads(node.blobs)
   const { seen, counting } = countDeliveries(store)
   const deps = {
     store: counting,
     commands,
     views,
     payloads,
+    ...openFiles(node),
     keyring: new Keyring(new Uint8Array(32)),
     quotas: node.quotas,
     runtime,

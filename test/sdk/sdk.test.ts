@@ -93,8 +93,8 @@ sdk('gives file content as bytes', async () => {
 })
 
 sdk('refuses a file that is too large before it is sent', async () => {
-  const message = await messageOf(() => inRun(() => files.put('a', new Uint8Array((4 << 20) + 1))))
-  assert.is(message, 'Expected content of at most 4194304 bytes, got 4194305')
+  const message = await messageOf(() => inRun(() => files.put('a', new Uint8Array((64 << 20) + 1))))
+  assert.is(message, 'Expected content of at most 67108864 bytes, got 67108865')
 })
 
 sdk('tells about the current run', async () => {
