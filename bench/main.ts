@@ -12,6 +12,7 @@ const benches: Readonly<Record<string, () => Promise<Figure[]>>> = {
   sse: async () => (await import('./sse.ts')).sse(),
   eventStoreDb: async () => (await import('./eventStoreDb.ts')).eventStoreDb(),
   engines: async () => (await import('./engines.ts')).engines(),
+  files: async () => (await import('./files.ts')).files(),
   memory: async () => (await import('./memory.ts')).memory(),
 }
 

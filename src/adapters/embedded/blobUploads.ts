@@ -70,7 +70,7 @@ export const openUploads = (folders: BlobFolders): Uploads => {
         const digest = createHash('sha256')
         await pipeline(
           hashed(sizedBytes(sender.read(), size), digest),
-          createWriteStream(file, { flush: true }),
+          createWriteStream(file, { flush: true, highWaterMark: 1 << 20 }),
         )
         const etag = digest.digest('hex')
         const replaced = (await readdir(folder)).filter((name) => name.startsWith(prefix))

@@ -29,7 +29,7 @@ export const openBlobs = async ({ dir }: { dir: string }): Promise<Blobs> => {
       const file = join(folders.scratch, newId())
       const sender = new Sender(content)
       try {
-        await pipeline(sender.read(), createWriteStream(file, { flush: true }))
+        await pipeline(sender.read(), createWriteStream(file, { flush: true, highWaterMark: 1 << 20 }))
         const { size } = await stat(file)
         await place(file, path)
         return { key, size }
