@@ -45,14 +45,19 @@ export class FileUploads {
     this.#files = files
   }
 
-  /** Rejects with `quota_exceeded` when a file of the size expected could not be kept. */
+  /**
+   * Rejects with `quota_exceeded` when a file of the size expected could not be kept. With an id that has begun already
+   * it is the same upload.
+   */
   async begin(
     { env_id, path, content_type, run_id, cause }: Writing,
     expected_size: number | undefined,
+    upload_id = newId(),
   ): Promise<Upload> {
+    const { state } = await this.#commands.uploads.load(streamOf.upload(upload_id))
+    if ('upload' in state) return state.upload
     if (expected_size !== undefined) await this.#checkQuota(env_id, path, expected_size)
-    const upload_id = newId()
-    const key = contentKey(env_id, upload_id)
+    const key = contentKey(env_id, newId())
     const upload: Upload = {
       upload_id,
       path,
@@ -66,7 +71,7 @@ export class FileUploads {
       expires_at: isoOf(clock.now() + EXPIRES_MS),
     }
     const command = { type: 'BeginUpload', upload } as const
-    await this.#commands.uploads.handle(streamOf.upload(upload_id), command, cause, { fresh: true })
+    await this.#commands.uploads.handle(streamOf.upload(upload_id), command, cause)
     return upload
   }
 

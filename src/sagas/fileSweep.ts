@@ -59,6 +59,7 @@ export const removeOrphans = async ({ blobs, views, log }: Deps, now: number): P
   const ageMs = CERTAIN_MS - (now - clock.now())
   await abortStaleUploads(blobs, { ageMs, isKnown: ({ key }) => !key.startsWith('files/') })
   let removed = 0
+  await views.settled('files')
   for await (const { key } of blobs.list('files/')) {
     if (now - bornAt(key.slice(key.lastIndexOf('/') + 1)) < CERTAIN_MS) continue
     if (await isNamed(views, key)) continue

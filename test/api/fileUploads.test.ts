@@ -65,6 +65,21 @@ parts('begin with 201 and all fields of SPEC.md', async () => {
   assert.equal(rest, { path: 'big/one', parts_expected: Math.ceil((33 * MB) / part_size) })
 })
 
+parts('begin once for one Idempotency-Key, and complete once', async () => {
+  const send = (path: string, body?: unknown) =>
+    api.send('POST', path, { body, headers: { 'Idempotency-Key': path } })
+  const [first, again] = [
+    await send('/files/uploads', { path: 'keyed' }),
+    await send('/files/uploads', { path: 'keyed' }),
+  ]
+  assert.equal(again.json, first.json)
+  const { upload_id } = (first.json as { data: Upload }).data
+  await putPart(upload_id, 1, bytesOf(3, 1))
+  const done = await send(`/files/uploads/${upload_id}/complete`)
+  assert.is(done.status, 200)
+  assert.equal((await send(`/files/uploads/${upload_id}/complete`)).json, done.json)
+})
+
 parts('become a file: any order, at once, the last one small', async () => {
   const contents = [bytesOf(5 * MB, 1), bytesOf(5 * MB + 1, 2), bytesOf(10, 3)] as const
   const { upload_id } = await begin('joined', { content_type: 'video/mp4' })

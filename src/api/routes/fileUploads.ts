@@ -117,13 +117,13 @@ export const uploadRoutes = [
     errors: ['quota_exceeded'],
     reply: { kind: 'item', status: 201, schema: MultipartUpload },
     handle: async (ask) => {
-      const { body, credential, deps } = ask
+      const { body, credential, deps, newId } = ask
       const path = checkedPath(body.path)
       const content_type = checkedContentType(body.content_type)
       await demandWrite(ask, path)
       const { env_id } = credential
       const writing = { env_id, path, content_type, run_id: null, cause: causeOf(ask) }
-      return item(present(await deps.uploads.begin(writing, body.expected_size)), 201)
+      return item(present(await deps.uploads.begin(writing, body.expected_size, newId('upload'))), 201)
     },
   }),
 
