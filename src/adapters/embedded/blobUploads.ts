@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { createReadStream, createWriteStream } from 'node:fs'
+import { createWriteStream } from 'node:fs'
 import { copyFile, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
@@ -154,15 +154,30 @@ const filesOf = async (folder: string, parts: readonly UploadedPart[]): Promise<
   return files
 }
 
-/** Copies the files one after the other into a new one; synced when it resolves with the size. */
+/**
+ * Copies the files one after the other into a new one; synced when it resolves with the size. One buffer goes round:
+ * gigabytes of new ones would wait in memory to be collected.
+ */
 const concatenate = async ([first = '', ...more]: readonly string[], target: string): Promise<number> => {
   await copyFile(first, target) // in the kernel, or not at all where the file system shares blocks
-  for (const file of more) await pipeline(createReadStream(file), createWriteStream(target, { flags: 'a' }))
-  const handle = await open(target, 'r+')
+  const whole = await open(target, 'a')
   try {
-    await handle.sync()
-    return (await handle.stat()).size
+    const buffer = Buffer.allocUnsafe(1 << 20)
+    for (const file of more) {
+      const part = await open(file)
+      try {
+        for (;;) {
+          const { bytesRead } = await part.read(buffer, 0, buffer.length)
+          if (bytesRead === 0) break
+          await whole.appendFile(buffer.subarray(0, bytesRead))
+        }
+      } finally {
+        await part.close()
+      }
+    }
+    await whole.sync()
+    return (await whole.stat()).size
   } finally {
-    await handle.close()
+    await whole.close()
   }
 }
