@@ -13,13 +13,14 @@ export const retention = async (
   { store, directory }: { store: EventStore; directory: Pick<Directory, 'env' | 'reach'> },
   signal: AbortSignal,
 ): Promise<void> => {
-  for await (const { event, ack } of store.consume('retention', { types: ['StreamCreated'], signal })) {
+  for await (const delivery of store.consume('retention', { types: ['StreamCreated'], signal })) {
+    const { event } = delivery
     await directory.reach(event.cursor, signal)
     const days = daysOf(directory, event.metadata.env_id)
     if (days !== UNLIMITED && event.event.type === 'StreamCreated') {
       await store.expire(streamOf.stream(event.event.stream_id), days * DAY_SECONDS)
     }
-    ack()
+    delivery.ack()
   }
 }
 
