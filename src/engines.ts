@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { openDns } from './adapters/system/dns.ts'
 import { noCertificates } from './adapters/system/noCertificates.ts'
 import { openHints } from './adapters/embedded/hints.ts'
+import { openRateLimiter } from './adapters/embedded/rateLimiter.ts'
 import { type Config, isEmbeddedUrl } from './config.ts'
 import { AppError, isAppError } from './errors.ts'
 import type { Logger } from './log.ts'
@@ -11,6 +12,7 @@ import type { Dns } from './ports/dns.ts'
 import type { Blobs } from './ports/blobs.ts'
 import type { EventStore } from './ports/eventStore.ts'
 import type { Hints } from './ports/hints.ts'
+import type { RateLimiter } from './ports/rateLimiter.ts'
 import type { ReadModels } from './ports/readModels.ts'
 
 export interface Engines {
@@ -20,6 +22,7 @@ export interface Engines {
   readonly hints: Hints
   readonly dns: Dns
   readonly certificates: Certificates
+  readonly limiter: RateLimiter
 }
 
 interface Opening {
@@ -66,6 +69,7 @@ export const openEngines = async (config: Config, opening: Opening): Promise<Eng
     hints: await patiently(() => openHintsOf(config, opening.log)),
     dns: openDns(config.dnsServers),
     certificates: noCertificates,
+    limiter: await patiently(() => openLimiter(config, opening.log)),
   }
 }
 
@@ -95,3 +99,8 @@ export const openBlobs = async ({ blobs, dataDir }: Config): Promise<Blobs> =>
 
 const openHintsOf = async ({ redis }: Config, log: Logger): Promise<Hints> =>
   redis === null ? openHints() : (await import('./adapters/redis/index.ts')).openRedisHints(redis, log)
+
+const openLimiter = async ({ redis }: Config, log: Logger): Promise<RateLimiter> =>
+  redis === null
+    ? openRateLimiter()
+    : (await import('./adapters/redis/index.ts')).openRedisRateLimiter(redis, log)

@@ -13,6 +13,7 @@ import type { Claimer } from '../runtime/worker.ts'
 import type { DomainDeps } from '../sagas/advanceDomain.ts'
 import type { Keyring } from '../secrets.ts'
 import type { Authenticator } from './http/authenticate.ts'
+import type { OrgRates } from './http/orgRates.ts'
 import type { Operator } from './http/operator.ts'
 import type { Idempotency } from './http/idempotency.ts'
 import type { EnvFeeds } from './streams/envFeed.ts'
@@ -33,6 +34,7 @@ export interface ApiDeps {
   readonly keyring: Keyring
   readonly dataKeys: DataKeys
   readonly quotas: Quotas
+  readonly orgRates: OrgRates
   readonly authenticator: Authenticator
   readonly operator: Operator
   readonly idempotency: Idempotency

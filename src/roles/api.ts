@@ -4,6 +4,7 @@ import type Koa from 'koa'
 import { createApp } from '../api/app.ts'
 import type { ApiDeps } from '../api/deps.ts'
 import { Authenticator } from '../api/http/authenticate.ts'
+import { OrgRates } from '../api/http/orgRates.ts'
 import { Operator } from '../api/http/operator.ts'
 import { Idempotency } from '../api/http/idempotency.ts'
 import { EnvFeeds } from '../api/streams/envFeed.ts'
@@ -38,6 +39,7 @@ export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa =
     keyring,
     dataKeys,
     quotas,
+    orgRates: new OrgRates({ limiter: node.limiter, directory: views.directory }),
     authenticator,
     operator: new Operator({ token: operatorToken, keyring }),
     idempotency: new Idempotency({

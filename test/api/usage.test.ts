@@ -71,13 +71,11 @@ export const hook = fn({ webhook: { service: 's', path: '/hook' } }, () => 'ran'
 const { free, starter, pro, scale } = termsOf
 const dataDir = tempDir()
 const [fresh] = await plantOrg(dataDir, 'starter', [])
-const [left, right] = await plantOrg(dataDir, 'free', [begun(), kept(100)], [begun(), begun(), kept(20)])
-const [nearRuns] = await plantOrg(
-  dataDir,
-  'starter',
-  Array.from({ length: starter.limits.runs_per_month - 2 }, begun),
-)
-const [fullOfCalls] = await plantOrg(dataDir, 'scale', [kept(scale.limits.call_storage_bytes)])
+const [left, right] = await plantOrg(dataDir, 'pro', [begun(), kept(100)], [begun(), begun(), kept(20)])
+const [outOfRuns] = await plantOrg(dataDir, 'free', Array.from({ length: free.limits.runs_per_month }, begun))
+/** What the function `deep` needs until its second child: its event, the input and the result of its first. */
+const LAST_BYTES = 'null'.length + '[1,2]'.length + '3'.length
+const [outOfCalls] = await plantOrg(dataDir, 'scale', [kept(scale.limits.call_storage_bytes - LAST_BYTES)])
 const [fullOfFiles] = await plantOrg(dataDir, 'scale', [stored('large', scale.limits.storage_bytes - 10)])
 const server = await startServer({ dataDir })
 const apiOf = (planted: { key: string } | undefined): Api => openApi(server.url, planted?.key ?? '')
@@ -106,8 +104,8 @@ usage('limits: without a subscription all are -1, and nothing is a percentage of
 
 usage('plan.name, plan.period_start, plan.period_end: this month, UTC', async () => {
   const { plan, limits } = await usageOf(apiOf(left))
-  assert.is(plan.name, 'free')
-  assert.equal(limits, free.limits)
+  assert.is(plan.name, 'pro')
+  assert.equal(limits, pro.limits)
   const start = new Date(plan.period_start)
   assert.match(plan.period_start, /^\d{4}-\d\d-01T00:00:00\.000Z$/)
   assert.ok(start.getTime() <= Date.now() && Date.now() < Date.parse(plan.period_end))
@@ -125,7 +123,7 @@ usage('usage.*: over all environments of the organization, and of no other', asy
     assert.is(usage.runs_this_period, 3)
     assert.is(usage.call_count, 3)
     assert.is(usage.call_storage_bytes, 120)
-    assert.is(usage_percent.runs, 300 / free.limits.runs_per_month)
+    assert.is(usage_percent.runs, 300 / pro.limits.runs_per_month)
   }
 })
 
@@ -174,46 +172,58 @@ usage('usage.team_members, plan.name: as the operator set them, from the next re
 
 usage('usage_percent.has_warning: true when any usage exceeds 90 percent', async () => {
   assert.is((await usageOf(apiOf(left))).usage_percent.has_warning, false)
-  const { usage_percent } = await usageOf(apiOf(nearRuns))
-  assert.ok(usage_percent.runs > 99 && usage_percent.runs < 100)
-  assert.is(usage_percent.has_warning, true)
+  const { usage_percent } = await usageOf(apiOf(outOfRuns))
+  assert.equal([usage_percent.runs, usage_percent.has_warning], [100, true])
 })
 
 usage.run()
 
 const quota = suite('403 quota_exceeded')
 
-quota('runs_per_month: what would start one more is refused, at the door and in user code', async () => {
-  const api = apiOf(nearRuns)
+quota('runs_per_month: no run is started', async () => {
+  const { status, code, message } = await apiOf(outOfRuns).refused('POST', '/events', { event_type: 'any' })
+  assert.equal([status, code], [403, 'quota_exceeded'])
+  assert.match(message, /free allows 10000 runs per month/)
+})
+
+quota('call_storage_bytes: what would start a run is refused, at the door and in user code', async () => {
+  const api = apiOf(outOfCalls)
   await deploy(api, 'jobs', { 'jobs.js': FUNCTIONS })
-  const { event_id } = await publish(api, 'deep') // one of the last two, and the other inside
+  const { event_id } = await publish(api, 'deep')
   const [run] = await until(async () => {
     const runs = await runsOf(api, event_id)
     return runs[0]?.status === 'succeeded' ? runs : undefined
   })
   const [first, ...others] = (run?.result ?? []) as string[]
   assert.is(first, 'done')
-  for (const other of others) assert.match(other, /allows 100000 runs per month/)
+  assert.is(others.length, 3)
+  for (const other of others) assert.match(other, /scale allows \d+ bytes of calls/)
 
   const [webhook] = (await api.page<Webhook>('/projects/jobs/webhooks')).data
   const refusals = [
     await api.refused('POST', '/events', { event_type: 'any' }),
     await api.refused('POST', '/events', { event_type: 'svc:call', event_data: { fn: 'jobs/add' } }),
+    await api.refused('POST', '/events', { event_type: 'svc:replay', event_data: { run_id: run?.run_id } }),
     await api.refused('POST', '/streams/subscribe-with-event', { event_type: 'any' }),
     await api.refused('POST', '/projects/jobs/eval', { code: '1' }),
+    refusal(await callHook(webhook?.url ?? '')),
   ]
   for (const { status, code } of refusals) assert.equal([status, code], [403, 'quota_exceeded'])
-  assert.is((await callHook(webhook?.url ?? '')).status, 403)
 
   assert.is((await publish(api, 'svc:cancel', { run_id: run?.run_id })).event_type, 'svc:cancel')
-  assert.ok((await usageOf(api)).usage_percent.runs >= 100)
+  assert.ok((await usageOf(api)).usage_percent.call_storage > 100)
 })
 
-quota('call_storage_bytes: nothing more is kept', async () => {
-  const api = apiOf(fullOfCalls)
-  const { status, code, message } = await api.refused('POST', '/events', { event_type: 'any' })
-  assert.equal([status, code], [403, 'quota_exceeded'])
-  assert.match(message, /scale allows \d+ bytes of calls/)
+quota('a refusal is not kept under an Idempotency-Key: the plan may become a higher one', async () => {
+  const api = apiOf(outOfRuns)
+  const operator = openApi(server.url, openSecrets(readConfig(installation(dataDir))).operatorToken)
+  const send = () =>
+    api.send('POST', '/events', { body: { event_type: 'any' }, headers: { 'Idempotency-Key': 'again' } })
+  assert.is((await send()).status, 403)
+  const { org_id } = await usageOf(api)
+  const url = `${server.url}/operator/orgs/${org_id}`
+  assert.is((await operator.send('PATCH', url, { body: { plan: 'pro' } })).status, 200)
+  assert.is((await send()).status, 201)
 })
 
 quota('storage_bytes: a file for which there is no room is refused', async () => {

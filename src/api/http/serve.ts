@@ -21,12 +21,14 @@ const NOBODY = {
   permissions: compilePermissions({}),
 } as const satisfies Credential
 
-/** Runs a route: who asks, what they ask, whether they may, then the handler; 401 before 400 before 403 before 404. */
+/** Runs a route: who asks, what they ask, whether they may, then the handler; 401 before 429 before 400 before 403 before 404. */
 export const serve =
   (route: Route, deps: ApiDeps) =>
   async (ctx: Context): Promise<void> => {
     if (route.operator) deps.operator.admit(ctx.headers.authorization)
     const credential = route.needs ? await deps.authenticator.authenticate(ctx.headers.authorization) : NOBODY
+    const counted = route.needs && deps.orgRates.take(ctx, credential.env_id)
+    if (counted) await counted
     if (!route.holdsBody) welcome(ctx)
     const body = route.checkBody
       ? route.checkBody(parseJson(await readBody(ctx.req, route.maxBodyBytes ?? DEFAULT_MAX_BODY)))

@@ -62,6 +62,16 @@ const headers: JsonSchema = {
     description: 'The answer is that of an earlier request with the same `Idempotency-Key`',
     schema: { const: 'true' },
   },
+  RateLimit: {
+    description:
+      'How many requests the organization may send at this moment (`r`), and in how many seconds (`t`) all of its limit',
+    schema: { type: 'string' },
+  },
+  'RateLimit-Policy': {
+    description:
+      'The limit of the organization: `q` requests in `w` seconds. Absent, as `RateLimit` is, where the plan has none',
+    schema: { type: 'string' },
+  },
   'Retry-After': { description: 'Seconds to wait before trying again', schema: { type: 'integer' } },
 }
 

@@ -70,6 +70,7 @@ const refusalsOf = ({
     ['idempotency_key_reused', takesKey],
     ['payload_too_large', closed && Boolean(body ?? form ?? rawBody)],
     ['unsupported_media_type', form !== undefined],
+    ['rate_limit_exceeded', needs !== null],
     ['internal_server_error', closed],
     ['unavailable', closed],
   ]
@@ -97,12 +98,19 @@ export const refusalResponses = (): Record<string, JsonSchema> =>
 
 const statusOf = (code: ErrorCode): number => new AppError(code, '').status
 
+/** On every reply to a request that counts, where the plan has a limit. */
+export const rateHeaders = {
+  RateLimit: refTo('headers', 'RateLimit'),
+  'RateLimit-Policy': refTo('headers', 'RateLimit-Policy'),
+}
+
 const replyOf = (found: readonly Refusal[]): JsonSchema => {
   const retryable = found.some((code) => new AppError(code, '').retryable)
   return {
     description: found.map((code) => `\`${code}\`: ${meanings[code]}`).join('\n\n'),
     headers: {
       'X-Request-Id': refTo('headers', 'X-Request-Id'),
+      ...(found.includes('rate_limit_exceeded') && rateHeaders),
       ...(retryable && { 'Retry-After': refTo('headers', 'Retry-After') }),
     },
     content: {

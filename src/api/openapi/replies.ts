@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox'
 import type { ReplyShape, Route } from '../route.ts'
 import { type JsonSchema, refTo, toJsonSchema } from './jsonSchema.ts'
-import { refusalReplies } from './refusals.ts'
+import { rateHeaders, refusalReplies } from './refusals.ts'
 
 /** Every reply of a route by status: its success, then its refusals. */
 export const repliesOf = (route: Route): Record<string, JsonSchema> => {
@@ -15,13 +15,14 @@ export const repliesOf = (route: Route): Record<string, JsonSchema> => {
 }
 
 const successOf = (
-  { reply, takesKey }: Route,
+  { reply, takesKey, needs }: Route,
   description: string,
   headers: Readonly<Record<string, string>> = {},
 ): JsonSchema => ({
   description: reply.events ? `${streamDescription}\n\n${tableOf(reply.events)}` : description,
   headers: {
     'X-Request-Id': refTo('headers', 'X-Request-Id'),
+    ...(needs && rateHeaders),
     ...(takesKey && { 'Idempotency-Replayed': refTo('headers', 'Idempotency-Replayed') }),
     ...Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name, { schema: { const: value } }]),

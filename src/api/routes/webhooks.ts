@@ -85,6 +85,7 @@ const call = async ({ ctx, deps, request_id, params }: Ask): Promise<void> => {
   const { webhook } = deployed.fn
   if (!webhook) throw notFound()
   const auth = webhook.auth === 'required' ? await authOf(ctx, deps, env.env_id, webhook.service) : undefined
+  await deps.orgRates.take(ctx, env.env_id)
   await deps.quotas.checkCall(env.env_id)
   const request = { ...(await requestOf(ctx, webhook)), ...(auth && { auth }) }
   const { env_id } = env
@@ -200,7 +201,14 @@ export const webhookRoutes: Route[] = PATHS.flatMap((place) =>
       needs: null,
       anyQuery: true,
       rawBody: '*/*',
-      errors: ['not_found', 'quota_exceeded', 'payload_too_large', 'internal_server_error', 'unavailable'],
+      errors: [
+        'not_found',
+        'quota_exceeded',
+        'rate_limit_exceeded',
+        'payload_too_large',
+        'internal_server_error',
+        'unavailable',
+      ],
       reply: { kind: 'bare', description: 'What the function returned' },
       handle: async (ask) => {
         await call(ask)

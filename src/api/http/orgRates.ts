@@ -1,0 +1,57 @@
+import type { Context } from 'koa'
+import { AppError } from '../../errors.ts'
+import type { Plan } from '../../events/org.ts'
+import { termsOf } from '../../plans.ts'
+import type { RateLimit, RateLimiter } from '../../ports/rateLimiter.ts'
+import type { Directory } from '../../projections/directory.ts'
+
+interface Rate {
+  readonly limit: RateLimit
+  /** Of a `RateLimit-Policy` header: so many in a window of one second. */
+  readonly policy: string
+}
+
+/** What a second allows may come at once. */
+const rateOf = (perSecond: number): Rate => ({
+  limit: { perSecond, burst: perSecond },
+  policy: `"org";q=${perSecond};w=1`,
+})
+
+const rates = new Map<Plan, Rate>(
+  Object.entries(termsOf).flatMap(([plan, { requestsPerSecond }]) =>
+    requestsPerSecond === null ? [] : [[plan as Plan, rateOf(requestsPerSecond)]],
+  ),
+)
+
+/** The requests of each organization, over all nodes (SPEC.md, Limits). */
+export class OrgRates {
+  readonly #limiter: RateLimiter
+  readonly #directory: Pick<Directory, 'env'>
+
+  constructor({ limiter, directory }: { limiter: RateLimiter; directory: Pick<Directory, 'env'> }) {
+    this.#limiter = limiter
+    this.#directory = directory
+  }
+
+  /**
+   * Counts a request of the environment's organization, and tells of it in the headers of its reply. Rejects with
+   * `rate_limit_exceeded`. Null, without a promise to wait for, where the plan has no limit: that is the hot path.
+   */
+  take(ctx: Pick<Context, 'set'>, env_id: string): Promise<void> | null {
+    const env = this.#directory.env(env_id)
+    const rate = env && rates.get(env.plan)
+    return rate ? this.#take(ctx, env.org_id, rate) : null
+  }
+
+  async #take(ctx: Pick<Context, 'set'>, org_id: string, { limit, policy }: Rate): Promise<void> {
+    const { allowed, remaining, retryAfterMs, resetMs } = await this.#limiter.take(org_id, limit)
+    ctx.set('RateLimit-Policy', policy)
+    ctx.set('RateLimit', `"org";r=${remaining};t=${Math.ceil(resetMs / 1000)}`)
+    if (allowed) return
+    throw new AppError(
+      'rate_limit_exceeded',
+      `The plan of the organization allows ${limit.perSecond} requests per second`,
+      { data: { retryAfter: Math.max(1, Math.ceil(retryAfterMs / 1000)) } },
+    )
+  }
+}
