@@ -105,6 +105,26 @@ nodes('that were ended on one are refused on the others, without any hint', asyn
   assert.is(await asked(there, other.token), 'unauthorized')
 })
 
+nodes(
+  'issued under a narrowed API key may no more than it, also when that came first',
+  async ({ node, open }) => {
+    const there = open()
+    const { api_key_id, token } = await newApiKey(node)
+    const session = await newSession(node, api_key_id)
+    const may = async (of: string) =>
+      ((await asked(there, of)) as Credential).permissions.allows('run', 'read')
+    assert.ok(await may(session.token))
+    const changes = { permissions: { 'env:*': ['read'] } }
+    await node.commands.apiKeys.handle(
+      streamOf.key(api_key_id),
+      { type: 'ChangeApiKey', api_key_id, changes },
+      cause,
+    )
+    await until(async () => !(await may(token)))
+    assert.not.ok(await may(session.token))
+  },
+)
+
 nodes('end the streams of the others too', async ({ node, open }) => {
   const there = open()
   const { api_key_id } = await newApiKey(node)

@@ -93,6 +93,15 @@ const endpoints: [method: string, path: string, body?: unknown][] = [
   ['POST', `/domains/${newId()}/verify`],
   ['DELETE', `/domains/${newId()}`],
   ['GET', '/env'],
+  ['POST', '/sessions', { permissions: {} }],
+  ['GET', '/sessions'],
+  ['DELETE', `/sessions/${newId()}`],
+  ['DELETE', '/sessions'],
+  ['POST', '/service-keys', { permissions: {} }],
+  ['GET', '/service-keys'],
+  ['GET', `/service-keys/${newId()}`],
+  ['DELETE', `/service-keys/${newId()}`],
+  ['DELETE', '/service-keys'],
   ['GET', '/env/subscribe'],
 ]
 

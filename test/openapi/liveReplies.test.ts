@@ -1,6 +1,10 @@
 import * as assert from 'uvu/assert'
+import { openSecrets } from '../../src/bootstrap.ts'
+import { readConfig } from '../../src/config.ts'
 import type { OpenApiDocument } from '../../src/api/openapi/document.ts'
 import { deploy, handled, publish, runsOf, upload, type Webhook } from '../support/build.ts'
+import { openApi } from '../support/http.ts'
+import { installation } from '../support/installation.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
@@ -156,6 +160,53 @@ replies('of custom domains are as documented', async (context) => {
   await checked(context, ['getDomain', 'GET', path, 200])
   await checked(context, ['verifyDomain', 'POST', `${path}/verify`, 200])
   assert.is((await context.server.api.send('DELETE', path)).status, 204)
+})
+
+replies('of sessions and service keys are as documented', async (context) => {
+  const permissions = { 'run:*': ['read'] }
+  for (const [name, path, plural] of [
+    ['Session', '/sessions', 'Sessions'],
+    ['ServiceKey', '/service-keys', 'ServiceKeys'],
+  ] as const) {
+    await checked(context, [`create${name}`, 'POST', path, 201], { permissions, metadata: { a: [1] } })
+    await checked(context, [`list${plural}`, 'GET', path, 200])
+    await checked(context, [`create${name}`, 'POST', path, 400], { permissions: { run: ['read'] } })
+    await checked(context, [`revoke${name}`, 'DELETE', `${path}/none`, 404])
+    await checked(context, [`revoke${plural}`, 'DELETE', path, 200])
+  }
+  const { service_key_id } = await context.server.api.post<{ service_key_id: string }>('/service-keys', {
+    permissions,
+    expires_in: 60,
+  })
+  await checked(context, ['getServiceKey', 'GET', `/service-keys/${service_key_id}`, 200])
+})
+
+replies('of the operator API are as documented', async (context) => {
+  const { server, document } = context
+  const { operatorToken } = openSecrets(readConfig(installation(server.dataDir)))
+  const operator = { server: { ...server, api: openApi(server.url, operatorToken) }, document }
+  const ask = (route: readonly [string, string, string, number], body?: unknown) =>
+    checked(
+      { ...context, ...operator },
+      [route[0], route[1], `${server.url}/operator${route[2]}`, route[3]],
+      body,
+    )
+  await ask(['createOrg', 'POST', '/orgs', 201], { slug: 'documented', plan: 'pro' })
+  await ask(['createOrg', 'POST', '/orgs', 409], { slug: 'documented', plan: 'pro' })
+  await ask(['listOrgs', 'GET', '/orgs', 200])
+  await ask(['updateOrg', 'PATCH', '/orgs/documented', 200], { plan: 'scale' })
+  await ask(['updateOrg', 'PATCH', '/orgs/none', 404], { plan: 'scale' })
+  const env = await ask(['createEnvironment', 'POST', '/orgs/documented/envs', 201], { name: 'dev' })
+  await ask(['listEnvironments', 'GET', '/orgs/documented/envs', 200])
+  const { env_id } = (env as { data: { env_id: string } }).data
+  const key = await ask(['createApiKey', 'POST', `/envs/${env_id}/api-keys`, 201], { name: 'k' })
+  await ask(['listApiKeys', 'GET', `/envs/${env_id}/api-keys`, 200])
+  const { api_key_id } = (key as { data: { api_key_id: string } }).data
+  await ask(['updateApiKey', 'PATCH', `/api-keys/${api_key_id}`, 200], { enabled: false })
+  assert.is(
+    (await operator.server.api.send('DELETE', `${server.url}/operator/api-keys/${api_key_id}`)).status,
+    204,
+  )
 })
 
 replies('of refusals are as documented', async (context) => {
