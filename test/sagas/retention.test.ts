@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import type { Metadata } from '../../src/events/event.ts'
 import type { Plan } from '../../src/events/org.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
@@ -43,6 +44,27 @@ keeping('is told for each stream, by the plan of its organization, once', async 
     [free, 7 * 86_400],
     [starter, 30 * 86_400],
   ])
+})
+
+keeping('is told for what a run printed, once', async ({ node }) => {
+  const told: string[] = []
+  const store = forwarding(node.store, {
+    expire: (stream) => Promise.resolve(void told.push(stream)),
+  })
+  const svcStream = await streamUnder(node, 'free')
+  const [created] = await Array.fromAsync(node.store.read(svcStream, { limit: 1 }))
+  const metadata = created?.metadata as Metadata
+  for (const run_id of ['one', 'two']) {
+    for (const part of [0, 1]) {
+      const lines = [{ at: now, source: 'stdout', text: 'x' }] as const
+      const command = { type: 'LogLines', run_id, part, lines } as const
+      await node.commands.runLogs.handle(streamOf.runLog(run_id), command, metadata)
+    }
+  }
+  const last = await streamUnder(node, 'free')
+  void retention({ store, directory: node.views.directory }, node.signal)
+  await until(() => told.includes(last))
+  assert.equal(told.toSorted(), [streamOf.runLog('one'), streamOf.runLog('two'), svcStream, last].toSorted())
 })
 
 keeping.run()
