@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import { deploy, handle, publish, type Event, type Run, runsOf } from '../support/build.ts'
 import { allOf, isExact, isLost, WORK } from '../support/exactRuns.ts'
 import type { Api } from '../support/http.ts'
+import { PATIENCE } from '../support/patience.ts'
 import { type ServerProcess, spawnServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
@@ -20,7 +21,8 @@ const start = async (): Promise<Api> => {
   return server.api
 }
 
-const EVENTS = 200
+/** Fewer for a read-model server that scans. */
+const [EVENTS, ...KILLED_AFTER] = PATIENCE > 1 ? [60, 12, 50] : [200, 40, 190]
 
 /** Publishes events until the service dies; resolves with those it acknowledged. */
 const publishUntilDeath = async (api: Api, onAcknowledged: (count: number) => void): Promise<Event[]> => {
@@ -47,7 +49,7 @@ crash.before(async (context) => {
   context.acknowledged = []
 })
 
-for (const acknowledged of [40, 190]) {
+for (const acknowledged of KILLED_AFTER) {
   crash(
     `has started each handler exactly once, killed after ${acknowledged} events (I3)`,
     async (context) => {

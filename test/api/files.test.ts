@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
-import { readdirSync } from 'node:fs'
 import { request } from 'node:http'
-import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import type { Static } from 'typebox'
 import type { File as FileSchema, FileUpload as FileUploadSchema } from '../../src/api/schemas.ts'
 import type { Permissions } from '../../src/events/org.ts'
 import { isId, newId } from '../../src/ids.ts'
+import { withBlobs } from '../support/blobs.ts'
 import type { Api } from '../support/http.ts'
 import { addEnvironment, startWithOther } from '../support/server.ts'
 import { openApi } from '../support/http.ts'
@@ -43,11 +42,10 @@ const get = (file_id: string, headers: Record<string, string> = {}) =>
   api.send('GET', `/files/${file_id}/download`, { headers })
 const etagOf = (content: string) => `"${createHash('sha256').update(content).digest('hex')}"`
 
-/** All contents on disk, wherever they lie. */
-const contents = (): string[] =>
-  readdirSync(join(dataDir, 'blobs'), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /files/.test(entry.parentPath))
-    .map(({ name }) => name)
+/** How many contents are kept, and where. */
+const contents = (): Promise<number> =>
+  withBlobs(dataDir, async (blobs) => (await Array.fromAsync(blobs.list('files/'))).length)
+const backend = await withBlobs(dataDir, (blobs) => Promise.resolve(blobs.backend))
 
 const { file_id: ten } = await put('ten', '0123456789')
 const tag = etagOf('0123456789')
@@ -68,7 +66,7 @@ uploads('answers 200 with the File of SPEC.md, without the runs that wrote it', 
     size: 5,
     etag: etagOf('hello'),
     content_type: 'text/plain; charset=utf-8',
-    storage_backend: 'disk',
+    storage_backend: backend,
     updated_at: created_at,
   })
   assert.is(answer.headers.get('etag'), rest.etag)
@@ -76,13 +74,13 @@ uploads('answers 200 with the File of SPEC.md, without the runs that wrote it', 
 
 uploads('replaces the content at the same path and keeps file_id; the old content is removed', async () => {
   const before = await put('same', 'one')
-  const kept = contents().length
+  const kept = await contents()
   const after = await put('same', 'two!', { type: 'text/html' })
   assert.equal([after.file_id, after.created_at], [before.file_id, before.created_at])
   assert.equal([after.size, after.etag, after.content_type], [4, etagOf('two!'), 'text/html'])
   assert.ok(after.updated_at >= before.updated_at)
   assert.is((await get(after.file_id)).text, 'two!')
-  assert.is(contents().length, kept)
+  assert.is(await contents(), kept)
 })
 
 uploads('keeps bytes as they are, also none', async () => {
@@ -166,7 +164,7 @@ uploads('takes any other path, and tells it decoded', async () => {
 })
 
 uploads('of one path at once leave one of the contents, whole, and no other', async () => {
-  const kept = contents().length
+  const kept = await contents()
   const sent = Array.from({ length: 12 }, (_, n) => String.fromCharCode(97 + n).repeat(100_000))
   const files = await Promise.all(sent.map((content) => put('contested', content)))
   assert.is(new Set(files.map(({ file_id }) => file_id)).size, 1)
@@ -174,7 +172,7 @@ uploads('of one path at once leave one of the contents, whole, and no other', as
   assert.ok(sent.includes(text))
   const now = await api.get<File>(`/files/${files[0]?.file_id}`)
   assert.is(now.etag, etagOf(text))
-  assert.is(contents().length, kept + 1)
+  assert.is(await contents(), kept + 1)
 })
 
 uploads('over 300 MB are refused before they are sent', async () => {
@@ -214,7 +212,7 @@ uploads('of clients that wait to be told so are told to go on', async () => {
 })
 
 uploads('that break off leave nothing behind', async () => {
-  const kept = contents().length
+  const kept = await contents()
   await new Promise<void>((resolve) => {
     const sent = request(`${url}/v1/files/upload/broken`, {
       method: 'PUT',
@@ -224,7 +222,7 @@ uploads('that break off leave nothing behind', async () => {
     sent.write('half', () => sent.destroy())
   })
   assert.is((await api.page('/files?prefix=broken')).pagination.total, 0)
-  assert.is(contents().length, kept)
+  assert.is(await contents(), kept)
 })
 
 uploads.run()
@@ -348,10 +346,10 @@ const deleting = suite('deleting files')
 
 deleting('is 204, and everything of the file is gone; the path is free', async () => {
   const file = await put('gone', 'x')
-  const kept = contents().length
+  const kept = await contents()
   const { status, text } = await api.send('DELETE', `/files/${file.file_id}`)
   assert.equal([status, text], [204, ''])
-  assert.is(contents().length, kept - 1)
+  assert.is(await contents(), kept - 1)
   for (const [method, path] of [
     ['GET', ''],
     ['GET', '/download'],

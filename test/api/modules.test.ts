@@ -1,9 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { readConfig } from '../../src/config.ts'
-import { openBlobs } from '../../src/engines.ts'
-import { installation } from '../support/installation.ts'
+import { withBlobs } from '../support/blobs.ts'
 import { type Files, upload } from '../support/build.ts'
 import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
@@ -61,9 +59,7 @@ loading('leaves nothing behind of what it refused', async () => {
   const zip = await zipBuild({ 'bad.js': 'throw new Error("unique")' })
   isRefused(await upload(api, 'up', zip), 'unique')
   assert.equal(readdirSync(join(server.dataDir, 'uploads')), [])
-  const blobs = await openBlobs(readConfig(installation(server.dataDir)))
-  const held = await Array.fromAsync(blobs.list(''))
-  await blobs.close()
+  const held = await withBlobs(server.dataDir, (blobs) => Array.fromAsync(blobs.list('')))
   assert.equal(
     held.filter(({ key }) => key.includes(zip.hash)),
     [],

@@ -2,7 +2,6 @@ import * as assert from 'uvu/assert'
 import { call, deploy, handled, publish, type Run, runsOf } from '../support/build.ts'
 import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
-import { until } from '../support/until.ts'
 
 /** Each misbehaves in a build of its own: what kills a process takes along the runs inside it. */
 const wrong: Record<
@@ -116,14 +115,11 @@ code('leaves its build fit to run again', async () => {
   assert.is((await handled(api, event_id))[0]?.error?.code, 'worker_lost')
 })
 
-code('is told in the log, up to a cap', async () => {
+code('is told in the logs of its run, up to a cap', async () => {
   const [{ run_id }] = (await runsOf(api, started.get('floods') ?? '')) as [Run]
-  const lines = await until(() => {
-    const found = server.log.filter((line) => line.includes(run_id))
-    return found.length > 0 ? found : undefined
-  })
-  assert.match(lines[0] ?? '', 'xxx')
-  assert.ok(lines.join('').length < 512 << 10)
+  const { lines } = await api.get<{ lines: { text: string }[] }>(`/runs/${run_id}/logs`)
+  assert.match(lines[0]?.text ?? '', 'xxx')
+  assert.ok(JSON.stringify(lines).length < 512 << 10)
 })
 
 code.after(() => server.stop())

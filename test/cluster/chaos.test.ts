@@ -35,7 +35,7 @@ import { fn } from 'svc'
 export const minutely = fn({ schedule: '* * * * *' }, tick => tick.data.scheduled_time)
 `
 
-const chaos = suite('two nodes of each role, each killed once under load', { timeoutMs: 170_000 })
+const chaos = suite('two nodes of each role, each killed once under load', { timeoutMs: 300_000 })
 
 /** Publishes until told to stop; resolves with what was acknowledged. */
 const publisher = async (cluster: Cluster, api: ReturnType<typeof openApi>, over: AbortSignal) => {

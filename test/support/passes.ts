@@ -15,11 +15,15 @@ const slower = ({ timeoutMs, lingerMs }: Limits): Limits => ({ timeoutMs: timeou
 
 /** What may be run at the same time, one group after the other. */
 export async function* passes(files: readonly string[]): AsyncGenerator<readonly Job[]> {
-  const jobs: Job[] = files.map((file) => ({ file, run: (limits) => runFile(file, limits) }))
+  const plain = (file: string): Job => ({ file, run: (limits) => runFile(file, limits) })
   const real = isAnyNamed() ? files.filter(isOfApi).map(onEngines) : []
-  yield [...jobs, ...real]
+  yield [...files.filter((file) => !needsAll(file)).map(plain), ...real]
+  for (const file of files.filter(needsAll)) yield [{ file, run: (limits) => runFile(file, slower(limits)) }]
   if (isNamed('mongodb') && isNamed('s3')) yield* onCluster(files.filter(isOfCluster))
 }
+
+/** Nodes that are killed and engines that are lost, under load: nothing else goes on beside them. */
+const needsAll = (file: string): boolean => file.startsWith('test/cluster/')
 
 /** What is tested through the API is tested on every engine. */
 const isOfApi = (file: string): boolean => file.startsWith('test/api/')

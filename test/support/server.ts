@@ -91,7 +91,7 @@ export const spawnServer = async ({ dataDir = tempDir(), env }: Started = {}): P
       if (child.exitCode !== null) return 'exited'
       return /is ready on \S+ \{"listens":"([^"]+)"/.exec(log.join(''))?.[1]
     },
-    { timeoutMs: 30_000 },
+    { timeoutMs: 60_000 },
   )
   if (url === 'exited')
     throw new Error(`Expected the server to start, got exit code ${child.exitCode}: ${log.join('')}`)

@@ -123,7 +123,10 @@ const setHeaders = (ctx: Context, { path, etag, content_type }: FileDoc, modifie
   ctx.attachment(path.slice(path.lastIndexOf('/') + 1))
 }
 
-const download = async (ask: Ask<{ file_id: string }>, tries = 3): Promise<void> => {
+/** A file that is written again and again may have other content by the time it is read. */
+const TRIES = 10
+
+const download = async (ask: Ask<{ file_id: string }>, tries = TRIES): Promise<void> => {
   const { ctx, deps } = ask
   const file = await fileOf(ask)
   const modified = new Date(file.updated_at).toUTCString()

@@ -1,0 +1,14 @@
+import { readConfig } from '../../src/config.ts'
+import { openBlobs } from '../../src/engines.ts'
+import type { Blobs } from '../../src/ports/blobs.ts'
+import { installation } from './installation.ts'
+
+/** The blobs of the service on a data directory, wherever they lie. */
+export const withBlobs = async <T>(dataDir: string, use: (blobs: Blobs) => Promise<T>): Promise<T> => {
+  const blobs = await openBlobs(readConfig(installation(dataDir)))
+  try {
+    return await use(blobs)
+  } finally {
+    await blobs.close()
+  }
+}
