@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type Koa from 'koa'
 import { AppError } from '../errors.ts'
+import { newId } from '../ids.ts'
 
 export interface ApiServer {
   readonly port: number
@@ -55,10 +56,11 @@ const close = (server: Server, deadlineMs: number): Promise<void> =>
 /** What is not HTTP gets the error body too. */
 const refuse = (socket: Socket): void => {
   if (!socket.writable) return void socket.destroy()
+  const request_id = newId()
   const body = JSON.stringify({
-    error: { code: 'bad_request', message: 'Expected an HTTP request', request_id: null },
+    error: { code: 'bad_request', message: 'Expected an HTTP request', request_id },
   })
   socket.end(
-    `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+    `HTTP/1.1 400 Bad Request\r\nX-Request-Id: ${request_id}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
   )
 }

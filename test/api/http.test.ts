@@ -75,10 +75,12 @@ envelope('to what is not HTTP is an error as well', async () => {
   socket.end('nonsense\r\n\r\n')
   const text = (await buffer(socket)).toString()
   assert.match(text, /^HTTP\/1\.1 400 /)
-  assert.is(
-    (JSON.parse(text.slice(text.indexOf('{'))) as { error: { code: string } }).error.code,
-    'bad_request',
-  )
+  const { error } = JSON.parse(text.slice(text.indexOf('{'))) as {
+    error: { code: string; request_id: string }
+  }
+  assert.is(error.code, 'bad_request')
+  assert.ok(isId(error.request_id))
+  assert.match(text, `\r\nX-Request-Id: ${error.request_id}\r\n`)
 })
 
 envelope('has no body for HEAD', async () => {

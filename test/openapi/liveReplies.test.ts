@@ -112,6 +112,7 @@ replies('of a run that failed and waits for its retry are as documented', async 
 
 replies('of what is made are as documented', async (context) => {
   await checked(context, ['createProject', 'POST', '/projects', 201], { name: 'other' })
+  await checked(context, ['updateProject', 'PATCH', '/projects/other', 200], { name: 'another' })
   await checked(context, ['publishEvent', 'POST', '/events', 201], { type: 'asked', data: [1] })
   await checked(context, ['evaluate', 'POST', '/projects/shop/eval', 201], { code: '1 + 1' })
 })

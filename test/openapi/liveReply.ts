@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Compile, type Validator } from 'typebox/compile'
 import type { OpenApiDocument } from '../../src/api/openapi/document.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -59,8 +59,13 @@ export const replySchema = (
   return closed(schema) as TSchema
 }
 
+const compiled = new WeakMap<TSchema, Validator>()
+
 /** What about a value is not as the schema has it; empty when all is. */
-export const mismatches = (schema: TSchema, value: unknown): string[] =>
-  Compile(schema)
+export const mismatches = (schema: TSchema, value: unknown): string[] => {
+  const validator = compiled.get(schema) ?? Compile(schema)
+  compiled.set(schema, validator)
+  return validator
     .Errors(value)
     .map(({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`)
+}
