@@ -81,6 +81,11 @@ const server = await startServer({ dataDir })
 const apiOf = (planted: { key: string } | undefined): Api => openApi(server.url, planted?.key ?? '')
 const usageOf = (api: Api) => api.get<Static<typeof OrgUsage>>('/org/usage')
 
+// What was planted is folded first: a read-model server that scans takes its time.
+await until(async () => (await apiOf(left).send('GET', '/runs?limit=1')).status === 200, {
+  timeoutMs: 60_000,
+})
+
 const usage = suite('GET /v1/org/usage (SPEC.md, Usage and limits)')
 
 usage('limits: without a subscription all are -1, and nothing is a percentage of them', async () => {
