@@ -83,6 +83,39 @@ envelope('to what is not HTTP is an error as well', async () => {
   assert.match(text, `\r\nX-Request-Id: ${error.request_id}\r\n`)
 })
 
+/** Sends a request whole before it looks at the reply, which it gives as text. */
+const sentBlindly = async (head: string, body: Buffer): Promise<string> => {
+  const socket = connect({ port: Number(new URL(server.url).port), host: '127.0.0.1', allowHalfOpen: true })
+  socket.pause()
+  socket.write(`${head}\r\nHost: svc\r\nContent-Length: ${body.length}\r\n\r\n`)
+  await new Promise<void>((resolve, reject) => {
+    socket.on('error', reject)
+    socket.write(body, (error) => (error ? reject(error) : resolve()))
+  })
+  return (await buffer(socket)).toString()
+}
+
+const LARGE = Buffer.alloc(8 << 20, 'x')
+
+for (const [head, status] of [
+  [`POST /v1/events HTTP/1.1\r\nAuthorization: Bearer ${api.key}`, 413],
+  ['POST /v1/events HTTP/1.1', 401],
+  ['DELETE /v1/none HTTP/1.1\r\nConnection: close', 404],
+] as const)
+  envelope(`reaches who sends much more than is taken (${status})`, async () => {
+    const text = await sentBlindly(head, LARGE)
+    assert.match(text, `HTTP/1.1 ${status} `)
+    assert.is(text.match(/HTTP\/1\.1/g)?.length, 1)
+    assert.ok(isId(JSON.parse(text.slice(text.indexOf('{'))).error.request_id))
+  })
+
+envelope('with an error leaves the connection open to who sent all', async () => {
+  for (const path of ['/none', '/projects/none'])
+    assert.is((await api.send('GET', path)).headers.get('connection'), 'keep-alive')
+  const { status, headers } = await api.send('POST', '/events', { body: '{' })
+  assert.equal([status, headers.get('connection')], [400, 'keep-alive'])
+})
+
 envelope('has no body for HEAD', async () => {
   const { status, text } = await api.send('HEAD', '/env')
   assert.equal([status, text], [200, ''])

@@ -81,6 +81,17 @@ reading('a deployed handler, by the event that follows', () =>
   }),
 )
 
+reading('a deployed webhook, by the call that follows', () =>
+  often(10, async (n) => {
+    await deploy(api, `w${n}`, {
+      [`w${n}.js`]: `import { fn } from 'svc'
+export const hook = fn({ webhook: { service: 'new', path: '/w${n}' } }, () => ${n})`,
+    })
+    const [webhook] = (await api.page<Webhook>(`/projects/w${n}/webhooks`)).data
+    assert.is((await api.send('POST', webhook?.url ?? '')).json, n)
+  }),
+)
+
 reading('statistics that add up, whenever they are asked for', async () => {
   const { total_runs: before } = await api.get<{ total_runs: number }>('/runs/stats')
   await often(TIMES, async () => void (await handled(api, (await publish(api, 'work')).event_id)))

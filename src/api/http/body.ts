@@ -20,10 +20,10 @@ export const readBody = (request: IncomingMessage, limit: number): Promise<Buffe
     }
     const chunks: Buffer[] = []
     let size = 0
-    const timer = setTimeout(() => {
-      reject(new AppError('request_timeout', `body: expected within ${BODY_TIMEOUT_MS / 1000} s`))
-      request.destroy()
-    }, BODY_TIMEOUT_MS)
+    const timer = setTimeout(
+      () => reject(new AppError('request_timeout', `body: expected within ${BODY_TIMEOUT_MS / 1000} s`)),
+      BODY_TIMEOUT_MS,
+    )
     request.on('close', () => clearTimeout(timer))
     request.on('data', (chunk: Buffer) => {
       size += chunk.length

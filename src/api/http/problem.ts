@@ -2,6 +2,7 @@ import type { Context, Next } from 'koa'
 import { AppError, messageOf } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import type { Logger } from '../../log.ts'
+import { lingering } from './linger.ts'
 import { isWaiting } from './welcome.ts'
 
 /** Every reply carries the request's id, and everything thrown becomes an error body (SPEC.md, Errors). */
@@ -30,12 +31,20 @@ export const problem =
       }
       if (error.retryable) ctx.set('Retry-After', String(error.data['retryAfter'] ?? 1))
       if (error.code === 'unauthorized') ctx.set('WWW-Authenticate', 'Bearer')
-      if (error.code === 'payload_too_large' || error.code === 'request_timeout' || isWaiting(ctx))
-        ctx.set('Connection', 'close')
       ctx.status = error.status
-      ctx.body = errorBody(error, request_id)
+      const body = errorBody(error, request_id)
+      if (ctx.req.complete) ctx.body = body
+      else sendEarly(ctx, JSON.stringify(body))
     }
   }
+
+/** Refuses what is still being sent, or is not sent yet: nothing else can come on its connection. */
+const sendEarly = (ctx: Context, text: string): void => {
+  ctx.set('Connection', 'close')
+  ctx.type = 'application/json'
+  ctx.body = isWaiting(ctx) ? text : lingering(ctx.req, text)
+  ctx.length = Buffer.byteLength(text)
+}
 
 export const errorBody = ({ code, message }: AppError, request_id: string) => ({
   error: { code, message, request_id },

@@ -14,6 +14,7 @@ export const envRoutes = [
     needs: { type: 'env', action: 'read' },
     reply: { kind: 'item', schema: Environment },
     handle: async ({ credential, deps: { views } }) => {
+      await views.settled('envs')
       const env = await views.envs.get(credential.env_id)
       if (!env) throw new AppError('not_found', 'No such environment')
       const { env_id, org_id, name, active } = env

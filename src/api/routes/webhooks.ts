@@ -5,7 +5,7 @@ import type { WebhookRequest } from '../../runtime/runtime.ts'
 import { newId } from '../../ids.ts'
 import { sealRequest } from '../../runtime/webhookSecrets.ts'
 import { sameText } from '../../secrets.ts'
-import type { Deployed, DirectoryEnv } from '../../projections/directory.ts'
+import type { Deployed, Directory, DirectoryEnv } from '../../projections/directory.ts'
 import { placeOf } from '../../sagas/dispatch.ts'
 import type { ApiDeps } from '../deps.ts'
 import { readBody } from '../http/body.ts'
@@ -18,22 +18,31 @@ const MAX_BODY_BYTES = 25 << 20
 
 const notFound = () => new AppError('not_found', 'No webhook here')
 
-/** `{service}/{path}/{token}`: the function it names and proves to know, or 404 whatever is wrong. */
-const find = ({ views, keyring }: ApiDeps, env_id: string, method: string, rest: string): Deployed => {
+/** An endpoint that was called, with the environment and the function it belongs to. */
+interface Found {
+  readonly env: DirectoryEnv
+  readonly deployed: Deployed
+}
+
+/** The function that the address names and proves to know; undefined whatever is wrong. */
+const find = ({ ctx, params, deps: { views, keyring } }: Ask): Found | undefined => {
+  const { env, rest } = addressOf(ctx, params, views.directory)
+  if (!env) return undefined
+  const { env_id } = env
+  const { method } = ctx
   const [service = '', ...segments] = rest.split('/')
   const token = segments.pop() ?? ''
   const path = `/${segments.join('/')}`
   const expected = keyring.webhookToken(env_id, { method, service, path })
   const deployed = views.directory.webhookAt(env_id, method, service, path)
-  if (!sameText(token, expected) || !deployed) throw notFound()
-  return deployed
+  return sameText(token, expected) && deployed ? { env, deployed } : undefined
 }
 
 /** Whose endpoint is called, and its `{service}/{path}/{token}`: by a custom domain all that comes after `/webhook/`. */
 const addressOf = (
   { hostname }: Context,
   { org, env, rest = '' }: Record<string, string>,
-  { views: { directory } }: ApiDeps,
+  directory: Directory,
 ): { env: DirectoryEnv | undefined; rest: string } => {
   const own = directory.envOfDomain(hostname.toLowerCase().replace(/\.$/, ''))
   if (own) return { env: own, rest: [org, env, rest].filter((part) => part !== undefined).join('/') }
@@ -78,12 +87,17 @@ const parsedBody = (text: string, contentType: string): unknown => {
   }
 }
 
-const call = async ({ ctx, deps, request_id, params }: Ask): Promise<void> => {
-  const { env, rest } = addressOf(ctx, params, deps)
-  if (!env) throw notFound()
-  const deployed = find(deps, env.env_id, ctx.method, rest)
-  const { webhook } = deployed.fn
-  if (!webhook) throw notFound()
+/** One that was just deployed may be new to this node (I2); a redeployed one may run as it was for some milliseconds. */
+const findSurely = async (ask: Ask): Promise<Found | undefined> => {
+  await ask.deps.views.settled('builds')
+  return find(ask)
+}
+
+const call = async (ask: Ask): Promise<void> => {
+  const { ctx, deps, request_id } = ask
+  const { env, deployed } = find(ask) ?? (await findSurely(ask)) ?? {}
+  const webhook = deployed?.fn.webhook
+  if (!env || !webhook) throw notFound()
   const auth = webhook.auth === 'required' ? await authOf(ctx, deps, env.env_id, webhook.service) : undefined
   await deps.orgRates.take(ctx, env.env_id)
   await deps.quotas.checkCall(env.env_id)
