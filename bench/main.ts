@@ -8,6 +8,8 @@ const benches: Readonly<Record<string, () => Promise<Figure[]>>> = {
   endToEnd: async () => (await import('./endToEnd.ts')).endToEnd(),
   webhook: async () => (await import('./webhook.ts')).webhook(),
   start: async () => (await import('./startLatency.ts')).startLatency(),
+  requests: async () => (await import('./requests.ts')).requests(),
+  lists: async () => (await import('./lists.ts')).lists(),
   rebuild: async () => (await import('./rebuild.ts')).rebuild(),
   sse: async () => (await import('./sse.ts')).sse(),
   eventStoreDb: async () => (await import('./eventStoreDb.ts')).eventStoreDb(),

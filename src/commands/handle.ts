@@ -5,7 +5,7 @@ import { AppError, isAppError } from '../errors.ts'
 import type { Cursor, NewEvent } from '../events/event.ts'
 import type { DomainEvent } from '../events/index.ts'
 import type { EventStore } from '../ports/eventStore.ts'
-import type { Cause, Decider } from './decider.ts'
+import type { Cause, Decider, Folded } from './decider.ts'
 
 /** What a command led to: its own facts (none when it was already so) and where they stand. */
 export interface Handled<Event extends DomainEvent = DomainEvent> {
@@ -71,12 +71,23 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
 
   /**
    * Durable when it resolves (I1). Rejects with the decider's refusal, with `unavailable`, or with
-   * `conflict` when others kept winning. `fresh`: the stream was just made up, so there is nothing to read.
+   * `conflict` when others kept winning. What need not be read: of a stream that is `fresh`, just made up, anything;
+   * of one that `opening` opened, that fact and what stands before it.
    */
-  handle(stream: string, command: Command, cause: Cause, { fresh = false } = {}): Promise<Handled<Event>> {
+  handle(
+    stream: string,
+    command: Command,
+    cause: Cause,
+    { fresh = false, opening }: { fresh?: boolean; opening?: Folded | undefined } = {},
+  ): Promise<Handled<Event>> {
     return new Promise((resolve, reject) => {
       const actor = this.#actorOf(stream)
       if (fresh) actor.loaded ??= { state: this.#decider.initial(), revision: -1 }
+      if (opening)
+        actor.loaded ??= {
+          state: this.#decider.evolve(this.#decider.initial(), opening),
+          revision: opening.revision,
+        }
       actor.waiting.push({ command, cause, resolve, reject })
       actor.running ??= this.#run(stream, actor)
     })

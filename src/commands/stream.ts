@@ -4,7 +4,7 @@ import type { EventOf } from '../events/index.ts'
 import type { RunError, RunInput, RunPlan } from '../events/run.ts'
 import type { PayloadRef } from '../events/scalars.ts'
 import { isDerived } from '../ids.ts'
-import type { Decider } from './decider.ts'
+import type { Decider, Folded } from './decider.ts'
 
 /** A run that has not ended: wanted, claimed by a worker, or failed and waiting for its retry. */
 export type OpenRun =
@@ -278,6 +278,12 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
     return state
   },
 }
+
+/**
+ * The fact itself when it is the first of its stream that says anything (before it stands `StreamCreated`), as of
+ * everything that gets a stream of its own: then nobody needs to read the stream for what is open in it.
+ */
+export const openingOf = (fact: Folded): Folded | undefined => (fact.revision === 1 ? fact : undefined)
 
 /** The fact that makes the stream, if it is to be made. Another environment's stream does not exist (I7). */
 const opening = (state: StreamState, stream_id: string, env_id: string, create: boolean): StreamEvent[] => {

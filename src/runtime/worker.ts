@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { BoundedMap } from '../boundedMap.ts'
 import { clock } from '../clock.ts'
 import type { Commands } from '../commands/index.ts'
+import { openingOf } from '../commands/stream.ts'
 import { messageOf } from '../errors.ts'
 import type { Recorded } from '../events/event.ts'
 import type { EventOf } from '../events/index.ts'
@@ -189,20 +190,20 @@ export class Worker implements Claimer {
       streamOf.stream(stream_id),
       { type: 'DispatchEvent', stream_id, event_id, plans, worker_id, now: clock.iso() },
       cause,
+      { opening: openingOf(recorded) },
     )
     return events.length > 0 ? plans : this.#claimedBefore(stream_id, (plan) => plan.event_id === event_id)
   }
 
-  async #claim(
-    { event, metadata, revision }: Recorded<EventOf<'RunRequested'>>,
-    worker_id: string,
-  ): Promise<readonly RunPlan[]> {
+  async #claim(recorded: Recorded<EventOf<'RunRequested'>>, worker_id: string): Promise<readonly RunPlan[]> {
+    const { event, metadata, revision } = recorded
     const { type: _, input: __, ...plan } = event
     const { stream_id, run_id } = plan
     const { events } = await this.#deps.commands.streams.handle(
       streamOf.stream(stream_id),
       { type: 'ClaimRun', run_id, worker_id, now: clock.iso() },
       { ...metadata, causation_id: run_id },
+      { opening: openingOf(recorded) },
     )
     return events.length > 0
       ? [{ ...plan, input_at: plan.input_at ?? { stream_id, revision } }]

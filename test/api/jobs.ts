@@ -1,3 +1,5 @@
+import { PATIENCE } from '../support/patience.ts'
+
 /** Functions that several test files deploy as `jobs.js`. */
 export const JOBS = `
 import { setTimeout } from 'node:timers/promises'
@@ -16,6 +18,7 @@ const failing = (until) => (event) => {
   return { tried, attempt: currentRun().attempt }
 }
 export const flaky = fn({ 'on-event': 'flaky', retry: { attempts: 3, delay: 300 } }, failing(3))
+export const patient = fn({ 'on-event': 'patient', retry: { attempts: 1, delay: ${1000 * PATIENCE} } }, failing(99))
 export const hopeless = fn({ 'on-event': 'hopeless', retry: { attempts: 2, delay: 1 } }, failing(99))
 export const once = fn({ 'on-event': 'once', retry: 0 }, failing(99))
 

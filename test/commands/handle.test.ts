@@ -1,8 +1,9 @@
 import * as assert from 'uvu/assert'
 import { CommandHandler } from '../../src/commands/handle.ts'
 import { name } from '../../src/commands/name.ts'
-import { stream, type StreamCommand } from '../../src/commands/stream.ts'
+import { openingOf, stream, type StreamCommand } from '../../src/commands/stream.ts'
 import { AppError, isAppError } from '../../src/errors.ts'
+import type { Recorded } from '../../src/events/event.ts'
 import { newId } from '../../src/ids.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
 import { suite } from '../support/suite.ts'
@@ -317,6 +318,31 @@ fresh('that was there after all is read then', async ({ store, at }) => {
     fresh: true,
   })
   assert.ok(isAppError(await refused.catch((error: unknown) => error), 'not_found'))
+})
+
+fresh('that another began is not read by who was given its opening', async ({ store, watch, at }) => {
+  const event_id = newId()
+  await new CommandHandler(store, stream).handle(at, publish(true, event_id), cause, { fresh: true })
+  const [, published] = await Array.fromAsync(store.read(at))
+  watch.reads = 0
+  const { events } = await new CommandHandler(store, stream).handle(at, dispatchOf(event_id), cause, {
+    opening: openingOf(published as Recorded),
+  })
+  assert.is(events[0]?.type, 'EventHandled')
+  assert.is(watch.reads, 0)
+})
+
+fresh('that went on since its opening is read from there', async ({ store, at }) => {
+  const event_id = newId()
+  const first = new CommandHandler(store, stream)
+  await first.handle(at, publish(true, event_id), cause)
+  await first.handle(at, dispatchOf(event_id), cause)
+  const [, published, ...rest] = await Array.fromAsync(store.read(at))
+  const { events } = await new CommandHandler(store, stream).handle(at, dispatchOf(event_id), cause, {
+    opening: openingOf(published as Recorded),
+  })
+  assert.equal(events, [])
+  assert.equal(rest.map(openingOf), [undefined])
 })
 
 fresh.run()

@@ -1,0 +1,114 @@
+import { openReadModels } from '../src/adapters/embedded/readModels/index.ts'
+import { isoOf } from '../src/clock.ts'
+import { START } from '../src/events/event.ts'
+import { newId } from '../src/ids.ts'
+import { type RunDoc, runs } from '../src/projections/runs.ts'
+import type { Figure } from './figure.ts'
+import { load } from './load.ts'
+import { BenchServer } from './server.ts'
+
+const FEW = 10_000
+const MANY = 1_000_000
+const BATCH = 5000
+const REQUESTS = 2000
+/** They began at even distances over so long. */
+const DAYS = 7
+const STATUSES = ['succeeded', 'succeeded', 'succeeded', 'failed', 'cancelled'] as const
+const TYPES = ['event', 'call', 'schedule'] as const
+
+/** Pages that people ask for; the last ones for what lies far back. */
+const pages = (count: number): Readonly<Record<string, string>> => ({
+  'by status': 'status=failed&limit=20',
+  'by status and type': 'status=succeeded&type=event&limit=20',
+  'of the last day': 'time_range=P1D&limit=20',
+  'of the last day, by status': 'time_range=P1D&status=failed&limit=20',
+  'by status, in the middle': `status=succeeded&limit=20&offset=${Math.floor(count * 0.3)}`,
+})
+
+/** Writes runs through the projector's side of the read model, as if they had been folded. */
+const plant = async (dir: string, env_id: string, count: number): Promise<void> => {
+  const readModels = openReadModels({ dir })
+  const collection = await readModels.writer<RunDoc>(runs)
+  const now = Date.now()
+  for (let from = 0; from < count; from += BATCH) {
+    const writes = Array.from({ length: BATCH }, (_, i) => {
+      const n = from + i
+      const run_id = newId()
+      const at = isoOf(now - Math.floor(((count - n) / count) * DAYS * 86_400_000))
+      const cursor = String(n).padStart(16, '0')
+      const doc: RunDoc = {
+        run_id,
+        env_id,
+        stream_id: newId(),
+        build_id: env_id,
+        run_type: TYPES[n % 3] ?? 'event',
+        status: STATUSES[n % 5] ?? 'succeeded',
+        start_time: at,
+        stop_time: at,
+        origin_run_id: null,
+        event_id: newId(),
+        result: { note: 'a result of a usual size', lines: [1, 2, 3] },
+        project_id: env_id,
+        project_name: 'bench',
+        fn: 'a/b',
+        attempt: 1,
+        parent_run_id: null,
+        replay_of: null,
+        retry_at: null,
+        worker_id: env_id,
+        running_since: null,
+        input_at: null,
+        order: `${at}/${cursor}`,
+      }
+      return { id: run_id, doc, cursor }
+    })
+    await collection.write(writes, START)
+  }
+  await readModels.close()
+}
+
+const slowest = async (count: number): Promise<Record<string, number>> => {
+  const first = await BenchServer.start()
+  const { env_id } = await first.api<{ env_id: string }>('GET', '/env')
+  await first.stop({ keep: true })
+  await plant(first.dir, env_id, count)
+  const server = await BenchServer.start(first.dir)
+  try {
+    const p99: Record<string, number> = {}
+    for (const [name, query] of Object.entries(pages(count))) {
+      const wanted = {
+        url: `${server.url}/v1/runs?${query}`,
+        method: 'GET',
+        headers: { Authorization: `Bearer ${server.key}` },
+        connections: 1,
+      }
+      await load({ ...wanted, requests: REQUESTS / 10 })
+      const { p99: time, failed } = await load({ ...wanted, requests: REQUESTS })
+      if (failed > 0) throw new Error(`${failed} requests failed`)
+      p99[name] = time
+    }
+    return p99
+  } finally {
+    await server.stop()
+  }
+}
+
+/** Pages of `GET /v1/runs` with few runs and with very many, in one run. */
+export const lists = async (): Promise<Figure[]> => {
+  const few = await slowest(FEW)
+  const many = await slowest(MANY)
+  return Object.entries(many).flatMap(([name, value]) => [
+    {
+      what: `runs ${name}, ${MANY.toLocaleString('en')}, p99`,
+      value,
+      unit: 'ms',
+      atMost: 5,
+    },
+    {
+      what: `  times that with ${FEW.toLocaleString('en')}`,
+      value: value / (few[name] ?? 0),
+      unit: '',
+      atMost: 2,
+    },
+  ])
+}
