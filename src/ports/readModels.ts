@@ -13,6 +13,8 @@ export interface CollectionSpec {
   /**
    * Each index serves queries that fix its `equal` fields and sort by its `sort` field.
    * `counted`: the number of matching documents is kept, so a page's total costs no scan.
+   * `steps`, of a counted one whose sort field begins with that much ASCII: the number is also kept for each beginning
+   * of these lengths (shortest first), so that `from` and a large offset cost no scan either.
    * `sparse`: documents whose sort field is null are not in it, and cost nothing; it serves only queries that
    * bound the sort field.
    */
@@ -20,6 +22,7 @@ export interface CollectionSpec {
     readonly equal: readonly string[]
     readonly sort: string
     readonly counted?: boolean
+    readonly steps?: readonly number[]
     readonly sparse?: boolean
   }[]
 }

@@ -1,5 +1,5 @@
 import type { PayloadRef } from '../events/scalars.ts'
-import { orderOf, type Projection } from './projection.ts'
+import { BY_TIME, orderOf, type Projection } from './projection.ts'
 
 /** A published event (SPEC.md, Event). */
 export type EventDoc = {
@@ -16,10 +16,10 @@ export type EventDoc = {
 
 export const events: Projection<EventDoc> = {
   name: 'events',
-  version: 1,
+  version: 2,
   indexes: [
-    { equal: ['env_id'], sort: 'order', counted: true },
-    { equal: ['env_id', 'event_type'], sort: 'order', counted: true },
+    { equal: ['env_id'], sort: 'order', counted: true, steps: BY_TIME },
+    { equal: ['env_id', 'event_type'], sort: 'order', counted: true, steps: BY_TIME },
   ],
   handles: ['EventPublished'],
   idsOf: ({ event }) => (event.type === 'EventPublished' ? [event.event_id] : []),

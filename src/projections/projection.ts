@@ -18,5 +18,8 @@ export interface Projection<D extends Doc = Doc> extends CollectionSpec {
 /** Sorts documents by when they came to be; unique, because the log has one event at a cursor. */
 export const orderOf = ({ at, cursor }: Recorded): string => `${at}/${cursor}`
 
+/** The days, hours and minutes of an `order`, as steps of an index that is sorted by it. */
+export const BY_TIME = [10, 13, 16] as const
+
 /** A read model and its version, as readers on other nodes know it. */
 export const nameOf = ({ name, version }: CollectionSpec): string => `${name}@${version}`

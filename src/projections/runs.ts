@@ -1,6 +1,6 @@
 import type { RunError, RunPlan } from '../events/run.ts'
 import type { PayloadRef } from '../events/scalars.ts'
-import { orderOf, type Projection } from './projection.ts'
+import { BY_TIME, orderOf, type Projection } from './projection.ts'
 
 export type RunStatus = 'running' | 'succeeded' | 'failed' | 'cancelled' | 'pending_retry'
 
@@ -37,12 +37,12 @@ export type RunDoc = {
 
 export const runs: Projection<RunDoc> = {
   name: 'runs',
-  version: 1,
+  version: 2,
   indexes: [
-    { equal: ['env_id'], sort: 'order', counted: true },
-    { equal: ['env_id', 'status'], sort: 'order', counted: true },
-    { equal: ['env_id', 'run_type'], sort: 'order', counted: true },
-    { equal: ['env_id', 'status', 'run_type'], sort: 'order', counted: true },
+    { equal: ['env_id'], sort: 'order', counted: true, steps: BY_TIME },
+    { equal: ['env_id', 'status'], sort: 'order', counted: true, steps: BY_TIME },
+    { equal: ['env_id', 'run_type'], sort: 'order', counted: true, steps: BY_TIME },
+    { equal: ['env_id', 'status', 'run_type'], sort: 'order', counted: true, steps: BY_TIME },
     { equal: ['event_id'], sort: 'order' },
     { equal: ['worker_id'], sort: 'running_since', sparse: true },
     { equal: [], sort: 'retry_at', sparse: true },

@@ -481,6 +481,49 @@ export const readModelsContract = (name: string, open: () => Promise<OpenReadMod
     assert.is((await writer.find({ ...byTime, offset: 50 })).total, expected.size)
   })
 
+  finding(
+    'reaches far pages, also from a value on, whatever came and went before',
+    async ({ readModels }) => {
+      const { spec, put, next } = aCollection()
+      const indexes = [{ equal: ['env'], sort: 'at', counted: true, steps: [2, 4] }]
+      const writer = await readModels.writer({ ...spec, indexes })
+      const timeOf = (n: number) => `${20 + (n % 13)}:${String((n * 7) % 60).padStart(2, '0')}`
+      const docs = Array.from({ length: 900 }, (_, n) => ({
+        id: `d${String(n).padStart(3, '0')}`,
+        env: 'x',
+        at: n < 4 ? null : n < 8 ? 'zz' : timeOf(n),
+      }))
+      await writer.write(
+        docs.map((doc) => put(doc.id, doc)),
+        next(),
+      )
+      const moved = docs.filter((_, n) => n % 5 === 1).map((doc) => ({ ...doc, at: '21:00' }))
+      const gone = new Set(docs.filter((_, n) => n % 5 === 2).map(({ id }) => id))
+      await writer.write(
+        [...moved.map((doc) => put(doc.id, doc)), ...[...gone].map((id) => put(id, null))],
+        next(),
+      )
+      const left = [...new Map([...docs, ...moved].map((doc) => [doc.id, doc])).values()]
+        .filter(({ id }) => !gone.has(id))
+        .sort((a, b) => (`${a.at ?? ''} ${a.id}` < `${b.at ?? ''} ${b.id}` ? 1 : -1))
+      for (const from of [undefined, '', '2', '21', '21:', '21:00', '21:00x', '27:3', '32:59', 'zz', 'zzz']) {
+        const matching = left.filter(({ at }) => from === undefined || (at !== null && at >= from))
+        const total = matching.length
+        for (const offset of [0, 199, 200, 201, 477, total - 1, total, total + 500].filter((at) => at >= 0)) {
+          const query = inEnv('x', { ...(from !== undefined && { from }), limit: 3, offset })
+          const down = await writer.find({ ...query, descending: true })
+          assert.equal(
+            down,
+            { items: matching.slice(offset, offset + 3), total },
+            `from ${from} at ${offset}`,
+          )
+          const up = await writer.find(query)
+          assert.equal(up, { items: matching.toReversed().slice(offset, offset + 3), total })
+        }
+      }
+    },
+  )
+
   finding('refuses a query that no declared index serves', async ({ readModels }) => {
     const { spec } = aCollection()
     const reader = readModels.reader(spec)

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { CollectionSpec, Query } from '../../../ports/readModels.ts'
+import { successorOf } from '../../shared/bounds.ts'
 import { type Column, columnOf } from '../../shared/columns.ts'
 import { arrays } from '../sqlite.ts'
 import { facetOf, quoted } from './columns.ts'
@@ -9,59 +10,124 @@ interface Group {
   readonly fields: readonly string[]
   /** Where the fields stand among the indexed ones. */
   readonly at: readonly number[]
+  readonly sort: string
+  readonly sortAt: number
+  /** Lengths of the beginnings of the sort field that are counted apart, shortest first. */
+  readonly steps: readonly number[]
 }
 
-/** How many documents have which values in the `equal` fields of the counted indexes. */
+/** What was counted of one facet since the last flush, by the longest counted beginning. */
+interface Delta {
+  readonly group: Group
+  readonly byStep: Map<string, number>
+}
+
+/** Documents that are counted without a look at them, and the value of the sort field where they end. */
+interface Passed {
+  readonly count: number
+  readonly before: string
+}
+
+/**
+ * How many documents have which values in the `equal` fields of the counted indexes; with `steps`, also for each
+ * beginning of the sort field, so that a far page costs what a near one does.
+ */
 export class Counts {
   readonly #groups = new Map<string, Group>()
-  readonly #deltas = new Map<string, number>()
+  readonly #deltas = new Map<string, Delta>()
   readonly #read
+  readonly #sum
+  readonly #descending
   readonly #add
   readonly #sweep
 
   constructor(db: DatabaseSync, table: string, { indexes }: CollectionSpec, fields: readonly string[]) {
-    for (const { equal, counted } of indexes) {
+    for (const { equal, sort, counted, steps = [] } of indexes) {
       const sorted = equal.toSorted()
       const name = sorted.join('\n')
-      if (counted)
-        this.#groups.set(name, { name, fields: sorted, at: sorted.map((field) => fields.indexOf(field)) })
+      const at = sorted.map((field) => fields.indexOf(field))
+      const sortAt = fields.indexOf(sort)
+      if (counted) this.#groups.set(name, { name, fields: sorted, at, sort, sortAt, steps })
     }
     const counts = quoted(`${table}__counts`)
     db.exec(`CREATE TABLE IF NOT EXISTS ${counts} (facet TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID`)
+    const range = `FROM ${counts} WHERE facet >= ? AND facet < ?`
     this.#read = arrays(db.prepare(`SELECT n FROM ${counts} WHERE facet = ?`))
+    this.#sum = arrays(db.prepare(`SELECT coalesce(sum(n), 0) ${range}`))
+    this.#descending = arrays(db.prepare(`SELECT facet, n ${range} ORDER BY facet DESC`))
     this.#add = db.prepare(`INSERT INTO ${counts} VALUES (?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n`)
     this.#sweep = db.prepare(`DELETE FROM ${counts} WHERE facet = ? AND n = 0`)
   }
 
   /** The number of documents a query without bounds matches; undefined when it is not kept. */
   of({ equal }: Query): number | undefined {
-    const group = this.#groups.get(Object.keys(equal).sort().join('\n'))
+    const group = this.#groups.get(groupName(equal))
     if (!group) return undefined
-    const row = this.#read.get(
-      facetOf(
-        group.name,
-        group.fields.map((field) => columnOf(equal[field])),
-      ),
-    )
+    const row = this.#read.get(facetAsked(group, equal))
     return row ? (row as unknown as [number])[0] : 0
+  }
+
+  /** Of the documents at or after `from`: those after its step; the ones `before` its end are left to count. */
+  after(query: Query, from: string): Passed | undefined {
+    const group = this.#stepped(query)
+    if (!group) return undefined
+    const facet = facetAsked(group, query.equal)
+    let count = 0
+    let within = ''
+    for (const length of group.steps) {
+      const step = from.slice(0, length)
+      const [first, end] = [step, within].map((text) => successorOf(stepKey(facet, length, text)))
+      count += (this.#sum.get(first ?? null, end ?? null) as unknown as [number])[0]
+      within = step
+    }
+    return passed(count, within)
+  }
+
+  /** Of the `offset` documents that come last in order: whole steps of them; the others end `before` these. */
+  last(query: Query, offset: number): Passed | undefined {
+    const group = this.#stepped(query)
+    if (!group) return undefined
+    const facet = facetAsked(group, query.equal)
+    let count = 0
+    let within = ''
+    for (const length of group.steps) {
+      const step = this.#stepAt(stepKey(facet, length, within), offset - count)
+      if (!step) return undefined // there are not so many
+      count += step.count
+      within = step.key.slice(stepKey(facet, length, '').length)
+    }
+    return passed(count, within)
   }
 
   /** A document with these indexed fields came (1) or went (-1). */
   count(columns: readonly Column[], by: 1 | -1): void {
-    for (const { name, at } of this.#groups.values()) {
+    for (const group of this.#groups.values()) {
       const facet = facetOf(
-        name,
-        at.map((index) => columns[index] ?? null),
+        group.name,
+        group.at.map((index) => columns[index] ?? null),
       )
-      this.#deltas.set(facet, (this.#deltas.get(facet) ?? 0) + by)
+      const sort = columns[group.sortAt]
+      const step = typeof sort === 'string' ? sort.slice(0, group.steps.at(-1) ?? 0) : ''
+      let delta = this.#deltas.get(facet)
+      if (!delta) this.#deltas.set(facet, (delta = { group, byStep: new Map() }))
+      delta.byStep.set(step, (delta.byStep.get(step) ?? 0) + by)
     }
   }
 
   /** Stores what was counted since, within the transaction of the documents. */
   flush(): void {
-    for (const [facet, delta] of this.#deltas) {
-      if (delta !== 0) this.#add.run(facet, delta)
-      if (delta < 0) this.#sweep.run(facet)
+    for (const [facet, { group, byStep }] of this.#deltas) {
+      const sums = new Map<string, number>()
+      const add = (key: string, n: number) => sums.set(key, (sums.get(key) ?? 0) + n)
+      for (const [step, n] of byStep) {
+        add(facet, n)
+        if (step !== '')
+          for (const length of group.steps) add(stepKey(facet, length, step.slice(0, length)), n)
+      }
+      for (const [key, n] of sums) {
+        if (n !== 0) this.#add.run(key, n)
+        if (n < 0) this.#sweep.run(key)
+      }
     }
     this.#deltas.clear()
   }
@@ -70,4 +136,36 @@ export class Counts {
   discard(): void {
     this.#deltas.clear()
   }
+
+  #stepped({ equal, sort }: Query): Group | undefined {
+    const group = this.#groups.get(groupName(equal))
+    return group && group.steps.length > 0 && group.sort === sort ? group : undefined
+  }
+
+  /** From the last one back: the step in which the document at `offset` is, and how many there are after it. */
+  #stepAt(beginning: string, offset: number): { key: string; count: number } | undefined {
+    const steps = this.#descending.iterate(beginning, successorOf(beginning))
+    let count = 0
+    for (const [key, n] of steps as unknown as Iterable<[string, number]>) {
+      if (count + n > offset) return { key, count }
+      count += n
+    }
+    return undefined
+  }
+}
+
+const groupName = (equal: Query['equal']): string => Object.keys(equal).sort().join('\n')
+
+const facetAsked = ({ name, fields }: Group, equal: Query['equal']): string =>
+  facetOf(
+    name,
+    fields.map((field) => columnOf(equal[field])),
+  )
+
+/** After a facet's own text; no column begins with the sign. */
+const stepKey = (facet: string, length: number, step: string): string => `${facet}\n@${length}:${step}`
+
+const passed = (count: number, step: string): Passed | undefined => {
+  const before = successorOf(step)
+  return typeof before === 'string' ? { count, before } : undefined
 }

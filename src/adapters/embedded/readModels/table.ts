@@ -10,6 +10,18 @@ import { Counts } from './counts.ts'
 /** A row as the guard reads it: where it is, as of when, whether removed, then the indexed fields. */
 type Row = [rowid: number, cursor: string, gone: 0 | 1, ...fields: Column[]]
 
+/** From this offset on it is worth asking the counts where a page begins. */
+const FAR = 200
+
+/** Nothing bounds it from above. */
+const isOpen = ({ before, prefix }: Query): boolean => before === undefined && prefix === undefined
+
+/** The same page, reached past fewer documents where the counts know a way. */
+const nearer = (query: Query, counts: Counts): Query => {
+  const passed = query.descending && isOpen(query) ? counts.last(query, query.offset) : undefined
+  return passed ? { ...query, before: passed.before, offset: query.offset - passed.count } : query
+}
+
 export const tableName = ({ name, version }: Pick<CollectionSpec, 'name' | 'version'>): string =>
   `${name}__v${version}`
 
@@ -115,27 +127,50 @@ export class Table {
   find(query: Query): Found<Doc> | undefined {
     const index = this.#indexes.get(indexKey(Object.keys(query.equal), query.sort))
     if (index === undefined) return undefined
-    const { equal, sort, descending = false, limit, offset } = query
+    const { limit, offset } = query
+    if (offset >= FAR) {
+      const total = this.#total(index, query)
+      return { items: offset < total ? this.#page(index, nearer(query, this.#counts)) : [], total }
+    }
+    const items = this.#page(index, query)
+    const isLastPage = items.length < limit && (items.length > 0 || offset === 0)
+    return { items, total: isLastPage ? offset + items.length : this.#total(index, query) }
+  }
+
+  #page(index: string, query: Query): Doc[] {
+    const { source, values } = this.#source(index, query)
+    const order = query.descending ? 'DESC' : 'ASC'
+    const rows = this.#prepared(
+      `SELECT doc ${source} ORDER BY ${columnName(query.sort)} ${order}, id ${order} LIMIT ? OFFSET ?`,
+    ).all(...values, query.limit, query.offset) as unknown as [string][]
+    return rows.map(([doc]) => JSON.parse(doc) as Doc)
+  }
+
+  /** From what is counted as far as that goes; the rest by a walk through the index. */
+  #total(index: string, query: Query): number {
+    const { from } = query
+    if (boundsOf(query).length === 0) {
+      const kept = this.#counts.of(query)
+      if (kept !== undefined) return kept
+    }
+    const passed = typeof from === 'string' && isOpen(query) ? this.#counts.after(query, from) : undefined
+    const { source, values } = this.#source(index, passed ? { ...query, before: passed.before } : query)
+    const [walked] = this.#prepared(`SELECT count(*) ${source}`).get(...values) as unknown as [number]
+    return (passed?.count ?? 0) + walked
+  }
+
+  #source(index: string, query: Query): { source: string; values: Column[] } {
+    const { equal, sort } = query
     const bounds = boundsOf(query)
     const conditions = [
       ...Object.keys(equal).map((field) => `${columnName(field)} IS ?`),
       ...bounds.map(([operator]) => `${columnName(sort)} ${operator} ?`),
       'gone = 0',
     ]
-    const source = `FROM ${this.#name} INDEXED BY ${index} WHERE ${conditions.join(' AND ')}`
-    const values = [...Object.values(equal).map(columnOf), ...bounds.map(([, column]) => column)]
-    const order = descending ? 'DESC' : 'ASC'
-    const page = this.#prepared(
-      `SELECT doc ${source} ORDER BY ${columnName(sort)} ${order}, id ${order} LIMIT ? OFFSET ?`,
-    )
-    const rows = page.all(...values, limit, offset) as unknown as [string][]
-    const items = rows.map(([doc]) => JSON.parse(doc) as Doc)
-    const isLastPage = items.length < limit && (items.length > 0 || offset === 0)
-    if (isLastPage) return { items, total: offset + items.length }
-    const kept = bounds.length === 0 ? this.#counts.of(query) : undefined
-    if (kept !== undefined) return { items, total: kept }
-    const [total] = this.#prepared(`SELECT count(*) ${source}`).get(...values) as unknown as [number]
-    return { items, total }
+    return {
+      source: `FROM ${this.#name} INDEXED BY ${index} WHERE ${conditions.join(' AND ')}`,
+      values: [...Object.values(equal).map(columnOf), ...bounds.map(([, column]) => column)],
+    }
   }
 
   checkpoint(): string | null {
