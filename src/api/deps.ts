@@ -1,3 +1,4 @@
+import type { Offers } from '../cluster/offers.ts'
 import type { Commands } from '../commands/index.ts'
 import type { FileUploads } from '../files/fileUploads.ts'
 import type { Files } from '../files/files.ts'
@@ -31,6 +32,8 @@ export interface ApiDeps {
   readonly runtime: Pick<Runtime, 'inspect' | 'prewarm'>
   /** The worker of this process, which claims what is published here in the same append; null when there is none. */
   readonly claimer: Claimer | null
+  /** To the workers of other processes; null when there are none. */
+  readonly offers: Pick<Offers, 'make'> | null
   readonly keyring: Keyring
   readonly dataKeys: DataKeys
   readonly quotas: Quotas

@@ -1,8 +1,9 @@
 /**
  * What nodes tell each other: `wanted` somebody waits for a read model, `reached` one has come to a cursor, `revoked` a
- * credential no longer holds.
+ * credential no longer holds, `room` a worker has some or has none, `offered` a run to one worker.
  */
-export type HintTopic = 'wanted' | 'reached' | 'revoked'
+export const HINT_TOPICS = ['wanted', 'reached', 'revoked', 'room', 'offered'] as const
+export type HintTopic = (typeof HINT_TOPICS)[number]
 
 /** Notices between nodes that save waiting. One that gets lost costs latency, never truth. Adapters: in-process, Redis. */
 export interface Hints {

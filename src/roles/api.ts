@@ -8,6 +8,7 @@ import { OrgRates } from '../api/http/orgRates.ts'
 import { Operator } from '../api/http/operator.ts'
 import { Idempotency } from '../api/http/idempotency.ts'
 import { EnvFeeds } from '../api/streams/envFeed.ts'
+import { Offers } from '../cluster/offers.ts'
 import { keepGoing } from '../keepGoing.ts'
 import { type Node, openFiles } from './node.ts'
 
@@ -39,6 +40,7 @@ export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa =
     keyring,
     dataKeys,
     quotas,
+    offers: membership && new Offers(hints),
     orgRates: new OrgRates({ limiter: node.limiter, directory: views.directory }),
     authenticator,
     operator: new Operator({ token: operatorToken, keyring }),

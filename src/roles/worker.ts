@@ -1,3 +1,4 @@
+import { takeOffers } from '../cluster/offers.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import { Worker } from '../runtime/worker.ts'
 import { loseWorkers } from '../sagas/recovery.ts'
@@ -14,6 +15,7 @@ export const startWorker = async (node: Node, runtime: Runtime): Promise<Worker>
     {
       maxRuns: MAX_RUNS,
       runTimeoutMs: config.runTimeoutMs,
+      alone: membership === null,
       onIdentity: (worker_id) => membership?.join(worker_id),
     },
   )
@@ -26,6 +28,7 @@ export const startWorker = async (node: Node, runtime: Runtime): Promise<Worker>
     )
   }
   await worker.start()
+  if (membership) takeOffers(worker, node.hints, { signal: node.signal, log })
   node.onClose(() => worker.stop({ drainMs: RUN_DRAIN_MS }))
   return worker
 }

@@ -3,10 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { BoundedMap } from '../boundedMap.ts'
 import { clock } from '../clock.ts'
 import type { Commands } from '../commands/index.ts'
+import { recordedOf } from '../commands/recorded.ts'
 import { openingOf } from '../commands/stream.ts'
 import { messageOf } from '../errors.ts'
 import type { Recorded } from '../events/event.ts'
-import type { EventOf } from '../events/index.ts'
+import type { EventOf, EventType } from '../events/index.ts'
 import type { RunPlan } from '../events/run.ts'
 import { streamOf } from '../events/streams.ts'
 import { newId } from '../ids.ts'
@@ -14,12 +15,15 @@ import { keepGoing } from '../keepGoing.ts'
 import type { Delivery } from '../ports/eventStore.ts'
 import { dispatch, REPLAY } from '../sagas/dispatch.ts'
 import { type ExecutionDeps, Executions } from './executions.ts'
+import { type WantedRun, wantRun } from './wantedRun.ts'
 
 export interface WorkerOptions {
   /** Runs under way at a time; beyond, events wait in the log. */
   readonly maxRuns: number
   /** How long a run may take when its function does not say, milliseconds. */
   readonly runTimeoutMs: number
+  /** There is no other worker, so nothing is delivered to one. */
+  readonly alone?: boolean
   /** Told each id under which this worker claims, so that signs of life are given for it. */
   readonly onIdentity?: (worker_id: string) => void
 }
@@ -33,20 +37,29 @@ export interface Claimer {
     at: { env_id: string; revision: number },
   ): Promise<readonly RunPlan[] | null>
   readonly hasRoom: boolean
+  /**
+   * Stores that a run is wanted and that this worker claims it, and executes it; one that was wanted before is left to
+   * whoever claims it.
+   */
+  take(run: WantedRun): Promise<void>
   /** Executes a run whose `RunStarted` was appended in the worker's name. `carrier` holds its input. */
   execute(plan: RunPlan, carrier: Recorded, worker_id: string): void
 }
+
+/** An append is answered within this time, or its answer is lost, milliseconds. */
+const ANSWERED_MS = 6000
 
 /** Deliveries a worker holds that it has not claimed yet. */
 const IN_FLIGHT = 256
 
 /**
  * Turns events into runs. Invariants:
- * W1: a run is executed by whoever appended its `RunStarted`, and by nobody else (I3); also when the answer to
- * that append was lost.
+ * W1: a run is executed by whoever appended its `RunStarted`, and by nobody else (I3).
  * W2: an event is acknowledged to the group only after its claim is durable, here or elsewhere.
  * W3: every claimed run ends: its terminal fact is tried until it is stored or the worker dies.
- * W4: a worker that was given up for lost (it was paused, say) goes on under a new id; what it claimed under the
+ * W4: what this worker claimed by an append whose answer it never got, it learns from the log: when the event is
+ * delivered to it, and when it is delivered to another one.
+ * W5: a worker that was given up for lost (it was paused, say) goes on under a new id; what it claimed under the
  * old one has ended or is ended by it.
  */
 export class Worker implements Claimer {
@@ -94,6 +107,15 @@ export class Worker implements Claimer {
     if (!this.hasRoom) return null
     const found = dispatch(event, undefined, { env_id, revision }, { directory: views.directory })
     return found.kind === 'start' ? found.plans : null
+  }
+
+  async take(run: WantedRun): Promise<void> {
+    const { plan, now, cause } = run
+    const worker_id = this.#worker_id
+    const handled = await wantRun(this.#deps.commands, run, worker_id)
+    if (handled.events.length === 0) return
+    const stream = streamOf.stream(plan.stream_id)
+    this.execute(plan, recordedOf(handled, 'RunRequested', { stream, at: now, metadata: cause }), worker_id)
   }
 
   execute(plan: RunPlan, carrier: Recorded, worker_id: string): void {
@@ -210,7 +232,24 @@ export class Worker implements Claimer {
       : this.#claimedBefore(stream_id, (claimed) => claimed.run_id === run_id)
   }
 
-  /** Runs that this worker claimed by an append whose answer it never got (W1). */
+  /** W4: a claim of this worker, before its answer came or after it was given up. */
+  #expectAnswer(started: Recorded<EventOf<'RunStarted'>>): void {
+    const { run_id, stream_id, worker_id } = started.event
+    const isOpen = () => worker_id === this.#worker_id && !this.#executions.has(run_id)
+    const look = async () => {
+      if (!isOpen()) return
+      try {
+        const claimed = await this.#claimedBefore(stream_id, (plan) => plan.run_id === run_id)
+        for (const plan of claimed) this.#executions.begin(plan, started, worker_id)
+      } catch {
+        later() // the store is away: then the answer may still come
+      }
+    }
+    const later = () => setTimeout(() => void look(), ANSWERED_MS).unref()
+    if (isOpen()) later()
+  }
+
+  /** Runs that this worker claimed by an append whose answer it never got (W4). */
   async #claimedBefore(stream_id: string, belongs: (plan: RunPlan) => boolean): Promise<readonly RunPlan[]> {
     const { state } = await this.#deps.commands.streams.load(streamOf.stream(stream_id))
     return [...state.runs.values()].flatMap((run) =>
@@ -244,16 +283,19 @@ export class Worker implements Claimer {
 
   /** What the log says about this worker's runs and about itself. */
   async #watch(after: string, signal: AbortSignal): Promise<void> {
-    const types = ['RunCancelled', 'WorkerLost'] as const
+    const types: EventType[] = ['RunCancelled', 'WorkerLost']
+    if (!this.#options.alone) types.push('RunStarted')
     for await (const { events } of this.#deps.store.subscribe({ after, types, signal })) {
-      for (const { event } of events) {
-        if (event.type === 'RunCancelled') this.#executions.cancel(event.run_id)
+      for (const recorded of events) {
+        const { event } = recorded
+        if (event.type === 'RunStarted') this.#expectAnswer(recorded as Recorded<EventOf<'RunStarted'>>)
+        else if (event.type === 'RunCancelled') this.#executions.cancel(event.run_id)
         else if (event.type === 'WorkerLost' && event.worker_id === this.#worker_id) await this.#begin()
       }
     }
   }
 
-  /** W4: this worker was believed dead. */
+  /** W5: this worker was believed dead. */
   async #begin(): Promise<void> {
     const { log } = this.#deps
     log.warn('This worker was silent for too long and was given up; it goes on under a new id', {

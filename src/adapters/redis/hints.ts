@@ -1,11 +1,9 @@
 import { newId } from '../../ids.ts'
 import type { Logger } from '../../log.ts'
-import type { Hints, HintTopic } from '../../ports/hints.ts'
+import { HINT_TOPICS, type Hints, type HintTopic } from '../../ports/hints.ts'
 import { Listeners } from '../shared/listeners.ts'
 import { type Address, parseAddress } from './address.ts'
 import { Connection } from './connection.ts'
-
-const topics: readonly HintTopic[] = ['wanted', 'reached', 'revoked']
 
 /** Notices on their way that Redis has not taken yet; when it is slow, the next are dropped. */
 const MAX_IN_FLIGHT = 1000
@@ -94,7 +92,7 @@ class RedisHints implements Hints {
 
   async #subscribe(): Promise<void> {
     try {
-      await this.#subscriber.redis.subscribe(...topics.map((topic) => this.#channelOf(topic)))
+      await this.#subscriber.redis.subscribe(...HINT_TOPICS.map((topic) => this.#channelOf(topic)))
       this.#subscribed = true
       this.#back()
     } catch (error) {
@@ -103,7 +101,7 @@ class RedisHints implements Hints {
   }
 
   #hear(channel: string, message: string): void {
-    const topic = topics.find((each) => this.#channelOf(each) === channel)
+    const topic = HINT_TOPICS.find((each) => this.#channelOf(each) === channel)
     if (topic && !message.startsWith(this.#origin)) {
       this.#local.tell(topic, message.slice(this.#origin.length + 1))
     }

@@ -1,0 +1,82 @@
+import { clock } from '../clock.ts'
+import { messageOf } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import type { Hints } from '../ports/hints.ts'
+import type { WantedRun } from '../runtime/wantedRun.ts'
+import type { Claimer } from '../runtime/worker.ts'
+
+/** Workers tell this often whether they have room, milliseconds. */
+const TELL_MS = 400
+/** And are believed for this long. */
+const KNOWN_MS = 1000
+/** Longer ones go through the log alone: every node hears an offer. */
+const MAX_LENGTH = 16 << 10
+
+/**
+ * Runs that somebody waits for are offered to a worker directly, which then asks for them and claims them in one append
+ * (decision 0018). An offer that nobody takes costs the one who made it the time it waits, never a run.
+ */
+export class Offers {
+  readonly #hints: Hints
+  /** Workers with room, and until when that is believed; the one that was offered something last stands last. */
+  readonly #rooms = new Map<string, number>()
+
+  constructor(hints: Hints) {
+    this.#hints = hints
+    hints.on('room', (text) => {
+      const [worker_id = '', room] = text.split(' ')
+      if (room === 'yes') this.#rooms.set(worker_id, clock.monotonic() + KNOWN_MS)
+      else this.#rooms.delete(worker_id)
+    })
+  }
+
+  /** Offers the run to one worker; false when there is none to offer it to. */
+  make(run: WantedRun): boolean {
+    const worker_id = this.#next()
+    if (worker_id === undefined || !this.#hints.connected) return false
+    const text = JSON.stringify(run)
+    if (text.length > MAX_LENGTH) return false
+    this.#hints.publish('offered', `${worker_id} ${text}`)
+    return true
+  }
+
+  #next(): string | undefined {
+    const now = clock.monotonic()
+    for (const [worker_id, until] of this.#rooms) {
+      this.#rooms.delete(worker_id)
+      if (until < now) continue
+      this.#rooms.set(worker_id, until)
+      return worker_id
+    }
+    return undefined
+  }
+}
+
+/** Tells whether the worker has room, and takes what is offered to it, until the signal aborts. */
+export const takeOffers = (
+  claimer: Claimer,
+  hints: Hints,
+  { signal, log }: { signal: AbortSignal; log: Logger },
+) => {
+  const tell = () => hints.publish('room', `${claimer.worker_id} ${claimer.hasRoom ? 'yes' : 'no'}`)
+  const stop = hints.on('offered', (text) => {
+    if (!text.startsWith(`${claimer.worker_id} `) || !claimer.hasRoom) return
+    const run = JSON.parse(text.slice(claimer.worker_id.length + 1)) as WantedRun
+    claimer
+      .take(run)
+      .catch((error: unknown) =>
+        log.warn('An offered run could not be claimed', { run_id: run.plan.run_id, error: messageOf(error) }),
+      )
+  })
+  const telling = setInterval(tell, TELL_MS)
+  tell()
+  signal.addEventListener(
+    'abort',
+    () => {
+      clearInterval(telling)
+      stop()
+      tell()
+    },
+    { once: true },
+  )
+}
