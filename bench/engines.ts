@@ -40,7 +40,7 @@ const both = async (where: string, env: Env): Promise<Figure[]> => {
   try {
     return [
       ...named(where, await endToEndOn(server, EVENTS, await byStream(server)), /^event/),
-      ...named(where, await webhookOn(server, CALLS), /p50, 1 connection|64 connections/),
+      ...named(where, await webhookOn(server, CALLS, CALLS), /p50, 1 connection|64 connections/),
     ]
   } finally {
     await server.stop()
@@ -52,11 +52,25 @@ const acrossNodes = async (env: Env): Promise<Figure[]> => {
   const others = BenchServer.start(undefined, { ...env, SVC_ROLES: 'worker,projector,saga' })
   const api = await BenchServer.start(undefined, { ...env, SVC_ROLES: 'api' })
   try {
-    return named('api node and worker node', await webhookOn(api, CALLS), /p50, 1 connection|64 connections/)
+    return named(
+      'api node and worker node',
+      await webhookOn(api, CALLS, CALLS),
+      /p50, 1 connection|64 connections/,
+    )
   } finally {
     await api.stop()
     await (await others).stop()
   }
+}
+
+/** What a webhook takes longer across nodes than on the embedded engines, for one caller. */
+const overEmbedded = (figures: readonly Figure[]): Figure[] => {
+  const [embedded, across] = ['embedded', 'api node'].map((where) =>
+    figures.find(({ what }) => what.startsWith(where) && what.includes('p50, 1 connection')),
+  )
+  if (!embedded || !across) return []
+  const value = across.value - embedded.value
+  return [{ what: 'api node and worker node: over embedded', value, unit: 'ms', atMost: 5 }]
 }
 
 /** The same work embedded, with the event store alone, with all engines, and across nodes, in one run. */
@@ -64,12 +78,13 @@ export const engines = async (): Promise<Figure[]> => {
   const { what, url, stop } = await openEventStoreServer()
   const withAll = process.env['SVC_TEST_MONGODB'] && process.env['SVC_TEST_S3']
   try {
-    return [
+    const figures = [
       ...(await both('embedded', {})),
       ...(await both(`on ${what}`, namesOf(url).eventStore)),
       ...(withAll ? await both(`on ${what} and all engines`, namesOf(url).all) : []),
       ...(withAll ? await acrossNodes(namesOf(url).all) : []),
     ]
+    return [...figures, ...overEmbedded(figures)]
   } finally {
     stop()
   }

@@ -17,10 +17,15 @@ export const webhook = async (): Promise<Figure[]> => {
   }
 }
 
-export const webhookOn = async (server: BenchServer, calls: number): Promise<Figure[]> => {
+/** `alone`: how many of the calls come one after the other. */
+export const webhookOn = async (
+  server: BenchServer,
+  calls: number,
+  alone = calls / 10,
+): Promise<Figure[]> => {
   const { '/hook': url = '' } = await server.deploy(HOOK)
-  await load({ url, body: '{}', connections: 8, requests: calls / 8 })
-  const one = await load({ url, body: '{}', connections: 1, requests: calls / 10 })
+  await load({ url, body: '{}', connections: 8, requests: Math.max(calls / 8, alone) })
+  const one = await load({ url, body: '{}', connections: 1, requests: alone })
   const many = await load({ url, body: '{}', connections: 64, requests: calls })
   if (one.failed + many.failed > 0) throw new Error(`${one.failed + many.failed} calls failed`)
   return [
