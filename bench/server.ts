@@ -10,6 +10,7 @@ import { readConfig } from '../src/config.ts'
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 /** The flags of `npm start`. */
 const flags = [
+  '--max-semi-space-size=4',
   '--disable-warning=ExperimentalWarning',
   '--import',
   new URL('../src/codeCache.js', import.meta.url).href,

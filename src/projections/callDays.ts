@@ -15,9 +15,17 @@ export type CallDayDoc = {
 /** Whose calls, by day: a plan keeps calls for so many days, and what is older no longer counts. */
 export const callDays: Projection<CallDayDoc> = {
   name: 'call_days',
-  version: 1,
+  version: 2,
   indexes: [{ equal: ['env_id'], sort: 'day' }],
-  handles: ['EventPublished', 'RunRequested', 'RunStarted', 'StreamDataEmitted', 'RunSucceeded', 'RunFailed'],
+  handles: [
+    'EventPublished',
+    'RunRequested',
+    'RunStarted',
+    'StreamDataEmitted',
+    'RunLogged',
+    'RunSucceeded',
+    'RunFailed',
+  ],
   idsOf: ({ metadata, at }) => [`${metadata.env_id ?? ''}/${dayOf(at)}`],
 
   evolve(doc, recorded) {
@@ -42,6 +50,8 @@ const bytesOf = ({ event }: Recorded): number => {
       return sizeOf(event.input?.value, event.input?.value_ref) + (event.input?.sealed?.length ?? 0)
     case 'StreamDataEmitted':
       return sizeOf(event.payload, event.payload_ref)
+    case 'RunLogged':
+      return sizeOf(event.lines)
     case 'RunSucceeded':
       return sizeOf(event.result, event.result_ref)
     case 'RunFailed':

@@ -41,7 +41,7 @@ const callsAfter = (...facts: DomainEvent[]) => docsAfter(callDays, facts)['env/
 calls('are the runs that started', () =>
   assert.equal(callsAfter(begun, begun), { env_id: 'env', day: '2026-05-01', runs: 2, bytes: 0 }),
 )
-calls('keep the JSON of event data, inputs, live data, results and errors, in UTF-8', () => {
+calls('keep the JSON of event data, inputs, live data, output, results and errors, in UTF-8', () => {
   const emitted = { type: 'StreamDataEmitted', run_id: 'r', stream_id: 's', data_type: 't' } as const
   const kept: readonly [DomainEvent, number][] = [
     [{ ...published, event_data: { a: 'é' } }, 10],
@@ -49,11 +49,12 @@ calls('keep the JSON of event data, inputs, live data, results and errors, in UT
     [{ type: 'RunRequested', ...plan, input: { kind: 'args', value: [1, 2], sealed: '1.abc' } }, 10],
     [{ type: 'RunRequested', ...plan }, 0],
     [{ ...emitted, payload: 'token' }, 7],
+    [{ type: 'RunLogged', run_id: 'r', part: 0, lines: [{ at: '', source: 'stdout', text: 'x' }] }, 40],
     [{ type: 'RunSucceeded', ...ending, result: true }, 4],
     [{ type: 'RunFailed', ...ending, error: { code: 'c', message: 'm' } }, 26],
   ]
   for (const [fact, bytes] of kept) assert.is(callsAfter(fact)?.bytes, bytes, fact.type)
-  assert.is(callsAfter(...kept.map(([fact]) => fact))?.bytes, 61)
+  assert.is(callsAfter(...kept.map(([fact]) => fact))?.bytes, 101)
 })
 calls('keep what lies in the blobs, too', () => {
   const { event_data: _, ...bare } = published

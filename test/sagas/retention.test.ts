@@ -67,4 +67,25 @@ keeping('is told for what a run printed, once', async ({ node }) => {
   assert.equal(told.toSorted(), [streamOf.runLog('one'), streamOf.runLog('two'), svcStream, last].toSorted())
 })
 
+keeping('is two days for the answer under a key, whatever the plan', async ({ node }) => {
+  const told: [string, number][] = []
+  const store = forwarding(node.store, {
+    expire: (stream, seconds) => Promise.resolve(void told.push([stream, seconds])),
+  })
+  const stream = streamOf.request('hash')
+  const claim = {
+    type: 'RequestClaimed',
+    claim_id: newId(),
+    attempt: 1,
+    fingerprint: 'f',
+    holder: 'h',
+  } as const
+  const metadata = { env_id: 'env', correlation_id: 'c' }
+  const event = { ...claim, at: now, until: now }
+  await node.store.append(stream, [{ id: newId(), event, metadata }], 'none')
+  void retention({ store, directory: node.views.directory }, node.signal)
+  await until(() => told.length === 1)
+  assert.equal(told, [[stream, 2 * 86_400]])
+})
+
 keeping.run()
