@@ -194,7 +194,7 @@ if (server) {
   })
 
   nodes('each query of the runs has its index to go by', async ({ readModels, client }) => {
-    const collection = client.db().collection<{ _id: string }>('runs__v1')
+    const collection = client.db().collection<{ _id: string }>(`runs__v${runs.version}`)
     await readModels.writer(runs)
     const made = await collection.indexes()
     for (const { name, key } of indexesOf(runs))

@@ -488,7 +488,7 @@ export const readModelsContract = (name: string, open: () => Promise<OpenReadMod
       const indexes = [{ equal: ['env'], sort: 'at', counted: true, steps: [2, 4] }]
       const writer = await readModels.writer({ ...spec, indexes })
       const timeOf = (n: number) => `${20 + (n % 13)}:${String((n * 7) % 60).padStart(2, '0')}`
-      const docs = Array.from({ length: 900 }, (_, n) => ({
+      const docs = Array.from({ length: 500 }, (_, n) => ({
         id: `d${String(n).padStart(3, '0')}`,
         env: 'x',
         at: n < 4 ? null : n < 8 ? 'zz' : timeOf(n),
@@ -506,20 +506,22 @@ export const readModelsContract = (name: string, open: () => Promise<OpenReadMod
       const left = [...new Map([...docs, ...moved].map((doc) => [doc.id, doc])).values()]
         .filter(({ id }) => !gone.has(id))
         .sort((a, b) => (`${a.at ?? ''} ${a.id}` < `${b.at ?? ''} ${b.id}` ? 1 : -1))
-      for (const from of [undefined, '', '2', '21', '21:', '21:00', '21:00x', '27:3', '32:59', 'zz', 'zzz']) {
+      for (const from of [undefined, '', '21', '21:00', '27:3', 'zzz']) {
         const matching = left.filter(({ at }) => from === undefined || (at !== null && at >= from))
         const total = matching.length
-        for (const offset of [0, 199, 200, 201, 477, total - 1, total, total + 500].filter((at) => at >= 0)) {
-          const query = inEnv('x', { ...(from !== undefined && { from }), limit: 3, offset })
-          const down = await writer.find({ ...query, descending: true })
+        for (const offset of [0, 201, total - 1, total].filter((at) => at >= 0)) {
+          const page = inEnv('x', { ...(from !== undefined && { from }), limit: 3, offset })
+          const down = await writer.find({ ...page, descending: true })
           assert.equal(
             down,
             { items: matching.slice(offset, offset + 3), total },
             `from ${from} at ${offset}`,
           )
-          const up = await writer.find(query)
-          assert.equal(up, { items: matching.toReversed().slice(offset, offset + 3), total })
         }
+        const up = await writer.find(
+          inEnv('x', { ...(from !== undefined && { from }), limit: 3, offset: 201 }),
+        )
+        assert.equal(up, { items: matching.toReversed().slice(201, 204), total })
       }
     },
   )
