@@ -15,6 +15,47 @@ export interface BlobFolders {
 export const pathOf = ({ root }: BlobFolders, key: string): string =>
   join(root, key.replaceAll('/', `${FOLDER}/`))
 
+/** Bytes that are written at once; meanwhile as many come. */
+const WRITTEN_BYTES = 1 << 20
+const WRITTEN_CHUNKS = 256
+
+/** Writes a new file; whole and synced when it resolves with the size. The sender and the disk work at the same time. */
+export const writeSynced = async (path: string, bytes: AsyncIterable<Uint8Array>): Promise<number> => {
+  const file = await open(path, 'wx')
+  let written: Promise<void> = Promise.resolve()
+  try {
+    let size = 0
+    let chunks: Uint8Array[] = []
+    let gathered = 0
+    const write = async () => {
+      await written
+      written = writeAll(file, chunks, gathered)
+      written.catch(() => {}) // told by the next one
+      chunks = []
+      gathered = 0
+    }
+    for await (const chunk of bytes) {
+      chunks.push(chunk)
+      size += chunk.length
+      gathered += chunk.length
+      if (gathered >= WRITTEN_BYTES || chunks.length >= WRITTEN_CHUNKS) await write()
+    }
+    await write()
+    await written
+    await file.sync()
+    return size
+  } finally {
+    await written.catch(() => {})
+    await file.close()
+  }
+}
+
+const writeAll = async (file: FileHandle, chunks: readonly Uint8Array[], size: number): Promise<void> => {
+  if (size === 0) return
+  const { bytesWritten } = await file.writev(chunks)
+  if (bytesWritten < size) await file.appendFile(Buffer.concat(chunks).subarray(bytesWritten)) // or tells why
+}
+
 /** Gives a whole, synced file of `scratch` its place; durable when it resolves. */
 export const place = async (file: string, path: string): Promise<void> => {
   await makeFolder(dirname(path))

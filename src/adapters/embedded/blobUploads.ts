@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto'
-import { createWriteStream } from 'node:fs'
 import { copyFile, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
 import { newId } from '../../ids.ts'
@@ -17,6 +15,7 @@ import {
   place,
   refused,
   syncFolder,
+  writeSynced,
 } from './blobFiles.ts'
 
 const ABOUT = 'upload.json'
@@ -68,10 +67,7 @@ export const openUploads = (folders: BlobFolders): Uploads => {
         const folder = await folderOf(key, uploadId)
         const prefix = `${checkedPartNumber(partNumber)}-`
         const digest = createHash('sha256')
-        await pipeline(
-          hashed(sizedBytes(sender.read(), size), digest),
-          createWriteStream(file, { flush: true, highWaterMark: 1 << 20 }),
-        )
+        await writeSynced(file, hashed(sizedBytes(sender.read(), size), digest))
         const etag = digest.digest('hex')
         const replaced = (await readdir(folder)).filter((name) => name.startsWith(prefix))
         await rename(file, join(folder, prefix + etag))

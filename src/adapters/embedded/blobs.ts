@@ -1,13 +1,20 @@
-import { createWriteStream, type Dirent } from 'node:fs'
+import type { Dirent } from 'node:fs'
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { AppError } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import type { BlobInfo, Blobs } from '../../ports/blobs.ts'
 import { checkedKey } from '../shared/blobKeys.ts'
 import { Sender } from '../shared/sender.ts'
-import { FOLDER, isMissing, missingAsNull, pathOf as pathIn, place, refused } from './blobFiles.ts'
+import {
+  FOLDER,
+  isMissing,
+  missingAsNull,
+  pathOf as pathIn,
+  place,
+  refused,
+  writeSynced,
+} from './blobFiles.ts'
 import { openUploads } from './blobUploads.ts'
 
 /**
@@ -29,8 +36,7 @@ export const openBlobs = async ({ dir }: { dir: string }): Promise<Blobs> => {
       const file = join(folders.scratch, newId())
       const sender = new Sender(content)
       try {
-        await pipeline(sender.read(), createWriteStream(file, { flush: true, highWaterMark: 1 << 20 }))
-        const { size } = await stat(file)
+        const size = await writeSynced(file, sender.read())
         await place(file, path)
         return { key, size }
       } catch (error) {
