@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { Readable } from 'node:stream'
 import { clock, isoOf } from '../clock.ts'
 import type { Cause } from '../commands/decider.ts'
 import type { Commands } from '../commands/index.ts'
@@ -102,7 +101,7 @@ export class FileUploads {
       }
     }
     const { key, blob_upload_id } = upload
-    const put = await this.#blobs.putPart(key, blob_upload_id, part_number, Readable.from(hashed()), size)
+    const put = await this.#blobs.putPart(key, blob_upload_id, part_number, hashed(), size)
     const part = { part_number, size, etag: `"${digest.digest('hex')}"`, blob_etag: put.etag }
     const command = { type: 'AddPart', part, now: clock.iso() } as const
     await this.#commands.uploads.handle(streamOf.upload(upload.upload_id), command, cause)

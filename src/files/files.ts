@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { clock } from '../clock.ts'
 import type { Cause } from '../commands/decider.ts'
 import type { Commands } from '../commands/index.ts'
@@ -60,7 +60,7 @@ export class Files {
         yield chunk
       }
     }
-    const { key, size } = await this.#blobs.put(contentKey(env_id, newId()), Readable.from(measured()))
+    const { key, size } = await this.#blobs.put(contentKey(env_id, newId()), measured())
     const file = { file_id: newId(), path, key, size, etag: `"${digest.digest('hex')}"` }
     try {
       await this.quota.checkRoom(env_id, size - ((await this.at(env_id, path))?.size ?? 0))

@@ -32,7 +32,7 @@ export const MAX_PARTS = 10_000
 export interface Blobs extends Uploads {
   /** `disk` or `s3`: the `storage_backend` of SPEC.md. */
   readonly backend: string
-  put(key: string, content: Readable | Uint8Array): Promise<BlobInfo>
+  put(key: string, content: AsyncIterable<Uint8Array> | Uint8Array): Promise<BlobInfo>
   /**
    * Bytes `from`..`to` inclusive, default all; none when there are none there. Rejects with `not_found` before any byte
    * flows; what goes wrong later is the error of the stream.
@@ -61,7 +61,7 @@ export interface Uploads {
     key: string,
     uploadId: string,
     partNumber: number,
-    content: Readable,
+    content: AsyncIterable<Uint8Array>,
     size: number,
   ): Promise<UploadedPart>
   /**

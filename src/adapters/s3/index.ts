@@ -45,7 +45,7 @@ class S3Blobs implements Blobs {
     this.#place = place
   }
 
-  async put(key: string, content: Readable | Uint8Array): Promise<BlobInfo> {
+  async put(key: string, content: AsyncIterable<Uint8Array> | Uint8Array): Promise<BlobInfo> {
     checkedKey(key)
     const [client, multipart] = [this.#client, this.#multipart]
     if (content instanceof Uint8Array && content.length <= MIN_PART_BYTES) {
@@ -97,7 +97,7 @@ class S3Blobs implements Blobs {
     key: string,
     uploadId: string,
     partNumber: number,
-    content: Readable,
+    content: AsyncIterable<Uint8Array>,
     size: number,
   ): Promise<UploadedPart> {
     return this.#sending(content, (bytes) => this.#multipart.putPart(key, uploadId, partNumber, bytes, size))
@@ -142,7 +142,7 @@ class S3Blobs implements Blobs {
   }
 
   async #sending<T>(
-    content: Readable | Uint8Array,
+    content: AsyncIterable<Uint8Array> | Uint8Array,
     work: (bytes: AsyncIterable<Uint8Array>) => Promise<T>,
   ): Promise<T> {
     const sender = new Sender(content)

@@ -2,10 +2,10 @@ import { Readable } from 'node:stream'
 
 /** Where the bytes of a put come from. When it is the sender that fails, its failure is not the engine's to name. */
 export class Sender {
-  readonly #content: Readable | Uint8Array
+  readonly #content: AsyncIterable<Uint8Array> | Uint8Array
   #failed = false
 
-  constructor(content: Readable | Uint8Array) {
+  constructor(content: AsyncIterable<Uint8Array> | Uint8Array) {
     this.#content = content
   }
 
@@ -15,8 +15,8 @@ export class Sender {
 
   async *read(): AsyncGenerator<Uint8Array> {
     try {
-      if (this.#content instanceof Readable) yield* this.#content
-      else yield this.#content
+      if (this.#content instanceof Uint8Array) yield this.#content
+      else yield* this.#content
     } catch (error) {
       this.#failed = true
       throw error
