@@ -11,6 +11,7 @@ const benches: Readonly<Record<string, () => Promise<Figure[]>>> = {
   requests: async () => (await import('./requests.ts')).requests(),
   lists: async () => (await import('./lists.ts')).lists(),
   rebuild: async () => (await import('./rebuild.ts')).rebuild(),
+  projector: async () => (await import('./rebuild.ts')).projectorIntoServer(),
   sse: async () => (await import('./sse.ts')).sse(),
   eventStoreDb: async () => (await import('./eventStoreDb.ts')).eventStoreDb(),
   engines: async () => (await import('./engines.ts')).engines(),

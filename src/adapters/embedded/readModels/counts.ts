@@ -69,12 +69,12 @@ export class Counts {
 
   /** Of the documents at or after `from`: those after its step; the ones `before` its end are left to count. */
   after(query: Query, from: string): Passed | undefined {
-    const group = this.#stepped(query)
-    if (!group) return undefined
-    const facet = facetAsked(group, query.equal)
+    const stepped = this.#stepped(query)
+    if (!stepped) return undefined
+    const { steps, facet } = stepped
     let count = 0
     let within = ''
-    for (const length of group.steps) {
+    for (const length of steps) {
       const step = from.slice(0, length)
       const [first, end] = [step, within].map((text) => successorOf(stepKey(facet, length, text)))
       count += (this.#sum.get(first ?? null, end ?? null) as unknown as [number])[0]
@@ -85,12 +85,12 @@ export class Counts {
 
   /** Of the `offset` documents that come last in order: whole steps of them; the others end `before` these. */
   last(query: Query, offset: number): Passed | undefined {
-    const group = this.#stepped(query)
-    if (!group) return undefined
-    const facet = facetAsked(group, query.equal)
+    const stepped = this.#stepped(query)
+    if (!stepped) return undefined
+    const { steps, facet } = stepped
     let count = 0
     let within = ''
-    for (const length of group.steps) {
+    for (const length of steps) {
       const step = this.#stepAt(stepKey(facet, length, within), offset - count)
       if (!step) return undefined // there are not so many
       count += step.count
@@ -137,9 +137,10 @@ export class Counts {
     this.#deltas.clear()
   }
 
-  #stepped({ equal, sort }: Query): Group | undefined {
+  #stepped({ equal, sort }: Query): { steps: readonly number[]; facet: string } | undefined {
     const group = this.#groups.get(groupName(equal))
-    return group && group.steps.length > 0 && group.sort === sort ? group : undefined
+    if (!group || group.steps.length === 0 || group.sort !== sort) return undefined
+    return { steps: group.steps, facet: facetAsked(group, equal) }
   }
 
   /** From the last one back: the step in which the document at `offset` is, and how many there are after it. */
