@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { clock } from '../clock.ts'
+import { sessionOf } from '../cluster/offers.ts'
 import { streamOf } from '../events/streams.ts'
 import type { RunInput, RunPlan } from '../events/run.ts'
 import { endingOf, type Ending } from '../projections/outcome.ts'
@@ -20,7 +21,7 @@ type Deps = Pick<ApiDeps, 'store' | 'commands' | 'claimer' | 'offers' | 'stoppin
 
 /**
  * Asks for a run on a stream of its own and waits for its end, for replies that are the function's result.
- * A worker at hand, or one elsewhere that it is offered to, claims it in the append that asks for it. `ending` is null
+ * A worker at hand, or one elsewhere that it is offered to (always the same one for a REPL), claims it in the append that asks for it. `ending` is null
  * when the time (`timeoutMs`) was over first; the run goes on.
  */
 export const requestRun = async (
@@ -55,8 +56,8 @@ export const requestRun = async (
       ...(onFact && { onFact }),
     })
   try {
-    if (deps.claimer?.hasRoom) await deps.claimer.take(run)
-    else if (deps.offers?.make(run)) {
+    const here = deps.claimer?.hasRoom ? deps.claimer : null
+    if ((!here || sessionOf(run) !== undefined) && deps.offers?.make(run)) {
       const begun = Promise.withResolvers<true>()
       const ending = ended(() => begun.resolve(true))
       ending.catch(() => {}) // awaited below, unless asking for the run fails first
@@ -64,7 +65,9 @@ export const requestRun = async (
       const taken = await Promise.race([begun.promise, ending, delay(OFFERED_MS, null, { ref: false })])
       if (!taken) await wantRun(deps.commands, run)
       return { run_id, stream_id, ending: await ending }
-    } else await wantRun(deps.commands, run)
+    }
+    if (here) await here.take(run)
+    else await wantRun(deps.commands, run)
     return { run_id, stream_id, ending: await ended() }
   } finally {
     over.clear()

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
@@ -32,12 +33,23 @@ export class Offers {
 
   /** Offers the run to one worker; false when there is none to offer it to. */
   make(run: WantedRun): boolean {
-    const worker_id = this.#next()
+    const session = sessionOf(run)
+    const worker_id = session === undefined ? this.#next() : this.#sameFor(session)
     if (worker_id === undefined || !this.#hints.connected) return false
     const text = JSON.stringify(run)
     if (text.length > MAX_LENGTH) return false
     this.#hints.publish('offered', `${worker_id} ${text}`)
     return true
+  }
+
+  /** The same worker as long as it has room, whoever asks; when it goes, only its sessions move. */
+  #sameFor(session: string): string | undefined {
+    const rank = (worker_id: string) => createHash('sha256').update(`${session} ${worker_id}`).digest('hex')
+    const now = clock.monotonic()
+    const [first] = [...this.#rooms]
+      .flatMap(([worker_id, until]) => (until < now ? [] : [{ worker_id, rank: rank(worker_id) }]))
+      .sort((a, b) => (a.rank < b.rank ? 1 : -1))
+    return first?.worker_id
   }
 
   #next(): string | undefined {
@@ -51,6 +63,10 @@ export class Offers {
     return undefined
   }
 }
+
+/** What a REPL declared lives in a process of one worker, so its code belongs there. */
+export const sessionOf = ({ plan: { target, project_id } }: Pick<WantedRun, 'plan'>): string | undefined =>
+  'code' in target && target.repl_id !== undefined ? `${project_id} ${target.repl_id}` : undefined
 
 /** Tells whether the worker has room, and takes what is offered to it, until the signal aborts. */
 export const takeOffers = (

@@ -9,8 +9,7 @@ await deploy(api, 'lab', {
   'm.ts': `export const add = (a: number, b: number) => a + b\nexport const which = () => 'deployed'`,
 })
 
-const evaluate = (code: string, repl_id?: string): Promise<Run> =>
-  api.post('/projects/lab/eval', { code, ...(repl_id !== undefined && { repl_id }) })
+const evaluate = (code: string): Promise<Run> => api.post('/projects/lab/eval', { code })
 
 /** The service gives up on it after its time and a grace of 5 s, so the other tests go on beside it. */
 await deploy(api, 'hangs', { 'h.js': '' })
@@ -101,35 +100,10 @@ evaluating('knows no project of another environment', async () => {
   assert.is((await other.refused('POST', '/projects/lab/eval', { code: '1' })).status, 404)
 })
 
-evaluating.run()
-
-const repl = suite('a REPL')
-
-repl('keeps its declarations, as runs of their own type', async () => {
-  const first = await evaluate('let n = 1; const add = (x) => (n += x)', 'one')
-  assert.equal([first.run_type, first.status], ['repl', 'succeeded'], JSON.stringify(first.error))
-  assert.is((await evaluate('add(41)', 'one')).result, 42)
-  assert.is((await evaluate('n', 'one')).result, 42)
-})
-
-repl('goes on after an error', async () => {
-  await evaluate('let kept = 1', 'errors')
-  assert.is((await evaluate('throw new Error("no")', 'errors')).status, 'failed')
-  assert.is((await evaluate('kept', 'errors')).result, 1)
-})
-
-repl('shares nothing with another one, or another project', async () => {
-  await evaluate('let mine = 1', 'two')
-  assert.is((await evaluate('typeof mine', 'three')).result, 'undefined')
-  await deploy(api, 'neighbour', { 'n.js': '' })
-  const there = await api.post<Run>('/projects/neighbour/eval', { code: 'typeof mine', repl_id: 'two' })
-  assert.is(there.result, 'undefined')
-})
-
-repl('does not hang the request for ever', async () => {
+evaluating('does not hang the request for ever', async () => {
   const { status, error } = await hanging
   assert.equal([status, error?.code], ['failed', 'timeout'])
 })
 
-repl.after(() => server.stop())
-repl.run()
+evaluating.after(() => server.stop())
+evaluating.run()

@@ -55,8 +55,9 @@ offering('is claimed by a worker that was told of it by nothing else', async (co
   const { node, hints, stop } = context
   const { worker, held } = openWorker(node)
   const offers = new Offers(hints)
+  const told = new Promise((resolve) => hints.on('room', resolve))
   takeOffers(worker, hints, { signal: stop.signal, log: silent })
-  await until(() => offers.make({ ...wanted(context.build), plan: {} } as WantedRun) || undefined)
+  await told
   const { stream } = ask(context, offers)
   await until(() => held.length === 1)
   assert.equal(await node.typesIn(stream), ['StreamCreated', 'RunRequested', 'RunStarted'])
@@ -87,6 +88,25 @@ offering('goes to those with room, in turn', async ({ hints, build }) => {
   await until(() => heard.length === 4)
   assert.equal(heard.toSorted(), ['a', 'a', 'c', 'c'])
   assert.not(heard[0] === heard[1])
+})
+
+offering('of a REPL goes to the same worker as before, whoever offers it', async ({ hints, build }) => {
+  const heard: string[][] = []
+  hints.on('offered', (text) =>
+    heard.push([text.split(' ', 1)[0] ?? '', /"repl_id":"(\w+)"/.exec(text)?.[1] ?? '']),
+  )
+  const nodes = [new Offers(hints), new Offers(hints)]
+  for (const worker_id of ['a', 'b', 'c', 'd']) hints.publish('room', `${worker_id} yes`)
+  const { plan, ...run } = wanted(build)
+  const session = (repl_id: string) => ({ ...run, plan: { ...plan, target: { code: '1', repl_id } } })
+  await until(() => nodes.every((offers) => offers.make(session('first'))) || undefined)
+  heard.length = 0
+  for (const repl_id of ['r1', 'r2', 'r3', 'r4', 'r5', 'r6', 'r7', 'r8'])
+    for (const offers of [...nodes, ...nodes.toReversed()]) assert.ok(offers.make(session(repl_id)))
+  await until(() => heard.length === 32)
+  const pairs = new Set(heard.map((pair) => pair.join(' ')))
+  assert.is(pairs.size, 8)
+  assert.ok(new Set(heard.map(([worker_id]) => worker_id)).size > 1)
 })
 
 offering('is not made when it is long, or nobody else can hear it', async ({ hints, build }) => {
