@@ -13,6 +13,8 @@ const STOPPING_MS = 4500
 
 /** How long a worker may take to claim what it was offered, until everybody is asked, milliseconds. */
 const OFFERED_MS = 250
+/** And what only one can know: a REPL's declarations. */
+const OFFERED_SESSION_MS = 3000
 
 /** Where a run is asked for in a stream that is made for it. */
 const REQUESTED_AT = 1
@@ -57,12 +59,17 @@ export const requestRun = async (
     })
   try {
     const here = deps.claimer?.hasRoom ? deps.claimer : null
-    if ((!here || sessionOf(run) !== undefined) && deps.offers?.make(run)) {
+    const isSession = sessionOf(run) !== undefined
+    if ((!here || isSession) && deps.offers?.make(run)) {
       const begun = Promise.withResolvers<true>()
       const ending = ended(() => begun.resolve(true))
       ending.catch(() => {}) // awaited below, unless asking for the run fails first
       // Who takes the offer later finds that the run was asked for.
-      const taken = await Promise.race([begun.promise, ending, delay(OFFERED_MS, null, { ref: false })])
+      const taken = await Promise.race([
+        begun.promise,
+        ending,
+        delay(isSession ? OFFERED_SESSION_MS : OFFERED_MS, null, { ref: false }),
+      ])
       if (!taken) await wantRun(deps.commands, run)
       return { run_id, stream_id, ending: await ending }
     }

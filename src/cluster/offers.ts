@@ -8,8 +8,9 @@ import type { Claimer } from '../runtime/worker.ts'
 
 /** Workers tell this often whether they have room, milliseconds. */
 const TELL_MS = 400
-/** And are believed for this long. */
+/** And are believed for this long; longer where it matters more to meet the same one than to be fast. */
 const KNOWN_MS = 1000
+const KNOWN_TO_SESSION_MS = 3000
 /** Longer ones go through the log alone: every node hears an offer. */
 const MAX_LENGTH = 16 << 10
 
@@ -19,14 +20,14 @@ const MAX_LENGTH = 16 << 10
  */
 export class Offers {
   readonly #hints: Hints
-  /** Workers with room, and until when that is believed; the one that was offered something last stands last. */
+  /** Workers with room, and when they told so; the one that was offered something last stands last. */
   readonly #rooms = new Map<string, number>()
 
   constructor(hints: Hints) {
     this.#hints = hints
     hints.on('room', (text) => {
       const [worker_id = '', room] = text.split(' ')
-      if (room === 'yes') this.#rooms.set(worker_id, clock.monotonic() + KNOWN_MS)
+      if (room === 'yes') this.#rooms.set(worker_id, clock.monotonic())
       else this.#rooms.delete(worker_id)
     })
   }
@@ -45,19 +46,20 @@ export class Offers {
   /** The same worker as long as it has room, whoever asks; when it goes, only its sessions move. */
   #sameFor(session: string): string | undefined {
     const rank = (worker_id: string) => createHash('sha256').update(`${session} ${worker_id}`).digest('hex')
-    const now = clock.monotonic()
+    const since = clock.monotonic() - KNOWN_TO_SESSION_MS
     const [first] = [...this.#rooms]
-      .flatMap(([worker_id, until]) => (until < now ? [] : [{ worker_id, rank: rank(worker_id) }]))
+      .flatMap(([worker_id, told]) => (told < since ? [] : [{ worker_id, rank: rank(worker_id) }]))
       .sort((a, b) => (a.rank < b.rank ? 1 : -1))
     return first?.worker_id
   }
 
   #next(): string | undefined {
     const now = clock.monotonic()
-    for (const [worker_id, until] of this.#rooms) {
+    for (const [worker_id, told] of this.#rooms) {
+      if (now - told > KNOWN_TO_SESSION_MS) this.#rooms.delete(worker_id)
+      if (now - told > KNOWN_MS) continue
       this.#rooms.delete(worker_id)
-      if (until < now) continue
-      this.#rooms.set(worker_id, until)
+      this.#rooms.set(worker_id, told)
       return worker_id
     }
     return undefined

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { BoundedMap } from '../boundedMap.ts'
 import { AppError, isAppError } from '../errors.ts'
+import { derivedIdBeside } from '../ids.ts'
 import type { Cursor, NewEvent } from '../events/event.ts'
 import type { DomainEvent } from '../events/index.ts'
 import type { EventStore } from '../ports/eventStore.ts'
@@ -231,8 +232,8 @@ const idOf = (event: DomainEvent): string => {
       return event.stream_id
     case 'EventPublished':
       return event.event_id
-    case 'RunStarted':
-      return event.run_id
+    case 'RunStarted': // the claim of another worker is another fact: under one id the store would take both
+      return derivedIdBeside(event.run_id, event.worker_id)
     default:
       return randomUUID()
   }

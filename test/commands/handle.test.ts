@@ -345,4 +345,29 @@ fresh('that went on since its opening is read from there', async ({ store, at })
   assert.equal(rest.map(openingOf), [undefined])
 })
 
+fresh(
+  'that two workers claim a run of at the same revision gives it to one of them',
+  async ({ store, at }) => {
+    const [run_id, place] = [newId(), { build_id: 'b', project_id: 'p', project_name: 'shop' }]
+    const plan = {
+      run_id,
+      stream_id: 's',
+      run_type: 'call',
+      ...place,
+      target: { ns: 'a', var: 'b' },
+      attempt: 1,
+    } as const
+    const request = { type: 'RequestRun', env_id: 'env', plan, create: true } as const
+    await new CommandHandler(store, stream).handle(at, request, cause, { fresh: true })
+    const [, requested] = await Array.fromAsync(store.read(at))
+    const claimOf = (worker_id: string) =>
+      new CommandHandler(store, stream).handle(at, { type: 'ClaimRun', run_id, worker_id, now }, cause, {
+        opening: openingOf(requested as Recorded),
+      })
+    assert.is((await claimOf('one')).events.length, 1)
+    assert.equal((await claimOf('two')).events, [])
+    assert.equal(await typesIn(store, at), ['StreamCreated', 'RunRequested', 'RunStarted'])
+  },
+)
+
 fresh.run()
