@@ -1,9 +1,11 @@
 import * as assert from 'uvu/assert'
 import { deploy, type Event, handled, publish, type Webhook } from '../support/build.ts'
+import { PATIENCE } from '../support/patience.ts'
 import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 
-const TIMES = 30
+/** Fewer for a read-model server that scans, beside other tests. */
+const TIMES = PATIENCE > 1 ? 8 : 30
 
 const server = await startServer()
 const { api } = server
