@@ -17,7 +17,7 @@ const failing = (until) => (event) => {
   if (tried < until) throw new Error('try ' + tried)
   return { tried, attempt: currentRun().attempt }
 }
-export const flaky = fn({ 'on-event': 'flaky', retry: { attempts: 3, delay: 300 } }, failing(3))
+export const flaky = fn({ 'on-event': 'flaky', retry: { attempts: 3, delay: ${300 * PATIENCE} } }, failing(3))
 export const patient = fn({ 'on-event': 'patient', retry: { attempts: 1, delay: ${1000 * PATIENCE} } }, failing(99))
 export const hopeless = fn({ 'on-event': 'hopeless', retry: { attempts: 2, delay: 1 } }, failing(99))
 export const once = fn({ 'on-event': 'once', retry: 0 }, failing(99))
