@@ -24,6 +24,7 @@ const catalogue = {
   range_not_satisfiable: { status: 416, retryable: false },
   rate_limit_exceeded: { status: 429, retryable: true },
   session_limit_exceeded: { status: 429, retryable: false },
+  headers_too_large: { status: 431, retryable: false },
   internal_server_error: { status: 500, retryable: false },
   unavailable: { status: 503, retryable: true },
   /** An append met another revision than expected; the command shell retries it, no client sees it. */

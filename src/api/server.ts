@@ -1,8 +1,15 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type Server, STATUS_CODES } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type Koa from 'koa'
 import { AppError } from '../errors.ts'
 import { newId } from '../ids.ts'
+import { errorBody } from './http/problem.ts'
+
+/** A client that takes longer to send its headers is cut; Node looks every 30 s. */
+const HEADERS_TIMEOUT_MS = 20_000
+const MAX_HEADER_BYTES = 16 << 10
+/** For so long a refused client may read what it was told. */
+const LINGER_MS = 2000
 
 export interface ApiServer {
   readonly port: number
@@ -19,11 +26,16 @@ export const listen = async (
 ): Promise<ApiServer> => {
   let handle = app.callback()
   const server = createServer(
-    { keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 0, maxHeaderSize: 16 << 10 },
+    {
+      keepAliveTimeout: 65_000,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: 0,
+      maxHeaderSize: MAX_HEADER_BYTES,
+    },
     (request, response) => void handle(request, response),
   )
   server.on('checkContinue', (request, response) => void handle(request, response)) // see `http/welcome.ts`
-  server.on('clientError', (_, socket) => refuse(socket as Socket))
+  server.on('clientError', (error, socket) => refuse(socket as Socket, reasonOf(error)))
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
       reject(
@@ -53,14 +65,30 @@ const close = (server: Server, deadlineMs: number): Promise<void> =>
     })
   })
 
-/** What is not HTTP gets the error body too. */
-const refuse = (socket: Socket): void => {
+/** Why what came is no request. */
+const reasonOf = ({ code }: NodeJS.ErrnoException): AppError => {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new AppError('headers_too_large', `headers: expected at most ${MAX_HEADER_BYTES} bytes in all`)
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new AppError('request_timeout', `headers: expected within ${HEADERS_TIMEOUT_MS / 1000} s`)
+    default:
+      return new AppError('bad_request', 'Expected an HTTP request')
+  }
+}
+
+/** What never became a request gets the error body too; then the connection ends. */
+const refuse = (socket: Socket, reason: AppError): void => {
   if (!socket.writable) return void socket.destroy()
   const request_id = newId()
-  const body = JSON.stringify({
-    error: { code: 'bad_request', message: 'Expected an HTTP request', request_id },
-  })
-  socket.end(
-    `HTTP/1.1 400 Bad Request\r\nX-Request-Id: ${request_id}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
-  )
+  const body = JSON.stringify(errorBody(reason, request_id))
+  const head = [
+    `HTTP/1.1 ${reason.status} ${STATUS_CODES[reason.status]}`,
+    `X-Request-Id: ${request_id}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+  ]
+  socket.end([...head, '', body].join('\r\n'))
+  setTimeout(() => socket.destroy(), LINGER_MS).unref() // a client may never close its side
 }

@@ -70,18 +70,28 @@ for (const [method, path] of [
   })
 }
 
-envelope('to what is not HTTP is an error as well', async () => {
-  const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
-  socket.end('nonsense\r\n\r\n')
-  const text = (await buffer(socket)).toString()
-  assert.match(text, /^HTTP\/1\.1 400 /)
-  const { error } = JSON.parse(text.slice(text.indexOf('{'))) as {
-    error: { code: string; request_id: string }
-  }
-  assert.is(error.code, 'bad_request')
-  assert.ok(isId(error.request_id))
-  assert.match(text, `\r\nX-Request-Id: ${error.request_id}\r\n`)
-})
+for (const [what, text, status, code] of [
+  ['what is not HTTP', 'nonsense\r\n\r\n', 400, 'bad_request'],
+  [
+    'too many headers',
+    `GET /v1/env HTTP/1.1\r\nX-Long: ${'x'.repeat(17 << 10)}\r\n\r\n`,
+    431,
+    'headers_too_large',
+  ],
+] as const) {
+  envelope(`to ${what} is an error as well`, async () => {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+    socket.end(text)
+    const reply = (await buffer(socket)).toString()
+    assert.match(reply, new RegExp(`^HTTP/1\\.1 ${status} `))
+    const { error } = JSON.parse(reply.slice(reply.indexOf('{'))) as {
+      error: { code: string; request_id: string }
+    }
+    assert.is(error.code, code)
+    assert.ok(isId(error.request_id))
+    assert.match(reply, `\r\nX-Request-Id: ${error.request_id}\r\n`)
+  })
+}
 
 /** Sends a request whole before it looks at the reply, which it gives as text. */
 const sentBlindly = async (head: string, body: Buffer): Promise<string> => {

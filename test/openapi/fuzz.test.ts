@@ -189,6 +189,9 @@ const isEnvelope = (value: unknown): boolean => {
   return ['code', 'message', 'request_id'].every((key) => typeof error?.[key] === 'string')
 }
 
+/** Said before there is an operation. */
+const HEADERS_TOO_LARGE = 431
+
 const isId = /^[0-9a-f-]{36}$/
 
 /** What is wrong with the reply to a request, if anything. `walked`: it must be a documented success. */
@@ -211,6 +214,8 @@ const problemOf = async (
   if (!asked.routed) return undefined
   const documented = repliesOf(context, asked.operation)
   if (walked && (status >= 400 || !documented.has(status))) return `${told}, not the documented success`
+  if (status >= 400 && status !== HEADERS_TOO_LARGE && !documented.has(status))
+    return `${told} that is not documented`
   const schema = documented.get(status)
   const wrong = schema ? mismatches(schema, json) : []
   return wrong.length > 0 ? `${told} that is not as documented: ${wrong.join('; ')}` : undefined

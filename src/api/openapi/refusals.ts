@@ -25,6 +25,7 @@ const meanings = {
   range_not_satisfiable: 'The content has no such bytes',
   rate_limit_exceeded: 'Too many requests',
   session_limit_exceeded: 'The key has too many active sessions',
+  headers_too_large: 'The headers have more bytes than allowed',
   internal_server_error: 'Something went wrong on our side; the request id finds it in the log',
   unavailable: 'An engine or a worker cannot be reached at the moment',
 } as const satisfies Record<Exclude<ErrorCode, 'wrong_revision'>, string>
@@ -64,7 +65,7 @@ const refusalsOf = ({
   const implied: [Refusal, boolean][] = [
     ['unauthorized', closed],
     ['forbidden', needs !== null],
-    ['bad_request', closed],
+    ['bad_request', true],
     ['not_found', closed && /[:*]/.test(path)],
     ['conflict', closed && method !== 'GET'],
     ['idempotency_key_reused', takesKey],
