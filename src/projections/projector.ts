@@ -1,12 +1,15 @@
 import { BoundedMap } from '../boundedMap.ts'
 import { type Cursor, START } from '../events/event.ts'
-import type { EventStore } from '../ports/eventStore.ts'
+import type { Batch, EventStore } from '../ports/eventStore.ts'
 import type { ReadModels, Stored, Write, WritableCollection } from '../ports/readModels.ts'
 import { nameOf, type Projection } from './projection.ts'
 import { Waiters } from './waiters.ts'
 
 /** Documents kept folded between batches: a run's start and end are seldom far apart. */
 const KEPT_DOCS = 2048
+
+/** Pages of the log that one batch may have. */
+const PAGES = 4
 
 /** Without a reader waiting, a batch is left to grow this long: fewer, larger writes. */
 const LINGER_MS = 100
@@ -79,11 +82,8 @@ export class Projector {
     this.#docs.clear()
     this.#position = (await collection.checkpoint()) ?? START
     let unstored = 0
-    for await (const { events, cursor, caughtUp } of this.#store.subscribe({
-      after: this.#position,
-      types: this.#projection.handles,
-      signal,
-    })) {
+    const pages = this.#store.subscribe({ after: this.#position, types: this.#projection.handles, signal })
+    for await (const { events, cursor, caughtUp } of this.#gathered(pages)) {
       if (events.length > 0 || ++unstored >= IDLE_BATCHES || (caughtUp && !this.#live)) {
         await collection.write(await this.#fold(collection, events), cursor)
         unstored = 0
@@ -98,6 +98,18 @@ export class Projector {
         this.#pace.onMoved(this.name, cursor)
       }
       if (caughtUp && this.#waiting.size === 0) await this.#linger(signal)
+    }
+  }
+
+  /** Behind, some pages make one batch: fewer, larger writes. */
+  async *#gathered(pages: AsyncIterable<Batch>): AsyncGenerator<Batch> {
+    let gathered: Batch['events'][] = []
+    for await (const page of pages) {
+      gathered.push(page.events)
+      const awaited = this.#live && this.#waiting.has(page.cursor)
+      if (!page.caughtUp && !awaited && gathered.length < PAGES) continue
+      yield { ...page, events: gathered.length === 1 ? page.events : gathered.flat() }
+      gathered = []
     }
   }
 

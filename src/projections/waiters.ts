@@ -8,6 +8,12 @@ export class Waiters {
     return this.#waiting.size
   }
 
+  /** Whether a release up to here would let anybody go on. */
+  has(position: Cursor): boolean {
+    for (const { cursor } of this.#waiting) if (cursor <= position) return true
+    return false
+  }
+
   /** Resolves when `release` was called with the cursor or a later one, or the signal aborted. */
   wait(cursor: Cursor, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {

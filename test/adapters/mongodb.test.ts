@@ -100,21 +100,6 @@ if (server) {
     },
   )
 
-  nodes(
-    'of two writes as of one cursor the first stays, whoever made it',
-    async ({ readModels, openAnother }) => {
-      const writers = [await readModels.writer(spec), await (await openAnother()).writer(spec)]
-      for (const [id, order] of [
-        ['a', [0, 1]],
-        ['b', [1, 0]],
-      ] as const) {
-        for (const from of order) await writers[from]?.write([{ id, doc: { from }, cursor: '1' }], '1')
-      }
-      assert.equal(await writers[0]?.get('a'), { from: 0 })
-      assert.equal(await writers[0]?.get('b'), { from: 1 })
-    },
-  )
-
   nodes('twins that write the same at once leave the newest of each', async ({ readModels, openAnother }) => {
     const writers = [await readModels.writer(spec), await (await openAnother()).writer(spec)]
     const ids = Array.from({ length: 30 }, (_, i) => `d${i}`)

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import * as assert from 'uvu/assert'
 import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
 import { openReadModels } from '../../src/adapters/embedded/readModels/index.ts'
@@ -6,7 +7,7 @@ import type { NewEvent } from '../../src/events/event.ts'
 import type { DomainEvent } from '../../src/events/index.ts'
 import { newId } from '../../src/ids.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
-import type { Doc, ReadModels } from '../../src/ports/readModels.ts'
+import type { Doc, ReadModels, Write } from '../../src/ports/readModels.ts'
 import type { Projection } from '../../src/projections/projection.ts'
 import { orderOf } from '../../src/projections/projection.ts'
 import { Projector } from '../../src/projections/projector.ts'
@@ -73,6 +74,22 @@ projector.after.each(async ({ store, readModels, stopping }) => {
 const forward = (store: EventStore, subscribe: EventStore['subscribe']): EventStore =>
   forwarding(store, { subscribe })
 
+/** The read models with another way to write. */
+const writing = (
+  readModels: ReadModels,
+  around: (write: () => Promise<void>, documents: readonly Write[]) => Promise<void>,
+): ReadModels => ({
+  reader: (spec) => readModels.reader(spec),
+  goLive: (spec) => readModels.goLive(spec),
+  close: () => readModels.close(),
+  async writer(spec) {
+    const collection = await readModels.writer(spec)
+    const write: typeof collection.write = (documents, checkpoint) =>
+      around(() => collection.write(documents, checkpoint), documents)
+    return { ...collection, write } as never
+  },
+})
+
 const dump = async (readModels: ReadModels, spec: Projection = any): Promise<Doc[]> =>
   (await Array.fromAsync(readModels.reader(spec).scan())).sort((a, b) =>
     String(a['order']) < String(b['order']) ? -1 : 1,
@@ -106,17 +123,9 @@ projector(
   'reach: waits for a projector that is not there yet, and for one that broke',
   async ({ store, readModels, stopping, run }) => {
     let broken = false
-    const failing: ReadModels = {
-      reader: (spec) => readModels.reader(spec),
-      goLive: (spec) => readModels.goLive(spec),
-      close: () => readModels.close(),
-      async writer(spec) {
-        const collection = await readModels.writer(spec)
-        const write: typeof collection.write = (...args) =>
-          broken ? Promise.reject(new AppError('unavailable', 'down')) : collection.write(...args)
-        return { ...collection, write } as never
-      },
-    }
+    const failing = writing(readModels, (write) =>
+      broken ? Promise.reject(new AppError('unavailable', 'down')) : write(),
+    )
     const projector = new Projector(any, { readModels: failing, store })
     const first = projector.reach((await store.append('p', newEvents(life('p', 0)), 'none')).cursor)
     const running = run(projector)
@@ -142,6 +151,41 @@ projector(
     stopping.abort()
   },
 )
+
+/** The log, an event a page; `caughtUp` at the first page and at the last. After `held` pages it keeps its reader waiting. */
+const pageByPage = (store: EventStore, { held = Infinity } = {}): EventStore =>
+  forward(store, async function* ({ signal, ...options }) {
+    const events = await Array.fromAsync(store.read('p'))
+    for (const [i, recorded] of events.entries()) {
+      if (i === held) await once(signal, 'abort')
+      if (signal.aborted) return
+      const { cursor } = recorded
+      yield { events: [recorded], cursor, caughtUp: i === 0 || i === events.length - 1 }
+    }
+    yield* store.subscribe({ ...options, signal, after: await store.head() })
+  })
+
+projector('behind, some pages of the log are one write', async ({ store, readModels, run }) => {
+  const writes: number[] = []
+  const counting = writing(readModels, (write, documents) => {
+    for (const { doc } of documents) writes.push((doc as NameDoc).renamed)
+    return write()
+  })
+  const { cursor } = await store.append('p', newEvents(life('p', 9)), 'none')
+  const projector = new Projector(any, { readModels: counting, store: pageByPage(store) })
+  void run(projector)
+  await projector.reach(cursor)
+  assert.equal(writes, [0, 4, 8, 9])
+})
+
+projector('reach: nobody waits for pages that come after theirs', async ({ store, readModels, run }) => {
+  await store.append('p', newEvents(life('p', 9)), 'none')
+  const [, second] = await Array.fromAsync(store.read('p'))
+  const projector = new Projector(any, { readModels, store: pageByPage(store, { held: 2 }) })
+  void run(projector)
+  await projector.reach(second?.cursor ?? '')
+  assert.is((await readModels.reader<NameDoc>(names).get('p'))?.renamed, 1)
+})
 
 projector('goes on where it was after a restart', async ({ store, readModels, stopping }) => {
   const first = new Projector(any, { readModels, store })

@@ -5,7 +5,11 @@ import { columnOf, fieldOf, indexedFields } from '../shared/columns.ts'
 /** A document as MongoDB holds it. */
 export interface Envelope {
   readonly _id: string
-  /** Of the write that left it. */
+  readonly last: Last
+}
+
+/** What the newest write left. MongoDB compares such documents by their first field: `$max` keeps the newest. */
+export interface Last {
   readonly cursor: Cursor
   /** A removal stays as a tombstone, so that no older write brings the document back. */
   readonly gone: boolean
@@ -25,13 +29,17 @@ export const enveloperOf = (spec: CollectionSpec): ((write: Write) => Envelope) 
       const value = scalarOf(fieldOf(doc ?? {}, field))
       if (value !== null || !sparse.has(field)) f[field] = value // missing, it is in no sparse index
     }
-    return { _id: id, cursor, gone: doc === null, f, doc: doc && JSON.stringify(doc) }
+    return { _id: id, last: { cursor, gone: doc === null, f, doc: doc && JSON.stringify(doc) } }
   }
 }
 
-export const docOf = ({ doc }: Envelope): Doc | null => (doc === null ? null : (JSON.parse(doc) as Doc))
+export const docOf = ({ last: { doc } }: Envelope): Doc | null =>
+  doc === null ? null : (JSON.parse(doc) as Doc)
 
-export const storedOf = (envelope: Envelope): Stored => ({ doc: docOf(envelope), cursor: envelope.cursor })
+export const storedOf = (envelope: Envelope): Stored => ({
+  doc: docOf(envelope),
+  cursor: envelope.last.cursor,
+})
 
 /** A value as its index holds it and as queries ask for it. */
 export const scalarOf = (value: unknown): Scalar =>

@@ -6,7 +6,7 @@ import type { Pace } from './pace.ts'
 const INSERTS_PER_COMMAND = 500
 
 /**
- * Stores each envelope unless what is there is as new. Those in `isNew` are thought not to be there yet and are
+ * Stores each envelope unless what is there is newer. Those in `isNew` are thought not to be there yet and are
  * inserted, which is cheaper; a wrong guess costs time only.
  */
 export const putAll = async (
@@ -28,18 +28,18 @@ export const putAll = async (
 }
 
 /**
- * Each where what is there is older: MongoDB looks again at the cursor when another write came between. As
- * `updateMany` of one document, because FerretDB 1 keeps a connection open for each `updateOne` of a command, and
- * jams at about a hundred. Resolves with the number of those that were older.
+ * Each that is there, by the id alone: for any other filter FerretDB 1 decodes the whole collection. As `updateMany`
+ * of one document, because it keeps a connection open for each `updateOne` of a command, and jams at about a hundred.
+ * Not as upserts: at one that meets another's it leaves the rest of the command undone. Resolves with the number of
+ * those that are there.
  */
 const update = async (documents: Documents<Envelope>, envelopes: readonly Envelope[]): Promise<number> => {
-  const operations = envelopes.map(({ _id, ...last }) => ({
-    updateMany: { filter: { _id, cursor: { $lt: last.cursor } }, update: { $set: last } },
+  const operations = envelopes.map(({ _id, last }) => ({
+    updateMany: { filter: { _id }, update: { $max: { last } } },
   }))
   return (await documents.bulkWrite(operations, { ordered: false })).matchedCount
 }
 
-/** What cannot be updated because it is not there: seldom anything, the others are newer. */
 const missing = async (
   documents: Documents<Envelope>,
   envelopes: readonly Envelope[],

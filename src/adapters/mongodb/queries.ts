@@ -4,19 +4,23 @@ import { successorOf } from '../shared/bounds.ts'
 import { indexKey } from '../shared/declared.ts'
 import { type Envelope, scalarOf } from './envelope.ts'
 
-const pathOf = (field: string): string => `f.${field}`
+const pathOf = (field: string): string => `last.f.${field}`
 const nameOf = (index: number): string => `i${index}`
 
 /** Every index begins with `gone`, so that removed documents are passed over, and ends with the id, which breaks ties. */
 export const indexesOf = ({ indexes }: CollectionSpec): (IndexDescription & { name: string })[] =>
   indexes.map(({ equal, sort, sparse }, index) => ({
     name: nameOf(index),
-    key: { gone: 1, ...Object.fromEntries([...equal, sort].map((field) => [pathOf(field), 1])), _id: 1 },
+    key: {
+      'last.gone': 1,
+      ...Object.fromEntries([...equal, sort].map((field) => [pathOf(field), 1])),
+      _id: 1,
+    },
     ...(sparse ? { partialFilterExpression: { [pathOf(sort)]: { $exists: true } } } : {}),
   }))
 
 /** The documents of a collection: those that were not removed. */
-export const present: Filter<Envelope> = { gone: false }
+export const present: Filter<Envelope> = { 'last.gone': false }
 
 export interface Command {
   readonly filter: Filter<Envelope>
