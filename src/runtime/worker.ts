@@ -37,13 +37,15 @@ export interface Claimer {
     at: { env_id: string; revision: number },
   ): Promise<readonly RunPlan[] | null>
   readonly hasRoom: boolean
+  /** Appends a claim of this worker for an event; its delivery, which may be faster than the answer, waits meanwhile. */
+  claiming<T>(event_id: string, append: () => Promise<T>): Promise<T>
   /**
    * Stores that a run is wanted and that this worker claims it, and executes it; one that was wanted before is left to
    * whoever claims it.
    */
   take(run: WantedRun): Promise<void>
-  /** Executes a run whose `RunStarted` was appended in the worker's name. `carrier` holds its input. */
-  execute(plan: RunPlan, carrier: Recorded, worker_id: string): void
+  /** Executes runs whose `RunStarted` were appended in the worker's name: all that `carrier`, their input, asks for. */
+  execute(plans: readonly RunPlan[], carrier: Recorded, worker_id: string): void
 }
 
 /** An append is answered within this time, or its answer is lost, milliseconds. */
@@ -67,8 +69,10 @@ export class Worker implements Claimer {
   readonly #options: WorkerOptions
   readonly #executions: Executions
   readonly #stopping = new AbortController()
-  /** Events and requests whose delivery has nothing left to claim. */
+  /** Events and requested runs, by id, whose delivery has nothing left to claim. */
   readonly #claimedAtBirth = new BoundedMap<string, true>(4096)
+  /** Those of which this is not known yet. */
+  readonly #births = new Map<string, Promise<void>>()
   #worker_id = newId()
   #roomMade: (() => void) | undefined
 
@@ -112,15 +116,26 @@ export class Worker implements Claimer {
   async take(run: WantedRun): Promise<void> {
     const { plan, now, cause } = run
     const worker_id = this.#worker_id
-    const handled = await wantRun(this.#deps.commands, run, worker_id)
+    const handled = await this.claiming(plan.run_id, () => wantRun(this.#deps.commands, run, worker_id))
     if (handled.events.length === 0) return
     const stream = streamOf.stream(plan.stream_id)
-    this.execute(plan, recordedOf(handled, 'RunRequested', { stream, at: now, metadata: cause }), worker_id)
+    this.execute([plan], recordedOf(handled, 'RunRequested', { stream, at: now, metadata: cause }), worker_id)
   }
 
-  execute(plan: RunPlan, carrier: Recorded, worker_id: string): void {
-    this.#claimedAtBirth.set(carrier.id, true)
-    this.#executions.begin(plan, carrier, worker_id)
+  async claiming<T>(id: string, append: () => Promise<T>): Promise<T> {
+    const born = Promise.withResolvers<void>()
+    this.#births.set(id, born.promise)
+    try {
+      return await append()
+    } finally {
+      this.#births.delete(id)
+      setImmediate(born.resolve) // when the caller has had its `execute`
+    }
+  }
+
+  execute(plans: readonly RunPlan[], carrier: Recorded, worker_id: string): void {
+    this.#claimedAtBirth.set(subjectOf(carrier), true)
+    for (const plan of plans) this.#executions.begin(plan, carrier, worker_id)
   }
 
   /** Takes no more, waits for what runs, then ends what is left. */
@@ -163,7 +178,9 @@ export class Worker implements Claimer {
 
   async #take(delivery: Delivery): Promise<void> {
     const { event } = delivery
-    if (this.#claimedAtBirth.get(event.id)) return delivery.ack()
+    const subject = subjectOf(event)
+    await this.#births.get(subject)
+    if (this.#claimedAtBirth.get(subject)) return delivery.ack()
     const worker_id = this.#worker_id
     try {
       const claimed =
@@ -306,3 +323,6 @@ export class Worker implements Claimer {
     await this.#register()
   }
 }
+
+/** What a delivery asks to be claimed: the event, or the run. */
+const subjectOf = ({ id, event }: Recorded): string => (event.type === 'RunRequested' ? event.run_id : id)

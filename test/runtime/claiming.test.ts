@@ -145,3 +145,40 @@ claim(
 )
 
 claim.run()
+
+const early = suite<Context>('a delivery that comes before the answer to its append')
+early.before.each(opening)
+early.after.each(closing)
+
+early('waits for it, and reads nothing', async ({ node, build }) => {
+  const run = wanted(build)
+  const stream = streamOf.stream(run.plan.stream_id)
+  const delivered = Promise.withResolvers<void>()
+  const acknowledged = Promise.withResolvers<void>()
+  const reads: string[] = []
+  const slow = forwarding(node.store, {
+    async append(to, ...rest) {
+      const appended = await node.store.append(to, ...rest)
+      if (to === stream) await delivered.promise
+      return appended
+    },
+    read: (from, ...rest) => {
+      reads.push(from)
+      return node.store.read(from, ...rest)
+    },
+    async *consume(group, options) {
+      for await (const delivery of node.store.consume(group, options)) {
+        yield { ...delivery, ack: () => (delivery.ack(), acknowledged.resolve()) }
+        if (delivery.event.stream === stream) setImmediate(delivered.resolve)
+      }
+    },
+  })
+  const { worker, held } = openWorker({ ...node, commands: openCommands(slow) }, {}, slow)
+  await worker.start()
+  await worker.take(run)
+  await acknowledged.promise
+  assert.equal([held.length, reads.includes(stream)], [1, false])
+  await worker.stop({ drainMs: 10 })
+})
+
+early.run()

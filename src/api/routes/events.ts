@@ -73,29 +73,28 @@ export const publish = async ({
   const event_id = newId('event')
   const now = clock.iso()
   const fresh = body.stream_id === undefined
-  const claim = fresh ? await claimOf(deps.claimer, { event_id, stream_id, event_type }, env_id) : null
+  const { claimer } = deps
+  const claim = fresh ? await claimOf(claimer, { event_id, stream_id, event_type }, env_id) : null
   const cause = { env_id, correlation_id: request_id, actor: credential.id }
   const stream = streamOf.stream(stream_id)
-  const handled = await deps.commands.streams.handle(
-    stream,
-    {
-      type: 'PublishEvent',
-      stream_id,
-      env_id,
-      event_id,
-      event_type,
-      data: await deps.payloads.keep(event_data),
-      source: 'api',
-      create: fresh,
-      ...(claim && { claim }),
-      now,
-    },
-    cause,
-    { fresh: fresh && !isDerived(event_id) },
-  )
+  const command = {
+    type: 'PublishEvent',
+    stream_id,
+    env_id,
+    event_id,
+    event_type,
+    data: await deps.payloads.keep(event_data),
+    source: 'api',
+    create: fresh,
+    ...(claim && { claim }),
+    now,
+  } as const
+  const append = () =>
+    deps.commands.streams.handle(stream, command, cause, { fresh: fresh && !isDerived(event_id) })
+  const handled = await (claim && claimer ? claimer.claiming(event_id, append) : append())
   if (handled.events.length === 0) return published(deps, stream, { event_id, env_id, event_data })
   const carrier = recordedOf(handled, 'EventPublished', { stream, at: now, metadata: cause })
-  if (claim) for (const plan of claim.plans) deps.claimer?.execute(plan, carrier, claim.worker_id)
+  if (claim) claimer?.execute(claim.plans, carrier, claim.worker_id)
   return {
     event: { event_id, env_id, stream_id, event_type, event_data, event_time: now, created_at: now },
     revision: carrier.revision,
