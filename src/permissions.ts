@@ -10,7 +10,7 @@ export interface PermissionSet {
 }
 
 /** The resource types and their actions (SPEC.md, Permission map); `file` and `domain` are our own. */
-const actionsOf = new Map<string, readonly string[]>(
+export const actionsOf: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     mcp: ['execute'],
     webhook: ['execute'],
@@ -31,7 +31,7 @@ const actionsOf = new Map<string, readonly string[]>(
 const ACTIONS = new Set(['create', 'read', 'update', 'delete', 'execute', '*'])
 
 /** What a service key may be given (SPEC.md, Authentication, rule 4). */
-const SERVICE_KEY_TYPES = ['mcp', 'webhook', 'stream', 'event', 'run']
+export const SERVICE_KEY_TYPES = ['mcp', 'webhook', 'stream', 'event', 'run']
 
 const RESOURCE = /^(\*(?=:\*$)|[A-Za-z0-9-]+):(.+)$/s
 

@@ -39,12 +39,12 @@ const appOf = (
   app.use(problem(deps.log))
   app.use(async (ctx, next) => {
     await next()
-    if (ctx.status === 404 && ctx.body === undefined && ctx.respond !== false) {
-      throw unknown(ctx.method, ctx.path)
-    }
+    if (ctx.body !== undefined || ctx.respond === false) return
+    if (ctx.status === 404) throw unknown(ctx.method, ctx.path)
+    if (ctx['_matchedRoute'] === undefined && ctx.status >= 400)
+      throw new AppError('method_not_allowed', `This path takes ${ctx.response.get('Allow')}`)
   })
-  const wrongMethod = () => new AppError('method_not_allowed', 'No such method on this path')
   app.use(router.routes())
-  app.use(router.allowedMethods({ throw: true, methodNotAllowed: wrongMethod, notImplemented: wrongMethod }))
+  app.use(router.allowedMethods()) // an `Allow` header, and a status that becomes the error above
   return app
 }

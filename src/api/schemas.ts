@@ -1,9 +1,10 @@
 import Type, { type Static, type TProperties } from 'typebox'
-import { Permissions, Plan } from '../events/org.ts'
+import { Plan } from '../events/org.ts'
 import { DomainStatus } from '../events/domain.ts'
 import { RunError, RunType } from '../events/run.ts'
+import { actionsOf, SERVICE_KEY_TYPES } from '../permissions.ts'
 
-export { Permissions, RunType }
+export { RunType }
 
 /** The resources of SPEC.md as they go over the wire, and the query parameters that several endpoints share. */
 
@@ -11,6 +12,30 @@ const Uuid = Type.String({ format: 'uuid' })
 const Timestamp = Type.String({ format: 'date-time' })
 const Token = Type.String({ description: 'Told this once' })
 const nullable = <S extends Type.TSchema>(schema: S) => Type.Union([schema, Type.Null()])
+
+const actionList = (actions: readonly string[]) => ({
+  type: 'array',
+  minItems: 1,
+  items: { enum: [...actions, '*'] },
+})
+
+const permissionMap = (types: readonly string[], more: Record<string, unknown> = {}) =>
+  Type.Record(Type.String(), Type.Array(Type.String()), {
+    documented: {
+      patternProperties: {
+        ...more,
+        ...Object.fromEntries(
+          types.map((type) => [`^${type}:[\\s\\S]`, actionList(actionsOf.get(type) ?? [])]),
+        ),
+      },
+      additionalProperties: false,
+    },
+  })
+
+/** A JSON map from `type:path` to actions (SPEC.md, Permission map). */
+export const Permissions = permissionMap([...actionsOf.keys()], { '^\\*:\\*$': actionList([]) })
+/** What a service key may hold. */
+export const ServiceKeyPermissions = permissionMap(SERVICE_KEY_TYPES)
 
 export const Paging = {
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Maximum number of results' }),
@@ -236,7 +261,7 @@ const serviceKey = {
   service_key_id: Uuid,
   name: Type.String(),
   description: Type.String(),
-  permissions: Permissions,
+  permissions: ServiceKeyPermissions,
   metadata: Type.Unknown(),
   expires_at: nullable(Timestamp),
   revoked_at: nullable(Timestamp),

@@ -1,6 +1,10 @@
 import { AppError } from '../errors.ts'
 
 const MAX_PATH_BYTES = 1024
+const NEITHER = '\\u0000-\\u001f\\u007f-\\u009f/'
+const SEGMENT = `([^.${NEITHER}]|\\.[^.${NEITHER}]|\\.\\.[^${NEITHER}])[^${NEITHER}]*`
+/** What `checkedPath` takes, but for the length, as one pattern without look-ahead. */
+export const PATH_PATTERN = `^${SEGMENT}(/${SEGMENT})*$`
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/ // oxlint-disable-line no-control-regex -- that is what is looked for
 
 /** The path itself, or `bad_request`: 1 to 1024 bytes, segments between single slashes, none of them `.` or `..`. */
@@ -16,7 +20,7 @@ export const checkedPath = (path: unknown): string => {
 }
 
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-const MEDIA_TYPE = new RegExp(`^${TOKEN}/${TOKEN}[ \\t]*(;[\\x20-\\x7e\\t]*)?$`)
+export const MEDIA_TYPE = new RegExp(`^${TOKEN}/${TOKEN}[ \\t]*(;[\\x20-\\x7e\\t]*)?$`)
 const MAX_TYPE_LENGTH = 255
 const UNKNOWN_TYPE = 'application/octet-stream'
 

@@ -70,6 +70,17 @@ for (const [method, path] of [
   })
 }
 
+envelope('of a method that is not there names those that are', async () => {
+  for (const method of ['PATCH', 'TRACE', 'PROPFIND']) {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+    socket.end(`${method} /v1/projects HTTP/1.1\r\nHost: svc\r\nConnection: close\r\n\r\n`)
+    const reply = (await buffer(socket)).toString()
+    assert.match(reply, /^HTTP\/1\.1 405 /)
+    assert.equal(/^Allow: (.*)$/im.exec(reply)?.[1]?.trim().split(', ').sort(), ['GET', 'HEAD', 'POST'])
+    assert.match(reply, '"method_not_allowed"')
+  }
+})
+
 for (const [what, text, status, code] of [
   ['what is not HTTP', 'nonsense\r\n\r\n', 400, 'bad_request'],
   [

@@ -386,10 +386,10 @@ const spoilt = (value: unknown, at: number, instead: unknown): unknown => {
 /** Values as a JSON schema has them, at its limits too. Formats are those of strings made for them. */
 const valid = (schema: Json): fc.Arbitrary<unknown> => {
   const { type, enum: choices, properties, items, minimum, maximum, minLength, maxLength, pattern } = schema
-  const options = (schema['anyOf'] ?? schema['oneOf']) as readonly Json[] | undefined
+  const options = schema['anyOf'] as readonly Json[] | undefined
   if ('const' in schema) return fc.constant(schema['const'])
   if (Array.isArray(choices)) return fc.constantFrom(...(choices as unknown[]))
-  if (options) return fc.oneof(...options.map(valid))
+  if (options) return fc.oneof(...options.map((option) => valid({ ...schema, anyOf: undefined, ...option })))
   if (type === 'integer' || type === 'number') {
     const [min, max] = [Number(minimum ?? -1e9), Number(maximum ?? 1e9)]
     return fc.oneof(
@@ -406,11 +406,15 @@ const valid = (schema: Json): fc.Arbitrary<unknown> => {
     })
   if (type === 'object') {
     const known = Object.entries((properties ?? {}) as Record<string, Json>)
-    const rest = Object.values((schema['patternProperties'] ?? {}) as Record<string, Json>)[0]
-    if (known.length === 0)
-      return fc.dictionary(fc.constantFrom('a', 'project:*', 'run:*', '*:*'), rest ? valid(rest) : wild, {
-        maxKeys: 3,
-      })
+    const matching = Object.entries((schema['patternProperties'] ?? {}) as Record<string, Json>)
+    if (known.length === 0) {
+      const entries = matching.map(([key, value]) =>
+        fc.tuple(fc.stringMatching(new RegExp(key)), valid(value)),
+      )
+      return fc
+        .array(entries.length > 0 ? fc.oneof(...entries) : fc.tuple(text, wild), { maxLength: 3 })
+        .map((pairs) => Object.fromEntries(pairs) as unknown)
+    }
     return fc.record(Object.fromEntries(known.map(([key, value]) => [key, valid(value)])), {
       requiredKeys: ((schema['required'] ?? []) as readonly string[]).filter((key) =>
         known.some(([name]) => name === key),

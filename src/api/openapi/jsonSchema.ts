@@ -18,7 +18,10 @@ const nameOf = new Map(named.map(([name, schema]) => [JSON.stringify(schema), na
 export const namedSchemas = (): Record<string, JsonSchema> =>
   Object.fromEntries(named.map(([name, schema]) => [name, tidy(plain(schema))]))
 
-/** A schema of a route as the document has it: resources by reference, unions in their short form. */
+/**
+ * A schema of a route as the document has it: resources by reference, unions in their short form. What its `documented`
+ * says is for readers and generators alone: the route checks it itself, and says in words what it expected.
+ */
 export const toJsonSchema = (schema: TSchema): JsonSchema => visit(plain(schema)) as JsonSchema
 
 export const refTo = (kind: 'schemas' | 'responses' | 'headers', name: string): JsonSchema => ({
@@ -38,9 +41,12 @@ const visit = (value: unknown): unknown => {
   return name === undefined ? tidy(value) : refTo('schemas', name)
 }
 
-const tidy = (schema: JsonSchema): JsonSchema => {
+const tidy = ({ documented = {}, ...schema }: JsonSchema): JsonSchema => {
   const { anyOf, ...rest } = Object.fromEntries(
-    Object.entries(schema).map(([keyword, value]) => [keyword, visit(value)]),
+    Object.entries({ ...schema, ...(documented as JsonSchema) }).map(([keyword, value]) => [
+      keyword,
+      visit(value),
+    ]),
   )
   if (!Array.isArray(anyOf)) return anyOf === undefined ? rest : { anyOf, ...rest }
   const members = anyOf.filter(isSchema)

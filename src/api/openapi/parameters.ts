@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox'
+import { PATH_PATTERN } from '../../files/checks.ts'
 import type { Route } from '../route.ts'
 import { type JsonSchema, toJsonSchema } from './jsonSchema.ts'
 
@@ -19,7 +20,10 @@ const pathParameters: Readonly<
     description: 'Number of the part, from 1 on',
     schema: { type: 'integer', minimum: 1, maximum: 10_000 },
   },
-  path: { description: 'Path of the file, slashes included', schema: text },
+  path: {
+    description: 'Path of the file, slashes included',
+    schema: { type: 'string', pattern: PATH_PATTERN, maxLength: 1024 },
+  },
   key: { description: 'Key of the context variable', schema: text },
   domain_id: { description: 'Id of the custom domain', schema: uuid },
   stream_id: { description: 'Id of the stream', schema: uuid },
@@ -76,5 +80,5 @@ const idempotencyKey: JsonSchema = {
   description:
     'Sent again with the same key within 24 hours, the request is not carried out again: the first answer comes back, ' +
     'with `Idempotency-Replayed: true`. Another request with the key is a 409',
-  schema: { type: 'string', minLength: 1, maxLength: 255 },
+  schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
 }

@@ -49,7 +49,7 @@ const contentOf = ({ kind, schema, type, events = {} }: ReplyShape): JsonSchema 
         content: { 'text/event-stream': { schema: { oneOf: Object.entries(events).map(eventSchema) } } },
       }
     case 'bytes':
-      return { content: { [type ?? '*/*']: { schema: { type: 'string', format: 'binary' } } } }
+      return { content: { [type ?? '*/*']: {} } }
     case 'bare':
       return { content: { [type ?? 'application/json']: schema ? { schema: toJsonSchema(schema) } : {} } }
     default:

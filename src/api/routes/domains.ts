@@ -14,6 +14,8 @@ import { Domain, PageQuery } from '../schemas.ts'
 
 const tag = 'Domains'
 
+const LABEL = '[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
+
 const present = ({ org_id: _, since: __, order: ___, ...domain }: DomainDoc) => domain
 
 const path = ({ domain_id }: { domain_id: string }) => [domain_id]
@@ -169,7 +171,14 @@ export const domainRoutes = [
       '`routing_domain`. Both records are looked for by themselves; `verify` looks at once.',
     tag,
     needs: { type: 'domain', action: 'create' },
-    body: Type.Object({ domain: Type.String({ minLength: 1, maxLength: 1000 }) }),
+    body: Type.Object({
+      domain: Type.String({
+        minLength: 1,
+        maxLength: 1000,
+        description: 'International names too',
+        documented: { pattern: `^(${LABEL}\\.)+[A-Za-z]+$`, maxLength: 253 },
+      }),
+    }),
     example: { domain: 'hooks.example.com' },
     errors: ['plan_required', 'domain_limit_reached', 'domain_exists'],
     reply: { kind: 'item', status: 201, schema: Domain },

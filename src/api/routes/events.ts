@@ -15,17 +15,23 @@ import { Event, pageQuery, PageQuery, Run } from '../schemas.ts'
 const tag = 'Events'
 
 /** Both spellings of the publish body are accepted (DESIGN.md, Where SPEC.md is silent). */
-export const PublishBody = Type.Object({
-  event_type: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
-  type: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 256, description: 'Another name for `event_type`' }),
-  ),
-  event_data: Type.Optional(Type.Unknown()),
-  data: Type.Optional(Type.Unknown({ description: 'Another name for `event_data`' })),
-  stream_id: Type.Optional(
-    Type.String({ description: 'Continues this stream; a new one is made when omitted' }),
-  ),
-})
+export const PublishBody = Type.Object(
+  {
+    event_type: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+    type: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 256, description: 'Another name for `event_type`' }),
+    ),
+    event_data: Type.Optional(Type.Unknown()),
+    data: Type.Optional(Type.Unknown({ description: 'Another name for `event_data`' })),
+    stream_id: Type.Optional(
+      Type.String({
+        description: 'Continues this stream; a new one is made when omitted',
+        documented: { format: 'uuid' },
+      }),
+    ),
+  },
+  { documented: { anyOf: [{ required: ['event_type'] }, { required: ['type'] }] } },
+)
 type PublishBody = Type.Static<typeof PublishBody>
 
 const typeOf = (body: PublishBody): string | undefined => body.event_type ?? body.type

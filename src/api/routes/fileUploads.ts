@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import Type from 'typebox'
 import { AppError, isAppError } from '../../errors.ts'
 import type { Part, Upload } from '../../events/upload.ts'
-import { checkedContentType, checkedPath } from '../../files/checks.ts'
+import { checkedContentType, checkedPath, MEDIA_TYPE, PATH_PATTERN } from '../../files/checks.ts'
 import { MAX_PART_BYTES, type Pending } from '../../files/fileUploads.ts'
 import { newId } from '../../ids.ts'
 import { MAX_PARTS } from '../../ports/blobs.ts'
@@ -107,11 +107,19 @@ export const uploadRoutes = [
       path: (_: unknown, { body }: Pick<Ask, 'body'>) => [(body as { path: string }).path],
     },
     body: Type.Object({
-      path: Type.String({ description: '1 to 1024 bytes, segments between single slashes' }),
+      path: Type.String({
+        description: '1 to 1024 bytes, segments between single slashes',
+        documented: { pattern: PATH_PATTERN, maxLength: 1024 },
+      }),
       expected_size: Type.Optional(
         Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'Bytes of the whole' }),
       ),
-      content_type: Type.Optional(Type.String({ description: 'Default application/octet-stream' })),
+      content_type: Type.Optional(
+        Type.String({
+          description: 'Default application/octet-stream',
+          documented: { pattern: MEDIA_TYPE.source, maxLength: 255 },
+        }),
+      ),
     }),
     example: { path: 'backups/monday.tar', expected_size: 5368709120, content_type: 'application/x-tar' },
     errors: ['quota_exceeded'],

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { clock } from '../../clock.ts'
 import { streamOf } from '../../events/streams.ts'
-import { Permissions, Plan } from '../../events/org.ts'
+import { type Permissions as PermissionMap, Plan } from '../../events/org.ts'
 import { AppError } from '../../errors.ts'
 import { derivedId, isId, newId } from '../../ids.ts'
 import { checkPermissions, compilePermissions } from '../../permissions.ts'
@@ -9,7 +9,7 @@ import type { ApiKeyDoc, EnvDoc, OrgDoc } from '../../projections/tenants.ts'
 import { newApiToken, parseApiToken } from '../../secrets.ts'
 import type { ApiDeps } from '../deps.ts'
 import { type Ask, item, list, none, route } from '../route.ts'
-import { ApiKey, Environment, NewApiKey, Org, PageQuery } from '../schemas.ts'
+import { ApiKey, Environment, NewApiKey, Org, PageQuery, Permissions } from '../schemas.ts'
 
 const shared = { tag: 'Operator', needs: null, operator: true } as const
 
@@ -20,7 +20,7 @@ const Label = Type.String({
 })
 const Name = Type.String({ minLength: 1, maxLength: 200 })
 
-const FULL: Permissions = { '*:*': ['*'] }
+const FULL: PermissionMap = { '*:*': ['*'] }
 
 const presentOrg = ({ order: _, ...org }: OrgDoc) => org
 const presentEnv = ({ env_id, org_id, name, active }: EnvDoc) => ({ env_id, org_id, name, active })

@@ -43,7 +43,12 @@ export const runRoutes = [
     query: pageQuery({
       status: Type.Optional(RunStatus),
       type: Type.Optional(RunType),
-      time_range: Type.Optional(Type.String({ description: 'ISO 8601 duration back from now, such as P7D' })),
+      time_range: Type.Optional(
+        Type.String({
+          description: 'ISO 8601 duration back from now, such as P7D',
+          documented: { format: 'duration' },
+        }),
+      ),
     }),
     reply: { kind: 'list', schema: Run },
     handle: async ({ query, credential: { env_id }, deps: { views, payloads } }) => {

@@ -8,7 +8,7 @@ import type { ServiceKeyDoc } from '../../projections/issued.ts'
 import { newIssuedToken } from '../../secrets.ts'
 import { openMetadata, sealMetadata } from '../http/serviceKeyMetadata.ts'
 import { type Ask, item, list, none, route } from '../route.ts'
-import { NewServiceKey, PageQuery, Permissions, RevokedCount, ServiceKey } from '../schemas.ts'
+import { NewServiceKey, PageQuery, RevokedCount, ServiceKey, ServiceKeyPermissions } from '../schemas.ts'
 import { causeOf, expiryOf, MAX_ISSUE_BYTES, mayIssue } from './issuing.ts'
 
 const tag = 'Service keys'
@@ -49,7 +49,7 @@ export const serviceKeyRoutes = [
     body: Type.Object({
       name: Type.Optional(Type.String({ maxLength: 200 })),
       description: Type.Optional(Type.String({ maxLength: 2000 })),
-      permissions: Permissions,
+      permissions: ServiceKeyPermissions,
       metadata: Type.Optional(
         Type.Unknown({ description: 'Any JSON; encrypted at rest, told to webhooks that the key calls' }),
       ),
