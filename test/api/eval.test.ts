@@ -91,8 +91,8 @@ for (const body of [
 
 evaluating('needs a build', async () => {
   await api.post('/projects', { name: 'empty' })
-  const { status, message } = await api.refused('POST', '/projects/empty/eval', { code: '1' })
-  assert.is(status, 400)
+  const { status, code, message } = await api.refused('POST', '/projects/empty/eval', { code: '1' })
+  assert.equal([status, code], [404, 'not_found'])
   assert.match(message, 'no live or deployed build')
 })
 

@@ -29,7 +29,7 @@ export const evalRoutes = [
       const project = projectOf(ask)
       const build = project.live ?? project.deployed
       if (!build)
-        throw new AppError('bad_request', 'The project has no live or deployed build to evaluate beside')
+        throw new AppError('not_found', 'The project has no live or deployed build to evaluate beside')
       await deps.quotas.checkCall(env_id)
       const { code, repl_id } = body
       const { run_id } = await requestRun(
