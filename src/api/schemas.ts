@@ -19,8 +19,11 @@ const actionList = (actions: readonly string[]) => ({
   items: { enum: [...actions, '*'] },
 })
 
+/** Of a plain `Type.String()` a record leaves out names with a line break, and lets whatever they hold pass. */
+const AnyName = Type.String({ pattern: '^[\\s\\S]*$' })
+
 const permissionMap = (types: readonly string[], more: Record<string, unknown> = {}) =>
-  Type.Record(Type.String(), Type.Array(Type.String()), {
+  Type.Record(AnyName, Type.Array(Type.String()), {
     documented: {
       patternProperties: {
         ...more,

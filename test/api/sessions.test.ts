@@ -75,6 +75,10 @@ sessions('need permissions, and valid ones', async () => {
     [400, 'bad_request'],
   )
   assert.is(told, 'Invalid resource: "run"')
+  for (const resource of ['run:x', 'run:\n', 'run:a\u2028b']) {
+    const permissions = { [resource]: { read: true } }
+    await isRefusedWith(api, ['POST', '/sessions', { permissions }], [400, 'bad_request'])
+  }
 })
 
 sessions('may do what they were given, in the environment of their API key', async () => {
