@@ -32,7 +32,7 @@ export const holdLease = async (
   while (!signal.aborted) {
     const { holder, term } = await read()
     if (holder === undefined || holder === node_id || membership.silentMs(holder) > SILENT_MS) {
-      await write({ holder: node_id }, term + 1) // of two who try, the first one's stays
+      await write({ holder: node_id }, term + 1) // of two who try one stays; the other one sees it at its next look
       const taken = await read()
       if (taken.holder === node_id) {
         await whileHeld(read, node_id, work, signal)

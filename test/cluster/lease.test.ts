@@ -1,0 +1,82 @@
+import * as assert from 'uvu/assert'
+import { openReadModels } from '../../src/adapters/embedded/readModels/index.ts'
+import { openMongoReadModels } from '../../src/adapters/mongodb/index.ts'
+import { holdLease } from '../../src/cluster/lease.ts'
+import { Membership } from '../../src/cluster/membership.ts'
+import { newId } from '../../src/ids.ts'
+import type { ReadModels } from '../../src/ports/readModels.ts'
+import { engineUrl, namedUrl } from '../support/engines.ts'
+import { realEngines } from '../support/installation.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
+
+interface Contender {
+  readonly works: () => boolean
+  /** Its sign-off: the next one need not wait. */
+  leave(): Promise<void>
+  /** As kill -9 of its process. */
+  die(): void
+}
+
+const contender = (readModels: ReadModels): Contender => {
+  const [node_id, membership] = [newId(), new Membership(readModels)]
+  const [beating, holding] = [new AbortController(), new AbortController()]
+  membership.join(node_id)
+  void membership.run(beating.signal)
+  let working = false
+  let dead = false
+  const work = async (signal: AbortSignal) => {
+    working = true
+    await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+    working = false
+  }
+  const held = holdLease('work', { node_id, membership, readModels }, work, holding.signal)
+  return {
+    works: () => working && !dead,
+    async leave() {
+      holding.abort()
+      await held
+      beating.abort()
+    },
+    die() {
+      dead = true // it goes on writing nothing, and so is silent
+      beating.abort()
+    },
+  }
+}
+
+const leases = (what: string, open: () => Promise<ReadModels> | ReadModels) => {
+  const lease = suite<{ readModels: ReadModels }>(`a lease, ${what}`, { timeoutMs: 60_000 })
+  lease.before.each(async (context) => void (context.readModels = await open()))
+  lease.after.each(({ readModels }) => readModels.close())
+
+  lease('is held by one of those who try at the same time', async ({ readModels }) => {
+    const all = Array.from({ length: 4 }, () => contender(readModels))
+    await until(() => all.some(({ works }) => works()))
+    await until(() => all.filter(({ works }) => works()).length === 1)
+    for (const one of all) await one.leave()
+  })
+
+  lease('goes on to the next when its holder leaves, and when it falls silent', async ({ readModels }) => {
+    const first = contender(readModels)
+    await until(() => first.works())
+    const second = contender(readModels)
+    await first.leave()
+    await until(() => second.works())
+    const third = contender(readModels)
+    assert.not(third.works())
+    second.die()
+    await until(() => third.works())
+    await third.leave()
+    await second.leave()
+  })
+
+  lease.run()
+}
+
+leases('embedded', () => openReadModels({ dir: tempDir() }))
+if (engineUrl('mongodb') !== null)
+  leases('on MongoDB', () =>
+    openMongoReadModels({ url: realEngines(tempDir(), namedUrl)['SVC_READ_MODELS'] ?? '' }),
+  )
