@@ -34,6 +34,11 @@ type Cause = Parameters<Commands['streams']['handle']>[2]
 /** Run ids that are remembered after their run began, so that no claim is executed twice. */
 const REMEMBERED = 16_384
 
+const LOST: RunError = {
+  code: 'worker_lost',
+  message: 'The worker that ran this was silent for too long and was given up',
+}
+
 /** The runs that this process executes, from their claim to their terminal fact. */
 export class Executions {
   readonly #deps: ExecutionDeps
@@ -79,8 +84,9 @@ export class Executions {
     this.#cancels.get(run_id)?.abort()
   }
 
-  cancelAll(): void {
-    for (const cancel of this.#cancels.values()) cancel.abort()
+  /** The worker was given up: what it still runs ends as the recovery ends the rest. */
+  loseAll(): void {
+    for (const cancel of this.#cancels.values()) cancel.abort(LOST)
   }
 
   /** Resolves when all that run now have ended, or after `ms`. */
@@ -98,6 +104,7 @@ export class Executions {
     } catch (error) {
       outcome = { status: 'failed', error: failureOf(error) }
     }
+    if (signal.reason === LOST && outcome.status === 'failed') outcome = { status: 'failed', error: LOST }
     await output.close()
     for (let pause = 50; ; pause = Math.min(pause * 2, 2000)) {
       try {

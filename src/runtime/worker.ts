@@ -319,7 +319,7 @@ export class Worker implements Claimer {
       worker_id: this.#worker_id,
     })
     this.#worker_id = newId()
-    this.#executions.cancelAll()
+    this.#executions.loseAll()
     await this.#register()
   }
 }

@@ -11,12 +11,17 @@ import { Worker, type WorkerOptions } from '../../src/runtime/worker.ts'
 import { Keyring } from '../../src/secrets.ts'
 import { cause, type Node, now } from '../sagas/openNode.ts'
 
-/** Holds every invocation until it is closed, as a function that never returns would. */
+/** Holds every invocation until it is cancelled or closed, as a function that never returns would. */
 const holdingRuntime = () => {
   const held: ((outcome: Outcome) => void)[] = []
   const lost = { code: 'worker_lost', message: 'closed' }
   const runtime: Runtime = {
-    invoke: () => new Promise((resolve) => held.push(resolve)),
+    invoke: ({ signal }) =>
+      new Promise((resolve) => {
+        held.push(resolve)
+        const cancelled = { code: 'cancelled', message: 'The run was cancelled' }
+        signal.addEventListener('abort', () => resolve({ status: 'failed', error: cancelled }))
+      }),
     inspect: () => Promise.resolve({ ok: true, functions: [] }),
     prewarm() {},
     children: 0,
