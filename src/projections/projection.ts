@@ -9,6 +9,8 @@ import type { CollectionSpec, Doc } from '../ports/readModels.ts'
  */
 export interface Projection<D extends Doc = Doc> extends CollectionSpec {
   readonly handles: readonly EventType[]
+  /** Those of `handles` with which a document begins, whatever was there: it is not looked for. */
+  readonly begins?: readonly EventType[]
   /** The documents an event of `handles` may change. */
   idsOf(recorded: Recorded): readonly string[]
   /** The document after the event; null: there is none. */

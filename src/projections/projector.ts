@@ -1,5 +1,6 @@
 import { BoundedMap } from '../boundedMap.ts'
 import { type Cursor, START } from '../events/event.ts'
+import type { EventType } from '../events/index.ts'
 import type { Batch, EventStore } from '../ports/eventStore.ts'
 import type { ReadModels, Stored, Write, WritableCollection } from '../ports/readModels.ts'
 import { nameOf, type Projection } from './projection.ts'
@@ -34,6 +35,7 @@ const IDLE_BATCHES = 256
 export class Projector {
   readonly name: string
   readonly #projection: Projection
+  readonly #begins: ReadonlySet<EventType>
   readonly #readModels: ReadModels
   readonly #store: EventStore
   readonly #docs = new BoundedMap<string, Stored>(KEPT_DOCS)
@@ -55,6 +57,7 @@ export class Projector {
     this.name = nameOf(projection)
     this.#pace = { lingerMs, onMoved }
     this.#projection = projection
+    this.#begins = new Set(projection.begins)
     this.#readModels = readModels
     this.#store = store
   }
@@ -120,10 +123,14 @@ export class Projector {
     const touched = events.map((recorded) => ({ recorded, ids: this.#projection.idsOf(recorded) }))
     const known = new Map<string, Stored>()
     const unknown = new Set<string>()
-    for (const id of touched.flatMap(({ ids }) => ids)) {
-      const kept = known.get(id) ?? this.#docs.get(id)
-      if (kept) known.set(id, kept)
-      else unknown.add(id)
+    const begun = new Set<string>()
+    for (const { recorded, ids } of touched) {
+      for (const id of ids) {
+        const kept = known.get(id) ?? this.#docs.get(id)
+        if (kept) known.set(id, kept)
+        else if (this.#begins.has(recorded.event.type) && !unknown.has(id)) begun.add(id)
+        else if (!begun.has(id)) unknown.add(id)
+      }
     }
     if (unknown.size > 0) {
       for (const [id, stored] of await collection.stored([...unknown])) {

@@ -48,6 +48,7 @@ export const runs: Projection<RunDoc> = {
     { equal: [], sort: 'retry_at', sparse: true },
   ],
   handles: ['RunStarted', 'RunSucceeded', 'RunFailed', 'RunRetried', 'RunCancelled'],
+  begins: ['RunStarted'],
   idsOf: ({ event }) => ('run_id' in event ? [event.run_id] : []),
 
   evolve(doc, recorded) {

@@ -7,7 +7,7 @@ const MOST = 500
 const WANTED_MS = 500
 
 /**
- * How many updates go into a command. MongoDB is soon given as many as a projector has; a server that looks at the
+ * How many ids go into a command. MongoDB is soon given as many as a projector has; a server that looks at the
  * whole collection for each (FerretDB 1) gets few enough to answer in time.
  */
 export class Pace {

@@ -51,10 +51,7 @@ const missing = async (
   return envelopes.filter(({ _id }) => !ids.has(_id))
 }
 
-export const idsThere = async (
-  documents: Documents<Envelope>,
-  ids: readonly string[],
-): Promise<Set<string>> => {
+const idsThere = async (documents: Documents<Envelope>, ids: readonly string[]): Promise<Set<string>> => {
   const found = documents.find({ _id: { $in: [...ids] } }, { projection: { _id: 1 } })
   return new Set((await found.toArray()).map(({ _id }) => _id))
 }

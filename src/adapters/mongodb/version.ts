@@ -7,11 +7,9 @@ import { docOf, type Envelope, enveloperOf, storedOf } from './envelope.ts'
 import { ask } from './failures.ts'
 import { Pace } from './pace.ts'
 import { commandOf, present } from './queries.ts'
-import { idsThere, putAll } from './putAll.ts'
+import { putAll } from './putAll.ts'
 import { collectionName, type Registry } from './registry.ts'
 
-/** Ids asked for in one command. */
-const IDS_PER_COMMAND = 1000
 const ROWS_PER_COMMAND = 500
 
 /** More documents than a projector keeps: whether they were there when last heard of. */
@@ -24,7 +22,8 @@ export class Version {
   readonly #registry: Registry
   readonly #documents: Documents<Envelope>
   readonly #envelopeOf
-  readonly #pace = new Pace()
+  readonly #reading = new Pace()
+  readonly #updating = new Pace()
   readonly #isThere = new BoundedMap<string, boolean>(KNOWN_IDS)
 
   constructor(db: Db, registry: Registry, spec: CollectionSpec) {
@@ -48,9 +47,12 @@ export class Version {
 
   async stored(ids: readonly string[]): Promise<Map<string, Stored>> {
     const found = new Map<string, Stored>()
-    for (const some of slicesOf([...new Set(ids)], IDS_PER_COMMAND)) {
-      const envelopes = await ask(() => this.#documents.find({ _id: { $in: some } }).toArray())
-      for (const envelope of envelopes) found.set(envelope._id, storedOf(envelope))
+    const left = [...new Set(ids)]
+    while (left.length > 0) {
+      const some = left.splice(0, this.#reading.size)
+      const find = () => this.#documents.find({ _id: { $in: some } }).toArray()
+      for (const envelope of await this.#reading.keep(some.length, () => ask(find)))
+        found.set(envelope._id, storedOf(envelope))
     }
     for (const id of ids) this.#isThere.set(id, found.has(id))
     return found
@@ -99,19 +101,10 @@ export class Version {
   async write(writes: readonly Write[], checkpoint: Cursor): Promise<void> {
     const envelopes = newestOf(writes).map(this.#envelopeOf)
     const ids = envelopes.map(({ _id }) => _id)
-    await putAll(this.#documents, envelopes, { isNew: await this.#absent(ids), pace: this.#pace })
+    const isNew = new Set(ids.filter((id) => !this.#isThere.get(id)))
+    await putAll(this.#documents, envelopes, { isNew, pace: this.#updating })
     for (const id of ids) this.#isThere.set(id, true)
     await this.#registry.advance(this.spec, checkpoint)
-  }
-
-  /** Those that are not there, as far as we know; asks about ids it knows nothing of. */
-  async #absent(ids: readonly string[]): Promise<Set<string>> {
-    const absent = new Set(ids.filter((id) => !this.#isThere.get(id)))
-    const unknown = ids.filter((id) => this.#isThere.get(id) === undefined)
-    for (const some of slicesOf(unknown, IDS_PER_COMMAND)) {
-      for (const id of await ask(() => idsThere(this.#documents, some))) absent.delete(id)
-    }
-    return absent
   }
 }
 
@@ -123,8 +116,4 @@ const newestOf = (writes: readonly Write[]): Write[] => {
     if (!other || write.cursor > other.cursor) newest.set(write.id, write)
   }
   return [...newest.values()]
-}
-
-function* slicesOf<T>(values: readonly T[], size: number): Generator<T[]> {
-  for (let start = 0; start < values.length; start += size) yield values.slice(start, start + size)
 }
