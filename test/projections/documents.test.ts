@@ -243,7 +243,7 @@ event('may have its data elsewhere', () => {
 event.run()
 
 const beginning = suite('a document that begins with a fact')
-const started: DomainEvent = {
+const runStarted: DomainEvent = {
   type: 'RunStarted',
   run_id: 'r',
   stream_id: 's',
@@ -257,7 +257,7 @@ const started: DomainEvent = {
   start_time: at(0),
 }
 beginning('is the same whatever was there', () => {
-  const facts = [published, started]
+  const facts = [published, runStarted]
   for (const { begins = [], evolve, idsOf } of allProjections) {
     for (const type of begins) {
       const [fact] = recorded(facts.filter((one) => one.type === type))
