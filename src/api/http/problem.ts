@@ -16,7 +16,7 @@ export const problem =
       await next()
     } catch (thrown) {
       const error = toAppError(thrown)
-      if (error.code === 'internal_server_error') {
+      if (error.code === 'internal_server_error' && error.data['byFunction'] !== true) {
         log.error('A request failed', {
           request_id,
           method: ctx.method,

@@ -117,13 +117,17 @@ const call = async (ask: Ask): Promise<void> => {
     { env_id: env.env_id, request_id, timeoutMs: timeout + 10_000, newId },
   )
   if (!ending) throw new AppError('unavailable', 'The run did not end in time')
-  if (ending.type === 'RunFailed') throw new AppError('internal_server_error', ending.error.message)
-  if (ending.type === 'RunCancelled') throw new AppError('internal_server_error', 'The run was cancelled')
+  if (ending.type === 'RunFailed') throw failed(ending.error.message)
+  if (ending.type === 'RunCancelled') throw failed('The run was cancelled')
   reply(
     ctx,
     await deps.payloads.load({ value: ending.result, ...(ending.result_ref && { ref: ending.result_ref }) }),
   )
 }
+
+/** The function is at fault, not the service: its run tells, the service's log need not. */
+const failed = (message: string): AppError =>
+  new AppError('internal_server_error', message, { data: { byFunction: true } })
 
 /** SPEC.md, Authentication, rule 9: a credential of this environment that may execute the service's webhooks. */
 const authOf = async (
@@ -168,10 +172,7 @@ const setHeader = (ctx: Context, name: string, value: unknown): void => {
   try {
     ctx.set(name, Array.isArray(value) ? value.map(String) : String(value))
   } catch {
-    throw new AppError(
-      'internal_server_error',
-      `headers: "${name.slice(0, 60)}" is not a header that can be sent`,
-    )
+    throw failed(`headers: "${name.slice(0, 60)}" is not a header that can be sent`)
   }
 }
 
