@@ -22,6 +22,8 @@ export interface Handled<Event extends DomainEvent = DomainEvent> {
 interface Waiting<Command, Event extends DomainEvent> {
   readonly command: Command
   readonly cause: Cause
+  /** Revision of a fact that is known to be there. */
+  readonly known: number
   readonly resolve: (handled: Handled<Event>) => void
   readonly reject: (error: unknown) => void
 }
@@ -73,13 +75,18 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
   /**
    * Durable when it resolves (I1). Rejects with the decider's refusal, with `unavailable`, or with
    * `conflict` when others kept winning. What need not be read: of a stream that is `fresh`, just made up, anything;
-   * of one that `opening` opened, that fact and what stands before it.
+   * of one that `opening` opened, that fact and what stands before it. With `known`, the revision of a fact that was
+   * told, nothing is concluded from a read that did not come as far: it broke off.
    */
   handle(
     stream: string,
     command: Command,
     cause: Cause,
-    { fresh = false, opening }: { fresh?: boolean; opening?: Folded | undefined } = {},
+    {
+      fresh = false,
+      opening,
+      known = -1,
+    }: { fresh?: boolean; opening?: Folded | undefined; known?: number } = {},
   ): Promise<Handled<Event>> {
     return new Promise((resolve, reject) => {
       const actor = this.#actorOf(stream)
@@ -89,7 +96,7 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
           state: this.#decider.evolve(this.#decider.initial(), opening),
           revision: opening.revision,
         }
-      actor.waiting.push({ command, cause, resolve, reject })
+      actor.waiting.push({ command, cause, known, resolve, reject })
       actor.running ??= this.#run(stream, actor)
     })
   }
@@ -175,6 +182,8 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
       if (facts.length > 0)
         cursor = (await this.#store.append(stream, facts, revision < 0 ? 'none' : revision)).cursor
       else if ((await this.#catchUp(stream, loaded)).revision !== revision) continue
+      else if (waiting.some(({ known }) => known > revision))
+        throw new AppError('unavailable', `The event store told less of ${stream} than there is`)
       fold()
       for (const answer of answers) answer(cursor)
       return

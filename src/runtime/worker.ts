@@ -229,7 +229,7 @@ export class Worker implements Claimer {
       streamOf.stream(stream_id),
       { type: 'DispatchEvent', stream_id, event_id, plans, worker_id, now: clock.iso() },
       cause,
-      { opening: openingOf(recorded) },
+      { opening: openingOf(recorded), known: revision },
     )
     return events.length > 0 ? plans : this.#claimedBefore(stream_id, (plan) => plan.event_id === event_id)
   }
@@ -242,7 +242,7 @@ export class Worker implements Claimer {
       streamOf.stream(stream_id),
       { type: 'ClaimRun', run_id, worker_id, now: clock.iso() },
       { ...metadata, causation_id: run_id },
-      { opening: openingOf(recorded) },
+      { opening: openingOf(recorded), known: revision },
     )
     return events.length > 0
       ? [{ ...plan, input_at: plan.input_at ?? { stream_id, revision } }]

@@ -6,6 +6,7 @@ import { AppError, isAppError } from '../../src/errors.ts'
 import type { Recorded } from '../../src/events/event.ts'
 import { newId } from '../../src/ids.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
+import { forwarding } from '../support/forwarding.ts'
 import { suite } from '../support/suite.ts'
 import { openWatchedStore } from './watchedStore.ts'
 
@@ -293,6 +294,31 @@ failures('when it cannot be read', async ({ store, at }) => {
   assert.is(await codeOf(handler.handle(at, publish(true), cause)), 'unavailable')
   assert.is(await codeOf(handler.load(at)), 'unavailable')
 })
+
+failures(
+  'whose read broke off concludes nothing: what is known to be there is missing',
+  async ({ store, at }) => {
+    const event_id = newId()
+    await new CommandHandler(store, stream).handle(at, publish(true), cause)
+    const { firstRevision } = await new CommandHandler(store, stream).handle(
+      at,
+      publish(false, event_id),
+      cause,
+    )
+    let broken = true
+    const cut = forwarding(store, {
+      async *read(from, options) {
+        if (!broken) yield* store.read(from, options)
+      },
+    })
+    const handler = new CommandHandler(cut, stream)
+    const known = { known: firstRevision }
+    assert.is(await codeOf(handler.handle(at, dispatchOf(event_id), cause, known)), 'unavailable')
+    broken = false
+    assert.is((await handler.handle(at, dispatchOf(event_id), cause, known)).events.length, 1)
+    assert.is((await handler.handle(at, dispatchOf(event_id), cause, known)).events.length, 0)
+  },
+)
 
 failures.run()
 
