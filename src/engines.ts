@@ -1,3 +1,4 @@
+import { hkdfSync } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { join } from 'node:path'
 import { openDns } from './adapters/system/dns.ts'
@@ -97,8 +98,15 @@ export const openBlobs = async ({ blobs, dataDir }: Config): Promise<Blobs> =>
     ? (await import('./adapters/embedded/blobs.ts')).openBlobs({ dir: join(dataDir, 'blobs') })
     : (await import('./adapters/s3/index.ts')).openS3Blobs(blobs)
 
-const openHintsOf = async ({ redis }: Config, log: Logger): Promise<Hints> =>
-  redis === null ? openHints() : (await import('./adapters/redis/index.ts')).openRedisHints(redis, log)
+/** Positions of another installation's log, which shares Redis and its prefix by mistake, would pass for our own. */
+const openHintsOf = async ({ redis, masterKey }: Config, log: Logger): Promise<Hints> =>
+  redis === null
+    ? openHints()
+    : (await import('./adapters/redis/index.ts')).openRedisHints(redis, log, installationOf(masterKey))
+
+/** The same on all nodes, and nowhere else. */
+const installationOf = (masterKey: Buffer | null): string =>
+  masterKey ? `${Buffer.from(hkdfSync('sha256', masterKey, '', 'svc hints', 6)).toString('hex')}:` : ''
 
 const openLimiter = async ({ redis }: Config, log: Logger): Promise<RateLimiter> =>
   redis === null

@@ -214,17 +214,33 @@ else {
     await other.close()
   })
 
-  redis('another prefix hears nothing', async () => {
-    const [one, other] = [await openRedisHints(own(), silent), await openRedisHints(own(), silent)]
-    const neighbour = await openRedisHints(own(), silent)
-    const heard: string[] = []
-    other.on('wanted', (text) => heard.push(text))
-    one.publish('wanted', 'a')
-    other.publish('wanted', 'b')
-    await until(() => heard.length > 0)
-    assert.equal(heard, ['b'])
-    for (const hints of [one, other, neighbour]) await hints.close()
-  })
+  for (const [what, same] of [
+    ['prefix', false],
+    ['installation under the same prefix', true],
+  ] as const) {
+    redis(`another ${what} hears nothing`, async () => {
+      const url = own()
+      const [mine, theirs] = same ? [url, url] : [url, own()]
+      const open = (at: string, installation: string) => openRedisHints(at, silent, installation)
+      const all = [
+        await open(mine, 'a:'),
+        await open(mine, 'a:'),
+        await open(theirs, 'b:'),
+        await open(theirs, 'b:'),
+      ]
+      const heard: string[][] = all.map((hints) => {
+        const texts: string[] = []
+        hints.on('wanted', (text) => texts.push(text))
+        return texts
+      })
+      all[0]?.publish('wanted', 'ours')
+      await until(() => heard[1]?.length === 1)
+      all[2]?.publish('wanted', 'theirs')
+      await until(() => heard[3]?.length === 1)
+      assert.equal(heard, [['ours'], ['ours'], ['theirs'], ['theirs']])
+      for (const hints of all) await hints.close()
+    })
+  }
 
   redis('limits go on here when Redis is killed, and over all nodes when it is back', async () => {
     const { proxy, url } = await proxied()

@@ -140,7 +140,9 @@ if (redis !== null) {
   const shared = suite('the rate of an organization on two nodes that share Redis')
 
   shared('is one', async () => {
-    const env = { SVC_REDIS: `${redis}${redis.includes('?') ? '&' : '?'}prefix=${newId()}:` }
+    // Else embedded, wherever this runs: nodes that share notices must share all engines, or those of one mislead the other.
+    const others = { SVC_EVENT_STORE: 'embedded:', SVC_READ_MODELS: 'embedded:', SVC_BLOBS: 'embedded:' }
+    const env = { ...others, SVC_REDIS: `${redis}${redis.includes('?') ? '&' : '?'}prefix=${newId()}:` }
     const nodes = await Promise.all([startServer({ env }), startServer({ env })])
     // The first organization has the same id on both, though they share nothing else.
     for (const { url, dataDir, api } of nodes) {

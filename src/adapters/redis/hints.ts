@@ -9,11 +9,11 @@ import { Connection } from './connection.ts'
 const MAX_IN_FLIGHT = 1000
 
 /**
- * Notices over Redis' pub/sub. Resolves without Redis, too, and connects when it comes. Throws `bad_request` for a URL
+ * Notices over Redis' pub/sub among those who name the same `installation`. Resolves without Redis, too, and connects when it comes. Throws `bad_request` for a URL
  * or password that cannot work.
  */
-export const openRedisHints = async (url: string, log: Logger): Promise<Hints> => {
-  const hints = new RedisHints(parseAddress(url), log)
+export const openRedisHints = async (url: string, log: Logger, installation = ''): Promise<Hints> => {
+  const hints = new RedisHints(parseAddress(url), log, installation)
   try {
     await hints.open()
   } catch (error) {
@@ -27,6 +27,7 @@ export const openRedisHints = async (url: string, log: Logger): Promise<Hints> =
 class RedisHints implements Hints {
   readonly #address: Address
   readonly #log: Logger
+  readonly #channels: string
   readonly #local = new Listeners()
   readonly #publisher: Connection
   readonly #subscriber: Connection
@@ -37,7 +38,8 @@ class RedisHints implements Hints {
   #toldLost = false
   #closed = false
 
-  constructor(address: Address, log: Logger) {
+  constructor(address: Address, log: Logger, installation: string) {
+    this.#channels = `${address.prefix}${installation}hints:`
     this.#address = address
     this.#log = log
     const onLost = (reason: string) => this.#lost(reason)
@@ -87,7 +89,7 @@ class RedisHints implements Hints {
   }
 
   #channelOf(topic: HintTopic): string {
-    return `${this.#address.prefix}hints:${topic}`
+    return `${this.#channels}${topic}`
   }
 
   async #subscribe(): Promise<void> {
