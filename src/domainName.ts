@@ -4,6 +4,9 @@ import { domainToASCII } from 'node:url'
 const HOST = /^[\p{L}\p{M}\p{N}.-]+$/u
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 const MAX_LENGTH = 253
+const ANY_LABEL = '[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
+/** The usual ones of those that `domainNameOf` takes, as one pattern: in ASCII, the last label of letters. */
+export const DOMAIN_PATTERN = `^(${ANY_LABEL}\\.)+[A-Za-z]{1,63}$`
 
 /**
  * A host name as it is compared: lower-case, international ones in Punycode, without the dot at the end. Null for what

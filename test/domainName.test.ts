@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { domainNameOf, isIn } from '../src/domainName.ts'
+import { DOMAIN_PATTERN, domainNameOf, isIn } from '../src/domainName.ts'
 import { suite } from './support/suite.ts'
 
 const names = suite('a domain name')
@@ -45,8 +45,16 @@ for (const text of [
   `${'a'.repeat(64)}.example`,
   `${`${'a'.repeat(49)}.`.repeat(5)}comm`, // 254
 ]) {
-  names(`is not ${JSON.stringify(text).slice(0, 30)}`, () => assert.is(domainNameOf(text), null))
+  names(`is not ${JSON.stringify(text).slice(0, 30)}`, () => {
+    assert.is(domainNameOf(text), null)
+    assert.not.ok(text.length <= 253 && new RegExp(DOMAIN_PATTERN).test(text), 'the pattern takes it')
+  })
 }
+
+names('in ASCII, with a last label of letters, are what the pattern takes', () => {
+  for (const text of ['hooks.example.com', 'HOOKS.Example.COM', 'a-b.c--d.example', '1.example'])
+    assert.ok(new RegExp(DOMAIN_PATTERN).test(text), text)
+})
 
 names('lies in a zone', () => {
   assert.ok(isIn('example.com', 'example.com') && isIn('example.com', 'a.b.example.com'))

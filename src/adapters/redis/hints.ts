@@ -9,8 +9,8 @@ import { Connection } from './connection.ts'
 const MAX_IN_FLIGHT = 1000
 
 /**
- * Notices over Redis' pub/sub among those who name the same `installation`. Resolves without Redis, too, and connects when it comes. Throws `bad_request` for a URL
- * or password that cannot work.
+ * Notices over Redis' pub/sub among those who name the same `installation`. Resolves without Redis, too, and connects
+ * when it comes. Throws `bad_request` for a URL or password that cannot work.
  */
 export const openRedisHints = async (url: string, log: Logger, installation = ''): Promise<Hints> => {
   const hints = new RedisHints(parseAddress(url), log, installation)

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { clock } from '../../clock.ts'
 import { admitDomain } from '../../commands/domains.ts'
-import { domainNameOf, isIn } from '../../domainName.ts'
+import { DOMAIN_PATTERN, domainNameOf, isIn } from '../../domainName.ts'
 import { AppError, isAppError } from '../../errors.ts'
 import { streamOf } from '../../events/streams.ts'
 import { timeOf } from '../../ids.ts'
@@ -13,8 +13,6 @@ import { type Ask, item, list, none, route } from '../route.ts'
 import { Domain, PageQuery } from '../schemas.ts'
 
 const tag = 'Domains'
-
-const LABEL = '[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
 
 const present = ({ org_id: _, since: __, order: ___, ...domain }: DomainDoc) => domain
 
@@ -176,7 +174,7 @@ export const domainRoutes = [
         minLength: 1,
         maxLength: 1000,
         description: 'International names too',
-        documented: { pattern: `^(${LABEL}\\.)+[A-Za-z]+$`, maxLength: 253 },
+        documented: { pattern: DOMAIN_PATTERN, maxLength: 253 },
       }),
     }),
     example: { domain: 'hooks.example.com' },
