@@ -23,7 +23,7 @@ const contender = (readModels: ReadModels): Contender => {
   const [node_id, membership] = [newId(), new Membership(readModels)]
   const [beating, holding] = [new AbortController(), new AbortController()]
   membership.join(node_id)
-  void membership.run(beating.signal)
+  const beats = membership.run(beating.signal)
   let working = false
   let dead = false
   const work = async (signal: AbortSignal) => {
@@ -38,6 +38,7 @@ const contender = (readModels: ReadModels): Contender => {
       holding.abort()
       await held
       beating.abort()
+      await beats // nothing is written any more when the read models close
     },
     die() {
       dead = true // it goes on writing nothing, and so is silent
