@@ -79,8 +79,8 @@ export interface WritableCollection<D extends Doc = Doc> extends Collection<D> {
    */
   stored(ids: readonly string[]): Promise<Map<string, Stored<D>>>
   /**
-   * Stores documents, then the checkpoint. A write whose cursor is before the stored document's is left out (of one
-   * cursor there is one document), so a batch applied twice, or cut in the middle, gives the same documents; the
+   * Stores documents, then the checkpoint. A write whose cursor is before the stored document's is left out (of two
+   * with one cursor either may stay), so a batch applied twice, or cut in the middle, gives the same documents; the
    * checkpoint never goes back.
    */
   write(writes: readonly Write[], checkpoint: Cursor): Promise<void>

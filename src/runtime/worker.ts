@@ -37,8 +37,8 @@ export interface Claimer {
     at: { env_id: string; revision: number },
   ): Promise<readonly RunPlan[] | null>
   readonly hasRoom: boolean
-  /** Appends a claim of this worker for an event; its delivery, which may be faster than the answer, waits meanwhile. */
-  claiming<T>(event_id: string, append: () => Promise<T>): Promise<T>
+  /** Appends a claim of this worker for an event, or a run; its delivery, which may overtake the answer, waits meanwhile. */
+  claiming<T>(id: string, append: () => Promise<T>): Promise<T>
   /**
    * Stores that a run is wanted and that this worker claims it, and executes it; one that was wanted before is left to
    * whoever claims it.

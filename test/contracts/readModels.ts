@@ -102,7 +102,7 @@ export const readModelsContract = (name: string, open: () => Promise<OpenReadMod
     assert.is((await writer.getMany([])).size, 0)
   })
 
-  storing('leaves out a write that is not after the stored one', async ({ readModels }) => {
+  storing('leaves out a write that is before the stored one', async ({ readModels }) => {
     const { spec, put } = aCollection()
     const writer = await readModels.writer(spec)
     await writer.write([put('a', { env: 'x', v: 5 }, cursorOf(5))], cursorOf(5))
