@@ -2,11 +2,11 @@ import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 
 const HOST = /^[\p{L}\p{M}\p{N}.-]+$/u
-const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
+const LABEL = '[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
+const IS_LABEL = new RegExp(`^${LABEL}$`)
 const MAX_LENGTH = 253
-const ANY_LABEL = '[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
 /** The usual ones of those that `domainNameOf` takes, as one pattern: in ASCII, the last label of letters. */
-export const DOMAIN_PATTERN = `^(${ANY_LABEL}\\.)+[A-Za-z]{1,63}$`
+export const DOMAIN_PATTERN = `^(${LABEL}\\.)+[A-Za-z]{1,63}$`
 
 /**
  * A host name as it is compared: lower-case, international ones in Punycode, without the dot at the end. Null for what
@@ -18,7 +18,7 @@ export const domainNameOf = (text: string): string | null => {
   const labels = name.split('.')
   if (name.length > MAX_LENGTH || labels.length < 2 || isIP(name) !== 0) return null
   if (/^\d+$/.test(labels.at(-1) ?? '')) return null // would be read as an address
-  return labels.every((label) => LABEL.test(label)) ? name : null
+  return labels.every((label) => IS_LABEL.test(label)) ? name : null
 }
 
 /** Whether a name is `zone` or lies in it. */

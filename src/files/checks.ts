@@ -1,11 +1,11 @@
 import { AppError } from '../errors.ts'
 
 const MAX_PATH_BYTES = 1024
-const NEITHER = '\\u0000-\\u001f\\u007f-\\u009f/'
-const SEGMENT = `([^.${NEITHER}]|\\.[^.${NEITHER}]|\\.\\.[^${NEITHER}])[^${NEITHER}]*`
-/** What `checkedPath` takes, but for the length, as one pattern without look-ahead. */
-export const PATH_PATTERN = `^${SEGMENT}(/${SEGMENT})*$`
-const CONTROL = /[\u0000-\u001f\u007f-\u009f]/ // oxlint-disable-line no-control-regex -- that is what is looked for
+const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f'
+const HAS_CONTROL = new RegExp(`[${CONTROL}]`)
+const SEGMENT = `([^./${CONTROL}]|\\.[^./${CONTROL}]|\\.\\.[^/${CONTROL}])[^/${CONTROL}]*`
+/** What `checkedPath` takes, for who makes paths: one pattern without look-ahead; the length is in bytes. */
+export const PATH_RULES = { pattern: `^${SEGMENT}(/${SEGMENT})*$`, maxLength: MAX_PATH_BYTES }
 
 /** The path itself, or `bad_request`: 1 to 1024 bytes, segments between single slashes, none of them `.` or `..`. */
 export const checkedPath = (path: unknown): string => {
@@ -13,15 +13,17 @@ export const checkedPath = (path: unknown): string => {
   if (typeof path !== 'string' || !path.isWellFormed()) throw expected('text')
   const bytes = Buffer.byteLength(path)
   if (bytes === 0 || bytes > MAX_PATH_BYTES) throw expected(`1 to ${MAX_PATH_BYTES} bytes, got ${bytes}`)
-  if (CONTROL.test(path)) throw expected('no control character')
+  if (HAS_CONTROL.test(path)) throw expected('no control character')
   if (path.split('/').some((segment) => segment === '' || segment === '.' || segment === '..'))
     throw expected('segments between single slashes, none of them "." or "..", and no slash around them')
   return path
 }
 
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-export const MEDIA_TYPE = new RegExp(`^${TOKEN}/${TOKEN}[ \\t]*(;[\\x20-\\x7e\\t]*)?$`)
+const MEDIA_TYPE = new RegExp(`^${TOKEN}/${TOKEN}[ \\t]*(;[\\x20-\\x7e\\t]*)?$`)
 const MAX_TYPE_LENGTH = 255
+/** What `checkedContentType` takes, for who makes them. */
+export const MEDIA_TYPE_RULES = { pattern: MEDIA_TYPE.source, maxLength: MAX_TYPE_LENGTH }
 const UNKNOWN_TYPE = 'application/octet-stream'
 
 /** The media type itself, or `bad_request`; none stands for any bytes. */

@@ -1,12 +1,12 @@
 import * as assert from 'uvu/assert'
 import fc from 'fast-check'
-import { checkedPath, PATH_PATTERN } from '../../src/files/checks.ts'
+import { checkedPath, PATH_RULES } from '../../src/files/checks.ts'
 import { suite } from '../support/suite.ts'
 
 const paths = suite('the documented pattern of a file path')
 
 paths('matches what is taken, and nothing else', () => {
-  const pattern = new RegExp(PATH_PATTERN)
+  const pattern = new RegExp(PATH_RULES.pattern)
   const isTaken = (path: string): boolean => {
     try {
       return checkedPath(path) === path

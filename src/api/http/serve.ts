@@ -141,7 +141,7 @@ const finalAnswer = async (route: Route, ask: Ask): Promise<Answer> => {
 /** Stands for an environment where there is none. */
 const OPERATOR = 'operator'
 
-const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/
+export const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/
 
 const onceFor = async <T>(
   { ctx, credential, deps, request_id }: Ask,

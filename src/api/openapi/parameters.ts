@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox'
-import { PATH_PATTERN } from '../../files/checks.ts'
+import { PATH_RULES } from '../../files/checks.ts'
+import { IDEMPOTENCY_KEY } from '../http/serve.ts'
 import type { Route } from '../route.ts'
 import { type JsonSchema, toJsonSchema } from './jsonSchema.ts'
 
@@ -22,7 +23,7 @@ const pathParameters: Readonly<
   },
   path: {
     description: 'Path of the file, slashes included',
-    schema: { type: 'string', pattern: PATH_PATTERN, maxLength: 1024 },
+    schema: { type: 'string', ...PATH_RULES },
   },
   key: { description: 'Key of the context variable', schema: text },
   domain_id: { description: 'Id of the custom domain', schema: uuid },
@@ -80,5 +81,5 @@ const idempotencyKey: JsonSchema = {
   description:
     'Sent again with the same key within 24 hours, the request is not carried out again: the first answer comes back, ' +
     'with `Idempotency-Replayed: true`. Another request with the key is a 409',
-  schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
+  schema: { type: 'string', pattern: IDEMPOTENCY_KEY.source },
 }

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import Type from 'typebox'
 import { AppError, isAppError } from '../../errors.ts'
 import type { Part, Upload } from '../../events/upload.ts'
-import { checkedContentType, checkedPath, MEDIA_TYPE, PATH_PATTERN } from '../../files/checks.ts'
+import { checkedContentType, checkedPath, MEDIA_TYPE_RULES, PATH_RULES } from '../../files/checks.ts'
 import { MAX_PART_BYTES, type Pending } from '../../files/fileUploads.ts'
 import { newId } from '../../ids.ts'
 import { MAX_PARTS } from '../../ports/blobs.ts'
@@ -109,7 +109,7 @@ export const uploadRoutes = [
     body: Type.Object({
       path: Type.String({
         description: '1 to 1024 bytes, segments between single slashes',
-        documented: { pattern: PATH_PATTERN, maxLength: 1024 },
+        documented: PATH_RULES,
       }),
       expected_size: Type.Optional(
         Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'Bytes of the whole' }),
@@ -117,7 +117,7 @@ export const uploadRoutes = [
       content_type: Type.Optional(
         Type.String({
           description: 'Default application/octet-stream',
-          documented: { pattern: MEDIA_TYPE.source, maxLength: 255 },
+          documented: MEDIA_TYPE_RULES,
         }),
       ),
     }),
