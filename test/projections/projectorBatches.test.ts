@@ -1,0 +1,82 @@
+import { once } from 'node:events'
+import * as assert from 'uvu/assert'
+import type { DomainEvent } from '../../src/events/index.ts'
+import type { EventStore } from '../../src/ports/eventStore.ts'
+import { Projector } from '../../src/projections/projector.ts'
+import {
+  any,
+  begins,
+  dump,
+  forward,
+  life,
+  newEvents,
+  names,
+  withWriter,
+  type NameDoc,
+  projecting,
+} from './projectedNames.ts'
+
+const projector = projecting('the batches of a projector')
+
+/** The log, an event a page; `caughtUp` at the first page and at the last. After `held` pages it keeps its reader waiting. */
+const pageByPage = (store: EventStore, { held = Infinity } = {}): EventStore =>
+  forward(store, async function* ({ signal, ...options }) {
+    const events = await Array.fromAsync(store.read('p'))
+    for (const [i, recorded] of events.entries()) {
+      if (i === held) await once(signal, 'abort')
+      if (signal.aborted) return
+      const { cursor } = recorded
+      yield { events: [recorded], cursor, caughtUp: i === 0 || i === events.length - 1 }
+    }
+    yield* store.subscribe({ ...options, signal, after: await store.head() })
+  })
+
+projector('a document that begins with a fact is not looked for', async ({ store, readModels, run }) => {
+  const asked: string[] = []
+  const watched = withWriter(readModels, ({ stored }) => ({
+    stored: (ids) => {
+      asked.push(...ids)
+      return stored(ids)
+    },
+  }))
+  await store.append('p', newEvents(life('p', 2)), 'none')
+  const renamed: DomainEvent = { type: 'ProjectRenamed', project_id: 'unknown', name: 'x' }
+  const { cursor } = await store.append('q', newEvents([renamed, ...life('unknown', 0)]), 'none')
+  const projector = new Projector(begins, { readModels: watched, store })
+  void run(projector)
+  await projector.reach(cursor)
+  assert.equal(asked, ['unknown'])
+  assert.equal(
+    (await dump(readModels)).map(({ name, renamed }) => [name, renamed]),
+    [
+      ['n1', 2],
+      ['n', 0],
+    ],
+  )
+})
+
+projector('behind, some pages of the log are one write', async ({ store, readModels, run }) => {
+  const writes: number[] = []
+  const counting = withWriter(readModels, ({ write }) => ({
+    write: (documents, checkpoint) => {
+      for (const { doc } of documents) writes.push((doc as NameDoc).renamed)
+      return write(documents, checkpoint)
+    },
+  }))
+  const { cursor } = await store.append('p', newEvents(life('p', 9)), 'none')
+  const projector = new Projector(any, { readModels: counting, store: pageByPage(store) })
+  void run(projector)
+  await projector.reach(cursor)
+  assert.equal(writes, [0, 4, 8, 9])
+})
+
+projector('reach: nobody waits for pages that come after theirs', async ({ store, readModels, run }) => {
+  await store.append('p', newEvents(life('p', 9)), 'none')
+  const [, second] = await Array.fromAsync(store.read('p'))
+  const projector = new Projector(any, { readModels, store: pageByPage(store, { held: 2 }) })
+  void run(projector)
+  await projector.reach(second?.cursor ?? '')
+  assert.is((await readModels.reader<NameDoc>(names).get('p'))?.renamed, 1)
+})
+
+projector.run()
