@@ -1,3 +1,4 @@
+import * as assert from 'uvu/assert'
 import type { Recorded } from '../../src/events/event.ts'
 import type { DomainEvent } from '../../src/events/index.ts'
 import type { Projection } from '../../src/projections/projection.ts'
@@ -32,4 +33,14 @@ export const docsAfter = <D extends Doc>(
     }
   }
   return Object.fromEntries(docs)
+}
+
+/** Fails unless the documents of a fact that the projection `begins` with are the same whatever was there. */
+export const beginsWith = <D extends Doc>(projection: Projection<D>, fact: DomainEvent): void => {
+  const [first] = recorded([fact])
+  if (!first || !projection.begins?.includes(fact.type)) throw new Error(`Expected ${fact.type} to begin`)
+  for (const id of projection.idsOf(first)) {
+    const former = { order: 'x', some: 1 } as unknown as D
+    assert.equal(projection.evolve(former, first, id), projection.evolve(null, first, id))
+  }
 }

@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import type { DomainEvent, EventOf } from '../../src/events/index.ts'
 import { runs } from '../../src/projections/runs.ts'
 import { suite } from '../support/suite.ts'
-import { docsAfter } from './recorded.ts'
+import { beginsWith, docsAfter } from './recorded.ts'
 
 const start_time = '2026-05-01T09:00:00.000Z'
 const stop_time = '2026-05-01T09:00:01.000Z'
@@ -101,4 +101,6 @@ run('is one of many', () => {
   const docs = docsAfter(runs, [started, { ...started, run_id: 'other' }, succeeded])
   assert.equal([docs['run']?.status, docs['other']?.status], ['succeeded', 'running'])
 })
+run('begins with its start, whatever was there', () => beginsWith(runs, started))
+
 run.run()
