@@ -4,11 +4,11 @@ import { fileURLToPath } from 'node:url'
 import { openBlobs } from '../src/adapters/embedded/blobs.ts'
 import { openEventStore } from '../src/adapters/embedded/eventStore/index.ts'
 import { openReadModels } from '../src/adapters/embedded/readModels/index.ts'
-import { type Commands, openCommands } from '../src/commands/index.ts'
+import { type Aggregates, openAggregates } from '../src/domain/aggregates.ts'
 import { streamOf } from '../src/events/streams.ts'
 import { newId } from '../src/ids.ts'
-import { silent } from '../src/log.ts'
-import { Payloads } from '../src/payloads.ts'
+import { silent } from '../src/logger.ts'
+import { Payloads } from '../src/content/payloads.ts'
 import type { ReadModels } from '../src/ports/readModels.ts'
 import { Projectors } from '../src/projections/projectors.ts'
 import { openViews } from '../src/projections/views.ts'
@@ -57,7 +57,7 @@ const foldInto = async ({ open, streams, atOnce, made }: Folding): Promise<numbe
   const readModels = await open(dir)
   const stop = new AbortController()
   const catchUp = async (signal: AbortSignal) => {
-    const progress = new Projectors({ store, readModels, log: silent })
+    const progress = new Projectors({ store, readModels, logger: silent })
     void progress.run(signal)
     const head = await store.head()
     await Promise.all(progress.names.map((name) => progress.reach(name, head)))
@@ -70,14 +70,14 @@ const foldInto = async ({ open, streams, atOnce, made }: Folding): Promise<numbe
       making.abort()
     }
     const env_id = newId()
-    const publish = publisher(openCommands(store), env_id)
+    const publish = publisher(openAggregates(store), env_id)
     for (let done = 0; done < streams; done += atOnce)
       await Promise.all(Array.from({ length: atOnce }, publish))
     const began = performance.now()
     const progress = await catchUp(stop.signal)
     const seconds = (performance.now() - began) / 1000
     const payloads = new Payloads(await openBlobs({ dir: join(dir, 'blobs') }))
-    const views = await openViews({ store, readModels, payloads, progress, log: silent }, stop.signal)
+    const views = await openViews({ store, readModels, payloads, progress, logger: silent }, stop.signal)
     const equal = { env_id, status: 'succeeded' }
     const { total } = await views.runs.find({ equal, sort: 'order', limit: 1, offset: 0 })
     if (total !== streams) throw new Error(`Expected ${streams} runs after the rebuild, got ${total}`)
@@ -91,7 +91,7 @@ const foldInto = async ({ open, streams, atOnce, made }: Folding): Promise<numbe
 }
 
 /** Publishes an event whose one handler runs and succeeds, in a stream of its own. */
-const publisher = ({ streams }: Commands, env_id: string) => {
+const publisher = ({ streams }: Aggregates, env_id: string) => {
   const [worker_id, build_id, project_id] = [newId(), newId(), newId()]
   const now = new Date().toISOString()
   return async (): Promise<void> => {

@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { buffer } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { ZipFile } from 'yazl'
-import { openSecrets } from '../src/bootstrap.ts'
-import { readConfig } from '../src/config.ts'
+import { openSecrets } from '../src/process/bootstrap.ts'
+import { readConfig } from '../src/process/config.ts'
 
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 /** The flags of `npm start`. */
@@ -13,7 +13,7 @@ const flags = [
   '--max-semi-space-size=4',
   '--disable-warning=ExperimentalWarning',
   '--import',
-  new URL('../src/codeCache.js', import.meta.url).href,
+  new URL('../src/process/codeCache.js', import.meta.url).href,
 ]
 
 /** The real server as a process of its own, on a data directory beside the repository so that syncs reach a disk. */

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ZipFile } from 'yazl'
 import { buffer } from 'node:stream/consumers'
-import { readConfig } from '../src/config.ts'
+import { readConfig } from '../src/process/config.ts'
 import { messageOf } from '../src/errors.ts'
-import { silent } from '../src/log.ts'
+import { silent } from '../src/logger.ts'
 import { start } from '../src/start.ts'
 
 /** Starts the service, deploys examples/hello through its public API, and says what to try. */

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
-import { codeDir } from './codeCache.js'
-import { type Config, readConfig } from './config.ts'
+import { codeDir } from './process/codeCache.js'
+import { type Config, readConfig } from './process/config.ts'
 import { isAppError, messageOf } from './errors.ts'
-import { openLogger } from './log.ts'
+import { openLogger } from './logger.ts'
 import { type Service, start } from './start.ts'
 
 /** A second signal, or this long after the first, ends the process whatever is still under way. */
 const FORCE_AFTER_MS = 30_000
 
-const log = openLogger((line) => process.stdout.write(line))
+const logger = openLogger((line) => process.stdout.write(line))
 
 const fail = (error: unknown): never => {
   process.stderr.write(
@@ -28,7 +28,7 @@ const main = async (): Promise<void> => {
   const stop = (signal: NodeJS.Signals): void => {
     if (stopping) process.exit(1)
     stopping = true
-    log.info(`${signal}: stopping; once more to stop at once`)
+    logger.info(`${signal}: stopping; once more to stop at once`)
     setTimeout(() => process.exit(1), FORCE_AFTER_MS).unref()
     startGivenUp.abort()
     service?.stop().then(
@@ -40,7 +40,7 @@ const main = async (): Promise<void> => {
   process.on('SIGINT', stop)
   try {
     const config = readConfig()
-    service = await start(config, log, {
+    service = await start(config, logger, {
       version,
       git_sha: gitSha(),
       codeDir,
@@ -62,7 +62,7 @@ const tell = ({ made, apiKey, operatorToken, url, listens }: Service, { dataDir,
         `  API key         ${apiKey}\n  Operator token  ${operatorToken}\n\n`,
     )
   }
-  log.info(`svc ${version} is ready on ${url}`, { listens, data: dataDir, roles: [...roles].join(',') })
+  logger.info(`svc ${version} is ready on ${url}`, { listens, data: dataDir, roles: [...roles].join(',') })
 }
 
 /** The commit that runs here; `unknown` outside a checkout. */

@@ -1,24 +1,24 @@
 import { join } from 'node:path'
 import { createFront } from './api/app.ts'
 import { listen } from './api/server.ts'
-import { ensureFirstTenant, openSecrets } from './bootstrap.ts'
+import { ensureFirstTenant, openSecrets } from './process/bootstrap.ts'
 import { clock } from './clock.ts'
 import { Membership } from './cluster/membership.ts'
-import { openCommands } from './commands/index.ts'
-import { type Config, isSolo } from './config.ts'
-import { lockDataDir } from './dataDir.ts'
-import { DataKeys } from './dataKeys.ts'
-import { openEngines } from './engines.ts'
+import { openAggregates } from './domain/aggregates.ts'
+import { type Config, isSolo } from './process/config.ts'
+import { lockDataDir } from './process/dataDir.ts'
+import { DataKeys } from './secrets/dataKeys.ts'
+import { openEngines } from './process/engines.ts'
 import { AppError } from './errors.ts'
 import { newId } from './ids.ts'
-import { keepGoing } from './keepGoing.ts'
-import type { Logger } from './log.ts'
-import { Payloads } from './payloads.ts'
+import { keepGoing } from './loops/keepGoing.ts'
+import type { Logger } from './logger.ts'
+import { Payloads } from './content/payloads.ts'
 import { openViews } from './projections/views.ts'
-import { Quotas } from './quotas.ts'
-import type { Node } from './roles/node.ts'
-import { startProjecting } from './roles/projector.ts'
-import { Keyring } from './secrets.ts'
+import { Quotas } from './plans/quotas.ts'
+import type { Node } from './process/roles/node.ts'
+import { startProjecting } from './process/roles/projector.ts'
+import { Keyring } from './secrets/keyring.ts'
 
 export interface Service {
   /** Where clients reach it. */
@@ -52,7 +52,7 @@ const PATIENCE_MS = 5000
  */
 export const start = async (
   config: Config,
-  log: Logger,
+  logger: Logger,
   { codeDir = null, signal: givenUp = new AbortController().signal, ...about }: About,
 ): Promise<Service> => {
   const closers: (() => Promise<void> | void)[] = []
@@ -68,13 +68,13 @@ export const start = async (
     const notReady = () => (stopping.signal.aborted ? 'The server is stopping' : waiting)
     const status = { ...about, start_time: clock.iso() }
     const server = await listen(
-      createFront({ log, about: status, notReady }, () => refusal(notReady())),
+      createFront({ logger, about: status, notReady }, () => refusal(notReady())),
       config,
     )
     closers.push(() => server.close(API_DRAIN_MS))
 
     const engines = await openEngines(config, {
-      log,
+      logger,
       signal: AbortSignal.any([stopping.signal, givenUp]),
       opened: (close) => closers.push(close),
       waiting: (reason) => (waiting = reason ?? 'The server is starting'),
@@ -87,33 +87,38 @@ export const start = async (
     const node_id = newId()
     if (membership) {
       membership.join(node_id)
-      void keepGoing('Membership', (until) => membership.run(until), { signal, log })
+      void keepGoing('Membership', (until) => membership.run(until), { signal, logger })
       closers.push(() => membership.leave().catch(() => {})) // else the others find out by themselves
     }
     closers.push(() => background.abort())
 
     const payloads = new Payloads(blobs)
-    const commands = openCommands(store)
-    const dataKeys = new DataKeys({ keys: commands.dataKeys, blobs, masterKey: secrets.masterKey })
-    void keepGoing('The watch over data keys', (until) => dataKeys.watch(store, until), { signal, log })
+    const aggregates = openAggregates(store)
+    const dataKeys = new DataKeys({ keys: aggregates.dataKeys, blobs, masterKey: secrets.masterKey })
+    void keepGoing('The watch over data keys', (until) => dataKeys.watch(store, until), { signal, logger })
     const keyring = new Keyring(secrets.masterKey, dataKeys)
     const { roles } = config
-    const first = roles.has('api') && (await ensureFirstTenant(commands, { apiKey: secrets.apiKey, keyring }))
+    const first =
+      roles.has('api') && (await ensureFirstTenant(aggregates, { apiKey: secrets.apiKey, keyring }))
     waiting = 'The read models are being built'
-    const progress = startProjecting({ ...engines, node_id, membership, log }, roles.has('projector'), signal)
+    const progress = startProjecting(
+      { ...engines, node_id, membership, logger },
+      roles.has('projector'),
+      signal,
+    )
     const hint = setTimeout(
-      () => log.warn(`${waiting}; if it does not end, is a node with the role projector running?`),
+      () => logger.warn(`${waiting}; if it does not end, is a node with the role projector running?`),
       PATIENCE_MS,
     )
     closers.push(() => clearTimeout(hint))
-    const views = await openViews({ store, readModels, payloads, progress, log }, signal)
+    const views = await openViews({ store, readModels, payloads, progress, logger }, signal)
     clearTimeout(hint)
     const node: Node = {
       ...engines,
       config,
       node_id,
-      log,
-      commands,
+      logger,
+      aggregates,
       payloads,
       keyring,
       dataKeys,
@@ -127,7 +132,7 @@ export const start = async (
     const runs = roles.has('worker')
     const runtime =
       roles.has('api') || runs
-        ? (await import('./runtime/index.ts')).openRuntime({
+        ? (await import('./builds/openRuntime.ts')).openRuntime({
             blobs,
             cacheDir: join(config.dataDir, 'cache'),
             ...(codeDir !== null && { codeDir }),
@@ -135,15 +140,15 @@ export const start = async (
         : null
     if (runtime) closers.push(() => runtime.close())
     const worker =
-      runs && runtime ? await (await import('./roles/worker.ts')).startWorker(node, runtime) : null
+      runs && runtime ? await (await import('./process/roles/worker.ts')).startWorker(node, runtime) : null
     if (roles.has('saga')) {
-      await (await import('./roles/saga.ts')).startSagas(node)
-      await (await import('./roles/domains.ts')).startDomains(node)
+      await (await import('./process/roles/saga.ts')).startSagas(node)
+      await (await import('./process/roles/customDomains.ts')).startDomains(node)
     }
     const listens = `http://${config.host}:${server.port}`
     const url = config.publicUrl ?? listens
     if (roles.has('api') && runtime) {
-      const { createApi } = await import('./roles/api.ts')
+      const { createApi } = await import('./process/roles/api.ts')
       server.serve(
         createApi(node, {
           runtime,

@@ -17,7 +17,7 @@ export const createApp = (deps: ApiDeps): Koa =>
  * anything else is refused.
  */
 export const createFront = (
-  deps: Pick<ApiDeps, 'log' | 'about' | 'notReady'>,
+  deps: Pick<ApiDeps, 'logger' | 'about' | 'notReady'>,
   otherwise: () => AppError,
 ): Koa => appOf(healthRoutes, deps as ApiDeps, otherwise)
 
@@ -30,13 +30,13 @@ const appOf = (
   app.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'ERR_STREAM_PREMATURE_CLOSE' || error.code === 'ECONNRESET' || error.code === 'EPIPE')
       return // the client left
-    deps.log.error('A reply failed', { error: messageOf(error) })
+    deps.logger.error('A reply failed', { error: messageOf(error) })
   })
 
   const router = new Router()
   for (const route of routes) router.register(route.path, [route.method], serve(route, deps))
 
-  app.use(problem(deps.log))
+  app.use(problem(deps.logger))
   app.use(async (ctx, next) => {
     await next()
     if (ctx.body !== undefined || ctx.respond === false) return

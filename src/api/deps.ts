@@ -1,18 +1,18 @@
 import type { Offers } from '../cluster/offers.ts'
-import type { Commands } from '../commands/index.ts'
-import type { FileUploads } from '../files/fileUploads.ts'
-import type { Files } from '../files/files.ts'
-import type { DataKeys } from '../dataKeys.ts'
-import type { Logger } from '../log.ts'
-import type { Payloads } from '../payloads.ts'
+import type { Aggregates } from '../domain/aggregates.ts'
+import type { FileUploads } from '../content/fileUploads.ts'
+import type { Files } from '../content/files.ts'
+import type { DataKeys } from '../secrets/dataKeys.ts'
+import type { Logger } from '../logger.ts'
+import type { Payloads } from '../content/payloads.ts'
 import type { Blobs } from '../ports/blobs.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Views } from '../projections/views.ts'
-import type { Quotas } from '../quotas.ts'
-import type { Runtime } from '../runtime/runtime.ts'
-import type { Claimer } from '../runtime/worker.ts'
-import type { DomainDeps } from '../sagas/advanceDomain.ts'
-import type { Keyring } from '../secrets.ts'
+import type { Quotas } from '../plans/quotas.ts'
+import type { Runtime } from '../ports/runtime.ts'
+import type { Claimer } from '../worker/worker.ts'
+import type { DomainDeps } from '../commands/advanceDomain.ts'
+import type { Keyring } from '../secrets/keyring.ts'
 import type { Authenticator } from './http/authenticate.ts'
 import type { OrgRates } from './http/orgRates.ts'
 import type { Operator } from './http/operator.ts'
@@ -22,7 +22,7 @@ import type { EnvFeeds } from './streams/envFeed.ts'
 /** Everything a handler may use; made once in `start.ts`. */
 export interface ApiDeps {
   readonly store: EventStore
-  readonly commands: Commands
+  readonly aggregates: Aggregates
   readonly views: Views
   readonly blobs: Blobs
   readonly payloads: Payloads
@@ -44,7 +44,7 @@ export interface ApiDeps {
   readonly feeds: EnvFeeds
   /** What custom domains need to get on. */
   readonly domains: Pick<DomainDeps, 'dns' | 'certificates' | 'zone'>
-  readonly log: Logger
+  readonly logger: Logger
   /** Where clients reach the service, without a trailing slash. */
   readonly publicUrl: () => string
   readonly sseTimeoutMs: number

@@ -2,7 +2,7 @@ import Type, { type Static, type TProperties } from 'typebox'
 import { Plan } from '../events/org.ts'
 import { DomainStatus } from '../events/domain.ts'
 import { RunError, RunType } from '../events/run.ts'
-import { actionsOf, SERVICE_KEY_TYPES } from '../permissions.ts'
+import { actionsOf, SERVICE_KEY_TYPES } from '../access/permissions.ts'
 
 export { RunType }
 

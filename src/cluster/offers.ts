@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../logger.ts'
 import type { Hints } from '../ports/hints.ts'
-import type { WantedRun } from '../runtime/wantedRun.ts'
-import type { Claimer } from '../runtime/worker.ts'
+import type { WantedRun } from '../commands/wantRun.ts'
+import type { Claimer } from '../worker/worker.ts'
 
 /** Workers tell this often whether they have room, milliseconds. */
 const TELL_MS = 400
@@ -74,7 +74,7 @@ export const sessionOf = ({ plan: { target, project_id } }: Pick<WantedRun, 'pla
 export const takeOffers = (
   claimer: Claimer,
   hints: Hints,
-  { signal, log }: { signal: AbortSignal; log: Logger },
+  { signal, logger }: { signal: AbortSignal; logger: Logger },
 ) => {
   const tell = () => hints.publish('room', `${claimer.worker_id} ${claimer.hasRoom ? 'yes' : 'no'}`)
   const stop = hints.on('offered', (text) => {
@@ -83,7 +83,10 @@ export const takeOffers = (
     claimer
       .take(run)
       .catch((error: unknown) =>
-        log.warn('An offered run could not be claimed', { run_id: run.plan.run_id, error: messageOf(error) }),
+        logger.warn('An offered run could not be claimed', {
+          run_id: run.plan.run_id,
+          error: messageOf(error),
+        }),
       )
   })
   const telling = setInterval(tell, TELL_MS)

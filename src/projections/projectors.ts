@@ -1,6 +1,6 @@
 import type { Cursor } from '../events/event.ts'
-import { keepGoing } from '../keepGoing.ts'
-import type { Logger } from '../log.ts'
+import { keepGoing } from '../loops/keepGoing.ts'
+import type { Logger } from '../logger.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { ReadModels } from '../ports/readModels.ts'
 import { allProjections } from './index.ts'
@@ -16,16 +16,16 @@ export interface Progress {
 
 /** The projectors of this process, one for each read model. */
 export class Projectors implements Progress {
-  readonly #log: Logger
+  readonly #logger: Logger
   readonly #projectors: ReadonlyMap<string, Projector>
 
   constructor({
     readModels,
     store,
-    log,
+    logger,
     ...pace
-  }: { readModels: ReadModels; store: EventStore; log: Logger } & Partial<Pace>) {
-    this.#log = log
+  }: { readModels: ReadModels; store: EventStore; logger: Logger } & Partial<Pace>) {
+    this.#logger = logger
     this.#projectors = new Map(
       allProjections.map((projection) => [
         nameOf(projection),
@@ -42,7 +42,10 @@ export class Projectors implements Progress {
   /** Keeps every read model at the end of the log until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const running = [...this.#projectors].map(([name, projector]) =>
-      keepGoing(`The projector of ${name}`, (until) => projector.run(until), { signal, log: this.#log }),
+      keepGoing(`The projector of ${name}`, (until) => projector.run(until), {
+        signal,
+        logger: this.#logger,
+      }),
     )
     await Promise.all(running)
   }

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
-import { keepGoing } from '../keepGoing.ts'
-import type { Logger } from '../log.ts'
+import { keepGoing } from '../loops/keepGoing.ts'
+import type { Logger } from '../logger.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Collection, Query, ReadModels } from '../ports/readModels.ts'
 import { type BuildDoc, builds } from './builds.ts'
@@ -20,7 +20,7 @@ import { type RunDoc, runs } from './runs.ts'
 import { type ApiKeyDoc, apiKeys, type EnvDoc, envs, type OrgDoc, orgs } from './tenants.ts'
 import { type UploadDoc, uploads } from './uploads.ts'
 import { type WorkerDoc, workers } from './workers.ts'
-import type { Payloads } from '../payloads.ts'
+import type { Payloads } from '../content/payloads.ts'
 import type { Cursor } from '../events/event.ts'
 
 /** The read side of one node: its collections, their projectors, and the directory kept in memory. */
@@ -57,8 +57,8 @@ export const openViews = async (
     readModels,
     payloads,
     progress,
-    log,
-  }: { store: EventStore; readModels: ReadModels; payloads: Payloads; progress: Progress; log: Logger },
+    logger,
+  }: { store: EventStore; readModels: ReadModels; payloads: Payloads; progress: Progress; logger: Logger },
   signal: AbortSignal,
 ): Promise<Views> => {
   const collections = {
@@ -92,7 +92,7 @@ export const openViews = async (
   }
   const directory = new Directory((ref) => payloads.load({ ref }))
   await seed(directory, collections, await seedable(store, progress, signal))
-  void keepGoing('The directory', (until) => directory.run(store, until), { signal, log })
+  void keepGoing('The directory', (until) => directory.run(store, until), { signal, logger })
   return {
     ...collections,
     directory,

@@ -1,11 +1,11 @@
 import { clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import type { Cursor } from '../events/event.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../logger.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import { type DomainDoc, domains as projection } from '../projections/domains.ts'
 import type { Views } from '../projections/views.ts'
-import { advanceDomain, type DomainDeps } from './advanceDomain.ts'
+import { advanceDomain, type DomainDeps } from '../commands/advanceDomain.ts'
 import type { Alarms } from './alarms.ts'
 
 const LONGEST_PAUSE_MS = 60 * 60 * 1000
@@ -16,7 +16,7 @@ interface Deps extends DomainDeps {
   readonly store: EventStore
   readonly views: Pick<Views, 'domains' | 'reach'>
   readonly alarms: Alarms
-  readonly log: Logger
+  readonly logger: Logger
   /** The shortest time between two looks at the records of a domain, milliseconds. */
   readonly checkMs: number
 }
@@ -65,7 +65,7 @@ const look = async (deps: Deps, doc: DomainDoc): Promise<void> => {
     if (moved) return // the log tells what is next
   } catch (error) {
     const { domain } = doc
-    deps.log.warn('A custom domain cannot be looked after and is tried again', {
+    deps.logger.warn('A custom domain cannot be looked after and is tried again', {
       domain,
       error: messageOf(error),
     })

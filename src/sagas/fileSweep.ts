@@ -1,18 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { clock, isoOf } from '../clock.ts'
-import { EXPIRES_MS, type FileUploads } from '../files/fileUploads.ts'
-import { MAX_STORING_MS } from '../files/files.ts'
+import { EXPIRES_MS, type FileUploads } from '../content/fileUploads.ts'
+import { MAX_STORING_MS } from '../content/files.ts'
 import { bornAt } from '../ids.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../logger.ts'
 import type { Blobs } from '../ports/blobs.ts'
 import type { Views } from '../projections/views.ts'
-import { abortStaleUploads } from '../staleUploads.ts'
+import { abortStaleUploads } from '../content/staleUploads.ts'
 
 interface Deps {
   readonly blobs: Blobs
   readonly uploads: FileUploads
   readonly views: Pick<Views, 'files' | 'uploads' | 'settled'>
-  readonly log: Logger
+  readonly logger: Logger
 }
 
 const EXPIRY_EVERY_MS = 60_000
@@ -55,7 +55,7 @@ export const expireUploads = async ({ uploads, views }: Deps, now: number): Prom
  * Removes content that no file has: what was replaced or deleted just before a crash, or stored and never named. Young
  * content is left alone, its fact may be on its way. Gives how many it removed.
  */
-export const removeOrphans = async ({ blobs, views, log }: Deps, now: number): Promise<number> => {
+export const removeOrphans = async ({ blobs, views, logger }: Deps, now: number): Promise<number> => {
   const ageMs = CERTAIN_MS - (now - clock.now())
   await abortStaleUploads(blobs, { ageMs, isKnown: ({ key }) => !key.startsWith('files/') })
   let removed = 0
@@ -68,7 +68,7 @@ export const removeOrphans = async ({ blobs, views, log }: Deps, now: number): P
     await blobs.remove(key)
     removed++
   }
-  if (removed > 0) log.info('Content that no file has was removed', { removed })
+  if (removed > 0) logger.info('Content that no file has was removed', { removed })
   return removed
 }
 

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { clock } from '../clock.ts'
-import type { Commands } from '../commands/index.ts'
+import type { Aggregates } from '../domain/aggregates.ts'
 import { streamOf } from '../events/streams.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../logger.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Collection, Doc, Query } from '../ports/readModels.ts'
 import type { RunDoc } from '../projections/runs.ts'
@@ -10,10 +10,10 @@ import type { Views } from '../projections/views.ts'
 import type { WorkerDoc } from '../projections/workers.ts'
 
 interface Deps {
-  readonly commands: Pick<Commands, 'streams' | 'workers'>
+  readonly aggregates: Pick<Aggregates, 'streams' | 'workers'>
   readonly runs: Collection<RunDoc>
   readonly workers: Collection<WorkerDoc>
-  readonly log: Logger
+  readonly logger: Logger
 }
 
 /**
@@ -25,12 +25,12 @@ export const loseWorkers = async (deps: Deps, isDead: (worker_id: string) => boo
     if (!isDead(worker_id)) continue
     const ended = await endRunsOf(deps, worker_id)
     const cause = { correlation_id: worker_id }
-    await deps.commands.workers.handle(
+    await deps.aggregates.workers.handle(
       streamOf.worker(worker_id),
       { type: 'LoseWorker', worker_id, now: clock.iso() },
       cause,
     )
-    deps.log.warn('A worker was lost', { worker_id, node, runs_ended: ended })
+    deps.logger.warn('A worker was lost', { worker_id, node, runs_ended: ended })
   }
 }
 
@@ -42,19 +42,19 @@ const LOOK_MS = 1000
 export const watchWorkers = async (
   {
     store,
-    commands,
+    aggregates,
     views,
-    log,
+    logger,
   }: {
     store: EventStore
-    commands: Deps['commands']
+    aggregates: Deps['aggregates']
     views: Pick<Views, 'runs' | 'workers' | 'reach'>
-    log: Logger
+    logger: Logger
   },
   signs: { silentMs(id: string): number; forget(id: string): void },
   signal: AbortSignal,
 ): Promise<void> => {
-  const deps = { commands, runs: views.runs, workers: views.workers, log }
+  const deps = { aggregates, runs: views.runs, workers: views.workers, logger }
   while (!signal.aborted) {
     const dead: string[] = []
     for await (const { worker_id } of inOrder(views.workers, { alive: true }, 'order')) {
@@ -69,10 +69,10 @@ export const watchWorkers = async (
   }
 }
 
-const endRunsOf = async ({ commands, runs }: Deps, worker_id: string): Promise<number> => {
+const endRunsOf = async ({ aggregates, runs }: Deps, worker_id: string): Promise<number> => {
   let ended = 0
   for await (const { run_id, stream_id, env_id } of inOrder(runs, { worker_id }, 'running_since')) {
-    const { events } = await commands.streams.handle(
+    const { events } = await aggregates.streams.handle(
       streamOf.stream(stream_id),
       {
         type: 'FailRun',

@@ -1,4 +1,4 @@
-import { termsOf, UNLIMITED } from '../plans.ts'
+import { termsOf, UNLIMITED } from '../plans/plans.ts'
 import type { Recorded } from '../events/event.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Directory } from '../projections/directory.ts'

@@ -1,6 +1,6 @@
 import { clock } from '../clock.ts'
 import { derivedIdBeside } from '../ids.ts'
-import type { Commands } from '../commands/index.ts'
+import type { Aggregates } from '../domain/aggregates.ts'
 import { streamOf } from '../events/streams.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Collection } from '../ports/readModels.ts'
@@ -10,7 +10,7 @@ import type { Alarms } from './alarms.ts'
 
 interface Deps {
   readonly store: EventStore
-  readonly commands: Pick<Commands, 'streams'>
+  readonly aggregates: Pick<Aggregates, 'streams'>
   readonly runs: Collection<RunDoc>
   readonly alarms: Alarms
 }
@@ -39,14 +39,14 @@ const keyOf = (run_id: string): string => `retry:${run_id}`
 const AGAIN_MS = 1000
 
 const scheduleRetry = (
-  { commands, alarms }: Deps,
+  { aggregates, alarms }: Deps,
   { run_id, stream_id }: { run_id: string; stream_id: string },
   env_id: string,
   retry_at: string,
 ): void => {
   const ring = () => {
     const retry_run_id = derivedIdBeside(run_id, 'retry')
-    commands.streams
+    aggregates.streams
       .handle(
         streamOf.stream(stream_id),
         { type: 'RetryRun', run_id, retry_run_id },

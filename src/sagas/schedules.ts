@@ -1,24 +1,24 @@
 import { clock, isoOf } from '../clock.ts'
-import type { Commands } from '../commands/index.ts'
+import type { Aggregates } from '../domain/aggregates.ts'
 import { isAppError, messageOf } from '../errors.ts'
 import { streamOf } from '../events/streams.ts'
 import { derivedId } from '../ids.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../logger.ts'
 import type { Deployed, Directory } from '../projections/directory.ts'
-import type { Quotas } from '../quotas.ts'
+import type { Quotas } from '../plans/quotas.ts'
 import type { Alarms } from './alarms.ts'
-import { type Ticks, ticksOf } from './cron.ts'
-import { placeOf } from './dispatch.ts'
+import { type Ticks, ticksOf } from '../domain/cron.ts'
+import { placeOf } from '../commands/dispatch.ts'
 
 /** A tick that nobody could fire in time still fires when a node comes back this soon. */
 const CATCH_UP_MS = 60_000
 
 interface Deps {
-  readonly commands: Pick<Commands, 'streams'>
+  readonly aggregates: Pick<Aggregates, 'streams'>
   readonly directory: Directory
   readonly quotas: Pick<Quotas, 'checkCall'>
   readonly alarms: Alarms
-  readonly log: Logger
+  readonly logger: Logger
 }
 
 /** The same over redeploys, as long as the function keeps its place. */
@@ -40,7 +40,7 @@ export const schedules = async (deps: Deps, signal: AbortSignal): Promise<void> 
       try {
         arm(deps, scheduled, keys)
       } catch (error) {
-        deps.log.warn('A schedule cannot be armed', { project_id, error: messageOf(error) })
+        deps.logger.warn('A schedule cannot be armed', { project_id, error: messageOf(error) })
       }
     }
     if (keys.size > 0) armed.set(project_id, keys)
@@ -75,10 +75,10 @@ const arm = (deps: Deps, scheduled: Deployed, keys: Set<string>): void => {
       fire(deps, scheduled, schedule_id, tick).catch((error: unknown) => {
         if (!keys.has(key)) return // another build was deployed meanwhile
         if (isAppError(error, 'quota_exceeded')) {
-          deps.log.warn('A tick was left out', { schedule_id, error: error.message })
+          deps.logger.warn('A tick was left out', { schedule_id, error: error.message })
           return
         }
-        deps.log.warn('A tick could not be stored and is tried again', {
+        deps.logger.warn('A tick could not be stored and is tried again', {
           schedule_id,
           error: messageOf(error),
         })
@@ -91,7 +91,7 @@ const arm = (deps: Deps, scheduled: Deployed, keys: Set<string>): void => {
 }
 
 const fire = async (
-  { commands, quotas }: Deps,
+  { aggregates, quotas }: Deps,
   deployed: Deployed,
   schedule_id: string,
   tick: number,
@@ -100,7 +100,7 @@ const fire = async (
   await quotas.checkCall(project.env_id)
   const stream_id = derivedId(schedule_id, tick)
   const run_id = derivedId(stream_id, 'run')
-  await commands.streams.handle(
+  await aggregates.streams.handle(
     streamOf.stream(stream_id),
     {
       type: 'RequestRun',

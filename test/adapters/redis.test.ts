@@ -6,7 +6,7 @@ import { openRedisHints, openRedisRateLimiter } from '../../src/adapters/redis/i
 import { clock } from '../../src/clock.ts'
 import { isAppError } from '../../src/errors.ts'
 import { newId } from '../../src/ids.ts'
-import { type Logger, openLogger, silent } from '../../src/log.ts'
+import { type Logger, openLogger, silent } from '../../src/logger.ts'
 import type { RateLimiter } from '../../src/ports/rateLimiter.ts'
 import { hintsContract } from '../contracts/hints.ts'
 import { rateLimiterContract } from '../contracts/rateLimiter.ts'
@@ -17,9 +17,9 @@ import { until } from '../support/until.ts'
 
 const limit = { perSecond: 0.01, burst: 3 }
 
-const recorder = (): { log: Logger; lines: string[] } => {
+const recorder = (): { logger: Logger; lines: string[] } => {
   const lines: string[] = []
-  return { log: openLogger((line) => lines.push(line)), lines }
+  return { logger: openLogger((line) => lines.push(line)), lines }
 }
 
 /** Counts how many of `count` takes were allowed. */
@@ -60,9 +60,9 @@ const away = suite('redis that is not there')
 away('opens all the same, limits here, and says so once', async () => {
   const { port, close } = await listen(() => null)
   close() // nothing listens on that port any more
-  const { log, lines } = recorder()
+  const { logger, lines } = recorder()
   const url = `redis://:topsecret@127.0.0.1:${port}/0`
-  const limiter = await openRedisRateLimiter(url, log)
+  const limiter = await openRedisRateLimiter(url, logger)
   assert.is(await takeMany(limiter, 'a', 10), 3)
   await limiter.close()
   assert.is(lines.length, 1, lines.join(''))
@@ -73,8 +73,8 @@ away('opens all the same, limits here, and says so once', async () => {
 away('notices are still heard in this process', async () => {
   const { port, close } = await listen(() => null)
   close()
-  const { log, lines } = recorder()
-  const hints = await openRedisHints(`redis://127.0.0.1:${port}`, log)
+  const { logger, lines } = recorder()
+  const hints = await openRedisHints(`redis://127.0.0.1:${port}`, logger)
   const heard: string[] = []
   hints.on('wanted', (text) => heard.push(text))
   hints.publish('wanted', 'a')
@@ -244,8 +244,8 @@ else {
 
   redis('limits go on here when Redis is killed, and over all nodes when it is back', async () => {
     const { proxy, url } = await proxied()
-    const { log, lines } = recorder()
-    const [one, other] = [await openRedisRateLimiter(url, log), await openRedisRateLimiter(url, silent)]
+    const { logger, lines } = recorder()
+    const [one, other] = [await openRedisRateLimiter(url, logger), await openRedisRateLimiter(url, silent)]
     proxy.refuse()
     const taking = await timed(() => takeMany(one, newId(), 10))
     assert.is(taking.value, 3)

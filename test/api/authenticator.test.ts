@@ -7,7 +7,8 @@ import type { Permissions } from '../../src/events/org.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
-import { Keyring, newApiToken, newIssuedToken, parseApiToken } from '../../src/secrets.ts'
+import { newApiToken, newIssuedToken, parseApiToken } from '../../src/access/tokens.ts'
+import { Keyring } from '../../src/secrets/keyring.ts'
 import { cause, type Node, openNode } from '../sagas/openNode.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
@@ -24,9 +25,9 @@ const nodes = suite<Context>('credentials on several nodes')
 
 nodes.before(async (context) => {
   const node = await openNode()
-  const { views, commands, signal } = node
+  const { views, aggregates, signal } = node
   const open = (store = node.store): Authenticator => {
-    const authenticator = new Authenticator({ store, views, commands, keyring, hints: openHints() })
+    const authenticator = new Authenticator({ store, views, aggregates, keyring, hints: openHints() })
     void authenticator.watch(signal).catch(() => {})
     return authenticator
   }
@@ -34,23 +35,23 @@ nodes.before(async (context) => {
 })
 nodes.after(({ node }) => node.close())
 
-const newApiKey = async ({ commands }: Node) => {
+const newApiKey = async ({ aggregates }: Node) => {
   const token = newApiToken(newId())
   const { api_key_id = '', secret = '' } = parseApiToken(token) ?? {}
   const mac = keyring.macOf(secret)
   const permissions: Permissions = { '*:*': ['*'] }
   const fact = { type: 'ApiKeyCreated', api_key_id, env_id: 'env', name: 'k', mac, permissions } as const
-  await commands.tenants.handle(streamOf.key(api_key_id), { type: 'Create', fact }, cause)
+  await aggregates.tenants.handle(streamOf.key(api_key_id), { type: 'Create', fact }, cause)
   return { api_key_id, token }
 }
 
-const newSession = async ({ commands }: Node, api_key_id: string) => {
+const newSession = async ({ aggregates }: Node, api_key_id: string) => {
   const session_id = newId()
   const { token, secret } = newIssuedToken('session', session_id)
   const now = clock.iso()
   const expires_at = new Date(clock.now() + 60_000).toISOString()
   const session = { session_id, mac: keyring.macOf(secret), permissions: { 'run:*': ['read'] }, expires_at }
-  await commands.issued.handle(
+  await aggregates.issued.handle(
     streamOf.issued(api_key_id),
     { type: 'CreateSession', api_key_id, now, session },
     cause,
@@ -58,8 +59,8 @@ const newSession = async ({ commands }: Node, api_key_id: string) => {
   return { session_id, token }
 }
 
-const revoke = ({ commands }: Node, api_key_id: string, session_id: string) =>
-  commands.issued.handle(
+const revoke = ({ aggregates }: Node, api_key_id: string, session_id: string) =>
+  aggregates.issued.handle(
     streamOf.issued(api_key_id),
     { type: 'RevokeSession', api_key_id, session_id, now: clock.iso() },
     cause,
@@ -96,7 +97,7 @@ nodes('that were ended on one are refused on the others, without any hint', asyn
   const other = await newSession(node, api_key_id)
   assert.ok(isKnown(await asked(there, other.token)))
   const changes = { enabled: false }
-  await node.commands.apiKeys.handle(
+  await node.aggregates.apiKeys.handle(
     streamOf.key(api_key_id),
     { type: 'ChangeApiKey', api_key_id, changes },
     cause,
@@ -115,7 +116,7 @@ nodes(
       ((await asked(there, of)) as Credential).permissions.allows('run', 'read')
     assert.ok(await may(session.token))
     const changes = { permissions: { 'env:*': ['read'] } }
-    await node.commands.apiKeys.handle(
+    await node.aggregates.apiKeys.handle(
       streamOf.key(api_key_id),
       { type: 'ChangeApiKey', api_key_id, changes },
       cause,

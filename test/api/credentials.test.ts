@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { newId } from '../../src/ids.ts'
-import { newApiToken } from '../../src/secrets.ts'
+import { newApiToken } from '../../src/access/tokens.ts'
 import { startWithOther } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 
@@ -69,7 +69,7 @@ auth('belongs to one environment', async () => {
 
 auth('stands in no log line', () =>
   assert.equal(
-    server.log.filter((line) => line.includes(secret)),
+    server.output.filter((line) => line.includes(secret)),
     [],
   ),
 )

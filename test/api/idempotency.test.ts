@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { openSecrets } from '../../src/bootstrap.ts'
-import { readConfig } from '../../src/config.ts'
+import { openSecrets } from '../../src/process/bootstrap.ts'
+import { readConfig } from '../../src/process/config.ts'
 import { allRoutes } from '../../src/api/routes/index.ts'
 import {
   type Build,

@@ -2,13 +2,13 @@ import * as assert from 'uvu/assert'
 import { openBlobs } from '../../src/adapters/embedded/blobs.ts'
 import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
 import { Idempotency, type NewId } from '../../src/api/http/idempotency.ts'
-import { openCommands } from '../../src/commands/index.ts'
-import { DataKeys } from '../../src/dataKeys.ts'
+import { openAggregates } from '../../src/domain/aggregates.ts'
+import { DataKeys } from '../../src/secrets/dataKeys.ts'
 import { isAppError } from '../../src/errors.ts'
-import { openLogger } from '../../src/log.ts'
-import { Payloads } from '../../src/payloads.ts'
+import { openLogger } from '../../src/logger.ts'
+import { Payloads } from '../../src/content/payloads.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
-import { Keyring } from '../../src/secrets.ts'
+import { Keyring } from '../../src/secrets/keyring.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 
@@ -25,16 +25,16 @@ nodes.before.each(async (context) => {
   const blobs = await openBlobs({ dir: tempDir() })
   const payloads = new Payloads(blobs)
   const masterKey = new Uint8Array(32)
-  const keys = openCommands(store).dataKeys
+  const keys = openAggregates(store).dataKeys
   const keyring = new Keyring(masterKey, new DataKeys({ keys, blobs, masterKey }))
   context.store = store
   context.node = (holder, isGone = () => false) =>
     new Idempotency({
       store,
-      commands: openCommands(store),
+      aggregates: openAggregates(store),
       payloads,
       keyring,
-      log: openLogger(() => {}),
+      logger: openLogger(() => {}),
       holder,
       isGone,
       stopping: new AbortController().signal,

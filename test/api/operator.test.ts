@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { openSecrets } from '../../src/bootstrap.ts'
-import { readConfig } from '../../src/config.ts'
+import { openSecrets } from '../../src/process/bootstrap.ts'
+import { readConfig } from '../../src/process/config.ts'
 import { newId } from '../../src/ids.ts'
 import { type Api, openApi } from '../support/http.ts'
 import { installation } from '../support/installation.ts'

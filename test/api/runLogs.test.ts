@@ -134,7 +134,7 @@ logs('do not exist in another environment, nor of no run (I7)', async () => {
 
 logs('are not what the service logs of itself', async () => {
   await handle(api, 'prints')
-  assert.not(server.log.join('').includes('to stdout'))
+  assert.not(server.output.join('').includes('to stdout'))
 })
 
 logs('of a webhook show its request: method, url, query, ip and headers in clear', async () => {

@@ -55,7 +55,7 @@ secrets('of a webhook reach its handler and stand nowhere in clear', async () =>
     const bytes = readFileSync(file)
     for (const secret of planted) assert.not(bytes.includes(secret), `${file} holds ${secret}`)
   }
-  for (const secret of planted) assert.not(server.log.join('').includes(secret), `the log holds ${secret}`)
+  for (const secret of planted) assert.not(server.output.join('').includes(secret), `the log holds ${secret}`)
 })
 
 secrets('in context variables reach functions, over restarts, and stand nowhere in clear', async () => {
@@ -72,7 +72,7 @@ secrets('in context variables reach functions, over restarts, and stand nowhere 
     import { context } from 'svc'
     export const told = async () => createHash('sha256').update(await context('KEY')).digest('hex')`
   let server = await startServer({ dataDir })
-  const log: string[] = []
+  const printed: string[] = []
   const told = async (): Promise<unknown> =>
     (await server.api.post<{ result: unknown }>('/projects/bank/eval', { code: `await run('f/told')` }))
       .result
@@ -87,14 +87,14 @@ secrets('in context variables reach functions, over restarts, and stand nowhere 
   for (const value of [{ refused }, refused.repeat(4000)])
     assert.is((await server.api.send('PUT', '/projects/bank/context/KEY', body(value))).status, 400)
   await server.stop()
-  log.push(...server.log)
+  printed.push(...server.output)
 
   server = await startServer({ dataDir })
   assert.is(await told(), hash(second))
   await server.api.send('PUT', '/projects/bank/context/KEY', body(restarted))
   assert.is(await told(), hash(restarted))
   await server.stop()
-  log.push(...server.log)
+  printed.push(...server.output)
 
   for (const file of filesOf(dataDir)) {
     const bytes = readFileSync(file)
@@ -107,7 +107,7 @@ secrets('in context variables reach functions, over restarts, and stand nowhere 
         assert.not(bytes.includes(form), `${file} holds ${secret}`)
     }
   }
-  for (const secret of planted) assert.not(log.join('').includes(secret), `the log holds ${secret}`)
+  for (const secret of planted) assert.not(printed.join('').includes(secret), `the log holds ${secret}`)
 })
 
 /** Whatever engines the other tests are run on: here the files are looked at. */

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { newId } from '../../src/ids.ts'
-import { parseToken } from '../../src/secrets.ts'
+import { parseToken } from '../../src/access/tokens.ts'
 import { deploy, type Webhook } from '../support/build.ts'
 import { addEnvironment, EVERYTHING, startServer } from '../support/server.ts'
 import { openApi, type Api } from '../support/http.ts'
@@ -143,7 +143,7 @@ keys('keep their metadata as ciphertext (I6)', async () => {
     // else the log lies elsewhere
     assert.ok(holding(`name-${secret.slice(-12)}`) > 0)
   assert.is(holding(secret), 0)
-  assert.not.ok(server.log.some((line) => line.includes(secret)))
+  assert.not.ok(server.output.some((line) => line.includes(secret)))
 })
 
 keys('and sessions call webhooks with auth, which are told who it was', async () => {

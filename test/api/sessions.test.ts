@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { newId } from '../../src/ids.ts'
-import { parseToken } from '../../src/secrets.ts'
+import { parseToken } from '../../src/access/tokens.ts'
 import { addEnvironment, EVERYTHING, startServer } from '../support/server.ts'
 import { openApi, type Api } from '../support/http.ts'
 import { suite } from '../support/suite.ts'

@@ -82,7 +82,7 @@ answering('to a function that fails is 500 with the error, and is not retried', 
 answering('of a function that is at fault is nothing for the log of the service', async () => {
   await callHook(urlOf('throws'))
   await reply({ status: 200, headers: { 'bad name': 'x' } })
-  assert.not.match(server.log.join('\n'), /A request failed|out of order|bad name/)
+  assert.not.match(server.output.join('\n'), /A request failed|out of order|bad name/)
 })
 
 answering('does not wait for ever', async () => {
@@ -133,7 +133,7 @@ redeploying('are gone with their project', async () => {
 redeploying('write no token to the log', () => {
   const tokens = [...known.values()].map((url) => url.split('/').at(-1) ?? url)
   assert.equal(
-    server.log.filter((line) => tokens.some((token) => line.includes(token))),
+    server.output.filter((line) => tokens.some((token) => line.includes(token))),
     [],
   )
 })

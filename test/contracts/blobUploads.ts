@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert'
 import { type ErrorCode, isAppError } from '../../src/errors.ts'
 import { newId } from '../../src/ids.ts'
 import { type Blobs, MIN_PART_BYTES, type UploadedPart } from '../../src/ports/blobs.ts'
-import { abortStaleUploads } from '../../src/staleUploads.ts'
+import { abortStaleUploads } from '../../src/content/staleUploads.ts'
 import { suite } from '../support/suite.ts'
 
 export interface OpenUploads {

@@ -2,10 +2,10 @@ import { text } from 'node:stream/consumers'
 import * as assert from 'uvu/assert'
 import { clock } from '../../src/clock.ts'
 import { isAppError } from '../../src/errors.ts'
-import { FileUploads } from '../../src/files/fileUploads.ts'
-import { contentKey, Files } from '../../src/files/files.ts'
+import { FileUploads } from '../../src/content/fileUploads.ts'
+import { contentKey, Files } from '../../src/content/files.ts'
 import { newId } from '../../src/ids.ts'
-import { silent } from '../../src/log.ts'
+import { silent } from '../../src/logger.ts'
 import type { Blobs } from '../../src/ports/blobs.ts'
 import { expireUploads, removeOrphans } from '../../src/sagas/fileSweep.ts'
 import { suite } from '../support/suite.ts'
@@ -38,15 +38,15 @@ interface Context {
 const sweep = suite<Context>('the sweep of files')
 sweep.before.each(async (context) => {
   const node = await openNode()
-  const { commands, views } = node
+  const { aggregates, views } = node
   const open = (blobs: Blobs) => {
-    const files = new Files({ commands, blobs, quota })
-    return { files, uploads: new FileUploads({ commands, blobs, files }) }
+    const files = new Files({ aggregates, blobs, quota })
+    return { files, uploads: new FileUploads({ aggregates, blobs, files }) }
   }
   const { files, uploads } = open(node.blobs)
   const dying = open(unremovable(node.blobs))
   Object.assign(context, { node, files, uploads, dying })
-  context.deps = { blobs: node.blobs, uploads, views, log: silent }
+  context.deps = { blobs: node.blobs, uploads, views, logger: silent }
 })
 sweep.after.each(({ node }) => node.close())
 

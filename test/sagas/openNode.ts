@@ -1,15 +1,15 @@
 import { openBlobs } from '../../src/adapters/embedded/blobs.ts'
 import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
 import { openReadModels } from '../../src/adapters/embedded/readModels/index.ts'
-import { openCommands } from '../../src/commands/index.ts'
+import { openAggregates } from '../../src/domain/aggregates.ts'
 import type { RunPlan } from '../../src/events/run.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
-import { silent } from '../../src/log.ts'
-import { Payloads } from '../../src/payloads.ts'
+import { silent } from '../../src/logger.ts'
+import { Payloads } from '../../src/content/payloads.ts'
 import { Projectors } from '../../src/projections/projectors.ts'
 import { openViews } from '../../src/projections/views.ts'
-import { Quotas } from '../../src/quotas.ts'
+import { Quotas } from '../../src/plans/quotas.ts'
 import { Alarms } from '../../src/sagas/alarms.ts'
 import { tempDir } from '../support/tempDir.ts'
 
@@ -23,17 +23,17 @@ export const openNode = async (dir = tempDir()) => {
   const blobs = await openBlobs({ dir: `${dir}/blobs` })
   const background = new AbortController()
   const { signal } = background
-  const commands = openCommands(store)
-  const progress = new Projectors({ store, readModels, log: silent })
+  const aggregates = openAggregates(store)
+  const progress = new Projectors({ store, readModels, logger: silent })
   void progress.run(signal)
   const payloads = new Payloads(blobs)
-  const views = await openViews({ store, readModels, payloads, progress, log: silent }, signal)
+  const views = await openViews({ store, readModels, payloads, progress, logger: silent }, signal)
   const alarms = new Alarms()
   return {
     dir,
     store,
     blobs,
-    commands,
+    aggregates,
     views,
     quotas: new Quotas(views),
     alarms,
@@ -54,7 +54,7 @@ export const openNode = async (dir = tempDir()) => {
 export type Node = Awaited<ReturnType<typeof openNode>>
 
 /** A run of `worker_id` under way, on a stream of its own. */
-export const startRun = async ({ commands }: Node, worker_id: string, retry?: RunPlan['retry']) => {
+export const startRun = async ({ aggregates }: Node, worker_id: string, retry?: RunPlan['retry']) => {
   const [stream_id, event_id, run_id] = [newId(), newId(), newId()]
   const plan: RunPlan = {
     run_id,
@@ -80,8 +80,8 @@ export const startRun = async ({ commands }: Node, worker_id: string, retry?: Ru
     create: true,
     now,
   } as const
-  await commands.streams.handle(at, { ...publish, data: { value: null } }, cause, { fresh: true })
-  await commands.streams.handle(
+  await aggregates.streams.handle(at, { ...publish, data: { value: null } }, cause, { fresh: true })
+  await aggregates.streams.handle(
     at,
     { type: 'DispatchEvent', stream_id, event_id, plans: [plan], worker_id, now },
     cause,
@@ -90,12 +90,12 @@ export const startRun = async ({ commands }: Node, worker_id: string, retry?: Ru
 }
 
 export const failRun = (
-  { commands }: Node,
+  { aggregates }: Node,
   run: { stream_id: string; run_id: string },
   worker_id: string,
   nowMs: number,
 ) =>
-  commands.streams.handle(
+  aggregates.streams.handle(
     streamOf.stream(run.stream_id),
     {
       type: 'FailRun',

@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import type { EventOf } from '../../src/events/index.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
-import { silent } from '../../src/log.ts'
+import { silent } from '../../src/logger.ts'
 import { START } from '../../src/events/event.ts'
 import type { Collection, Doc } from '../../src/ports/readModels.ts'
 import { loseWorkers } from '../../src/sagas/recovery.ts'
@@ -11,9 +11,9 @@ import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 import { now, type Node, openNode, startRun } from './openNode.ts'
 
-const startWorker = async ({ commands }: Node): Promise<string> => {
+const startWorker = async ({ aggregates }: Node): Promise<string> => {
   const worker_id = newId()
-  await commands.workers.handle(
+  await aggregates.workers.handle(
     streamOf.worker(worker_id),
     { type: 'StartWorker', worker_id, node: 'host/1', now },
     { correlation_id: worker_id },
@@ -32,7 +32,7 @@ const recover = async (node: Node, dead: readonly string[]) => {
     },
   })
   await loseWorkers(
-    { commands: node.commands, runs: slow(runs), workers: slow(workers), log: silent },
+    { aggregates: node.aggregates, runs: slow(runs), workers: slow(workers), logger: silent },
     (id) => dead.includes(id),
   )
   await node.views.settled()
@@ -98,16 +98,16 @@ recovery('that was cut begins again: the worker is lost only when its runs have 
   const runs = await Promise.all(Array.from({ length: 5 }, () => startRun(node, dead)))
   await node.views.settled()
   let left = 2
-  const handle = ((...args: Parameters<typeof node.commands.streams.handle>) => {
+  const handle = ((...args: Parameters<typeof node.aggregates.streams.handle>) => {
     if (left-- === 0) return Promise.reject(new Error('the process dies here'))
-    return node.commands.streams.handle(...args)
-  }) as typeof node.commands.streams.handle
-  const streams = { handle } as Node['commands']['streams']
+    return node.aggregates.streams.handle(...args)
+  }) as typeof node.aggregates.streams.handle
+  const streams = { handle } as Node['aggregates']['streams']
   const cut = {
-    commands: { streams, workers: node.commands.workers },
+    aggregates: { streams, workers: node.aggregates.workers },
     runs: node.views.runs,
     workers: node.views.workers,
-    log: silent,
+    logger: silent,
   }
   await loseWorkers(cut, () => true).then(
     () => assert.unreachable('expected it to be cut'),

@@ -16,7 +16,7 @@ keeping.before.each(async (context) => {
 keeping.after.each(({ node }) => node.close())
 
 /** A new svc stream of an organization of that plan. */
-const streamUnder = async ({ store, commands }: Node, plan: Plan): Promise<string> => {
+const streamUnder = async ({ store, aggregates }: Node, plan: Plan): Promise<string> => {
   const [org_id, env_id, stream_id] = [newId(), newId(), newId()]
   const metadata = { env_id, correlation_id: env_id }
   const org = { type: 'OrgCreated', org_id, slug: org_id, name: plan, plan } as const
@@ -25,7 +25,7 @@ const streamUnder = async ({ store, commands }: Node, plan: Plan): Promise<strin
   await store.append(streamOf.env(env_id), [{ id: newId(), event: env, metadata }], 'none')
   const publish = { type: 'PublishEvent', stream_id, env_id, event_id: newId(), event_type: 'x' } as const
   const rest = { data: { value: null }, source: 'api', create: true, now }
-  await commands.streams.handle(streamOf.stream(stream_id), { ...publish, ...rest }, metadata)
+  await aggregates.streams.handle(streamOf.stream(stream_id), { ...publish, ...rest }, metadata)
   return streamOf.stream(stream_id)
 }
 
@@ -58,7 +58,7 @@ keeping('is told for what a run printed, once', async ({ node }) => {
     for (const part of [0, 1]) {
       const lines = [{ at: now, source: 'stdout', text: 'x' }] as const
       const command = { type: 'LogLines', run_id, part, lines } as const
-      await node.commands.runLogs.handle(streamOf.runLog(run_id), command, metadata)
+      await node.aggregates.runLogs.handle(streamOf.runLog(run_id), command, metadata)
     }
   }
   const last = await streamUnder(node, 'free')

@@ -13,7 +13,7 @@ const begun = ['StreamCreated', 'EventPublished', 'EventHandled', 'RunStarted']
 const soon = { attempts: 3, delay: 20 }
 const saga = (node: Node, from = START) =>
   retries(
-    { store: node.store, commands: node.commands, runs: node.views.runs, alarms: node.alarms },
+    { store: node.store, aggregates: node.aggregates, runs: node.views.runs, alarms: node.alarms },
     from,
     node.signal,
   )
@@ -51,7 +51,7 @@ retry('of a cancelled run does not come', async ({ node }) => {
   const run = await startRun(node, 'w', { attempts: 1, delay: 3_600_000 })
   await failRun(node, run, 'w', clock.now())
   await until(() => node.alarms.size === 1)
-  await node.commands.streams.handle(
+  await node.aggregates.streams.handle(
     streamOf.stream(run.stream_id),
     { type: 'CancelRun', run_id: run.run_id, now },
     cause,
@@ -62,7 +62,7 @@ retry('of a cancelled run does not come', async ({ node }) => {
 retry('comes once, however many nodes wait for it', async ({ node }) => {
   for (let i = 0; i < 3; i++) void saga(node)
   const other = new Alarms()
-  const mine = { store: node.store, commands: node.commands, runs: node.views.runs }
+  const mine = { store: node.store, aggregates: node.aggregates, runs: node.views.runs }
   void retries({ ...mine, alarms: other }, START, node.signal)
   const runs = await Promise.all(Array.from({ length: 20 }, () => startRun(node, 'w', soon)))
   await Promise.all(runs.map((run) => failRun(node, run, 'w', clock.now())))
@@ -90,7 +90,7 @@ retry('due while nobody was there comes after the restart, every one of them', a
     },
   }
   void retries(
-    { store: again.store, commands: again.commands, runs: slow, alarms: again.alarms },
+    { store: again.store, aggregates: again.aggregates, runs: slow, alarms: again.alarms },
     await again.store.head(),
     again.signal,
   )
@@ -112,8 +112,8 @@ failing('is tried again, without haste', async () => {
     return down ? Promise.reject(new AppError('unavailable', 'down')) : Promise.resolve({})
   }
   const node = await openNode()
-  const commands = { streams: { handle } } as unknown as Node['commands']
-  void retries({ store: node.store, commands, runs, alarms: node.alarms }, START, node.signal)
+  const aggregates = { streams: { handle } } as unknown as Node['aggregates']
+  void retries({ store: node.store, aggregates, runs, alarms: node.alarms }, START, node.signal)
   await until(() => calls > 0)
   for (let i = 0; i < 50; i++) await new Promise(setImmediate)
   assert.is(calls, 1)
@@ -126,8 +126,8 @@ failing('after the end sets no alarm', async () => {
   const node = await openNode()
   const rejects: ((error: Error) => void)[] = []
   const handle = () => new Promise((_, reject) => void rejects.push(reject))
-  const commands = { streams: { handle } } as unknown as Node['commands']
-  void retries({ store: node.store, commands, runs, alarms: node.alarms }, START, node.signal)
+  const aggregates = { streams: { handle } } as unknown as Node['aggregates']
+  void retries({ store: node.store, aggregates, runs, alarms: node.alarms }, START, node.signal)
   await until(() => rejects.length === 1)
   await node.close()
   rejects[0]?.(new AppError('unavailable', 'closed'))

@@ -1,12 +1,12 @@
 import * as assert from 'uvu/assert'
 import { clock, isoOf } from '../../src/clock.ts'
-import { openCommands } from '../../src/commands/index.ts'
+import { openAggregates } from '../../src/domain/aggregates.ts'
 import { AppError } from '../../src/errors.ts'
 import type { EventOf } from '../../src/events/index.ts'
 import type { FunctionSpec } from '../../src/events/project.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
-import { silent } from '../../src/log.ts'
+import { silent } from '../../src/logger.ts'
 import { Directory } from '../../src/projections/directory.ts'
 import { Alarms } from '../../src/sagas/alarms.ts'
 import { scheduleIdOf, schedules } from '../../src/sagas/schedules.ts'
@@ -59,7 +59,7 @@ schedule.after.each(({ node }) => node.close())
 
 schedule('fires a tick that nobody fired in time, with its time as input', async ({ node }) => {
   const { directory, project_id } = await deployed([everyMinute], 10 * MINUTE)
-  void schedules({ ...node, directory, log: silent }, node.signal)
+  void schedules({ ...node, directory, logger: silent }, node.signal)
   const first = await until(async () => (await requestedIn(node))[0])
   const { cron, scheduled_time } = tickOf(first)
   assert.is(cron, '* * * * *')
@@ -75,9 +75,9 @@ schedule('fires once, however many nodes ring', async ({ node }) => {
   const { project_id } = await deployed([], 0)
   const { directory } = await deployed([everyMinute], 10 * MINUTE, project_id)
   const nodes = Array.from({ length: 4 }, () => {
-    const commands = openCommands(node.store)
+    const aggregates = openAggregates(node.store)
     let rung = 0
-    const { streams } = commands
+    const { streams } = aggregates
     const handle = (async (...args: Parameters<typeof streams.handle>) => {
       const handled = await streams.handle(...args)
       rung++
@@ -86,11 +86,11 @@ schedule('fires once, however many nodes ring', async ({ node }) => {
     const alarms = new Alarms()
     void schedules(
       {
-        commands: { streams: { handle } as typeof streams },
+        aggregates: { streams: { handle } as typeof streams },
         directory,
         quotas: node.quotas,
         alarms,
-        log: silent,
+        logger: silent,
       },
       node.signal,
     )
@@ -105,7 +105,7 @@ schedule('fires once, however many nodes ring', async ({ node }) => {
 
 schedule('does not fire for the time before its build was deployed', async ({ node }) => {
   const { directory } = await deployed([everyMinute], 0)
-  void schedules({ ...node, directory, log: silent }, node.signal)
+  void schedules({ ...node, directory, logger: silent }, node.signal)
   await until(() => node.alarms.size === 1)
   for (let i = 0; i < 20; i++) await new Promise(setImmediate)
   const since = clock.now() - 1000
@@ -118,7 +118,7 @@ schedule('after a long sleep fires the last tick, not all it missed', async ({ n
   const { directory } = await deployed([everyMinute], 24 * 60 * MINUTE)
   const { now } = clock
   clock.now = () => now() - 8 * 60 * MINUTE
-  void schedules({ ...node, directory, log: silent }, node.signal)
+  void schedules({ ...node, directory, logger: silent }, node.signal)
   clock.now = now
   await until(async () => (await requestedIn(node)).length > 1)
   for (let i = 0; i < 200; i++) await new Promise(setImmediate)
@@ -128,12 +128,12 @@ schedule('after a long sleep fires the last tick, not all it missed', async ({ n
 schedule('that cannot be stored is tried again', async ({ node }) => {
   const { directory } = await deployed([everyMinute], 10 * MINUTE)
   let calls = 0
-  const handle = ((...args: Parameters<typeof node.commands.streams.handle>) => {
+  const handle = ((...args: Parameters<typeof node.aggregates.streams.handle>) => {
     if (++calls < 3) return Promise.reject(new AppError('unavailable', 'down'))
-    return node.commands.streams.handle(...args)
-  }) as typeof node.commands.streams.handle
-  const commands = { streams: { handle } as typeof node.commands.streams }
-  void schedules({ ...node, commands, directory, log: silent }, node.signal)
+    return node.aggregates.streams.handle(...args)
+  }) as typeof node.aggregates.streams.handle
+  const aggregates = { streams: { handle } as typeof node.aggregates.streams }
+  void schedules({ ...node, aggregates, directory, logger: silent }, node.signal)
   await until(async () => (await requestedIn(node)).length > 0)
   assert.ok(calls >= 3)
 })
@@ -141,9 +141,9 @@ schedule('that cannot be stored is tried again', async ({ node }) => {
 schedule('leaves out a tick that its plan has no room for, and goes on', async ({ node }) => {
   const { directory } = await deployed([everyMinute], 10 * MINUTE)
   const warned: string[] = []
-  const log = { ...silent, warn: (message: string) => void warned.push(message) }
+  const logger = { ...silent, warn: (message: string) => void warned.push(message) }
   const checkCall = () => Promise.reject(new AppError('quota_exceeded', 'full'))
-  void schedules({ ...node, directory, quotas: { checkCall }, log }, node.signal)
+  void schedules({ ...node, directory, quotas: { checkCall }, logger }, node.signal)
   await until(() => warned.length > 0)
   assert.equal(await requestedIn(node), [])
   assert.equal(warned[0], 'A tick was left out')
@@ -155,7 +155,7 @@ schedule('that cannot be read does not stop the others', async ({ node }) => {
   const { directory } = await deployed([broken, everyMinute], 10 * MINUTE)
   const warned: string[] = []
   void schedules(
-    { ...node, directory, log: { ...silent, warn: (message) => void warned.push(message) } },
+    { ...node, directory, logger: { ...silent, warn: (message) => void warned.push(message) } },
     node.signal,
   )
   await until(async () => (await requestedIn(node)).length > 0)
@@ -170,18 +170,18 @@ schedule('of a build that is no longer deployed is over', async ({ node }) => {
   const deploy = async (functions: FunctionSpec[]) => {
     const build = { build_id: newId(), project_id, hash: 'h', functions }
     const stored = { size: 1, build_type: 'release', storage_path: 'x', storage_backend: 'disk' } as const
-    await node.commands.projects.handle(at, { type: 'UploadBuild', build: { ...build, ...stored } }, signed)
-    await node.commands.projects.handle(at, { type: 'DeployBuild', build }, signed)
+    await node.aggregates.projects.handle(at, { type: 'UploadBuild', build: { ...build, ...stored } }, signed)
+    await node.aggregates.projects.handle(at, { type: 'DeployBuild', build }, signed)
   }
-  await node.commands.projects.handle(at, { type: 'CreateProject', project_id, name: 'shop' }, signed)
-  void schedules({ ...node, directory: node.views.directory, log: silent }, node.signal)
+  await node.aggregates.projects.handle(at, { type: 'CreateProject', project_id, name: 'shop' }, signed)
+  void schedules({ ...node, directory: node.views.directory, logger: silent }, node.signal)
   await deploy([late])
   await until(() => node.alarms.size === 1)
   await deploy([])
   await until(() => node.alarms.size === 0)
   await deploy([late, { ...late, var: 'other' }])
   await until(() => node.alarms.size === 2)
-  await node.commands.projects.handle(at, { type: 'DeleteProject', project_id }, signed)
+  await node.aggregates.projects.handle(at, { type: 'DeleteProject', project_id }, signed)
   await until(() => node.alarms.size === 0)
 })
 

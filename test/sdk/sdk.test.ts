@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { activeRuns, type ActiveRun } from '../../src/sdk/activeRun.ts'
 import { call, context, currentRun, emit, files, fn, run, send } from '../../src/sdk/index.ts'
-import type { HostCall, RunInfo } from '../../src/runtime/runtime.ts'
+import type { HostCall, RunInfo } from '../../src/ports/runtime.ts'
 import { suite } from '../support/suite.ts'
 
 const info: RunInfo = {

@@ -1,5 +1,5 @@
-import { readConfig } from '../../src/config.ts'
-import { openBlobs } from '../../src/engines.ts'
+import { readConfig } from '../../src/process/config.ts'
+import { openBlobs } from '../../src/process/engines.ts'
 import type { Blobs } from '../../src/ports/blobs.ts'
 import { installation } from './installation.ts'
 

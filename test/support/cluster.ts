@@ -1,4 +1,4 @@
-import { allRoles, type Role } from '../../src/config.ts'
+import { allRoles, type Role } from '../../src/process/config.ts'
 import { openBalancer } from './balancer.ts'
 import { namedUrl } from './engines.ts'
 import { installation, realEngines } from './installation.ts'

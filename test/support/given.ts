@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import type { Decider } from '../../src/commands/decider.ts'
+import type { Decider } from '../../src/domain/decider.ts'
 import { type ErrorCode, isAppError } from '../../src/errors.ts'
 import type { Metadata } from '../../src/events/event.ts'
 import type { DomainEvent } from '../../src/events/index.ts'

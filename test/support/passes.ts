@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { allRoles } from '../../src/config.ts'
+import { allRoles } from '../../src/process/config.ts'
 import { isAnyNamed, isNamed } from './engines.ts'
 import { type FileResult, type Limits, runFile } from './runFile.ts'
 
@@ -52,7 +52,7 @@ const standInIfNeeded = async () => {
 /** Tests that need nothing of a service but its API: a cluster can give it to them. */
 const isOfCluster = (file: string): boolean => {
   const source = isOfApi(file) ? readFileSync(file, 'utf8') : ''
-  return /start(Server|WithOther)\(\)/.test(source) && !/dataDir|spawnServer|\.log\b/.test(source)
+  return /start(Server|WithOther)\(\)/.test(source) && !/dataDir|spawnServer|\.output\b/.test(source)
 }
 
 /** All on one cluster of eight processes; in the middle one node of each role is killed. */

@@ -1,13 +1,14 @@
-import { openSecrets } from '../../src/bootstrap.ts'
-import { openCommands } from '../../src/commands/index.ts'
-import type { TenantCommand } from '../../src/commands/tenant.ts'
-import { readConfig } from '../../src/config.ts'
-import { openStore } from '../../src/engines.ts'
+import { openSecrets } from '../../src/process/bootstrap.ts'
+import { openAggregates } from '../../src/domain/aggregates.ts'
+import type { TenantCommand } from '../../src/domain/tenant.ts'
+import { readConfig } from '../../src/process/config.ts'
+import { openStore } from '../../src/process/engines.ts'
 import type { DomainEvent } from '../../src/events/index.ts'
 import type { Plan } from '../../src/events/org.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
-import { Keyring, newApiToken, parseApiToken } from '../../src/secrets.ts'
+import { newApiToken, parseApiToken } from '../../src/access/tokens.ts'
+import { Keyring } from '../../src/secrets/keyring.ts'
 import { installation } from './installation.ts'
 
 export interface PlantedEnv {
@@ -30,7 +31,7 @@ export const plantOrg = async (
   const config = readConfig(installation(dataDir))
   const keyring = new Keyring(openSecrets(config).masterKey)
   const store = await openStore(config)
-  const { tenants } = openCommands(store)
+  const { tenants } = openAggregates(store)
   const org_id = newId()
   const create = (stream: string, fact: TenantCommand['fact']) =>
     tenants.handle(stream, { type: 'Create', fact }, { correlation_id: org_id })

@@ -1,15 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { openSecrets } from '../../src/bootstrap.ts'
-import { openCommands } from '../../src/commands/index.ts'
-import type { TenantCommand } from '../../src/commands/tenant.ts'
-import { readConfig } from '../../src/config.ts'
-import { openStore } from '../../src/engines.ts'
+import { openSecrets } from '../../src/process/bootstrap.ts'
+import { openAggregates } from '../../src/domain/aggregates.ts'
+import type { TenantCommand } from '../../src/domain/tenant.ts'
+import { readConfig } from '../../src/process/config.ts'
+import { openStore } from '../../src/process/engines.ts'
 import type { Permissions } from '../../src/events/org.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
-import { openLogger } from '../../src/log.ts'
-import { Keyring, newApiToken, parseApiToken } from '../../src/secrets.ts'
+import { openLogger } from '../../src/logger.ts'
+import { newApiToken, parseApiToken } from '../../src/access/tokens.ts'
+import { Keyring } from '../../src/secrets/keyring.ts'
 import { start } from '../../src/start.ts'
 import { type Api, openApi } from './http.ts'
 import { installation } from './installation.ts'
@@ -28,8 +29,8 @@ export interface TestServer {
   readonly dataDir: string
   /** The API as the first key of the first environment. */
   readonly api: Api
-  /** Lines of the log so far. */
-  readonly log: readonly string[]
+  /** What the service has printed so far. */
+  readonly output: readonly string[]
   stop(): Promise<void>
 }
 
@@ -37,8 +38,8 @@ export interface TestServer {
 export const startServer = async ({ dataDir = tempDir(), env }: Started = {}): Promise<TestServer> => {
   const cluster = process.env['SVC_TEST_CLUSTER']
   if (cluster) return tenantOf(cluster.split(' '), dataDir)
-  const log: string[] = []
-  const logger = openLogger((line) => void log.push(line))
+  const output: string[] = []
+  const logger = openLogger((line) => void output.push(line))
   const service = await start(readConfig(installation(dataDir, env)), logger, {
     version: 'test',
     git_sha: 'test',
@@ -47,7 +48,7 @@ export const startServer = async ({ dataDir = tempDir(), env }: Started = {}): P
     url: service.url,
     dataDir,
     api: openApi(service.url, service.apiKey),
-    log,
+    output,
     stop: () => service.stop(),
   }
 }
@@ -57,7 +58,7 @@ const tenantOf = async ([url = '', ...nodes]: readonly string[], dataDir: string
   const [key = ''] = await addEnvironment(dataDir, `t-${newId()}`, EVERYTHING)
   const api = openApi(nodes, key)
   await until(() => api.page('/projects'))
-  return { url, dataDir, api, log: [], stop: () => Promise.resolve() }
+  return { url, dataDir, api, output: [], stop: () => Promise.resolve() }
 }
 
 export interface ServerProcess extends TestServer {
@@ -77,7 +78,7 @@ export const spawnServer = async ({ dataDir = tempDir(), env }: Started = {}): P
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   spawned.add(child)
-  const log: string[] = []
+  const output: string[] = []
   const ended = new Promise<number | NodeJS.Signals | null>((resolve) => {
     child.on('exit', (code, signal) => {
       spawned.delete(child)
@@ -85,22 +86,22 @@ export const spawnServer = async ({ dataDir = tempDir(), env }: Started = {}): P
     })
   })
   for (const pipe of [child.stdout, child.stderr])
-    pipe.setEncoding('utf8').on('data', (text: string) => log.push(text))
+    pipe.setEncoding('utf8').on('data', (text: string) => output.push(text))
   const url = await until(
     () => {
       if (child.exitCode !== null) return 'exited'
-      return /is ready on \S+ \{"listens":"([^"]+)"/.exec(log.join(''))?.[1]
+      return /is ready on \S+ \{"listens":"([^"]+)"/.exec(output.join(''))?.[1]
     },
     { timeoutMs: 60_000 },
   )
   if (url === 'exited')
-    throw new Error(`Expected the server to start, got exit code ${child.exitCode}: ${log.join('')}`)
+    throw new Error(`Expected the server to start, got exit code ${child.exitCode}: ${output.join('')}`)
   const end = (signal: NodeJS.Signals) => {
     child.kill(signal)
     return ended
   }
   const api = openApi(url, openSecrets(readConfig(installation(dataDir, env))).apiKey)
-  return { url, dataDir, api, log, process: child, end, stop: async () => void (await end('SIGTERM')) }
+  return { url, dataDir, api, output, process: child, end, stop: async () => void (await end('SIGTERM')) }
 }
 
 /**
@@ -115,7 +116,7 @@ export const addEnvironment = async (
   const config = readConfig(installation(dataDir))
   const keyring = new Keyring(openSecrets(config).masterKey)
   const store = await openStore(config)
-  const { tenants } = openCommands(store)
+  const { tenants } = openAggregates(store)
   const [org_id, env_id] = [newId(), newId()]
   const add = (stream: string, fact: TenantCommand['fact']) =>
     tenants.handle(stream, { type: 'Create', fact }, { correlation_id: org_id, env_id })

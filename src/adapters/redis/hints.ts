@@ -1,5 +1,5 @@
 import { newId } from '../../ids.ts'
-import type { Logger } from '../../log.ts'
+import type { Logger } from '../../logger.ts'
 import { HINT_TOPICS, type Hints, type HintTopic } from '../../ports/hints.ts'
 import { Listeners } from '../shared/listeners.ts'
 import { type Address, parseAddress } from './address.ts'
@@ -12,8 +12,8 @@ const MAX_IN_FLIGHT = 1000
  * Notices over Redis' pub/sub among those who name the same `installation`. Resolves without Redis, too, and connects
  * when it comes. Throws `bad_request` for a URL or password that cannot work.
  */
-export const openRedisHints = async (url: string, log: Logger, installation = ''): Promise<Hints> => {
-  const hints = new RedisHints(parseAddress(url), log, installation)
+export const openRedisHints = async (url: string, logger: Logger, installation = ''): Promise<Hints> => {
+  const hints = new RedisHints(parseAddress(url), logger, installation)
   try {
     await hints.open()
   } catch (error) {
@@ -26,7 +26,7 @@ export const openRedisHints = async (url: string, log: Logger, installation = ''
 /** What this node publishes it hears at once and without Redis; its own notices that come back are dropped. */
 class RedisHints implements Hints {
   readonly #address: Address
-  readonly #log: Logger
+  readonly #logger: Logger
   readonly #channels: string
   readonly #local = new Listeners()
   readonly #publisher: Connection
@@ -38,10 +38,10 @@ class RedisHints implements Hints {
   #toldLost = false
   #closed = false
 
-  constructor(address: Address, log: Logger, installation: string) {
+  constructor(address: Address, logger: Logger, installation: string) {
     this.#channels = `${address.prefix}${installation}hints:`
     this.#address = address
-    this.#log = log
+    this.#logger = logger
     const onLost = (reason: string) => this.#lost(reason)
     this.#publisher = new Connection(address, { onReady: () => this.#back(), onLost })
     this.#subscriber = new Connection(address, {
@@ -98,7 +98,7 @@ class RedisHints implements Hints {
       this.#subscribed = true
       this.#back()
     } catch (error) {
-      if (this.#subscriber.ready) this.#log.warn('Redis refused to subscribe', { error: String(error) })
+      if (this.#subscriber.ready) this.#logger.warn('Redis refused to subscribe', { error: String(error) })
     }
   }
 
@@ -113,12 +113,14 @@ class RedisHints implements Hints {
     if (this.#toldLost || this.#closed) return
     this.#toldLost = true
     const { place } = this.#address
-    this.#log.warn(`Redis at ${place} is not there: nodes hear of each other later, by looking`, { reason })
+    this.#logger.warn(`Redis at ${place} is not there: nodes hear of each other later, by looking`, {
+      reason,
+    })
   }
 
   #back(): void {
     if (!this.#toldLost || !this.connected) return
     this.#toldLost = false
-    this.#log.info(`Redis at ${this.#address.place} carries notices between nodes again`)
+    this.#logger.info(`Redis at ${this.#address.place} carries notices between nodes again`)
   }
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { clock } from '../../clock.ts'
 import { messageOf } from '../../errors.ts'
-import type { Logger } from '../../log.ts'
+import type { Logger } from '../../logger.ts'
 import type { RateLimit, RateLimiter, RateVerdict } from '../../ports/rateLimiter.ts'
 import { LocalRates, paceOf, verdictOf } from '../shared/gcra.ts'
 import { type Address, parseAddress } from './address.ts'
@@ -29,9 +29,9 @@ const TAKE_SHA = createHash('sha1').update(TAKE).digest('hex')
  * Limits that all nodes share through Redis. Resolves without Redis, too, and connects when it comes. Throws
  * `bad_request` for a URL or password that cannot work.
  */
-export const openRedisRateLimiter = async (url: string, log: Logger): Promise<RateLimiter> => {
+export const openRedisRateLimiter = async (url: string, logger: Logger): Promise<RateLimiter> => {
   const address = parseAddress(url)
-  const limiter = new RedisRateLimiter(address, log)
+  const limiter = new RedisRateLimiter(address, logger)
   try {
     await limiter.open()
   } catch (error) {
@@ -44,16 +44,16 @@ export const openRedisRateLimiter = async (url: string, log: Logger): Promise<Ra
 /** Never refuses because Redis is away: then each node counts for itself. */
 class RedisRateLimiter implements RateLimiter {
   readonly #address: Address
-  readonly #log: Logger
+  readonly #logger: Logger
   readonly #local = new LocalRates()
   readonly #connection: Connection
   /** While counting here: when to try Redis again. */
   #tryAt: number | null = null
   #closed = false
 
-  constructor(address: Address, log: Logger) {
+  constructor(address: Address, logger: Logger) {
     this.#address = address
-    this.#log = log
+    this.#logger = logger
     this.#connection = new Connection(address, {
       onReady: () => this.#back(),
       onLost: (reason) => this.#lost(reason),
@@ -101,12 +101,12 @@ class RedisRateLimiter implements RateLimiter {
     if (this.#tryAt !== null || this.#closed) return
     this.#tryAt = clock.monotonic() + TRY_EVERY_MS
     const { place } = this.#address
-    this.#log.warn(`Redis at ${place} is not there: each node limits rates for itself`, { reason })
+    this.#logger.warn(`Redis at ${place} is not there: each node limits rates for itself`, { reason })
   }
 
   #back(): void {
     if (this.#tryAt === null) return
     this.#tryAt = null
-    this.#log.info(`Redis at ${this.#address.place} limits rates over all nodes again`)
+    this.#logger.info(`Redis at ${this.#address.place} limits rates over all nodes again`)
   }
 }

@@ -1,16 +1,17 @@
 import { BoundedMap } from '../../boundedMap.ts'
 import { clock } from '../../clock.ts'
-import type { Commands } from '../../commands/index.ts'
+import type { Aggregates } from '../../domain/aggregates.ts'
 import { AppError } from '../../errors.ts'
 import type { Cursor } from '../../events/event.ts'
 import type { DomainEvent, EventType } from '../../events/index.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { EventStore } from '../../ports/eventStore.ts'
 import type { Hints } from '../../ports/hints.ts'
-import { compilePermissions, type PermissionSet, within } from '../../permissions.ts'
+import { compilePermissions, type PermissionSet, within } from '../../access/permissions.ts'
 import type { Views } from '../../projections/views.ts'
 import { Waiters } from '../../projections/waiters.ts'
-import { type CredentialKind, type Keyring, parseToken, sameText } from '../../secrets.ts'
+import { type CredentialKind, parseToken, sameText } from '../../access/tokens.ts'
+import { type Keyring } from '../../secrets/keyring.ts'
 import { bearerOf, unauthorized } from './bearer.ts'
 import { OpenReplies, type OpenReply } from './openReplies.ts'
 
@@ -42,7 +43,7 @@ interface Known {
 interface Deps {
   readonly store: EventStore
   readonly views: Pick<Views, 'apiKeys' | 'sessions' | 'serviceKeys' | 'settled'>
-  readonly commands: Pick<Commands, 'issued'>
+  readonly aggregates: Pick<Aggregates, 'issued'>
   readonly hints: Pick<Hints, 'publish' | 'on'>
   readonly keyring: Keyring
 }
@@ -240,7 +241,7 @@ export class Authenticator {
   #tellUse(known: Known): void {
     known.used = clock.monotonic()
     const { id, api_key_id, env_id } = known.credential
-    this.#deps.commands.issued
+    this.#deps.aggregates.issued
       .handle(
         streamOf.issued(api_key_id),
         { type: 'UseServiceKey', api_key_id, service_key_id: id, now: clock.iso() },

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { clock, isoOf } from '../../clock.ts'
-import type { Commands } from '../../commands/index.ts'
+import type { Aggregates } from '../../domain/aggregates.ts'
 import { AppError } from '../../errors.ts'
 import { streamOf } from '../../events/streams.ts'
 import { derivedIdBeside, newId } from '../../ids.ts'
-import type { Logger } from '../../log.ts'
-import type { Payloads } from '../../payloads.ts'
+import type { Logger } from '../../logger.ts'
+import type { Payloads } from '../../content/payloads.ts'
 import type { EventStore } from '../../ports/eventStore.ts'
-import type { Keyring } from '../../secrets.ts'
+import type { Keyring } from '../../secrets/keyring.ts'
 
 /** How long an answer is kept (DESIGN.md, Contract). */
 const KEPT_MS = 24 * 60 * 60 * 1000
@@ -24,10 +24,10 @@ export type Scope = readonly string[]
 
 interface Deps {
   readonly store: EventStore
-  readonly commands: Pick<Commands, 'requests'>
+  readonly aggregates: Pick<Aggregates, 'requests'>
   readonly payloads: Payloads
   readonly keyring: Keyring
-  readonly log: Logger
+  readonly logger: Logger
   /** This process. */
   readonly holder: string
   /** Whether another process is known to be dead. */
@@ -67,7 +67,7 @@ export class Idempotency {
     asked: Asked,
     work: (newId: NewId) => Promise<T>,
   ): Promise<{ readonly value: T; readonly replayed: boolean }> {
-    const { commands, holder } = this.#deps
+    const { aggregates, holder } = this.#deps
     const stream = streamOf.request(
       createHash('sha256')
         .update(JSON.stringify([...asked.scope, asked.key]))
@@ -78,7 +78,7 @@ export class Idempotency {
     const deadline = clock.monotonic() + WAIT_MS
     for (let gone: number | undefined; ;) {
       const [claimed] = (
-        await commands.requests.handle(
+        await aggregates.requests.handle(
           stream,
           {
             type: 'ClaimRequest',
@@ -96,7 +96,7 @@ export class Idempotency {
         const done = await this.#work(stream, claimed, asked, work)
         if (done) return { value: done.value, replayed: false }
       }
-      const { state, revision } = await commands.requests.load(stream)
+      const { state, revision } = await aggregates.requests.load(stream)
       if (state.status === 'answered')
         return { value: (await this.#kept(stream, state.revision, asked.env_id)) as T, replayed: true }
       gone = state.status === 'claimed' && this.#isGone(stream, state) ? state.attempt : undefined
@@ -116,7 +116,7 @@ export class Idempotency {
     { env_id, request_id }: Asked,
     work: (newId: NewId) => Promise<T>,
   ): Promise<{ value: T } | null> {
-    const { commands, payloads, keyring, log } = this.#deps
+    const { aggregates, payloads, keyring, logger } = this.#deps
     const cause = { env_id, correlation_id: request_id }
     this.#working.add(stream)
     try {
@@ -124,9 +124,9 @@ export class Idempotency {
       try {
         value = await work((what) => derivedIdBeside(claim_id, what))
       } catch (error) {
-        await commands.requests
+        await aggregates.requests
           .handle(stream, { type: 'ReleaseRequest', attempt }, cause)
-          .catch(() => log.warn('An idempotency key stays claimed until it is used again', { request_id }))
+          .catch(() => logger.warn('An idempotency key stays claimed until it is used again', { request_id }))
         throw error
       }
       const { value: sealed, ref } = await payloads.keep(
@@ -134,7 +134,7 @@ export class Idempotency {
       )
       const answer = ref ? { sealed_ref: ref } : { sealed: sealed as string }
       const until = isoOf(clock.now() + KEPT_MS)
-      const { events } = await commands.requests.handle(
+      const { events } = await aggregates.requests.handle(
         stream,
         { type: 'AnswerRequest', attempt, answer, until },
         cause,

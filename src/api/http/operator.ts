@@ -1,4 +1,4 @@
-import type { Keyring } from '../../secrets.ts'
+import type { Keyring } from '../../secrets/keyring.ts'
 import { bearerOf, unauthorized } from './bearer.ts'
 
 /** Who runs the installation: whoever has the operator token. */

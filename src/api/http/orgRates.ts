@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import { AppError } from '../../errors.ts'
 import type { Plan } from '../../events/org.ts'
-import { termsOf } from '../../plans.ts'
+import { termsOf } from '../../plans/plans.ts'
 import type { RateLimit, RateLimiter } from '../../ports/rateLimiter.ts'
 import type { Directory } from '../../projections/directory.ts'
 

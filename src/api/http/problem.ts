@@ -1,13 +1,13 @@
 import type { Context, Next } from 'koa'
 import { AppError, messageOf } from '../../errors.ts'
 import { newId } from '../../ids.ts'
-import type { Logger } from '../../log.ts'
+import type { Logger } from '../../logger.ts'
 import { lingering } from './linger.ts'
 import { isWaiting } from './welcome.ts'
 
 /** Every reply carries the request's id, and everything thrown becomes an error body (SPEC.md, Errors). */
 export const problem =
-  (log: Logger) =>
+  (logger: Logger) =>
   async (ctx: Context, next: Next): Promise<void> => {
     const request_id = newId()
     ctx.state['request_id'] = request_id
@@ -17,7 +17,7 @@ export const problem =
     } catch (thrown) {
       const error = toAppError(thrown)
       if (error.code === 'internal_server_error' && error.data['byFunction'] !== true) {
-        log.error('A request failed', {
+        logger.error('A request failed', {
           request_id,
           method: ctx.method,
           route: String(ctx['_matchedRoute'] ?? ''),

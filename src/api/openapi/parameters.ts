@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox'
-import { PATH_RULES } from '../../files/checks.ts'
+import { PATH_RULES } from '../../content/fileChecks.ts'
 import { IDEMPOTENCY_KEY } from '../http/serve.ts'
 import type { Route } from '../route.ts'
 import { type JsonSchema, toJsonSchema } from './jsonSchema.ts'

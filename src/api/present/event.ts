@@ -1,4 +1,4 @@
-import type { Payloads } from '../../payloads.ts'
+import type { Payloads } from '../../content/payloads.ts'
 import type { EventDoc } from '../../projections/events.ts'
 
 /** SPEC.md, Event. */

@@ -1,6 +1,6 @@
 import type { RunError, RunPlan } from '../../events/run.ts'
 import type { EventOf } from '../../events/index.ts'
-import type { Payloads } from '../../payloads.ts'
+import type { Payloads } from '../../content/payloads.ts'
 import type { Ending } from '../../projections/outcome.ts'
 import type { RunDoc } from '../../projections/runs.ts'
 import type { Run } from '../schemas.ts'

@@ -1,8 +1,8 @@
 import type { LogLine } from '../../events/runLog.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { RunDoc } from '../../projections/runs.ts'
-import { MASK } from '../../runtime/webhookSecrets.ts'
-import type { WebhookRequest } from '../../runtime/runtime.ts'
+import { MASK } from '../../secrets/webhookRequests.ts'
+import type { WebhookRequest } from '../../ports/runtime.ts'
 import type { ApiDeps } from '../deps.ts'
 
 type Deps = Pick<ApiDeps, 'store' | 'payloads'>

@@ -6,7 +6,7 @@ import { AppError } from '../../errors.ts'
 import { streamOf } from '../../events/streams.ts'
 import { type BuildDoc } from '../../projections/builds.ts'
 import type { DirectoryProject } from '../../projections/directory.ts'
-import { buildKey } from '../../runtime/bundle.ts'
+import { buildKey } from '../../builds/bundle.ts'
 import type { ApiDeps } from '../deps.ts'
 import { type Ask, item, list, own, route } from '../route.ts'
 import { Build, BuildOfEnv, BuildUpload, PageQuery } from '../schemas.ts'
@@ -81,7 +81,7 @@ const store = async (
   form: Upload,
   build_id: string,
 ): Promise<Uploaded> => {
-  const { commands, views, blobs, runtime, payloads } = deps
+  const { aggregates, views, blobs, runtime, payloads } = deps
   const existing = await views.builds.get(build_id)
   if (existing && existing.project_id !== project_id) throw new AppError('conflict', 'build_id: is taken')
   if (existing && existing.hash !== form.hash)
@@ -97,7 +97,7 @@ const store = async (
     throw new AppError('bad_request', inspection.message)
   }
   const functions = await payloads.keep(inspection.functions)
-  await commands.projects.handle(
+  await aggregates.projects.handle(
     streamOf.project(project_id),
     {
       type: 'UploadBuild',
@@ -269,7 +269,7 @@ export const buildRoutes = [
         ...build,
       })
       if (taken) throw new AppError('conflict', taken)
-      await deps.commands.projects.handle(
+      await deps.aggregates.projects.handle(
         streamOf.project(project_id),
         {
           type: 'DeployBuild',

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { sealVariable } from '../../contextVariables.ts'
+import { sealVariable } from '../../secrets/contextVariables.ts'
 import { AppError } from '../../errors.ts'
 import { streamOf } from '../../events/streams.ts'
 import { type ContextVariableDoc, variableId } from '../../projections/contextVariables.ts'
@@ -70,7 +70,7 @@ export const contextRoutes = [
       const { place, stream, cause } = await placeOf(ask)
       const sealed = await seal(ask.deps, place, key, value)
       const { project_id } = place
-      await ask.deps.commands.contexts.handle(
+      await ask.deps.aggregates.contexts.handle(
         stream,
         {
           type: 'CreateVariable',
@@ -102,7 +102,7 @@ export const contextRoutes = [
       const { place, stream, cause } = await placeOf(ask)
       const sealed = await seal(ask.deps, place, key, value)
       const { project_id } = place
-      await ask.deps.commands.contexts.handle(
+      await ask.deps.aggregates.contexts.handle(
         stream,
         {
           type: 'UpdateVariable',
@@ -126,7 +126,7 @@ export const contextRoutes = [
     reply: { kind: 'none' },
     handle: async (ask) => {
       const { place, stream, cause } = await placeOf(ask)
-      await ask.deps.commands.contexts.handle(
+      await ask.deps.aggregates.contexts.handle(
         stream,
         { type: 'DeleteVariable', project_id: place.project_id, key: ask.params.key },
         cause,

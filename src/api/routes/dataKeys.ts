@@ -1,4 +1,4 @@
-import { resealVariables } from '../../contextVariables.ts'
+import { resealVariables } from '../../secrets/contextVariables.ts'
 import { AppError } from '../../errors.ts'
 import type { ApiDeps } from '../deps.ts'
 import { type Ask, item, none, route } from '../route.ts'

@@ -1,13 +1,13 @@
 import Type from 'typebox'
 import { clock } from '../../clock.ts'
-import { admitDomain } from '../../commands/domains.ts'
-import { DOMAIN_PATTERN, domainNameOf, isIn } from '../../domainName.ts'
+import { admitDomain } from '../../domain/customDomains.ts'
+import { DOMAIN_PATTERN, domainNameOf, isIn } from '../../ports/domainName.ts'
 import { AppError, isAppError } from '../../errors.ts'
 import { streamOf } from '../../events/streams.ts'
 import { timeOf } from '../../ids.ts'
-import { termsOf } from '../../plans.ts'
+import { termsOf } from '../../plans/plans.ts'
 import type { DomainDoc } from '../../projections/domains.ts'
-import { advanceDomain } from '../../sagas/advanceDomain.ts'
+import { advanceDomain } from '../../commands/advanceDomain.ts'
 import type { ApiDeps } from '../deps.ts'
 import { type Ask, item, list, none, route } from '../route.ts'
 import { Domain, PageQuery } from '../schemas.ts'
@@ -47,7 +47,7 @@ const nameIn = (text: string, { domains, publicUrl }: ApiDeps): string => {
 const STALE_MS = 10_000
 
 const reserve = async (
-  { commands, views }: ApiDeps,
+  { aggregates, views }: ApiDeps,
   domain: string,
   holder: string,
   cause: { env_id: string; correlation_id: string },
@@ -55,14 +55,14 @@ const reserve = async (
   const stream = streamOf.domainName(domain)
   const command = { type: 'ReserveName', name: domain, holder, taken: 'domain_exists' } as const
   try {
-    await commands.names.handle(stream, command, cause)
+    await aggregates.names.handle(stream, command, cause)
   } catch (error) {
     if (!isAppError(error, 'domain_exists')) throw error
     const other = String(error.data['holder'])
     const exists = new AppError('domain_exists', `domain: ${domain} is registered already`, { cause: error })
     await views.settled('domains')
     if ((await views.domains.get(other)) || timeOf(other) > clock.now() - STALE_MS) throw exists
-    await commands.names.handle(stream, { ...command, gone: other }, cause)
+    await aggregates.names.handle(stream, { ...command, gone: other }, cause)
   }
 }
 
@@ -73,7 +73,7 @@ const register = async ({
   request_id,
   newId,
 }: Ask<unknown, unknown, { domain: string }>): Promise<DomainDoc> => {
-  const { commands, views, domains } = deps
+  const { aggregates, views, domains } = deps
   const { env_id } = credential
   const domain = nameIn(body.domain, deps)
   await views.settled('domains')
@@ -83,7 +83,7 @@ const register = async ({
   const { maxDomains: max } = termsOf[plan]
   const domain_id = newId('domain')
   const stream = streamOf.domains(org_id)
-  const { state } = await commands.domains.load(stream)
+  const { state } = await aggregates.domains.load(stream)
   if (!state.has(domain_id)) admitDomain(state, max) // before anybody is told that the name is taken
   const cause = { env_id, correlation_id: request_id, actor: credential.id }
   await reserve(deps, domain, domain_id, cause)
@@ -96,9 +96,9 @@ const register = async ({
     validation_cname_value: `${domain_id}.acme.${domains.zone}`,
   } as const
   try {
-    await commands.domains.handle(stream, { type: 'RegisterDomain', fact, max }, cause)
+    await aggregates.domains.handle(stream, { type: 'RegisterDomain', fact, max }, cause)
   } catch (error) {
-    await commands.names.handle(
+    await aggregates.names.handle(
       streamOf.domainName(domain),
       { type: 'ReleaseName', name: domain, holder: domain_id },
       cause,
@@ -114,7 +114,7 @@ const verify = async (ask: Ask<{ domain_id: string }>) => {
   const before = await domainOf(ask)
   if (before.status === 'deleting')
     throw new AppError('conflict', `domain: ${before.domain} is being deleted`)
-  const seen = await advanceDomain({ ...deps.domains, commands: deps.commands }, before, request_id).then(
+  const seen = await advanceDomain({ ...deps.domains, aggregates: deps.aggregates }, before, request_id).then(
     ({ seen }) => (seen === null ? 'there is none yet' : `it points to ${seen}`),
     (error: unknown) => {
       if (!isAppError(error, 'unavailable')) throw error
@@ -214,7 +214,7 @@ export const domainRoutes = [
     reply: { kind: 'none' },
     handle: async (ask) => {
       const { domain_id, org_id, env_id } = await domainOf(ask)
-      await ask.deps.commands.domains.handle(
+      await ask.deps.aggregates.domains.handle(
         streamOf.domains(org_id),
         { type: 'DeleteDomain', domain_id },
         { env_id, correlation_id: ask.request_id, actor: ask.credential.id },

@@ -1,7 +1,7 @@
 import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
-import { termsOf } from '../../plans.ts'
-import { percentOf, periodOf, usageModels, usageOf } from '../../usage.ts'
+import { termsOf } from '../../plans/plans.ts'
+import { percentOf, periodOf, usageModels, usageOf } from '../../plans/usage.ts'
 import { item, route } from '../route.ts'
 import { Environment, OrgUsage } from '../schemas.ts'
 

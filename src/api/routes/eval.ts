@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { AppError } from '../../errors.ts'
 import { presentRun } from '../present/run.ts'
-import { requestRun } from '../requestRun.ts'
+import { requestRun } from '../../commands/requestRun.ts'
 import { item, route } from '../route.ts'
 import { Run } from '../schemas.ts'
 import { projectOf, projectPaths } from './projects.ts'

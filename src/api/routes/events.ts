@@ -1,12 +1,12 @@
 import Type from 'typebox'
 import { clock } from '../../clock.ts'
-import { recordedOf } from '../../commands/recorded.ts'
+import { recordedOf } from '../../domain/recorded.ts'
 import { AppError } from '../../errors.ts'
 import type { RunPlan } from '../../events/run.ts'
 import { streamOf } from '../../events/streams.ts'
 import { isDerived, isId } from '../../ids.ts'
-import type { Claimer } from '../../runtime/worker.ts'
-import { CALL, CANCEL, REPLAY } from '../../sagas/dispatch.ts'
+import type { Claimer } from '../../worker/worker.ts'
+import { CALL, CANCEL, REPLAY } from '../../commands/dispatch.ts'
 import { presentEvent } from '../present/event.ts'
 import { presentRun } from '../present/run.ts'
 import { type Ask, item, list, route } from '../route.ts'
@@ -96,7 +96,7 @@ export const publish = async ({
     now,
   } as const
   const append = () =>
-    deps.commands.streams.handle(stream, command, cause, { fresh: fresh && !isDerived(event_id) })
+    deps.aggregates.streams.handle(stream, command, cause, { fresh: fresh && !isDerived(event_id) })
   const handled = await (claim && claimer ? claimer.claiming(event_id, append) : append())
   if (handled.events.length === 0) return published(deps, stream, { event_id, env_id, event_data })
   const carrier = recordedOf(handled, 'EventPublished', { stream, at: now, metadata: cause })

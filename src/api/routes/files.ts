@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import Type from 'typebox'
 import { AppError, isAppError } from '../../errors.ts'
-import { checkedContentType, checkedPath } from '../../files/checks.ts'
+import { checkedContentType, checkedPath } from '../../content/fileChecks.ts'
 import type { File as StoredFile } from '../../events/file.ts'
 import type { FileDoc } from '../../projections/files.ts'
 import { isKnown, isSame, type Range, rangeOf } from '../http/conditions.ts'

@@ -4,9 +4,9 @@ import { streamOf } from '../../events/streams.ts'
 import { type Permissions as PermissionMap, Plan } from '../../events/org.ts'
 import { AppError } from '../../errors.ts'
 import { derivedId, isId, newId } from '../../ids.ts'
-import { checkPermissions, compilePermissions } from '../../permissions.ts'
+import { checkPermissions, compilePermissions } from '../../access/permissions.ts'
 import type { ApiKeyDoc, EnvDoc, OrgDoc } from '../../projections/tenants.ts'
-import { newApiToken, parseApiToken } from '../../secrets.ts'
+import { newApiToken, parseApiToken } from '../../access/tokens.ts'
 import type { ApiDeps } from '../deps.ts'
 import { type Ask, item, list, none, route } from '../route.ts'
 import { ApiKey, Environment, NewApiKey, Org, PageQuery, Permissions } from '../schemas.ts'
@@ -74,7 +74,7 @@ export const operatorRoutes = [
       const { slug, name = slug, plan } = ask.body
       // The id follows from the slug, so the first fact of the stream reserves it.
       const org_id = derivedId('org', slug)
-      const { events } = await ask.deps.commands.tenants.handle(
+      const { events } = await ask.deps.aggregates.tenants.handle(
         streamOf.org(org_id),
         { type: 'Create', fact: { type: 'OrgCreated', org_id, slug, name, plan } },
         causeOf(ask),
@@ -115,7 +115,7 @@ export const operatorRoutes = [
       const { deps, body, params } = ask
       const { org_id } = await orgOf(deps, params.org)
       const { plan, name, team_members } = body
-      await deps.commands.orgs.handle(
+      await deps.aggregates.orgs.handle(
         streamOf.org(org_id),
         {
           type: 'ChangeOrg',
@@ -145,7 +145,7 @@ export const operatorRoutes = [
       const { deps, params, body } = ask
       const { org_id, slug } = await orgOf(deps, params.org)
       const env_id = derivedId('env', slug, body.name)
-      const { events } = await deps.commands.tenants.handle(
+      const { events } = await deps.aggregates.tenants.handle(
         streamOf.env(env_id),
         { type: 'Create', fact: { type: 'EnvCreated', env_id, org_id, name: body.name } },
         causeOf(ask, env_id),
@@ -191,7 +191,7 @@ export const operatorRoutes = [
       const { env_id } = await envOf(deps, params.env_id)
       const api_key_id = newId()
       const token = newApiToken(api_key_id)
-      await deps.commands.tenants.handle(
+      await deps.aggregates.tenants.handle(
         streamOf.key(api_key_id),
         {
           type: 'Create',
@@ -250,7 +250,7 @@ export const operatorRoutes = [
       const { enabled, name, permissions } = body
       if (permissions) checkPermissions(permissions)
       const { api_key_id, env_id } = await keyOf(deps, params.api_key_id)
-      await deps.commands.apiKeys.handle(
+      await deps.aggregates.apiKeys.handle(
         streamOf.key(api_key_id),
         {
           type: 'ChangeApiKey',
@@ -278,14 +278,14 @@ export const operatorRoutes = [
     handle: async (ask) => {
       const { deps, params } = ask
       const { api_key_id, env_id } = await keyOf(deps, params.api_key_id)
-      await deps.commands.apiKeys.handle(
+      await deps.aggregates.apiKeys.handle(
         streamOf.key(api_key_id),
         { type: 'DeleteApiKey', api_key_id },
         causeOf(ask, env_id),
       )
       deps.authenticator.ended(api_key_id)
       for (const type of ['RevokeSessions', 'RevokeServiceKeys'] as const) {
-        await deps.commands.issued.handle(
+        await deps.aggregates.issued.handle(
           streamOf.issued(api_key_id),
           { type, api_key_id, now: clock.iso() },
           causeOf(ask, env_id),

@@ -40,7 +40,7 @@ export const projectPaths = (
 
 /** Takes the name for the project; a holder that never came to be, because a node died in between, gives way. */
 const reserve = async (
-  { commands, views }: ApiDeps,
+  { aggregates, views }: ApiDeps,
   env_id: string,
   name: string,
   holder: string,
@@ -50,15 +50,15 @@ const reserve = async (
   const cause = { env_id, correlation_id: request_id }
   const command = { type: 'ReserveName', name, holder, taken: 'project_exists' } as const
   try {
-    await commands.names.handle(stream, command, cause)
+    await aggregates.names.handle(stream, command, cause)
   } catch (error) {
     const other = isAppError(error, 'project_exists') ? error.data['holder'] : undefined
     if (typeof other !== 'string') throw error
-    const { state } = await commands.projects.load(streamOf.project(other))
+    const { state } = await aggregates.projects.load(streamOf.project(other))
     if (state.status === 'active' || (state.status === 'absent' && views.directory.project(env_id, name)))
       throw error
     if (state.status === 'absent' && !isStale(other)) throw error
-    await commands.names.handle(stream, { ...command, gone: other }, cause)
+    await aggregates.names.handle(stream, { ...command, gone: other }, cause)
   }
 }
 
@@ -100,7 +100,7 @@ export const projectRoutes = [
       const { env_id } = credential
       const project_id = newId('project')
       await reserve(deps, env_id, name, project_id, request_id)
-      await deps.commands.projects.handle(
+      await deps.aggregates.projects.handle(
         streamOf.project(project_id),
         { type: 'CreateProject', project_id, name },
         { env_id, correlation_id: request_id, actor: credential.id },
@@ -140,12 +140,12 @@ export const projectRoutes = [
       const cause = { env_id, correlation_id: request_id, actor: credential.id }
       if (body.name !== name) {
         await reserve(deps, env_id, body.name, project_id, request_id)
-        await deps.commands.projects.handle(
+        await deps.aggregates.projects.handle(
           streamOf.project(project_id),
           { type: 'RenameProject', project_id, name: body.name },
           cause,
         )
-        await deps.commands.names.handle(
+        await deps.aggregates.names.handle(
           streamOf.projectName(env_id, name),
           { type: 'ReleaseName', name, holder: project_id },
           cause,
@@ -168,18 +168,18 @@ export const projectRoutes = [
       const { project_id, env_id, name } = projectOf(ask)
       const cause = { env_id, correlation_id: request_id, actor: credential.id }
       // First: if this node dies in between, the project is still there to be deleted again.
-      await deps.commands.contexts.handle(
+      await deps.aggregates.contexts.handle(
         streamOf.context(project_id),
         { type: 'CloseContext', project_id },
         cause,
       )
       await deps.dataKeys.destroy({ env_id, project_id }, { final: true }, cause)
-      await deps.commands.projects.handle(
+      await deps.aggregates.projects.handle(
         streamOf.project(project_id),
         { type: 'DeleteProject', project_id },
         cause,
       )
-      await deps.commands.names.handle(
+      await deps.aggregates.names.handle(
         streamOf.projectName(env_id, name),
         { type: 'ReleaseName', name, holder: project_id },
         cause,

@@ -3,10 +3,10 @@ import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
 import { streamOf } from '../../events/streams.ts'
 import { newId } from '../../ids.ts'
-import { checkServiceKeyPermissions } from '../../permissions.ts'
+import { checkServiceKeyPermissions } from '../../access/permissions.ts'
 import type { ServiceKeyDoc } from '../../projections/issued.ts'
-import { newIssuedToken } from '../../secrets.ts'
-import { openMetadata, sealMetadata } from '../http/serviceKeyMetadata.ts'
+import { newIssuedToken } from '../../access/tokens.ts'
+import { openMetadata, sealMetadata } from '../../secrets/serviceKeyMetadata.ts'
 import { type Ask, item, list, none, route } from '../route.ts'
 import { NewServiceKey, PageQuery, RevokedCount, ServiceKey, ServiceKeyPermissions } from '../schemas.ts'
 import { causeOf, expiryOf, MAX_ISSUE_BYTES, mayIssue } from './issuing.ts'
@@ -69,7 +69,7 @@ export const serviceKeyRoutes = [
       const { api_key_id, env_id } = credential
       const service_key_id = newId()
       const { token, secret } = newIssuedToken('service-key', service_key_id)
-      await deps.commands.issued.handle(
+      await deps.aggregates.issued.handle(
         streamOf.issued(api_key_id),
         {
           type: 'CreateServiceKey',
@@ -138,7 +138,7 @@ export const serviceKeyRoutes = [
       const { deps, credential, params } = ask
       const { api_key_id } = credential
       const { service_key_id } = params
-      await deps.commands.issued.handle(
+      await deps.aggregates.issued.handle(
         streamOf.issued(api_key_id),
         { type: 'RevokeServiceKey', api_key_id, service_key_id, now: clock.iso() },
         causeOf(ask),
@@ -157,7 +157,7 @@ export const serviceKeyRoutes = [
     reply: { kind: 'item', schema: RevokedCount },
     handle: async (ask) => {
       const { api_key_id } = ask.credential
-      const { events } = await ask.deps.commands.issued.handle(
+      const { events } = await ask.deps.aggregates.issued.handle(
         streamOf.issued(api_key_id),
         { type: 'RevokeServiceKeys', api_key_id, now: clock.iso() },
         causeOf(ask),

@@ -3,9 +3,9 @@ import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
 import { streamOf } from '../../events/streams.ts'
 import { newId } from '../../ids.ts'
-import { checkPermissions } from '../../permissions.ts'
+import { checkPermissions } from '../../access/permissions.ts'
 import type { SessionDoc } from '../../projections/issued.ts'
-import { newIssuedToken } from '../../secrets.ts'
+import { newIssuedToken } from '../../access/tokens.ts'
 import { type Ask, item, list, none, route } from '../route.ts'
 import { NewSession, PageQuery, Permissions, RevokedCount, Session } from '../schemas.ts'
 import { causeOf, expiryOf, isoAt, MAX_ISSUE_BYTES, mayIssue } from './issuing.ts'
@@ -60,7 +60,7 @@ export const sessionRoutes = [
       const session_id = newId()
       const { token, secret } = newIssuedToken('session', session_id)
       const expires_at = expiryOf(expires_in)
-      await deps.commands.issued.handle(
+      await deps.aggregates.issued.handle(
         streamOf.issued(api_key_id),
         {
           type: 'CreateSession',
@@ -110,7 +110,7 @@ export const sessionRoutes = [
       const { deps, credential, params } = ask
       const { api_key_id } = credential
       const { session_id } = params
-      await deps.commands.issued.handle(
+      await deps.aggregates.issued.handle(
         streamOf.issued(api_key_id),
         { type: 'RevokeSession', api_key_id, session_id, now: clock.iso() },
         causeOf(ask),
@@ -129,7 +129,7 @@ export const sessionRoutes = [
     reply: { kind: 'item', schema: RevokedCount },
     handle: async (ask) => {
       const { api_key_id } = ask.credential
-      const { events } = await ask.deps.commands.issued.handle(
+      const { events } = await ask.deps.aggregates.issued.handle(
         streamOf.issued(api_key_id),
         { type: 'RevokeSessions', api_key_id, now: clock.iso() },
         causeOf(ask),

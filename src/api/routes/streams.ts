@@ -41,7 +41,7 @@ export const streamRoutes = [
       const { params, query, credential, deps, ctx } = ask
       const { stream_id } = params
       const { env_id } = credential
-      const { state, revision } = await deps.commands.streams.load(streamOf.stream(stream_id))
+      const { state, revision } = await deps.aggregates.streams.load(streamOf.stream(stream_id))
       if (state.env_id !== env_id) throw new AppError('not_found', `No stream ${stream_id}`)
       const from = resumeAt(ask, query.from)
       const after =

@@ -1,6 +1,6 @@
 import type { Cursor } from '../../events/event.ts'
-import { keepGoing } from '../../keepGoing.ts'
-import type { Logger } from '../../log.ts'
+import { keepGoing } from '../../loops/keepGoing.ts'
+import type { Logger } from '../../logger.ts'
 import type { EventStore } from '../../ports/eventStore.ts'
 import { envFrame, envTypes } from './envFrames.ts'
 import type { SseReply } from './sse.ts'
@@ -77,13 +77,13 @@ class EnvFeed {
 /** The feeds of the environments that somebody on this node listens to. */
 export class EnvFeeds {
   readonly #store: EventStore
-  readonly #log: Logger
+  readonly #logger: Logger
   readonly #signal: AbortSignal
   readonly #feeds = new Map<string, EnvFeed>()
 
-  constructor(store: EventStore, { log, signal }: { log: Logger; signal: AbortSignal }) {
+  constructor(store: EventStore, { logger, signal }: { logger: Logger; signal: AbortSignal }) {
     this.#store = store
-    this.#log = log
+    this.#logger = logger
     this.#signal = signal
   }
 
@@ -118,7 +118,7 @@ export class EnvFeeds {
     const signal = AbortSignal.any([this.#signal, idle.signal])
     void keepGoing(`The feed of environment ${env_id}`, (until) => feed.run(this.#store, env_id, until), {
       signal,
-      log: this.#log,
+      logger: this.#logger,
     })
     const sweep = setInterval(() => {
       if (!feed.isEmpty && !this.#signal.aborted) return

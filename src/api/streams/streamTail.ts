@@ -1,4 +1,4 @@
-import { isIdle } from '../../commands/stream.ts'
+import { isIdle } from '../../domain/stream.ts'
 import type { Recorded } from '../../events/event.ts'
 import type { EventOf } from '../../events/index.ts'
 import { streamOf } from '../../events/streams.ts'
@@ -62,7 +62,7 @@ export const tailStream = async (client: SseReply, tail: Tail, deps: ApiDeps): P
     await send()
     active ||= events.length > 0
     if (!caughtUp || !active || client.gone.aborted) continue
-    const { state, revision: last } = await deps.commands.streams.load(streamOf.stream(stream_id))
+    const { state, revision: last } = await deps.aggregates.streams.load(streamOf.stream(stream_id))
     if (last === revision && isIdle(state)) return client.end(complete(stream_id, 'completed', revision))
   }
   client.end(complete(stream_id, 'timeout', revision))
@@ -94,7 +94,7 @@ const streamFrame = async (
     }
     case 'StreamDataEmitted': {
       if (scope.project !== undefined) {
-        const { state } = await scope.deps.commands.streams.load(recorded.stream)
+        const { state } = await scope.deps.aggregates.streams.load(recorded.stream)
         const plan = runs.get(event.run_id) ?? state.runs.get(event.run_id)?.plan
         if (!plan || !isWanted(plan, scope)) return null
       }

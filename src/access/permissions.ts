@@ -1,0 +1,125 @@
+import { AppError } from '../errors.ts'
+import type { Permissions } from '../events/org.ts'
+
+/** What a credential may do, compiled from its permission map so that a check is a few set look-ups. */
+export interface PermissionSet {
+  /** Whether `action` is granted on `type:path`; without a path, on any path of the type. */
+  allows(type: string, action: string, path?: string): boolean
+  /** An entry of the map that grants something this set does not; undefined when it covers the whole map. */
+  beyond(map: Permissions): string | undefined
+}
+
+/** The resource types and their actions (SPEC.md, Permission map); `file` and `domain` are our own. */
+export const actionsOf: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    mcp: ['execute'],
+    webhook: ['execute'],
+    stream: ['read'],
+    event: ['create', 'read'],
+    run: ['read'],
+    project: ['create', 'read', 'update', 'delete'],
+    build: ['create', 'read', 'execute'],
+    context: ['create', 'read', 'update', 'delete'],
+    key: ['create', 'read', 'update', 'delete'],
+    session: ['create', 'read', 'delete'],
+    env: ['read'],
+    file: ['create', 'read', 'update', 'delete'],
+    domain: ['create', 'read', 'delete'],
+  }),
+)
+
+const ACTIONS = new Set(['create', 'read', 'update', 'delete', 'execute', '*'])
+
+/** What a service key may be given (SPEC.md, Authentication, rule 4). */
+export const SERVICE_KEY_TYPES = ['mcp', 'webhook', 'stream', 'event', 'run']
+
+const RESOURCE = /^(\*(?=:\*$)|[A-Za-z0-9-]+):(.+)$/s
+
+/** Compiles a permission map (SPEC.md, Permission map). `*` as an action grants every action of the type. */
+export const compilePermissions = (map: Permissions): PermissionSet => {
+  // Nested, because putting a resource and an action together for a look-up takes longer than three look-ups.
+  const granted = new Map<string, Map<string, Set<string>>>()
+  for (const [resource, actions] of Object.entries(map)) {
+    const [type, path] = partsOf(resource)
+    const paths = granted.get(type) ?? new Map<string, Set<string>>()
+    granted.set(type, paths.set(path, new Set(actions)))
+  }
+  const has = (paths: Map<string, Set<string>> | undefined, path: string, action: string): boolean => {
+    const actions = paths?.get(path)
+    return actions !== undefined && (actions.has(action) || actions.has('*'))
+  }
+  const any = granted.get('*')
+  const everything = has(any, '*', '*')
+  const allows = (type: string, action: string, path?: string): boolean => {
+    if (everything) return true
+    const paths = granted.get(type)
+    return (
+      has(paths, '*', action) || (path !== undefined && has(paths, path, action)) || has(any, '*', action)
+    )
+  }
+  return {
+    allows,
+    beyond: (asked) => {
+      if (everything) return undefined
+      return Object.entries(asked).find(([resource, actions]) => {
+        const [type, path] = partsOf(resource)
+        return actions.some((action) => !expanded(type, action).every((one) => allows(type, one, path)))
+      })?.[0]
+    },
+  }
+}
+
+/** What both allow: of a credential that was issued under another. */
+export const within = (child: PermissionSet, parent: PermissionSet): PermissionSet => ({
+  allows: (type, action, path) => child.allows(type, action, path) && parent.allows(type, action, path),
+  beyond: (map) => child.beyond(map) ?? parent.beyond(map),
+})
+
+/** `*` is every action the type has now. Of `*:*` and of types unknown here it stays what it is: only `*` covers it. */
+const expanded = (type: string, action: string): readonly string[] =>
+  (action === '*' ? actionsOf.get(type) : undefined) ?? [action]
+
+const partsOf = (resource: string): [type: string, path: string] => {
+  const colon = resource.indexOf(':')
+  return [resource.slice(0, colon), resource.slice(colon + 1)]
+}
+
+/** Refuses with `bad_request` what SPEC.md's validation table refuses, in its words, with the entry it is about. */
+export const checkPermissions = (map: Permissions): void => {
+  for (const [resource, actions] of Object.entries(map)) {
+    const [, type, path] = RESOURCE.exec(resource) ?? []
+    if (type === undefined || path === undefined) throw refusal('Invalid resource', resource)
+    if (actions.length === 0) throw refusal('Empty action list', resource)
+    const unknown = actions.find((action) => !ACTIONS.has(action))
+    if (unknown !== undefined) throw refusal('Invalid action', resource, unknown)
+    const unfit = actions.find((action) => !fits(type, action))
+    if (unfit !== undefined) throw refusal('Action not valid for resource', resource, unfit)
+  }
+}
+
+/** On `*:*` only `*`: what another action would mean for types without it, nobody can say. */
+const fits = (type: string, action: string): boolean => {
+  if (type === '*') return action === '*'
+  const actions = actionsOf.get(type)
+  return actions !== undefined && (action === '*' || actions.includes(action))
+}
+
+/** Refuses with `bad_request` what no service key may hold. */
+export const checkServiceKeyPermissions = (map: Permissions): void => {
+  checkPermissions(map)
+  for (const resource of Object.keys(map)) {
+    if (SERVICE_KEY_TYPES.includes(partsOf(resource)[0])) continue
+    throw new AppError(
+      'bad_request',
+      `Invalid resource: ${quoted(resource)}: a service key holds ${SERVICE_KEY_TYPES.join(', ')} only`,
+    )
+  }
+}
+
+const refusal = (text: string, resource: string, action?: string): AppError =>
+  new AppError(
+    'bad_request',
+    `${text}: ${quoted(resource)}${action === undefined ? '' : ` ${quoted(action)}`}`,
+  )
+
+const quoted = (text: string): string => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)

@@ -1,0 +1,115 @@
+import { createHash } from 'node:crypto'
+import { createWriteStream, existsSync } from 'node:fs'
+import { mkdir, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { clock } from '../clock.ts'
+import { AppError } from '../errors.ts'
+import { newId } from '../ids.ts'
+import type { Blobs } from '../ports/blobs.ts'
+import type { BuildRef } from '../ports/runtime.ts'
+import { unpack } from './zip.ts'
+
+/** Bytes of a zip. */
+const MAX_ZIP = 100 << 20
+
+const HASH = /^[0-9a-f]{64}$/
+
+/** Where the zip of a build lies in the blobs. */
+export const buildKey = (hash: string): string => `builds/${hash}.zip`
+
+export interface BuildCacheDeps {
+  readonly blobs: Blobs
+  /** Made when missing. Unpacked builds lie in `builds/<hash>`; `tmp` is litter, cleared when old. */
+  readonly cacheDir: string
+  /** Makes an unpacked build ready to run. `files`: the names of all its files. */
+  readonly prepare: (dir: string, files: readonly string[]) => Promise<void>
+}
+
+/** Unpacked builds on the local disk, by hash. What lies under its final name is whole: it was renamed there. */
+export class BuildCache {
+  readonly #deps: BuildCacheDeps
+  readonly #fetching = new Map<string, Promise<string>>()
+  #opened: Promise<string> | undefined
+
+  constructor(deps: BuildCacheDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * The directory of the unpacked build (real path), fetched when it is not there; asked for twice at a
+   * time it is fetched once. Rejects with `not_found`, `unavailable` or, for a zip we refuse, `bad_request`.
+   */
+  ensure({ hash }: Pick<BuildRef, 'hash'>): Promise<string> {
+    const known = this.#fetching.get(hash)
+    if (known) return known
+    const fetching = this.#ensure(hash).finally(() => this.#fetching.delete(hash))
+    this.#fetching.set(hash, fetching)
+    return fetching
+  }
+
+  async #ensure(hash: string): Promise<string> {
+    if (!HASH.test(hash))
+      throw new AppError(
+        'bad_request',
+        `hash: Expected 64 hex digits, got ${JSON.stringify(hash.slice(0, 80))}`,
+      )
+    const cacheDir = await (this.#opened ??= this.#open())
+    const dir = join(cacheDir, 'builds', hash)
+    if (existsSync(dir)) return dir
+    const temporary = join(cacheDir, 'tmp', newId())
+    const files = join(temporary, 'files')
+    try {
+      await mkdir(files, { recursive: true })
+      const zipFile = join(temporary, 'build.zip')
+      await this.#download(hash, zipFile)
+      await this.#deps.prepare(files, await unpack(zipFile, files))
+      await rename(files, dir).catch((error: unknown) => {
+        if (!existsSync(dir)) throw error // else another process was faster
+      })
+      return dir
+    } finally {
+      await rm(temporary, { recursive: true, force: true })
+    }
+  }
+
+  async #open(): Promise<string> {
+    await mkdir(join(this.#deps.cacheDir, 'builds'), { recursive: true })
+    const cacheDir = await realpath(this.#deps.cacheDir)
+    await clearLitter(join(cacheDir, 'tmp'))
+    return cacheDir
+  }
+
+  async #download(hash: string, zipFile: string): Promise<void> {
+    const sha256 = createHash('sha256')
+    let bytes = 0
+    const check = new Transform({
+      transform: (chunk: Buffer, _encoding, done) => {
+        bytes += chunk.length
+        sha256.update(chunk)
+        done(
+          bytes > MAX_ZIP
+            ? new AppError('bad_request', `file: Expected at most ${MAX_ZIP} bytes, got more`)
+            : null,
+          chunk,
+        )
+      },
+    })
+    await pipeline(await this.#deps.blobs.get(buildKey(hash)), check, createWriteStream(zipFile))
+    const actual = sha256.digest('hex')
+    if (actual !== hash) throw new AppError('bad_request', `file: Expected SHA-256 ${hash}, got ${actual}`)
+  }
+}
+
+/** Litter may still be in use by another process until it is an hour old. */
+const LITTER_MS = 3_600_000
+
+const clearLitter = async (dir: string): Promise<void> => {
+  await mkdir(dir, { recursive: true })
+  for (const name of await readdir(dir)) {
+    const path = join(dir, name)
+    const info = await stat(path).catch(() => undefined) // gone meanwhile
+    if (info && clock.now() - info.mtimeMs > LITTER_MS) await rm(path, { recursive: true, force: true })
+  }
+}

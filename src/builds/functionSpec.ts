@@ -1,0 +1,226 @@
+import type { FunctionSpec } from '../events/project.ts'
+import { ticksOf } from '../domain/cron.ts'
+import type { RawFunction } from '../sandbox/protocol.ts'
+
+const MAX_TIMEOUT = 900_000
+const MAX_DELAY = 3_600_000
+const DEFAULT_DELAY = 1000
+const METHODS = ['GET', 'PUT', 'PATCH', 'DELETE', 'POST']
+const VAR = /^[\p{ID_Start}$_][\p{ID_Continue}$]{0,127}$/u
+const NS = /^[^/\p{Cc}]{1,512}$/u
+const URL_SAFE = /^[A-Za-z0-9._-]{1,128}$/
+const PATH = /^\/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*$/
+const HEADER = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/
+
+/** What is wrong with the metadata of a function, for the author of the build to read. */
+export class BadMetadata extends Error {}
+
+type Fields = Readonly<Record<string, unknown>>
+type Spec = { -readonly [K in keyof FunctionSpec]: FunctionSpec[K] }
+
+/** Keys in the order in which they are checked: what SPEC.md calls them, and what JavaScript likes. */
+const KEYS: Readonly<Record<string, string>> = {
+  'on-event': 'on-event',
+  onEvent: 'on-event',
+  retry: 'retry',
+  schedule: 'schedule',
+  webhook: 'webhook',
+  'secret-headers': 'secret-headers',
+  secretHeaders: 'secret-headers',
+  timeout: 'timeout',
+}
+
+/** The functions of one module with their metadata checked and its defaults filled in. Throws `BadMetadata`. */
+export const toFunctionSpecs = (
+  ns: string,
+  file: string,
+  functions: readonly RawFunction[],
+): FunctionSpec[] =>
+  functions
+    .filter((raw) => VAR.test(raw.var))
+    .map((raw) => {
+      if (!NS.test(ns)) throw new BadMetadata(`${file}: Expected a namespace of at most 512 characters`)
+      return specOf(ns, raw, `${file}: ${raw.var}: `)
+    })
+
+/** Sorted by namespace, then var. Throws `BadMetadata` where two of them claim the same thing. */
+export const toBuildFunctions = (specs: readonly FunctionSpec[]): FunctionSpec[] => {
+  const sorted = specs.toSorted((a, b) => compare(a.ns, b.ns) || compare(a.var, b.var))
+  const owners = new Map<string, string>()
+  for (const spec of sorted) {
+    const ref = `${spec.ns}/${spec.var}`
+    if (!spec.webhook) continue
+    const { service, path, method } = spec.webhook
+    const endpoint = `${method} ${service}${path}`
+    const owner = owners.get(endpoint)
+    if (owner)
+      throw new BadMetadata(
+        `${ref}: Expected a webhook of its own, got ${endpoint}, which is also that of ${owner}`,
+      )
+    owners.set(endpoint, ref)
+  }
+  return sorted
+}
+
+const specOf = (ns: string, raw: RawFunction, where: string): FunctionSpec => {
+  const spec: Spec = { ns, var: raw.var }
+  if (raw.metadata === undefined) return spec
+  const given = fieldsOf(raw.metadata, `${where}Expected metadata to be an object`)
+  for (const key of Object.keys(given)) {
+    const known = KEYS[key]
+    if (known === undefined) refuseTypo(key, where)
+    else if (given[key] !== undefined && given[key] !== null) setField(spec, known, given[key], where)
+  }
+  return spec
+}
+
+const setField = (spec: Spec, key: string, value: unknown, where: string): void => {
+  switch (key) {
+    case 'on-event':
+      spec.on_event = textOf(value, `${where}on-event`)
+      return
+    case 'retry':
+      spec.retry = retryOf(value, where)
+      return
+    case 'schedule':
+      spec.schedule = scheduleOf(value, where)
+      return
+    case 'webhook':
+      spec.webhook = webhookOf(value, spec, where)
+      return
+    case 'secret-headers':
+      spec.secret_headers = headersOf(value, where)
+      return
+    case 'timeout':
+      spec.timeout = integerOf(value, `${where}timeout`, 1, MAX_TIMEOUT)
+      return
+  }
+}
+
+/** Unknown keys are none of our business, except those that look like one of ours. */
+const refuseTypo = (key: string, where: string): void => {
+  const plain = (text: string) => text.replaceAll(/[-_]/g, '').toLowerCase()
+  const meant = Object.keys(KEYS).find((known) => plain(known) === plain(key))
+  if (meant) throw new BadMetadata(`${where}Expected the key ${KEYS[meant]}, got ${key}`)
+}
+
+const retryOf = (value: unknown, where: string): NonNullable<FunctionSpec['retry']> => {
+  if (typeof value === 'number')
+    return { attempts: integerOf(value, `${where}retry`, 0, 10), delay: DEFAULT_DELAY }
+  const { attempts, delay } = fieldsOf(value, `${where}Expected retry to be a number or {attempts, delay}`)
+  return {
+    attempts: integerOf(attempts, `${where}retry.attempts`, 0, 10),
+    delay: integerOf(delay ?? DEFAULT_DELAY, `${where}retry.delay`, 0, MAX_DELAY),
+  }
+}
+
+const scheduleOf = (value: unknown, where: string): NonNullable<FunctionSpec['schedule']> => {
+  const given =
+    typeof value === 'string'
+      ? { cron: value }
+      : fieldsOf(value, `${where}Expected schedule to be a string or {cron, timezone}`)
+  const cron = textOf(given.cron, `${where}schedule.cron`).trim()
+  const timezone = textOf(given.timezone ?? 'UTC', `${where}schedule.timezone`)
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: timezone })
+  } catch {
+    throw new BadMetadata(
+      `${where}Expected schedule.timezone to be an IANA time zone, got ${shown(timezone)}`,
+    )
+  }
+  let next: number | null
+  try {
+    next = ticksOf(cron, timezone).after(0)
+  } catch {
+    throw new BadMetadata(
+      `${where}Expected schedule.cron to be a cron expression of five fields, got ${shown(cron)}`,
+    )
+  }
+  if (next === null)
+    throw new BadMetadata(`${where}Expected schedule.cron to match some day, got ${shown(cron)}`)
+  return { cron, timezone }
+}
+
+const webhookOf = (
+  value: unknown,
+  { ns, var: name }: Spec,
+  where: string,
+): NonNullable<FunctionSpec['webhook']> => {
+  const given = fieldsOf(value, `${where}Expected webhook to be an object`)
+  const service = textOf(given.service, `${where}webhook.service`)
+  if (!URL_SAFE.test(service) || /^\.+$/.test(service)) {
+    throw new BadMetadata(
+      `${where}Expected webhook.service to be of letters, digits, "-", "_" and ".", got ${shown(service)}`,
+    )
+  }
+  const path = textOf(given.path, `${where}webhook.path`).replace(/^(?!\/)/, '/')
+  if (!PATH.test(path) || path.length > 512 || /\/\.{0,2}(?:\/|$)/.test(path.replace(/^\/$/, '/x'))) {
+    throw new BadMetadata(
+      `${where}Expected webhook.path to be a URL path such as "/paid", got ${shown(path)}`,
+    )
+  }
+  const method = textOf(given.method ?? 'POST', `${where}webhook.method`).toUpperCase()
+  if (!METHODS.includes(method)) {
+    throw new BadMetadata(
+      `${where}Expected webhook.method to be one of ${METHODS.join(', ')}, got ${shown(method)}`,
+    )
+  }
+  const auth = given.auth ?? 'none'
+  if (auth !== 'none' && auth !== 'required') {
+    throw new BadMetadata(`${where}Expected webhook.auth to be "none" or "required", got ${shown(auth)}`)
+  }
+  return {
+    service,
+    path,
+    method,
+    name: textOf(given.name ?? `${ns}_${name}`, `${where}webhook.name`),
+    description:
+      given.description === undefined ? '' : anyTextOf(given.description, `${where}webhook.description`),
+    auth,
+    ...(given.agent === undefined ? {} : { agent: textOf(given.agent, `${where}webhook.agent`) }),
+  }
+}
+
+const headersOf = (value: unknown, where: string): string[] => {
+  const names: unknown[] | undefined = Array.isArray(value) ? value : undefined
+  if (!names || names.length > 100)
+    throw new BadMetadata(
+      `${where}Expected secret-headers to be a list of at most 100 names, got ${shown(value)}`,
+    )
+  const lower = names.map((name) => {
+    if (typeof name === 'string' && HEADER.test(name)) return name.toLowerCase()
+    throw new BadMetadata(
+      `${where}Expected each of secret-headers to be the name of a header, got ${shown(name)}`,
+    )
+  })
+  return [...new Set(lower)]
+}
+
+const fieldsOf = (value: unknown, expectation: string): Fields => {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
+  throw new BadMetadata(`${expectation}, got ${shown(value)}`)
+}
+
+const anyTextOf = (value: unknown, what: string): string => {
+  if (typeof value === 'string' && value.length <= 1024) return value
+  throw new BadMetadata(expected(what, 'to be a string of at most 1024 characters', value))
+}
+
+const textOf = (value: unknown, what: string): string => {
+  if (typeof value === 'string' && value !== '' && value.length <= 1024) return value
+  throw new BadMetadata(expected(what, 'to be a string of 1 to 1024 characters', value))
+}
+
+const integerOf = (value: unknown, what: string, least: number, most: number): number => {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
+  throw new BadMetadata(expected(what, `to be a whole number from ${least} to ${most}`, value))
+}
+
+/** `what` is `file: var: field`; the field goes behind the word Expected. */
+const expected = (what: string, expectation: string, value: unknown): string => {
+  const at = what.lastIndexOf(': ') + 2
+  return `${what.slice(0, at)}Expected ${what.slice(at)} ${expectation}, got ${shown(value)}`
+}
+
+const shown = (value: unknown): string => (JSON.stringify(value) ?? String(value)).slice(0, 80)
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

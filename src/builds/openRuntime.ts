@@ -1,0 +1,52 @@
+import { isAppError } from '../errors.ts'
+import type { Blobs } from '../ports/blobs.ts'
+import { BuildCache } from './bundle.ts'
+import { prepareChildCode } from '../sandbox/code.ts'
+import { inspectBuild } from './inspect.ts'
+import { DEFAULTS, type RuntimeOptions } from '../sandbox/limits.ts'
+import { Pool } from '../sandbox/pool.ts'
+import type { Runtime } from '../ports/runtime.ts'
+import { stripBuild } from './strip.ts'
+
+export interface RuntimeDeps extends Partial<RuntimeOptions> {
+  readonly blobs: Blobs
+  /** Unpacked builds and the child's own code: disposable, and shared by processes that may share a disk. */
+  readonly cacheDir: string
+  /** Where the child's own code is kept; default in `cacheDir`. */
+  readonly codeDir?: string
+}
+
+const TYPESCRIPT = /(?<!\.d)\.m?ts$/
+
+/** User functions in child processes (DESIGN.md, The functions runtime). Options not given have defaults. */
+export const openRuntime = ({ blobs, cacheDir, codeDir = cacheDir, ...overrides }: RuntimeDeps): Runtime => {
+  const options: RuntimeOptions = { ...DEFAULTS, ...overrides }
+  const code = prepareChildCode(codeDir)
+  const cache = new BuildCache({
+    blobs,
+    cacheDir,
+    prepare: async (dir, files) => {
+      const sources = files.filter(
+        (file) => TYPESCRIPT.test(file) && !file.split('/').includes('node_modules'),
+      )
+      if (sources.length > 0) await stripBuild(dir, sources, code, options)
+    },
+  })
+  const pool = new Pool({ options, code, unpacked: (build) => cache.ensure(build) })
+  return {
+    invoke: (invocation) => pool.invoke(invocation),
+    inspect: async (build) => {
+      try {
+        return await inspectBuild(await cache.ensure(build), code, options)
+      } catch (error) {
+        if (isAppError(error, 'bad_request')) return { ok: false, message: error.message }
+        throw error
+      }
+    },
+    prewarm: (build) => pool.prewarm(build),
+    get children() {
+      return pool.children
+    },
+    close: () => pool.close(),
+  }
+}

@@ -1,0 +1,39 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { AppError, messageOf } from '../errors.ts'
+import type { RuntimeOptions } from '../sandbox/limits.ts'
+import type { ChildCode } from '../sandbox/process.ts'
+import { runTask, TaskFailed } from '../sandbox/task.ts'
+
+/**
+ * Replaces each TypeScript module of an unpacked build by itself without types, once, so that no child
+ * needs the compiler. The parsing is done in a child: the service does not parse what users wrote.
+ */
+export const stripBuild = async (
+  dir: string,
+  sources: readonly string[],
+  code: ChildCode,
+  options: RuntimeOptions,
+): Promise<void> => {
+  const left = new Set(sources)
+  const writes: Promise<void>[] = []
+  try {
+    await runTask({
+      task: 'strip',
+      dir,
+      code,
+      options,
+      onResult: (frame) => {
+        if (frame.type === 'stripped' && left.delete(frame.file))
+          writes.push(writeFile(join(dir, frame.file), frame.code))
+      },
+    })
+  } catch (error) {
+    if (!(error instanceof TaskFailed)) throw error
+    throw new AppError('bad_request', messageOf(error), { cause: error })
+  } finally {
+    await Promise.all(writes)
+  }
+  const [missing] = left
+  if (missing) throw new AppError('bad_request', `${missing}: Expected TypeScript that can be parsed`)
+}

@@ -1,0 +1,38 @@
+import type { EventStore } from '../ports/eventStore.ts'
+import { file } from './file.ts'
+import { apiKey } from './apiKey.ts'
+import { domains } from './customDomains.ts'
+import { CommandHandler } from './commandHandler.ts'
+import { context } from './context.ts'
+import { dataKey } from './dataKey.ts'
+import { issued } from './issued.ts'
+import { name } from './name.ts'
+import { org } from './org.ts'
+import { project } from './project.ts'
+import { request } from './request.ts'
+import { runLog } from './runLog.ts'
+import { stream } from './stream.ts'
+import { tenant } from './tenant.ts'
+import { upload } from './upload.ts'
+import { worker } from './worker.ts'
+
+/** A handler for each kind of stream; one set per node, so that commands of one stream meet in it. */
+export const openAggregates = (store: EventStore) => ({
+  streams: new CommandHandler(store, stream),
+  projects: new CommandHandler(store, project),
+  names: new CommandHandler(store, name),
+  files: new CommandHandler(store, file),
+  uploads: new CommandHandler(store, upload),
+  tenants: new CommandHandler(store, tenant),
+  orgs: new CommandHandler(store, org),
+  apiKeys: new CommandHandler(store, apiKey),
+  domains: new CommandHandler(store, domains),
+  requests: new CommandHandler(store, request),
+  runLogs: new CommandHandler(store, runLog),
+  contexts: new CommandHandler(store, context),
+  dataKeys: new CommandHandler(store, dataKey),
+  issued: new CommandHandler(store, issued),
+  workers: new CommandHandler(store, worker),
+})
+
+export type Aggregates = ReturnType<typeof openAggregates>

@@ -1,0 +1,78 @@
+import { isoOf } from '../clock.ts'
+import { UNLIMITED, type UsageLimits } from './plans.ts'
+import type { CallDayDoc } from '../projections/callDays.ts'
+import type { Views } from '../projections/views.ts'
+import type { Collection } from '../ports/readModels.ts'
+
+/** What an organization uses, over all its environments (SPEC.md, Usage and limits). */
+export interface Usage {
+  readonly runs_this_period: number
+  readonly file_storage_bytes: number
+  readonly team_members: number
+  readonly call_storage_bytes: number
+  readonly call_count: number
+}
+
+/** The read models that usage is read from, to be settled first by whoever wants all that is in the log. */
+export const usageModels = ['call_days', 'file_totals', 'orgs'] as const
+
+/** The calendar month, UTC, that a moment (milliseconds since 1970) lies in; it ends where the next one starts. */
+export const periodOf = (ms: number): { readonly period_start: string; readonly period_end: string } => {
+  const now = new Date(ms)
+  const monthAt = (ahead: number) => isoOf(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead))
+  return { period_start: monthAt(0), period_end: monthAt(1) }
+}
+
+/** As the read models have it at a moment, milliseconds since 1970. */
+export const usageOf = async (
+  { directory, callDays, fileTotals, orgs }: Pick<Views, 'directory' | 'callDays' | 'fileTotals' | 'orgs'>,
+  { org_id, limits, nowMs }: { org_id: string; limits: UsageLimits; nowMs: number },
+): Promise<Usage> => {
+  const monthFrom = dayOf(periodOf(nowMs).period_start)
+  const keptFrom = keptFromOf(limits, nowMs)
+  let [runs_this_period, call_count, call_storage_bytes] = [0, 0, 0]
+  const env_ids = [...directory.envsOf(org_id)]
+  for (const env_id of env_ids) {
+    const from = keptFrom < monthFrom ? keptFrom : monthFrom
+    for await (const { day, runs, bytes } of daysOf(callDays, env_id, from)) {
+      if (day >= monthFrom) runs_this_period += runs
+      if (day < keptFrom) continue
+      call_count += runs
+      call_storage_bytes += bytes
+    }
+  }
+  const team_members = (await orgs.get(org_id))?.team_members ?? 0
+  let file_storage_bytes = 0
+  for (const { bytes } of (await fileTotals.getMany(env_ids)).values()) file_storage_bytes += bytes
+  return { runs_this_period, file_storage_bytes, team_members, call_storage_bytes, call_count }
+}
+
+/** In percent of the limits, 0 where there is none. Above 90 is a warning. */
+export const percentOf = (usage: Usage, limits: UsageLimits) => {
+  const percents = {
+    runs: percent(usage.runs_this_period, limits.runs_per_month),
+    file_storage: percent(usage.file_storage_bytes, limits.storage_bytes),
+    call_storage: percent(usage.call_storage_bytes, limits.call_storage_bytes),
+    team_members: percent(usage.team_members, limits.team_members),
+  }
+  return { ...percents, has_warning: Object.values(percents).some((value) => value > 90) }
+}
+
+const percent = (used: number, limit: number): number => (limit === UNLIMITED ? 0 : (used * 100) / limit)
+
+const DAY_MS = 86_400_000
+const dayOf = (time: string): string => time.slice(0, 10)
+
+/** The first day whose calls the plan still keeps; days before all others when it keeps all. */
+const keptFromOf = ({ call_retention_days }: UsageLimits, nowMs: number): string =>
+  call_retention_days === UNLIMITED ? '' : dayOf(isoOf(nowMs - call_retention_days * DAY_MS))
+
+const PAGE = 100
+
+async function* daysOf(callDays: Collection<CallDayDoc>, env_id: string, from: string) {
+  for (let offset = 0; ; offset += PAGE) {
+    const { items } = await callDays.find({ equal: { env_id }, sort: 'day', from, limit: PAGE, offset })
+    yield* items
+    if (items.length < PAGE) return
+  }
+}

@@ -1,0 +1,172 @@
+import { resolve } from 'node:path'
+import { isIP, SocketAddress } from 'node:net'
+import { domainNameOf } from '../ports/domainName.ts'
+import { AppError } from '../errors.ts'
+import { parseApiToken } from '../access/tokens.ts'
+
+export interface Config {
+  readonly port: number
+  readonly host: string
+  readonly dataDir: string
+  /** `embedded:` or the URL of the engine; URLs hold secrets. */
+  readonly eventStore: string
+  readonly readModels: string
+  readonly blobs: string
+  readonly redis: string | null
+  readonly roles: ReadonlySet<Role>
+  /** 32 bytes; null: made on first start in the data directory. */
+  readonly masterKey: Buffer | null
+  readonly apiKey: string | null
+  readonly operatorToken: string | null
+  /** Where clients reach the service, for webhook URLs; null: the address it listens on. */
+  readonly publicUrl: string | null
+  /** The DNS zone whose names custom domains point to. */
+  readonly domainsZone: string
+  /** Resolvers for the records of custom domains, `address` or `address:port`; none: those of the system. */
+  readonly dnsServers: readonly string[]
+  /** The shortest time between two looks at the records of a custom domain. */
+  readonly domainCheckMs: number
+  readonly sseTimeoutMs: number
+  readonly runTimeoutMs: number
+  readonly webhookTimeoutMs: number
+}
+
+const EMBEDDED = 'embedded:'
+
+type EngineUrls = Pick<Config, 'eventStore' | 'readModels' | 'blobs'>
+
+export const isEmbeddedUrl = (url: string): boolean => url === EMBEDDED
+
+/** Whether nothing but this process and its data directory is needed. */
+const isEmbedded = ({ eventStore, readModels, blobs }: EngineUrls): boolean =>
+  [eventStore, readModels, blobs].every(isEmbeddedUrl)
+
+/** Whether this process has its work to itself: what other nodes would have to see lies in its data directory. */
+export const isSolo = ({ eventStore, readModels, blobs }: EngineUrls): boolean =>
+  [eventStore, readModels, blobs].some(isEmbeddedUrl)
+
+export const allRoles = ['api', 'worker', 'projector', 'saga'] as const
+export type Role = (typeof allRoles)[number]
+
+/** Reads the environment (DESIGN.md, Start and configure) and reports every problem at once. */
+export const readConfig = (env: Readonly<Record<string, string | undefined>> = process.env): Config => {
+  const problems: string[] = []
+  const check = <T>(
+    name: string,
+    fallback: T,
+    parse: (text: string) => T | undefined,
+    expected: string,
+  ): T => {
+    const text = env[name]
+    if (text === undefined || text === '') return fallback
+    const value = parse(text)
+    if (value === undefined) problems.push(`${name}: expected ${expected}`)
+    return value ?? fallback
+  }
+  const integer = (name: string, fallback: number, min: number, max: number): number =>
+    check(
+      name,
+      fallback,
+      (text) => (/^\d+$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined),
+      `a whole number from ${min} to ${max}`,
+    )
+  const engine = (name: string, scheme: RegExp, example: string): string =>
+    check(
+      name,
+      EMBEDDED,
+      (text) => (text === EMBEDDED || scheme.test(text) ? text : undefined),
+      `\`${EMBEDDED}\` or ${example}`,
+    )
+
+  const publicUrl = check<string | null>('SVC_PUBLIC_URL', null, parseUrl, 'an http or https URL')
+  const config: Config = {
+    port: integer('PORT', 8080, 0, 65_535),
+    host: check('HOST', '127.0.0.1', (text) => text, 'a host name or address'),
+    dataDir: resolve(check('SVC_DATA_DIR', '.svc', (text) => text, 'a path')),
+    eventStore: engine('SVC_EVENT_STORE', /^esdb(\+discover)?:\/\/./, '`esdb://host:2113?tls=false`'),
+    readModels: engine('SVC_READ_MODELS', /^mongodb(\+srv)?:\/\/./, '`mongodb://host:27017/database`'),
+    blobs: engine('SVC_BLOBS', /^s3:\/\/./, '`s3://KEY:SECRET@host:port/bucket`'),
+    redis: check<string | null>(
+      'SVC_REDIS',
+      null,
+      (text) => (/^rediss?:\/\/./.test(text) ? text : undefined),
+      '`redis://host:6379`',
+    ),
+    roles: check<ReadonlySet<Role>>(
+      'SVC_ROLES',
+      new Set(allRoles),
+      parseRoles,
+      `some of ${allRoles.join(',')}`,
+    ),
+    masterKey: check<Buffer | null>(
+      'SVC_MASTER_KEY',
+      null,
+      parseKey,
+      '32 bytes as base64 (openssl rand -base64 32)',
+    ),
+    apiKey: check<string | null>(
+      'SVC_API_KEY',
+      null,
+      (text) => (parseApiToken(text) ? text : undefined),
+      'svc_<uuid>_<secret>, the secret at least 16 letters and digits',
+    ),
+    operatorToken: check<string | null>(
+      'SVC_OPERATOR_TOKEN',
+      null,
+      (text) => (text.length >= 16 ? text : undefined),
+      'at least 16 characters',
+    ),
+    publicUrl,
+    domainsZone: check('SVC_DOMAINS_ZONE', zoneOf(publicUrl), parseZone, 'a DNS name of two labels or more'),
+    dnsServers: check<readonly string[]>(
+      'SVC_DNS_SERVERS',
+      [],
+      parseServers,
+      'IP addresses, with or without a port, separated by commas',
+    ),
+    domainCheckMs: integer('SVC_DOMAIN_CHECK_MS', 10_000, 10, 3_600_000),
+    sseTimeoutMs: integer('SVC_SSE_TIMEOUT_MS', 300_000, 100, 86_400_000),
+    runTimeoutMs: integer('SVC_RUN_TIMEOUT_MS', 300_000, 1, 86_400_000),
+    webhookTimeoutMs: integer('SVC_WEBHOOK_TIMEOUT_MS', 30_000, 1, 900_000),
+  }
+  if (isSolo(config) && config.roles.size < allRoles.length) {
+    problems.push(
+      'SVC_ROLES: nodes share their work through SVC_EVENT_STORE, SVC_READ_MODELS and SVC_BLOBS; ' +
+        'with any of them embedded one process has every role',
+    )
+  }
+  if (
+    !isEmbedded(config) &&
+    config.masterKey === null &&
+    !problems.some((text) => text.startsWith('SVC_MASTER_KEY'))
+  )
+    problems.push('SVC_MASTER_KEY: required when an engine is not embedded (openssl rand -base64 32)')
+  if (problems.length > 0) throw new AppError('bad_request', `Configuration:\n  ${problems.join('\n  ')}`)
+  return config
+}
+
+const parseRoles = (text: string): ReadonlySet<Role> | undefined => {
+  const roles = text.split(',').map((role) => role.trim())
+  const known = new Set(roles.filter((role): role is Role => (allRoles as readonly string[]).includes(role)))
+  return known.size > 0 && roles.length === known.size ? known : undefined
+}
+
+const parseKey = (text: string): Buffer | undefined => {
+  const key = Buffer.from(text, 'base64')
+  return key.length === 32 ? key : undefined
+}
+
+/** The host of the public URL when it has a name that others can use. */
+const zoneOf = (publicUrl: string | null): string =>
+  (publicUrl === null ? null : domainNameOf(new URL(publicUrl).hostname)) ?? 'svc.localhost'
+
+const parseZone = (text: string): string | undefined => domainNameOf(text) ?? undefined
+
+const parseServers = (text: string): readonly string[] | undefined => {
+  const servers = text.split(',').map((server) => server.trim())
+  const isServer = (server: string) => isIP(server) !== 0 || SocketAddress.parse(server) !== undefined
+  return servers.every(isServer) ? servers : undefined
+}
+
+const parseUrl = (text: string): string | undefined =>
+  /^https?:\/\//.test(text) && URL.canParse(text) ? text.replace(/\/+$/, '') : undefined

@@ -1,0 +1,44 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { lockFile } from '../adapters/embedded/eventStore/lockFile.ts'
+import { AppError } from '../errors.ts'
+
+/**
+ * Takes the data directory for this process: two services on one directory would both believe they own
+ * its log. The lock is the operating system's, so it ends with the process, however that ends; the file
+ * `lock` only tells people who has it.
+ */
+export const lockDataDir = (dir: string): (() => void) => {
+  const owner = join(dir, 'lock')
+  let unlock: (() => void) | null
+  try {
+    mkdirSync(dir, { recursive: true, mode: 0o700 })
+    unlock = lockFile(join(dir, 'lock.db'))
+    if (unlock) writeFileSync(owner, String(process.pid), { mode: 0o600 })
+  } catch (error) {
+    throw new AppError('unavailable', `SVC_DATA_DIR: cannot write in ${dir} (${reasonOf(error)})`, {
+      cause: error,
+    })
+  }
+  if (!unlock) {
+    throw new AppError(
+      'unavailable',
+      `${dir} is in use by process ${readOwner(owner)}: stop it, or set SVC_DATA_DIR to another directory`,
+    )
+  }
+  return () => {
+    rmSync(owner, { force: true })
+    unlock()
+  }
+}
+
+const readOwner = (file: string): string => {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return 'unknown' // it is just starting or stopping
+  }
+}
+
+const reasonOf = (error: unknown): string =>
+  error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : String(error)

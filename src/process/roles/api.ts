@@ -1,0 +1,76 @@
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type Koa from 'koa'
+import { createApp } from '../../api/app.ts'
+import type { ApiDeps } from '../../api/deps.ts'
+import { Authenticator } from '../../api/http/authenticate.ts'
+import { OrgRates } from '../../api/http/orgRates.ts'
+import { Operator } from '../../api/http/operator.ts'
+import { Idempotency } from '../../api/http/idempotency.ts'
+import { EnvFeeds } from '../../api/streams/envFeed.ts'
+import { Offers } from '../../cluster/offers.ts'
+import { keepGoing } from '../../loops/keepGoing.ts'
+import { type Node, openFiles } from './node.ts'
+
+type Given = Pick<ApiDeps, 'runtime' | 'claimer' | 'publicUrl' | 'stopping' | 'notReady' | 'about'> & {
+  readonly operatorToken: string
+}
+
+/** A node that gave no sign of life for this long is believed dead, milliseconds. */
+const LOST_MS = 6000
+
+/** The REST API, webhooks and streams. */
+export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa => {
+  const {
+    store,
+    aggregates,
+    views,
+    blobs,
+    payloads,
+    keyring,
+    dataKeys,
+    quotas,
+    hints,
+    logger,
+    signal,
+    config,
+  } = node
+  const { node_id, membership } = node
+  const authenticator = new Authenticator({ store, views, aggregates, hints, keyring })
+  void keepGoing('The credential watch', (until) => authenticator.watch(until), { signal, logger })
+  const scratchDir = join(config.dataDir, 'uploads')
+  rmSync(scratchDir, { recursive: true, force: true }) // what a crash left of uploads
+  mkdirSync(scratchDir, { recursive: true })
+  return createApp({
+    ...given,
+    store,
+    aggregates,
+    views,
+    blobs,
+    payloads,
+    ...openFiles(node),
+    keyring,
+    dataKeys,
+    quotas,
+    offers: membership && new Offers(hints),
+    orgRates: new OrgRates({ limiter: node.limiter, directory: views.directory }),
+    authenticator,
+    operator: new Operator({ token: operatorToken, keyring }),
+    idempotency: new Idempotency({
+      store,
+      aggregates,
+      payloads,
+      keyring,
+      logger,
+      holder: node_id,
+      isGone: (holder) => membership === null || membership.silentMs(holder) > LOST_MS,
+      stopping: given.stopping,
+    }),
+    feeds: new EnvFeeds(store, { logger, signal }),
+    domains: { dns: node.dns, certificates: node.certificates, zone: config.domainsZone },
+    logger,
+    sseTimeoutMs: config.sseTimeoutMs,
+    webhookTimeoutMs: config.webhookTimeoutMs,
+    scratchDir,
+  })
+}

@@ -1,0 +1,42 @@
+import type { Membership } from '../../cluster/membership.ts'
+import type { Aggregates } from '../../domain/aggregates.ts'
+import type { Config } from '../config.ts'
+import type { DataKeys } from '../../secrets/dataKeys.ts'
+import type { Engines } from '../engines.ts'
+import { FileUploads } from '../../content/fileUploads.ts'
+import { Files } from '../../content/files.ts'
+import type { Logger } from '../../logger.ts'
+import type { Payloads } from '../../content/payloads.ts'
+import type { Views } from '../../projections/views.ts'
+import type { Quotas } from '../../plans/quotas.ts'
+import type { Keyring } from '../../secrets/keyring.ts'
+
+/** What every role of a process has in common. */
+export interface Node extends Engines {
+  readonly config: Config
+  /** This process, until it ends. */
+  readonly node_id: string
+  readonly logger: Logger
+  readonly aggregates: Aggregates
+  readonly payloads: Payloads
+  readonly keyring: Keyring
+  readonly dataKeys: DataKeys
+  readonly views: Views
+  readonly quotas: Quotas
+  /** Who else there is; null when this process has its work to itself. */
+  readonly membership: Membership | null
+  /** Aborts when background work is to end. */
+  readonly signal: AbortSignal
+  /** Called when the process stops, the last one first. */
+  readonly onClose: (close: () => Promise<void> | void) => void
+}
+
+/** The files, and uploads of them; what is known about them lies in the log and the blobs, nothing here. */
+export const openFiles = ({
+  aggregates,
+  blobs,
+  quotas,
+}: Pick<Node, 'aggregates' | 'blobs' | 'quotas'>): { files: Files; uploads: FileUploads } => {
+  const files = new Files({ aggregates, blobs, quota: quotas })
+  return { files, uploads: new FileUploads({ aggregates, blobs, files }) }
+}

@@ -1,0 +1,324 @@
+import type { RunError } from '../events/run.ts'
+import { messageOf } from '../errors.ts'
+import { MAX_FRAME, ProtocolViolation } from './frames.ts'
+import type { RuntimeOptions } from './limits.ts'
+import { type ChildCode, type Ending, type SandboxedProcess, startProcess } from './process.ts'
+import type { ChildFrame, StopReason } from './protocol.ts'
+import { errorOfHostCall, HostCalls } from './hostCalls.ts'
+import type { Invocation, Outcome } from '../ports/runtime.ts'
+
+/** An invocation on its way through the pool; `settle` counts the first time only. */
+export interface Job {
+  readonly invocation: Invocation
+  settled: boolean
+  /** Set when a child has it. */
+  started: boolean
+  settle(outcome: Outcome): void
+}
+
+/** A job inside this child. It stays until the child says that it ended, or dies, even when it is settled. */
+interface Active {
+  readonly job: Job
+  readonly calls: HostCalls
+  readonly deadline: number
+  readonly onAbort: () => void
+  stopped?: { readonly reason: StopReason; readonly at: number }
+  logBytes: number
+}
+
+export interface ChildListener {
+  onReady(): void
+  /** A run ended here: there may be room for another, or none is left. */
+  onFreed(child: Child): void
+  /** It takes no more runs and will end by itself. */
+  onDraining(child: Child): void
+  onEnd(child: Child): void
+}
+
+/** Host-call bytes of one child the service holds at a time; beyond it, it stops listening to the child. */
+const MAX_PENDING_BYTES = 32 << 20
+
+/** What one host call costs beside its bytes, so that a flood of small ones is bounded too. */
+const CALL_BYTES = 1024
+
+const MAX_LINE = 8 << 10
+const MAX_MESSAGE = (8 << 10) + 1
+const MAX_STACK = (16 << 10) + 1
+
+/** The child's own note on the cut, and the line breaks it makes, still fit. */
+const LOG_SLACK = 128
+
+const RSS_SHARE = 0.8
+
+/**
+ * One warm process and the runs inside it. `starting` → `ready` → `draining` → `ended`; each but the last
+ * may be skipped. C1: a run is settled once, by its own reply, by its grace ending, or by the child's end.
+ * C2: no run is sent to a child that is not `ready`. C3: a frame that no live run could send kills the child.
+ */
+export class Child {
+  state: 'starting' | 'ready' | 'draining' | 'ended' = 'starting'
+  /** True once a run has succeeded here: whatever kills it later is not a crash at start. */
+  proven = false
+  /** Whether it was ended on purpose, so that no backoff is due. */
+  retired = false
+  wasReady = false
+  /** What ended it, for people. */
+  ending = ''
+  idleSince: number
+  readonly #options: RuntimeOptions
+  readonly #listener: ChildListener
+  readonly #process: SandboxedProcess
+  readonly #active = new Map<number, Active>()
+  readonly #startedAt: number
+  /** Monotonic milliseconds as of the latest tick or run: near enough for deadlines. */
+  #now: number
+  #killedFor: RunError | undefined
+  #nextId = 1
+  #pendingBytes = 0
+  #awaitingRuns = 0
+  #ping = { n: 0, pending: false, silentMs: 0, at: 0 }
+
+  constructor(dir: string, code: ChildCode, options: RuntimeOptions, now: number, listener: ChildListener) {
+    this.#options = options
+    this.#listener = listener
+    this.#startedAt = now
+    this.#now = now
+    this.idleSince = now
+    this.#process = startProcess(dir, code, options, {
+      onFrame: (frame, size) => this.#onFrame(frame, size),
+      onEnd: (ending) => this.#onEnd(ending),
+    })
+    this.#process.say({ type: 'init', dir, logBytes: options.logBytes })
+  }
+
+  get size(): number {
+    return this.#active.size
+  }
+
+  /** Runs that wait for a child run take no place: else they could fill the lane that their children wait in. */
+  get hasRoom(): boolean {
+    const working = this.#active.size - this.#awaitingRuns
+    return this.state === 'ready' && !this.#process.killed && working < this.#options.maxConcurrency
+  }
+
+  get idle(): boolean {
+    return this.state === 'ready' && !this.#process.killed && this.#active.size === 0
+  }
+
+  invoke(job: Job, now: number): void {
+    const { run, target, input, timeoutMs, signal } = job.invocation
+    const id = this.#nextId++
+    job.started = true
+    let json: string
+    try {
+      json = JSON.stringify({ type: 'invoke', id, run, target, input })
+      this.#process.send(json)
+    } catch (error) {
+      const message = `Expected an input of at most ${MAX_FRAME} bytes of JSON: ${messageOf(error)}`
+      return job.settle({ status: 'failed', error: { code: 'function_failed', message } })
+    }
+    const onAbort = () => this.#stop(id, 'cancelled', this.#now)
+    const calls = new HostCalls(job.invocation.onHostCall)
+    this.#active.set(id, {
+      job,
+      calls,
+      deadline: now + timeoutMs,
+      onAbort,
+      logBytes: this.#options.logBytes + LOG_SLACK,
+    })
+    this.#now = now
+    if (signal.aborted) onAbort()
+    else signal.addEventListener('abort', onAbort, { once: true })
+    if (this.#nextId > this.#options.maxRuns) this.drain()
+  }
+
+  /** Looks at every deadline; called each tick with monotonic milliseconds. */
+  tick(now: number, elapsedMs: number): void {
+    this.#now = now
+    if (this.state === 'starting') {
+      if (now - this.#startedAt > this.#options.startMs)
+        this.kill('worker_lost', 'The process did not start in time')
+      return
+    }
+    for (const [id, active] of this.#active) {
+      if (!active.stopped) {
+        if (now >= active.deadline) this.#stop(id, 'timeout', now)
+      } else if (now - active.stopped.at >= this.#options.graceMs) this.#giveUp(active, now)
+    }
+    this.#watch(now, elapsedMs)
+  }
+
+  /** Takes no more runs, and ends when the last has ended. */
+  drain(): void {
+    if (this.state !== 'ready') return
+    this.state = 'draining'
+    this.#listener.onDraining(this)
+    this.#retireIfEmpty()
+  }
+
+  /** Ends it on purpose. */
+  retire(): void {
+    this.retired = true
+    this.kill('worker_lost', 'The process was shut down')
+  }
+
+  kill(code: 'worker_lost' | 'unresponsive', message: string): void {
+    this.#killedFor ??= { code, message }
+    this.#process.kill()
+  }
+
+  #onFrame(frame: ChildFrame, size: number): void {
+    switch (frame.type) {
+      case 'ready':
+        if (this.state !== 'starting') throw new ProtocolViolation('Expected `ready` once, got it again')
+        this.state = 'ready'
+        this.wasReady = true
+        return this.#listener.onReady()
+      case 'result':
+        this.proven = true
+        return this.#finish(frame.id, { status: 'succeeded', result: frame.value })
+      case 'failure': {
+        this.proven = true
+        const { code, stack } = frame
+        const message = frame.message.slice(0, MAX_MESSAGE)
+        const error =
+          stack === undefined ? { code, message } : { code, message, stack: stack.slice(0, MAX_STACK) }
+        return this.#finish(frame.id, { status: 'failed', error })
+      }
+      case 'log':
+        return this.#log(this.#activeOf(frame.id), frame.source, frame.text)
+      case 'host':
+        return this.#serve(frame, size)
+      case 'pong':
+        if (frame.n !== this.#ping.n || !this.#ping.pending)
+          throw new ProtocolViolation('Expected the answer to a ping, got another')
+        this.#ping = { ...this.#ping, pending: false, silentMs: 0 }
+        if (frame.rss > this.#options.rssMb * RSS_SHARE * 1024 * 1024) this.drain()
+        return
+      case 'fault': // its state may be broken: whatever is under way may end, nothing new begins
+        return this.drain()
+      default:
+        throw new ProtocolViolation(`Expected a frame of a run, got ${frame.type}`)
+    }
+  }
+
+  #activeOf(id: number): Active {
+    const active = this.#active.get(id)
+    if (active) return active
+    throw new ProtocolViolation(`Expected the number of a run under way, got ${id}`) // C3
+  }
+
+  #finish(id: number, outcome: Outcome): void {
+    const active = this.#activeOf(id)
+    this.#active.delete(id)
+    active.job.invocation.signal.removeEventListener('abort', active.onAbort)
+    const final: Outcome = active.stopped ? { status: 'failed', error: stopError(active) } : outcome
+    if (active.stopped || active.calls.idle) active.job.settle(final)
+    else void active.calls.settled().then(() => active.job.settle(final))
+    if (this.#active.size === 0) this.idleSince = this.#now
+    this.#retireIfEmpty()
+    this.#listener.onFreed(this)
+  }
+
+  #serve({ id, call, request }: Extract<ChildFrame, { type: 'host' }>, size: number): void {
+    const active = this.#activeOf(id)
+    active.calls.begin(call)
+    const held = size + CALL_BYTES
+    this.#hold(held)
+    if (request.op === 'run') this.#await(1)
+    const reply = (answer: { value: unknown } | { error: RunError }) => {
+      this.#hold(-held)
+      if (request.op === 'run') this.#await(-1)
+      if (this.state === 'ended' || !this.#active.has(id)) return
+      try {
+        this.#process.say({ type: 'reply', id, call, ...answer })
+      } catch (error) {
+        this.#process.say({
+          type: 'reply',
+          id,
+          call,
+          error: { code: 'payload_too_large', message: messageOf(error) },
+        })
+      }
+    }
+    if (active.job.settled) return reply({ error: { code: 'cancelled', message: 'The run was stopped' } })
+    active.calls.serve(request).then(
+      (value) => reply({ value }),
+      (error: unknown) => reply({ error: errorOfHostCall(error) }),
+    )
+  }
+
+  #await(more: 1 | -1): void {
+    this.#awaitingRuns += more
+    if (more > 0) this.#listener.onFreed(this)
+  }
+
+  #hold(bytes: number): void {
+    const before = this.#pendingBytes > MAX_PENDING_BYTES
+    this.#pendingBytes += bytes
+    const after = this.#pendingBytes > MAX_PENDING_BYTES
+    if (before !== after) this.#process.listen(!after)
+  }
+
+  #log(active: Active, source: 'stdout' | 'stderr', text: string): void {
+    if (active.logBytes <= 0 || active.job.settled) return
+    const cut = text.slice(0, Math.min(active.logBytes, MAX_LINE))
+    active.logBytes -= cut.length + 1
+    active.job.invocation.onLog({ source, text: cut })
+  }
+
+  #stop(id: number, reason: StopReason, at: number): void {
+    const active = this.#active.get(id)
+    if (!active || active.stopped) return
+    active.stopped = { reason, at }
+    this.#process.say({ type: 'cancel', id, reason })
+  }
+
+  /** A run that was asked to stop and did not: it is over for its caller, and the child must go. */
+  #giveUp(active: Active, now: number): void {
+    if (!active.job.settled) active.job.settle({ status: 'failed', error: stopError(active) })
+    const stopped = active.stopped?.at ?? now
+    this.drain()
+    const othersWait = [...this.#active.values()].some(({ job }) => !job.settled)
+    if (!othersWait || now - stopped >= 2 * this.#options.graceMs) {
+      this.retired = true
+      this.kill('worker_lost', 'The process was ended because another run in it did not stop when asked')
+    }
+  }
+
+  /** Silence counts only as far as this process itself was awake to hear an answer. */
+  #watch(now: number, elapsedMs: number): void {
+    const { pending, at, n } = this.#ping
+    if (pending && this.#pendingBytes <= MAX_PENDING_BYTES) {
+      this.#ping.silentMs += Math.min(elapsedMs, 2 * this.#options.tickMs)
+      if (this.#ping.silentMs >= this.#options.heartbeatMs) {
+        this.kill('unresponsive', `The process gave no sign of life for ${this.#options.heartbeatMs} ms`)
+      }
+    } else if (!pending && this.#active.size > 0 && now - at >= this.#options.pingMs) {
+      this.#ping = { n: n + 1, pending: true, silentMs: 0, at: now }
+      this.#process.say({ type: 'ping', n: n + 1 })
+    }
+  }
+
+  #retireIfEmpty(): void {
+    if (this.state === 'draining' && this.#active.size === 0) this.retire()
+  }
+
+  #onEnd({ code, message }: Ending): void {
+    this.state = 'ended'
+    this.ending = message
+    const error = code === 'protocol_violation' ? { code, message } : (this.#killedFor ?? { code, message })
+    const ended = [...this.#active.values()]
+    this.#active.clear()
+    this.#listener.onEnd(this) // first: what the callers start next must not meet this child
+    for (const active of ended) {
+      active.job.invocation.signal.removeEventListener('abort', active.onAbort)
+      active.job.settle({ status: 'failed', error: active.stopped ? stopError(active) : error })
+    }
+  }
+}
+
+const stopError = ({ job, stopped }: Active): RunError =>
+  stopped?.reason === 'timeout'
+    ? { code: 'timeout', message: `The run did not end within ${job.invocation.timeoutMs} ms` }
+    : { code: 'cancelled', message: 'The run was cancelled' }

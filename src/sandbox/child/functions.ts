@@ -1,0 +1,65 @@
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Target } from '../../events/run.ts'
+import { toWebhookRequest } from '../../sdk/input.ts'
+import type { FailureCode } from '../protocol.ts'
+import type { Input } from '../../ports/runtime.ts'
+import { namespacesIn } from './modules.ts'
+import { type Described, describeLoad } from './thrown.ts'
+
+/** Why a run could not even begin. */
+export class NotStarted extends Error {
+  readonly code: FailureCode
+  readonly described: Described
+
+  constructor(code: FailureCode, message: string) {
+    super(message)
+    this.code = code
+    this.described = { message }
+  }
+}
+
+type UserFunction = (...args: unknown[]) => unknown
+
+/** Classes are exported for other modules, not to be called. */
+export const isFunction = (value: unknown): value is UserFunction =>
+  typeof value === 'function' && !/^class\b/.test(Function.prototype.toString.call(value))
+
+/** Finds functions of the build by reference; each module is loaded when it is first needed. */
+export const openFunctions = (dir: string) => {
+  const fileOf = new Map(namespacesIn(dir).map(({ ns, file }) => [ns, file]))
+  const found = new Map<string, UserFunction>()
+
+  const load = async (ns: string, name: string): Promise<UserFunction> => {
+    const file = fileOf.get(ns)
+    if (file === undefined)
+      throw new NotStarted('function_not_found', `Expected a module for namespace ${ns}, got none`)
+    let module: Record<string, unknown>
+    try {
+      module = await import(pathToFileURL(join(dir, file)).href)
+    } catch (thrown) {
+      throw new NotStarted('load_failed', describeLoad(thrown, file, dir))
+    }
+    const value = Object.hasOwn(module, name) ? module[name] : undefined
+    if (!isFunction(value))
+      throw new NotStarted('function_not_found', `Expected ${file} to export a function ${name}, got none`)
+    found.set(`${ns}/${name}`, value)
+    return value
+  }
+
+  return ({ ns, var: name }: Extract<Target, { ns: string }>): UserFunction | Promise<UserFunction> =>
+    found.get(`${ns}/${name}`) ?? load(ns, name)
+}
+
+export const argumentsOf = (input: Input): readonly unknown[] => {
+  switch (input.kind) {
+    case 'args':
+      return input.args
+    case 'event':
+      return [input.event]
+    case 'webhook':
+      return [toWebhookRequest({ ...input.request })]
+    default:
+      return input satisfies never
+  }
+}

@@ -1,0 +1,143 @@
+import type { ActiveRun } from '../../sdk/activeRun.ts'
+import type { RunError } from '../../events/run.ts'
+import { isShallow } from '../frames.ts'
+import type { FailureCode, ParentFrame, StopReason } from '../protocol.ts'
+import type { HostCall, RunInfo } from '../../ports/runtime.ts'
+import type { Channel } from './channel.ts'
+import { LineCutter } from './output.ts'
+import type { Described } from './thrown.ts'
+
+/** Bytes of JSON a function may return; the frame needs some of `MAX_FRAME` for itself. */
+const MAX_RESULT = 6 << 20
+
+/** Host calls of one run under way at a time; more wait here, in order. */
+const MAX_CALLS = 100
+
+const { stringify } = JSON
+
+type Invoke = Extract<ParentFrame, { type: 'invoke' }>
+type Reply = Extract<ParentFrame, { type: 'reply' }>
+
+interface Pending {
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: Error) => void
+}
+
+/** One run as the child knows it. It ends once: whatever comes after is dropped. */
+export class Run implements ActiveRun {
+  readonly id: number
+  readonly info: RunInfo
+  readonly #channel: Channel
+  readonly #logBytes: number
+  readonly #onEnd: () => void
+  #controller: AbortController | undefined
+  #output: LineCutter | undefined
+  #calls = 0
+  readonly #pending = new Map<number, Pending>()
+  readonly #waiting: (() => void)[] = []
+  #ended = false
+  #stopped: Error | undefined
+
+  constructor({ id, run }: Invoke, channel: Channel, logBytes: number, onEnd: () => void) {
+    this.id = id
+    this.info = run
+    this.#channel = channel
+    this.#logBytes = logBytes
+    this.#onEnd = onEnd
+  }
+
+  get ended(): boolean {
+    return this.#ended
+  }
+
+  /** Made when first asked for: most functions never do. */
+  get signal(): AbortSignal {
+    return (this.#controller ??= new AbortController()).signal
+  }
+
+  /** Throws when the run was stopped: one that has not called the function yet need not. */
+  throwIfStopped(): void {
+    if (this.#stopped) throw this.#stopped
+  }
+
+  get output(): LineCutter {
+    this.#output ??= new LineCutter(this.#logBytes, (source, text) =>
+      this.#channel.send({ type: 'log', id: this.id, source, text }),
+    )
+    return this.#output
+  }
+
+  request(request: HostCall): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const send = () => {
+        const call = this.#calls++
+        try {
+          if (this.#ended)
+            throw new Error('The run has ended: expected svc functions to be awaited before it returns')
+          const json = stringify({ type: 'host', id: this.id, call, request })
+          if (!isShallow(json)) throw new RangeError('Expected a value that nests less than 1000 deep')
+          this.#channel.sendJson(json)
+          this.#pending.set(call, { resolve, reject })
+        } catch (error) {
+          // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- what the SDK throws are errors
+          reject(error)
+        }
+      }
+      if (this.#ended || (this.#pending.size < MAX_CALLS && this.#waiting.length === 0)) send()
+      else this.#waiting.push(send)
+    })
+  }
+
+  onReply({ call, value, error }: Reply): void {
+    const pending = this.#pending.get(call)
+    if (!pending) return
+    this.#pending.delete(call)
+    if (error) pending.reject(toError(error))
+    else pending.resolve(value)
+    while (this.#pending.size < MAX_CALLS && this.#waiting.length > 0) this.#waiting.shift()?.()
+  }
+
+  /** Tells user code to stop: its signal aborts, and what it awaits of the service rejects. */
+  stop(reason: StopReason): void {
+    const error = new Error(reason === 'timeout' ? 'The run is out of time' : 'The run was cancelled')
+    error.name = 'AbortError'
+    this.#stopped = error
+    this.#controller ??= new AbortController()
+    this.#controller.abort(error)
+    for (const { reject } of this.#pending.values()) reject(error)
+    this.#pending.clear()
+  }
+
+  succeed(value: unknown): void {
+    if (this.#ended) return
+    let json: string | undefined
+    try {
+      json = stringify(value) ?? 'null' // functions, symbols and undefined
+      if (!isShallow(json)) throw new RangeError('it nests more than 1000 deep')
+    } catch (error) {
+      const why = error instanceof Error ? error.message : 'toJSON threw'
+      return this.fail('result_not_serializable', { message: `Expected a result that JSON can hold: ${why}` })
+    }
+    const size = Buffer.byteLength(json)
+    if (size > MAX_RESULT) {
+      return this.fail('result_too_large', {
+        message: `Expected a result of at most ${MAX_RESULT} bytes of JSON, got ${size}`,
+      })
+    }
+    this.#end(`{"type":"result","id":${this.id},"value":${json}}`)
+  }
+
+  fail(code: FailureCode, { message, stack }: Described): void {
+    if (!this.#ended) this.#end(stringify({ type: 'failure', id: this.id, code, message, stack }))
+  }
+
+  #end(json: string): void {
+    for (const send of this.#waiting.splice(0)) send() // still sent, in order; the service waits for them
+    this.#output?.end()
+    this.#ended = true
+    this.#channel.sendJson(json)
+    this.#onEnd()
+  }
+}
+
+const toError = ({ code, message }: RunError): Error => Object.assign(new Error(message), { code })

@@ -1,0 +1,161 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import type { Readable } from 'node:stream'
+import { messageOf } from '../errors.ts'
+import { frameReader, frameWriter, ProtocolViolation } from './frames.ts'
+import type { RuntimeOptions } from './limits.ts'
+import { type ChildFrame, type ParentFrame, parseChildFrame } from './protocol.ts'
+import { nodeArgs } from './sandbox.ts'
+
+/** Where a child finds its code: real paths. */
+export interface ChildCode {
+  /** Module to start with. */
+  readonly entry: string
+  /** Directory that holds it and all it imports. */
+  readonly dir: string
+}
+
+/** How a child ended, when it did so by itself or by breaking the protocol. */
+export interface Ending {
+  readonly code: 'worker_lost' | 'protocol_violation'
+  readonly message: string
+}
+
+interface Listener {
+  /** `size`: characters of JSON. Throws `ProtocolViolation` to have the child killed. */
+  onFrame(frame: ChildFrame, size: number): void
+  /** Once, when nothing more can come. */
+  onEnd(ending: Ending): void
+}
+
+export interface SandboxedProcess {
+  /** A frame as JSON. Throws a RangeError over `MAX_FRAME`. */
+  send(json: string): void
+  say(frame: ParentFrame): void
+  /** Whether to read what the child says; at first yes. */
+  listen(yes: boolean): void
+  /** Ends the process and all it started, at once. */
+  kill(): void
+  /** Whether it was told to end, or broke the protocol. */
+  readonly killed: boolean
+}
+
+const STDERR_TAIL = 4 << 10
+
+/** How long frames said before the end may take to arrive after it. */
+const DRAIN_MS = 1000
+
+/** Starts a child on an unpacked build. Nothing it does throws here: it only ends. */
+export const startProcess = (
+  dir: string,
+  code: ChildCode,
+  options: RuntimeOptions,
+  listener: Listener,
+): SandboxedProcess => {
+  const [command, ...args] = options.sandbox({
+    node: options.node,
+    nodeArgs: nodeArgs(options.heapMb),
+    entry: code.entry,
+    dirs: [dir, code.dir],
+    dataMb: options.dataMb,
+  })
+  const child = spawn(command, args, {
+    cwd: dir,
+    env: { PATH: '/usr/local/bin:/usr/bin:/bin', TZ: 'UTC' },
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+  })
+  const pipe = child.stdio[3] as import('node:net').Socket // what spawn makes of the fourth 'pipe'
+  const writer = frameWriter((bytes) => pipe.write(bytes))
+  let violation: Ending | undefined
+  let stderr = ''
+  let exited = false
+  let piped = false
+  let ended = false
+  let killed = false
+  let drain: NodeJS.Timeout | undefined
+
+  const violate = (error: unknown) => {
+    violation ??= { code: 'protocol_violation', message: messageOf(error) }
+    pipe.removeAllListeners('data').resume()
+    stop()
+  }
+
+  const stop = () => {
+    killed = true
+    pipe.resume() // its end must be heard
+    kill(child)
+  }
+
+  const read = frameReader((json) => {
+    if (!violation) listener.onFrame(parseChildFrame(json), json.length)
+  })
+  pipe.on('data', (chunk: Buffer) => {
+    try {
+      read(chunk)
+    } catch (error) {
+      if (!(error instanceof ProtocolViolation)) throw error
+      violate(error)
+    }
+  })
+
+  const end = () => {
+    if (ended || !exited || !piped) return
+    ended = true
+    clearTimeout(drain)
+    listener.onEnd(violation ?? { code: 'worker_lost', message: deathOf(child, stderr) })
+  }
+  const onPiped = () => {
+    piped = true
+    stop() // alive or not, it cannot be talked to any more
+    end()
+  }
+  const onExited = () => {
+    exited = true
+    drain = setTimeout(() => pipe.destroy(), DRAIN_MS)
+    end()
+  }
+  pipe.on('error', () => {}) // the child closed its end; 'close' follows
+  pipe.on('close', onPiped)
+  child.on('exit', onExited)
+  child.on('error', (error) => {
+    if (child.pid !== undefined) return
+    stderr = error.message
+    onExited()
+  })
+
+  discard(child.stdout)
+  child.stderr?.on('data', (chunk: Buffer) => {
+    stderr = (stderr + chunk.toString('latin1')).slice(-STDERR_TAIL)
+  })
+  child.stderr?.on('error', () => {})
+
+  return {
+    send: writer.send,
+    say: (frame) => writer.send(JSON.stringify(frame)),
+    listen: (yes) => void (yes ? pipe.resume() : pipe.pause()),
+    kill: stop,
+    get killed() {
+      return killed
+    },
+  }
+}
+
+/** Output of no run has no reader, but must not fill the pipe. */
+const discard = (stream: Readable | null): void => {
+  stream?.on('error', () => {}).resume()
+}
+
+const deathOf = ({ exitCode, signalCode }: ChildProcess, stderr: string): string => {
+  if (/heap out of memory|Allocation failed/.test(stderr))
+    return 'The process of the function ran out of memory'
+  if (signalCode) return `The process of the function was ended by ${signalCode}`
+  return `The process of the function exited with code ${exitCode ?? 'unknown'}`
+}
+
+/** The whole group: it may be gone already. */
+const kill = ({ pid }: ChildProcess): void => {
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {}
+}

@@ -1,0 +1,202 @@
+import type { RunError, Target } from '../events/run.ts'
+import { isShallow, ProtocolViolation } from './frames.ts'
+import { FILE_ACTIONS, type HostCall, type Input, type RunInfo } from '../ports/runtime.ts'
+
+/** Why a run is asked to stop. */
+export type StopReason = 'timeout' | 'cancelled'
+
+/**
+ * What the service says to a child. `id` numbers a run within its child, `call` a host call within its run.
+ * `init` comes first, exactly once. `strip` and `inspect` are for a child that does nothing else.
+ */
+export type ParentFrame =
+  | { readonly type: 'init'; readonly dir: string; readonly logBytes: number }
+  | {
+      readonly type: 'invoke'
+      readonly id: number
+      readonly run: RunInfo
+      readonly target: Target
+      readonly input: Input
+    }
+  | { readonly type: 'cancel'; readonly id: number; readonly reason: StopReason }
+  | {
+      readonly type: 'reply'
+      readonly id: number
+      readonly call: number
+      readonly value?: unknown
+      readonly error?: RunError
+    }
+  | { readonly type: 'ping'; readonly n: number }
+  | { readonly type: 'inspect' }
+  | { readonly type: 'strip' }
+
+/** How a run can end by the child's own account. */
+export const FAILURE_CODES = [
+  'function_failed',
+  'load_failed',
+  'function_not_found',
+  'result_not_serializable',
+  'result_too_large',
+] as const
+export type FailureCode = (typeof FAILURE_CODES)[number]
+
+/** One exported function as the inspected module has it; its metadata is not checked yet. */
+export interface RawFunction {
+  readonly var: string
+  readonly metadata?: unknown
+}
+
+/**
+ * What a child says. User code shares its process and can write here too, so each frame is checked on
+ * receipt. `fault`: user code threw where no caller was waiting; `id` when its run is known and failed by it.
+ * Of the two tasks: `loading` names the file at work, `module` and `stripped` are results, `done` ends.
+ */
+export type ChildFrame =
+  | { readonly type: 'ready' }
+  | { readonly type: 'result'; readonly id: number; readonly value: unknown }
+  | {
+      readonly type: 'failure'
+      readonly id: number
+      readonly code: FailureCode
+      readonly message: string
+      readonly stack?: string
+    }
+  | { readonly type: 'host'; readonly id: number; readonly call: number; readonly request: HostCall }
+  | { readonly type: 'log'; readonly id: number; readonly source: 'stdout' | 'stderr'; readonly text: string }
+  | { readonly type: 'pong'; readonly n: number; readonly rss: number }
+  | { readonly type: 'fault' }
+  | { readonly type: 'loading'; readonly file: string }
+  | {
+      readonly type: 'module'
+      readonly ns: string
+      readonly file: string
+      readonly functions: readonly RawFunction[]
+    }
+  | { readonly type: 'stripped'; readonly file: string; readonly code: string }
+  | { readonly type: 'done'; readonly error?: string }
+
+/** The frame in the JSON text, checked field by field; anything else throws `ProtocolViolation`. */
+export const parseChildFrame = (json: string): ChildFrame => {
+  if (!isShallow(json)) throw new ProtocolViolation('Expected a frame that nests less deeply')
+  const frame = objectIn(json)
+  switch (frame.type) {
+    case 'result':
+      return { type: 'result', id: count(frame, 'id'), value: frame.value }
+    case 'host':
+      return {
+        type: 'host',
+        id: count(frame, 'id'),
+        call: count(frame, 'call'),
+        request: hostCall(frame.request),
+      }
+    case 'log':
+      return { type: 'log', id: count(frame, 'id'), source: source(frame), text: text(frame, 'text') }
+    case 'failure': {
+      const failure = { id: count(frame, 'id'), code: failureCode(frame), message: text(frame, 'message') }
+      return frame.stack === undefined
+        ? { type: 'failure', ...failure }
+        : { type: 'failure', ...failure, stack: text(frame, 'stack') }
+    }
+    case 'pong':
+      return { type: 'pong', n: count(frame, 'n'), rss: count(frame, 'rss') }
+    case 'ready':
+    case 'fault':
+      return { type: frame.type }
+    case 'loading':
+      return { type: 'loading', file: text(frame, 'file') }
+    case 'module':
+      return {
+        type: 'module',
+        ns: text(frame, 'ns'),
+        file: text(frame, 'file'),
+        functions: rawFunctions(frame),
+      }
+    case 'stripped':
+      return { type: 'stripped', file: text(frame, 'file'), code: text(frame, 'code') }
+    case 'done':
+      return frame.error === undefined ? { type: 'done' } : { type: 'done', error: text(frame, 'error') }
+    default:
+      throw new ProtocolViolation(`Expected a known frame type, got ${shown(frame.type)}`)
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const objectIn = (json: string): Fields => {
+  let value: unknown
+  try {
+    value = JSON.parse(json)
+  } catch (cause) {
+    throw new ProtocolViolation('Expected a frame of JSON, got something else', { cause })
+  }
+  if (!isObject(value)) throw new ProtocolViolation(`Expected a frame to be an object, got ${shown(value)}`)
+  return value
+}
+
+const count = (fields: Fields, name: string): number => {
+  const value = fields[name]
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
+  throw new ProtocolViolation(`Expected \`${name}\` to be a whole number, got ${shown(value)}`)
+}
+
+const text = (fields: Fields, name: string): string => {
+  const value = fields[name]
+  if (typeof value === 'string') return value
+  throw new ProtocolViolation(`Expected \`${name}\` to be a string, got ${shown(value)}`)
+}
+
+const source = ({ source }: Fields): 'stdout' | 'stderr' => {
+  if (source === 'stdout' || source === 'stderr') return source
+  throw new ProtocolViolation(`Expected \`source\` to be stdout or stderr, got ${shown(source)}`)
+}
+
+const failureCode = ({ code }: Fields): FailureCode => {
+  const known = FAILURE_CODES.find((each) => each === code)
+  if (known) return known
+  throw new ProtocolViolation(`Expected a known failure code, got ${shown(code)}`)
+}
+
+const rawFunctions = ({ functions }: Fields): RawFunction[] => {
+  if (!Array.isArray(functions))
+    throw new ProtocolViolation(`Expected \`functions\` to be a list, got ${shown(functions)}`)
+  return functions.map((each: unknown) => {
+    if (!isObject(each))
+      throw new ProtocolViolation(`Expected a function to be an object, got ${shown(each)}`)
+    return { var: text(each, 'var'), metadata: each.metadata }
+  })
+}
+
+const hostCall = (request: unknown): HostCall => {
+  if (!isObject(request))
+    throw new ProtocolViolation(`Expected \`request\` to be an object, got ${shown(request)}`)
+  const { op } = request
+  switch (op) {
+    case 'emit':
+      return { op, data_type: text(request, 'data_type'), payload: request.payload }
+    case 'send':
+      return { op, event_type: text(request, 'event_type'), event_data: request.event_data }
+    case 'call':
+    case 'run':
+      if (!Array.isArray(request.args))
+        throw new ProtocolViolation(`Expected \`args\` to be a list, got ${shown(request.args)}`)
+      return { op, fn: text(request, 'fn'), args: request.args }
+    case 'context':
+      return { op, key: text(request, 'key') }
+    case 'files': {
+      const { action, params } = request
+      const known = FILE_ACTIONS.find((each) => each === action)
+      if (!known) throw new ProtocolViolation(`Expected \`action\` to be one of files, got ${shown(action)}`)
+      if (!isObject(params))
+        throw new ProtocolViolation(`Expected \`params\` to be an object, got ${shown(params)}`)
+      return { op, action: known, params }
+    }
+    default:
+      throw new ProtocolViolation(`Expected a known host call, got ${shown(op)}`)
+  }
+}
+
+/** What came, short enough for a log. */
+const shown = (value: unknown): string => (JSON.stringify(value) ?? String(value)).slice(0, 80)

@@ -1,0 +1,67 @@
+import type { RuntimeOptions } from './limits.ts'
+import { type ChildCode, startProcess } from './process.ts'
+import { ProtocolViolation } from './frames.ts'
+import type { ChildFrame } from './protocol.ts'
+
+type TaskFrame = Extract<ChildFrame, { type: 'module' | 'stripped' }>
+
+/** `file:` first, whenever a file was at work. */
+export class TaskFailed extends Error {}
+
+const MAX_ERROR = 8 << 10
+
+export interface Task {
+  readonly task: 'inspect' | 'strip'
+  readonly dir: string
+  readonly code: ChildCode
+  readonly options: RuntimeOptions
+  readonly onResult: (frame: TaskFrame) => void
+}
+
+/**
+ * Has a child of its own, that never runs anything else, look at a whole build. Rejects with `TaskFailed`
+ * when the build does not load, or ends, blocks or breaks the child.
+ */
+export const runTask = ({ task, dir, code, options, onResult }: Task): Promise<void> =>
+  new Promise((resolve, reject) => {
+    let file = ''
+    let failure: TaskFailed | undefined
+    let done = false
+    const fail = (what: string) => {
+      failure ??= new TaskFailed(file ? `${file}: ${what}` : what)
+      child.kill()
+    }
+    const timer = setTimeout(
+      () => fail(`Expected it to load within ${options.inspectMs} ms`),
+      options.inspectMs,
+    )
+    const child = startProcess(dir, code, options, {
+      onFrame: (frame) => {
+        switch (frame.type) {
+          case 'ready':
+            return child.say({ type: task })
+          case 'loading':
+            file = frame.file
+            return
+          case 'module':
+          case 'stripped':
+            return onResult(frame)
+          case 'fault':
+            return fail('Threw where nothing catches it while it was loading')
+          case 'done':
+            if (frame.error === undefined) done = true
+            else failure = new TaskFailed(frame.error.slice(0, MAX_ERROR))
+            return child.kill()
+          default:
+            throw new ProtocolViolation(`Expected a frame of a task, got ${frame.type}`)
+        }
+      },
+      onEnd: (ending) => {
+        clearTimeout(timer)
+        if (failure) reject(failure)
+        else if (done) resolve()
+        else reject(new TaskFailed(file ? `${file}: ${ending.message} while it was loading` : ending.message))
+      },
+    })
+    child.say({ type: 'init', dir, logBytes: 0 })
+  })

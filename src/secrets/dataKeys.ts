@@ -1,0 +1,181 @@
+import { createSecretKey, hash, hkdfSync, type KeyObject, randomBytes } from 'node:crypto'
+import { text } from 'node:stream/consumers'
+import { BoundedMap } from '../boundedMap.ts'
+import { decrypt, encrypt } from './cipher.ts'
+import type { Aggregates } from '../domain/aggregates.ts'
+import type { Cause } from '../domain/decider.ts'
+import { AppError, isAppError } from '../errors.ts'
+import { streamOf } from '../events/streams.ts'
+import { newId } from '../ids.ts'
+import type { Blobs } from '../ports/blobs.ts'
+import type { EventStore } from '../ports/eventStore.ts'
+
+/** What a key is for: an environment, or one project of it. */
+export interface Scope {
+  readonly env_id: string
+  readonly project_id?: string
+}
+
+export interface DataKey {
+  readonly id: string
+  readonly key: KeyObject
+}
+
+const KNOWN = 1000
+/** Segment of the blob's key where a project's id would stand. */
+const OF_ENV = 'env'
+
+/**
+ * Random AES-256 keys, one current for each scope. The log names them and says which is current; the keys lie in the
+ * blobs, wrapped by the master key, because nothing can be taken out of the log: removing the blob makes whatever was
+ * sealed with it unreadable, in the log and in every copy of the log.
+ */
+export class DataKeys {
+  readonly #keys: Aggregates['dataKeys']
+  readonly #blobs: Blobs
+  readonly #wrapping: KeyObject
+  /** Names the master key, so that a wrapped key tells which one opens it. */
+  readonly #wrappedBy: string
+  readonly #opened = new BoundedMap<string, DataKey>(KNOWN)
+  /** Of environments only: what is sealed for a project is rare, and must not meet a key that was just destroyed. */
+  readonly #current = new BoundedMap<string, DataKey>(KNOWN)
+
+  constructor({
+    keys,
+    blobs,
+    masterKey,
+  }: {
+    keys: Aggregates['dataKeys']
+    blobs: Blobs
+    masterKey: Uint8Array
+  }) {
+    this.#keys = keys
+    this.#blobs = blobs
+    const wrapping = Buffer.from(hkdfSync('sha256', masterKey, '', 'svc data keys', 32))
+    this.#wrapping = createSecretKey(wrapping)
+    this.#wrappedBy = hash('sha256', Buffer.concat([Buffer.from('svc key id'), wrapping])).slice(0, 16)
+  }
+
+  /** The key that new texts are sealed with, made now if there is none. `not_found`: the project is gone. */
+  async current(scope: Scope): Promise<DataKey> {
+    const known = scope.project_id === undefined ? this.#current.get(scope.env_id) : undefined
+    if (known) return known
+    const { state } = await this.#keys.load(streamOf.dataKeys(idOf(scope)))
+    const { current } = state
+    const key = current === null ? await this.#add(scope, null) : await this.of(scope, current)
+    if (scope.project_id === undefined) this.#current.set(scope.env_id, key)
+    return key
+  }
+
+  /** Rejects with `not_found` when the key was destroyed. */
+  async of(scope: Scope, key_id: string): Promise<DataKey> {
+    const at = blobOf(scope, key_id)
+    const known = this.#opened.get(at)
+    if (known) return known
+    const key = createSecretKey(this.#unwrap(scope, key_id, await this.#wrapped(at)))
+    this.#opened.set(at, { id: key_id, key })
+    return { id: key_id, key }
+  }
+
+  /** From now on texts are sealed with a new key; the ones before still open what they sealed. */
+  async rotate(scope: Scope, cause?: Cause): Promise<string> {
+    const { state } = await this.#keys.load(streamOf.dataKeys(idOf(scope)))
+    const { id } = await this.#add(scope, state.current, cause)
+    this.#current.delete(scope.env_id)
+    return id
+  }
+
+  /**
+   * Erases what was sealed for a project, or for an environment and all its projects. `final`: nothing will be sealed
+   * for it again. Repeated after a failure it ends what was begun.
+   */
+  async destroy(scope: Scope, { final }: { final: boolean }, cause: Cause): Promise<void> {
+    const { env_id, project_id } = scope
+    const prefix = project_id === undefined ? `keys/${env_id}/` : `keys/${env_id}/${project_id}/`
+    const blobs = await Array.fromAsync(this.#blobs.list(prefix), ({ key }) => key)
+    const projects = project_id === undefined ? new Set(blobs.map(projectOf)) : new Set<string>()
+    projects.delete(OF_ENV)
+    const scopes: Scope[] = [scope, ...[...projects].map((id) => ({ env_id, project_id: id }))]
+    for (const each of scopes) {
+      // First, so that no key is made that this would not find.
+      await this.#keys.handle(
+        streamOf.dataKeys(idOf(each)),
+        { type: 'DestroyDataKeys', ...projectIn(each), final },
+        cause,
+      )
+    }
+    for (const key of blobs) await this.#blobs.remove(key)
+    this.#forget()
+  }
+
+  /** Lets go of keys as soon as the log says that they were replaced or destroyed, by whatever node. */
+  async watch(store: EventStore, signal: AbortSignal): Promise<void> {
+    const after = await store.head()
+    this.#forget()
+    const types = ['DataKeyCreated', 'DataKeysDestroyed'] as const
+    for await (const { events } of store.subscribe({ after, types, signal })) {
+      for (const { event, metadata } of events) {
+        if (event.type === 'DataKeysDestroyed') this.#forget()
+        else this.#current.delete(metadata.env_id ?? '')
+      }
+    }
+  }
+
+  #forget(): void {
+    this.#current.clear()
+    this.#opened.clear()
+  }
+
+  /** Adds a key after `replaces`; when another node was first, that one's key. */
+  async #add(scope: Scope, replaces: string | null, cause?: Cause): Promise<DataKey> {
+    const { env_id } = scope
+    const id = newId()
+    const bytes = randomBytes(32)
+    const at = blobOf(scope, id)
+    await this.#blobs.put(at, Buffer.from(this.#wrap(scope, id, bytes)))
+    const stream = streamOf.dataKeys(idOf(scope))
+    const { events } = await this.#keys.handle(
+      stream,
+      { type: 'CreateDataKey', key_id: id, ...projectIn(scope), replaces },
+      cause ?? { env_id, correlation_id: id },
+    )
+    if (events.length > 0) return { id, key: createSecretKey(bytes) }
+    await this.#blobs.remove(at)
+    const { state } = await this.#keys.load(stream)
+    if (state.current === null) throw new AppError('conflict', 'The data keys are being destroyed')
+    return this.of(scope, state.current)
+  }
+
+  async #wrapped(at: string): Promise<string> {
+    try {
+      return await text(await this.#blobs.get(at))
+    } catch (error) {
+      if (!isAppError(error, 'not_found')) throw error
+      throw new AppError('not_found', 'The key that this was sealed with was destroyed', { cause: error })
+    }
+  }
+
+  #wrap(scope: Scope, key_id: string, bytes: Uint8Array): string {
+    return `1.${this.#wrappedBy}.${encrypt(this.#wrapping, wrapping(scope, key_id), bytes).toString('base64')}`
+  }
+
+  #unwrap(scope: Scope, key_id: string, wrapped: string): Buffer {
+    const [, by, bytes = ''] = wrapped.split('.')
+    if (by !== this.#wrappedBy)
+      throw new AppError('internal_server_error', 'Sealed under another SVC_MASTER_KEY than this one')
+    return decrypt(this.#wrapping, wrapping(scope, key_id), Buffer.from(bytes, 'base64'))
+  }
+}
+
+const idOf = ({ env_id, project_id }: Scope): string => project_id ?? env_id
+
+const projectIn = ({ project_id }: Scope) => (project_id === undefined ? {} : { project_id })
+
+const blobOf = ({ env_id, project_id = OF_ENV }: Scope, key_id: string): string =>
+  `keys/${env_id}/${project_id}/${key_id}`
+
+const projectOf = (blob: string): string => blob.split('/')[2] ?? OF_ENV
+
+/** What a wrapped key is bound to. */
+const wrapping = ({ env_id, project_id }: Scope, key_id: string): Buffer =>
+  Buffer.from(JSON.stringify(['svc data key', env_id, project_id ?? null, key_id]))

@@ -1,0 +1,99 @@
+import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { base62Of } from '../access/tokens.ts'
+import { BoundedMap } from '../boundedMap.ts'
+import { decrypt, encrypt } from './cipher.ts'
+import type { DataKey, Scope } from './dataKeys.ts'
+import { AppError } from '../errors.ts'
+
+/** Finds the keys that texts are sealed with: `DataKeys`. */
+interface DataKeySource {
+  current(scope: Scope): Promise<DataKey>
+  of(scope: Scope, key_id: string): Promise<DataKey>
+}
+
+const none: DataKeySource = {
+  current: () => Promise.reject(new AppError('internal_server_error', 'This keyring has no data keys')),
+  of: () => Promise.reject(new AppError('internal_server_error', 'This keyring has no data keys')),
+}
+
+const derive = (masterKey: Uint8Array, salt: string, purpose: string): Buffer =>
+  Buffer.from(hkdfSync('sha256', masterKey, salt, `svc ${purpose}`, 32))
+
+/** What a sealed text is bound to; JSON, so that no two bindings have the same bytes. */
+const sealing = (env_id: string, project_id: string | undefined, key_id: string, purpose: string): Buffer =>
+  Buffer.from(JSON.stringify(['svc sealed 2', env_id, project_id ?? null, key_id, purpose]))
+
+/** Keys derived from the master key, one for each purpose, and the sealing of texts under data keys. */
+export class Keyring {
+  readonly #pepper: Buffer
+  readonly #webhooks: Buffer
+  readonly #masterKey: Uint8Array
+  readonly #envKeys = new BoundedMap<string, KeyObject>(1000)
+  readonly #dataKeys: DataKeySource
+
+  /** `masterKey`: 32 bytes. Without data keys it neither seals nor opens. */
+  constructor(masterKey: Uint8Array, dataKeys: DataKeySource = none) {
+    this.#masterKey = masterKey
+    this.#dataKeys = dataKeys
+    this.#pepper = derive(masterKey, '', 'pepper')
+    this.#webhooks = derive(masterKey, '', 'webhook tokens')
+  }
+
+  /** What is stored of a secret: HMAC-SHA-256 under the pepper, hex. The secret has 256 bits, so a slow hash adds nothing. */
+  macOf(secret: string): string {
+    return createHmac('sha256', this.#pepper).update(secret).digest('hex')
+  }
+
+  /** Constant in time for any mac. */
+  proves(secret: string, mac: string): boolean {
+    const given = createHmac('sha256', this.#pepper).update(secret).digest()
+    const stored = Buffer.from(mac, 'hex')
+    return stored.length === given.length && timingSafeEqual(stored, given)
+  }
+
+  /**
+   * Encrypts for one environment, or for one project of it: AES-256-GCM under its data key, a random 96-bit nonce,
+   * bound to whose it is and to what the text is for, so that it opens nowhere else. The first segment names the way
+   * it was sealed, the second the key.
+   */
+  async seal(env_id: string, purpose: string, text: string, project_id?: string): Promise<string> {
+    const { id, key } = await this.#dataKeys.current({
+      env_id,
+      ...(project_id !== undefined && { project_id }),
+    })
+    const sealed = encrypt(key, sealing(env_id, project_id, id, purpose), Buffer.from(text))
+    return `2.${id}.${sealed.toString('base64')}`
+  }
+
+  /**
+   * What `seal` was given. Rejects with `not_found` when its key was destroyed; throws when it was changed, or sealed
+   * for something else or under another master key.
+   */
+  async open(env_id: string, purpose: string, sealed: string, project_id?: string): Promise<string> {
+    const [way, ...rest] = sealed.split('.')
+    if (way === '1') return this.#openFirst(env_id, purpose, rest[0] ?? '')
+    const [id = '', text = ''] = rest
+    const { key } = await this.#dataKeys.of({ env_id, ...(project_id !== undefined && { project_id }) }, id)
+    return decrypt(key, sealing(env_id, project_id, id, purpose), Buffer.from(text, 'base64')).toString(
+      'utf8',
+    )
+  }
+
+  /** The way before there were data keys: under a key derived from the master key. Nothing new is sealed so. */
+  #openFirst(env_id: string, purpose: string, text: string): string {
+    const key = this.#envKeys.get(env_id) ?? createSecretKey(derive(this.#masterKey, env_id, 'environment'))
+    this.#envKeys.set(env_id, key)
+    return decrypt(key, Buffer.from(`${env_id}\n${purpose}`), Buffer.from(text, 'base64')).toString('utf8')
+  }
+
+  /** The unguessable last segment of a webhook URL: derived, so it stays over redeploys and is stored nowhere (I6). */
+  webhookToken(
+    env_id: string,
+    { method, service, path }: { method: string; service: string; path: string },
+  ): string {
+    const mac = createHmac('sha256', this.#webhooks)
+      .update([env_id, method, service, path].join('\n'))
+      .digest()
+    return base62Of(mac.subarray(0, 24), 33)
+  }
+}

@@ -1,0 +1,206 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { BoundedMap } from '../boundedMap.ts'
+import { clock } from '../clock.ts'
+import type { Aggregates } from '../domain/aggregates.ts'
+import { AppError, isAppError, messageOf } from '../errors.ts'
+import type { Recorded } from '../events/event.ts'
+import type { RunError, RunPlan } from '../events/run.ts'
+import { streamOf } from '../events/streams.ts'
+import type { Logger } from '../logger.ts'
+import type { Payloads } from '../content/payloads.ts'
+import type { EventStore } from '../ports/eventStore.ts'
+import type { Views } from '../projections/views.ts'
+import type { Quotas } from '../plans/quotas.ts'
+import type { Keyring } from '../secrets/keyring.ts'
+import { inputOf } from './inputs.ts'
+import type { Outcome, Runtime } from '../ports/runtime.ts'
+import { RunOutput } from './runOutput.ts'
+import type { FileCallDeps } from './serveFileCall.ts'
+import { serveHostCall } from './serveHostCall.ts'
+
+export interface ExecutionDeps extends Pick<FileCallDeps, 'files' | 'uploads'> {
+  readonly store: EventStore
+  readonly aggregates: Aggregates
+  readonly views: Pick<Views, 'directory' | 'runs' | 'builds' | 'files' | 'reach' | 'settled'>
+  readonly payloads: Payloads
+  readonly keyring: Keyring
+  readonly quotas: Pick<Quotas, 'checkCall'>
+  readonly runtime: Runtime
+  readonly logger: Logger
+}
+
+type Cause = Parameters<Aggregates['streams']['handle']>[2]
+
+/** Run ids that are remembered after their run began, so that no claim is executed twice. */
+const REMEMBERED = 16_384
+
+const LOST: RunError = {
+  code: 'worker_lost',
+  message: 'The worker that ran this was silent for too long and was given up',
+}
+
+/** The runs that this process executes, from their claim to their terminal fact. */
+export class Executions {
+  readonly #deps: ExecutionDeps
+  readonly #runTimeoutMs: number
+  readonly #cancels = new Map<string, AbortController>()
+  readonly #running = new Set<Promise<void>>()
+  readonly #begun = new BoundedMap<string, true>(REMEMBERED)
+  readonly #changed: () => void
+  #awaiting = 0
+
+  /** `changed` is called whenever a place may have become free. `runTimeoutMs`: for functions that do not say. */
+  constructor(deps: ExecutionDeps, { runTimeoutMs, changed }: { runTimeoutMs: number; changed: () => void }) {
+    this.#deps = deps
+    this.#runTimeoutMs = runTimeoutMs
+    this.#changed = changed
+  }
+
+  /** Runs that take a place: one that waits for a child run takes none, since the child may need it. */
+  get taken(): number {
+    return this.#running.size - this.#awaiting
+  }
+
+  /** Whether a run was begun here; it may have ended since. */
+  has(run_id: string): boolean {
+    return this.#begun.get(run_id) ?? false
+  }
+
+  /** Executes a run that was claimed in the worker's name; one that began already is left alone. `carrier` holds its input. */
+  begin(plan: RunPlan, carrier: Recorded, worker_id: string): void {
+    if (this.has(plan.run_id)) return
+    this.#begun.set(plan.run_id, true)
+    const cancel = new AbortController()
+    this.#cancels.set(plan.run_id, cancel)
+    const running = this.#run(plan, carrier, worker_id, cancel.signal).finally(() => {
+      this.#cancels.delete(plan.run_id)
+      this.#running.delete(running)
+      this.#changed()
+    })
+    this.#running.add(running)
+  }
+
+  cancel(run_id: string): void {
+    this.#cancels.get(run_id)?.abort()
+  }
+
+  /** The worker was given up: what it still runs ends as the recovery ends the rest. */
+  loseAll(): void {
+    for (const cancel of this.#cancels.values()) cancel.abort(LOST)
+  }
+
+  /** Resolves when all that run now have ended, or after `ms`. */
+  async drain(ms: number): Promise<void> {
+    await Promise.race([Promise.allSettled(this.#running), delay(ms, undefined, { ref: false })])
+  }
+
+  async #run(plan: RunPlan, carrier: Recorded, worker_id: string, signal: AbortSignal): Promise<void> {
+    const env_id = carrier.metadata.env_id ?? ''
+    const cause = { env_id, correlation_id: carrier.metadata.correlation_id, causation_id: plan.run_id }
+    const output = new RunOutput(this.#deps, plan.run_id, cause)
+    let outcome: Outcome
+    try {
+      outcome = await this.#invoke(plan, carrier, output, signal)
+    } catch (error) {
+      outcome = { status: 'failed', error: failureOf(error) }
+    }
+    if (signal.reason === LOST && outcome.status === 'failed') outcome = { status: 'failed', error: LOST }
+    await output.close()
+    for (let pause = 50; ; pause = Math.min(pause * 2, 2000)) {
+      try {
+        await this.#end(plan, outcome, worker_id, cause)
+        return
+      } catch (error) {
+        if (isAppError(error, 'bad_request') && outcome.status === 'succeeded') {
+          outcome = { status: 'failed', error: { code: 'result_not_serializable', message: error.message } }
+          continue
+        }
+        this.#deps.logger.warn('The end of a run could not be stored and is tried again', {
+          run_id: plan.run_id,
+          error: messageOf(error),
+        })
+        await delay(pause, undefined, { ref: false }) // W3
+      }
+    }
+  }
+
+  async #invoke(plan: RunPlan, carrier: Recorded, output: RunOutput, signal: AbortSignal): Promise<Outcome> {
+    const { store, aggregates, views, payloads, files, uploads, keyring, quotas, runtime } = this.#deps
+    const env_id = carrier.metadata.env_id ?? ''
+    const hash = await hashOf(views, env_id, plan)
+    const under = { plan, env_id, correlation_id: carrier.metadata.correlation_id, signal }
+    const deps = {
+      store,
+      aggregates,
+      directory: views.directory,
+      payloads,
+      keyring,
+      quotas,
+      views,
+      files,
+      uploads,
+    }
+    return runtime.invoke({
+      build: { env_id, build_id: plan.build_id, hash },
+      run: {
+        run_id: plan.run_id,
+        stream_id: plan.stream_id,
+        run_type: plan.run_type,
+        attempt: plan.attempt,
+        event_id: plan.event_id ?? null,
+        origin_run_id: plan.origin_run_id ?? null,
+        project_id: plan.project_id,
+        project_name: plan.project_name,
+      },
+      target: plan.target,
+      input: await inputOf(plan, carrier, { store, payloads, keyring }),
+      timeoutMs: plan.timeout ?? this.#runTimeoutMs,
+      signal,
+      onHostCall: (call) =>
+        call.op === 'run'
+          ? this.#whileAwaiting(serveHostCall(deps, under, call))
+          : serveHostCall(deps, under, call),
+      onLog: (line) => output.write(line),
+    })
+  }
+
+  async #whileAwaiting(ended: Promise<unknown>): Promise<unknown> {
+    this.#awaiting++
+    this.#changed()
+    try {
+      return await ended
+    } finally {
+      this.#awaiting--
+    }
+  }
+
+  async #end(plan: RunPlan, outcome: Outcome, worker_id: string, cause: Cause): Promise<void> {
+    const { aggregates, payloads } = this.#deps
+    const { run_id } = plan
+    const now = clock.iso()
+    const command =
+      outcome.status === 'succeeded'
+        ? ({ type: 'SucceedRun', run_id, result: await payloads.keep(outcome.result ?? null), now } as const)
+        : ({ type: 'FailRun', run_id, error: outcome.error, worker_id, now, nowMs: clock.now() } as const)
+    await aggregates.streams.handle(streamOf.stream(plan.stream_id), command, cause)
+  }
+}
+
+/** The bytes to run: a plan names the build, the directory knows the hash of those in use. */
+const hashOf = async (
+  views: Pick<Views, 'directory' | 'builds'>,
+  env_id: string,
+  plan: RunPlan,
+): Promise<string> => {
+  const project = views.directory.project(env_id, plan.project_id)
+  for (const build of [project?.deployed, project?.live])
+    if (build?.build_id === plan.build_id) return build.hash
+  const build = await views.builds.get(plan.build_id)
+  if (build?.env_id !== env_id) throw new AppError('not_found', `Build ${plan.build_id} no longer exists`)
+  return build.hash
+}
+
+const failureOf = (error: unknown): RunError =>
+  isAppError(error, 'not_found')
+    ? { code: 'function_not_found', message: error.message }
+    : { code: 'internal_error', message: messageOf(error) }

@@ -1,0 +1,113 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { clock } from '../clock.ts'
+import type { Cause } from '../domain/decider.ts'
+import type { Aggregates } from '../domain/aggregates.ts'
+import { isAppError, messageOf } from '../errors.ts'
+import type { LogLine } from '../events/runLog.ts'
+import { streamOf } from '../events/streams.ts'
+import type { Logger } from '../logger.ts'
+
+/** What is kept of one run. A child cuts by characters; this is the cap that holds whatever it says. */
+const KEPT_BYTES = 256 << 10
+const KEPT_LINES = 10_000
+const CUT = '… more output was cut off'
+
+/** How long a line may wait for others, so that readers see it within a second of its being printed. */
+const LINGER_MS = 250
+/** Of one fact: with each character escaped it is still below what any event store takes. */
+const PART_BYTES = 64 << 10
+const PART_LINES = 1000
+
+interface Deps {
+  readonly aggregates: Pick<Aggregates, 'runLogs'>
+  readonly logger: Logger
+}
+
+/**
+ * What a run prints, on its way into the log. O1: writing never waits. O2: what was written is stored in order, in
+ * parts, one append at a time. O3: once `close` resolves it is durable, so it can come before the run's end.
+ */
+export class RunOutput {
+  readonly #deps: Deps
+  readonly #run_id: string
+  readonly #cause: Cause
+  readonly #waiting: LogLine[] = []
+  #bytes = 0
+  #lines = 0
+  #part = 0
+  #timer: NodeJS.Timeout | undefined
+  #storing: Promise<void> | undefined
+
+  constructor(deps: Deps, run_id: string, cause: Cause) {
+    this.#deps = deps
+    this.#run_id = run_id
+    this.#cause = cause
+  }
+
+  write({ source, text }: { readonly source: LogLine['source']; readonly text: string }): void {
+    if (this.#bytes > KEPT_BYTES || this.#lines > KEPT_LINES) return
+    this.#bytes += Buffer.byteLength(text) + 1
+    this.#lines++
+    const isTooMuch = this.#bytes > KEPT_BYTES || this.#lines > KEPT_LINES
+    this.#waiting.push({
+      at: clock.iso(),
+      ...(isTooMuch ? { source: 'stderr', text: CUT } : { source, text }),
+    })
+    this.#timer ??= setTimeout(() => this.#flush(), LINGER_MS)
+  }
+
+  /** Resolves when everything written is durable, or was left out because it never will be. */
+  async close(): Promise<void> {
+    this.#flush()
+    await this.#storing
+  }
+
+  #flush(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    if (this.#waiting.length > 0) this.#storing ??= this.#store()
+  }
+
+  async #store(): Promise<void> {
+    while (this.#waiting.length > 0) await this.#storePart(this.#take())
+    this.#storing = undefined // in the same turn: a line that comes next begins anew
+  }
+
+  #take(): LogLine[] {
+    let bytes = 0
+    let count = 0
+    for (const { text } of this.#waiting) {
+      bytes += Buffer.byteLength(text)
+      if (count > 0 && (bytes > PART_BYTES || count === PART_LINES)) break
+      count++
+    }
+    return this.#waiting.splice(0, count)
+  }
+
+  async #storePart(lines: LogLine[]): Promise<void> {
+    const part = this.#part++
+    const run_id = this.#run_id
+    for (let pause = 50; ; pause = Math.min(pause * 2, 2000)) {
+      try {
+        await this.#deps.aggregates.runLogs.handle(
+          streamOf.runLog(run_id),
+          { type: 'LogLines', run_id, part, lines },
+          this.#cause,
+          { fresh: part === 0 },
+        )
+        return
+      } catch (error) {
+        const again = isAppError(error) && error.retryable
+        this.#deps.logger.warn(
+          `Output of a run could not be stored and is ${again ? 'tried again' : 'left out'}`,
+          {
+            run_id,
+            error: messageOf(error),
+          },
+        )
+        if (!again) return
+        await delay(pause, undefined, { ref: false })
+      }
+    }
+  }
+}

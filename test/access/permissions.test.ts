@@ -1,0 +1,105 @@
+import * as assert from 'uvu/assert'
+import type { Permissions } from '../../src/events/org.ts'
+import { compilePermissions } from '../../src/access/permissions.ts'
+import { suite } from '../support/suite.ts'
+
+type Ask = readonly [type: string, action: string, path?: string]
+
+const permissions = suite('a permission map')
+for (const [says, map, allowed, refused] of [
+  [
+    'grants everything',
+    { '*:*': ['*'] },
+    [
+      ['run', 'read'],
+      ['project', 'delete', 'shop'],
+      ['file', 'create', 'a/b'],
+    ],
+    [],
+  ],
+  [
+    'grants one action on everything',
+    { '*:*': ['read'] },
+    [
+      ['run', 'read'],
+      ['project', 'read', 'shop'],
+    ],
+    [
+      ['project', 'delete', 'shop'],
+      ['run', '*'],
+    ],
+  ],
+  [
+    'grants nothing',
+    {},
+    [],
+    [
+      ['run', 'read'],
+      ['project', 'read', 'shop'],
+    ],
+  ],
+  ['grants nothing by an empty list', { 'run:*': [] }, [], [['run', 'read']]],
+  [
+    'grants an action on a type',
+    { 'project:*': ['read'] },
+    [
+      ['project', 'read'],
+      ['project', 'read', 'shop'],
+    ],
+    [
+      ['project', 'update', 'shop'],
+      ['build', 'read', 'shop'],
+    ],
+  ],
+  [
+    'grants an action on a path',
+    { 'project:shop': ['read'] },
+    [['project', 'read', 'shop']],
+    [
+      ['project', 'read', 'store'],
+      ['project', 'read'],
+      ['project', 'read', 'sho'],
+    ],
+  ],
+  [
+    'grants every action of a path',
+    { 'webhook:stripe': ['*'] },
+    [['webhook', 'execute', 'stripe']],
+    [
+      ['webhook', 'execute', 'github'],
+      ['mcp', 'execute', 'stripe'],
+    ],
+  ],
+  [
+    'adds up',
+    { 'event:a': ['create'], 'event:*': ['read'] },
+    [
+      ['event', 'create', 'a'],
+      ['event', 'read', 'b'],
+    ],
+    [['event', 'create', 'b']],
+  ],
+  [
+    'takes paths with colons and stars as they are',
+    { 'event:order:*': ['create'] },
+    [['event', 'create', 'order:*']],
+    [['event', 'create', 'order:paid']],
+  ],
+  [
+    'is not fooled by names of Object',
+    { 'run:*': ['read'] },
+    [],
+    [
+      ['constructor', 'read'],
+      ['run', 'constructor'],
+      ['__proto__', '*'],
+    ],
+  ],
+] as const satisfies readonly (readonly [string, Permissions, readonly Ask[], readonly Ask[]])[]) {
+  permissions(says, () => {
+    const { allows } = compilePermissions(map)
+    for (const ask of allowed) assert.ok(allows(...(ask as Ask)), `${ask.join(' ')} is granted`)
+    for (const ask of refused) assert.not.ok(allows(...(ask as Ask)), `${ask.join(' ')} is not granted`)
+  })
+}
+permissions.run()

@@ -1,0 +1,281 @@
+import * as assert from 'uvu/assert'
+import type { Inspection } from '../../src/ports/runtime.ts'
+import { suite } from '../support/suite.ts'
+import { openWorkbench } from '../sandbox/harness.ts'
+
+const inspectionOf = async (
+  source: string | Record<string, string>,
+  inspectMs = 10_000,
+): Promise<Inspection> => {
+  const { runtime, build } = await openWorkbench(source, { inspectMs })
+  try {
+    return await runtime.inspect(build)
+  } finally {
+    await runtime.close()
+  }
+}
+
+const messageOf = async (source: Record<string, string>, inspectMs?: number): Promise<string> => {
+  const inspection = await inspectionOf(source, inspectMs)
+  return inspection.ok ? `ok: ${JSON.stringify(inspection.functions)}` : inspection.message
+}
+
+/** The message for one function with the metadata, without the place it names. */
+const mistakeIn = async (metadata: string): Promise<string> => {
+  const message = await messageOf({
+    'a.js': `import { fn } from 'svc'\nexport const f = fn(${metadata}, () => 1)`,
+  })
+  return message.replace(/^a\.js: f: /, '')
+}
+
+const inspect = suite('inspecting a build')
+
+inspect('lists its functions with metadata and defaults, by ns and var', async () => {
+  const inspection = await inspectionOf('ok')
+  assert.ok(inspection.ok)
+  const functions = inspection.ok ? inspection.functions : []
+  assert.equal(
+    functions.filter((spec) => Object.keys(spec).length > 2),
+    [
+      { ns: 'legacy', var: 'default', on_event: 'legacy' },
+      {
+        ns: 'orders.handlers',
+        var: 'nightly',
+        schedule: { cron: '0 3 * * *', timezone: 'Europe/Berlin' },
+        timeout: 5000,
+      },
+      {
+        ns: 'orders.handlers',
+        var: 'onCreated',
+        on_event: 'order:created',
+        retry: { attempts: 3, delay: 1000 },
+      },
+      {
+        ns: 'orders.handlers',
+        var: 'paid',
+        webhook: {
+          service: 'stripe',
+          path: '/paid',
+          method: 'POST',
+          name: 'orders.handlers_paid',
+          description: '',
+          auth: 'none',
+        },
+        secret_headers: ['x-key'],
+      },
+    ],
+  )
+  const refs = functions.map((spec) => `${spec.ns}/${spec.var}`)
+  assert.equal(refs, refs.toSorted())
+  assert.ok(refs.includes('orders.handlers/add'))
+  assert.not.ok(refs.some((ref) => /_internal|NotAFunction|alsoNot/.test(ref)))
+})
+
+inspect('takes no namespace from hidden files, node_modules and declarations', async () => {
+  const source = 'export const f = () => 1'
+  const files = [
+    '_a.js',
+    '.b.js',
+    'x/_y/c.js',
+    'x/.z/d.js',
+    'node_modules/m/index.js',
+    'e.d.ts',
+    'f.cjs',
+    'g.json',
+    'yes/h.mts',
+  ]
+  const inspection = await inspectionOf(Object.fromEntries(files.map((file) => [file, source])))
+  assert.equal(inspection, { ok: true, functions: [{ ns: 'yes.h', var: 'f' }] })
+})
+
+inspect('is fine with a build without functions', async () => {
+  assert.equal(await inspectionOf({ 'readme.md': 'hello' }), { ok: true, functions: [] })
+})
+
+inspect('loads dependencies from node_modules, CommonJS too', async () => {
+  const files = {
+    'node_modules/left/package.json': '{"main":"index.js"}',
+    'node_modules/left/index.js': 'module.exports = { pad: () => 1 }',
+    'a.ts': "import left from 'left'\nexport const { pad } = left as { pad(): number }",
+  }
+  assert.equal(await inspectionOf(files), { ok: true, functions: [{ ns: 'a', var: 'pad' }] })
+})
+
+inspect.run()
+
+const load = suite('a build that does not load')
+
+const mistakes: [string, Record<string, string>, string][] = [
+  [
+    'a syntax error in JavaScript',
+    { 'a/b.js': 'export const x = 1\nexport const = 2' },
+    "a/b.js:2: Unexpected token '='",
+  ],
+  ['a syntax error in TypeScript', { 'a/b.ts': 'const x: number = 1\n\nexport const = 2' }, 'a/b.ts:3: '],
+  ['TypeScript that is more than types', { 'a.ts': 'export const x = 1\nenum Color { Red }' }, 'a.ts:2: '],
+  [
+    'a module that throws',
+    { 'a.ts': 'type T = 1\nexport const f = () => 1\nthrow new Error("no luck")' },
+    'a.ts:3: no luck',
+  ],
+  [
+    'a module that throws further in',
+    { 'a.js': 'import "./lib/b.js"', 'lib/b.js': '\nnull.x' },
+    'lib/b.js:2: ',
+  ],
+  ['a module that throws a string', { 'a.js': 'throw "bare"' }, 'a.js: Threw bare'],
+  [
+    'a missing file',
+    { 'a.js': '\nimport { x } from "./nowhere.js"' },
+    "a.js:2: Cannot find module './nowhere.js'",
+  ],
+  ['a missing package', { 'a.js': "import _ from 'lodash'" }, "a.js:1: Cannot find module 'lodash'"],
+  [
+    'a missing export',
+    { 'a.js': '\n\nimport { y } from "./b.js"', 'b.js': 'export const x = 1' },
+    'a.js:3: ',
+  ],
+  [
+    'a module that exits',
+    { 'a.js': 'export const f = 1', 'b.js': 'process.exit(0)' },
+    'b.js: The process of the function exited with code 0 while it was loading',
+  ],
+  [
+    'an SDK call while loading',
+    { 'a.js': "import { emit } from 'svc'\nawait emit('x', 1)" },
+    'a.js:2: Expected emit() to be called inside a run',
+  ],
+  [
+    'two files of one namespace',
+    { 'a.js': '', 'a.ts': '' },
+    'a.ts: Expected a namespace of its own, got a, which is also that of a.js',
+  ],
+]
+for (const [what, files, message] of mistakes) {
+  load(`names file and line: ${what}`, async () => {
+    const got = await messageOf(files)
+    assert.ok(got.startsWith(message), `Expected ${message}, got ${got}`)
+    assert.not.match(got, '/tmp')
+  })
+}
+
+load('names the file that spins', async () => {
+  assert.is(await messageOf({ 'a.js': 'for (;;) {}' }, 500), 'a.js: Expected it to load within 500 ms')
+})
+
+load('names the file that never finishes', async () => {
+  assert.is(
+    await messageOf({ 'a.js': 'await new Promise(() => {})' }, 500),
+    'a.js: Expected it to load within 500 ms',
+  )
+})
+
+load('gives the same message when a function of it is run', async () => {
+  const { failure, runtime } = await openWorkbench({
+    'a.ts': 'export const f = () => 1\nthrow new Error("at load")',
+    'b.ts': 'export const = 1',
+  })
+  assert.equal(await failure('a/f'), { code: 'load_failed', message: 'a.ts:2: at load' })
+  const { code, message } = await failure('b/f')
+  assert.is(code, 'load_failed')
+  assert.match(message, /^b\.ts:1: /)
+  await runtime.close()
+})
+
+load.run()
+
+const metadata = suite('metadata')
+
+const refusals: [string, string][] = [
+  ['{ retry: 11 }', 'Expected retry to be a whole number from 0 to 10, got 11'],
+  ['{ retry: { attempts: 1.5 } }', 'Expected retry.attempts to be a whole number from 0 to 10, got 1.5'],
+  [
+    '{ retry: { attempts: 1, delay: 3600001 } }',
+    'Expected retry.delay to be a whole number from 0 to 3600000, got 3600001',
+  ],
+  ['{ retry: "often" }', 'Expected retry to be a number or {attempts, delay}, got "often"'],
+  ['{ "on-event": "" }', 'Expected on-event to be a string of 1 to 1024 characters, got ""'],
+  [
+    '{ schedule: "60 * * * *" }',
+    'Expected schedule.cron to be a cron expression of five fields, got "60 * * * *"',
+  ],
+  ['{ schedule: "0 0 30 2 *" }', 'Expected schedule.cron to match some day, got "0 0 30 2 *"'],
+  [
+    '{ schedule: "* * * * * *" }',
+    'Expected schedule.cron to be a cron expression of five fields, got "* * * * * *"',
+  ],
+  [
+    '{ schedule: { cron: "0 3 * * *", timezone: "Mars/Olympus" } }',
+    'Expected schedule.timezone to be an IANA time zone, got "Mars/Olympus"',
+  ],
+  [
+    '{ webhook: { path: "/x" } }',
+    'Expected webhook.service to be a string of 1 to 1024 characters, got undefined',
+  ],
+  [
+    '{ webhook: { service: "a b", path: "/x" } }',
+    'Expected webhook.service to be of letters, digits, "-", "_" and ".", got "a b"',
+  ],
+  [
+    '{ webhook: { service: "a", path: "/../x" } }',
+    'Expected webhook.path to be a URL path such as "/paid", got "/../x"',
+  ],
+  [
+    '{ webhook: { service: "a", path: "/x", method: "TRACE" } }',
+    'Expected webhook.method to be one of GET, PUT, PATCH, DELETE, POST, got "TRACE"',
+  ],
+  [
+    '{ webhook: { service: "a", path: "/x", auth: "maybe" } }',
+    'Expected webhook.auth to be "none" or "required", got "maybe"',
+  ],
+  ['{ "secret-headers": "x-key" }', 'Expected secret-headers to be a list of at most 100 names, got "x-key"'],
+  ['{ secretHeaders: ["x key"] }', 'Expected each of secret-headers to be the name of a header, got "x key"'],
+  ['{ timeout: 0 }', 'Expected timeout to be a whole number from 1 to 900000, got 0'],
+  ['{ on_event: "x" }', 'Expected the key on-event, got on_event'],
+  ['[1]', 'Expected metadata to be an object, got [1]'],
+]
+for (const [given, message] of refusals) {
+  metadata(`is refused: ${given}`, async () => assert.is(await mistakeIn(given), message))
+}
+
+metadata('may use camelCase, no retries, leap days and keys of its own', async () => {
+  const given =
+    '{ onEvent: "a", retry: { attempts: 0 }, schedule: "0 0 29 2 *", secretHeaders: ["X-A", "x-a"], team: "blue" }'
+  assert.is(
+    await mistakeIn(given),
+    `ok: ${JSON.stringify([
+      {
+        ns: 'a',
+        var: 'f',
+        on_event: 'a',
+        retry: { attempts: 0, delay: 1000 },
+        schedule: { cron: '0 0 29 2 *', timezone: 'UTC' },
+        secret_headers: ['x-a'],
+      },
+    ])}`,
+  )
+})
+
+metadata('refuses two webhooks at one address', async () => {
+  const source =
+    "import { fn } from 'svc'\nexport const f = fn({ webhook: { service: 's', path: 'p' } }, () => 1)"
+  assert.is(
+    await messageOf({ 'a.js': source, 'b.js': source }),
+    'b/f: Expected a webhook of its own, got POST s/p, which is also that of a/f',
+  )
+})
+
+metadata('belongs to each export of one handler', async () => {
+  const source =
+    "import { fn } from 'svc'\nconst h = () => 1\nexport const a = fn({ onEvent: 'a' }, h)\nexport const b = fn({ onEvent: 'b' }, h)"
+  const inspection = await inspectionOf({ 'm.js': source })
+  assert.equal(inspection, {
+    ok: true,
+    functions: [
+      { ns: 'm', var: 'a', on_event: 'a' },
+      { ns: 'm', var: 'b', on_event: 'b' },
+    ],
+  })
+})
+
+metadata.run()

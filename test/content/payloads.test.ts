@@ -1,0 +1,82 @@
+import * as assert from 'uvu/assert'
+import { openBlobs } from '../../src/adapters/embedded/blobs.ts'
+import { Payloads } from '../../src/content/payloads.ts'
+import type { Blobs } from '../../src/ports/blobs.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+
+const LIMIT = 64 << 10
+
+const payloads = suite<{ blobs: Blobs; payloads: Payloads }>('a payload')
+payloads.before(async (context) => {
+  context.blobs = await openBlobs({ dir: tempDir() })
+  context.payloads = new Payloads(context.blobs)
+})
+payloads.after(({ blobs }) => blobs.close())
+
+payloads('of up to 64 KiB of JSON stays in the fact', async ({ payloads }) => {
+  for (const value of [
+    null,
+    0,
+    '',
+    'x'.repeat(LIMIT - 2),
+    'ü'.repeat(LIMIT / 2 - 1),
+    { a: [1, 2, { b: true }] },
+  ]) {
+    assert.equal(await payloads.keep(value), { value })
+  }
+})
+
+payloads('of one byte more goes to the blobs, and comes back', async ({ payloads, blobs }) => {
+  for (const value of [
+    'x'.repeat(LIMIT - 1),
+    `ü${'x'.repeat(LIMIT - 3)}`,
+    { list: Array.from({ length: 20_000 }, (_, i) => i) },
+  ]) {
+    const kept = await payloads.keep(value)
+    assert.is(kept.value, undefined)
+    assert.is(kept.ref?.size, Buffer.byteLength(JSON.stringify(value)))
+    assert.is((await blobs.head(kept.ref?.key ?? ''))?.size, kept.ref?.size)
+    assert.equal(await payloads.load(kept), value)
+  }
+})
+
+// Whatever is short in memory and long as JSON.
+for (const [what, value] of [
+  ['control characters', '\0'.repeat(11_000)],
+  ['Chinese', '値'.repeat(22_000)],
+  ['half emojis', '\ud83d'.repeat(11_000)],
+  [
+    'keys of control characters',
+    Object.fromEntries(Array.from({ length: 1200 }, (_, i) => [`${i}${'\x01'.repeat(9)}`, null])),
+  ],
+  ['long numbers', Array.from({ length: 3000 }, (_, i) => (-1 / 3) * 10 ** -(i % 300))],
+] as const) {
+  payloads(`of ${what} is measured as JSON`, async ({ payloads }) => {
+    assert.ok(Buffer.byteLength(JSON.stringify(value)) > LIMIT)
+    const kept = await payloads.keep(value)
+    assert.ok(kept.ref, 'goes to the blobs')
+    assert.equal(await payloads.load(kept), value)
+  })
+}
+
+payloads('of the same content lies in the blobs once', async ({ payloads, blobs }) => {
+  const value = { text: 'same'.repeat(LIMIT) }
+  const [one, two] = [await payloads.keep(value), await payloads.keep(structuredClone(value))]
+  assert.equal(one, two)
+  const keys = await Array.fromAsync(blobs.list('payloads/'))
+  assert.is(keys.filter(({ key }) => key === one.ref?.key).length, 1)
+  assert.match(one.ref?.key ?? '', new RegExp(`^payloads/../${one.ref?.sha256}\\.json$`))
+})
+
+payloads('may be nested deeply', async ({ payloads }) => {
+  const text = '['.repeat(50_000) + ']'.repeat(50_000)
+  assert.ok(JSON.stringify(await payloads.load(await payloads.keep(JSON.parse(text)))) === text)
+})
+
+payloads('without anything is null', async ({ payloads }) => assert.is(await payloads.load({}), null))
+payloads('keeps a key __proto__', async ({ payloads }) => {
+  const text = `{"__proto__":{"a":"${'x'.repeat(LIMIT)}"}}`
+  assert.is(JSON.stringify(await payloads.load(await payloads.keep(JSON.parse(text)))), text)
+})
+payloads.run()

@@ -1,0 +1,48 @@
+import { name } from '../../src/domain/name.ts'
+import type { DomainEvent } from '../../src/events/index.ts'
+import { given as givenOf } from '../support/given.ts'
+import { suite } from '../support/suite.ts'
+
+const given = givenOf(name, { env_id: 'env', correlation_id: 'c' })
+const reserved = (holder: string): DomainEvent & { type: 'NameReserved' } => ({
+  type: 'NameReserved',
+  name: 'shop',
+  holder,
+})
+const released = (holder: string): DomainEvent & { type: 'NameReleased' } => ({
+  type: 'NameReleased',
+  name: 'shop',
+  holder,
+})
+const reserve = (holder: string, gone?: string) =>
+  ({
+    type: 'ReserveName',
+    name: 'shop',
+    holder,
+    taken: 'project_exists',
+    ...(gone !== undefined && { gone }),
+  }) as const
+const release = (holder: string) => ({ type: 'ReleaseName', name: 'shop', holder }) as const
+
+const names = suite('a unique name')
+names('goes to the first who asks', () => given().when(reserve('a')).then(reserved('a')))
+names('is refused to another one, with the code of what it names', () =>
+  given(reserved('a')).when(reserve('b')).refuses('project_exists'),
+)
+names('asked for twice is asked for once', () => given(reserved('a')).when(reserve('a')).then())
+names('is taken over from a holder that is gone', () =>
+  given(reserved('a')).when(reserve('b', 'a')).then(reserved('b')),
+)
+names('is not taken over from one who came after the holder that is gone', () =>
+  given(reserved('a'), reserved('c')).when(reserve('b', 'a')).refuses('project_exists'),
+)
+names('released is free', () => {
+  given(reserved('a')).when(release('a')).then(released('a'))
+  given(reserved('a'), released('a')).when(reserve('b')).then(reserved('b'))
+})
+names('is released by its holder only, and once', () => {
+  given(reserved('a')).when(release('b')).then()
+  given(reserved('a'), released('a')).when(release('a')).then()
+  given().when(release('a')).then()
+})
+names.run()

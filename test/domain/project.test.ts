@@ -1,0 +1,99 @@
+import { project } from '../../src/domain/project.ts'
+import type { DomainEvent, EventOf } from '../../src/events/index.ts'
+import { given as givenOf } from '../support/given.ts'
+import { suite } from '../support/suite.ts'
+
+const given = givenOf(project, { env_id: 'env', correlation_id: 'c' })
+
+const created: DomainEvent = { type: 'ProjectCreated', project_id: 'p', name: 'shop' }
+const renamed: DomainEvent = { type: 'ProjectRenamed', project_id: 'p', name: 'store' }
+const deleted: DomainEvent = { type: 'ProjectDeleted', project_id: 'p', build_ids: [] }
+const uploaded = (
+  build_id: string,
+  build_type: 'release' | 'live' = 'release',
+): EventOf<'BuildUploaded'> => ({
+  type: 'BuildUploaded',
+  build_id,
+  project_id: 'p',
+  hash: `hash of ${build_id}`,
+  size: 1,
+  build_type,
+  storage_path: 'builds/x',
+  storage_backend: 'disk',
+  functions: [],
+})
+const deployed = (build_id: string, previous_build_id?: string): EventOf<'BuildDeployed'> => ({
+  type: 'BuildDeployed',
+  build_id,
+  project_id: 'p',
+  hash: `hash of ${build_id}`,
+  functions: [],
+  ...(previous_build_id !== undefined && { previous_build_id }),
+})
+
+const create = { type: 'CreateProject', project_id: 'p', name: 'shop' } as const
+const rename = { type: 'RenameProject', project_id: 'p', name: 'store' } as const
+const remove = { type: 'DeleteProject', project_id: 'p' } as const
+const upload = (build_id: string, build_type: 'release' | 'live' = 'release') => {
+  const { type: _, ...build } = uploaded(build_id, build_type)
+  return { type: 'UploadBuild', build } as const
+}
+const deploy = (build_id: string) => {
+  const build = { build_id, project_id: 'p', hash: `hash of ${build_id}`, functions: [] }
+  return { type: 'DeployBuild', build } as const
+}
+
+const life = suite('a project')
+life('is created', () => given().when(create).then(created))
+life('created twice is created once, also when it is gone', () => {
+  given(created).when(create).then()
+  given(created, deleted).when(create).then()
+})
+life('is renamed', () => given(created).when(rename).then(renamed))
+life('keeps a name it has', () => given(created, renamed).when(rename).then())
+life('is deleted with its builds', () =>
+  given(created, uploaded('a'), uploaded('b', 'live'))
+    .when(remove)
+    .then({ ...deleted, build_ids: ['a', 'b'] }),
+)
+for (const [what, facts] of [
+  ['absent', []],
+  ['deleted', [created, deleted]],
+] as const) {
+  life(`${what} does not exist for anything`, () => {
+    for (const command of [rename, remove, upload('a'), deploy('a')])
+      given(...facts)
+        .when(command)
+        .refuses('not_found')
+  })
+}
+life.run()
+
+const builds = suite('the builds of a project')
+builds('are uploaded, each once', () => {
+  given(created).when(upload('a')).then(uploaded('a'))
+  given(created, uploaded('a')).when(upload('b', 'live')).then(uploaded('b', 'live'))
+  given(created, uploaded('a')).when(upload('a')).then()
+})
+builds('are deployed', () => given(created, uploaded('a')).when(deploy('a')).then(deployed('a')))
+builds('one is deployed at a time: the new one takes the place of the old one', () =>
+  given(created, uploaded('a'), uploaded('b'), deployed('a')).when(deploy('b')).then(deployed('b', 'a')),
+)
+builds('can go back', () =>
+  given(created, uploaded('a'), uploaded('b'), deployed('a'), deployed('b', 'a'))
+    .when(deploy('a'))
+    .then(deployed('a', 'b')),
+)
+builds('deployed again is deployed already', () =>
+  given(created, uploaded('a'), deployed('a')).when(deploy('a')).then(),
+)
+builds('uploading does not deploy, nor take away', () =>
+  given(created, uploaded('a'), deployed('a'), uploaded('b')).when(deploy('a')).then(),
+)
+builds('that are unknown are not deployed', () =>
+  given(created, uploaded('a')).when(deploy('b')).refuses('not_found'),
+)
+builds('that are live are not deployed', () =>
+  given(created, uploaded('a', 'live')).when(deploy('a')).refuses('bad_request'),
+)
+builds.run()

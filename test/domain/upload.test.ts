@@ -1,0 +1,121 @@
+import * as assert from 'uvu/assert'
+import { assembled, upload } from '../../src/domain/upload.ts'
+import { isAppError } from '../../src/errors.ts'
+import type { DomainEvent, EventOf } from '../../src/events/index.ts'
+import type { Part } from '../../src/events/upload.ts'
+import { given as givenOf } from '../support/given.ts'
+import { suite } from '../support/suite.ts'
+
+const given = givenOf(upload, { env_id: 'env', correlation_id: 'c' })
+
+const about = {
+  upload_id: 'u',
+  path: 'p',
+  content_type: 'text/plain',
+  key: 'files/env/u',
+  blob_upload_id: 'b',
+  part_size: 10,
+  parts_expected: 1,
+  by_run_id: null,
+  expires_at: '2026-05-02',
+}
+const begun: DomainEvent = { type: 'UploadBegun', ...about }
+const part: Part = { part_number: 1, size: 5, etag: '"e"', blob_etag: 'e' }
+const added: EventOf<'PartUploaded'> = { type: 'PartUploaded', upload_id: 'u', ...part }
+const completed = { type: 'UploadCompleted', upload_id: 'u' } as const
+const aborted = { type: 'UploadAborted', upload_id: 'u', reason: 'asked' } as const
+
+const begin = { type: 'BeginUpload', upload: about } as const
+const add = { type: 'AddPart', part, now: '2026-05-01' } as const
+const complete = { type: 'CompleteUpload' } as const
+const abort = { type: 'AbortUpload', reason: 'asked' } as const
+
+const life = suite('an upload in parts')
+life('begins, once', () => {
+  given()
+    .when(begin)
+    .then({ type: 'UploadBegun', ...about })
+  given(begun).when(begin).then()
+})
+life('takes parts, the same number again too', () => {
+  given(begun).when(add).then(added)
+  given(begun, added).when(add).then(added)
+})
+life('takes none once it has expired', () =>
+  given(begun)
+    .when({ ...add, now: '2026-05-02' })
+    .refuses('not_found'),
+)
+life('is complete, asked once or twice', () => {
+  given(begun, added).when(complete).then(completed)
+  given(begun, added, completed).when(complete).then()
+})
+life('is cancelled, or expires', () => {
+  given(begun, added).when(abort).then(aborted)
+  given(begun)
+    .when({ ...abort, reason: 'expired' })
+    .then({ ...aborted, reason: 'expired' })
+})
+for (const [what, facts, aggregates] of [
+  ['unknown', [], [add, complete, abort]],
+  ['complete', [begun, added, completed], [add, abort]],
+  ['cancelled', [begun, added, aborted], [add, complete, abort]],
+] as const) {
+  life(`that is ${what} does not exist`, () => {
+    for (const command of aggregates)
+      given(...facts)
+        .when(command)
+        .refuses('not_found')
+  })
+}
+life.run()
+
+const MIN = 5 << 20
+const of = (...sizes: (number | undefined)[]) =>
+  new Map(
+    sizes
+      .flatMap((size, i) =>
+        size === undefined ? [] : [[i + 1, { ...part, part_number: i + 1, size }] as const],
+      )
+      .reverse(),
+  )
+const refusedBy = (parts: ReadonlyMap<number, Part>, expected_size?: number): string => {
+  try {
+    assembled({ upload: expected_size === undefined ? {} : { expected_size }, parts })
+    return 'accepted'
+  } catch (error) {
+    assert.ok(isAppError(error, 'bad_request'))
+    return error.message
+  }
+}
+
+const rules = suite('the part rules')
+rules('order parts by number, however they came', () => {
+  const { parts, size } = assembled({ upload: {}, parts: of(MIN, MIN + 1, 1) })
+  assert.equal(
+    parts.map(({ part_number }) => part_number),
+    [1, 2, 3],
+  )
+  assert.is(size, 2 * MIN + 2)
+})
+rules('let one part have any size, none included', () => {
+  assert.is(refusedBy(of(0)), 'accepted')
+  assert.is(refusedBy(of(1)), 'accepted')
+})
+rules('want at least one part', () => assert.match(refusedBy(of()), /at least one/))
+rules('want no gap', () => assert.match(refusedBy(of(MIN, undefined, MIN)), /none with number 2/))
+rules('want the first part', () => assert.match(refusedBy(of(undefined, MIN)), /none with number 1/))
+rules('want 5 MB of every part but the last', () => {
+  assert.is(refusedBy(of(MIN, 1)), 'accepted')
+  assert.match(refusedBy(of(MIN - 1, 1)), /^part 1: expected at least 5242880 bytes.*got 5242879$/)
+})
+rules('want all that was announced', () => {
+  assert.is(refusedBy(of(7), 7), 'accepted')
+  assert.match(refusedBy(of(7), 8), /expected 8 bytes in all.*got 7/)
+})
+rules('want at most 10,000 parts', () => {
+  const many = of(...Array.from({ length: 10_000 }, () => MIN))
+  assert.is(refusedBy(many), 'accepted')
+  assert.match(refusedBy(new Map(many).set(10_001, { ...part, part_number: 10_001 })), /at most 10000/)
+})
+rules.run()

@@ -1,0 +1,150 @@
+import * as assert from 'uvu/assert'
+import { AppError, type ErrorCode, isAppError } from '../../src/errors.ts'
+import type { Plan } from '../../src/events/org.ts'
+import { termsOf } from '../../src/plans/plans.ts'
+import type { CallDayDoc } from '../../src/projections/callDays.ts'
+import type { Views } from '../../src/projections/views.ts'
+import { Quotas } from '../../src/plans/quotas.ts'
+import { clock } from '../../src/clock.ts'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+
+/** An organization with one environment, its usage as the read models would have it, and how often that was asked for. */
+const tenant = (plan: Plan, used: { runs?: number; bytes?: number; files?: number } = {}) => {
+  const state = { runs: 0, bytes: 0, files: 0, plan, looks: 0, settle: () => Promise.resolve(), ...used }
+  const views = {
+    directory: {
+      env: (env_id: string) => (env_id === 'env' ? { org_id: 'org', plan: state.plan } : undefined),
+      envsOf: () => ['env'],
+    },
+    settled: () => state.settle(),
+    callDays: {
+      find: () => {
+        state.looks++
+        const { runs, bytes } = state
+        const today: CallDayDoc = { env_id: 'env', day: new Date().toISOString().slice(0, 10), runs, bytes }
+        return Promise.resolve({ items: [today], total: 1 })
+      },
+    },
+    orgs: { get: () => Promise.resolve(null) },
+    fileTotals: {
+      getMany: () => Promise.resolve(new Map([['env', { env_id: 'env', bytes: state.files }]])),
+    },
+  } as unknown as Views
+  return { state, quotas: new Quotas(views) }
+}
+
+const refusal = async (asked: Promise<void>): Promise<ErrorCode | null> => {
+  try {
+    await asked
+    return null
+  } catch (error) {
+    if (isAppError(error)) return error.code
+    throw error
+  }
+}
+
+const { runs_per_month, call_storage_bytes } = termsOf.free.limits
+
+const calls = suite('a call under a plan')
+
+calls('is allowed until limits.runs_per_month is reached', async () => {
+  const { state, quotas } = tenant('free', { runs: runs_per_month - 1 })
+  assert.is(await refusal(quotas.checkCall('env')), null)
+  state.runs++
+  assert.is(await refusal(quotas.checkCall('env')), 'quota_exceeded')
+})
+
+calls('is allowed until limits.call_storage_bytes is reached', async () => {
+  const { state, quotas } = tenant('free', { bytes: call_storage_bytes - 1 })
+  assert.is(await refusal(quotas.checkCall('env')), null)
+  state.bytes++
+  assert.is(await refusal(quotas.checkCall('env')), 'quota_exceeded')
+})
+
+calls('is allowed again with a higher plan, at once', async () => {
+  const { state, quotas } = tenant('free', { runs: runs_per_month })
+  assert.is(await refusal(quotas.checkCall('env')), 'quota_exceeded')
+  state.plan = 'starter'
+  assert.is(await refusal(quotas.checkCall('env')), null)
+})
+
+calls('without limits looks at nothing (Q1)', async () => {
+  const { state, quotas } = tenant('self_host', { runs: 1e9, bytes: 1e15 })
+  for (let i = 0; i < 10; i++) await quotas.checkCall('env')
+  assert.is(state.looks, 0)
+})
+
+calls('far from the limit looks no more than once a second, and waits for none but the first', async () => {
+  const { state, quotas } = tenant('free', { runs: 1 })
+  await quotas.checkCall('env')
+  assert.is(state.looks, 1)
+  for (let i = 0; i < 100; i++) await quotas.checkCall('env')
+  assert.is(state.looks, 1)
+
+  const { monotonic } = clock
+  let letGo = () => {}
+  state.settle = () => new Promise((resolve) => (letGo = resolve))
+  clock.monotonic = () => monotonic() + 1001
+  await quotas.checkCall('env')
+  await quotas.checkCall('env')
+  assert.is(state.looks, 1)
+  letGo()
+  await until(() => state.looks === 2)
+  clock.monotonic = monotonic
+})
+
+calls('that many make at once near the limit share a look', async () => {
+  const { state, quotas } = tenant('free', { runs: runs_per_month - 1 })
+  await Promise.all(Array.from({ length: 50 }, () => quotas.checkCall('env')))
+  assert.is(state.looks, 1)
+})
+
+calls('is not refused, nor held up, by read models that are behind or away (Q3)', async () => {
+  const { state, quotas } = tenant('free', { runs: runs_per_month })
+  state.settle = () => Promise.reject(new AppError('unavailable', 'down'))
+  assert.is(await refusal(quotas.checkCall('env')), null)
+  state.settle = () => new Promise(() => {})
+  const began = clock.monotonic()
+  assert.is(await refusal(quotas.checkCall('env')), null)
+  assert.ok(clock.monotonic() - began < 2000)
+})
+
+calls('is refused by what was known last, while read models are away', async () => {
+  const { state, quotas } = tenant('free', { runs: runs_per_month })
+  await refusal(quotas.checkCall('env'))
+  state.settle = () => Promise.reject(new AppError('unavailable', 'down'))
+  assert.is(await refusal(quotas.checkCall('env')), 'quota_exceeded')
+})
+
+calls('of an environment that is unknown is not ours to refuse', async () => {
+  const { quotas } = tenant('free', { runs: runs_per_month })
+  assert.is(await refusal(quotas.checkCall('elsewhere')), null)
+})
+
+calls.run()
+
+const files = suite('a file under a plan')
+const { storage_bytes } = termsOf.free.limits
+
+files('has room until limits.storage_bytes is reached', async () => {
+  const { quotas } = tenant('free', { files: storage_bytes - 10 })
+  assert.is(await refusal(quotas.checkRoom('env', 10)), null)
+  assert.is(await refusal(quotas.checkRoom('env', 11)), 'quota_exceeded')
+})
+
+files('that shrinks has room always', async () => {
+  const { quotas } = tenant('free', { files: storage_bytes + 10 })
+  assert.is(await refusal(quotas.checkRoom('env', -5)), null)
+  assert.is(await refusal(quotas.checkRoom('env', 0)), null)
+  assert.is(await refusal(quotas.checkRoom('env', 1)), 'quota_exceeded')
+})
+
+files('does not touch calls, nor calls files', async () => {
+  const { quotas } = tenant('free', { runs: runs_per_month })
+  assert.is(await refusal(quotas.checkRoom('env', 10)), null)
+  const full = tenant('free', { files: storage_bytes })
+  assert.is(await refusal(full.quotas.checkCall('env')), null)
+})
+
+files.run()

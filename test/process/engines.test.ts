@@ -1,0 +1,151 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import * as assert from 'uvu/assert'
+import { engineUrl } from '../support/engines.ts'
+import { startStandIn } from '../support/eventstoredb/index.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const SVC_MASTER_KEY = Buffer.alloc(32, 7).toString('base64')
+const environment = (env: Readonly<Record<string, string>>) => ({
+  PORT: '0',
+  SVC_DATA_DIR: tempDir(),
+  SVC_MASTER_KEY,
+  ...env,
+})
+
+const refusing = suite('settings of engines that cannot work', { timeoutMs: 30_000 })
+
+/** The whole of what a start says that fails. */
+const failed = (env: Readonly<Record<string, string>>): string => {
+  const { status, stderr, stdout } = spawnSync(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', main],
+    {
+      env: environment(env),
+      encoding: 'utf8',
+      timeout: 25_000,
+    },
+  )
+  assert.is(status, 1, stdout + stderr)
+  return stderr
+}
+
+const wrong: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
+  [
+    'an event store of a kind that is not known',
+    { SVC_EVENT_STORE: 'kafka://u:planted@h' },
+    /SVC_EVENT_STORE: expected `embedded:` or `esdb:/,
+  ],
+  [
+    'read models of a kind that is not known',
+    { SVC_READ_MODELS: 'postgres://u:planted@h' },
+    /SVC_READ_MODELS: expected `embedded:` or `mongodb:/,
+  ],
+  [
+    'blobs of a kind that is not known',
+    { SVC_BLOBS: 'file:///tmp' },
+    /SVC_BLOBS: expected `embedded:` or `s3:/,
+  ],
+  ['a Redis of a kind that is not known', { SVC_REDIS: 'memcached://h' }, /SVC_REDIS: expected `redis:/],
+  ['roles that are none', { SVC_ROLES: 'api,cook' }, /SVC_ROLES: expected some of api,worker,projector,saga/],
+  [
+    'an engine without a master key',
+    { SVC_EVENT_STORE: 'esdb://h', SVC_MASTER_KEY: '' },
+    /SVC_MASTER_KEY: required/,
+  ],
+  [
+    'a prefix that no name can have',
+    { SVC_EVENT_STORE: 'esdb://h?prefix=%20' },
+    /SVC_EVENT_STORE: prefix takes/,
+  ],
+  ['an S3 address without a bucket', { SVC_BLOBS: 's3://key:planted@127.0.0.1:1' }, /SVC_BLOBS/],
+]
+for (const [what, env, said] of wrong) {
+  refusing(what, () => {
+    const told = failed(env)
+    assert.match(told, said)
+    assert.not.match(told, 'planted')
+    assert.not.match(told, / at .*:\d+:\d+/) // a line for people, no stack
+  })
+}
+
+const s3 = engineUrl('s3')
+if (s3 !== null) {
+  refusing('a bucket that is missing', () => {
+    assert.match(
+      failed({ SVC_BLOBS: s3.replace(/(:\d+)\/[^/?]+/, '$1/not-there') }),
+      /SVC_BLOBS: .*not-there/,
+    )
+  })
+  refusing('a secret that is wrong', () => {
+    const told = failed({ SVC_BLOBS: s3.replace(/:[^:@/]+@/, ':planted-secret@') })
+    assert.match(told, /SVC_BLOBS: /)
+    assert.not.match(told, 'planted-secret')
+  })
+}
+
+refusing.run()
+
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** A service whose event store is down; its log so far. */
+const startWaiting = async () => {
+  const [port, storePort] = [await freePort(), await freePort()]
+  const url = `esdb://user:planted@127.0.0.1:${storePort}?tls=false`
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', main], {
+    env: environment({ SVC_EVENT_STORE: url, PORT: String(port) }),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let printed = ''
+  for (const pipe of [child.stdout, child.stderr])
+    pipe.setEncoding('utf8').on('data', (text: string) => (printed += text))
+  const ended = once(child, 'exit') as Promise<[number | null]>
+  const at = (path: string) => fetch(`http://127.0.0.1:${port}${path}`)
+  await until(async () => (await at('/healthz')).status === 200)
+  return { child, storePort, at, ended, printed: () => printed }
+}
+
+const waiting = suite('an engine that is down at the start', { timeoutMs: 40_000 })
+
+waiting('is told by /readyz and in one line, and waited for', async () => {
+  const { child, storePort, at, ended, printed } = await startWaiting()
+  const refusal = await until(async () => {
+    const reply = await at('/readyz')
+    const { error } = (await reply.json()) as { error: { code: string; message: string } }
+    return reply.status === 503 && /SVC_EVENT_STORE: esdb:\/\/127/.test(error.message)
+      ? { reply, error }
+      : undefined
+  })
+  assert.is(refusal.error.code, 'unavailable')
+  assert.ok(refusal.reply.headers.get('retry-after'))
+  const api = await at('/v1/projects')
+  assert.is(api.status, 503)
+  const standIn = await startStandIn({ port: storePort })
+  await until(async () => (await at('/readyz')).status === 200, { timeoutMs: 20_000 })
+  assert.is((await at('/v1/projects')).status, 401)
+  assert.not.match(printed(), 'planted')
+  assert.is(printed().match(/warn SVC_EVENT_STORE/g)?.length, 1, printed())
+  child.kill('SIGTERM')
+  assert.equal(await ended, [0, null])
+  await standIn.stop()
+})
+
+waiting('does not keep the process from being stopped', async () => {
+  const { child, ended } = await startWaiting()
+  child.kill('SIGTERM')
+  assert.equal(await ended, [0, null])
+})
+
+waiting.run()

@@ -1,0 +1,79 @@
+import * as assert from 'uvu/assert'
+import { frameReader, frameWriter, isShallow, MAX_FRAME } from '../../src/sandbox/frames.ts'
+import { parseChildFrame } from '../../src/sandbox/protocol.ts'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+
+const framed = async (texts: readonly string[]): Promise<Buffer> => {
+  const written: Buffer[] = []
+  const writer = frameWriter((bytes) => written.push(bytes))
+  for (const text of texts) writer.send(text)
+  await until(() => written.length > 0)
+  assert.is(written.length, 1) // one write for all of them
+  return Buffer.concat(written)
+}
+
+const frames = suite('frames')
+
+frames('survive any cut of the stream', async () => {
+  const texts = ['{}', '"ünï☃"', `"${'x'.repeat(3000)}"`, '1', '""']
+  const bytes = await framed(texts)
+  for (const size of [1, 2, 3, 5, 7, 64, 1000, bytes.length]) {
+    const got: string[] = []
+    const read = frameReader((json) => got.push(json))
+    for (let at = 0; at < bytes.length; at += size) read(bytes.subarray(at, at + size))
+    assert.equal(got, texts)
+  }
+})
+
+frames('may be as large as the cap and no larger', () => {
+  const writer = frameWriter(() => {})
+  writer.send('x'.repeat(MAX_FRAME))
+  assert.throws(() => writer.send('x'.repeat(MAX_FRAME + 1)), /at most 8388608 bytes/)
+})
+
+frames('over the cap are refused by their length alone', () => {
+  const header = Buffer.alloc(4)
+  header.writeUInt32BE(MAX_FRAME + 1)
+  assert.throws(() => frameReader(() => {})(header), /at most 8388608 bytes, got 8388609/)
+})
+
+frames('may nest 1000 deep, brackets in strings not counted', () => {
+  const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
+  assert.ok(isShallow(nested(1000)))
+  assert.not.ok(isShallow(nested(1001)))
+  assert.ok(isShallow(JSON.stringify(`\\"${'['.repeat(5000)}`)))
+  assert.not.ok(isShallow(`["\\"",${nested(1000)}]`))
+})
+
+frames.run()
+
+const child = suite('what a child may say')
+
+const refused = [
+  'null',
+  '[]',
+  '"ready"',
+  '{"type":"result"}',
+  '{"type":"result","id":-1}',
+  '{"type":"result","id":1.5}',
+  '{"type":"failure","id":1,"code":"timeout","message":"x"}',
+  '{"type":"failure","id":1,"code":"function_failed"}',
+  '{"type":"log","id":1,"source":"stdin","text":"x"}',
+  '{"type":"pong","n":1}',
+  '{"type":"host","id":1,"call":0}',
+  '{"type":"host","id":1,"call":0,"request":{"op":"shutdown"}}',
+  '{"type":"host","id":1,"call":0,"request":{"op":"call","fn":"a/b","args":{}}}',
+  '{"type":"host","id":1,"call":0,"request":{"op":"files","action":"chmod","params":{}}}',
+  '{"type":"module","ns":"a","file":"a.js","functions":[1]}',
+  '{"type":"__proto__"}',
+]
+for (const json of refused)
+  child(`is not ${json}`, () => assert.throws(() => parseChildFrame(json), /^Expected/))
+
+child('holds nothing beside the known fields', () => {
+  const json = '{"type":"host","id":1,"call":0,"request":{"op":"context","key":"K","extra":1},"more":2}'
+  assert.equal(parseChildFrame(json), { type: 'host', id: 1, call: 0, request: { op: 'context', key: 'K' } })
+})
+
+child.run()

@@ -1,0 +1,124 @@
+import { Readable } from 'node:stream'
+import { newId } from '../../src/ids.ts'
+import { AppError } from '../../src/errors.ts'
+import type { Blobs } from '../../src/ports/blobs.ts'
+import { openRuntime } from '../../src/builds/openRuntime.ts'
+import type { RuntimeOptions } from '../../src/sandbox/limits.ts'
+import type { BuildRef, Invocation, Outcome, RunInfo, Runtime } from '../../src/ports/runtime.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { zipBuild, zipDir, type ZippedBuild } from '../support/zipBuild.ts'
+
+export const FIXTURES = new URL('../fixtures/functions/', import.meta.url).pathname
+
+/** Just enough of blobs to fetch builds from; `gets` counts the fetches. */
+export const buildBlobs = (): Blobs & { gets: number; add(build: ZippedBuild): void } => {
+  const held = new Map<string, Buffer>()
+  const unused = () => Promise.reject(new Error('Expected builds to be fetched only'))
+  // oxlint-disable-next-line require-yield
+  const unlisted = async function* () {
+    throw new Error('Expected builds to be fetched only')
+  }
+  const blobs = {
+    backend: 'memory',
+    gets: 0,
+    add: ({ bytes, hash }: ZippedBuild) => void held.set(`builds/${hash}.zip`, bytes),
+    get: async (key: string) => {
+      blobs.gets++
+      const bytes = held.get(key)
+      if (!bytes) throw new AppError('not_found', `Expected a blob ${key}, got none`)
+      return Readable.from([bytes])
+    },
+    put: unused,
+    head: unused,
+    remove: unused,
+    list: unlisted,
+    createUpload: unused,
+    putPart: unused,
+    completeUpload: unused,
+    abortUpload: unused,
+    listUploads: unlisted,
+    close: async () => {},
+  }
+  return blobs
+}
+
+export interface Asked extends Partial<Omit<Invocation, 'target' | 'run'>> {
+  readonly args?: readonly unknown[]
+  readonly run?: Partial<RunInfo>
+}
+
+export interface Workbench {
+  readonly runtime: Runtime
+  readonly build: BuildRef
+  readonly cacheDir: string
+  /** Runs `ns/var` of the build, or a piece of code. */
+  readonly invoke: (target: string | Invocation['target'], asked?: Asked) => Promise<Outcome>
+  /** The error of a run that must fail. */
+  readonly failure: (
+    target: string,
+    asked?: Asked,
+  ) => Promise<{ code: string; message: string; stack?: string }>
+}
+
+/** Short times, so that tests of what takes long are short. */
+const IMPATIENT: Partial<RuntimeOptions> = {
+  tickMs: 10,
+  pingMs: 50,
+  heartbeatMs: 600,
+  graceMs: 200,
+  backoffMs: 10,
+}
+
+/** A runtime on one build: the name of a fixture directory, or files by path. */
+export const openWorkbench = async (
+  source: string | Readonly<Record<string, string>>,
+  options: Partial<RuntimeOptions> = {},
+): Promise<Workbench> => {
+  const zipped = typeof source === 'string' ? await zipDir(`${FIXTURES}${source}`) : await zipBuild(source)
+  const blobs = buildBlobs()
+  blobs.add(zipped)
+  const cacheDir = tempDir()
+  const runtime = openRuntime({ blobs, cacheDir, ...IMPATIENT, ...options })
+  const build = { env_id: newId(), build_id: newId(), hash: zipped.hash }
+  const invoke: Workbench['invoke'] = (target, { args = [], run, ...asked } = {}) =>
+    runtime.invoke({
+      build,
+      run: { ...runInfo(), ...run },
+      target: typeof target === 'string' ? targetOf(target) : target,
+      input: { kind: 'args', args },
+      timeoutMs: 15_000,
+      signal: new AbortController().signal,
+      onHostCall: () => Promise.resolve(null),
+      onLog: () => {},
+      ...asked,
+    })
+  const failure: Workbench['failure'] = async (target, asked) => {
+    const outcome = await invoke(target, asked)
+    if (outcome.status === 'failed') return outcome.error
+    throw new Error(`Expected ${target} to fail, got ${JSON.stringify(outcome)}`)
+  }
+  return { runtime, build, cacheDir, invoke, failure }
+}
+
+/** The result of a run that must succeed. */
+export const resultOf = async (outcome: Promise<Outcome>): Promise<unknown> => {
+  const ended = await outcome
+  if (ended.status === 'succeeded') return ended.result
+  throw new Error(`Expected a result, got ${JSON.stringify(ended.error)}`)
+}
+
+const targetOf = (ref: string): Invocation['target'] => {
+  const [ns = '', name = ''] = ref.split('/')
+  return { ns, var: name }
+}
+
+const runInfo = (): RunInfo => ({
+  run_id: newId(),
+  stream_id: newId(),
+  run_type: 'call',
+  attempt: 1,
+  event_id: null,
+  origin_run_id: null,
+  project_id: newId(),
+  project_name: 'test',
+})

@@ -1,0 +1,273 @@
+import * as assert from 'uvu/assert'
+import type { HostCall } from '../../src/ports/runtime.ts'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+import { openWorkbench, resultOf, type Workbench } from './harness.ts'
+
+const invoke = suite<Workbench>('invoking a function')
+
+invoke.before(async (context) => void Object.assign(context, await openWorkbench('ok')))
+invoke.after(({ runtime }) => runtime.close())
+
+invoke('gives its result', async ({ invoke }) => {
+  assert.equal(await invoke('orders.handlers/add', { args: [1, 2] }), { status: 'succeeded', result: 3 })
+})
+
+invoke('gives null for a function that returns nothing', async ({ invoke }) => {
+  assert.is(await resultOf(invoke('orders.handlers/nothing')), null)
+})
+
+invoke('treats .js as an ES module whatever package.json says', async () => {
+  const files = {
+    'package.json': '{"type":"commonjs"}',
+    'a.js': "import { fn } from 'svc'\nexport default fn({}, () => 'esm')",
+  }
+  const { invoke, runtime } = await openWorkbench(files)
+  assert.is(await resultOf(invoke('a/default')), 'esm')
+  await runtime.close()
+})
+
+invoke('gives an event to a handler', async ({ invoke }) => {
+  const event = {
+    type: 'order:created',
+    data: { n: 4 },
+    id: '1',
+    timestamp: '2026-01-01T00:00:00Z',
+    source: 'api',
+  }
+  assert.equal(await resultOf(invoke('orders.handlers/onCreated', { input: { kind: 'event', event } })), {
+    doubled: 8,
+    type: 'order:created',
+  })
+})
+
+invoke('gives a webhook request with aliases and decoded bytes', async ({ invoke }) => {
+  const request = {
+    method: 'POST',
+    url: '/x',
+    'original-url': 'http://h/x?t',
+    'body-raw': 'raw',
+    'body-bytes': '/wA=',
+  }
+  const reply = await resultOf(invoke('orders.handlers/paid', { input: { kind: 'webhook', request } }))
+  assert.equal(reply, {
+    status: 200,
+    body: { raw: 'raw', original: 'http://h/x?t', bytes: [255, 0], keys: Object.keys(request) },
+  })
+})
+
+invoke('tells the function who it is', async ({ invoke }) => {
+  const run = {
+    run_id: 'r1',
+    stream_id: 's1',
+    run_type: 'event',
+    attempt: 2,
+    event_id: 'e1',
+    origin_run_id: 'r0',
+    project_id: 'p1',
+    project_name: 'shop',
+  } as const
+  assert.equal(await resultOf(invoke('orders.handlers/whoami', { run })), { ...run, aborted: false })
+})
+
+invoke('keeps runs at the same time apart', async ({ invoke }) => {
+  const ids = Array.from({ length: 50 }, (_, n) => `run-${n}`)
+  const results = await Promise.all(
+    ids.map((run_id) => resultOf(invoke('orders.handlers/whoami', { run: { run_id } }))),
+  )
+  assert.equal(
+    results.map((info) => (info as { run_id: string }).run_id),
+    ids,
+  )
+})
+
+invoke('shares one process among runs', async ({ invoke, runtime }) => {
+  const pids = await Promise.all(Array.from({ length: 20 }, () => resultOf(invoke('orders.handlers/pid'))))
+  assert.is(new Set(pids).size, 1)
+  assert.is(runtime.children, 1)
+})
+
+invoke('serves what the function asks for, in order', async ({ invoke }) => {
+  const calls: HostCall[] = []
+  const answers: Record<string, unknown> = {
+    send: { event_id: 'e' },
+    call: { run_id: 'r' },
+    run: 7,
+    context: 's3cret',
+    files: [],
+  }
+  const onHostCall = async (call: HostCall) => {
+    calls.push(call)
+    return answers[call.op] ?? null
+  }
+  const result = await resultOf(invoke('orders.handlers/everything', { onHostCall }))
+  assert.equal(result, {
+    sent: { event_id: 'e' },
+    called: { run_id: 'r' },
+    ran: 7,
+    emitted: null,
+    secret: 's3cret',
+    put: [],
+    list: [],
+  })
+  assert.equal(calls, [
+    { op: 'send', event_type: 'order:seen', event_data: { n: 1 } },
+    { op: 'call', fn: 'orders.handlers/add', args: [1, 2] },
+    { op: 'run', fn: 'orders.handlers/add', args: [3, 4] },
+    { op: 'emit', data_type: 'token', payload: 'hello' },
+    { op: 'context', key: 'KEY' },
+    {
+      op: 'files',
+      action: 'put',
+      params: { path: 'a/b.txt', content_base64: 'Y29udGVudA==', content_type: 'text/plain; charset=utf-8' },
+    },
+    { op: 'files', action: 'list', params: { prefix: 'a/' } },
+  ])
+})
+
+invoke('does what was not awaited before the run ends, in order', async ({ invoke }) => {
+  const done: unknown[] = []
+  const onHostCall = async (call: HostCall) => {
+    await new Promise((resolve) => setTimeout(resolve, 2))
+    if (call.op === 'emit') done.push(call.payload)
+  }
+  await resultOf(invoke('orders.handlers/hasty', { args: [250], onHostCall }))
+  assert.equal(
+    done,
+    Array.from({ length: 250 }, (_, n) => n),
+  )
+})
+
+invoke('throws a refusal of the service inside the function', async ({ invoke }) => {
+  const refusal = Object.assign(new Error('No such variable'), { code: 'not_found' })
+  const result = await resultOf(
+    invoke('orders.handlers/refused', { onHostCall: () => Promise.reject(refusal) }),
+  )
+  assert.equal(result, { code: 'not_found', message: 'No such variable' })
+})
+
+invoke('captures what the run prints, and only that', async ({ invoke }) => {
+  const lines: unknown[] = []
+  const others: unknown[] = []
+  await Promise.all([
+    invoke('orders.handlers/prints', { onLog: (line) => lines.push(line) }),
+    invoke('orders.handlers/later', { args: [5], onLog: (line) => others.push(line) }),
+  ])
+  assert.equal(lines, [
+    { source: 'stdout', text: 'to stdout { a: 1 }' },
+    { source: 'stderr', text: 'to stderr' },
+    { source: 'stdout', text: 'no newline' },
+  ])
+  assert.equal(others, [])
+})
+
+invoke('names a missing function', async ({ failure }) => {
+  assert.equal(await failure('orders.handlers/absent'), {
+    code: 'function_not_found',
+    message: 'Expected orders/handlers.ts to export a function absent, got none',
+  })
+  assert.is((await failure('no.such/thing')).code, 'function_not_found')
+  assert.is((await failure('orders.handlers/NotAFunction')).code, 'function_not_found')
+  assert.is((await failure('orders.handlers/toString')).code, 'function_not_found')
+  assert.is((await failure('_internal.math/double')).code, 'function_not_found')
+})
+
+invoke('queues runs beyond the concurrency of a child, first in first out', async () => {
+  const bench = await openWorkbench('ok', { maxConcurrency: 2 })
+  const order: number[] = []
+  const runs = [30, 30, 1, 1, 1].map(async (ms, index) => {
+    await resultOf(bench.invoke('orders.handlers/later', { args: [ms] }))
+    order.push(index)
+  })
+  await Promise.all(runs)
+  assert.equal(order, [0, 1, 2, 3, 4])
+  await bench.runtime.close()
+})
+
+invoke('rejects with the code of what kept the build away', async ({ build, invoke }) => {
+  try {
+    await invoke('a/b', { build: { ...build, hash: 'a'.repeat(64) } })
+    assert.unreachable()
+  } catch (error) {
+    assert.is((error as { code?: string }).code, 'not_found')
+  }
+})
+
+invoke.run()
+
+const lifetime = suite<Workbench>('the life of a child')
+
+lifetime('starts ahead when asked', async () => {
+  const { runtime, build } = await openWorkbench('ok')
+  runtime.prewarm(build)
+  await until(() => runtime.children === 1)
+  await runtime.close()
+})
+
+lifetime('is one child however many runs start at once', async () => {
+  const { runtime, invoke } = await openWorkbench('ok')
+  await Promise.all(Array.from({ length: 30 }, () => resultOf(invoke('orders.handlers/pid'))))
+  assert.is(runtime.children, 1)
+  await runtime.close()
+})
+
+lifetime('ends after enough runs, and another takes over', async () => {
+  const { runtime, invoke } = await openWorkbench('ok', { maxRuns: 3 })
+  const pids = []
+  for (let n = 0; n < 7; n++) pids.push(await resultOf(invoke('orders.handlers/pid')))
+  assert.is(new Set(pids).size, 3)
+  await runtime.close()
+})
+
+lifetime('ends when it holds too much memory, after the runs in it', async () => {
+  const { runtime, invoke } = await openWorkbench('ok', { rssMb: 1, pingMs: 10 })
+  const first = await resultOf(invoke('orders.handlers/pid'))
+  assert.is(await resultOf(invoke('orders.handlers/later', { args: [200] })), 'done')
+  assert.is.not(await resultOf(invoke('orders.handlers/pid')), first)
+  await runtime.close()
+})
+
+lifetime('keeps no more idle children than it may', async () => {
+  const { runtime, build } = await openWorkbench('ok', { maxIdle: 1 })
+  for (const env_id of ['a', 'b', 'c']) runtime.prewarm({ ...build, env_id })
+  await until(() => runtime.children > 1)
+  await until(() => runtime.children === 1)
+  await runtime.close()
+})
+
+lifetime('ends when it was idle for too long', async () => {
+  const { runtime, invoke } = await openWorkbench('ok', { idleMs: 50 })
+  await invoke('orders.handlers/nothing')
+  assert.is(runtime.children, 1)
+  await until(() => runtime.children === 0)
+  await runtime.close()
+})
+
+lifetime('makes room for another environment when all places are taken', async () => {
+  const { runtime, build, invoke } = await openWorkbench('ok', { maxChildren: 1 })
+  const mine = await resultOf(invoke('orders.handlers/pid'))
+  const theirs = await resultOf(invoke('orders.handlers/pid', { build: { ...build, env_id: 'another' } }))
+  assert.is.not(mine, theirs)
+  assert.is(runtime.children, 1)
+  await runtime.close()
+})
+
+lifetime('is not shared between environments', async () => {
+  const { runtime, build, invoke } = await openWorkbench('ok')
+  await invoke('orders.handlers/nothing')
+  runtime.prewarm({ ...build, env_id: 'another' })
+  await until(() => runtime.children === 2)
+  await runtime.close()
+})
+
+lifetime('ends with the runtime: its runs are lost, later ones too', async () => {
+  const { runtime, failure } = await openWorkbench('ok')
+  const running = failure('orders.handlers/waits')
+  await until(() => runtime.children === 1)
+  await runtime.close()
+  assert.is((await running).code, 'worker_lost')
+  assert.is((await failure('orders.handlers/pid')).code, 'worker_lost')
+  assert.is(runtime.children, 0)
+})
+
+lifetime.run()

@@ -1,0 +1,212 @@
+import { createCipheriv, hkdfSync } from 'node:crypto'
+import * as assert from 'uvu/assert'
+import { openBlobs } from '../../src/adapters/embedded/blobs.ts'
+import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
+import { openAggregates } from '../../src/domain/aggregates.ts'
+import { DataKeys } from '../../src/secrets/dataKeys.ts'
+import { isAppError } from '../../src/errors.ts'
+import { newId } from '../../src/ids.ts'
+import type { Blobs } from '../../src/ports/blobs.ts'
+import type { EventStore } from '../../src/ports/eventStore.ts'
+import { Keyring } from '../../src/secrets/keyring.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
+
+const masterKey = Buffer.alloc(32, 7)
+const cause = { correlation_id: 'c' }
+
+interface Context {
+  store: EventStore
+  blobs: Blobs
+  /** Another node: nothing is shared but the engines. */
+  node(key?: Buffer): { keyring: Keyring; dataKeys: DataKeys }
+}
+
+const opening = async (context: Context) => {
+  const store = openEventStore({ dir: tempDir() })
+  const blobs = await openBlobs({ dir: tempDir() })
+  const node = (key = masterKey) => {
+    const dataKeys = new DataKeys({ keys: openAggregates(store).dataKeys, blobs, masterKey: key })
+    return { dataKeys, keyring: new Keyring(key, dataKeys) }
+  }
+  Object.assign(context, { store, blobs, node })
+}
+const closing = async ({ store, blobs }: Context) => {
+  await store.close()
+  await blobs.close()
+}
+const throws = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => assert.unreachable('Expected it not to open'),
+    (error: unknown) => error,
+  )
+
+const sealing = suite<Context>('a sealed text')
+sealing.before.each(opening)
+sealing.after.each(closing)
+
+sealing('opens on every node, after a restart too', async ({ node }) => {
+  const env = newId()
+  const sealed = await node().keyring.seal(env, 'p', 'Grüße')
+  assert.is(await node().keyring.open(env, 'p', sealed), 'Grüße')
+})
+
+sealing('names its key, and is another one each time', async ({ node }) => {
+  const { keyring, dataKeys } = node()
+  const env = newId()
+  const [one, two] = [await keyring.seal(env, 'p', 'x'), await keyring.seal(env, 'p', 'x')]
+  const { id } = await dataKeys.current({ env_id: env })
+  assert.ok(one.startsWith(`2.${id}.`) && two.startsWith(`2.${id}.`))
+  assert.is.not(one, two)
+})
+
+sealing('opens for nothing else: environment, project, purpose, key', async ({ node }) => {
+  const { keyring, dataKeys } = node()
+  const [env, project] = [newId(), newId()]
+  const sealed = await keyring.seal(env, 'p', 'x', project)
+  const other = newId()
+  await keyring.seal(other, 'p', 'x')
+  await keyring.seal(env, 'p', 'x')
+  assert.is(await keyring.open(env, 'p', sealed, project), 'x')
+  await throws(keyring.open(env, 'q', sealed, project))
+  await throws(keyring.open(env, 'p', sealed))
+  await throws(keyring.open(env, 'p', sealed, newId()))
+  await throws(keyring.open(other, 'p', sealed, project))
+  const next = await dataKeys.rotate({ env_id: env, project_id: project }, cause)
+  await throws(keyring.open(env, 'p', sealed.replace(/2\.[^.]+/, `2.${next}`), project))
+})
+
+sealing('opens no more with one bit changed', async ({ node }) => {
+  const { keyring } = node()
+  const sealed = await keyring.seal('env', 'p', 'x'.repeat(20))
+  const [way, id, text = ''] = sealed.split('.')
+  const bytes = Buffer.from(text, 'base64')
+  for (let at = 0; at < bytes.length; at++) {
+    const changed = Buffer.from(bytes)
+    changed[at] = (changed[at] ?? 0) ^ 1
+    await throws(keyring.open('env', 'p', `${way}.${id}.${changed.toString('base64')}`))
+  }
+  await throws(keyring.open('env', 'p', `${way}.${id}.${bytes.subarray(0, -12).toString('base64')}`))
+  await throws(keyring.open('env', 'p', `${way}.${id}.`))
+})
+
+sealing('does not open under another master key', async ({ node }) => {
+  const sealed = await node().keyring.seal('env', 'p', 'x')
+  const error = await throws(node(Buffer.alloc(32, 8)).keyring.open('env', 'p', sealed))
+  assert.match((error as Error).message, 'SVC_MASTER_KEY')
+})
+
+sealing('of the first format still opens', async ({ node }) => {
+  const key = Buffer.from(hkdfSync('sha256', masterKey, 'env', 'svc environment', 32))
+  const nonce = Buffer.alloc(12, 1)
+  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from('env\nwebhook request'))
+  const bytes = Buffer.concat([nonce, cipher.update('old'), cipher.final(), cipher.getAuthTag()])
+  const sealed = `1.${bytes.toString('base64')}`
+  assert.is(await node().keyring.open('env', 'webhook request', sealed), 'old')
+  await throws(node().keyring.open('env', 'other', sealed))
+})
+
+sealing('by many nodes at once is sealed with one key', async ({ node, blobs }) => {
+  const env = newId()
+  const sealed = await Promise.all([1, 2, 3, 4, 5].map(() => node().keyring.seal(env, 'p', 'x')))
+  assert.is(new Set(sealed.map((text) => text.split('.')[1])).size, 1)
+  assert.is((await Array.fromAsync(blobs.list(`keys/${env}/`))).length, 1)
+  for (const text of sealed) assert.is(await node().keyring.open(env, 'p', text), 'x')
+})
+sealing.run()
+
+const keys = suite<Context>('a data key')
+keys.before.each(opening)
+keys.after.each(closing)
+
+keys('is random, and wrapped where it lies', async ({ node, blobs, store }) => {
+  const { dataKeys } = node()
+  const [one, two] = [await dataKeys.current({ env_id: 'a' }), await dataKeys.current({ env_id: 'b' })]
+  assert.not.ok(one.key.equals(two.key))
+  const raw = one.key.export()
+  for await (const { key } of blobs.list('keys/')) {
+    const bytes = Buffer.concat(await Array.fromAsync(await blobs.get(key)))
+    for (const text of [raw, raw.toString('base64'), raw.toString('hex')]) assert.not(bytes.includes(text))
+  }
+  const facts = JSON.stringify(await Array.fromAsync(store.read('datakeys-a')))
+  assert.not(facts.includes(raw.toString('base64')))
+})
+
+keys('moved to another scope opens nothing', async ({ node, blobs }) => {
+  const { dataKeys } = node()
+  const { id } = await dataKeys.current({ env_id: 'a' })
+  const bytes = Buffer.concat(await Array.fromAsync(await blobs.get(`keys/a/env/${id}`)))
+  await blobs.put(`keys/b/env/${id}`, bytes)
+  await throws(node().dataKeys.of({ env_id: 'b' }, id))
+})
+
+keys('that is rotated still opens, and seals no more', async ({ node }) => {
+  const { keyring, dataKeys } = node()
+  const before = await keyring.seal('env', 'p', 'old')
+  const next = await dataKeys.rotate({ env_id: 'env' }, cause)
+  assert.ok((await keyring.seal('env', 'p', 'new')).startsWith(`2.${next}.`))
+  assert.is(await keyring.open('env', 'p', before), 'old')
+  assert.is(await node().keyring.open('env', 'p', before), 'old')
+})
+
+keys('rotated by another node seals no more', async ({ node, store }) => {
+  const [mine, other] = [node(), node()]
+  const stop = new AbortController()
+  const watching = mine.dataKeys.watch(store, stop.signal)
+  await mine.keyring.seal('env', 'p', 'x')
+  const next = await other.dataKeys.rotate({ env_id: 'env' }, { ...cause, env_id: 'env' })
+  await until(async () => (await mine.keyring.seal('env', 'p', 'x')).startsWith(`2.${next}.`) || undefined)
+  stop.abort()
+  await watching.catch(() => {})
+})
+
+keys('of a project destroyed opens nothing, and the others go on', async ({ node, blobs }) => {
+  const { keyring, dataKeys } = node()
+  const doomed = await keyring.seal('env', 'p', 'x', 'doomed')
+  const [kept, ofEnv] = [await keyring.seal('env', 'p', 'x', 'kept'), await keyring.seal('env', 'p', 'x')]
+  await dataKeys.rotate({ env_id: 'env', project_id: 'doomed' }, cause)
+  await dataKeys.destroy({ env_id: 'env', project_id: 'doomed' }, { final: true }, cause)
+  assert.equal(await Array.fromAsync(blobs.list('keys/env/doomed/')), [])
+  for (const each of [keyring, node().keyring]) {
+    assert.ok(isAppError(await throws(each.open('env', 'p', doomed, 'doomed')), 'not_found'))
+    assert.ok(isAppError(await throws(each.seal('env', 'p', 'x', 'doomed')), 'not_found'))
+    assert.is(await each.open('env', 'p', kept, 'kept'), 'x')
+    assert.is(await each.open('env', 'p', ofEnv), 'x')
+  }
+})
+
+keys('of an environment destroyed take those of its projects with them', async ({ node, blobs }) => {
+  const { keyring, dataKeys } = node()
+  const sealed = [
+    await keyring.seal('env', 'p', 'x'),
+    await keyring.seal('env', 'p', 'x', 'project'),
+  ] as const
+  const other = await keyring.seal('other', 'p', 'x')
+  await dataKeys.destroy({ env_id: 'env' }, { final: false }, cause)
+  assert.equal(await Array.fromAsync(blobs.list('keys/env/')), [])
+  await throws(keyring.open('env', 'p', sealed[0]))
+  await throws(keyring.open('env', 'p', sealed[1], 'project'))
+  assert.is(await keyring.open('other', 'p', other), 'x')
+  for (const project of [undefined, 'project']) {
+    const again = await keyring.seal('env', 'p', 'new', project)
+    assert.is(await keyring.open('env', 'p', again, project), 'new')
+  }
+})
+
+keys('destroyed by another node is let go of', async ({ node, store }) => {
+  const [mine, other] = [node(), node()]
+  const stop = new AbortController()
+  const watching = mine.dataKeys.watch(store, stop.signal)
+  const sealed = await mine.keyring.seal('env', 'p', 'x')
+  await other.dataKeys.destroy({ env_id: 'env' }, { final: false }, { ...cause, env_id: 'env' })
+  await until(() =>
+    mine.keyring.open('env', 'p', sealed).then(
+      () => undefined,
+      () => true,
+    ),
+  )
+  stop.abort()
+  await watching.catch(() => {})
+})
+keys.run()

@@ -1,0 +1,184 @@
+import * as assert from 'uvu/assert'
+import { openHints } from '../../src/adapters/embedded/hints.ts'
+import { requestRun } from '../../src/commands/requestRun.ts'
+import { Offers, takeOffers } from '../../src/cluster/offers.ts'
+import { openAggregates } from '../../src/domain/aggregates.ts'
+import { AppError, isAppError } from '../../src/errors.ts'
+import { streamOf } from '../../src/events/streams.ts'
+import { newId } from '../../src/ids.ts'
+import { silent } from '../../src/logger.ts'
+import type { Hints } from '../../src/ports/hints.ts'
+import type { WantedRun } from '../../src/commands/wantRun.ts'
+import { type Node, openNode } from '../sagas/openNode.ts'
+import { forwarding } from '../support/forwarding.ts'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+import { deployBuild, openWorker, wanted } from './openWorker.ts'
+
+type Build = Awaited<ReturnType<typeof deployBuild>>
+type Context = { node: Node; build: Build; hints: Hints; stop: AbortController }
+
+const opening = async (context: Context) => {
+  const node = await openNode()
+  const hints: Hints = { ...openHints(), connected: true } // as if another node heard them
+  Object.assign(context, { node, build: await deployBuild(node), hints, stop: new AbortController() })
+}
+const closing = async ({ node, stop }: Context) => {
+  stop.abort()
+  await node.close()
+}
+
+/** Asks as an API node does that has no worker. */
+const ask = ({ node, build, stop }: Context, offers: Pick<Offers, 'make'>) => {
+  const { plan, input } = wanted(build)
+  const ids = { stream: newId(), run: newId() }
+  const ending = requestRun(
+    { store: node.store, aggregates: node.aggregates, claimer: null, offers, stopping: stop.signal },
+    plan,
+    input,
+    {
+      env_id: 'env',
+      request_id: newId(),
+      timeoutMs: 60_000,
+      newId: (kind) => ids[kind as keyof typeof ids],
+    },
+  )
+  ending.catch(() => {})
+  return { ...ids, ending }
+}
+
+const offering = suite<Context>('an offered run')
+offering.before.each(opening)
+offering.after.each(closing)
+
+offering('is claimed by a worker that was told of it by nothing else', async (context) => {
+  const { node, hints, stop } = context
+  const { worker, held } = openWorker(node)
+  const offers = new Offers(hints)
+  const told = new Promise((resolve) => hints.on('room', resolve))
+  takeOffers(worker, hints, { signal: stop.signal, logger: silent })
+  await told
+  const { stream } = ask(context, offers)
+  await until(() => held.length === 1)
+  assert.equal(await node.typesIn(stream), ['StreamCreated', 'RunRequested', 'RunStarted'])
+  await worker.stop({ drainMs: 10 })
+})
+
+offering('that nobody takes is asked of everybody, and run by nobody twice', async (context) => {
+  const { node } = context
+  const made: WantedRun[] = []
+  const { stream } = ask(context, { make: (run) => made.push(run) > 0 })
+  await until(async () => (await node.typesIn(stream)).length > 0)
+  assert.equal(await node.typesIn(stream), ['StreamCreated', 'RunRequested'])
+  const { worker, held } = openWorker(node)
+  await worker.take(made[0] as WantedRun) // too late
+  assert.equal([await node.typesIn(stream), held.length], [['StreamCreated', 'RunRequested'], 0])
+  await worker.stop({ drainMs: 10 })
+})
+
+offering('goes to those with room, in turn', async ({ hints, build }) => {
+  const heard: string[] = []
+  hints.on('offered', (text) => heard.push(text.split(' ', 1)[0] ?? ''))
+  const offers = new Offers(hints)
+  const run = wanted(build)
+  assert.not(offers.make(run))
+  for (const text of ['a yes', 'b yes', 'c yes', 'b no']) hints.publish('room', text)
+  await until(() => offers.make(run) || undefined)
+  for (let n = 0; n < 3; n++) assert.ok(offers.make(run))
+  await until(() => heard.length === 4)
+  assert.equal(heard.toSorted(), ['a', 'a', 'c', 'c'])
+  assert.not(heard[0] === heard[1])
+})
+
+offering('of a REPL goes to the same worker as before, whoever offers it', async ({ hints, build }) => {
+  const heard: string[][] = []
+  hints.on('offered', (text) =>
+    heard.push([text.split(' ', 1)[0] ?? '', /"repl_id":"(\w+)"/.exec(text)?.[1] ?? '']),
+  )
+  const nodes = [new Offers(hints), new Offers(hints)]
+  for (const worker_id of ['a', 'b', 'c', 'd']) hints.publish('room', `${worker_id} yes`)
+  const { plan, ...run } = wanted(build)
+  const session = (repl_id: string) => ({ ...run, plan: { ...plan, target: { code: '1', repl_id } } })
+  await until(() => nodes.every((offers) => offers.make(session('first'))) || undefined)
+  heard.length = 0
+  for (const repl_id of ['r1', 'r2', 'r3', 'r4', 'r5', 'r6', 'r7', 'r8'])
+    for (const offers of [...nodes, ...nodes.toReversed()]) assert.ok(offers.make(session(repl_id)))
+  await until(() => heard.length === 32)
+  const pairs = new Set(heard.map((pair) => pair.join(' ')))
+  assert.is(pairs.size, 8)
+  assert.ok(new Set(heard.map(([worker_id]) => worker_id)).size > 1)
+})
+
+offering('is not made when it is long, or nobody else can hear it', async ({ hints, build }) => {
+  const [offers, unheard] = [new Offers(hints), new Offers({ ...hints, connected: false })]
+  hints.publish('room', 'a yes')
+  await until(() => offers.make(wanted(build)) || undefined)
+  assert.not(offers.make({ ...wanted(build), input: { kind: 'args', value: ['x'.repeat(20_000)] } }))
+  assert.not(unheard.make(wanted(build)))
+})
+
+offering.run()
+
+const claim = suite<Context>('a claim whose answer was lost')
+claim.before.each(opening)
+claim.after.each(closing)
+
+claim(
+  'is found in the log by who made it, also when the event goes to another worker',
+  async ({ node, build }) => {
+    const run = wanted(build)
+    const losing = forwarding(node.store, {
+      async append(stream, ...rest) {
+        const appended = await node.store.append(stream, ...rest)
+        if (stream === streamOf.stream(run.plan.stream_id)) throw new AppError('unavailable', 'No answer')
+        return appended
+      },
+      consume: (group, { signal }) => node.store.consume(group, { types: ['OrgChanged'], signal }),
+    })
+    const { worker, held } = openWorker({ ...node, aggregates: openAggregates(losing) }, {}, losing)
+    await worker.start()
+    const refusal = await worker.take(run).catch((error: unknown) => error)
+    assert.ok(isAppError(refusal, 'unavailable'))
+    await until(() => held.length === 1)
+    await worker.stop({ drainMs: 10 })
+  },
+)
+
+claim.run()
+
+const early = suite<Context>('a delivery that comes before the answer to its append')
+early.before.each(opening)
+early.after.each(closing)
+
+early('waits for it, and reads nothing', async ({ node, build }) => {
+  const run = wanted(build)
+  const stream = streamOf.stream(run.plan.stream_id)
+  const delivered = Promise.withResolvers<void>()
+  const acknowledged = Promise.withResolvers<void>()
+  const reads: string[] = []
+  const slow = forwarding(node.store, {
+    async append(to, ...rest) {
+      const appended = await node.store.append(to, ...rest)
+      if (to === stream) await delivered.promise
+      return appended
+    },
+    read: (from, ...rest) => {
+      reads.push(from)
+      return node.store.read(from, ...rest)
+    },
+    async *consume(group, options) {
+      for await (const delivery of node.store.consume(group, options)) {
+        yield { ...delivery, ack: () => (delivery.ack(), acknowledged.resolve()) }
+        if (delivery.event.stream === stream) setImmediate(delivered.resolve)
+      }
+    },
+  })
+  const { worker, held } = openWorker({ ...node, aggregates: openAggregates(slow) }, {}, slow)
+  await worker.start()
+  await worker.take(run)
+  await acknowledged.promise
+  assert.equal([held.length, reads.includes(stream)], [1, false])
+  await worker.stop({ drainMs: 10 })
+})
+
+early.run()

@@ -1,0 +1,87 @@
+import type { RunPlan } from '../../src/events/run.ts'
+import { streamOf } from '../../src/events/streams.ts'
+import { newId } from '../../src/ids.ts'
+import { silent } from '../../src/logger.ts'
+import { Payloads } from '../../src/content/payloads.ts'
+import type { EventStore } from '../../src/ports/eventStore.ts'
+import { openFiles } from '../../src/process/roles/node.ts'
+import type { Outcome, Runtime } from '../../src/ports/runtime.ts'
+import type { WantedRun } from '../../src/commands/wantRun.ts'
+import { Worker, type WorkerOptions } from '../../src/worker/worker.ts'
+import { Keyring } from '../../src/secrets/keyring.ts'
+import { cause, type Node, now } from '../sagas/openNode.ts'
+
+/** Holds every invocation until it is cancelled or closed, as a function that never returns would. */
+const holdingRuntime = () => {
+  const held: ((outcome: Outcome) => void)[] = []
+  const lost = { code: 'worker_lost', message: 'closed' }
+  const runtime: Runtime = {
+    invoke: ({ signal }) =>
+      new Promise((resolve) => {
+        held.push(resolve)
+        const cancelled = { code: 'cancelled', message: 'The run was cancelled' }
+        signal.addEventListener('abort', () => resolve({ status: 'failed', error: cancelled }))
+      }),
+    inspect: () => Promise.resolve({ ok: true, functions: [] }),
+    prewarm() {},
+    children: 0,
+    async close() {
+      for (const settle of held) settle({ status: 'failed', error: lost })
+    },
+  }
+  return { runtime, held }
+}
+
+/** A worker on the node's engines, and the invocations that it holds. */
+export const openWorker = (
+  { aggregates, views, blobs, quotas, store }: Node,
+  options: Partial<WorkerOptions> = {},
+  through: EventStore = store,
+) => {
+  const { runtime, held } = holdingRuntime()
+  const deps = {
+    store: through,
+    aggregates,
+    views,
+    payloads: new Payloads(blobs),
+    ...openFiles({ aggregates, blobs, quotas }),
+    keyring: new Keyring(new Uint8Array(32)),
+    quotas,
+    runtime,
+    logger: silent,
+  }
+  return { worker: new Worker(deps, { maxRuns: 10, runTimeoutMs: 60_000, ...options }), held }
+}
+
+/** Deploys a build of a project `shop`. */
+export const deployBuild = async ({ aggregates, views }: Node) => {
+  const build = { build_id: newId(), project_id: newId(), hash: 'a'.repeat(64), functions: [] }
+  const project = streamOf.project(build.project_id)
+  await aggregates.projects.handle(
+    project,
+    { type: 'CreateProject', project_id: build.project_id, name: 'shop' },
+    cause,
+  )
+  const stored = { size: 1, storage_path: 'x', storage_backend: 'disk', build_type: 'release' } as const
+  await aggregates.projects.handle(project, { type: 'UploadBuild', build: { ...build, ...stored } }, cause)
+  await aggregates.projects.handle(project, { type: 'DeployBuild', build }, cause)
+  await views.settled()
+  return build
+}
+
+/** A run of the build, in a stream of its own, as somebody asks for it. */
+export const wanted = (build: { build_id: string; project_id: string }): WantedRun => {
+  const [run_id, stream_id] = [newId(), newId()]
+  const plan: RunPlan = {
+    run_id,
+    stream_id,
+    build_id: build.build_id,
+    project_id: build.project_id,
+    project_name: 'shop',
+    target: { code: '1' },
+    run_type: 'eval',
+    attempt: 1,
+    input_at: { stream_id, revision: 1 },
+  }
+  return { plan, input: { kind: 'args', value: [] }, cause, now }
+}
