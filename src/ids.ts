@@ -16,8 +16,11 @@ export const newId = (): string => {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${count.toString(16).padStart(3, '0')}-${randomUUID().slice(19)}`
 }
 
-/** When a `newId` was made, milliseconds since 1970. */
-export const bornAt = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
+/**
+ * Returns an id for a thing that a command creates; `what` names the thing within the command. Under an
+ * `Idempotency-Key` the same request gets the same ids again, also after a crash.
+ */
+export type NewId = (what: string) => string
 
 /** The same id for the same parts, on every node and every delivery: UUID v5. */
 export const derivedId = (...parts: readonly (string | number)[]): string => {

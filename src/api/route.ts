@@ -3,7 +3,8 @@ import type { Static, TObject, TSchema } from 'typebox'
 import type { ErrorCode } from '../errors.ts'
 import type { ApiDeps } from './deps.ts'
 import type { Credential } from './http/authenticate.ts'
-import type { NewId } from './http/idempotency.ts'
+import type { Caller } from '../commands/deps.ts'
+import type { NewId } from '../ids.ts'
 import { type Check, checkBody, checkQuery } from './http/validate.ts'
 
 /** What the caller needs: an action on a type, and on which path of it (DESIGN.md, Permissions per endpoint). */
@@ -27,8 +28,8 @@ export interface Ask<P = Record<string, string>, Q = unknown, B = unknown> {
   readonly credential: Credential
   readonly deps: ApiDeps
   readonly request_id: string
-  /** For the ids of what is made, so that a request with an `Idempotency-Key` makes it once. */
-  readonly newId: NewId
+  /** On whose behalf the commands of this request run. */
+  readonly caller: Caller
   /**
    * Does the work once for the request's `Idempotency-Key`, if it has one; `request`: what must be the same then. Only
    * for handlers that read the body themselves or take the reply over: `serve` does it for the others.

@@ -3,8 +3,7 @@ import { clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import type { Hints } from '../ports/hints.ts'
-import type { WantedRun } from '../commands/wantRun.ts'
-import type { Claimer } from '../worker/worker.ts'
+import { type Claimer, type RunOffers, sessionOf, type WantedRun } from '../ports/claimer.ts'
 
 /** Workers tell this often whether they have room, milliseconds. */
 const TELL_MS = 400
@@ -18,7 +17,7 @@ const MAX_LENGTH = 16 << 10
  * Runs that somebody waits for are offered to a worker directly, which then asks for them and claims them in one append
  * (decision 0018). An offer that nobody takes costs the one who made it the time it waits, never a run.
  */
-export class Offers {
+export class Offers implements RunOffers {
   readonly #hints: Hints
   /** Workers with room, and when they told so; the one that was offered something last stands last. */
   readonly #rooms = new Map<string, number>()
@@ -66,10 +65,6 @@ export class Offers {
   }
 }
 
-/** What a REPL declared lives in a process of one worker, so its code belongs there. */
-export const sessionOf = ({ plan: { target, project_id } }: Pick<WantedRun, 'plan'>): string | undefined =>
-  'code' in target && target.repl_id !== undefined ? `${project_id} ${target.repl_id}` : undefined
-
 /** Tells whether the worker has room, and takes what is offered to it, until the signal aborts. */
 export const takeOffers = (
   claimer: Claimer,
@@ -80,14 +75,12 @@ export const takeOffers = (
   const stop = hints.on('offered', (text) => {
     if (!text.startsWith(`${claimer.worker_id} `) || !claimer.hasRoom) return
     const run = JSON.parse(text.slice(claimer.worker_id.length + 1)) as WantedRun
-    claimer
-      .take(run)
-      .catch((error: unknown) =>
-        logger.warn('An offered run could not be claimed', {
-          run_id: run.plan.run_id,
-          error: messageOf(error),
-        }),
-      )
+    claimer.take(run).catch((error: unknown) =>
+      logger.warn('An offered run could not be claimed', {
+        run_id: run.plan.run_id,
+        error: messageOf(error),
+      }),
+    )
   })
   const telling = setInterval(tell, TELL_MS)
   tell()

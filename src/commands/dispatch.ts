@@ -1,13 +1,9 @@
 import { derivedIdBeside } from '../ids.ts'
+import { CALL, CANCEL, REPLAY } from './controlEvents.ts'
 import type { EventOf } from '../events/index.ts'
 import type { RunPlan } from '../events/run.ts'
 import type { Deployed, Directory } from '../projections/directory.ts'
 import type { RunDoc } from '../projections/runs.ts'
-
-/** Events by which clients steer the service itself (DESIGN.md, Contract: control follows the `svc:call` pattern). */
-export const CALL = 'svc:call'
-export const CANCEL = 'svc:cancel'
-export const REPLAY = 'svc:replay'
 
 type Published = Pick<EventOf<'EventPublished'>, 'event_id' | 'stream_id' | 'event_type'>
 

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { clock } from '../clock.ts'
-import { sessionOf } from '../cluster/offers.ts'
+import { sessionOf } from '../ports/claimer.ts'
 import { streamOf } from '../events/streams.ts'
 import type { RunInput, RunPlan } from '../events/run.ts'
 import { endingOf, type Ending } from '../projections/outcome.ts'
 import { wantRun } from './wantRun.ts'
 import type { ApiDeps } from '../api/deps.ts'
-import type { NewId } from '../api/http/idempotency.ts'
+import type { NewId } from '../ids.ts'
 
 /** How long a reply may still wait once the server stops: a little less than its connection has. */
 const STOPPING_MS = 4500

@@ -1,17 +1,7 @@
-import type { Cause } from '../domain/decider.ts'
 import type { Handled } from '../domain/commandHandler.ts'
 import type { Aggregates } from '../domain/aggregates.ts'
-import type { RunInput, RunPlan } from '../events/run.ts'
+import type { WantedRun } from '../ports/claimer.ts'
 import { streamOf } from '../events/streams.ts'
-
-/** A run that somebody waits for, in a stream of its own, before anything of it is in the log. JSON. */
-export interface WantedRun {
-  readonly plan: RunPlan
-  readonly input: RunInput
-  readonly cause: Cause & { readonly env_id: string }
-  /** ISO 8601. */
-  readonly now: string
-}
 
 /**
  * Stores that the run is wanted, and that a worker claims it when one is given. No facts: it was wanted before, here or

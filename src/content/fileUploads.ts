@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { clock, isoOf } from '../clock.ts'
-import type { Cause } from '../domain/decider.ts'
+import type { Cause } from '../events/event.ts'
 import type { Aggregates } from '../domain/aggregates.ts'
 import { assembled, type UploadState } from '../domain/upload.ts'
 import { AppError, isAppError } from '../errors.ts'

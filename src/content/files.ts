@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import { clock } from '../clock.ts'
-import type { Cause } from '../domain/decider.ts'
+import type { Cause } from '../events/event.ts'
 import type { Aggregates } from '../domain/aggregates.ts'
 import { AppError, isAppError } from '../errors.ts'
 import type { File } from '../events/file.ts'

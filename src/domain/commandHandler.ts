@@ -3,10 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { BoundedMap } from '../boundedMap.ts'
 import { AppError, isAppError } from '../errors.ts'
 import { derivedIdBeside } from '../ids.ts'
-import type { Cursor, NewEvent } from '../events/event.ts'
+import type { Cause, Cursor, NewEvent } from '../events/event.ts'
 import type { DomainEvent } from '../events/index.ts'
 import type { EventStore } from '../ports/eventStore.ts'
-import type { Cause, Decider, Folded } from './decider.ts'
+import type { Decider, Folded } from './decider.ts'
 
 /** What a command led to: its own facts (none when it was already so) and where they stand. */
 export interface Handled<Event extends DomainEvent = DomainEvent> {

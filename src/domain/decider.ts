@@ -1,4 +1,4 @@
-import type { Metadata, Recorded } from '../events/event.ts'
+import type { Recorded } from '../events/event.ts'
 import type { DomainEvent } from '../events/index.ts'
 
 /** What a decider sees of an event when it folds it: also of one that is on its way to the log. */
@@ -14,6 +14,3 @@ export interface Decider<State, Command, Event extends DomainEvent = DomainEvent
   decide(command: Command, state: State): Event[]
   evolve(state: State, folded: Folded): State
 }
-
-/** The metadata a command gives its facts. */
-export type Cause = Omit<Metadata, 'v'>

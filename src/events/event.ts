@@ -23,6 +23,12 @@ export interface Metadata {
   readonly v?: number
 }
 
+/** What the facts of one command record beside their data. */
+export type Cause = Omit<Metadata, 'v'>
+
+/** The same, for facts that belong to an environment. */
+export type EnvCause = Cause & { readonly env_id: string }
+
 /** An event about to be appended. The id is derived from the command, so a repeated append meets itself. */
 export interface NewEvent<E extends DomainEvent = DomainEvent> {
   readonly id: string

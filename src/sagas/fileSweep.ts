@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { clock, isoOf } from '../clock.ts'
 import { EXPIRES_MS, type FileUploads } from '../content/fileUploads.ts'
 import { MAX_STORING_MS } from '../content/files.ts'
-import { bornAt } from '../ids.ts'
+import { timeOf } from '../ids.ts'
 import type { Logger } from '../logger.ts'
 import type { Blobs } from '../ports/blobs.ts'
 import type { Views } from '../projections/views.ts'
@@ -61,7 +61,7 @@ export const removeOrphans = async ({ blobs, views, logger }: Deps, now: number)
   let removed = 0
   await views.settled('files')
   for await (const { key } of blobs.list('files/')) {
-    if (now - bornAt(key.slice(key.lastIndexOf('/') + 1)) < CERTAIN_MS) continue
+    if (now - timeOf(key.slice(key.lastIndexOf('/') + 1)) < CERTAIN_MS) continue
     if (await isNamed(views, key)) continue
     await views.settled('files') // now the read model surely knows every fact that could name it
     if (await isNamed(views, key)) continue

@@ -1,5 +1,5 @@
 import type { Aggregates } from '../domain/aggregates.ts'
-import type { Cause } from '../domain/decider.ts'
+import type { Cause } from '../events/event.ts'
 import { AppError, isAppError } from '../errors.ts'
 import { streamOf } from '../events/streams.ts'
 import type { EventStore } from '../ports/eventStore.ts'

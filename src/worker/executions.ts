@@ -15,16 +15,9 @@ import type { Keyring } from '../secrets/keyring.ts'
 import { inputOf } from './inputs.ts'
 import type { Outcome, Runtime } from '../ports/runtime.ts'
 import { RunOutput } from './runOutput.ts'
-import type { FileCallDeps } from './serveFileCall.ts'
-import { serveHostCall } from './serveHostCall.ts'
+import { type HostCallDeps, serveHostCall } from './serveHostCall.ts'
 
-export interface ExecutionDeps extends Pick<FileCallDeps, 'files' | 'uploads'> {
-  readonly store: EventStore
-  readonly aggregates: Aggregates
-  readonly views: Pick<Views, 'directory' | 'runs' | 'builds' | 'files' | 'reach' | 'settled'>
-  readonly payloads: Payloads
-  readonly keyring: Keyring
-  readonly quotas: Pick<Quotas, 'checkCall'>
+export interface ExecutionDeps extends HostCallDeps {
   readonly runtime: Runtime
   readonly logger: Logger
 }
@@ -125,21 +118,11 @@ export class Executions {
   }
 
   async #invoke(plan: RunPlan, carrier: Recorded, output: RunOutput, signal: AbortSignal): Promise<Outcome> {
-    const { store, aggregates, views, payloads, files, uploads, keyring, quotas, runtime } = this.#deps
+    const deps = this.#deps
+    const { store, views, payloads, keyring, runtime } = deps
     const env_id = carrier.metadata.env_id ?? ''
     const hash = await hashOf(views, env_id, plan)
     const under = { plan, env_id, correlation_id: carrier.metadata.correlation_id, signal }
-    const deps = {
-      store,
-      aggregates,
-      directory: views.directory,
-      payloads,
-      keyring,
-      quotas,
-      views,
-      files,
-      uploads,
-    }
     return runtime.invoke({
       build: { env_id, build_id: plan.build_id, hash },
       run: {

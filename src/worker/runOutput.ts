@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { clock } from '../clock.ts'
-import type { Cause } from '../domain/decider.ts'
+import type { Cause } from '../events/event.ts'
 import type { Aggregates } from '../domain/aggregates.ts'
 import { isAppError, messageOf } from '../errors.ts'
 import type { LogLine } from '../events/runLog.ts'

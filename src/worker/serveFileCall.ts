@@ -1,18 +1,11 @@
 import { buffer } from 'node:stream/consumers'
-import type { Cause } from '../domain/decider.ts'
+import type { Cause } from '../events/event.ts'
 import { AppError } from '../errors.ts'
 import type { File } from '../events/file.ts'
 import { checkedContentType, checkedPath } from '../content/fileChecks.ts'
-import type { FileUploads } from '../content/fileUploads.ts'
 import type { Files, Writing } from '../content/files.ts'
-import type { Views } from '../projections/views.ts'
+import type { CommandDeps } from '../commands/deps.ts'
 import type { HostCall } from '../ports/runtime.ts'
-
-export interface FileCallDeps {
-  readonly files: Files
-  readonly uploads: FileUploads
-  readonly views: Pick<Views, 'files' | 'settled'>
-}
 
 /** Bytes of content that come in one frame; as base64 they are a third more. Every part but the last has as many. */
 const MAX_TAKEN_BYTES = 5 << 20
@@ -23,7 +16,7 @@ type FileCall = Extract<HostCall, { op: 'files' }>
 
 /** What a function asks of the files of its environment. Content that is larger than a frame comes chunk by chunk. */
 export const serveFileCall = async (
-  { files, uploads, views }: FileCallDeps,
+  { files, uploads, views }: Pick<CommandDeps, 'files' | 'uploads' | 'views'>,
   { env_id, run_id, cause }: { env_id: string; run_id: string; cause: Cause },
   { action, params }: FileCall,
 ): Promise<unknown> => {

@@ -13,9 +13,11 @@ import { streamOf } from '../events/streams.ts'
 import { newId } from '../ids.ts'
 import { keepGoing } from '../loops/keepGoing.ts'
 import type { Delivery } from '../ports/eventStore.ts'
-import { dispatch, REPLAY } from '../commands/dispatch.ts'
+import { isControl, REPLAY } from '../commands/controlEvents.ts'
+import { dispatch } from '../commands/dispatch.ts'
 import { type ExecutionDeps, Executions } from './executions.ts'
-import { type WantedRun, wantRun } from '../commands/wantRun.ts'
+import { wantRun } from '../commands/wantRun.ts'
+import type { Claimer, WantedRun } from '../ports/claimer.ts'
 
 export interface WorkerOptions {
   /** Runs under way at a time; beyond, events wait in the log. */
@@ -26,26 +28,6 @@ export interface WorkerOptions {
   readonly alone?: boolean
   /** Told each id under which this worker claims, so that signs of life are given for it. */
   readonly onIdentity?: (worker_id: string) => void
-}
-
-/** What a worker in the same process offers to whoever appends what it would claim next. */
-export interface Claimer {
-  readonly worker_id: string
-  /** The runs of an event's handlers, for the append that publishes it; null when the worker is full. */
-  plansFor(
-    event: { event_id: string; stream_id: string; event_type: string },
-    at: { env_id: string; revision: number },
-  ): Promise<readonly RunPlan[] | null>
-  readonly hasRoom: boolean
-  /** Appends a claim of this worker for an event, or a run; its delivery, which may overtake the answer, waits meanwhile. */
-  claiming<T>(id: string, append: () => Promise<T>): Promise<T>
-  /**
-   * Stores that a run is wanted and that this worker claims it, and executes it; one that was wanted before is left to
-   * whoever claims it.
-   */
-  take(run: WantedRun): Promise<void>
-  /** Executes runs whose `RunStarted` were appended in the worker's name: all that `carrier`, their input, asks for. */
-  execute(plans: readonly RunPlan[], carrier: Recorded, worker_id: string): void
 }
 
 /** An append is answered within this time, or its answer is lost, milliseconds. */
@@ -208,7 +190,7 @@ export class Worker implements Claimer {
     const env_id = metadata.env_id ?? ''
     const { event_id, stream_id } = event
     await views.directory.reach(cursor) // a handler deployed before the event is known
-    const steers = event.event_type.startsWith('svc:')
+    const steers = isControl(event.event_type)
     const data = steers
       ? await payloads.load({
           value: event.event_data,

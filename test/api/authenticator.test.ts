@@ -9,7 +9,7 @@ import { newId } from '../../src/ids.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
 import { newApiToken, newIssuedToken, parseApiToken } from '../../src/access/tokens.ts'
 import { Keyring } from '../../src/secrets/keyring.ts'
-import { cause, type Node, openNode } from '../sagas/openNode.ts'
+import { cause, type Node, openNode } from '../support/openNode.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 

@@ -7,7 +7,7 @@ import { Files } from '../../src/content/files.ts'
 import type { Quota } from '../../src/content/fileQuota.ts'
 import type { Views } from '../../src/projections/views.ts'
 import { Quotas } from '../../src/plans/quotas.ts'
-import { cause, type Node, openNode } from '../sagas/openNode.ts'
+import { cause, type Node, openNode } from '../support/openNode.ts'
 import { suite } from '../support/suite.ts'
 
 const MB = 1 << 20

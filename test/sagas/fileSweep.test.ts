@@ -9,7 +9,7 @@ import { silent } from '../../src/logger.ts'
 import type { Blobs } from '../../src/ports/blobs.ts'
 import { expireUploads, removeOrphans } from '../../src/sagas/fileSweep.ts'
 import { suite } from '../support/suite.ts'
-import { cause, type Node, openNode } from './openNode.ts'
+import { cause, type Node, openNode } from '../support/openNode.ts'
 
 const DAY_MS = 24 * 3600_000
 const quota = { maxFileBytes: () => 100 << 20, checkRoom: () => Promise.resolve() }

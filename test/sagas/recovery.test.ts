@@ -9,7 +9,7 @@ import { loseWorkers } from '../../src/sagas/recovery.ts'
 import { retries } from '../../src/sagas/retries.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
-import { now, type Node, openNode, startRun } from './openNode.ts'
+import { now, type Node, openNode, startRun } from '../support/openNode.ts'
 
 const startWorker = async ({ aggregates }: Node): Promise<string> => {
   const worker_id = newId()

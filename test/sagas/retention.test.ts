@@ -7,7 +7,7 @@ import { retention } from '../../src/sagas/retention.ts'
 import { forwarding } from '../support/forwarding.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
-import { now, type Node, openNode } from './openNode.ts'
+import { now, type Node, openNode } from '../support/openNode.ts'
 
 const keeping = suite<{ node: Node }>('retention')
 keeping.before.each(async (context) => {

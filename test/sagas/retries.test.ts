@@ -7,7 +7,7 @@ import { Alarms } from '../../src/sagas/alarms.ts'
 import { retries } from '../../src/sagas/retries.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
-import { cause, failRun, now, type Node, openNode, startRun } from './openNode.ts'
+import { cause, failRun, now, type Node, openNode, startRun } from '../support/openNode.ts'
 
 const begun = ['StreamCreated', 'EventPublished', 'EventHandled', 'RunStarted']
 const soon = { attempts: 3, delay: 20 }

@@ -12,7 +12,7 @@ import { Alarms } from '../../src/sagas/alarms.ts'
 import { scheduleIdOf, schedules } from '../../src/sagas/schedules.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
-import { type Node, openNode } from './openNode.ts'
+import { type Node, openNode } from '../support/openNode.ts'
 
 const MINUTE = 60_000
 const everyMinute: FunctionSpec = {

@@ -2,14 +2,13 @@ import type { RunPlan } from '../../src/events/run.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
 import { silent } from '../../src/logger.ts'
-import { Payloads } from '../../src/content/payloads.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
 import { openFiles } from '../../src/process/roles/node.ts'
 import type { Outcome, Runtime } from '../../src/ports/runtime.ts'
-import type { WantedRun } from '../../src/commands/wantRun.ts'
+import type { WantedRun } from '../../src/ports/claimer.ts'
 import { Worker, type WorkerOptions } from '../../src/worker/worker.ts'
 import { Keyring } from '../../src/secrets/keyring.ts'
-import { cause, type Node, now } from '../sagas/openNode.ts'
+import { cause, type Node, now } from '../support/openNode.ts'
 
 /** Holds every invocation until it is cancelled or closed, as a function that never returns would. */
 const holdingRuntime = () => {
@@ -34,7 +33,7 @@ const holdingRuntime = () => {
 
 /** A worker on the node's engines, and the invocations that it holds. */
 export const openWorker = (
-  { aggregates, views, blobs, quotas, store }: Node,
+  { aggregates, views, blobs, payloads, quotas, store }: Node,
   options: Partial<WorkerOptions> = {},
   through: EventStore = store,
 ) => {
@@ -43,7 +42,7 @@ export const openWorker = (
     store: through,
     aggregates,
     views,
-    payloads: new Payloads(blobs),
+    payloads,
     ...openFiles({ aggregates, blobs, quotas }),
     keyring: new Keyring(new Uint8Array(32)),
     quotas,

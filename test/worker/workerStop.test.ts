@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import type { EventStore } from '../../src/ports/eventStore.ts'
 import { wantRun } from '../../src/commands/wantRun.ts'
-import { openNode } from '../sagas/openNode.ts'
+import { openNode } from '../support/openNode.ts'
 import { forwarding } from '../support/forwarding.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'

@@ -3,7 +3,7 @@ import { clock, isoOf } from '../../clock.ts'
 import type { Aggregates } from '../../domain/aggregates.ts'
 import { AppError } from '../../errors.ts'
 import { streamOf } from '../../events/streams.ts'
-import { derivedIdBeside, newId } from '../../ids.ts'
+import { derivedIdBeside, type NewId, newId } from '../../ids.ts'
 import type { Logger } from '../../logger.ts'
 import type { Payloads } from '../../content/payloads.ts'
 import type { EventStore } from '../../ports/eventStore.ts'
@@ -15,9 +15,6 @@ const KEPT_MS = 24 * 60 * 60 * 1000
 const WAIT_MS = 5000
 /** No request takes this long: whoever still holds a claim has lost it. */
 const LONGEST_MS = 20 * 60 * 1000
-
-/** Ids for what a request makes. Under a key they are the same when it is worked on again after a crash. */
-export type NewId = (what: string) => string
 
 /** Where a key means something: the environment, the method and the path; for secrets, the credential as well. */
 export type Scope = readonly string[]

@@ -7,7 +7,7 @@ import type { ApiDeps } from '../deps.ts'
 import type { Ask, Needs, Reply, Route } from '../route.ts'
 import type { Credential } from './authenticate.ts'
 import { parseJson, readBody } from './body.ts'
-import type { NewId } from './idempotency.ts'
+import type { NewId } from '../../ids.ts'
 import { errorBody } from './problem.ts'
 import { welcome } from './welcome.ts'
 
@@ -33,14 +33,16 @@ export const serve =
     const body = route.checkBody
       ? route.checkBody(parseJson(await readBody(ctx.req, route.maxBodyBytes ?? DEFAULT_MAX_BODY)))
       : undefined
+    const request_id = ctx.state['request_id'] as string
+    const cause = { env_id: credential.env_id, correlation_id: request_id, actor: credential.id }
     const ask: Ask = {
       params: ctx['params'] as Record<string, string>,
       query: route.checkQuery(ctx.query),
       body,
       credential,
       deps,
-      request_id: ctx.state['request_id'] as string,
-      newId,
+      request_id,
+      caller: { cause, newId },
       once: (request, work) => onceFor(ask, route, request, work),
       hold: ({ gone, end }) =>
         deps.authenticator.hold({
@@ -55,7 +57,10 @@ export const serve =
     if (!isRepeatable(route) || ctx.headers['idempotency-key'] === undefined)
       return present(ctx, await route.handle(ask))
     const request = [ctx.querystring, body ?? null]
-    send(ctx, await ask.once(request, (newId) => finalAnswer(route, { ...ask, newId })))
+    send(
+      ctx,
+      await ask.once(request, (newId) => finalAnswer(route, { ...ask, caller: { ...ask.caller, newId } })),
+    )
   }
 
 /** Without looking at what the request is about: so it goes nearly always. */

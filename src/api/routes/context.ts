@@ -74,7 +74,7 @@ export const contextRoutes = [
         stream,
         {
           type: 'CreateVariable',
-          variable_id: ask.newId('context variable'),
+          variable_id: ask.caller.newId('context variable'),
           project_id,
           key,
           description,

@@ -30,7 +30,7 @@ const domainOf = async ({
   return doc
 }
 
-const nameIn = (text: string, { domains, publicUrl }: ApiDeps): string => {
+const nameIn = (text: string, { domainsZone, publicUrl }: ApiDeps): string => {
   const name = domainNameOf(text)
   if (name === null) {
     throw new AppError(
@@ -38,7 +38,7 @@ const nameIn = (text: string, { domains, publicUrl }: ApiDeps): string => {
       `domain: expected a domain name such as hooks.example.com, got "${text.slice(0, 60)}"`,
     )
   }
-  if (isIn(domains.zone, name) || name === new URL(publicUrl()).hostname)
+  if (isIn(domainsZone, name) || name === new URL(publicUrl()).hostname)
     throw new AppError('bad_request', `domain: ${name} belongs to this service`)
   return name
 }
@@ -71,9 +71,9 @@ const register = async ({
   credential,
   deps,
   request_id,
-  newId,
+  caller: { newId },
 }: Ask<unknown, unknown, { domain: string }>): Promise<DomainDoc> => {
-  const { aggregates, views, domains } = deps
+  const { aggregates, views, domainsZone } = deps
   const { env_id } = credential
   const domain = nameIn(body.domain, deps)
   await views.settled('domains')
@@ -93,7 +93,7 @@ const register = async ({
     org_id,
     domain,
     validation_cname_name: `_acme-challenge.${domain}`,
-    validation_cname_value: `${domain_id}.acme.${domains.zone}`,
+    validation_cname_value: `${domain_id}.acme.${domainsZone}`,
   } as const
   try {
     await aggregates.domains.handle(stream, { type: 'RegisterDomain', fact, max }, cause)
@@ -114,7 +114,7 @@ const verify = async (ask: Ask<{ domain_id: string }>) => {
   const before = await domainOf(ask)
   if (before.status === 'deleting')
     throw new AppError('conflict', `domain: ${before.domain} is being deleted`)
-  const seen = await advanceDomain({ ...deps.domains, aggregates: deps.aggregates }, before, request_id).then(
+  const seen = await advanceDomain({ ...deps, zone: deps.domainsZone }, before, request_id).then(
     ({ seen }) => (seen === null ? 'there is none yet' : `it points to ${seen}`),
     (error: unknown) => {
       if (!isAppError(error, 'unavailable')) throw error

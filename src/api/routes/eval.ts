@@ -23,7 +23,13 @@ export const evalRoutes = [
     errors: ['quota_exceeded'],
     reply: { kind: 'item', status: 201, schema: Run },
     handle: async (ask) => {
-      const { body, credential, deps, request_id, newId } = ask
+      const {
+        body,
+        credential,
+        deps,
+        request_id,
+        caller: { newId },
+      } = ask
       const { env_id } = credential
       await deps.views.settled('builds')
       const project = projectOf(ask)

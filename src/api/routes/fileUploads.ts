@@ -125,7 +125,12 @@ export const uploadRoutes = [
     errors: ['quota_exceeded'],
     reply: { kind: 'item', status: 201, schema: MultipartUpload },
     handle: async (ask) => {
-      const { body, credential, deps, newId } = ask
+      const {
+        body,
+        credential,
+        deps,
+        caller: { newId },
+      } = ask
       const path = checkedPath(body.path)
       const content_type = checkedContentType(body.content_type)
       await demandWrite(ask, path)

@@ -96,7 +96,7 @@ export const projectRoutes = [
     example: { name: 'hello' },
     errors: ['project_exists'],
     reply: { kind: 'item', status: 201, schema: Project },
-    handle: async ({ body: { name }, credential, deps, request_id, newId }) => {
+    handle: async ({ body: { name }, credential, deps, request_id, caller: { newId } }) => {
       const { env_id } = credential
       const project_id = newId('project')
       await reserve(deps, env_id, name, project_id, request_id)

@@ -75,7 +75,9 @@ export const streamRoutes = [
     handle: async (ask) => {
       const { deps, ctx } = ask
       const { body } = ask
-      const { event, revision } = await ask.once(body, (newId) => publish({ ...ask, newId }))
+      const { event, revision } = await ask.once(body, (newId) =>
+        publish({ ...ask, caller: { ...ask.caller, newId } }),
+      )
       const { event_id, stream_id, event_type, env_id } = event
       const client = new SseReply(ctx)
       ask.hold({ gone: client.gone, end: () => client.end() })

@@ -11,7 +11,7 @@ import { Projectors } from '../../src/projections/projectors.ts'
 import { openViews } from '../../src/projections/views.ts'
 import { Quotas } from '../../src/plans/quotas.ts'
 import { Alarms } from '../../src/sagas/alarms.ts'
-import { tempDir } from '../support/tempDir.ts'
+import { tempDir } from './tempDir.ts'
 
 export const now = '2026-05-01T10:00:00.000Z'
 export const cause = { env_id: 'env', correlation_id: 'test' }
@@ -33,6 +33,7 @@ export const openNode = async (dir = tempDir()) => {
     dir,
     store,
     blobs,
+    payloads,
     aggregates,
     views,
     quotas: new Quotas(views),

@@ -1,0 +1,54 @@
+import { AppError } from '../errors.ts'
+import type { RunPlan } from '../events/run.ts'
+import { streamOf } from '../events/streams.ts'
+import { endingOf } from '../projections/outcome.ts'
+import type { Caller, CommandDeps } from './deps.ts'
+import { placeOf } from './dispatch.ts'
+import { functionFor } from './functionFor.ts'
+
+type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'views' | 'payloads' | 'quotas'>
+
+/**
+ * Runs a function as a child of a run and returns its result (SDK `run`). Rejects with `not_found`, `quota_exceeded`,
+ * the error of the child, or `conflict` when it was cancelled.
+ */
+export const runFunction = async (
+  deps: Deps,
+  {
+    ref,
+    args,
+    parent: { run_id: parent_run_id, stream_id, project_id },
+    signal,
+  }: { ref: string; args: readonly unknown[]; parent: RunPlan; signal: AbortSignal },
+  { cause, newId }: Caller,
+): Promise<unknown> => {
+  const { aggregates, payloads, store, views, quotas } = deps
+  const { env_id } = cause
+  await quotas.checkCall(env_id)
+  const child: RunPlan = {
+    run_id: newId('run'),
+    stream_id,
+    run_type: 'run',
+    ...placeOf(functionFor(views.directory, env_id, ref, project_id)),
+    attempt: 1,
+    parent_run_id,
+  }
+  const input = await payloads.keep(args)
+  const stream = streamOf.stream(stream_id)
+  const { firstRevision } = await aggregates.streams.handle(
+    stream,
+    {
+      type: 'RequestRun',
+      env_id,
+      plan: child,
+      input: { kind: 'args', ...(input.ref ? { value_ref: input.ref } : { value: input.value }) },
+      create: false,
+    },
+    cause,
+  )
+  const ending = await endingOf(store, child.run_id, { stream, after: firstRevision, signal })
+  if (ending?.type === 'RunSucceeded')
+    return payloads.load({ value: ending.result, ...(ending.result_ref && { ref: ending.result_ref }) })
+  if (ending?.type === 'RunFailed') throw new AppError('internal_server_error', ending.error.message)
+  throw new AppError('conflict', `Run ${child.run_id} of ${ref} was cancelled`)
+}

@@ -1,0 +1,52 @@
+import type { Caller, CommandDeps } from '../../src/commands/deps.ts'
+import type { FunctionSpec } from '../../src/events/project.ts'
+import { newId } from '../../src/ids.ts'
+import { openFiles } from '../../src/process/roles/node.ts'
+import { DataKeys } from '../../src/secrets/dataKeys.ts'
+import { Keyring } from '../../src/secrets/keyring.ts'
+import { openNode } from '../support/openNode.ts'
+
+const masterKey = new Uint8Array(32).fill(7)
+
+/** Everything that commands use, on embedded engines in a directory of its own. Builds have the functions of `functionsOf`. */
+export const openCommands = async () => {
+  const node = await openNode()
+  const { aggregates, blobs, quotas, payloads, store, views } = node
+  const dataKeys = new DataKeys({ keys: aggregates.dataKeys, blobs, masterKey })
+  /** Functions that a build is found to have, by the hash of its zip. */
+  const functionsOf = new Map<string, readonly FunctionSpec[]>()
+  const deps: CommandDeps = {
+    store,
+    aggregates,
+    views,
+    blobs,
+    payloads,
+    ...openFiles(node),
+    runtime: {
+      inspect: ({ hash }) =>
+        Promise.resolve(
+          functionsOf.has(hash)
+            ? { ok: true, functions: functionsOf.get(hash) ?? [] }
+            : { ok: false, message: 'main.js:1: no such build' },
+        ),
+      prewarm() {},
+    },
+    claimer: null,
+    offers: null,
+    keyring: new Keyring(masterKey, dataKeys),
+    dataKeys,
+    quotas,
+    dns: { cname: () => Promise.resolve([]) },
+    certificates: { issue: () => Promise.resolve(), discard: () => Promise.resolve() },
+    domainsZone: 'svc.test',
+    publicUrl: () => 'http://svc.test',
+    stopping: new AbortController().signal,
+  }
+  return { ...node, deps, functionsOf }
+}
+
+/** A caller of an environment, with ids of its own. */
+export const callerOf = (env_id: string): Caller => ({
+  cause: { env_id, correlation_id: newId(), actor: newId() },
+  newId,
+})
