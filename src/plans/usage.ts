@@ -14,7 +14,7 @@ export interface Usage {
 }
 
 /** The read models that usage is read from, to be settled first by whoever wants all that is in the log. */
-export const usageModels = ['call_days', 'file_totals', 'orgs'] as const
+export const usageModels = ['callDays', 'fileTotals', 'orgs'] as const
 
 /** The calendar month, UTC, that a moment (milliseconds since 1970) lies in; it ends where the next one starts. */
 export const periodOf = (ms: number): { readonly period_start: string; readonly period_end: string } => {

@@ -11,7 +11,6 @@ import { type DomainDoc, domains } from './domains.ts'
 import { type EventDoc, events } from './events.ts'
 import { type FileTotalDoc, fileTotals } from './fileTotals.ts'
 import { type FileDoc, files } from './files.ts'
-import { allProjections } from './index.ts'
 import { type ServiceKeyDoc, serviceKeys, type SessionDoc, sessions } from './issued.ts'
 import { nameOf } from './projection.ts'
 import type { Progress } from './projectors.ts'
@@ -23,27 +22,57 @@ import { type WorkerDoc, workers } from './workers.ts'
 import type { Payloads } from '../content/payloads.ts'
 import type { Cursor } from '../events/event.ts'
 
-/** The read side of one node: its collections, their projectors, and the directory kept in memory. */
-export interface Views {
-  readonly runs: Collection<RunDoc>
-  readonly events: Collection<EventDoc>
-  readonly projects: Collection<ProjectDoc>
-  readonly builds: Collection<BuildDoc>
-  readonly files: Collection<FileDoc>
-  readonly uploads: Collection<UploadDoc>
-  readonly contextVariables: Collection<ContextVariableDoc>
-  readonly orgs: Collection<OrgDoc>
-  readonly envs: Collection<EnvDoc>
-  readonly apiKeys: Collection<ApiKeyDoc>
-  readonly sessions: Collection<SessionDoc>
-  readonly serviceKeys: Collection<ServiceKeyDoc>
-  readonly domains: Collection<DomainDoc>
-  readonly workers: Collection<WorkerDoc>
-  readonly callDays: Collection<CallDayDoc>
-  readonly fileTotals: Collection<FileTotalDoc>
+const projectionOf = {
+  runs,
+  events,
+  projects,
+  builds,
+  files,
+  uploads,
+  contextVariables,
+  orgs,
+  envs,
+  apiKeys,
+  sessions,
+  serviceKeys,
+  domains,
+  workers,
+  callDays,
+  fileTotals,
+} as const
+
+/** The name of a read model, as `Views` has it. */
+export type ViewName = keyof typeof projectionOf
+const viewNames = Object.keys(projectionOf) as ViewName[]
+
+/** The document type of each read model. */
+interface Docs {
+  runs: RunDoc
+  events: EventDoc
+  projects: ProjectDoc
+  builds: BuildDoc
+  files: FileDoc
+  uploads: UploadDoc
+  contextVariables: ContextVariableDoc
+  orgs: OrgDoc
+  envs: EnvDoc
+  apiKeys: ApiKeyDoc
+  sessions: SessionDoc
+  serviceKeys: ServiceKeyDoc
+  domains: DomainDoc
+  workers: WorkerDoc
+  callDays: CallDayDoc
+  fileTotals: FileTotalDoc
+}
+export type DocOf<N extends ViewName> = Docs[N]
+
+type Collections = { readonly [N in ViewName]: Collection<DocOf<N>> }
+
+/** The read side of one node: its read models, and the directory kept in memory. */
+export interface Views extends Collections {
   readonly directory: Directory
-  /** Resolves when every read model, or those named, hold everything appended so far (I2). */
-  settled(...names: readonly string[]): Promise<void>
+  /** Resolves when every read model, or those named, contain everything appended so far (I2). */
+  settled(...names: readonly ViewName[]): Promise<void>
   /** Resolves when they hold everything up to the cursor. */
   reach(cursor: Cursor): Promise<void>
 }
@@ -61,29 +90,28 @@ export const openViews = async (
   }: { store: EventStore; readModels: ReadModels; payloads: Payloads; progress: Progress; logger: Logger },
   signal: AbortSignal,
 ): Promise<Views> => {
-  const collections = {
-    runs: readModels.reader<RunDoc>(runs),
-    events: readModels.reader<EventDoc>(events),
-    projects: readModels.reader<ProjectDoc>(projects),
-    builds: readModels.reader<BuildDoc>(builds),
-    files: readModels.reader<FileDoc>(files),
-    uploads: readModels.reader<UploadDoc>(uploads),
-    contextVariables: readModels.reader<ContextVariableDoc>(contextVariables),
-    orgs: readModels.reader<OrgDoc>(orgs),
-    envs: readModels.reader<EnvDoc>(envs),
-    apiKeys: readModels.reader<ApiKeyDoc>(apiKeys),
-    sessions: readModels.reader<SessionDoc>(sessions),
-    serviceKeys: readModels.reader<ServiceKeyDoc>(serviceKeys),
-    domains: readModels.reader<DomainDoc>(domains),
-    workers: readModels.reader<WorkerDoc>(workers),
-    callDays: readModels.reader<CallDayDoc>(callDays),
-    fileTotals: readModels.reader<FileTotalDoc>(fileTotals),
+  const collections: Collections = {
+    runs: readModels.reader(runs),
+    events: readModels.reader(events),
+    projects: readModels.reader(projects),
+    builds: readModels.reader(builds),
+    files: readModels.reader(files),
+    uploads: readModels.reader(uploads),
+    contextVariables: readModels.reader(contextVariables),
+    orgs: readModels.reader(orgs),
+    envs: readModels.reader(envs),
+    apiKeys: readModels.reader(apiKeys),
+    sessions: readModels.reader(sessions),
+    serviceKeys: readModels.reader(serviceKeys),
+    domains: readModels.reader(domains),
+    workers: readModels.reader(workers),
+    callDays: readModels.reader(callDays),
+    fileTotals: readModels.reader(fileTotals),
   }
-  const named = new Map(allProjections.map((projection) => [projection.name, nameOf(projection)]))
-  const behind = (cursor: Cursor, names: readonly string[]): string[] =>
-    (names.length > 0 ? names.map((name) => named.get(name) ?? name) : [...named.values()]).filter(
-      (name) => progress.position(name) < cursor,
-    )
+  const behind = (cursor: Cursor, names: readonly ViewName[]): string[] =>
+    (names.length > 0 ? names : viewNames)
+      .map((name) => nameOf(projectionOf[name]))
+      .filter((name) => progress.position(name) < cursor)
   const reach = async (cursor: Cursor, names: readonly string[], until: AbortSignal): Promise<void> => {
     await Promise.all([
       directory.reach(cursor, until),

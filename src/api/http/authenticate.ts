@@ -65,7 +65,7 @@ const WATCHED: readonly EventType[] = [
   'ServiceKeysRevoked',
 ]
 
-const READ = { 'api-key': [], session: ['sessions'], 'service-key': ['service_keys'] } as const
+const READ = { 'api-key': [], session: ['sessions'], 'service-key': ['serviceKeys'] } as const
 
 /**
  * Tells who a bearer token stands for (SPEC.md, Authentication).
@@ -194,7 +194,7 @@ export class Authenticator {
 
   async #load(kind: CredentialKind, id: string): Promise<Known | undefined> {
     const endings = this.#endings
-    await this.#deps.views.settled('api_keys', ...READ[kind])
+    await this.#deps.views.settled('apiKeys', ...READ[kind])
     const known = await (kind === 'api-key' ? this.#apiKey(id) : this.#issued(kind, id))
     if (!known || endings !== this.#endings) return known
     if (known.parent) this.#known.set(known.parent.credential.id, known.parent)

@@ -42,7 +42,7 @@ export const contextRoutes = [
     reply: { kind: 'list', schema: ContextVariable },
     handle: async (ask) => {
       const { query, deps } = ask
-      await deps.views.settled('context_variables')
+      await deps.views.settled('contextVariables')
       const { project_id } = projectOf(ask)
       const found = await deps.views.contextVariables.find({
         equal: { project_id },
@@ -140,7 +140,7 @@ export const contextRoutes = [
 const placeOf = async (
   ask: Pick<Ask<{ project: string }>, 'params' | 'credential' | 'deps' | 'request_id'>,
 ) => {
-  await ask.deps.views.settled('context_variables')
+  await ask.deps.views.settled('contextVariables')
   const { project_id, env_id } = projectOf(ask)
   return {
     place: { project_id, env_id },
@@ -162,7 +162,7 @@ const seal = (
 }
 
 const stored = async ({ views }: ApiDeps, project_id: string, key: string) => {
-  await views.settled('context_variables')
+  await views.settled('contextVariables')
   const doc = await views.contextVariables.get(variableId(project_id, key))
   if (!doc) throw new AppError('not_found', `No context variable "${key}"`)
   return present(doc)

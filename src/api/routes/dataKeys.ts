@@ -51,7 +51,7 @@ export const dataKeyRoutes = [
 ]
 
 const demandEnv = async ({ views }: ApiDeps, env_id: string): Promise<void> => {
-  await views.settled('envs', 'projects', 'context_variables')
+  await views.settled('envs', 'projects', 'contextVariables')
   if (!(await views.envs.get(env_id))) throw new AppError('not_found', `No environment ${env_id}`)
 }
 

@@ -48,7 +48,7 @@ const envOf = async ({ views }: ApiDeps, env_id: string): Promise<EnvDoc> => {
 }
 
 const keyOf = async ({ views }: ApiDeps, api_key_id: string): Promise<ApiKeyDoc> => {
-  await views.settled('api_keys')
+  await views.settled('apiKeys')
   const key = await views.apiKeys.get(api_key_id)
   if (!key) throw new AppError('not_found', `No API key ${api_key_id}`)
   return key
@@ -220,7 +220,7 @@ export const operatorRoutes = [
     reply: { kind: 'list', schema: ApiKey },
     handle: async ({ deps, params, query }) => {
       const { env_id } = await envOf(deps, params.env_id)
-      await deps.views.settled('api_keys')
+      await deps.views.settled('apiKeys')
       const { items, total } = await deps.views.apiKeys.find({
         equal: { env_id },
         sort: 'order',

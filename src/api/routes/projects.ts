@@ -5,7 +5,8 @@ import { streamOf } from '../../events/streams.ts'
 import { timeOf } from '../../ids.ts'
 import type { ProjectDoc } from '../../projections/projects.ts'
 import type { ApiDeps } from '../deps.ts'
-import { type Ask, item, list, none, route } from '../route.ts'
+import { listOf } from '../listOf.ts'
+import { type Ask, item, none, route } from '../route.ts'
 import { PageQuery, Project } from '../schemas.ts'
 
 const tag = 'Projects'
@@ -74,16 +75,8 @@ export const projectRoutes = [
     needs: { type: 'project', action: 'read' },
     query: PageQuery,
     reply: { kind: 'list', schema: Project },
-    handle: async ({ query, credential: { env_id }, deps: { views } }) => {
-      await views.settled('projects')
-      const found = await views.projects.find({
-        equal: { env_id },
-        sort: 'order',
-        descending: true,
-        ...query,
-      })
-      return list(found.items.map(present), found.total, query)
-    },
+    handle: ({ query, credential: { env_id }, deps: { views } }) =>
+      listOf(views, 'projects', { equal: { env_id }, ...query }, present),
   }),
 
   route({

@@ -29,7 +29,7 @@ const keyOf = async (
   { deps: { views }, credential }: Ask,
   service_key_id: string,
 ): Promise<ServiceKeyDoc> => {
-  await views.settled('service_keys')
+  await views.settled('serviceKeys')
   const key = await views.serviceKeys.get(service_key_id)
   if (key?.api_key_id !== credential.api_key_id)
     throw new AppError('not_found', `No service key ${service_key_id}`)
@@ -104,7 +104,7 @@ export const serviceKeyRoutes = [
     reply: { kind: 'list', schema: ServiceKey },
     handle: async (ask) => {
       const { query, credential, deps } = ask
-      await deps.views.settled('service_keys')
+      await deps.views.settled('serviceKeys')
       const { items, total } = await deps.views.serviceKeys.find({
         equal: { api_key_id: credential.api_key_id },
         sort: 'order',
