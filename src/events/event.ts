@@ -1,3 +1,4 @@
+import { AppError } from '../errors.ts'
 import type { DomainEvent } from './index.ts'
 
 /**
@@ -44,4 +45,28 @@ export interface Recorded<E extends DomainEvent = DomainEvent> extends NewEvent<
   readonly cursor: Cursor
   /** When it was stored, ISO 8601 UTC. */
   readonly at: string
+}
+
+/** A fact as far as its reader knows it: a decider also folds facts that are on their way to the log. */
+export type KnownFact = Pick<Recorded, 'event' | 'metadata'> & Partial<Recorded>
+
+/** Names a fact for people: its type, version, id and place in the log. */
+export const describeFact = ({ event, metadata, id, cursor, stream, revision }: KnownFact): string =>
+  [
+    `${event.type} v${metadata.v ?? 1}`,
+    id !== undefined && `id ${id}`,
+    stream !== undefined && `revision ${revision} of ${stream}`,
+    cursor !== undefined && `cursor ${cursor}`,
+  ]
+    .filter((part) => part !== false)
+    .join(', ')
+
+/** The environment a fact belongs to. Throws for a fact without one: it must not become one of some other environment. */
+export const envIdOf = (fact: KnownFact): string => {
+  const { env_id } = fact.metadata
+  if (env_id !== undefined) return env_id
+  throw new AppError(
+    'internal_server_error',
+    `Expected an env_id on the fact ${describeFact(fact)}, got none`,
+  )
 }

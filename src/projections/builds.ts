@@ -1,3 +1,4 @@
+import { envIdOf } from '../events/event.ts'
 import type { FunctionSpec } from '../events/project.ts'
 import type { PayloadRef } from '../events/scalars.ts'
 import { orderOf, type Projection } from './projection.ts'
@@ -48,13 +49,13 @@ export const builds: Projection<BuildDoc> = {
   },
 
   evolve(doc, recorded, id) {
-    const { event, metadata, at } = recorded
+    const { event, at } = recorded
     switch (event.type) {
       case 'BuildUploaded': {
         const { type: _, ...build } = event
         return {
           ...build,
-          env_id: metadata.env_id ?? '',
+          env_id: envIdOf(recorded),
           deployed: false,
           active: true,
           created_at: at,

@@ -1,4 +1,4 @@
-import type { Recorded } from '../events/event.ts'
+import { envIdOf, type Recorded } from '../events/event.ts'
 import type { PayloadRef } from '../events/scalars.ts'
 import type { Projection } from './projection.ts'
 
@@ -26,13 +26,13 @@ export const callDays: Projection<CallDayDoc> = {
     'RunSucceeded',
     'RunFailed',
   ],
-  idsOf: ({ metadata, at }) => [`${metadata.env_id ?? ''}/${dayOf(at)}`],
+  idsOf: (recorded) => [`${envIdOf(recorded)}/${dayOf(recorded.at)}`],
 
   evolve(doc, recorded) {
-    const { event, metadata, at } = recorded
+    const { event, at } = recorded
     const { runs, bytes } = doc ?? { runs: 0, bytes: 0 }
     return {
-      env_id: metadata.env_id ?? '',
+      env_id: envIdOf(recorded),
       day: dayOf(at),
       runs: event.type === 'RunStarted' ? runs + 1 : runs,
       bytes: bytes + bytesOf(recorded),

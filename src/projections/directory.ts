@@ -1,4 +1,4 @@
-import { type Cursor, type Recorded, START } from '../events/event.ts'
+import { type Cursor, envIdOf, type Recorded, START } from '../events/event.ts'
 import type { EventType } from '../events/index.ts'
 import type { Plan } from '../events/org.ts'
 import type { FunctionSpec } from '../events/project.ts'
@@ -191,7 +191,8 @@ export class Directory {
     return undefined
   }
 
-  async #apply({ event, metadata, at }: Recorded): Promise<void> {
+  async #apply(recorded: Recorded): Promise<void> {
+    const { event, at } = recorded
     switch (event.type) {
       case 'OrgCreated':
         this.#orgs.set(event.org_id, event)
@@ -207,7 +208,7 @@ export class Directory {
           // One that is known from the seed gets its name back, if its former holder came by again before it.
           this.#projects.get(event.project_id) ?? {
             ...event,
-            env_id: metadata.env_id ?? '',
+            env_id: envIdOf(recorded),
             deployed: null,
             live: null,
           },
@@ -235,10 +236,10 @@ export class Directory {
         await this.#setBuild(event.project_id, 'deployed', event, at)
         break
       case 'DomainActivated':
-        if (metadata.env_id !== undefined) this.#envByDomain.set(event.domain, metadata.env_id)
+        this.#envByDomain.set(event.domain, envIdOf(recorded))
         break
       case 'DomainDeleted':
-        if (this.#envByDomain.get(event.domain) === metadata.env_id) this.#envByDomain.delete(event.domain)
+        if (this.#envByDomain.get(event.domain) === envIdOf(recorded)) this.#envByDomain.delete(event.domain)
         break
     }
   }

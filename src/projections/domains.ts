@@ -1,3 +1,4 @@
+import { envIdOf } from '../events/event.ts'
 import type { DomainStatus } from '../events/domain.ts'
 import { orderOf, type Projection } from './projection.ts'
 
@@ -32,13 +33,13 @@ export const domains: Projection<DomainDoc> = {
   idsOf: ({ event }) => ('domain_id' in event ? [event.domain_id] : []),
 
   evolve(doc, recorded) {
-    const { event, metadata, at } = recorded
+    const { event, at } = recorded
     switch (event.type) {
       case 'DomainRegistered': {
         const { type: _, ...registered } = event
         return {
           ...registered,
-          env_id: metadata.env_id ?? '',
+          env_id: envIdOf(recorded),
           status: 'pending_validation',
           routing_domain: null,
           created_at: at,

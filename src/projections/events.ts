@@ -1,3 +1,4 @@
+import { envIdOf } from '../events/event.ts'
 import type { PayloadRef } from '../events/scalars.ts'
 import { BY_TIME, orderOf, type Projection } from './projection.ts'
 
@@ -26,12 +27,12 @@ export const events: Projection<EventDoc> = {
   idsOf: ({ event }) => (event.type === 'EventPublished' ? [event.event_id] : []),
 
   evolve(doc, recorded) {
-    const { event, metadata } = recorded
+    const { event } = recorded
     if (event.type !== 'EventPublished') return doc
     const { event_id, stream_id, event_type, event_time } = event
     return {
       event_id,
-      env_id: metadata.env_id ?? '',
+      env_id: envIdOf(recorded),
       stream_id,
       event_type,
       ...(event.event_data_ref

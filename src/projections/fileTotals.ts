@@ -1,3 +1,4 @@
+import { envIdOf } from '../events/event.ts'
 import type { Projection } from './projection.ts'
 
 /** What the files of an environment come to. */
@@ -11,10 +12,11 @@ export const fileTotals: Projection<FileTotalDoc> = {
   version: 1,
   indexes: [],
   handles: ['FileStored', 'FileDeleted'],
-  idsOf: ({ metadata }) => [metadata.env_id ?? ''],
+  idsOf: (recorded) => [envIdOf(recorded)],
 
-  evolve(doc, { event, metadata }) {
-    const { env_id, bytes } = doc ?? { env_id: metadata.env_id ?? '', bytes: 0 }
+  evolve(doc, recorded) {
+    const { event } = recorded
+    const { env_id, bytes } = doc ?? { env_id: envIdOf(recorded), bytes: 0 }
     switch (event.type) {
       case 'FileStored':
         return { env_id, bytes: bytes + event.size - (event.replaced?.size ?? 0) }

@@ -1,3 +1,4 @@
+import { envIdOf } from '../events/event.ts'
 import type { File } from '../events/file.ts'
 import type { Projection } from './projection.ts'
 
@@ -14,11 +15,12 @@ export const files: Projection<FileDoc> = {
   handles: ['FileStored', 'FileDeleted'],
   idsOf: ({ event }) => ('file_id' in event ? [event.file_id] : []),
 
-  evolve(doc, { event, metadata }) {
+  evolve(doc, recorded) {
+    const { event } = recorded
     switch (event.type) {
       case 'FileStored': {
         const { type: _, replaced: __, ...file } = event
-        return { ...file, env_id: metadata.env_id ?? '' }
+        return { ...file, env_id: envIdOf(recorded) }
       }
       case 'FileDeleted':
         return null

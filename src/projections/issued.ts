@@ -1,3 +1,4 @@
+import { envIdOf } from '../events/event.ts'
 import type { Permissions } from '../events/org.ts'
 import { orderOf, type Projection } from './projection.ts'
 
@@ -26,11 +27,11 @@ export const sessions: Projection<SessionDoc> = {
   },
 
   evolve(doc, recorded) {
-    const { event, metadata, at } = recorded
+    const { event, at } = recorded
     if (event.type === 'SessionsEnded') return null
     if (event.type !== 'SessionCreated') return doc
     const { type: _, ...session } = event
-    return { ...session, env_id: metadata.env_id ?? '', created_at: at, order: orderOf(recorded) }
+    return { ...session, env_id: envIdOf(recorded), created_at: at, order: orderOf(recorded) }
   },
 }
 
@@ -64,13 +65,13 @@ export const serviceKeys: Projection<ServiceKeyDoc> = {
   },
 
   evolve(doc, recorded) {
-    const { event, metadata, at } = recorded
+    const { event, at } = recorded
     switch (event.type) {
       case 'ServiceKeyCreated': {
         const { type: _, ...key } = event
         return {
           ...key,
-          env_id: metadata.env_id ?? '',
+          env_id: envIdOf(recorded),
           revoked_at: null,
           last_used_at: null,
           created_at: at,

@@ -1,3 +1,4 @@
+import { envIdOf } from '../events/event.ts'
 import { orderOf, type Projection } from './projection.ts'
 
 /** SPEC.md, Project. */
@@ -19,12 +20,12 @@ export const projects: Projection<ProjectDoc> = {
   idsOf: ({ event }) => ('project_id' in event ? [event.project_id ?? ''] : []),
 
   evolve(doc, recorded) {
-    const { event, metadata, at } = recorded
+    const { event, at } = recorded
     switch (event.type) {
       case 'ProjectCreated':
         return {
           project_id: event.project_id,
-          env_id: metadata.env_id ?? '',
+          env_id: envIdOf(recorded),
           name: event.name,
           active: true,
           created_at: at,

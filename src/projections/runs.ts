@@ -1,3 +1,4 @@
+import { envIdOf } from '../events/event.ts'
 import type { RunError, RunPlan } from '../events/run.ts'
 import type { PayloadRef } from '../events/scalars.ts'
 import { BY_TIME, orderOf, type Projection } from './projection.ts'
@@ -52,12 +53,12 @@ export const runs: Projection<RunDoc> = {
   idsOf: ({ event }) => ('run_id' in event ? [event.run_id] : []),
 
   evolve(doc, recorded) {
-    const { event, metadata } = recorded
+    const { event } = recorded
     if (event.type === 'RunStarted') {
       const { target } = event
       return {
         run_id: event.run_id,
-        env_id: metadata.env_id ?? '',
+        env_id: envIdOf(recorded),
         stream_id: event.stream_id,
         build_id: event.build_id,
         run_type: event.run_type,

@@ -1,3 +1,4 @@
+import { envIdOf } from '../events/event.ts'
 import type { Projection } from './projection.ts'
 
 /** An upload under way, for those who end what nobody ends. Everything else about it is asked of the log. */
@@ -10,10 +11,11 @@ export const uploads: Projection<UploadDoc> = {
   handles: ['UploadBegun', 'UploadCompleted', 'UploadAborted'],
   idsOf: ({ event }) => ('upload_id' in event ? [event.upload_id] : []),
 
-  evolve(doc, { event, metadata }) {
+  evolve(doc, recorded) {
+    const { event } = recorded
     switch (event.type) {
       case 'UploadBegun':
-        return { upload_id: event.upload_id, env_id: metadata.env_id ?? '', expires_at: event.expires_at }
+        return { upload_id: event.upload_id, env_id: envIdOf(recorded), expires_at: event.expires_at }
       case 'UploadCompleted':
       case 'UploadAborted':
         return null
