@@ -1,7 +1,7 @@
 import type { RunError } from '../events/run.ts'
 import { isAppError, messageOf } from '../errors.ts'
 import { ProtocolViolation } from './frames.ts'
-import type { HostCall } from '../ports/runtime.ts'
+import type { HostCall } from '../sdk/wire.ts'
 
 /** The host calls of one run: numbered from 0 by the child, served in order of arrival. */
 export class HostCalls {

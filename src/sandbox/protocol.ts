@@ -1,6 +1,6 @@
 import type { RunError, Target } from '../events/run.ts'
 import { isShallow, ProtocolViolation } from './frames.ts'
-import { FILE_ACTIONS, type HostCall, type Input, type RunInfo } from '../ports/runtime.ts'
+import { FILE_ACTIONS, type HostCall, type Input, type RunInfo } from '../sdk/wire.ts'
 
 /** Why a run is asked to stop. */
 export type StopReason = 'timeout' | 'cancelled'

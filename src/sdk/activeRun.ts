@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { HostCall, RunInfo } from '../ports/runtime.ts'
+import type { HostCall, RunInfo } from './wire.ts'
 
 /** A run under way in this process, as the SDK needs it. The runtime's child provides it. */
 export interface ActiveRun {

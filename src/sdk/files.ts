@@ -1,4 +1,4 @@
-import type { FileAction } from '../ports/runtime.ts'
+import type { FileAction } from './wire.ts'
 import { activeRun } from './activeRun.ts'
 
 /** Metadata of a stored file (SPEC.md, File). */

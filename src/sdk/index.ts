@@ -2,7 +2,7 @@
  * The module `svc`: what functions of a build import. All but `fn` need a run around them and throw
  * otherwise. What they send is durable when they resolve, and in the order of the calls.
  */
-import type { RunInfo } from '../ports/runtime.ts'
+import type { RunInfo } from './wire.ts'
 import { activeRun } from './activeRun.ts'
 
 export { files, type FileInfo } from './files.ts'

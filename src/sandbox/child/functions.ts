@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url'
 import type { Target } from '../../events/run.ts'
 import { toWebhookRequest } from '../../sdk/input.ts'
 import type { FailureCode } from '../protocol.ts'
-import type { Input } from '../../ports/runtime.ts'
+import type { Input } from '../../sdk/wire.ts'
 import { namespacesIn } from './modules.ts'
 import { type Described, describeLoad } from './thrown.ts'
 

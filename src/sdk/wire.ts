@@ -1,0 +1,62 @@
+/** What crosses the pipe between the service and its children, in terms of the SDK. Imports nothing of the server. */
+import type { Event } from './input.ts'
+
+/** What `currentRun()` returns inside the function. */
+export interface RunInfo {
+  readonly run_id: string
+  readonly stream_id: string
+  readonly run_type: 'call' | 'event' | 'schedule' | 'run' | 'eval' | 'repl'
+  readonly attempt: number
+  readonly event_id: string | null
+  readonly origin_run_id: string | null
+  readonly project_id: string
+  readonly project_name: string
+}
+
+/** What the function is called with (DESIGN.md, A build; SPEC.md, Webhook request and Handler-side event). */
+export type Input =
+  | { readonly kind: 'args'; readonly args: readonly unknown[] }
+  | { readonly kind: 'event'; readonly event: Event }
+  | { readonly kind: 'webhook'; readonly request: WebhookRequest }
+
+/** A webhook request as it is sent to the child: keys are SPEC.md's own, `toWebhookRequest` adds the aliases. */
+export interface WebhookRequest {
+  readonly method: string
+  readonly url: string
+  readonly 'original-url'?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string | readonly string[]>>
+  readonly body?: unknown
+  readonly 'body-raw'?: string
+  /** Base64 here; the handler receives a `Uint8Array`. */
+  readonly 'body-bytes'?: string
+  readonly ip?: string
+  readonly auth?: Readonly<Record<string, unknown>>
+}
+
+/** A request of user code to the service, made through the SDK while its run is in progress. */
+export type HostCall =
+  | { readonly op: 'emit'; readonly data_type: string; readonly payload: unknown }
+  | { readonly op: 'send'; readonly event_type: string; readonly event_data: unknown }
+  | { readonly op: 'call'; readonly fn: string; readonly args: readonly unknown[] }
+  | { readonly op: 'run'; readonly fn: string; readonly args: readonly unknown[] }
+  | { readonly op: 'context'; readonly key: string }
+  | {
+      readonly op: 'files'
+      readonly action: FileAction
+      readonly params: Readonly<Record<string, unknown>>
+    }
+
+/** Small content fits one `get` or `put`; larger content takes several `read`s, or the parts of an upload. */
+export const FILE_ACTIONS = [
+  'get',
+  'read',
+  'put',
+  'begin',
+  'part',
+  'complete',
+  'abort',
+  'list',
+  'delete',
+] as const
+export type FileAction = (typeof FILE_ACTIONS)[number]
