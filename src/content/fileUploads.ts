@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { clock, isoOf } from '../clock.ts'
 import type { Cause } from '../events/event.ts'
 import type { Aggregates } from '../domain/aggregates.ts'
+import type { Immutable } from '../domain/immutable.ts'
 import { assembled, type UploadState } from '../domain/upload.ts'
 import { AppError, isAppError } from '../errors.ts'
 import type { File } from '../events/file.ts'
@@ -18,7 +19,7 @@ const PART_BYTES = 16 << 20
 /** SPEC.md, Limits. */
 export const MAX_PART_BYTES = 256 << 20
 
-export type Pending = Extract<UploadState, { upload: Upload }>
+export type Pending = Extract<Immutable<UploadState>, { upload: Upload }>
 
 /**
  * Files that come in parts, each by a request of its own, to any node. What came is in the log, so an upload goes on
@@ -53,8 +54,8 @@ export class FileUploads {
     expected_size: number | undefined,
     upload_id = newId(),
   ): Promise<Upload> {
-    const { state } = await this.#aggregates.uploads.load(streamOf.upload(upload_id))
-    if ('upload' in state) return state.upload
+    const begun = await this.#stateOf(upload_id)
+    if ('upload' in begun) return begun.upload
     if (expected_size !== undefined) await this.#checkQuota(env_id, path, expected_size)
     const key = contentKey(env_id, newId())
     const upload: Upload = {
@@ -76,7 +77,7 @@ export class FileUploads {
 
   /** An upload of the environment, complete ones included; `not_found` for everything else (I7). */
   async get(env_id: string, upload_id: string): Promise<Pending> {
-    const { state } = await this.#aggregates.uploads.load(streamOf.upload(upload_id))
+    const state = await this.#stateOf(upload_id)
     if (!('upload' in state) || state.env_id !== env_id || isOver(state))
       throw new AppError('not_found', `No upload ${upload_id}`)
     return state
@@ -130,7 +131,7 @@ export class FileUploads {
 
   /** Ends an upload whose time is over, if nobody has; whether it did. */
   async expire(env_id: string, upload_id: string): Promise<boolean> {
-    const { state } = await this.#aggregates.uploads.load(streamOf.upload(upload_id))
+    const state = await this.#stateOf(upload_id)
     if (state.status !== 'pending') return false
     await this.abort(state, 'expired', { env_id, correlation_id: upload_id })
     return true
@@ -144,6 +145,12 @@ export class FileUploads {
   ): Promise<void> {
     await this.#aggregates.uploads.handle(streamOf.upload(upload_id), { type: 'AbortUpload', reason }, cause)
     await this.#blobs.abortUpload(key, blob_upload_id).catch(() => {}) // the sweep will
+  }
+
+  #stateOf(upload_id: string): Promise<Immutable<UploadState>> {
+    return this.#aggregates.uploads.read(streamOf.upload(upload_id), (state) =>
+      'parts' in state ? { ...state, parts: new Map(state.parts) } : state,
+    )
   }
 
   async #assemble({ key, blob_upload_id }: Upload, parts: readonly Part[], size: number): Promise<void> {

@@ -51,7 +51,7 @@ export class Files {
 
   /** The file at a path as of now; null when there is none. */
   async at(env_id: string, path: string): Promise<File | null> {
-    return (await this.#aggregates.files.load(streamOf.file(env_id, path))).state.file
+    return this.#aggregates.files.read(streamOf.file(env_id, path), ({ file }) => file)
   }
 
   /** Streams content to the path; nothing of it is kept when this rejects. Over `maxBytes` is `payload_too_large`. */

@@ -7,6 +7,7 @@ import type { Cause, Cursor, NewEvent } from '../events/event.ts'
 import type { DomainEvent } from '../events/index.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Decider, Folded } from './decider.ts'
+import type { Immutable } from './immutable.ts'
 
 /** What a command led to: its own facts (none when it was already so) and where they stand. */
 export interface Handled<Event extends DomainEvent = DomainEvent> {
@@ -34,15 +35,16 @@ interface Loaded<State> {
   revision: number
 }
 
-interface Loading<State> {
-  readonly resolve: (loaded: Readonly<Loaded<State>>) => void
+interface Reading<State> {
+  /** Takes from the state, in the same turn of the event loop, what the reader asked for. */
+  readonly take: (loaded: Loaded<State>) => void
   readonly reject: (error: unknown) => void
 }
 
 interface Actor<State, Command, Event extends DomainEvent> {
   loaded: Loaded<State> | undefined
   waiting: Waiting<Command, Event>[]
-  loading: Loading<State>[]
+  reading: Reading<State>[]
   running: Promise<void> | undefined
 }
 
@@ -101,11 +103,24 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
     })
   }
 
-  /** The state of a stream as of now, to be looked at before the next await: then commands change it. */
-  load(stream: string): Promise<Readonly<Loaded<State>>> {
+  /**
+   * Resolves with what `select` takes from the state of a stream as of now. Later commands change the state, so
+   * `select` copies every map, set or array that it returns.
+   */
+  read<Selected>(
+    stream: string,
+    select: (state: Immutable<State>, revision: number) => Selected,
+  ): Promise<Selected> {
     return new Promise((resolve, reject) => {
       const actor = this.#actorOf(stream)
-      actor.loading.push({ resolve, reject })
+      const take = ({ state, revision }: Loaded<State>): void => {
+        try {
+          resolve(select(state as Immutable<State>, revision))
+        } catch (error) {
+          reject(error)
+        }
+      }
+      actor.reading.push({ take, reject })
       actor.running ??= this.#run(stream, actor)
     })
   }
@@ -113,7 +128,7 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
   #actorOf(stream: string): Actor<State, Command, Event> {
     let actor = this.#busy.get(stream)
     if (!actor) {
-      actor = { loaded: this.#loaded.get(stream), waiting: [], loading: [], running: undefined }
+      actor = { loaded: this.#loaded.get(stream), waiting: [], reading: [], running: undefined }
       this.#busy.set(stream, actor)
     }
     return actor
@@ -121,8 +136,8 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
 
   async #run(stream: string, actor: Actor<State, Command, Event>): Promise<void> {
     let conflicts = 0
-    while (actor.waiting.length > 0 || actor.loading.length > 0) {
-      if (actor.loading.length > 0) await this.#load(stream, actor)
+    while (actor.waiting.length > 0 || actor.reading.length > 0) {
+      if (actor.reading.length > 0) await this.#read(stream, actor)
       if (actor.waiting.length === 0) continue
       const waiting = actor.waiting.splice(0, conflicts > 0 ? 1 : COMMANDS_PER_APPEND)
       try {
@@ -153,16 +168,16 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
     actor.running = undefined
   }
 
-  /** Those who asked before the read began share it. */
-  async #load(stream: string, actor: Actor<State, Command, Event>): Promise<void> {
-    const loading = actor.loading.splice(0)
+  /** The readers that asked before the read of the log began share it. */
+  async #read(stream: string, actor: Actor<State, Command, Event>): Promise<void> {
+    const reading = actor.reading.splice(0)
     try {
       const loaded = await this.#catchUp(stream, actor.loaded)
       actor.loaded = loaded
-      for (const { resolve } of loading) resolve(loaded) // who awaits it goes on before this loop does
+      for (const { take } of reading) take(loaded)
     } catch (error) {
       actor.loaded = undefined
-      for (const { reject } of loading) reject(error)
+      for (const { reject } of reading) reject(error)
     }
   }
 

@@ -5,6 +5,7 @@ import type { RunError, RunInput, RunPlan } from '../events/run.ts'
 import type { PayloadRef } from '../events/scalars.ts'
 import { isDerived } from '../ids.ts'
 import type { Decider, Folded } from './decider.ts'
+import type { Immutable } from './immutable.ts'
 
 /** A run that has not ended: wanted, claimed by a worker, or failed and waiting for its retry. */
 export type OpenRun =
@@ -37,7 +38,8 @@ export interface StreamState {
 const KEYED = 64
 
 /** A stream is idle when nothing of it is running, due or undispatched. */
-export const isIdle = (state: StreamState): boolean => state.undispatched.size === 0 && state.runs.size === 0
+export const isIdle = ({ undispatched, runs }: Immutable<StreamState>): boolean =>
+  undispatched.size === 0 && runs.size === 0
 
 interface Payload {
   readonly value?: unknown

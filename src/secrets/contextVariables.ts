@@ -26,10 +26,12 @@ export const sealVariable = (
 
 /** The value as of now, whatever node changed it last: the log itself is asked. Rejects with `not_found`. */
 export const variableValue = async (deps: Deps, place: Place, key: string): Promise<string> => {
-  const { state } = await deps.aggregates.contexts.load(streamOf.context(place.project_id))
-  const known = state.variables.get(key)
-  if (!known) throw new AppError('not_found', `No context variable "${key}"`)
-  return open(deps.keyring, place, key, await sealedAt(deps.store, place.project_id, known.revision))
+  const revision = await deps.aggregates.contexts.read(
+    streamOf.context(place.project_id),
+    ({ variables }) => variables.get(key)?.revision,
+  )
+  if (revision === undefined) throw new AppError('not_found', `No context variable "${key}"`)
+  return open(deps.keyring, place, key, await sealedAt(deps.store, place.project_id, revision))
 }
 
 /** Seals every variable of a project with its current data key; resolves with how many were not. */
@@ -40,8 +42,7 @@ export const resealVariables = async (
 ): Promise<number> => {
   const { store, aggregates, keyring } = deps
   const stream = streamOf.context(place.project_id)
-  const { state } = await aggregates.contexts.load(stream)
-  const variables = Array.from(state.variables) // the state changes with each command
+  const variables = await aggregates.contexts.read(stream, ({ variables }) => [...variables])
   let resealed = 0
   for (const [key, { revision }] of variables) {
     const before = await sealedAt(store, place.project_id, revision)

@@ -60,8 +60,7 @@ export class DataKeys {
   async current(scope: Scope): Promise<DataKey> {
     const known = scope.project_id === undefined ? this.#current.get(scope.env_id) : undefined
     if (known) return known
-    const { state } = await this.#keys.load(streamOf.dataKeys(idOf(scope)))
-    const { current } = state
+    const current = await this.#currentId(scope)
     const key = current === null ? await this.#add(scope, null) : await this.of(scope, current)
     if (scope.project_id === undefined) this.#current.set(scope.env_id, key)
     return key
@@ -79,8 +78,7 @@ export class DataKeys {
 
   /** From now on texts are sealed with a new key; the ones before still open what they sealed. */
   async rotate(scope: Scope, cause?: Cause): Promise<string> {
-    const { state } = await this.#keys.load(streamOf.dataKeys(idOf(scope)))
-    const { id } = await this.#add(scope, state.current, cause)
+    const { id } = await this.#add(scope, await this.#currentId(scope), cause)
     this.#current.delete(scope.env_id)
     return id
   }
@@ -121,6 +119,10 @@ export class DataKeys {
     }
   }
 
+  #currentId(scope: Scope): Promise<string | null> {
+    return this.#keys.read(streamOf.dataKeys(idOf(scope)), ({ current }) => current)
+  }
+
   #forget(): void {
     this.#current.clear()
     this.#opened.clear()
@@ -141,9 +143,9 @@ export class DataKeys {
     )
     if (events.length > 0) return { id, key: createSecretKey(bytes) }
     await this.#blobs.remove(at)
-    const { state } = await this.#keys.load(stream)
-    if (state.current === null) throw new AppError('conflict', 'The data keys are being destroyed')
-    return this.of(scope, state.current)
+    const current = await this.#currentId(scope)
+    if (current === null) throw new AppError('conflict', 'The data keys are being destroyed')
+    return this.of(scope, current)
   }
 
   async #wrapped(at: string): Promise<string> {

@@ -250,9 +250,10 @@ export class Worker implements Claimer {
 
   /** Runs that this worker claimed by an append whose answer it never got (W4). */
   async #claimedBefore(stream_id: string, belongs: (plan: RunPlan) => boolean): Promise<readonly RunPlan[]> {
-    const { state } = await this.#deps.aggregates.streams.load(streamOf.stream(stream_id))
-    return [...state.runs.values()].flatMap((run) =>
-      run.status === 'running' && run.workerId === this.#worker_id && belongs(run.plan) ? [run.plan] : [],
+    return this.#deps.aggregates.streams.read(streamOf.stream(stream_id), ({ runs }) =>
+      [...runs.values()].flatMap((run) =>
+        run.status === 'running' && run.workerId === this.#worker_id && belongs(run.plan) ? [run.plan] : [],
+      ),
     )
   }
 

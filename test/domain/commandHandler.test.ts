@@ -1,7 +1,8 @@
 import * as assert from 'uvu/assert'
 import { CommandHandler } from '../../src/domain/commandHandler.ts'
+import type { Immutable } from '../../src/domain/immutable.ts'
 import { name } from '../../src/domain/name.ts'
-import { openingOf, stream, type StreamCommand } from '../../src/domain/stream.ts'
+import { openingOf, stream, type StreamCommand, type StreamState } from '../../src/domain/stream.ts'
 import { AppError, isAppError } from '../../src/errors.ts'
 import type { Recorded } from '../../src/events/event.ts'
 import { newId } from '../../src/ids.ts'
@@ -197,27 +198,40 @@ nodes('does not keep a command out, however busy the stream is', async ({ store,
   assert.ok(watch.appends > 25, `${watch.appends} appends`)
 })
 
-nodes('is in the state that is loaded', async ({ store, at }) => {
+/** What a reader takes from the state. */
+const seen = ({ undispatched }: Immutable<StreamState>, revision: number) => ({
+  revision,
+  waiting: undispatched.size,
+})
+
+nodes('reports the error of a reader to that reader alone', async ({ store, at }) => {
+  const handler = new CommandHandler(store, stream)
+  await handler.handle(at, publish(true), cause)
+  const refused = handler.read(at, () => {
+    throw new AppError('not_found', 'not here')
+  })
+  const [code, other] = await Promise.all([codeOf(refused), handler.read(at, seen)])
+  assert.is(code, 'not_found')
+  assert.equal(other, { revision: 1, waiting: 1 })
+})
+
+nodes('is in the state that is read', async ({ store, at }) => {
   const [mine, theirs] = [new CommandHandler(store, stream), new CommandHandler(store, stream)]
   await mine.handle(at, publish(true), cause)
   const { firstRevision } = await theirs.handle(at, publish(), cause)
-  const { state, revision } = await mine.load(at)
-  assert.is(revision, firstRevision)
-  assert.is(state.undispatched.size, 2)
+  assert.equal(await mine.read(at, seen), { revision: firstRevision, waiting: 2 })
 })
 
 nodes('is shown as it was stored, whatever waits to be decided next', async ({ store, at }) => {
   const handler = new CommandHandler(store, stream)
   const first = handler.handle(at, publish(true), cause)
-  const loading = handler
-    .load(at)
-    .then(({ state, revision }) => ({ revision, waiting: state.undispatched.size }))
+  const reading = handler.read(at, seen)
   const rest = [1, 2, 3].map(() => handler.handle(at, publish(), cause))
-  assert.equal(await loading, { revision: 1, waiting: 1 })
+  assert.equal(await reading, { revision: 1, waiting: 1 })
   await Promise.all([first, ...rest])
 })
 
-nodes('shows whole in every state loaded while commands go on', async ({ store, at }) => {
+nodes('shows whole in every state that is read while commands continue', async ({ store, at }) => {
   const [mine, theirs] = [new CommandHandler(store, stream), new CommandHandler(store, stream)]
   await mine.handle(at, publish(true), cause)
   let writing = true
@@ -229,11 +243,10 @@ nodes('shows whole in every state loaded while commands go on', async ({ store, 
       await new Promise(setImmediate)
     }
   }
-  const seen: { revision: number; waiting: number }[] = []
+  const all: ReturnType<typeof seen>[] = []
   const read = async () => {
     while (writing) {
-      const { state, revision } = await mine.load(at)
-      seen.push({ revision, waiting: state.undispatched.size })
+      all.push(await mine.read(at, seen))
       await new Promise(setImmediate)
     }
   }
@@ -244,8 +257,8 @@ nodes('shows whole in every state loaded while commands go on', async ({ store, 
   const types = await typesIn(store, at)
   const count = (type: string, revision: number) =>
     types.slice(0, revision + 1).filter((one) => one === type).length
-  assert.ok(seen.length > 3)
-  for (const { revision, waiting } of seen) {
+  assert.ok(all.length > 3)
+  for (const { revision, waiting } of all) {
     assert.is(waiting, count('EventPublished', revision) - count('EventHandled', revision), `at ${revision}`)
   }
 })
@@ -265,7 +278,7 @@ failures('fails the command, and the next one starts from what is stored', async
   assert.equal(await Promise.all(failed), ['unavailable', 'unavailable', 'unavailable'])
   watch.before = async () => {}
   assert.is((await handler.handle(at, publish(), cause)).firstRevision, 2)
-  assert.is((await handler.load(at)).state.undispatched.size, 2)
+  assert.is((await handler.read(at, seen)).waiting, 2)
 })
 
 failures('refuses nobody because of facts that were not stored', async ({ store, watch, at }) => {
@@ -292,7 +305,7 @@ failures('when it cannot be read', async ({ store, at }) => {
   const handler = new CommandHandler(store, stream)
   await store.close()
   assert.is(await codeOf(handler.handle(at, publish(true), cause)), 'unavailable')
-  assert.is(await codeOf(handler.load(at)), 'unavailable')
+  assert.is(await codeOf(handler.read(at, seen)), 'unavailable')
 })
 
 failures(

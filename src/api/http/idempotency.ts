@@ -93,7 +93,10 @@ export class Idempotency {
         const done = await this.#work(stream, claimed, asked, work)
         if (done) return { value: done.value, replayed: false }
       }
-      const { state, revision } = await aggregates.requests.load(stream)
+      const { state, revision } = await aggregates.requests.read(stream, (state, revision) => ({
+        state,
+        revision,
+      }))
       if (state.status === 'answered')
         return { value: (await this.#kept(stream, state.revision, asked.env_id)) as T, replayed: true }
       gone = state.status === 'claimed' && this.#isGone(stream, state) ? state.attempt : undefined

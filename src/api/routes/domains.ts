@@ -83,8 +83,9 @@ const register = async ({
   const { maxDomains: max } = termsOf[plan]
   const domain_id = newId('domain')
   const stream = streamOf.domains(org_id)
-  const { state } = await aggregates.domains.load(stream)
-  if (!state.has(domain_id)) admitDomain(state, max) // before anybody is told that the name is taken
+  await aggregates.domains.read(stream, (known) => {
+    if (!known.has(domain_id)) admitDomain(known, max) // before the caller is told that the name is taken
+  })
   const cause = { env_id, correlation_id: request_id, actor: credential.id }
   await reserve(deps, domain, domain_id, cause)
   const fact = {

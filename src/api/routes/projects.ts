@@ -55,10 +55,9 @@ const reserve = async (
   } catch (error) {
     const other = isAppError(error, 'project_exists') ? error.data['holder'] : undefined
     if (typeof other !== 'string') throw error
-    const { state } = await aggregates.projects.load(streamOf.project(other))
-    if (state.status === 'active' || (state.status === 'absent' && views.directory.project(env_id, name)))
-      throw error
-    if (state.status === 'absent' && !isStale(other)) throw error
+    const status = await aggregates.projects.read(streamOf.project(other), (project) => project.status)
+    if (status === 'active' || (status === 'absent' && views.directory.project(env_id, name))) throw error
+    if (status === 'absent' && !isStale(other)) throw error
     await aggregates.names.handle(stream, { ...command, gone: other }, cause)
   }
 }

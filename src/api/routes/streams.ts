@@ -41,8 +41,11 @@ export const streamRoutes = [
       const { params, query, credential, deps, ctx } = ask
       const { stream_id } = params
       const { env_id } = credential
-      const { state, revision } = await deps.aggregates.streams.load(streamOf.stream(stream_id))
-      if (state.env_id !== env_id) throw new AppError('not_found', `No stream ${stream_id}`)
+      const { owner, revision } = await deps.aggregates.streams.read(
+        streamOf.stream(stream_id),
+        (state, revision) => ({ owner: state.env_id, revision }),
+      )
+      if (owner !== env_id) throw new AppError('not_found', `No stream ${stream_id}`)
       const from = resumeAt(ask, query.from)
       const after =
         from === undefined || from === 'end' ? revision : from === 'start' ? -1 : revisionOf(from, revision)

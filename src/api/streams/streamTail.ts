@@ -62,8 +62,11 @@ export const tailStream = async (client: SseReply, tail: Tail, deps: ApiDeps): P
     await send()
     active ||= events.length > 0
     if (!caughtUp || !active || client.gone.aborted) continue
-    const { state, revision: last } = await deps.aggregates.streams.load(streamOf.stream(stream_id))
-    if (last === revision && isIdle(state)) return client.end(complete(stream_id, 'completed', revision))
+    const isComplete = await deps.aggregates.streams.read(
+      streamOf.stream(stream_id),
+      (state, last) => last === revision && isIdle(state),
+    )
+    if (isComplete) return client.end(complete(stream_id, 'completed', revision))
   }
   client.end(complete(stream_id, 'timeout', revision))
 }
@@ -94,8 +97,11 @@ const streamFrame = async (
     }
     case 'StreamDataEmitted': {
       if (scope.project !== undefined) {
-        const { state } = await scope.deps.aggregates.streams.load(recorded.stream)
-        const plan = runs.get(event.run_id) ?? state.runs.get(event.run_id)?.plan
+        const open = await scope.deps.aggregates.streams.read(
+          recorded.stream,
+          (state) => state.runs.get(event.run_id)?.plan,
+        )
+        const plan = runs.get(event.run_id) ?? open
         if (!plan || !isWanted(plan, scope)) return null
       }
       const { run_id, data_type } = event
