@@ -65,7 +65,10 @@ export class Misbehaviour implements Misbehave {
   readonly #endings = new Set<() => void>()
   readonly #followings = new Set<() => void>()
 
-  appends(fault: AppendFault, { times = 1, stream = () => true } = {}): Struck {
+  appends(
+    fault: AppendFault,
+    { times = 1, stream = () => true }: { times?: number; stream?: (name: string) => boolean } = {},
+  ): Struck {
     return add(this.#appends, { fault, stream, left: times, struck: { times: 0 } })
   }
 
