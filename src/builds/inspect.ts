@@ -1,9 +1,9 @@
 import type { FunctionSpec } from '../events/project.ts'
 import { BadMetadata, toBuildFunctions, toFunctionSpecs } from './functionSpec.ts'
 import type { RuntimeOptions } from '../sandbox/limits.ts'
-import type { ChildCode } from '../sandbox/process.ts'
+import type { ChildCode } from '../sandbox/childProcess.ts'
 import type { Inspection } from '../ports/runtime.ts'
-import { runTask, TaskFailed } from '../sandbox/task.ts'
+import { runTask, TaskFailed } from '../sandbox/buildTask.ts'
 
 /** More exported functions than anyone writes; what a child reports must end somewhere. */
 const MAX_FUNCTIONS = 10_000

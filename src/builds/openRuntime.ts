@@ -1,7 +1,7 @@
 import { isAppError } from '../errors.ts'
 import type { Blobs } from '../ports/blobs.ts'
 import { BuildCache } from './bundle.ts'
-import { prepareChildCode } from '../sandbox/code.ts'
+import { prepareChildCode } from '../sandbox/childCode.ts'
 import { inspectBuild } from './inspect.ts'
 import { DEFAULTS, type RuntimeOptions } from '../sandbox/limits.ts'
 import { Pool } from '../sandbox/pool.ts'

@@ -2,8 +2,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError, messageOf } from '../errors.ts'
 import type { RuntimeOptions } from '../sandbox/limits.ts'
-import type { ChildCode } from '../sandbox/process.ts'
-import { runTask, TaskFailed } from '../sandbox/task.ts'
+import type { ChildCode } from '../sandbox/childProcess.ts'
+import { runTask, TaskFailed } from '../sandbox/buildTask.ts'
 
 /**
  * Replaces each TypeScript module of an unpacked build by itself without types, once, so that no child

@@ -1,7 +1,7 @@
 import { AppError, messageOf } from '../errors.ts'
-import { Child, type Job } from './child.ts'
+import { Child, type Job } from './supervisedChild.ts'
 import type { RuntimeOptions } from './limits.ts'
-import type { ChildCode } from './process.ts'
+import type { ChildCode } from './childProcess.ts'
 
 /** What a lane needs of the pool around it. */
 export interface LanePool {

@@ -1,4 +1,4 @@
-import { processSandbox, type Sandbox } from './sandbox.ts'
+import { processSandbox, type Sandbox } from './processSandbox.ts'
 
 /** How far user code may go, and when a child is let go. All times in milliseconds. */
 export interface RuntimeOptions {

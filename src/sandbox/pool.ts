@@ -1,8 +1,8 @@
 import { clock } from '../clock.ts'
-import type { Job } from './child.ts'
+import type { Job } from './supervisedChild.ts'
 import { Lane, type LanePool, unavailable } from './lane.ts'
 import type { RuntimeOptions } from './limits.ts'
-import type { ChildCode } from './process.ts'
+import type { ChildCode } from './childProcess.ts'
 import type { BuildRef, Invocation, Outcome } from '../ports/runtime.ts'
 
 export interface PoolDeps {

@@ -40,9 +40,9 @@ const onFrame = (frame: ParentFrame): void => {
     case 'ping':
       return channel.send({ type: 'pong', n: frame.n, rss: process.memoryUsage.rss() })
     case 'inspect':
-      return void import('./tasks.ts').then(({ inspect }) => inspect(channel, dir))
+      return void import('./buildTasks.ts').then(({ inspect }) => inspect(channel, dir))
     case 'strip':
-      return void import('./tasks.ts').then(({ strip }) => strip(channel, dir))
+      return void import('./buildTasks.ts').then(({ strip }) => strip(channel, dir))
     default:
       return frame satisfies never
   }

@@ -4,7 +4,7 @@ import { messageOf } from '../errors.ts'
 import { frameReader, frameWriter, ProtocolViolation } from './frames.ts'
 import type { RuntimeOptions } from './limits.ts'
 import { type ChildFrame, type ParentFrame, parseChildFrame } from './protocol.ts'
-import { nodeArgs } from './sandbox.ts'
+import { nodeArgs } from './processSandbox.ts'
 
 /** Where a child finds its code: real paths. */
 export interface ChildCode {

@@ -1,5 +1,5 @@
 import type { RuntimeOptions } from './limits.ts'
-import { type ChildCode, startProcess } from './process.ts'
+import { type ChildCode, startProcess } from './childProcess.ts'
 import { ProtocolViolation } from './frames.ts'
 import type { ChildFrame } from './protocol.ts'
 

@@ -4,7 +4,7 @@ import { stripTypeScriptTypes } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { newId } from '../ids.ts'
-import type { ChildCode } from './process.ts'
+import type { ChildCode } from './childProcess.ts'
 
 const ENTRY = fileURLToPath(
   import.meta.resolve(import.meta.url.endsWith('.ts') ? './child/entry.ts' : './child/entry.js'),
