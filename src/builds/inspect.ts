@@ -1,7 +1,7 @@
 import type { FunctionSpec } from '../events/project.ts'
 import { BadMetadata, toBuildFunctions, toFunctionSpecs } from './functionSpec.ts'
-import type { RuntimeOptions } from '../sandbox/limits.ts'
-import type { ChildCode } from '../sandbox/childProcess.ts'
+import type { SandboxOptions } from '../sandbox/limits.ts'
+import type { ChildCode } from '../sandbox/childCode.ts'
 import type { Inspection } from '../ports/runtime.ts'
 import { runTask, TaskFailed } from '../sandbox/buildTask.ts'
 
@@ -13,7 +13,7 @@ const MAX_MODULES = 10_000
 export const inspectBuild = async (
   dir: string,
   code: ChildCode,
-  options: RuntimeOptions,
+  options: SandboxOptions,
 ): Promise<Inspection> => {
   const specs: FunctionSpec[] = []
   const fileOf = new Map<string, string>()

@@ -3,12 +3,12 @@ import type { Blobs } from '../ports/blobs.ts'
 import { BuildCache } from './bundle.ts'
 import { prepareChildCode } from '../sandbox/childCode.ts'
 import { inspectBuild } from './inspect.ts'
-import { DEFAULTS, type RuntimeOptions } from '../sandbox/limits.ts'
+import { DEFAULT_OPTIONS, type SandboxOptions } from '../sandbox/limits.ts'
 import { Pool } from '../sandbox/pool.ts'
 import type { Runtime } from '../ports/runtime.ts'
 import { stripBuild } from './strip.ts'
 
-export interface RuntimeDeps extends Partial<RuntimeOptions> {
+export interface RuntimeDeps extends Partial<SandboxOptions> {
   readonly blobs: Blobs
   /** Unpacked builds and the child's own code: disposable, and shared by processes that may share a disk. */
   readonly cacheDir: string
@@ -20,7 +20,7 @@ const TYPESCRIPT = /(?<!\.d)\.m?ts$/
 
 /** User functions in child processes (DESIGN.md, The functions runtime). Options not given have defaults. */
 export const openRuntime = ({ blobs, cacheDir, codeDir = cacheDir, ...overrides }: RuntimeDeps): Runtime => {
-  const options: RuntimeOptions = { ...DEFAULTS, ...overrides }
+  const options: SandboxOptions = { ...DEFAULT_OPTIONS, ...overrides }
   const code = prepareChildCode(codeDir)
   const cache = new BuildCache({
     blobs,

@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError, messageOf } from '../errors.ts'
-import type { RuntimeOptions } from '../sandbox/limits.ts'
-import type { ChildCode } from '../sandbox/childProcess.ts'
+import type { SandboxOptions } from '../sandbox/limits.ts'
+import type { ChildCode } from '../sandbox/childCode.ts'
 import { runTask, TaskFailed } from '../sandbox/buildTask.ts'
 
 /**
@@ -13,7 +13,7 @@ export const stripBuild = async (
   dir: string,
   sources: readonly string[],
   code: ChildCode,
-  options: RuntimeOptions,
+  options: SandboxOptions,
 ): Promise<void> => {
   const left = new Set(sources)
   const writes: Promise<void>[] = []

@@ -1,11 +1,12 @@
-import type { RuntimeOptions } from './limits.ts'
-import { type ChildCode, startProcess } from './childProcess.ts'
+import type { SandboxOptions } from './limits.ts'
+import type { ChildCode } from './childCode.ts'
+import { startProcess } from './childProcess.ts'
 import { ProtocolViolation } from './frames.ts'
 import type { ChildFrame } from './protocol.ts'
 
 type TaskFrame = Extract<ChildFrame, { type: 'module' | 'stripped' }>
 
-/** `file:` first, whenever a file was at work. */
+/** The message begins with `file:` if a file was being read. */
 export class TaskFailed extends Error {}
 
 const MAX_ERROR = 8 << 10
@@ -14,13 +15,13 @@ export interface Task {
   readonly task: 'inspect' | 'strip'
   readonly dir: string
   readonly code: ChildCode
-  readonly options: RuntimeOptions
+  readonly options: SandboxOptions
   readonly onResult: (frame: TaskFrame) => void
 }
 
 /**
- * Has a child of its own, that never runs anything else, look at a whole build. Rejects with `TaskFailed`
- * when the build does not load, or ends, blocks or breaks the child.
+ * Inspects or strips a whole build in a separate child. Rejects with `TaskFailed` when the build does not
+ * load, or when it ends, blocks or breaks the child.
  */
 export const runTask = ({ task, dir, code, options, onResult }: Task): Promise<void> =>
   new Promise((resolve, reject) => {
@@ -39,7 +40,7 @@ export const runTask = ({ task, dir, code, options, onResult }: Task): Promise<v
       onFrame: (frame) => {
         switch (frame.type) {
           case 'ready':
-            return child.say({ type: task })
+            return child.send({ type: task })
           case 'loading':
             file = frame.file
             return
@@ -47,7 +48,7 @@ export const runTask = ({ task, dir, code, options, onResult }: Task): Promise<v
           case 'stripped':
             return onResult(frame)
           case 'fault':
-            return fail('Threw where nothing catches it while it was loading')
+            return fail('Threw an error that nothing catches while it was loading')
           case 'done':
             if (frame.error === undefined) done = true
             else failure = new TaskFailed(frame.error.slice(0, MAX_ERROR))
@@ -63,5 +64,5 @@ export const runTask = ({ task, dir, code, options, onResult }: Task): Promise<v
         else reject(new TaskFailed(file ? `${file}: ${ending.message} while it was loading` : ending.message))
       },
     })
-    child.say({ type: 'init', dir, logBytes: 0 })
+    child.send({ type: 'init', dir, outputBytes: 0 })
   })

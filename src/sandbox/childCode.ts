@@ -4,21 +4,28 @@ import { stripTypeScriptTypes } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { newId } from '../ids.ts'
-import type { ChildCode } from './childProcess.ts'
+
+/** Real paths of the modules that every child runs. */
+export interface ChildCode {
+  /** The module to start. */
+  readonly entry: string
+  /** The directory of that module and of everything it imports. */
+  readonly dir: string
+}
 
 const ENTRY = fileURLToPath(
   import.meta.resolve(import.meta.url.endsWith('.ts') ? './child/entry.ts' : './child/entry.js'),
 )
 
-/** The directory that holds both this runtime and the SDK. */
+/** The directory of both the sandbox and the SDK. */
 const ROOT = dirname(dirname(dirname(ENTRY)))
 
-/** Imports of values; `import type` leaves nothing behind. */
+/** Matches imports of values; `import type` is erased. */
 const IMPORT = /^(?:import (?!type )|export |\} from |.*\bimport\()[^'\n]*'(\.{1,2}\/[^'\n]+)'/gm
 
 /**
- * Copies the child's modules, and nothing else of ours, to `<cacheDir>/runtime/<hash>`, with their types
- * stripped: in each child that would cost 17 MB and 50 ms.
+ * Copies only the child's modules to `<cacheDir>/runtime/<hash>`, so that a child can read nothing else of
+ * the service. Types are stripped here once, because stripping costs each child 17 MB and 50 ms.
  */
 export const prepareChildCode = (cacheDir: string): ChildCode => {
   const modules = new Map<string, string>()
@@ -33,7 +40,7 @@ export const prepareChildCode = (cacheDir: string): ChildCode => {
   return { dir, entry: join(dir, compiled(relative(ROOT, ENTRY))) }
 }
 
-/** Source text by path relative to `ROOT`: the module and all it imports, types included. */
+/** Adds the source text of a module and of all its imports, by path relative to `ROOT`. */
 const collect = (path: string, modules: Map<string, string>): void => {
   const name = relative(ROOT, path)
   if (modules.has(name)) return
@@ -62,6 +69,6 @@ const write = (modules: ReadonlyMap<string, string>, dir: string): void => {
     renameSync(temporary, dir)
   } catch (error) {
     rmSync(temporary, { recursive: true })
-    if (!existsSync(dir)) throw error // else another process was faster
+    if (!existsSync(dir)) throw error // another process may have created it first
   }
 }

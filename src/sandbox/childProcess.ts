@@ -2,19 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import { messageOf } from '../errors.ts'
 import { frameReader, frameWriter, ProtocolViolation } from './frames.ts'
-import type { RuntimeOptions } from './limits.ts'
+import type { SandboxOptions } from './limits.ts'
+import type { ChildCode } from './childCode.ts'
 import { type ChildFrame, type ParentFrame, parseChildFrame } from './protocol.ts'
 import { nodeArgs } from './processSandbox.ts'
 
-/** Where a child finds its code: real paths. */
-export interface ChildCode {
-  /** Module to start with. */
-  readonly entry: string
-  /** Directory that holds it and all it imports. */
-  readonly dir: string
-}
-
-/** How a child ended, when it did so by itself or by breaking the protocol. */
+/** Why a child ended that the parent did not kill for a reason of its own. */
 export interface Ending {
   readonly code: 'worker_lost' | 'protocol_violation'
   readonly message: string
@@ -23,32 +16,35 @@ export interface Ending {
 interface Listener {
   /** `size`: characters of JSON. Throws `ProtocolViolation` to have the child killed. */
   onFrame(frame: ChildFrame, size: number): void
-  /** Once, when nothing more can come. */
+  /** Called once, after the last frame. */
   onEnd(ending: Ending): void
 }
 
 export interface SandboxedProcess {
-  /** A frame as JSON. Throws a RangeError over `MAX_FRAME`. */
-  send(json: string): void
-  say(frame: ParentFrame): void
-  /** Whether to read what the child says; at first yes. */
+  /** Sends a frame that is JSON already. Throws a RangeError over `MAX_FRAME`. */
+  sendJson(json: string): void
+  send(frame: ParentFrame): void
+  /** Pauses or resumes reading from the child. */
   listen(yes: boolean): void
-  /** Ends the process and all it started, at once. */
+  /** Kills the process and everything it started, at once. */
   kill(): void
-  /** Whether it was told to end, or broke the protocol. */
+  /** True after `kill` and after a protocol violation. */
   readonly killed: boolean
 }
 
 const STDERR_TAIL = 4 << 10
 
-/** How long frames said before the end may take to arrive after it. */
+/** How long frames that were sent before the end may take to arrive after it. */
 const DRAIN_MS = 1000
 
-/** Starts a child on an unpacked build. Nothing it does throws here: it only ends. */
+/**
+ * Owns the operating system process of one child and its pipe. Every frame is checked before the listener
+ * gets it. A failure of any kind, even a failed start, is reported by `onEnd` and never thrown.
+ */
 export const startProcess = (
   dir: string,
   code: ChildCode,
-  options: RuntimeOptions,
+  options: SandboxOptions,
   listener: Listener,
 ): SandboxedProcess => {
   const [command, ...args] = options.sandbox({
@@ -82,7 +78,7 @@ export const startProcess = (
 
   const stop = () => {
     killed = true
-    pipe.resume() // its end must be heard
+    pipe.resume() // a paused pipe would never report its end
     kill(child)
   }
 
@@ -106,7 +102,7 @@ export const startProcess = (
   }
   const onPiped = () => {
     piped = true
-    stop() // alive or not, it cannot be talked to any more
+    stop() // without the pipe a living child cannot be used
     end()
   }
   const onExited = () => {
@@ -130,8 +126,8 @@ export const startProcess = (
   child.stderr?.on('error', () => {})
 
   return {
-    send: writer.send,
-    say: (frame) => writer.send(JSON.stringify(frame)),
+    sendJson: writer.send,
+    send: (frame) => writer.send(JSON.stringify(frame)),
     listen: (yes) => void (yes ? pipe.resume() : pipe.pause()),
     kill: stop,
     get killed() {
@@ -140,7 +136,7 @@ export const startProcess = (
   }
 }
 
-/** Output of no run has no reader, but must not fill the pipe. */
+/** Output outside any run has no reader, but a full pipe would block the child. */
 const discard = (stream: Readable | null): void => {
   stream?.on('error', () => {}).resume()
 }
@@ -152,7 +148,7 @@ const deathOf = ({ exitCode, signalCode }: ChildProcess, stderr: string): string
   return `The process of the function exited with code ${exitCode ?? 'unknown'}`
 }
 
-/** The whole group: it may be gone already. */
+/** Kills the whole process group, which may be gone already. */
 const kill = ({ pid }: ChildProcess): void => {
   if (pid === undefined) return
   try {

@@ -1,19 +1,26 @@
-/** Bytes one frame may hold, its length prefix not counted. More is a violation by whoever sends it. */
+import { nestsDeeperThan } from '../events/jsonDepth.ts'
+
+/** Bytes of one frame without its length prefix. A sender of a larger frame violates the protocol. */
 export const MAX_FRAME = 8 << 20
 
-/** How deep JSON may nest: more would overflow the stack of whoever stringifies it again. */
+/** Levels of nesting in a frame. Deeper JSON would overflow the stack when it is stringified again. */
 export const MAX_DEPTH = 1000
+
+/** Characters of one line of output, of an error message and of a stack: the child cuts, the parent checks. */
+export const MAX_LINE = 8 << 10
+export const MAX_MESSAGE = 8 << 10
+export const MAX_STACK = 16 << 10
 
 const HEADER = 4
 
-/** The other side broke the protocol; nothing it says after that can be believed. */
+/** The other side broke the protocol; nothing that it sends afterwards is trusted. */
 export class ProtocolViolation extends Error {
   override name = 'ProtocolViolation'
 }
 
 /**
- * Cuts a byte stream into frames: a 4-byte big-endian length, then that many bytes of UTF-8 JSON. Give the
- * returned function each chunk; throws `ProtocolViolation` on a length over `MAX_FRAME`, before buffering it.
+ * Splits a byte stream into frames: a 4-byte big-endian length, then that many bytes of UTF-8 JSON. The
+ * returned function takes each chunk. It throws `ProtocolViolation` on a length over `MAX_FRAME`.
  */
 export const frameReader = (onFrame: (json: string) => void): ((chunk: Buffer) => void) => {
   let parts: Buffer[] = []
@@ -47,7 +54,7 @@ export const frameReader = (onFrame: (json: string) => void): ((chunk: Buffer) =
 export interface FrameWriter {
   /** Queues a frame. Throws a RangeError when it is over `MAX_FRAME`. */
   readonly send: (json: string) => void
-  /** What is queued, as bytes; null when nothing is. */
+  /** The queued frames as bytes; null when there are none. */
   readonly take: () => Buffer | null
 }
 
@@ -90,25 +97,4 @@ export const frameWriter = (write: (bytes: Buffer) => void): FrameWriter => {
   }
 }
 
-/** Whether JSON text nests at most `MAX_DEPTH` deep. Text too short to nest deeper is not looked at. */
-export const isShallow = (json: string): boolean => {
-  if (json.length <= MAX_DEPTH) return true
-  let depth = 0
-  for (let at = 0; at < json.length; at++) {
-    const code = json.charCodeAt(at)
-    if (code === QUOTE) {
-      for (at++; at < json.length && json.charCodeAt(at) !== QUOTE; at++)
-        if (json.charCodeAt(at) === BACKSLASH) at++
-    } else if (code === OPEN_ARRAY || code === OPEN_OBJECT) {
-      if (++depth > MAX_DEPTH) return false
-    } else if (code === CLOSE_ARRAY || code === CLOSE_OBJECT) depth--
-  }
-  return true
-}
-
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const OPEN_ARRAY = 0x5b
-const CLOSE_ARRAY = 0x5d
-const OPEN_OBJECT = 0x7b
-const CLOSE_OBJECT = 0x7d
+export const isShallow = (json: string): boolean => !nestsDeeperThan(MAX_DEPTH, json)

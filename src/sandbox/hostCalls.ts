@@ -3,7 +3,7 @@ import { isAppError, messageOf } from '../errors.ts'
 import { ProtocolViolation } from './frames.ts'
 import type { HostCall } from '../sdk/wire.ts'
 
-/** The host calls of one run: numbered from 0 by the child, served in order of arrival. */
+/** The host calls of one run. The child numbers them from 0; they are served in order of arrival. */
 export class HostCalls {
   readonly #serve: (call: HostCall) => Promise<unknown>
   readonly #pending = new Set<Promise<unknown>>()
@@ -17,7 +17,7 @@ export class HostCalls {
     return this.#pending.size === 0
   }
 
-  /** Checks the number of the call about to be served. */
+  /** Checks the number of the next host call. */
   begin(call: number): void {
     if (call !== this.#next)
       throw new ProtocolViolation(`Expected host call ${this.#next} of the run, got ${call}`)
@@ -26,7 +26,7 @@ export class HostCalls {
 
   async serve(request: HostCall): Promise<unknown> {
     const served = this.#serve(request)
-    if (request.op === 'run') return served // a child run outlives a parent that does not wait for it
+    if (request.op === 'run') return served // a child run may outlive a parent that does not await it
     this.#pending.add(served)
     try {
       return await served
@@ -35,13 +35,13 @@ export class HostCalls {
     }
   }
 
-  /** Resolves when what the run left un-awaited is done too: it must be durable before the run's end is. */
+  /** Resolves when host calls that the run did not await are done too: their facts precede the run's end. */
   async settled(): Promise<void> {
     while (this.#pending.size > 0) await Promise.allSettled(this.#pending)
   }
 }
 
-/** As user code gets it. */
+/** The error that user code receives. */
 export const errorOfHostCall = (error: unknown): RunError => ({
   code: isAppError(error) ? error.code : codeOf(error),
   message: messageOf(error),

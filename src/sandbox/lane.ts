@@ -1,39 +1,38 @@
 import { AppError, messageOf } from '../errors.ts'
-import { Child, type Job } from './supervisedChild.ts'
-import type { RuntimeOptions } from './limits.ts'
-import type { ChildCode } from './childProcess.ts'
+import { type Job, SupervisedChild } from './supervisedChild.ts'
+import type { SandboxOptions } from './limits.ts'
+import type { ChildCode } from './childCode.ts'
 
-/** What a lane needs of the pool around it. */
 export interface LanePool {
-  readonly options: RuntimeOptions
+  readonly options: SandboxOptions
   readonly code: ChildCode
   now(): number
-  /** Resolves when one more child may be started; the lane gives the place back when it has ended. */
+  /** Resolves when one more child may start. The lane gives the place back when the child has ended. */
   takePlace(): Promise<void>
   givePlaceBack(): void
-  /** A child of the lane has nothing to do any more. */
+  /** The lane's child has become idle. */
   onIdle(): void
 }
 
-/** A job that waits; the queue skips those that were settled meanwhile. */
+/** A queued job. The queue skips it if it was settled in the meantime. */
 interface Waiting {
   readonly job: Job
   readonly reject: (error: unknown) => void
 }
 
 /**
- * The runs of one (environment, build): a queue, the child that takes them, and older ones that drain.
- * L1: at most one child starts or takes runs at a time. L2: first in, first out.
+ * Owns the runs of one (environment, build): the queue, the child that takes runs, and draining children.
+ * L1: at most one child starts or takes runs at a time. L2: the queue is first in, first out.
  */
 export class Lane {
   readonly #pool: LanePool
   readonly #dir: () => Promise<string>
-  readonly #draining = new Set<Child>()
-  #current: Child | undefined
+  readonly #draining = new Set<SupervisedChild>()
+  #current: SupervisedChild | undefined
   #starting = false
   #queue: Waiting[] = []
   #head = 0
-  /** In a row, without a run that succeeded between them. */
+  /** Consecutive crashes without a run that ended by itself between them. */
   #crashes = 0
   #crashedAt = 0
   #wakeUp: NodeJS.Timeout | undefined
@@ -48,24 +47,24 @@ export class Lane {
     return this.#draining.size + (this.#current ? 1 : 0)
   }
 
-  /** Nothing runs, waits, starts or drains here, and no crash must be remembered. */
+  /** Whether the pool may drop this lane: it has no child and no queue, and the last crash is long ago. */
   isEmpty(now: number): boolean {
     if (this.children > 0 || this.#starting || this.#head < this.#queue.length) return false
     return this.#crashes === 0 || now - this.#crashedAt > this.#pool.options.maxBackoffMs
   }
 
-  /** Since when the warm child does nothing; undefined when it works or there is none. */
+  /** The time since which the warm child is idle; undefined if it is busy or does not exist. */
   get idleSince(): number | undefined {
     return this.#current?.idle ? this.#current.idleSince : undefined
   }
 
-  /** `reject` hears of what is not user code's doing: a build that cannot be fetched, a process that cannot start. */
+  /** `reject` gets failures that user code did not cause: no build, or a process that cannot start. */
   submit(job: Job, reject: (error: unknown) => void): void {
     this.#queue.push({ job, reject })
     this.#pump()
   }
 
-  /** Starts the child unless there is one. */
+  /** Starts a child unless there is one. */
   warm(): void {
     if (!this.#current && !this.#starting) void this.#start()
   }
@@ -118,7 +117,7 @@ export class Lane {
       await this.#pool.takePlace()
       placed = true
       if (this.#closed) throw new AppError('unavailable', 'The runtime was closed')
-      this.#current = new Child(dir, this.#pool.code, this.#pool.options, this.#pool.now(), {
+      this.#current = new SupervisedChild(dir, this.#pool.code, this.#pool.options, this.#pool.now(), {
         onReady: () => this.#pump(),
         onFreed: (child) => this.#onFreed(child),
         onDraining: (child) => this.#onDraining(child),
@@ -132,7 +131,7 @@ export class Lane {
     }
   }
 
-  /** A build whose children keep dying must not keep the machine busy with starting them. */
+  /** A build whose children keep dying must not keep the machine busy starting them. */
   async #backOff(): Promise<void> {
     const { backoffMs, maxBackoffMs } = this.#pool.options
     if (this.#crashes < 2) return // one crash may be bad luck
@@ -144,20 +143,20 @@ export class Lane {
     })
   }
 
-  #onFreed(child: Child): void {
+  #onFreed(child: SupervisedChild): void {
     if (child.proven) this.#crashes = 0
     if (child === this.#current) this.#pump()
     if (this.idleSince !== undefined) this.#pool.onIdle()
   }
 
-  #onDraining(child: Child): void {
+  #onDraining(child: SupervisedChild): void {
     if (child !== this.#current) return
     this.#draining.add(child)
     this.#current = undefined
     this.#pump()
   }
 
-  #onEnd(child: Child): void {
+  #onEnd(child: SupervisedChild): void {
     if (!child.retired) {
       this.#crashes++
       this.#crashedAt = this.#pool.now()
@@ -168,7 +167,7 @@ export class Lane {
     if (child.wasReady || this.#closed) this.#pump()
     else
       this.#rejectAll(
-        new AppError('unavailable', `Expected the process of the build to start: ${child.ending}`),
+        new AppError('unavailable', `The process of the build could not start: ${child.ending}`),
       )
   }
 
@@ -183,4 +182,4 @@ export class Lane {
 export const unavailable = (error: unknown): AppError =>
   error instanceof AppError
     ? error
-    : new AppError('unavailable', `Expected the build to be at hand: ${messageOf(error)}`, { cause: error })
+    : new AppError('unavailable', `The build could not be loaded: ${messageOf(error)}`, { cause: error })

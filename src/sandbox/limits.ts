@@ -1,53 +1,58 @@
+import { MAX_OUTPUT_BYTES } from '../events/outputLimit.ts'
 import { processSandbox, type Sandbox } from './processSandbox.ts'
 
-/** How far user code may go, and when a child is let go. All times in milliseconds. */
-export interface RuntimeOptions {
-  /** The Node binary that children run on. */
-  readonly node: string
-  /** How children are fenced in. */
-  readonly sandbox: Sandbox
-  /** Runs at a time in one child; more wait, first in first out. */
-  readonly maxConcurrency: number
-  /** Children at a time; a build that needs one more waits until an idle one has made room. */
+/** Bounds on user code and on the lifetime of a child. Times are in milliseconds. */
+export interface SandboxLimits {
+  /** Concurrent runs in one child; further runs wait in order of arrival. */
+  readonly runsPerChild: number
+  /** Children at a time. A build that needs another one waits until an idle child has ended. */
   readonly maxChildren: number
   /** Idle children kept warm. */
   readonly maxIdle: number
   /** How long a child may stay idle. */
   readonly idleMs: number
-  /** Runs after which a child is replaced. */
-  readonly maxRuns: number
+  /** A child that has started this many runs is replaced. */
+  readonly replaceAfterRuns: number
   /** How long a child may take to start. */
   readonly startMs: number
-  /** How long all modules of a build may take to load when it is inspected. */
+  /** How long the inspection of a build, or the stripping of its types, may take. */
   readonly inspectMs: number
-  /** Between two questions whether a child with runs still turns its event loop, and how late the answer may be. */
+  /** How often a child with runs is pinged. */
   readonly pingMs: number
+  /** How long a child may take to answer a ping. */
   readonly heartbeatMs: number
-  /** How long a run may go on after it was asked to stop. */
+  /** How long a run may continue after it was asked to stop. */
   readonly graceMs: number
-  /** How often deadlines are looked at: one timer for all runs. */
+  /** How often deadlines are checked: one timer serves all runs. */
   readonly tickMs: number
-  /** Wait before a child is started again after its predecessor crashed; doubles with each crash in a row. */
+  /** Wait before a build whose child crashed twice gets another child; doubles with each further crash. */
   readonly backoffMs: number
   readonly maxBackoffMs: number
   /** JavaScript heap of a child. */
   readonly heapMb: number
   /** All writable memory of a child; Node itself reserves about 560 MB of it. */
   readonly dataMb: number
-  /** Resident memory of a child; over 80 % of it, it is replaced. */
+  /** Resident memory of a child. A child that uses over 80 % of it is replaced. */
   readonly rssMb: number
   /** Captured output of one run. */
-  readonly logBytes: number
+  readonly outputBytes: number
 }
 
-export const DEFAULTS: RuntimeOptions = {
+export interface SandboxOptions extends SandboxLimits {
+  /** The Node binary that children run on. */
+  readonly node: string
+  /** How children are isolated. */
+  readonly sandbox: Sandbox
+}
+
+export const DEFAULT_OPTIONS: SandboxOptions = {
   node: process.execPath,
   sandbox: processSandbox,
-  maxConcurrency: 100,
+  runsPerChild: 100,
   maxChildren: 32,
   maxIdle: 8,
   idleMs: 600_000,
-  maxRuns: 100_000,
+  replaceAfterRuns: 100_000,
   startMs: 10_000,
   inspectMs: 20_000,
   pingMs: 1000,
@@ -59,5 +64,5 @@ export const DEFAULTS: RuntimeOptions = {
   heapMb: 192,
   dataMb: 1024,
   rssMb: 400,
-  logBytes: 256 << 10,
+  outputBytes: MAX_OUTPUT_BYTES,
 }

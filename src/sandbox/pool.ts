@@ -1,20 +1,23 @@
 import { clock } from '../clock.ts'
 import type { Job } from './supervisedChild.ts'
 import { Lane, type LanePool, unavailable } from './lane.ts'
-import type { RuntimeOptions } from './limits.ts'
-import type { ChildCode } from './childProcess.ts'
+import type { SandboxOptions } from './limits.ts'
+import type { ChildCode } from './childCode.ts'
 import type { BuildRef, Invocation, Outcome } from '../ports/runtime.ts'
 
 export interface PoolDeps {
-  readonly options: RuntimeOptions
+  readonly options: SandboxOptions
   readonly code: ChildCode
-  /** The unpacked build: real path. */
+  /** Returns the real path of the unpacked build. */
   readonly unpacked: (build: BuildRef) => Promise<string>
 }
 
-/** Warm children by (environment, build): no two environments ever share one. One timer serves them all. */
+/**
+ * Owns the lanes, one for each (environment, build), so no child ever serves two environments. At most
+ * `maxChildren` children live at a time; one timer checks the deadlines of all.
+ */
 export class Pool implements LanePool {
-  readonly options: RuntimeOptions
+  readonly options: SandboxOptions
   readonly code: ChildCode
   readonly #unpacked: PoolDeps['unpacked']
   readonly #lanes = new Map<string, Lane>()
@@ -53,7 +56,7 @@ export class Pool implements LanePool {
           resolve(outcome)
         },
       }
-      // In the queue a cancelled run just ends; once started, its child hears of it.
+      // A queued run ends here; a started run is stopped by its child.
       const onAbort = () => {
         if (!job.started)
           job.settle({ status: 'failed', error: { code: 'cancelled', message: 'The run was cancelled' } })
@@ -72,7 +75,7 @@ export class Pool implements LanePool {
     if (!this.#closed) this.#laneOf(build).warm()
   }
 
-  /** Resolves when every child is gone. */
+  /** Resolves when every child has ended. */
   async close(): Promise<void> {
     this.#closed = true
     const emptied = new Promise<void>((resolve) => {
@@ -133,7 +136,7 @@ export class Pool implements LanePool {
     this.#coolDown(now)
   }
 
-  /** Lets go of children idle for too long, and of those idle longest when there are too many. */
+  /** Ends children that were idle for too long and, if too many are idle, those idle longest. */
   #coolDown(now: number): void {
     const idle = this.#idleLanes()
     const surplus = idle.length - this.options.maxIdle

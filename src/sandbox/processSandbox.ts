@@ -1,25 +1,24 @@
-/** What a child is started with; how it is fenced in is up to the `Sandbox`. */
+/** The parameters of a child's start. The `Sandbox` decides how it is isolated. */
 export interface Launch {
   readonly node: string
   /** Options of Node itself. */
   readonly nodeArgs: readonly string[]
-  /** Module the child begins with; lies in one of `dirs`. */
+  /** The module to start, in one of `dirs`. */
   readonly entry: string
-  /** Real paths of the directories the child may read: nothing else is readable, nothing is writable. */
+  /** Real paths of the only directories that the child may read. It may write none. */
   readonly dirs: readonly string[]
   /** Megabytes of writable memory. */
   readonly dataMb: number
 }
 
-/** Turns a launch into the command that performs it, first word first. */
+/** Returns the command line that starts the child. */
 export type Sandbox = (launch: Launch) => readonly [string, ...string[]]
 
 /**
- * The sandbox that works everywhere: Node's permission model and resource limits of the shell. It stops
- * reading and writing files outside, child processes, worker threads, addons, the inspector, core dumps,
- * and memory of any kind beyond the limits. It does not stop the network, nor signals to processes of the
- * same user, the service itself included, and Node promises no safety from code that means harm. So it
- * contains mistakes, not attackers: those need the sandbox of their own user and namespaces.
+ * The sandbox that works everywhere: Node's permission model and the shell's resource limits. It prevents
+ * access to other files, child processes, worker threads, addons, the inspector, core dumps and more memory
+ * than allowed. It does not prevent network access or signals to processes of the same user, including the
+ * service. It contains mistakes, not attackers: malicious code needs separate users and namespaces.
  */
 export const processSandbox: Sandbox = ({ node, nodeArgs, entry, dirs, dataMb }) => [
   '/bin/sh',
@@ -34,7 +33,7 @@ export const processSandbox: Sandbox = ({ node, nodeArgs, entry, dirs, dataMb })
   entry,
 ]
 
-/** Each limit on its own line of defence: a system that lacks one still gets the others. */
+/** A system that lacks one of these limits still applies the others. */
 const LIMITED = `ulimit -c 0 2>/dev/null
 ulimit -n 512 2>/dev/null
 ulimit -f 524288 2>/dev/null
@@ -44,8 +43,8 @@ unset PWD OLDPWD
 exec "$0" "$@"`
 
 /**
- * Options of Node for every child. Warnings about experimental features would land in the user's logs;
- * an unhandled rejection is dealt with by the child itself and strict should that fail.
+ * Node options of every child. Warnings about experimental features would appear in the user's logs. The
+ * child handles unhandled rejections itself; `strict` ends the process if that handler fails.
  */
 export const nodeArgs = (heapMb: number): string[] => [
   `--max-old-space-size=${heapMb}`,

@@ -1,16 +1,16 @@
 import type { RunError, Target } from '../events/run.ts'
-import { isShallow, ProtocolViolation } from './frames.ts'
+import { isShallow, MAX_DEPTH, ProtocolViolation } from './frames.ts'
 import { FILE_ACTIONS, type HostCall, type Input, type RunInfo } from '../sdk/wire.ts'
 
 /** Why a run is asked to stop. */
 export type StopReason = 'timeout' | 'cancelled'
 
 /**
- * What the service says to a child. `id` numbers a run within its child, `call` a host call within its run.
- * `init` comes first, exactly once. `strip` and `inspect` are for a child that does nothing else.
+ * Frames from the service to a child. `id` numbers a run within its child, `call` a host call within its run.
+ * `init` comes first and once. A child that gets `strip` or `inspect` gets nothing else.
  */
 export type ParentFrame =
-  | { readonly type: 'init'; readonly dir: string; readonly logBytes: number }
+  | { readonly type: 'init'; readonly dir: string; readonly outputBytes: number }
   | {
       readonly type: 'invoke'
       readonly id: number
@@ -30,7 +30,7 @@ export type ParentFrame =
   | { readonly type: 'inspect' }
   | { readonly type: 'strip' }
 
-/** How a run can end by the child's own account. */
+/** Reasons for a failed run that a child may report. */
 export const FAILURE_CODES = [
   'function_failed',
   'load_failed',
@@ -40,16 +40,16 @@ export const FAILURE_CODES = [
 ] as const
 export type FailureCode = (typeof FAILURE_CODES)[number]
 
-/** One exported function as the inspected module has it; its metadata is not checked yet. */
+/** An exported function of an inspected module; its metadata is not checked yet. */
 export interface RawFunction {
   readonly var: string
   readonly metadata?: unknown
 }
 
 /**
- * What a child says. User code shares its process and can write here too, so each frame is checked on
- * receipt. `fault`: user code threw where no caller was waiting; `id` when its run is known and failed by it.
- * Of the two tasks: `loading` names the file at work, `module` and `stripped` are results, `done` ends.
+ * Frames from a child. User code can write to the same pipe, so each frame is checked on receipt.
+ * `fault` reports an error that user code threw outside any awaited call. `loading`, `module`, `stripped`
+ * and `done` belong to `inspect` and `strip`: the current file, the results and the end.
  */
 export type ChildFrame =
   | { readonly type: 'ready' }
@@ -75,9 +75,10 @@ export type ChildFrame =
   | { readonly type: 'stripped'; readonly file: string; readonly code: string }
   | { readonly type: 'done'; readonly error?: string }
 
-/** The frame in the JSON text, checked field by field; anything else throws `ProtocolViolation`. */
+/** Parses a frame and checks each field. Throws `ProtocolViolation` for anything else. */
 export const parseChildFrame = (json: string): ChildFrame => {
-  if (!isShallow(json)) throw new ProtocolViolation('Expected a frame that nests less deeply')
+  if (!isShallow(json))
+    throw new ProtocolViolation(`Expected a frame nested at most ${MAX_DEPTH} levels deep`)
   const frame = objectIn(json)
   switch (frame.type) {
     case 'result':
@@ -130,7 +131,7 @@ const objectIn = (json: string): Fields => {
   try {
     value = JSON.parse(json)
   } catch (cause) {
-    throw new ProtocolViolation('Expected a frame of JSON, got something else', { cause })
+    throw new ProtocolViolation('Expected a frame of valid JSON', { cause })
   }
   if (!isObject(value)) throw new ProtocolViolation(`Expected a frame to be an object, got ${shown(value)}`)
   return value
@@ -139,7 +140,7 @@ const objectIn = (json: string): Fields => {
 const count = (fields: Fields, name: string): number => {
   const value = fields[name]
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
-  throw new ProtocolViolation(`Expected \`${name}\` to be a whole number, got ${shown(value)}`)
+  throw new ProtocolViolation(`Expected \`${name}\` to be a whole number from 0, got ${shown(value)}`)
 }
 
 const text = (fields: Fields, name: string): string => {
@@ -188,7 +189,10 @@ const hostCall = (request: unknown): HostCall => {
     case 'files': {
       const { action, params } = request
       const known = FILE_ACTIONS.find((each) => each === action)
-      if (!known) throw new ProtocolViolation(`Expected \`action\` to be one of files, got ${shown(action)}`)
+      if (!known)
+        throw new ProtocolViolation(
+          `Expected \`action\` to be one of ${FILE_ACTIONS.join(', ')}, got ${shown(action)}`,
+        )
       if (!isObject(params))
         throw new ProtocolViolation(`Expected \`params\` to be an object, got ${shown(params)}`)
       return { op, action: known, params }
@@ -198,5 +202,5 @@ const hostCall = (request: unknown): HostCall => {
   }
 }
 
-/** What came, short enough for a log. */
+/** The received value, short enough for a log. */
 const shown = (value: unknown): string => (JSON.stringify(value) ?? String(value)).slice(0, 80)

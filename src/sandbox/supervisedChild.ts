@@ -1,76 +1,74 @@
 import type { RunError } from '../events/run.ts'
 import { messageOf } from '../errors.ts'
-import { MAX_FRAME, ProtocolViolation } from './frames.ts'
-import type { RuntimeOptions } from './limits.ts'
-import { type ChildCode, type Ending, type SandboxedProcess, startProcess } from './childProcess.ts'
+import { MAX_FRAME, MAX_LINE, MAX_MESSAGE, MAX_STACK, ProtocolViolation } from './frames.ts'
+import type { SandboxOptions } from './limits.ts'
+import type { ChildCode } from './childCode.ts'
+import { type Ending, type SandboxedProcess, startProcess } from './childProcess.ts'
 import type { ChildFrame, StopReason } from './protocol.ts'
 import { errorOfHostCall, HostCalls } from './hostCalls.ts'
 import type { Invocation, Outcome } from '../ports/runtime.ts'
 
-/** An invocation on its way through the pool; `settle` counts the first time only. */
+/** An invocation on its way through the pool. Only the first `settle` has an effect. */
 export interface Job {
   readonly invocation: Invocation
   settled: boolean
-  /** Set when a child has it. */
+  /** True once a child has it. */
   started: boolean
   settle(outcome: Outcome): void
 }
 
-/** A job inside this child. It stays until the child says that it ended, or dies, even when it is settled. */
+/** A job inside this child. It stays, settled or not, until the child reports its end or dies. */
 interface Active {
   readonly job: Job
   readonly calls: HostCalls
   readonly deadline: number
   readonly onAbort: () => void
   stopped?: { readonly reason: StopReason; readonly at: number }
-  logBytes: number
+  outputBytes: number
 }
 
 export interface ChildListener {
   onReady(): void
-  /** A run ended here: there may be room for another, or none is left. */
-  onFreed(child: Child): void
-  /** It takes no more runs and will end by itself. */
-  onDraining(child: Child): void
-  onEnd(child: Child): void
+  /** A run ended, or now only waits for a child run, so the child may have room for another. */
+  onFreed(child: SupervisedChild): void
+  /** The child takes no more runs and ends after the last. */
+  onDraining(child: SupervisedChild): void
+  onEnd(child: SupervisedChild): void
 }
 
-/** Host-call bytes of one child the service holds at a time; beyond it, it stops listening to the child. */
+/** Bytes of unanswered host calls. Above this, the service stops reading from the child. */
 const MAX_PENDING_BYTES = 32 << 20
 
-/** What one host call costs beside its bytes, so that a flood of small ones is bounded too. */
-const CALL_BYTES = 1024
+/** The fixed cost of a host call beside its bytes, so that a flood of small calls is bounded too. */
+const HOST_CALL_BYTES = 1024
 
-const MAX_LINE = 8 << 10
-const MAX_MESSAGE = (8 << 10) + 1
-const MAX_STACK = (16 << 10) + 1
+/** Room for the marker line that the child adds when it cuts, and for its line breaks. */
+const OUTPUT_SLACK = 128
 
-/** The child's own note on the cut, and the line breaks it makes, still fit. */
-const LOG_SLACK = 128
-
+/** The share of `rssMb` above which a child is replaced. */
 const RSS_SHARE = 0.8
 
 /**
- * One warm process and the runs inside it. `starting` → `ready` → `draining` → `ended`; each but the last
- * may be skipped. C1: a run is settled once, by its own reply, by its grace ending, or by the child's end.
- * C2: no run is sent to a child that is not `ready`. C3: a frame that no live run could send kills the child.
+ * Owns one warm process and its runs: `starting` → `ready` → `draining` → `ended`, any but the last skipped.
+ * C1: a run is settled once, by its own reply, at the end of its grace period or by the end of the child.
+ * C2: no run is sent to a child that is not `ready`. C3: a frame that no live run can send kills the child.
  */
-export class Child {
+export class SupervisedChild {
   state: 'starting' | 'ready' | 'draining' | 'ended' = 'starting'
-  /** True once a run has succeeded here: whatever kills it later is not a crash at start. */
+  /** True once user code has ended by itself here: a later death is not a crash at start. */
   proven = false
-  /** Whether it was ended on purpose, so that no backoff is due. */
+  /** True when the child was ended on purpose, so that no backoff is due. */
   retired = false
   wasReady = false
-  /** What ended it, for people. */
+  /** The reason of its end, for people. */
   ending = ''
   idleSince: number
-  readonly #options: RuntimeOptions
+  readonly #options: SandboxOptions
   readonly #listener: ChildListener
   readonly #process: SandboxedProcess
   readonly #active = new Map<number, Active>()
   readonly #startedAt: number
-  /** Monotonic milliseconds as of the latest tick or run: near enough for deadlines. */
+  /** Monotonic milliseconds at the latest tick or run, which is exact enough for deadlines. */
   #now: number
   #killedFor: RunError | undefined
   #nextId = 1
@@ -78,7 +76,7 @@ export class Child {
   #awaitingRuns = 0
   #ping = { n: 0, pending: false, silentMs: 0, at: 0 }
 
-  constructor(dir: string, code: ChildCode, options: RuntimeOptions, now: number, listener: ChildListener) {
+  constructor(dir: string, code: ChildCode, options: SandboxOptions, now: number, listener: ChildListener) {
     this.#options = options
     this.#listener = listener
     this.#startedAt = now
@@ -88,17 +86,17 @@ export class Child {
       onFrame: (frame, size) => this.#onFrame(frame, size),
       onEnd: (ending) => this.#onEnd(ending),
     })
-    this.#process.say({ type: 'init', dir, logBytes: options.logBytes })
+    this.#process.send({ type: 'init', dir, outputBytes: options.outputBytes })
   }
 
   get size(): number {
     return this.#active.size
   }
 
-  /** Runs that wait for a child run take no place: else they could fill the lane that their children wait in. */
+  /** Runs that wait for a child run do not count: they could block the child runs that they wait for. */
   get hasRoom(): boolean {
     const working = this.#active.size - this.#awaitingRuns
-    return this.state === 'ready' && !this.#process.killed && working < this.#options.maxConcurrency
+    return this.state === 'ready' && !this.#process.killed && working < this.#options.runsPerChild
   }
 
   get idle(): boolean {
@@ -112,7 +110,7 @@ export class Child {
     let json: string
     try {
       json = JSON.stringify({ type: 'invoke', id, run, target, input })
-      this.#process.send(json)
+      this.#process.sendJson(json)
     } catch (error) {
       const message = `Expected an input of at most ${MAX_FRAME} bytes of JSON: ${messageOf(error)}`
       return job.settle({ status: 'failed', error: { code: 'function_failed', message } })
@@ -124,20 +122,20 @@ export class Child {
       calls,
       deadline: now + timeoutMs,
       onAbort,
-      logBytes: this.#options.logBytes + LOG_SLACK,
+      outputBytes: this.#options.outputBytes + OUTPUT_SLACK,
     })
     this.#now = now
     if (signal.aborted) onAbort()
     else signal.addEventListener('abort', onAbort, { once: true })
-    if (this.#nextId > this.#options.maxRuns) this.drain()
+    if (this.#nextId > this.#options.replaceAfterRuns) this.drain()
   }
 
-  /** Looks at every deadline; called each tick with monotonic milliseconds. */
+  /** Checks every deadline. The pool calls it each tick with monotonic milliseconds. */
   tick(now: number, elapsedMs: number): void {
     this.#now = now
     if (this.state === 'starting') {
       if (now - this.#startedAt > this.#options.startMs)
-        this.kill('worker_lost', 'The process did not start in time')
+        this.kill('worker_lost', `The process did not start within ${this.#options.startMs} ms`)
       return
     }
     for (const [id, active] of this.#active) {
@@ -148,7 +146,7 @@ export class Child {
     this.#watch(now, elapsedMs)
   }
 
-  /** Takes no more runs, and ends when the last has ended. */
+  /** Takes no more runs and ends after the last. */
   drain(): void {
     if (this.state !== 'ready') return
     this.state = 'draining'
@@ -156,7 +154,7 @@ export class Child {
     this.#retireIfEmpty()
   }
 
-  /** Ends it on purpose. */
+  /** Ends the child on purpose. */
   retire(): void {
     this.retired = true
     this.kill('worker_lost', 'The process was shut down')
@@ -170,7 +168,7 @@ export class Child {
   #onFrame(frame: ChildFrame, size: number): void {
     switch (frame.type) {
       case 'ready':
-        if (this.state !== 'starting') throw new ProtocolViolation('Expected `ready` once, got it again')
+        if (this.state !== 'starting') throw new ProtocolViolation('Expected `ready` only once, got it again')
         this.state = 'ready'
         this.wasReady = true
         return this.#listener.onReady()
@@ -191,11 +189,11 @@ export class Child {
         return this.#serve(frame, size)
       case 'pong':
         if (frame.n !== this.#ping.n || !this.#ping.pending)
-          throw new ProtocolViolation('Expected the answer to a ping, got another')
+          throw new ProtocolViolation(`Expected a pong for ping ${this.#ping.n}, got one for ${frame.n}`)
         this.#ping = { ...this.#ping, pending: false, silentMs: 0 }
         if (frame.rss > this.#options.rssMb * RSS_SHARE * 1024 * 1024) this.drain()
         return
-      case 'fault': // its state may be broken: whatever is under way may end, nothing new begins
+      case 'fault': // the process may be inconsistent: its runs may finish, but no new run starts
         return this.drain()
       default:
         throw new ProtocolViolation(`Expected a frame of a run, got ${frame.type}`)
@@ -205,7 +203,7 @@ export class Child {
   #activeOf(id: number): Active {
     const active = this.#active.get(id)
     if (active) return active
-    throw new ProtocolViolation(`Expected the number of a run under way, got ${id}`) // C3
+    throw new ProtocolViolation(`Expected the id of a live run, got ${id}`) // C3
   }
 
   #finish(id: number, outcome: Outcome): void {
@@ -223,7 +221,7 @@ export class Child {
   #serve({ id, call, request }: Extract<ChildFrame, { type: 'host' }>, size: number): void {
     const active = this.#activeOf(id)
     active.calls.begin(call)
-    const held = size + CALL_BYTES
+    const held = size + HOST_CALL_BYTES
     this.#hold(held)
     if (request.op === 'run') this.#await(1)
     const reply = (answer: { value: unknown } | { error: RunError }) => {
@@ -231,9 +229,9 @@ export class Child {
       if (request.op === 'run') this.#await(-1)
       if (this.state === 'ended' || !this.#active.has(id)) return
       try {
-        this.#process.say({ type: 'reply', id, call, ...answer })
+        this.#process.send({ type: 'reply', id, call, ...answer })
       } catch (error) {
-        this.#process.say({
+        this.#process.send({
           type: 'reply',
           id,
           call,
@@ -261,9 +259,9 @@ export class Child {
   }
 
   #log(active: Active, source: 'stdout' | 'stderr', text: string): void {
-    if (active.logBytes <= 0 || active.job.settled) return
-    const cut = text.slice(0, Math.min(active.logBytes, MAX_LINE))
-    active.logBytes -= cut.length + 1
+    if (active.outputBytes <= 0 || active.job.settled) return
+    const cut = text.slice(0, Math.min(active.outputBytes, MAX_LINE))
+    active.outputBytes -= cut.length + 1
     active.job.invocation.onLog({ source, text: cut })
   }
 
@@ -271,10 +269,10 @@ export class Child {
     const active = this.#active.get(id)
     if (!active || active.stopped) return
     active.stopped = { reason, at }
-    this.#process.say({ type: 'cancel', id, reason })
+    this.#process.send({ type: 'cancel', id, reason })
   }
 
-  /** A run that was asked to stop and did not: it is over for its caller, and the child must go. */
+  /** Settles a run that did not stop in time. The child must end, because the code may run for ever. */
   #giveUp(active: Active, now: number): void {
     if (!active.job.settled) active.job.settle({ status: 'failed', error: stopError(active) })
     const stopped = active.stopped?.at ?? now
@@ -286,17 +284,17 @@ export class Child {
     }
   }
 
-  /** Silence counts only as far as this process itself was awake to hear an answer. */
+  /** Counts silence only while this process was awake: a stalled parent must not kill healthy children. */
   #watch(now: number, elapsedMs: number): void {
     const { pending, at, n } = this.#ping
     if (pending && this.#pendingBytes <= MAX_PENDING_BYTES) {
       this.#ping.silentMs += Math.min(elapsedMs, 2 * this.#options.tickMs)
       if (this.#ping.silentMs >= this.#options.heartbeatMs) {
-        this.kill('unresponsive', `The process gave no sign of life for ${this.#options.heartbeatMs} ms`)
+        this.kill('unresponsive', `The process did not answer a ping within ${this.#options.heartbeatMs} ms`)
       }
     } else if (!pending && this.#active.size > 0 && now - at >= this.#options.pingMs) {
       this.#ping = { n: n + 1, pending: true, silentMs: 0, at: now }
-      this.#process.say({ type: 'ping', n: n + 1 })
+      this.#process.send({ type: 'ping', n: n + 1 })
     }
   }
 
@@ -310,7 +308,7 @@ export class Child {
     const error = code === 'protocol_violation' ? { code, message } : (this.#killedFor ?? { code, message })
     const ended = [...this.#active.values()]
     this.#active.clear()
-    this.#listener.onEnd(this) // first: what the callers start next must not meet this child
+    this.#listener.onEnd(this) // first, so that a run which a caller starts next does not reach this child
     for (const active of ended) {
       active.job.invocation.signal.removeEventListener('abort', active.onAbort)
       active.job.settle({ status: 'failed', error: active.stopped ? stopError(active) : error })

@@ -3,14 +3,12 @@ import { clock } from '../clock.ts'
 import type { Cause } from '../events/event.ts'
 import type { Aggregates } from '../domain/aggregates.ts'
 import { isAppError, messageOf } from '../errors.ts'
+import { MAX_OUTPUT_BYTES, OUTPUT_CUT } from '../events/outputLimit.ts'
 import type { LogLine } from '../events/runLog.ts'
 import { streamOf } from '../events/streams.ts'
 import type { Logger } from '../logger.ts'
 
-/** What is kept of one run. A child cuts by characters; this is the cap that holds whatever it says. */
-const KEPT_BYTES = 256 << 10
-const KEPT_LINES = 10_000
-const CUT = '… more output was cut off'
+const MAX_LINES = 10_000
 
 /** How long a line may wait for others, so that readers see it within a second of its being printed. */
 const LINGER_MS = 250
@@ -45,13 +43,13 @@ export class RunOutput {
   }
 
   write({ source, text }: { readonly source: LogLine['source']; readonly text: string }): void {
-    if (this.#bytes > KEPT_BYTES || this.#lines > KEPT_LINES) return
+    if (this.#bytes > MAX_OUTPUT_BYTES || this.#lines > MAX_LINES) return
     this.#bytes += Buffer.byteLength(text) + 1
     this.#lines++
-    const isTooMuch = this.#bytes > KEPT_BYTES || this.#lines > KEPT_LINES
+    const isTooMuch = this.#bytes > MAX_OUTPUT_BYTES || this.#lines > MAX_LINES
     this.#waiting.push({
       at: clock.iso(),
-      ...(isTooMuch ? { source: 'stderr', text: CUT } : { source, text }),
+      ...(isTooMuch ? { source: 'stderr', text: OUTPUT_CUT } : { source, text }),
     })
     this.#timer ??= setTimeout(() => this.#flush(), LINGER_MS)
   }

@@ -42,6 +42,7 @@ frames('may nest 1000 deep, brackets in strings not counted', () => {
   const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
   assert.ok(isShallow(nested(1000)))
   assert.not.ok(isShallow(nested(1001)))
+  assert.ok(isShallow(`[${'['.repeat(999)}${']'.repeat(999)},${nested(999)}]`)) // siblings do not add up
   assert.ok(isShallow(JSON.stringify(`\\"${'['.repeat(5000)}`)))
   assert.not.ok(isShallow(`["\\"",${nested(1000)}]`))
 })

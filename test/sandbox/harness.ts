@@ -3,7 +3,7 @@ import { newId } from '../../src/ids.ts'
 import { AppError } from '../../src/errors.ts'
 import type { Blobs } from '../../src/ports/blobs.ts'
 import { openRuntime } from '../../src/builds/openRuntime.ts'
-import type { RuntimeOptions } from '../../src/sandbox/limits.ts'
+import type { SandboxOptions } from '../../src/sandbox/limits.ts'
 import type { BuildRef, Invocation, Outcome, RunInfo, Runtime } from '../../src/ports/runtime.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { zipBuild, zipDir, type ZippedBuild } from '../support/zipBuild.ts'
@@ -61,7 +61,7 @@ export interface Workbench {
 }
 
 /** Short times, so that tests of what takes long are short. */
-const IMPATIENT: Partial<RuntimeOptions> = {
+const IMPATIENT: Partial<SandboxOptions> = {
   tickMs: 10,
   pingMs: 50,
   heartbeatMs: 600,
@@ -72,7 +72,7 @@ const IMPATIENT: Partial<RuntimeOptions> = {
 /** A runtime on one build: the name of a fixture directory, or files by path. */
 export const openWorkbench = async (
   source: string | Readonly<Record<string, string>>,
-  options: Partial<RuntimeOptions> = {},
+  options: Partial<SandboxOptions> = {},
 ): Promise<Workbench> => {
   const zipped = typeof source === 'string' ? await zipDir(`${FIXTURES}${source}`) : await zipBuild(source)
   const blobs = buildBlobs()

@@ -173,7 +173,7 @@ invoke('names a missing function', async ({ failure }) => {
 })
 
 invoke('queues runs beyond the concurrency of a child, first in first out', async () => {
-  const bench = await openWorkbench('ok', { maxConcurrency: 2 })
+  const bench = await openWorkbench('ok', { runsPerChild: 2 })
   const order: number[] = []
   const runs = [30, 30, 1, 1, 1].map(async (ms, index) => {
     await resultOf(bench.invoke('orders.handlers/later', { args: [ms] }))
@@ -212,7 +212,7 @@ lifetime('is one child however many runs start at once', async () => {
 })
 
 lifetime('ends after enough runs, and another takes over', async () => {
-  const { runtime, invoke } = await openWorkbench('ok', { maxRuns: 3 })
+  const { runtime, invoke } = await openWorkbench('ok', { replaceAfterRuns: 3 })
   const pids = []
   for (let n = 0; n < 7; n++) pids.push(await resultOf(invoke('orders.handlers/pid')))
   assert.is(new Set(pids).size, 3)

@@ -64,7 +64,7 @@ for (const name of ['bigint', 'cycle', 'toJson', 'deep']) {
   results(`that JSON cannot hold fails: ${name}`, async ({ failure }) => {
     const { code, message } = await failure(`results/${name}`)
     assert.is(code, 'result_not_serializable')
-    assert.match(message, /^Expected a result that JSON can hold: ./)
+    assert.match(message, /^Expected a result that can be converted to JSON: ./)
   })
 }
 
@@ -182,7 +182,7 @@ stopping('that waits for the service: its call rejects', async () => {
 })
 
 stopping('in the queue: it ends without having begun', async () => {
-  const { runtime, invoke, failure } = await openWorkbench('ok', { maxConcurrency: 1 })
+  const { runtime, invoke, failure } = await openWorkbench('ok', { runsPerChild: 1 })
   const first = invoke('orders.handlers/later', { args: [200] })
   const controller = new AbortController()
   const queued = failure('orders.handlers/pid', { signal: controller.signal })

@@ -1,15 +1,19 @@
 import type { IncomingMessage } from 'node:http'
 import { AppError } from '../../errors.ts'
+import { nestsDeeperThan } from '../../events/jsonDepth.ts'
 
-/** Levels of nesting a JSON body may have: deeper ones would exhaust the stack of whoever walks them. */
+/** The default limit of a JSON body in bytes. */
+export const DEFAULT_MAX_BODY = 1 << 20
+
+/** Levels of nesting in a JSON body: deeper ones could overflow the stack of recursive code. */
 const MAX_DEPTH = 64
 
-/** How long a client may take to send a body that is read whole. */
+/** How long a client may take to send a JSON body. */
 const BODY_TIMEOUT_MS = 15_000
 
 /**
- * Reads a whole body. Rejects with `payload_too_large` as soon as it is known to be over the limit (bytes),
- * with `request_timeout` when it does not arrive in time.
+ * Reads a whole body of at most `limit` bytes. Rejects with `payload_too_large` as soon as the body is known
+ * to be larger, and with `request_timeout` when it does not arrive in time.
  */
 export const readBody = (request: IncomingMessage, limit: number): Promise<Buffer> =>
   new Promise((resolve, reject) => {
@@ -43,32 +47,15 @@ export const readBody = (request: IncomingMessage, limit: number): Promise<Buffe
     )
   })
 
-/** JSON, whatever content type the client named; an empty body is no value. */
+/** Parses JSON whatever the content type is. An empty body is `undefined`. */
 export const parseJson = (bytes: Buffer): unknown => {
   if (bytes.length === 0) return undefined
-  if (depthOf(bytes) > MAX_DEPTH)
+  const text = bytes.toString('utf8')
+  if (nestsDeeperThan(MAX_DEPTH, text))
     throw new AppError('bad_request', `body: expected at most ${MAX_DEPTH} levels of nesting`)
   try {
-    return JSON.parse(bytes.toString('utf8'))
+    return JSON.parse(text)
   } catch (error) {
     throw new AppError('bad_request', `body: expected JSON: ${(error as Error).message}`, { cause: error })
   }
-}
-
-const [QUOTE, BACKSLASH, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = Buffer.from('"\\[]{}')
-
-const depthOf = (bytes: Buffer): number => {
-  let depth = 0
-  let deepest = 0
-  let quoted = false
-  for (let i = 0; i < bytes.length; i++) {
-    const byte = bytes[i]
-    if (quoted) {
-      if (byte === BACKSLASH) i++
-      else if (byte === QUOTE) quoted = false
-    } else if (byte === QUOTE) quoted = true
-    else if (byte === OPEN_BRACKET || byte === OPEN_BRACE) deepest = Math.max(deepest, ++depth)
-    else if (byte === CLOSE_BRACKET || byte === CLOSE_BRACE) depth--
-  }
-  return deepest
 }

@@ -6,12 +6,11 @@ import { compilePermissions } from '../../access/permissions.ts'
 import type { ApiDeps } from '../deps.ts'
 import type { Ask, Needs, Reply, Route } from '../route.ts'
 import type { Credential } from './authenticate.ts'
-import { parseJson, readBody } from './body.ts'
+import { DEFAULT_MAX_BODY, parseJson, readBody } from './body.ts'
 import type { NewId } from '../../ids.ts'
 import { errorBody } from './problem.ts'
 import { welcome } from './welcome.ts'
 
-const DEFAULT_MAX_BODY = 1 << 20
 const NOBODY = {
   kind: 'api-key',
   id: '',

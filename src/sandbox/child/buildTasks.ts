@@ -9,10 +9,10 @@ import { isFunction } from './functions.ts'
 import { namespacesIn, sourcesIn } from './modules.ts'
 import { describeLoad, syntaxErrorOf } from './thrown.ts'
 
-/** Bytes of one TypeScript module; as JSON in a frame it is larger. */
+/** Bytes of one TypeScript module, which grows when it becomes JSON in a frame. */
 const MAX_CODE = MAX_FRAME / 2
 
-/** Strips the types of every TypeScript module; lines and columns stay where they were. */
+/** Strips the types of every TypeScript module. Lines and columns do not change. */
 export const strip = ({ send, flush }: Channel, dir: string): void => {
   for (const file of sourcesIn(dir).filter((each) => each.endsWith('ts'))) {
     send({ type: 'loading', file })
@@ -38,11 +38,11 @@ const stripped = (code: string, file: string): string => {
   }
 }
 
-/** Loading it fails with the message, at the line where the mistake is. */
+/** Returns a module that fails to load with the message, at the line of the mistake. */
 const broken = (file: string, line: number, message: string): string =>
   `${'\n'.repeat(line - 1)}throw new SyntaxError(${JSON.stringify(`${file}:${line}: ${message}`)})\n`
 
-/** Loads every namespace of the build and tells what functions it exports. Stops at the first that fails. */
+/** Loads every namespace of the build and reports its exported functions. Stops at the first failure. */
 export const inspect = async ({ send, flush }: Channel, dir: string): Promise<void> => {
   for (const { ns, file } of namespacesIn(dir)) {
     send({ type: 'loading', file })

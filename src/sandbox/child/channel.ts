@@ -5,10 +5,10 @@ import type { ParentFrame } from '../protocol.ts'
 
 const FD = 3
 
-/** Taken before user code could replace them. */
+/** Captured before user code can replace them. */
 const { parse, stringify } = JSON
 
-/** The child's end of the pipe to the service. When the service is gone the child ends. */
+/** The child's end of the pipe to the service. The child exits when the pipe closes. */
 export const openChannel = (onFrame: (frame: ParentFrame) => void) => {
   const socket = new Socket({ fd: FD })
   const read = frameReader((json) => onFrame(parse(json) as ParentFrame))
@@ -17,7 +17,7 @@ export const openChannel = (onFrame: (frame: ParentFrame) => void) => {
   socket.on('error', () => process.exit())
   socket.on('close', () => process.exit())
 
-  // User code may call process.exit right after it logged something: what was said before still goes out.
+  // User code may call process.exit right after it logged something: queued frames are still sent.
   process.on('exit', () => {
     const bytes = socket.writableLength === 0 && writer.take()
     if (!bytes) return
@@ -27,11 +27,11 @@ export const openChannel = (onFrame: (frame: ParentFrame) => void) => {
   })
 
   return {
-    /** `undefined` fields are left out. Throws when it holds what JSON cannot, or is too large. */
+    /** Leaves out `undefined` fields. Throws if the frame is too large or cannot be JSON. */
     send: (frame: object) => writer.send(stringify(frame)),
-    /** A frame that is JSON already. */
+    /** Sends a frame that is JSON already. */
     sendJson: writer.send,
-    /** Sends what was said so far now, before code that may never give the event loop another turn. */
+    /** Sends the queued frames now, before code that may block the event loop for ever. */
     flush: () => {
       const bytes = writer.take()
       if (bytes) socket.write(bytes)

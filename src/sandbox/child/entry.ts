@@ -1,7 +1,7 @@
 /**
- * The process user code runs in. It is started once per environment and build, then told by frames on fd 3
- * what to run; many runs are under way at a time, told apart by their async context. What this module keeps
- * from user code it keeps for order, not for safety: the service believes nothing that comes from here.
+ * The process that runs user code of one environment and build. It receives frames on fd 3 and executes
+ * many runs at a time, each identified by its async context. Its checks against user code are for order,
+ * not for safety: the service trusts nothing that a child sends.
  */
 import type { Target } from '../../events/run.ts'
 import { activeRuns } from '../../sdk/activeRun.ts'
@@ -20,14 +20,14 @@ const SDK_URL = import.meta.resolve(
 
 const runs = new Map<number, Run>()
 let dir = ''
-let logBytes = 0
+let outputBytes = 0
 let functionOf: ReturnType<typeof openFunctions>
 
 const onFrame = (frame: ParentFrame): void => {
   switch (frame.type) {
     case 'init':
       dir = frame.dir
-      logBytes = frame.logBytes
+      outputBytes = frame.outputBytes
       installHooks(dir, SDK_URL)
       functionOf = openFunctions(dir)
       return channel.send({ type: 'ready' })
@@ -51,7 +51,7 @@ const onFrame = (frame: ParentFrame): void => {
 const channel = openChannel(onFrame)
 
 const invoke = (frame: Extract<ParentFrame, { type: 'invoke' }>): void => {
-  const run = new Run(frame, channel, logBytes, () => runs.delete(frame.id))
+  const run = new Run(frame, channel, outputBytes, () => runs.delete(frame.id))
   runs.set(frame.id, run)
   void activeRuns.run(run, execute, run, frame)
 }
@@ -85,8 +85,8 @@ const valueOf = async (
 }
 
 /**
- * Something was thrown where nobody waits for it: in a timer, or as a rejection without a handler. The run
- * it belongs to fails, if it is known and still under way. The service replaces this process afterwards.
+ * Handles an error without a catch, such as one from a timer or an unhandled rejection. Its run fails if it
+ * is known and has not ended. The service then replaces this process.
  */
 const onFault = (thrown: unknown): void => {
   const run = runOfContext()

@@ -8,18 +8,18 @@ import * as sdk from '../../sdk/index.ts'
 import { namespacesIn } from './modules.ts'
 import { syntaxErrorOf } from './thrown.ts'
 
-/** Sessions kept for `repl_id`s; the one used longest ago is forgotten first. */
+/** Sessions kept for `repl_id`s; the least recently used one is dropped first. */
 const MAX_SESSIONS = 16
 
 const sessions = new Map<string, Promise<REPLServer>>()
 
-/** How the evaluation around an error learns of it: Node's REPL hands errors to a function of the session. */
+/** Rejects the current evaluation: Node's REPL reports errors to a handler of the whole session. */
 const failing = new AsyncLocalStorage<(error: unknown) => void>()
 
 /**
- * Evaluates TypeScript or JavaScript with Node's own REPL: statements or an expression, top-level await;
- * resolves with the value of the last expression. Relative imports start at the build. In scope are the SDK
- * and `ns`, the build's modules by namespace. Declarations stay for the same `repl_id`.
+ * Evaluates TypeScript or JavaScript in Node's REPL, with top-level await, and resolves with the value of
+ * the last expression. The SDK and `ns`, the build's modules by namespace, are in scope. Relative imports
+ * start at the build. Declarations are kept for the same `repl_id`.
  */
 export const evaluate = async (code: string, repl_id: string | undefined, dir: string): Promise<unknown> => {
   const source = withoutTypes(code)
@@ -40,7 +40,7 @@ const withoutTypes = (code: string): string => {
     try {
       return stripTypeScriptTypes(candidate, { mode: 'strip' })
     } catch (thrown) {
-      if (candidate !== code) continue // a block after all, not an object
+      if (candidate !== code) continue // a block, not an object
       const { message, line } = syntaxErrorOf(thrown)
       throw new SyntaxError(`eval:${line}: ${message}`, { cause: thrown })
     }
@@ -76,7 +76,7 @@ const openSession = async (dir: string): Promise<REPLServer> => {
   return session
 }
 
-/** A module that does not load throws its error when it is asked for, so the others can still be used. */
+/** A module that does not load throws its error on access, so the others can still be used. */
 const loadAll = async (dir: string): Promise<object> => {
   const all: object = Object.create(null)
   for (const { ns, file } of namespacesIn(dir)) {

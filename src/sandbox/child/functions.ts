@@ -7,7 +7,7 @@ import type { Input } from '../../sdk/wire.ts'
 import { namespacesIn } from './modules.ts'
 import { type Described, describeLoad } from './thrown.ts'
 
-/** Why a run could not even begin. */
+/** The run failed before its function was called. */
 export class NotStarted extends Error {
   readonly code: FailureCode
   readonly described: Described
@@ -21,11 +21,11 @@ export class NotStarted extends Error {
 
 type UserFunction = (...args: unknown[]) => unknown
 
-/** Classes are exported for other modules, not to be called. */
+/** Excludes classes, which modules export for other modules and which cannot be called. */
 export const isFunction = (value: unknown): value is UserFunction =>
   typeof value === 'function' && !/^class\b/.test(Function.prototype.toString.call(value))
 
-/** Finds functions of the build by reference; each module is loaded when it is first needed. */
+/** Finds functions of the build by reference. A module is loaded when it is first needed. */
 export const openFunctions = (dir: string) => {
   const fileOf = new Map(namespacesIn(dir).map(({ ns, file }) => [ns, file]))
   const found = new Map<string, UserFunction>()

@@ -6,14 +6,14 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 const MODULE = /\.(?:js|mjs|ts|mts)$/
 const DECLARATION = /\.d\.m?ts$/
 
-/** A module of the build that makes a namespace. */
+/** A module of the build and the namespace that it defines. */
 export interface NamespaceFile {
   readonly ns: string
   /** Relative to the build, with `/`. */
   readonly file: string
 }
 
-/** Every namespace of a build, by file. Two files may claim the same one: the inspection refuses that. */
+/** Every namespace of a build. Two files may define the same one; the inspection refuses that build. */
 export const namespacesIn = (dir: string): NamespaceFile[] =>
   sourcesIn(dir)
     .filter((file) => file.split('/').every((segment) => !/^[_.]/.test(segment)))
@@ -29,19 +29,19 @@ export const sourcesIn = (dir: string, under = ''): string[] =>
       return MODULE.test(entry.name) && !DECLARATION.test(entry.name) ? [path] : []
     })
 
-/** Where an import that found nothing stands in the source, for errors to name. */
+/** The `file:line` of each import that failed to resolve, for error messages. */
 const failedImports = new WeakMap<Error, string>()
 
 const loaded: string[] = []
 
-/** The build's own modules read so far, relative to it. */
+/** The modules of the build that were loaded so far, relative to the build. */
 export const loadedFiles = (): readonly string[] => loaded
 
 export const importSite = (error: Error): string | undefined => failedImports.get(error)
 
 /**
- * Resolves `svc` to the SDK and loads the build's own modules as ES modules, whatever their package says.
- * Their types were stripped when the build was unpacked, so a `.ts` file is served as it lies there.
+ * Resolves `svc` to the SDK and loads the build's modules as ES modules, whatever its package.json says.
+ * Types were stripped when the build was unpacked, so a `.ts` file is loaded as it is.
  */
 export const installHooks = (dir: string, sdkUrl: string): void => {
   const own = pathToFileURL(dir + sep).href

@@ -1,11 +1,11 @@
 import { Console } from 'node:console'
 import { Writable } from 'node:stream'
-
-const MAX_LINE = 8 << 10
+import { OUTPUT_CUT } from '../../events/outputLimit.ts'
+import { MAX_LINE } from '../frames.ts'
 
 export type Source = 'stdout' | 'stderr'
 
-/** Cuts what one run prints into lines of at most 8 KB, up to `bytes` in all. */
+/** Splits the output of one run into lines of at most `MAX_LINE` characters, up to `bytes` in all. */
 export class LineCutter {
   readonly #emit: (source: Source, line: string) => void
   readonly #partial = { stdout: '', stderr: '' }
@@ -27,10 +27,10 @@ export class LineCutter {
       this.#emit(source, this.#partial[source].slice(0, MAX_LINE))
       this.#partial[source] = this.#partial[source].slice(MAX_LINE)
     }
-    if (this.#left <= 0) this.end('… more output was cut off')
+    if (this.#left <= 0) this.end(OUTPUT_CUT)
   }
 
-  /** Sends what has no newline yet. */
+  /** Sends text that has no newline yet. */
   end(last?: string): void {
     for (const source of ['stdout', 'stderr'] as const) {
       if (this.#partial[source]) this.#line(source, this.#partial[source])
@@ -46,8 +46,8 @@ export class LineCutter {
 }
 
 /**
- * Gives what is printed to the run that printed it: `console`, `process.stdout` and `process.stderr` write
- * to `cutterOfRun()`, or to the real streams outside any run.
+ * Assigns output to the run that printed it: `console`, `process.stdout` and `process.stderr` write to
+ * `cutterOfRun()`, or to the real streams outside any run.
  */
 export const captureOutput = (cutterOfRun: () => LineCutter | undefined): void => {
   const streams = { stdout: captured('stdout', cutterOfRun), stderr: captured('stderr', cutterOfRun) }

@@ -1,17 +1,17 @@
 import type { ActiveRun } from '../../sdk/activeRun.ts'
 import type { RunError } from '../../events/run.ts'
-import { isShallow } from '../frames.ts'
+import { isShallow, MAX_DEPTH, MAX_FRAME } from '../frames.ts'
 import type { FailureCode, ParentFrame, StopReason } from '../protocol.ts'
 import type { HostCall, RunInfo } from '../../sdk/wire.ts'
 import type { Channel } from './channel.ts'
 import { LineCutter } from './output.ts'
 import type { Described } from './thrown.ts'
 
-/** Bytes of JSON a function may return; the frame needs some of `MAX_FRAME` for itself. */
-const MAX_RESULT = 6 << 20
+/** Bytes of JSON that a function may return; the rest of the frame is for its other fields. */
+const MAX_RESULT = (MAX_FRAME / 4) * 3
 
-/** Host calls of one run under way at a time; more wait here, in order. */
-const MAX_CALLS = 100
+/** Concurrent host calls of one run; further ones wait here in order. */
+const MAX_HOST_CALLS = 100
 
 const { stringify } = JSON
 
@@ -23,12 +23,12 @@ interface Pending {
   readonly reject: (error: Error) => void
 }
 
-/** One run as the child knows it. It ends once: whatever comes after is dropped. */
+/** A run in the child. It ends once; anything after its end is dropped. */
 export class Run implements ActiveRun {
   readonly id: number
   readonly info: RunInfo
   readonly #channel: Channel
-  readonly #logBytes: number
+  readonly #outputBytes: number
   readonly #onEnd: () => void
   #controller: AbortController | undefined
   #output: LineCutter | undefined
@@ -38,11 +38,11 @@ export class Run implements ActiveRun {
   #ended = false
   #stopped: Error | undefined
 
-  constructor({ id, run }: Invoke, channel: Channel, logBytes: number, onEnd: () => void) {
+  constructor({ id, run }: Invoke, channel: Channel, outputBytes: number, onEnd: () => void) {
     this.id = id
     this.info = run
     this.#channel = channel
-    this.#logBytes = logBytes
+    this.#outputBytes = outputBytes
     this.#onEnd = onEnd
   }
 
@@ -50,18 +50,18 @@ export class Run implements ActiveRun {
     return this.#ended
   }
 
-  /** Made when first asked for: most functions never do. */
+  /** Created on first use, because most functions never use it. */
   get signal(): AbortSignal {
     return (this.#controller ??= new AbortController()).signal
   }
 
-  /** Throws when the run was stopped: one that has not called the function yet need not. */
+  /** Throws if the run was stopped before its function was called. */
   throwIfStopped(): void {
     if (this.#stopped) throw this.#stopped
   }
 
   get output(): LineCutter {
-    this.#output ??= new LineCutter(this.#logBytes, (source, text) =>
+    this.#output ??= new LineCutter(this.#outputBytes, (source, text) =>
       this.#channel.send({ type: 'log', id: this.id, source, text }),
     )
     return this.#output
@@ -75,15 +75,16 @@ export class Run implements ActiveRun {
           if (this.#ended)
             throw new Error('The run has ended: expected svc functions to be awaited before it returns')
           const json = stringify({ type: 'host', id: this.id, call, request })
-          if (!isShallow(json)) throw new RangeError('Expected a value that nests less than 1000 deep')
+          if (!isShallow(json))
+            throw new RangeError(`Expected a value nested at most ${MAX_DEPTH} levels deep`)
           this.#channel.sendJson(json)
           this.#pending.set(call, { resolve, reject })
         } catch (error) {
-          // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- what the SDK throws are errors
+          // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- everything thrown above is an Error
           reject(error)
         }
       }
-      if (this.#ended || (this.#pending.size < MAX_CALLS && this.#waiting.length === 0)) send()
+      if (this.#ended || (this.#pending.size < MAX_HOST_CALLS && this.#waiting.length === 0)) send()
       else this.#waiting.push(send)
     })
   }
@@ -94,12 +95,12 @@ export class Run implements ActiveRun {
     this.#pending.delete(call)
     if (error) pending.reject(toError(error))
     else pending.resolve(value)
-    while (this.#pending.size < MAX_CALLS && this.#waiting.length > 0) this.#waiting.shift()?.()
+    while (this.#pending.size < MAX_HOST_CALLS && this.#waiting.length > 0) this.#waiting.shift()?.()
   }
 
-  /** Tells user code to stop: its signal aborts, and what it awaits of the service rejects. */
+  /** Asks user code to stop: its signal aborts, and its pending host calls reject. */
   stop(reason: StopReason): void {
-    const error = new Error(reason === 'timeout' ? 'The run is out of time' : 'The run was cancelled')
+    const error = new Error(reason === 'timeout' ? 'The run timed out' : 'The run was cancelled')
     error.name = 'AbortError'
     this.#stopped = error
     this.#controller ??= new AbortController()
@@ -113,10 +114,12 @@ export class Run implements ActiveRun {
     let json: string | undefined
     try {
       json = stringify(value) ?? 'null' // functions, symbols and undefined
-      if (!isShallow(json)) throw new RangeError('it nests more than 1000 deep')
+      if (!isShallow(json)) throw new RangeError(`it nests more than ${MAX_DEPTH} levels deep`)
     } catch (error) {
       const why = error instanceof Error ? error.message : 'toJSON threw'
-      return this.fail('result_not_serializable', { message: `Expected a result that JSON can hold: ${why}` })
+      return this.fail('result_not_serializable', {
+        message: `Expected a result that can be converted to JSON: ${why}`,
+      })
     }
     const size = Buffer.byteLength(json)
     if (size > MAX_RESULT) {
@@ -132,7 +135,7 @@ export class Run implements ActiveRun {
   }
 
   #end(json: string): void {
-    for (const send of this.#waiting.splice(0)) send() // still sent, in order; the service waits for them
+    for (const send of this.#waiting.splice(0)) send() // the service waits for these host calls too
     this.#output?.end()
     this.#ended = true
     this.#channel.sendJson(json)

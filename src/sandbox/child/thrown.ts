@@ -3,10 +3,8 @@ import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { inspect, types } from 'node:util'
+import { MAX_MESSAGE, MAX_STACK } from '../frames.ts'
 import { importSite, loadedFiles } from './modules.ts'
-
-const MAX_MESSAGE = 8 << 10
-const MAX_STACK = 16 << 10
 
 export interface Described {
   readonly message: string
@@ -14,8 +12,8 @@ export interface Described {
 }
 
 /**
- * What user code threw, be it an error or not, for people to read: paths are relative to the build, and
- * frames of Node and of this runtime are left out. Never throws, whatever getters the value has.
+ * Describes a thrown value for people. Paths are relative to the build; stack frames of Node and of this
+ * runtime are left out. Never throws, not even when a getter of the value throws.
  */
 export const describe = (thrown: unknown, dir: string, runtimeDir: string): Described => {
   try {
@@ -27,7 +25,7 @@ export const describe = (thrown: unknown, dir: string, runtimeDir: string): Desc
   }
 }
 
-/** `file:line: message` of an error met while a module was loading, relative to the build. */
+/** Returns `file:line: message` for an error during the loading of a module, relative to the build. */
 export const describeLoad = (thrown: unknown, file: string, dir: string): string => {
   try {
     if (!isError(thrown)) return `${file}: Threw ${cut(textOf(thrown), MAX_MESSAGE)}`
@@ -41,7 +39,7 @@ export const describeLoad = (thrown: unknown, file: string, dir: string): string
   }
 }
 
-/** V8 puts `path:line` above a syntax error; for others it is the topmost frame in the build. */
+/** V8 puts `path:line` above a syntax error; for other errors the topmost frame in the build is used. */
 const siteIn = (stack: string, name: string): string | undefined => {
   const lines = stack.split('\n')
   const head = name === 'SyntaxError' ? /^([^\s:()]+:\d+)$/.exec(lines[0] ?? '')?.[1] : undefined
@@ -53,7 +51,7 @@ const siteIn = (stack: string, name: string): string | undefined => {
   return undefined
 }
 
-/** V8 keeps to itself where a module has its syntax error, so another parser is asked. */
+/** V8 does not report the line of a module's syntax error, so the type stripper parses it again. */
 const siteOfSyntaxError = (thrown: Error, dir: string): string | undefined => {
   if (thrown.name !== 'SyntaxError') return undefined
   for (const file of loadedFiles().toReversed()) {
@@ -66,7 +64,7 @@ const siteOfSyntaxError = (thrown: Error, dir: string): string | undefined => {
   return undefined
 }
 
-/** The stripper's error: `message`, and in its first stack line `:<line>`. */
+/** Reads `message` and `line` from an error of the type stripper, whose stack begins with `…:<line>`. */
 export const syntaxErrorOf = (thrown: unknown): { message: string; line: number } => {
   if (!isError(thrown)) return { message: String(thrown), line: 1 }
   const line = Number(/^[^\n]*?:(\d+)$/m.exec(String(thrown.stack))?.[1] ?? 1)
@@ -80,7 +78,7 @@ const userFrames = (stack: string, dir: string, runtimeDir: string): string =>
     .map((line) => relativePaths(line, dir))
     .join('\n')
 
-/** Errors of evaluated code come from a context with an `Error` of its own. */
+/** Evaluated code runs in a context with its own `Error` class. */
 const isError = (thrown: unknown): thrown is Error => types.isNativeError(thrown) || thrown instanceof Error
 
 const relativePaths = (text: string, dir: string): string =>
@@ -93,7 +91,7 @@ const textOf = (thrown: unknown): string =>
   typeof thrown === 'string' ? thrown : inspect(thrown, { depth: 3, breakLength: 120, getters: false })
 
 const cut = (text: string, length: number): string =>
-  text.length > length ? `${text.slice(0, length)}…` : text
+  text.length > length ? `${text.slice(0, length - 1)}…` : text
 
 /** The directory of a module of this runtime. */
 export const dirOf = (moduleUrl: string): string => fileURLToPath(new URL('.', moduleUrl))

@@ -1,0 +1,22 @@
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const OPEN_ARRAY = 0x5b
+const CLOSE_ARRAY = 0x5d
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
+
+/** Whether JSON text nests more than `depth` levels. It need not be valid JSON: the text is scanned, not parsed. */
+export const nestsDeeperThan = (depth: number, json: string): boolean => {
+  if (json.length <= depth) return false // too short for so many brackets
+  let level = 0
+  for (let at = 0; at < json.length; at++) {
+    const code = json.charCodeAt(at)
+    if (code === QUOTE) {
+      for (at++; at < json.length && json.charCodeAt(at) !== QUOTE; at++)
+        if (json.charCodeAt(at) === BACKSLASH) at++
+    } else if (code === OPEN_ARRAY || code === OPEN_OBJECT) {
+      if (++level > depth) return true
+    } else if (code === CLOSE_ARRAY || code === CLOSE_OBJECT) level--
+  }
+  return false
+}
