@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { openHints } from '../../src/adapters/embedded/hints.ts'
-import { type Credential, Authenticator } from '../../src/api/http/authenticate.ts'
+import { Authenticator } from '../../src/api/http/authenticate.ts'
+import type { Credential } from '../../src/api/http/credential.ts'
 import { clock } from '../../src/clock.ts'
 import { AppError, isAppError } from '../../src/errors.ts'
 import type { Permissions } from '../../src/events/org.ts'

@@ -7,27 +7,14 @@ import type { DomainEvent, EventType } from '../../events/index.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { EventStore } from '../../ports/eventStore.ts'
 import type { Hints } from '../../ports/hints.ts'
-import { compilePermissions, type PermissionSet, within } from '../../access/permissions.ts'
+import { compilePermissions, within } from '../../access/permissions.ts'
 import type { Views } from '../../projections/views.ts'
 import { Waiters } from '../../projections/waiters.ts'
 import { type CredentialKind, parseToken, sameText } from '../../access/tokens.ts'
 import { type Keyring } from '../../secrets/keyring.ts'
 import { bearerOf, unauthorized } from './bearer.ts'
+import type { Credential } from './credential.ts'
 import { OpenReplies, type OpenReply } from './openReplies.ts'
-
-/** Who asks: a valid credential of one environment. */
-export interface Credential {
-  readonly kind: CredentialKind
-  readonly id: string
-  readonly env_id: string
-  /** The API key that it is, or was issued under. */
-  readonly api_key_id: string
-  readonly permissions: PermissionSet
-  /** Milliseconds since 1970; Infinity: never. */
-  readonly expires: number
-  /** Of a service key that has some: ciphertext. */
-  readonly metadata?: string
-}
 
 interface Known {
   readonly mac: string

@@ -1,5 +1,5 @@
 import { clock } from '../../clock.ts'
-import type { Credential } from './authenticate.ts'
+import type { Credential } from './credential.ts'
 
 /** A reply that goes on after its request was let in: a stream. */
 export interface OpenReply {

@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Context } from 'koa'
-import { type Ask, own, route } from '../route.ts'
-
-/** Loaded at the first request: most nodes never show the docs, and their memory is for runs. */
+import { type Ask, own, type Route, route } from '../route.ts'
 
 const tag = 'Docs'
 
@@ -11,23 +9,11 @@ interface Served {
   readonly etag: string
 }
 
-const documents = new Map<string, Promise<Served>>()
-
-const build = async (version: string): Promise<Served> => {
-  const [{ toOpenApi }, { allRoutes }] = await Promise.all([
-    import('../openapi/document.ts'),
-    import('./index.ts'),
-  ])
-  const text = JSON.stringify(toOpenApi(allRoutes, { version }))
+/** Loads its modules when they are needed: most nodes never show the docs, and their memory is for runs. */
+const build = async (routes: readonly Route[], version: string): Promise<Served> => {
+  const { toOpenApi } = await import('../openapi/document.ts')
+  const text = JSON.stringify(toOpenApi(routes, { version }))
   return { text, etag: `"${createHash('sha256').update(text).digest('base64url')}"` }
-}
-
-const documentOf = (version: string): Promise<Served> => {
-  const known = documents.get(version)
-  if (known) return known
-  const building = build(version)
-  documents.set(version, building)
-  return building
 }
 
 /** Whether the client has it already; else its headers are set and the body is up to the caller. */
@@ -52,39 +38,48 @@ const sendAsset = async ({ ctx }: Pick<Ask, 'ctx'>, name: string, maxAge: number
   return own
 }
 
-export const docsRoutes = [
-  route({
-    method: 'GET',
-    path: '/openapi.json',
-    summary: 'Get the OpenAPI document',
-    tag,
-    needs: null,
-    reply: { kind: 'bare', description: 'OpenAPI 3.1' },
-    handle: async ({ ctx, deps: { about } }) => {
-      const { text, etag } = await documentOf(about.version)
-      if (!isKnown(ctx, { type: 'application/json; charset=utf-8', etag, maxAge: 0 })) ctx.body = text
-      return own
-    },
-  }),
+/** The endpoints that describe the API: every route of `allRoutes`, these included. */
+export const docsRoutesOf = (allRoutes: () => readonly Route[]): Route[] => {
+  const documents = new Map<string, Promise<Served>>()
+  const documentOf = (version: string): Promise<Served> => {
+    const document = documents.get(version) ?? build(allRoutes(), version)
+    documents.set(version, document)
+    return document
+  }
+  return [
+    route({
+      method: 'GET',
+      path: '/openapi.json',
+      summary: 'Get the OpenAPI document',
+      tag,
+      needs: null,
+      reply: { kind: 'bare', description: 'OpenAPI 3.1' },
+      handle: async ({ ctx, deps: { about } }) => {
+        const { text, etag } = await documentOf(about.version)
+        if (!isKnown(ctx, { type: 'application/json; charset=utf-8', etag, maxAge: 0 })) ctx.body = text
+        return own
+      },
+    }),
 
-  route({
-    method: 'GET',
-    path: '/docs',
-    summary: 'Read and try the API in a browser',
-    tag,
-    needs: null,
-    reply: { kind: 'bare', type: 'text/html' },
-    handle: (ask) => sendAsset(ask, 'index.html', 0),
-  }),
+    route({
+      method: 'GET',
+      path: '/docs',
+      summary: 'Read and try the API in a browser',
+      tag,
+      needs: null,
+      reply: { kind: 'bare', type: 'text/html' },
+      handle: (ask) => sendAsset(ask, 'index.html', 0),
+    }),
 
-  route({
-    method: 'GET',
-    path: '/docs/:asset',
-    summary: 'Get a file of the docs page',
-    tag,
-    needs: null,
-    errors: ['not_found'],
-    reply: { kind: 'bytes' },
-    handle: (ask) => sendAsset(ask, ask.params.asset, 3600),
-  }),
-]
+    route({
+      method: 'GET',
+      path: '/docs/:asset',
+      summary: 'Get a file of the docs page',
+      tag,
+      needs: null,
+      errors: ['not_found'],
+      reply: { kind: 'bytes' },
+      handle: (ask) => sendAsset(ask, ask.params.asset, 3600),
+    }),
+  ]
+}

@@ -2,7 +2,7 @@ import type { Route } from '../route.ts'
 import { buildRoutes } from './builds.ts'
 import { contextRoutes } from './context.ts'
 import { dataKeyRoutes } from './dataKeys.ts'
-import { docsRoutes } from './docs.ts'
+import { docsRoutesOf } from './docs.ts'
 import { domainRoutes } from './domains.ts'
 import { envRoutes } from './env.ts'
 import { evalRoutes } from './eval.ts'
@@ -22,7 +22,7 @@ import { webhookRoutes } from './webhooks.ts'
 /** The API: every endpoint there is. Where two match, the earlier one wins. */
 export const allRoutes: readonly Route[] = [
   ...healthRoutes,
-  ...docsRoutes,
+  ...docsRoutesOf(() => allRoutes),
   ...projectRoutes,
   ...buildRoutes,
   ...contextRoutes,

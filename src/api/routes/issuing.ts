@@ -1,7 +1,7 @@
 import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
 import type { Permissions } from '../../events/org.ts'
-import type { Credential } from '../http/authenticate.ts'
+import type { Credential } from '../http/credential.ts'
 import type { Ask } from '../route.ts'
 
 /** Permissions and metadata stand in one fact of the log. */
