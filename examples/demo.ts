@@ -9,7 +9,7 @@ import { messageOf } from '../src/errors.ts'
 import { silent } from '../src/logger.ts'
 import { start } from '../src/start.ts'
 
-/** Starts the service, deploys examples/hello through its public API, and says what to try. */
+/** Starts the service, deploys examples/hello through its public API, and prints commands to try. */
 const hello = fileURLToPath(new URL('./hello/', import.meta.url))
 
 const zip = async (dir: string): Promise<Buffer> => {
@@ -46,23 +46,23 @@ const main = async (): Promise<void> => {
   const [webhook] = await api('GET', '/projects/hello/webhooks')
 
   process.stdout.write(`svc is ready: ${url}   API docs: ${url}/docs   data: ${readConfig().dataDir}
-Project "hello" is deployed from examples/hello. Your development key:
+Project "hello" is deployed from examples/hello. Your development API key:
   export SVC_KEY=${apiKey}
 
 1. Publish an event, then see its run:
   curl -s ${url}/v1/events -H "Authorization: Bearer ${apiKey}" -d '{"event_type":"hello:said","event_data":{"name":"Ada"}}'; echo; curl -s "${url}/v1/runs?limit=1" -H "Authorization: Bearer ${apiKey}"; echo
 
-2. Call a webhook; the reply is the function's:
+2. Call a webhook; the function returns the reply:
   curl -s ${webhook.url} -d '{"name":"Ada"}'; echo
 
 3. Publish and follow the stream live:
   curl -N ${url}/v1/streams/subscribe-with-event -H "Authorization: Bearer ${apiKey}" -H "Accept: text/event-stream" -d '{"event_type":"hello:said","event_data":{"name":"Ada"}}'
 
-Ctrl-C stops it; the data stays. To begin again, delete the data directory.
+Ctrl-C stops the service and keeps the data. Delete the data directory to start from scratch.
 `)
 }
 
 main().catch((error: unknown) => {
-  process.stderr.write(`The demo did not start: ${messageOf(error)}\n`)
+  process.stderr.write(`The demo could not start: ${messageOf(error)}\n`)
   process.exit(1)
 })

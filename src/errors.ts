@@ -1,6 +1,6 @@
 /**
- * Every refusal a caller can meet: its HTTP status (SPEC.md, Errors) and whether trying again may help.
- * A failure the business must react to is an event, not an error; user code failing is `RunFailed`.
+ * Every error that a caller can receive: its HTTP status (SPEC.md, Errors), and whether another attempt may succeed.
+ * A failure that the service must react to is a fact instead; a failure of user code is `RunFailed`.
  */
 const catalogue = {
   bad_request: { status: 400, retryable: false },
@@ -27,7 +27,7 @@ const catalogue = {
   headers_too_large: { status: 431, retryable: false },
   internal_server_error: { status: 500, retryable: false },
   unavailable: { status: 503, retryable: true },
-  /** An append met another revision than expected; the command shell retries it, no client sees it. */
+  /** The stream is not at the expected revision. The command handler retries the append, so no client sees this code. */
   wrong_revision: { status: 409, retryable: true },
 } as const
 
@@ -60,6 +60,6 @@ export class AppError extends Error {
 export const isAppError = (error: unknown, code?: ErrorCode): error is AppError =>
   error instanceof AppError && (code === undefined || error.code === code)
 
-/** The message of anything thrown, errors or not. */
+/** Returns the message of any thrown value, which need not be an `Error`. */
 export const messageOf = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : String(thrown)

@@ -4,7 +4,7 @@ interface Greeting {
   readonly name: string
 }
 
-/** Runs for every `hello:said` event; what it emits shows in the stream while it runs. */
+/** Runs for each `hello:said` event. Clients of the stream see each emitted word while the function runs. */
 export const onHello = fn(
   { 'on-event': 'hello:said', retry: { attempts: 3, delay: 1000 } },
   async (event) => {
@@ -15,7 +15,7 @@ export const onHello = fn(
   },
 )
 
-/** Fails twice, then succeeds: see `pending_retry` in GET /v1/runs. */
+/** Fails twice, then succeeds. GET /v1/runs shows its runs as `pending_retry` in between. */
 const tries = new Map<string, number>()
 export const onFlaky = fn(
   { 'on-event': 'hello:flaky', retry: { attempts: 3, delay: 500 } },
@@ -23,20 +23,20 @@ export const onFlaky = fn(
     const origin = event.id
     const tried = (tries.get(origin) ?? 0) + 1
     tries.set(origin, tried)
-    if (tried < 3) throw new Error(`try ${tried} fails on purpose`)
+    if (tried < 3) throw new Error(`Attempt ${tried} fails on purpose`)
     return { tried }
   },
 )
 
-/** POST to its URL: the reply is what this returns. */
+/** A webhook: the return value is the reply to a POST to its URL. */
 export const hook = fn({ webhook: { service: 'hello', path: '/greet' } }, async (request) => {
   const { name = 'stranger' }: Partial<Greeting> = request.body ?? {}
   await call('greetings/add', 1, 2)
   return { status: 200, body: { greeting: `Hello, ${name}!` } }
 })
 
-/** Every five minutes. */
+/** Runs every five minutes. */
 export const tick = fn({ schedule: '*/5 * * * *' }, async (event) => event.data)
 
-/** Plain exports are called by reference: publish `svc:call` with {"fn": "greetings/add", "args": [1, 2]}. */
+/** A plain export can be called by reference: publish `svc:call` with {"fn": "greetings/add", "args": [1, 2]}. */
 export const add = (a: number, b: number) => a + b

@@ -8,23 +8,23 @@ export interface Config {
   readonly port: number
   readonly host: string
   readonly dataDir: string
-  /** `embedded:` or the URL of the engine; URLs hold secrets. */
+  /** `embedded:` or the URL of the engine, which may contain secrets. */
   readonly eventStore: string
   readonly readModels: string
   readonly blobs: string
   readonly redis: string | null
   readonly roles: ReadonlySet<Role>
-  /** 32 bytes; null: made on first start in the data directory. */
+  /** 32 bytes; null: generated in the data directory on the first start. */
   readonly masterKey: Buffer | null
   readonly apiKey: string | null
   readonly operatorToken: string | null
-  /** Where clients reach the service, for webhook URLs; null: the address it listens on. */
+  /** The URL at which clients reach the service, used in webhook URLs; null: the address it listens on. */
   readonly publicUrl: string | null
   /** The DNS zone whose names custom domains point to. */
   readonly domainsZone: string
-  /** Resolvers for the records of custom domains, `address` or `address:port`; none: those of the system. */
+  /** Resolvers for the records of custom domains, `address` or `address:port`; empty: the system's resolvers. */
   readonly dnsServers: readonly string[]
-  /** The shortest time between two looks at the records of a custom domain. */
+  /** The shortest time between two checks of the records of a custom domain. */
   readonly domainCheckMs: number
   readonly sseTimeoutMs: number
   readonly runTimeoutMs: number
@@ -37,11 +37,11 @@ type EngineUrls = Pick<Config, 'eventStore' | 'readModels' | 'blobs'>
 
 export const isEmbeddedUrl = (url: string): boolean => url === EMBEDDED
 
-/** Whether nothing but this process and its data directory is needed. */
+/** Whether this process needs only its data directory. */
 const isEmbedded = ({ eventStore, readModels, blobs }: EngineUrls): boolean =>
   [eventStore, readModels, blobs].every(isEmbeddedUrl)
 
-/** Whether this process has its work to itself: what other nodes would have to see lies in its data directory. */
+/** Whether this process works alone: an engine is embedded, so other nodes could not see its data. */
 export const isSolo = ({ eventStore, readModels, blobs }: EngineUrls): boolean =>
   [eventStore, readModels, blobs].some(isEmbeddedUrl)
 
@@ -132,7 +132,7 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
   if (isSolo(config) && config.roles.size < allRoles.length) {
     problems.push(
       'SVC_ROLES: nodes share their work through SVC_EVENT_STORE, SVC_READ_MODELS and SVC_BLOBS; ' +
-        'with any of them embedded one process has every role',
+        'while one of them is embedded, the process must have every role',
     )
   }
   if (
@@ -156,7 +156,7 @@ const parseKey = (text: string): Buffer | undefined => {
   return key.length === 32 ? key : undefined
 }
 
-/** The host of the public URL when it has a name that others can use. */
+/** The host of the public URL, if it is a DNS name. */
 const zoneOf = (publicUrl: string | null): string =>
   (publicUrl === null ? null : domainNameOf(new URL(publicUrl).hostname)) ?? 'svc.localhost'
 
