@@ -67,7 +67,7 @@ export const storeEvent = async (
   { cause, newId }: Caller,
 ): Promise<PublishedEvent> => {
   const { env_id } = cause
-  if (event_type !== CANCEL) await deps.quotas.checkCall(env_id)
+  if (event_type !== CANCEL) await deps.quotas.checkRun(env_id)
   const stream_id = continued ?? newId('stream')
   const event_id = newId('event')
   const now = clock.iso()

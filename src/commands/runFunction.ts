@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts'
+import { payloadFields, payloadOf } from '../events/payload.ts'
 import type { RunPlan } from '../events/run.ts'
 import { streamOf } from '../events/streams.ts'
 import { endingOf } from '../projections/outcome.ts'
@@ -24,7 +25,7 @@ export const runFunction = async (
 ): Promise<unknown> => {
   const { aggregates, payloads, store, views, quotas } = deps
   const { env_id } = cause
-  await quotas.checkCall(env_id)
+  await quotas.checkRun(env_id)
   const child: RunPlan = {
     run_id: newId('run'),
     stream_id,
@@ -41,14 +42,13 @@ export const runFunction = async (
       type: 'RequestRun',
       env_id,
       plan: child,
-      input: { kind: 'args', ...(input.ref ? { value_ref: input.ref } : { value: input.value }) },
+      input: { kind: 'args', ...payloadFields('value', input) },
       create: false,
     },
     cause,
   )
   const ending = await endingOf(store, child.run_id, { stream, after: firstRevision, signal })
-  if (ending?.type === 'RunSucceeded')
-    return payloads.load({ value: ending.result, ...(ending.result_ref && { ref: ending.result_ref }) })
+  if (ending?.type === 'RunSucceeded') return payloads.load(payloadOf('result', ending))
   if (ending?.type === 'RunFailed') throw new AppError('internal_server_error', ending.error.message)
   throw new AppError('conflict', `Run ${child.run_id} of ${ref} was cancelled`)
 }

@@ -1,21 +1,15 @@
 import { createHash } from 'node:crypto'
 import { text } from 'node:stream/consumers'
-import type { PayloadRef } from '../events/scalars.ts'
+import type { Payload } from '../events/payload.ts'
 import type { Blobs } from '../ports/blobs.ts'
-
-/** A JSON payload of a fact: in the fact itself, or in the blobs when it is large. */
-export interface Payload {
-  readonly value?: unknown
-  readonly ref?: PayloadRef
-}
 
 /** Bytes of JSON that a fact carries itself. */
 const INLINE_BYTES = 64 << 10
 
-/** JSON is at most this many times as long as `roughBytes` says: a control character is written with six. */
+/** JSON is at most this many times as long as `roughBytes` estimates: a control character becomes six characters. */
 const MOST_PER_ROUGH_BYTE = 6
 
-/** Keeps large payloads out of the log: stored under their hash, so the same bytes lie there once. */
+/** Keeps large payloads out of the log. A blob's key is the hash of its bytes, so equal payloads share one blob. */
 export class Payloads {
   readonly #blobs: Blobs
 
@@ -24,7 +18,7 @@ export class Payloads {
   }
 
   /** `value` must be JSON. Durable when it resolves. */
-  async keep(value: unknown): Promise<Payload> {
+  async keep<Value>(value: Value): Promise<Payload<Value>> {
     const surelySmall = INLINE_BYTES / MOST_PER_ROUGH_BYTE
     if (roughBytes(value, surelySmall) < surelySmall) return { value }
     const bytes = Buffer.from(JSON.stringify(value))
@@ -40,7 +34,7 @@ export class Payloads {
   }
 }
 
-/** About how many bytes the JSON of a value has; stops counting at `limit`. */
+/** Estimates the bytes of a value's JSON; stops counting at `limit`. */
 const roughBytes = (value: unknown, limit: number): number => {
   let bytes = 0
   const visit = (part: unknown): void => {

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
-import type { PayloadRef } from '../events/scalars.ts'
+import type { PayloadFields } from '../events/payload.ts'
 import type { Decider } from './decider.ts'
 
 /** What is known of an `Idempotency-Key`: who works on its request, or where its answer stands. */
@@ -32,7 +32,7 @@ export type RequestCommand =
   | {
       readonly type: 'AnswerRequest'
       readonly attempt: number
-      readonly answer: { readonly sealed: string } | { readonly sealed_ref: PayloadRef }
+      readonly answer: PayloadFields<'sealed', string>
       readonly until: string
     }
   | { readonly type: 'ReleaseRequest'; readonly attempt: number }

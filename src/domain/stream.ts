@@ -2,7 +2,7 @@ import { isoOf } from '../clock.ts'
 import { AppError } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
 import type { RunError, RunInput, RunPlan } from '../events/run.ts'
-import type { PayloadRef } from '../events/scalars.ts'
+import { type Payload, payloadFields } from '../events/payload.ts'
 import { isDerived } from '../ids.ts'
 import type { Decider, Folded } from './decider.ts'
 import type { Immutable } from './immutable.ts'
@@ -40,11 +40,6 @@ const KEYED = 64
 /** A stream is idle when nothing of it is running, due or undispatched. */
 export const isIdle = ({ undispatched, runs }: Immutable<StreamState>): boolean =>
   undispatched.size === 0 && runs.size === 0
-
-interface Payload {
-  readonly value?: unknown
-  readonly ref?: PayloadRef
-}
 
 export type StreamCommand =
   | {
@@ -129,7 +124,7 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
             event_id,
             stream_id,
             event_type,
-            ...(data.ref ? { event_data_ref: data.ref } : { event_data: data.value }),
+            ...payloadFields('event_data', data),
             source,
             event_time: now,
           },
@@ -170,7 +165,7 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
             run_id: command.run_id,
             stream_id: run.plan.stream_id,
             data_type,
-            ...(payload.ref ? { payload_ref: payload.ref } : { payload: payload.value }),
+            ...payloadFields('payload', payload),
           },
         ]
       }
@@ -178,12 +173,11 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
       case 'SucceedRun': {
         const run = state.runs.get(command.run_id)
         if (run?.status !== 'running') return [] // I4
-        const { result } = command
         return [
           {
             type: 'RunSucceeded',
             ...ending(run, command.now),
-            ...(result.ref ? { result_ref: result.ref } : { result: result.value }),
+            ...payloadFields('result', command.result),
           },
         ]
       }

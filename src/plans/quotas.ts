@@ -17,9 +17,14 @@ interface Wish {
 }
 
 /** A run, and whatever it keeps. */
-const ONE_CALL: readonly Wish[] = [
+const ONE_RUN: readonly Wish[] = [
   { limit: 'runs_per_month', used: (usage) => usage.runs_this_period, more: 1, what: 'runs per month' },
-  { limit: 'call_storage_bytes', used: (usage) => usage.call_storage_bytes, more: 1, what: 'bytes of calls' },
+  {
+    limit: 'call_storage_bytes',
+    used: (usage) => usage.call_storage_bytes,
+    more: 1,
+    what: 'bytes of events and runs',
+  },
 ]
 
 /** What is known of an organization's usage. */
@@ -52,8 +57,8 @@ export class Quotas implements FileQuota {
   }
 
   /** Rejects with `quota_exceeded` when the organization of the environment may start no more runs, or keep no more of them. */
-  checkCall(env_id: string): Promise<void> {
-    return this.#check(env_id, ONE_CALL)
+  checkRun(env_id: string): Promise<void> {
+    return this.#check(env_id, ONE_RUN)
   }
 
   /** Bytes one file of the environment may have. */

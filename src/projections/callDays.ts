@@ -1,5 +1,5 @@
 import { envIdOf, type Recorded } from '../events/event.ts'
-import type { PayloadRef } from '../events/scalars.ts'
+import { type Payload, payloadOf } from '../events/payload.ts'
 import type { Projection } from './projection.ts'
 
 /** What the runs of an environment came to on one day, UTC, by when the log stored it. */
@@ -45,21 +45,21 @@ const dayOf = (time: string): string => time.slice(0, 10)
 const bytesOf = ({ event }: Recorded): number => {
   switch (event.type) {
     case 'EventPublished':
-      return sizeOf(event.event_data, event.event_data_ref)
+      return sizeOf(payloadOf('event_data', event))
     case 'RunRequested':
-      return sizeOf(event.input?.value, event.input?.value_ref) + (event.input?.sealed?.length ?? 0)
+      return sizeOf(payloadOf('value', event.input ?? {})) + (event.input?.sealed?.length ?? 0)
     case 'StreamDataEmitted':
-      return sizeOf(event.payload, event.payload_ref)
+      return sizeOf(payloadOf('payload', event))
     case 'RunLogged':
-      return sizeOf(event.lines)
+      return sizeOf({ value: event.lines })
     case 'RunSucceeded':
-      return sizeOf(event.result, event.result_ref)
+      return sizeOf(payloadOf('result', event))
     case 'RunFailed':
-      return sizeOf(event.error)
+      return sizeOf({ value: event.error })
     default:
       return 0
   }
 }
 
-const sizeOf = (value: unknown, ref?: PayloadRef): number =>
+const sizeOf = ({ value, ref }: Payload): number =>
   ref?.size ?? (value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value)))

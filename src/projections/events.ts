@@ -1,4 +1,5 @@
 import { envIdOf } from '../events/event.ts'
+import { payloadFields, payloadOf } from '../events/payload.ts'
 import type { PayloadRef } from '../events/scalars.ts'
 import { BY_TIME, orderOf, type Projection } from './projection.ts'
 
@@ -35,9 +36,7 @@ export const events: Projection<EventDoc> = {
       env_id: envIdOf(recorded),
       stream_id,
       event_type,
-      ...(event.event_data_ref
-        ? { event_data_ref: event.event_data_ref }
-        : { event_data: event.event_data ?? null }),
+      ...payloadFields('event_data', payloadOf('event_data', event)),
       event_time,
       created_at: event_time,
       order: orderOf(recorded),

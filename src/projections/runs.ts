@@ -1,5 +1,6 @@
 import { envIdOf } from '../events/event.ts'
 import type { RunError, RunPlan } from '../events/run.ts'
+import { payloadFields, payloadOf } from '../events/payload.ts'
 import type { PayloadRef } from '../events/scalars.ts'
 import { BY_TIME, orderOf, type Projection } from './projection.ts'
 
@@ -89,7 +90,7 @@ export const runs: Projection<RunDoc> = {
           running_since,
           status: 'succeeded',
           stop_time: event.stop_time,
-          ...(event.result_ref ? { result_ref: event.result_ref } : { result: event.result ?? null }),
+          ...payloadFields('result', payloadOf('result', event)),
         }
       case 'RunFailed':
         return {

@@ -16,7 +16,7 @@ const CATCH_UP_MS = 60_000
 interface Deps {
   readonly aggregates: Pick<Aggregates, 'streams'>
   readonly directory: Directory
-  readonly quotas: Pick<Quotas, 'checkCall'>
+  readonly quotas: Pick<Quotas, 'checkRun'>
   readonly alarms: Alarms
   readonly logger: Logger
 }
@@ -97,7 +97,7 @@ const fire = async (
   tick: number,
 ): Promise<void> => {
   const { project, fn } = deployed
-  await quotas.checkCall(project.env_id)
+  await quotas.checkRun(project.env_id)
   const stream_id = derivedId(schedule_id, tick)
   const run_id = derivedId(stream_id, 'run')
   await aggregates.streams.handle(

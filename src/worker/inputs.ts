@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts'
 import type { Recorded } from '../events/event.ts'
 import type { EventOf } from '../events/index.ts'
+import { payloadOf } from '../events/payload.ts'
 import type { RunPlan } from '../events/run.ts'
 import { streamOf } from '../events/streams.ts'
 import type { Payloads } from '../content/payloads.ts'
@@ -49,10 +50,7 @@ const ofEvent = async (
   plan: RunPlan,
   payloads: Payloads,
 ): Promise<Input> => {
-  const data = await payloads.load({
-    value: event.event_data,
-    ...(event.event_data_ref && { ref: event.event_data_ref }),
-  })
+  const data = await payloads.load(payloadOf('event_data', event))
   if (event.event_type === CALL && plan.run_type === 'call') {
     const args = (data as { args?: unknown } | null)?.args
     return { kind: 'args', args: Array.isArray(args) ? args : [] }
@@ -67,7 +65,7 @@ const ofRequest = async (
 ): Promise<Input> => {
   const { input } = event
   if (!input) return { kind: 'args', args: [] }
-  const value = await payloads.load({ value: input.value, ...(input.value_ref && { ref: input.value_ref }) })
+  const value = await payloads.load(payloadOf('value', input))
   switch (input.kind) {
     case 'args':
       return { kind: 'args', args: Array.isArray(value) ? value : [] }

@@ -8,6 +8,7 @@ import { openingOf } from '../domain/stream.ts'
 import { messageOf } from '../errors.ts'
 import type { Recorded } from '../events/event.ts'
 import type { EventOf, EventType } from '../events/index.ts'
+import { payloadOf } from '../events/payload.ts'
 import type { RunPlan } from '../events/run.ts'
 import { streamOf } from '../events/streams.ts'
 import { newId } from '../ids.ts'
@@ -20,15 +21,21 @@ import { wantRun } from '../commands/wantRun.ts'
 import type { Claimer, WantedRun } from '../ports/claimer.ts'
 
 export interface WorkerOptions {
-  /** Runs under way at a time; beyond, events wait in the log. */
-  readonly maxRuns: number
-  /** How long a run may take when its function does not say, milliseconds. */
+  /** Runs that execute at the same time, by default `MAX_CONCURRENT_RUNS`. */
+  readonly maxConcurrentRuns?: number
+  /** How long a run may take when its function has no timeout of its own, milliseconds. */
   readonly runTimeoutMs: number
   /** There is no other worker, so nothing is delivered to one. */
   readonly alone?: boolean
   /** Told each id under which this worker claims, so that signs of life are given for it. */
   readonly onIdentity?: (worker_id: string) => void
 }
+
+/** Runs that one worker executes at the same time. Further events wait in the log. */
+const MAX_CONCURRENT_RUNS = 2000
+
+/** How long running runs may continue when the worker stops, milliseconds. */
+const RUN_DRAIN_MS = 20_000
 
 /** An append is answered within this time, or its answer is lost, milliseconds. */
 const ANSWERED_MS = 6000
@@ -81,7 +88,10 @@ export class Worker implements Claimer {
   }
 
   get hasRoom(): boolean {
-    return !this.#stopping.signal.aborted && this.#executions.taken < this.#options.maxRuns
+    return (
+      !this.#stopping.signal.aborted &&
+      this.#executions.taken < (this.#options.maxConcurrentRuns ?? MAX_CONCURRENT_RUNS)
+    )
   }
 
   async plansFor(
@@ -121,7 +131,7 @@ export class Worker implements Claimer {
   }
 
   /** Takes no more, waits for what runs, then ends what is left. */
-  async stop({ drainMs }: { drainMs: number }): Promise<void> {
+  async stop({ drainMs }: { drainMs: number } = { drainMs: RUN_DRAIN_MS }): Promise<void> {
     this.#stopping.abort()
     await this.#executions.drain(drainMs)
     await this.#deps.runtime.close()
@@ -191,12 +201,7 @@ export class Worker implements Claimer {
     const { event_id, stream_id } = event
     await views.directory.reach(cursor) // a handler deployed before the event is known
     const steers = isControl(event.event_type)
-    const data = steers
-      ? await payloads.load({
-          value: event.event_data,
-          ...(event.event_data_ref && { ref: event.event_data_ref }),
-        })
-      : undefined
+    const data = steers ? await payloads.load(payloadOf('event_data', event)) : undefined
     const replayed = event.event_type === REPLAY ? await this.#runOf(env_id, data) : undefined
     const found = dispatch(
       event,

@@ -50,44 +50,44 @@ const calls = suite('a call under a plan')
 
 calls('is allowed until limits.runs_per_month is reached', async () => {
   const { state, quotas } = tenant('free', { runs: runs_per_month - 1 })
-  assert.is(await refusal(quotas.checkCall('env')), null)
+  assert.is(await refusal(quotas.checkRun('env')), null)
   state.runs++
-  assert.is(await refusal(quotas.checkCall('env')), 'quota_exceeded')
+  assert.is(await refusal(quotas.checkRun('env')), 'quota_exceeded')
 })
 
 calls('is allowed until limits.call_storage_bytes is reached', async () => {
   const { state, quotas } = tenant('free', { bytes: call_storage_bytes - 1 })
-  assert.is(await refusal(quotas.checkCall('env')), null)
+  assert.is(await refusal(quotas.checkRun('env')), null)
   state.bytes++
-  assert.is(await refusal(quotas.checkCall('env')), 'quota_exceeded')
+  assert.is(await refusal(quotas.checkRun('env')), 'quota_exceeded')
 })
 
 calls('is allowed again with a higher plan, at once', async () => {
   const { state, quotas } = tenant('free', { runs: runs_per_month })
-  assert.is(await refusal(quotas.checkCall('env')), 'quota_exceeded')
+  assert.is(await refusal(quotas.checkRun('env')), 'quota_exceeded')
   state.plan = 'starter'
-  assert.is(await refusal(quotas.checkCall('env')), null)
+  assert.is(await refusal(quotas.checkRun('env')), null)
 })
 
 calls('without limits looks at nothing (Q1)', async () => {
   const { state, quotas } = tenant('self_host', { runs: 1e9, bytes: 1e15 })
-  for (let i = 0; i < 10; i++) await quotas.checkCall('env')
+  for (let i = 0; i < 10; i++) await quotas.checkRun('env')
   assert.is(state.looks, 0)
 })
 
 calls('far from the limit looks no more than once a second, and waits for none but the first', async () => {
   const { state, quotas } = tenant('free', { runs: 1 })
-  await quotas.checkCall('env')
+  await quotas.checkRun('env')
   assert.is(state.looks, 1)
-  for (let i = 0; i < 100; i++) await quotas.checkCall('env')
+  for (let i = 0; i < 100; i++) await quotas.checkRun('env')
   assert.is(state.looks, 1)
 
   const { monotonic } = clock
   let letGo = () => {}
   state.settle = () => new Promise((resolve) => (letGo = resolve))
   clock.monotonic = () => monotonic() + 1001
-  await quotas.checkCall('env')
-  await quotas.checkCall('env')
+  await quotas.checkRun('env')
+  await quotas.checkRun('env')
   assert.is(state.looks, 1)
   letGo()
   await until(() => state.looks === 2)
@@ -96,30 +96,30 @@ calls('far from the limit looks no more than once a second, and waits for none b
 
 calls('that many make at once near the limit share a look', async () => {
   const { state, quotas } = tenant('free', { runs: runs_per_month - 1 })
-  await Promise.all(Array.from({ length: 50 }, () => quotas.checkCall('env')))
+  await Promise.all(Array.from({ length: 50 }, () => quotas.checkRun('env')))
   assert.is(state.looks, 1)
 })
 
 calls('is not refused, nor held up, by read models that are behind or away (Q3)', async () => {
   const { state, quotas } = tenant('free', { runs: runs_per_month })
   state.settle = () => Promise.reject(new AppError('unavailable', 'down'))
-  assert.is(await refusal(quotas.checkCall('env')), null)
+  assert.is(await refusal(quotas.checkRun('env')), null)
   state.settle = () => new Promise(() => {})
   const began = clock.monotonic()
-  assert.is(await refusal(quotas.checkCall('env')), null)
+  assert.is(await refusal(quotas.checkRun('env')), null)
   assert.ok(clock.monotonic() - began < 2000)
 })
 
 calls('is refused by what was known last, while read models are away', async () => {
   const { state, quotas } = tenant('free', { runs: runs_per_month })
-  await refusal(quotas.checkCall('env'))
+  await refusal(quotas.checkRun('env'))
   state.settle = () => Promise.reject(new AppError('unavailable', 'down'))
-  assert.is(await refusal(quotas.checkCall('env')), 'quota_exceeded')
+  assert.is(await refusal(quotas.checkRun('env')), 'quota_exceeded')
 })
 
 calls('of an environment that is unknown is not ours to refuse', async () => {
   const { quotas } = tenant('free', { runs: runs_per_month })
-  assert.is(await refusal(quotas.checkCall('elsewhere')), null)
+  assert.is(await refusal(quotas.checkRun('elsewhere')), null)
 })
 
 calls.run()
@@ -144,7 +144,7 @@ files('does not touch calls, nor calls files', async () => {
   const { quotas } = tenant('free', { runs: runs_per_month })
   assert.is(await refusal(quotas.checkRoom('env', 10)), null)
   const full = tenant('free', { files: storage_bytes })
-  assert.is(await refusal(full.quotas.checkCall('env')), null)
+  assert.is(await refusal(full.quotas.checkRun('env')), null)
 })
 
 files.run()

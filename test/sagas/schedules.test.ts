@@ -142,8 +142,8 @@ schedule('leaves out a tick that its plan has no room for, and goes on', async (
   const { directory } = await deployed([everyMinute], 10 * MINUTE)
   const warned: string[] = []
   const logger = { ...silent, warn: (message: string) => void warned.push(message) }
-  const checkCall = () => Promise.reject(new AppError('quota_exceeded', 'full'))
-  void schedules({ ...node, directory, quotas: { checkCall }, logger }, node.signal)
+  const checkRun = () => Promise.reject(new AppError('quota_exceeded', 'full'))
+  void schedules({ ...node, directory, quotas: { checkRun }, logger }, node.signal)
   await until(() => warned.length > 0)
   assert.equal(await requestedIn(node), [])
   assert.equal(warned[0], 'A tick was left out')

@@ -49,7 +49,7 @@ export const openWorker = (
     runtime,
     logger: silent,
   }
-  return { worker: new Worker(deps, { maxRuns: 10, runTimeoutMs: 60_000, ...options }), held }
+  return { worker: new Worker(deps, { maxConcurrentRuns: 10, runTimeoutMs: 60_000, ...options }), held }
 }
 
 /** Deploys a build of a project `shop`. */

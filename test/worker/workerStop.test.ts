@@ -27,7 +27,7 @@ stopping('leaves what waited for a place to the next one', async () => {
   const node = await openNode()
   const build = await deployBuild(node)
   const { seen, counting } = countDeliveries(node.store)
-  const { worker, held } = openWorker(node, { maxRuns: 1 }, counting)
+  const { worker, held } = openWorker(node, { maxConcurrentRuns: 1 }, counting)
   const [first, second] = [wanted(build), wanted(build)]
   await wantRun(node.aggregates, first)
   await worker.start()

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { clock, isoOf } from '../../clock.ts'
 import type { Aggregates } from '../../domain/aggregates.ts'
 import { AppError } from '../../errors.ts'
+import { payloadFields, payloadOf } from '../../events/payload.ts'
 import { streamOf } from '../../events/streams.ts'
 import { derivedIdBeside, type NewId, newId } from '../../ids.ts'
 import type { Logger } from '../../logger.ts'
@@ -129,10 +130,8 @@ export class Idempotency {
           .catch(() => logger.warn('An idempotency key stays claimed until it is used again', { request_id }))
         throw error
       }
-      const { value: sealed, ref } = await payloads.keep(
-        await keyring.seal(env_id, stream, JSON.stringify(value)),
-      )
-      const answer = ref ? { sealed_ref: ref } : { sealed: sealed as string }
+      const sealed = await payloads.keep(await keyring.seal(env_id, stream, JSON.stringify(value)))
+      const answer = payloadFields('sealed', sealed)
       const until = isoOf(clock.now() + KEPT_MS)
       const { events } = await aggregates.requests.handle(
         stream,
@@ -154,8 +153,7 @@ export class Idempotency {
     const { store, payloads, keyring } = this.#deps
     for await (const { event } of store.read(stream, { from: revision, limit: 1 })) {
       if (event.type !== 'RequestAnswered') break
-      const { sealed, sealed_ref } = event
-      const text = await payloads.load({ value: sealed, ...(sealed_ref && { ref: sealed_ref }) })
+      const text = await payloads.load(payloadOf('sealed', event))
       return JSON.parse(await keyring.open(env_id, stream, text as string))
     }
     throw new AppError('internal_server_error', `Expected the answer of a request at ${stream} ${revision}`)

@@ -1,11 +1,9 @@
 import type { Payloads } from '../../content/payloads.ts'
+import { payloadOf } from '../../events/payload.ts'
 import type { EventDoc } from '../../projections/events.ts'
 
 /** SPEC.md, Event. */
-export const presentEvent = async ({ order: _, event_data_ref, ...event }: EventDoc, payloads: Payloads) => ({
-  ...event,
-  event_data: await payloads.load({
-    value: event.event_data,
-    ...(event_data_ref && { ref: event_data_ref }),
-  }),
-})
+export const presentEvent = async (doc: EventDoc, payloads: Payloads) => {
+  const { order: _, event_data_ref: __, ...event } = doc
+  return { ...event, event_data: await payloads.load(payloadOf('event_data', doc)) }
+}

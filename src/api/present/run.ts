@@ -1,4 +1,5 @@
 import type { RunError, RunPlan } from '../../events/run.ts'
+import { payloadOf } from '../../events/payload.ts'
 import type { EventOf } from '../../events/index.ts'
 import type { Payloads } from '../../content/payloads.ts'
 import type { Ending } from '../../projections/outcome.ts'
@@ -17,9 +18,7 @@ export const presentRun = async (doc: RunDoc, payloads: Payloads): Promise<Run> 
   stop_time: doc.stop_time,
   origin_run_id: doc.origin_run_id,
   event_id: doc.event_id,
-  ...(doc.error
-    ? resultOfError(doc.error)
-    : { result: await payloads.load({ value: doc.result, ...(doc.result_ref && { ref: doc.result_ref }) }) }),
+  ...(doc.error ? resultOfError(doc.error) : { result: await payloads.load(payloadOf('result', doc)) }),
   project_id: doc.project_id,
   project_name: doc.project_name,
   fn: doc.fn,
@@ -60,9 +59,7 @@ export const runOfFacts = async (
 const resultOfError = (error: RunError) => ({ result: { error }, error })
 
 const resultOf = async (ending: Ending | null, payloads: Payloads): Promise<unknown> =>
-  ending?.type === 'RunSucceeded'
-    ? payloads.load({ value: ending.result, ...(ending.result_ref && { ref: ending.result_ref }) })
-    : null
+  ending?.type === 'RunSucceeded' ? payloads.load(payloadOf('result', ending)) : null
 
 const statusOf = (ending: Ending | null): Run['status'] => {
   if (ending === null) return 'running'

@@ -1,4 +1,5 @@
 import type { LogLine } from '../../events/runLog.ts'
+import { payloadOf } from '../../events/payload.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { RunDoc } from '../../projections/runs.ts'
 import { MASK } from '../../secrets/webhookRequests.ts'
@@ -24,10 +25,10 @@ const requestAt = async (
 ) => {
   for await (const { event } of store.read(streamOf.stream(stream_id), { from: revision, limit: 1 })) {
     if (event.type !== 'RunRequested' || event.input?.kind !== 'webhook') return null
-    const { value, value_ref: ref } = event.input
+    const { ref, ...payload } = payloadOf('value', event.input)
     const { method, url, query, headers, ip, auth, body } = (await payloads.load({
-      value,
-      ...(ref && { ref }),
+      ...payload,
+      ref,
     })) as WebhookRequest
     return {
       method,

@@ -36,7 +36,7 @@ export const evalRoutes = [
       const build = project.live ?? project.deployed
       if (!build)
         throw new AppError('not_found', 'The project has no live or deployed build to evaluate beside')
-      await deps.quotas.checkCall(env_id)
+      await deps.quotas.checkRun(env_id)
       const { code, repl_id } = body
       const { run_id } = await requestRun(
         deps,

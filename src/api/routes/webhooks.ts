@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { Context } from 'koa'
 import { AppError } from '../../errors.ts'
+import { payloadFields, payloadOf } from '../../events/payload.ts'
 import type { WebhookRequest } from '../../ports/runtime.ts'
 import { newId } from '../../ids.ts'
 import { sealRequest } from '../../secrets/webhookRequests.ts'
@@ -100,7 +101,7 @@ const call = async (ask: Ask): Promise<void> => {
   if (!env || !webhook) throw notFound()
   const auth = webhook.auth === 'required' ? await authOf(ctx, deps, env.env_id, webhook.service) : undefined
   await deps.orgRates.take(ctx, env.env_id)
-  await deps.quotas.checkCall(env.env_id)
+  await deps.quotas.checkRun(env.env_id)
   const request = { ...(await requestOf(ctx, webhook)), ...(auth && { auth }) }
   const { env_id } = env
   const { value: open, sealed } = await sealRequest(request, {
@@ -108,21 +109,18 @@ const call = async (ask: Ask): Promise<void> => {
     env_id,
     secretHeaders: deployed.fn.secret_headers ?? [],
   })
-  const { value, ref } = await deps.payloads.keep(open)
+  const payload = await deps.payloads.keep(open)
   const timeout = deployed.fn.timeout ?? deps.webhookTimeoutMs
   const { ending } = await requestRun(
     deps,
     { run_type: 'call', ...placeOf(deployed), timeout },
-    { kind: 'webhook', ...(ref ? { value_ref: ref } : { value }), sealed },
+    { kind: 'webhook', ...payloadFields('value', payload), sealed },
     { env_id: env.env_id, request_id, timeoutMs: timeout + 10_000, newId },
   )
   if (!ending) throw new AppError('unavailable', 'The run did not end in time')
   if (ending.type === 'RunFailed') throw failed(ending.error.message)
   if (ending.type === 'RunCancelled') throw failed('The run was cancelled')
-  reply(
-    ctx,
-    await deps.payloads.load({ value: ending.result, ...(ending.result_ref && { ref: ending.result_ref }) }),
-  )
+  reply(ctx, await deps.payloads.load(payloadOf('result', ending)))
 }
 
 /** The function is at fault, not the service: its run tells, the service's log need not. */

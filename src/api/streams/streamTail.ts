@@ -1,6 +1,7 @@
 import { isIdle } from '../../domain/stream.ts'
 import type { Recorded } from '../../events/event.ts'
 import type { EventOf } from '../../events/index.ts'
+import { payloadOf } from '../../events/payload.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { ApiDeps } from '../deps.ts'
 import { runOfFacts } from '../present/run.ts'
@@ -105,10 +106,7 @@ const streamFrame = async (
         if (!plan || !isWanted(plan, scope)) return null
       }
       const { run_id, data_type } = event
-      const payload = await payloads.load({
-        value: event.payload,
-        ...(event.payload_ref && { ref: event.payload_ref }),
-      })
+      const payload = await payloads.load(payloadOf('payload', event))
       const type = 'stream:data'
       return frame(id, type, { type, run_id, data_type, payload })
     }

@@ -4,16 +4,12 @@ import { Worker } from '../../worker/worker.ts'
 import { loseWorkers } from '../../sagas/recovery.ts'
 import { type Node, openFiles } from './node.ts'
 
-const RUN_DRAIN_MS = 20_000
-const MAX_RUNS = 2000
-
 /** Claims and executes runs. */
 export const startWorker = async (node: Node, runtime: Runtime): Promise<Worker> => {
   const { store, aggregates, views, payloads, keyring, quotas, logger, membership, config } = node
   const worker = new Worker(
     { store, aggregates, views, payloads, ...openFiles(node), keyring, quotas, runtime, logger },
     {
-      maxRuns: MAX_RUNS,
       runTimeoutMs: config.runTimeoutMs,
       alone: membership === null,
       onIdentity: (worker_id) => membership?.join(worker_id),
@@ -29,6 +25,6 @@ export const startWorker = async (node: Node, runtime: Runtime): Promise<Worker>
   }
   await worker.start()
   if (membership) takeOffers(worker, node.hints, { signal: node.signal, logger })
-  node.onClose(() => worker.stop({ drainMs: RUN_DRAIN_MS }))
+  node.onClose(() => worker.stop())
   return worker
 }
