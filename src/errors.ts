@@ -63,3 +63,13 @@ export const isAppError = (error: unknown, code?: ErrorCode): error is AppError 
 /** Returns the message of any thrown value, which need not be an `Error`. */
 export const messageOf = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : String(thrown)
+
+/** Whether the same attempt may succeed later, because an engine is away or others were faster; never for a defect. */
+export const isRetryable = (error: unknown): boolean => error instanceof AppError && error.retryable
+
+/** The stacks of anything thrown and of its causes, for logs. */
+export const stackOf = (thrown: unknown): string => {
+  if (!(thrown instanceof Error)) return String(thrown)
+  const stack = thrown.stack ?? thrown.message
+  return thrown.cause === undefined ? stack : `${stack}\ncaused by ${stackOf(thrown.cause)}`
+}

@@ -70,7 +70,7 @@ export const compilePermissions = (map: Permissions): PermissionSet => {
 }
 
 /** What both allow: of a credential that was issued under another. */
-export const within = (child: PermissionSet, parent: PermissionSet): PermissionSet => ({
+export const bothAllow = (child: PermissionSet, parent: PermissionSet): PermissionSet => ({
   allows: (type, action, path) => child.allows(type, action, path) && parent.allows(type, action, path),
   beyond: (map) => child.beyond(map) ?? parent.beyond(map),
 })

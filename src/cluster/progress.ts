@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Cursor, START } from '../events/event.ts'
+import { Backoff } from '../loops/backoff.ts'
 import type { Hints } from '../ports/hints.ts'
 import type { CollectionSpec, ReadModels } from '../ports/readModels.ts'
 import type { Progress } from '../projections/projectors.ts'
@@ -9,9 +10,8 @@ type ProgressDoc = { readonly position: Cursor }
 
 const progress: CollectionSpec = { name: 'progress', version: 1, indexes: [] }
 
-/** Pauses between looks at the projectors' positions while somebody waits, milliseconds. */
-const FIRST_LOOK_MS = 2
-const LONGEST_LOOK_MS = 50
+/** Between looks at the positions of the projectors while a reader waits. */
+const LOOKS = { firstMs: 2, longestMs: 50 }
 /** Positions are stored at most this often while nobody is known to wait, milliseconds. */
 const STORE_MS = 20
 
@@ -102,8 +102,9 @@ export class ProgressReader implements Progress {
     if (this.#looking) return
     this.#looking = true
     const collection = this.#readModels.reader<ProgressDoc>(progress)
-    for (let pause = FIRST_LOOK_MS; !this.#signal.aborted; pause = Math.min(pause * 2, LONGEST_LOOK_MS)) {
-      await delay(pause, undefined, { signal: this.#signal }).catch(() => {})
+    const backoff = new Backoff(LOOKS)
+    while (!this.#signal.aborted) {
+      await backoff.pause({ signal: this.#signal })
       const names = [...this.#known].flatMap(([name, { waiting }]) => (waiting.size > 0 ? [name] : []))
       if (names.length === 0) break
       const found = await collection.getMany(names).catch(() => new Map<string, ProgressDoc>()) // looked for again

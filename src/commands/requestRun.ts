@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { clock } from '../clock.ts'
 import { sessionOf } from '../ports/claimer.ts'
 import { streamOf } from '../events/streams.ts'
@@ -7,6 +6,7 @@ import { endingOf, type Ending } from '../projections/outcome.ts'
 import { wantRun } from './wantRun.ts'
 import type { ApiDeps } from '../api/deps.ts'
 import type { NewId } from '../ids.ts'
+import { atMost } from '../loops/deadline.ts'
 
 /** How long a reply may still wait once the server stops: a little less than its connection has. */
 const STOPPING_MS = 4500
@@ -65,11 +65,8 @@ export const requestRun = async (
       const ending = ended(() => begun.resolve(true))
       ending.catch(() => {}) // awaited below, unless asking for the run fails first
       // Who takes the offer later finds that the run was asked for.
-      const taken = await Promise.race([
-        begun.promise,
-        ending,
-        delay(isSession ? OFFERED_SESSION_MS : OFFERED_MS, null, { ref: false }),
-      ])
+      const offeredMs = isSession ? OFFERED_SESSION_MS : OFFERED_MS
+      const taken = await atMost(offeredMs, Promise.race([begun.promise, ending]))
       if (!taken) await wantRun(deps.aggregates, run)
       return { run_id, stream_id, ending: await ending }
     }

@@ -5,6 +5,7 @@ import { AppError, isAppError } from '../errors.ts'
 import { derivedIdBeside } from '../ids.ts'
 import type { Cause, Cursor, NewEvent } from '../events/event.ts'
 import type { DomainEvent } from '../events/index.ts'
+import { jittered, pauseAfter } from '../loops/backoff.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Decider, Folded } from './decider.ts'
 import type { Immutable } from './immutable.ts'
@@ -51,8 +52,8 @@ interface Actor<State, Command, Event extends DomainEvent> {
 /** Commands of one stream that lost this many races in a row are told to come back. */
 const MAX_CONFLICTS = 20
 
-/** After the second lost race in a row a command waits up to this long, so that it is out of step with the winner. */
-const LONGEST_PAUSE_MS = 32
+/** From the second lost race in a row a command waits, so that it is out of step with the winner. */
+const PAUSES = { firstMs: 2, longestMs: 16 }
 
 const CACHED_STREAMS = 4096
 
@@ -153,7 +154,7 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
         }
         if (lost && ++conflicts < MAX_CONFLICTS) {
           actor.waiting.unshift(...waiting)
-          if (conflicts > 1) await delay(Math.random() * Math.min(2 ** conflicts, LONGEST_PAUSE_MS))
+          if (conflicts > 1) await delay(jittered(pauseAfter(conflicts - 2, PAUSES)))
           continue
         }
         conflicts = 0

@@ -1,31 +1,74 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { clock } from '../clock.ts'
-import { messageOf } from '../errors.ts'
+import { isRetryable, messageOf, stackOf } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import { Backoff, type Pauses } from './backoff.ts'
 
-const FIRST_PAUSE_MS = 50
-const LONGEST_PAUSE_MS = 2000
+/** What the loops in the background of one node have in common. */
+export interface Background {
+  /** Aborts when the loops are to end. */
+  readonly signal: AbortSignal
+  readonly logger: Logger
+  /** Called with a reason for the operator when a loop is stopped for good. */
+  readonly onGivenUp?: (reason: string) => void
+}
+
+const PAUSES: Pauses = { firstMs: 50, longestMs: 2000 }
+/** A loop that ran this long had its engines: its next interruption is another outage. */
+const UP_MS = 2000
+
+/** A defect is given two minutes to pass: 1, 2, 4 … 64 seconds between the restarts. */
+const RESTARTS: Pauses = { firstMs: 1000, longestMs: 64_000 }
+const MAX_RESTARTS = 7
+/** A loop that ran this long has recovered from its defect. */
+const RECOVERED_MS = 60_000
 
 /**
- * Runs a loop until the signal aborts, and again after it failed: when an engine returns, work goes on
- * without a restart (I9). Pauses between failures double and carry jitter, so that nodes do not come back in step.
+ * Runs a loop until the signal aborts, and again after it ended.
+ * G1: after an error that trying again may resolve (an engine is away), it is restarted for ever (I9).
+ * G2: after any other error, a defect, it is restarted `MAX_RESTARTS` times. Then it stays stopped and the node reports it.
+ * G3: each defect is logged with its stack, an outage once.
  */
 export const keepGoing = async (
   name: string,
   loop: (signal: AbortSignal) => Promise<void>,
-  { signal, logger }: { signal: AbortSignal; logger: Logger },
+  { signal, logger, onGivenUp, restarts = RESTARTS }: Background & { readonly restarts?: Pauses },
 ): Promise<void> => {
-  let pause = FIRST_PAUSE_MS
+  const outage = new Backoff(PAUSES)
+  const defect = new Backoff(restarts)
+  let defects = 0
+  let isLogged = false
   while (!signal.aborted) {
     const began = clock.monotonic()
+    let failure: { readonly error: unknown } | undefined
     try {
       await loop(signal)
     } catch (error) {
-      if (!signal.aborted) logger.warn(`${name} stopped and will go on`, { error: messageOf(error) })
+      failure = { error }
     }
     if (signal.aborted) return
-    if (clock.monotonic() - began > LONGEST_PAUSE_MS) pause = FIRST_PAUSE_MS
-    await delay(pause * (0.5 + Math.random()), undefined, { signal }).catch(() => {})
-    pause = Math.min(pause * 2, LONGEST_PAUSE_MS)
+    const ranMs = clock.monotonic() - began
+    if (ranMs > UP_MS) {
+      outage.reset()
+      isLogged = false
+    }
+    if (ranMs > RECOVERED_MS) {
+      defect.reset()
+      defects = 0
+    }
+    if (!failure || isRetryable(failure.error)) {
+      if (failure && !isLogged)
+        logger.warn(`${name} was interrupted and continues when it can`, { error: messageOf(failure.error) })
+      isLogged ||= failure !== undefined
+      await outage.pause({ signal }) // G1
+      continue
+    }
+    if (++defects > MAX_RESTARTS) {
+      const reason = `${name} failed ${defects} times in a row and was stopped` // G2
+      logger.error(`${reason}; restart the node once the cause is removed`, { error: stackOf(failure.error) })
+      onGivenUp?.(`${reason}: ${messageOf(failure.error)}`)
+      return
+    }
+    logger.error(`${name} failed and is restarted`, { error: stackOf(failure.error) }) // G3
+    await defect.pause({ signal })
   }
 }

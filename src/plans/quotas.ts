@@ -1,7 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { BoundedMap } from '../boundedMap.ts'
 import { clock } from '../clock.ts'
 import { AppError } from '../errors.ts'
+import { atMost } from '../loops/deadline.ts'
 import type { Quota as FileQuota } from '../content/fileQuota.ts'
 import { termsOf, UNLIMITED, type UsageLimits } from './plans.ts'
 import type { DirectoryEnv } from '../projections/directory.ts'
@@ -82,7 +82,7 @@ export class Quotas implements FileQuota {
     const look = this.#lookAt(env.org_id)
     const isNear = ({ limit, used, more }: Wish) =>
       !look.usage || used(look.usage) + more > limits[limit] * NEAR
-    if (limited.some(isNear)) await Promise.race([this.#refresh(look, env, limits), longEnough()])
+    if (limited.some(isNear)) await atMost(LONGEST_LOOK_MS, this.#refresh(look, env, limits))
     else if (clock.monotonic() - look.lookedAt > FRESH_MS) void this.#refresh(look, env, limits)
     const { usage } = look
     const over = usage && limited.find(({ limit, used, more }) => used(usage) + more > limits[limit])
@@ -117,5 +117,3 @@ export class Quotas implements FileQuota {
     return usageOf(this.#views, { org_id, limits, nowMs: clock.now() })
   }
 }
-
-const longEnough = () => delay(LONGEST_LOOK_MS, undefined, { ref: false })

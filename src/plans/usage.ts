@@ -1,4 +1,5 @@
 import { isoOf } from '../clock.ts'
+import { everyDoc } from '../loops/pages.ts'
 import { UNLIMITED, type UsageLimits } from './plans.ts'
 import type { CallDayDoc } from '../projections/callDays.ts'
 import type { Views } from '../projections/views.ts'
@@ -67,12 +68,5 @@ const dayOf = (time: string): string => time.slice(0, 10)
 const keptFromOf = ({ call_retention_days }: UsageLimits, nowMs: number): string =>
   call_retention_days === UNLIMITED ? '' : dayOf(isoOf(nowMs - call_retention_days * DAY_MS))
 
-const PAGE = 100
-
-async function* daysOf(callDays: Collection<CallDayDoc>, env_id: string, from: string) {
-  for (let offset = 0; ; offset += PAGE) {
-    const { items } = await callDays.find({ equal: { env_id }, sort: 'day', from, limit: PAGE, offset })
-    yield* items
-    if (items.length < PAGE) return
-  }
-}
+const daysOf = (callDays: Collection<CallDayDoc>, env_id: string, from: string) =>
+  everyDoc(callDays, { id: 'day', equal: { env_id }, sort: 'day', from })

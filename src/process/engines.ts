@@ -1,5 +1,4 @@
 import { hkdfSync } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
 import { join } from 'node:path'
 import { openDns } from '../adapters/system/dns.ts'
 import { noCertificates } from '../adapters/system/noCertificates.ts'
@@ -8,6 +7,7 @@ import { openRateLimiter } from '../adapters/embedded/rateLimiter.ts'
 import { type Config, isEmbeddedUrl } from './config.ts'
 import { AppError, isAppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import { Backoff } from '../loops/backoff.ts'
 import type { Certificates } from '../ports/certificates.ts'
 import type { Dns } from '../ports/dns.ts'
 import type { Blobs } from '../ports/blobs.ts'
@@ -36,8 +36,7 @@ interface Opening {
   readonly waiting: (reason: string | null) => void
 }
 
-const FIRST_PAUSE_MS = 100
-const LONGEST_PAUSE_MS = 2000
+const PAUSES = { firstMs: 100, longestMs: 2000 }
 
 /**
  * Opens what the configuration names; adapters are loaded only when they are used. An engine that is down is waited
@@ -46,7 +45,8 @@ const LONGEST_PAUSE_MS = 2000
 export const openEngines = async (config: Config, opening: Opening): Promise<Engines> => {
   const patiently = async <T extends { close(): Promise<void> }>(open: () => Promise<T>): Promise<T> => {
     let told = ''
-    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+    const backoff = new Backoff(PAUSES)
+    for (;;) {
       try {
         const engine = await open()
         opening.opened(() => engine.close())
@@ -58,9 +58,9 @@ export const openEngines = async (config: Config, opening: Opening): Promise<Eng
         if (error.message !== told) opening.logger.warn(`${error.message}; trying again until it answers`)
         told = error.message
       }
-      await delay(pause, undefined, { signal: opening.signal }).catch(() => {
-        throw new AppError('unavailable', 'Stopped while it waited for an engine')
-      })
+      await backoff.pause({ signal: opening.signal })
+      if (opening.signal.aborted)
+        throw new AppError('unavailable', 'The start was stopped while it waited for an engine')
     }
   }
   return {

@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts'
 import { keepGoing } from '../loops/keepGoing.ts'
+import { everyDoc } from '../loops/pages.ts'
 import type { Logger } from '../logger.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Collection, Query, ReadModels } from '../ports/readModels.ts'
@@ -153,11 +154,8 @@ const seed = async (
   const builds: BuildDoc[] = []
   const wanted: Query['equal'][] = [{ deployed: true }, { build_type: 'live' }]
   for (const equal of wanted) {
-    for (let offset = 0; ; offset += 100) {
-      const { items } = await from.builds.find({ equal, sort: 'order', limit: 100, offset })
-      builds.push(...items)
-      if (items.length < 100) break
-    }
+    for await (const build of everyDoc(from.builds, { id: 'build_id', equal, sort: 'order' }))
+      builds.push(build)
   }
   await directory.seed({
     orgs: await Array.fromAsync(from.orgs.scan()),

@@ -2,12 +2,16 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { clock } from '../clock.ts'
 import type { Aggregates } from '../domain/aggregates.ts'
 import { streamOf } from '../events/streams.ts'
+import { everyDoc } from '../loops/pages.ts'
 import type { Logger } from '../logger.ts'
 import type { EventStore } from '../ports/eventStore.ts'
-import type { Collection, Doc, Query } from '../ports/readModels.ts'
+import type { Collection } from '../ports/readModels.ts'
 import type { RunDoc } from '../projections/runs.ts'
 import type { Views } from '../projections/views.ts'
 import type { WorkerDoc } from '../projections/workers.ts'
+
+/** The workers that are not known to have ended. */
+const WORKERS = { id: 'worker_id', equal: { alive: true }, sort: 'order' } as const
 
 interface Deps {
   readonly aggregates: Pick<Aggregates, 'streams' | 'workers'>
@@ -21,7 +25,7 @@ interface Deps {
  * (I3). A worker is marked lost after its runs have ended, so a crash in between begins again.
  */
 export const loseWorkers = async (deps: Deps, isDead: (worker_id: string) => boolean): Promise<void> => {
-  for await (const { worker_id, node } of inOrder(deps.workers, { alive: true }, 'order')) {
+  for await (const { worker_id, node } of everyDoc(deps.workers, WORKERS)) {
     if (!isDead(worker_id)) continue
     const ended = await endRunsOf(deps, worker_id)
     const cause = { correlation_id: worker_id }
@@ -57,7 +61,7 @@ export const watchWorkers = async (
   const deps = { aggregates, runs: views.runs, workers: views.workers, logger }
   while (!signal.aborted) {
     const dead: string[] = []
-    for await (const { worker_id } of inOrder(views.workers, { alive: true }, 'order')) {
+    for await (const { worker_id } of everyDoc(views.workers, WORKERS)) {
       if (signs.silentMs(worker_id) > LOST_MS) dead.push(worker_id)
     }
     if (dead.length > 0) {
@@ -71,7 +75,12 @@ export const watchWorkers = async (
 
 const endRunsOf = async ({ aggregates, runs }: Deps, worker_id: string): Promise<number> => {
   let ended = 0
-  for await (const { run_id, stream_id, env_id } of inOrder(runs, { worker_id }, 'running_since')) {
+  for await (const { run_id, stream_id, env_id } of everyDoc(runs, {
+    id: 'run_id',
+    equal: { worker_id },
+    sort: 'running_since',
+    from: '',
+  })) {
     const { events } = await aggregates.streams.handle(
       streamOf.stream(stream_id),
       {
@@ -87,18 +96,4 @@ const endRunsOf = async ({ aggregates, runs }: Deps, worker_id: string): Promise
     ended += events.length
   }
   return ended
-}
-
-/** Page by page, each from where the last one ended: by offset, a list that gets shorter meanwhile would skip some. */
-async function* inOrder<D extends Doc>(
-  collection: Collection<D>,
-  equal: Query['equal'],
-  sort: keyof D & string,
-): AsyncGenerator<D> {
-  for (let from = ''; ;) {
-    const { items } = await collection.find({ equal, sort, from, limit: 100, offset: 0 })
-    for (const doc of items) if (doc[sort] !== from) yield doc
-    if (items.length < 100) return
-    from = String(items.at(-1)?.[sort])
-  }
 }

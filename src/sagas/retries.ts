@@ -1,4 +1,5 @@
 import { clock } from '../clock.ts'
+import { everyDoc } from '../loops/pages.ts'
 import { derivedIdBeside } from '../ids.ts'
 import type { Aggregates } from '../domain/aggregates.ts'
 import { streamOf } from '../events/streams.ts'
@@ -20,7 +21,7 @@ interface Deps {
  * lets one of them win. What was waiting before `from` comes from the read model, the rest from the log.
  */
 export const retries = async (deps: Deps, from: Cursor, signal: AbortSignal): Promise<void> => {
-  for (const run of await waiting(deps.runs)) {
+  for await (const run of everyDoc(deps.runs, { id: 'run_id', equal: {}, sort: 'retry_at', from: '' })) {
     scheduleRetry(deps, run, run.env_id, run.retry_at ?? run.start_time)
   }
   const types = ['RunFailed', 'RunRetried', 'RunCancelled'] as const
@@ -55,20 +56,4 @@ const scheduleRetry = (
       .catch(() => alarms.set(keyOf(run_id), clock.now() + AGAIN_MS, ring))
   }
   alarms.set(keyOf(run_id), Date.parse(retry_at), ring)
-}
-
-/** All of them before any is retried: a run that got its retry is gone from the list and would shift its pages. */
-const waiting = async (runs: Collection<RunDoc>): Promise<RunDoc[]> => {
-  const found: RunDoc[] = []
-  for (;;) {
-    const { items } = await runs.find({
-      equal: {},
-      sort: 'retry_at',
-      from: '',
-      limit: 100,
-      offset: found.length,
-    })
-    found.push(...items)
-    if (items.length < 100) return found
-  }
 }

@@ -1,4 +1,5 @@
 import { AppError, messageOf } from '../errors.ts'
+import { pauseAfter } from '../loops/backoff.ts'
 import { type Job, SupervisedChild } from './supervisedChild.ts'
 import type { SandboxOptions } from './limits.ts'
 import type { ChildCode } from './childCode.ts'
@@ -135,7 +136,7 @@ export class Lane {
   async #backOff(): Promise<void> {
     const { backoffMs, maxBackoffMs } = this.#pool.options
     if (this.#crashes < 2) return // one crash may be bad luck
-    const backoff = Math.min(backoffMs * 2 ** (this.#crashes - 2), maxBackoffMs)
+    const backoff = pauseAfter(this.#crashes - 2, { firstMs: backoffMs, longestMs: maxBackoffMs })
     const ms = this.#crashedAt + backoff - this.#pool.now()
     if (ms <= 0) return
     await new Promise<void>((resolve) => {

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { BoundedMap } from '../boundedMap.ts'
 import { clock } from '../clock.ts'
 import type { Aggregates } from '../domain/aggregates.ts'
@@ -7,6 +6,8 @@ import type { Recorded } from '../events/event.ts'
 import type { RunError, RunPlan } from '../events/run.ts'
 import { streamOf } from '../events/streams.ts'
 import type { Logger } from '../logger.ts'
+import { Backoff } from '../loops/backoff.ts'
+import { atMost } from '../loops/deadline.ts'
 import type { Payloads } from '../content/payloads.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Views } from '../projections/views.ts'
@@ -23,6 +24,9 @@ export interface ExecutionDeps extends HostCallDeps {
 }
 
 type Cause = Parameters<Aggregates['streams']['handle']>[2]
+
+/** Between attempts to store how a run ended. */
+const PAUSES = { firstMs: 50, longestMs: 2000 }
 
 /** Run ids that are remembered after their run began, so that no claim is executed twice. */
 const REMEMBERED = 16_384
@@ -84,7 +88,7 @@ export class Executions {
 
   /** Resolves when all that run now have ended, or after `ms`. */
   async drain(ms: number): Promise<void> {
-    await Promise.race([Promise.allSettled(this.#running), delay(ms, undefined, { ref: false })])
+    await atMost(ms, Promise.allSettled(this.#running))
   }
 
   async #run(plan: RunPlan, carrier: Recorded, worker_id: string, signal: AbortSignal): Promise<void> {
@@ -99,7 +103,8 @@ export class Executions {
     }
     if (signal.reason === LOST && outcome.status === 'failed') outcome = { status: 'failed', error: LOST }
     await output.close()
-    for (let pause = 50; ; pause = Math.min(pause * 2, 2000)) {
+    const backoff = new Backoff(PAUSES)
+    for (;;) {
       try {
         await this.#end(plan, outcome, worker_id, cause)
         return
@@ -112,7 +117,7 @@ export class Executions {
           run_id: plan.run_id,
           error: messageOf(error),
         })
-        await delay(pause, undefined, { ref: false }) // W3
+        await backoff.pause({ ref: false }) // W3
       }
     }
   }

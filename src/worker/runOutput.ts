@@ -1,12 +1,12 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { clock } from '../clock.ts'
 import type { Cause } from '../events/event.ts'
 import type { Aggregates } from '../domain/aggregates.ts'
-import { isAppError, messageOf } from '../errors.ts'
+import { isRetryable, messageOf } from '../errors.ts'
 import { MAX_OUTPUT_BYTES, OUTPUT_CUT } from '../events/outputLimit.ts'
 import type { LogLine } from '../events/runLog.ts'
 import { streamOf } from '../events/streams.ts'
 import type { Logger } from '../logger.ts'
+import { Backoff } from '../loops/backoff.ts'
 
 const MAX_LINES = 10_000
 
@@ -15,6 +15,9 @@ const LINGER_MS = 250
 /** Of one fact: with each character escaped it is still below what any event store takes. */
 const PART_BYTES = 64 << 10
 const PART_LINES = 1000
+
+/** Between attempts to store a part. */
+const PAUSES = { firstMs: 50, longestMs: 2000 }
 
 interface Deps {
   readonly aggregates: Pick<Aggregates, 'runLogs'>
@@ -85,7 +88,8 @@ export class RunOutput {
   async #storePart(lines: LogLine[]): Promise<void> {
     const part = this.#part++
     const run_id = this.#run_id
-    for (let pause = 50; ; pause = Math.min(pause * 2, 2000)) {
+    const backoff = new Backoff(PAUSES)
+    for (;;) {
       try {
         await this.#deps.aggregates.runLogs.handle(
           streamOf.runLog(run_id),
@@ -95,7 +99,7 @@ export class RunOutput {
         )
         return
       } catch (error) {
-        const again = isAppError(error) && error.retryable
+        const again = isRetryable(error)
         this.#deps.logger.warn(
           `Output of a run could not be stored and is ${again ? 'tried again' : 'left out'}`,
           {
@@ -104,7 +108,7 @@ export class RunOutput {
           },
         )
         if (!again) return
-        await delay(pause, undefined, { ref: false })
+        await backoff.pause({ ref: false })
       }
     }
   }

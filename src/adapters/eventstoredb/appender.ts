@@ -9,6 +9,7 @@ import timestamp from 'google-protobuf/google/protobuf/timestamp_pb.js'
 import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
 import { type Cursor, START } from '../../events/event.ts'
+import { Backoff } from '../../loops/backoff.ts'
 import type { Appended, Expected } from '../../ports/eventStore.ts'
 import type { Connection, Generation } from './connection.ts'
 import { appErrorOf, isClientWedged } from './failures.ts'
@@ -23,8 +24,7 @@ const ATTEMPT_MS = 2500
 const APPEND_MS = 5000
 /** An absolute time by this machine's clock, so far away that clocks which differ do no harm: the server's own limit is 2 s. */
 const SERVER_DEADLINE_MS = 3_600_000
-const FIRST_PAUSE_MS = 20
-const LONGEST_PAUSE_MS = 500
+const PAUSES = { firstMs: 20, longestMs: 500 }
 
 interface Waiting {
   readonly resolve: (reply: streams.BatchAppendResp) => void
@@ -53,7 +53,8 @@ export class Appender {
 
   async append(stream: string, events: readonly Proposed[], expected: Expected): Promise<Appended> {
     const until = clock.monotonic() + APPEND_MS
-    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+    const backoff = new Backoff(PAUSES)
+    for (;;) {
       if (this.#connection.closed.aborted) throw closed()
       try {
         return appendedOf(await this.#attempt(stream, events, expected), stream, expected)
@@ -62,9 +63,10 @@ export class Appender {
         const failure = appErrorOf(error)
         if (failure.code === 'wrong_revision' || !failure.retryable) throw failure
         if (isClientWedged(error)) this.#connection.renew()
+        const pause = backoff.next()
         if (clock.monotonic() + pause > until) throw failure
+        await delay(pause)
       }
-      await delay(pause * (0.5 + Math.random()))
     }
   }
 

@@ -1,8 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { CallOptions, Client as Stub, Metadata } from '@grpc/grpc-js'
 import { EventStoreDBClient } from '@eventstore/db-client'
 import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
+import { atMost, withDeadline } from '../../loops/deadline.ts'
 import type { Address } from './address.ts'
 
 /** The client's own ways to a node, which its types keep to itself: the generated stubs want them. */
@@ -60,11 +60,8 @@ export class Connection {
   }
 
   /** What the server can do. The client's own question has no deadline. */
-  async features(): Promise<ServerFeatures> {
-    const late = delay(FEATURES_MS, null, { ref: false })
-    const features = await Promise.race([this.#current.inner.capabilities, late])
-    if (!features) throw new AppError('unavailable', 'The event store does not answer')
-    return features
+  features(): Promise<ServerFeatures> {
+    return withDeadline(FEATURES_MS, this.#current.inner.capabilities, silent)
   }
 
   /** Puts a new client in the place of one that does not work any more. */
@@ -94,9 +91,12 @@ const open = ({ connectionString }: Address): [Generation, () => void] => {
 
 const dispose = async (client: EventStoreDBClient): Promise<void> => {
   const channel = (client as unknown as { getChannel(): Promise<{ close(): void }> }).getChannel()
-  await Promise.race([client.dispose(), delay(DISPOSE_MS, undefined, { ref: false })]).catch(() => {})
-  await Promise.race([
+  await atMost(DISPOSE_MS, client.dispose()).catch(() => {})
+  await atMost(
+    DISPOSE_MS,
     channel.then((open) => open.close()),
-    delay(DISPOSE_MS, undefined, { ref: false }),
-  ]).catch(() => {})
+  ).catch(() => {})
 }
+
+/** The failure of a server that does not answer in time. */
+export const silent = (): AppError => new AppError('unavailable', 'The event store does not answer')

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import {
   type AllStreamResolvedEvent,
   eventTypeFilter,
@@ -8,6 +7,7 @@ import {
   START as FROM_START,
 } from '@eventstore/db-client'
 import { type Cursor, START } from '../../events/event.ts'
+import { Backoff } from '../../loops/backoff.ts'
 import type { Delivery, Filter } from '../../ports/eventStore.ts'
 import { matcherOf } from '../shared/matching.ts'
 import type { Connection, Generation } from './connection.ts'
@@ -18,7 +18,7 @@ import { cursorOf, positionOf, recordedOf } from './wire.ts'
 const MESSAGE_TIMEOUT_MS = 60_000
 /** An event is never parked: whoever cannot take it now takes it later. */
 const MAX_RETRIES = 1_000_000
-const LONGEST_PAUSE_MS = 1000
+const PAUSES = { firstMs: 20, longestMs: 1000 }
 /** Acknowledgements are sent and not answered: those on their way get this long before the call is cancelled. */
 const FLUSH_MS = 50
 
@@ -40,12 +40,13 @@ export async function* consume(
   const name = `${prefix}${group}`
   const matches = matcherOf(filter)
   const stop = AbortSignal.any([signal, connection.closed])
-  for (let pause = 20; !stop.aborted; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+  const backoff = new Backoff(PAUSES)
+  while (!stop.aborted) {
     const generation = connection.current
     try {
       const begin = await beginOf(generation, name)
       for await (const { resolved, acks } of join(generation, name, inFlight, stop)) {
-        pause = 20
+        backoff.reset()
         const recorded = resolved.event && recordedOf(resolved.event, prefix)
         if (recorded && recorded.cursor > begin && (!matches || matches(recorded)))
           yield deliveryOf(recorded, resolved, acks)
@@ -58,7 +59,7 @@ export async function* consume(
       if (isClientWedged(failure)) connection.renew()
       else if (!appErrorOf(failure).retryable) throw appErrorOf(failure)
     }
-    await delay(pause * (0.5 + Math.random()), undefined, { signal: stop }).catch(() => {})
+    await backoff.pause({ signal: stop })
   }
 }
 

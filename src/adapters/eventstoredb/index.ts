@@ -2,11 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js'
 import { AppError } from '../../errors.ts'
 import { type Cursor, type NewEvent, type Recorded, START } from '../../events/event.ts'
+import { jittered } from '../../loops/backoff.ts'
+import { withDeadline } from '../../loops/deadline.ts'
 import type { Appended, Batch, Delivery, EventStore, Expected, Filter } from '../../ports/eventStore.ts'
 import { matcherOf } from '../shared/matching.ts'
 import { type Address, parseAddress } from './address.ts'
 import { Appender } from './appender.ts'
-import { Connection } from './connection.ts'
+import { Connection, silent } from './connection.ts'
 import { appErrorOf } from './failures.ts'
 import { consume } from './group.ts'
 import { closed, PAGE, Reader } from './reader.ts'
@@ -161,7 +163,6 @@ class EventStoreDb implements EventStore {
 
   async expire(stream: string, maxAgeSeconds: number): Promise<void> {
     const { client } = this.#connection.current
-    const late = delay(EXPIRE_MS, null, { ref: false })
     try {
       // By a call of its own, which has a deadline: the client's batch append has none (decision 0010).
       const done = client.setStreamMetadata(
@@ -169,8 +170,7 @@ class EventStoreDb implements EventStore {
         { maxAge: maxAgeSeconds },
         { credentials: this.#login, requiresLeader: true },
       )
-      if (!(await Promise.race([done, late])))
-        throw new AppError('unavailable', 'The event store does not answer')
+      await withDeadline(EXPIRE_MS, done, silent)
     } catch (error) {
       throw appErrorOf(error)
     }
@@ -197,7 +197,7 @@ class EventStoreDb implements EventStore {
       } catch (error) {
         if (stop.aborted) return null
         if (!appErrorOf(error).retryable) throw error
-        await delay(PAUSE_MS * (0.5 + Math.random()), undefined, { signal: stop }).catch(() => {})
+        await delay(jittered(PAUSE_MS), undefined, { signal: stop }).catch(() => {})
       }
     }
     return null

@@ -1,7 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { AllStreamResolvedEvent } from '@eventstore/db-client'
 import { clock } from '../../clock.ts'
 import { type Cursor, type Recorded, START } from '../../events/event.ts'
+import { Backoff } from '../../loops/backoff.ts'
 import { Recent } from '../shared/recent.ts'
 import { Wakes } from '../shared/wakes.ts'
 import type { Connection, Generation } from './connection.ts'
@@ -11,7 +11,7 @@ import { cursorOf, positionOf, recordedOf } from './wire.ts'
 
 /** A subscription that told nothing for this long is asked for: a paused node keeps it open and silent. */
 const SILENT_MS = 2000
-const LONGEST_PAUSE_MS = 1000
+const PAUSES = { firstMs: 20, longestMs: 1000 }
 /** Rough size of an event in memory: the client hands out parsed ones. */
 const BYTES_PER_EVENT = 2048
 /** Events that wait for one follower; one that is slower reads its stream again. */
@@ -88,29 +88,31 @@ export class Tail {
 
   async #begin(): Promise<void> {
     const { closed } = this.#connection
-    for (let pause = 50; !closed.aborted; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+    const backoff = new Backoff(PAUSES)
+    while (!closed.aborted) {
       try {
         this.#position = await this.#reader.head()
         this.#floor = this.#position
         void this.#run()
         return
       } catch {
-        await delay(pause, undefined, { signal: closed }).catch(() => {})
+        await backoff.pause({ signal: closed })
       }
     }
   }
 
   async #run(): Promise<void> {
     const { closed } = this.#connection
-    for (let pause = 20; !closed.aborted; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+    const backoff = new Backoff(PAUSES)
+    while (!closed.aborted) {
       const before = this.#position
       try {
         await this.#listen(this.#connection.current)
       } catch (error) {
         if (isClientWedged(error)) this.#connection.renew()
       }
-      if (this.#position > before) pause = 20
-      await delay(pause * (0.5 + Math.random()), undefined, { signal: closed }).catch(() => {})
+      if (this.#position > before) backoff.reset()
+      await backoff.pause({ signal: closed })
     }
   }
 

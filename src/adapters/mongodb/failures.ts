@@ -1,5 +1,6 @@
 import { MongoError, MongoInvalidArgumentError } from 'mongodb'
 import { AppError, messageOf } from '../../errors.ts'
+import { withDeadline } from '../../loops/deadline.ts'
 
 /** Longer than any answer takes, and short enough for who waits: nothing the adapter asks may hang. */
 const DEADLINE_MS = 4500
@@ -12,17 +13,15 @@ const AUTHENTICATION_FAILED = [18, 8000]
 
 /** One question to the server, answered within bounded time. Errors: `unavailable`, unless we asked wrongly. */
 export const ask = async <T>(question: () => Promise<T>): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`Expected an answer within ${DEADLINE_MS} ms`)), DEADLINE_MS)
-  })
   try {
-    return await Promise.race([question(), late])
+    return await withDeadline(
+      DEADLINE_MS,
+      question(),
+      () => new Error(`Expected an answer within ${DEADLINE_MS} ms`),
+    )
   } catch (error) {
     if (error instanceof AppError || error instanceof MongoInvalidArgumentError || isOurs(error)) throw error
     throw new AppError('unavailable', `The read models do not answer: ${messageOf(error)}`, { cause: error })
-  } finally {
-    clearTimeout(timer)
   }
 }
 

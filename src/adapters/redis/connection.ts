@@ -1,10 +1,13 @@
 import { Redis } from 'ioredis'
 import { AppError, messageOf } from '../../errors.ts'
+import { jittered, pauseAfter } from '../../loops/backoff.ts'
+import { withDeadline } from '../../loops/deadline.ts'
 import type { Address } from './address.ts'
 
 /** To connect, and then once more until Redis answered the greeting. */
 const CONNECT_TIMEOUT_MS = 1000
-const LONGEST_PAUSE_MS = 2000
+/** Between attempts to connect. */
+const PAUSES = { firstMs: 75, longestMs: 1500 }
 /** A connection is asked this often whether it lives, and is made anew when it does not say so in time. */
 const CHECK_EVERY_MS = 2000
 const CHECK_TIMEOUT_MS = 1000
@@ -43,8 +46,7 @@ export class Connection {
       autoResendUnfulfilledCommands: false, // C1
       maxRetriesPerRequest: 0, // C1
       autoResubscribe: false, // who subscribes does so whenever it is ready
-      retryStrategy: (tries) =>
-        Math.min(50 * 2 ** Math.min(tries, 10), LONGEST_PAUSE_MS) * (0.5 + Math.random() / 2),
+      retryStrategy: (tries) => jittered(pauseAfter(tries - 1, PAUSES)),
     })
     this.redis.on('error', (error: Error) => {
       this.#lastError = error
@@ -86,7 +88,7 @@ export class Connection {
 
   async #check(): Promise<void> {
     if (!this.ready) return
-    const alive = await within(CHECK_TIMEOUT_MS, this.redis.ping()).catch(() => false)
+    const alive = await answerOf(CHECK_TIMEOUT_MS, this.redis.ping()).catch(() => false)
     if (alive === false && this.ready) this.redis.disconnect(true) // C2
   }
 }
@@ -94,15 +96,6 @@ export class Connection {
 /** Redis puts the kind of an error in its first words. */
 const REFUSALS = /^(NOAUTH|WRONGPASS|NOPERM|ERR invalid password|ERR AUTH|ERR Client sent AUTH|ERR DB index)/
 
-/** Rejects when the work takes longer; what comes of it then is dropped. */
-export const within = async <T>(ms: number, work: Promise<T>): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new AppError('unavailable', `Redis did not answer within ${ms} ms`)), ms)
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
+/** Settles as the answer of Redis does; rejects with `unavailable` when it takes longer. */
+export const answerOf = <T>(ms: number, answer: Promise<T>): Promise<T> =>
+  withDeadline(ms, answer, () => new AppError('unavailable', `Redis did not answer within ${ms} ms`))

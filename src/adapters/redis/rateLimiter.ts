@@ -5,7 +5,7 @@ import type { Logger } from '../../logger.ts'
 import type { RateLimit, RateLimiter, RateVerdict } from '../../ports/rateLimiter.ts'
 import { LocalRates, paceOf, verdictOf } from '../shared/gcra.ts'
 import { type Address, parseAddress } from './address.ts'
-import { Connection, within } from './connection.ts'
+import { Connection, answerOf } from './connection.ts'
 
 /** A request waits this long for Redis, then it is counted here. */
 const ANSWER_MS = 100
@@ -70,7 +70,7 @@ class RedisRateLimiter implements RateLimiter {
       this.#tryAt = clock.monotonic() + TRY_EVERY_MS
     }
     try {
-      const verdict = await within(ANSWER_MS, this.#takeFromRedis(key, limit))
+      const verdict = await answerOf(ANSWER_MS, this.#takeFromRedis(key, limit))
       this.#back()
       return verdict
     } catch (error) {

@@ -1,16 +1,17 @@
 import { Agent as HttpAgent, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
-import { setTimeout as delay } from 'node:timers/promises'
 import { S3Client, S3Errors } from '@bradenmacdonald/s3-lite-client'
 import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
+import { Backoff } from '../../loops/backoff.ts'
+import { withDeadline } from '../../loops/deadline.ts'
 import type { Address } from './address.ts'
 import { bytesOf, exchange, SILENCE_MS } from './exchange.ts'
 import { mayPass } from './failures.ts'
 import { textOf } from './xml.ts'
 
 const MAX_TRIES = 4
-const FIRST_PAUSE_MS = 100
+const PAUSES = { firstMs: 100, longestMs: 1600, factor: 4 }
 /** No further try begins this long after the first, so that nobody waits for one silence after the other. */
 const RETRY_WITHIN_MS = SILENCE_MS / 2
 /** S3 says at once whether it can, but puts large uploads together before it says it did. */
@@ -112,7 +113,7 @@ export class Client {
       const answering = this.#library
         .makeRequest({ ...options, ...(payload !== undefined && { payload }) })
         .then((response) => response.text())
-      return within(CONTROL_MS[method], answering)
+      return answerOf(CONTROL_MS[method], answering)
     })
   }
 
@@ -138,6 +139,7 @@ export class Client {
 
   async #patiently<T>(repeatable: boolean, attempt: () => Promise<T>): Promise<T> {
     const began = clock.monotonic()
+    const backoff = new Backoff(PAUSES)
     for (let tries = 1; ; tries++) {
       try {
         return await attempt()
@@ -145,7 +147,7 @@ export class Client {
         const late = clock.monotonic() - began > RETRY_WITHIN_MS
         if (!repeatable || tries === MAX_TRIES || late || !mayPass(error)) throw error
       }
-      await delay(FIRST_PAUSE_MS * 4 ** (tries - 1) * (0.5 + Math.random()))
+      await backoff.pause()
     }
   }
 }
@@ -170,18 +172,6 @@ const serverError = (status: number, xml: string): Error =>
     textOf(xml, 'Message') ?? 'no reason told',
   )
 
-/** The library's requests cannot be broken off; one that takes too long is left to its own timeouts. */
-const within = async <T>(ms: number, work: Promise<T>): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new AppError('unavailable', `S3 did not answer within ${ms / 1000} s`)),
-      ms,
-    )
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
+/** A request of the library cannot be cancelled: one that takes too long is left to its own timeouts. */
+const answerOf = <T>(ms: number, answer: Promise<T>): Promise<T> =>
+  withDeadline(ms, answer, () => new AppError('unavailable', `S3 did not answer within ${ms / 1000} s`))

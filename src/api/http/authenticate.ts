@@ -7,7 +7,7 @@ import type { DomainEvent, EventType } from '../../events/index.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { EventStore } from '../../ports/eventStore.ts'
 import type { Hints } from '../../ports/hints.ts'
-import { compilePermissions, within } from '../../access/permissions.ts'
+import { bothAllow, compilePermissions } from '../../access/permissions.ts'
 import type { Views } from '../../projections/views.ts'
 import { Waiters } from '../../projections/waiters.ts'
 import { type CredentialKind, parseToken, sameText } from '../../access/tokens.ts'
@@ -217,7 +217,7 @@ export class Authenticator {
       id,
       env_id,
       api_key_id,
-      permissions: within(compilePermissions(doc.permissions), parent.credential.permissions),
+      permissions: bothAllow(compilePermissions(doc.permissions), parent.credential.permissions),
       expires: expires_at === null ? Infinity : Date.parse(expires_at),
       ...('revoked_at' in doc && doc.metadata !== undefined && { metadata: doc.metadata }),
     }

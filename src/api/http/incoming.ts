@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
+import { withDeadline } from '../../loops/deadline.ts'
 
 /** A client that sends nothing for this long is cut, milliseconds. */
 const SILENCE_MS = 30_000
@@ -16,18 +17,13 @@ export async function* incoming(
   { silenceMs = SILENCE_MS }: { silenceMs?: number } = {},
 ): AsyncGenerator<Buffer> {
   const chunks = request.iterator({ destroyOnReturn: false }) // so that a refusal can still be told
-  const late = Promise.withResolvers<never>()
-  late.promise.catch(() => {})
   const tooSlow = () => new AppError('request_timeout', `body: expected more within ${silenceMs / 1000} s`)
   let waitedMs = 0
   let bytes = 0
   try {
     for (;;) {
       const since = clock.monotonic()
-      const timer = setTimeout(() => late.reject(tooSlow()), silenceMs)
-      const next = (await Promise.race([chunks.next(), late.promise]).finally(() =>
-        clearTimeout(timer),
-      )) as IteratorResult<Buffer>
+      const next = (await withDeadline(silenceMs, chunks.next(), tooSlow)) as IteratorResult<Buffer>
       if (next.done) return
       waitedMs += clock.monotonic() - since
       bytes += next.value.length

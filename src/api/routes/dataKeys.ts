@@ -1,13 +1,11 @@
 import { resealVariables } from '../../secrets/contextVariables.ts'
 import { AppError } from '../../errors.ts'
+import { everyDoc } from '../../loops/pages.ts'
 import type { ApiDeps } from '../deps.ts'
 import { type Ask, item, none, route } from '../route.ts'
 import { RotatedDataKey } from '../schemas.ts'
 
 const shared = { tag: 'Operator', needs: null, operator: true } as const
-
-/** Projects are asked for in pages of this many. */
-const PAGE = 100
 
 export const dataKeyRoutes = [
   route({
@@ -63,17 +61,14 @@ const causeOf = (env_id: string, request_id: Ask['request_id']) => ({
 
 /** The projects of an environment that have context variables. */
 async function* withVariables({ views }: ApiDeps, env_id: string): AsyncGenerator<string> {
-  for (let offset = 0; ; offset += PAGE) {
-    const { items } = await views.projects.find({ equal: { env_id }, sort: 'order', limit: PAGE, offset })
-    for (const { project_id } of items) {
-      const { total } = await views.contextVariables.find({
-        equal: { project_id },
-        sort: 'order',
-        limit: 0,
-        offset: 0,
-      })
-      if (total > 0) yield project_id
-    }
-    if (items.length < PAGE) return
+  const projects = everyDoc(views.projects, { id: 'project_id', equal: { env_id }, sort: 'order' })
+  for await (const { project_id } of projects) {
+    const { total } = await views.contextVariables.find({
+      equal: { project_id },
+      sort: 'order',
+      limit: 0,
+      offset: 0,
+    })
+    if (total > 0) yield project_id
   }
 }

@@ -1,0 +1,22 @@
+/** Settles as the work does; rejects with `late()` if the work takes longer. The work continues, its result is dropped. */
+export const withDeadline = async <T>(ms: number, work: Promise<T>, late: () => Error): Promise<T> => {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(late()), ms)
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Settles as the work does, or with undefined after `ms`. The process may end while it waits. */
+export const atMost = async <T>(ms: number, work: Promise<T>): Promise<T | undefined> => {
+  const { promise, resolve } = Promise.withResolvers<undefined>()
+  const timer = setTimeout(resolve, ms, undefined)
+  timer.unref()
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
