@@ -1,12 +1,11 @@
 import Type from 'typebox'
 import { Permissions } from './org.ts'
-import { Id, Time } from './scalars.ts'
+import { fact, Id, Time } from './scalars.ts'
 
 /** Both kinds are issued under an API key. `mac` as on `ApiKeyCreated`: the secret itself is stored nowhere (I6). */
 const issued = { api_key_id: Id, mac: Type.String(), permissions: Permissions }
 
-export const SessionCreated = Type.Object({
-  type: Type.Literal('SessionCreated'),
+export const SessionCreated = fact('SessionCreated', {
   session_id: Id,
   ...issued,
   /** Any JSON. */
@@ -15,15 +14,13 @@ export const SessionCreated = Type.Object({
 })
 
 /** They hold no longer. Those that expired are told of when the next one is made, so that nobody need look for them. */
-export const SessionsEnded = Type.Object({
-  type: Type.Literal('SessionsEnded'),
+export const SessionsEnded = fact('SessionsEnded', {
   api_key_id: Id,
   session_ids: Type.Array(Id),
   reason: Type.Union([Type.Literal('revoked'), Type.Literal('expired')]),
 })
 
-export const ServiceKeyCreated = Type.Object({
-  type: Type.Literal('ServiceKeyCreated'),
+export const ServiceKeyCreated = fact('ServiceKeyCreated', {
   service_key_id: Id,
   ...issued,
   name: Type.String(),
@@ -34,17 +31,11 @@ export const ServiceKeyCreated = Type.Object({
   expires_at: Type.Union([Time, Type.Null()]),
 })
 
-export const ServiceKeysRevoked = Type.Object({
-  type: Type.Literal('ServiceKeysRevoked'),
+export const ServiceKeysRevoked = fact('ServiceKeysRevoked', {
   api_key_id: Id,
   service_key_ids: Type.Array(Id),
   at: Time,
 })
 
 /** Somebody came with the key; told once a minute at most. */
-export const ServiceKeyUsed = Type.Object({
-  type: Type.Literal('ServiceKeyUsed'),
-  service_key_id: Id,
-  api_key_id: Id,
-  at: Time,
-})
+export const ServiceKeyUsed = fact('ServiceKeyUsed', { service_key_id: Id, api_key_id: Id, at: Time })

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Id } from './scalars.ts'
+import { fact, Id } from './scalars.ts'
 
 /** SPEC.md, Custom domain status. */
 export const DomainStatus = Type.Union([
@@ -12,8 +12,7 @@ export const DomainStatus = Type.Union([
 export type DomainStatus = Static<typeof DomainStatus>
 
 /** The owner is to prove the domain by a CNAME record of this name with this value. */
-export const DomainRegistered = Type.Object({
-  type: Type.Literal('DomainRegistered'),
+export const DomainRegistered = fact('DomainRegistered', {
   domain_id: Id,
   org_id: Id,
   domain: Type.String(),
@@ -22,28 +21,16 @@ export const DomainRegistered = Type.Object({
 })
 
 /** The record was there, and the certificate is issued. The owner is to point the domain to `routing_domain`. */
-export const DomainValidated = Type.Object({
-  type: Type.Literal('DomainValidated'),
-  domain_id: Id,
-  routing_domain: Type.String(),
-})
+export const DomainValidated = fact('DomainValidated', { domain_id: Id, routing_domain: Type.String() })
 
 /** What arrives at the routing domain is served. */
-export const DomainRouted = Type.Object({ type: Type.Literal('DomainRouted'), domain_id: Id })
+export const DomainRouted = fact('DomainRouted', { domain_id: Id })
 
 /** The domain points to its routing domain: from now on it stands for its environment. */
-export const DomainActivated = Type.Object({
-  type: Type.Literal('DomainActivated'),
-  domain_id: Id,
-  domain: Type.String(),
-})
+export const DomainActivated = fact('DomainActivated', { domain_id: Id, domain: Type.String() })
 
 /** It no longer stands for its environment; what was set up for it is being taken down. */
-export const DomainDeleted = Type.Object({
-  type: Type.Literal('DomainDeleted'),
-  domain_id: Id,
-  domain: Type.String(),
-})
+export const DomainDeleted = fact('DomainDeleted', { domain_id: Id, domain: Type.String() })
 
 /** Nothing is left of it. */
-export const DomainRemoved = Type.Object({ type: Type.Literal('DomainRemoved'), domain_id: Id })
+export const DomainRemoved = fact('DomainRemoved', { domain_id: Id })

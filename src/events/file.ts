@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Id, Time } from './scalars.ts'
+import { fact, Id, record, Time } from './scalars.ts'
 
 const RunId = Type.Union([Id, Type.Null()])
 
@@ -22,21 +22,12 @@ const file = {
 }
 
 /** Content that a file has no longer: nobody reads it, and it no longer counts. */
-const Former = Type.Object({ key: Type.String(), size: Type.Integer() })
+const Former = record({ key: Type.String(), size: Type.Integer() })
 
 /** A file was made, or the one at the path got new content, `replaced` being the old. */
-export const FileStored = Type.Object({
-  type: Type.Literal('FileStored'),
-  ...file,
-  replaced: Type.Optional(Former),
-})
+export const FileStored = fact('FileStored', { ...file, replaced: Type.Optional(Former) })
 
-export const FileDeleted = Type.Object({
-  type: Type.Literal('FileDeleted'),
-  file_id: Id,
-  path: Type.String(),
-  former: Former,
-})
+export const FileDeleted = fact('FileDeleted', { file_id: Id, path: Type.String(), former: Former })
 
-const File = Type.Object(file)
+const File = record(file)
 export type File = Static<typeof File>

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Id } from './scalars.ts'
+import { fact, Id } from './scalars.ts'
 
 export const Plan = Type.Union([
   Type.Literal('free'),
@@ -14,8 +14,7 @@ export type Plan = Static<typeof Plan>
 export const Permissions = Type.Record(Type.String(), Type.Array(Type.String()))
 export type Permissions = Static<typeof Permissions>
 
-export const OrgCreated = Type.Object({
-  type: Type.Literal('OrgCreated'),
+export const OrgCreated = fact('OrgCreated', {
   org_id: Id,
   slug: Type.String(),
   name: Type.String(),
@@ -23,24 +22,17 @@ export const OrgCreated = Type.Object({
 })
 
 /** Only what changed. */
-export const OrgChanged = Type.Object({
-  type: Type.Literal('OrgChanged'),
+export const OrgChanged = fact('OrgChanged', {
   org_id: Id,
   name: Type.Optional(Type.String()),
   plan: Type.Optional(Plan),
   team_members: Type.Optional(Type.Integer()),
 })
 
-export const EnvCreated = Type.Object({
-  type: Type.Literal('EnvCreated'),
-  env_id: Id,
-  org_id: Id,
-  name: Type.String(),
-})
+export const EnvCreated = fact('EnvCreated', { env_id: Id, org_id: Id, name: Type.String() })
 
 /** `mac` is HMAC-SHA-256 of the secret under the pepper, hex; the secret itself is stored nowhere (I6). */
-export const ApiKeyCreated = Type.Object({
-  type: Type.Literal('ApiKeyCreated'),
+export const ApiKeyCreated = fact('ApiKeyCreated', {
   api_key_id: Id,
   env_id: Id,
   name: Type.String(),
@@ -49,8 +41,7 @@ export const ApiKeyCreated = Type.Object({
 })
 
 /** Only what changed. A disabled key, and all that was issued under it, holds for nothing until it is enabled again. */
-export const ApiKeyChanged = Type.Object({
-  type: Type.Literal('ApiKeyChanged'),
+export const ApiKeyChanged = fact('ApiKeyChanged', {
   api_key_id: Id,
   name: Type.Optional(Type.String()),
   enabled: Type.Optional(Type.Boolean()),
@@ -58,4 +49,4 @@ export const ApiKeyChanged = Type.Object({
 })
 
 /** The key is gone, and all that was issued under it with it. */
-export const ApiKeyDeleted = Type.Object({ type: Type.Literal('ApiKeyDeleted'), api_key_id: Id })
+export const ApiKeyDeleted = fact('ApiKeyDeleted', { api_key_id: Id })

@@ -1,17 +1,17 @@
 import Type, { type Static } from 'typebox'
 import { Retry } from './run.ts'
-import { Id, PayloadRef } from './scalars.ts'
+import { fact, Id, PayloadRef, record } from './scalars.ts'
 
 /** A function of a build as the sandbox read it: its reference and the metadata attached by the SDK. */
-export const FunctionSpec = Type.Object({
+export const FunctionSpec = record({
   ns: Type.String(),
   var: Type.String(),
   /** Event type this function handles. */
   on_event: Type.Optional(Type.String()),
   retry: Type.Optional(Retry),
-  schedule: Type.Optional(Type.Object({ cron: Type.String(), timezone: Type.String() })),
+  schedule: Type.Optional(record({ cron: Type.String(), timezone: Type.String() })),
   webhook: Type.Optional(
-    Type.Object({
+    record({
       service: Type.String(),
       path: Type.String(),
       method: Type.String(),
@@ -28,24 +28,12 @@ export const FunctionSpec = Type.Object({
 })
 export type FunctionSpec = Static<typeof FunctionSpec>
 
-export const ProjectCreated = Type.Object({
-  type: Type.Literal('ProjectCreated'),
-  project_id: Id,
-  name: Type.String(),
-})
+export const ProjectCreated = fact('ProjectCreated', { project_id: Id, name: Type.String() })
 
-export const ProjectRenamed = Type.Object({
-  type: Type.Literal('ProjectRenamed'),
-  project_id: Id,
-  name: Type.String(),
-})
+export const ProjectRenamed = fact('ProjectRenamed', { project_id: Id, name: Type.String() })
 
 /** The project and its builds are gone. */
-export const ProjectDeleted = Type.Object({
-  type: Type.Literal('ProjectDeleted'),
-  project_id: Id,
-  build_ids: Type.Array(Id),
-})
+export const ProjectDeleted = fact('ProjectDeleted', { project_id: Id, build_ids: Type.Array(Id) })
 
 /** A long list of functions lies in the blobs under `functions_ref` instead. */
 const functions = {
@@ -56,8 +44,7 @@ const functions = {
 export const BuildType = Type.Union([Type.Literal('release'), Type.Literal('live')])
 
 /** A build was stored, unpacked and loaded once in the sandbox; `functions` is what it exports. */
-export const BuildUploaded = Type.Object({
-  type: Type.Literal('BuildUploaded'),
+export const BuildUploaded = fact('BuildUploaded', {
   build_id: Id,
   project_id: Id,
   hash: Type.String(),
@@ -69,8 +56,7 @@ export const BuildUploaded = Type.Object({
 })
 
 /** From now on the project runs on this build; whatever was deployed before no longer is. */
-export const BuildDeployed = Type.Object({
-  type: Type.Literal('BuildDeployed'),
+export const BuildDeployed = fact('BuildDeployed', {
   build_id: Id,
   project_id: Id,
   previous_build_id: Type.Optional(Id),
@@ -79,13 +65,5 @@ export const BuildDeployed = Type.Object({
 })
 
 /** One name, held by one owner: who appends first to its reservation stream has it. */
-export const NameReserved = Type.Object({
-  type: Type.Literal('NameReserved'),
-  name: Type.String(),
-  holder: Id,
-})
-export const NameReleased = Type.Object({
-  type: Type.Literal('NameReleased'),
-  name: Type.String(),
-  holder: Id,
-})
+export const NameReserved = fact('NameReserved', { name: Type.String(), holder: Id })
+export const NameReleased = fact('NameReleased', { name: Type.String(), holder: Id })

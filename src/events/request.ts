@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { Id, PayloadRef, Time } from './scalars.ts'
+import { fact, Id, PayloadRef, Time } from './scalars.ts'
 
 /**
  * Somebody works on a request that carries an `Idempotency-Key`. `fingerprint` is a MAC of what was asked, so that
@@ -7,8 +7,7 @@ import { Id, PayloadRef, Time } from './scalars.ts'
  * holder died, another one goes on as the next attempt, with the same `claim_id`, from which the ids of what the request
  * makes are derived.
  */
-export const RequestClaimed = Type.Object({
-  type: Type.Literal('RequestClaimed'),
+export const RequestClaimed = fact('RequestClaimed', {
   claim_id: Id,
   attempt: Type.Integer(),
   fingerprint: Type.String(),
@@ -19,8 +18,7 @@ export const RequestClaimed = Type.Object({
 })
 
 /** The answer that everybody gets from now on: sealed, since it may hold a token (I6). */
-export const RequestAnswered = Type.Object({
-  type: Type.Literal('RequestAnswered'),
+export const RequestAnswered = fact('RequestAnswered', {
   claim_id: Id,
   attempt: Type.Integer(),
   sealed: Type.Optional(Type.String()),
@@ -29,8 +27,4 @@ export const RequestAnswered = Type.Object({
 })
 
 /** There was no answer to keep: the request may be sent again. */
-export const RequestReleased = Type.Object({
-  type: Type.Literal('RequestReleased'),
-  claim_id: Id,
-  attempt: Type.Integer(),
-})
+export const RequestReleased = fact('RequestReleased', { claim_id: Id, attempt: Type.Integer() })

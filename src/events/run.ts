@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Id, PayloadRef, Time } from './scalars.ts'
+import { fact, Id, PayloadRef, record, Time } from './scalars.ts'
 
 export const RunType = Type.Union([
   Type.Literal('call'),
@@ -13,17 +13,17 @@ export type RunType = Static<typeof RunType>
 
 /** The code a run executes: a function of a build, or a piece of code evaluated beside it. */
 export const Target = Type.Union([
-  Type.Object({ ns: Type.String(), var: Type.String() }),
-  Type.Object({ code: Type.String(), repl_id: Type.Optional(Type.String()) }),
+  record({ ns: Type.String(), var: Type.String() }),
+  record({ code: Type.String(), repl_id: Type.Optional(Type.String()) }),
 ])
 export type Target = Static<typeof Target>
 
 /** At most `attempts` runs after the first one, `delay` milliseconds apart (SPEC.md, Limits). */
-export const Retry = Type.Object({ attempts: Type.Integer(), delay: Type.Integer() })
+export const Retry = record({ attempts: Type.Integer(), delay: Type.Integer() })
 export type Retry = Static<typeof Retry>
 
 /** Where the input of a run stands: the `EventPublished` or `RunRequested` at this revision of this stream. */
-export const InputAt = Type.Object({ stream_id: Id, revision: Type.Integer() })
+export const InputAt = record({ stream_id: Id, revision: Type.Integer() })
 export type InputAt = Static<typeof InputAt>
 
 /** What stays the same through the life of a run. */
@@ -51,11 +51,11 @@ const plan = {
   input_at: Type.Optional(InputAt),
 }
 
-export const RunPlan = Type.Object(plan)
+export const RunPlan = record(plan)
 export type RunPlan = Static<typeof RunPlan>
 
 /** What the function is called with: a webhook request or a list of arguments. */
-export const RunInput = Type.Object({
+export const RunInput = record({
   kind: Type.Union([Type.Literal('args'), Type.Literal('webhook'), Type.Literal('tick')]),
   value: Type.Optional(Type.Unknown()),
   value_ref: Type.Optional(PayloadRef),
@@ -65,21 +65,12 @@ export const RunInput = Type.Object({
 export type RunInput = Static<typeof RunInput>
 
 /** Somebody wants a run; the worker that claims it appends `RunStarted`. */
-export const RunRequested = Type.Object({
-  type: Type.Literal('RunRequested'),
-  ...plan,
-  input: Type.Optional(RunInput),
-})
+export const RunRequested = fact('RunRequested', { ...plan, input: Type.Optional(RunInput) })
 
 /** A worker claimed the run: this append is the claim, there is no lock beside it (I3). */
-export const RunStarted = Type.Object({
-  type: Type.Literal('RunStarted'),
-  ...plan,
-  worker_id: Id,
-  start_time: Time,
-})
+export const RunStarted = fact('RunStarted', { ...plan, worker_id: Id, start_time: Time })
 
-export const RunError = Type.Object({
+export const RunError = record({
   code: Type.String(),
   message: Type.String(),
   stack: Type.Optional(Type.String()),
@@ -95,31 +86,19 @@ const ending = {
   stop_time: Time,
 }
 
-export const RunSucceeded = Type.Object({
-  type: Type.Literal('RunSucceeded'),
+export const RunSucceeded = fact('RunSucceeded', {
   ...ending,
   result: Type.Optional(Type.Unknown()),
   result_ref: Type.Optional(PayloadRef),
 })
 
 /** The function failed. With `retry_at` the run is `pending_retry` until then, else `failed`. */
-export const RunFailed = Type.Object({
-  type: Type.Literal('RunFailed'),
-  ...ending,
-  error: RunError,
-  retry_at: Type.Optional(Time),
-})
+export const RunFailed = fact('RunFailed', { ...ending, error: RunError, retry_at: Type.Optional(Time) })
 
 /** A run that waited for its retry has got it; from now on it is `failed`. */
-export const RunRetried = Type.Object({
-  type: Type.Literal('RunRetried'),
-  run_id: Id,
-  stream_id: Id,
-  retry_run_id: Id,
-})
+export const RunRetried = fact('RunRetried', { run_id: Id, stream_id: Id, retry_run_id: Id })
 
-export const RunCancelled = Type.Object({
-  type: Type.Literal('RunCancelled'),
+export const RunCancelled = fact('RunCancelled', {
   ...ending,
   /** What it was when it was cancelled; `requested` when no worker had claimed it yet. */
   was: Type.Union([Type.Literal('requested'), Type.Literal('running'), Type.Literal('pending_retry')]),

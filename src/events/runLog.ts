@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox'
-import { Id, Time } from './scalars.ts'
+import { fact, Id, record, Time } from './scalars.ts'
 
 /** What a run printed, without the newline. */
-export const LogLine = Type.Object({
+export const LogLine = record({
   at: Time,
   source: Type.Union([Type.Literal('stdout'), Type.Literal('stderr')]),
   text: Type.String(),
@@ -10,9 +10,4 @@ export const LogLine = Type.Object({
 export type LogLine = Static<typeof LogLine>
 
 /** Some lines that a run printed, in order; `part` counts from 0. */
-export const RunLogged = Type.Object({
-  type: Type.Literal('RunLogged'),
-  run_id: Id,
-  part: Type.Integer(),
-  lines: Type.Array(LogLine),
-})
+export const RunLogged = fact('RunLogged', { run_id: Id, part: Type.Integer(), lines: Type.Array(LogLine) })

@@ -1,4 +1,12 @@
-import Type, { type Static } from 'typebox'
+import Type, { type Static, type TProperties } from 'typebox'
+
+/** An object with these fields and no others, so that a misspelt field is found. */
+export const record = <P extends TProperties>(properties: P) =>
+  Type.Object(properties, { additionalProperties: false })
+
+/** The schema of one type of fact. */
+export const fact = <T extends string, P extends TProperties>(type: T, properties: P) =>
+  record({ type: Type.Literal(type), ...properties })
 
 /** A UUID. */
 export const Id = Type.String()
@@ -6,6 +14,6 @@ export const Id = Type.String()
 /** ISO 8601 UTC. */
 export const Time = Type.String()
 
-/** A JSON payload too large for the log: where it lies in the blobs. Size in bytes. */
-export const PayloadRef = Type.Object({ key: Type.String(), size: Type.Integer(), sha256: Type.String() })
+/** Where a JSON payload that is too large for the log is stored in the blobs. Size in bytes. */
+export const PayloadRef = record({ key: Type.String(), size: Type.Integer(), sha256: Type.String() })
 export type PayloadRef = Static<typeof PayloadRef>

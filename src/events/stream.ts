@@ -1,12 +1,11 @@
 import Type from 'typebox'
-import { Id, PayloadRef, Time } from './scalars.ts'
+import { fact, Id, PayloadRef, Time } from './scalars.ts'
 
 /** The first fact of every svc stream. */
-export const StreamCreated = Type.Object({ type: Type.Literal('StreamCreated'), stream_id: Id })
+export const StreamCreated = fact('StreamCreated', { stream_id: Id })
 
 /** A client, a function or the service itself published an event (SPEC.md, Publishing and handling). */
-export const EventPublished = Type.Object({
-  type: Type.Literal('EventPublished'),
+export const EventPublished = fact('EventPublished', {
   event_id: Id,
   stream_id: Id,
   event_type: Type.String(),
@@ -19,16 +18,10 @@ export const EventPublished = Type.Object({
 })
 
 /** The event was given to its handlers: these are the runs it started, maybe none. */
-export const EventHandled = Type.Object({
-  type: Type.Literal('EventHandled'),
-  event_id: Id,
-  stream_id: Id,
-  run_ids: Type.Array(Id),
-})
+export const EventHandled = fact('EventHandled', { event_id: Id, stream_id: Id, run_ids: Type.Array(Id) })
 
 /** Live data from a run, for example AI tokens. */
-export const StreamDataEmitted = Type.Object({
-  type: Type.Literal('StreamDataEmitted'),
+export const StreamDataEmitted = fact('StreamDataEmitted', {
   run_id: Id,
   stream_id: Id,
   data_type: Type.String(),

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { Id, Time } from './scalars.ts'
+import { fact, Id, record, Time } from './scalars.ts'
 
 const upload = {
   upload_id: Id,
@@ -17,11 +17,11 @@ const upload = {
   expires_at: Time,
 }
 
-const Upload = Type.Object(upload)
+const Upload = record(upload)
 /** What stays the same through the life of an upload in parts. */
 export type Upload = Static<typeof Upload>
 
-export const UploadBegun = Type.Object({ type: Type.Literal('UploadBegun'), ...upload })
+export const UploadBegun = fact('UploadBegun', { ...upload })
 
 const part = {
   part_number: Type.Integer(),
@@ -33,18 +33,17 @@ const part = {
   blob_etag: Type.String(),
 }
 
-const Part = Type.Object(part)
+const Part = record(part)
 export type Part = Static<typeof Part>
 
 /** The part is stored; one of the same number before it no longer is. */
-export const PartUploaded = Type.Object({ type: Type.Literal('PartUploaded'), upload_id: Id, ...part })
+export const PartUploaded = fact('PartUploaded', { upload_id: Id, ...part })
 
 /** The parts are a file now. */
-export const UploadCompleted = Type.Object({ type: Type.Literal('UploadCompleted'), upload_id: Id })
+export const UploadCompleted = fact('UploadCompleted', { upload_id: Id })
 
 /** Nobody will complete it: what there is of it is removed. */
-export const UploadAborted = Type.Object({
-  type: Type.Literal('UploadAborted'),
+export const UploadAborted = fact('UploadAborted', {
   upload_id: Id,
   reason: Type.Union([Type.Literal('asked'), Type.Literal('expired')]),
 })

@@ -1,8 +1,7 @@
 import Type from 'typebox'
-import { Id, Time } from './scalars.ts'
+import { fact, Id, Time } from './scalars.ts'
 
-export const WorkerStarted = Type.Object({
-  type: Type.Literal('WorkerStarted'),
+export const WorkerStarted = fact('WorkerStarted', {
   worker_id: Id,
   /** Host name and process id, for people. */
   node: Type.String(),
@@ -10,7 +9,7 @@ export const WorkerStarted = Type.Object({
 })
 
 /** The worker finished or handed back everything it had. */
-export const WorkerStopped = Type.Object({ type: Type.Literal('WorkerStopped'), worker_id: Id, at: Time })
+export const WorkerStopped = fact('WorkerStopped', { worker_id: Id, at: Time })
 
 /** The worker is known to be dead; its runs end as `worker_lost`. */
-export const WorkerLost = Type.Object({ type: Type.Literal('WorkerLost'), worker_id: Id, at: Time })
+export const WorkerLost = fact('WorkerLost', { worker_id: Id, at: Time })

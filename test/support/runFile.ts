@@ -20,6 +20,9 @@ export interface Limits {
   readonly lingerMs: number
 }
 
+/** Preloaded, so that every fact that a test appends is checked. */
+const CHECK_FACTS = new URL('./checkFacts.ts', import.meta.url).href
+
 const MAX_OUTPUT = 4 << 20
 const RECENT_OUTPUT = 16 << 10
 const SUMMARY = /^ {2}Total: +(\d+)\n {2}Passed: +(\d+)\n {2}Skipped: +(\d+)\n {2}Duration: .*$/gm
@@ -33,7 +36,7 @@ export const runFile = async (
   env: Readonly<Record<string, string>> = {},
 ): Promise<FileResult> => {
   const started = clock.monotonic()
-  const child = spawn(process.execPath, [file], {
+  const child = spawn(process.execPath, ['--import', CHECK_FACTS, file], {
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
     env: { ...process.env, ...env },

@@ -12,6 +12,7 @@ import { openLogger } from '../../src/logger.ts'
 import { newApiToken, parseApiToken } from '../../src/access/tokens.ts'
 import { Keyring } from '../../src/secrets/keyring.ts'
 import { start } from '../../src/start.ts'
+import { BREAKS, report } from './factCheck.ts'
 import { type Api, openApi } from './http.ts'
 import { installation } from './installation.ts'
 import { tempDir } from './tempDir.ts'
@@ -67,21 +68,28 @@ export interface ServerProcess extends TestServer {
   end(signal: NodeJS.Signals): Promise<number | NodeJS.Signals | null>
 }
 
+const checkFacts = new URL('./checkFacts.ts', import.meta.url).href
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const spawned = new Set<ChildProcess>()
 process.on('exit', () => spawned.forEach((child) => child.kill('SIGKILL')))
 
 /** The real service in a process of its own, for tests that end it the hard way. */
 export const spawnServer = async ({ dataDir = tempDir(), env }: Started = {}): Promise<ServerProcess> => {
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', main], {
-    env: installation(dataDir, env),
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const child = spawn(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', '--import', checkFacts, main],
+    {
+      env: installation(dataDir, env),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  )
   spawned.add(child)
   const output: string[] = []
   const ended = new Promise<number | NodeJS.Signals | null>((resolve) => {
     child.on('exit', (code, signal) => {
       spawned.delete(child)
+      for (const line of output.join('').split('\n'))
+        if (line.startsWith(BREAKS)) report(line.slice(BREAKS.length))
       resolve(code ?? signal)
     })
   })
