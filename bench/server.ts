@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { buffer } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { ZipFile } from 'yazl'
-import { openSecrets } from '../src/process/bootstrap.ts'
+import { openSecrets } from '../src/process/secretsFile.ts'
 import { readConfig } from '../src/process/config.ts'
 
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))

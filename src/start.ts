@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { createFront } from './api/app.ts'
 import { listen } from './api/server.ts'
-import { ensureFirstTenant, openSecrets } from './process/bootstrap.ts'
+import { openSecrets } from './process/secretsFile.ts'
+import { ensureFirstTenant } from './commands/ensureFirstTenant.ts'
 import { clock } from './clock.ts'
 import { Membership } from './cluster/membership.ts'
 import { openAggregates } from './domain/aggregates.ts'
@@ -99,7 +100,7 @@ export const start = async (
     const keyring = new Keyring(secrets.masterKey, dataKeys)
     const { roles } = config
     const first =
-      roles.has('api') && (await ensureFirstTenant(aggregates, { apiKey: secrets.apiKey, keyring }))
+      roles.has('api') && (await ensureFirstTenant({ aggregates, keyring }, { token: secrets.apiKey }))
     waiting = 'The read models are being built'
     const progress = startProjecting(
       { ...engines, node_id, membership, logger },

@@ -35,6 +35,9 @@ export const SERVICE_KEY_TYPES = ['mcp', 'webhook', 'stream', 'event', 'run']
 
 const RESOURCE = /^(\*(?=:\*$)|[A-Za-z0-9-]+):(.+)$/s
 
+/** Every action on everything. */
+export const FULL_ACCESS: Permissions = { '*:*': ['*'] }
+
 /** Compiles a permission map (SPEC.md, Permission map). `*` as an action grants every action of the type. */
 export const compilePermissions = (map: Permissions): PermissionSet => {
   // Nested, because putting a resource and an action together for a look-up takes longer than three look-ups.

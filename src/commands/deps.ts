@@ -1,8 +1,9 @@
+import type { Authenticator } from '../access/authenticator.ts'
 import type { FileUploads } from '../content/fileUploads.ts'
 import type { Files } from '../content/files.ts'
 import type { Payloads } from '../content/payloads.ts'
 import type { Aggregates } from '../domain/aggregates.ts'
-import type { EnvCause } from '../events/event.ts'
+import type { Cause, EnvCause } from '../events/event.ts'
 import type { NewId } from '../ids.ts'
 import type { Quotas } from '../plans/quotas.ts'
 import type { Blobs } from '../ports/blobs.ts'
@@ -30,6 +31,8 @@ export interface CommandDeps {
   readonly claimer: Claimer | null
   /** The workers of other processes; null when there are none. */
   readonly offers: RunOffers | null
+  /** Applies the end or change of a credential at once, here and on the other nodes. */
+  readonly authenticator: Pick<Authenticator, 'ended'>
   readonly keyring: Keyring
   readonly dataKeys: DataKeys
   readonly quotas: Quotas
@@ -44,9 +47,9 @@ export interface CommandDeps {
 }
 
 /** On whose behalf a command runs. */
-export interface Caller {
+export interface Caller<C extends Cause = EnvCause> {
   /** What its facts record: the environment, the request or run that began it, the credential. */
-  readonly cause: EnvCause
+  readonly cause: C
   /** Where the ids of what it creates come from. */
   readonly newId: NewId
 }

@@ -2,6 +2,7 @@ import type { EventStore } from '../ports/eventStore.ts'
 import { file } from './file.ts'
 import { apiKey } from './apiKey.ts'
 import { domains } from './customDomains.ts'
+import { env } from './env.ts'
 import { CommandHandler } from './commandHandler.ts'
 import { context } from './context.ts'
 import { dataKey } from './dataKey.ts'
@@ -12,7 +13,6 @@ import { project } from './project.ts'
 import { request } from './request.ts'
 import { runLog } from './runLog.ts'
 import { stream } from './stream.ts'
-import { tenant } from './tenant.ts'
 import { upload } from './upload.ts'
 import { worker } from './worker.ts'
 
@@ -23,8 +23,8 @@ export const openAggregates = (store: EventStore) => ({
   names: new CommandHandler(store, name),
   files: new CommandHandler(store, file),
   uploads: new CommandHandler(store, upload),
-  tenants: new CommandHandler(store, tenant),
   orgs: new CommandHandler(store, org),
+  envs: new CommandHandler(store, env),
   apiKeys: new CommandHandler(store, apiKey),
   domains: new CommandHandler(store, domains),
   requests: new CommandHandler(store, request),

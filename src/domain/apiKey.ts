@@ -1,7 +1,7 @@
-import { isDeepStrictEqual } from 'node:util'
 import { AppError } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
 import type { Decider } from './decider.ts'
+import { changesOf } from './changesOf.ts'
 
 type Changeable = Pick<EventOf<'ApiKeyChanged'>, 'name' | 'enabled' | 'permissions'>
 type ApiKey =
@@ -9,24 +9,27 @@ type ApiKey =
   | ({ readonly status: 'active' } & Required<Changeable>)
 
 export type ApiKeyCommand =
+  | ({ readonly type: 'CreateApiKey' } & Omit<EventOf<'ApiKeyCreated'>, 'type'>)
   | { readonly type: 'ChangeApiKey'; readonly api_key_id: string; readonly changes: Changeable }
   | { readonly type: 'DeleteApiKey'; readonly api_key_id: string }
 
-/** The rules of an API key after it was created. */
-export const apiKey: Decider<ApiKey, ApiKeyCommand, EventOf<'ApiKeyChanged' | 'ApiKeyDeleted'>> = {
+type ApiKeyEvent = EventOf<'ApiKeyCreated' | 'ApiKeyChanged' | 'ApiKeyDeleted'>
+
+/** The rules of an API key. A second creation is a no-op, also after the key was deleted. */
+export const apiKey: Decider<ApiKey, ApiKeyCommand, ApiKeyEvent> = {
   initial: () => ({ status: 'absent' }),
 
   decide(command, key) {
+    if (command.type === 'CreateApiKey') {
+      const { type: _, ...created } = command
+      return key.status === 'absent' ? [{ type: 'ApiKeyCreated', ...created }] : []
+    }
     const { type, api_key_id } = command
     if (key.status !== 'active') throw new AppError('not_found', 'No such API key')
     switch (type) {
       case 'ChangeApiKey': {
-        const changed = Object.fromEntries(
-          Object.entries(command.changes).filter(
-            ([field, value]) => !isDeepStrictEqual(key[field as keyof Changeable], value),
-          ),
-        ) as Changeable
-        return Object.keys(changed).length > 0 ? [{ type: 'ApiKeyChanged', api_key_id, ...changed }] : []
+        const changed = changesOf(key, command.changes)
+        return changed ? [{ type: 'ApiKeyChanged', api_key_id, ...changed }] : []
       }
       case 'DeleteApiKey':
         return [{ type: 'ApiKeyDeleted', api_key_id }]

@@ -1,8 +1,9 @@
 import { AppError } from '../errors.ts'
+import { USE_RECORDED_EVERY_MS } from '../events/credential.ts'
 import type { EventOf } from '../events/index.ts'
 import type { Decider } from './decider.ts'
 
-/** What an API key has issued: sessions that were not ended, and every service key; times in ms since 1970. */
+/** What was issued under an API key: sessions that have not ended, and every service key. Times are ms since 1970. */
 interface Issued {
   /** When each expires. */
   readonly sessions: Map<string, number>
@@ -33,12 +34,10 @@ export type IssuedCommand = { readonly api_key_id: string; readonly now: string 
 /** SPEC.md, Limits: active sessions per API key. */
 const MAX_SESSIONS = 1000
 
-/** Ids that one fact names: 40 KB of them. */
+/** The most ids in one fact: 40 KB. */
 const IDS_PER_FACT = 1000
 
-const USED_AGAIN_MS = 60_000
-
-/** The rules of what is issued under one API key: one stream, so that those who count sessions wait for each other. */
+/** The rules of what is issued under one API key. One stream orders the commands, so the sessions are counted exactly. */
 export const issued: Decider<Issued, IssuedCommand, IssuedEvent> = {
   initial: () => ({ sessions: new Map(), serviceKeys: new Map() }),
 
@@ -89,7 +88,7 @@ export const issued: Decider<Issued, IssuedCommand, IssuedEvent> = {
       case 'UseServiceKey': {
         const { service_key_id } = command
         const key = serviceKeys.get(service_key_id)
-        if (!key || key.revoked || now < key.used + USED_AGAIN_MS) return []
+        if (!key || key.revoked || now < key.used + USE_RECORDED_EVERY_MS) return []
         return [{ type: 'ServiceKeyUsed', service_key_id, api_key_id, at: command.now }]
       }
       default:

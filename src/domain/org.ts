@@ -1,25 +1,36 @@
 import { AppError } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
 import type { Decider } from './decider.ts'
+import { changesOf } from './changesOf.ts'
 
 type Changeable = Pick<EventOf<'OrgChanged'>, 'name' | 'plan' | 'team_members'>
 type Org = { readonly status: 'absent' } | ({ readonly status: 'active' } & Required<Changeable>)
 
-export type OrgCommand = { readonly type: 'ChangeOrg'; readonly org_id: string; readonly changes: Changeable }
+export type OrgCommand =
+  | ({ readonly type: 'CreateOrg' } & Omit<EventOf<'OrgCreated'>, 'type'>)
+  | { readonly type: 'ChangeOrg'; readonly org_id: string; readonly changes: Changeable }
 
-/** As many as made the organization. */
+/** A new organization has one team member: its creator. */
 const TEAM_OF_ONE = 1
 
-/** The rules of an organization after it was created. */
-export const org: Decider<Org, OrgCommand, EventOf<'OrgChanged'>> = {
+/** The rules of an organization. A second creation is a no-op, so every node may create the first organization. */
+export const org: Decider<Org, OrgCommand, EventOf<'OrgCreated' | 'OrgChanged'>> = {
   initial: () => ({ status: 'absent' }),
 
-  decide({ org_id, changes }, org) {
-    if (org.status === 'absent') throw new AppError('not_found', 'No such organization')
-    const changed = Object.fromEntries(
-      Object.entries(changes).filter(([field, value]) => org[field as keyof Changeable] !== value),
-    ) as Changeable
-    return Object.keys(changed).length > 0 ? [{ type: 'OrgChanged', org_id, ...changed }] : []
+  decide(command, org) {
+    switch (command.type) {
+      case 'CreateOrg': {
+        const { type: _, ...created } = command
+        return org.status === 'absent' ? [{ type: 'OrgCreated', ...created }] : []
+      }
+      case 'ChangeOrg': {
+        if (org.status === 'absent') throw new AppError('not_found', 'No such organization')
+        const changed = changesOf(org, command.changes)
+        return changed ? [{ type: 'OrgChanged', org_id: command.org_id, ...changed }] : []
+      }
+      default:
+        return command satisfies never
+    }
   },
 
   evolve(org, { event }) {

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { Permissions } from './org.ts'
 import { fact, Id, Time } from './scalars.ts'
 
-/** Both kinds are issued under an API key. `mac` as on `ApiKeyCreated`: the secret itself is stored nowhere (I6). */
+/** The fields of both kinds, which are issued under an API key. `mac` is that of `ApiKeyCreated` (I6). */
 const issued = { api_key_id: Id, mac: Type.String(), permissions: Permissions }
 
 export const SessionCreated = fact('SessionCreated', {
@@ -13,7 +13,7 @@ export const SessionCreated = fact('SessionCreated', {
   expires_at: Time,
 })
 
-/** They hold no longer. Those that expired are told of when the next one is made, so that nobody need look for them. */
+/** The sessions are over. Expired ones are recorded when the next session is created, so nothing has to look for them. */
 export const SessionsEnded = fact('SessionsEnded', {
   api_key_id: Id,
   session_ids: Type.Array(Id),
@@ -37,5 +37,8 @@ export const ServiceKeysRevoked = fact('ServiceKeysRevoked', {
   at: Time,
 })
 
-/** Somebody came with the key; told once a minute at most. */
+/** The uses of a service key are recorded at most this often, milliseconds. */
+export const USE_RECORDED_EVERY_MS = 60_000
+
+/** The key authenticated a request; recorded at most once a minute. */
 export const ServiceKeyUsed = fact('ServiceKeyUsed', { service_key_id: Id, api_key_id: Id, at: Time })

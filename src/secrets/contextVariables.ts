@@ -68,7 +68,7 @@ const sealedAt = async (store: EventStore, project_id: string, revision: number)
 }
 
 const open = (keyring: Keyring, { env_id, project_id }: Place, key: string, sealed: string) =>
-  keyring.open(env_id, purposeOf(key), sealed, project_id)
+  keyring.unseal(env_id, purposeOf(key), sealed, project_id)
 
 /** Of a variable whose key was destroyed there is nothing to seal. */
 const erasedAsNull = (error: unknown): null => {

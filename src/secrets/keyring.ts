@@ -5,7 +5,7 @@ import { decrypt, encrypt } from './cipher.ts'
 import type { DataKey, Scope } from './dataKeys.ts'
 import { AppError } from '../errors.ts'
 
-/** Finds the keys that texts are sealed with: `DataKeys`. */
+/** The keys that texts are sealed with: `DataKeys`. */
 interface DataKeySource {
   current(scope: Scope): Promise<DataKey>
   of(scope: Scope, key_id: string): Promise<DataKey>
@@ -19,7 +19,7 @@ const none: DataKeySource = {
 const derive = (masterKey: Uint8Array, salt: string, purpose: string): Buffer =>
   Buffer.from(hkdfSync('sha256', masterKey, salt, `svc ${purpose}`, 32))
 
-/** What a sealed text is bound to; JSON, so that no two bindings have the same bytes. */
+/** The binding of a sealed text; JSON, so that no two bindings have the same bytes. */
 const sealing = (env_id: string, project_id: string | undefined, key_id: string, purpose: string): Buffer =>
   Buffer.from(JSON.stringify(['svc sealed 2', env_id, project_id ?? null, key_id, purpose]))
 
@@ -31,7 +31,7 @@ export class Keyring {
   readonly #envKeys = new BoundedMap<string, KeyObject>(1000)
   readonly #dataKeys: DataKeySource
 
-  /** `masterKey`: 32 bytes. Without data keys it neither seals nor opens. */
+  /** `masterKey`: 32 bytes. Without data keys it neither seals nor unseals. */
   constructor(masterKey: Uint8Array, dataKeys: DataKeySource = none) {
     this.#masterKey = masterKey
     this.#dataKeys = dataKeys
@@ -39,7 +39,7 @@ export class Keyring {
     this.#webhooks = derive(masterKey, '', 'webhook tokens')
   }
 
-  /** What is stored of a secret: HMAC-SHA-256 under the pepper, hex. The secret has 256 bits, so a slow hash adds nothing. */
+  /** The stored form of a secret: HMAC-SHA-256 under the pepper, hex. A secret has 256 bits, so a slow hash adds nothing. */
   macOf(secret: string): string {
     return createHmac('sha256', this.#pepper).update(secret).digest('hex')
   }
@@ -52,9 +52,8 @@ export class Keyring {
   }
 
   /**
-   * Encrypts for one environment, or for one project of it: AES-256-GCM under its data key, a random 96-bit nonce,
-   * bound to whose it is and to what the text is for, so that it opens nowhere else. The first segment names the way
-   * it was sealed, the second the key.
+   * Encrypts for an environment or one of its projects: AES-256-GCM under its data key. The text is bound to its owner
+   * and purpose, so it can be unsealed nowhere else. The first segment names the format, the second the key.
    */
   async seal(env_id: string, purpose: string, text: string, project_id?: string): Promise<string> {
     const { id, key } = await this.#dataKeys.current({
@@ -66,12 +65,12 @@ export class Keyring {
   }
 
   /**
-   * What `seal` was given. Rejects with `not_found` when its key was destroyed; throws when it was changed, or sealed
-   * for something else or under another master key.
+   * The text that `seal` was given. Rejects with `not_found` when its key was destroyed. Throws when the sealed text was
+   * changed, or sealed for another owner, another purpose or under another master key.
    */
-  async open(env_id: string, purpose: string, sealed: string, project_id?: string): Promise<string> {
-    const [way, ...rest] = sealed.split('.')
-    if (way === '1') return this.#openFirst(env_id, purpose, rest[0] ?? '')
+  async unseal(env_id: string, purpose: string, sealed: string, project_id?: string): Promise<string> {
+    const [format, ...rest] = sealed.split('.')
+    if (format === '1') return this.#unsealFirst(env_id, purpose, rest[0] ?? '')
     const [id = '', text = ''] = rest
     const { key } = await this.#dataKeys.of({ env_id, ...(project_id !== undefined && { project_id }) }, id)
     return decrypt(key, sealing(env_id, project_id, id, purpose), Buffer.from(text, 'base64')).toString(
@@ -79,14 +78,14 @@ export class Keyring {
     )
   }
 
-  /** The way before there were data keys: under a key derived from the master key. Nothing new is sealed so. */
-  #openFirst(env_id: string, purpose: string, text: string): string {
+  /** The first format, from before there were data keys: under a key that derives from the master key. */
+  #unsealFirst(env_id: string, purpose: string, text: string): string {
     const key = this.#envKeys.get(env_id) ?? createSecretKey(derive(this.#masterKey, env_id, 'environment'))
     this.#envKeys.set(env_id, key)
     return decrypt(key, Buffer.from(`${env_id}\n${purpose}`), Buffer.from(text, 'base64')).toString('utf8')
   }
 
-  /** The unguessable last segment of a webhook URL: derived, so it stays over redeploys and is stored nowhere (I6). */
+  /** The unguessable last segment of a webhook URL. It is derived: it survives redeploys and is stored nowhere (I6). */
   webhookToken(
     env_id: string,
     { method, service, path }: { method: string; service: string; path: string },

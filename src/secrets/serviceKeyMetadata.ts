@@ -8,19 +8,19 @@ interface Of {
 
 const purposeOf = ({ service_key_id }: Of): string => `service key ${service_key_id}`
 
-/** Ciphertext that opens for this service key alone (I6). */
+/** The metadata of a service key as the log may contain it: bound to the key (I6). */
 export const sealMetadata = (keyring: Keyring, of: Of, metadata: unknown): Promise<string> =>
   keyring.seal(of.env_id, purposeOf(of), JSON.stringify(metadata))
 
-/** Null where there is none, and where its data key was destroyed. */
-export const openMetadata = async (
+/** Null when the key has no metadata or its data key was destroyed. */
+export const unsealMetadata = async (
   keyring: Keyring,
   of: Of,
   sealed: string | undefined,
 ): Promise<unknown> => {
   if (sealed === undefined) return null
   try {
-    return JSON.parse(await keyring.open(of.env_id, purposeOf(of), sealed)) as unknown
+    return JSON.parse(await keyring.unseal(of.env_id, purposeOf(of), sealed)) as unknown
   } catch (error) {
     if (isAppError(error, 'not_found')) return null
     throw error

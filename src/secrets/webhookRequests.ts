@@ -1,10 +1,10 @@
 import type { Keyring } from './keyring.ts'
 import type { WebhookRequest } from '../ports/runtime.ts'
 
-/** Headers that are masked wherever a request is kept (SPEC.md, Authentication, rule 10). */
+/** Headers that are masked wherever a request is stored (SPEC.md, Authentication, rule 10). */
 const MASKED = ['authorization', 'cookie', 'proxy-authorization', 'set-cookie']
 
-/** What stands in the place of something that is not told. */
+/** The text that replaces a secret. */
 export const MASK = '***'
 
 const PURPOSE = 'webhook request'
@@ -12,11 +12,11 @@ const PURPOSE = 'webhook request'
 type Secrets = Pick<WebhookRequest, 'original-url' | 'headers' | 'auth'>
 
 /**
- * A webhook request as the log may hold it: the URL with its token, the masked headers, those in
- * `secretHeaders` and the auth data are ciphertext (I6). Names of headers stay, and that there was auth data.
+ * A webhook request as the log may contain it. The URL with its token, the masked headers, `secretHeaders` and the auth
+ * data are sealed (I6); the names of headers remain, and the fact that there was auth data.
  */
 export const sealRequest = async (
-  { 'original-url': url, auth, headers = {}, ...open }: WebhookRequest,
+  { 'original-url': url, auth, headers = {}, ...clear }: WebhookRequest,
   { keyring, env_id, secretHeaders }: { keyring: Keyring; env_id: string; secretHeaders: readonly string[] },
 ): Promise<{ value: WebhookRequest; sealed: string }> => {
   const masked = new Set([...MASKED, ...secretHeaders])
@@ -27,7 +27,7 @@ export const sealRequest = async (
   }
   return {
     value: {
-      ...open,
+      ...clear,
       headers: Object.fromEntries(
         Object.entries(headers).map(([name, text]) => [name, masked.has(name) ? MASK : text]),
       ),
@@ -37,13 +37,13 @@ export const sealRequest = async (
   }
 }
 
-/** The request as it came. */
-export const openRequest = async (
+/** The request as it was received. */
+export const unsealRequest = async (
   value: WebhookRequest,
   sealed: string | undefined,
   { keyring, env_id }: { keyring: Keyring; env_id: string },
 ): Promise<WebhookRequest> => {
   if (sealed === undefined) return value
-  const { headers, ...secrets } = JSON.parse(await keyring.open(env_id, PURPOSE, sealed)) as Secrets
+  const { headers, ...secrets } = JSON.parse(await keyring.unseal(env_id, PURPOSE, sealed)) as Secrets
   return { ...value, ...secrets, headers: { ...value.headers, ...headers } }
 }

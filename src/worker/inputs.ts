@@ -9,7 +9,7 @@ import type { EventStore } from '../ports/eventStore.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import { CALL } from '../commands/controlEvents.ts'
 import type { Input, WebhookRequest } from '../ports/runtime.ts'
-import { openRequest } from '../secrets/webhookRequests.ts'
+import { unsealRequest } from '../secrets/webhookRequests.ts'
 
 export interface InputDeps {
   readonly store: EventStore
@@ -72,7 +72,7 @@ const ofRequest = async (
     case 'webhook':
       return {
         kind: 'webhook',
-        request: await openRequest(value as WebhookRequest, input.sealed, {
+        request: await unsealRequest(value as WebhookRequest, input.sealed, {
           keyring,
           env_id: metadata.env_id ?? '',
         }),

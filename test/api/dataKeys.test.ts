@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { openSecrets } from '../../src/process/bootstrap.ts'
+import { openSecrets } from '../../src/process/secretsFile.ts'
 import { readConfig } from '../../src/process/config.ts'
 import { newId } from '../../src/ids.ts'
 import { deploy, type Webhook } from '../support/build.ts'

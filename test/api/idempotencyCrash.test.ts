@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
-import { openSecrets } from '../../src/process/bootstrap.ts'
+import { openSecrets } from '../../src/process/secretsFile.ts'
 import { readConfig } from '../../src/process/config.ts'
 import { openStore } from '../../src/process/engines.ts'
 import type { DomainEvent } from '../../src/events/index.ts'

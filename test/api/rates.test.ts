@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { openSecrets } from '../../src/process/bootstrap.ts'
+import { openSecrets } from '../../src/process/secretsFile.ts'
 import { clock } from '../../src/clock.ts'
 import { readConfig } from '../../src/process/config.ts'
 import type { Plan } from '../../src/events/org.ts'

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import type { Static } from 'typebox'
 import type { OrgUsage } from '../../src/api/schemas.ts'
-import { openSecrets } from '../../src/process/bootstrap.ts'
+import { openSecrets } from '../../src/process/secretsFile.ts'
 import { readConfig } from '../../src/process/config.ts'
 import type { DomainEvent } from '../../src/events/index.ts'
 import { newId } from '../../src/ids.ts'

@@ -31,6 +31,7 @@ export const openCommands = async () => {
         ),
       prewarm() {},
     },
+    authenticator: { ended() {} },
     claimer: null,
     offers: null,
     keyring: new Keyring(masterKey, dataKeys),

@@ -5,20 +5,27 @@ import { suite } from '../support/suite.ts'
 
 const given = givenOf(apiKey, { env_id: 'env', correlation_id: 'c' })
 const api_key_id = 'k'
-const created: DomainEvent = {
+const created = {
   type: 'ApiKeyCreated',
   api_key_id,
   env_id: 'env',
   name: 'ci',
   mac: 'm',
-  permissions: { 'run:*': ['read'] },
-}
+  permissions: { 'run:*': ['read'] as string[] },
+} as const
 const disabled: DomainEvent = { type: 'ApiKeyChanged', api_key_id, enabled: false }
 const deleted: DomainEvent = { type: 'ApiKeyDeleted', api_key_id }
 const change = (changes: object) => ({ type: 'ChangeApiKey', api_key_id, changes }) as const
 const remove = { type: 'DeleteApiKey', api_key_id } as const
 
 const keys = suite('an API key')
+keys('is created once, also after it was deleted', () => {
+  const { type: _, ...fields } = created
+  const create = { type: 'CreateApiKey', ...fields } as const
+  given().when(create).then(created)
+  given(created).when(create).then()
+  given(created, deleted).when(create).then()
+})
 keys('is disabled and enabled', () => {
   given(created)
     .when(change({ enabled: false }))
@@ -27,12 +34,12 @@ keys('is disabled and enabled', () => {
     .when(change({ enabled: true }))
     .then({ type: 'ApiKeyChanged', api_key_id, enabled: true })
 })
-keys('changes only what is new about it', () =>
+keys('records only the fields that differ', () =>
   given(created)
     .when(change({ name: 'ci', enabled: true, permissions: { 'env:*': ['read'] } }))
     .then({ type: 'ApiKeyChanged', api_key_id, permissions: { 'env:*': ['read'] } }),
 )
-keys('that is so already does not change', () => {
+keys('does not change when it is as wanted already', () => {
   given(created)
     .when(change({ permissions: { 'run:*': ['read'] } }))
     .then()
@@ -41,7 +48,7 @@ keys('that is so already does not change', () => {
     .then()
 })
 keys('is deleted', () => given(created, disabled).when(remove).then({ type: 'ApiKeyDeleted', api_key_id }))
-keys('that is not there, or no longer, cannot change', () => {
+keys('cannot change before it is created or after it is deleted', () => {
   for (const command of [remove, change({ enabled: true })]) {
     given().when(command).refuses('not_found')
     given(created, deleted).when(command).refuses('not_found')

@@ -1,19 +1,25 @@
 import { org } from '../../src/domain/org.ts'
-import type { DomainEvent } from '../../src/events/index.ts'
 import { given as givenOf } from '../support/given.ts'
 import { suite } from '../support/suite.ts'
 
 const given = givenOf(org, { correlation_id: 'c' })
-const created: DomainEvent = { type: 'OrgCreated', org_id: 'o', slug: 'acme', name: 'Acme', plan: 'free' }
+const created = { type: 'OrgCreated', org_id: 'o', slug: 'acme', name: 'Acme', plan: 'free' } as const
 const change = (changes: object) => ({ type: 'ChangeOrg', org_id: 'o', changes }) as const
 
 const orgs = suite('an organization')
-orgs('changes what is new about it', () =>
+orgs('is created once', () => {
+  const create = { type: 'CreateOrg', org_id: 'o', slug: 'acme', name: 'Acme', plan: 'free' } as const
+  given().when(create).then(created)
+  given(created)
+    .when({ ...create, name: 'Other' })
+    .then()
+})
+orgs('records only the fields that differ', () =>
   given(created)
     .when(change({ plan: 'pro', name: 'Acme', team_members: 3 }))
     .then({ type: 'OrgChanged', org_id: 'o', plan: 'pro', team_members: 3 }),
 )
-orgs('that is so already does not change', () => {
+orgs('does not change when it is as wanted already', () => {
   given(created)
     .when(change({ name: 'Acme', plan: 'free' }))
     .then()
@@ -21,7 +27,7 @@ orgs('that is so already does not change', () => {
     .when(change({ plan: 'pro' }))
     .then()
 })
-orgs('that is not there cannot change', () =>
+orgs('cannot change before it is created', () =>
   given()
     .when(change({ plan: 'pro' }))
     .refuses('not_found'),

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { openSecrets } from '../../src/process/bootstrap.ts'
+import { openSecrets } from '../../src/process/secretsFile.ts'
 import { readConfig } from '../../src/process/config.ts'
 import type { OpenApiDocument } from '../../src/api/openapi/document.ts'
 import { deploy, handled, publish, runsOf, upload, type Webhook } from '../support/build.ts'

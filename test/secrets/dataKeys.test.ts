@@ -49,7 +49,7 @@ sealing.after.each(closing)
 sealing('opens on every node, after a restart too', async ({ node }) => {
   const env = newId()
   const sealed = await node().keyring.seal(env, 'p', 'Grüße')
-  assert.is(await node().keyring.open(env, 'p', sealed), 'Grüße')
+  assert.is(await node().keyring.unseal(env, 'p', sealed), 'Grüße')
 })
 
 sealing('names its key, and is another one each time', async ({ node }) => {
@@ -68,13 +68,13 @@ sealing('opens for nothing else: environment, project, purpose, key', async ({ n
   const other = newId()
   await keyring.seal(other, 'p', 'x')
   await keyring.seal(env, 'p', 'x')
-  assert.is(await keyring.open(env, 'p', sealed, project), 'x')
-  await throws(keyring.open(env, 'q', sealed, project))
-  await throws(keyring.open(env, 'p', sealed))
-  await throws(keyring.open(env, 'p', sealed, newId()))
-  await throws(keyring.open(other, 'p', sealed, project))
+  assert.is(await keyring.unseal(env, 'p', sealed, project), 'x')
+  await throws(keyring.unseal(env, 'q', sealed, project))
+  await throws(keyring.unseal(env, 'p', sealed))
+  await throws(keyring.unseal(env, 'p', sealed, newId()))
+  await throws(keyring.unseal(other, 'p', sealed, project))
   const next = await dataKeys.rotate({ env_id: env, project_id: project }, cause)
-  await throws(keyring.open(env, 'p', sealed.replace(/2\.[^.]+/, `2.${next}`), project))
+  await throws(keyring.unseal(env, 'p', sealed.replace(/2\.[^.]+/, `2.${next}`), project))
 })
 
 sealing('opens no more with one bit changed', async ({ node }) => {
@@ -85,15 +85,15 @@ sealing('opens no more with one bit changed', async ({ node }) => {
   for (let at = 0; at < bytes.length; at++) {
     const changed = Buffer.from(bytes)
     changed[at] = (changed[at] ?? 0) ^ 1
-    await throws(keyring.open('env', 'p', `${way}.${id}.${changed.toString('base64')}`))
+    await throws(keyring.unseal('env', 'p', `${way}.${id}.${changed.toString('base64')}`))
   }
-  await throws(keyring.open('env', 'p', `${way}.${id}.${bytes.subarray(0, -12).toString('base64')}`))
-  await throws(keyring.open('env', 'p', `${way}.${id}.`))
+  await throws(keyring.unseal('env', 'p', `${way}.${id}.${bytes.subarray(0, -12).toString('base64')}`))
+  await throws(keyring.unseal('env', 'p', `${way}.${id}.`))
 })
 
 sealing('does not open under another master key', async ({ node }) => {
   const sealed = await node().keyring.seal('env', 'p', 'x')
-  const error = await throws(node(Buffer.alloc(32, 8)).keyring.open('env', 'p', sealed))
+  const error = await throws(node(Buffer.alloc(32, 8)).keyring.unseal('env', 'p', sealed))
   assert.match((error as Error).message, 'SVC_MASTER_KEY')
 })
 
@@ -103,8 +103,8 @@ sealing('of the first format still opens', async ({ node }) => {
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from('env\nwebhook request'))
   const bytes = Buffer.concat([nonce, cipher.update('old'), cipher.final(), cipher.getAuthTag()])
   const sealed = `1.${bytes.toString('base64')}`
-  assert.is(await node().keyring.open('env', 'webhook request', sealed), 'old')
-  await throws(node().keyring.open('env', 'other', sealed))
+  assert.is(await node().keyring.unseal('env', 'webhook request', sealed), 'old')
+  await throws(node().keyring.unseal('env', 'other', sealed))
 })
 
 sealing('by many nodes at once is sealed with one key', async ({ node, blobs }) => {
@@ -112,7 +112,7 @@ sealing('by many nodes at once is sealed with one key', async ({ node, blobs }) 
   const sealed = await Promise.all([1, 2, 3, 4, 5].map(() => node().keyring.seal(env, 'p', 'x')))
   assert.is(new Set(sealed.map((text) => text.split('.')[1])).size, 1)
   assert.is((await Array.fromAsync(blobs.list(`keys/${env}/`))).length, 1)
-  for (const text of sealed) assert.is(await node().keyring.open(env, 'p', text), 'x')
+  for (const text of sealed) assert.is(await node().keyring.unseal(env, 'p', text), 'x')
 })
 sealing.run()
 
@@ -146,8 +146,8 @@ keys('that is rotated still opens, and seals no more', async ({ node }) => {
   const before = await keyring.seal('env', 'p', 'old')
   const next = await dataKeys.rotate({ env_id: 'env' }, cause)
   assert.ok((await keyring.seal('env', 'p', 'new')).startsWith(`2.${next}.`))
-  assert.is(await keyring.open('env', 'p', before), 'old')
-  assert.is(await node().keyring.open('env', 'p', before), 'old')
+  assert.is(await keyring.unseal('env', 'p', before), 'old')
+  assert.is(await node().keyring.unseal('env', 'p', before), 'old')
 })
 
 keys('rotated by another node seals no more', async ({ node, store }) => {
@@ -169,10 +169,10 @@ keys('of a project destroyed opens nothing, and the others go on', async ({ node
   await dataKeys.destroy({ env_id: 'env', project_id: 'doomed' }, { final: true }, cause)
   assert.equal(await Array.fromAsync(blobs.list('keys/env/doomed/')), [])
   for (const each of [keyring, node().keyring]) {
-    assert.ok(isAppError(await throws(each.open('env', 'p', doomed, 'doomed')), 'not_found'))
+    assert.ok(isAppError(await throws(each.unseal('env', 'p', doomed, 'doomed')), 'not_found'))
     assert.ok(isAppError(await throws(each.seal('env', 'p', 'x', 'doomed')), 'not_found'))
-    assert.is(await each.open('env', 'p', kept, 'kept'), 'x')
-    assert.is(await each.open('env', 'p', ofEnv), 'x')
+    assert.is(await each.unseal('env', 'p', kept, 'kept'), 'x')
+    assert.is(await each.unseal('env', 'p', ofEnv), 'x')
   }
 })
 
@@ -185,12 +185,12 @@ keys('of an environment destroyed take those of its projects with them', async (
   const other = await keyring.seal('other', 'p', 'x')
   await dataKeys.destroy({ env_id: 'env' }, { final: false }, cause)
   assert.equal(await Array.fromAsync(blobs.list('keys/env/')), [])
-  await throws(keyring.open('env', 'p', sealed[0]))
-  await throws(keyring.open('env', 'p', sealed[1], 'project'))
-  assert.is(await keyring.open('other', 'p', other), 'x')
+  await throws(keyring.unseal('env', 'p', sealed[0]))
+  await throws(keyring.unseal('env', 'p', sealed[1], 'project'))
+  assert.is(await keyring.unseal('other', 'p', other), 'x')
   for (const project of [undefined, 'project']) {
     const again = await keyring.seal('env', 'p', 'new', project)
-    assert.is(await keyring.open('env', 'p', again, project), 'new')
+    assert.is(await keyring.unseal('env', 'p', again, project), 'new')
   }
 })
 
@@ -201,7 +201,7 @@ keys('destroyed by another node is let go of', async ({ node, store }) => {
   const sealed = await mine.keyring.seal('env', 'p', 'x')
   await other.dataKeys.destroy({ env_id: 'env' }, { final: false }, { ...cause, env_id: 'env' })
   await until(() =>
-    mine.keyring.open('env', 'p', sealed).then(
+    mine.keyring.unseal('env', 'p', sealed).then(
       () => undefined,
       () => true,
     ),

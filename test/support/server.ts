@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { openSecrets } from '../../src/process/bootstrap.ts'
+import { openSecrets } from '../../src/process/secretsFile.ts'
 import { openAggregates } from '../../src/domain/aggregates.ts'
-import type { TenantCommand } from '../../src/domain/tenant.ts'
 import { readConfig } from '../../src/process/config.ts'
 import { openStore } from '../../src/process/engines.ts'
 import type { Permissions } from '../../src/events/org.ts'
@@ -124,25 +123,25 @@ export const addEnvironment = async (
   const config = readConfig(installation(dataDir))
   const keyring = new Keyring(openSecrets(config).masterKey)
   const store = await openStore(config)
-  const { tenants } = openAggregates(store)
+  const { orgs, envs, apiKeys } = openAggregates(store)
   const [org_id, env_id] = [newId(), newId()]
-  const add = (stream: string, fact: TenantCommand['fact']) =>
-    tenants.handle(stream, { type: 'Create', fact }, { correlation_id: org_id, env_id })
-  await add(streamOf.org(org_id), { type: 'OrgCreated', org_id, slug: org, name: org, plan: 'self_host' })
-  await add(streamOf.env(env_id), { type: 'EnvCreated', env_id, org_id, name: 'dev' })
+  const cause = { correlation_id: org_id, env_id }
+  await orgs.handle(
+    streamOf.org(org_id),
+    { type: 'CreateOrg', org_id, slug: org, name: org, plan: 'self_host' },
+    cause,
+  )
+  await envs.handle(streamOf.env(env_id), { type: 'CreateEnv', env_id, org_id, name: 'dev' }, cause)
   const keys: string[] = []
   for (const permissions of maps) {
     const key = newApiToken(newId())
     const { api_key_id, secret } = parseApiToken(key) ?? { api_key_id: '', secret: '' }
     const mac = keyring.macOf(secret)
-    await add(streamOf.key(api_key_id), {
-      type: 'ApiKeyCreated',
-      api_key_id,
-      env_id,
-      name: 'test',
-      mac,
-      permissions,
-    })
+    await apiKeys.handle(
+      streamOf.key(api_key_id),
+      { type: 'CreateApiKey', api_key_id, env_id, name: 'test', mac, permissions },
+      cause,
+    )
     keys.push(key)
   }
   await store.close()

@@ -154,7 +154,7 @@ export class Idempotency {
     for await (const { event } of store.read(stream, { from: revision, limit: 1 })) {
       if (event.type !== 'RequestAnswered') break
       const text = await payloads.load(payloadOf('sealed', event))
-      return JSON.parse(await keyring.open(env_id, stream, text as string))
+      return JSON.parse(await keyring.unseal(env_id, stream, text as string))
     }
     throw new AppError('internal_server_error', `Expected the answer of a request at ${stream} ${revision}`)
   }

@@ -1,7 +1,15 @@
+import type { Cause } from '../../events/event.ts'
 import type { Keyring } from '../../secrets/keyring.ts'
-import { bearerOf, unauthorized } from './bearer.ts'
+import { unauthorized } from '../../access/credential.ts'
+import { bearerOf } from './bearer.ts'
 
-/** Who runs the installation: whoever has the operator token. */
+/** What the facts of an operator's request record. */
+export const operatorCause = (request_id: string): Cause => ({
+  correlation_id: request_id,
+  actor: 'operator',
+})
+
+/** The operator of the installation: a caller with the operator token. */
 export class Operator {
   readonly #keyring: Keyring
   readonly #mac: string
@@ -11,7 +19,7 @@ export class Operator {
     this.#mac = keyring.macOf(token)
   }
 
-  /** Throws `unauthorized` unless the token is the operator's; the time it takes does not tell how far it was right. */
+  /** Throws `unauthorized` unless the token is the operator's. The time it takes does not depend on the token. */
   admit(authorization: string | undefined): void {
     const token = bearerOf(authorization)
     if (token === undefined || !this.#keyring.proves(token, this.#mac)) throw unauthorized()

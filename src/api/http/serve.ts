@@ -5,7 +5,8 @@ import { newId } from '../../ids.ts'
 import { compilePermissions } from '../../access/permissions.ts'
 import type { ApiDeps } from '../deps.ts'
 import type { Ask, Needs, Reply, Route } from '../route.ts'
-import type { Credential } from './credential.ts'
+import type { Credential } from '../../access/credential.ts'
+import { bearerOf } from './bearer.ts'
 import { DEFAULT_MAX_BODY, parseJson, readBody } from './body.ts'
 import type { NewId } from '../../ids.ts'
 import { errorBody } from './problem.ts'
@@ -25,7 +26,9 @@ export const serve =
   (route: Route, deps: ApiDeps) =>
   async (ctx: Context): Promise<void> => {
     if (route.operator) deps.operator.admit(ctx.headers.authorization)
-    const credential = route.needs ? await deps.authenticator.authenticate(ctx.headers.authorization) : NOBODY
+    const credential = route.needs
+      ? await deps.authenticator.authenticate(bearerOf(ctx.headers.authorization))
+      : NOBODY
     const counted = route.needs && deps.orgRates.take(ctx, credential.env_id)
     if (counted) await counted
     if (!route.holdsBody) welcome(ctx)

@@ -1,32 +1,29 @@
 import Type from 'typebox'
-import { clock } from '../../clock.ts'
+import { SERVICE_KEY_TYPES } from '../../access/permissions.ts'
+import { issueServiceKey, LONGEST_SERVICE_KEY_S } from '../../commands/issueServiceKey.ts'
+import { revokeServiceKey } from '../../commands/revokeServiceKey.ts'
+import { revokeServiceKeys } from '../../commands/revokeServiceKeys.ts'
 import { AppError } from '../../errors.ts'
-import { streamOf } from '../../events/streams.ts'
-import { newId } from '../../ids.ts'
-import { checkServiceKeyPermissions } from '../../access/permissions.ts'
 import type { ServiceKeyDoc } from '../../projections/issued.ts'
-import { newIssuedToken } from '../../access/tokens.ts'
-import { openMetadata, sealMetadata } from '../../secrets/serviceKeyMetadata.ts'
-import { type Ask, item, list, none, route } from '../route.ts'
+import { unsealMetadata } from '../../secrets/serviceKeyMetadata.ts'
+import { listOf } from '../listOf.ts'
+import { type Ask, item, none, route } from '../route.ts'
 import { NewServiceKey, PageQuery, RevokedCount, ServiceKey, ServiceKeyPermissions } from '../schemas.ts'
-import { causeOf, expiryOf, MAX_ISSUE_BYTES, mayIssue } from './issuing.ts'
+import { ISSUING, MAX_ISSUE_BYTES, REVOKED } from './issuing.ts'
 
 const tag = 'Service keys'
 
-/** A hundred years: dates stay dates. */
-const LONGEST_S = 3_153_600_000
-
 const present = async (
   { mac: _, order: __, api_key_id: ___, env_id, metadata, ...key }: ServiceKeyDoc,
-  { deps: { keyring } }: Pick<Ask, 'deps'>,
+  { keyring }: Pick<Ask['deps'], 'keyring'>,
 ) => {
   const { service_key_id } = key
-  return { ...key, metadata: await openMetadata(keyring, { env_id, service_key_id }, metadata) }
+  return { ...key, metadata: await unsealMetadata(keyring, { env_id, service_key_id }, metadata) }
 }
 
 /** A service key of the calling API key; any other does not exist. */
 const keyOf = async (
-  { deps: { views }, credential }: Ask,
+  { deps: { views }, credential }: Pick<Ask, 'deps' | 'credential'>,
   service_key_id: string,
 ): Promise<ServiceKeyDoc> => {
   await views.settled('serviceKeys')
@@ -41,8 +38,7 @@ export const serviceKeyRoutes = [
     method: 'POST',
     path: '/v1/service-keys',
     summary: 'Create a service key',
-    description:
-      'Only an API key can, and only with permissions that it has itself, of the types mcp, webhook, stream, event and run.',
+    description: `${ISSUING} The resource types are limited to ${SERVICE_KEY_TYPES.join(', ')}.`,
     tag,
     needs: { type: 'key', action: 'create' },
     maxBodyBytes: MAX_ISSUE_BYTES,
@@ -51,11 +47,13 @@ export const serviceKeyRoutes = [
       description: Type.Optional(Type.String({ maxLength: 2000 })),
       permissions: ServiceKeyPermissions,
       metadata: Type.Optional(
-        Type.Unknown({ description: 'Any JSON; encrypted at rest, told to webhooks that the key calls' }),
+        Type.Unknown({
+          description: 'Any JSON; encrypted at rest, and passed to webhooks that the key calls',
+        }),
       ),
       expires_in: Type.Optional(
-        Type.Union([Type.Integer({ minimum: 1, maximum: LONGEST_S }), Type.Null()], {
-          description: 'Seconds; null or omitted: it never expires',
+        Type.Union([Type.Integer({ minimum: 1, maximum: LONGEST_SERVICE_KEY_S }), Type.Null()], {
+          description: 'Seconds; with null, or when omitted, the key never expires',
         }),
       ),
     }),
@@ -63,33 +61,9 @@ export const serviceKeyRoutes = [
     errors: ['permission_escalation'],
     reply: { kind: 'item', status: 201, schema: NewServiceKey },
     handle: async (ask) => {
-      const { body, credential, deps } = ask
-      mayIssue(credential, body.permissions, checkServiceKeyPermissions)
-      const { name = '', description = '', permissions, metadata, expires_in = null } = body
-      const { api_key_id, env_id } = credential
-      const service_key_id = newId()
-      const { token, secret } = newIssuedToken('service-key', service_key_id)
-      await deps.aggregates.issued.handle(
-        streamOf.issued(api_key_id),
-        {
-          type: 'CreateServiceKey',
-          api_key_id,
-          now: clock.iso(),
-          key: {
-            service_key_id,
-            mac: deps.keyring.macOf(secret),
-            name,
-            description,
-            permissions,
-            ...(metadata !== undefined && {
-              metadata: await sealMetadata(deps.keyring, { env_id, service_key_id }, metadata),
-            }),
-            expires_at: expires_in === null ? null : expiryOf(expires_in),
-          },
-        },
-        causeOf(ask),
-      )
-      return item({ ...(await present(await keyOf(ask as Ask, service_key_id), ask)), token }, 201)
+      const { body, credential: issuer, deps, caller } = ask
+      const { service_key_id, token } = await issueServiceKey(deps, { issuer, ...body }, caller)
+      return item({ ...(await present(await keyOf(ask, service_key_id), deps)), token }, 201)
     },
   }),
 
@@ -97,22 +71,13 @@ export const serviceKeyRoutes = [
     method: 'GET',
     path: '/v1/service-keys',
     summary: 'List the service keys of the calling API key',
-    description: 'Also those that were revoked or have expired.',
+    description: 'Includes revoked and expired keys.',
     tag,
     needs: { type: 'key', action: 'read' },
     query: PageQuery,
     reply: { kind: 'list', schema: ServiceKey },
-    handle: async (ask) => {
-      const { query, credential, deps } = ask
-      await deps.views.settled('serviceKeys')
-      const { items, total } = await deps.views.serviceKeys.find({
-        equal: { api_key_id: credential.api_key_id },
-        sort: 'order',
-        descending: true,
-        ...query,
-      })
-      return list(await Promise.all(items.map((key) => present(key, ask))), total, query)
-    },
+    handle: ({ query, credential: { api_key_id }, deps }) =>
+      listOf(deps.views, 'serviceKeys', { equal: { api_key_id }, ...query }, (key) => present(key, deps)),
   }),
 
   route({
@@ -122,28 +87,19 @@ export const serviceKeyRoutes = [
     tag,
     needs: { type: 'key', action: 'read' },
     reply: { kind: 'item', schema: ServiceKey },
-    handle: async (ask) => item(await present(await keyOf(ask as Ask, ask.params.service_key_id), ask)),
+    handle: async (ask) => item(await present(await keyOf(ask, ask.params.service_key_id), ask.deps)),
   }),
 
   route({
     method: 'DELETE',
     path: '/v1/service-keys/:service_key_id',
     summary: 'Revoke a service key of the calling API key',
-    description:
-      'From the next request on it is refused, on every node, and its streams end. It stays visible.',
+    description: `${REVOKED} The key remains visible.`,
     tag,
     needs: { type: 'key', action: 'delete' },
     reply: { kind: 'none' },
-    handle: async (ask) => {
-      const { deps, credential, params } = ask
-      const { api_key_id } = credential
-      const { service_key_id } = params
-      await deps.aggregates.issued.handle(
-        streamOf.issued(api_key_id),
-        { type: 'RevokeServiceKey', api_key_id, service_key_id, now: clock.iso() },
-        causeOf(ask),
-      )
-      deps.authenticator.ended(api_key_id, service_key_id)
+    handle: async ({ deps, credential: { api_key_id }, params: { service_key_id }, caller }) => {
+      await revokeServiceKey(deps, { api_key_id, service_key_id }, caller.cause)
       return none
     },
   }),
@@ -155,18 +111,7 @@ export const serviceKeyRoutes = [
     tag,
     needs: { type: 'key', action: 'delete' },
     reply: { kind: 'item', schema: RevokedCount },
-    handle: async (ask) => {
-      const { api_key_id } = ask.credential
-      const { events } = await ask.deps.aggregates.issued.handle(
-        streamOf.issued(api_key_id),
-        { type: 'RevokeServiceKeys', api_key_id, now: clock.iso() },
-        causeOf(ask),
-      )
-      ask.deps.authenticator.ended(api_key_id)
-      const counts = events.map((event) =>
-        event.type === 'ServiceKeysRevoked' ? event.service_key_ids.length : 0,
-      )
-      return item({ revoked_count: counts.reduce((sum, count) => sum + count, 0) })
-    },
+    handle: async ({ deps, credential: { api_key_id }, caller }) =>
+      item({ revoked_count: await revokeServiceKeys(deps, { api_key_id }, caller.cause) }),
   }),
 ]

@@ -9,8 +9,9 @@ import { sameText } from '../../access/tokens.ts'
 import type { Deployed, Directory, DirectoryEnv } from '../../projections/directory.ts'
 import { placeOf } from '../../commands/dispatch.ts'
 import type { ApiDeps } from '../deps.ts'
+import { bearerOf } from '../http/bearer.ts'
 import { readBody } from '../http/body.ts'
-import { openMetadata } from '../../secrets/serviceKeyMetadata.ts'
+import { unsealMetadata } from '../../secrets/serviceKeyMetadata.ts'
 import { requestRun } from '../../commands/requestRun.ts'
 import { type Ask, own, type Route, route } from '../route.ts'
 
@@ -134,7 +135,7 @@ const authOf = async (
   env_id: string,
   service: string,
 ): Promise<Record<string, unknown>> => {
-  const credential = await authenticator.authenticate(ctx.headers.authorization)
+  const credential = await authenticator.authenticate(bearerOf(ctx.headers.authorization))
   if (credential.env_id !== env_id) throw notFound()
   if (!credential.permissions.allows('webhook', 'execute', service)) {
     throw new AppError('forbidden', `The credential lacks the permission webhook:${service} execute`)
@@ -143,7 +144,7 @@ const authOf = async (
   if (kind !== 'service-key') return { type: kind }
   return {
     type: kind,
-    metadata: await openMetadata(keyring, { env_id, service_key_id: id }, metadata),
+    metadata: await unsealMetadata(keyring, { env_id, service_key_id: id }, metadata),
   }
 }
 

@@ -3,11 +3,12 @@ import { join } from 'node:path'
 import type Koa from 'koa'
 import { createApp } from '../../api/app.ts'
 import type { ApiDeps } from '../../api/deps.ts'
-import { Authenticator } from '../../api/http/authenticate.ts'
+import { Authenticator } from '../../access/authenticator.ts'
 import { OrgRates } from '../../api/http/orgRates.ts'
 import { Operator } from '../../api/http/operator.ts'
 import { Idempotency } from '../../api/http/idempotency.ts'
 import { EnvFeeds } from '../../api/streams/envFeed.ts'
+import { useServiceKey } from '../../commands/useServiceKey.ts'
 import { Offers } from '../../cluster/offers.ts'
 import { keepGoing } from '../../loops/keepGoing.ts'
 import { type Node, openFiles } from './node.ts'
@@ -36,7 +37,13 @@ export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa =
     config,
   } = node
   const { node_id, membership } = node
-  const authenticator = new Authenticator({ store, views, aggregates, hints, keyring })
+  const authenticator = new Authenticator({
+    store,
+    views,
+    hints,
+    keyring,
+    onUse: (credential) => useServiceKey({ aggregates }, credential),
+  })
   void keepGoing('The credential watch', (until) => authenticator.watch(until), { signal, logger })
   const scratchDir = join(config.dataDir, 'uploads')
   rmSync(scratchDir, { recursive: true, force: true }) // what a crash left of uploads

@@ -1,49 +1,46 @@
-import { BoundedMap } from '../../boundedMap.ts'
-import { clock } from '../../clock.ts'
-import type { Aggregates } from '../../domain/aggregates.ts'
-import { AppError } from '../../errors.ts'
-import type { Cursor } from '../../events/event.ts'
-import type { DomainEvent, EventType } from '../../events/index.ts'
-import { streamOf } from '../../events/streams.ts'
-import type { EventStore } from '../../ports/eventStore.ts'
-import type { Hints } from '../../ports/hints.ts'
-import { bothAllow, compilePermissions } from '../../access/permissions.ts'
-import type { Views } from '../../projections/views.ts'
-import { Waiters } from '../../projections/waiters.ts'
-import { type CredentialKind, parseToken, sameText } from '../../access/tokens.ts'
-import { type Keyring } from '../../secrets/keyring.ts'
-import { bearerOf, unauthorized } from './bearer.ts'
-import type { Credential } from './credential.ts'
+import { BoundedMap } from '../boundedMap.ts'
+import { clock } from '../clock.ts'
+import { AppError } from '../errors.ts'
+import { USE_RECORDED_EVERY_MS } from '../events/credential.ts'
+import { type Cursor, START } from '../events/event.ts'
+import type { DomainEvent, EventType } from '../events/index.ts'
+import type { EventStore } from '../ports/eventStore.ts'
+import type { Hints } from '../ports/hints.ts'
+import type { Views } from '../projections/views.ts'
+import { Waiters } from '../projections/waiters.ts'
+import type { Keyring } from '../secrets/keyring.ts'
+import { type Credential, unauthorized } from './credential.ts'
 import { OpenReplies, type OpenReply } from './openReplies.ts'
+import { bothAllow, compilePermissions } from './permissions.ts'
+import { type CredentialKind, parseToken, sameText } from './tokens.ts'
 
 interface Known {
   readonly mac: string
   readonly credential: Credential
-  /** Of what was issued: the API key, as it was when this was loaded. */
+  /** The API key that it was issued under, as it was when this was loaded; null for an API key. */
   readonly parent: Known | null
-  /** The token that proved itself: the same one again needs no hashing. */
+  /** The secret that was proved: the same one again needs no hashing. */
   proven?: string
-  /** When its use was last told, by the monotonic clock. */
+  /** When its use was last reported, by the monotonic clock. */
   used: number
 }
 
 interface Deps {
   readonly store: EventStore
   readonly views: Pick<Views, 'apiKeys' | 'sessions' | 'serviceKeys' | 'settled'>
-  readonly aggregates: Pick<Aggregates, 'issued'>
   readonly hints: Pick<Hints, 'publish' | 'on'>
-  readonly keyring: Keyring
+  readonly keyring: Pick<Keyring, 'proves'>
+  /** Records that a service key was used; the request does not wait for it. */
+  readonly onUse: (credential: Credential) => Promise<unknown>
 }
 
 const KNOWN = 10_000
-/** Compared with when the id is unknown, so that an unknown id takes as long as a wrong secret. */
+/** A secret of an unknown id is compared with this, so that it takes as long as a wrong secret of a known id. */
 const NO_MAC = '0'.repeat(64)
-/** What is known is trusted for this long after the log was last seen to its end. */
+/** A known credential is trusted for this long after the watch last reached the end of the log. */
 const TRUST_MS = 1000
-/** How long a request waits for the log to be in sight again. */
+/** The time that a request waits for the watch to reach the end of the log. */
 const TOUCH_MS = 5000
-/** A service key's use is told this often at most. */
-const USED_MS = 60_000
 
 const WATCHED: readonly EventType[] = [
   'ApiKeyChanged',
@@ -52,16 +49,17 @@ const WATCHED: readonly EventType[] = [
   'ServiceKeysRevoked',
 ]
 
+/** The read models that a kind of credential is read from, beside the API keys. */
 const READ = { 'api-key': [], session: ['sessions'], 'service-key': ['serviceKeys'] } as const
 
 /**
- * Tells who a bearer token stands for (SPEC.md, Authentication).
+ * Finds the credential of a bearer token (SPEC.md, Authentication).
  *
- * A1: what ends a credential is a fact, and every node follows these facts: what it knows of a credential goes when one
- * comes, and is not believed when the log was out of sight for a second.
- * A2: who is not known is looked up in read models that hold all there was when the request came.
- * A3: what was issued under an API key holds while that is enabled, and allows what both allow.
- * A4: a stream that is open ends when its credential would no longer be given it.
+ * A1: facts end credentials, and every node follows these facts. A node forgets the credential that a fact ends. It
+ * trusts no credential when it has not reached the end of the log within the last second.
+ * A2: an unknown credential is looked up in read models that contain everything appended before the request.
+ * A3: a session or service key is valid while its API key is enabled, and allows what both of them allow.
+ * A4: an open stream ends when its credential ends or no longer allows the stream.
  */
 export class Authenticator {
   readonly #deps: Deps
@@ -71,19 +69,18 @@ export class Authenticator {
   #position: Cursor | undefined
   #trustedUntil = -Infinity
   #asking: Promise<void> | undefined
-  /** Counts what ended credentials: what was being loaded meanwhile may be out of date. */
+  /** Counts the ends of credentials: a credential that was loaded across one may be out of date and is not kept. */
   #endings = 0
 
   constructor(deps: Deps) {
     this.#deps = deps
   }
 
-  /** Rejects with `unauthorized`, always the same, for whatever is wrong with the header. */
-  async authenticate(authorization: string | undefined): Promise<Credential> {
-    const token = bearerOf(authorization)
+  /** Rejects with the same `unauthorized` for every fault of the token. */
+  async authenticate(token: string | undefined): Promise<Credential> {
     const parsed = token === undefined ? null : parseToken(token)
     if (!parsed) throw unauthorized()
-    if (clock.monotonic() > this.#trustedUntil) await this.#inTouch()
+    if (clock.monotonic() > this.#trustedUntil) await this.#caughtUp()
     const { kind, id, secret } = parsed
     const known = this.#current(kind, id) ?? (await this.#load(kind, id))
     if (known?.proven === undefined || !sameText(known.proven, secret)) {
@@ -92,17 +89,18 @@ export class Authenticator {
     }
     const { credential } = known
     if (credential.expires <= clock.now()) throw unauthorized()
-    if (kind === 'service-key' && clock.monotonic() - known.used > USED_MS) this.#tellUse(known)
+    if (kind === 'service-key' && clock.monotonic() - known.used > USE_RECORDED_EVERY_MS)
+      this.#reportUse(known)
     return credential
   }
 
-  /** Follows what ends credentials. Goes on where it was when it is called again. */
+  /** Follows the facts that end credentials. A later call continues where the one before it stopped. */
   async watch(signal: AbortSignal): Promise<void> {
     const { store, hints } = this.#deps
     const forgetHint = hints.on('revoked', (text) => this.#forget(...(text.split(' ') as [string, string])))
     try {
       if (this.#position === undefined) this.#reached(await store.head())
-      for await (const batch of store.subscribe({ after: this.#position ?? '', types: WATCHED, signal })) {
+      for await (const batch of store.subscribe({ after: this.#position ?? START, types: WATCHED, signal })) {
         for (const { event } of batch.events) this.#follow(event)
         this.#reached(batch.cursor)
       }
@@ -111,17 +109,20 @@ export class Authenticator {
     }
   }
 
-  /** The credential, or all that was issued under the key, was ended or changed: from the next request on it holds. */
+  /**
+   * Applies the end or change of a credential from the next request on; without `id`, of the API key and everything
+   * issued under it. A hint makes the other nodes faster: the fact reaches them in any case (A1).
+   */
   ended(api_key_id: string, id = api_key_id): void {
     this.#forget(api_key_id, id)
     this.#deps.hints.publish('revoked', `${api_key_id} ${id}`)
   }
 
-  /** Ends the reply when its credential does, or no longer allows it (A4). */
+  /** Ends the reply when its credential ends or no longer allows it (A4). */
   hold(reply: OpenReply): void {
     this.#open.add(reply)
     const { kind, id } = reply.credential
-    // It may have ended between its authentication and now.
+    // The credential may have ended since the request was authenticated.
     if (this.#current(kind, id)?.credential !== reply.credential) void this.#check(id, [reply])
   }
 
@@ -145,7 +146,7 @@ export class Authenticator {
         const known = this.#current(kind, id) ?? (await this.#load(kind, id))
         if (!known || !(await reply.mayStill(known.credential))) reply.end()
       } catch {
-        reply.end() // it cannot be known: the client comes back and asks
+        reply.end() // whether it may continue is unknown: the client connects again
       }
     }
   }
@@ -155,8 +156,8 @@ export class Authenticator {
     this.#waiting.release(position)
   }
 
-  /** Resolves when the watch has seen all that the log held just now (A1). */
-  #inTouch(): Promise<void> {
+  /** Resolves when the watch has seen everything in the log as of now (A1). */
+  #caughtUp(): Promise<void> {
     return (this.#asking ??= this.#ask().finally(() => (this.#asking = undefined)))
   }
 
@@ -172,7 +173,7 @@ export class Authenticator {
     this.#trustedUntil = asked + TRUST_MS
   }
 
-  /** What is known, unless its API key is no longer the one it was loaded with (A3). */
+  /** The known credential, unless its API key has been loaded again since (A3). */
   #current(kind: CredentialKind, id: string): Known | undefined {
     const known = this.#known.get(id)
     if (known?.credential.kind !== kind) return undefined
@@ -224,16 +225,9 @@ export class Authenticator {
     return { mac, credential, parent, used: -Infinity }
   }
 
-  /** Nobody waits for it, and when it cannot be stored the next use is told. */
-  #tellUse(known: Known): void {
+  /** The next use is reported again when this one cannot be stored. */
+  #reportUse(known: Known): void {
     known.used = clock.monotonic()
-    const { id, api_key_id, env_id } = known.credential
-    this.#deps.aggregates.issued
-      .handle(
-        streamOf.issued(api_key_id),
-        { type: 'UseServiceKey', api_key_id, service_key_id: id, now: clock.iso() },
-        { env_id, correlation_id: id, actor: id },
-      )
-      .catch(() => (known.used = -Infinity))
+    this.#deps.onUse(known.credential).catch(() => (known.used = -Infinity))
   }
 }

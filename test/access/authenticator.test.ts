@@ -1,7 +1,8 @@
 import * as assert from 'uvu/assert'
 import { openHints } from '../../src/adapters/embedded/hints.ts'
-import { Authenticator } from '../../src/api/http/authenticate.ts'
-import type { Credential } from '../../src/api/http/credential.ts'
+import { Authenticator } from '../../src/access/authenticator.ts'
+import type { Credential } from '../../src/access/credential.ts'
+import { useServiceKey } from '../../src/commands/useServiceKey.ts'
 import { clock } from '../../src/clock.ts'
 import { AppError, isAppError } from '../../src/errors.ts'
 import type { Permissions } from '../../src/events/org.ts'
@@ -28,7 +29,13 @@ nodes.before(async (context) => {
   const node = await openNode()
   const { views, aggregates, signal } = node
   const open = (store = node.store): Authenticator => {
-    const authenticator = new Authenticator({ store, views, aggregates, keyring, hints: openHints() })
+    const authenticator = new Authenticator({
+      store,
+      views,
+      keyring,
+      hints: openHints(),
+      onUse: (credential) => useServiceKey({ aggregates }, credential),
+    })
     void authenticator.watch(signal).catch(() => {})
     return authenticator
   }
@@ -41,8 +48,11 @@ const newApiKey = async ({ aggregates }: Node) => {
   const { api_key_id = '', secret = '' } = parseApiToken(token) ?? {}
   const mac = keyring.macOf(secret)
   const permissions: Permissions = { '*:*': ['*'] }
-  const fact = { type: 'ApiKeyCreated', api_key_id, env_id: 'env', name: 'k', mac, permissions } as const
-  await aggregates.tenants.handle(streamOf.key(api_key_id), { type: 'Create', fact }, cause)
+  await aggregates.apiKeys.handle(
+    streamOf.key(api_key_id),
+    { type: 'CreateApiKey', api_key_id, env_id: 'env', name: 'k', mac, permissions },
+    cause,
+  )
   return { api_key_id, token }
 }
 
@@ -70,7 +80,7 @@ const revoke = ({ aggregates }: Node, api_key_id: string, session_id: string) =>
 /** Who it is, or the code of the refusal. */
 const asked = async (authenticator: Authenticator, token: string): Promise<Credential | string> => {
   try {
-    return await authenticator.authenticate(`Bearer ${token}`)
+    return await authenticator.authenticate(token)
   } catch (error) {
     return isAppError(error) ? error.code : String(error)
   }

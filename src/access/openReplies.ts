@@ -1,20 +1,20 @@
-import { clock } from '../../clock.ts'
+import { clock } from '../clock.ts'
 import type { Credential } from './credential.ts'
 
-/** A reply that goes on after its request was let in: a stream. */
+/** A reply that stays open after its request was admitted: a stream. */
 export interface OpenReply {
   readonly credential: Credential
-  /** Aborts when the reply is over. */
+  /** Aborts when the reply has ended. */
   readonly gone: AbortSignal
-  /** Whether a request with this credential would be let in now. */
+  /** Whether a request with this credential would be admitted now. */
   mayStill(credential: Credential): Promise<boolean>
   end(): void
 }
 
-/** Longer than this a timer cannot wait. */
+/** The longest time that a timer can wait. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-/** The streams that are open on this node, by the API key of their credentials; each ends when its credential expires. */
+/** The open streams of this node, by the API key of their credentials. Each ends when its credential expires. */
 export class OpenReplies {
   readonly #byApiKey = new Map<string, Set<OpenReply>>()
 
@@ -33,7 +33,7 @@ export class OpenReplies {
     reply.gone.addEventListener('abort', over, { once: true })
   }
 
-  /** Those of the API key and of what was issued under it, by the id of their credential. */
+  /** The streams of the API key and of what was issued under it, by the id of their credential. */
   under(api_key_id: string): ReadonlyMap<string, readonly OpenReply[]> {
     return Map.groupBy(this.#byApiKey.get(api_key_id) ?? [], ({ credential }) => credential.id)
   }

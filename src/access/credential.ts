@@ -1,0 +1,21 @@
+import { AppError } from '../errors.ts'
+import type { PermissionSet } from './permissions.ts'
+import type { CredentialKind } from './tokens.ts'
+
+/** A valid credential of one environment. */
+export interface Credential {
+  readonly kind: CredentialKind
+  readonly id: string
+  readonly env_id: string
+  /** The API key itself, or the one that the credential was issued under. */
+  readonly api_key_id: string
+  readonly permissions: PermissionSet
+  /** Milliseconds since 1970; Infinity: never. */
+  readonly expires: number
+  /** Ciphertext of the metadata of a service key; absent when it has none. */
+  readonly metadata?: string
+}
+
+/** The same error for every fault of a credential, so that it reveals nothing. */
+export const unauthorized = (): AppError =>
+  new AppError('unauthorized', 'Expected a valid credential in `Authorization: Bearer <token>`')
