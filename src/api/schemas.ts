@@ -6,11 +6,11 @@ import { actionsOf, SERVICE_KEY_TYPES } from '../access/permissions.ts'
 
 export { RunType }
 
-/** The resources of SPEC.md as they go over the wire, and the query parameters that several endpoints share. */
+/** The resources of SPEC.md as the API returns them, and the query parameters that several endpoints share. */
 
 const Uuid = Type.String({ format: 'uuid' })
 const Timestamp = Type.String({ format: 'date-time' })
-const Token = Type.String({ description: 'Told this once' })
+const Token = Type.String({ description: 'The secret token, returned only in this reply' })
 const nullable = <S extends Type.TSchema>(schema: S) => Type.Union([schema, Type.Null()])
 
 const actionList = (actions: readonly string[]) => ({
@@ -19,7 +19,7 @@ const actionList = (actions: readonly string[]) => ({
   items: { enum: [...actions, '*'] },
 })
 
-/** Of a plain `Type.String()` a record leaves out names with a line break, and lets whatever they hold pass. */
+/** A record with plain `Type.String()` keys skips keys that contain a line break, so their values go unchecked. */
 const AnyName = Type.String({ pattern: '^[\\s\\S]*$' })
 
 const permissionMap = (types: readonly string[], more: Record<string, unknown> = {}) =>
@@ -37,7 +37,7 @@ const permissionMap = (types: readonly string[], more: Record<string, unknown> =
 
 /** A JSON map from `type:path` to actions (SPEC.md, Permission map). */
 export const Permissions = permissionMap([...actionsOf.keys()], { '^\\*:\\*$': actionList([]) })
-/** What a service key may hold. */
+/** The permission types that a service key may have. */
 export const ServiceKeyPermissions = permissionMap(SERVICE_KEY_TYPES)
 
 export const Paging = {
@@ -85,8 +85,8 @@ export const ContextVariable = Type.Object({
 
 export const RotatedDataKey = Type.Object({
   env_id: Uuid,
-  key_id: Type.String({ format: 'uuid', description: 'What secrets of the environment are sealed with now' }),
-  resealed: Type.Integer({ description: 'Context variables that were sealed anew' }),
+  key_id: Type.String({ format: 'uuid', description: 'Id of the key that now encrypts new secrets' }),
+  resealed: Type.Integer({ description: 'Number of context variables encrypted again with the new key' }),
 })
 
 export const Event = Type.Object({
@@ -140,10 +140,13 @@ export const RunLogs = Type.Object({
         query: Type.Record(Type.String(), Type.Union([Type.String(), Type.Array(Type.String())])),
         headers: Type.Record(Type.String(), Type.String()),
         ip: nullable(Type.String()),
-        auth: nullable(Type.String({ description: '`***` when the caller had to prove who it is' })),
-        body: Type.Optional(Type.Unknown({ description: 'Left out when it has more than 64 KiB' })),
+        auth: nullable(Type.String({ description: '`***` if the endpoint requires a credential' })),
+        body: Type.Optional(Type.Unknown({ description: 'Omitted if larger than 64 KiB' })),
       },
-      { description: 'Of a webhook’s run, with secrets masked as `***`; else null' },
+      {
+        description:
+          'The request that started a webhook run, with secrets masked as `***`; null for other runs',
+      },
     ),
   ),
   lines: Type.Array(
@@ -191,14 +194,14 @@ export const Webhook = Type.Object({
   auth: Type.Union([Type.Literal('none'), Type.Literal('required')]),
   ns: Type.String(),
   var: Type.String(),
-  url: Type.String({ description: 'Holds the secret token of the endpoint' }),
+  url: Type.String({ description: 'Contains the secret token of the endpoint' }),
 })
 
 export const FileUpload = Type.Object({
   file_id: Uuid,
   path: Type.String(),
-  size: Type.Integer({ description: 'Bytes' }),
-  etag: Type.String({ description: 'With its quotes' }),
+  size: Type.Integer({ description: 'Size in bytes' }),
+  etag: Type.String({ description: 'ETag of the content, including the quotes' }),
   content_type: Type.String(),
   storage_backend: Type.String(),
   created_at: Timestamp,
@@ -234,15 +237,15 @@ export const NewApiKey = Type.Object({ ...apiKey, token: Token })
 
 export const UploadedPart = Type.Object({
   part_number: Type.Integer(),
-  size: Type.Integer({ description: 'Bytes' }),
-  etag: Type.String({ description: 'With its quotes' }),
+  size: Type.Integer({ description: 'Size in bytes' }),
+  etag: Type.String({ description: 'ETag of the part, including the quotes' }),
 })
 
 export const MultipartUpload = Type.Object({
   upload_id: Uuid,
   path: Type.String(),
-  part_size: Type.Integer({ description: 'Bytes that each part but the last should have' }),
-  parts_expected: Type.Integer({ description: '1 where no `expected_size` was given' }),
+  part_size: Type.Integer({ description: 'Recommended size in bytes of every part except the last' }),
+  parts_expected: Type.Integer({ description: 'Expected number of parts; 1 without an `expected_size`' }),
   expires_at: Timestamp,
 })
 
@@ -283,8 +286,8 @@ export const Environment = Type.Object({
   active: Type.Boolean(),
 })
 
-const Percent = Type.Number({ description: 'May exceed 100; 0 where there is no limit' })
-const Limit = Type.Integer({ description: '-1: unlimited' })
+const Percent = Type.Number({ description: 'Used share of the limit. May exceed 100; 0 if unlimited' })
+const Limit = Type.Integer({ description: '-1 means unlimited' })
 
 export const OrgUsage = Type.Object({
   org_id: Uuid,
@@ -307,7 +310,7 @@ export const OrgUsage = Type.Object({
     file_storage: Percent,
     call_storage: Percent,
     team_members: Percent,
-    has_warning: Type.Boolean({ description: 'Whether any of them exceeds 90' }),
+    has_warning: Type.Boolean({ description: 'True if any percentage exceeds 90' }),
   }),
   plan: Type.Object({ name: Plan, period_start: Timestamp, period_end: Timestamp }),
 })
@@ -317,8 +320,12 @@ export const Domain = Type.Object({
   env_id: Uuid,
   domain: Type.String(),
   status: DomainStatus,
-  validation_cname_name: Type.String({ description: 'Name of the CNAME record that proves the domain' }),
-  validation_cname_value: Type.String({ description: 'What that record must point to' }),
-  routing_domain: nullable(Type.String({ description: 'What the domain is to point to by CNAME' })),
+  validation_cname_name: Type.String({
+    description: 'Name of the CNAME record that proves ownership of the domain',
+  }),
+  validation_cname_value: Type.String({ description: 'Target of that CNAME record' }),
+  routing_domain: nullable(
+    Type.String({ description: 'Target of the CNAME record that routes the domain to this service' }),
+  ),
   created_at: Timestamp,
 })

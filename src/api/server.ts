@@ -5,21 +5,21 @@ import { AppError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { errorBody } from './http/problem.ts'
 
-/** A client that takes longer to send its headers is cut; Node looks every 30 s. */
+/** How long a client may take to send its headers. Node checks every 30 s. */
 const HEADERS_TIMEOUT_MS = 20_000
 const MAX_HEADER_BYTES = 16 << 10
-/** For so long a refused client may read what it was told. */
+/** How long a refused client may take to read the reply. */
 const LINGER_MS = 2000
 
 export interface ApiServer {
   readonly port: number
-  /** From now on this application answers. */
+  /** Replaces the application. */
   serve(app: Koa): void
-  /** Takes no new connections, lets requests under way end, then closes what is left. */
+  /** Accepts no new connections, waits for requests in progress, then closes the remaining connections. */
   close(deadlineMs: number): Promise<void>
 }
 
-/** Listens. Rejects with `unavailable` when the address cannot be had. */
+/** Starts to listen. Rejects with `unavailable` when the address is not available. */
 export const listen = async (
   app: Koa,
   { port, host }: { port: number; host: string },
@@ -57,7 +57,7 @@ const close = (server: Server, deadlineMs: number): Promise<void> =>
   new Promise((resolve) => {
     if (!server.listening) return resolve()
     const force = setTimeout(() => server.closeAllConnections(), deadlineMs)
-    const idle = setInterval(() => server.closeIdleConnections(), 10) // replies that end from now on leave theirs idle
+    const idle = setInterval(() => server.closeIdleConnections(), 10) // connections become idle as replies end
     server.close(() => {
       clearTimeout(force)
       clearInterval(idle)
@@ -65,7 +65,7 @@ const close = (server: Server, deadlineMs: number): Promise<void> =>
     })
   })
 
-/** Why what came is no request. */
+/** The error for input that Node could not parse as a request. */
 const reasonOf = ({ code }: NodeJS.ErrnoException): AppError => {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
@@ -77,7 +77,7 @@ const reasonOf = ({ code }: NodeJS.ErrnoException): AppError => {
   }
 }
 
-/** What never became a request gets the error body too; then the connection ends. */
+/** Sends the error body for input that never became a request, and closes the connection. */
 const refuse = (socket: Socket, reason: AppError): void => {
   if (!socket.writable) return void socket.destroy()
   const request_id = newId()

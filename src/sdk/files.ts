@@ -1,16 +1,16 @@
-import type { FileAction } from './wire.ts'
+import { CHUNK_BYTES, type FileAction } from './wire.ts'
 import { activeRun } from './activeRun.ts'
 
 /** Metadata of a stored file (SPEC.md, File). */
 export interface FileInfo {
   readonly file_id: string
   readonly path: string
-  /** Bytes. */
+  /** Size in bytes. */
   readonly size: number
   readonly etag: string
   readonly content_type: string
   readonly storage_backend: string
-  /** The run whose code wrote it; null for clients of the API. */
+  /** The run that created the file; null if a client of the API did. */
   readonly created_by_run_id: string | null
   readonly updated_by_run_id: string | null
   readonly created_at: string
@@ -19,11 +19,9 @@ export interface FileInfo {
 
 type WithContent = FileInfo & { readonly content: Uint8Array }
 
-/** Content of one frame, as base64, and of every part but the last. */
-const CHUNK_BYTES = 5 << 20
-/** What a function has in memory as a whole must fit beside the rest of its process. */
+/** The largest content that `files` reads or writes: it must fit in the memory of the process as a whole. */
 const MAX_CONTENT = 64 << 20
-/** Of content that changes while it is read. */
+/** Attempts to read a file whose content changes during the read. */
 const MAX_TRIES = 3
 
 const ask = (action: FileAction, params: Readonly<Record<string, unknown>>): Promise<unknown> =>
@@ -31,7 +29,7 @@ const ask = (action: FileAction, params: Readonly<Record<string, unknown>>): Pro
 
 let last: Promise<unknown> = Promise.resolve()
 
-/** Reads of this process go one after the other: many at once would only fill the memory of the service. */
+/** Reads files one after the other: concurrent reads would only fill the memory of the service. */
 const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
   const done = last.then(work)
   last = done.catch(() => {})
@@ -43,7 +41,7 @@ const tooLarge = (size: number): RangeError =>
 
 /** The files of the run's environment. */
 export const files = {
-  /** Rejects with code `not_found`, and for files over 64 MiB. */
+  /** Reads a file of at most 64 MiB. Rejects with code `not_found` if it does not exist. */
   get: async (path: string): Promise<WithContent> => {
     activeRun('files.get')
     for (let tries = 1; ; tries++) {
@@ -55,7 +53,7 @@ export const files = {
     }
   },
 
-  /** Creates or replaces; at most 64 MiB. A string is stored as UTF-8. */
+  /** Creates or replaces a file of at most 64 MiB. A string is stored as UTF-8. */
   put: async (
     path: string,
     content: string | Uint8Array,
@@ -69,7 +67,7 @@ export const files = {
     return (await write(path, bytes, type)) as FileInfo
   },
 
-  /** By path. `limit` 1-100, default 20. */
+  /** Lists files in the order of their paths. `limit` is 1-100, default 20. */
   list: async (
     options: { prefix?: string; limit?: number; offset?: number } = {},
   ): Promise<readonly FileInfo[]> => (await ask('list', options)) as readonly FileInfo[],
@@ -108,7 +106,7 @@ const write = async (path: string, bytes: Buffer, content_type: string): Promise
     }
     return await ask('complete', { upload_id })
   } catch (error) {
-    await ask('abort', { upload_id }).catch(() => {}) // else it expires
+    await ask('abort', { upload_id }).catch(() => {}) // if this fails too, the upload expires
     throw error
   }
 }

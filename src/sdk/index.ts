@@ -1,6 +1,6 @@
 /**
- * The module `svc`: what functions of a build import. All but `fn` need a run around them and throw
- * otherwise. What they send is durable when they resolve, and in the order of the calls.
+ * The module `svc`, for the functions of a build. All functions except `fn` throw when they are called
+ * outside a run. Data is durable when their promise resolves, in the order of the calls.
  */
 import type { RunInfo } from './wire.ts'
 import { activeRun } from './activeRun.ts'
@@ -25,25 +25,25 @@ export const call = async (
   return (await activeRun('call').request({ op: 'call', fn: ref, args })) as { run_id: string }
 }
 
-/** Runs a function as a child run and resolves with its result; rejects when it fails. */
+/** Runs a function as a child run. Resolves with its result, and rejects when it fails. */
 export const run = async <Result = unknown>(ref: string, ...args: readonly unknown[]): Promise<Result> => {
   checkRef('run', ref)
   return (await activeRun('run').request({ op: 'run', fn: ref, args })) as Result
 }
 
-/** Sends live data to whoever follows the run's stream, as `stream:data`. */
+/** Sends live data to the subscribers of the run's stream, as `stream:data`. */
 export const emit = async (dataType: string, payload: unknown = null): Promise<void> => {
   checkText('emit(dataType, payload)', 'dataType', dataType)
   await activeRun('emit').request({ op: 'emit', data_type: dataType, payload })
 }
 
-/** The value of a context variable of the run's project, decrypted. Rejects with code `not_found`. */
+/** Returns the decrypted value of a context variable of the run's project. Rejects with code `not_found`. */
 export const context = async (key: string): Promise<string> => {
   checkText('context(key)', 'key', key)
   return (await activeRun('context').request({ op: 'context', key })) as string
 }
 
-/** The run around the caller. `signal` aborts when it is cancelled or out of time. */
+/** Returns the current run. `signal` aborts when the run is cancelled or times out. */
 export const currentRun = (): RunInfo & { readonly signal: AbortSignal } => {
   const { info, signal } = activeRun('currentRun')
   return { ...info, signal }
@@ -51,9 +51,7 @@ export const currentRun = (): RunInfo & { readonly signal: AbortSignal } => {
 
 const checkText = (signature: string, name: string, value: unknown): void => {
   if (typeof value === 'string' && value !== '') return
-  throw new TypeError(
-    `Expected \`${name}\` of ${signature} to be a string that is not empty, got ${shown(value)}`,
-  )
+  throw new TypeError(`Expected \`${name}\` of ${signature} to be a non-empty string, got ${shown(value)}`)
 }
 
 const checkRef = (caller: string, ref: unknown): void => {

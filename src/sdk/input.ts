@@ -1,4 +1,4 @@
-/** What a function is called with when an event starts it; a schedule's has type `svc:schedule`. */
+/** The input of an event handler. A scheduled function receives one of type `svc:schedule`. */
 export interface Event<Data = unknown> {
   readonly type: string
   readonly data: Data
@@ -10,29 +10,29 @@ export interface Event<Data = unknown> {
 /** The event of a scheduled run. */
 export type Tick = Event<{ readonly cron: string; readonly scheduled_time: string }>
 
-/** SPEC.md, Webhook request given to the handler. */
+/** The input of a webhook handler. */
 export interface WebhookRequest<Body = unknown> {
   readonly method: string
-  /** Internal path without token: safe to log. */
+  /** Internal path without the token: safe to log. */
   readonly url: string
-  /** As the caller used it, token included: never log it. */
+  /** The URL of the request with its secret token: never log it. */
   readonly 'original-url'?: string
   readonly originalUrl?: string
-  /** Lower-case names. */
+  /** Names are in lower case. */
   readonly headers?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string | readonly string[]>>
   readonly body?: Body
-  /** What signatures are verified against; lossy when the body is not UTF-8. */
+  /** The body as text, to verify signatures. Bytes that are not UTF-8 are replaced. */
   readonly 'body-raw'?: string
   readonly bodyRaw?: string
-  /** The verbatim body, only when it is not UTF-8. */
+  /** The exact bytes of the body, present only if it is not UTF-8. */
   readonly 'body-bytes'?: Uint8Array
   readonly bodyBytes?: Uint8Array
   readonly ip?: string
   readonly auth?: Readonly<Record<string, unknown>>
 }
 
-/** SPEC.md, Webhook response. Any other value a handler returns is sent as JSON with status 200. */
+/** The reply of a webhook handler. Any other returned value is sent as JSON with status 200. */
 export interface WebhookResponse {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
@@ -41,7 +41,7 @@ export interface WebhookResponse {
 
 const ALIASES = { originalUrl: 'original-url', bodyRaw: 'body-raw', bodyBytes: 'body-bytes' } as const
 
-/** The request as handlers see it: bytes decoded, camelCase names as getters that JSON leaves out. */
+/** Decodes the bytes of a request and adds camelCase names as getters, which JSON leaves out. */
 export const toWebhookRequest = (wire: Readonly<Record<string, unknown>>): WebhookRequest => {
   const request: Record<string, unknown> = { ...wire }
   const encoded = wire['body-bytes']

@@ -1,14 +1,14 @@
 import type { Event, Tick, WebhookRequest } from './input.ts'
 
-/** Attempts after the first one (0-10), or those and the milliseconds between them (default 1000, at most an hour). */
+/** Number of retries (0-10), optionally with the delay between them in milliseconds (default 1000, at most 1 hour). */
 export type Retry = number | { readonly attempts: number; readonly delay?: number }
 
-/** Five-field cron expression, in UTC unless an IANA zone is given. */
+/** Five-field cron expression, in UTC unless an IANA time zone is given. */
 export type Schedule = string | { readonly cron: string; readonly timezone?: string }
 
-/** SPEC.md, Webhook endpoint. */
+/** A public URL that runs the function. */
 export interface Webhook {
-  /** Groups endpoints; part of the URL: letters, digits, `-`, `_`, `.`. */
+  /** Groups endpoints and is part of the URL. Allowed: letters, digits, `-`, `_` and `.`. */
   readonly service: string
   /** Path within the service. */
   readonly path: string
@@ -17,23 +17,23 @@ export interface Webhook {
   /** Default `<ns>_<var>`. */
   readonly name?: string
   readonly description?: string
-  /** `none` (default) is public, `required` wants a Bearer credential. */
+  /** `none` (default): public. `required`: the request needs a Bearer credential. */
   readonly auth?: 'none' | 'required'
   readonly agent?: string
 }
 
-/** What the service should do with a function. Hyphenated keys and camelCase ones mean the same. */
+/** Describes how the service uses a function. Hyphenated and camelCase keys are equivalent. */
 export interface Metadata {
-  /** Type of the events that start it. */
+  /** Type of the events that start the function. */
   readonly 'on-event'?: string
   readonly onEvent?: string
   readonly retry?: Retry
   readonly schedule?: Schedule
   readonly webhook?: Webhook
-  /** Names of headers to mask in run logs, beside the ones that always are. */
+  /** Names of headers that are masked in run logs, in addition to those that are always masked. */
   readonly 'secret-headers'?: readonly string[]
   readonly secretHeaders?: readonly string[]
-  /** Milliseconds after which a run of it is stopped: 1-900000. */
+  /** Time limit of a run in milliseconds: 1-900000. */
   readonly timeout?: number
 }
 
@@ -41,8 +41,8 @@ type AnyFunction = (...args: never[]) => unknown
 
 const METADATA = Symbol.for('svc.metadata')
 
-// oxlint-disable typescript/no-explicit-any -- a handler names the type of its data itself
-/** The type of a handler follows from what starts it, so that its parameter needs no annotation. */
+// oxlint-disable typescript/no-explicit-any -- a handler declares the type of its data itself
+/** The metadata determines the type of the handler, so its parameter needs no annotation. */
 interface Fn {
   <F extends (request: WebhookRequest<any>) => unknown>(
     metadata: Metadata & { readonly webhook: Webhook },
@@ -56,8 +56,8 @@ type HandlesEvent = { readonly 'on-event': string } | { readonly onEvent: string
 // oxlint-enable typescript/no-explicit-any
 
 /**
- * Attaches metadata to a function, for the service to read when the build is uploaded. Returns the same
- * function, or one that calls it when it already has metadata: the same handler may be exported twice.
+ * Attaches metadata to a function; the service reads it when the build is uploaded. Returns the same
+ * function, or a bound copy if it already has metadata, so that one handler can be exported twice.
  */
 export const fn: Fn = <F extends AnyFunction>(metadata: Metadata, handler: F): F => {
   if (typeof handler !== 'function')

@@ -1,7 +1,7 @@
-/** What crosses the pipe between the service and its children, in terms of the SDK. Imports nothing of the server. */
+/** The data that crosses the pipe between the service and its children. Imports nothing of the server. */
 import type { Event } from './input.ts'
 
-/** What `currentRun()` returns inside the function. */
+/** The result of `currentRun()` inside a function. */
 export interface RunInfo {
   readonly run_id: string
   readonly stream_id: string
@@ -13,13 +13,13 @@ export interface RunInfo {
   readonly project_name: string
 }
 
-/** What the function is called with (DESIGN.md, A build; SPEC.md, Webhook request and Handler-side event). */
+/** The input of a function (SPEC.md, Webhook request and Handler-side event). */
 export type Input =
   | { readonly kind: 'args'; readonly args: readonly unknown[] }
   | { readonly kind: 'event'; readonly event: Event }
   | { readonly kind: 'webhook'; readonly request: WebhookRequest }
 
-/** A webhook request as it is sent to the child: keys are SPEC.md's own, `toWebhookRequest` adds the aliases. */
+/** A webhook request in a frame, with the keys of SPEC.md; `toWebhookRequest` adds the aliases. */
 export interface WebhookRequest {
   readonly method: string
   readonly url: string
@@ -46,6 +46,9 @@ export type HostCall =
       readonly action: FileAction
       readonly params: Readonly<Record<string, unknown>>
     }
+
+/** Bytes of content in one frame, where base64 makes them a third larger, and in each part except the last. */
+export const CHUNK_BYTES = 5 << 20
 
 /** Small content fits one `get` or `put`; larger content takes several `read`s, or the parts of an upload. */
 export const FILE_ACTIONS = [

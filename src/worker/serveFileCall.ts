@@ -6,10 +6,9 @@ import { checkedContentType, checkedPath } from '../content/fileChecks.ts'
 import type { Files, Writing } from '../content/files.ts'
 import type { CommandDeps } from '../commands/deps.ts'
 import type { HostCall } from '../ports/runtime.ts'
+import { CHUNK_BYTES } from '../sdk/wire.ts'
 
-/** Bytes of content that come in one frame; as base64 they are a third more. Every part but the last has as many. */
-const MAX_TAKEN_BYTES = 5 << 20
-/** That go in one frame: few, since what a child asks for and does not read waits in memory here. */
+/** Bytes of content in a reply: fewer, because replies that a child does not read stay in memory here. */
 const MAX_GIVEN_BYTES = 1 << 20
 
 type FileCall = Extract<HostCall, { op: 'files' }>
@@ -106,8 +105,8 @@ type Params = FileCall['params']
 
 const bytesOf = (params: Params): Buffer => {
   const bytes = Buffer.from(textOf(params, 'content_base64'), 'base64')
-  if (bytes.length > MAX_TAKEN_BYTES)
-    throw new AppError('bad_request', `content: expected at most ${MAX_TAKEN_BYTES} bytes at a time`)
+  if (bytes.length > CHUNK_BYTES)
+    throw new AppError('bad_request', `content: expected at most ${CHUNK_BYTES} bytes at a time`)
   return bytes
 }
 

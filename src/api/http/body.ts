@@ -43,7 +43,7 @@ export const readBody = (request: IncomingMessage, limit: number): Promise<Buffe
       resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
     })
     request.on('error', (error) =>
-      reject(new AppError('bad_request', 'body: the connection broke off', { cause: error })),
+      reject(new AppError('bad_request', 'body: the connection was lost', { cause: error })),
     )
   })
 

@@ -1,4 +1,4 @@
-/** Whether a client that sends `If-None-Match` has the content already (RFC 9110, 13.1.2: compared weakly). */
+/** Whether `If-None-Match` names the current content (RFC 9110, 13.1.2: weak comparison). */
 export const isKnown = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch.trim() === '*' || [...ifNoneMatch.matchAll(/"[^"]*"/g)].some(([tag]) => tag === etag)
 
@@ -9,8 +9,8 @@ export interface Range {
 }
 
 /**
- * The one range of bytes that a `Range` header asks for; null: all of it, since a server may ignore what it does not
- * understand, several ranges included; `'none'`: there are no such bytes (RFC 9110, 14.2).
+ * Parses a `Range` header (RFC 9110, 14.2). Returns null for an invalid header or several ranges, which the
+ * server may ignore, and `'none'` if the range is outside the content.
  */
 export const rangeOf = (header: string, size: number): Range | 'none' | null => {
   const [, first = '', last = ''] = /^bytes=\s*(\d{0,15})-(\d{0,15})\s*$/i.exec(header) ?? []
@@ -25,6 +25,6 @@ export const rangeOf = (header: string, size: number): Range | 'none' | null => 
   return from >= size ? 'none' : { from, to }
 }
 
-/** Whether a range may be sent to who sends `If-Range`: what they have a part of is what there is now. */
+/** Whether `If-Range` allows a range: the client's partial copy is of the current content. */
 export const isSame = (ifRange: string, { etag, modified }: { etag: string; modified: string }): boolean =>
   ifRange === '' || ifRange === etag || ifRange === modified

@@ -3,20 +3,20 @@ import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
 import { withDeadline } from '../../loops/deadline.ts'
 
-/** A client that sends nothing for this long is cut, milliseconds. */
+/** The longest pause of a client while it sends a body. */
 const SILENCE_MS = 30_000
-/** So is one that sends, over `SILENCE_MS` of waiting for it, less than this. */
+/** The slowest rate at which a client may send a body, measured over `SILENCE_MS` of waiting. */
 const MIN_BYTES_PER_S = 16 << 10
 
 /**
- * The body of a request chunk by chunk, never more than a chunk ahead of who reads it. Rejects with `request_timeout`
- * when the client is too slow; time that the reader takes does not count. What is not read is thrown away.
+ * Yields the body of a request, at most one chunk ahead of the reader. Rejects with `request_timeout` when
+ * the client is too slow, not counting the reader's time. A body that is not read to its end is discarded.
  */
 export async function* incoming(
   request: IncomingMessage,
   { silenceMs = SILENCE_MS }: { silenceMs?: number } = {},
 ): AsyncGenerator<Buffer> {
-  const chunks = request.iterator({ destroyOnReturn: false }) // so that a refusal can still be told
+  const chunks = request.iterator({ destroyOnReturn: false }) // so that an error reply can still be sent
   const tooSlow = () => new AppError('request_timeout', `body: expected more within ${silenceMs / 1000} s`)
   let waitedMs = 0
   let bytes = 0
@@ -35,7 +35,7 @@ export async function* incoming(
     }
   } catch (error) {
     if (error instanceof AppError) throw error
-    throw new AppError('bad_request', 'body: the connection broke off', { cause: error })
+    throw new AppError('bad_request', 'body: the connection was lost', { cause: error })
   } finally {
     request.resume()
   }

@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 
-/** Whoever sends nothing for this long has stopped sending. */
+/** A client that sends nothing for this long has stopped sending. */
 const SILENT_MS = 2000
-/** And whoever sends for this long does not mean to read the reply. */
+/** A client that sends for this long is assumed never to read the reply. */
 const LONGEST_MS = 20_000
 
 /**
- * A reply to a request whose body is still on its way: the connection stays open while the client sends, what comes is
- * thrown away. To close it at once would reset it, and with that take the reply from the client.
+ * Replies to a request whose body is still arriving, and discards the rest of the body. Closing at once
+ * would reset the connection, and the client could lose the reply.
  */
 export const lingering = (request: IncomingMessage, reply: string): Readable =>
   Readable.from(

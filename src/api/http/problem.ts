@@ -5,7 +5,7 @@ import type { Logger } from '../../logger.ts'
 import { lingering } from './linger.ts'
 import { isWaiting } from './welcome.ts'
 
-/** Every reply carries the request's id, and everything thrown becomes an error body (SPEC.md, Errors). */
+/** Adds the request id to every reply and turns every error into an error body (SPEC.md, Errors). */
 export const problem =
   (logger: Logger) =>
   async (ctx: Context, next: Next): Promise<void> => {
@@ -26,7 +26,7 @@ export const problem =
         })
       }
       if (ctx.headerSent) {
-        ctx.res.destroy() // half a reply cannot become an error
+        ctx.res.destroy() // a reply that has begun cannot become an error
         return
       }
       if (error.retryable) ctx.set('Retry-After', String(error.data['retryAfter'] ?? 1))
@@ -38,7 +38,7 @@ export const problem =
     }
   }
 
-/** Refuses what is still being sent, or is not sent yet: nothing else can come on its connection. */
+/** Replies before the whole body has arrived. The connection cannot be reused, because the body may follow. */
 const sendEarly = (ctx: Context, text: string): void => {
   ctx.set('Connection', 'close')
   ctx.type = 'application/json'
@@ -50,11 +50,11 @@ export const errorBody = ({ code, message }: AppError, request_id: string) => ({
   error: { code, message, request_id },
 })
 
-/** What is unknown tells the client nothing; the log keeps the cause. */
+/** The client gets no detail of an unknown error; the server log has the cause. */
 const toAppError = (thrown: unknown): AppError =>
   thrown instanceof AppError && thrown.code !== 'wrong_revision'
     ? thrown
     : new AppError(
         'internal_server_error',
-        'Something went wrong on our side; the request id finds it in the log',
+        'An unexpected error occurred; the server log contains it with the request id',
       )

@@ -21,7 +21,7 @@ const NOBODY = {
   permissions: compilePermissions({}),
 } as const satisfies Credential
 
-/** Runs a route: who asks, what they ask, whether they may, then the handler; 401 before 429 before 400 before 403 before 404. */
+/** Runs a route: authenticates, counts, validates, authorizes, then calls the handler (401, 429, 400, 403, 404). */
 export const serve =
   (route: Route, deps: ApiDeps) =>
   async (ctx: Context): Promise<void> => {
@@ -65,11 +65,11 @@ export const serve =
     )
   }
 
-/** Without looking at what the request is about: so it goes nearly always. */
+/** The common case: the permission covers every path, so the resource need not be looked up. */
 const isGranted = ({ type, action, or }: Needs, { credential: { permissions } }: Ask): boolean =>
   permissions.allows(type, action) || (or !== undefined && permissions.allows(type, or))
 
-/** Whether the request would be let in again, as it is. */
+/** Whether the credential would still be admitted to this request. */
 const isLetIn = async ({ needs }: Route, ask: Ask): Promise<boolean> => {
   try {
     for (const one of needs ?? []) if (!isGranted(one, ask)) await demand(one, ask)
@@ -87,11 +87,10 @@ const demand = async ({ type, action, or, path }: Needs, ask: Ask): Promise<void
   throw lacking(type, action, paths[0])
 }
 
-/** The refusal of a credential that may not do it. */
 export const lacking = (type: string, action: string, path = '*'): AppError =>
   new AppError('forbidden', `The credential lacks the permission ${type}:${path} ${action}`)
 
-/** What goes over the wire; JSON, so that it can be kept and sent again. */
+/** A reply as plain JSON, so that it can be stored and sent again. */
 interface Answer {
   readonly status: number
   readonly headers?: Record<string, string>
@@ -127,25 +126,28 @@ const answerOf = (reply: Exclude<Reply, { kind: 'own' }>, request_id: string): A
   }
 }
 
-/** Whether `serve` can keep the answer: it read the body, and the handler leaves the reply to it. */
+/** Whether `serve` can store the reply: it read the body, and the handler does not write the reply itself. */
 const isRepeatable = ({ takesKey, reply, form, rawBody }: Route): boolean =>
   takesKey && reply.kind !== 'stream' && !form && rawBody === undefined
 
-/** The answer to a request, and a refusal too if asking again would not change it; else it rejects. */
+/** Returns the reply, or the error reply if a repetition would get the same; rejects with any other error. */
 const finalAnswer = async (route: Route, ask: Ask): Promise<Answer> => {
   try {
     const reply = await route.handle(ask)
     if (reply.kind === 'own')
-      throw new AppError('internal_server_error', 'Expected an answer that can be kept')
+      throw new AppError(
+        'internal_server_error',
+        'Expected a reply that can be stored, got one of the handler',
+      )
     return answerOf(reply, ask.request_id)
   } catch (error) {
     if (!isAppError(error) || error.retryable || error.status >= 500 || error.status === 429) throw error
-    if (error.code === 'quota_exceeded') throw error // the plan may become a higher one
+    if (error.code === 'quota_exceeded') throw error // the organization may get a higher plan
     return { status: error.status, body: errorBody(error, ask.request_id) }
   }
 }
 
-/** Stands for an environment where there is none. */
+/** The scope of the operator's keys, which belong to no environment. */
 const OPERATOR = 'operator'
 
 export const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/
@@ -164,7 +166,7 @@ const onceFor = async <T>(
   const { env_id, id } = operator ? { env_id: OPERATOR, id: OPERATOR } : credential
   const { value, replayed } = await deps.idempotency.once(
     { key, scope: [env_id, ...(tellsSecret ? [id] : []), method, ctx.path], request, env_id, request_id },
-    // Of what tells a secret once, a second attempt makes another one: nobody has the secret of the first.
+    // A reply with a secret is not replayed: a second attempt creates a new secret, because the first was lost.
     tellsSecret ? () => work(newId) : work,
   )
   if (replayed) ctx.set('Idempotency-Replayed', 'true')

@@ -2,16 +2,16 @@ import type { Static, TObject, TSchema } from 'typebox'
 import { Compile, type Validator } from 'typebox/compile'
 import { AppError } from '../../errors.ts'
 
-/** Checks input against a schema and returns it typed; a refusal names the field and what was expected. */
+/** Checks input against a schema and returns it typed. The error names the field and the expected value. */
 export type Check<T> = (input: unknown) => T
 
-/** Compiled at the first use: most routes of a process never see a request. */
+/** Compiles at the first use, because most routes of a process never get a request. */
 const lazily = (schema: TSchema): (() => Validator) => {
   let validator: Validator | undefined
   return () => (validator ??= Compile(schema))
 }
 
-/** For a JSON body: `what` names the whole when a field cannot be named. */
+/** Checks a JSON body. Errors about the body as a whole name it `what`. */
 export const checkBody = <S extends TSchema>(schema: S, what = 'body'): Check<Static<S>> => {
   const validator = lazily(schema)
   return (input) => {
@@ -20,7 +20,7 @@ export const checkBody = <S extends TSchema>(schema: S, what = 'body'): Check<St
   }
 }
 
-/** For a query string: text becomes the number or boolean the schema wants; what it does not know is refused. */
+/** Checks a query string: applies defaults, converts integers and refuses unknown parameters. */
 export const checkQuery = <S extends TObject>(schema: S): Check<Static<S>> => {
   const validator = lazily(schema)
   const properties = schema.properties as Record<string, { type?: string; default?: unknown }>
@@ -48,7 +48,7 @@ export const checkQuery = <S extends TObject>(schema: S): Check<Static<S>> => {
 
 const refusal = (validator: Validator, input: unknown, what: string): AppError => {
   const errors = validator.Errors(input)
-  // Of a union, the message about the whole says more than those about its members.
+  // The message about a union as a whole is clearer than those about its members.
   const error = errors.find(({ keyword }) => keyword === 'anyOf') ?? errors[0]
   const missing = error?.keyword === 'required' ? error.params.requiredProperties[0] : undefined
   const path = [
@@ -66,13 +66,13 @@ const refusal = (validator: Validator, input: unknown, what: string): AppError =
   )
 }
 
-/** Whether what came may be a secret, and in the wrong place at that: then it is not said again (I6). */
+/** Whether the input may contain a secret, even in the wrong field: then the message does not repeat it (I6). */
 const takesSecrets = (schema: TSchema): boolean =>
   Object.values((schema as Partial<TObject>).properties ?? {}).some(
     (property) => (property as { writeOnly?: boolean }).writeOnly === true,
   )
 
-/** What came, when it is short enough to say. */
+/** The received value for a message, cut if it is long. */
 const gotOf = (input: unknown, path: readonly string[]): string => {
   let value = input
   for (const segment of path) value = (value as Record<string, unknown> | undefined)?.[segment]

@@ -16,12 +16,12 @@ export interface OpenApiDocument {
   readonly components: JsonSchema
 }
 
-/** The API as an OpenAPI 3.1 document: the route table says everything, nothing is written twice. */
+/** Generates the OpenAPI 3.1 document from the route table, so the two cannot differ. */
 export const toOpenApi = (routes: readonly Route[], { version }: { version: string }): OpenApiDocument => {
   const paths: Record<string, Record<string, JsonSchema>> = {}
   for (const route of routes) {
     const operations = (paths[toOpenApiPath(route.path)] ??= {})
-    operations[route.method.toLowerCase()] ??= operationOf(route) // where two match, the earlier one wins
+    operations[route.method.toLowerCase()] ??= operationOf(route) // the first matching route handles a request
   }
   return {
     openapi: '3.1.1',
@@ -36,7 +36,7 @@ export const toOpenApi = (routes: readonly Route[], { version }: { version: stri
           type: 'http',
           scheme: 'bearer',
           description:
-            'An API key `svc_<uuid>_<secret>`, a session `s_<uuid>_<secret>` or a service key `<uuid>_<secret>`',
+            'The token of an API key `svc_<uuid>_<secret>`, a session `s_<uuid>_<secret>` or a service key `<uuid>_<secret>`',
         },
         operator: { type: 'http', scheme: 'bearer', description: 'The operator token of the installation' },
       },
@@ -47,56 +47,60 @@ export const toOpenApi = (routes: readonly Route[], { version }: { version: stri
   }
 }
 
-const description = `Runs your functions when events, schedules, webhooks and calls ask for it.
+const description = `svc runs your functions when events, schedules, webhooks and calls start them.
 
-Every request but those marked open carries \`Authorization: Bearer <token>\`: of an API key, a session or a
-service key. It belongs to one environment,
-and nothing outside that environment exists for it.
+Requests need the header \`Authorization: Bearer <token>\` with the token of an API key, a session or a service
+key, unless the operation is public. Each credential belongs to one environment. Resources of other
+environments are reported as not found.
 
-Replies are \`{data, meta}\`, lists \`{data, pagination, meta}\`, refusals \`{error: {code, message, request_id}}\`.
-Lists take \`limit\` (1-100, default 20) and \`offset\`. All times are ISO 8601 in UTC.`
+A reply has the form \`{data, meta}\`, a list \`{data, pagination, meta}\`, and an error
+\`{error: {code, message, request_id}}\`. Lists accept \`limit\` (1-100, default 20) and \`offset\`.
+All times are in ISO 8601 format and UTC.`
 
 const headers: JsonSchema = {
-  'X-Request-Id': { description: 'Finds the request in the log', schema: { type: 'string', format: 'uuid' } },
+  'X-Request-Id': {
+    description: 'Id of the request, which the server log also contains',
+    schema: { type: 'string', format: 'uuid' },
+  },
   'Idempotency-Replayed': {
-    description: 'The answer is that of an earlier request with the same `Idempotency-Key`',
+    description: 'The reply is the stored reply to an earlier request with the same `Idempotency-Key`',
     schema: { const: 'true' },
   },
   RateLimit: {
     description:
-      'How many requests the organization may send at this moment (`r`), and in how many seconds (`t`) all of its limit',
+      'Number of requests that the organization may send now (`r`) and seconds until its full limit is available (`t`)',
     schema: { type: 'string' },
   },
   'RateLimit-Policy': {
     description:
-      'The limit of the organization: `q` requests in `w` seconds. Absent, as `RateLimit` is, where the plan has none',
+      'The limit of the organization: `q` requests in `w` seconds. This header and `RateLimit` are absent if the plan has no limit',
     schema: { type: 'string' },
   },
-  'Retry-After': { description: 'Seconds to wait before trying again', schema: { type: 'integer' } },
+  'Retry-After': { description: 'Seconds to wait before the next attempt', schema: { type: 'integer' } },
 }
 
 const tagDescriptions: Readonly<Record<string, string>> = {
-  Projects: 'A project holds builds; its name can stand for its id in paths',
-  Builds: 'A build is a zip of modules; the functions of the deployed one run',
-  Functions: 'What the functions of the deployed build are registered for',
-  Events: 'Publishing an event runs its handlers',
+  Projects: 'A project contains builds. Paths accept its name or its id',
+  Builds: 'A build is a zip of ES modules. Runs use the functions of the deployed build',
+  Functions: 'Event handlers and schedules that the functions of the deployed build have registered',
+  Events: 'Publishing an event starts a run of each matching handler',
   Runs: 'A run is one execution of a function',
-  Streams: 'A stream groups events with the runs that follow from them; follow it live',
-  Files: 'Bytes by path, for clients and functions of one environment',
-  Sessions: 'Short-lived credentials with a part of the permissions of an API key',
-  'Service keys': 'Long-lived credentials for other services, with a part of the permissions of an API key',
-  Environment: 'What the credential belongs to',
-  Domains: 'Domain names of your own that stand for an environment',
-  Webhooks: 'Functions behind public URLs',
-  Operator: 'Organizations, environments and API keys, for who runs the installation',
-  Health: 'For load balancers and people',
-  Docs: 'This document',
+  Streams: 'A stream groups events with the runs that they cause. Subscribe to follow it live',
+  Files: 'Files of an environment, for clients and for functions',
+  Sessions: 'Short-lived credentials with a subset of the permissions of an API key',
+  'Service keys': 'Long-lived credentials for other services, with a subset of the permissions of an API key',
+  Environment: 'The environment of the credential',
+  Domains: 'Custom domain names of an environment',
+  Webhooks: 'Public URLs that run functions',
+  Operator: 'Organizations, environments and API keys, for the operator of the installation',
+  Health: 'Health checks for load balancers and people',
+  Docs: 'This API description',
 }
 
-/** Of little interest to who reads about the API. */
+/** Tags that interest few readers of the API documentation come last. */
 const last = new Set(['Operator', 'Health', 'Docs'])
 
-/** In the order in which the routes name them. */
+/** In the order of the routes. */
 const tagsOf = (routes: readonly Route[]): JsonSchema[] => {
   const names = [...new Set(routes.map(({ tag }) => tag))]
   return [...names.filter((name) => !last.has(name)), ...names.filter((name) => last.has(name))].map(

@@ -1,26 +1,26 @@
 import type { TSchema } from 'typebox'
 import * as resources from '../schemas.ts'
 
-/** A schema of the document: JSON Schema 2020-12, as OpenAPI 3.1 has it. */
+/** A schema of the document: JSON Schema 2020-12, as in OpenAPI 3.1. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
-/** Not resources, though they stand beside them. */
+/** Exports of schemas.ts that are not resources. */
 const UNNAMED = new Set(['Paging', 'PageQuery', 'pageQuery'])
 
 const named = Object.entries(resources).flatMap(([name, schema]) =>
   UNNAMED.has(name) ? [] : [[name, schema as TSchema] as const],
 )
 
-/** Two schemas are the same when their JSON is: TypeBox copies those it makes optional. */
+/** Schemas are compared by their JSON, because TypeBox copies a schema that it makes optional. */
 const nameOf = new Map(named.map(([name, schema]) => [JSON.stringify(schema), name]))
 
-/** Every named schema of the API, written out, for `components.schemas`. */
+/** Every named schema of the API in full, for `components.schemas`. */
 export const namedSchemas = (): Record<string, JsonSchema> =>
   Object.fromEntries(named.map(([name, schema]) => [name, tidy(plain(schema))]))
 
 /**
- * A schema of a route as the document has it: resources by reference, unions in their short form. What its `documented`
- * says is for readers and generators alone: the route checks it itself, and says in words what it expected.
+ * Converts a schema of a route: resources become references, unions take their short form. The keywords in
+ * `documented` only appear in the document; the route checks them itself, with better messages.
  */
 export const toJsonSchema = (schema: TSchema): JsonSchema => visit(plain(schema)) as JsonSchema
 
@@ -28,7 +28,7 @@ export const refTo = (kind: 'schemas' | 'responses' | 'headers', name: string): 
   $ref: `#/components/${kind}/${name}`,
 })
 
-/** Without what TypeBox keeps to itself. */
+/** Removes TypeBox's internal properties, which are not enumerable. */
 const plain = (schema: TSchema): JsonSchema => JSON.parse(JSON.stringify(schema)) as JsonSchema
 
 const isSchema = (value: unknown): value is JsonSchema =>

@@ -4,7 +4,7 @@ import { operationIdOf } from './operationId.ts'
 import { parametersOf } from './parameters.ts'
 import { repliesOf } from './replies.ts'
 
-/** One route as an operation of the document. */
+/** Converts one route to an operation of the document. */
 export const operationOf = (route: Route): JsonSchema => {
   const { tag, summary, needs } = route
   const description = descriptionOf(route)
@@ -43,7 +43,7 @@ const descriptionOf = ({ description, needs, path }: Route): string => {
 
 const specialParts: Readonly<Record<string, string>> = { event: 'event_type', file: 'path' }
 
-/** As it stands in a permission map (SPEC.md, Permission map). */
+/** Formats a permission as in a permission map (SPEC.md, Permission map). */
 const permissionOf = ({ type, action, path: narrowed }: Needs, path: string): string => {
   const part = narrowed && (path.includes('/:project') ? 'project' : (specialParts[type] ?? `${type}_id`))
   return `\`${action}\` on \`${type}:*\`${part ? ` or \`${type}:{${part}}\`` : ''}`

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { AppError } from '../../errors.ts'
 
-/** The interactive page is Swagger UI, served from its package: nothing is loaded from elsewhere. */
+/** The docs page is Swagger UI, served from its npm package: the browser loads nothing from other hosts. */
 
 export interface Asset {
   /** Media type. */
@@ -11,7 +11,7 @@ export interface Asset {
   /** Bytes. */
   readonly size: number
   readonly etag: string
-  /** Opens the file; not called for a client that has it. */
+  /** Opens the file. Not called if the client has the current version. */
   readonly read: () => Readable
 }
 
@@ -25,13 +25,13 @@ const types = {
 
 type Name = keyof typeof types
 
-/** What of it is our own. */
+/** The files of the page that are ours; the others come from the package. */
 const ours: { readonly [N in Name]?: URL } = {
   'index.html': new URL('./page/index.html', import.meta.url),
   'open.js': new URL('./page/open.js', import.meta.url),
 }
 
-/** Nothing from elsewhere, nothing inline, in no frame. `data:`: the icons of the style sheet. */
+/** Allows no other hosts, no inline code and no framing. The style sheet's icons need `data:`. */
 export const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -43,7 +43,7 @@ export const policy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** A file of the page. Rejects with `not_found` for a name that is none. */
+/** Returns a file of the page. Rejects with `not_found` for an unknown name. */
 export const assetOf = async (name: string): Promise<Asset> => {
   if (!isName(name)) throw new AppError('not_found', `No file ${name} of the docs page`)
   const path = ours[name] ?? new URL(name, import.meta.resolve('swagger-ui-dist/package.json'))

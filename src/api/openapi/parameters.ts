@@ -7,7 +7,7 @@ import { type JsonSchema, toJsonSchema } from './jsonSchema.ts'
 const uuid: JsonSchema = { type: 'string', format: 'uuid' }
 const text: JsonSchema = { type: 'string' }
 
-/** What stands in paths. A name that is missing here is a string without description. */
+/** Path parameters. A name that is missing here is a string without a description. */
 const pathParameters: Readonly<
   Record<string, { readonly description: string; readonly schema: JsonSchema }>
 > = {
@@ -18,11 +18,11 @@ const pathParameters: Readonly<
   file_id: { description: 'Id of the file', schema: uuid },
   upload_id: { description: 'Id of the upload', schema: uuid },
   part_number: {
-    description: 'Number of the part, from 1 on',
+    description: 'Number of the part, starting at 1',
     schema: { type: 'integer', minimum: 1, maximum: 10_000 },
   },
   path: {
-    description: 'Path of the file, slashes included',
+    description: 'Path of the file; may contain slashes',
     schema: { type: 'string', ...PATH_RULES },
   },
   key: { description: 'Key of the context variable', schema: text },
@@ -35,13 +35,13 @@ const pathParameters: Readonly<
   org: { description: 'Slug of the organization', schema: text },
   env: { description: 'Name of the environment', schema: text },
   rest: {
-    description: '`{service}/{path}/{token}` of the endpoint: all the rest of the path, slashes included',
+    description: 'The rest of the path: `{service}/{path}/{token}` of the endpoint; may contain slashes',
     schema: text,
   },
-  asset: { description: 'A file of the page', schema: text },
+  asset: { description: 'Name of a file of the docs page', schema: text },
 }
 
-/** `/v1/projects/:project` and `/webhook/*rest` as OpenAPI writes them. */
+/** Converts `/v1/projects/:project` and `/webhook/*rest` to the path syntax of OpenAPI. */
 export const toOpenApiPath = (path: string): string => path.replace(/[:*](\w+)/g, '{$1}')
 
 export const parametersOf = ({ path, query, reply, takesKey }: Route): JsonSchema[] => [
@@ -71,7 +71,7 @@ const lastEventId: JsonSchema = {
   name: 'Last-Event-ID',
   in: 'header',
   description:
-    'The `id` of the last event seen: what follows it is sent. Browsers send it by themselves; goes before `from`',
+    'The `id` of the last event that the client received; the stream continues after it. Browsers send this header when they reconnect. It takes precedence over `from`',
   schema: text,
 }
 
@@ -79,7 +79,7 @@ const idempotencyKey: JsonSchema = {
   name: 'Idempotency-Key',
   in: 'header',
   description:
-    'Sent again with the same key within 24 hours, the request is not carried out again: the first answer comes back, ' +
-    'with `Idempotency-Replayed: true`. Another request with the key is a 409',
+    'A request that is repeated with the same key within 24 hours is not executed again. It gets the first reply, ' +
+    'with `Idempotency-Replayed: true`. A different request with the same key gets a 409',
   schema: { type: 'string', pattern: IDEMPOTENCY_KEY.source },
 }

@@ -2,31 +2,31 @@ import { AppError, type ErrorCode } from '../../errors.ts'
 import type { Route } from '../route.ts'
 import { type JsonSchema, refTo } from './jsonSchema.ts'
 
-/** The refusals a client can meet, and when. */
+/** The error codes that a client can get, and their meaning. */
 const meanings = {
-  bad_request: 'A parameter or the body is not what it should be; the message names the field',
+  bad_request: 'A parameter or the body is invalid; the message names the field',
   unauthorized: 'The credential is missing, invalid, expired or revoked',
   forbidden: 'The credential lacks the permission',
-  permission_escalation: 'The permissions asked for exceed those of the credential that asks',
-  plan_required: 'The feature needs a higher plan',
+  permission_escalation: 'The requested permissions exceed those of the credential',
+  plan_required: 'The feature requires a higher plan',
   quota_exceeded: 'A limit of the plan is reached',
   domain_limit_reached: 'The plan allows no more domains',
-  not_found: 'There is no such thing in the environment of the credential',
-  method_not_allowed: 'The path has no such method',
-  not_acceptable: 'The reply cannot have the media type asked for',
+  not_found: 'The resource does not exist in the environment of the credential',
+  method_not_allowed: 'The path does not support this method',
+  not_acceptable: 'The reply is not available in the requested media type',
   request_timeout: 'The request took too long to arrive',
-  project_exists: 'Another project of the environment has the name',
-  context_exists: 'The project has a context variable of that key',
-  domain_exists: 'The domain is registered already',
-  idempotency_key_reused: 'The `Idempotency-Key` was used for another request',
-  conflict: 'Something else has taken its place, or others were changing it all the while',
-  payload_too_large: 'The body has more bytes than allowed',
-  unsupported_media_type: 'The body has another media type than expected',
-  range_not_satisfiable: 'The content has no such bytes',
-  rate_limit_exceeded: 'Too many requests',
-  session_limit_exceeded: 'The key has too many active sessions',
-  headers_too_large: 'The headers have more bytes than allowed',
-  internal_server_error: 'Something went wrong on our side; the request id finds it in the log',
+  project_exists: 'The environment already has a project with this name',
+  context_exists: 'The project already has a context variable with this key',
+  domain_exists: 'The domain is already registered',
+  idempotency_key_reused: 'The `Idempotency-Key` was already used for a different request',
+  conflict: 'The resource changed concurrently, or its name is in use',
+  payload_too_large: 'The body is larger than allowed',
+  unsupported_media_type: 'The media type of the body is not supported',
+  range_not_satisfiable: 'The requested range is outside the content',
+  rate_limit_exceeded: 'The organization has sent too many requests',
+  session_limit_exceeded: 'The API key has too many active sessions',
+  headers_too_large: 'The headers are larger than allowed',
+  internal_server_error: 'An unexpected error occurred; the server log contains it with the request id',
   unavailable: 'An engine or a worker cannot be reached at the moment',
 } as const satisfies Record<Exclude<ErrorCode, 'wrong_revision'>, string>
 
@@ -42,14 +42,14 @@ export const ErrorSchema: JsonSchema = {
       required: ['code', 'message', 'request_id'],
       properties: {
         code: { type: 'string', enum: codes },
-        message: { type: 'string', description: 'For people; programs go by `code`' },
+        message: { type: 'string', description: 'Text for people. Programs should use `code`' },
         request_id: { type: 'string', format: 'uuid' },
       },
     },
   },
 }
 
-/** Which refusals a route may answer with: what its parts imply, and its own. */
+/** The error codes that a route may return: those implied by its parts, and its own. */
 const refusalsOf = ({
   needs,
   operator,
@@ -93,13 +93,13 @@ export const refusalReplies = (route: Route): Record<string, JsonSchema> => {
   )
 }
 
-/** One reply for each code, for `components.responses`. */
+/** Returns one reply for each code, for `components.responses`. */
 export const refusalResponses = (): Record<string, JsonSchema> =>
   Object.fromEntries(codes.map((code) => [code, replyOf([code])]))
 
 const statusOf = (code: ErrorCode): number => new AppError(code, '').status
 
-/** On every reply to a request that counts, where the plan has a limit. */
+/** Headers of every reply to a rate-limited request. */
 export const rateHeaders = {
   RateLimit: refTo('headers', 'RateLimit'),
   'RateLimit-Policy': refTo('headers', 'RateLimit-Policy'),

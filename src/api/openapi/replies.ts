@@ -3,7 +3,7 @@ import type { ReplyShape, Route } from '../route.ts'
 import { type JsonSchema, refTo, toJsonSchema } from './jsonSchema.ts'
 import { rateHeaders, refusalReplies } from './refusals.ts'
 
-/** Every reply of a route by status: its success, then its refusals. */
+/** Every reply of a route by status: success first, then errors. */
 export const repliesOf = (route: Route): Record<string, JsonSchema> => {
   const { reply } = route
   const { status = reply.kind === 'none' ? 204 : 200, also } = reply
@@ -66,8 +66,8 @@ const envelope = (properties: JsonSchema): JsonSchema => ({
 })
 
 const streamDescription =
-  'One event of these kinds after another; the schema is that of one event, its fields by name. ' +
-  'A comment line every 15 seconds shows that the stream is alive.'
+  'A stream of server-sent events. The schema describes one event. ' +
+  'The server sends a comment line every 15 seconds to keep the connection open.'
 
 const tableOf = (events: Readonly<Record<string, TSchema>>): string =>
   ['| event | meaning |', '|---|---|', ...Object.entries(events).map(rowOf)].join('\n')
@@ -80,7 +80,7 @@ const eventSchema = ([name, schema]: readonly [string, TSchema]): JsonSchema => 
   type: 'object',
   required: ['id', 'event', 'data'],
   properties: {
-    id: { type: 'string', description: 'Come back with it as `Last-Event-ID` or `from`' },
+    id: { type: 'string', description: 'To resume after this event, send it as `Last-Event-ID` or `from`' },
     event: { const: name },
     data: toJsonSchema(schema),
   },
@@ -99,7 +99,7 @@ export const Pagination: JsonSchema = {
   type: 'object',
   required: ['total', 'limit', 'offset', 'has_more'],
   properties: {
-    total: { type: 'integer', description: 'All that match, beyond this page' },
+    total: { type: 'integer', description: 'Number of matching items on all pages' },
     limit: { type: 'integer' },
     offset: { type: 'integer' },
     has_more: { type: 'boolean' },

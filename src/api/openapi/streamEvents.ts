@@ -1,7 +1,7 @@
 import Type, { type TSchema } from 'typebox'
 import { Run, RunType } from '../schemas.ts'
 
-/** The data of every server-sent event, by event name (SPEC.md, Server-sent events): what streams promise to send. */
+/** The data of every server-sent event by event name (SPEC.md, Server-sent events). */
 
 type Events = Readonly<Record<string, TSchema>>
 
@@ -29,18 +29,18 @@ export const streamEvents: Events = {
   'run:stop': runEvent('run:stop', 'A run succeeded; `run.result` is what the function returned'),
   'run:fail': runEvent(
     'run:fail',
-    'A run failed; `run.status` is `pending_retry` when it will be tried again',
+    'A run failed; `run.status` is `pending_retry` if another attempt follows',
   ),
   'run:cancel': runEvent('run:cancel', 'A run was cancelled'),
   'stream:complete': Type.Object(
     {
       stream_id: Uuid,
       reason: Type.Union([Type.Literal('completed'), Type.Literal('timeout')]),
-      next: Type.String({ description: 'What to come back with as `from` or `Last-Event-ID`' }),
+      next: Type.String({ description: 'To resume after this event, send it as `from` or `Last-Event-ID`' }),
     },
     {
       description:
-        'Always the last: nothing of the stream is running, due or undispatched, or the time is over',
+        'Always the last event. `completed`: the stream has nothing running, due or undispatched. `timeout`: the time limit of the subscription was reached',
     },
   ),
 }
@@ -53,27 +53,30 @@ export const publishedEvent: Events = {
       stream_id: Uuid,
       event_type: Type.String(),
     },
-    { description: 'Always the first: the event is stored' },
+    { description: 'Always the first event: the published event is stored' },
   ),
 }
 
 const runOfEnv = { run_id: Uuid, stream_id: Uuid, run_type: RunType }
 
 export const envEvents: Events = {
-  'stream:created': Type.Object({ stream_id: Uuid }, { description: 'A stream began' }),
+  'stream:created': Type.Object({ stream_id: Uuid }, { description: 'A stream was created' }),
   'event:created': Type.Object(
     { event_id: Uuid, stream_id: Uuid, event_type: Type.String() },
     { description: 'An event was published' },
   ),
   'event:handled': Type.Object(
     { event_id: Uuid, stream_id: Uuid, run_ids: Type.Array(Uuid) },
-    { description: 'The event was given to its handlers: the runs it started, maybe none' },
+    {
+      description:
+        'The event was dispatched to its handlers. `run_ids` lists the started runs and may be empty',
+    },
   ),
   'run:start': Type.Object(runOfEnv, { description: 'A run started' }),
   'run:stop': Type.Object({ run_id: Uuid, stream_id: Uuid }, { description: 'A run succeeded' }),
   'run:fail': Type.Object(
     { ...runOfEnv, error: Failure },
-    { description: 'A run failed, for good or until its retry' },
+    { description: 'A run failed; a retry may follow' },
   ),
   'run:cancel': Type.Object(runOfEnv, { description: 'A run was cancelled' }),
 }
