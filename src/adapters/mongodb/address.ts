@@ -2,24 +2,24 @@ import { MongoClient } from 'mongodb'
 import { AppError, messageOf } from '../../errors.ts'
 
 export interface Address {
-  /** Not connected yet: it connects at the first command, and again whenever that is needed. */
+  /** Connects at the first command, and reconnects by itself. */
   readonly client: MongoClient
   readonly database: string
-  /** For people and logs: no user, no password. */
+  /** For messages and logs: without user and password. */
   readonly place: string
 }
 
 const DEFAULT_DATABASE = 'svc'
 
-/** A server that went away is noticed at this rate, and one that came back used again. */
+/** How often the driver checks the server, so that it notices an outage and the recovery. */
 const HEARTBEAT_MS = 2000
 const CONNECT_TIMEOUT_MS = 2000
-/** A connection that is silent for this long is given up. */
+/** A connection that is silent for this long is closed. */
 const SILENCE_MS = 4000
 
 /**
- * `mongodb://[user:pass@]host[:27017][,…][/database][?options]`, or `mongodb+srv://…`; the database is `svc` when
- * none is named. Throws `bad_request` that names the setting and no secret.
+ * Parses `mongodb://[user:pass@]host[:27017][,…][/database][?options]` or `mongodb+srv://…`; the default database
+ * is `svc`. Throws `bad_request` with the setting and without secrets.
  */
 export const parseAddress = (url: string): Address => {
   const [, hosts, path] =
@@ -29,7 +29,7 @@ export const parseAddress = (url: string): Address => {
   }
   const database = decoded(path) || DEFAULT_DATABASE
   if (!/^[^/\\. "$*<>:|?]{1,63}$/.test(database))
-    throw refused('expected the name of a database after the host')
+    throw refused('expected a valid database name after the host')
   return { client: clientOf(url), database, place: `MongoDB at ${hosts}, database ${database}` }
 }
 
@@ -42,13 +42,13 @@ const clientOf = (url: string): MongoClient => {
       waitQueueTimeoutMS: CONNECT_TIMEOUT_MS,
       socketTimeoutMS: SILENCE_MS,
       heartbeatFrequencyMS: HEARTBEAT_MS,
-      // What a projector was told is stored must outlive the server's next crash: it never goes back to look.
+      // An acknowledged write must survive a crash of the server, because a projector never checks it again.
       writeConcern: { w: 'majority', journal: true },
-      readPreference: 'primary', // I2: what was written is seen
+      readPreference: 'primary', // I2: reads see acknowledged writes
     })
-    return client.on('error', () => {}) // told to who asks
+    return client.on('error', () => {}) // each command reports its own error
   } catch (error) {
-    throw refused(withoutSecrets(messageOf(error), url)) // no cause: the driver's message may hold the whole URL
+    throw refused(withoutSecrets(messageOf(error), url)) // no cause: the driver's message may contain the whole URL
   }
 }
 
@@ -56,7 +56,7 @@ const withoutSecrets = (message: string, url: string): string => {
   const [, user = ''] = /\/\/([^/]*)@/.exec(url) ?? []
   const password = user.slice(user.indexOf(':') + 1)
   const holds = [url, user, password, decoded(password)].some((secret) => secret && message.includes(secret))
-  return holds ? 'expected a URL that the driver can read' : message
+  return holds ? 'expected a URL that the MongoDB driver can parse' : message
 }
 
 const decoded = (text = ''): string => {

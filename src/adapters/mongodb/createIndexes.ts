@@ -5,8 +5,8 @@ import { indexesOf } from './queries.ts'
 import { collectionName } from './registry.ts'
 
 /**
- * Makes the collection with the indexes of its spec; those that are there already are left alone, also because
- * FerretDB 1 breaks the connection when one is made again.
+ * Creates the collection and the missing indexes of its spec. Existing indexes are skipped, because FerretDB 1
+ * breaks the connection when an index is created again.
  */
 export const createIndexes = async (db: Db, spec: CollectionSpec): Promise<void> => {
   const documents = db.collection(collectionName(spec))
@@ -22,9 +22,9 @@ export const createIndexes = async (db: Db, spec: CollectionSpec): Promise<void>
   await ask(() =>
     documents.createIndexes(missing).catch((error: unknown) => {
       if (!isNotImplemented(error)) throw error
-      return documents.createIndexes(missing.map(whole)) // FerretDB 1 has no partial indexes
+      return documents.createIndexes(missing.map(notPartial)) // FerretDB 1 has no partial indexes
     }),
   )
 }
 
-const whole = ({ key, name }: ReturnType<typeof indexesOf>[number]) => ({ key, name })
+const notPartial = ({ key, name }: ReturnType<typeof indexesOf>[number]) => ({ key, name })

@@ -5,7 +5,7 @@ import { ask } from './failures.ts'
 import { POINTER_MS } from './live.ts'
 import { collectionName, type Registry } from './registry.ts'
 
-/** L1: readers on other nodes, and their clocks, get their time. */
+/** L1: leaves time for readers on other nodes and for differences between clocks. */
 const GRACE_MS = 3 * POINTER_MS
 
 interface Dropping {
@@ -16,8 +16,8 @@ interface Dropping {
 }
 
 /**
- * Drops the versions older than the live one, after a while. What is left, because the signal aborted or the server
- * went away, is dropped after the next version or the next start.
+ * Drops the versions older than the live one after `GRACE_MS`. Versions that remain after an abort or an outage are
+ * dropped when the next version goes live or the service starts again.
  */
 export const dropOlder = async (name: string, { db, registry, signal, onWarn }: Dropping): Promise<void> => {
   try {
@@ -29,7 +29,7 @@ export const dropOlder = async (name: string, { db, registry, signal, onWarn }: 
       await ask(() => db.collection(collectionName({ name, version })).drop())
     }
   } catch (error) {
-    if (!signal.aborted) onWarn(`Older versions of ${name} are not dropped yet: ${messageOf(error)}`)
+    if (!signal.aborted) onWarn(`Older versions of ${name} could not be dropped yet: ${messageOf(error)}`)
   }
 }
 

@@ -2,24 +2,24 @@ import type { Cursor } from '../../events/event.ts'
 import type { CollectionSpec, Doc, Scalar, Stored, Write } from '../../ports/readModels.ts'
 import { columnOf, fieldOf, indexedFields } from '../shared/columns.ts'
 
-/** A document as MongoDB holds it. */
+/** A document as it is stored in MongoDB. */
 export interface Envelope {
   readonly _id: string
   readonly last: Last
 }
 
-/** What the newest write left. MongoDB compares such documents by their first field: `$max` keeps the newest. */
+/** The newest write. MongoDB compares documents by their first field, so `$max` keeps the newest one. */
 export interface Last {
   readonly cursor: Cursor
-  /** A removal stays as a tombstone, so that no older write brings the document back. */
+  /** A removed document stays as a tombstone, so that no older write restores it. */
   readonly gone: boolean
   /** The indexed fields of the document. */
   readonly f: { readonly [field: string]: Scalar }
-  /** As JSON text: a name in a document may be anything (`$set`, `a.b`, a null character), BSON's may not. */
+  /** JSON text, because BSON does not allow every name (`$set`, `a.b`, a null character). */
   readonly doc: string | null
 }
 
-/** Makes the envelopes of one version's documents. Throws a TypeError when an indexed field is no scalar. */
+/** Returns a function that wraps documents of one version. It throws a TypeError if an indexed field is not a scalar. */
 export const enveloperOf = (spec: CollectionSpec): ((write: Write) => Envelope) => {
   const fields = indexedFields(spec)
   const sparse = new Set(spec.indexes.filter((index) => index.sparse).map(({ sort }) => sort))
@@ -27,7 +27,7 @@ export const enveloperOf = (spec: CollectionSpec): ((write: Write) => Envelope) 
     const f: Record<string, Scalar> = {}
     for (const field of doc ? fields : []) {
       const value = scalarOf(fieldOf(doc ?? {}, field))
-      if (value !== null || !sparse.has(field)) f[field] = value // missing, it is in no sparse index
+      if (value !== null || !sparse.has(field)) f[field] = value // a sparse index skips a missing field
     }
     return { _id: id, last: { cursor, gone: doc === null, f, doc: doc && JSON.stringify(doc) } }
   }
@@ -41,6 +41,6 @@ export const storedOf = (envelope: Envelope): Stored => ({
   cursor: envelope.last.cursor,
 })
 
-/** A value as its index holds it and as queries ask for it. */
+/** Converts a value to the form that indexes and queries use. */
 export const scalarOf = (value: unknown): Scalar =>
   typeof value === 'boolean' ? value : (columnOf(value) as Exclude<Scalar, boolean>)

@@ -25,15 +25,15 @@ export const ask = async <T>(question: () => Promise<T>): Promise<T> => {
   }
 }
 
-/** A fault of our own code, such as a document that BSON cannot hold: no retry helps. */
+/** A mistake of our own code, such as a document that BSON cannot represent: no retry helps. */
 const isOurs = (error: unknown): boolean => error instanceof TypeError || error instanceof RangeError
 
 export const isDuplicate = (error: unknown): boolean => codeOf(error) === DUPLICATE_KEY
-/** What was asked about a collection that is not there. */
+/** The command was about a collection that does not exist. */
 export const isAbsent = (error: unknown): boolean => codeOf(error) === NAMESPACE_NOT_FOUND
 export const isNotImplemented = (error: unknown): boolean => codeOf(error) === NOT_IMPLEMENTED
 
-/** Why the read models at `place` cannot be opened: `bad_request` when waiting does not help, else `unavailable`. */
+/** The error for read models that cannot be opened: `bad_request` if waiting does not help, else `unavailable`. */
 export const openingFailure = (error: unknown, place: string): AppError => {
   const refused = (why: string) =>
     new AppError('bad_request', `SVC_READ_MODELS: ${place}: ${why}`, { cause: error })
@@ -41,7 +41,7 @@ export const openingFailure = (error: unknown, place: string): AppError => {
   const codes = causes.map(codeOf)
   if (codes.some((code) => AUTHENTICATION_FAILED.includes(Number(code)))) {
     return refused(
-      'wrong user or password; correct the URL (with `?authSource=` where the user is kept elsewhere)',
+      'wrong user or password; correct the URL (add `?authSource=` if the user is defined in another database)',
     )
   }
   if (codes.includes(UNAUTHORIZED)) {

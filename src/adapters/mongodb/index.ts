@@ -18,21 +18,21 @@ import { collectionName, Registry } from './registry.ts'
 import { Version } from './version.ts'
 
 interface Options {
-  /** As `parseAddress` takes it. */
+  /** A URL for `parseAddress`. */
   readonly url: string
-  /** Told what did not go as it should and will be tried again. */
+  /** Receives failures that will be retried. */
   readonly onWarn?: (message: string) => void
 }
 
 /**
- * Read models in a MongoDB database (4.4 and newer, a single server too), for any number of processes. Throws
- * `bad_request` when the settings cannot work, `unavailable` when the server does not answer now.
+ * Opens read models in a MongoDB database (4.4 or newer, also a single server) for any number of processes.
+ * Rejects with `bad_request` if the settings cannot work, and with `unavailable` if the server does not answer.
  */
 export const openMongoReadModels = async ({ url, onWarn = () => {} }: Options): Promise<ReadModels> => {
   const { client, database, place } = parseAddress(url)
   try {
     const { setName } = await ask(() => client.db(database).command({ hello: 1 }))
-    // What is not on most members yet may be undone: a projector must not take it for stored.
+    // A write that most members do not have yet may be rolled back, so a projector must not see it as stored.
     const db = client.db(database, setName === undefined ? {} : { readConcern: new ReadConcern('majority') })
     await ask(() => new Registry(db).probe())
     return new MongoReadModels(client, db, onWarn)
@@ -42,7 +42,7 @@ export const openMongoReadModels = async ({ url, onWarn = () => {} }: Options): 
   }
 }
 
-/** Where a collection reads: in one version, or in whichever is live. */
+/** The source of a collection's reads: one version, or the version that is live. */
 interface Source {
   readonly read: <T>(work: (version: Version) => Promise<T>) => Promise<T>
   readonly rows: () => AsyncIterable<{ readonly doc: Doc }>
@@ -78,10 +78,10 @@ class MongoReadModels implements ReadModels {
     const made = await this.#make(spec)
     if (JSON.stringify(made.indexes) !== JSON.stringify(spec.indexes)) {
       throw new Error(
-        `Expected collection ${collectionName(spec)} with the indexes it was made with: raise its version`,
+        `Expected collection ${collectionName(spec)} with the indexes that it was created with: raise its version`,
       )
     }
-    const version = new Version(this.#db, this.#registry, spec) // one of its own: it remembers what this writer asked
+    const version = new Version(this.#db, this.#registry, spec) // not shared: it remembers what this writer has read
     return {
       ...this.#collection<D>(spec, { read: (work) => work(version), rows: () => version.rows() }),
       stored: async (ids) => this.#open(() => version.stored(ids) as Promise<Map<string, Stored<D>>>),
@@ -129,7 +129,7 @@ class MongoReadModels implements ReadModels {
     }
   }
 
-  /** The version of this spec, there with its indexes; resolves with those it was first made with. */
+  /** Creates the version of this spec if necessary. Resolves with the indexes that it was first created with. */
   async #make(spec: CollectionSpec): Promise<CollectionSpec> {
     const made = await this.#registry.register(spec)
     await createIndexes(this.#db, made)

@@ -3,7 +3,7 @@ import { AppError } from '../../errors.ts'
 import type { CollectionSpec } from '../../ports/readModels.ts'
 import type { Registry } from './registry.ts'
 
-/** For so long a pointer that was read is believed; dropping waits longer. */
+/** How long a pointer is trusted after it was read. Dropping waits longer. */
 export const POINTER_MS = 1000
 
 interface Pointer {
@@ -12,10 +12,10 @@ interface Pointer {
 }
 
 /**
- * Which version is live, as every node sees it. Invariants:
+ * Knows the live version of each collection. Invariants:
  * L1: a version is dropped no earlier than `POINTER_MS` after another went live.
- * L2: what was read of a version counts only if the version was still live when the reading ended, or its pointer
- *     was read less than `POINTER_MS` before that: with L1, nothing was dropped meanwhile.
+ * L2: a read counts only if its version was still live at the end, or if its pointer was read less than `POINTER_MS`
+ *     before the end. With L1, nothing was dropped during the read.
  */
 export class Live {
   readonly #registry: Registry
@@ -25,7 +25,7 @@ export class Live {
     this.#registry = registry
   }
 
-  /** Reads the live version, or `spec` while none is live; once more when another went live meanwhile (L2). */
+  /** Reads the live version, or `spec` while none is live. Repeats the read if another version went live (L2). */
   async read<T>(spec: CollectionSpec, work: (live: CollectionSpec) => Promise<T>): Promise<T> {
     for (let pointer = await this.#current(spec.name); ;) {
       const result = await work(pointer.spec ?? spec)
@@ -35,7 +35,7 @@ export class Live {
     }
   }
 
-  /** Every row of the live version; `unavailable` at the end when it was dropped on the way. */
+  /** Yields every row of the live version. Throws `unavailable` at the end if that version was dropped. */
   async *scan<T>(
     spec: CollectionSpec,
     rowsOf: (live: CollectionSpec) => AsyncIterable<T>,
@@ -44,10 +44,10 @@ export class Live {
     yield* rowsOf(begun)
     const ended = (await this.#current(spec.name)).spec ?? spec
     if (ended.version === begun.version || (await this.#registry.knows(begun))) return
-    throw new AppError('unavailable', `${spec.name} v${begun.version} was dropped while it was read`)
+    throw new AppError('unavailable', `${spec.name} v${begun.version} was dropped during the read`)
   }
 
-  /** Looks again before the next reading. */
+  /** Reads the pointer again before the next read. */
   forget(name: string): void {
     this.#pointers.delete(name)
   }
@@ -57,7 +57,7 @@ export class Live {
     return known && clock.monotonic() - known.askedAt < POINTER_MS ? known : this.#ask(name)
   }
 
-  /** Who comes while it is asked waits for the same answer. */
+  /** Concurrent callers share one request. */
   #ask(name: string): Promise<Pointer> {
     const askedAt = clock.monotonic()
     const asked = this.#registry.live(name).then((spec) => ({ spec, askedAt }))

@@ -1,37 +1,37 @@
 import { type Collection as Documents, MongoBulkWriteError } from 'mongodb'
 import type { Envelope } from './envelope.ts'
 import { ask, isDuplicate } from './failures.ts'
-import type { Pace } from './pace.ts'
+import type { BatchSize } from './batchSize.ts'
 
 const INSERTS_PER_COMMAND = 500
 
 /**
- * Stores each envelope unless what is there is newer. Those in `isNew` are thought not to be there yet and are
- * inserted, which is cheaper; a wrong guess costs time only.
+ * Stores each envelope unless a newer one is stored. Envelopes in `isNew` are probably not stored yet and are
+ * inserted, which is cheaper; a wrong guess only costs time.
  */
 export const putAll = async (
   documents: Documents<Envelope>,
   envelopes: readonly Envelope[],
-  { isNew, pace }: { isNew: ReadonlySet<string>; pace: Pace },
+  { isNew, updateBatch }: { isNew: ReadonlySet<string>; updateBatch: BatchSize },
 ): Promise<void> => {
   const inserts = envelopes.filter(({ _id }) => isNew.has(_id))
   const updates = envelopes.filter(({ _id }) => !isNew.has(_id))
   while (inserts.length + updates.length > 0) {
     const fresh = inserts.splice(0, INSERTS_PER_COMMAND)
     if (fresh.length > 0) updates.push(...(await ask(() => insert(documents, fresh))))
-    const some = updates.splice(0, pace.size)
+    const some = updates.splice(0, updateBatch.ids)
     if (some.length > 0) {
-      const matched = await pace.keep(some.length, () => ask(() => update(documents, some)))
+      const matched = await updateBatch.measure(some.length, () => ask(() => update(documents, some)))
       if (matched < some.length) inserts.push(...(await ask(() => missing(documents, some))))
     }
   }
 }
 
 /**
- * Each that is there, by the id alone: for any other filter FerretDB 1 decodes the whole collection. As `updateMany`
- * of one document, because it keeps a connection open for each `updateOne` of a command, and jams at about a hundred.
- * Not as upserts: at one that meets another's it leaves the rest of the command undone. Resolves with the number of
- * those that are there.
+ * Updates the stored envelopes and resolves with their number. Three choices are for FerretDB 1. The filter has
+ * only the id, because any other filter decodes the whole collection. `updateMany` is used because each
+ * `updateOne` holds a connection and about a hundred block it. There are no upserts, because a conflict in one
+ * skips the rest of the command.
  */
 const update = async (documents: Documents<Envelope>, envelopes: readonly Envelope[]): Promise<number> => {
   const operations = envelopes.map(({ _id, last }) => ({
@@ -56,7 +56,7 @@ const idsThere = async (documents: Documents<Envelope>, ids: readonly string[]):
   return new Set((await found.toArray()).map(({ _id }) => _id))
 }
 
-/** Resolves with those that are there already. */
+/** Inserts envelopes and resolves with those that were already stored. */
 const insert = async (documents: Documents<Envelope>, envelopes: Envelope[]): Promise<Envelope[]> => {
   try {
     await documents.insertMany(envelopes, { ordered: false })

@@ -7,7 +7,7 @@ import { type Envelope, scalarOf } from './envelope.ts'
 const pathOf = (field: string): string => `last.f.${field}`
 const nameOf = (index: number): string => `i${index}`
 
-/** Every index begins with `gone`, so that removed documents are passed over, and ends with the id, which breaks ties. */
+/** Every index begins with `gone`, which skips removed documents, and ends with the id, which breaks ties. */
 export const indexesOf = ({ indexes }: CollectionSpec): (IndexDescription & { name: string })[] =>
   indexes.map(({ equal, sort, sparse }, index) => ({
     name: nameOf(index),
@@ -19,17 +19,17 @@ export const indexesOf = ({ indexes }: CollectionSpec): (IndexDescription & { na
     ...(sparse ? { partialFilterExpression: { [pathOf(sort)]: { $exists: true } } } : {}),
   }))
 
-/** The documents of a collection: those that were not removed. */
+/** Matches the documents that were not removed. */
 export const present: Filter<Envelope> = { 'last.gone': false }
 
 export interface Command {
   readonly filter: Filter<Envelope>
   readonly sort: Record<string, 1 | -1>
-  /** The index to use: the planner has no say, as several may look alike to it. */
+  /** The index to use. The planner does not choose, because several indexes can look equal to it. */
   readonly hint: string
 }
 
-/** How the declared index of a version answers the query; undefined when that version has none for it. */
+/** Returns the command that answers the query with an index; undefined if the version has no matching index. */
 export const commandOf = ({ indexes }: CollectionSpec, query: Query): Command | undefined => {
   const key = indexKey(Object.keys(query.equal), query.sort)
   const index = indexes.findIndex(({ equal, sort }) => indexKey(equal, sort) === key)
@@ -48,7 +48,7 @@ export const commandOf = ({ indexes }: CollectionSpec, query: Query): Command | 
   }
 }
 
-/** MongoDB compares only values of the bound's own type, as the port wants it. */
+/** MongoDB compares only values of the bound's own type, as the port requires. */
 const conditionsOf = ({ from, before, prefix }: Query): Document[] => [
   ...(from === undefined ? [] : [{ $gte: from }]),
   ...(before === undefined ? [] : [{ $lt: before }]),

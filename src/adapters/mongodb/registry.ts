@@ -4,25 +4,25 @@ import { AppError } from '../../errors.ts'
 import type { CollectionSpec } from '../../ports/readModels.ts'
 import { ask, isDuplicate } from './failures.ts'
 
-/** Of each version that was made: `runs__v1`. */
+/** One row for each created version: `runs__v1`. */
 interface VersionRow {
   readonly _id: string
-  /** As JSON. */
+  /** JSON text. */
   readonly indexes: string
   readonly checkpoint: Cursor | null
 }
 
-/** Of each collection of which a version went live: `runs`. */
+/** One row for each collection with a live version: `runs`. */
 interface PointerRow {
   readonly _id: string
-  /** `version` comes first: `$max` compares by it. */
+  /** `version` is the first field, because `$max` compares by it. */
   readonly live: { readonly version: number; readonly indexes: string }
 }
 
 export const collectionName = ({ name, version }: Pick<CollectionSpec, 'name' | 'version'>): string =>
   `${name}__v${version}`
 
-/** What the database knows of its collections: made with which indexes, how far, which version is live. */
+/** The stored facts about each collection: its versions, their indexes and checkpoints, and the live version. */
 export class Registry {
   readonly #versions: Documents<VersionRow>
   readonly #pointers: Documents<PointerRow>
@@ -32,13 +32,13 @@ export class Registry {
     this.#pointers = db.collection<PointerRow>('pointers')
   }
 
-  /** Fails when the server does not answer or does not let us write. */
+  /** Rejects if the server does not answer or does not permit writes. */
   async probe(): Promise<void> {
     await this.#versions.deleteOne({ _id: '' })
     await this.#pointers.findOne({ _id: '' })
   }
 
-  /** Makes the version known; resolves with the indexes it was first made with. */
+  /** Registers the version. Resolves with the indexes that it was first created with. */
   async register(spec: CollectionSpec): Promise<CollectionSpec> {
     const _id = collectionName(spec)
     const made = { indexes: JSON.stringify(spec.indexes), checkpoint: null }
@@ -46,14 +46,14 @@ export class Registry {
       await this.#versions
         .updateOne({ _id }, { $setOnInsert: made }, { upsert: true })
         .catch((error: unknown) => {
-          if (!isDuplicate(error)) throw error // another node was faster
+          if (!isDuplicate(error)) throw error // another node registered it first
         })
       return this.#versions.findOne({ _id })
     })
     return row ? specOf(spec.name, spec.version, row.indexes) : spec
   }
 
-  /** Whether the version was made, and not dropped since. */
+  /** Whether the version exists. */
   async knows(spec: CollectionSpec): Promise<boolean> {
     return (await ask(() => this.#versions.findOne({ _id: collectionName(spec) }))) !== null
   }
@@ -63,7 +63,7 @@ export class Registry {
     return row?.checkpoint ?? null
   }
 
-  /** Never back. `unavailable` when the version is not there any more: its projector begins anew. */
+  /** Moves the checkpoint forward, never back. Throws `unavailable` if the version was dropped: its projector restarts. */
   async advance(spec: CollectionSpec, checkpoint: Cursor): Promise<void> {
     const _id = collectionName(spec)
     const { matchedCount } = await ask(() => this.#versions.updateOne({ _id }, { $max: { checkpoint } }))
@@ -74,13 +74,13 @@ export class Registry {
     await ask(() => this.#versions.deleteOne({ _id: collectionName(spec) }))
   }
 
-  /** The live version; null while none is. */
+  /** Returns the live version, or null if none is live. */
   async live(name: string): Promise<CollectionSpec | null> {
     const row = await ask(() => this.#pointers.findOne({ _id: name }))
     return row && specOf(name, row.live.version, row.live.indexes)
   }
 
-  /** Unless a newer one is live already. */
+  /** Makes a version live unless a newer one is live. */
   async setLive({ name, version, indexes }: CollectionSpec): Promise<void> {
     const live = { version, indexes: JSON.stringify(indexes) }
     const set = () => this.#pointers.updateOne({ _id: name }, { $max: { live } }, { upsert: true })

@@ -5,25 +5,25 @@ import type { CollectionSpec, Doc, Found, Query, Stored, Write } from '../../por
 import { findUnindexed } from '../shared/unindexed.ts'
 import { docOf, type Envelope, enveloperOf, storedOf } from './envelope.ts'
 import { ask } from './failures.ts'
-import { Pace } from './pace.ts'
+import { BatchSize } from './batchSize.ts'
 import { commandOf, present } from './queries.ts'
 import { putAll } from './putAll.ts'
 import { collectionName, type Registry } from './registry.ts'
 
 const ROWS_PER_COMMAND = 500
 
-/** More documents than a projector keeps: whether they were there when last heard of. */
+/** Documents whose existence is remembered: more than a projector caches. */
 const KNOWN_IDS = 4096
 
-/** One version of a collection, by the indexes it was made with. */
+/** One version of a collection, with the indexes that it was created with. */
 export class Version {
   readonly spec: CollectionSpec
   readonly #db: Db
   readonly #registry: Registry
   readonly #documents: Documents<Envelope>
   readonly #envelopeOf
-  readonly #reading = new Pace()
-  readonly #updating = new Pace()
+  readonly #readBatch = new BatchSize()
+  readonly #updateBatch = new BatchSize()
   readonly #isThere = new BoundedMap<string, boolean>(KNOWN_IDS)
 
   constructor(db: Db, registry: Registry, spec: CollectionSpec) {
@@ -49,9 +49,9 @@ export class Version {
     const found = new Map<string, Stored>()
     const left = [...new Set(ids)]
     while (left.length > 0) {
-      const some = left.splice(0, this.#reading.size)
+      const some = left.splice(0, this.#readBatch.ids)
       const find = () => this.#documents.find({ _id: { $in: some } }).toArray()
-      for (const envelope of await this.#reading.keep(some.length, () => ask(find)))
+      for (const envelope of await this.#readBatch.measure(some.length, () => ask(find)))
         found.set(envelope._id, storedOf(envelope))
     }
     for (const id of ids) this.#isThere.set(id, found.has(id))
@@ -59,8 +59,8 @@ export class Version {
   }
 
   /**
-   * A total beyond the last page is counted, in the index and exactly: without transactions, counts kept beside the
-   * documents (`counted`) would drift with every crash between the two.
+   * The total is counted along the index, unless this is the last page. Stored counters would drift: a crash
+   * between the write of a document and its counter cannot be undone without transactions.
    */
   async find(query: Query): Promise<Found<Doc>> {
     const command = commandOf(this.spec, query)
@@ -89,7 +89,7 @@ export class Version {
           yield { id: envelope._id, doc: docOf(envelope) ?? {} }
       }
     } finally {
-      await cursor.close().catch(() => {}) // the server forgets it by itself
+      await cursor.close().catch(() => {}) // otherwise the server closes it after a timeout
     }
   }
 
@@ -97,18 +97,18 @@ export class Version {
     return this.#registry.checkpoint(this.spec)
   }
 
-  /** Documents first, then the checkpoint: what a crash leaves in between is written again, and left out (P1). */
+  /** The checkpoint follows the documents: after a crash between the two, the repeated writes change nothing (P1). */
   async write(writes: readonly Write[], checkpoint: Cursor): Promise<void> {
     const envelopes = newestOf(writes).map(this.#envelopeOf)
     const ids = envelopes.map(({ _id }) => _id)
     const isNew = new Set(ids.filter((id) => !this.#isThere.get(id)))
-    await putAll(this.#documents, envelopes, { isNew, pace: this.#updating })
+    await putAll(this.#documents, envelopes, { isNew, updateBatch: this.#updateBatch })
     for (const id of ids) this.#isThere.set(id, true)
     await this.#registry.advance(this.spec, checkpoint)
   }
 }
 
-/** Of several writes to a document the one that would be left in the end. */
+/** Keeps only the newest write of each document. */
 const newestOf = (writes: readonly Write[]): Write[] => {
   const newest = new Map<string, Write>()
   for (const write of writes) {
