@@ -10,7 +10,7 @@ import { percentile } from './load.ts'
 
 const BYTES = 600
 
-/** An event of 600 bytes as the log stores it; the appends of a caller differ in their ids. */
+/** An event of 600 bytes in the log; the appends of a caller differ only in their ids. */
 export const eventOf = (stream_id: string): NewEvent => {
   const event = { type: 'StreamDataEmitted', run_id: stream_id, stream_id, data_type: 'bench' } as const
   const metadata = { correlation_id: stream_id, env_id: stream_id }
@@ -30,7 +30,7 @@ const caller = async (store: EventStore, appends: number, took: number[]): Promi
   }
 }
 
-/** Durable appends, each caller on a stream of its own, one after another. */
+/** Durable appends, one after another per caller, each caller on its own stream. */
 export const appends = async (): Promise<Figure[]> => {
   const dir = mkdtempSync(fileURLToPath(new URL('../.bench-', import.meta.url)))
   const store = openEventStore({ dir })

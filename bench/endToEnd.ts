@@ -18,7 +18,7 @@ export const endToEnd = async (): Promise<Figure[]> => {
   }
 }
 
-/** Resolves when so many runs have succeeded. */
+/** Resolves when the given number of runs have succeeded. */
 type Ended = (count: number) => Promise<unknown>
 
 const byStats =
@@ -26,7 +26,7 @@ const byStats =
   (count) =>
     until(async () => (await server.api<{ succeeded: number }>('GET', '/runs/stats')).succeeded >= count)
 
-/** Counts the facts themselves, for read models that cannot keep up with them. */
+/** Counts facts instead of documents, for read models that cannot keep up. */
 export const byStream = async (server: BenchServer): Promise<Ended> => {
   const reply = await fetch(`${server.url}/v1/env/subscribe`, {
     headers: { Authorization: `Bearer ${server.key}` },

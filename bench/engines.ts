@@ -5,13 +5,13 @@ import { BenchServer } from './server.ts'
 import { openEventStoreServer } from './standIn.ts'
 import { webhookOn } from './webhook.ts'
 
-/** Few enough for a read-model server that scans (FerretDB). */
+/** Few enough for a read-model server that scans its documents (FerretDB). */
 const EVENTS = 1200
 const CALLS = 800
 
 type Env = Readonly<Record<string, string>>
 
-/** Names of their own on engines that others may use too. */
+/** Unique names, because other processes may use the same engines. */
 const namesOf = (eventStore: string): Record<'eventStore' | 'all', Env> => {
   const { SVC_TEST_MONGODB, SVC_TEST_S3, SVC_TEST_REDIS } = process.env
   const name = `svc_bench_${newId().slice(-12)}`
@@ -47,7 +47,7 @@ const both = async (where: string, env: Env): Promise<Figure[]> => {
   }
 }
 
-/** A webhook that one process receives and another runs. */
+/** A webhook that one process receives and another process runs. */
 const acrossNodes = async (env: Env): Promise<Figure[]> => {
   const others = BenchServer.start(undefined, { ...env, SVC_ROLES: 'worker,projector,saga' })
   const api = await BenchServer.start(undefined, { ...env, SVC_ROLES: 'api' })
@@ -63,7 +63,7 @@ const acrossNodes = async (env: Env): Promise<Figure[]> => {
   }
 }
 
-/** What a webhook takes longer across nodes than on the embedded engines, for one caller. */
+/** The additional time of a webhook across nodes, compared with the embedded engines, for one caller. */
 const overEmbedded = (figures: readonly Figure[]): Figure[] => {
   const [embedded, across] = ['embedded', 'api node'].map((where) =>
     figures.find(({ what }) => what.startsWith(where) && what.includes('p50, 1 connection')),
@@ -73,7 +73,7 @@ const overEmbedded = (figures: readonly Figure[]): Figure[] => {
   return [{ what: 'api node and worker node: over embedded', value, unit: 'ms', atMost: 5 }]
 }
 
-/** The same work embedded, with the event store alone, with all engines, and across nodes, in one run. */
+/** The same work embedded, with only the event store external, with all engines external, and across nodes. */
 export const engines = async (): Promise<Figure[]> => {
   const { what, url, stop } = await openEventStoreServer()
   const withAll = process.env['SVC_TEST_MONGODB'] && process.env['SVC_TEST_S3']

@@ -12,7 +12,7 @@ const ROUNDS = 3
 
 type Append = (stream: string, n: number) => Promise<unknown>
 
-/** Appends per second of callers that each write a stream of their own, one event after another. */
+/** Appends per second of callers that each write one event after another to their own stream. */
 const rateOf = async (append: Append): Promise<number> => {
   const began = performance.now()
   const caller = async () => {
@@ -23,7 +23,7 @@ const rateOf = async (append: Append): Promise<number> => {
   return (APPENDS / (performance.now() - began)) * 1000
 }
 
-/** The bare client (batch and one call for each append) and our adapter, in turn on one server, the best of each. */
+/** The bare client (batch, and one call per append) and our adapter: alternating on one server, the best of each. */
 export const eventStoreDb = async (): Promise<Figure[]> => {
   const { what, url, stop } = await openEventStoreServer()
   const client = EventStoreDBClient.connectionString(url)

@@ -1,4 +1,4 @@
-/** One measured number, with the bar it should reach where there is one. */
+/** One measured number, with its target if there is one. */
 export interface Figure {
   readonly what: string
   readonly value: number

@@ -9,12 +9,12 @@ import { BenchServer } from './server.ts'
 const MB = 1 << 20
 const BYTES = 300 * MB
 const ROUNDS = 3
-/** `BENCH_PARTS_GB=5` adds an upload in parts of so many gigabytes: it writes twice as many. */
+/** `BENCH_PARTS_GB=5` adds an upload in parts of that many gigabytes, which writes twice as many. */
 const PARTS_GB = Number(process.env['BENCH_PARTS_GB'] ?? 0)
 
 const chunk = Buffer.alloc(MB, 'a file that is uploaded')
 
-/** Megabytes per second of the disk itself: one file written one megabyte after the other, and synced. */
+/** Megabytes per second of the disk itself: one file, written megabyte by megabyte and synced. */
 const writeAlone = async (dir: string): Promise<number> => {
   const path = join(dir, 'alone')
   const began = performance.now()
@@ -27,7 +27,7 @@ const writeAlone = async (dir: string): Promise<number> => {
   return perSecond
 }
 
-/** Sends a body of so many bytes; resolves with the seconds it took until the answer was there. */
+/** Sends a body of the given size; resolves with the seconds until the reply. */
 const put = (server: BenchServer, path: string, bytes: number): Promise<number> =>
   new Promise((resolve, reject) => {
     const began = performance.now()
@@ -55,7 +55,7 @@ const put = (server: BenchServer, path: string, bytes: number): Promise<number> 
     write()
   })
 
-/** Most megabytes that were ever resident; Linux only. */
+/** The peak of resident megabytes; Linux only. */
 const peakOf = (pid: number): number =>
   Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
 
@@ -73,7 +73,7 @@ const uploadParts = async (server: BenchServer, bytes: number): Promise<number> 
   return (performance.now() - began) / 1000
 }
 
-/** A file of 300 MB in one request, and the disk alone, in turn on one disk, the best of each. */
+/** A file of 300 MB in one request, and the disk alone: alternating on one disk, the best of each. */
 export const files = async (): Promise<Figure[]> => {
   const server = await BenchServer.start()
   try {

@@ -11,12 +11,12 @@ const FEW = 10_000
 const MANY = 1_000_000
 const BATCH = 5000
 const REQUESTS = 2000
-/** They began at even distances over so long. */
+/** The runs started at even intervals over this period. */
 const DAYS = 7
 const STATUSES = ['succeeded', 'succeeded', 'succeeded', 'failed', 'cancelled'] as const
 const TYPES = ['event', 'call', 'schedule'] as const
 
-/** Pages that people ask for; the last ones for what lies far back. */
+/** Pages that people request; the last ones reach far back. */
 const pages = (count: number): Readonly<Record<string, string>> => ({
   'by status': 'status=failed&limit=20',
   'by status and type': 'status=succeeded&type=event&limit=20',
@@ -25,7 +25,7 @@ const pages = (count: number): Readonly<Record<string, string>> => ({
   'by status, in the middle': `status=succeeded&limit=20&offset=${Math.floor(count * 0.3)}`,
 })
 
-/** Writes runs through the projector's side of the read model, as if they had been folded. */
+/** Writes runs through the projector's side of the read model, as a fold would. */
 const plant = async (dir: string, env_id: string, count: number): Promise<void> => {
   const readModels = openReadModels({ dir })
   const collection = await readModels.writer<RunDoc>(runs)
@@ -93,7 +93,7 @@ const slowest = async (count: number): Promise<Record<string, number>> => {
   }
 }
 
-/** Pages of `GET /v1/runs` with few runs and with very many, in one run. */
+/** Pages of `GET /v1/runs` with few runs and with very many, measured together. */
 export const lists = async (): Promise<Figure[]> => {
   const few = await slowest(FEW)
   const many = await slowest(MANY)

@@ -21,8 +21,8 @@ interface Load {
 }
 
 /**
- * One request after another on each connection, over bare sockets: on two cores a heavier client would
- * take the time it is to measure.
+ * Sends one request after another on each connection, over bare sockets: on two cores, a heavier client would distort
+ * the measurement.
  */
 export const load = async ({
   url,

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { cpus } from 'node:os'
 import { type Figure, show } from './figure.ts'
 
-/** `npm run bench [name…]`: each figure with the machine, the Node version and the commit it was measured on. */
+/** `npm run bench [name…]` prints each figure with its machine, Node version and commit. */
 const benches: Readonly<Record<string, () => Promise<Figure[]>>> = {
   appends: async () => (await import('./appends.ts')).appends(),
   endToEnd: async () => (await import('./endToEnd.ts')).endToEnd(),

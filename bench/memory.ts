@@ -8,7 +8,7 @@ const HOOK = {
     "import { fn } from 'svc'\nexport const hook = fn({ webhook: { service: 'bench', path: '/hook' } }, () => 1)\n",
 }
 
-/** Megabytes resident, and the part that is not shared with other processes counted once (PSS). */
+/** Resident megabytes, and the proportional share of them (PSS). */
 const memoryOf = (pid: number): { rss: number; pss: number } => {
   const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8')
   const field = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0) / 1024
@@ -20,7 +20,7 @@ const childrenOf = (pid: number): number[] =>
     readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number),
   )
 
-/** The first start, one build deployed and one child warm, ten seconds idle. Linux only. */
+/** Memory after the first start with one deployed build and one warm child, ten seconds idle. Linux only. */
 export const memory = async (): Promise<Figure[]> => {
   const began = performance.now()
   const first = await BenchServer.start()

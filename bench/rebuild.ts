@@ -19,13 +19,13 @@ const FACTS_PER_STREAM = 5
 interface Folding {
   readonly open: (dir: string) => Promise<ReadModels>
   readonly streams: number
-  /** Runs that were under way at a time: what begins and ends in one batch of a projector is one write. */
+  /** Concurrent runs: a run that starts and ends in one batch of a projector is one write. */
   readonly atOnce: number
-  /** Whether the collections are there already, and empty. */
+  /** Whether the collections already exist and are empty. */
   readonly made: boolean
 }
 
-/** All read models from an empty file, over a log of published events with one run each. */
+/** Builds all read models in an empty file, from a log of published events with one run each. */
 export const rebuild = async (): Promise<Figure[]> => {
   const open = (dir: string) => Promise.resolve(openReadModels({ dir }))
   const perSecond = await foldInto({ open, streams: 40_000, atOnce: 500, made: false })
@@ -33,7 +33,7 @@ export const rebuild = async (): Promise<Figure[]> => {
   return [{ what, value: perSecond, unit: 'per s', atLeast: 50_000 }]
 }
 
-/** The same into the server that `SVC_TEST_MONGODB` names; few, since FerretDB looks at all documents for each update. */
+/** The same into the server of `SVC_TEST_MONGODB`, with few runs, because FerretDB scans all documents for each update. */
 export const projectorIntoServer = async (): Promise<Figure[]> => {
   const server = process.env['SVC_TEST_MONGODB']
   if (!server) return []
@@ -50,7 +50,7 @@ export const projectorIntoServer = async (): Promise<Figure[]> => {
   return [{ what, value: perSecond, unit: 'per s', atLeast: 5000 }]
 }
 
-/** Facts per second that all projections together take from a log into read models. */
+/** Facts per second that all projections together fold into read models. */
 const foldInto = async ({ open, streams, atOnce, made }: Folding): Promise<number> => {
   const dir = mkdtempSync(fileURLToPath(new URL('../.bench-', import.meta.url)))
   const store = openEventStore({ dir })
@@ -90,7 +90,7 @@ const foldInto = async ({ open, streams, atOnce, made }: Folding): Promise<numbe
   }
 }
 
-/** Publishes an event whose one handler runs and succeeds, in a stream of its own. */
+/** Publishes an event on its own stream; its only handler succeeds. */
 const publisher = ({ streams }: Aggregates, env_id: string) => {
   const [worker_id, build_id, project_id] = [newId(), newId(), newId()]
   const now = new Date().toISOString()

@@ -4,7 +4,7 @@ import { BenchServer } from './server.ts'
 
 const REQUESTS = 60_000
 
-/** The cheapest request that asks who comes, whether they may, and a read model: one project by its id. */
+/** The cheapest request that authenticates, checks a permission and reads a read model: one project by its id. */
 export const requests = async (): Promise<Figure[]> => {
   const server = await BenchServer.start()
   try {

@@ -16,7 +16,7 @@ const flags = [
   new URL('../src/process/codeCache.js', import.meta.url).href,
 ]
 
-/** The real server as a process of its own, on a data directory beside the repository so that syncs reach a disk. */
+/** The real server in a separate process. Its data directory is beside the repository, so that syncs reach a disk. */
 export class BenchServer {
   readonly dir: string
   readonly process: ChildProcess
@@ -31,7 +31,7 @@ export class BenchServer {
     this.key = key
   }
 
-  /** `env`: variables of DESIGN.md, Start and configure, beside its directory and port. */
+  /** `env`: configuration variables in addition to directory and port. */
   static async start(
     dir = mkdtempSync(fileURLToPath(new URL('../.bench-', import.meta.url))),
     env: Readonly<Record<string, string>> = {},
@@ -71,7 +71,7 @@ export class BenchServer {
     return json.data
   }
 
-  /** Deploys modules given as text; resolves with the webhook URLs by path. */
+  /** Deploys modules from their text; resolves with the webhook URLs by path. */
   async deploy(files: Readonly<Record<string, string>>): Promise<Record<string, string>> {
     const archive = new ZipFile()
     for (const [name, text] of Object.entries(files)) archive.addBuffer(Buffer.from(text), name)
@@ -88,7 +88,7 @@ export class BenchServer {
     return Object.fromEntries(hooks.map(({ path, url }) => [path, url]))
   }
 
-  /** CPU time of the server process so far, which other work on the machine does not change; Linux only. */
+  /** CPU time of the server process so far, which is independent of other work on the machine; Linux only. */
   cpuMs(): number {
     const fields = readFileSync(`/proc/${this.process.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
     return (Number(fields[11]) + Number(fields[12])) * 10

@@ -11,7 +11,7 @@ const EVERY_MS = 100
 
 const now = (): number => performance.timeOrigin + performance.now()
 
-/** 1,000 clients on the environment stream, ten events a second: from the request to every client's socket. */
+/** 1,000 clients on the environment stream and ten events per second: the time from the request to every client's socket. */
 export const sse = async (): Promise<Figure[]> => {
   const server = await BenchServer.start()
   const sockets: Socket[] = []

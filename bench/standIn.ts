@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
-/** The event store that a variable names, else the stand-in of the tests in a process of its own. */
+/** The event store of the environment variable, or else the stand-in of the tests in a separate process. */
 export const openEventStoreServer = async (): Promise<{ what: string; url: string; stop: () => void }> => {
   const named = process.env['SVC_TEST_EVENT_STORE']
   if (named) return { what: 'EventStoreDB', url: named, stop: () => {} }

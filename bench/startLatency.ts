@@ -10,7 +10,7 @@ const MARK = {
 }
 const EVENTS = 400
 
-/** From the moment a client sends an event to the first line of its handler, one at a time with pauses. */
+/** The time from sending an event to the first line of its handler, one event at a time with pauses. */
 export const startLatency = async (): Promise<Figure[]> => {
   const server = await BenchServer.start()
   try {

@@ -7,7 +7,7 @@ const HOOK = {
     "import { fn } from 'svc'\nexport const hook = fn({ webhook: { service: 'bench', path: '/hook' } }, () => ({ status: 200, body: 1 }))\n",
 }
 
-/** A webhook's whole round trip: request, run in a child process, terminal fact, reply. */
+/** The complete round trip of a webhook: request, run in a child process, terminal fact, reply. */
 export const webhook = async (): Promise<Figure[]> => {
   const server = await BenchServer.start()
   try {
@@ -17,7 +17,7 @@ export const webhook = async (): Promise<Figure[]> => {
   }
 }
 
-/** `alone`: how many of the calls come one after the other. */
+/** `alone`: the number of calls that are made one after the other. */
 export const webhookOn = async (
   server: BenchServer,
   calls: number,
