@@ -4,7 +4,7 @@ import { streamOf } from '../events/streams.ts'
 import type { RunInput, RunPlan } from '../events/run.ts'
 import { endingOf, type Ending } from '../projections/outcome.ts'
 import { wantRun } from './wantRun.ts'
-import type { ApiDeps } from '../api/deps.ts'
+import type { CommandDeps } from './deps.ts'
 import type { NewId } from '../ids.ts'
 import { atMost } from '../loops/deadline.ts'
 
@@ -19,7 +19,7 @@ const OFFERED_SESSION_MS = 3000
 /** Where a run is asked for in a stream that is made for it. */
 const REQUESTED_AT = 1
 
-type Deps = Pick<ApiDeps, 'store' | 'aggregates' | 'claimer' | 'offers' | 'stopping'>
+type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'claimer' | 'offers' | 'stopping'>
 
 /**
  * Asks for a run on a stream of its own and waits for its end, for replies that are the function's result.

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { lockFile } from '../adapters/embedded/eventStore/lockFile.ts'
 import { AppError } from '../errors.ts'
+import { lockFile } from './engines.ts'
 
 /**
  * Takes the data directory for this process: two services on one directory would both believe they own

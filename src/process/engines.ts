@@ -16,6 +16,9 @@ import type { Hints } from '../ports/hints.ts'
 import type { RateLimiter } from '../ports/rateLimiter.ts'
 import type { ReadModels } from '../ports/readModels.ts'
 
+/** Locks a file for this process: dataDir.ts takes it from here, the one file that imports adapters. */
+export { lockFile } from '../adapters/embedded/eventStore/lockFile.ts'
+
 export interface Engines {
   readonly store: EventStore
   readonly readModels: ReadModels
