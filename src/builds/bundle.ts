@@ -10,9 +10,7 @@ import { newId } from '../ids.ts'
 import type { Blobs } from '../ports/blobs.ts'
 import type { BuildRef } from '../ports/runtime.ts'
 import { unpack } from './zip.ts'
-
-/** Bytes of a zip. */
-const MAX_ZIP = 100 << 20
+import { MAX_ZIP_BYTES } from './zipPolicy.ts'
 
 const HASH = /^[0-9a-f]{64}$/
 
@@ -89,8 +87,8 @@ export class BuildCache {
         bytes += chunk.length
         sha256.update(chunk)
         done(
-          bytes > MAX_ZIP
-            ? new AppError('bad_request', `file: Expected at most ${MAX_ZIP} bytes, got more`)
+          bytes > MAX_ZIP_BYTES
+            ? new AppError('bad_request', `file: Expected at most ${MAX_ZIP_BYTES} bytes, got more`)
             : null,
           chunk,
         )

@@ -1,7 +1,10 @@
 import type { Entry } from 'yauzl'
 import { AppError } from '../errors.ts'
 
-/** What a build may hold. Sizes in bytes. */
+/** Bytes of the zip of a build. */
+export const MAX_ZIP_BYTES = 100 << 20
+
+/** What a build may contain. Sizes in bytes. */
 export interface ZipLimits {
   readonly entries: number
   readonly nameBytes: number

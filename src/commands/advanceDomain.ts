@@ -1,34 +1,32 @@
-import type { Aggregates } from '../domain/aggregates.ts'
+import type { DomainsCommand } from '../domain/customDomains.ts'
 import { streamOf } from '../events/streams.ts'
-import type { Certificates } from '../ports/certificates.ts'
 import type { Dns } from '../ports/dns.ts'
 import type { DomainDoc } from '../projections/domains.ts'
+import type { CommandDeps } from './deps.ts'
 
-/** What a domain needs to get on. */
-export interface DomainDeps {
-  readonly aggregates: Pick<Aggregates, 'domains' | 'names'>
-  readonly dns: Dns
-  readonly certificates: Certificates
-  /** The DNS zone that this service answers for: names in it are given to domains to point to. */
-  readonly zone: string
-}
-
-/** CNAME records that are followed one after the other. */
+/** CNAME records that are followed in a row. */
 const MAX_HOPS = 8
 
 /**
- * Takes a domain one status further if it can; done twice, by whatever node, is done once. Resolves with whether it got
- * on, and with what its DNS record points to instead. Rejects with `unavailable` when nothing could be learned.
+ * Takes a domain to its next status if its DNS records allow it. Any number of nodes may try; the step happens once.
+ * Resolves with the record that was found otherwise. Rejects with `unavailable` when DNS cannot be read.
  */
 export const advanceDomain = async (
-  { aggregates, dns, certificates, zone }: DomainDeps,
+  {
+    aggregates,
+    dns,
+    certificates,
+    domainsZone,
+  }: Pick<CommandDeps, 'dns' | 'certificates' | 'domainsZone'> & {
+    readonly aggregates: Pick<CommandDeps['aggregates'], 'domains' | 'names'>
+  },
   doc: DomainDoc,
   correlation_id: string,
 ): Promise<{ readonly moved: boolean; readonly seen: string | null }> => {
   const { domain_id, domain, env_id, org_id } = doc
   const cause = { env_id, correlation_id }
   const stream = streamOf.domains(org_id)
-  const handle = async (command: Parameters<Aggregates['domains']['handle']>[1]) => {
+  const handle = async (command: DomainsCommand) => {
     await aggregates.domains.handle(stream, command, cause)
     return { moved: true, seen: null }
   }
@@ -37,9 +35,9 @@ export const advanceDomain = async (
       const seen = await lastOf(dns, doc.validation_cname_name, doc.validation_cname_value)
       if (seen !== doc.validation_cname_value) return { moved: false, seen }
       await certificates.issue(domain)
-      return handle({ type: 'ValidateDomain', domain_id, routing_domain: `${domain_id}.edge.${zone}` })
+      return handle({ type: 'ValidateDomain', domain_id, routing_domain: `${domain_id}.edge.${domainsZone}` })
     }
-    case 'validated': // every name in the zone's `edge` leads here: there is nothing to set up for one of them
+    case 'validated': // every name in the zone's `edge` leads to the service already
       return handle({ type: 'RouteDomain', domain_id })
     case 'provisioning': {
       const seen = await lastOf(dns, domain, doc.routing_domain ?? '')
@@ -62,7 +60,7 @@ export const advanceDomain = async (
   }
 }
 
-/** Where the CNAME records from `name` on lead: to `target` if they come by it; null when there are none. */
+/** Returns the last target of the CNAME records that begin at `name`, or `target` if they reach it; null for none. */
 const lastOf = async (dns: Dns, name: string, target: string): Promise<string | null> => {
   let last: string | null = null
   for (let hop = 0; hop < MAX_HOPS && last !== target; hop++) {

@@ -14,6 +14,7 @@ import { request } from './request.ts'
 import { runLog } from './runLog.ts'
 import { stream } from './stream.ts'
 import { upload } from './upload.ts'
+import { webhook } from './webhook.ts'
 import { worker } from './worker.ts'
 
 /** A handler for each kind of stream; one set per node, so that commands of one stream meet in it. */
@@ -21,6 +22,7 @@ export const openAggregates = (store: EventStore) => ({
   streams: new CommandHandler(store, stream),
   projects: new CommandHandler(store, project),
   names: new CommandHandler(store, name),
+  webhooks: new CommandHandler(store, webhook),
   files: new CommandHandler(store, file),
   uploads: new CommandHandler(store, upload),
   orgs: new CommandHandler(store, org),

@@ -1,45 +1,93 @@
 import { AppError } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
 import type { Decider } from './decider.ts'
+import { type WebhookAddress, webhooksIn } from './webhook.ts'
 
-type Project =
-  | { readonly status: 'absent' }
-  | { readonly status: 'deleted' }
-  | {
-      readonly status: 'active'
-      readonly env_id: string
-      readonly name: string
-      readonly builds: ReadonlyMap<string, 'release' | 'live'>
-      readonly deployed: string | null
-    }
+type BuildOf = EventOf<'BuildUploaded'>
+
+/** The deployed build of a project. */
+export interface DeployedBuild {
+  readonly build_id: string
+  /** Undefined when the list of functions is in the blobs under `functions_ref`. */
+  readonly webhooks: readonly WebhookAddress[] | undefined
+  readonly functions_ref: BuildOf['functions_ref']
+}
+
+export interface ActiveProject {
+  readonly status: 'active'
+  readonly name: string
+  readonly builds: ReadonlyMap<string, Pick<BuildOf, 'hash' | 'build_type'>>
+  readonly deployed: DeployedBuild | null
+  /** Revision of the last fact that began or abandoned a deployment: a deployment decided before it takes no effect. */
+  readonly fence: number
+}
+
+type Project = { readonly status: 'absent' } | { readonly status: 'deleted' } | ActiveProject
 
 export type ProjectCommand =
   | { readonly type: 'CreateProject'; readonly project_id: string; readonly name: string }
   | { readonly type: 'RenameProject'; readonly project_id: string; readonly name: string }
   | { readonly type: 'DeleteProject'; readonly project_id: string }
-  | { readonly type: 'UploadBuild'; readonly build: Omit<EventOf<'BuildUploaded'>, 'type'> }
+  | { readonly type: 'UploadBuild'; readonly build: Omit<BuildOf, 'type'> }
   | {
       readonly type: 'DeployBuild'
-      readonly build: Pick<
-        EventOf<'BuildUploaded'>,
-        'build_id' | 'project_id' | 'hash' | 'functions' | 'functions_ref'
-      >
+      readonly build: Pick<BuildOf, 'build_id' | 'project_id' | 'hash' | 'functions' | 'functions_ref'>
+      /** The fence for which the build's webhooks were reserved. */
+      readonly fence: number
     }
+  | { readonly type: 'AbandonDeployment'; readonly project_id: string; readonly fence: number }
 
 export type ProjectEvent = EventOf<
-  'ProjectCreated' | 'ProjectRenamed' | 'ProjectDeleted' | 'BuildUploaded' | 'BuildDeployed'
+  | 'ProjectCreated'
+  | 'ProjectRenamed'
+  | 'ProjectDeleted'
+  | 'BuildUploaded'
+  | 'BuildDeployed'
+  | 'DeploymentAbandoned'
 >
+
+/** Returns the project, or throws `not_found` when it does not exist (any more). */
+export const activeProject = (project: Project): ActiveProject => {
+  if (project.status !== 'active') throw new AppError('not_found', 'No such project')
+  return project
+}
+
+/** Whether the same build exists already. Throws `conflict` when another one has its id. */
+export const buildExists = (
+  { builds }: Pick<ActiveProject, 'builds'>,
+  { build_id, hash, build_type }: Pick<BuildOf, 'build_id' | 'hash' | 'build_type'>,
+): boolean => {
+  const existing = builds.get(build_id)
+  if (!existing) return false
+  if (existing.hash !== hash)
+    throw new AppError('conflict', `build_id: ${build_id} exists with the hash ${existing.hash}, not ${hash}`)
+  if (existing.build_type !== build_type)
+    throw new AppError('conflict', `build_id: ${build_id} exists as a ${existing.build_type} build`)
+  return true
+}
+
+/** Throws `not_found` or `bad_request` unless the project has the build and may deploy it. */
+export const admitDeployment = ({ builds }: Pick<ActiveProject, 'builds'>, build_id: string): void => {
+  const build = builds.get(build_id)
+  if (!build) throw new AppError('not_found', `No build ${build_id}`)
+  if (build.build_type === 'live')
+    throw new AppError('bad_request', 'build_id: a live build cannot be deployed; upload it without `live`')
+}
 
 /** The rules of a project and its builds: at most one build is deployed. */
 export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
   initial: () => ({ status: 'absent' }),
 
-  decide(command, project) {
+  decide(command, state) {
     if (command.type === 'CreateProject') {
-      if (project.status !== 'absent') return [] // asked twice is asked once
+      if (state.status !== 'absent') return [] // a repeated command creates one project
       return [{ type: 'ProjectCreated', project_id: command.project_id, name: command.name }]
     }
-    if (project.status !== 'active') throw new AppError('not_found', 'No such project')
+    if (command.type === 'AbandonDeployment') {
+      if (state.status !== 'active' || state.fence !== command.fence) return []
+      return [{ type: 'DeploymentAbandoned', project_id: command.project_id }]
+    }
+    const project = activeProject(state)
     switch (command.type) {
       case 'RenameProject':
         if (project.name === command.name) return []
@@ -49,23 +97,20 @@ export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
           { type: 'ProjectDeleted', project_id: command.project_id, build_ids: [...project.builds.keys()] },
         ]
       case 'UploadBuild':
-        if (project.builds.has(command.build.build_id)) return []
-        return [{ type: 'BuildUploaded', ...command.build }]
+        return buildExists(project, command.build) ? [] : [{ type: 'BuildUploaded', ...command.build }]
       case 'DeployBuild': {
         const { build_id } = command.build
-        if (!project.builds.has(build_id)) throw new AppError('not_found', `No build ${build_id}`)
-        if (project.builds.get(build_id) === 'live') {
-          throw new AppError(
-            'bad_request',
-            'build_id: a live build is not deployed; upload it without `live`',
-          )
-        }
-        if (project.deployed === build_id) return []
+        admitDeployment(project, build_id)
+        if (project.deployed?.build_id === build_id) return []
+        if (project.fence !== command.fence)
+          throw new AppError('conflict', 'Another deployment of the project came first', {
+            data: { fence: project.fence },
+          })
         return [
           {
             type: 'BuildDeployed',
             ...command.build,
-            ...(project.deployed !== null && { previous_build_id: project.deployed }),
+            ...(project.deployed && { previous_build_id: project.deployed.build_id }),
           },
         ]
       }
@@ -74,26 +119,26 @@ export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
     }
   },
 
-  evolve(project, { event, metadata }) {
-    if (event.type === 'ProjectCreated') {
-      return {
-        status: 'active',
-        env_id: metadata.env_id ?? '',
-        name: event.name,
-        builds: new Map(),
-        deployed: null,
-      }
-    }
+  evolve(project, { event, revision }) {
+    if (event.type === 'ProjectCreated')
+      return { status: 'active', name: event.name, builds: new Map(), deployed: null, fence: revision }
     if (project.status !== 'active') return project
     switch (event.type) {
       case 'ProjectRenamed':
         return { ...project, name: event.name }
       case 'ProjectDeleted':
         return { status: 'deleted' }
-      case 'BuildUploaded':
-        return { ...project, builds: new Map(project.builds).set(event.build_id, event.build_type) }
-      case 'BuildDeployed':
-        return { ...project, deployed: event.build_id }
+      case 'BuildUploaded': {
+        const { build_id, hash, build_type } = event
+        return { ...project, builds: new Map(project.builds).set(build_id, { hash, build_type }) }
+      }
+      case 'BuildDeployed': {
+        const { build_id, functions, functions_ref } = event
+        const webhooks = functions && webhooksIn(functions)
+        return { ...project, deployed: { build_id, webhooks, functions_ref }, fence: revision }
+      }
+      case 'DeploymentAbandoned':
+        return { ...project, fence: revision }
       default:
         return project
     }

@@ -31,6 +31,8 @@ export const schemaOf = {
   ProjectDeleted: project.ProjectDeleted,
   BuildUploaded: project.BuildUploaded,
   BuildDeployed: project.BuildDeployed,
+  DeploymentAbandoned: project.DeploymentAbandoned,
+  WebhookReserved: project.WebhookReserved,
   NameReserved: project.NameReserved,
   NameReleased: project.NameReleased,
   FileStored: file.FileStored,

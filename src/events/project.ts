@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { Retry } from './run.ts'
-import { fact, Id, PayloadRef, record } from './scalars.ts'
+import { fact, Id, PayloadRef, record, Time } from './scalars.ts'
 
 /** A function of a build as the sandbox read it: its reference and the metadata attached by the SDK. */
 export const FunctionSpec = record({
@@ -55,13 +55,29 @@ export const BuildUploaded = fact('BuildUploaded', {
   ...functions,
 })
 
-/** From now on the project runs on this build; whatever was deployed before no longer is. */
+/** From now on the project runs on this build; the build that was deployed before is not deployed any more. */
 export const BuildDeployed = fact('BuildDeployed', {
   build_id: Id,
   project_id: Id,
   previous_build_id: Type.Optional(Id),
   hash: Type.String(),
   ...functions,
+})
+
+/** A deployment ended before it took effect, because another project has one of its webhooks. */
+export const DeploymentAbandoned = fact('DeploymentAbandoned', { project_id: Id })
+
+/**
+ * A project has this webhook address for a deployment. `fence` is the revision, in the project's stream, of the last
+ * deployment before it: a deployment decided on an older fence can no longer take effect.
+ */
+export const WebhookReserved = fact('WebhookReserved', {
+  method: Type.String(),
+  service: Type.String(),
+  path: Type.String(),
+  project_id: Id,
+  fence: Type.Integer(),
+  reserved_at: Time,
 })
 
 /** One name, held by one owner: who appends first to its reservation stream has it. */

@@ -6,6 +6,9 @@ export const streamOf = {
   stream: (stream_id: string) => `stream-${stream_id}`,
   project: (project_id: string) => `project-${project_id}`,
   projectName: (env_id: string, name: string) => `projectname-${env_id}-${name}`,
+  /** Which project has a webhook address of an environment; the address is hashed, since it may be long. */
+  webhook: (env_id: string, { method, service, path }: { method: string; service: string; path: string }) =>
+    `webhook-${env_id}-${hash('sha256', `${method} ${service}${path}`)}`,
   /** What happened at one path of an environment: the path is hashed, since it may be long and hold anything. */
   file: (env_id: string, path: string) => `file-${env_id}-${hash('sha256', path)}`,
   upload: (upload_id: string) => `upload-${upload_id}`,

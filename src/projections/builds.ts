@@ -22,9 +22,12 @@ export type BuildDoc = {
   readonly order: string
 }
 
+/** The document of a build. Clients choose build ids, so that the id alone may be used by several projects. */
+export const buildDocId = (project_id: string, build_id: string): string => `${project_id}/${build_id}`
+
 export const builds: Projection<BuildDoc> = {
   name: 'builds',
-  version: 1,
+  version: 2,
   indexes: [
     { equal: ['env_id'], sort: 'order', counted: true },
     { equal: ['project_id'], sort: 'order', counted: true },
@@ -38,11 +41,13 @@ export const builds: Projection<BuildDoc> = {
   idsOf({ event }) {
     switch (event.type) {
       case 'BuildUploaded':
-        return [event.build_id]
+        return [buildDocId(event.project_id, event.build_id)]
       case 'BuildDeployed':
-        return event.previous_build_id ? [event.previous_build_id, event.build_id] : [event.build_id]
+        return [event.previous_build_id, event.build_id]
+          .filter((build_id) => build_id !== undefined)
+          .map((build_id) => buildDocId(event.project_id, build_id))
       case 'ProjectDeleted':
-        return event.build_ids
+        return event.build_ids.map((build_id) => buildDocId(event.project_id, build_id))
       default:
         return []
     }
@@ -64,7 +69,9 @@ export const builds: Projection<BuildDoc> = {
         }
       }
       case 'BuildDeployed':
-        return doc && { ...doc, deployed: id === event.build_id, updated_at: at }
+        return (
+          doc && { ...doc, deployed: id === buildDocId(event.project_id, event.build_id), updated_at: at }
+        )
       case 'ProjectDeleted':
         return null
       default:

@@ -5,14 +5,16 @@ import type { Logger } from '../logger.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import { type DomainDoc, domains as projection } from '../projections/domains.ts'
 import type { Views } from '../projections/views.ts'
-import { advanceDomain, type DomainDeps } from '../commands/advanceDomain.ts'
+import { advanceDomain } from '../commands/advanceDomain.ts'
 import type { Alarms } from './alarms.ts'
 
 const LONGEST_PAUSE_MS = 60 * 60 * 1000
 /** A record that was not made for this long is no longer looked for; `verify` still does. */
 const PATIENCE_MS = 7 * 24 * 60 * 60 * 1000
 
-interface Deps extends DomainDeps {
+type AdvanceDeps = Parameters<typeof advanceDomain>[0]
+
+interface Deps extends AdvanceDeps {
   readonly store: EventStore
   readonly views: Pick<Views, 'domains' | 'reach'>
   readonly alarms: Alarms

@@ -10,6 +10,7 @@ import { Backoff } from '../loops/backoff.ts'
 import { atMost } from '../loops/deadline.ts'
 import type { Payloads } from '../content/payloads.ts'
 import type { EventStore } from '../ports/eventStore.ts'
+import { buildDocId } from '../projections/builds.ts'
 import type { Views } from '../projections/views.ts'
 import type { Quotas } from '../plans/quotas.ts'
 import type { Keyring } from '../secrets/keyring.ts'
@@ -183,7 +184,7 @@ const hashOf = async (
   const project = views.directory.project(env_id, plan.project_id)
   for (const build of [project?.deployed, project?.live])
     if (build?.build_id === plan.build_id) return build.hash
-  const build = await views.builds.get(plan.build_id)
+  const build = await views.builds.get(buildDocId(plan.project_id, plan.build_id))
   if (build?.env_id !== env_id) throw new AppError('not_found', `Build ${plan.build_id} no longer exists`)
   return build.hash
 }

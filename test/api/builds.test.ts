@@ -153,5 +153,82 @@ deploying('is not for live builds', async () => {
   assert.is((await api.get<Build>('/projects/shop/builds/live')).build_id, later.build_id)
 })
 
-deploying.after(() => server.stop())
 deploying.run()
+
+/** A build with these webhooks of the service `pay`; `many` adds functions until the list is over 64 KiB. */
+const hooks = (paths: readonly string[], { many = false } = {}): Files => ({
+  'hooks.js': [
+    `import { fn } from 'svc'`,
+    ...paths.map(
+      (path, i) =>
+        `export const hook${i} = fn({ webhook: { service: 'pay', path: '${path}' } }, () => '${path}')`,
+    ),
+    ...(many
+      ? Array.from({ length: 1200 }, (_, i) => `export const ${'f'.repeat(60)}${i} = () => ${i}`)
+      : []),
+  ].join('\n'),
+})
+let count = 0
+/** A new project with a build that is uploaded and not deployed; resolves with the path of the build. */
+const ready = async (files: Files): Promise<string> => {
+  const { name } = await api.post<{ name: string }>('/projects', { name: `hooks-${++count}` })
+  return `/projects/${name}/builds/${(await uploaded(name, files)).build_id}`
+}
+const deployAll = async (paths: readonly string[]) =>
+  (await Promise.all(paths.map((path) => api.send('POST', `${path}/deploy`)))).map(({ status }) => status)
+
+const webhooks = suite('a webhook address')
+
+webhooks('is served by one project of an environment: 409 names the webhook and the project', async () => {
+  const [first, second] = [await ready(hooks(['/one'])), await ready(hooks(['/one']))]
+  await api.post(`${first}/deploy`)
+  const { status, code, message } = await api.refused('POST', `${second}/deploy`)
+  assert.equal([status, code], [409, 'conflict'])
+  assert.match(message, 'POST pay/one')
+  assert.match(message, `hooks-${count - 1}`)
+})
+
+for (const [what, ...many] of [
+  ['the deployed build', true, false],
+  ['the new build', false, true],
+] as const) {
+  webhooks(`is not taken over when the functions of ${what} exceed 64 KiB`, async () => {
+    const path = `/many-${what.replaceAll(' ', '-')}`
+    const [first, second] = [
+      await ready(hooks([path], { many: many[0] })),
+      await ready(hooks([path], { many: many[1] })),
+    ]
+    await api.post(`${first}/deploy`)
+    assert.is((await api.refused('POST', `${second}/deploy`)).status, 409)
+    const webhooksOf = (build: string) => api.page(`${build.slice(0, build.indexOf('/builds'))}/webhooks`)
+    assert.is((await webhooksOf(first)).data.length, 1)
+    assert.is((await webhooksOf(second)).data.length, 0)
+  })
+}
+
+webhooks('goes to one of the projects that deploy it at once', async () => {
+  for (const round of [1, 2, 3]) {
+    const paths = await Promise.all([1, 2, 3, 4].map(() => ready(hooks([`/race-${round}`]))))
+    assert.equal((await deployAll(paths)).toSorted(), [200, 409, 409, 409])
+  }
+})
+
+webhooks('is free once its project drops it or is deleted', async () => {
+  const first = await ready(hooks(['/dropped', '/kept']))
+  const project = first.slice(0, first.indexOf('/builds'))
+  await api.post(`${first}/deploy`)
+  const { build_id } = await uploaded(project.slice('/projects/'.length), hooks(['/kept']))
+  await api.post(`${project}/builds/${build_id}/deploy`)
+  await api.post(`${await ready(hooks(['/dropped']))}/deploy`)
+  assert.is((await api.refused('POST', `${first}/deploy`)).status, 409)
+  await api.remove(project)
+  await api.post(`${await ready(hooks(['/kept']))}/deploy`)
+})
+
+webhooks('may be in several environments', async () => {
+  await api.post(`${await ready(hooks(['/both']))}/deploy`)
+  await deploy(other, 'theirs', hooks(['/both']))
+})
+
+webhooks.after(() => server.stop())
+webhooks.run()

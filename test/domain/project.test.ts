@@ -31,6 +31,9 @@ const deployed = (build_id: string, previous_build_id?: string): EventOf<'BuildD
   ...(previous_build_id !== undefined && { previous_build_id }),
 })
 
+const abandoned: EventOf<'DeploymentAbandoned'> = { type: 'DeploymentAbandoned', project_id: 'p' }
+const abandon = (fence: number) => ({ type: 'AbandonDeployment', project_id: 'p', fence }) as const
+
 const create = { type: 'CreateProject', project_id: 'p', name: 'shop' } as const
 const rename = { type: 'RenameProject', project_id: 'p', name: 'store' } as const
 const remove = { type: 'DeleteProject', project_id: 'p' } as const
@@ -38,9 +41,9 @@ const upload = (build_id: string, build_type: 'release' | 'live' = 'release') =>
   const { type: _, ...build } = uploaded(build_id, build_type)
   return { type: 'UploadBuild', build } as const
 }
-const deploy = (build_id: string) => {
+const deploy = (build_id: string, fence = 0) => {
   const build = { build_id, project_id: 'p', hash: `hash of ${build_id}`, functions: [] }
-  return { type: 'DeployBuild', build } as const
+  return { type: 'DeployBuild', build, fence } as const
 }
 
 const life = suite('a project')
@@ -77,11 +80,11 @@ builds('are uploaded, each once', () => {
 })
 builds('are deployed', () => given(created, uploaded('a')).when(deploy('a')).then(deployed('a')))
 builds('one is deployed at a time: the new one takes the place of the old one', () =>
-  given(created, uploaded('a'), uploaded('b'), deployed('a')).when(deploy('b')).then(deployed('b', 'a')),
+  given(created, uploaded('a'), uploaded('b'), deployed('a')).when(deploy('b', 3)).then(deployed('b', 'a')),
 )
 builds('can go back', () =>
   given(created, uploaded('a'), uploaded('b'), deployed('a'), deployed('b', 'a'))
-    .when(deploy('a'))
+    .when(deploy('a', 4))
     .then(deployed('a', 'b')),
 )
 builds('deployed again is deployed already', () =>
@@ -90,6 +93,34 @@ builds('deployed again is deployed already', () =>
 builds('uploading does not deploy, nor take away', () =>
   given(created, uploaded('a'), deployed('a'), uploaded('b')).when(deploy('a')).then(),
 )
+builds('have one content under a build_id: other bytes or another type are refused', () => {
+  given(created, uploaded('a')).when(upload('a', 'live')).refuses('conflict')
+  const { build } = upload('a')
+  given(created, uploaded('a'))
+    .when({ type: 'UploadBuild', build: { ...build, hash: 'other' } })
+    .refuses('conflict')
+})
+builds('are not deployed on an old fence: another deployment took effect, or it was abandoned', () => {
+  const before = [created, uploaded('a'), uploaded('b')]
+  given(...before, deployed('a'))
+    .when(deploy('b', 0))
+    .refuses('conflict')
+  given(...before, abandoned)
+    .when(deploy('b', 0))
+    .refuses('conflict')
+  given(...before, abandoned)
+    .when(deploy('b', 3))
+    .then(deployed('b'))
+})
+builds('have a fence that uploads and new names leave as it is', () =>
+  given(created, uploaded('a'), renamed, uploaded('b')).when(deploy('b', 0)).then(deployed('b')),
+)
+builds('are abandoned before their deployment takes effect, not after it', () => {
+  given(created).when(abandon(0)).then(abandoned)
+  given(created, uploaded('a'), deployed('a')).when(abandon(0)).then()
+  given(created, abandoned).when(abandon(0)).then()
+  given(created, deleted).when(abandon(0)).then()
+})
 builds('that are unknown are not deployed', () =>
   given(created, uploaded('a')).when(deploy('b')).refuses('not_found'),
 )

@@ -128,18 +128,27 @@ const buildDoc = (build_id: string, n: number) => {
     order: order(n),
   }
 }
-build('is made', () => assert.equal(docsAfter(builds, [uploaded('a')]), { a: buildDoc('a', 0) }))
+build('is made', () => assert.equal(docsAfter(builds, [uploaded('a')]), { 'p/a': buildDoc('a', 0) }))
 build('is deployed', () =>
   assert.equal(docsAfter(builds, [uploaded('a'), deployed('a')]), {
-    a: { ...buildDoc('a', 0), deployed: true, updated_at: at(1) },
+    'p/a': { ...buildDoc('a', 0), deployed: true, updated_at: at(1) },
   }),
 )
 build('gives way to the next one', () =>
   assert.equal(docsAfter(builds, [uploaded('a'), uploaded('b'), deployed('a'), deployed('b', 'a')]), {
-    a: { ...buildDoc('a', 0), updated_at: at(3) },
-    b: { ...buildDoc('b', 1), deployed: true, updated_at: at(3) },
+    'p/a': { ...buildDoc('a', 0), updated_at: at(3) },
+    'p/b': { ...buildDoc('b', 1), deployed: true, updated_at: at(3) },
   }),
 )
+build('of another project with the same build_id is another document', () => {
+  const elsewhere = { ...uploaded('a'), project_id: 'q' }
+  const deployedThere: DomainEvent = { ...elsewhere, type: 'BuildDeployed' }
+  const gone: DomainEvent = { type: 'ProjectDeleted', project_id: 'q', build_ids: ['a'] }
+  assert.equal(Object.keys(docsAfter(builds, [uploaded('a'), elsewhere])), ['p/a', 'q/a'])
+  assert.equal(docsAfter(builds, [uploaded('a'), elsewhere, deployedThere, gone]), {
+    'p/a': buildDoc('a', 0),
+  })
+})
 build('is gone with its project', () =>
   assert.equal(
     docsAfter(builds, [
@@ -148,7 +157,7 @@ build('is gone with its project', () =>
       { type: 'ProjectDeleted', project_id: 'p', build_ids: ['a'] },
     ]),
     {
-      b: buildDoc('b', 1),
+      'p/b': buildDoc('b', 1),
     },
   ),
 )

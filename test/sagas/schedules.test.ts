@@ -167,11 +167,17 @@ schedule('of a build that is no longer deployed is over', async ({ node }) => {
   const project_id = newId()
   const at = streamOf.project(project_id)
   const late: FunctionSpec = { ...everyMinute, schedule: { cron: '0 0 1 1 *', timezone: 'UTC' } }
+  let fence = 0
   const deploy = async (functions: FunctionSpec[]) => {
     const build = { build_id: newId(), project_id, hash: 'h', functions }
     const stored = { size: 1, build_type: 'release', storage_path: 'x', storage_backend: 'disk' } as const
     await node.aggregates.projects.handle(at, { type: 'UploadBuild', build: { ...build, ...stored } }, signed)
-    await node.aggregates.projects.handle(at, { type: 'DeployBuild', build }, signed)
+    const { firstRevision } = await node.aggregates.projects.handle(
+      at,
+      { type: 'DeployBuild', build, fence },
+      signed,
+    )
+    fence = firstRevision
   }
   await node.aggregates.projects.handle(at, { type: 'CreateProject', project_id, name: 'shop' }, signed)
   void schedules({ ...node, directory: node.views.directory, logger: silent }, node.signal)

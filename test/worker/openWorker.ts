@@ -63,7 +63,7 @@ export const deployBuild = async ({ aggregates, views }: Node) => {
   )
   const stored = { size: 1, storage_path: 'x', storage_backend: 'disk', build_type: 'release' } as const
   await aggregates.projects.handle(project, { type: 'UploadBuild', build: { ...build, ...stored } }, cause)
-  await aggregates.projects.handle(project, { type: 'DeployBuild', build }, cause)
+  await aggregates.projects.handle(project, { type: 'DeployBuild', build, fence: 0 }, cause)
   await views.settled()
   return build
 }

@@ -1,9 +1,8 @@
 import type { Context } from 'koa'
 import Type from 'typebox'
 import { AppError } from '../../errors.ts'
+import { MAX_ZIP_BYTES } from '../../builds/zipPolicy.ts'
 import { isId } from '../../ids.ts'
-
-const MAX_ZIP_BYTES = 100 << 20
 
 /** The form of a build upload (SPEC.md, Builds). */
 export const UploadForm = Type.Object({
@@ -14,11 +13,15 @@ export const UploadForm = Type.Object({
   }),
   hash: Type.String({ pattern: '^[0-9A-Fa-f]{64}$', description: 'Hex SHA-256 of the file' }),
   build_id: Type.Optional(
-    Type.String({ format: 'uuid', description: 'Id of the build to be: sent again, it is the same upload' }),
+    Type.String({
+      format: 'uuid',
+      description:
+        'Your own id for the build, unique in its project: a repeated upload with it is the same upload',
+    }),
   ),
   live: Type.Optional(
     Type.Union([Type.Literal('true'), Type.Literal('false')], {
-      description: '`true`: a live (development) build, that eval runs beside; it cannot be deployed',
+      description: '`true`: a live (development) build, which eval uses; it cannot be deployed',
     }),
   ),
 })
@@ -32,7 +35,7 @@ export interface Upload {
 }
 
 /**
- * Reads the form into `dir` by koa-body, which is loaded at the first upload: it is large and few nodes need it.
+ * Reads the form into `dir`. koa-body is loaded at the first upload, because it is large and few nodes need it.
  * A refusal names the field.
  */
 export const readUpload = async (ctx: Context, dir: string): Promise<Upload> => {
@@ -55,7 +58,7 @@ export const readUpload = async (ctx: Context, dir: string): Promise<Upload> => 
       hashAlgorithm: 'sha256',
     },
     onError: (error) => {
-      ctx.req.resume() // a client that is still sending would not get to read the refusal
+      ctx.req.resume() // a client that is still sending could not read the refusal
       throw refusedForm(error)
     },
   })
@@ -68,11 +71,11 @@ export const readUpload = async (ctx: Context, dir: string): Promise<Upload> => 
   const field = (name: string): string | undefined => {
     const value = request.body?.[name]
     if (value !== undefined && typeof value !== 'string')
-      throw new AppError('bad_request', `${name}: expected once`)
+      throw new AppError('bad_request', `${name}: expected at most once`)
     return value
   }
   if (!file || Array.isArray(file))
-    throw new AppError('bad_request', 'file: is required, once: the zip of the build')
+    throw new AppError('bad_request', 'file: is required once: the zip of the build')
   const hash = field('hash')?.toLowerCase()
   if (hash === undefined) throw new AppError('bad_request', 'hash: is required: the hex SHA-256 of the file')
   if (!/^[0-9a-f]{64}$/.test(hash))
@@ -88,10 +91,10 @@ export const readUpload = async (ctx: Context, dir: string): Promise<Upload> => 
   return { file: file.filepath, size: file.size, hash, build_id, live: live === 'true' }
 }
 
-/** formidable's codes for a file, or all files together, over the limit; more files or fields than allowed have others. */
+/** formidable's codes when a file, or all files together, exceed the limit. */
 const TOO_LARGE: readonly unknown[] = [1009, 1016]
 
 const refusedForm = (error: Error & { code?: unknown }): AppError =>
   TOO_LARGE.includes(error.code)
     ? new AppError('payload_too_large', `file: expected at most ${MAX_ZIP_BYTES} bytes`, { cause: error })
-    : new AppError('bad_request', `body: not a form that can be read: ${error.message}`, { cause: error })
+    : new AppError('bad_request', `body: expected a readable form: ${error.message}`, { cause: error })

@@ -10,6 +10,6 @@ export const startDomains = async (node: Node): Promise<void> => {
   node.onClose(() => alarms.close())
   const head = await node.store.head()
   await node.views.reach(head)
-  const deps = { ...node, alarms, zone: config.domainsZone, checkMs: config.domainCheckMs }
+  const deps = { ...node, alarms, domainsZone: config.domainsZone, checkMs: config.domainCheckMs }
   void keepGoing('The domain saga', (until) => domains(deps, head, until), { signal, logger })
 }
