@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts'
+import { envIdOf } from '../events/event.ts'
 import type { EventOf } from '../events/index.ts'
 import type { Part, Upload } from '../events/upload.ts'
 import { MAX_PARTS, MIN_PART_BYTES } from '../ports/blobs.ts'
@@ -10,7 +11,7 @@ export type UploadState =
       readonly status: 'pending' | 'completed'
       readonly env_id: string
       readonly upload: Upload
-      /** By number; in the order in which they came. */
+      /** By number, in the order of arrival. */
       readonly parts: Map<number, Part>
     }
 
@@ -24,14 +25,14 @@ type UploadEvent = EventOf<'UploadBegun' | 'PartUploaded' | 'UploadCompleted' | 
 
 const gone = () => new AppError('not_found', 'No such upload: it is complete, cancelled or expired')
 
-/** The life of an upload in parts: parts come in any order, and again, until it is complete, cancelled or expired. */
+/** The rules of an upload in parts: parts arrive in any order, also again, until it is complete, cancelled or expired. */
 export const upload: Decider<UploadState, UploadCommand, UploadEvent> = {
   initial: () => ({ status: 'absent' }),
 
   decide(command, state) {
     if (command.type === 'BeginUpload')
       return state.status === 'absent' ? [{ type: 'UploadBegun', ...command.upload }] : []
-    if (command.type === 'CompleteUpload' && state.status === 'completed') return [] // asked twice is asked once
+    if (command.type === 'CompleteUpload' && state.status === 'completed') return [] // a repeat is a no-op
     if (state.status !== 'pending') throw gone()
     const { upload_id, expires_at } = state.upload
     switch (command.type) {
@@ -47,10 +48,11 @@ export const upload: Decider<UploadState, UploadCommand, UploadEvent> = {
     }
   },
 
-  evolve(state, { event, metadata }) {
+  evolve(state, fact) {
+    const { event } = fact
     if (event.type === 'UploadBegun') {
       const { type: _, ...upload } = event
-      return { status: 'pending', env_id: metadata.env_id ?? '', upload, parts: new Map() }
+      return { status: 'pending', env_id: envIdOf(fact), upload, parts: new Map() }
     }
     if (state.status !== 'pending') return state
     switch (event.type) {
@@ -69,7 +71,7 @@ export const upload: Decider<UploadState, UploadCommand, UploadEvent> = {
   },
 }
 
-/** The parts in order, as they make the file; `bad_request` names what is missing or wrong (SPEC.md, Part rules). */
+/** The parts in the order of the file. Throws `bad_request` that names the wrong part (SPEC.md, Part rules). */
 export const assembled = ({
   upload: { expected_size },
   parts,
@@ -84,14 +86,16 @@ export const assembled = ({
   let size = 0
   for (const [index, part] of ordered.entries()) {
     if (part.part_number !== index + 1)
-      throw refused(`parts: expected numbers from 1 on without a gap, got none with number ${index + 1}`)
+      throw refused(`parts: expected consecutive numbers from 1, got no part ${index + 1}`)
     if (part.size < MIN_PART_BYTES && index < ordered.length - 1)
       throw refused(
-        `part ${part.part_number}: expected at least ${MIN_PART_BYTES} bytes, for it is not the last; got ${part.size}`,
+        `part ${part.part_number}: expected at least ${MIN_PART_BYTES} bytes, because it is not the last; got ${part.size}`,
       )
     size += part.size
   }
   if (expected_size !== undefined && size !== expected_size)
-    throw refused(`parts: expected ${expected_size} bytes in all, as was said at the start, got ${size}`)
+    throw refused(
+      `parts: expected ${expected_size} bytes in total (the expected_size of the upload), got ${size}`,
+    )
   return { parts: ordered, size }
 }

@@ -3,14 +3,14 @@ import { text } from 'node:stream/consumers'
 import { BoundedMap } from '../boundedMap.ts'
 import { decrypt, encrypt } from './cipher.ts'
 import type { Aggregates } from '../domain/aggregates.ts'
-import type { Cause } from '../events/event.ts'
+import { type Cause, envIdOf } from '../events/event.ts'
 import { AppError, isAppError } from '../errors.ts'
 import { streamOf } from '../events/streams.ts'
 import { newId } from '../ids.ts'
 import type { Blobs } from '../ports/blobs.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 
-/** What a key is for: an environment, or one project of it. */
+/** The owner of a key: an environment, or one project of it. */
 export interface Scope {
   readonly env_id: string
   readonly project_id?: string
@@ -22,22 +22,21 @@ export interface DataKey {
 }
 
 const KNOWN = 1000
-/** Segment of the blob's key where a project's id would stand. */
+/** Replaces the project's id in the blob's key of an environment's own data key. */
 const OF_ENV = 'env'
 
 /**
- * Random AES-256 keys, one current for each scope. The log names them and says which is current; the keys lie in the
- * blobs, wrapped by the master key, because nothing can be taken out of the log: removing the blob makes whatever was
- * sealed with it unreadable, in the log and in every copy of the log.
+ * Random AES-256 keys, one current for each scope. The log names the keys and the current one. The keys themselves are
+ * in the blobs, wrapped by the master key: removing a blob erases what its key sealed, in every copy of the log.
  */
 export class DataKeys {
   readonly #keys: Aggregates['dataKeys']
   readonly #blobs: Blobs
   readonly #wrapping: KeyObject
-  /** Names the master key, so that a wrapped key tells which one opens it. */
+  /** Names the master key in the keys that it wraps. */
   readonly #wrappedBy: string
-  readonly #opened = new BoundedMap<string, DataKey>(KNOWN)
-  /** Of environments only: what is sealed for a project is rare, and must not meet a key that was just destroyed. */
+  readonly #unwrapped = new BoundedMap<string, DataKey>(KNOWN)
+  /** Of environments only: projects seal rarely, and must not use a key that was just destroyed. */
   readonly #current = new BoundedMap<string, DataKey>(KNOWN)
 
   constructor({
@@ -56,7 +55,7 @@ export class DataKeys {
     this.#wrappedBy = hash('sha256', Buffer.concat([Buffer.from('svc key id'), wrapping])).slice(0, 16)
   }
 
-  /** The key that new texts are sealed with, made now if there is none. `not_found`: the project is gone. */
+  /** The key for new texts, created when there is none. Rejects with `not_found` when the project was deleted. */
   async current(scope: Scope): Promise<DataKey> {
     const known = scope.project_id === undefined ? this.#current.get(scope.env_id) : undefined
     if (known) return known
@@ -69,14 +68,14 @@ export class DataKeys {
   /** Rejects with `not_found` when the key was destroyed. */
   async of(scope: Scope, key_id: string): Promise<DataKey> {
     const at = blobOf(scope, key_id)
-    const known = this.#opened.get(at)
+    const known = this.#unwrapped.get(at)
     if (known) return known
     const key = createSecretKey(this.#unwrap(scope, key_id, await this.#wrapped(at)))
-    this.#opened.set(at, { id: key_id, key })
+    this.#unwrapped.set(at, { id: key_id, key })
     return { id: key_id, key }
   }
 
-  /** From now on texts are sealed with a new key; the ones before still open what they sealed. */
+  /** Makes a new key current; the former keys still unseal what they sealed. */
   async rotate(scope: Scope, cause?: Cause): Promise<string> {
     const { id } = await this.#add(scope, await this.#currentId(scope), cause)
     this.#current.delete(scope.env_id)
@@ -84,8 +83,8 @@ export class DataKeys {
   }
 
   /**
-   * Erases what was sealed for a project, or for an environment and all its projects. `final`: nothing will be sealed
-   * for it again. Repeated after a failure it ends what was begun.
+   * Erases what was sealed for a project, or for an environment and all its projects. After a `final` destruction
+   * nothing can be sealed for the scope. A repetition after a failure completes it.
    */
   async destroy(scope: Scope, { final }: { final: boolean }, cause: Cause): Promise<void> {
     const { env_id, project_id } = scope
@@ -95,7 +94,7 @@ export class DataKeys {
     projects.delete(OF_ENV)
     const scopes: Scope[] = [scope, ...[...projects].map((id) => ({ env_id, project_id: id }))]
     for (const each of scopes) {
-      // First, so that no key is made that this would not find.
+      // The fact comes first: a key that is created after it is not one of those removed below.
       await this.#keys.handle(
         streamOf.dataKeys(idOf(each)),
         { type: 'DestroyDataKeys', ...projectIn(each), final },
@@ -106,15 +105,15 @@ export class DataKeys {
     this.#forget()
   }
 
-  /** Lets go of keys as soon as the log says that they were replaced or destroyed, by whatever node. */
+  /** Forgets keys as soon as the log contains their replacement or destruction, by any node. */
   async watch(store: EventStore, signal: AbortSignal): Promise<void> {
     const after = await store.head()
     this.#forget()
     const types = ['DataKeyCreated', 'DataKeysDestroyed'] as const
     for await (const { events } of store.subscribe({ after, types, signal })) {
-      for (const { event, metadata } of events) {
-        if (event.type === 'DataKeysDestroyed') this.#forget()
-        else this.#current.delete(metadata.env_id ?? '')
+      for (const fact of events) {
+        if (fact.event.type === 'DataKeysDestroyed') this.#forget()
+        else this.#current.delete(envIdOf(fact))
       }
     }
   }
@@ -125,10 +124,10 @@ export class DataKeys {
 
   #forget(): void {
     this.#current.clear()
-    this.#opened.clear()
+    this.#unwrapped.clear()
   }
 
-  /** Adds a key after `replaces`; when another node was first, that one's key. */
+  /** Adds a key after `replaces`; resolves with the key of another node that was faster. */
   async #add(scope: Scope, replaces: string | null, cause?: Cause): Promise<DataKey> {
     const { env_id } = scope
     const id = newId()
@@ -178,6 +177,6 @@ const blobOf = ({ env_id, project_id = OF_ENV }: Scope, key_id: string): string 
 
 const projectOf = (blob: string): string => blob.split('/')[2] ?? OF_ENV
 
-/** What a wrapped key is bound to. */
+/** The binding of a wrapped key. */
 const wrapping = ({ env_id, project_id }: Scope, key_id: string): Buffer =>
   Buffer.from(JSON.stringify(['svc data key', env_id, project_id ?? null, key_id]))

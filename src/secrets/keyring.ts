@@ -23,6 +23,9 @@ const derive = (masterKey: Uint8Array, salt: string, purpose: string): Buffer =>
 const sealing = (env_id: string, project_id: string | undefined, key_id: string, purpose: string): Buffer =>
   Buffer.from(JSON.stringify(['svc sealed 2', env_id, project_id ?? null, key_id, purpose]))
 
+/** Whether the text was sealed with the data key of this id. */
+export const isSealedWith = (key_id: string, sealed: string): boolean => sealed.startsWith(`2.${key_id}.`)
+
 /** Keys derived from the master key, one for each purpose, and the sealing of texts under data keys. */
 export class Keyring {
   readonly #pepper: Buffer

@@ -2,11 +2,11 @@ import { callFunction } from '../commands/callFunction.ts'
 import type { CommandDeps } from '../commands/deps.ts'
 import { emitData } from '../commands/emitData.ts'
 import { publishEvent } from '../commands/publishEvent.ts'
+import { readVariable } from '../commands/readVariable.ts'
 import { runFunction } from '../commands/runFunction.ts'
 import type { RunPlan } from '../events/run.ts'
 import { newId } from '../ids.ts'
 import type { HostCall } from '../ports/runtime.ts'
-import { variableValue } from '../secrets/contextVariables.ts'
 import { serveFileCall } from './serveFileCall.ts'
 
 /** What host calls use of the commands' dependencies. */
@@ -47,7 +47,7 @@ export const serveHostCall = async (
     case 'run':
       return runFunction(deps, { ref: call.fn, args: call.args, parent: plan, signal }, caller)
     case 'context':
-      return variableValue(deps, { env_id, project_id }, call.key)
+      return readVariable(deps, { env_id, project_id, key: call.key })
     case 'files':
       return serveFileCall(deps, { env_id, run_id, cause }, call)
     default:

@@ -90,7 +90,7 @@ const refusedBy = (parts: ReadonlyMap<number, Part>, expected_size?: number): st
 }
 
 const rules = suite('the part rules')
-rules('order parts by number, however they came', () => {
+rules('order parts by number, not by arrival', () => {
   const { parts, size } = assembled({ upload: {}, parts: of(MIN, MIN + 1, 1) })
   assert.equal(
     parts.map(({ part_number }) => part_number),
@@ -98,22 +98,22 @@ rules('order parts by number, however they came', () => {
   )
   assert.is(size, 2 * MIN + 2)
 })
-rules('let one part have any size, none included', () => {
+rules('allow a single part of any size, also of none', () => {
   assert.is(refusedBy(of(0)), 'accepted')
   assert.is(refusedBy(of(1)), 'accepted')
 })
-rules('want at least one part', () => assert.match(refusedBy(of()), /at least one/))
-rules('want no gap', () => assert.match(refusedBy(of(MIN, undefined, MIN)), /none with number 2/))
-rules('want the first part', () => assert.match(refusedBy(of(undefined, MIN)), /none with number 1/))
-rules('want 5 MB of every part but the last', () => {
+rules('require at least one part', () => assert.match(refusedBy(of()), /at least one/))
+rules('require consecutive numbers', () => assert.match(refusedBy(of(MIN, undefined, MIN)), /no part 2/))
+rules('require part 1', () => assert.match(refusedBy(of(undefined, MIN)), /no part 1/))
+rules('require 5 MB of every part but the last', () => {
   assert.is(refusedBy(of(MIN, 1)), 'accepted')
   assert.match(refusedBy(of(MIN - 1, 1)), /^part 1: expected at least 5242880 bytes.*got 5242879$/)
 })
-rules('want all that was announced', () => {
+rules('require the expected size in total', () => {
   assert.is(refusedBy(of(7), 7), 'accepted')
-  assert.match(refusedBy(of(7), 8), /expected 8 bytes in all.*got 7/)
+  assert.match(refusedBy(of(7), 8), /expected 8 bytes in total.*got 7/)
 })
-rules('want at most 10,000 parts', () => {
+rules('allow at most 10,000 parts', () => {
   const many = of(...Array.from({ length: 10_000 }, () => MIN))
   assert.is(refusedBy(many), 'accepted')
   assert.match(refusedBy(new Map(many).set(10_001, { ...part, part_number: 10_001 })), /at most 10000/)
