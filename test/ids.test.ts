@@ -46,7 +46,7 @@ ids('that are derived beside another one sort beside it', () => {
   assert.match(beside, /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
   for (let i = 0; i < 1000; i++) assert.ok(isId(derivedIdBeside(newId(), i)))
 })
-ids('are told from other texts', () => {
+ids('are distinguished from other texts', () => {
   assert.ok(isId(newId()) && isId(derivedId('x')))
   for (const text of [
     '',

@@ -153,7 +153,7 @@ nodes('end the streams of the others too', async ({ node, open }) => {
   await until(() => gone.signal.aborted)
 })
 
-nodes('that ended before their stream began have none', async ({ node, open }) => {
+nodes('that ended before their stream began do not get a stream', async ({ node, open }) => {
   const there = open()
   const { api_key_id } = await newApiKey(node)
   const session = await newSession(node, api_key_id)
@@ -177,7 +177,7 @@ const trustIsOver = async (): Promise<void> => {
 }
 
 nodes(
-  'wait for the log when it stands still, and are refused when it went on to end them',
+  'wait while the log cannot be followed, and are refused if it ended them meanwhile',
   async ({ node, open }) => {
     const { store } = node
     const gates: (() => void)[] = []

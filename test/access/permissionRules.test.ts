@@ -158,7 +158,7 @@ subset('lets the child do nothing that the parent may not, and refuses only for 
   )
   assert.ok(within > 500, `only ${within} of the pairs were subsets`)
 })
-subset('is a matter of what it allows', () => {
+subset('is decided by what the map allows', () => {
   fc.assert(
     fc.property(map, (permissions) => {
       const { allows } = compilePermissions(permissions)

@@ -48,7 +48,7 @@ disk('a failed put leaves no file', async () => {
   assert.equal(filesIn(dir), [])
 })
 
-disk('what a killed process was putting is not there, and swept at the next open', async () => {
+disk('an unfinished put of a killed process is not visible, and removed at the next open', async () => {
   const dir = tempDir()
   const script = new URL('../fixtures/blobs/putForever.ts', import.meta.url).pathname
   const child = spawn(process.execPath, [script, dir], { stdio: 'inherit' })

@@ -20,10 +20,10 @@ dns('are found, in lower case', async ({ server }) => {
   server.records.set('a.example.com', 'Target.Example.ORG')
   assert.equal(await openDns([server.address]).cname('a.example.com'), ['target.example.org'])
 })
-dns('that are not there are none', async ({ server }) => {
+dns('that do not exist are returned as none', async ({ server }) => {
   assert.equal(await openDns([server.address]).cname('none.example.com'), [])
 })
-dns('are looked for again each time: what was just made is seen', async ({ server }) => {
+dns('are looked up each time, so a new record is seen', async ({ server }) => {
   const { cname } = openDns([server.address])
   assert.equal(await cname('a.example.com'), [])
   server.records.set('a.example.com', 'one.example.org')
@@ -31,7 +31,7 @@ dns('are looked for again each time: what was just made is seen', async ({ serve
   server.records.set('a.example.com', 'two.example.org')
   assert.equal(await cname('a.example.com'), ['two.example.org'])
 })
-dns('of a name that no name server would take are none', async ({ server }) => {
+dns('of an invalid name are returned as none', async ({ server }) => {
   const { cname } = openDns([server.address])
   assert.equal(await cname(`${'a'.repeat(64)}.example.com`), [])
   assert.equal(await cname(`${`${'a'.repeat(60)}.`.repeat(5)}com`), [])

@@ -121,6 +121,6 @@ const fillAndMakeRoom = async (nameLength: number) => {
   assert.is((await wholeLog(store)).length, position)
   await store.close()
 }
-full('refuses, loses nothing, and goes on when there is room again', () => fillAndMakeRoom(0))
+full('refuses writes, loses nothing, and continues when there is room again', () => fillAndMakeRoom(0))
 full('does so too when it is the index that cannot be written', () => fillAndMakeRoom(3000))
 full.run()

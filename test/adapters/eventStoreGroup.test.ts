@@ -39,7 +39,7 @@ const logOf = (count: number, failAt: number) => {
 
 const group = suite('a group whose log cannot be read')
 
-group('tells every consumer, and goes on with those who come back (I9)', async () => {
+group('fails every consumer, and continues with those that reconnect (I9)', async () => {
   const made = new Group('g', logOf(5, 3), 0)
   const acked: unknown[] = []
   const consume = () =>

@@ -48,7 +48,7 @@ const filled = async (): Promise<string> => {
 
 const index = suite('the index of the embedded log')
 
-index('is made anew when it is gone', async () => {
+index('is rebuilt when it is missing', async () => {
   const dir = await filled()
   for (const name of readdirSync(dir)) if (name.startsWith('index.db')) rmSync(join(dir, name))
   const store = openEventStore({ dir })
@@ -75,7 +75,7 @@ index('that is behind the log catches up', async () => {
   await store.close()
 })
 
-index('that is ahead of the log forgets what the log does not hold', async () => {
+index('that is ahead of the log drops entries that the log does not contain', async () => {
   const dir = await filled()
   const old = tempDir()
   copy(dir, old, 'log.db')

@@ -58,7 +58,7 @@ lock('refuses a second service in the same process, until the first released it'
   assert.is(refusalOf(dir), 'locked')
 })
 
-lock('gives way when its owner died, whoever has its process id now', () => {
+lock('is taken over when its owner died, even if another process has its process id now', () => {
   const dir = tempDir()
   writeFileSync(join(dir, 'lock'), String(process.ppid)) // alive, and not one of ours: as after a reboot
   assert.is(refusalOf(dir), 'locked')

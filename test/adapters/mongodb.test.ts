@@ -137,7 +137,7 @@ if (server) {
     },
   )
 
-  nodes('what is written is there for who opens later', async ({ readModels, openAnother }) => {
+  nodes('written documents are visible to a node that opens later', async ({ readModels, openAnother }) => {
     await (await readModels.writer(spec)).write([{ id: 'a', doc: { env: 'x' }, cursor: '1' }], '3')
     await readModels.goLive(spec)
     await readModels.close()
@@ -166,17 +166,20 @@ if (server) {
     },
   )
 
-  nodes('a writer whose database was dropped is refused, and begins anew', async ({ readModels, client }) => {
-    const writer = await readModels.writer(spec)
-    await writer.write([{ id: 'a', doc: { env: 'x' }, cursor: '1' }], '1')
-    await client.db().dropDatabase()
-    const write = writer.write([{ id: 'a', doc: { env: 'x' }, cursor: '2' }], '2')
-    assert.ok(isAppError(await refused(write), 'unavailable'))
-    const again = await readModels.writer(spec)
-    assert.is(await again.checkpoint(), null)
-    await again.write([{ id: 'a', doc: { env: 'x', v: 3 }, cursor: '3' }], '3')
-    assert.equal(await readModels.reader(spec).get('a'), { env: 'x', v: 3 })
-  })
+  nodes(
+    'a writer whose database was dropped is refused, and starts again',
+    async ({ readModels, client }) => {
+      const writer = await readModels.writer(spec)
+      await writer.write([{ id: 'a', doc: { env: 'x' }, cursor: '1' }], '1')
+      await client.db().dropDatabase()
+      const write = writer.write([{ id: 'a', doc: { env: 'x' }, cursor: '2' }], '2')
+      assert.ok(isAppError(await refused(write), 'unavailable'))
+      const again = await readModels.writer(spec)
+      assert.is(await again.checkpoint(), null)
+      await again.write([{ id: 'a', doc: { env: 'x', v: 3 }, cursor: '3' }], '3')
+      assert.equal(await readModels.reader(spec).get('a'), { env: 'x', v: 3 })
+    },
+  )
 
   nodes('each query of the runs has its index to go by', async ({ readModels, client }) => {
     const collection = client.db().collection<{ _id: string }>(`runs__v${runs.version}`)

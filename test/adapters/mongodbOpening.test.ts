@@ -126,7 +126,7 @@ opening('a wrong password never works', async ({ listen }) => {
   assert.match(message, 'wrong user or password')
 })
 
-opening('a user who may not write never works', async ({ listen }) => {
+opening('a user without write permission never works', async ({ listen }) => {
   const url = await listen(
     speaking((command) =>
       isHello(command) ? hello(WIRE_7_0) : { ok: 0, code: 13, errmsg: 'not authorized on models' },

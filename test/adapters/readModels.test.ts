@@ -52,7 +52,7 @@ const tablesIn = (dir: string): string[] => {
 
 const file = suite('embedded read models: the file')
 
-file('holds documents, totals, checkpoint and live version over a restart', async () => {
+file('keeps documents, totals, checkpoint and live version across a restart', async () => {
   const dir = tempDir()
   await fill(dir, 30, 2)
   const { readModels, discarded } = open(dir)
@@ -93,7 +93,7 @@ file('keeps a version while it is scanned', async () => {
   await readModels.close()
 })
 
-file('is moved aside and begun anew when it is no read model', async () => {
+file('is moved aside and rebuilt when it is not a read model', async () => {
   const other = tempDir()
   const db = new DatabaseSync(join(other, 'read-models.db'))
   db.exec(`CREATE TABLE mine (precious); INSERT INTO mine VALUES ('gold')`)
@@ -115,7 +115,7 @@ file('is moved aside and begun anew when it is no read model', async () => {
   kept.close()
 })
 
-file('is begun anew after damage was met while it was in use', async () => {
+file('is rebuilt after damage was found while it was in use', async () => {
   const dir = tempDir()
   await fill(dir, 2000)
   const path = join(dir, 'read-models.db')

@@ -198,7 +198,7 @@ else {
     admin.disconnect()
   })
 
-  redis('a node hears what another publishes, and its own notices once', async () => {
+  redis('a node receives the hints of another node, and its own hints once', async () => {
     const shared = own()
     const [one, other] = [await openRedisHints(shared, silent), await openRedisHints(shared, silent)]
     const heard: string[] = []
@@ -242,7 +242,7 @@ else {
     })
   }
 
-  redis('limits go on here when Redis is killed, and over all nodes when it is back', async () => {
+  redis('limits apply per node when Redis is killed, and over all nodes when it returns', async () => {
     const { proxy, url } = await proxied()
     const { logger, lines } = recorder()
     const [one, other] = [await openRedisRateLimiter(url, logger), await openRedisRateLimiter(url, silent)]

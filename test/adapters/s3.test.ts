@@ -97,7 +97,7 @@ else {
     await blobs.close()
   })
 
-  bucket('blobs are there again as soon as S3 is, without opening anew', async () => {
+  bucket('blobs are available again as soon as S3 is, without reopening', async () => {
     const { hostname, port, searchParams } = new URL(url)
     const tls = searchParams.get('tls') !== 'false'
     const proxy = await openFaultProxy({ host: hostname, port: Number(port || (tls ? 443 : 80)) })

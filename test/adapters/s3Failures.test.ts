@@ -176,7 +176,7 @@ s3('a body that breaks off is an error of its stream, not an end', async () => {
 
 const opening = suite('opening s3')
 
-opening('what cannot work is refused by name and with its mend, without the secret', async () => {
+opening('a setting that cannot work is refused by name and with its remedy, without the secret', async () => {
   const mends: Record<string, string> = {
     NoSuchBucket: 'create the bucket',
     InvalidAccessKeyId: 'check key and secret',

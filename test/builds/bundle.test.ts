@@ -36,7 +36,7 @@ cache('fetches a build once, however often it is asked for', async () => {
   assert.ok(existsSync(join(dirs[0] ?? '', 'a.js')))
 })
 
-cache('uses what an earlier process unpacked', async () => {
+cache('uses the unpacked build of an earlier process', async () => {
   const { blobs, build, cache, open } = await setUp()
   const dir = await cache.ensure(build)
   assert.is(await open().ensure(build), dir)
@@ -69,7 +69,7 @@ cache('refuses bytes that are not those of the hash', async () => {
   assert.is(await codeOf(cache.ensure({ hash: 'b'.repeat(64) })), 'bad_request')
 })
 
-cache('says what is missing, and what is no hash', async () => {
+cache('reports a missing zip and an invalid hash', async () => {
   const { cache } = await setUp()
   assert.is(await codeOf(cache.ensure({ hash: 'c'.repeat(64) })), 'not_found')
   assert.is(await codeOf(cache.ensure({ hash: '../../etc' })), 'bad_request')

@@ -133,20 +133,23 @@ if (engineUrl('mongodb') === null || engineUrl('s3') === null) {
   process.stdout.write('The cluster was not tested: it needs SVC_TEST_MONGODB and SVC_TEST_S3\n')
 } else {
   const chaos = suite('two nodes of each role, each killed once under load', { timeoutMs: 300_000 })
-  chaos('lose nothing, start each handler once, fire each tick once, and tell everything once', async () => {
-    const standIn = engineUrl('eventStore') === null ? await startStandIn() : null
-    if (standIn) {
-      tellExercised('EventStoreDB stand-in')
-      process.env['SVC_TEST_STAND_IN'] = standIn.url
-    }
-    engineUrl('redis')
-    const cluster = await startCluster()
-    try {
-      await run(cluster)
-    } finally {
-      await cluster.stop()
-      await standIn?.stop()
-    }
-  })
+  chaos(
+    'lose nothing, start each handler once, fire each tick once, and report everything once',
+    async () => {
+      const standIn = engineUrl('eventStore') === null ? await startStandIn() : null
+      if (standIn) {
+        tellExercised('EventStoreDB stand-in')
+        process.env['SVC_TEST_STAND_IN'] = standIn.url
+      }
+      engineUrl('redis')
+      const cluster = await startCluster()
+      try {
+        await run(cluster)
+      } finally {
+        await cluster.stop()
+        await standIn?.stop()
+      }
+    },
+  )
   chaos.run()
 }

@@ -52,26 +52,29 @@ const leases = (what: string, open: () => Promise<ReadModels> | ReadModels) => {
   lease.before.each(async (context) => void (context.readModels = await open()))
   lease.after.each(({ readModels }) => readModels.close())
 
-  lease('is held by one of those who try at the same time', async ({ readModels }) => {
+  lease('is held by one of several nodes that try at the same time', async ({ readModels }) => {
     const all = Array.from({ length: 4 }, () => contender(readModels))
     await until(() => all.some(({ works }) => works()))
     await until(() => all.filter(({ works }) => works()).length === 1)
     for (const one of all) await one.leave()
   })
 
-  lease('goes on to the next when its holder leaves, and when it falls silent', async ({ readModels }) => {
-    const first = contender(readModels)
-    await until(() => first.works())
-    const second = contender(readModels)
-    await first.leave()
-    await until(() => second.works())
-    const third = contender(readModels)
-    assert.not(third.works())
-    second.die()
-    await until(() => third.works())
-    await third.leave()
-    await second.leave()
-  })
+  lease(
+    'passes to the next node when its holder leaves, and when it falls silent',
+    async ({ readModels }) => {
+      const first = contender(readModels)
+      await until(() => first.works())
+      const second = contender(readModels)
+      await first.leave()
+      await until(() => second.works())
+      const third = contender(readModels)
+      assert.not(third.works())
+      second.die()
+      await until(() => third.works())
+      await third.leave()
+      await second.leave()
+    },
+  )
 
   lease.run()
 }

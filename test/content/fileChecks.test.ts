@@ -5,7 +5,7 @@ import { suite } from '../support/suite.ts'
 
 const paths = suite('the documented pattern of a file path')
 
-paths('matches what is taken, and nothing else', () => {
+paths('matches accepted paths and no others', () => {
   const pattern = new RegExp(PATH_RULES.pattern)
   const isTaken = (path: string): boolean => {
     try {

@@ -64,14 +64,14 @@ quota.before(async (context) => {
 })
 quota.after(({ node }) => node.close())
 
-quota('is asked for what a file has more than the one before it', async ({ under }) => {
+quota('is checked against the growth of a replaced file', async ({ under }) => {
   const { files, asked } = under({})
   await files.write(writing, content(10), 100)
   await files.write(writing, content(4), 100)
   assert.equal(asked, [10, -6])
 })
 
-quota('that is full leaves nothing of what came', async ({ under, node }) => {
+quota('that is full leaves no received content behind', async ({ under, node }) => {
   const before = (await Array.fromAsync(node.blobs.list('files/'))).length
   const full = () => Promise.reject(new AppError('quota_exceeded', 'full'))
   const { files } = under({ checkRoom: full })
@@ -94,7 +94,7 @@ quota('refuses an upload in parts that says it will be too large, or becomes so'
   await put(2, 50)
 })
 
-quota('is no concern of who sends more than they may in one request', async ({ under }) => {
+quota('does not matter for a request that is too large anyway', async ({ under }) => {
   const { files } = under({})
   assert.ok(isAppError(await failureOf(files.write(writing, content(11), 10)), 'payload_too_large'))
 })

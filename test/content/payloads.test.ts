@@ -60,7 +60,7 @@ for (const [what, value] of [
   })
 }
 
-payloads('of the same content lies in the blobs once', async ({ payloads, blobs }) => {
+payloads('with the same content is stored in the blobs once', async ({ payloads, blobs }) => {
   const value = { text: 'same'.repeat(LIMIT) }
   const [one, two] = [await payloads.keep(value), await payloads.keep(structuredClone(value))]
   assert.equal(one, two)

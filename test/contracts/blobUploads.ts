@@ -61,7 +61,7 @@ export const uploadsContract = (name: string, open: () => Promise<OpenUploads>):
     assert.ok((await read(blobs, key)).equals(expected))
   })
 
-  uploads('nothing can be read before it is complete, and what was there stays', async ({ blobs }) => {
+  uploads('an incomplete upload cannot be read, and earlier content stays', async ({ blobs }) => {
     const [fresh, old] = [newId(), newId()]
     await blobs.put(old, Buffer.from('old'))
     for (const key of [fresh, old]) {
@@ -98,7 +98,7 @@ export const uploadsContract = (name: string, open: () => Promise<OpenUploads>):
     assert.is(String(await read(blobs, key)), 'x')
   })
 
-  uploads('parts that are not those put are refused, and the upload goes on', async ({ blobs }) => {
+  uploads('parts that were not put are refused, and the upload can continue', async ({ blobs }) => {
     const key = newId()
     const id = await blobs.createUpload(key)
     const one = await put(blobs, key, id, 1, bytesOf(1))
@@ -132,7 +132,7 @@ export const uploadsContract = (name: string, open: () => Promise<OpenUploads>):
     assert.is((await blobs.completeUpload(key, id, [small])).size, MIN_PART_BYTES - 1)
   })
 
-  uploads('what is no part is refused', async ({ blobs }) => {
+  uploads('an invalid part is refused', async ({ blobs }) => {
     const key = newId()
     const id = await blobs.createUpload(key)
     for (const number of [0, -1, 1.5, 10_001, Number.NaN]) {
@@ -145,20 +145,23 @@ export const uploadsContract = (name: string, open: () => Promise<OpenUploads>):
     await blobs.abortUpload(key, id)
   })
 
-  uploads('a part whose sender fails is none, and the failure is the sender’s', async ({ blobs }) => {
-    const key = newId()
-    const id = await blobs.createUpload(key)
-    const torn = async function* () {
-      yield Buffer.alloc(100_000)
-      throw new Error('the sender went away')
-    }
-    const failure = await blobs
-      .putPart(key, id, 1, Readable.from(torn()), 200_000)
-      .catch((error: unknown) => error)
-    assert.is((failure as Error).message, 'the sender went away')
-    const part = await put(blobs, key, id, 1, Buffer.from('x'))
-    assert.is((await blobs.completeUpload(key, id, [part])).size, 1)
-  })
+  uploads(
+    'a part whose sender fails is not stored, and the put rejects with the sender’s error',
+    async ({ blobs }) => {
+      const key = newId()
+      const id = await blobs.createUpload(key)
+      const torn = async function* () {
+        yield Buffer.alloc(100_000)
+        throw new Error('the sender went away')
+      }
+      const failure = await blobs
+        .putPart(key, id, 1, Readable.from(torn()), 200_000)
+        .catch((error: unknown) => error)
+      assert.is((failure as Error).message, 'the sender went away')
+      const part = await put(blobs, key, id, 1, Buffer.from('x'))
+      assert.is((await blobs.completeUpload(key, id, [part])).size, 1)
+    },
+  )
 
   uploads('an upload that was aborted, is complete, or never was is not_found', async ({ blobs }) => {
     const key = newId()
@@ -184,7 +187,7 @@ export const uploadsContract = (name: string, open: () => Promise<OpenUploads>):
     await blobs.abortUpload(key, id)
   })
 
-  uploads('another process goes on where one stopped', async ({ blobs, reopen }) => {
+  uploads('another process can continue an upload', async ({ blobs, reopen }) => {
     const key = `${newId()}/a`
     const id = await blobs.createUpload(key)
     const one = await put(blobs, key, id, 1, bytesOf(1))
@@ -217,7 +220,7 @@ export const uploadsContract = (name: string, open: () => Promise<OpenUploads>):
     for (const id of ids) await blobs.abortUpload(key, id)
   })
 
-  uploads('old ones that nobody knows are swept; young and known ones stay', async ({ blobs }) => {
+  uploads('old unknown uploads are swept; young and known ones stay', async ({ blobs }) => {
     const key = newId()
     const known = await blobs.createUpload(key)
     const orphan = await blobs.createUpload(key)

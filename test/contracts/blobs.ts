@@ -75,7 +75,7 @@ export const blobsContract = (name: string, open: () => Promise<OpenBlobs>): voi
     assert.ok(peak < 12 * MB, `${peak} bytes`)
   })
 
-  blobs('gives back what was put, from bytes or a stream', async ({ blobs }) => {
+  blobs('returns the content that was put, from bytes or a stream', async ({ blobs }) => {
     const folder = newId()
     const bytes = Uint8Array.from({ length: 1000 }, (_, i) => i % 256)
     assert.equal(await blobs.put(`${folder}/bytes`, bytes), { key: `${folder}/bytes`, size: 1000 })
@@ -91,7 +91,7 @@ export const blobsContract = (name: string, open: () => Promise<OpenBlobs>): voi
     assert.equal(await blobs.head(`${folder}/stream`), { key: `${folder}/stream`, size: 7 })
   })
 
-  blobs('tells its backend', ({ blobs }) => assert.ok(['disk', 's3'].includes(blobs.backend)))
+  blobs('names its backend', ({ blobs }) => assert.ok(['disk', 's3'].includes(blobs.backend)))
 
   blobs('keeps an empty object', async ({ blobs }) => {
     const key = newId()
@@ -109,7 +109,7 @@ export const blobsContract = (name: string, open: () => Promise<OpenBlobs>): voi
     assert.is((await blobs.head(key))?.size, 6)
   })
 
-  blobs('what is missing is not_found, before any byte flows', async ({ blobs }) => {
+  blobs('a missing blob is not_found, before any byte is sent', async ({ blobs }) => {
     const folder = newId()
     await blobs.put(`${folder}/inner/leaf`, Buffer.from('x'))
     for (const key of [newId(), `${folder}/none`, `${folder}/inner`, folder, `${folder}/inner/leaf/below`]) {
@@ -120,7 +120,7 @@ export const blobsContract = (name: string, open: () => Promise<OpenBlobs>): voi
     assert.is(await textAt(blobs, `${folder}/inner/leaf`), 'x')
   })
 
-  blobs('what was removed is missing', async ({ blobs }) => {
+  blobs('a removed blob is missing', async ({ blobs }) => {
     const key = newId()
     await blobs.put(key, Buffer.from('x'))
     await blobs.remove(key)
@@ -150,7 +150,7 @@ export const blobsContract = (name: string, open: () => Promise<OpenBlobs>): voi
     assert.equal(await keysIn(blobs, `${folder}/`), keys.toSorted())
   })
 
-  blobs('refuses what is no key', async ({ blobs }) => {
+  blobs('refuses an invalid key', async ({ blobs }) => {
     const bad = [
       '',
       '/',
@@ -181,7 +181,7 @@ export const blobsContract = (name: string, open: () => Promise<OpenBlobs>): voi
     }
   })
 
-  blobs('lists what begins with a prefix, in the order of keys', async ({ blobs }) => {
+  blobs('lists the blobs with a prefix, in the order of keys', async ({ blobs }) => {
     const folder = newId()
     const keys = ['a', 'a-b', 'a.b', 'a/1', 'a/2/x', 'a/20', 'a0', 'b/1', 'b/10', 'b/2'].map(
       (key) => `${folder}/${key}`,
@@ -211,7 +211,7 @@ export const blobsContract = (name: string, open: () => Promise<OpenBlobs>): voi
     assert.equal(await keysIn(blobs, folder), keys)
   })
 
-  blobs('a put that fails leaves nothing, or what was there', async ({ blobs }) => {
+  blobs('a failed put leaves the earlier content, or nothing', async ({ blobs }) => {
     const folder = newId()
     await blobs.put(`${folder}/old`, Buffer.from('old'))
     const torn = async function* () {
@@ -254,7 +254,7 @@ export const blobsContract = (name: string, open: () => Promise<OpenBlobs>): voi
     for (const read of reads) assert.ok(read.equals(Buffer.alloc(2 * MB, read[0] ?? 0)))
   })
 
-  blobs('a reader keeps what it began to read', async ({ blobs }) => {
+  blobs('a reader receives the content it started with', async ({ blobs }) => {
     const key = newId()
     await blobs.put(key, Readable.from(megabytes(4)))
     const stream = await blobs.get(key)

@@ -37,14 +37,14 @@ export const rateLimiterContract = (name: string, open: () => Promise<OpenRateLi
     }
   })
 
-  limits('tells how many are left', async ({ limiter }) => {
+  limits('returns how many requests are left', async ({ limiter }) => {
     const key = newId()
     const left = []
     for (let i = 0; i < 4; i++) left.push((await limiter.take(key, slow(3))).remaining)
     assert.equal(left, [2, 1, 0, 0])
   })
 
-  limits('tells when the next is allowed, and when all are', async ({ limiter }) => {
+  limits('returns when the next request is allowed, and when all are', async ({ limiter }) => {
     const key = newId()
     const first = await limiter.take(key, slow(2))
     assert.is(first.retryAfterMs, 0)
@@ -56,7 +56,7 @@ export const rateLimiterContract = (name: string, open: () => Promise<OpenRateLi
     assert.ok(refused.resetMs > 195_000 && refused.resetMs <= 200_000, `${refused.resetMs}`)
   })
 
-  limits('what is refused costs nothing', async ({ limiter }) => {
+  limits('a refused request does not count', async ({ limiter }) => {
     const key = newId()
     await limiter.take(key, slow(1))
     const refusals = []
@@ -83,7 +83,7 @@ export const rateLimiterContract = (name: string, open: () => Promise<OpenRateLi
     assert.not.ok((await limiter.take(one, slow(1))).allowed)
   })
 
-  limits('another limit on a key holds from the next take on', async ({ limiter }) => {
+  limits('a changed limit on a key applies from the next take on', async ({ limiter }) => {
     const key = newId()
     await limiter.take(key, slow(1))
     assert.not.ok((await limiter.take(key, slow(1))).allowed)

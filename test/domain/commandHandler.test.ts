@@ -50,7 +50,7 @@ const aggregates = suite<Context>('a command')
 aggregates.before.each(opening)
 aggregates.after.each(({ store }) => store.close())
 
-aggregates('answers with its facts and where they stand', async ({ store, at }) => {
+aggregates('returns its facts and their revisions', async ({ store, at }) => {
   const handler = new CommandHandler(store, stream)
   const event_id = newId()
   const first = await handler.handle(at, publish(true, event_id), cause)
@@ -121,7 +121,7 @@ aggregates('refused is refused alone', async ({ store, at }) => {
   assert.is((await typesIn(store, at)).length, 5)
 })
 
-aggregates('is decided anew after losing a race', async ({ store, at }) => {
+aggregates('is decided again after losing a race', async ({ store, at }) => {
   const [one, other] = [new CommandHandler(store, stream), new CommandHandler(store, stream)]
   const work = (handler: typeof one) =>
     Promise.all(Array.from({ length: 200 }, () => handler.handle(at, publish(true), cause)))
@@ -143,7 +143,7 @@ aggregates('of two nodes for one name: one has it', async ({ store }) => {
   }
 })
 
-aggregates('that keeps losing is told to come back', async ({ store, watch, at }) => {
+aggregates('that keeps losing is refused as a conflict', async ({ store, watch, at }) => {
   const handler = new CommandHandler(store, stream)
   watch.before = () => Promise.reject(new AppError('wrong_revision', 'always'))
   assert.is(await codeOf(handler.handle(at, publish(true), cause)), 'conflict')
@@ -281,7 +281,7 @@ failures('fails the command, and the next one starts from what is stored', async
   assert.is((await handler.read(at, seen)).waiting, 2)
 })
 
-failures('refuses nobody because of facts that were not stored', async ({ store, watch, at }) => {
+failures('refuses no command because of facts that were not stored', async ({ store, watch, at }) => {
   const handler = new CommandHandler(store, name)
   watch.before = (append) => (append === 2 ? down() : Promise.resolve())
   const first = handler.handle(at, reserve('a'), cause)
@@ -309,7 +309,7 @@ failures('when it cannot be read', async ({ store, at }) => {
 })
 
 failures(
-  'whose read broke off concludes nothing: what is known to be there is missing',
+  'whose read ended early concludes nothing: known facts are missing from it',
   async ({ store, at }) => {
     const event_id = newId()
     await new CommandHandler(store, stream).handle(at, publish(true), cause)
@@ -359,17 +359,20 @@ fresh('that was there after all is read then', async ({ store, at }) => {
   assert.ok(isAppError(await refused.catch((error: unknown) => error), 'not_found'))
 })
 
-fresh('that another began is not read by who was given its opening', async ({ store, watch, at }) => {
-  const event_id = newId()
-  await new CommandHandler(store, stream).handle(at, publish(true, event_id), cause, { fresh: true })
-  const [, published] = await Array.fromAsync(store.read(at))
-  watch.reads = 0
-  const { events } = await new CommandHandler(store, stream).handle(at, dispatchOf(event_id), cause, {
-    opening: openingOf(published as Recorded),
-  })
-  assert.is(events[0]?.type, 'EventHandled')
-  assert.is(watch.reads, 0)
-})
+fresh(
+  'that another node began is not read by a caller that has its opening fact',
+  async ({ store, watch, at }) => {
+    const event_id = newId()
+    await new CommandHandler(store, stream).handle(at, publish(true, event_id), cause, { fresh: true })
+    const [, published] = await Array.fromAsync(store.read(at))
+    watch.reads = 0
+    const { events } = await new CommandHandler(store, stream).handle(at, dispatchOf(event_id), cause, {
+      opening: openingOf(published as Recorded),
+    })
+    assert.is(events[0]?.type, 'EventHandled')
+    assert.is(watch.reads, 0)
+  },
+)
 
 fresh('that went on since its opening is read from there', async ({ store, at }) => {
   const event_id = newId()

@@ -45,7 +45,7 @@ const close = { type: 'CloseContext', project_id: 'p' } as const
 
 const variables = suite('a context variable')
 variables('is created', () => given().when(create).then(created))
-variables('is created once, whoever asks again', () => {
+variables('is created once, however often it is requested', () => {
   const other = { ...create, variable_id: 'w' }
   given(created).when(create).then()
   given(created, updated, resealed).when(create).then()
@@ -74,8 +74,10 @@ variables('is deleted, and its key is free', () => {
   given(created).when(remove).then(deleted)
   given(created, deleted).when(create).then(created)
 })
-variables('is sealed anew as it was read', () => given(created, updated).when(reseal(1)).then(resealed))
-variables('that changed meanwhile is not sealed anew', () => {
+variables('is sealed again at the revision that was read', () =>
+  given(created, updated).when(reseal(1)).then(resealed),
+)
+variables('that changed meanwhile is not sealed again', () => {
   given(created, updated).when(reseal(0)).then()
   given(created, deleted).when(reseal(0)).then()
 })

@@ -41,7 +41,7 @@ plain('know leap days, also over a century without one', () => {
   ])
   assert.equal(ticks('0 0 29 2 *', 'UTC', '2097-01-01T00:00:00Z', 1), ['2104-02-29T00:00'])
 })
-plain('of a day that never comes are none', () =>
+plain('on a day that never occurs do not exist', () =>
   assert.equal(ticks('0 0 30 2 *', 'UTC', '2026-01-01T00:00:00Z', 1), []),
 )
 plain('of a day of the month or of the week come on either', () =>
@@ -242,7 +242,7 @@ const ZONES = [
 ]
 const year = Date.parse('2026-01-01T00:00:00Z')
 
-any('a year of ticks rises strictly, and none lies between two of them', () => {
+any('a year of ticks rises strictly, with no tick between two of them', () => {
   const random = randomOf(SEED)
   for (let round = 0; round < 10; round++) {
     const zone = ZONES[random(ZONES.length)] ?? 'UTC'

@@ -49,7 +49,7 @@ registering('has the limit of the plan', () => {
     .when(register('d', null))
     .then(registered())
 })
-registering('does not count what is being deleted, or is gone', () => {
+registering('does not count domains that are being deleted or are deleted', () => {
   given(registered(), deleted).when(register('e', 1)).then(registered('e'))
   given(registered(), deleted, removed).when(register('e', 1)).then(registered('e'))
 })
@@ -68,7 +68,7 @@ states('goes from one to the next', () => {
     .when(activate)
     .then(activated)
 })
-states('leaves none out, and goes never back', () => {
+states('skips no status and never goes back', () => {
   for (const [command, at] of [
     [validate, 1],
     [route, 2],

@@ -71,13 +71,13 @@ path('has no file after it was deleted, and can get another', () => {
     .then(stored('v2', { file_id: 'g', created_at: '3', updated_at: '3' }))
 })
 
-path('keeps its file, whatever id another who made it at once had in mind', () =>
+path('keeps its file, whatever id a concurrent writer proposed', () =>
   given(stored('v1'))
     .when(store('v2', { file_id: 'g' }))
     .then(stored('v2', { replaced: { key: 'v1', size: 2 } })),
 )
 
-path('does not lose its file to who means another', () => {
+path('does not lose its file to a writer that means another one', () => {
   given().when(remove).refuses('not_found')
   given(stored('v1')).when({ type: 'DeleteFile', file_id: 'g' }).refuses('not_found')
 })

@@ -49,7 +49,7 @@ sessions('that were revoked or have expired make room', () => {
     .when(create)
     .then(ended('expired', 'old'), created('new'))
 })
-sessions('that expired are told of once', () =>
+sessions('that expired are recorded once', () =>
   given(created('old', now), ended('expired', 'old'), created('b')).when(create).then(created('new')),
 )
 sessions('are revoked one by one', () => {

@@ -25,15 +25,15 @@ const reserve = (holder: string, gone?: string) =>
 const release = (holder: string) => ({ type: 'ReleaseName', name: 'shop', holder }) as const
 
 const names = suite('a unique name')
-names('goes to the first who asks', () => given().when(reserve('a')).then(reserved('a')))
-names('is refused to another one, with the code of what it names', () =>
+names('belongs to the first that reserves it', () => given().when(reserve('a')).then(reserved('a')))
+names('is refused to another one, with the code of its kind of resource', () =>
   given(reserved('a')).when(reserve('b')).refuses('project_exists'),
 )
 names('asked for twice is asked for once', () => given(reserved('a')).when(reserve('a')).then())
 names('is taken over from a holder that is gone', () =>
   given(reserved('a')).when(reserve('b', 'a')).then(reserved('b')),
 )
-names('is not taken over from one who came after the holder that is gone', () =>
+names('is not taken over from the successor of a lost holder', () =>
   given(reserved('a'), reserved('c')).when(reserve('b', 'a')).refuses('project_exists'),
 )
 names('released is free', () => {

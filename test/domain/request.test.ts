@@ -30,12 +30,12 @@ const answer = (attempt: number) =>
   ({ type: 'AnswerRequest', attempt, answer: { sealed: '1.xx' }, until }) as const
 
 const keys = suite('a request with a key')
-keys('is claimed by the first who asks', () =>
+keys('is claimed by the first request', () =>
   given()
     .when(claim())
     .then(claimed(1, { claim_id: 'second', holder: 'b' })),
 )
-keys('is left to whoever works on it', () => given(claimed()).when(claim()).then())
+keys('is left to the node that holds its claim', () => given(claimed()).when(claim()).then())
 keys('is taken over from a holder that is gone, under the same claim', () =>
   given(claimed())
     .when(claim({ gone: 1 }))

@@ -15,5 +15,5 @@ logs('is stored part by part', () => {
   given(logged(0)).when(log(1)).then(logged(1))
 })
 logs('is stored once', () => given(logged(0), logged(1)).when(log(1)).then())
-logs('goes on after a part that was left out', () => given(logged(0)).when(log(2)).then(logged(2)))
+logs('continues after a part that was left out', () => given(logged(0)).when(log(2)).then(logged(2)))
 logs.run()

@@ -97,7 +97,7 @@ publishing('makes the stream when it is to be made', () =>
     .when(publish({ create: true }))
     .then(created, published),
 )
-publishing('goes on a stream that exists', () => given(created).when(publish()).then(published))
+publishing('continues an existing stream', () => given(created).when(publish()).then(published))
 publishing('makes the stream once', () =>
   given(created)
     .when(publish({ create: true }))
@@ -264,12 +264,12 @@ endings('failure without a policy is the end', () =>
     .when(fail)
     .then(failed),
 )
-endings('failure is told by the worker that holds the run', () =>
+endings('failure is reported by the worker that holds the run', () =>
   given(...running)
     .when({ ...fail, worker_id: 'other' })
     .then(),
 )
-endings('cancelling tells what the run was', () => {
+endings('cancelling records the earlier status of the run', () => {
   given(...running)
     .when(cancel)
     .then(cancelled)
@@ -288,7 +288,7 @@ for (const first of [succeeded, failed, cancelled]) {
         .then()
   })
 }
-endings('what was never started cannot succeed or fail', () => {
+endings('a run that was never started cannot succeed or fail', () => {
   for (const command of [succeed, fail]) {
     given(created, requested).when(command).then()
     given(created).when(command).then()

@@ -20,7 +20,7 @@ environment('is the one its metadata names', () =>
   assert.is(envIdOf({ event, metadata: { env_id: 'e', correlation_id: 'c' } }), 'e'),
 )
 
-environment('is an error that names the fact when there is none', () => {
+environment('is an error that names the fact when the fact has none', () => {
   const metadata = { correlation_id: 'c', v: 2 }
   const stored = { id: 'i', stream: 'worker-w', revision: 3, cursor: '0000000000000007', at: '' }
   const { message } = refusal({ ...stored, event, metadata })

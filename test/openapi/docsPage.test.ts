@@ -36,7 +36,7 @@ page('lets nothing in from elsewhere, and nothing inline', async ({ server: { ap
   assert.not.match(policy, /unsafe|https?:|\*/)
 })
 
-page('asks nobody else to validate the document', async ({ server: { api, url } }) => {
+page('does not send the document to an external validator', async ({ server: { api, url } }) => {
   assert.match((await api.send('GET', `${url}/docs/open.js`)).text, /validatorUrl: null/)
 })
 

@@ -56,7 +56,7 @@ document('describes the parameters of every path', () => {
   }
 })
 
-document('says what each endpoint needs, and that it refuses', () => {
+document('describes the permission of each endpoint, and its refusal', () => {
   for (const { path, method, operation } of operations) {
     const isOpen = !path.startsWith('/v1/')
     assert.is(Array.isArray(operation['security']), isOpen, `${method} ${path}`)
@@ -94,7 +94,7 @@ served('is the document of the routes, with the version that runs', async ({ ser
   assert.equal(paths, JSON.parse(JSON.stringify(documentation.paths)))
 })
 
-served('is not sent again to who has it', async ({ server }) => {
+served('is not sent again to a client that has it', async ({ server }) => {
   const url = `${server.url}/openapi.json`
   const etag = (await server.api.send('GET', url)).headers.get('etag') ?? ''
   const again = await server.api.send('GET', url, {

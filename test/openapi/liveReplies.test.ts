@@ -81,7 +81,7 @@ replies('of lists and items are as documented', async (context) => {
   }
 })
 
-replies('of what runs printed are as documented', async (context) => {
+replies('about the output of runs are as documented', async (context) => {
   const { api } = context.server
   const [run] = await runsOf(api, context.event_id)
   await checked(context, ['getRunLogs', 'GET', `/runs/${run?.run_id}/logs`, 200])
@@ -110,7 +110,7 @@ replies('of a run that failed and waits for its retry are as documented', async 
   await checked(context, ['listEventRuns', 'GET', `/events/${event_id}/runs`, 200])
 })
 
-replies('of what is made are as documented', async (context) => {
+replies('about created resources are as documented', async (context) => {
   await checked(context, ['createProject', 'POST', '/projects', 201], { name: 'other' })
   await checked(context, ['updateProject', 'PATCH', '/projects/other', 200], { name: 'another' })
   await checked(context, ['publishEvent', 'POST', '/events', 201], { type: 'asked', data: [1] })

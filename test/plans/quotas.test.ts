@@ -75,7 +75,7 @@ calls('without limits looks at nothing (Q1)', async () => {
   assert.is(state.looks, 0)
 })
 
-calls('far from the limit looks no more than once a second, and waits for none but the first', async () => {
+calls('far from the limit reads usage at most once a second, and waits only for the first read', async () => {
   const { state, quotas } = tenant('free', { runs: 1 })
   await quotas.checkRun('env')
   assert.is(state.looks, 1)
@@ -110,7 +110,7 @@ calls('is not refused, nor held up, by read models that are behind or away (Q3)'
   assert.ok(clock.monotonic() - began < 2000)
 })
 
-calls('is refused by what was known last, while read models are away', async () => {
+calls('is refused by the last known usage while read models are unavailable', async () => {
   const { state, quotas } = tenant('free', { runs: runs_per_month })
   await refusal(quotas.checkRun('env'))
   state.settle = () => Promise.reject(new AppError('unavailable', 'down'))

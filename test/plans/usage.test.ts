@@ -133,7 +133,7 @@ counted('are those of all its environments', async () => {
   await close()
 })
 
-counted('of the period begin anew with the month, while what is kept stays', async () => {
+counted('of the period restart with the month, while kept runs stay counted', async () => {
   const { callsAt, close } = await withDays({
     a: [
       ['2026-05-30', 5, 50],

@@ -51,12 +51,12 @@ for (const text of [
   })
 }
 
-names('in ASCII, with a last label of letters, are what the pattern takes', () => {
+names('in ASCII, with a last label of letters, match the pattern', () => {
   for (const text of ['hooks.example.com', 'HOOKS.Example.COM', 'a-b.c--d.example', '1.example'])
     assert.ok(new RegExp(DOMAIN_PATTERN).test(text), text)
 })
 
-names('lies in a zone', () => {
+names('is recognized as part of a zone', () => {
   assert.ok(isIn('example.com', 'example.com') && isIn('example.com', 'a.b.example.com'))
   assert.not.ok(isIn('example.com', 'notexample.com'))
   assert.not.ok(isIn('example.com', 'com'))

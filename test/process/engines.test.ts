@@ -119,7 +119,7 @@ const startWaiting = async () => {
 
 const waiting = suite('an engine that is down at the start', { timeoutMs: 40_000 })
 
-waiting('is told by /readyz and in one line, and waited for', async () => {
+waiting('is reported by /readyz and in one log line, and waited for', async () => {
   const { child, storePort, at, ended, printed } = await startWaiting()
   const refusal = await until(async () => {
     const reply = await at('/readyz')

@@ -154,7 +154,7 @@ const docsAt = async <D extends Doc>(
   return [...docs.values()].sort((a, b) => (String(a['order']) < String(b['order']) ? -1 : 1))
 }
 
-directory('folded from the log alone knows what is there', async (context) => {
+directory('folded from the log alone contains everything that exists', async (context) => {
   const known = shown(await fromLog(context))
   assert.equal(known.env, { env_id: 'env', name: 'dev', org_id: 'o', org_slug: 'local', plan: 'pro' })
   assert.is(known.at, 'env')
@@ -194,7 +194,7 @@ directory(
   },
 )
 
-directory('tells whose functions changed', async (context) => {
+directory('reports the project whose functions changed', async (context) => {
   const changed: string[] = []
   const listening = new Directory(nothingInBlobs)
   const stop = listening.onChange((project_id) => void changed.push(project_id))

@@ -191,7 +191,7 @@ variable('is updated, and keeps its place', () =>
     { 'p/KEY': { ...variableDoc, description: 'two', updated_at: at(1) } },
   ),
 )
-variable('stays as it is when it is sealed anew', () =>
+variable('stays unchanged when it is sealed again', () =>
   assert.equal(
     docsAfter(contextVariables, [
       variableCreated,
@@ -237,7 +237,7 @@ const eventDoc = {
   created_at: event_time,
   order: order(0),
 }
-event('is what was published', () =>
+event('contains the published type and data', () =>
   assert.equal(docsAfter(events, [published]), { e: { ...eventDoc, event_data: { n: 1 } } }),
 )
 event('may have no data', () => {

@@ -20,7 +20,7 @@ import {
 
 const projector = projecting('a projector')
 
-projector('reach: what was appended is seen (I2)', async ({ store, readModels, run }) => {
+projector('reach: readers see the appended facts (I2)', async ({ store, readModels, run }) => {
   const projector = new Projector(any, { readModels, store })
   void run(projector)
   for (let i = 0; i < 50; i++) {
@@ -77,7 +77,7 @@ projector(
   },
 )
 
-projector('goes on where it was after a restart', async ({ store, readModels, stopping }) => {
+projector('continues at its position after a restart', async ({ store, readModels, stopping }) => {
   const first = new Projector(any, { readModels, store })
   const stop = new AbortController()
   const running = first.run(stop.signal)

@@ -70,13 +70,16 @@ projector('behind, some pages of the log are one write', async ({ store, readMod
   assert.equal(writes, [0, 4, 8, 9])
 })
 
-projector('reach: nobody waits for pages that come after theirs', async ({ store, readModels, run }) => {
-  await store.append('p', newEvents(life('p', 9)), 'none')
-  const [, second] = await Array.fromAsync(store.read('p'))
-  const projector = new Projector(any, { readModels, store: pageByPage(store, { held: 2 }) })
-  void run(projector)
-  await projector.reach(second?.cursor ?? '')
-  assert.is((await readModels.reader<NameDoc>(names).get('p'))?.renamed, 1)
-})
+projector(
+  'reach: a reader does not wait for pages after its own position',
+  async ({ store, readModels, run }) => {
+    await store.append('p', newEvents(life('p', 9)), 'none')
+    const [, second] = await Array.fromAsync(store.read('p'))
+    const projector = new Projector(any, { readModels, store: pageByPage(store, { held: 2 }) })
+    void run(projector)
+    await projector.reach(second?.cursor ?? '')
+    assert.is((await readModels.reader<NameDoc>(names).get('p'))?.renamed, 1)
+  },
+)
 
 projector.run()

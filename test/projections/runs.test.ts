@@ -81,13 +81,13 @@ for (const [what, facts, expected] of [
 ] as const satisfies readonly (readonly [string, readonly DomainEvent[], unknown])[]) {
   run(what, () => assert.equal(docsAfter(runs, facts), { run: expected }))
 }
-run('that no worker claimed is none', () => {
+run('that no worker claimed is not listed', () => {
   assert.equal(docsAfter(runs, [{ ...cancelled, started_revision: null, was: 'requested' }]), {})
 })
 run('of evaluated code has no function', () => {
   assert.is(docsAfter(runs, [{ ...started, target: { code: '1 + 1' } }])['run']?.fn, null)
 })
-run('tells where it comes from', () => {
+run('contains its cause', () => {
   const { event_id: _, input_at: __, ...plain } = started
   const doc = docsAfter(runs, [
     { ...plain, origin_run_id: 'o', parent_run_id: 'p', replay_of: 'r', attempt: 3 },

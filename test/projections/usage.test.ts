@@ -56,7 +56,7 @@ calls('keep the JSON of event data, inputs, live data, output, results and error
   for (const [fact, bytes] of kept) assert.is(callsAfter(fact)?.bytes, bytes, fact.type)
   assert.is(callsAfter(...kept.map(([fact]) => fact))?.bytes, 101)
 })
-calls('keep what lies in the blobs, too', () => {
+calls('count data in the blobs, too', () => {
   const { event_data: _, ...bare } = published
   assert.is(callsAfter({ ...bare, event_data_ref: ref })?.bytes, 70_000)
   assert.is(callsAfter({ type: 'RunSucceeded', ...ending, result_ref: ref })?.bytes, 70_000)

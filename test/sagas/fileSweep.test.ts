@@ -52,22 +52,25 @@ sweep.after.each(({ node }) => node.close())
 
 const keysIn = async ({ blobs }: Node) => (await Array.fromAsync(blobs.list('files/'))).map(({ key }) => key)
 
-sweep('removes what a crash left of content that was replaced, deleted or never named', async (context) => {
-  const { node, files, dying, deps } = context
-  await files.write(writing('kept'), bytes('kept'), 100)
-  await dying.files.write(writing('replaced'), bytes('old'), 100)
-  await dying.files.write(writing('replaced'), bytes('new'), 100)
-  const deleted = await dying.files.write(writing('deleted'), bytes('x'), 100)
-  await dying.files.remove({ ...deleted, env_id: 'env' }, cause)
-  await node.blobs.put(contentKey('env', newId()), Buffer.from('never named'))
-  assert.is((await keysIn(node)).length, 5)
+sweep(
+  'removes content that a crash left behind: replaced, deleted or never named by a fact',
+  async (context) => {
+    const { node, files, dying, deps } = context
+    await files.write(writing('kept'), bytes('kept'), 100)
+    await dying.files.write(writing('replaced'), bytes('old'), 100)
+    await dying.files.write(writing('replaced'), bytes('new'), 100)
+    const deleted = await dying.files.write(writing('deleted'), bytes('x'), 100)
+    await dying.files.remove({ ...deleted, env_id: 'env' }, cause)
+    await node.blobs.put(contentKey('env', newId()), Buffer.from('never named'))
+    assert.is((await keysIn(node)).length, 5)
 
-  assert.is(await removeOrphans(deps, clock.now() + 3 * DAY_MS), 3)
-  const [kept, replaced] = [await files.at('env', 'kept'), await files.at('env', 'replaced')]
-  assert.equal((await keysIn(node)).sort(), [kept?.key, replaced?.key].sort())
-  if (replaced) assert.is(await text(await files.read(replaced)), 'new')
-  assert.is(await removeOrphans(deps, clock.now() + 3 * DAY_MS), 0)
-})
+    assert.is(await removeOrphans(deps, clock.now() + 3 * DAY_MS), 3)
+    const [kept, replaced] = [await files.at('env', 'kept'), await files.at('env', 'replaced')]
+    assert.equal((await keysIn(node)).sort(), [kept?.key, replaced?.key].sort())
+    if (replaced) assert.is(await text(await files.read(replaced)), 'new')
+    assert.is(await removeOrphans(deps, clock.now() + 3 * DAY_MS), 0)
+  },
+)
 
 sweep('leaves content alone whose fact may be on its way', async ({ node, deps }) => {
   await node.blobs.put(contentKey('env', newId()), Buffer.from('just now'))
@@ -90,7 +93,7 @@ sweep('ends uploads whose time is over, and no others', async ({ node, uploads, 
   assert.is(await expireUploads(deps, clock.now() + 2 * DAY_MS), 0)
 })
 
-sweep('ends what a crash left of uploads in the blobs', async ({ node, dying, deps }) => {
+sweep('aborts uploads that a crash left behind in the blobs', async ({ node, dying, deps }) => {
   const { upload_id } = await dying.uploads.begin(writing('left'), undefined)
   await dying.uploads.abort(await dying.uploads.get('env', upload_id), 'asked', cause)
   await node.blobs.createUpload('builds/elsewhere')

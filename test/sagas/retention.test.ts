@@ -29,7 +29,7 @@ const streamUnder = async ({ store, aggregates }: Node, plan: Plan): Promise<str
   return streamOf.stream(stream_id)
 }
 
-keeping('is told for each stream, by the plan of its organization, once', async ({ node }) => {
+keeping('is set for each stream, by the plan of its organization, once', async ({ node }) => {
   const told: [string, number][] = []
   const store = forwarding(node.store, {
     expire: (stream, seconds) => Promise.resolve(void told.push([stream, seconds])),
@@ -46,7 +46,7 @@ keeping('is told for each stream, by the plan of its organization, once', async 
   ])
 })
 
-keeping('is told for what a run printed, once', async ({ node }) => {
+keeping('is set for the output of a run, once', async ({ node }) => {
   const told: string[] = []
   const store = forwarding(node.store, {
     expire: (stream) => Promise.resolve(void told.push(stream)),

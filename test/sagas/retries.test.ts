@@ -75,7 +75,7 @@ retry('comes once, however many nodes wait for it', async ({ node }) => {
   other.close()
 })
 
-retry('due while nobody was there comes after the restart, every one of them', async ({ node }) => {
+retry('that was due while the service was down starts after the restart, each one', async ({ node }) => {
   const runs = await Promise.all(Array.from({ length: 250 }, () => startRun(node, 'w', soon)))
   await Promise.all(runs.map((run) => failRun(node, run, 'w', clock.now())))
   await node.close()

@@ -57,7 +57,7 @@ schedule.before.each(async (context) => {
 })
 schedule.after.each(({ node }) => node.close())
 
-schedule('fires a tick that nobody fired in time, with its time as input', async ({ node }) => {
+schedule('fires a missed tick late, with its scheduled time as input', async ({ node }) => {
   const { directory, project_id } = await deployed([everyMinute], 10 * MINUTE)
   void schedules({ ...node, directory, logger: silent }, node.signal)
   const first = await until(async () => (await requestedIn(node))[0])
@@ -138,7 +138,7 @@ schedule('that cannot be stored is tried again', async ({ node }) => {
   assert.ok(calls >= 3)
 })
 
-schedule('leaves out a tick that its plan has no room for, and goes on', async ({ node }) => {
+schedule('skips a tick that exceeds the quota, and continues', async ({ node }) => {
   const { directory } = await deployed([everyMinute], 10 * MINUTE)
   const warned: string[] = []
   const logger = { ...silent, warn: (message: string) => void warned.push(message) }
@@ -208,7 +208,7 @@ alarm('rings at its time, at once when that is past, and once', async () => {
   assert.equal(rung, ['past', 'soon'])
   alarms.close()
 })
-alarm('set again has moved, cleared does not ring, closed sets none', async () => {
+alarm('moves when set again, does not ring when cleared, and is not set after close', async () => {
   const alarms = new Alarms()
   const rung: string[] = []
   alarms.set('a', clock.now() + 3_600_000, () => void rung.push('late'))

@@ -73,7 +73,7 @@ for (const [code, message] of mistakes) {
   })
 }
 
-evaluation('captures what it prints', async ({ evaluate }) => {
+evaluation('captures its output', async ({ evaluate }) => {
   const lines: unknown[] = []
   await evaluate('console.log("hello")', undefined, { onLog: (line) => lines.push(line) })
   assert.equal(lines, [{ source: 'stdout', text: 'hello' }])

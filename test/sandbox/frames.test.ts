@@ -72,7 +72,7 @@ const refused = [
 for (const json of refused)
   child(`is not ${json}`, () => assert.throws(() => parseChildFrame(json), /^Expected/))
 
-child('holds nothing beside the known fields', () => {
+child('contains only the known fields', () => {
   const json = '{"type":"host","id":1,"call":0,"request":{"op":"context","key":"K","extra":1},"more":2}'
   assert.equal(parseChildFrame(json), { type: 'host', id: 1, call: 0, request: { op: 'context', key: 'K' } })
 })

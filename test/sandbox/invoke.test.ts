@@ -56,7 +56,7 @@ invoke('gives a webhook request with aliases and decoded bytes', async ({ invoke
   })
 })
 
-invoke('tells the function who it is', async ({ invoke }) => {
+invoke('gives the function its own run', async ({ invoke }) => {
   const run = {
     run_id: 'r1',
     stream_id: 's1',
@@ -87,7 +87,7 @@ invoke('shares one process among runs', async ({ invoke, runtime }) => {
   assert.is(runtime.children, 1)
 })
 
-invoke('serves what the function asks for, in order', async ({ invoke }) => {
+invoke('serves the host calls of the function in order', async ({ invoke }) => {
   const calls: HostCall[] = []
   const answers: Record<string, unknown> = {
     send: { event_id: 'e' },
@@ -125,7 +125,7 @@ invoke('serves what the function asks for, in order', async ({ invoke }) => {
   ])
 })
 
-invoke('does what was not awaited before the run ends, in order', async ({ invoke }) => {
+invoke('completes host calls that were not awaited, in order, before the run ends', async ({ invoke }) => {
   const done: unknown[] = []
   const onHostCall = async (call: HostCall) => {
     await new Promise((resolve) => setTimeout(resolve, 2))
@@ -146,7 +146,7 @@ invoke('throws a refusal of the service inside the function', async ({ invoke })
   assert.equal(result, { code: 'not_found', message: 'No such variable' })
 })
 
-invoke('captures what the run prints, and only that', async ({ invoke }) => {
+invoke('captures the output of the run, and only that', async ({ invoke }) => {
   const lines: unknown[] = []
   const others: unknown[] = []
   await Promise.all([
@@ -184,7 +184,7 @@ invoke('queues runs beyond the concurrency of a child, first in first out', asyn
   await bench.runtime.close()
 })
 
-invoke('rejects with the code of what kept the build away', async ({ build, invoke }) => {
+invoke('rejects with the code of the error that prevented loading the build', async ({ build, invoke }) => {
   try {
     await invoke('a/b', { build: { ...build, hash: 'a'.repeat(64) } })
     assert.unreachable()
@@ -219,7 +219,7 @@ lifetime('ends after enough runs, and another takes over', async () => {
   await runtime.close()
 })
 
-lifetime('ends when it holds too much memory, after the runs in it', async () => {
+lifetime('ends after its current runs when it uses too much memory', async () => {
   const { runtime, invoke } = await openWorkbench('ok', { rssMb: 1, pingMs: 10 })
   const first = await resultOf(invoke('orders.handlers/pid'))
   assert.is(await resultOf(invoke('orders.handlers/later', { args: [200] })), 'done')

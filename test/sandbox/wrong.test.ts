@@ -42,7 +42,7 @@ throwing('fails when it throws in a timer', async ({ failure }) => {
   assert.equal([code, message], ['function_failed', 'thrown in a timer'])
 })
 
-throwing('fails by a rejection nobody handles', async ({ failure }) => {
+throwing('fails by an unhandled rejection', async ({ failure }) => {
   const { code, message } = await failure('throws/unhandled')
   assert.equal([code, message], ['function_failed', 'nobody listened'])
 })
@@ -73,7 +73,7 @@ results('over 6 MiB fails, under it arrives', async ({ failure, invoke }) => {
   assert.is(((await resultOf(invoke('results/large'))) as string).length, 5 << 20)
 })
 
-results('is what JSON makes of it', async ({ invoke }) => {
+results('is its value as JSON', async ({ invoke }) => {
   assert.is(await resultOf(invoke('results/aFunction')), null)
   assert.equal(await resultOf(invoke('results/date')), { at: '1970-01-01T00:00:00.000Z', not: null })
 })
@@ -139,7 +139,7 @@ stopping('that spins: its process gives no sign of life and is killed', async ({
   assert.type(await resultOf(invoke('dies/pid')), 'number')
 })
 
-stopping('out of time that goes on: it ends as timeout after the grace', async ({ failure }) => {
+stopping('that continues after its timeout ends as timeout after the grace period', async ({ failure }) => {
   const error = await failure('dies/stubborn', { timeoutMs: 50 })
   assert.equal(error, { code: 'timeout', message: 'The run did not end within 50 ms' })
 })

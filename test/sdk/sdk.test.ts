@@ -65,7 +65,7 @@ sdk('attaches metadata without a run, and leaves the function as it is', () => {
   assert.throws(() => fn({}, 'no' as never), /Expected fn\(metadata, function\), got string/)
 })
 
-sdk('refuses what is no reference, type or key', async () => {
+sdk('refuses an invalid reference, type or key', async () => {
   for (const ref of ['add', 'a/b/c', '/b', '', 7]) {
     assert.match(
       await messageOf(() => inRun(() => run(ref as string))),
@@ -97,7 +97,7 @@ sdk('refuses a file that is too large before it is sent', async () => {
   assert.is(message, 'Expected content of at most 67108864 bytes, got 67108865')
 })
 
-sdk('tells about the current run', async () => {
+sdk('describes the current run', async () => {
   const { value } = await inRun(async () => currentRun())
   assert.is((value as RunInfo).run_id, 'r')
   assert.is((value as { signal: AbortSignal }).signal.aborted, false)

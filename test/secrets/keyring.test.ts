@@ -18,7 +18,7 @@ const numberOf = (base62: string): number =>
   Array.from(base62).reduce((sum, digit) => sum * 62 + DIGITS.indexOf(digit), 0)
 
 const tokens = suite('an API token')
-tokens('names its key and holds 43 digits of secret and 6 of checksum', () => {
+tokens('contains the id of its key, 43 characters of secret and 6 of checksum', () => {
   for (let i = 0; i < 200; i++) {
     const token = newApiToken(id)
     assert.match(token, /^svc_01900000-0000-7000-8000-000000000001_[0-9A-Za-z]{49}$/)
@@ -31,7 +31,7 @@ tokens('is new each time, in every digit', () => {
   for (let at = 1; at < 43; at++)
     assert.ok(new Set(secrets.map((secret) => secret[at])).size > 40, `digit ${at}`)
 })
-tokens('is parsed to what it was made of', () => {
+tokens('is parsed into its parts', () => {
   const token = newApiToken(id)
   assert.equal(parseApiToken(token), { api_key_id: id, secret: token.slice(4 + 36 + 1) })
 })
@@ -71,7 +71,7 @@ for (const [kind, prefix] of [
       assert.is(parseToken(token.slice(0, at) + other + token.slice(at + 1)), null)
     }
   })
-tokens('of one kind are none of another', () => {
+tokens('of one kind are not accepted as another kind', () => {
   const { token, secret } = newIssuedToken('service-key', id)
   for (const bad of [
     `s_${token}`,
@@ -134,7 +134,7 @@ webhooks('is another one for another endpoint, environment or master key', () =>
 webhooks.run()
 
 const equal = suite('comparing texts')
-equal('tells equal from different, of any length', () => {
+equal('distinguishes equal from different texts of any length', () => {
   const text = newId()
   assert.ok(sameText(text, `${text}`))
   assert.ok(sameText('', ''))

@@ -19,7 +19,7 @@ report('says that nothing but the embedded engines was there, and how to change 
   )
 })
 
-report('does not take the stand-in for EventStoreDB', () => {
+report('does not report the stand-in as EventStoreDB', () => {
   const { SVC_TEST_MONGODB, SVC_TEST_S3 } = all
   assert.is(
     engineReport(new Set(['MongoDB', 'EventStoreDB stand-in']), { SVC_TEST_MONGODB, SVC_TEST_S3: '' }),
@@ -32,7 +32,7 @@ report('does not take the stand-in for EventStoreDB', () => {
   )
 })
 
-report('does not claim what was set and never asked for, and shows no URL', () => {
+report('omits engines that were set but never used, and shows no URL', () => {
   assert.is(
     engineReport(new Set(['Redis']), all),
     'engines: Redis exercised; EventStoreDB, MongoDB, S3 set, but no test that ran asked for it',
@@ -43,7 +43,7 @@ report('does not claim what was set and never asked for, and shows no URL', () =
   )
 })
 
-report('finds what a file told between the dots of its tests', () => {
+report('finds the report of a file between the dots of its tests', () => {
   assert.equal(exercisedIn(' a  • [exercised: MongoDB]• \n[exercised: EventStoreDB stand-in]  (2 / 2)'), [
     'MongoDB',
     'EventStoreDB stand-in',

@@ -80,7 +80,7 @@ standIns('is found among several hosts', async ({ standIn }) => {
   assert.equal(await read(client, 's'), [1])
 })
 
-standIns('does not send on what a subscriber does not take', async ({ standIn }) => {
+standIns('does not send more than a subscriber accepts', async ({ standIn }) => {
   const client = clientOf(standIn.url)
   const subscription = client.subscribeToStream('s', { fromRevision: START })
   let taken = 0

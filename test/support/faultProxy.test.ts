@@ -169,7 +169,7 @@ proxies('delays each direction, not each piece', async (context) => {
   assert.ok(ms < 50 * 100, `Expected less than 50 delays, got ${ms} ms`)
 })
 
-proxies('holds in a blackhole what was under way', async (context) => {
+proxies('keeps data in transit in a blackhole', async (context) => {
   const client = await open(context)
   context.proxy.delay(3_600_000)
   client.socket.write('late')
@@ -181,7 +181,7 @@ proxies('holds in a blackhole what was under way', async (context) => {
   await until(() => client.text === 'late')
 })
 
-proxies('heals what is delayed at once', async (context) => {
+proxies('delivers delayed data at once when healed', async (context) => {
   const client = await open(context)
   context.proxy.delay(3_600_000)
   client.socket.end('late')

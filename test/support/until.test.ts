@@ -18,7 +18,7 @@ waits('takes a throwing condition as not met yet', async () => {
   assert.is(met, 3)
 })
 
-waits('gives up with the condition and what it threw last', async () => {
+waits('gives up with the condition and its last error', async () => {
   const failing = () => {
     throw new Error('the reason')
   }

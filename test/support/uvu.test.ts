@@ -92,7 +92,7 @@ runs('fails when nothing matches', async () => {
   assert.is(code, 1)
 })
 
-runs('shows what a failing file printed', () =>
+runs('shows the output of a failing file', () =>
   fails(
     `it('one', () => {})\nit('two', () => { console.log('seen'); assert.is(1, 2) })\nit.run()`,
     '2 passed, 1 failed',
@@ -130,7 +130,7 @@ runs('fails the last test when after throws', () =>
   ),
 )
 
-runs('fails a test that throws what is not an error', () =>
+runs('fails a test that throws a value that is not an error', () =>
   fails(
     `it('one', () => { throw undefined })\nit('two', () => {})\nit.run()`,
     '2 passed, 1 failed',

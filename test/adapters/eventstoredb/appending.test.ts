@@ -126,7 +126,7 @@ append(
   }),
 )
 
-append('two servers in one process: what happens to one is nothing to the other', async () => {
+append('two servers in one process are independent of each other', async () => {
   const [one, other] = [await startStandIn(), await startStandIn()]
   const [first, second] = [await openEventStoreDb(one.url), await openEventStoreDb(other.url)]
   try {
@@ -149,7 +149,7 @@ append('two servers in one process: what happens to one is nothing to the other'
 })
 
 append(
-  'closing while the server is silent is prompt, and tells those who wait',
+  'closing while the server is silent is prompt, and rejects waiting appends',
   alone(async ({ standIn, store }) => {
     standIn.misbehave.silence('appends', 'reads', 'subscriptions', 'groups')
     const waiting = [failureOf(appendOne(store, 1)), failureOf(store.head())]

@@ -8,7 +8,7 @@ import { alone, payloadsIn } from './harness.ts'
 const expire = suite('EventStoreDB adapter: retention')
 
 expire(
-  'a stream loses what is too old, keeps its numbers, and takes more',
+  'a stream loses expired events, keeps its revisions, and accepts new events',
   alone(async ({ store }) => {
     const [stream, other] = [`e-${newId()}`, `e-${newId()}`]
     await store.append(stream, facts(stream, 3), 'none')

@@ -90,7 +90,7 @@ follow(
 )
 
 follow(
-  'a reader that was behind when the server died goes on where it was',
+  'a reader that was behind when the server died continues at its position',
   alone(async ({ standIn, store }) => {
     const stream = `f-${newId()}`
     for (const i of numbers(40))
@@ -163,7 +163,7 @@ const withCluster =
   }
 
 follow(
-  'a leader that steps down: readers and writers go on at the new one',
+  'readers and writers continue at the new leader when a leader steps down',
   withCluster(async ({ leads, store }) => {
     const stream = `f-${newId()}`
     const readers = readersOf(store, stream)

@@ -10,7 +10,7 @@ import { suite } from '../../support/suite.ts'
 
 const opening = suite('EventStoreDB adapter: opening')
 
-opening('names the setting for an address that is none', async () => {
+opening('names the setting of an invalid address', async () => {
   for (const url of ['esdb://', 'esdb://?tls=false', 'http://host', 'esdb://host?prefix=a%20b']) {
     const error = await failureOf(openEventStoreDb(url))
     assert.ok(isAppError(error, 'bad_request'), url)
@@ -41,7 +41,7 @@ opening('something that takes connections and says nothing', async () => {
   for (const socket of sockets) socket.destroy()
 })
 
-opening('a version that is too old is told with what is needed', async () => {
+opening('a version that is too old is reported with the required one', async () => {
   const standIn = await startStandIn()
   standIn.misbehave.beOld()
   const error = await failureOf(openEventStoreDb(standIn.url))

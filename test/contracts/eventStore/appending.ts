@@ -12,7 +12,7 @@ export const appending = (name: string, open: () => Promise<OpenEventStore>): vo
   append.before(async (context) => Object.assign(context, await open()))
   append.after(({ close }) => close())
 
-  append('counts revisions from 0 and tells the last one', async ({ store }) => {
+  append('counts revisions from 0 and returns the last one', async ({ store }) => {
     const stream = `a-${newId()}`
     const first = await store.append(stream, facts(stream, 3), 'none')
     const second = await store.append(stream, facts(stream, 1), 2)
@@ -27,7 +27,7 @@ export const appending = (name: string, open: () => Promise<OpenEventStore>): vo
     assert.equal([stored[2]?.cursor, stored[3]?.cursor], [first.cursor, second.cursor])
   })
 
-  append('a wrong revision names the stream, what was expected and what is', async ({ store }) => {
+  append('a wrong revision names the stream, the expected and the actual revision', async ({ store }) => {
     const stream = `a-${newId()}`
     const refused = async (at: string, expected: Expected, actual: Expected) => {
       const error = await failureOf(store.append(at, [fact(stream, 'refused')], expected))
@@ -133,15 +133,18 @@ export const appending = (name: string, open: () => Promise<OpenEventStore>): vo
     assert.equal((await Array.fromAsync(store.read(stream))).map(payloadOf), numbers(200))
   })
 
-  append('nothing at the right revision tells the revision and stores nothing', async ({ store }) => {
-    const stream = `a-${newId()}`
-    await store.append(stream, facts(stream, 3), 'none')
-    assert.is((await store.append(stream, [], 2)).revision, 2)
-    assert.ok(isAppError(await failureOf(store.append(stream, [], 7)), 'wrong_revision'))
-    assert.is((await Array.fromAsync(store.read(stream))).length, 3)
-  })
+  append(
+    'an empty append at the right revision returns the revision and stores nothing',
+    async ({ store }) => {
+      const stream = `a-${newId()}`
+      await store.append(stream, facts(stream, 3), 'none')
+      assert.is((await store.append(stream, [], 2)).revision, 2)
+      assert.ok(isAppError(await failureOf(store.append(stream, [], 7)), 'wrong_revision'))
+      assert.is((await Array.fromAsync(store.read(stream))).length, 3)
+    },
+  )
 
-  append('what JSON cannot hold is refused alone', async ({ store }) => {
+  append('only the append with a value outside JSON is refused', async ({ store }) => {
     const stream = `a-${newId()}`
     const cycle: { self?: unknown } = {}
     cycle.self = cycle

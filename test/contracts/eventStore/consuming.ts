@@ -116,7 +116,7 @@ export const consuming = (name: string, open: () => Promise<OpenEventStore>): vo
     assert.equal(sorted(payloads(consumer.items)), numbers(11))
   })
 
-  consume('what a consumer leaves without acknowledging goes to another one', async ({ store }) => {
+  consume('an event that a consumer did not acknowledge goes to another one', async ({ store }) => {
     const { append, join, joinAndAck } = groupOf()
     await append(store, 20)
     const leaving = join(store, { inFlight: 6 })

@@ -12,7 +12,7 @@ export const following = (name: string, open: () => Promise<OpenEventStore>): vo
   follow.before(async (context) => Object.assign(context, await open()))
   follow.after(({ close }) => close())
 
-  follow('gives a stream from its start, then what comes', async ({ store }) => {
+  follow('delivers a stream from its start, then new events', async ({ store }) => {
     const stream = `f-${newId()}`
     await store.append(stream, facts(stream, 3), 'none')
     const following = gather((signal) => store.follow(stream, { signal }))
@@ -52,7 +52,7 @@ export const following = (name: string, open: () => Promise<OpenEventStore>): vo
     assert.equal(eventsOf(following.items).map(payloadOf), ['mine'])
   })
 
-  follow('tells that it caught up, however long the stream is, again and again', async ({ store }) => {
+  follow('reports each time that it caught up, however long the stream is', async ({ store }) => {
     const stream = `f-${newId()}`
     for (const length of [512, 1024, 1536, 2048, 2560]) {
       await store.append(stream, facts(stream, 512, length - 512), length === 512 ? 'none' : length - 513)

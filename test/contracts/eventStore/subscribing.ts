@@ -32,7 +32,7 @@ export const subscribing = (name: string, open: () => Promise<OpenEventStore>): 
   subscribe.before(async (context) => Object.assign(context, await open()))
   subscribe.after(({ close }) => close())
 
-  subscribe('gives the log from its start, then what comes', async ({ store }) => {
+  subscribe('delivers the log from its start, then new events', async ({ store }) => {
     const env_id = newId()
     await store.append(`s-${env_id}-1`, facts(env_id, 2), 'none')
     await store.append(`s-${env_id}-2`, facts(env_id, 1, 2), 'none')
@@ -98,28 +98,35 @@ export const subscribing = (name: string, open: () => Promise<OpenEventStore>): 
     assert.equal(await idsOf({ env_id: newId() }), [])
   })
 
-  subscribe('moves its cursor past what does not match, and tells that it caught up', async ({ store }) => {
-    const env_id = newId()
-    const nothing = gather((signal) => store.subscribe({ env_id: newId(), signal }))
-    const one = gather((signal) => store.subscribe({ env_id, types: ['StreamCreated'], signal }))
-    for (const i of numbers(5)) {
-      const { cursor } = await store.append(`s-${env_id}`, facts(env_id, 100), i === 0 ? 'none' : i * 100 - 1)
-      for (const { items } of [nothing, one]) {
-        await until(() => items.some((batch) => batch.caughtUp && batch.cursor >= cursor))
+  subscribe(
+    'moves its cursor past events that do not match, and reports that it caught up',
+    async ({ store }) => {
+      const env_id = newId()
+      const nothing = gather((signal) => store.subscribe({ env_id: newId(), signal }))
+      const one = gather((signal) => store.subscribe({ env_id, types: ['StreamCreated'], signal }))
+      for (const i of numbers(5)) {
+        const { cursor } = await store.append(
+          `s-${env_id}`,
+          facts(env_id, 100),
+          i === 0 ? 'none' : i * 100 - 1,
+        )
+        for (const { items } of [nothing, one]) {
+          await until(() => items.some((batch) => batch.caughtUp && batch.cursor >= cursor))
+        }
       }
-    }
-    const { cursor } = await store.append(`s-${env_id}`, [streamFact(env_id)], 499)
-    await until(() => one.items.some((batch) => batch.cursor >= cursor))
-    await nothing.stop()
-    await one.stop()
-    assert.equal(eventsOf(nothing.items), [])
-    assert.equal(
-      eventsOf(one.items).map((event) => event.cursor),
-      [cursor],
-    )
-    const cursors = one.items.map((batch) => batch.cursor)
-    assert.equal(cursors.toSorted(), cursors)
-  })
+      const { cursor } = await store.append(`s-${env_id}`, [streamFact(env_id)], 499)
+      await until(() => one.items.some((batch) => batch.cursor >= cursor))
+      await nothing.stop()
+      await one.stop()
+      assert.equal(eventsOf(nothing.items), [])
+      assert.equal(
+        eventsOf(one.items).map((event) => event.cursor),
+        [cursor],
+      )
+      const cursors = one.items.map((batch) => batch.cursor)
+      assert.equal(cursors.toSorted(), cursors)
+    },
+  )
 
   subscribe('a batch ends at its cursor: from there on nothing comes twice', async ({ store }) => {
     const env_id = newId()

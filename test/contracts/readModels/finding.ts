@@ -163,34 +163,37 @@ export const findingContract = (finding: Suite<OpenReadModels>): void => {
     assert.is((await writer.find(inEnv('x', { sort: 'path', prefix: 'a/', limit: 1 }))).total, 4)
   })
 
-  finding('finds by a sparse index what has the sort field, when that is bounded', async ({ readModels }) => {
-    const { spec, put, next } = aCollection()
-    const sparse = { ...spec, indexes: [...spec.indexes, { equal: ['env'], sort: 'due', sparse: true }] }
-    const writer = await readModels.writer(sparse)
-    const docs = [null, 't3', 't1', undefined, 't2'].map((due, i) => ({
-      id: `d${i}`,
-      env: 'x',
-      ...(due === undefined ? {} : { due }),
-    }))
-    await writer.write(
-      docs.map((doc) => put(doc.id, doc)),
-      next(),
-    )
-    const due = (more: Partial<Query>) => writer.find(inEnv('x', { sort: 'due', ...more }))
-    assert.equal(await idsIn(due({ before: 't3' })), ['d2', 'd4'])
-    assert.equal(await idsIn(due({ from: '' })), ['d2', 'd4', 'd1'])
-    assert.is((await due({ prefix: 't', limit: 1 })).total, 3)
-    await writer.write(
-      [put('d2', { id: 'd2', env: 'x', due: null }), put('d0', { id: 'd0', env: 'x', due: 't0' })],
-      next(),
-    )
-    assert.equal(await idsIn(due({ from: '' })), ['d0', 'd4', 'd1'])
-    const refused = await due({}).then(
-      () => false,
-      () => true,
-    )
-    assert.ok(refused)
-  })
+  finding(
+    'finds documents with the sort field by a sparse index, when the field is bounded',
+    async ({ readModels }) => {
+      const { spec, put, next } = aCollection()
+      const sparse = { ...spec, indexes: [...spec.indexes, { equal: ['env'], sort: 'due', sparse: true }] }
+      const writer = await readModels.writer(sparse)
+      const docs = [null, 't3', 't1', undefined, 't2'].map((due, i) => ({
+        id: `d${i}`,
+        env: 'x',
+        ...(due === undefined ? {} : { due }),
+      }))
+      await writer.write(
+        docs.map((doc) => put(doc.id, doc)),
+        next(),
+      )
+      const due = (more: Partial<Query>) => writer.find(inEnv('x', { sort: 'due', ...more }))
+      assert.equal(await idsIn(due({ before: 't3' })), ['d2', 'd4'])
+      assert.equal(await idsIn(due({ from: '' })), ['d2', 'd4', 'd1'])
+      assert.is((await due({ prefix: 't', limit: 1 })).total, 3)
+      await writer.write(
+        [put('d2', { id: 'd2', env: 'x', due: null }), put('d0', { id: 'd0', env: 'x', due: 't0' })],
+        next(),
+      )
+      assert.equal(await idsIn(due({ from: '' })), ['d0', 'd4', 'd1'])
+      const refused = await due({}).then(
+        () => false,
+        () => true,
+      )
+      assert.ok(refused)
+    },
+  )
 
   finding('keeps totals right while documents move between facets', async ({ readModels }) => {
     const { spec, put, next } = aCollection()

@@ -15,7 +15,7 @@ export const storingContract = (storing: Suite<OpenReadModels>): void => {
     assert.equal(await Array.fromAsync(writer.scan()), [])
   })
 
-  storing('gives back what was written, and how far it came', async ({ readModels }) => {
+  storing('returns the written documents and their position', async ({ readModels }) => {
     const { spec, put } = aCollection()
     const writer = await readModels.writer(spec)
     const doc = {
@@ -41,7 +41,7 @@ export const storingContract = (storing: Suite<OpenReadModels>): void => {
     assert.is(await writer.checkpoint(), cursorOf(5))
   })
 
-  storing('another writer goes on where the first one stopped', async ({ readModels }) => {
+  storing('another writer continues where the first one stopped', async ({ readModels }) => {
     const { spec, put } = aCollection()
     await (await readModels.writer(spec)).write([put('a', { id: 'a' })], cursorOf(1))
     const writer = await readModels.writer(spec)
@@ -133,7 +133,7 @@ export const storingContract = (storing: Suite<OpenReadModels>): void => {
     assert.is((await writer.find(inEnv('x', { offset: 1 }))).total, 1)
   })
 
-  storing('tells what was last written, removals too, and as of when', async ({ readModels }) => {
+  storing('returns the last write of each id with its cursor, removals too', async ({ readModels }) => {
     const { spec, put } = aCollection()
     const writer = await readModels.writer(spec)
     await writer.write(

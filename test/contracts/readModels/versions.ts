@@ -43,7 +43,7 @@ export const versionsContract = (versions: Suite<OpenReadModels>): void => {
     },
   )
 
-  versions('a reader tells how far the version it sees has come', async ({ readModels }) => {
+  versions('a reader reports the position of the version it sees', async ({ readModels }) => {
     const { spec } = aCollection()
     const spec2 = { ...spec, version: 2 }
     const reader = readModels.reader(spec2)

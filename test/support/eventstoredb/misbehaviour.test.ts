@@ -156,7 +156,7 @@ faults('ends reads and subscriptions in the middle as if that was all', async ({
   assert.is(told.failure, '')
 })
 
-faults('falls silent towards subscriptions while reads go on', async ({ standIn, client }) => {
+faults('sends nothing to subscriptions while reads continue', async ({ standIn, client }) => {
   const told = follow(client.subscribeToStream('s', { fromRevision: START }))
   await until(() => told.live === 1)
   standIn.misbehave.silence('subscriptions')
@@ -169,7 +169,7 @@ faults('falls silent towards subscriptions while reads go on', async ({ standIn,
   await until(() => told.data.length === 1 && later.data.length === 1)
 })
 
-faults('keeps what came while it was silent', async ({ standIn, client, log }) => {
+faults('keeps events that arrived while it was silent', async ({ standIn, client, log }) => {
   await client.appendToStream('s', [event(1)])
   standIn.misbehave.silence('appends', 'reads')
   let answered = 0
@@ -229,7 +229,7 @@ const createGroup = (client: EventStoreDBClient, group: string) =>
     { filter: streamNameFilter({ prefixes: ['s'] }) },
   )
 
-faults('hands out again what no checkpoint covers, after a restart', async ({ standIn, client, log }) => {
+faults('delivers events after the checkpoint again after a restart', async ({ standIn, client, log }) => {
   const checkpoints = () => log.events('$persistentsubscription-$all::g-checkpoint').length
   const allAcknowledged = async () => {
     const { stats } = await client.getPersistentSubscriptionToAllInfo('g')
