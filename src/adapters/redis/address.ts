@@ -7,9 +7,9 @@ export interface Address {
   readonly password: string | undefined
   readonly db: number
   readonly tls: boolean
-  /** Before every key and channel, so that several installations share one server. */
+  /** The prefix of every key and channel, so that several installations can share one server. */
   readonly prefix: string
-  /** For people and logs: no user, no password. */
+  /** For messages and logs: without user and password. */
   readonly place: string
 }
 
@@ -17,8 +17,8 @@ const DEFAULT_PORT = 6379
 const DEFAULT_PREFIX = 'svc:'
 
 /**
- * `redis://[[user]:pass@]host[:6379][/db][?prefix=svc:]`, with TLS `rediss://`; user and password URI-encoded.
- * Throws `bad_request` that names the setting and no secret.
+ * Parses `redis://[[user]:pass@]host[:6379][/db][?prefix=svc:]`, or `rediss://` with TLS; user and password are
+ * URI-encoded. Throws `bad_request` with the setting and without secrets.
  */
 export const parseAddress = (url: string): Address => {
   if (!/^rediss?:\/\//.test(url) || !URL.canParse(url)) throw refused('expected redis://host:6379/0')
@@ -27,7 +27,7 @@ export const parseAddress = (url: string): Address => {
   if (hostname === '') throw refused('expected redis://host:6379/0')
   if (!/^\/?\d{0,4}$/.test(pathname)) throw refused('expected the number of a database after the host')
   if (!/^[A-Za-z0-9_.:-]{0,64}$/.test(prefix)) {
-    throw refused('prefix takes letters, digits, `_`, `.`, `:` and `-`')
+    throw refused('expected a prefix of at most 64 letters, digits, `_`, `.`, `:` and `-`')
   }
   const host = hostname.replace(/^\[(.*)\]$/, '$1') // an IPv6 address
   return {

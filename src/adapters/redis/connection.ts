@@ -4,31 +4,31 @@ import { jittered, pauseAfter } from '../../loops/backoff.ts'
 import { withDeadline } from '../../loops/deadline.ts'
 import type { Address } from './address.ts'
 
-/** To connect, and then once more until Redis answered the greeting. */
+/** How long a connection may take, and then again the first reply of Redis. */
 const CONNECT_TIMEOUT_MS = 1000
 /** Between attempts to connect. */
 const PAUSES = { firstMs: 75, longestMs: 1500 }
-/** A connection is asked this often whether it lives, and is made anew when it does not say so in time. */
+/** How often a connection is pinged. It is replaced if the reply takes longer than `CHECK_TIMEOUT_MS`. */
 const CHECK_EVERY_MS = 2000
 const CHECK_TIMEOUT_MS = 1000
 
 export interface ConnectionEvents {
-  /** Connected, also again after it was lost. */
+  /** Called after every connection and reconnection. */
   readonly onReady: () => void
-  /** Told at every failed try, too. */
+  /** Called when the connection is lost and at every failed attempt. */
   readonly onLost: (reason: string) => void
 }
 
 /**
- * A connection to Redis that comes back by itself. C1: nothing waits in it: commands fail at once while there is no
- * connection, and none is sent twice. C2: a silent server is found out, for TCP alone may take minutes to notice.
+ * A connection to Redis that reconnects by itself. C1: no command is queued or sent twice; without a connection it
+ * fails at once. C2: a silent server is detected by pings, because TCP alone may take minutes.
  */
 export class Connection {
   readonly redis: Redis
   readonly #checks: NodeJS.Timeout
   #greeting: NodeJS.Timeout | undefined
   #lastError: Error | undefined
-  /** Also of a connection that is ready: of a wrong database it goes on in database 0. */
+  /** May also be set on a ready connection: with a wrong database number ioredis continues in database 0. */
   #refusal: Error | undefined
   #closed = false
 
@@ -45,7 +45,7 @@ export class Connection {
       enableOfflineQueue: false, // C1
       autoResendUnfulfilledCommands: false, // C1
       maxRetriesPerRequest: 0, // C1
-      autoResubscribe: false, // who subscribes does so whenever it is ready
+      autoResubscribe: false, // subscribers subscribe in `onReady`
       retryStrategy: (tries) => jittered(pauseAfter(tries - 1, PAUSES)),
     })
     this.redis.on('error', (error: Error) => {
@@ -71,9 +71,9 @@ export class Connection {
     return !this.#closed && this.redis.status === 'ready'
   }
 
-  /** Tries once; goes on trying by itself when Redis is down. Throws `bad_request` when trying again will not help. */
+  /** Waits for the first attempt; later attempts follow by themselves. Throws `bad_request` if they cannot succeed. */
   async open(place: string): Promise<void> {
-    await this.redis.connect().catch(() => {}) // its reason came as an `error`
+    await this.redis.connect().catch(() => {}) // the `error` event has reported the reason
     if (this.#refusal) {
       const message = `SVC_REDIS: ${place} refused user, password or database: check them in the URL`
       throw new AppError('bad_request', message, { cause: this.#refusal })
@@ -93,7 +93,7 @@ export class Connection {
   }
 }
 
-/** Redis puts the kind of an error in its first words. */
+/** Redis names the kind of an error in its first words. */
 const REFUSALS = /^(NOAUTH|WRONGPASS|NOPERM|ERR invalid password|ERR AUTH|ERR Client sent AUTH|ERR DB index)/
 
 /** Settles as the answer of Redis does; rejects with `unavailable` when it takes longer. */

@@ -5,12 +5,12 @@ import { Listeners } from '../shared/listeners.ts'
 import { type Address, parseAddress } from './address.ts'
 import { Connection } from './connection.ts'
 
-/** Notices on their way that Redis has not taken yet; when it is slow, the next are dropped. */
+/** Hints that Redis has not accepted yet. Further hints are dropped. */
 const MAX_IN_FLIGHT = 1000
 
 /**
- * Notices over Redis' pub/sub among those who name the same `installation`. Resolves without Redis, too, and connects
- * when it comes. Throws `bad_request` for a URL or password that cannot work.
+ * Opens hints over Redis pub/sub between the nodes of one `installation`. Resolves even if Redis is unavailable,
+ * and connects when it is available. Rejects with `bad_request` for a URL or password that cannot work.
  */
 export const openRedisHints = async (url: string, logger: Logger, installation = ''): Promise<Hints> => {
   const hints = new RedisHints(parseAddress(url), logger, installation)
@@ -23,7 +23,7 @@ export const openRedisHints = async (url: string, logger: Logger, installation =
   return hints
 }
 
-/** What this node publishes it hears at once and without Redis; its own notices that come back are dropped. */
+/** A node delivers its own hints at once and without Redis; the copies that Redis returns are dropped. */
 class RedisHints implements Hints {
   readonly #address: Address
   readonly #logger: Logger
@@ -35,7 +35,7 @@ class RedisHints implements Hints {
   #inFlight = 0
   #subscribing: Promise<void> | undefined
   #subscribed = false
-  #toldLost = false
+  #loggedLost = false
   #closed = false
 
   constructor(address: Address, logger: Logger, installation: string) {
@@ -72,7 +72,7 @@ class RedisHints implements Hints {
     this.#inFlight++
     this.#publisher.redis
       .publish(this.#channelOf(topic), `${this.#origin} ${text}`)
-      .catch(() => {}) // lost: whoever waits looks for itself
+      .catch(() => {}) // a lost hint only costs time: every reader also polls
       .finally(() => this.#inFlight--)
   }
 
@@ -110,17 +110,15 @@ class RedisHints implements Hints {
   }
 
   #lost(reason: string): void {
-    if (this.#toldLost || this.#closed) return
-    this.#toldLost = true
+    if (this.#loggedLost || this.#closed) return
+    this.#loggedLost = true
     const { place } = this.#address
-    this.#logger.warn(`Redis at ${place} is not there: nodes hear of each other later, by looking`, {
-      reason,
-    })
+    this.#logger.warn(`Redis at ${place} is unavailable: nodes get no hints and poll instead`, { reason })
   }
 
   #back(): void {
-    if (!this.#toldLost || !this.connected) return
-    this.#toldLost = false
-    this.#logger.info(`Redis at ${this.#address.place} carries notices between nodes again`)
+    if (!this.#loggedLost || !this.connected) return
+    this.#loggedLost = false
+    this.#logger.info(`Redis at ${this.#address.place} is available: nodes exchange hints again`)
   }
 }

@@ -3,16 +3,16 @@ import { clock } from '../../clock.ts'
 import { messageOf } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import type { RateLimit, RateLimiter, RateVerdict } from '../../ports/rateLimiter.ts'
-import { LocalRates, paceOf, verdictOf } from '../shared/gcra.ts'
+import { LocalRates, gcraParametersOf, verdictOf } from '../shared/gcra.ts'
 import { type Address, parseAddress } from './address.ts'
 import { Connection, answerOf } from './connection.ts'
 
-/** A request waits this long for Redis, then it is counted here. */
+/** How long a request waits for Redis before this node counts it locally. */
 const ANSWER_MS = 100
-/** After a failure all are counted here; one at a time tries Redis, this often. */
+/** After a failure this node counts locally, and one request in this interval tries Redis. */
 const TRY_EVERY_MS = 1000
 
-/** As `take` in `adapters/shared/gcra.ts`, by the clock of Redis, so that those of the nodes do not matter. */
+/** `take` of adapters/shared/gcra.ts as a script. It uses the clock of Redis, so nodes need no equal clocks. */
 const TAKE = `
 local interval, tolerance = tonumber(ARGV[1]), tonumber(ARGV[2])
 local time = redis.call('TIME')
@@ -26,8 +26,8 @@ return {1, taken - now}
 const TAKE_SHA = createHash('sha1').update(TAKE).digest('hex')
 
 /**
- * Limits that all nodes share through Redis. Resolves without Redis, too, and connects when it comes. Throws
- * `bad_request` for a URL or password that cannot work.
+ * Opens rate limits that all nodes share. Resolves even if Redis is unavailable, and connects when it is
+ * available. Rejects with `bad_request` for a URL or password that cannot work.
  */
 export const openRedisRateLimiter = async (url: string, logger: Logger): Promise<RateLimiter> => {
   const address = parseAddress(url)
@@ -41,13 +41,13 @@ export const openRedisRateLimiter = async (url: string, logger: Logger): Promise
   return limiter
 }
 
-/** Never refuses because Redis is away: then each node counts for itself. */
+/** Never refuses because Redis is unavailable: then each node counts for itself. */
 class RedisRateLimiter implements RateLimiter {
   readonly #address: Address
   readonly #logger: Logger
   readonly #local = new LocalRates()
   readonly #connection: Connection
-  /** While counting here: when to try Redis again. */
+  /** When to try Redis again; null while Redis counts. */
   #tryAt: number | null = null
   #closed = false
 
@@ -86,27 +86,33 @@ class RedisRateLimiter implements RateLimiter {
   }
 
   async #takeFromRedis(key: string, limit: RateLimit): Promise<RateVerdict> {
-    const pace = paceOf(limit)
-    const args = [`${this.#address.prefix}rate:${key}`, pace.intervalUs, pace.toleranceUs] as const
+    const parameters = gcraParametersOf(limit)
+    const args = [
+      `${this.#address.prefix}rate:${key}`,
+      parameters.intervalUs,
+      parameters.toleranceUs,
+    ] as const
     const { redis } = this.#connection
     const answer = await redis.evalsha(TAKE_SHA, 1, ...args).catch((error: unknown) => {
-      if (!messageOf(error).startsWith('NOSCRIPT')) throw error // it forgets scripts when it restarts
+      if (!messageOf(error).startsWith('NOSCRIPT')) throw error // a restarted Redis has lost its scripts
       return redis.eval(TAKE, 1, ...args)
     })
     const [allowed, aheadUs] = answer as [number, number]
-    return verdictOf(allowed === 1, aheadUs, pace)
+    return verdictOf(allowed === 1, aheadUs, parameters)
   }
 
   #lost(reason: string): void {
     if (this.#tryAt !== null || this.#closed) return
     this.#tryAt = clock.monotonic() + TRY_EVERY_MS
     const { place } = this.#address
-    this.#logger.warn(`Redis at ${place} is not there: each node limits rates for itself`, { reason })
+    this.#logger.warn(`Redis at ${place} is unavailable: each node limits rates on its own`, { reason })
   }
 
   #back(): void {
     if (this.#tryAt === null) return
     this.#tryAt = null
-    this.#logger.info(`Redis at ${this.#address.place} limits rates over all nodes again`)
+    this.#logger.info(
+      `Redis at ${this.#address.place} is available: rate limits apply to all nodes together again`,
+    )
   }
 }

@@ -7,21 +7,21 @@ export interface Address {
   readonly secretKey: string
   readonly bucket: string
   readonly region: string
-  /** Before every key: empty, or ends in `/`. */
+  /** The prefix of every key: empty, or ends in `/`. */
   readonly prefix: string
-  /** For people and logs: host and bucket, no key, no secret. */
+  /** For messages and logs: host and bucket, without key and secret. */
   readonly place: string
 }
 
 const EXAMPLE = 's3://KEY:SECRET@host:port/bucket?region=us-east-1'
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9.-]{1,61}[A-Za-z0-9]$/
-/** Keys have up to 900 characters, names in S3 up to 1024. */
+/** Our keys have up to 900 characters, and S3 allows 1024 with the prefix. */
 const PREFIX = /^(?!\.{0,2}(\/|$))[A-Za-z0-9._-]+(\/(?!\.{0,2}(\/|$))[A-Za-z0-9._-]+)*$/
 const MAX_PREFIX_LENGTH = 100
 
 /**
- * `s3://KEY:SECRET@host[:port]/bucket[/prefix][?region=us-east-1&tls=false]`, key and secret URI-encoded; the port is
- * 443, or 80 without TLS. Throws `bad_request` that names the setting and no secret.
+ * Parses `s3://KEY:SECRET@host[:port]/bucket[/prefix][?region=us-east-1&tls=false]`; key and secret are URI-encoded,
+ * the default port is 443, or 80 without TLS. Throws `bad_request` with the setting and without secrets.
  */
 export const parseAddress = (url: string): Address => {
   if (!url.startsWith('s3://') || !URL.canParse(url)) throw refused(`expected ${EXAMPLE}`)
@@ -33,11 +33,11 @@ export const parseAddress = (url: string): Address => {
   const prefix = folders.join('/')
   if (prefix !== '' && (!PREFIX.test(prefix) || prefix.length > MAX_PREFIX_LENGTH)) {
     throw refused(
-      `a prefix takes letters, digits, \`_\`, \`.\`, \`-\` and \`/\`, at most ${MAX_PREFIX_LENGTH}`,
+      `expected a prefix of at most ${MAX_PREFIX_LENGTH} letters, digits, \`_\`, \`.\`, \`-\` and \`/\``,
     )
   }
   const tls = searchParams.get('tls') ?? 'true'
-  if (!['true', 'false'].includes(tls)) throw refused('tls is true or false')
+  if (!['true', 'false'].includes(tls)) throw refused(`expected tls to be true or false, got ${tls}`)
   return {
     endPoint: `${tls === 'true' ? 'https' : 'http'}://${host}`,
     accessKey: decoded(username),

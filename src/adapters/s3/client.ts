@@ -12,20 +12,20 @@ import { textOf } from './xml.ts'
 
 const MAX_TRIES = 4
 const PAUSES = { firstMs: 100, longestMs: 1600, factor: 4 }
-/** No further try begins this long after the first, so that nobody waits for one silence after the other. */
+/** No attempt begins later than this after the first, so that a caller does not wait for several timeouts in a row. */
 const RETRY_WITHIN_MS = SILENCE_MS / 2
-/** S3 says at once whether it can, but puts large uploads together before it says it did. */
+/** S3 answers reads at once, but the completion of a large upload takes longer. */
 const CONTROL_MS = { POST: 30_000, GET: SILENCE_MS } as const
 
 const SIGNED_FOR_S = 900
 
 /**
- * Ends the name of every blob in the bucket. No key contains it, so `a` and `a/b` are not a file and a folder of one
- * name, which S3 on files does not list; and it sorts before all that keys contain, so names sort as their keys.
+ * The last character of every object name. Without it, `a` and `a/b` would be a file and a folder of one name on
+ * servers that store objects as files. No key contains it, and it sorts first, so names sort like their keys.
  */
 const END = ','
 
-/** Content of a known size. What cannot be read again is tried once, on a connection of its own. */
+/** Content of a known size. A body that cannot be read again is sent once, on a new connection. */
 export interface Body {
   readonly size: number
   readonly repeatable: boolean
@@ -34,7 +34,7 @@ export interface Body {
 
 const SLICE_BYTES = 64 << 10
 
-/** Bytes in memory, sent in slices, so that it shows whether S3 takes them. */
+/** Bytes in memory. They are sent in slices, so that a stalled connection is noticed. */
 export const bodyOf = (bytes: Uint8Array): Body => ({
   size: bytes.length,
   repeatable: true,
@@ -52,8 +52,8 @@ interface ObjectRequest {
 }
 
 /**
- * Requests to one bucket. The library signs; what concerns one object goes over an exchange of ours, which streams both
- * ways and can be broken off. What concerns uploads and lists goes through the library, which can neither.
+ * Requests to one bucket, signed by the library. Requests for one object use our own `exchange`, which streams in
+ * both directions and can be aborted. Uploads and lists use the library, which can do neither.
  */
 export class Client {
   readonly #library: S3Client
@@ -68,7 +68,7 @@ export class Client {
     this.#prefix = prefix
   }
 
-  /** The answer, its body still to be read. Rejects with the library's `ServerError` from status 400 on. */
+  /** Returns the response with its body unread. Rejects with the library's `ServerError` for a status from 300. */
   async send({ method, key, query, headers, body }: ObjectRequest): Promise<IncomingMessage> {
     const repeatable = body?.repeatable ?? true
     return this.#patiently(repeatable, async () => {
@@ -80,7 +80,7 @@ export class Client {
         method,
         headers: { ...headers, ...(body && { 'content-length': body.size }) },
         ...(body && { body: body.open() }),
-        agent: repeatable && this.#agent, // one kept alive may be closed by S3 just now
+        agent: repeatable && this.#agent, // S3 may be closing a kept-alive connection at this moment
       })
       const status = response.statusCode ?? 0
       if (status >= 300) throw serverError(status, await textIn(response))
@@ -88,14 +88,14 @@ export class Client {
     })
   }
 
-  /** As `send`, for what answers nothing but headers. */
-  async tell(request: ObjectRequest): Promise<IncomingMessage> {
+  /** Sends a request whose response has only headers that matter. */
+  async sendForHeaders(request: ObjectRequest): Promise<IncomingMessage> {
     const response = await this.send(request)
     await textIn(response)
     return response
   }
 
-  /** One request about the bucket or an upload; answers its XML. */
+  /** Sends a request about the bucket or an upload and returns the XML of the response. */
   async control(
     method: 'GET' | 'POST',
     query: Record<string, string>,
@@ -117,12 +117,12 @@ export class Client {
     })
   }
 
-  /** What the names of keys that begin so begin with. */
+  /** Returns the prefix of the object names whose keys begin with `keyPrefix`. */
   namePrefixOf(keyPrefix: string): string {
     return this.#prefix + keyPrefix
   }
 
-  /** The key of a name in the bucket, null for what is not ours. */
+  /** Returns the key of an object name, or null for an object that is not ours. */
   keyOf(name: string): string | null {
     return name.startsWith(this.#prefix) && name.endsWith(END)
       ? name.slice(this.#prefix.length, -END.length)
@@ -164,12 +164,12 @@ const textIn = async (response: IncomingMessage): Promise<string> => {
   return Buffer.concat(chunks).toString()
 }
 
-/** HEAD has no body to tell a code in. */
+/** A response to HEAD has no body and therefore no error code. */
 const serverError = (status: number, xml: string): Error =>
   new S3Errors.ServerError(
     status,
     textOf(xml, 'Code') ?? `status ${status}`,
-    textOf(xml, 'Message') ?? 'no reason told',
+    textOf(xml, 'Message') ?? 'no reason given',
   )
 
 /** A request of the library cannot be cancelled: one that takes too long is left to its own timeouts. */

@@ -3,19 +3,19 @@ import { type Agent, type ClientRequest, type IncomingMessage, request as reques
 import { request as requestHttps } from 'node:https'
 import { AppError } from '../../errors.ts'
 
-/** How long S3 may neither take nor give a byte that is due. Waiting for those who send or read does not count. */
+/** How long S3 may neither accept nor send a byte. Time in which our side is slow does not count. */
 export const SILENCE_MS = 10_000
 
 export interface Exchange {
   readonly method: string
   readonly headers: Record<string, string | number>
-  /** Each iteration gives the whole body again, where the request may be repeated. */
+  /** Each iteration yields the whole body again if the request is repeatable. */
   readonly body?: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
-  /** `false`: a connection of its own. */
+  /** `false` opens a new connection. */
   readonly agent: Agent | false
 }
 
-/** One request with its body streamed and its answer unread. Rejects with what the body throws, too. */
+/** Sends a request with a streamed body and returns the response unread. Also rejects if the body throws. */
 export const exchange = async (
   url: string,
   { method, headers, body, agent }: Exchange,
@@ -34,7 +34,7 @@ export const exchange = async (
       silence.begin()
       if (!request.write(chunk)) await Promise.race([once(request, 'drain'), answer])
       silence.end()
-      if (answered) break // it answered before it has all: refused
+      if (answered) break // S3 refused before the end of the body
     }
     silence.begin()
     if (!answered) request.end()
@@ -47,7 +47,7 @@ export const exchange = async (
   }
 }
 
-/** The bytes of an answer. Destroys it when they end, are no longer wanted, or do not come. */
+/** Yields the bytes of a response. Destroys the response at the end, when the reader stops, and after a silence. */
 export async function* bytesOf(response: IncomingMessage): AsyncGenerator<Buffer> {
   const silence = new Silence(() => response.destroy(silent()))
   silence.begin()

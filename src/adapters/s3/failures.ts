@@ -1,7 +1,7 @@
 import { S3Errors } from '@bradenmacdonald/s3-lite-client'
 import { AppError, messageOf } from '../../errors.ts'
 
-/** The code that S3 gave an error, else undefined. */
+/** Returns the error code of S3, if there is one. */
 export const codeOf = (error: unknown): string | undefined =>
   error instanceof S3Errors.ServerError ? error.code : undefined
 
@@ -11,7 +11,7 @@ export const statusOf = (error: unknown): number | undefined =>
 export const isMissing = (error: unknown): boolean =>
   statusOf(error) === 404 && codeOf(error) !== 'NoSuchBucket'
 
-/** Whether the same request may succeed a moment later: S3 is busy or broken, or the network is. */
+/** Whether the same request may succeed later, because S3 or the network is busy or broken. */
 export const mayPass = (error: unknown): boolean => {
   if (error instanceof AppError) return error.retryable
   const status = statusOf(error)
@@ -20,45 +20,47 @@ export const mayPass = (error: unknown): boolean => {
 
 const BAD_PARTS = new Set<unknown>(['InvalidPart', 'InvalidPartOrder', 'EntityTooSmall', 'MalformedXML'])
 
-/** Any failure of a request as the port's error. */
+/** Converts any failure of a request to an error of the port. */
 export const appErrorOf = (error: unknown, place: string): AppError => {
   if (error instanceof AppError) return error
   const code = codeOf(error)
   if (code === 'NoSuchUpload') return new AppError('not_found', 'No such upload', { cause: error })
   if (BAD_PARTS.has(code)) {
-    return new AppError('bad_request', `The parts do not make a blob: ${messageOf(error)}`, { cause: error })
+    return new AppError('bad_request', `The parts cannot be joined to a blob: ${messageOf(error)}`, {
+      cause: error,
+    })
   }
-  return new AppError('unavailable', `The blobs in ${place} are not there: ${reasonOf(error)}`, {
+  return new AppError('unavailable', `The blobs in ${place} are unavailable: ${reasonOf(error)}`, {
     cause: error,
   })
 }
 
-/** What stops the service from starting, and how to mend it; else as above. */
+/** The error for blobs that cannot be opened. It explains the remedy if waiting does not help. */
 export const openingErrorOf = (error: unknown, place: string): AppError => {
   const code = codeOf(error)
   if (code === undefined || mayPass(error)) return appErrorOf(error, place)
-  return new AppError('bad_request', `SVC_BLOBS: ${place} refused (${code}): ${mendOf(code)}`, {
+  return new AppError('bad_request', `SVC_BLOBS: ${place} refused (${code}): ${remedyFor(code)}`, {
     cause: error,
   })
 }
 
-const mendOf = (code: string): string => {
+const remedyFor = (code: string): string => {
   switch (code) {
     case 'NoSuchBucket':
       return 'create the bucket, or correct its name in the URL'
     case 'InvalidAccessKeyId':
     case 'SignatureDoesNotMatch':
-      return 'check key and secret in the URL; what means something in URLs is written %2F for /, %2B for +'
+      return 'check key and secret in the URL; special characters must be URI-encoded (%2F for /, %2B for +)'
     case 'AccessDenied':
-      return 'the key needs to list the bucket, and to get, put and delete objects and multipart uploads in it'
+      return 'allow the key to list the bucket and to get, put and delete objects and multipart uploads'
     case 'RequestTimeTooSkewed':
-      return 'set the clock of this machine'
+      return 'correct the clock of this machine'
     default:
       return 'check host, region and tls in the URL'
   }
 }
 
-/** `fetch` says what happened in the cause only. */
+/** `fetch` gives the reason only in the cause. */
 const reasonOf = (error: unknown): string => {
   const code = codeOf(error)
   if (code !== undefined) return `${code}, ${messageOf(error)}`

@@ -18,8 +18,8 @@ import { put, putWhole } from './put.ts'
 import { elementsOf, required, textOf } from './xml.ts'
 
 /**
- * Blobs in a bucket. Throws `bad_request`, naming what to mend, when the bucket is missing or key and secret are
- * refused, `unavailable` when S3 is not there now.
+ * Opens blobs in a bucket. Rejects with `bad_request` and a remedy if the bucket is missing or S3 refuses the key,
+ * and with `unavailable` if S3 does not answer.
  */
 export const openS3Blobs = async (url: string): Promise<Blobs> => {
   const address = parseAddress(url)
@@ -60,9 +60,9 @@ class S3Blobs implements Blobs {
     try {
       const response = await this.#client.send({ method: 'GET', key, ...(headers && { headers }) })
       const bytes = Readable.from(this.#named(bytesOf(response)), { objectMode: false })
-      return bytes.once('close', () => response.destroy()) // also when nobody began to read
+      return bytes.once('close', () => response.destroy()) // the generator is not entered if nothing is read
     } catch (error) {
-      if (statusOf(error) === 416) return Readable.from([]) // no bytes there
+      if (statusOf(error) === 416) return Readable.from([]) // the range is beyond the end
       if (isMissing(error)) throw new AppError('not_found', `No blob ${key}`, { cause: error })
       throw appErrorOf(error, this.#place)
     }
@@ -75,7 +75,7 @@ class S3Blobs implements Blobs {
 
   async remove(key: string): Promise<void> {
     await this.#asking(
-      this.#client.tell({ method: 'DELETE', key: checkedKey(key) }).catch((error: unknown) => {
+      this.#client.sendForHeaders({ method: 'DELETE', key: checkedKey(key) }).catch((error: unknown) => {
         if (!isMissing(error)) throw error
       }),
     )
@@ -117,7 +117,7 @@ class S3Blobs implements Blobs {
 
   async #stat(key: string): Promise<Stat | null> {
     try {
-      const { headers } = await this.#client.tell({ method: 'HEAD', key })
+      const { headers } = await this.#client.sendForHeaders({ method: 'HEAD', key })
       return { key, size: Number(headers['content-length']), etag: headers.etag?.replaceAll('"', '') ?? '' }
     } catch (error) {
       if (isMissing(error)) return null
@@ -127,7 +127,7 @@ class S3Blobs implements Blobs {
 
   async *#list(prefix: string): AsyncGenerator<BlobInfo> {
     if (!mayBeginKey(prefix)) return
-    // MinIO refuses what would lead elsewhere in a path.
+    // MinIO refuses a prefix that ends in a relative path segment.
     const asked = this.#client.namePrefixOf(prefix.replace(/(?<=^|\/)\.{1,2}$/, ''))
     let after: Record<string, string> = {}
     for (;;) {

@@ -7,12 +7,12 @@ import { type Body, bodyOf, type Client } from './client.ts'
 import { codeOf } from './failures.ts'
 import { elementsOf, required, rootOf, textOf } from './xml.ts'
 
-/** What S3 keeps of a blob. */
+/** A stored blob with its ETag in S3. */
 export interface Stat extends BlobInfo {
   readonly etag: string
 }
 
-/** S3's multipart uploads, request by request. Rejects with raw failures. */
+/** The requests of S3's multipart uploads. Rejects with the errors of the library. */
 export class Multipart {
   readonly #client: Client
   readonly #stat: (key: string) => Promise<Stat | null>
@@ -38,7 +38,7 @@ export class Multipart {
     return this.#put(key, uploadId, partNumber, body)
   }
 
-  /** A part in memory, so that it can be sent again. */
+  /** Sends a part from memory, so that it can be sent again. */
   putBytes(key: string, uploadId: string, partNumber: number, bytes: Uint8Array): Promise<UploadedPart> {
     return this.#put(key, uploadId, partNumber, bodyOf(bytes))
   }
@@ -52,7 +52,7 @@ export class Multipart {
     try {
       failInBody(await this.#client.control('POST', { uploadId }, { key, payload, onRetry }))
     } catch (error) {
-      // Asked again after an answer that got lost, S3 may have forgotten the upload that it completed.
+      // The response to the first request was lost: S3 has completed the upload and no longer knows it.
       const done = lost && codeOf(error) === 'NoSuchUpload' && (await this.#stat(key))?.etag === etagOf(parts)
       if (!done) throw error
     }
@@ -64,13 +64,13 @@ export class Multipart {
   async abortUpload(key: string, uploadId: string): Promise<void> {
     try {
       const query = { uploadId: checkedId(uploadId) }
-      await this.#client.tell({ method: 'DELETE', key: checkedKey(key), query })
+      await this.#client.sendForHeaders({ method: 'DELETE', key: checkedKey(key), query })
     } catch (error) {
       if (codeOf(error) !== 'NoSuchUpload' && !isAppError(error, 'not_found')) throw error
     }
   }
 
-  /** Of the whole bucket: MinIO takes a prefix for the whole name of an object. */
+  /** Lists all uploads of the bucket, because MinIO accepts only a full object name as the prefix. */
   async *listUploads(): AsyncGenerator<PendingUpload> {
     let after: Record<string, string> = {}
     for (;;) {
@@ -94,14 +94,19 @@ export class Multipart {
 
   async #put(key: string, uploadId: string, partNumber: number, body: Body): Promise<UploadedPart> {
     const query = { partNumber: String(checkedPartNumber(partNumber)), uploadId: checkedId(uploadId) }
-    const { headers } = await this.#client.tell({ method: 'PUT', key: checkedKey(key), query, body })
+    const { headers } = await this.#client.sendForHeaders({
+      method: 'PUT',
+      key: checkedKey(key),
+      query,
+      body,
+    })
     const etag = headers.etag?.replaceAll('"', '')
     if (!etag) throw badPart(partNumber)
     return { part_number: partNumber, etag }
   }
 }
 
-/** MinIO, which takes ids for paths, refuses some that never were in words of its own. */
+/** MinIO uses upload ids as paths, and its errors for invalid ones are not those of S3. */
 const checkedId = (uploadId: string): string => {
   if (/^(?!.*\.\.)[\x21-\x7e]{1,1024}$/.test(uploadId)) return uploadId
   throw new AppError('not_found', 'No such upload')
@@ -115,14 +120,17 @@ const completionOf = (parts: readonly UploadedPart[]): string => {
   return `<CompleteMultipartUpload>${listed.join('')}</CompleteMultipartUpload>`
 }
 
-/** S3 may say 200 before it knows, and tell the failure in the body. */
+/** S3 may send status 200 before it knows the outcome, and report the failure in the body. */
 const failInBody = (xml: string): void => {
   if (rootOf(xml) === 'CompleteMultipartUploadResult') return
-  const [code, message] = [textOf(xml, 'Code') ?? 'InternalError', textOf(xml, 'Message') ?? 'no reason told']
+  const [code, message] = [
+    textOf(xml, 'Code') ?? 'InternalError',
+    textOf(xml, 'Message') ?? 'no reason given',
+  ]
   throw new S3Errors.ServerError(500, code, message)
 }
 
-/** What S3 names a blob of parts, unless it encrypts with keys of its own. */
+/** The ETag that S3 computes for a blob of parts, unless it encrypts with its own keys. */
 const etagOf = (parts: readonly UploadedPart[]): string => {
   const digest = createHash('md5')
   for (const { etag } of parts) digest.update(etag, 'hex')

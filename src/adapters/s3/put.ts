@@ -3,11 +3,11 @@ import { type BlobInfo, MAX_PARTS, MIN_PART_BYTES, type UploadedPart } from '../
 import { bodyOf, type Client } from './client.ts'
 import type { Multipart } from './multipart.ts'
 
-/** One part of a put is in memory, of the smallest size that S3 takes: many puts may be under way. 10,000 are 50 GB. */
+/** Each put holds one part in memory, so a part has the smallest size that S3 accepts. 10,000 parts are 50 GB. */
 const PART_BYTES = MIN_PART_BYTES
 const FIRST_BYTES = 64 << 10
 
-/** Puts what fits a part in one request, and what does not as an upload of parts, aborted when anything fails. */
+/** Sends small content in one request and larger content as a multipart upload, which is aborted after a failure. */
 export const put = async (
   { client, multipart }: { client: Client; multipart: Multipart },
   key: string,
@@ -19,13 +19,13 @@ export const put = async (
   return putParts(multipart, key, first.value, parts)
 }
 
-/** Bytes in memory go as they are. */
+/** Sends bytes in one request. */
 export const putWhole = async (client: Client, key: string, bytes: Uint8Array): Promise<BlobInfo> => {
-  await client.tell({ method: 'PUT', key, body: bodyOf(bytes) })
+  await client.sendForHeaders({ method: 'PUT', key, body: bodyOf(bytes) })
   return { key, size: bytes.length }
 }
 
-/** The next part is not read before the last one is sent, for it takes its place in memory. */
+/** Reads the next part only after the previous one is sent, because both use the same buffer. */
 const putParts = async (
   multipart: Multipart,
   key: string,
@@ -42,7 +42,7 @@ const putParts = async (
       if (part.last) return await multipart.completeUpload(key, uploadId, sent)
     }
   } catch (error) {
-    await multipart.abortUpload(key, uploadId).catch(() => {}) // left to the sweep of old uploads
+    await multipart.abortUpload(key, uploadId).catch(() => {}) // the sweep of old uploads removes it later
     throw error
   }
 }
@@ -52,7 +52,7 @@ interface Part {
   readonly last: boolean
 }
 
-/** Cuts into parts, of which the last may be short. One buffer serves them all: a part holds until the next is asked for. */
+/** Splits content into parts; the last may be short. A part is valid until the next is requested: they share a buffer. */
 async function* partsOf(content: AsyncIterable<Uint8Array>): AsyncGenerator<Part, Part> {
   let filling: Buffer = Buffer.allocUnsafeSlow(FIRST_BYTES)
   let filled = 0

@@ -1,13 +1,13 @@
 import { AppError } from '../../errors.ts'
 
-/** What S3 answers is flat: elements by name, no attributes that matter. */
+/** Returns the inner text of each element. Responses of S3 are flat and have no relevant attributes. */
 export const elementsOf = (xml: string, name: string): string[] =>
   Array.from(
     xml.matchAll(new RegExp(`<${name}(?:\\s[^>]*)?>(.*?)</${name}>`, 'gs')),
     ([, inner = '']) => inner,
   )
 
-/** The text of the first element of that name, null when there is none. */
+/** Returns the text of the first element of that name, or null. */
 export const textOf = (xml: string, name: string): string | null => {
   const [inner] = elementsOf(xml, name)
   return inner === undefined
@@ -15,14 +15,14 @@ export const textOf = (xml: string, name: string): string | null => {
     : inner.replace(/&(#x?[0-9a-fA-F]+|\w+);/g, (whole, name: string) => entityOf(name) ?? whole)
 }
 
-/** As `textOf`, of an element that is always there. */
+/** Returns the text of an element that S3 always sends. */
 export const required = (xml: string, name: string): string => {
   const text = textOf(xml, name)
   if (text === null) throw new AppError('unavailable', `S3 answered without ${name}`)
   return text
 }
 
-/** The name of the outermost element. */
+/** Returns the name of the outermost element. */
 export const rootOf = (xml: string): string | null => /<([A-Za-z]\w*)[\s/>]/.exec(xml)?.[1] ?? null
 
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }

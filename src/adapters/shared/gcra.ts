@@ -3,28 +3,28 @@ import type { RateLimit, RateVerdict } from '../../ports/rateLimiter.ts'
 
 const SECOND_US = 1e6
 
-/** How many keys are held before those whose burst is whole again are looked for and forgotten. */
+/** The number of keys at which keys with their full burst are removed for the first time. */
 const FIRST_SWEEP = 1000
 
 /**
- * A limit as GCRA counts it, in whole microseconds: one is worth `intervalUs`, and what was taken may run
- * `toleranceUs` ahead of the clock. Whole numbers, so that no sum of roundings refuses the last of a burst.
+ * A limit in the terms of GCRA: each request advances the key's time by `intervalUs`, and that time may be at
+ * most `toleranceUs` ahead of the clock. Whole microseconds, so that rounding never refuses the last of a burst.
  */
-export interface Pace {
+export interface GcraParameters {
   readonly intervalUs: number
   readonly toleranceUs: number
 }
 
-export const paceOf = ({ perSecond, burst }: RateLimit): Pace => {
+export const gcraParametersOf = ({ perSecond, burst }: RateLimit): GcraParameters => {
   const intervalUs = Math.max(1, Math.floor(SECOND_US / perSecond))
   return { intervalUs, toleranceUs: intervalUs * Math.max(1, Math.floor(burst)) }
 }
 
-/** The verdict where what was taken, this one too if it was allowed, runs `aheadUs` ahead of the clock. */
+/** Returns the verdict for a key whose time is `aheadUs` ahead of the clock, this request included if allowed. */
 export const verdictOf = (
   allowed: boolean,
   aheadUs: number,
-  { intervalUs, toleranceUs }: Pace,
+  { intervalUs, toleranceUs }: GcraParameters,
 ): RateVerdict => ({
   allowed,
   remaining: Math.max(0, Math.floor((toleranceUs - aheadUs) / intervalUs)),
@@ -32,24 +32,25 @@ export const verdictOf = (
   resetMs: Math.ceil(aheadUs / 1000),
 })
 
-/** GCRA in this process. */
+/** GCRA for the keys of this process. */
 export class LocalRates {
-  /** Until when each key has taken, microseconds of the monotonic clock. A key of the past is as good as none. */
+  /** The time of each key in microseconds of the monotonic clock. A time in the past equals a missing key. */
   readonly #takenUntil = new Map<string, number>()
   #sweepAt = FIRST_SWEEP
 
   take(key: string, limit: RateLimit): RateVerdict {
-    const pace = paceOf(limit)
+    const parameters = gcraParametersOf(limit)
     const now = Math.floor(clock.monotonic() * 1000)
     const taken = Math.max(this.#takenUntil.get(key) ?? 0, now)
-    const until = Math.min(taken, now + pace.toleranceUs) // of an earlier, longer burst no more than this one
-    if (until + pace.intervalUs - now > pace.toleranceUs) return verdictOf(false, until - now, pace)
-    this.#takenUntil.set(key, until + pace.intervalUs)
+    const until = Math.min(taken, now + parameters.toleranceUs) // of an earlier, longer burst no more than this one
+    if (until + parameters.intervalUs - now > parameters.toleranceUs)
+      return verdictOf(false, until - now, parameters)
+    this.#takenUntil.set(key, until + parameters.intervalUs)
     if (this.#takenUntil.size >= this.#sweepAt) this.#sweep(now)
-    return verdictOf(true, until + pace.intervalUs - now, pace)
+    return verdictOf(true, until + parameters.intervalUs - now, parameters)
   }
 
-  /** The next sweep waits until as many keys again have come, so that a take costs the same on average. */
+  /** Removes expired keys. The next sweep waits until the number of keys has doubled, so the average cost is constant. */
   #sweep(now: number): void {
     for (const [key, until] of this.#takenUntil) if (until <= now) this.#takenUntil.delete(key)
     this.#sweepAt = Math.max(FIRST_SWEEP, this.#takenUntil.size * 2)

@@ -1,6 +1,6 @@
 import type { Certificates } from '../../ports/certificates.ts'
 
-/** A proxy in front of the service does TLS. */
+/** Issues nothing, because a proxy in front of the service terminates TLS. */
 export const noCertificates: Certificates = {
   issue: async () => {},
   discard: async () => {},
