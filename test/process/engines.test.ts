@@ -61,7 +61,7 @@ const wrong: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
   [
     'a prefix that no name can have',
     { SVC_EVENT_STORE: 'esdb://h?prefix=%20' },
-    /SVC_EVENT_STORE: prefix takes/,
+    /SVC_EVENT_STORE: expected a prefix/,
   ],
   ['an S3 address without a bucket', { SVC_BLOBS: 's3://key:planted@127.0.0.1:1' }, /SVC_BLOBS/],
 ]

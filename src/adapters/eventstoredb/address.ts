@@ -1,22 +1,22 @@
 import { AppError } from '../../errors.ts'
 
 export interface Address {
-  /** What the client is opened with: without what is ours alone. */
+  /** The connection string of the client, without our own options. */
   readonly connectionString: string
-  /** Before every stream, type and group name, so that several installations share one server; mostly empty. */
+  /** The prefix of every stream, type and group name, so that several installations can share one server. */
   readonly prefix: string
-  /** User and password, for calls that want them; a server without authentication ignores them. */
+  /** User and password, for calls that require them. A server without authentication ignores them. */
   readonly login: { readonly username: string; readonly password: string }
-  /** For people and logs: hosts without user and password. */
+  /** For messages and logs: hosts without user and password. */
   readonly place: string
 }
 
-/** Seconds a gossip question may take: the client's own 5 would keep callers waiting for a paused node. */
+/** Timeout of a gossip request. With the client's default of 5 s, callers would wait too long for a paused node. */
 const GOSSIP_TIMEOUT_S = 1
 
 /**
- * `esdb://[user:pass@]host[:2113][,host…][?prefix=…&option=…]`, also `esdb+discover://`; every option but
- * `prefix` is the client's own. Throws `bad_request` that names the setting.
+ * Parses `esdb://[user:pass@]host[:2113][,host…][?prefix=…&option=…]`, also `esdb+discover://`. All options
+ * except `prefix` are those of the client. Throws `bad_request` with the setting.
  */
 export const parseAddress = (url: string): Address => {
   const [, scheme, user, hosts, query] =
@@ -27,7 +27,10 @@ export const parseAddress = (url: string): Address => {
   const options = new URLSearchParams(query)
   const prefix = options.get('prefix') ?? ''
   if (!/^[A-Za-z0-9_.-]{0,64}$/.test(prefix)) {
-    throw new AppError('bad_request', 'SVC_EVENT_STORE: prefix takes letters, digits, `_`, `.` and `-`')
+    throw new AppError(
+      'bad_request',
+      'SVC_EVENT_STORE: expected a prefix of at most 64 letters, digits, `_`, `.` and `-`',
+    )
   }
   options.delete('prefix')
   if (!options.has('gossipTimeout')) options.set('gossipTimeout', String(GOSSIP_TIMEOUT_S))

@@ -20,9 +20,9 @@ type Call = ClientDuplexStream<streams.BatchAppendReq, streams.BatchAppendResp>
 
 /** How long one attempt may take: longer than the 2 s after which the server itself gives up on a write. */
 const ATTEMPT_MS = 2500
-/** How long an append is tried in all before its caller is told that the outcome is unknown. */
+/** How long an append is attempted before the caller gets an error. Its outcome is then unknown. */
 const APPEND_MS = 5000
-/** An absolute time by this machine's clock, so far away that clocks which differ do no harm: the server's own limit is 2 s. */
+/** The deadline that the server gets. It is far in the future, so clock differences do no harm; the server's own limit is 2 s. */
 const SERVER_DEADLINE_MS = 3_600_000
 const PAUSES = { firstMs: 20, longestMs: 500 }
 
@@ -32,11 +32,11 @@ interface Waiting {
 }
 
 /**
- * Batch append over the generated stubs: one long call carries every append of this process. The client's own
- * shares one table of promises among all clients of a process, has no deadline, and throws outside any promise
- * on a second reply (docs/decisions/0010). Invariants:
- * A1: an append is answered once; replies nobody waits for mean nothing.
- * A2: an unknown outcome is resolved by the same bytes at the same revision, which the server knows again.
+ * Batch append over the generated stubs: one long call carries all appends of this process. The client's own
+ * version has no deadline, shares its promises among all clients, and throws outside any promise when a second
+ * reply arrives (docs/decisions/0010). Invariants:
+ * A1: an append is answered once; a reply without a waiting append is ignored.
+ * A2: an unknown outcome is resolved by a repetition with the same ids at the same revision, which the server detects.
  */
 export class Appender {
   readonly #connection: Connection
@@ -70,7 +70,7 @@ export class Appender {
     }
   }
 
-  /** Nobody waits any more. */
+  /** Rejects all appends in progress. */
   close(): void {
     this.#drop(closed())
   }
@@ -86,7 +86,7 @@ export class Appender {
     try {
       return await new Promise<streams.BatchAppendResp>((resolve, reject) => {
         timer = setTimeout(() => {
-          if (this.#answeredAt < began) this.#connection.renew() // silent for everybody: another node may answer
+          if (this.#answeredAt < began) this.#connection.renew() // silent for all appends: another node may answer
           reject(new AppError('unavailable', 'The event store did not answer an append in time'))
         }, ATTEMPT_MS)
         this.#waiting.set(correlation, { resolve, reject })
@@ -131,7 +131,7 @@ export class Appender {
     })
   }
 
-  /** The call is over: whoever waits tries again on a new one (A2). */
+  /** The call has ended: waiting appends are attempted again on a new one (A2). */
   #drop(error: unknown): void {
     this.#call?.duplex.cancel()
     this.#call = undefined
@@ -195,12 +195,16 @@ const refusalOf = (reply: streams.BatchAppendResp, stream: string, expected: Exp
   if (kind === 'WrongExpectedVersion') {
     const wrong = shared.WrongExpectedVersion.deserializeBinary(details?.getValue_asU8() ?? new Uint8Array())
     const actual = wrong.hasCurrentStreamRevision() ? Number(wrong.getCurrentStreamRevision()) : 'none'
-    return new AppError('wrong_revision', `Expected stream ${stream} at ${expected}, it is at ${actual}`, {
-      data: { stream, expected, actual },
-    })
+    return new AppError(
+      'wrong_revision',
+      `Expected stream ${stream} at revision ${expected}, got ${actual}`,
+      {
+        data: { stream, expected, actual },
+      },
+    )
   }
   if (kind === 'MaximumAppendSizeExceeded') {
-    return new AppError('payload_too_large', `An append to ${stream} is larger than the event store takes`)
+    return new AppError('payload_too_large', `An append to ${stream} is larger than the event store accepts`)
   }
   if (kind === 'AccessDenied') {
     return new AppError(

@@ -5,7 +5,7 @@ import { AppError } from '../../errors.ts'
 import { atMost, withDeadline } from '../../loops/deadline.ts'
 import type { Address } from './address.ts'
 
-/** The client's own ways to a node, which its types keep to itself: the generated stubs want them. */
+/** Private methods of the client, which calls over the generated stubs need. */
 interface Inner {
   execute<S extends Stub, T>(
     stub: new (address: string, credentials: never) => S,
@@ -21,23 +21,22 @@ interface ServerFeatures {
   supports(method: { readonly path: string }): boolean
 }
 
-/** One client, and when it was given up. */
+/** One client. `gone` aborts when another client replaces it. */
 export interface Generation {
   readonly client: EventStoreDBClient
   readonly inner: Inner
   readonly gone: AbortSignal
 }
 
-/** A client is not replaced more often than this: the new one needs a moment to find its node. */
+/** The shortest time between two replacements: a new client needs a moment to find its node. */
 const RENEW_EVERY_MS = 1000
 const FEATURES_MS = 3000
-/** `dispose` was seen to hang for minutes. */
+/** `dispose` can hang for minutes. */
 const DISPOSE_MS = 2000
 
 /**
- * The connection to the event store. The client reconnects by itself after most failures, but not after all
- * (a node that is paused, a first discovery that failed): then a new client takes its place, and everything
- * that is bound to the old one's `gone` begins again.
+ * The connection to the event store. The client reconnects by itself after most failures. After others, such as
+ * a paused node or a failed first discovery, a new client replaces it, and its users restart on `gone`.
  */
 export class Connection {
   readonly #address: Address
@@ -59,12 +58,12 @@ export class Connection {
     return this.#closed.signal
   }
 
-  /** What the server can do. The client's own question has no deadline. */
+  /** Returns the features of the server. The client's own request has no deadline. */
   features(): Promise<ServerFeatures> {
     return withDeadline(FEATURES_MS, this.#current.inner.capabilities, silent)
   }
 
-  /** Puts a new client in the place of one that does not work any more. */
+  /** Replaces a client that does not work any more. */
   renew(): void {
     if (this.closed.aborted || clock.monotonic() - this.#renewedAt < RENEW_EVERY_MS) return
     this.#renewedAt = clock.monotonic()

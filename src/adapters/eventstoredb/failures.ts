@@ -1,6 +1,6 @@
 import { AppError, messageOf } from '../../errors.ts'
 
-/** Not every rejection of the client is one of its own errors: some are raw gRPC, some a plain `Error`. */
+/** The client also rejects with raw gRPC errors and plain `Error`s. */
 interface Failure {
   readonly type?: string
   readonly code?: number
@@ -17,27 +17,27 @@ export const isMissingGroup = (error: unknown): boolean =>
 
 export const isExistingGroup = (error: unknown): boolean => typeOf(error) === 'persistent-subscription-exists'
 
-/** Plain errors come from a client that failed to find a node: it may answer with the same one for ever. */
+/** A plain error means that the client failed to find a node. It may return the same error for ever. */
 export const isClientWedged = (error: unknown): boolean =>
   !(error instanceof AppError) && typeOf(error) === undefined
 
-/** Trying again will not help: wrong user or password, a position that never was. */
+/** Failures that a retry cannot solve: a wrong login, or a position that never existed. */
 const refusalOf = (error: unknown): AppError | undefined => {
   const { code, message = '' } = (error ?? {}) as Failure
   if (typeOf(error) === 'access-denied' || code === 7 || code === 16) {
-    return new AppError('bad_request', 'The event store refused user or password', {
+    return new AppError('bad_request', 'The event store refused the user or password', {
       cause: error,
     })
   }
   if (message.includes('InvalidPosition')) {
-    return new AppError('bad_request', 'Expected a cursor of this log, got a position that never was', {
+    return new AppError('bad_request', 'Expected a cursor of this log, got a position that does not exist', {
       cause: error,
     })
   }
   return undefined
 }
 
-/** Any failure of a call as the port's error. */
+/** Converts any failure of a call to an error of the port. */
 export const appErrorOf = (error: unknown): AppError => {
   if (error instanceof AppError) return error
   return (

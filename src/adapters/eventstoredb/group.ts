@@ -14,17 +14,17 @@ import type { Connection, Generation } from './connection.ts'
 import { appErrorOf, isClientWedged, isExistingGroup, isMissingGroup } from './failures.ts'
 import { cursorOf, positionOf, recordedOf } from './wire.ts'
 
-/** What is not acknowledged within this time is handed out again, milliseconds. */
+/** An event that is not acknowledged within this time is delivered again. */
 const MESSAGE_TIMEOUT_MS = 60_000
-/** An event is never parked: whoever cannot take it now takes it later. */
+/** High enough that an event is never parked: a consumer that cannot handle it now gets it again. */
 const MAX_RETRIES = 1_000_000
 const PAUSES = { firstMs: 20, longestMs: 1000 }
-/** Acknowledgements are sent and not answered: those on their way get this long before the call is cancelled. */
+/** Acknowledgements get no reply, so the call stays open this long until they have been sent. */
 const FLUSH_MS = 50
 
 /**
- * A consumer of a persistent subscription to `$all`. It joins again by itself whenever the subscription breaks;
- * what was not checkpointed until then is handed out again.
+ * Consumes a persistent subscription to `$all`. It reconnects whenever the subscription breaks; events after the
+ * last checkpoint are then delivered again.
  */
 export async function* consume(
   connection: Connection,
@@ -80,7 +80,7 @@ async function* join({ client, gone }: Generation, name: string, inFlight: numbe
     { highWaterMark: inFlight },
   )
   const acks = new Acks(subscription)
-  subscription.on('error', () => {}) // one that comes after the end would end the process
+  subscription.on('error', () => {}) // an unhandled error after the end would end the process
   const leave = () => subscription.destroy()
   stop.addEventListener('abort', leave, { once: true })
   gone.addEventListener('abort', leave, { once: true })
@@ -95,7 +95,7 @@ async function* join({ client, gone }: Generation, name: string, inFlight: numbe
   }
 }
 
-/** Acknowledgements of one turn of the event loop go in one message. */
+/** Sends the acknowledgements of one turn of the event loop in one message. */
 class Acks {
   readonly #subscription: PersistentSubscriptionToAll
   #waiting: AllStreamResolvedEvent[] = []
@@ -111,7 +111,7 @@ class Acks {
   }
 
   retry(resolved: AllStreamResolvedEvent): void {
-    this.#subscription.nack('retry', 'to be handed out again', resolved).catch(() => {})
+    this.#subscription.nack('retry', 'to be delivered again', resolved).catch(() => {})
   }
 
   async flush(): Promise<void> {
@@ -119,22 +119,22 @@ class Acks {
     this.#due = undefined
     const events = this.#waiting.splice(0)
     if (events.length === 0) return
-    await this.#subscription.ack(...events).catch(() => {}) // lost ones are handed out again
+    await this.#subscription.ack(...events).catch(() => {}) // events without an ack are delivered again
   }
 }
 
-/** The cursor after which the group began: the server begins at it, with the event that stands there. */
+/** Returns the cursor after which the group begins. The server itself begins with the event at that cursor. */
 const beginOf = async ({ client }: Generation, name: string): Promise<Cursor> => {
   try {
     const { startFrom } = (await client.getPersistentSubscriptionToAllInfo(name)).settings
     return typeof startFrom === 'object' ? cursorOf(startFrom) : START
   } catch (error) {
     if (isMissingGroup(error)) throw error
-    return START // joining will tell what is wrong; an event too many is no harm
+    return START // a real problem shows when the subscription starts; one extra event does no harm
   }
 }
 
-/** Makes the group; resolves with what went wrong. */
+/** Creates the group. Resolves with the error, or undefined. */
 const create = (
   { client }: Generation,
   name: string,

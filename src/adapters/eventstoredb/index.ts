@@ -19,8 +19,8 @@ const PAUSE_MS = 200
 const EXPIRE_MS = 5000
 
 /**
- * The event store on EventStoreDB / KurrentDB, 22.10 or later. Rejects with `bad_request` when the address or the
- * login cannot work, with `unavailable` when the server does not answer now.
+ * Opens an event store on EventStoreDB or KurrentDB, 22.10 or newer. Rejects with `bad_request` if the address or
+ * the login cannot work, and with `unavailable` if the server does not answer.
  */
 export const openEventStoreDb = async (url: string): Promise<EventStore> => {
   const address = parseAddress(url)
@@ -56,7 +56,7 @@ class EventStoreDb implements EventStore {
     this.#tail = new Tail(this.#connection, this.#reader, address.prefix)
   }
 
-  /** Rejects when the server does not answer, refuses the login, or is too old. */
+  /** Rejects if the server does not answer, refuses the login or is too old. */
   async check(): Promise<void> {
     await this.head()
     const features = await this.#connection.features()
@@ -93,14 +93,14 @@ class EventStoreDb implements EventStore {
     const stop = this.#untilAborted(signal, ALL)
     await this.#tail.begun()
     let cursor = after
-    let told = false
+    let reported = false // whether the last batch was `caughtUp`
     while (!stop.aborted) {
       let place = this.#tail.placeAfter(cursor)
       if (place === undefined) {
         const page = await this.#again(() => this.#reader.log(cursor), stop)
         if (!page) return
         cursor = page.cursor
-        told = false
+        reported = false
         yield { events: matches ? page.events.filter(matches) : page.events, cursor, caughtUp: false }
         continue
       }
@@ -109,14 +109,14 @@ class EventStoreDb implements EventStore {
         events && !stop.aborted;
         events = this.#tail.after(place, PAGE)
       ) {
-        if (events.length === 0 && told && cursor >= this.#tail.position) {
+        if (events.length === 0 && reported && cursor >= this.#tail.position) {
           await this.#tail.wakes.next(ALL)
           continue
         }
         place += events.length
-        told = events.length < PAGE
-        cursor = told ? this.#tail.position : (events.at(-1) as Recorded).cursor
-        yield { events: matches ? events.filter(matches) : events, cursor, caughtUp: told }
+        reported = events.length < PAGE
+        cursor = reported ? this.#tail.position : (events.at(-1) as Recorded).cursor
+        yield { events: matches ? events.filter(matches) : events, cursor, caughtUp: reported }
       }
     }
   }
@@ -135,7 +135,7 @@ class EventStoreDb implements EventStore {
           follower.queue.length = 0
           const events = await this.#again(() => this.#reader.stream(stream, revision + 1, PAGE), stop)
           if (!events) return
-          behind = events.length > 0 // a short page may be one that was cut: only an empty one is the end
+          behind = events.length > 0 // a short page may be incomplete, so only an empty page is the end
           revision = events.at(-1)?.revision ?? revision
           yield { events, caughtUp: !behind }
           continue
@@ -164,7 +164,7 @@ class EventStoreDb implements EventStore {
   async expire(stream: string, maxAgeSeconds: number): Promise<void> {
     const { client } = this.#connection.current
     try {
-      // By a call of its own, which has a deadline: the client's batch append has none (decision 0010).
+      // This call can have a deadline; the client's batch append cannot (decision 0010).
       const done = client.setStreamMetadata(
         this.#prefix + stream,
         { maxAge: maxAgeSeconds },
@@ -189,7 +189,7 @@ class EventStoreDb implements EventStore {
     await this.#connection.close()
   }
 
-  /** Reads until it works: who follows the log waits while the server is away, and goes on when it is back (I9). */
+  /** Repeats a read until it succeeds: subscriptions wait during an outage and then continue (I9). */
   async #again<T>(read: () => Promise<T>, stop: AbortSignal): Promise<T | null> {
     while (!stop.aborted) {
       try {
@@ -203,7 +203,7 @@ class EventStoreDb implements EventStore {
     return null
   }
 
-  /** A signal for a reader that waits for a key: its abort wakes the key, so no wait needs a listener of its own. */
+  /** Returns a signal whose abort wakes the waiters of a key, so that a wait needs no listener of its own. */
   #untilAborted(signal: AbortSignal, key: string): AbortSignal {
     const stop = AbortSignal.any([signal, this.#connection.closed])
     stop.addEventListener('abort', () => this.#tail.wakes.wake(key), { once: true })

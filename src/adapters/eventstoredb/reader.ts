@@ -6,15 +6,15 @@ import type { Connection } from './connection.ts'
 import { appErrorOf, isClientWedged, isMissingStream } from './failures.ts'
 import { cursorOf, positionOf, recordedOf } from './wire.ts'
 
-/** A read is given up when nothing of it came for this long: the client itself would wait for ever. */
+/** A read fails when no event arrives for this long. The client itself would wait for ever. */
 const SILENT_MS = 3000
 
-/** A part of the whole log. */
+/** A part of the log. */
 export interface Page {
   readonly events: readonly Recorded[]
-  /** Where a reader stands after it, past what is not ours. */
+  /** The position after the page, including events of other installations. */
   readonly cursor: Cursor
-  /** Nothing more was stored when it was read. */
+  /** True if the log had no further events at the time of the read. */
   readonly last: boolean
 }
 
@@ -24,13 +24,13 @@ interface Read extends AsyncIterable<ResolvedEvent> {
   on(event: 'error', listener: () => void): unknown
 }
 
-/** Events of a page, read in one call. */
+/** Events in a page, which is read in one call. */
 export const PAGE = 512
-/** Pages of the log that are kept for a moment: readers that begin together ask for the same ones. */
+/** Pages that are cached for `KEPT_MS`, because readers that begin together read the same pages. */
 const KEPT_PAGES = 8
 const KEPT_MS = 5000
 
-/** Bounded reads. Every page is read to its end: a call that is left early lives on in the server. */
+/** Bounded reads. Every page is read to its end, because the server continues a call that is abandoned. */
 export class Reader {
   readonly #connection: Connection
   readonly #prefix: string
@@ -46,7 +46,7 @@ export class Reader {
     this.#prefix = prefix
   }
 
-  /** Up to `limit` events of a stream from a revision on; none when there is no such stream. */
+  /** Reads up to `limit` events of a stream from a revision. A missing stream has none. */
   async stream(stream: string, from: number, limit: number): Promise<Recorded[]> {
     const events: Recorded[] = []
     try {
@@ -68,7 +68,7 @@ export class Reader {
     return events
   }
 
-  /** A page of the log after a cursor. A full one never changes, so those who come next get the same. */
+  /** Reads a page of the log after a cursor. A full page never changes and is cached. */
   async log(after: Cursor): Promise<Page> {
     this.#forget.refresh()
     const known = this.#pages.get(after)
@@ -92,7 +92,7 @@ export class Reader {
     try {
       const read = (client: EventStoreDBClient) =>
         client.readAll({
-          fromPosition: positionOf(after), // inclusive: the event at the cursor comes again
+          fromPosition: positionOf(after), // inclusive: the event at the cursor is read again
           direction: FORWARDS,
           maxCount: PAGE + 1,
           requiresLeader: true,
@@ -112,7 +112,7 @@ export class Reader {
     return { events, cursor, last: seen <= PAGE }
   }
 
-  /** The newest position of the log. Those who ask while a question is under way share the next one. */
+  /** Reads the newest position of the log. Callers that come during a read share the next one. */
   head(): Promise<Cursor> {
     const heads = this.#heads
     if (!heads.asked) return this.#ask()
@@ -158,7 +158,7 @@ export class Reader {
     if (this.#connection.closed.aborted) throw closed()
     const { client, gone } = this.#connection.current
     const read = begin(client)
-    read.on('error', () => {}) // one that comes after the end would end the process
+    read.on('error', () => {}) // an unhandled error after the end would end the process
     const giveUp = () => read.destroy(new AppError('unavailable', 'The event store does not answer'))
     const timer = setTimeout(giveUp, SILENT_MS)
     gone.addEventListener('abort', giveUp, { once: true })

@@ -9,27 +9,27 @@ import { isClientWedged } from './failures.ts'
 import type { Reader } from './reader.ts'
 import { cursorOf, positionOf, recordedOf } from './wire.ts'
 
-/** A subscription that told nothing for this long is asked for: a paused node keeps it open and silent. */
+/** A subscription that is silent for this long is checked, because a paused node keeps it open. */
 const SILENT_MS = 2000
 const PAUSES = { firstMs: 20, longestMs: 1000 }
-/** Rough size of an event in memory: the client hands out parsed ones. */
+/** Rough size of a parsed event in memory. */
 const BYTES_PER_EVENT = 2048
-/** Events that wait for one follower; one that is slower reads its stream again. */
+/** Events that may wait for one follower. A slower follower reads its stream again. */
 const FOLLOWER_QUEUE = 2048
 
-/** What a follower of one stream has not taken yet. */
+/** The events that wait for a follower of one stream. */
 export interface Follower {
   readonly queue: Recorded[]
-  /** The queue was too short: what is missing must be read from the stream. */
+  /** The queue was full: the follower must read the missing events from the stream. */
   overflowed: boolean
 }
 
 /**
- * The end of the log as it grows, by one subscription to `$all` for the whole process (without a filter: a
- * filtered one costs the server as much and does not tell how far it came). Readers that are near take events from
+ * The newest part of the log, from one subscription to `$all` per process. It has no filter: a filtered
+ * subscription costs the server as much and does not report its progress. Readers near the end take events from
  * memory. Invariants:
- * T1: `position` moves over every event of the log in order, ours or not, and never back.
- * T2: everything ours after `floor` is in memory.
+ * T1: `position` passes every event of the log in order, ours or not, and never moves back.
+ * T2: all our events after `floor` are in memory.
  */
 export class Tail {
   readonly wakes = new Wakes()
@@ -38,7 +38,7 @@ export class Tail {
   readonly #prefix: string
   readonly #followers = new Map<string, Set<Follower>>()
   #recent = new Recent(0)
-  /** The place in memory of the newest event. */
+  /** The index in memory of the newest event. */
   #last = 0
   #floor: Cursor = START
   #position: Cursor = START
@@ -53,7 +53,7 @@ export class Tail {
     this.#prefix = prefix
   }
 
-  /** Resolves once the tail has its place at the end of the log, or the store is closed. */
+  /** Resolves once the tail has read the end of the log, or the store is closed. */
   begun(): Promise<void> {
     return (this.#begun ??= this.#begin())
   }
@@ -62,7 +62,7 @@ export class Tail {
     return this.#position
   }
 
-  /** The place of a reader that has everything up to a cursor; undefined when it must read the log to come near. */
+  /** Returns the place of a reader that has read up to a cursor; undefined if it must first read the log. */
   placeAfter(cursor: Cursor): number | undefined {
     if (cursor < this.#floor) return undefined
     let place = this.#last
@@ -71,12 +71,12 @@ export class Tail {
     return place
   }
 
-  /** Up to `limit` events after a place; undefined when they are no longer in memory. */
+  /** Returns up to `limit` events after a place; undefined if they are no longer in memory. */
   after(place: number, limit: number): Recorded[] | undefined {
     return this.#recent.after(place, limit)
   }
 
-  /** Hands every later event of a stream to the follower. */
+  /** Queues every later event of a stream for the follower. Returns a function that ends this. */
   follow(stream: string, follower: Follower): () => void {
     const followers = this.#followers.get(stream) ?? new Set()
     this.#followers.set(stream, followers.add(follower))
@@ -116,7 +116,7 @@ export class Tail {
     }
   }
 
-  /** One subscription from the position on; settles when it ended, whether with an error or without. */
+  /** Subscribes from the current position. Settles when the subscription ends. */
   async #listen({ client, gone }: Generation): Promise<void> {
     const position = positionOf(this.#position)
     const subscription = client.subscribeToAll({ fromPosition: position, requiresLeader: true })
@@ -133,13 +133,13 @@ export class Tail {
     } finally {
       clearInterval(watch)
       subscription.removeAllListeners('data')
-      subscription.on('error', () => {}) // later ones would end the process
+      subscription.on('error', () => {}) // an unhandled later error would end the process
       subscription.unsubscribe().catch(() => {})
       subscription.destroy()
     }
   }
 
-  /** Asks for the end of the log when nothing was told for a while: who does not answer, or has more, is given up. */
+  /** After a silence, reads the end of the log. Renews a connection that does not answer or missed events. */
   async #watch(): Promise<void> {
     const heard = this.#heardAt
     if (clock.monotonic() - heard < SILENT_MS) return
@@ -173,7 +173,7 @@ export class Tail {
     }
   }
 
-  /** Once for all that one turn of the event loop brought. */
+  /** Wakes readers once for all events of one turn of the event loop. */
   #wake(): void {
     this.#waking = false
     this.wakes.wake(ALL)
@@ -182,5 +182,5 @@ export class Tail {
   }
 }
 
-/** The key of those who wait for the whole log; no stream is called so. */
+/** The key of readers of the whole log. No stream has this name. */
 export const ALL = ''

@@ -3,7 +3,7 @@ import { AppError } from '../../errors.ts'
 import { type Cursor, type Metadata, type NewEvent, type Recorded, START } from '../../events/event.ts'
 import type { DomainEvent } from '../../events/index.ts'
 
-/** Sixteen hexadecimal digits of commit position, sixteen of prepare position: both are needed to resume. */
+/** Sixteen hexadecimal digits of the commit position and sixteen of the prepare position. Resuming needs both. */
 export const cursorOf = ({ commit, prepare }: Position): Cursor => hex(commit) + hex(prepare)
 
 const hex = (value: bigint): string => value.toString(16).padStart(16, '0')
@@ -16,7 +16,7 @@ export const positionOf = (cursor: Cursor): Position | 'start' => {
   return { commit: BigInt(`0x${cursor.slice(0, 16)}`), prepare: BigInt(`0x${cursor.slice(16)}`) }
 }
 
-/** An event as it goes over the wire: its type is the store's, the rest of it the data. */
+/** An event as it is sent: the store keeps the type, and all other fields are data. */
 export interface Proposed {
   readonly id: string
   readonly type: string
@@ -24,7 +24,7 @@ export interface Proposed {
   readonly metadata: Buffer
 }
 
-/** Throws `bad_request` for what JSON cannot hold. */
+/** Throws `bad_request` for data that cannot be converted to JSON. */
 export const proposedOf = ({ id, event, metadata }: NewEvent, prefix: string): Proposed => {
   const { type, ...data } = event
   try {
@@ -35,11 +35,11 @@ export const proposedOf = ({ id, event, metadata }: NewEvent, prefix: string): P
       metadata: Buffer.from(JSON.stringify(metadata)),
     }
   } catch (cause) {
-    throw new AppError('bad_request', `${type}: expected data that JSON can hold`, { cause })
+    throw new AppError('bad_request', `${type}: expected data that can be converted to JSON`, { cause })
   }
 }
 
-/** A stored event, or null when it is not one of this installation: the server's own, or another prefix's. */
+/** Converts a stored event. Returns null for events of the server and of other installations. */
 export const recordedOf = (stored: RecordedEvent, prefix: string): Recorded | null => {
   const { streamId, type, position } = stored
   if (streamId.startsWith('$') || !streamId.startsWith(prefix) || !type.startsWith(prefix)) return null

@@ -247,7 +247,7 @@ class EmbeddedEventStore implements EventStore {
     }
     throw new AppError(
       'wrong_revision',
-      `Expected stream ${stream} at ${expected}, it is at ${actual < 0 ? 'none' : actual}`,
+      `Expected stream ${stream} at revision ${expected}, got ${actual < 0 ? 'none' : actual}`,
       {
         data: { stream, expected, actual: actual < 0 ? 'none' : actual },
       },
