@@ -1,8 +1,8 @@
-import { derivedIdBeside } from '../ids.ts'
 import { CALL } from './controlEvents.ts'
 import type { Caller, CommandDeps } from './deps.ts'
 import { storeEvent } from './publishEvent.ts'
 import { functionFor } from './functionFor.ts'
+import { runIdOf } from './planRuns.ts'
 
 type Deps = Parameters<typeof storeEvent>[0] & Pick<CommandDeps, 'views'>
 
@@ -20,10 +20,10 @@ export const callFunction = async (
   }: { ref: string; args: readonly unknown[]; project_id: string; stream_id: string; source: string },
   caller: Caller,
 ): Promise<{ event_id: string; run_id: string }> => {
-  const { project, fn } = functionFor(deps.views.directory, caller.cause.env_id, ref, project_id)
-  const event_data = { fn: ref, args, project: project.project_id }
+  const deployed = functionFor(deps.views.directory, caller.cause.env_id, ref, project_id)
+  const event_data = { fn: ref, args, project: deployed.project.project_id }
   const {
     event: { event_id },
   } = await storeEvent(deps, { ...event, event_type: CALL, event_data }, caller)
-  return { event_id, run_id: derivedIdBeside(event_id, project.project_id, fn.ns, fn.var) }
+  return { event_id, run_id: runIdOf(event_id, deployed) }
 }

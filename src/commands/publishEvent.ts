@@ -7,6 +7,7 @@ import { isDerived, isId } from '../ids.ts'
 import type { Claimer } from '../ports/claimer.ts'
 import { CANCEL, checkControl, isControl } from './controlEvents.ts'
 import type { Caller, CommandDeps } from './deps.ts'
+import { planRuns } from './planRuns.ts'
 
 /** Characters of an event type. */
 export const MAX_EVENT_TYPE = 256
@@ -73,7 +74,8 @@ export const storeEvent = async (
   const now = clock.iso()
   const create = continued === undefined
   const claimer = deps.claimer ?? null
-  const claim = create ? await claimOf(claimer, { event_id, stream_id, event_type }, env_id) : null
+  const claim =
+    create && claimer ? await claimOf(deps, claimer, { event_id, stream_id, event_type }, env_id) : null
   const stream = streamOf.stream(stream_id)
   const command = {
     type: 'PublishEvent',
@@ -119,13 +121,16 @@ const publishedBefore = async (
 /** Revision of an event in a stream that is created for it: `StreamCreated` comes first. */
 const FIRST_EVENT_AT = 1
 
-/** The runs that a worker at hand claims in the append that publishes the event. */
+/** The runs that the worker of this process claims in the append that publishes the event; null when it is full. */
 const claimOf = async (
-  claimer: Claimer | null,
+  { store, views: { directory } }: Deps,
+  claimer: Claimer,
   event: { event_id: string; stream_id: string; event_type: string },
   env_id: string,
 ): Promise<{ plans: readonly RunPlan[]; worker_id: string } | null> => {
-  if (!claimer || isControl(event.event_type)) return null
-  const plans = await claimer.plansFor(event, { env_id, revision: FIRST_EVENT_AT })
-  return plans && { plans, worker_id: claimer.worker_id }
+  if (isControl(event.event_type)) return null
+  await directory.reach(await store.head()) // every handler that was deployed before the event is known
+  if (!claimer.hasRoom) return null
+  const planned = planRuns(event, undefined, { env_id, revision: FIRST_EVENT_AT }, { directory })
+  return planned.kind === 'start' ? { plans: planned.plans, worker_id: claimer.worker_id } : null
 }

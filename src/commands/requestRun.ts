@@ -1,84 +1,111 @@
 import { clock } from '../clock.ts'
-import { sessionOf } from '../ports/claimer.ts'
-import { streamOf } from '../events/streams.ts'
+import { recordedOf } from '../domain/recorded.ts'
+import type { Recorded } from '../events/event.ts'
 import type { RunInput, RunPlan } from '../events/run.ts'
-import { endingOf, type Ending } from '../projections/outcome.ts'
-import { wantRun } from './wantRun.ts'
-import type { CommandDeps } from './deps.ts'
-import type { NewId } from '../ids.ts'
+import { streamOf } from '../events/streams.ts'
 import { atMost } from '../loops/deadline.ts'
+import { sessionOf, type WantedRun } from '../ports/claimer.ts'
+import { awaitEnding, type Ending } from './awaitEnding.ts'
+import type { Caller, CommandDeps } from './deps.ts'
 
-/** How long a reply may still wait once the server stops: a little less than its connection has. */
+/** How long a caller waits beyond the run's own timeout: a worker has to claim the run and to store its end. */
+const BEYOND_TIMEOUT_MS = 10_000
+
+/** How long a caller still waits once the server stops: a little less than its connection has. */
 const STOPPING_MS = 4500
 
-/** How long a worker may take to claim what it was offered, until everybody is asked, milliseconds. */
+/** How long a worker may take to claim a run that it was offered, until every worker may, milliseconds. */
 const OFFERED_MS = 250
-/** And what only one can know: a REPL's declarations. */
+/** The same for a REPL, whose declarations only that worker has. */
 const OFFERED_SESSION_MS = 3000
 
-/** Where a run is asked for in a stream that is made for it. */
+/** Revision of the request in the stream that is created for the run: `StreamCreated` comes first. */
 const REQUESTED_AT = 1
 
 type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'claimer' | 'offers' | 'stopping'>
 
+/** A run without what this command decides. */
+export type RunToRequest = Omit<RunPlan, 'run_id' | 'stream_id' | 'attempt' | 'input_at' | 'timeout'> & {
+  /** Milliseconds. */
+  readonly timeout: number
+}
+
 /**
- * Asks for a run on a stream of its own and waits for its end, for replies that are the function's result.
- * A worker at hand, or one elsewhere that it is offered to (always the same one for a REPL), claims it in the append that asks for it. `ending` is null
- * when the time (`timeoutMs`) was over first; the run goes on.
+ * Requests a run in a stream of its own and waits for its end, for replies that are the function's result. `ending` is
+ * null when the time was over first; the run continues. The worker of this process claims the run in the same append,
+ * or one elsewhere that it is offered to (for a REPL always the same one).
  */
 export const requestRun = async (
   deps: Deps,
-  wanted: Omit<RunPlan, 'run_id' | 'stream_id' | 'attempt' | 'input_at'>,
-  input: RunInput,
-  {
-    env_id,
-    request_id,
-    actor,
-    timeoutMs,
-    newId,
-  }: { env_id: string; request_id: string; actor?: string; timeoutMs: number; newId: NewId },
+  { run, input }: { run: RunToRequest; input: RunInput },
+  { cause, newId }: Caller,
 ): Promise<{ run_id: string; stream_id: string; ending: Ending | null }> => {
   const run_id = newId('run')
   const stream_id = newId('stream')
   const plan: RunPlan = {
-    ...wanted,
+    ...run,
     run_id,
     stream_id,
     attempt: 1,
     input_at: { stream_id, revision: REQUESTED_AT },
   }
-  const cause = { env_id, correlation_id: request_id, ...(actor !== undefined && { actor }) }
-  const run = { plan, input, cause, now: clock.iso() }
-  const over = overAfter(timeoutMs, deps.stopping)
+  const wanted = { plan, input, cause, now: clock.iso() }
+  const over = overAfter(run.timeout + BEYOND_TIMEOUT_MS, deps.stopping)
   const ended = (onFact?: () => void) =>
-    endingOf(deps.store, run_id, {
-      stream: streamOf.stream(stream_id),
-      after: REQUESTED_AT,
-      signal: over.signal,
-      ...(onFact && { onFact }),
-    })
+    awaitEnding(
+      deps,
+      { run_id, stream_id, after: REQUESTED_AT },
+      { signal: over.signal, ...(onFact && { onFact }) },
+    )
   try {
     const here = deps.claimer?.hasRoom ? deps.claimer : null
-    const isSession = sessionOf(run) !== undefined
-    if ((!here || isSession) && deps.offers?.make(run)) {
+    const isSession = sessionOf(wanted) !== undefined
+    if ((!here || isSession) && deps.offers?.make(wanted)) {
       const begun = Promise.withResolvers<true>()
       const ending = ended(() => begun.resolve(true))
-      ending.catch(() => {}) // awaited below, unless asking for the run fails first
-      // Who takes the offer later finds that the run was asked for.
+      ending.catch(() => {}) // awaited below, unless storing the request fails first
+      // A worker that takes the offer too late finds that the run was requested.
       const offeredMs = isSession ? OFFERED_SESSION_MS : OFFERED_MS
       const taken = await atMost(offeredMs, Promise.race([begun.promise, ending]))
-      if (!taken) await wantRun(deps.aggregates, run)
+      if (!taken) await storeRequest(deps, wanted)
       return { run_id, stream_id, ending: await ending }
     }
-    if (here) await here.take(run)
-    else await wantRun(deps.aggregates, run)
+    if (here) await here.take(wanted)
+    else await storeRequest(deps, wanted)
     return { run_id, stream_id, ending: await ended() }
   } finally {
     over.clear()
   }
 }
 
-/** Aborts when the time is over; soon after the server began to stop. */
+/**
+ * Stores the request of a run, with its claim when a worker is named. Resolves with the request as the log has it; null
+ * when the run was requested before, here or by another node.
+ */
+export const storeRequest = async (
+  { aggregates }: Pick<CommandDeps, 'aggregates'>,
+  { plan, input, cause, now }: WantedRun,
+  worker_id?: string,
+): Promise<Recorded | null> => {
+  const stream = streamOf.stream(plan.stream_id)
+  const handled = await aggregates.streams.handle(
+    stream,
+    {
+      type: 'RequestRun',
+      env_id: cause.env_id,
+      plan,
+      input,
+      create: true,
+      ...(worker_id !== undefined && { claim: { worker_id, now } }),
+    },
+    cause,
+    { fresh: true },
+  )
+  if (handled.events.length === 0) return null
+  return recordedOf(handled, 'RunRequested', { stream, at: now, metadata: cause })
+}
+
+/** Aborts when the time is over, and soon after the server begins to stop. */
 const overAfter = (ms: number, stopping: AbortSignal): { signal: AbortSignal; clear: () => void } => {
   const over = new AbortController()
   let timer = setTimeout(() => over.abort(), ms)

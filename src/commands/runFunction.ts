@@ -2,10 +2,10 @@ import { AppError } from '../errors.ts'
 import { payloadFields, payloadOf } from '../events/payload.ts'
 import type { RunPlan } from '../events/run.ts'
 import { streamOf } from '../events/streams.ts'
-import { endingOf } from '../projections/outcome.ts'
+import { awaitEnding } from './awaitEnding.ts'
 import type { Caller, CommandDeps } from './deps.ts'
-import { placeOf } from './dispatch.ts'
 import { functionFor } from './functionFor.ts'
+import { placeOf } from './planRuns.ts'
 
 type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'views' | 'payloads' | 'quotas'>
 
@@ -23,7 +23,7 @@ export const runFunction = async (
   }: { ref: string; args: readonly unknown[]; parent: RunPlan; signal: AbortSignal },
   { cause, newId }: Caller,
 ): Promise<unknown> => {
-  const { aggregates, payloads, store, views, quotas } = deps
+  const { aggregates, payloads, views, quotas } = deps
   const { env_id } = cause
   await quotas.checkRun(env_id)
   const child: RunPlan = {
@@ -35,9 +35,8 @@ export const runFunction = async (
     parent_run_id,
   }
   const input = await payloads.keep(args)
-  const stream = streamOf.stream(stream_id)
   const { firstRevision } = await aggregates.streams.handle(
-    stream,
+    streamOf.stream(stream_id),
     {
       type: 'RequestRun',
       env_id,
@@ -47,8 +46,9 @@ export const runFunction = async (
     },
     cause,
   )
-  const ending = await endingOf(store, child.run_id, { stream, after: firstRevision, signal })
+  const { run_id } = child
+  const ending = await awaitEnding(deps, { run_id, stream_id, after: firstRevision }, { signal })
   if (ending?.type === 'RunSucceeded') return payloads.load(payloadOf('result', ending))
   if (ending?.type === 'RunFailed') throw new AppError('internal_server_error', ending.error.message)
-  throw new AppError('conflict', `Run ${child.run_id} of ${ref} was cancelled`)
+  throw new AppError('conflict', `Run ${run_id} of ${ref} was cancelled`)
 }

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts'
-import type { DomainEvent } from './index.ts'
+import type { DomainEvent, EventOf, EventType } from './index.ts'
 
 /**
  * Where a reader stands in the log. Opaque and sortable as a string; it means something only to the
@@ -46,6 +46,12 @@ export interface Recorded<E extends DomainEvent = DomainEvent> extends NewEvent<
   /** When it was stored, ISO 8601 UTC. */
   readonly at: string
 }
+
+/** Whether a fact is of a type. */
+export const isOf = <Type extends EventType>(
+  recorded: Recorded,
+  type: Type,
+): recorded is Recorded<EventOf<Type>> => recorded.event.type === type
 
 /** A fact as far as its reader knows it: a decider also folds facts that are on their way to the log. */
 export type KnownFact = Pick<Recorded, 'event' | 'metadata'> & Partial<Recorded>

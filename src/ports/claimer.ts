@@ -13,11 +13,7 @@ export interface WantedRun {
 /** What the worker of a process offers to the commands that append what it would claim next. */
 export interface Claimer {
   readonly worker_id: string
-  /** Plans the runs of an event's handlers, for the append that publishes it; null when the worker is full. */
-  plansFor(
-    event: { event_id: string; stream_id: string; event_type: string },
-    at: { env_id: string; revision: number },
-  ): Promise<readonly RunPlan[] | null>
+  /** Whether it can execute one more run. */
   readonly hasRoom: boolean
   /** Appends a claim of this worker for an event or a run. Its delivery can overtake the answer, so it waits meanwhile. */
   claiming<T>(id: string, append: () => Promise<T>): Promise<T>

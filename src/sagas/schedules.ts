@@ -8,7 +8,7 @@ import type { Deployed, Directory } from '../projections/directory.ts'
 import type { Quotas } from '../plans/quotas.ts'
 import type { Alarms } from './alarms.ts'
 import { type Ticks, ticksOf } from '../domain/cron.ts'
-import { placeOf } from '../commands/dispatch.ts'
+import { placeOf } from '../commands/planRuns.ts'
 
 /** A tick that nobody could fire in time still fires when a node comes back this soon. */
 const CATCH_UP_MS = 60_000

@@ -1,10 +1,8 @@
 import { BoundedMap } from '../boundedMap.ts'
-import { clock } from '../clock.ts'
-import type { Aggregates } from '../domain/aggregates.ts'
+import { endRun } from '../commands/endRun.ts'
 import { AppError, isAppError, messageOf } from '../errors.ts'
-import type { Recorded } from '../events/event.ts'
+import { envIdOf, type Recorded } from '../events/event.ts'
 import type { RunError, RunPlan } from '../events/run.ts'
-import { streamOf } from '../events/streams.ts'
 import type { Logger } from '../logger.ts'
 import { Backoff } from '../loops/backoff.ts'
 import { atMost } from '../loops/deadline.ts'
@@ -24,9 +22,7 @@ export interface ExecutionDeps extends HostCallDeps {
   readonly logger: Logger
 }
 
-type Cause = Parameters<Aggregates['streams']['handle']>[2]
-
-/** Between attempts to store how a run ended. */
+/** Between attempts to store the end of a run. */
 const PAUSES = { firstMs: 50, longestMs: 2000 }
 
 /** Run ids that are remembered after their run began, so that no claim is executed twice. */
@@ -34,7 +30,7 @@ const REMEMBERED = 16_384
 
 const LOST: RunError = {
   code: 'worker_lost',
-  message: 'The worker that ran this was silent for too long and was given up',
+  message: 'The worker that ran this missed its heartbeats and was declared lost',
 }
 
 /** The runs that this process executes, from their claim to their terminal fact. */
@@ -47,14 +43,14 @@ export class Executions {
   readonly #changed: () => void
   #awaiting = 0
 
-  /** `changed` is called whenever a place may have become free. `runTimeoutMs`: for functions that do not say. */
+  /** `changed` is called whenever a place may be free. `runTimeoutMs` is for functions without a timeout of their own. */
   constructor(deps: ExecutionDeps, { runTimeoutMs, changed }: { runTimeoutMs: number; changed: () => void }) {
     this.#deps = deps
     this.#runTimeoutMs = runTimeoutMs
     this.#changed = changed
   }
 
-  /** Runs that take a place: one that waits for a child run takes none, since the child may need it. */
+  /** Runs that take a place. A run that waits for its child takes none, because the child may need one. */
   get taken(): number {
     return this.#running.size - this.#awaiting
   }
@@ -64,7 +60,7 @@ export class Executions {
     return this.#begun.get(run_id) ?? false
   }
 
-  /** Executes a run that was claimed in the worker's name; one that began already is left alone. `carrier` holds its input. */
+  /** Executes a run that the worker claimed, once. `carrier` holds its input. */
   begin(plan: RunPlan, carrier: Recorded, worker_id: string): void {
     if (this.has(plan.run_id)) return
     this.#begun.set(plan.run_id, true)
@@ -82,18 +78,18 @@ export class Executions {
     this.#cancels.get(run_id)?.abort()
   }
 
-  /** The worker was given up: what it still runs ends as the recovery ends the rest. */
+  /** Ends every run as `worker_lost`, as the recovery does for the others: the worker was declared lost. */
   loseAll(): void {
     for (const cancel of this.#cancels.values()) cancel.abort(LOST)
   }
 
-  /** Resolves when all that run now have ended, or after `ms`. */
+  /** Resolves when every run that executes now has ended, or after `ms`. */
   async drain(ms: number): Promise<void> {
     await atMost(ms, Promise.allSettled(this.#running))
   }
 
   async #run(plan: RunPlan, carrier: Recorded, worker_id: string, signal: AbortSignal): Promise<void> {
-    const env_id = carrier.metadata.env_id ?? ''
+    const env_id = envIdOf(carrier)
     const cause = { env_id, correlation_id: carrier.metadata.correlation_id, causation_id: plan.run_id }
     const output = new RunOutput(this.#deps, plan.run_id, cause)
     let outcome: Outcome
@@ -107,13 +103,8 @@ export class Executions {
     const backoff = new Backoff(PAUSES)
     for (;;) {
       try {
-        await this.#end(plan, outcome, worker_id, cause)
-        return
+        return await endRun(this.#deps, { plan, outcome, worker_id }, cause)
       } catch (error) {
-        if (isAppError(error, 'bad_request') && outcome.status === 'succeeded') {
-          outcome = { status: 'failed', error: { code: 'result_not_serializable', message: error.message } }
-          continue
-        }
         this.#deps.logger.warn('The end of a run could not be stored and is tried again', {
           run_id: plan.run_id,
           error: messageOf(error),
@@ -126,7 +117,7 @@ export class Executions {
   async #invoke(plan: RunPlan, carrier: Recorded, output: RunOutput, signal: AbortSignal): Promise<Outcome> {
     const deps = this.#deps
     const { store, views, payloads, keyring, runtime } = deps
-    const env_id = carrier.metadata.env_id ?? ''
+    const env_id = envIdOf(carrier)
     const hash = await hashOf(views, env_id, plan)
     const under = { plan, env_id, correlation_id: carrier.metadata.correlation_id, signal }
     return runtime.invoke({
@@ -162,20 +153,9 @@ export class Executions {
       this.#awaiting--
     }
   }
-
-  async #end(plan: RunPlan, outcome: Outcome, worker_id: string, cause: Cause): Promise<void> {
-    const { aggregates, payloads } = this.#deps
-    const { run_id } = plan
-    const now = clock.iso()
-    const command =
-      outcome.status === 'succeeded'
-        ? ({ type: 'SucceedRun', run_id, result: await payloads.keep(outcome.result ?? null), now } as const)
-        : ({ type: 'FailRun', run_id, error: outcome.error, worker_id, now, nowMs: clock.now() } as const)
-    await aggregates.streams.handle(streamOf.stream(plan.stream_id), command, cause)
-  }
 }
 
-/** The bytes to run: a plan names the build, the directory knows the hash of those in use. */
+/** The hash of the build that a plan names; the directory knows it of the builds in use. */
 const hashOf = async (
   views: Pick<Views, 'directory' | 'builds'>,
   env_id: string,

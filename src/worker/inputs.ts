@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts'
-import type { Recorded } from '../events/event.ts'
+import { envIdOf, isOf, type Recorded } from '../events/event.ts'
 import type { EventOf } from '../events/index.ts'
 import { payloadOf } from '../events/payload.ts'
 import type { RunPlan } from '../events/run.ts'
@@ -17,11 +17,9 @@ export interface InputDeps {
   readonly keyring: Keyring
 }
 
-type Carrier = Recorded<EventOf<'EventPublished' | 'RunRequested'>>
-
 /**
- * What a run's function is called with, taken from the fact that carries its input: the one in hand, or
- * the one its plan points to (a retry and a replay point back to the first run's).
+ * Returns the input of a run from the fact that carries it: the one in hand, or the one that the plan points to. A retry
+ * and a replay point to the input of the first run.
  */
 export const inputOf = async (
   plan: RunPlan,
@@ -31,18 +29,16 @@ export const inputOf = async (
   const at = plan.input_at
   const isInHand = !at || (inHand.revision === at.revision && inHand.stream === streamOf.stream(at.stream_id))
   const carrier = isInHand ? inHand : await factAt(store, at)
-  if (carrier.event.type === 'EventPublished')
-    return ofEvent(carrier as Recorded<EventOf<'EventPublished'>>, plan, payloads)
-  if (carrier.event.type === 'RunRequested')
-    return ofRequest(carrier as Recorded<EventOf<'RunRequested'>>, { payloads, keyring })
+  if (isOf(carrier, 'EventPublished')) return ofEvent(carrier, plan, payloads)
+  if (isOf(carrier, 'RunRequested')) return ofRequest(carrier, { payloads, keyring })
   throw new AppError('internal_server_error', `A ${carrier.event.type} carries no input`)
 }
 
-const factAt = async (store: EventStore, at: NonNullable<RunPlan['input_at']>): Promise<Carrier> => {
+const factAt = async (store: EventStore, at: NonNullable<RunPlan['input_at']>): Promise<Recorded> => {
   for await (const recorded of store.read(streamOf.stream(at.stream_id), { from: at.revision, limit: 1 })) {
-    return recorded as Carrier
+    return recorded
   }
-  throw new AppError('not_found', 'The input of this run is no longer kept')
+  throw new AppError('not_found', 'The input of this run is past its retention')
 }
 
 const ofEvent = async (
@@ -60,9 +56,10 @@ const ofEvent = async (
 }
 
 const ofRequest = async (
-  { event, at, metadata }: Recorded<EventOf<'RunRequested'>>,
+  requested: Recorded<EventOf<'RunRequested'>>,
   { payloads, keyring }: Pick<InputDeps, 'payloads' | 'keyring'>,
 ): Promise<Input> => {
+  const { event, at } = requested
   const { input } = event
   if (!input) return { kind: 'args', args: [] }
   const value = await payloads.load(payloadOf('value', input))
@@ -74,7 +71,7 @@ const ofRequest = async (
         kind: 'webhook',
         request: await unsealRequest(value as WebhookRequest, input.sealed, {
           keyring,
-          env_id: metadata.env_id ?? '',
+          env_id: envIdOf(requested),
         }),
       }
     case 'tick':

@@ -1,10 +1,10 @@
 import { clock } from '../clock.ts'
+import { storeRunOutput } from '../commands/storeRunOutput.ts'
 import type { Cause } from '../events/event.ts'
 import type { Aggregates } from '../domain/aggregates.ts'
 import { isRetryable, messageOf } from '../errors.ts'
 import { MAX_OUTPUT_BYTES, OUTPUT_CUT } from '../events/outputLimit.ts'
 import type { LogLine } from '../events/runLog.ts'
-import { streamOf } from '../events/streams.ts'
 import type { Logger } from '../logger.ts'
 import { Backoff } from '../loops/backoff.ts'
 
@@ -91,12 +91,7 @@ export class RunOutput {
     const backoff = new Backoff(PAUSES)
     for (;;) {
       try {
-        await this.#deps.aggregates.runLogs.handle(
-          streamOf.runLog(run_id),
-          { type: 'LogLines', run_id, part, lines },
-          this.#cause,
-          { fresh: part === 0 },
-        )
+        await storeRunOutput(this.#deps, { run_id, part, lines }, this.#cause)
         return
       } catch (error) {
         const again = isRetryable(error)

@@ -1,33 +1,30 @@
 import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
-import { BoundedMap } from '../boundedMap.ts'
-import { clock } from '../clock.ts'
-import type { Aggregates } from '../domain/aggregates.ts'
-import { recordedOf } from '../domain/recorded.ts'
-import { openingOf } from '../domain/stream.ts'
+import { claimRun } from '../commands/claimRun.ts'
+import { claimsOf } from '../commands/claimsOf.ts'
+import { dispatchEvent } from '../commands/dispatchEvent.ts'
+import { storeRequest } from '../commands/requestRun.ts'
+import { startWorker } from '../commands/startWorker.ts'
+import { stopWorker } from '../commands/stopWorker.ts'
 import { messageOf } from '../errors.ts'
-import type { Recorded } from '../events/event.ts'
+import { isOf, type Recorded } from '../events/event.ts'
 import type { EventOf, EventType } from '../events/index.ts'
-import { payloadOf } from '../events/payload.ts'
 import type { RunPlan } from '../events/run.ts'
-import { streamOf } from '../events/streams.ts'
 import { newId } from '../ids.ts'
 import { keepGoing } from '../loops/keepGoing.ts'
-import type { Delivery } from '../ports/eventStore.ts'
-import { isControl, REPLAY } from '../commands/controlEvents.ts'
-import { dispatch } from '../commands/dispatch.ts'
-import { type ExecutionDeps, Executions } from './executions.ts'
-import { wantRun } from '../commands/wantRun.ts'
 import type { Claimer, WantedRun } from '../ports/claimer.ts'
+import type { Delivery } from '../ports/eventStore.ts'
+import { DirectClaims } from './directClaims.ts'
+import { type ExecutionDeps, Executions } from './executions.ts'
 
 export interface WorkerOptions {
   /** Runs that execute at the same time, by default `MAX_CONCURRENT_RUNS`. */
   readonly maxConcurrentRuns?: number
   /** How long a run may take when its function has no timeout of its own, milliseconds. */
   readonly runTimeoutMs: number
-  /** There is no other worker, so nothing is delivered to one. */
+  /** There is no other worker, so every delivery comes to this one. */
   readonly alone?: boolean
-  /** Told each id under which this worker claims, so that signs of life are given for it. */
+  /** Receives each id under which this worker claims: its signs of life are given for that id. */
   readonly onIdentity?: (worker_id: string) => void
 }
 
@@ -37,31 +34,34 @@ const MAX_CONCURRENT_RUNS = 2000
 /** How long running runs may continue when the worker stops, milliseconds. */
 const RUN_DRAIN_MS = 20_000
 
-/** An append is answered within this time, or its answer is lost, milliseconds. */
+/** How long the ends of runs whose process was closed may take to be stored, milliseconds. */
+const LAST_ENDS_MS = 2000
+
+/** The answer to an append comes within this time, or it is lost, milliseconds. */
 const ANSWERED_MS = 6000
 
-/** Deliveries a worker holds that it has not claimed yet. */
+/** The pause before a delivery that could not be claimed is tried again, milliseconds. */
+const RETRY_MS = 200
+
+/** Deliveries that a worker has received and not claimed yet. */
 const IN_FLIGHT = 256
 
 /**
  * Turns events into runs. Invariants:
- * W1: a run is executed by whoever appended its `RunStarted`, and by nobody else (I3).
+ * W1: a run is executed by the worker that appended its `RunStarted`, and by no other (I3).
  * W2: an event is acknowledged to the group only after its claim is durable, here or elsewhere.
- * W3: every claimed run ends: its terminal fact is tried until it is stored or the worker dies.
- * W4: what this worker claimed by an append whose answer it never got, it learns from the log: when the event is
- * delivered to it, and when it is delivered to another one.
- * W5: a worker that was given up for lost (it was paused, say) goes on under a new id; what it claimed under the
- * old one has ended or is ended by it.
+ * W3: every claimed run ends: storing its end is tried until it succeeds or the worker dies.
+ * W4: a claim whose append was never answered is found in the log: when its event is delivered to this worker, and
+ * when it is delivered to another one.
+ * W5: a worker that was declared lost (it was paused, say) continues under a new id. Its claims under the old id have
+ * ended, or it ends them.
  */
 export class Worker implements Claimer {
   readonly #deps: ExecutionDeps
   readonly #options: WorkerOptions
   readonly #executions: Executions
+  readonly #direct = new DirectClaims()
   readonly #stopping = new AbortController()
-  /** Events and requested runs, by id, whose delivery has nothing left to claim. */
-  readonly #claimedAtBirth = new BoundedMap<string, true>(4096)
-  /** Those of which this is not known yet. */
-  readonly #births = new Map<string, Promise<void>>()
   #worker_id = newId()
   #roomMade: (() => void) | undefined
 
@@ -78,107 +78,67 @@ export class Worker implements Claimer {
     return this.#worker_id
   }
 
+  get hasRoom(): boolean {
+    const { maxConcurrentRuns = MAX_CONCURRENT_RUNS } = this.#options
+    return !this.#stopping.signal.aborted && this.#executions.taken < maxConcurrentRuns
+  }
+
   async start(): Promise<void> {
     const { store, logger } = this.#deps
     const signal = this.#stopping.signal
     const head = await store.head()
-    await this.#register()
+    await this.#announce()
     void keepGoing('The worker', (until) => this.#consume(until), { signal, logger })
-    void keepGoing('Cancelling', (until) => this.#watch(head, until), { signal, logger })
+    void keepGoing('The watch over runs', (until) => this.#watch(head, until), { signal, logger })
   }
 
-  get hasRoom(): boolean {
-    return (
-      !this.#stopping.signal.aborted &&
-      this.#executions.taken < (this.#options.maxConcurrentRuns ?? MAX_CONCURRENT_RUNS)
-    )
-  }
-
-  async plansFor(
-    event: { event_id: string; stream_id: string; event_type: string },
-    { env_id, revision }: { env_id: string; revision: number },
-  ): Promise<readonly RunPlan[] | null> {
-    const { store, views } = this.#deps
-    await views.directory.reach(await store.head()) // a handler deployed before the event is known
-    if (!this.hasRoom) return null
-    const found = dispatch(event, undefined, { env_id, revision }, { directory: views.directory })
-    return found.kind === 'start' ? found.plans : null
-  }
-
-  async take(run: WantedRun): Promise<void> {
-    const { plan, now, cause } = run
-    const worker_id = this.#worker_id
-    const handled = await this.claiming(plan.run_id, () => wantRun(this.#deps.aggregates, run, worker_id))
-    if (handled.events.length === 0) return
-    const stream = streamOf.stream(plan.stream_id)
-    this.execute([plan], recordedOf(handled, 'RunRequested', { stream, at: now, metadata: cause }), worker_id)
-  }
-
-  async claiming<T>(id: string, append: () => Promise<T>): Promise<T> {
-    const born = Promise.withResolvers<void>()
-    this.#births.set(id, born.promise)
-    try {
-      return await append()
-    } finally {
-      this.#births.delete(id)
-      setImmediate(born.resolve) // when the caller has had its `execute`
-    }
-  }
-
-  execute(plans: readonly RunPlan[], carrier: Recorded, worker_id: string): void {
-    this.#claimedAtBirth.set(subjectOf(carrier), true)
-    for (const plan of plans) this.#executions.begin(plan, carrier, worker_id)
-  }
-
-  /** Takes no more, waits for what runs, then ends what is left. */
+  /** Takes no more runs, waits for those that execute, then ends what is left. */
   async stop({ drainMs }: { drainMs: number } = { drainMs: RUN_DRAIN_MS }): Promise<void> {
     this.#stopping.abort()
     await this.#executions.drain(drainMs)
     await this.#deps.runtime.close()
-    await this.#executions.drain(2000)
-    await this.#deps.aggregates.workers.handle(
-      streamOf.worker(this.worker_id),
-      { type: 'StopWorker', worker_id: this.worker_id, now: clock.iso() },
-      { correlation_id: this.worker_id },
-    )
+    await this.#executions.drain(LAST_ENDS_MS)
+    await stopWorker(this.#deps, { worker_id: this.worker_id })
   }
 
-  async #register(): Promise<void> {
+  async take(run: WantedRun): Promise<void> {
+    const worker_id = this.#worker_id
+    const { run_id } = run.plan
+    const requested = await this.claiming(run_id, () => storeRequest(this.#deps, run, worker_id))
+    if (requested) this.execute([run.plan], requested, worker_id)
+  }
+
+  claiming<T>(id: string, append: () => Promise<T>): Promise<T> {
+    return this.#direct.during(id, append)
+  }
+
+  execute(plans: readonly RunPlan[], carrier: Recorded, worker_id: string): void {
+    this.#direct.add(subjectOf(carrier))
+    for (const plan of plans) this.#executions.begin(plan, carrier, worker_id)
+  }
+
+  async #announce(): Promise<void> {
     const worker_id = this.#worker_id
     this.#options.onIdentity?.(worker_id)
-    await this.#deps.aggregates.workers.handle(
-      streamOf.worker(worker_id),
-      { type: 'StartWorker', worker_id, node: `${hostname()}/${process.pid}`, now: clock.iso() },
-      { correlation_id: worker_id },
-    )
+    await startWorker(this.#deps, { worker_id, node: `${hostname()}/${process.pid}` })
   }
 
   async #consume(signal: AbortSignal): Promise<void> {
-    const types = ['EventPublished', 'RunRequested'] as const
-    for await (const delivery of this.#deps.store.consume('workers', {
-      types,
-      inFlight: IN_FLIGHT,
-      signal,
-    })) {
-      while (!this.hasRoom && !signal.aborted) {
+    const options = { types: ['EventPublished', 'RunRequested'], inFlight: IN_FLIGHT, signal } as const
+    for await (const delivery of this.#deps.store.consume('workers', options)) {
+      while (!this.hasRoom && !signal.aborted)
         await new Promise<void>((resolve) => (this.#roomMade = resolve))
-      }
-      if (signal.aborted) return // stopping: what was not acknowledged goes to another worker, or to the next start
+      if (signal.aborted) return // stopping: an unacknowledged event goes to another worker, or to the next start
       void this.#take(delivery)
     }
   }
 
   async #take(delivery: Delivery): Promise<void> {
     const { event } = delivery
-    const subject = subjectOf(event)
-    await this.#births.get(subject)
-    if (this.#claimedAtBirth.get(subject)) return delivery.ack()
+    if (await this.#direct.has(subjectOf(event))) return delivery.ack()
     const worker_id = this.#worker_id
     try {
-      const claimed =
-        event.event.type === 'EventPublished'
-          ? await this.#dispatch(event as Recorded<EventOf<'EventPublished'>>, worker_id)
-          : await this.#claim(event as Recorded<EventOf<'RunRequested'>>, worker_id)
+      const claimed = await this.#claim(event, worker_id)
       delivery.ack() // W2
       for (const plan of claimed) this.#executions.begin(plan, event, worker_id)
     } catch (error) {
@@ -186,57 +146,32 @@ export class Worker implements Claimer {
         event: event.id,
         error: messageOf(error),
       })
-      await delay(200, undefined, { ref: false })
+      await delay(RETRY_MS, undefined, { ref: false })
       delivery.retry()
     }
   }
 
-  async #dispatch(
-    recorded: Recorded<EventOf<'EventPublished'>>,
-    worker_id: string,
-  ): Promise<readonly RunPlan[]> {
-    const { aggregates, views, payloads } = this.#deps
-    const { event, metadata, revision, cursor } = recorded
-    const env_id = metadata.env_id ?? ''
-    const { event_id, stream_id } = event
-    await views.directory.reach(cursor) // a handler deployed before the event is known
-    const steers = isControl(event.event_type)
-    const data = steers ? await payloads.load(payloadOf('event_data', event)) : undefined
-    const replayed = event.event_type === REPLAY ? await this.#runOf(env_id, data) : undefined
-    const found = dispatch(
-      event,
-      data,
-      { env_id, revision },
-      { directory: views.directory, replayed: replayed ?? null },
-    )
-    const cause = { env_id, correlation_id: metadata.correlation_id, causation_id: event_id }
-    if (found.kind === 'cancel') await this.#cancel(env_id, found.run_id, cause)
-    const plans = found.kind === 'start' ? found.plans : []
-    const { events } = await aggregates.streams.handle(
-      streamOf.stream(stream_id),
-      { type: 'DispatchEvent', stream_id, event_id, plans, worker_id, now: clock.iso() },
-      cause,
-      { opening: openingOf(recorded), known: revision },
-    )
-    return events.length > 0 ? plans : this.#claimedBefore(stream_id, (plan) => plan.event_id === event_id)
+  async #claim(delivered: Recorded, worker_id: string): Promise<readonly RunPlan[]> {
+    if (isOf(delivered, 'EventPublished')) {
+      const { event_id, stream_id } = delivered.event
+      const plans = await dispatchEvent(this.#deps, { published: delivered, worker_id })
+      return plans ?? this.#claimedBefore(stream_id, (plan) => plan.event_id === event_id)
+    }
+    if (isOf(delivered, 'RunRequested')) {
+      const { run_id, stream_id } = delivered.event
+      const plan = await claimRun(this.#deps, { requested: delivered, worker_id })
+      return plan ? [plan] : this.#claimedBefore(stream_id, (claimed) => claimed.run_id === run_id)
+    }
+    return []
   }
 
-  async #claim(recorded: Recorded<EventOf<'RunRequested'>>, worker_id: string): Promise<readonly RunPlan[]> {
-    const { event, metadata, revision } = recorded
-    const { type: _, input: __, ...plan } = event
-    const { stream_id, run_id } = plan
-    const { events } = await this.#deps.aggregates.streams.handle(
-      streamOf.stream(stream_id),
-      { type: 'ClaimRun', run_id, worker_id, now: clock.iso() },
-      { ...metadata, causation_id: run_id },
-      { opening: openingOf(recorded), known: revision },
-    )
-    return events.length > 0
-      ? [{ ...plan, input_at: plan.input_at ?? { stream_id, revision } }]
-      : this.#claimedBefore(stream_id, (claimed) => claimed.run_id === run_id)
+  /** Runs of a stream that this worker claimed by an append whose answer it never received (W4). */
+  async #claimedBefore(stream_id: string, belongs: (plan: RunPlan) => boolean): Promise<readonly RunPlan[]> {
+    const claims = await claimsOf(this.#deps, { stream_id, worker_id: this.#worker_id })
+    return claims.filter(belongs)
   }
 
-  /** W4: a claim of this worker, before its answer came or after it was given up. */
+  /** W4: executes a claim of this worker unless its append is answered in time. */
   #expectAnswer(started: Recorded<EventOf<'RunStarted'>>): void {
     const { run_id, stream_id, worker_id } = started.event
     const isOpen = () => worker_id === this.#worker_id && !this.#executions.has(run_id)
@@ -246,69 +181,38 @@ export class Worker implements Claimer {
         const claimed = await this.#claimedBefore(stream_id, (plan) => plan.run_id === run_id)
         for (const plan of claimed) this.#executions.begin(plan, started, worker_id)
       } catch {
-        later() // the store is away: then the answer may still come
+        later() // the store is away: the answer may still come
       }
     }
     const later = () => setTimeout(() => void look(), ANSWERED_MS).unref()
     if (isOpen()) later()
   }
 
-  /** Runs that this worker claimed by an append whose answer it never got (W4). */
-  async #claimedBefore(stream_id: string, belongs: (plan: RunPlan) => boolean): Promise<readonly RunPlan[]> {
-    return this.#deps.aggregates.streams.read(streamOf.stream(stream_id), ({ runs }) =>
-      [...runs.values()].flatMap((run) =>
-        run.status === 'running' && run.workerId === this.#worker_id && belongs(run.plan) ? [run.plan] : [],
-      ),
-    )
-  }
-
-  /** Ends a run of the environment as cancelled, whatever its state; one that is unknown or over stays as it is (I4, I7). */
-  async #cancel(
-    env_id: string,
-    run_id: string,
-    cause: Parameters<Aggregates['streams']['handle']>[2],
-  ): Promise<void> {
-    const run = await this.#runOf(env_id, { run_id })
-    if (!run) return
-    await this.#deps.aggregates.streams.handle(
-      streamOf.stream(run.stream_id),
-      { type: 'CancelRun', run_id, now: clock.iso() },
-      cause,
-    )
-  }
-
-  async #runOf(env_id: string, data: unknown) {
-    const { views, store } = this.#deps
-    const run_id = (data as { run_id?: unknown } | null)?.run_id
-    if (typeof run_id !== 'string') return null
-    await views.reach(await store.head())
-    const run = await views.runs.get(run_id)
-    return run?.env_id === env_id ? run : null
-  }
-
-  /** What the log says about this worker's runs and about itself. */
+  /** Follows the facts about this worker's runs and about the worker itself. */
   async #watch(after: string, signal: AbortSignal): Promise<void> {
     const types: EventType[] = ['RunCancelled', 'WorkerLost']
     if (!this.#options.alone) types.push('RunStarted')
     for await (const { events } of this.#deps.store.subscribe({ after, types, signal })) {
       for (const recorded of events) {
         const { event } = recorded
-        if (event.type === 'RunStarted') this.#expectAnswer(recorded as Recorded<EventOf<'RunStarted'>>)
+        if (isOf(recorded, 'RunStarted')) this.#expectAnswer(recorded)
         else if (event.type === 'RunCancelled') this.#executions.cancel(event.run_id)
-        else if (event.type === 'WorkerLost' && event.worker_id === this.#worker_id) await this.#begin()
+        else if (event.type === 'WorkerLost' && event.worker_id === this.#worker_id) await this.#beginAgain()
       }
     }
   }
 
-  /** W5: this worker was believed dead. */
-  async #begin(): Promise<void> {
-    const { logger } = this.#deps
-    logger.warn('This worker was silent for too long and was given up; it goes on under a new id', {
-      worker_id: this.#worker_id,
-    })
+  /** W5 */
+  async #beginAgain(): Promise<void> {
+    this.#deps.logger.warn(
+      'This worker missed its heartbeats and was declared lost; continuing with a new id',
+      {
+        worker_id: this.#worker_id,
+      },
+    )
     this.#worker_id = newId()
     this.#executions.loseAll()
-    await this.#register()
+    await this.#announce()
   }
 }
 

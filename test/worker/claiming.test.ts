@@ -34,12 +34,9 @@ const ask = ({ node, build, stop }: Context, offers: Pick<Offers, 'make'>) => {
   const ids = { stream: newId(), run: newId() }
   const ending = requestRun(
     { store: node.store, aggregates: node.aggregates, claimer: null, offers, stopping: stop.signal },
-    plan,
-    input,
+    { run: { ...plan, timeout: 60_000 }, input },
     {
-      env_id: 'env',
-      request_id: newId(),
-      timeoutMs: 60_000,
+      cause: { env_id: 'env', correlation_id: newId() },
       newId: (kind) => ids[kind as keyof typeof ids],
     },
   )

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import type { EventStore } from '../../src/ports/eventStore.ts'
-import { wantRun } from '../../src/commands/wantRun.ts'
+import { storeRequest } from '../../src/commands/requestRun.ts'
 import { openNode } from '../support/openNode.ts'
 import { forwarding } from '../support/forwarding.ts'
 import { suite } from '../support/suite.ts'
@@ -29,10 +29,10 @@ stopping('leaves what waited for a place to the next one', async () => {
   const { seen, counting } = countDeliveries(node.store)
   const { worker, held } = openWorker(node, { maxConcurrentRuns: 1 }, counting)
   const [first, second] = [wanted(build), wanted(build)]
-  await wantRun(node.aggregates, first)
+  await storeRequest(node, first)
   await worker.start()
   await until(() => held.length === 1)
-  await wantRun(node.aggregates, second)
+  await storeRequest(node, second)
   await until(() => seen.deliveries === 2) // the worker has it in hand and no place for it
   await worker.stop({ drainMs: 10 })
   await until(async () => (await node.typesIn(first.plan.stream_id)).includes('RunFailed'))

@@ -1,10 +1,9 @@
 import Type from 'typebox'
-import { AppError } from '../../errors.ts'
+import { evaluate } from '../../commands/evaluate.ts'
 import { presentRun } from '../present/run.ts'
-import { requestRun } from '../../commands/requestRun.ts'
 import { item, route } from '../route.ts'
 import { Run } from '../schemas.ts'
-import { projectOf, projectPaths } from './projects.ts'
+import { projectPaths } from './projects.ts'
 
 export const evalRoutes = [
   route({
@@ -12,7 +11,7 @@ export const evalRoutes = [
     path: '/v1/projects/:project/eval',
     summary: 'Evaluate code beside the live or deployed build',
     description:
-      'Waits for the end of the run. With `repl_id`, declarations are kept between evaluations of that id.',
+      'Waits for the end of the run. With `repl_id`, evaluations of the same id share their declarations.',
     tag: 'Runs',
     needs: { type: 'build', action: 'execute', path: projectPaths },
     body: Type.Object({
@@ -22,39 +21,10 @@ export const evalRoutes = [
     example: { code: "await run('greetings/add', 1, 2)" },
     errors: ['quota_exceeded'],
     reply: { kind: 'item', status: 201, schema: Run },
-    handle: async (ask) => {
-      const {
-        body,
-        credential,
-        deps,
-        request_id,
-        caller: { newId },
-      } = ask
-      const { env_id } = credential
-      await deps.views.settled('builds')
-      const project = projectOf(ask)
-      const build = project.live ?? project.deployed
-      if (!build)
-        throw new AppError('not_found', 'The project has no live or deployed build to evaluate beside')
-      await deps.quotas.checkRun(env_id)
+    handle: async ({ params: { project }, body, deps, caller }) => {
       const { code, repl_id } = body
-      const { run_id } = await requestRun(
-        deps,
-        {
-          run_type: repl_id === undefined ? 'eval' : 'repl',
-          build_id: build.build_id,
-          project_id: project.project_id,
-          project_name: project.name,
-          target: { code, ...(repl_id !== undefined && { repl_id }) },
-          timeout: deps.webhookTimeoutMs,
-        },
-        { kind: 'args', value: [] },
-        { env_id, request_id, actor: credential.id, timeoutMs: deps.webhookTimeoutMs + 10_000, newId },
-      )
-      await deps.views.settled('runs')
-      const run = await deps.views.runs.get(run_id)
-      if (!run) throw new AppError('unavailable', 'No worker took the evaluation in time')
-      return item(await presentRun(run, deps.payloads), 201)
+      const input = { project, code, repl_id, timeoutMs: deps.webhookTimeoutMs }
+      return item(await presentRun(await evaluate(deps, input, caller), deps.payloads), 201)
     },
   }),
 ]

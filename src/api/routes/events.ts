@@ -1,9 +1,10 @@
 import Type from 'typebox'
 import { MAX_EVENT_TYPE, publishEvent } from '../../commands/publishEvent.ts'
 import { AppError } from '../../errors.ts'
+import { listOf } from '../listOf.ts'
 import { presentEvent } from '../present/event.ts'
 import { presentRun } from '../present/run.ts'
-import { type Ask, item, list, route } from '../route.ts'
+import { type Ask, item, route } from '../route.ts'
 import { Event, pageQuery, PageQuery, Run } from '../schemas.ts'
 
 const tag = 'Events'
@@ -19,7 +20,7 @@ export const PublishBody = Type.Object(
     data: Type.Optional(Type.Unknown({ description: 'Another name for `event_data`' })),
     stream_id: Type.Optional(
       Type.String({
-        description: 'Continues this stream; a new one is made when omitted',
+        description: 'Continues this stream; without it a new stream is created',
         documented: { format: 'uuid' },
       }),
     ),
@@ -66,7 +67,7 @@ export const eventRoutes = [
     path: '/v1/events',
     summary: 'Publish an event',
     description:
-      'Each matching handler of the deployed builds runs once. `svc:call`, `svc:cancel` and `svc:replay` steer runs.',
+      'Each matching handler of the deployed builds runs once. `svc:call`, `svc:cancel` and `svc:replay` control runs.',
     tag,
     needs: mayPublish,
     body: PublishBody,
@@ -84,24 +85,9 @@ export const eventRoutes = [
     needs: { type: 'event', action: 'read' },
     query: pageQuery({ event_type: Type.Optional(Type.String({ minLength: 1 })) }),
     reply: { kind: 'list', schema: Event },
-    handle: async ({
-      query: { limit, offset, event_type },
-      credential: { env_id },
-      deps: { views, payloads },
-    }) => {
-      await views.settled('events')
+    handle: ({ query: { limit, offset, event_type }, credential: { env_id }, deps: { views, payloads } }) => {
       const equal = { env_id, ...(event_type !== undefined && { event_type }) }
-      const { items, total } = await views.events.find({
-        equal,
-        sort: 'order',
-        descending: true,
-        limit,
-        offset,
-      })
-      return list(await Promise.all(items.map((doc) => presentEvent(doc, payloads))), total, {
-        limit,
-        offset,
-      })
+      return listOf(views, 'events', { equal, limit, offset }, (doc) => presentEvent(doc, payloads))
     },
   }),
 
@@ -126,14 +112,7 @@ export const eventRoutes = [
     handle: async (ask) => {
       const { views, payloads } = ask.deps
       const { event_id } = await eventOf(ask)
-      await views.settled('runs')
-      const { items, total } = await views.runs.find({
-        equal: { event_id },
-        sort: 'order',
-        descending: true,
-        ...ask.query,
-      })
-      return list(await Promise.all(items.map((doc) => presentRun(doc, payloads))), total, ask.query)
+      return listOf(views, 'runs', { equal: { event_id }, ...ask.query }, (doc) => presentRun(doc, payloads))
     },
   }),
 ]

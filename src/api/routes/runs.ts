@@ -1,16 +1,18 @@
 import Type from 'typebox'
 import { clock, isoOf } from '../../clock.ts'
+import { readRunLog } from '../../commands/readRunLog.ts'
 import { AppError } from '../../errors.ts'
 import type { RunDoc } from '../../projections/runs.ts'
+import { listOf } from '../listOf.ts'
 import { presentRun } from '../present/run.ts'
-import { runLogsOf } from '../present/runLogs.ts'
-import { type Ask, item, list, route } from '../route.ts'
+import { presentRunLog } from '../present/runLogs.ts'
+import { type Ask, item, route } from '../route.ts'
 import { pageQuery, Run, RunLogs, RunStats, RunStatus, RunType } from '../schemas.ts'
 
 const tag = 'Runs'
 const needs = { type: 'run', action: 'read' }
 
-/** The instant an ISO 8601 duration ago, as ISO 8601 UTC. */
+/** Returns when a time range begins that ends now, as ISO 8601 UTC. */
 const startOfRange = (duration: string): string => {
   try {
     const now = Temporal.Instant.fromEpochMilliseconds(clock.now()).toZonedDateTimeISO('UTC')
@@ -55,16 +57,7 @@ export const runRoutes = [
       const { limit, offset, status, type, time_range } = query
       const equal = { env_id, ...(status && { status }), ...(type && { run_type: type }) }
       const from = time_range === undefined ? {} : { from: startOfRange(time_range) }
-      await views.settled('runs')
-      const { items, total } = await views.runs.find({
-        equal,
-        sort: 'order',
-        descending: true,
-        ...from,
-        limit,
-        offset,
-      })
-      return list(await Promise.all(items.map((doc) => presentRun(doc, payloads))), total, query)
+      return listOf(views, 'runs', { equal, limit, offset, ...from }, (doc) => presentRun(doc, payloads))
     },
   }),
 
@@ -104,11 +97,14 @@ export const runRoutes = [
     path: '/v1/runs/:run_id/logs',
     summary: 'Get what a run printed',
     description:
-      'Lines of standard output and error in order: within a second while the run goes on, all of them once it has ' +
-      'ended. 256 KiB and 10,000 lines are kept. Of a webhook’s run also the request.',
+      'Lines of standard output and error, in order. They appear within a second while the run continues, and are ' +
+      'complete when it has ended. 256 KiB and 10,000 lines are kept. A run of a webhook also has its request.',
     tag,
     needs,
     reply: { kind: 'item', schema: RunLogs },
-    handle: async (ask) => item(await runLogsOf(await runOf(ask), ask.deps)),
+    handle: async (ask) => {
+      const run = await runOf(ask)
+      return item(await presentRunLog(run.run_id, await readRunLog(ask.deps, run), ask.deps.payloads))
+    },
   }),
 ]

@@ -1,13 +1,12 @@
 import Type from 'typebox'
-import { clock } from '../../clock.ts'
+import { startOfStream } from '../../commands/startOfStream.ts'
 import { AppError } from '../../errors.ts'
 import { type Cursor, START } from '../../events/event.ts'
-import { streamOf } from '../../events/streams.ts'
 import { envEvents, publishedEvent, streamEvents } from '../openapi/streamEvents.ts'
-import type { Delivery, EventStore } from '../../ports/eventStore.ts'
+import type { EventStore } from '../../ports/eventStore.ts'
 import { type Ask, own, route } from '../route.ts'
 import { frame, SseReply } from '../streams/sse.ts'
-import { envFrame, envTypes } from '../streams/envFrames.ts'
+import { serveConsumer } from '../streams/envConsumer.ts'
 import { tailStream } from '../streams/streamTail.ts'
 import { mayPublish, publish, PublishBody } from './events.ts'
 
@@ -16,7 +15,7 @@ const Resume = {
   from: Type.Optional(Type.String({ description: '`start`, `end`, or the `id` of the last event seen' })),
 }
 
-/** Where to begin: the header a browser sends when it comes back, else `?from=`. */
+/** Where to begin: the header that a browser sends when it reconnects, or `?from=`. */
 const resumeAt = ({ ctx }: Pick<Ask, 'ctx'>, from: string | undefined): string | undefined => {
   const header = ctx.get('Last-Event-ID')
   return header === '' ? from : header
@@ -27,7 +26,7 @@ export const streamRoutes = [
     method: 'GET',
     path: '/v1/streams/:stream_id/subscribe',
     summary: 'Follow a stream',
-    description: 'Begins at the end unless `from` or `Last-Event-ID` says otherwise.',
+    description: 'Begins at the end, unless `from` or `Last-Event-ID` names another place.',
     tag,
     needs: { type: 'stream', action: 'read', path: ({ stream_id }) => [stream_id] },
     query: Type.Object({
@@ -39,25 +38,11 @@ export const streamRoutes = [
     reply: { kind: 'stream', events: streamEvents },
     handle: async (ask) => {
       const { params, query, credential, deps, ctx } = ask
-      const { stream_id } = params
-      const { env_id } = credential
-      const { owner, revision } = await deps.aggregates.streams.read(
-        streamOf.stream(stream_id),
-        (state, revision) => ({ owner: state.env_id, revision }),
-      )
-      if (owner !== env_id) throw new AppError('not_found', `No stream ${stream_id}`)
       const from = resumeAt(ask, query.from)
-      const after =
-        from === undefined || from === 'end' ? revision : from === 'start' ? -1 : revisionOf(from, revision)
+      const start = await startOfStream(deps, { stream_id: params.stream_id, from }, credential.env_id)
       const client = new SseReply(ctx)
       ask.hold({ gone: client.gone, end: () => client.end() })
-      const active = from !== undefined && from !== 'end'
-      const { project } = query
-      void tailStream(
-        client,
-        { stream_id, env_id, after, active, ...(project !== undefined && { project }) },
-        deps,
-      ).catch(() => client.end())
+      void tailStream(client, { start, project: query.project }, deps).catch(() => client.end())
       return own
     },
   }),
@@ -67,8 +52,8 @@ export const streamRoutes = [
     path: '/v1/streams/subscribe-with-event',
     summary: 'Publish an event and follow its stream',
     description:
-      'One atomic step; the first event is always `event:published`. Under an `Idempotency-Key` used before nothing is ' +
-      'published: the stream is followed again from the event of that time.',
+      'One atomic step; the first event is always `event:published`. With an `Idempotency-Key` that was used before, ' +
+      'nothing is published: the stream is followed from the event of the first request.',
     tag,
     needs: [{ type: 'stream', action: 'read', path: (_, { body }) => streamPath(body) }, mayPublish],
     body: PublishBody,
@@ -81,14 +66,13 @@ export const streamRoutes = [
       const { event, revision } = await ask.once(body, (newId) =>
         publish({ ...ask, caller: { ...ask.caller, newId } }),
       )
-      const { event_id, stream_id, event_type, env_id } = event
+      const { event_id, stream_id, event_type } = event
       const client = new SseReply(ctx)
       ask.hold({ gone: client.gone, end: () => client.end() })
       const type = 'event:published'
       client.write(frame(String(revision), type, { type, event_id, stream_id, event_type }))
-      void tailStream(client, { stream_id, env_id, after: revision, active: true }, deps).catch(() =>
-        client.end(),
-      )
+      const start = { stream_id, after: revision, mayBeComplete: true }
+      void tailStream(client, { start }, deps).catch(() => client.end())
       return own
     },
   }),
@@ -98,8 +82,8 @@ export const streamRoutes = [
     path: '/v1/env/subscribe',
     summary: 'Follow all activity of the environment',
     description:
-      'Ends after five minutes; come back with the last `id`. With `consumer` the server keeps the position, and ' +
-      'several clients of one name share the events, each at least once.',
+      'Ends after five minutes; reconnect with the last `id`. With `consumer` the server stores the position, and ' +
+      'clients with the same name share the events, each of which is delivered at least once.',
     tag,
     needs: { type: 'env', action: 'read' },
     query: Type.Object({
@@ -111,13 +95,7 @@ export const streamRoutes = [
       const { query, credential, deps, ctx } = ask
       const { env_id } = credential
       const from = resumeAt(ask, query.from)
-      const head = await deps.store.head()
-      const after =
-        from === 'start'
-          ? START
-          : from === undefined || from === 'end'
-            ? head
-            : cursorIn(deps.store, from, head)
+      const after = await cursorAt(deps.store, from)
       const client = new SseReply(ctx)
       ask.hold({ gone: client.gone, end: () => client.end() })
       const end = () => client.end()
@@ -130,66 +108,26 @@ export const streamRoutes = [
       const serving =
         query.consumer === undefined
           ? deps.feeds.serve(client, env_id, after)
-          : consume(ask as Ask, client, query.consumer, after)
+          : serveConsumer(client, { env_id, consumer: query.consumer, after }, deps.store)
       void serving.catch(end)
       return own
     },
   }),
 ]
 
-/** How long a consumer must stay after an event for it to count as delivered, and how many it may have until then. */
-const SETTLE_MS = 500
-const MAX_UNSETTLED = 2048
-
-/** What is written to a connection that is about to break never arrives: so an event is acknowledged a while later. */
-const consume = async (
-  { deps, credential }: Ask,
-  client: SseReply,
-  consumer: string,
-  from: string,
-): Promise<void> => {
-  const { env_id } = credential
-  const options = { env_id, types: envTypes, from, inFlight: MAX_UNSETTLED, signal: client.gone }
-  const unsettled: { readonly delivery: Delivery; readonly at: number }[] = []
-  const settle = setInterval(() => {
-    const due = unsettled.findIndex(({ at }) => at > clock.monotonic() - SETTLE_MS)
-    for (const { delivery } of unsettled.splice(0, due < 0 ? unsettled.length : due)) delivery.ack()
-  }, SETTLE_MS / 5)
-  try {
-    for await (const delivery of deps.store.consume(`env-${env_id}-${consumer}`, options)) {
-      const bytes = envFrame(delivery.event)
-      if (bytes) client.write(bytes)
-      await client.flushed()
-      if (client.gone.aborted) return
-      unsettled.push({ delivery, at: clock.monotonic() })
-    }
-  } finally {
-    clearInterval(settle) // another client of the name gets what is left
-  }
-}
-
 const streamPath = (body: unknown): string[] => {
   const stream_id = (body as { stream_id?: unknown }).stream_id
   return typeof stream_id === 'string' ? [stream_id] : []
 }
 
-const revisionOf = (id: string, last: number): number => {
-  if (!/^\d{1,15}$/.test(id) || Number(id) > last) {
-    throw new AppError(
-      'bad_request',
-      `from: expected start, end or the id of an event of this stream, got "${id.slice(0, 60)}"`,
-    )
-  }
-  return Number(id)
-}
-
-/** Cursors are the event store's own; what it cannot have issued is refused before the stream begins. */
-const cursorIn = (store: EventStore, id: string, head: Cursor): Cursor => {
-  if (!store.isCursor(id) || id > head) {
-    throw new AppError(
-      'bad_request',
-      `from: expected start, end or the id of an event, got "${id.slice(0, 60)}"`,
-    )
-  }
-  return id
+/** Cursors belong to the event store; one that it cannot have issued is refused before the reply begins. */
+const cursorAt = async (store: EventStore, from: string | undefined): Promise<Cursor> => {
+  const head = await store.head()
+  if (from === undefined || from === 'end') return head
+  if (from === 'start') return START
+  if (store.isCursor(from) && from <= head) return from
+  throw new AppError(
+    'bad_request',
+    `from: expected start, end or the id of an event, got "${from.slice(0, 60)}"`,
+  )
 }

@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import type { FunctionSpec } from '../../src/events/project.ts'
 import { Directory } from '../../src/projections/directory.ts'
 import type { RunDoc } from '../../src/projections/runs.ts'
-import { dispatch } from '../../src/commands/dispatch.ts'
+import { planRuns } from '../../src/commands/planRuns.ts'
 import { suite } from '../support/suite.ts'
 
 const EVENT = '01900000-0000-7000-8000-000000000001'
@@ -83,7 +83,7 @@ const dispatched = (
   data?: unknown,
   { env_id = 'env', replayed = null as RunDoc | null } = {},
 ) =>
-  dispatch(
+  planRuns(
     { event_id: EVENT, stream_id: 's', event_type },
     data,
     { env_id, revision: 4 },

@@ -8,7 +8,7 @@ import type { RunDoc } from '../projections/runs.ts'
 type Published = Pick<EventOf<'EventPublished'>, 'event_id' | 'stream_id' | 'event_type'>
 
 /** What an event leads to: runs to start, or a run to cancel. */
-export type Dispatch =
+export type Planned =
   | { readonly kind: 'start'; readonly plans: readonly RunPlan[] }
   | { readonly kind: 'cancel'; readonly run_id: string }
 
@@ -19,19 +19,19 @@ interface Known {
 }
 
 /**
- * Event and directory in, runs out. Ids derive from event and function, so every delivery of the event
- * plans the same runs (I3). `revision` is where the event stands in its stream: its handlers' input.
+ * Plans the runs of an event; it reads nothing but the directory. Ids derive from event and function, so every delivery
+ * of the event plans the same runs (I3). `revision` is the event's place in its stream, the input of its handlers.
  */
-export const dispatch = (
+export const planRuns = (
   { event_id, stream_id, event_type }: Published,
   data: unknown,
   { env_id, revision }: { env_id: string; revision: number },
   { directory, replayed }: Known,
-): Dispatch => {
+): Planned => {
   const planOf = (deployed: Deployed, run_type: RunPlan['run_type']): RunPlan => {
-    const { project, build, fn } = deployed
+    const { build, fn } = deployed
     return {
-      run_id: derivedIdBeside(event_id, project.project_id, fn.ns, fn.var),
+      run_id: runIdOf(event_id, deployed),
       stream_id,
       run_type,
       ...placeOf(deployed),
@@ -71,7 +71,11 @@ export const dispatch = (
   }
 }
 
-/** The parts of a plan that tell what code runs. */
+/** The id of the run that an event starts of a function. `callFunction` returns it before the run is planned. */
+export const runIdOf = (event_id: string, { project, fn }: Pick<Deployed, 'project' | 'fn'>): string =>
+  derivedIdBeside(event_id, project.project_id, fn.ns, fn.var)
+
+/** The part of a plan that names the code to run. */
 export const placeOf = ({
   project,
   build,
