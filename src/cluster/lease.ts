@@ -3,7 +3,7 @@ import { START } from '../events/event.ts'
 import type { CollectionSpec, ReadModels } from '../ports/readModels.ts'
 import { countOf, cursorAt, type Membership } from './membership.ts'
 
-/** A holder that gave no sign of life for this long has lost its lease, milliseconds. */
+/** A holder that was silent for this long has lost its lease, milliseconds. */
 const SILENT_MS = 2000
 const LOOK_MS = 300
 
@@ -12,8 +12,8 @@ type LeaseDoc = { readonly holder: string }
 const leases: CollectionSpec = { name: 'leases', version: 1, indexes: [] }
 
 /**
- * Does the work on one node at a time, to save the others the trouble: now and then two may do it (one that was
- * paused), so the work itself must bear that. Resolves when the signal aborts; rejects when the read models or the work do.
+ * Does the work on one node at a time, so that the others are spared it. Two nodes may do it for a moment if one of them
+ * was paused, so the work must tolerate that. Resolves when the signal aborts; rejects when the read models or the work do.
  */
 export const holdLease = async (
   name: string,
@@ -32,11 +32,11 @@ export const holdLease = async (
   while (!signal.aborted) {
     const { holder, term } = await read()
     if (holder === undefined || holder === node_id || membership.silentMs(holder) > SILENT_MS) {
-      await write({ holder: node_id }, term + 1) // of two who try one stays; the other one sees it at its next look
+      await write({ holder: node_id }, term + 1) // of two nodes that try, one wins; the other sees it at its next look
       const taken = await read()
       if (taken.holder === node_id) {
         await whileHeld(read, node_id, work, signal)
-        if (signal.aborted) await write(null, taken.term + 1) // the next one need not wait
+        if (signal.aborted) await write(null, taken.term + 1) // so that the next holder need not wait
         continue
       }
     }
@@ -58,7 +58,7 @@ const whileHeld = async (
       if (!until.aborted && (await read()).holder !== me) lost.abort()
     }
   }
-  const watching = watch().catch(() => lost.abort()) // the caller finds out by itself
+  const watching = watch().catch(() => lost.abort()) // the work rejects by itself
   try {
     await work(until)
   } finally {

@@ -3,7 +3,7 @@ import { clock } from '../clock.ts'
 import { START } from '../events/event.ts'
 import type { CollectionSpec, ReadModels, WritableCollection } from '../ports/readModels.ts'
 
-/** Signs of life come this often, milliseconds. */
+/** The interval of heartbeats, milliseconds. */
 const BEAT_MS = 400
 
 type BeatDoc = { readonly count: number }
@@ -15,17 +15,17 @@ export const countOf = (cursor: string | undefined): number => (cursor ? Number(
 export const cursorAt = (count: number): string => String(count).padStart(16, '0')
 
 /**
- * Who in the cluster gives signs of life. Everybody counts in a document of its own; the others look whether it goes
- * on counting, by their own monotonic clocks, so no two clocks are compared. Invariants:
- * M1: time in which this node could not read the signs counts against nobody.
- * M2: correctness never rests on it: who is wrongly believed dead is refused by the log or by the guards of the
- * read models.
+ * Heartbeats of the nodes and workers of a cluster. Each node increments a counter in its own document. The others observe
+ * it by their own monotonic clocks, so no two clocks are compared. Invariants:
+ * M1: time in which this node could not read the heartbeats does not count as silence.
+ * M2: correctness never depends on membership. The log and the guards of the read models refuse the writes of a node that
+ * was declared dead by mistake.
  */
 export class Membership {
   readonly #readModels: ReadModels
-  /** Whom this process beats for. */
+  /** The ids that this process beats for. */
   readonly #mine = new Set<string>()
-  /** Who is watched: the last count seen, and for how long it has been the same, milliseconds. */
+  /** The watched ids: the last count seen, and for how long it has not changed, milliseconds. */
   readonly #watched = new Map<string, { count: number; silentMs: number }>()
   #count = 0
 
@@ -33,12 +33,12 @@ export class Membership {
     this.#readModels = readModels
   }
 
-  /** From the next beat on this process gives signs for the id: a node's, or a worker's. */
+  /** Adds the id of a node or worker to the heartbeats of this process, from the next one on. */
   join(id: string): void {
     this.#mine.add(id)
   }
 
-  /** How long an id gave no sign as seen from here; asking begins the watch, with 0. */
+  /** Returns how long this node has seen no heartbeat of an id. The first call starts the watch and returns 0. */
   silentMs(id: string): number {
     let watched = this.#watched.get(id)
     if (!watched) {
@@ -48,12 +48,12 @@ export class Membership {
     return watched.silentMs
   }
 
-  /** Nobody asks for the id any more. */
+  /** Ends the watch of an id. */
   forget(id: string): void {
     this.#watched.delete(id)
   }
 
-  /** Beats and looks until the signal aborts. Rejects when the read models do not answer; may be run again. */
+  /** Beats and observes until the signal aborts. Rejects when the read models do not answer; can be called again. */
   async run(signal: AbortSignal): Promise<void> {
     const collection = await this.#readModels.writer<BeatDoc>(beats)
     let looked = clock.monotonic()
@@ -66,7 +66,7 @@ export class Membership {
     }
   }
 
-  /** Takes the signs down, so that the others know at once. */
+  /** Removes the heartbeats of this process, so that the others know at once. */
   async leave(): Promise<void> {
     await this.#beat(await this.#readModels.writer<BeatDoc>(beats), null)
   }

@@ -5,21 +5,21 @@ import type { Logger } from '../logger.ts'
 import type { Hints } from '../ports/hints.ts'
 import { type Claimer, type RunOffers, sessionOf, type WantedRun } from '../ports/claimer.ts'
 
-/** Workers tell this often whether they have room, milliseconds. */
-const TELL_MS = 400
-/** And are believed for this long; longer where it matters more to meet the same one than to be fast. */
+/** The interval at which workers announce whether they have room, milliseconds. */
+const ANNOUNCE_MS = 400
+/** How long an announcement is trusted: longer for a REPL, which must reach the same worker again. */
 const KNOWN_MS = 1000
 const KNOWN_TO_SESSION_MS = 3000
-/** Longer ones go through the log alone: every node hears an offer. */
+/** Longer runs use only the log, because every node receives every offer. */
 const MAX_LENGTH = 16 << 10
 
 /**
- * Runs that somebody waits for are offered to a worker directly, which then asks for them and claims them in one append
- * (decision 0018). An offer that nobody takes costs the one who made it the time it waits, never a run.
+ * Offers runs with a waiting caller to a worker, which then requests and claims them in one append (decision 0018). An
+ * offer that no worker takes delays the caller, but never loses a run.
  */
 export class Offers implements RunOffers {
   readonly #hints: Hints
-  /** Workers with room, and when they told so; the one that was offered something last stands last. */
+  /** Workers with room, and the time of their announcement; the worker with the latest offer is last. */
   readonly #rooms = new Map<string, number>()
 
   constructor(hints: Hints) {
@@ -31,7 +31,7 @@ export class Offers implements RunOffers {
     })
   }
 
-  /** Offers the run to one worker; false when there is none to offer it to. */
+  /** Offers the run to one worker; returns false when there is none. */
   make(run: WantedRun): boolean {
     const session = sessionOf(run)
     const worker_id = session === undefined ? this.#next() : this.#sameFor(session)
@@ -42,36 +42,38 @@ export class Offers implements RunOffers {
     return true
   }
 
-  /** The same worker as long as it has room, whoever asks; when it goes, only its sessions move. */
+  /** Returns the same worker on every node while it has room. When it disappears, only its own sessions move. */
   #sameFor(session: string): string | undefined {
     const rank = (worker_id: string) => createHash('sha256').update(`${session} ${worker_id}`).digest('hex')
     const since = clock.monotonic() - KNOWN_TO_SESSION_MS
     const [first] = [...this.#rooms]
-      .flatMap(([worker_id, told]) => (told < since ? [] : [{ worker_id, rank: rank(worker_id) }]))
+      .flatMap(([worker_id, announcedAt]) =>
+        announcedAt < since ? [] : [{ worker_id, rank: rank(worker_id) }],
+      )
       .sort((a, b) => (a.rank < b.rank ? 1 : -1))
     return first?.worker_id
   }
 
   #next(): string | undefined {
     const now = clock.monotonic()
-    for (const [worker_id, told] of this.#rooms) {
-      if (now - told > KNOWN_TO_SESSION_MS) this.#rooms.delete(worker_id)
-      if (now - told > KNOWN_MS) continue
+    for (const [worker_id, announcedAt] of this.#rooms) {
+      if (now - announcedAt > KNOWN_TO_SESSION_MS) this.#rooms.delete(worker_id)
+      if (now - announcedAt > KNOWN_MS) continue
       this.#rooms.delete(worker_id)
-      this.#rooms.set(worker_id, told)
+      this.#rooms.set(worker_id, announcedAt)
       return worker_id
     }
     return undefined
   }
 }
 
-/** Tells whether the worker has room, and takes what is offered to it, until the signal aborts. */
+/** Announces whether the worker has room, and takes the runs offered to it, until the signal aborts. */
 export const takeOffers = (
   claimer: Claimer,
   hints: Hints,
   { signal, logger }: { signal: AbortSignal; logger: Logger },
 ) => {
-  const tell = () => hints.publish('room', `${claimer.worker_id} ${claimer.hasRoom ? 'yes' : 'no'}`)
+  const announce = () => hints.publish('room', `${claimer.worker_id} ${claimer.hasRoom ? 'yes' : 'no'}`)
   const stop = hints.on('offered', (text) => {
     if (!text.startsWith(`${claimer.worker_id} `) || !claimer.hasRoom) return
     const run = JSON.parse(text.slice(claimer.worker_id.length + 1)) as WantedRun
@@ -82,14 +84,14 @@ export const takeOffers = (
       }),
     )
   })
-  const telling = setInterval(tell, TELL_MS)
-  tell()
+  const announcing = setInterval(announce, ANNOUNCE_MS)
+  announce()
   signal.addEventListener(
     'abort',
     () => {
-      clearInterval(telling)
+      clearInterval(announcing)
       stop()
-      tell()
+      announce()
     },
     { once: true },
   )

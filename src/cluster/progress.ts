@@ -12,10 +12,10 @@ const progress: CollectionSpec = { name: 'progress', version: 1, indexes: [] }
 
 /** Between looks at the positions of the projectors while a reader waits. */
 const LOOKS = { firstMs: 2, longestMs: 50 }
-/** Positions are stored at most this often while nobody is known to wait, milliseconds. */
+/** The shortest interval between two writes of the positions, milliseconds. */
 const STORE_MS = 20
 
-/** Tells every node where the projectors of this one stand. */
+/** Reports the positions of this node's projectors to every node. */
 export class ProgressTeller {
   readonly #readModels: ReadModels
   readonly #hints: Hints
@@ -50,7 +50,7 @@ export class ProgressTeller {
   }
 }
 
-/** Learns where the projectors stand, wherever they run: from hints at once, else by looking (I2). */
+/** Learns the positions of the projectors on any node: from hints at once, otherwise by reading them (I2). */
 export class ProgressReader implements Progress {
   readonly #readModels: ReadModels
   readonly #hints: Hints
@@ -97,7 +97,7 @@ export class ProgressReader implements Progress {
     known.waiting.release(position)
   }
 
-  /** Reads the stored positions as long as somebody waits. */
+  /** Reads the stored positions while a reader waits. */
   async #look(): Promise<void> {
     if (this.#looking) return
     this.#looking = true
@@ -107,7 +107,7 @@ export class ProgressReader implements Progress {
       await backoff.pause({ signal: this.#signal })
       const names = [...this.#known].flatMap(([name, { waiting }]) => (waiting.size > 0 ? [name] : []))
       if (names.length === 0) break
-      const found = await collection.getMany(names).catch(() => new Map<string, ProgressDoc>()) // looked for again
+      const found = await collection.getMany(names).catch(() => new Map<string, ProgressDoc>()) // read again after the next pause
       for (const [name, { position }] of found) this.#learn(name, position)
     }
     this.#looking = false

@@ -1,16 +1,16 @@
 import type { Plan } from '../events/org.ts'
 
-/** In limits that usage is reported against (SPEC.md, Usage and limits). */
+/** The value of a limit that does not apply (SPEC.md, Usage and limits). */
 export const UNLIMITED = -1
 
 const MB = 1 << 20
 const GB = 1 << 30
 const TB = 1024 * GB
 
-/** What usage is measured against, as `GET /v1/org/usage` tells it; `UNLIMITED` where there is no limit. */
+/** The limits that `GET /v1/org/usage` reports; `UNLIMITED` where there is none. */
 export interface UsageLimits {
   readonly runs_per_month: number
-  /** Of all files. */
+  /** The size of all files together. */
   readonly storage_bytes: number
   readonly team_members: number
   readonly call_retention_days: number
@@ -19,15 +19,15 @@ export interface UsageLimits {
 
 export interface PlanTerms {
   readonly limits: UsageLimits
-  /** Of the organization, over all nodes; null: as many as there are. */
+  /** Counted for the organization over all nodes; null: unlimited. */
   readonly requestsPerSecond: number | null
-  /** Of one file. */
+  /** The size of one file. */
   readonly maxFileBytes: number
   /** 0: custom domains need a higher plan; null: any number. */
   readonly maxDomains: number | null
 }
 
-/** What each plan allows: SPEC.md, Limits, and where it is silent docs/decisions/0015-plans-and-usage.md. */
+/** The terms of each plan: from SPEC.md, Limits, and otherwise from docs/decisions/0015-plans-and-usage.md. */
 export const termsOf: Readonly<Record<Plan, PlanTerms>> = {
   free: {
     limits: {

@@ -8,7 +8,7 @@ import type { DirectoryEnv } from '../projections/directory.ts'
 import type { Views } from '../projections/views.ts'
 import { type Usage, usageModels, usageOf } from './usage.ts'
 
-/** What somebody wants more of. */
+/** An increase that a request would cause. */
 interface Wish {
   readonly limit: keyof UsageLimits
   readonly used: (usage: Usage) => number
@@ -16,7 +16,7 @@ interface Wish {
   readonly what: string
 }
 
-/** A run, and whatever it keeps. */
+/** One run, and at least one byte of stored data. */
 const ONE_RUN: readonly Wish[] = [
   { limit: 'runs_per_month', used: (usage) => usage.runs_this_period, more: 1, what: 'runs per month' },
   {
@@ -27,7 +27,7 @@ const ONE_RUN: readonly Wish[] = [
   },
 ]
 
-/** What is known of an organization's usage. */
+/** The last known usage of an organization. */
 interface Look {
   usage: Usage | null
   /** Monotonic milliseconds. */
@@ -35,18 +35,18 @@ interface Look {
   underWay: Promise<void> | null
 }
 
-/** Far from its limits an organization's usage is looked at again after this long. */
+/** Far from its limits, an organization's usage is read again after this time. */
 const FRESH_MS = 1000
-/** Above this part of a limit it is looked at each time. */
+/** Above this part of a limit, usage is read for each request. */
 const NEAR = 0.98
 const LONGEST_LOOK_MS = 500
 const KEPT_ORGS = 10_000
 
 /**
- * Refuses what the plan of an organization has no room for (SPEC.md, Usage and limits).
- * Q1: where the plan has no limit nothing is looked at.
- * Q2: what is in the log counts; requests that are under way together may pass together.
- * Q3: read models that are behind, or away, refuse nothing: the usage known last counts, or none.
+ * Refuses what exceeds the plan of an organization (SPEC.md, Usage and limits).
+ * Q1: usage is not read where the plan has no limit.
+ * Q2: everything in the log counts; concurrent requests may pass together.
+ * Q3: read models that are behind or unavailable refuse nothing: the last known usage applies, or none.
  */
 export class Quotas implements FileQuota {
   readonly #views: Views
@@ -56,17 +56,17 @@ export class Quotas implements FileQuota {
     this.#views = views
   }
 
-  /** Rejects with `quota_exceeded` when the organization of the environment may start no more runs, or keep no more of them. */
+  /** Rejects with `quota_exceeded` when the organization of the environment may start or store no more runs. */
   checkRun(env_id: string): Promise<void> {
     return this.#check(env_id, ONE_RUN)
   }
 
-  /** Bytes one file of the environment may have. */
+  /** Returns the maximum size of one file of the environment in bytes. */
   maxFileBytes(env_id: string): number {
     return termsOf[this.#views.directory.env(env_id)?.plan ?? 'free'].maxFileBytes
   }
 
-  /** Rejects with `quota_exceeded` when the files of the organization may not have so many bytes more (fewer, when negative). */
+  /** Rejects with `quota_exceeded` when the files of the organization cannot grow by that many bytes. */
   async checkRoom(env_id: string, bytes: number): Promise<void> {
     const used = (usage: Usage) => usage.file_storage_bytes
     if (bytes > 0)
@@ -98,7 +98,7 @@ export class Quotas implements FileQuota {
     return look
   }
 
-  /** Those who ask while a look is under way share it. Never rejects (Q3). */
+  /** Concurrent callers share one read. Never rejects (Q3). */
   #refresh(look: Look, { org_id }: DirectoryEnv, limits: UsageLimits): Promise<void> {
     look.underWay ??= this.#look(org_id, limits)
       .then(

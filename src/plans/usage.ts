@@ -5,7 +5,7 @@ import type { CallDayDoc } from '../projections/callDays.ts'
 import type { Views } from '../projections/views.ts'
 import type { Collection } from '../ports/readModels.ts'
 
-/** What an organization uses, over all its environments (SPEC.md, Usage and limits). */
+/** The usage of an organization over all its environments (SPEC.md, Usage and limits). */
 export interface Usage {
   readonly runs_this_period: number
   readonly file_storage_bytes: number
@@ -14,17 +14,17 @@ export interface Usage {
   readonly call_count: number
 }
 
-/** The read models that usage is read from, to be settled first by whoever wants all that is in the log. */
+/** The read models that usage is read from. A caller that needs everything in the log settles them first. */
 export const usageModels = ['callDays', 'fileTotals', 'orgs'] as const
 
-/** The calendar month, UTC, that a moment (milliseconds since 1970) lies in; it ends where the next one starts. */
+/** Returns the calendar month in UTC of a moment (milliseconds since 1970); it ends where the next one starts. */
 export const periodOf = (ms: number): { readonly period_start: string; readonly period_end: string } => {
   const now = new Date(ms)
   const monthAt = (ahead: number) => isoOf(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead))
   return { period_start: monthAt(0), period_end: monthAt(1) }
 }
 
-/** As the read models have it at a moment, milliseconds since 1970. */
+/** Returns the usage in the read models at a moment (milliseconds since 1970). */
 export const usageOf = async (
   { directory, callDays, fileTotals, orgs }: Pick<Views, 'directory' | 'callDays' | 'fileTotals' | 'orgs'>,
   { org_id, limits, nowMs }: { org_id: string; limits: UsageLimits; nowMs: number },
@@ -48,7 +48,7 @@ export const usageOf = async (
   return { runs_this_period, file_storage_bytes, team_members, call_storage_bytes, call_count }
 }
 
-/** In percent of the limits, 0 where there is none. Above 90 is a warning. */
+/** Returns the usage in percent of the limits, 0 where there is none. Above 90 percent is a warning. */
 export const percentOf = (usage: Usage, limits: UsageLimits) => {
   const percents = {
     runs: percent(usage.runs_this_period, limits.runs_per_month),
@@ -64,7 +64,7 @@ const percent = (used: number, limit: number): number => (limit === UNLIMITED ? 
 const DAY_MS = 86_400_000
 const dayOf = (time: string): string => time.slice(0, 10)
 
-/** The first day whose calls the plan still keeps; days before all others when it keeps all. */
+/** Returns the first day whose calls the plan keeps; the empty text, before all days, when it keeps all. */
 const keptFromOf = ({ call_retention_days }: UsageLimits, nowMs: number): string =>
   call_retention_days === UNLIMITED ? '' : dayOf(isoOf(nowMs - call_retention_days * DAY_MS))
 

@@ -6,7 +6,7 @@ export interface BlobInfo {
   readonly size: number
 }
 
-/** A part as `putPart` took it. The `etag` is opaque and without quotes. */
+/** A part as `putPart` stored it. The `etag` is opaque and without quotes. */
 export interface UploadedPart {
   readonly part_number: number
   readonly etag: string
@@ -20,13 +20,13 @@ export interface PendingUpload {
   readonly begun_at: string
 }
 
-/** What S3 asks of every part but the last, and so every adapter: 5 MiB. */
+/** The minimum size of every part but the last: the 5 MiB that S3 requires apply to every adapter. */
 export const MIN_PART_BYTES = 5 << 20
 export const MAX_PARTS = 10_000
 
 /**
  * Bytes by key: builds, files, large payloads. Keys are `/`-separated segments of `[A-Za-z0-9._-]`.
- * A put is durable and whole when it resolves; nothing of a failed put can be read. Adapters: embedded
+ * A put is durable and complete when it resolves; a failed put leaves nothing that can be read. Adapters: embedded
  * (disk), S3. Errors: `not_found`, `unavailable`.
  */
 export interface Blobs extends Uploads {
@@ -34,28 +34,28 @@ export interface Blobs extends Uploads {
   readonly backend: string
   put(key: string, content: AsyncIterable<Uint8Array> | Uint8Array): Promise<BlobInfo>
   /**
-   * Bytes `from`..`to` inclusive, default all; none when there are none there. Rejects with `not_found` before any byte
-   * flows; what goes wrong later is the error of the stream.
+   * Bytes `from`..`to` inclusive, by default all; an empty range beyond the end. Rejects with `not_found` before any byte
+   * is sent; a later failure is the error of the stream.
    */
   get(key: string, range?: { from: number; to?: number }): Promise<Readable>
   head(key: string): Promise<BlobInfo | null>
-  /** Removing what is not there is no error. */
+  /** Removing a missing blob is not an error. */
   remove(key: string): Promise<void>
   list(prefix: string): AsyncIterable<BlobInfo>
   close(): Promise<void>
 }
 
 /**
- * One blob put in parts, each by a request of its own, from any node, before and after restarts. Nothing can be read
- * before it is complete. Errors: `bad_request` for a part that is none or not the one that was put, `not_found` for an
- * upload that is unknown, complete or aborted.
+ * Uploads of one blob in parts: each part is a request of its own, from any node, before and after restarts. The blob
+ * cannot be read before the upload is complete. Errors: `bad_request` for a part that is invalid or was not put,
+ * `not_found` for an upload that is unknown, complete or aborted.
  */
 export interface Uploads {
-  /** Begins an upload and gives its id. Several may be under way for one key. */
+  /** Starts an upload and returns its id. One key may have several uploads in progress. */
   createUpload(key: string): Promise<string>
   /**
-   * Streams one part, numbers 1..10,000 in any order; `size` bytes, no more, no fewer. The same number again replaces
-   * the part. What `content` throws is thrown.
+   * Streams one part of exactly `size` bytes, numbered 1..10,000, in any order. The same number again replaces the part.
+   * Rejects with the error of `content` when that fails.
    */
   putPart(
     key: string,
@@ -65,12 +65,12 @@ export interface Uploads {
     size: number,
   ): Promise<UploadedPart>
   /**
-   * Makes the blob of these parts, in ascending numbers; each but the last at least `MIN_PART_BYTES`. Parts not named
-   * are dropped. Refused, the upload stays as it was.
+   * Creates the blob from these parts, in ascending order; each but the last has at least `MIN_PART_BYTES`. Other parts
+   * are dropped. A refusal leaves the upload unchanged.
    */
   completeUpload(key: string, uploadId: string, parts: readonly UploadedPart[]): Promise<BlobInfo>
-  /** Removes the upload and what was put of it. Aborting what is none, or no longer, is no error. */
+  /** Removes the upload and its parts. Aborting an unknown upload is not an error. */
   abortUpload(key: string, uploadId: string): Promise<void>
-  /** Every upload under way, for the sweep of those that nobody will end. */
+  /** Every upload in progress, so that a sweep can abort abandoned ones. */
   listUploads(): AsyncIterable<PendingUpload>
 }

@@ -1,7 +1,7 @@
-/** Certificates of custom domains. Adapters: none, where a proxy in front of the service does TLS. */
+/** Certificates of custom domains. Adapters: none, because a proxy in front of the service does TLS. */
 export interface Certificates {
-  /** Resolves when there is one; asked again, it is the same. Rejects with `unavailable`. */
+  /** Resolves when the domain has a certificate; a repeated call changes nothing. Rejects with `unavailable`. */
   issue(domain: string): Promise<void>
-  /** Removing what is not there is no error. */
+  /** Discarding a missing certificate is not an error. */
   discard(domain: string): Promise<void>
 }

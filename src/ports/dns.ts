@@ -1,8 +1,8 @@
-/** Looks records up. Adapters: the resolver of the system or servers given. */
+/** Looks up DNS records. Adapters: the resolver of the system, or the configured servers. */
 export interface Dns {
   /**
-   * What the CNAME records of a name point to, lower-cased and without a trailing dot; empty when there are none.
-   * Rejects with `unavailable` when that could not be learned, which says nothing about the records.
+   * Returns the targets of the CNAME records of a name, in lower case and without a trailing dot; empty when there are
+   * none. Rejects with `unavailable` when the lookup failed, which says nothing about the records.
    */
   cname(name: string): Promise<readonly string[]>
 }

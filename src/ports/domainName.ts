@@ -5,15 +5,15 @@ const HOST = /^[\p{L}\p{M}\p{N}.-]+$/u
 const LABEL = '[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
 const IS_LABEL = new RegExp(`^${LABEL}$`)
 const MAX_LENGTH = 253
-/** The usual ones of those that `domainNameOf` takes, as one pattern: in ASCII, the last label of letters. */
+/** A pattern for the usual names that `domainNameOf` accepts: in ASCII, with a last label of letters. */
 export const DOMAIN_PATTERN = `^(${LABEL}\\.)+[A-Za-z]{1,63}$`
 
 /**
- * A host name as it is compared: lower-case, international ones in Punycode, without the dot at the end. Null for what
- * is no DNS name of at least two labels: addresses, ports, wildcards, URLs.
+ * Returns a host name in the form in which names are compared: lower case, international names in Punycode, no trailing
+ * dot. Returns null for anything but a DNS name of at least two labels: addresses, ports, wildcards, URLs.
  */
 export const domainNameOf = (text: string): string | null => {
-  if (!HOST.test(text)) return null // `domainToASCII` would take the host out of a URL
+  if (!HOST.test(text)) return null // `domainToASCII` would extract the host of a URL
   const name = domainToASCII(text).replace(/\.$/, '')
   const labels = name.split('.')
   if (name.length > MAX_LENGTH || labels.length < 2 || isIP(name) !== 0) return null
@@ -21,5 +21,5 @@ export const domainNameOf = (text: string): string | null => {
   return labels.every((label) => IS_LABEL.test(label)) ? name : null
 }
 
-/** Whether a name is `zone` or lies in it. */
+/** Whether a name is `zone` or a name below it. */
 export const isIn = (zone: string, name: string): boolean => name === zone || name.endsWith(`.${zone}`)

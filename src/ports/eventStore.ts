@@ -11,55 +11,55 @@ export interface Appended {
   readonly cursor: Cursor
 }
 
-/** What a reader of the whole log wants of it; the cursor still moves past what does not match. */
+/** Selects events of the whole log; the cursor also moves past events that do not match. */
 export interface Filter {
   readonly types?: readonly EventType[]
   readonly env_id?: string
 }
 
-/** Some consecutive events of the log, and where the reader stands once it has processed them. */
+/** Consecutive events of the log, and the position of the reader after them. */
 export interface Batch {
   /** In log order; may be empty when only the cursor moved or the reader caught up. */
   readonly events: readonly Recorded[]
   readonly cursor: Cursor
-  /** True when nothing more was stored as the batch was handed out. Comes again and again: no one-time event. */
+  /** True when no more events were stored at that moment. This can happen repeatedly. */
   readonly caughtUp: boolean
 }
 
-/** Some consecutive events of one stream, all of them. */
+/** Consecutive events of one stream, without gaps. */
 export interface StreamBatch {
   readonly events: readonly Recorded[]
   readonly caughtUp: boolean
 }
 
-/** One event handed to one consumer of a group; handed out again unless it is acknowledged. Settled once: what comes after is ignored. */
+/** An event delivered to one consumer of a group, and delivered again unless it is acknowledged. Only the first `ack` or `retry` counts. */
 export interface Delivery {
   readonly event: Recorded
-  /** The group will not hand this event out again, once the acknowledgement is stored. */
+  /** The group does not deliver this event again once the acknowledgement is stored. */
   ack(): void
-  /** Hand it to a consumer of the group again. */
+  /** Delivers the event to a consumer of the group again. */
   retry(): void
 }
 
 /**
- * The log that is the truth. Appends are durable when they resolve (I1). Adapters: embedded (SQLite),
- * EventStoreDB. Errors: `wrong_revision` with `data {stream, expected, actual}`, `bad_request` for facts that JSON
- * cannot hold, `unavailable`.
+ * The event log, the only source of truth. Appends are durable when they resolve (I1). Adapters: embedded (SQLite),
+ * EventStoreDB. Errors: `wrong_revision` with `data {stream, expected, actual}`, `bad_request` for facts that are not JSON,
+ * `unavailable`.
  */
 export interface EventStore {
   /**
-   * All events or none. A repeat of the same ids at the same expected revision resolves as the first
-   * time, with the first revision and cursor, however much was appended since.
+   * Appends all events or none. A repeat of the same ids at the same expected revision resolves with the revision and
+   * cursor of the first time, however much was appended since.
    */
   append(stream: string, events: readonly NewEvent[], expected: Expected): Promise<Appended>
 
-  /** Forwards from a revision (inclusive, default 0). A missing stream is an empty one. */
+  /** Reads forwards from a revision (inclusive, default 0). A missing stream is an empty one. */
   read(stream: string, options?: { from?: number; limit?: number }): AsyncIterable<Recorded>
 
-  /** The whole log after a cursor (default: from the start), then what comes, until the signal aborts. */
+  /** Delivers the whole log after a cursor (default: from the start), then new events, until the signal aborts. */
   subscribe(options: Filter & { after?: Cursor; signal: AbortSignal }): AsyncIterable<Batch>
 
-  /** One stream after a revision (default -1: all of it), then what comes, until the signal aborts. */
+  /** Delivers one stream after a revision (default -1: all of it), then new events, until the signal aborts. */
   follow(stream: string, options: { after?: number; signal: AbortSignal }): AsyncIterable<StreamBatch>
 
   /**
@@ -73,15 +73,15 @@ export interface EventStore {
   ): AsyncIterable<Delivery>
 
   /**
-   * From now on events of the stream need not be kept for longer than so many seconds. A store may hide and remove
-   * older ones when it likes; the embedded one keeps them.
+   * From now on, events of the stream need not be kept for longer than the given seconds. A store may hide and remove
+   * older events at any time; the embedded one keeps them.
    */
   expire(stream: string, maxAgeSeconds: number): Promise<void>
 
   /** The cursor of the newest event; `START` when the log is empty. */
   head(): Promise<Cursor>
 
-  /** Whether a text that a client gave can be a cursor of this log; it may still lie beyond its end. */
+  /** Whether a text from a client can be a cursor of this log; the cursor may be beyond the end of the log. */
   isCursor(text: string): boolean
 
   close(): Promise<void>

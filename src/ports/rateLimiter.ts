@@ -1,26 +1,26 @@
-/** How often something may happen: `perSecond` in the long run, `burst` at once. Both above 0, `burst` whole. */
+/** A rate: `perSecond` on average, `burst` at once. Both are above 0, and `burst` is a whole number. */
 export interface RateLimit {
   readonly perSecond: number
   readonly burst: number
 }
 
-/** What a limiter answers; the parts of a 429 and of `RateLimit` headers. */
+/** The reply of a limiter, with the values for a 429 and for `RateLimit` headers. */
 export interface RateVerdict {
   readonly allowed: boolean
-  /** How many more would be allowed at this moment. */
+  /** The number of further requests that would be allowed at this moment. */
   readonly remaining: number
-  /** Milliseconds until the next one is allowed, rounded up; 0 when this one was. */
+  /** Milliseconds until the next request is allowed, rounded up; 0 when this one was. */
   readonly retryAfterMs: number
-  /** Milliseconds until the whole burst is there again, rounded up. */
+  /** Milliseconds until the whole burst is available again, rounded up. */
   readonly resetMs: number
 }
 
 /**
- * Counts over all nodes by GCRA: no windows, so no doubled bursts at their edges. Adapters: in-process, Redis. One
- * that cannot count over all nodes counts for its own; it never refuses because its engine is down.
+ * Counts over all nodes by GCRA: without windows, there are no double bursts at their edges. Adapters: in-process, Redis.
+ * If Redis is down, each node counts for itself; no request is refused for that reason.
  */
 export interface RateLimiter {
-  /** Takes one from the limit of `key` if there is one to take; what is refused costs nothing. */
+  /** Counts one request against the limit of `key`. A refused request does not count. */
   take(key: string, limit: RateLimit): Promise<RateVerdict>
   close(): Promise<void>
 }

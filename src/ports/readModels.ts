@@ -2,21 +2,21 @@ import type { Cursor } from '../events/event.ts'
 
 export type Scalar = string | number | boolean | null
 
-/** A document of a read model: plain JSON. Its id is given beside it. */
+/** A document of a read model: plain JSON. Its id is passed separately. */
 export type Doc = { readonly [field: string]: unknown }
 
-/** Declares what a read model can be asked. Fields are names of top-level scalar fields of the document. */
+/** Declares the possible queries of a read model. Fields are names of top-level scalar fields of the document. */
 export interface CollectionSpec {
   readonly name: string
   /** A new version is a new collection: the projector fills it beside the old one, then switches (I8). */
   readonly version: number
   /**
    * Each index serves queries that fix its `equal` fields and sort by its `sort` field.
-   * `counted`: the number of matching documents is kept, so a page's total costs no scan.
-   * `steps`, of a counted one whose sort field begins with that much ASCII: the number is also kept for each beginning
-   * of these lengths (shortest first), so that `from` and a large offset cost no scan either.
-   * `sparse`: documents whose sort field is null are not in it, and cost nothing; it serves only queries that
-   * bound the sort field.
+   * `counted`: the number of matching documents is stored, so that the total of a page needs no scan.
+   * `steps`: in a counted index, the number is also stored per prefix of the sort field, for these prefix lengths in
+   * ascending order. The prefixes must be ASCII. `from` and large offsets then need no scan either.
+   * `sparse`: documents with a null sort field are not in the index and cost nothing. The index serves only queries with
+   * bounds on the sort field.
    */
   readonly indexes: readonly {
     readonly equal: readonly string[]
@@ -44,7 +44,7 @@ export interface Query {
 
 export interface Found<D> {
   readonly items: readonly D[]
-  /** All that match, beyond limit and offset. */
+  /** The number of all matching documents, regardless of limit and offset. */
   readonly total: number
 }
 
@@ -61,11 +61,11 @@ export interface Collection<D extends Doc = Doc> {
   find(query: Query): Promise<Found<D>>
   /** Every document, in no promised order. */
   scan(): AsyncIterable<D>
-  /** How far the version read here has come; null when it is new. */
+  /** The checkpoint of the version that is read; null when the version is new. */
   checkpoint(): Promise<Cursor | null>
 }
 
-/** A document with the cursor of the write that left it; null: removed, and still knowing as of when. */
+/** A document with the cursor of its last write; a removed document is null and keeps its cursor. */
 export interface Stored<D extends Doc = Doc> {
   readonly doc: D | null
   readonly cursor: Cursor
@@ -74,27 +74,27 @@ export interface Stored<D extends Doc = Doc> {
 /** A collection as its projector sees it. */
 export interface WritableCollection<D extends Doc = Doc> extends Collection<D> {
   /**
-   * What was last written of these ids, removals included; ids never written are missing. Another projector of
-   * the collection may be ahead: an event whose cursor is not after the stored one is in the document already.
+   * Returns the last writes of these ids, including removals; ids that were never written are missing. Another projector
+   * of the collection may be ahead: a document already contains the events up to its stored cursor.
    */
   stored(ids: readonly string[]): Promise<Map<string, Stored<D>>>
   /**
-   * Stores documents, then the checkpoint. A write whose cursor is before the stored document's is left out (of two
-   * with one cursor either may stay), so a batch applied twice, or cut in the middle, gives the same documents; the
-   * checkpoint never goes back.
+   * Stores documents, then the checkpoint. A write with an older cursor than the stored document is skipped; of two writes
+   * with the same cursor, either may win. A batch that is applied twice or interrupted therefore produces the same
+   * documents. The checkpoint never decreases.
    */
   write(writes: readonly Write[], checkpoint: Cursor): Promise<void>
 }
 
 /**
- * Disposable views of the log (I8). Adapters: embedded (SQLite), MongoDB. Needs no transactions.
+ * Disposable views of the log (I8). Adapters: embedded (SQLite), MongoDB. No transactions are required.
  * Errors: `unavailable`.
  */
 export interface ReadModels {
-  /** The version that readers see: the newest one that went live, or the given one while none has. */
+  /** Reads the newest live version, or the given version while none is live. */
   reader<D extends Doc>(spec: CollectionSpec): Collection<D>
   writer<D extends Doc>(spec: CollectionSpec): Promise<WritableCollection<D>>
-  /** From now on readers see this version; older ones are dropped. With a newer one live, nothing changes. */
+  /** Makes this version visible to readers and drops older ones. If a newer version is live, nothing changes. */
   goLive(spec: CollectionSpec): Promise<void>
   close(): Promise<void>
 }
