@@ -8,14 +8,10 @@ import { clock } from '../clock.ts'
 import { AppError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { Blobs } from '../ports/blobs.ts'
-import type { BuildRef } from '../ports/runtime.ts'
+import { buildKey, type BuildRef, MAX_ZIP_BYTES } from '../ports/runtime.ts'
 import { unpack } from './zip.ts'
-import { MAX_ZIP_BYTES } from './zipPolicy.ts'
 
 const HASH = /^[0-9a-f]{64}$/
-
-/** Where the zip of a build lies in the blobs. */
-export const buildKey = (hash: string): string => `builds/${hash}.zip`
 
 export interface BuildCacheDeps {
   readonly blobs: Blobs

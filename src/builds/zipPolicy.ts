@@ -1,9 +1,6 @@
 import type { Entry } from 'yauzl'
 import { AppError } from '../errors.ts'
 
-/** Bytes of the zip of a build. */
-export const MAX_ZIP_BYTES = 100 << 20
-
 /** What a build may contain. Sizes in bytes. */
 export interface ZipLimits {
   readonly entries: number

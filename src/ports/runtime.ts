@@ -4,6 +4,12 @@ import type { HostCall, Input, RunInfo } from '../sdk/wire.ts'
 
 export type { HostCall, Input, RunInfo, WebhookRequest } from '../sdk/wire.ts'
 
+/** Bytes of the zip of a build. */
+export const MAX_ZIP_BYTES = 100 << 20
+
+/** Where the blobs store the zip of a build. `hash` is its hex SHA-256, so equal zips are stored once. */
+export const buildKey = (hash: string): string => `builds/${hash}.zip`
+
 /** A build as the runtime needs it: its environment and the unpacked bytes to run. */
 export interface BuildRef {
   readonly env_id: string

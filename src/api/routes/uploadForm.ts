@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import Type from 'typebox'
 import { AppError } from '../../errors.ts'
-import { MAX_ZIP_BYTES } from '../../builds/zipPolicy.ts'
+import { MAX_ZIP_BYTES } from '../../ports/runtime.ts'
 import { isId } from '../../ids.ts'
 
 /** The form of a build upload (SPEC.md, Builds). */
