@@ -1,6 +1,4 @@
 import type { Authenticator } from '../access/authenticator.ts'
-import type { FileUploads } from '../content/fileUploads.ts'
-import type { Files } from '../content/files.ts'
 import type { Payloads } from '../content/payloads.ts'
 import type { Aggregates } from '../domain/aggregates.ts'
 import type { Cause, EnvCause } from '../events/event.ts'
@@ -23,8 +21,6 @@ export interface CommandDeps {
   readonly views: Views
   readonly blobs: Blobs
   readonly payloads: Payloads
-  readonly files: Files
-  readonly uploads: FileUploads
   /** Reads the functions of uploaded builds. */
   readonly runtime: Pick<Runtime, 'inspect' | 'prewarm'>
   /** The worker of this process, which claims what is published here in the same append; null when there is none. */

@@ -1,7 +1,7 @@
-/** What an environment may keep, by the plan of its organization. */
-export interface Quota {
-  /** Bytes one file may have. */
+/** The files that the plan of an organization allows its environments. */
+export interface FileQuota {
+  /** The most bytes of one file. */
   maxFileBytes(env_id: string): number
-  /** Rejects with `quota_exceeded` when there is no room for so many bytes more (fewer, when negative). */
+  /** Rejects with `quota_exceeded` when there is no room for this many more bytes; a negative number frees room. */
   checkRoom(env_id: string, bytes: number): Promise<void>
 }

@@ -1,7 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { clock, isoOf } from '../clock.ts'
-import { EXPIRES_MS, type FileUploads } from '../content/fileUploads.ts'
-import { MAX_STORING_MS } from '../content/files.ts'
+import { UPLOAD_EXPIRES_MS } from '../commands/beginUpload.ts'
+import type { CommandDeps } from '../commands/deps.ts'
+import { expireUpload } from '../commands/expireUpload.ts'
+import { MAX_STORING_MS } from '../content/contentKey.ts'
 import { timeOf } from '../ids.ts'
 import type { Logger } from '../logger.ts'
 import type { Blobs } from '../ports/blobs.ts'
@@ -10,7 +12,7 @@ import { abortStaleUploads } from '../content/staleUploads.ts'
 
 interface Deps {
   readonly blobs: Blobs
-  readonly uploads: FileUploads
+  readonly aggregates: CommandDeps['aggregates']
   readonly views: Pick<Views, 'files' | 'uploads' | 'settled'>
   readonly logger: Logger
 }
@@ -18,7 +20,7 @@ interface Deps {
 const EXPIRY_EVERY_MS = 60_000
 const ORPHANS_EVERY_MS = 6 * 3600_000
 /** No content takes this long from its first byte to its fact. */
-const CERTAIN_MS = 2 * (EXPIRES_MS + MAX_STORING_MS)
+const CERTAIN_MS = 2 * (UPLOAD_EXPIRES_MS + MAX_STORING_MS)
 
 /** Ends uploads that have expired and removes content that is nobody's, until the signal aborts. Any number of nodes may. */
 export const sweepFiles = async (deps: Deps, signal: AbortSignal): Promise<void> => {
@@ -34,7 +36,8 @@ export const sweepFiles = async (deps: Deps, signal: AbortSignal): Promise<void>
 }
 
 /** Aborts the uploads that had expired at `now`; gives how many. */
-export const expireUploads = async ({ uploads, views }: Deps, now: number): Promise<number> => {
+export const expireUploads = async (deps: Deps, now: number): Promise<number> => {
+  const { views } = deps
   await views.settled('uploads')
   let expired = 0
   for (;;) {
@@ -46,7 +49,7 @@ export const expireUploads = async ({ uploads, views }: Deps, now: number): Prom
       offset: 0,
     })
     if (items.length === 0) return expired
-    for (const { upload_id, env_id } of items) if (await uploads.expire(env_id, upload_id)) expired++
+    for (const { upload_id, env_id } of items) if (await expireUpload(deps, { env_id, upload_id })) expired++
     await views.settled('uploads')
   }
 }

@@ -1,10 +1,17 @@
 import { buffer } from 'node:stream/consumers'
-import type { Cause } from '../events/event.ts'
+import { abortUpload } from '../commands/abortUpload.ts'
+import { beginUpload } from '../commands/beginUpload.ts'
+import { completeUpload } from '../commands/completeUpload.ts'
+import { deleteFile } from '../commands/deleteFile.ts'
+import type { Caller, CommandDeps } from '../commands/deps.ts'
+import { fileAt } from '../commands/fileAt.ts'
+import { putPart } from '../commands/putPart.ts'
+import { readFile } from '../commands/readFile.ts'
+import { storeFile } from '../commands/storeFile.ts'
+import { checkedPath } from '../content/fileChecks.ts'
 import { AppError } from '../errors.ts'
 import type { File } from '../events/file.ts'
-import { checkedContentType, checkedPath } from '../content/fileChecks.ts'
-import type { Files, Writing } from '../content/files.ts'
-import type { CommandDeps } from '../commands/deps.ts'
+import { MAX_PARTS } from '../ports/blobs.ts'
 import type { HostCall } from '../ports/runtime.ts'
 import { CHUNK_BYTES } from '../sdk/wire.ts'
 
@@ -13,76 +20,71 @@ const MAX_GIVEN_BYTES = 1 << 20
 
 type FileCall = Extract<HostCall, { op: 'files' }>
 
-/** What a function asks of the files of its environment. Content that is larger than a frame comes chunk by chunk. */
+/** Serves a file operation of a running function, on its environment. Content larger than a frame is sent in chunks. */
 export const serveFileCall = async (
-  { files, uploads, views }: Pick<CommandDeps, 'files' | 'uploads' | 'views'>,
-  { env_id, run_id, cause }: { env_id: string; run_id: string; cause: Cause },
+  deps: Pick<CommandDeps, 'aggregates' | 'blobs' | 'quotas' | 'views'>,
+  { run_id, caller }: { run_id: string; caller: Caller },
   { action, params }: FileCall,
 ): Promise<unknown> => {
-  const writing = (): Writing => ({
-    env_id,
-    path: checkedPath(params['path']),
-    content_type: checkedContentType(params['content_type']),
-    run_id,
-    cause,
-  })
-  const fileAt = async (): Promise<File> => {
-    const path = checkedPath(params['path'])
-    const file = await files.at(env_id, path)
-    if (!file) throw new AppError('not_found', `No file "${path}"`)
-    return file
+  const { cause } = caller
+  const { env_id } = cause
+  const { path, content_type } = params
+  const file = async (): Promise<File> => {
+    const at = checkedPath(path)
+    const found = await fileAt(deps, env_id, at)
+    if (!found) throw new AppError('not_found', `No file "${at}"`)
+    return found
   }
   /** An upload that this run began. */
-  const upload = async () => {
-    const pending = await uploads.get(env_id, textOf(params, 'upload_id'))
-    if (pending.upload.by_run_id !== run_id) throw new AppError('not_found', 'No such upload')
-    return pending
-  }
+  const upload = () => ({ upload_id: textOf(params, 'upload_id'), by_run_id: run_id })
 
   switch (action) {
     case 'get': {
-      const file = await fileAt()
-      return { ...present(file), content_base64: await contentOf(files, file, 0) }
+      const found = await file()
+      return { ...present(found), content_base64: await contentOf(deps, found, 0) }
     }
     case 'read': {
-      const file = await fileAt()
-      if (file.etag !== params['etag']) throw new AppError('conflict', `File "${file.path}" has changed`)
-      return { content_base64: await contentOf(files, file, countOf(params, 'from', 0, 0, file.size)) }
+      const found = await file()
+      if (found.etag !== params['etag']) throw new AppError('conflict', `File "${found.path}" has changed`)
+      return { content_base64: await contentOf(deps, found, countOf(params, 'from', 0, 0, found.size)) }
     }
     case 'put': {
       const bytes = bytesOf(params)
-      await files.quota.checkRoom(env_id, 0)
-      return present(await files.write(writing(), once(bytes), files.quota.maxFileBytes(env_id)))
+      const content = () => once(bytes)
+      const wanted = { path, content_type, run_id, announced: bytes.length, content }
+      return present(await storeFile(deps, wanted, cause))
     }
     case 'begin': {
-      const size = countOf(params, 'expected_size', 0, 0, Number.MAX_SAFE_INTEGER)
-      return { upload_id: (await uploads.begin(writing(), size)).upload_id }
+      const expected_size = countOf(params, 'expected_size', 0, 0, Number.MAX_SAFE_INTEGER)
+      const { upload_id } = await beginUpload(deps, { path, content_type, expected_size, run_id }, caller)
+      return { upload_id }
     }
     case 'part': {
       const bytes = bytesOf(params)
-      const part_number = countOf(params, 'part_number', 1, 1, 10_000)
-      await uploads.putPart(await upload(), { part_number, size: bytes.length, content: once(bytes) }, cause)
+      const part_number = countOf(params, 'part_number', 1, 1, MAX_PARTS)
+      const part = { ...upload(), part_number, size: bytes.length, content: once(bytes) }
+      await putPart(deps, part, cause)
       return null
     }
     case 'complete':
-      return present(await uploads.complete(await upload(), cause))
+      return present(await completeUpload(deps, upload(), cause))
     case 'abort':
-      await uploads.abort(await upload(), 'asked', cause)
+      await abortUpload(deps, upload(), cause)
       return null
     case 'list': {
+      const { views } = deps
       await views.settled('files')
-      const prefix = params['prefix'] === undefined ? undefined : textOf(params, 'prefix')
       const { items } = await views.files.find({
         equal: { env_id },
         sort: 'path',
-        ...(prefix !== undefined && { prefix }),
+        ...(params['prefix'] !== undefined && { prefix: textOf(params, 'prefix') }),
         limit: countOf(params, 'limit', 20, 1, 100),
         offset: countOf(params, 'offset', 0, 0, 1e9),
       })
-      return items.map(({ env_id: _, ...file }) => present(file))
+      return items.map(({ env_id: _, ...doc }) => present(doc))
     }
     case 'delete':
-      await files.remove({ ...(await fileAt()), env_id }, cause)
+      await deleteFile(deps, await file(), cause)
       return null
     default:
       return action satisfies never
@@ -95,10 +97,10 @@ async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
   yield await Promise.resolve(bytes)
 }
 
-const contentOf = async (files: Files, file: File, from: number): Promise<string> => {
+const contentOf = async (deps: Pick<CommandDeps, 'blobs'>, file: File, from: number): Promise<string> => {
   const to = Math.min(from + MAX_GIVEN_BYTES, file.size) - 1
   if (to < from) return ''
-  return (await buffer(await files.read(file, { from, to }))).toString('base64')
+  return (await buffer(await readFile(deps, file, { from, to }))).toString('base64')
 }
 
 type Params = FileCall['params']

@@ -12,7 +12,7 @@ import { serveFileCall } from './serveFileCall.ts'
 /** What host calls use of the commands' dependencies. */
 export type HostCallDeps = Pick<
   CommandDeps,
-  'store' | 'aggregates' | 'views' | 'payloads' | 'keyring' | 'quotas' | 'files' | 'uploads'
+  'store' | 'aggregates' | 'views' | 'blobs' | 'payloads' | 'keyring' | 'quotas'
 >
 
 /** Serves a call that a running function makes through the SDK (DESIGN.md, A build). */
@@ -49,7 +49,7 @@ export const serveHostCall = async (
     case 'context':
       return readVariable(deps, { env_id, project_id, key: call.key })
     case 'files':
-      return serveFileCall(deps, { env_id, run_id, cause }, call)
+      return serveFileCall(deps, { run_id, caller }, call)
     default:
       return call satisfies never
   }

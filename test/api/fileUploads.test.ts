@@ -257,11 +257,11 @@ rules('an upload has parts, without a gap, as many bytes as announced', async ()
   const refused = async () => (await api.refused('POST', `/files/uploads/${upload_id}/complete`)).message
   assert.match(await refused(), /at least one/)
   await putPart(upload_id, 2, bytesOf(1, 1))
-  assert.match(await refused(), /none with number 1/)
+  assert.match(await refused(), /no part 1/)
   await putPart(upload_id, 1, bytesOf(5 * MB - 1, 1))
   assert.match(await refused(), /part 1/)
   await putPart(upload_id, 1, bytesOf(5 * MB + 5, 1))
-  assert.match(await refused(), /5242881 bytes in all/)
+  assert.match(await refused(), /5242881 bytes in total/)
 })
 
 for (const [body, field] of [

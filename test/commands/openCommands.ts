@@ -1,7 +1,6 @@
 import type { Caller, CommandDeps } from '../../src/commands/deps.ts'
 import type { FunctionSpec } from '../../src/events/project.ts'
 import { newId } from '../../src/ids.ts'
-import { openFiles } from '../../src/process/roles/node.ts'
 import { DataKeys } from '../../src/secrets/dataKeys.ts'
 import { Keyring } from '../../src/secrets/keyring.ts'
 import { openNode } from '../support/openNode.ts'
@@ -21,7 +20,6 @@ export const openCommands = async () => {
     views,
     blobs,
     payloads,
-    ...openFiles(node),
     runtime: {
       inspect: ({ hash }) =>
         Promise.resolve(

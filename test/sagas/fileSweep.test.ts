@@ -2,8 +2,16 @@ import { text } from 'node:stream/consumers'
 import * as assert from 'uvu/assert'
 import { clock } from '../../src/clock.ts'
 import { isAppError } from '../../src/errors.ts'
-import { FileUploads } from '../../src/content/fileUploads.ts'
-import { contentKey, Files } from '../../src/content/files.ts'
+import { abortUpload } from '../../src/commands/abortUpload.ts'
+import { beginUpload } from '../../src/commands/beginUpload.ts'
+import { completeUpload } from '../../src/commands/completeUpload.ts'
+import { deleteFile } from '../../src/commands/deleteFile.ts'
+import { fileAt } from '../../src/commands/fileAt.ts'
+import { putPart } from '../../src/commands/putPart.ts'
+import { readFile } from '../../src/commands/readFile.ts'
+import { storeFile } from '../../src/commands/storeFile.ts'
+import { uploadFor } from '../../src/commands/uploadFor.ts'
+import { contentKey } from '../../src/content/contentKey.ts'
 import { newId } from '../../src/ids.ts'
 import { silent } from '../../src/logger.ts'
 import type { Blobs } from '../../src/ports/blobs.ts'
@@ -13,13 +21,33 @@ import { cause, type Node, openNode } from '../support/openNode.ts'
 
 const DAY_MS = 24 * 3600_000
 const quota = { maxFileBytes: () => 100 << 20, checkRoom: () => Promise.resolve() }
-const writing = (path: string) => ({ env_id: 'env', path, content_type: 'text/plain', run_id: null, cause })
+
+type FileDeps = Parameters<typeof storeFile>[0]
+
+const store = (deps: FileDeps, path: string, content: string) =>
+  storeFile(
+    deps,
+    { path, content_type: 'text/plain', run_id: null, announced: null, content: () => bytes(content) },
+    cause,
+  )
+
+const begin = async (deps: FileDeps, path: string, expected_size?: number): Promise<string> =>
+  (
+    await beginUpload(
+      deps,
+      { path, content_type: 'text/plain', expected_size, run_id: null },
+      { cause, newId },
+    )
+  ).upload_id
+
+const put = (deps: FileDeps, upload_id: string) =>
+  putPart(deps, { upload_id, part_number: 1, size: 4, content: bytes('part') }, cause)
 
 async function* bytes(content: string) {
   yield Buffer.from(content)
 }
 
-/** Blobs of which nothing can be removed, as when the process died before it came to that. */
+/** Blobs that remove nothing, as if the process died before. */
 const unremovable = (blobs: Blobs): Blobs => ({
   ...blobs,
   remove: () => Promise.reject(new Error('died')),
@@ -28,10 +56,9 @@ const unremovable = (blobs: Blobs): Blobs => ({
 
 interface Context {
   node: Node
-  files: Files
-  uploads: FileUploads
-  /** As `files` and `uploads`, and dying before they remove anything. */
-  dying: { files: Files; uploads: FileUploads }
+  files: FileDeps
+  /** As `files`, of a process that dies before it removes anything. */
+  dying: FileDeps
   deps: Parameters<typeof removeOrphans>[0]
 }
 
@@ -39,14 +66,9 @@ const sweep = suite<Context>('the sweep of files')
 sweep.before.each(async (context) => {
   const node = await openNode()
   const { aggregates, views } = node
-  const open = (blobs: Blobs) => {
-    const files = new Files({ aggregates, blobs, quota })
-    return { files, uploads: new FileUploads({ aggregates, blobs, files }) }
-  }
-  const { files, uploads } = open(node.blobs)
-  const dying = open(unremovable(node.blobs))
-  Object.assign(context, { node, files, uploads, dying })
-  context.deps = { blobs: node.blobs, uploads, views, logger: silent }
+  const files = { aggregates, blobs: node.blobs, quotas: quota }
+  Object.assign(context, { node, files, dying: { ...files, blobs: unremovable(node.blobs) } })
+  context.deps = { blobs: node.blobs, aggregates, views, logger: silent }
 })
 sweep.after.each(({ node }) => node.close())
 
@@ -56,18 +78,17 @@ sweep(
   'removes content that a crash left behind: replaced, deleted or never named by a fact',
   async (context) => {
     const { node, files, dying, deps } = context
-    await files.write(writing('kept'), bytes('kept'), 100)
-    await dying.files.write(writing('replaced'), bytes('old'), 100)
-    await dying.files.write(writing('replaced'), bytes('new'), 100)
-    const deleted = await dying.files.write(writing('deleted'), bytes('x'), 100)
-    await dying.files.remove({ ...deleted, env_id: 'env' }, cause)
+    await store(files, 'kept', 'kept')
+    await store(dying, 'replaced', 'old')
+    await store(dying, 'replaced', 'new')
+    await deleteFile(dying, await store(dying, 'deleted', 'x'), cause)
     await node.blobs.put(contentKey('env', newId()), Buffer.from('never named'))
     assert.is((await keysIn(node)).length, 5)
 
     assert.is(await removeOrphans(deps, clock.now() + 3 * DAY_MS), 3)
-    const [kept, replaced] = [await files.at('env', 'kept'), await files.at('env', 'replaced')]
+    const [kept, replaced] = [await fileAt(files, 'env', 'kept'), await fileAt(files, 'env', 'replaced')]
     assert.equal((await keysIn(node)).sort(), [kept?.key, replaced?.key].sort())
-    if (replaced) assert.is(await text(await files.read(replaced)), 'new')
+    if (replaced) assert.is(await text(await readFile(files, replaced)), 'new')
     assert.is(await removeOrphans(deps, clock.now() + 3 * DAY_MS), 0)
   },
 )
@@ -81,21 +102,20 @@ sweep('leaves content alone whose fact may be on its way', async ({ node, deps }
   assert.ok(await node.blobs.head('payloads/ab/other.json'))
 })
 
-sweep('ends uploads whose time is over, and no others', async ({ node, uploads, deps }) => {
-  const { upload_id } = await uploads.begin(writing('late'), undefined)
-  const part = { part_number: 1, size: 4, content: bytes('part') }
-  await uploads.putPart(await uploads.get('env', upload_id), part, cause)
+sweep('ends uploads whose time is over, and no others', async ({ node, files, deps }) => {
+  const upload_id = await begin(files, 'late')
+  await put(files, upload_id)
   assert.is(await expireUploads(deps, clock.now() + DAY_MS - 60_000), 0)
   assert.is(await expireUploads(deps, clock.now() + DAY_MS + 60_000), 1)
   assert.equal(await Array.fromAsync(node.blobs.listUploads()), [])
-  const refused = await uploads.get('env', upload_id).catch((error: unknown) => error)
+  const refused = await uploadFor(files, 'env', { upload_id }).catch((error: unknown) => error)
   assert.ok(isAppError(refused, 'not_found'))
   assert.is(await expireUploads(deps, clock.now() + 2 * DAY_MS), 0)
 })
 
 sweep('aborts uploads that a crash left behind in the blobs', async ({ node, dying, deps }) => {
-  const { upload_id } = await dying.uploads.begin(writing('left'), undefined)
-  await dying.uploads.abort(await dying.uploads.get('env', upload_id), 'asked', cause)
+  const upload_id = await begin(dying, 'left')
+  await abortUpload(dying, { upload_id }, cause)
   await node.blobs.createUpload('builds/elsewhere')
   await removeOrphans(deps, clock.now() + DAY_MS)
   assert.is((await Array.fromAsync(node.blobs.listUploads())).length, 2)
@@ -107,30 +127,27 @@ sweep('aborts uploads that a crash left behind in the blobs', async ({ node, dyi
   )
 })
 
-sweep('is not needed when all goes well', async ({ node, files, uploads }) => {
-  await files.write(writing('a'), bytes('1'), 100)
-  await files.write(writing('a'), bytes('2'), 100)
-  const { upload_id } = await uploads.begin(writing('a'), 4)
-  const part = { part_number: 1, size: 4, content: bytes('part') }
-  await uploads.putPart(await uploads.get('env', upload_id), part, cause)
-  const file = await uploads.complete(await uploads.get('env', upload_id), cause)
+sweep('is not needed when all goes well', async ({ node, files }) => {
+  await store(files, 'a', '1')
+  await store(files, 'a', '2')
+  const upload_id = await begin(files, 'a', 4)
+  await put(files, upload_id)
+  const file = await completeUpload(files, { upload_id }, cause)
   assert.equal(await keysIn(node), [file.key])
   assert.equal(await Array.fromAsync(node.blobs.listUploads()), [])
 })
 
-sweep('finds an upload whose server died between its steps complete', async ({ node, uploads, files }) => {
-  const { upload_id } = await uploads.begin(writing('a'), undefined)
-  const part = { part_number: 1, size: 4, content: bytes('part') }
-  await uploads.putPart(await uploads.get('env', upload_id), part, cause)
-  const pending = await uploads.get('env', upload_id)
-  const { upload, parts } = pending
+sweep('finds an upload whose server died between its steps complete', async ({ node, files }) => {
+  const upload_id = await begin(files, 'a')
+  await put(files, upload_id)
+  const { upload, parts } = await uploadFor(files, 'env', { upload_id })
   await node.blobs.completeUpload(
     upload.key,
     upload.blob_upload_id,
     [...parts.values()].map(({ part_number, blob_etag }) => ({ part_number, etag: blob_etag })),
   )
-  assert.is((await uploads.complete(pending, cause)).size, 4)
-  assert.is((await files.at('env', 'a'))?.key, upload.key)
+  assert.is((await completeUpload(files, { upload_id }, cause)).size, 4)
+  assert.is((await fileAt(files, 'env', 'a'))?.key, upload.key)
 })
 
 sweep.run()

@@ -3,7 +3,6 @@ import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
 import { silent } from '../../src/logger.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
-import { openFiles } from '../../src/process/roles/node.ts'
 import type { Outcome, Runtime } from '../../src/ports/runtime.ts'
 import type { WantedRun } from '../../src/ports/claimer.ts'
 import { Worker, type WorkerOptions } from '../../src/worker/worker.ts'
@@ -43,7 +42,7 @@ export const openWorker = (
     aggregates,
     views,
     payloads,
-    ...openFiles({ aggregates, blobs, quotas }),
+    blobs,
     keyring: new Keyring(new Uint8Array(32)),
     quotas,
     runtime,

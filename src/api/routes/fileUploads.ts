@@ -3,12 +3,15 @@ import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import Type from 'typebox'
-import { AppError, isAppError } from '../../errors.ts'
-import type { Part, Upload } from '../../events/upload.ts'
+import { abortUpload } from '../../commands/abortUpload.ts'
+import { beginUpload } from '../../commands/beginUpload.ts'
+import { completeUpload } from '../../commands/completeUpload.ts'
+import { checkPart, MAX_PART_BYTES, putPart } from '../../commands/putPart.ts'
+import { type KnownUpload, noUpload, uploadFor } from '../../commands/uploadFor.ts'
 import { checkedContentType, checkedPath, MEDIA_TYPE_RULES, PATH_RULES } from '../../content/fileChecks.ts'
-import { MAX_PART_BYTES, type Pending } from '../../content/fileUploads.ts'
+import { isAppError } from '../../errors.ts'
+import type { Part, Upload } from '../../events/upload.ts'
 import { newId } from '../../ids.ts'
-import { MAX_PARTS } from '../../ports/blobs.ts'
 import { incoming } from '../http/incoming.ts'
 import { welcome } from '../http/welcome.ts'
 import { type Ask, item, none, route } from '../route.ts'
@@ -29,10 +32,10 @@ const present = ({ upload_id, path, part_size, parts_expected, expires_at }: Upl
 
 const presentPart = ({ part_number, size, etag }: Part) => ({ part_number, size, etag })
 
-const uploadOf = ({ params, credential, deps }: AskOne): Promise<Pending> =>
-  deps.uploads.get(credential.env_id, params.upload_id)
+const uploadOf = ({ params: { upload_id }, credential, deps }: AskOne): Promise<KnownUpload> =>
+  uploadFor(deps, credential.env_id, { upload_id })
 
-/** To make the file or to change it: which of them it is shows when it is complete. */
+/** Whether the file is created or updated is only known when the upload is complete. */
 const toWrite = {
   type: 'file',
   action: 'create',
@@ -46,46 +49,33 @@ const toWrite = {
   },
 }
 
-const causeOf = ({ credential: { env_id, id }, request_id }: Pick<Ask, 'credential' | 'request_id'>) => ({
-  env_id,
-  correlation_id: request_id,
-  actor: id,
-})
-
-const partNumberIn = (text: string): number => {
-  const number = /^\d{1,6}$/.test(text) ? Number(text) : 0
-  if (number >= 1 && number <= MAX_PARTS) return number
-  throw new AppError('bad_request', `part_number: expected 1 to ${MAX_PARTS}, got ${text.slice(0, 20)}`)
-}
-
-const tooLarge = () => new AppError('payload_too_large', `body: expected at most ${MAX_PART_BYTES} bytes`)
-
-async function* atMost(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let bytes = 0
+async function* atMost(content: AsyncIterable<Buffer>, part_number: number): AsyncGenerator<Buffer> {
+  let size = 0
   for await (const chunk of content) {
-    if ((bytes += chunk.length) > MAX_PART_BYTES) throw tooLarge()
+    checkPart({ part_number, size: (size += chunk.length) })
     yield chunk
   }
 }
 
-const putPart = async (ask: Ask<{ upload_id: string; part_number: string }>): Promise<Part> => {
-  const { ctx, deps, params } = ask
-  const pending = await uploadOf(ask)
-  const part_number = partNumberIn(params.part_number)
+const receivePart = async (ask: Ask<{ upload_id: string; part_number: string }>): Promise<Part> => {
+  const { ctx, deps, params, caller } = ask
+  const { upload_id } = params
+  await uploadOf(ask)
+  const part_number = /^\d{1,6}$/.test(params.part_number) ? Number(params.part_number) : 0
   const announced = announcedBytes(ctx)
-  if (announced !== null && announced > MAX_PART_BYTES) throw tooLarge()
+  checkPart({ part_number, size: announced ?? 0 })
   welcome(ctx)
   if (announced !== null) {
-    const part = { part_number, size: announced, content: incoming(ctx.req) }
-    return deps.uploads.putPart(pending, part, causeOf(ask))
+    const part = { upload_id, part_number, size: announced, content: incoming(ctx.req) }
+    return putPart(deps, part, caller.cause)
   }
-  // How large a part is must be known before it is passed on.
+  // The blobs require the size of a part before its first byte.
   const spooled = join(deps.scratchDir, newId())
   try {
-    await pipeline(atMost(incoming(ctx.req)), createWriteStream(spooled))
+    await pipeline(atMost(incoming(ctx.req), part_number), createWriteStream(spooled))
     const { size } = await stat(spooled)
-    const part = { part_number, size, content: createReadStream(spooled) }
-    return await deps.uploads.putPart(pending, part, causeOf(ask))
+    const part = { upload_id, part_number, size, content: createReadStream(spooled) }
+    return await putPart(deps, part, caller.cause)
   } finally {
     await rm(spooled, { force: true })
   }
@@ -125,18 +115,13 @@ export const uploadRoutes = [
     errors: ['quota_exceeded'],
     reply: { kind: 'item', status: 201, schema: MultipartUpload },
     handle: async (ask) => {
-      const {
-        body,
-        credential,
-        deps,
-        caller: { newId },
-      } = ask
+      const { body, deps, caller } = ask
       const path = checkedPath(body.path)
       const content_type = checkedContentType(body.content_type)
       await demandWrite(ask, path)
-      const { env_id } = credential
-      const writing = { env_id, path, content_type, run_id: null, cause: causeOf(ask) }
-      return item(present(await deps.uploads.begin(writing, body.expected_size, newId('upload'))), 201)
+      const { expected_size } = body
+      const upload = { path, content_type, expected_size, run_id: null }
+      return item(present(await beginUpload(deps, upload, caller)), 201)
     },
   }),
 
@@ -150,7 +135,7 @@ export const uploadRoutes = [
     reply: { kind: 'item', schema: UploadUnderWay },
     handle: async (ask) => {
       const { status, upload, parts } = await uploadOf(ask)
-      if (status !== 'pending') throw new AppError('not_found', `No upload ${upload.upload_id}`)
+      if (status !== 'pending') throw noUpload(upload.upload_id)
       const ordered = [...parts.values()].sort((a, b) => a.part_number - b.part_number)
       return item({ ...present(upload), parts: ordered.map(presentPart) })
     },
@@ -169,7 +154,7 @@ export const uploadRoutes = [
     errors: ['quota_exceeded', 'request_timeout'],
     reply: { kind: 'item', schema: UploadedPart },
     handle: async (ask) => {
-      const part = await putPart(ask)
+      const part = await receivePart(ask)
       return item(presentPart(part), 200, { ETag: part.etag })
     },
   }),
@@ -186,9 +171,10 @@ export const uploadRoutes = [
     errors: ['quota_exceeded'],
     reply: { kind: 'item', schema: FileUpload },
     handle: async (ask) => {
-      const pending = await uploadOf(ask)
-      if (pending.status === 'pending') await demandWrite(ask, pending.upload.path)
-      const file = await ask.deps.uploads.complete(pending, causeOf(ask))
+      const { status, upload } = await uploadOf(ask)
+      if (status === 'pending') await demandWrite(ask, upload.path)
+      const { upload_id } = upload
+      const file = await completeUpload(ask.deps, { upload_id }, ask.caller.cause)
       return item(presentUpload(file), 200, { ETag: file.etag })
     },
   }),
@@ -200,8 +186,8 @@ export const uploadRoutes = [
     tag,
     needs: toWrite,
     reply: { kind: 'none' },
-    handle: async (ask) => {
-      await ask.deps.uploads.abort(await uploadOf(ask), 'asked', causeOf(ask))
+    handle: async ({ deps, params: { upload_id }, caller }) => {
+      await abortUpload(deps, { upload_id }, caller.cause)
       return none
     },
   }),

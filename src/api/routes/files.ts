@@ -1,6 +1,10 @@
 import type { Context } from 'koa'
 import Type from 'typebox'
 import { AppError, isAppError } from '../../errors.ts'
+import { deleteFile } from '../../commands/deleteFile.ts'
+import { fileAt } from '../../commands/fileAt.ts'
+import { readFile } from '../../commands/readFile.ts'
+import { storeFile } from '../../commands/storeFile.ts'
 import { checkedContentType, checkedPath } from '../../content/fileChecks.ts'
 import type { File as StoredFile } from '../../events/file.ts'
 import type { FileDoc } from '../../projections/files.ts'
@@ -8,7 +12,8 @@ import { isKnown, isSame, type Range, rangeOf } from '../http/conditions.ts'
 import { incoming } from '../http/incoming.ts'
 import { lacking } from '../http/serve.ts'
 import { welcome } from '../http/welcome.ts'
-import { type Ask, item, list, none, own, route } from '../route.ts'
+import { listOf } from '../listOf.ts'
+import { type Ask, item, none, own, route } from '../route.ts'
 import { File, FileUpload, pageQuery } from '../schemas.ts'
 
 const tag = 'Files'
@@ -54,15 +59,14 @@ const byId = (action: 'read' | 'delete') => ({
   },
 })
 
-/** Whether the credential may make the file, or change the one that is there. */
+/** Throws `forbidden` unless the credential may create the file, or update the one at the path. */
 export const demandWrite = async (
   { credential: { env_id, permissions }, deps }: Pick<Ask, 'credential' | 'deps'>,
   path: string,
-): Promise<StoredFile | null> => {
-  const file = await deps.files.at(env_id, path)
+): Promise<void> => {
+  const file = await fileAt(deps, env_id, path)
   const action = file ? 'update' : 'create'
   if (!permissions.allows('file', action, path)) throw lacking('file', action, path)
-  return file
 }
 
 /** Everything after `/v1/files/upload/`, as the client wrote it. */
@@ -82,30 +86,21 @@ export const announcedBytes = (ctx: Context): number | null => {
 }
 
 const upload = async (ask: Ask<{ path: string }>): Promise<StoredFile> => {
-  const { ctx, deps, credential, request_id } = ask
-  const { env_id } = credential
-  const { quota } = deps.files
+  const { ctx, deps, caller } = ask
   const path = pathIn(ctx)
   if (ctx.get('Content-Range') !== '')
     throw new AppError('bad_request', 'Content-Range: expected the whole file')
   const content_type = checkedContentType(ctx.get('Content-Type'))
-  const former = await demandWrite(ask, path)
-  const maxBytes = Math.min(MAX_BODY_BYTES, quota.maxFileBytes(env_id))
+  await demandWrite(ask, path)
+  const content = () => {
+    welcome(ctx)
+    return incoming(ctx.req)
+  }
   const announced = announcedBytes(ctx)
-  if (announced !== null && announced > maxBytes)
-    throw new AppError('payload_too_large', `body: expected at most ${maxBytes} bytes, got ${announced}`)
-  await quota.checkRoom(env_id, (announced ?? 0) - (former?.size ?? 0))
-  welcome(ctx)
-  return deps.files.write(
-    {
-      env_id,
-      path,
-      content_type,
-      run_id: null,
-      cause: { env_id, correlation_id: request_id, actor: credential.id },
-    },
-    incoming(ctx.req),
-    maxBytes,
+  return storeFile(
+    deps,
+    { path, content_type, run_id: null, announced, maxBytes: MAX_BODY_BYTES, content },
+    caller.cause,
   )
 }
 
@@ -141,7 +136,7 @@ const download = async (ask: Ask<{ file_id: string }>, tries = TRIES): Promise<v
     }
     range = asked
     try {
-      ctx.body = await deps.files.read(file, range ?? undefined)
+      ctx.body = await readFile(deps, file, range ?? undefined)
     } catch (error) {
       if (!isAppError(error, 'not_found') || tries === 1) throw error
       return download(ask, tries - 1) // it got other content just now
@@ -170,17 +165,8 @@ export const fileRoutes = [
       ),
     }),
     reply: { kind: 'list', schema: File },
-    handle: async ({ query, credential: { env_id }, deps: { views } }) => {
-      await views.settled('files')
-      const { prefix, ...page } = query
-      const { items, total } = await views.files.find({
-        equal: { env_id },
-        sort: 'path',
-        ...(prefix !== undefined && { prefix }),
-        ...page,
-      })
-      return list(items.map(present), total, page)
-    },
+    handle: ({ query, credential: { env_id }, deps: { views } }) =>
+      listOf(views, 'files', { equal: { env_id }, sort: 'path', ...query }, present),
   }),
 
   route({
@@ -237,10 +223,8 @@ export const fileRoutes = [
     needs: byId('delete'),
     reply: { kind: 'none' },
     handle: async (ask) => {
-      const { credential, deps, request_id } = ask
-      const file = await fileOf(ask)
-      const cause = { env_id: file.env_id, correlation_id: request_id, actor: credential.id }
-      await deps.files.remove(file, cause)
+      const { path, file_id } = await fileOf(ask)
+      await deleteFile(ask.deps, { path, file_id }, ask.caller.cause)
       return none
     },
   }),

@@ -11,7 +11,7 @@ import { EnvFeeds } from '../../api/streams/envFeed.ts'
 import { useServiceKey } from '../../commands/useServiceKey.ts'
 import { Offers } from '../../cluster/offers.ts'
 import { keepGoing } from '../../loops/keepGoing.ts'
-import { type Node, openFiles } from './node.ts'
+import type { Node } from './node.ts'
 
 type Given = Pick<ApiDeps, 'runtime' | 'claimer' | 'publicUrl' | 'stopping' | 'notReady' | 'about'> & {
   readonly operatorToken: string
@@ -55,7 +55,6 @@ export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa =
     views,
     blobs,
     payloads,
-    ...openFiles(node),
     keyring,
     dataKeys,
     quotas,

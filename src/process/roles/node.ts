@@ -3,8 +3,6 @@ import type { Aggregates } from '../../domain/aggregates.ts'
 import type { Config } from '../config.ts'
 import type { DataKeys } from '../../secrets/dataKeys.ts'
 import type { Engines } from '../engines.ts'
-import { FileUploads } from '../../content/fileUploads.ts'
-import { Files } from '../../content/files.ts'
 import type { Logger } from '../../logger.ts'
 import type { Payloads } from '../../content/payloads.ts'
 import type { Views } from '../../projections/views.ts'
@@ -29,14 +27,4 @@ export interface Node extends Engines {
   readonly signal: AbortSignal
   /** Called when the process stops, the last one first. */
   readonly onClose: (close: () => Promise<void> | void) => void
-}
-
-/** The files, and uploads of them; what is known about them lies in the log and the blobs, nothing here. */
-export const openFiles = ({
-  aggregates,
-  blobs,
-  quotas,
-}: Pick<Node, 'aggregates' | 'blobs' | 'quotas'>): { files: Files; uploads: FileUploads } => {
-  const files = new Files({ aggregates, blobs, quota: quotas })
-  return { files, uploads: new FileUploads({ aggregates, blobs, files }) }
 }

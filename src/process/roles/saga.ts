@@ -5,7 +5,7 @@ import { watchWorkers } from '../../sagas/recovery.ts'
 import { retention } from '../../sagas/retention.ts'
 import { retries } from '../../sagas/retries.ts'
 import { schedules } from '../../sagas/schedules.ts'
-import { type Node, openFiles } from './node.ts'
+import type { Node } from './node.ts'
 
 /** Retries, schedules and the recovery of what dead workers left. Any number of nodes may: the log lets each thing happen once. */
 export const startSagas = async (node: Node): Promise<void> => {
@@ -28,10 +28,9 @@ export const startSagas = async (node: Node): Promise<void> => {
     signal,
     logger,
   })
-  const { uploads } = openFiles(node)
   void keepGoing(
     'The sweep of files',
-    (until) => sweepFiles({ blobs: node.blobs, uploads, views, logger }, until),
+    (until) => sweepFiles({ blobs: node.blobs, aggregates, views, logger }, until),
     { signal, logger },
   )
   if (membership) {

@@ -2,13 +2,13 @@ import { takeOffers } from '../../cluster/offers.ts'
 import type { Runtime } from '../../ports/runtime.ts'
 import { Worker } from '../../worker/worker.ts'
 import { loseWorkers } from '../../sagas/recovery.ts'
-import { type Node, openFiles } from './node.ts'
+import type { Node } from './node.ts'
 
 /** Claims and executes runs. */
 export const startWorker = async (node: Node, runtime: Runtime): Promise<Worker> => {
   const { store, aggregates, views, payloads, keyring, quotas, logger, membership, config } = node
   const worker = new Worker(
-    { store, aggregates, views, payloads, ...openFiles(node), keyring, quotas, runtime, logger },
+    { store, aggregates, views, payloads, blobs: node.blobs, keyring, quotas, runtime, logger },
     {
       runTimeoutMs: config.runTimeoutMs,
       alone: membership === null,
