@@ -37,7 +37,7 @@ dns('of an invalid name are returned as none', async ({ server }) => {
   assert.equal(await cname(`${`${'a'.repeat(60)}.`.repeat(5)}com`), [])
 })
 for (const mood of ['silent', 'fails'] as const) {
-  dns(`that cannot be learned, because the server ${mood}, are \`unavailable\``, async ({ server }) => {
+  dns(`are \`unavailable\` when the server ${mood}`, async ({ server }) => {
     server.mood = mood
     assert.is(await codeOf(openDns([server.address]).cname('a.example.com')), 'unavailable')
   })

@@ -22,7 +22,7 @@ interface Context {
   url: string
   client: MongoClient
   readModels: ReadModels
-  /** As another process would. */
+  /** Opens the same database again, like another process. */
   openAnother(url?: string): Promise<ReadModels>
 }
 
@@ -74,7 +74,7 @@ if (server) {
   nodes.after.each(({ close }) => close())
 
   nodes(
-    'what a paused twin thought new does not replace what is newer',
+    'a paused writer does not replace newer documents with its own',
     async ({ readModels, openAnother }) => {
       const paused = await readModels.writer(spec)
       const other = await (await openAnother()).writer(spec)
@@ -100,21 +100,24 @@ if (server) {
     },
   )
 
-  nodes('twins that write the same at once leave the newest of each', async ({ readModels, openAnother }) => {
-    const writers = [await readModels.writer(spec), await (await openAnother()).writer(spec)]
-    const ids = Array.from({ length: 30 }, (_, i) => `d${i}`)
-    const batch = (offset: number) =>
-      ids.map((id, i) => ({ id, doc: { v: (i + offset) % 2 }, cursor: String((i + offset) % 2) }))
-    await Promise.all(writers.map((writer, offset) => writer.write(batch(offset), '1')))
-    const docs = await readModels.reader(spec).getMany(ids)
-    assert.equal(
-      ids.map((id) => docs.get(id)),
-      ids.map(() => ({ v: 1 })),
-    )
-  })
+  nodes(
+    'concurrent writers of the same documents leave the newest of each',
+    async ({ readModels, openAnother }) => {
+      const writers = [await readModels.writer(spec), await (await openAnother()).writer(spec)]
+      const ids = Array.from({ length: 30 }, (_, i) => `d${i}`)
+      const batch = (offset: number) =>
+        ids.map((id, i) => ({ id, doc: { v: (i + offset) % 2 }, cursor: String((i + offset) % 2) }))
+      await Promise.all(writers.map((writer, offset) => writer.write(batch(offset), '1')))
+      const docs = await readModels.reader(spec).getMany(ids)
+      assert.equal(
+        ids.map((id) => docs.get(id)),
+        ids.map(() => ({ v: 1 })),
+      )
+    },
+  )
 
   nodes(
-    'a reader elsewhere sees a new version soon, and never nothing',
+    'a reader on another node soon sees a new version, and never an empty one',
     async ({ readModels, openAnother, client }) => {
       const doc = (version: number) => ({ id: 'a', doc: { env: 'x', at: 1, version }, cursor: '1' })
       await (await readModels.writer(spec)).write([doc(1)], '1')
@@ -148,7 +151,7 @@ if (server) {
   })
 
   nodes(
-    'refuses to write a version with other indexes than it was made with',
+    'refuses to write a version with indexes other than those it was created with',
     async ({ readModels, openAnother }) => {
       await readModels.writer(spec)
       const changed = { ...spec, indexes: [{ equal: [], sort: 'at' }] }
@@ -157,7 +160,7 @@ if (server) {
   )
 
   nodes(
-    'refuses a document whose indexed field is no scalar, as no retry would help',
+    'refuses a document whose indexed field is not a scalar, because no retry would help',
     async ({ readModels }) => {
       const writer = await readModels.writer(spec)
       const error = await refused(writer.write([{ id: 'a', doc: { env: ['x'] }, cursor: '1' }], '1'))
@@ -181,7 +184,7 @@ if (server) {
     },
   )
 
-  nodes('each query of the runs has its index to go by', async ({ readModels, client }) => {
+  nodes('each query of runs uses an index', async ({ readModels, client }) => {
     const collection = client.db().collection<{ _id: string }>(`runs__v${runs.version}`)
     await readModels.writer(runs)
     const made = await collection.indexes()
@@ -216,7 +219,7 @@ if (server) {
   faults.after.each(({ close }) => close())
 
   for (const fault of ['refuse', 'blackhole', 'reset'] as const) {
-    faults(`${fault}: unavailable within five seconds, and back by itself`, async ({ url, openAnother }) => {
+    faults(`${fault}: unavailable within five seconds, recovers by itself`, async ({ url, openAnother }) => {
       const { host } = new URL(url.replace(/^mongodb/, 'http'))
       const [hostname = '', port = '27017'] = host.split(':')
       const proxy = await openFaultProxy({ host: hostname, port: Number(port) })

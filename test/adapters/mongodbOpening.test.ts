@@ -29,7 +29,7 @@ opening.after.each(({ servers }) => {
   for (const server of servers) server.close()
 })
 
-/** What opening says; it must name the setting, in one line, without the password, within five seconds. */
+/** Returns the error of opening. It must name the setting in one line without the password, within five seconds. */
 const refusal = async (url: string): Promise<AppError> => {
   const began = clock.monotonic()
   const error: unknown = await openMongoReadModels({ url }).then(
@@ -90,21 +90,21 @@ const isHello = (command: BSON.Document) =>
 const WIRE_7_0 = 21
 const WIRE_4_2 = 8
 
-opening('a server that refuses connections is unavailable now', async () => {
+opening('a server that refuses connections is unavailable', async () => {
   const { code, message } = await refusal(`mongodb://svc:${PASSWORD}@127.0.0.1:1/models`)
   assert.is(code, 'unavailable')
   assert.match(message, '127.0.0.1:1')
   assert.match(message, 'database models')
 })
 
-opening('a server that says nothing is unavailable now', async ({ listen }) => {
+opening('a server that never replies is unavailable', async ({ listen }) => {
   const sockets: Socket[] = []
   const error = await refusal(await listen((socket) => sockets.push(socket)))
   assert.is(error.code, 'unavailable')
   for (const socket of sockets) socket.destroy()
 })
 
-opening('a server that greets and then says nothing is unavailable now', async ({ listen }) => {
+opening('a server that replies to the handshake only is unavailable', async ({ listen }) => {
   const sockets: Socket[] = []
   const url = await listen((socket) => {
     sockets.push(socket)
@@ -115,7 +115,7 @@ opening('a server that greets and then says nothing is unavailable now', async (
   for (const socket of sockets) socket.destroy()
 })
 
-opening('a wrong password never works', async ({ listen }) => {
+opening('a wrong password is a bad request', async ({ listen }) => {
   const url = await listen(
     speaking((command) =>
       isHello(command) ? hello(WIRE_7_0) : { ok: 0, code: 18, errmsg: 'Authentication failed.' },
@@ -126,7 +126,7 @@ opening('a wrong password never works', async ({ listen }) => {
   assert.match(message, 'wrong user or password')
 })
 
-opening('a user without write permission never works', async ({ listen }) => {
+opening('a user without write permission is a bad request', async ({ listen }) => {
   const url = await listen(
     speaking((command) =>
       isHello(command) ? hello(WIRE_7_0) : { ok: 0, code: 13, errmsg: 'not authorized on models' },
@@ -137,7 +137,7 @@ opening('a user without write permission never works', async ({ listen }) => {
   assert.match(message, 'readWrite')
 })
 
-opening('a server older than 4.4 never works', async ({ listen }) => {
+opening('a server older than 4.4 is a bad request', async ({ listen }) => {
   const { code, message } = await refusal(await listen(speaking(() => hello(WIRE_4_2))))
   assert.is(code, 'bad_request')
   assert.match(message, '4.4')
@@ -149,10 +149,10 @@ for (const [what, url] of [
   ['an unknown option', `mongodb://svc:${PASSWORD}@127.0.0.1:1/models?sessions=none`],
   ['an @ that is not encoded', 'mongodb://svc:hunter2@secret@127.0.0.1:1/models'],
   ['a % that is not encoded', 'mongodb://svc:hunter2%@127.0.0.1:1/models'],
-  ['a port that is none', `mongodb://svc:${PASSWORD}@127.0.0.1:port/models`],
-  ['a name that no database has', `mongodb://svc:${PASSWORD}@127.0.0.1:1/my%20models`],
+  ['an invalid port', `mongodb://svc:${PASSWORD}@127.0.0.1:port/models`],
+  ['an invalid database name', `mongodb://svc:${PASSWORD}@127.0.0.1:1/my%20models`],
 ] as const) {
-  opening(`a URL with ${what} never works`, async () => {
+  opening(`a URL with ${what} is a bad request`, async () => {
     assert.is((await refusal(url)).code, 'bad_request')
   })
 }

@@ -33,7 +33,7 @@ const timed = async <T>(work: () => Promise<T>): Promise<{ value: T; ms: number 
   return { value: await work(), ms: clock.monotonic() - began }
 }
 
-/** Takes connections and answers each chunk that comes with what `answer` says, null for nothing. */
+/** Accepts connections and replies to each chunk with the result of `answer`; null means no reply. */
 const listen = async (answer: (received: string) => string | null) => {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
@@ -55,9 +55,9 @@ const listen = async (answer: (received: string) => string | null) => {
   }
 }
 
-const away = suite('redis that is not there')
+const away = suite('an unavailable Redis')
 
-away('opens all the same, limits here, and says so once', async () => {
+away('does not prevent opening: the node limits rates on its own and logs this once', async () => {
   const { port, close } = await listen(() => null)
   close() // nothing listens on that port any more
   const { logger, lines } = recorder()
@@ -70,7 +70,7 @@ away('opens all the same, limits here, and says so once', async () => {
   assert.not.match(lines[0] ?? '', 'topsecret')
 })
 
-away('notices are still heard in this process', async () => {
+away('does not prevent hints within the process', async () => {
   const { port, close } = await listen(() => null)
   close()
   const { logger, lines } = recorder()
@@ -85,7 +85,7 @@ away('notices are still heard in this process', async () => {
   assert.is(lines.length, 1, lines.join(''))
 })
 
-away('one that takes connections and never answers keeps neither opening nor a request waiting', async () => {
+away('that accepts connections and never replies delays neither opening nor a request', async () => {
   const { port, close } = await listen(() => null)
   const opening = await timed(() => openRedisRateLimiter(`redis://127.0.0.1:${port}`, silent))
   assert.ok(opening.ms < 5000, `${opening.ms} ms`)
@@ -96,7 +96,7 @@ away('one that takes connections and never answers keeps neither opening nor a r
   close()
 })
 
-away('a wrong password is refused at open, without telling it', async () => {
+away('with a wrong password is refused at open, without the password in the message', async () => {
   const { port, close } = await listen((text) =>
     '-WRONGPASS invalid username-password pair or user is disabled.\r\n'.repeat(
       [...text.matchAll(/^\*/gm)].length,
@@ -114,7 +114,7 @@ away('a wrong password is refused at open, without telling it', async () => {
   close()
 })
 
-away('a URL that cannot work is refused by name, without its secret', async () => {
+away('with an invalid URL is refused with the setting and without the secret', async () => {
   const bad = [
     'redis://',
     'http://127.0.0.1',
@@ -187,7 +187,7 @@ else {
     }
   })
 
-  redis('keys stay under the prefix, and go when the burst is whole again', async () => {
+  redis('keys have the prefix and expire when the full burst is available again', async () => {
     const prefix = `svc-test-${newId()}:`
     const limiter = await openRedisRateLimiter(own(url, prefix), silent)
     const admin = new Redis(url)
@@ -218,7 +218,7 @@ else {
     ['prefix', false],
     ['installation under the same prefix', true],
   ] as const) {
-    redis(`another ${what} hears nothing`, async () => {
+    redis(`another ${what} gets no hints`, async () => {
       const url = own()
       const [mine, theirs] = same ? [url, url] : [url, own()]
       const open = (at: string, installation: string) => openRedisHints(at, silent, installation)
@@ -262,7 +262,7 @@ else {
     await proxy.close()
   })
 
-  redis('a silent Redis costs a request a tenth of a second, and most nothing', async () => {
+  redis('a silent Redis delays a few requests by a tenth of a second and the others not at all', async () => {
     const { proxy, url } = await proxied()
     const limiter = await openRedisRateLimiter(url, silent)
     await limiter.take(newId(), limit)
@@ -277,7 +277,7 @@ else {
     await proxy.close()
   })
 
-  redis('notices pass again after Redis was killed, was silent, or forgot its subscribers', async () => {
+  redis('hints arrive again after Redis was killed, was silent or lost its subscribers', async () => {
     const { proxy, url } = await proxied()
     const [one, other] = [await openRedisHints(url, silent), await openRedisHints(url, silent)]
     const heard = new Set<string>()

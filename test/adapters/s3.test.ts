@@ -14,7 +14,7 @@ import { until } from '../support/until.ts'
 
 const names = suite('names in a bucket')
 
-names('are keys under the prefix of the URL, with an end that no key has', async () => {
+names('are the prefix of the URL, the key and a last character that no key contains', async () => {
   const listed = ['pre/fix/a,', 'pre/fix/a/b,', 'pre/fix/not-ours'].map(
     (name) => `<Contents><Key>${name}</Key><Size>3</Size></Contents>`,
   )
@@ -57,25 +57,28 @@ else {
 
   const bucket = suite('a bucket')
 
-  bucket('a wrong secret, key or bucket is refused at open, with its mend and no secret', async () => {
-    const wrong = (change: (named: URL) => void): string => {
-      const named = new URL(url)
-      change(named)
-      return named.href
-    }
-    const mends = [
-      [wrong((named) => (named.password = 'topsecret')), 'check key and secret'],
-      [wrong((named) => (named.username = 'nobody')), 'check key and secret'],
-      [wrong((named) => (named.pathname = '/svc-test-none-such')), 'create the bucket'],
-    ]
-    for (const [bad = '', mend = ''] of mends) {
-      const failure = await openS3Blobs(bad).catch((error: unknown) => error)
-      assert.ok(isAppError(failure, 'bad_request'))
-      assert.match(failure.message, 'SVC_BLOBS')
-      assert.match(failure.message, mend)
-      assert.not.match(failure.message, 'topsecret')
-    }
-  })
+  bucket(
+    'a wrong secret, key or bucket is refused at open with the remedy and without the secret',
+    async () => {
+      const wrong = (change: (named: URL) => void): string => {
+        const named = new URL(url)
+        change(named)
+        return named.href
+      }
+      const mends = [
+        [wrong((named) => (named.password = 'topsecret')), 'check key and secret'],
+        [wrong((named) => (named.username = 'nobody')), 'check key and secret'],
+        [wrong((named) => (named.pathname = '/svc-test-none-such')), 'create the bucket'],
+      ]
+      for (const [bad = '', mend = ''] of mends) {
+        const failure = await openS3Blobs(bad).catch((error: unknown) => error)
+        assert.ok(isAppError(failure, 'bad_request'))
+        assert.match(failure.message, 'SVC_BLOBS')
+        assert.match(failure.message, mend)
+        assert.not.match(failure.message, 'topsecret')
+      }
+    },
+  )
 
   bucket('a put that failed leaves no parts behind', async () => {
     const blobs = await openS3Blobs(under(url))

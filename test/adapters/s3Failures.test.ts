@@ -9,9 +9,9 @@ import { type ErrorCode, isAppError } from '../../src/errors.ts'
 import { type Answer, type Asked, refusalOf, startFakeS3 } from '../support/fakeS3.ts'
 import { suite } from '../support/suite.ts'
 
-const s3 = suite('s3 that fails', { timeoutMs: 40_000 })
+const s3 = suite('a failing S3', { timeoutMs: 40_000 })
 
-/** Blobs on a fake that answers by script. */
+/** Blobs on a fake S3 that replies by script. */
 const openOn = async (script: (asked: Asked, nth: number) => Answer | undefined) => {
   const fake = await startFakeS3(script)
   const blobs = await openS3Blobs(fake.url)
@@ -176,7 +176,7 @@ s3('a body that breaks off is an error of its stream, not an end', async () => {
 
 const opening = suite('opening s3')
 
-opening('a setting that cannot work is refused by name and with its remedy, without the secret', async () => {
+opening('an invalid setting is refused with its name and the remedy, without the secret', async () => {
   const mends: Record<string, string> = {
     NoSuchBucket: 'create the bucket',
     InvalidAccessKeyId: 'check key and secret',
@@ -196,7 +196,7 @@ opening('a setting that cannot work is refused by name and with its remedy, with
   }
 })
 
-opening('one that is down now is unavailable', async () => {
+opening('an unreachable S3 is unavailable', async () => {
   const fake = await startFakeS3(() => refusalOf(503, 'SlowDown'))
   await failureOf(openS3Blobs(fake.url), 'unavailable')
   await fake.close()
@@ -205,7 +205,7 @@ opening('one that is down now is unavailable', async () => {
   assert.not.match(message, 'topsecret')
 })
 
-opening('a URL that cannot work is refused by name, without its secret', async () => {
+opening('an invalid URL is refused with the setting and without the secret', async () => {
   const bad = [
     's3://',
     's3://host/bucket',

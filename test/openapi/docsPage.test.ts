@@ -11,7 +11,7 @@ page.after(({ server }) => server.stop())
 
 const types = { css: /^text\/css/, js: /^text\/javascript/, png: /^image\/png/ }
 
-page('loads with everything it names, from here alone', async ({ server: { api, url } }) => {
+page('loads all its files from this server only', async ({ server: { api, url } }) => {
   const { status, headers, text } = await api.send('GET', `${url}/docs`)
   assert.is(status, 200)
   assert.match(headers.get('content-type') ?? '', /^text\/html/)
@@ -29,7 +29,7 @@ page('loads with everything it names, from here alone', async ({ server: { api, 
   }
 })
 
-page('lets nothing in from elsewhere, and nothing inline', async ({ server: { api, url } }) => {
+page('allows no other hosts and no inline code', async ({ server: { api, url } }) => {
   const policy = (await api.send('GET', `${url}/docs`)).headers.get('content-security-policy') ?? ''
   assert.match(policy, /default-src 'none'/)
   assert.match(policy, /connect-src 'self'/)
@@ -40,7 +40,7 @@ page('does not send the document to an external validator', async ({ server: { a
   assert.match((await api.send('GET', `${url}/docs/open.js`)).text, /validatorUrl: null/)
 })
 
-page('is kept by browsers', async ({ server: { api, url } }) => {
+page('can be cached by browsers', async ({ server: { api, url } }) => {
   const { headers } = await api.send('GET', `${url}/docs/swagger-ui.css`)
   assert.match(headers.get('cache-control') ?? '', /max-age=3600/)
   const again = await api.send('GET', `${url}/docs/swagger-ui.css`, {
@@ -49,13 +49,13 @@ page('is kept by browsers', async ({ server: { api, url } }) => {
   assert.is(again.status, 304)
 })
 
-page('answers HEAD as it answers GET', async ({ server: { url } }) => {
+page('has the same headers for HEAD as for GET', async ({ server: { url } }) => {
   const reply = await fetch(`${url}/docs/swagger-ui-bundle.js`, { method: 'HEAD' })
   assert.is(reply.status, 200)
   assert.ok(Number(reply.headers.get('content-length')) > 1_000_000)
 })
 
-page('gives no other file of the package', async ({ server: { api, url } }) => {
+page('serves no other file of the package', async ({ server: { api, url } }) => {
   for (const name of ['package.json', '..%2Fpackage.json', 'swagger-ui.js.map', 'constructor']) {
     const { status, code } = await api.refused('GET', `${url}/docs/${name}`)
     assert.is(status, 404)

@@ -40,7 +40,7 @@ document('names every operation differently', () => {
   )
 })
 
-document('points to nothing that is not there', () => {
+document('has no dangling reference', () => {
   assert.not.throws(() => resolved(documentation, documentation))
 })
 
@@ -94,7 +94,7 @@ served('is the document of the routes, with the version that runs', async ({ ser
   assert.equal(paths, JSON.parse(JSON.stringify(documentation.paths)))
 })
 
-served('is not sent again to a client that has it', async ({ server }) => {
+served('is not sent again to a client with the current version', async ({ server }) => {
   const url = `${server.url}/openapi.json`
   const etag = (await server.api.send('GET', url)).headers.get('etag') ?? ''
   const again = await server.api.send('GET', url, {

@@ -15,7 +15,7 @@ import { zipBuild } from '../support/zipBuild.ts'
 import { exampleOf, type FuzzRequest, type Known, operationsOf, requestsTo } from './fuzzRequests.ts'
 import { mismatches, replySchema, resolved } from './liveReply.ts'
 
-/** Repeats a run: its seed stands in the name of the test that failed. */
+/** Set it to repeat a run: the name of a failed test contains its seed. */
 const SEED = Number(process.env['SVC_TEST_SEED'] ?? Date.now() % 2 ** 31)
 const REQUESTS = Number(process.env['SVC_TEST_FUZZ_REQUESTS'] ?? 2000)
 const AT_ONCE = 16
@@ -34,14 +34,14 @@ interface Context {
   document: OpenApiDocument
   /** By operation, then status: see `repliesOf`. */
   replies: Map<string, Map<number, TSchema | null>>
-  /** What one can take away, or rename, is `doomed`; all else outlives the test. */
+  /** `doomed` resources may be deleted or renamed; all others outlive the test. */
   known: Record<Known['whose'] | 'doomed', Readonly<Record<string, string>>>
   callers: Record<FuzzRequest['caller'], string | undefined>
 }
 
 const fuzz = suite<Context>('generated requests', { timeoutMs: 60_000 + REQUESTS * 60 })
 
-/** One of everything that a path can name. */
+/** One resource of each kind that a path can name. */
 const thingsOf = async (api: Api, project: string): Promise<Record<string, string>> => {
   const { build_id } = await deploy(api, project, filesOf(project))
   await upload(api, project, await zipBuild(filesOf(project)), { live: 'true' })
@@ -71,7 +71,7 @@ const thingsOf = async (api: Api, project: string): Promise<Record<string, strin
 }
 
 fuzz.before(async (context) => {
-  const { other, ...server } = await startWithOther({ env: { SVC_DNS_SERVERS: '127.0.0.1:9' } }) // nobody answers there
+  const { other, ...server } = await startWithOther({ env: { SVC_DNS_SERVERS: '127.0.0.1:9' } }) // no server listens there
   context.server = server
   const { operatorToken } = openSecrets(readConfig(installation(server.dataDir)))
   const operator = openApi(server.url, operatorToken)
@@ -118,7 +118,7 @@ fuzz.after(({ server }) => server.stop())
 interface Received {
   readonly status: number
   readonly headers: Readonly<Record<string, unknown>>
-  /** Null: a stream, or bytes that are no JSON. */
+  /** Null for a stream and for bytes that are not JSON. */
   readonly json: unknown
 }
 
@@ -130,10 +130,10 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** Whatever a webhook is called with, it changes nothing. */
+/** A webhook that changes nothing, whatever the request. */
 const leaves = ({ segments }: FuzzRequest): boolean => segments[0] === 'webhook'
 
-/** What came back; streams are left at once. Not `fetch`: it would tidy the path up. */
+/** Sends a request and returns the reply; a stream is closed at once. `fetch` is not used, because it normalizes paths. */
 const exchange = ({ server, known, callers }: Context, asked: FuzzRequest, late: AbortSignal) =>
   new Promise<Received>((resolve, reject) => {
     const { hostname, port } = new URL(server.url)
@@ -159,7 +159,7 @@ const exchange = ({ server, known, callers }: Context, asked: FuzzRequest, late:
       path: `/${path.join('/')}${asked.query && `?${asked.query}`}`,
       headers: {
         ...(asked.body && { 'Content-Length': String(body.length) }),
-        Connection: 'keep-alive', // else what is left of a body unread resets the connection
+        Connection: 'keep-alive', // otherwise an unread rest of the body resets the connection
         ...(authorization !== undefined && { Authorization: authorization }),
         ...asked.headers,
       },
@@ -189,12 +189,12 @@ const isEnvelope = (value: unknown): boolean => {
   return ['code', 'message', 'request_id'].every((key) => typeof error?.[key] === 'string')
 }
 
-/** Said before there is an operation. */
+/** Errors from before a request reaches an operation. */
 const HEADERS_TOO_LARGE = 431
 
 const isId = /^[0-9a-f-]{36}$/
 
-/** What is wrong with the reply to a request, if anything. `walked`: it must be a documented success. */
+/** Returns a problem of the reply, if there is one. `walked` requires a documented success. */
 const problemOf = async (
   context: Context,
   asked: FuzzRequest,
@@ -242,7 +242,7 @@ const repliesOf = ({ document, replies }: Context, operation: string): Map<numbe
   return made
 }
 
-/** Not here but in liveReplies.test.ts: a form, a name that another example takes, what a function answers. */
+/** Tested in liveReplies.test.ts instead: a form, a name that another example uses, and the reply of a function. */
 const ELSEWHERE = /^(uploadBuild|updateProject|call(Domain)?WebhookBy\w+)$/
 
 fuzz('built from the examples receive documented replies from every operation', async (context) => {
@@ -274,7 +274,7 @@ fuzz(`of all kinds are answered as documented (SVC_TEST_SEED=${SEED})`, async (c
   assert.is(problems.length, 0, `${problems.length} problems:\n${problems.slice(0, 40).join('\n')}`)
 })
 
-/** On a line that can be read: repetitions left out. */
+/** Shortens a problem to a readable line. */
 const told = (asked: FuzzRequest): string =>
   JSON.stringify(asked)
     .replace(/(.{1,20}?)\1{9,}/g, '$1…')

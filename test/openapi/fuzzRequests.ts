@@ -11,7 +11,7 @@ export interface Operation {
   readonly bodies: Readonly<Record<string, { readonly schema?: Json; readonly example?: unknown }>>
 }
 
-/** Who asks; `own` is whoever the operation is for. */
+/** The credential of a request; `own` is the one that the operation is meant for. */
 const CALLERS = [
   'own',
   'none',
@@ -24,7 +24,7 @@ const CALLERS = [
   'unicode',
 ] as const
 
-/** A request that may be sent to a server: things that are there stand in it as `{known: kind}`. */
+/** A request to send. Existing resources appear in it as `{known: kind}`. */
 export interface FuzzRequest {
   readonly operation: string
   readonly method: string
@@ -38,7 +38,7 @@ export interface FuzzRequest {
   readonly body?: { readonly text: string; readonly times: number; readonly latin1?: boolean }
 }
 
-/** The path parameter's name, and whose. */
+/** The name of a path parameter and the environment of its value. */
 export interface Known {
   readonly known: string
   readonly whose: 'own' | 'other'
@@ -57,7 +57,7 @@ export const operationsOf = (document: OpenApiDocument): Operation[] =>
     })),
   )
 
-/** What the document itself shows: own things, the example as the body. */
+/** The request that the document shows: own resources and the example body. */
 export const exampleOf = ({ id, method, path, bodies }: Operation): FuzzRequest => {
   const [type, { example } = {}] = Object.entries(bodies)[0] ?? []
   const text = example === undefined ? 'text' : JSON.stringify(example)
@@ -108,7 +108,7 @@ const requestTo = (operation: Operation): fc.Arbitrary<FuzzRequest> =>
 const end = (last: string | Known = '', tail: string): (string | Known)[] =>
   typeof last === 'string' ? [last + tail] : [last, tail.replace(/^\//, '')]
 
-/** The first so many times as often as the second. */
+/** Chooses the first `times` times as often as the second. */
 const mostly = <T, U>(times: number, usual: fc.Arbitrary<T>, odd: fc.Arbitrary<U>) =>
   fc.oneof({ weight: times, arbitrary: usual }, { weight: 1, arbitrary: odd })
 
@@ -265,7 +265,7 @@ const types = fc.constantFrom(
   'application/x-www-form-urlencoded',
 )
 
-/** Bodies that are what no operation asked for. */
+/** Bodies that no operation expects. */
 const raw: fc.Arbitrary<Sent> = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 200 }).map((value) => ({ text: value.toWellFormed(), times: 1 })),
   fc

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 
 export type Json = Readonly<Record<string, unknown>>
 
-/** Texts that are often taken for something else. */
+/** Texts that code often misinterprets. */
 export const text = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 40 }),
   fc.string({ unit: 'grapheme', maxLength: 40 }),
@@ -30,7 +30,7 @@ const deep = fc.constantFrom(50, 3000).map((depth) => {
   return value
 })
 
-/** Anything that JSON can say. */
+/** Any JSON value. */
 export const wild: fc.Arbitrary<unknown> = fc.oneof(
   text,
   fc.constantFrom(
@@ -54,7 +54,7 @@ export const wild: fc.Arbitrary<unknown> = fc.oneof(
   deep,
 )
 
-/** The value with one of its fields other than it was, gone, or joined by another. */
+/** The value with one field changed, removed or added. */
 export const spoilt = (value: unknown, at: number, instead: unknown): unknown => {
   if (typeof value !== 'object' || value === null) return instead
   const keys = Object.keys(value)
@@ -65,7 +65,7 @@ export const spoilt = (value: unknown, at: number, instead: unknown): unknown =>
   return { ...others, [key]: at % 4 === 2 ? instead : spoilt(before, at >> 3, instead) }
 }
 
-/** Values as a JSON schema has them, at its limits too. Formats are those of strings made for them. */
+/** Values that match a JSON schema, including its limits. Strings with a format have their own generators. */
 export const valid = (schema: Json): fc.Arbitrary<unknown> => {
   const { type, enum: choices, properties, items, minimum, maximum, minLength, maxLength, pattern } = schema
   const options = schema['anyOf'] as readonly Json[] | undefined

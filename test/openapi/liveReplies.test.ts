@@ -35,7 +35,7 @@ interface Context {
 const replies = suite<Context>('live replies')
 
 replies.before(async (context) => {
-  const server = await startServer({ env: { SVC_DNS_SERVERS: '127.0.0.1:9' } }) // nobody answers there
+  const server = await startServer({ env: { SVC_DNS_SERVERS: '127.0.0.1:9' } }) // no server listens there
   const { build_id } = await deploy(server.api, 'shop', files)
   const { event_id, stream_id } = await publish(server.api, 'asked', { name: 'Ada' })
   await handled(server.api, event_id)
@@ -44,7 +44,7 @@ replies.before(async (context) => {
 })
 replies.after(({ server }) => server.stop())
 
-/** Sends the request; its reply must be what the document says of the operation. */
+/** Sends the request and checks its reply against the document. */
 const checked = async (
   { server: { api }, document }: Context,
   [operationId, method, path, status]: readonly [string, string, string, number],
@@ -220,7 +220,7 @@ replies('of refusals are as documented', async (context) => {
   assert.equal(mismatches(replySchema(context.document, 'listProjects', 401), await open.json()), [])
 })
 
-/** The server-sent events of a body, as the document has them. */
+/** Parses the server-sent events of a body. */
 const eventsIn = (text: string) =>
   [...text.matchAll(/^id: (.*)\nevent: (.*)\ndata: (.*)\n\n/gm)].map(([, id, event, data = '']) => ({
     id,

@@ -7,7 +7,7 @@ type Json = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** What a JSON pointer of the document points to: `#/components/schemas/Run`. */
+/** Resolves a JSON pointer of the document, such as `#/components/schemas/Run`. */
 const at = (document: OpenApiDocument, pointer: string): unknown =>
   pointer
     .slice(2)
@@ -17,7 +17,7 @@ const at = (document: OpenApiDocument, pointer: string): unknown =>
       document,
     )
 
-/** A part of the document with every `$ref` replaced by what it points to. Throws where that is nothing. */
+/** Returns a part of the document with every `$ref` resolved. Throws for a dangling reference. */
 export const resolved = (document: OpenApiDocument, value: unknown): unknown => {
   if (Array.isArray(value)) return value.map((item) => resolved(document, item))
   if (!isObject(value)) return value
@@ -30,7 +30,7 @@ export const resolved = (document: OpenApiDocument, value: unknown): unknown => 
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, resolved(document, item)]))
 }
 
-/** Objects with known properties admit no others, so that what is not documented is found. */
+/** Objects with known properties admit no others, so that undocumented properties are found. */
 const closed = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(closed)
   if (!isObject(value)) return value
@@ -40,7 +40,7 @@ const closed = (value: unknown): unknown => {
     : entries
 }
 
-/** The schema that the document gives a reply of an operation. */
+/** Returns the documented schema of a reply. */
 export const replySchema = (
   document: OpenApiDocument,
   operationId: string,
@@ -61,7 +61,7 @@ export const replySchema = (
 
 const compiled = new WeakMap<TSchema, Validator>()
 
-/** What about a value is not as the schema has it; empty when all is. */
+/** Returns the differences between a value and a schema. */
 export const mismatches = (schema: TSchema, value: unknown): string[] => {
   const validator = compiled.get(schema) ?? Compile(schema)
   compiled.set(schema, validator)

@@ -30,12 +30,12 @@ const values: [string, unknown][] = [
   ['{ let a = 1; a + 1 }', 2],
 ]
 for (const [code, value] of values) {
-  evaluation(`gives the value of the last expression: ${code}`, async ({ evaluate }) => {
+  evaluation(`returns the value of the last expression: ${code}`, async ({ evaluate }) => {
     assert.equal(await evaluate(code), value)
   })
 }
 
-evaluation('has the SDK at hand', async ({ evaluate }) => {
+evaluation('has the SDK in scope', async ({ evaluate }) => {
   assert.is(await evaluate('currentRun().run_id', undefined, { run: { run_id: 'mine' } }), 'mine')
   assert.is(await evaluate('await context("KEY")', undefined, { onHostCall: async () => 's3cret' }), 's3cret')
 })
@@ -79,7 +79,7 @@ evaluation('captures its output', async ({ evaluate }) => {
   assert.equal(lines, [{ source: 'stdout', text: 'hello' }])
 })
 
-evaluation('keeps evaluations at the same time apart', async ({ evaluate, invoke }) => {
+evaluation('keeps concurrent evaluations apart', async ({ evaluate, invoke }) => {
   const slow = evaluate('await new Promise((r) => setTimeout(r, 30)); currentRun().run_id', 'r3', {
     run: { run_id: 'slow' },
   })

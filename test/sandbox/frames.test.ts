@@ -15,7 +15,7 @@ const framed = async (texts: readonly string[]): Promise<Buffer> => {
 
 const frames = suite('frames')
 
-frames('survive any cut of the stream', async () => {
+frames('are read correctly however the stream is split', async () => {
   const texts = ['{}', '"ünï☃"', `"${'x'.repeat(3000)}"`, '1', '""']
   const bytes = await framed(texts)
   for (const size of [1, 2, 3, 5, 7, 64, 1000, bytes.length]) {
@@ -32,13 +32,13 @@ frames('may be as large as the cap and no larger', () => {
   assert.throws(() => writer.send('x'.repeat(MAX_FRAME + 1)), /at most 8388608 bytes/)
 })
 
-frames('over the cap are refused by their length alone', () => {
+frames('over the cap are refused before they are buffered', () => {
   const header = Buffer.alloc(4)
   header.writeUInt32BE(MAX_FRAME + 1)
   assert.throws(() => frameReader(() => {})(header), /at most 8388608 bytes, got 8388609/)
 })
 
-frames('may nest 1000 deep, brackets in strings not counted', () => {
+frames('may nest 1000 levels deep, not counting brackets in strings', () => {
   const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
   assert.ok(isShallow(nested(1000)))
   assert.not.ok(isShallow(nested(1001)))
@@ -49,7 +49,7 @@ frames('may nest 1000 deep, brackets in strings not counted', () => {
 
 frames.run()
 
-const child = suite('what a child may say')
+const child = suite('a frame of a child')
 
 const refused = [
   'null',

@@ -9,11 +9,11 @@ const invoke = suite<Workbench>('invoking a function')
 invoke.before(async (context) => void Object.assign(context, await openWorkbench('ok')))
 invoke.after(({ runtime }) => runtime.close())
 
-invoke('gives its result', async ({ invoke }) => {
+invoke('returns its result', async ({ invoke }) => {
   assert.equal(await invoke('orders.handlers/add', { args: [1, 2] }), { status: 'succeeded', result: 3 })
 })
 
-invoke('gives null for a function that returns nothing', async ({ invoke }) => {
+invoke('returns null for a function that returns nothing', async ({ invoke }) => {
   assert.is(await resultOf(invoke('orders.handlers/nothing')), null)
 })
 
@@ -27,7 +27,7 @@ invoke('treats .js as an ES module whatever package.json says', async () => {
   await runtime.close()
 })
 
-invoke('gives an event to a handler', async ({ invoke }) => {
+invoke('passes an event to a handler', async ({ invoke }) => {
   const event = {
     type: 'order:created',
     data: { n: 4 },
@@ -41,7 +41,7 @@ invoke('gives an event to a handler', async ({ invoke }) => {
   })
 })
 
-invoke('gives a webhook request with aliases and decoded bytes', async ({ invoke }) => {
+invoke('passes a webhook request with aliases and decoded bytes', async ({ invoke }) => {
   const request = {
     method: 'POST',
     url: '/x',
@@ -56,7 +56,7 @@ invoke('gives a webhook request with aliases and decoded bytes', async ({ invoke
   })
 })
 
-invoke('gives the function its own run', async ({ invoke }) => {
+invoke('lets the function read its own run', async ({ invoke }) => {
   const run = {
     run_id: 'r1',
     stream_id: 's1',
@@ -70,7 +70,7 @@ invoke('gives the function its own run', async ({ invoke }) => {
   assert.equal(await resultOf(invoke('orders.handlers/whoami', { run })), { ...run, aborted: false })
 })
 
-invoke('keeps runs at the same time apart', async ({ invoke }) => {
+invoke('keeps concurrent runs apart', async ({ invoke }) => {
   const ids = Array.from({ length: 50 }, (_, n) => `run-${n}`)
   const results = await Promise.all(
     ids.map((run_id) => resultOf(invoke('orders.handlers/whoami', { run: { run_id } }))),
@@ -81,7 +81,7 @@ invoke('keeps runs at the same time apart', async ({ invoke }) => {
   )
 })
 
-invoke('shares one process among runs', async ({ invoke, runtime }) => {
+invoke('executes runs in one shared process', async ({ invoke, runtime }) => {
   const pids = await Promise.all(Array.from({ length: 20 }, () => resultOf(invoke('orders.handlers/pid'))))
   assert.is(new Set(pids).size, 1)
   assert.is(runtime.children, 1)
@@ -138,7 +138,7 @@ invoke('completes host calls that were not awaited, in order, before the run end
   )
 })
 
-invoke('throws a refusal of the service inside the function', async ({ invoke }) => {
+invoke('throws an error of the service inside the function', async ({ invoke }) => {
   const refusal = Object.assign(new Error('No such variable'), { code: 'not_found' })
   const result = await resultOf(
     invoke('orders.handlers/refused', { onHostCall: () => Promise.reject(refusal) }),
@@ -172,7 +172,7 @@ invoke('names a missing function', async ({ failure }) => {
   assert.is((await failure('_internal.math/double')).code, 'function_not_found')
 })
 
-invoke('queues runs beyond the concurrency of a child, first in first out', async () => {
+invoke('queues runs beyond the limit of a child, first in first out', async () => {
   const bench = await openWorkbench('ok', { runsPerChild: 2 })
   const order: number[] = []
   const runs = [30, 30, 1, 1, 1].map(async (ms, index) => {
@@ -195,23 +195,23 @@ invoke('rejects with the code of the error that prevented loading the build', as
 
 invoke.run()
 
-const lifetime = suite<Workbench>('the life of a child')
+const lifetime = suite<Workbench>('a child')
 
-lifetime('starts ahead when asked', async () => {
+lifetime('starts before the first run when it is prewarmed', async () => {
   const { runtime, build } = await openWorkbench('ok')
   runtime.prewarm(build)
   await until(() => runtime.children === 1)
   await runtime.close()
 })
 
-lifetime('is one child however many runs start at once', async () => {
+lifetime('is the only one of its build, however many runs start at once', async () => {
   const { runtime, invoke } = await openWorkbench('ok')
   await Promise.all(Array.from({ length: 30 }, () => resultOf(invoke('orders.handlers/pid'))))
   assert.is(runtime.children, 1)
   await runtime.close()
 })
 
-lifetime('ends after enough runs, and another takes over', async () => {
+lifetime('is replaced after its number of runs', async () => {
   const { runtime, invoke } = await openWorkbench('ok', { replaceAfterRuns: 3 })
   const pids = []
   for (let n = 0; n < 7; n++) pids.push(await resultOf(invoke('orders.handlers/pid')))
@@ -227,7 +227,7 @@ lifetime('ends after its current runs when it uses too much memory', async () =>
   await runtime.close()
 })
 
-lifetime('keeps no more idle children than it may', async () => {
+lifetime('ends when more children are idle than allowed', async () => {
   const { runtime, build } = await openWorkbench('ok', { maxIdle: 1 })
   for (const env_id of ['a', 'b', 'c']) runtime.prewarm({ ...build, env_id })
   await until(() => runtime.children > 1)
@@ -243,7 +243,7 @@ lifetime('ends when it was idle for too long', async () => {
   await runtime.close()
 })
 
-lifetime('makes room for another environment when all places are taken', async () => {
+lifetime('ends for another environment when the number of children is reached', async () => {
   const { runtime, build, invoke } = await openWorkbench('ok', { maxChildren: 1 })
   const mine = await resultOf(invoke('orders.handlers/pid'))
   const theirs = await resultOf(invoke('orders.handlers/pid', { build: { ...build, env_id: 'another' } }))
@@ -260,7 +260,7 @@ lifetime('is not shared between environments', async () => {
   await runtime.close()
 })
 
-lifetime('ends with the runtime: its runs are lost, later ones too', async () => {
+lifetime('ends with the runtime: its runs and later runs are lost', async () => {
   const { runtime, failure } = await openWorkbench('ok')
   const running = failure('orders.handlers/waits')
   await until(() => runtime.children === 1)

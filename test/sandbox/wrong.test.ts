@@ -11,7 +11,7 @@ const throwing = suite<Workbench>('a function that throws')
 throwing.before(async (context) => void Object.assign(context, await openWorkbench('wrong')))
 throwing.after(({ runtime }) => runtime.close())
 
-throwing('fails with message and a stack relative to the build', async ({ failure, cacheDir }) => {
+throwing('fails with the message and a stack relative to the build', async ({ failure, cacheDir }) => {
   const { code, message, stack } = await failure('throws/error')
   assert.is(code, 'function_failed')
   assert.is(message, 'broken on purpose')
@@ -32,7 +32,7 @@ const values: Record<string, string> = {
   getter: 'Threw a value that cannot be shown',
 }
 for (const [name, message] of Object.entries(values)) {
-  throwing(`may throw what is no error: ${name}`, async ({ failure }) => {
+  throwing(`may throw a value that is not an error: ${name}`, async ({ failure }) => {
     assert.equal(await failure(`throws/${name}`), { code: 'function_failed', message })
   })
 }
@@ -47,7 +47,7 @@ throwing('fails by an unhandled rejection', async ({ failure }) => {
   assert.equal([code, message], ['function_failed', 'nobody listened'])
 })
 
-throwing('loses its process when it fails after its end, others in it do not', async ({ invoke }) => {
+throwing('loses its process, but no other run, when it fails after its end', async ({ invoke }) => {
   const pid = await resultOf(invoke('dies/pid'))
   assert.is(await resultOf(invoke('throws/afterwards')), 'fine')
   await until(async () => (await resultOf(invoke('dies/pid'))) !== pid)
@@ -61,14 +61,14 @@ results.before(async (context) => void Object.assign(context, await openWorkbenc
 results.after(({ runtime }) => runtime.close())
 
 for (const name of ['bigint', 'cycle', 'toJson', 'deep']) {
-  results(`that JSON cannot hold fails: ${name}`, async ({ failure }) => {
+  results(`that cannot be JSON fails: ${name}`, async ({ failure }) => {
     const { code, message } = await failure(`results/${name}`)
     assert.is(code, 'result_not_serializable')
     assert.match(message, /^Expected a result that can be converted to JSON: ./)
   })
 }
 
-results('over 6 MiB fails, under it arrives', async ({ failure, invoke }) => {
+results('may have up to 6 MiB', async ({ failure, invoke }) => {
   assert.is((await failure('results/huge')).code, 'result_too_large')
   assert.is(((await resultOf(invoke('results/large'))) as string).length, 5 << 20)
 })
@@ -80,7 +80,7 @@ results('is its value as JSON', async ({ invoke }) => {
 
 results.run()
 
-const dying = suite<Workbench>('a function that takes its process down')
+const dying = suite<Workbench>('a function that kills its process')
 
 dying.before(
   async (context) => void Object.assign(context, await openWorkbench('wrong', { heartbeatMs: 15_000 })),
@@ -102,7 +102,7 @@ for (const [name, message] of Object.entries(deaths)) {
   })
 }
 
-dying('takes only the runs of its own process along', async ({ failure }) => {
+dying('ends only the runs of its own process', async ({ failure }) => {
   const other = await openWorkbench('ok')
   const elsewhere = other.invoke('orders.handlers/later', { args: [100] })
   const [first, second] = await Promise.all([failure('dies/stubborn'), failure('dies/exit')])
@@ -111,13 +111,13 @@ dying('takes only the runs of its own process along', async ({ failure }) => {
   await other.runtime.close()
 })
 
-dying('meets the memory limit outside the heap as an error', async ({ failure }) => {
+dying('gets an error at the memory limit outside the heap', async ({ failure }) => {
   const { code, message } = await failure('dies/buffers')
   assert.is(code, 'function_failed')
   assert.match(message, /allocat/)
 })
 
-dying('is started again ever more slowly, but is', async () => {
+dying('is started again after a growing pause', async () => {
   const { runtime, failure, invoke } = await openWorkbench('wrong', { backoffMs: 100 })
   for (let n = 0; n < 4; n++) assert.is((await failure('dies/exit')).code, 'worker_lost')
   const since = clock.monotonic()
@@ -133,7 +133,7 @@ const stopping = suite<Workbench>('stopping a run')
 stopping.before(async (context) => void Object.assign(context, await openWorkbench('wrong')))
 stopping.after(({ runtime }) => runtime.close())
 
-stopping('that spins: its process gives no sign of life and is killed', async ({ failure, invoke }) => {
+stopping('that blocks the event loop kills its process', async ({ failure, invoke }) => {
   const { code } = await failure('dies/spin')
   assert.is(code, 'unresponsive')
   assert.type(await resultOf(invoke('dies/pid')), 'number')
@@ -144,7 +144,7 @@ stopping('that continues after its timeout ends as timeout after the grace perio
   assert.equal(error, { code: 'timeout', message: 'The run did not end within 50 ms' })
 })
 
-stopping('out of time: others in its process come to their end', async () => {
+stopping('that ignores its timeout lets the other runs of its process finish', async () => {
   const { runtime, invoke, failure } = await openWorkbench('ok', { graceMs: 300 })
   const before = await resultOf(invoke('orders.handlers/pid'))
   const other = invoke('orders.handlers/later', { args: [450] })
@@ -155,7 +155,7 @@ stopping('out of time: others in its process come to their end', async () => {
   await runtime.close()
 })
 
-stopping('that listens: it ends at once, and its process stays', async () => {
+stopping('that reacts to its signal ends at once and keeps its process', async () => {
   const { runtime, invoke } = await openWorkbench('ok', { graceMs: 10_000 })
   const before = await resultOf(invoke('orders.handlers/pid'))
   const controller = new AbortController()
@@ -169,7 +169,7 @@ stopping('that listens: it ends at once, and its process stays', async () => {
   await runtime.close()
 })
 
-stopping('that waits for the service: its call rejects', async () => {
+stopping('that waits for a host call rejects that call', async () => {
   const { runtime, failure } = await openWorkbench('ok', { graceMs: 10_000 })
   const controller = new AbortController()
   const onHostCall = () => {
@@ -181,7 +181,7 @@ stopping('that waits for the service: its call rejects', async () => {
   await runtime.close()
 })
 
-stopping('in the queue: it ends without having begun', async () => {
+stopping('in the queue ends without a start', async () => {
   const { runtime, invoke, failure } = await openWorkbench('ok', { runsPerChild: 1 })
   const first = invoke('orders.handlers/later', { args: [200] })
   const controller = new AbortController()
@@ -212,18 +212,18 @@ const forgeries = [
   'oversized',
 ]
 for (const name of forgeries) {
-  pipe(`has its process killed: ${name}`, async ({ failure, invoke }) => {
+  pipe(`gets its process killed: ${name}`, async ({ failure, invoke }) => {
     assert.is((await failure(`pipe/${name}`)).code, 'protocol_violation')
     assert.type(await resultOf(invoke('dies/pid')), 'number')
   })
 }
 
-pipe('loses its process when it hangs up', async ({ failure, invoke }) => {
+pipe('loses its process when it closes the pipe', async ({ failure, invoke }) => {
   assert.is((await failure('pipe/closes')).code, 'worker_lost')
   assert.type(await resultOf(invoke('dies/pid')), 'number')
 })
 
-pipe('may answer for itself, but once', async () => {
+pipe('may send its own result, but only once', async () => {
   const { runtime, invoke, failure } = await openWorkbench('wrong')
   const other = failure('dies/stubborn') // 1
   assert.is(await resultOf(invoke('pipe/doubleReply', { args: [2] })), 'first')
@@ -240,7 +240,7 @@ flooding.before(
 )
 flooding.after(({ runtime }) => runtime.close())
 
-flooding('the console: 256 KB of it are kept', async ({ invoke }) => {
+flooding('the console keeps 256 KiB of its output', async ({ invoke }) => {
   let bytes = 0
   const lines: string[] = []
   const onLog = ({ text }: { text: string }) => {
@@ -252,7 +252,7 @@ flooding('the console: 256 KB of it are kept', async ({ invoke }) => {
   assert.is(lines.at(-1), '… more output was cut off')
 })
 
-flooding('the descriptor: nothing of it is kept, and the service does not grow', async ({ invoke }) => {
+flooding('the descriptor keeps no output, and the service does not grow', async ({ invoke }) => {
   const before = process.memoryUsage.rss()
   let lines = 0
   assert.is(await resultOf(invoke('floods/raw50MB', { onLog: () => lines++ })), 'flooded')
@@ -260,7 +260,7 @@ flooding('the descriptor: nothing of it is kept, and the service does not grow',
   assert.ok(process.memoryUsage.rss() - before < 60e6)
 })
 
-flooding('one line: it is cut into lines of 8 KB', async ({ invoke }) => {
+flooding('one line gets it split into lines of 8 KiB', async ({ invoke }) => {
   const lengths: number[] = []
   await invoke('floods/oneLine', { onLog: ({ text }) => lengths.push(text.length) })
   assert.equal(lengths, [8192, 8192, 3616])
@@ -290,7 +290,7 @@ reaching('may read its own build', async ({ invoke }) => {
   assert.is(await resultOf(invoke('reaches/own')), true)
 })
 
-reaching('changes prototypes for its own process only', async ({ invoke, build }) => {
+reaching('changes prototypes only in its own process', async ({ invoke, build }) => {
   assert.is(await resultOf(invoke('reaches/pollute')), 'polluted')
   assert.equal(await resultOf(invoke('reaches/polluted')), { seen: 'yes' })
   const elsewhere = invoke('reaches/polluted', { build: { ...build, env_id: 'another' } })
@@ -298,8 +298,8 @@ reaching('changes prototypes for its own process only', async ({ invoke, build }
   assert.is(({} as { polluted?: string }).polluted, undefined)
 })
 
-// Same user, no namespace: this tier cannot stop it, the hardened one does. The test keeps the docs honest.
-reaching('may signal the service on this tier', async ({ invoke }) => {
+// The process sandbox cannot prevent this: same user, no namespace. The test keeps the documentation honest.
+reaching('may signal the service in the process sandbox', async ({ invoke }) => {
   assert.equal(await resultOf(invoke('reaches/signalParent')), { got: 'true' })
 })
 

@@ -15,7 +15,7 @@ const info: RunInfo = {
   project_name: 'shop',
 }
 
-/** Runs the code as a run would, and tells what it asked for. */
+/** Runs the code inside a run and resolves with its host calls. */
 const inRun = async (code: () => Promise<unknown>, answer: unknown = null) => {
   const calls: HostCall[] = []
   const active: ActiveRun = {

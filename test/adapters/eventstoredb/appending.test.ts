@@ -9,9 +9,9 @@ import type { AppendFault } from '../../support/eventstoredb/misbehaviour.ts'
 import { suite } from '../../support/suite.ts'
 import { alone, appendOne, payloadsIn } from './harness.ts'
 
-const append = suite('EventStoreDB adapter: appends that go wrong')
+const append = suite('EventStoreDB adapter: failing appends')
 
-/** Outcomes that the caller cannot know; each is resolved by the same bytes at the same revision. */
+/** Outcomes that the caller cannot know. Each is resolved by a repetition with the same ids at the same revision. */
 const unknown: readonly [string, AppendFault][] = [
   ['an answer that never comes, written', { reply: 'never', written: true }],
   ['an answer that never comes, not written', { reply: 'never', written: false }],
@@ -41,7 +41,7 @@ for (const [what, fault] of unknown) {
 }
 
 append(
-  'one that goes wrong for one stream delays no other',
+  'a failing append to one stream delays no other stream',
   alone(async ({ standIn, store }) => {
     const slow = `a-${newId()}`
     standIn.misbehave.appends({ reply: 'never', written: false }, { stream: (name) => name === slow })
@@ -54,7 +54,7 @@ append(
 )
 
 append(
-  'a second answer, and an answer to nothing, mean nothing',
+  'a second reply and a reply to no append are ignored',
   alone(async ({ standIn, store }) => {
     for (const reply of ['twice', 'stranger'] as const) {
       const struck = standIn.misbehave.appends({ reply, afterMs: 10 }, { times: 10 })
@@ -67,7 +67,7 @@ append(
 )
 
 append(
-  'a server that stays silent is unavailable in bounded time, and good again when it speaks',
+  'a silent server is unavailable in bounded time, and available again when it replies',
   alone(async ({ standIn, store }) => {
     standIn.misbehave.silence('appends')
     const began = clock.monotonic()
@@ -80,7 +80,7 @@ append(
 )
 
 append(
-  'a server that is down is unavailable in bounded time, and good again when it is back',
+  'a server that is down is unavailable in bounded time, and available again after its restart',
   alone(async ({ standIn, store }) => {
     await appendOne(store, 'before')
     await standIn.stop()
@@ -95,7 +95,7 @@ append(
 )
 
 append(
-  'killed and started again under 32 writers: nothing acknowledged is lost, nothing is there twice',
+  'a kill and restart under 32 writers loses no acknowledged event and stores none twice',
   alone(async ({ standIn, store }) => {
     const over = new AbortController()
     const write = async (stream: string): Promise<number> => {

@@ -4,7 +4,7 @@ import { eventStoreContract, type OpenEventStore } from '../../contracts/eventSt
 import { engineUrl, tellExercised } from '../../support/engines.ts'
 import { startStandIn } from '../../support/eventstoredb/index.ts'
 
-/** A prefix of its own for each opening: the log may be shared. */
+/** Each opening has its own prefix, because the log may be shared. */
 const openOn = async (url: string, after: () => Promise<void> = async () => {}): Promise<OpenEventStore> => {
   const own = new URL(url)
   own.searchParams.set('prefix', `t${newId().slice(-12)}.`)

@@ -29,7 +29,7 @@ const readersOf = (store: EventStore, stream: string) => {
   }
 }
 
-/** Three readers get everything that is appended before and after `trouble`, the log and the stream each event once. */
+/** Three readers get all events from before and after `trouble`; those of the log and the stream get each event once. */
 const survives = (trouble: (opened: Opened) => Promise<void> | void) =>
   alone(async (opened) => {
     const { store } = opened
@@ -54,25 +54,25 @@ const survives = (trouble: (opened: Opened) => Promise<void> | void) =>
     await readers.stop()
   })
 
-const follow = suite('EventStoreDB adapter: readers whose server goes wrong', { timeoutMs: 60_000 })
+const follow = suite('EventStoreDB adapter: readers of a failing server', { timeoutMs: 60_000 })
 
 follow(
-  'a server that is killed and comes back',
+  'survive a kill and restart of the server',
   survives(async ({ standIn }) => {
     await standIn.stop()
     await standIn.restart()
   }),
 )
 follow(
-  'subscriptions that end as if that was all',
+  'survive subscriptions that end without an error',
   survives(({ standIn }) => standIn.misbehave.endSubscriptions()),
 )
 follow(
-  'reads that end too early',
+  'survive reads that end too early',
   survives(({ standIn }) => void standIn.misbehave.cutReads(2, { times: 3 })),
 )
 follow(
-  'groups that had stored no position',
+  'survive groups without a stored checkpoint',
   survives(async ({ standIn }) => {
     standIn.misbehave.holdCheckpoints()
     await standIn.stop()
@@ -80,7 +80,7 @@ follow(
   }),
 )
 follow(
-  'a server that refuses for a while as if it was starting',
+  'survive a server that refuses calls while it starts',
   survives(async ({ standIn, store }) => {
     standIn.misbehave.notReady()
     standIn.misbehave.endSubscriptions()
@@ -115,7 +115,7 @@ follow(
 )
 
 follow(
-  'a read of a quiet stream that ends too early is read on',
+  'a read of a quiet stream that ends too early is continued',
   alone(async ({ standIn, store }) => {
     const stream = `f-${newId()}`
     await store.append(stream, facts(stream, 5), 'none')
@@ -181,7 +181,7 @@ follow(
 )
 
 follow(
-  'a leader that is paused keeps its connections: the new one is found all the same',
+  'the new leader is found even if the paused leader keeps its connections',
   withCluster(async ({ one, two, store }) => {
     const stream = `f-${newId()}`
     const readers = readersOf(store, stream)

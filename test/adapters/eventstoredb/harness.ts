@@ -12,7 +12,7 @@ export interface Opened {
 
 tellExercised('EventStoreDB stand-in')
 
-/** A server and the adapter on it, for one test alone. */
+/** A server and an adapter for one test. */
 export const alone = (test: (opened: Opened) => Promise<void>) => async (): Promise<void> => {
   const standIn = await startStandIn()
   const store = await openEventStoreDb(standIn.url)
@@ -25,7 +25,7 @@ export const alone = (test: (opened: Opened) => Promise<void>) => async (): Prom
   }
 }
 
-/** A stream of its own with one event that carries `payload`; resolves with what `append` told. */
+/** Appends one event with `payload` to a new stream and resolves with the result of `append`. */
 export const appendOne = (store: EventStore, payload: unknown, stream = `a-${newId()}`) =>
   store.append(stream, [fact(stream, payload)], 'none')
 
