@@ -2,12 +2,12 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 export interface Balancer {
   readonly url: string
-  /** From now on connections go to these in turn; those that are open stay where they are. */
+  /** Sends new connections to these nodes in turn. Open connections do not move. */
   to(upstreams: readonly string[]): void
   close(): Promise<void>
 }
 
-/** What stands before the API nodes of a cluster: each connection goes to the next node. */
+/** The load balancer in front of the API nodes of a cluster. Each connection goes to the next node. */
 export const openBalancer = async (): Promise<Balancer> => {
   const open = new Set<Socket>()
   let upstreams: readonly string[] = []

@@ -3,7 +3,7 @@ import { openBlobs } from '../../src/process/engines.ts'
 import type { Blobs } from '../../src/ports/blobs.ts'
 import { installation } from './installation.ts'
 
-/** The blobs of the service on a data directory, wherever they lie. */
+/** Opens the blobs of the service with this data directory, embedded or in S3. */
 export const withBlobs = async <T>(dataDir: string, use: (blobs: Blobs) => Promise<T>): Promise<T> => {
   const blobs = await openBlobs(readConfig(installation(dataDir)))
   try {

@@ -14,7 +14,7 @@ export type Run = Static<typeof schemas.Run>
 /** Contents by path. */
 export type Files = Readonly<Record<string, string | Buffer>>
 
-/** The multipart form of an upload; a field that is `undefined` is left out. */
+/** The multipart form of an upload, without `undefined` fields. */
 export const formOf = (
   { bytes, hash }: ZippedBuild,
   fields: Readonly<Record<string, string | undefined>> = {},
@@ -39,7 +39,7 @@ export const upload = async (
 const isZipped = (files: Files | ZippedBuild): files is ZippedBuild =>
   Buffer.isBuffer((files as ZippedBuild).bytes)
 
-/** Uploads to the project and deploys; a project that is not there is made. Resolves with the build. */
+/** Uploads a build to the project, which is created if necessary, and deploys it. Resolves with the build. */
 export const deploy = async (api: Api, project: string, files: Files | ZippedBuild): Promise<Build> => {
   if ((await api.send('GET', `/projects/${project}`)).status === 404)
     await api.post('/projects', { name: project })
@@ -61,21 +61,21 @@ export const runsOf = async (api: Api, event_id: string): Promise<Run[]> =>
 
 const isOver = ({ status }: Run): boolean => status !== 'running' && status !== 'pending_retry'
 
-/** Waits until the run has ended for good; a failed one is returned, not thrown. */
+/** Waits until the run has ended, including retries. A failed run is returned, not thrown. */
 export const ended = (api: Api, run_id: string): Promise<Run> =>
   until(async () => {
     const run = await api.get<Run>(`/runs/${run_id}`)
     return isOver(run) ? run : undefined
   })
 
-/** Waits until the event has `count` runs and all have ended; newest first. */
+/** Waits until the event has `count` runs and all have ended. The newest is first. */
 export const handled = (api: Api, event_id: string, count = 1): Promise<Run[]> =>
   until(async () => {
     const runs = await runsOf(api, event_id)
     return runs.length >= count && runs.every(isOver) ? runs : undefined
   })
 
-/** Publishes and waits for the one run of its one handler. */
+/** Publishes an event with one handler and waits for its run. */
 export const handle = async (api: Api, event_type: string, event_data: unknown = null): Promise<Run> => {
   const { event_id } = await publish(api, event_type, event_data)
   return (await handled(api, event_id))[0] as Run

@@ -6,19 +6,19 @@ import { type ServerProcess, spawnServer } from './server.ts'
 import { tempDir } from './tempDir.ts'
 
 export interface Cluster {
-  /** In front of the API nodes. */
+  /** The URL of the balancer in front of the API nodes. */
   readonly url: string
   /** The variables that all nodes share. */
   readonly env: Readonly<Record<string, string>>
   nodes(role: Role): readonly ServerProcess[]
-  /** Ends the oldest node of a role without any notice. */
+  /** Kills the oldest node of a role. */
   kill(role: Role): Promise<void>
-  /** One more node of a role. */
+  /** Starts another node of a role. */
   add(role: Role): Promise<void>
   stop(): Promise<void>
 }
 
-/** Two nodes of each role, each a process with a data directory of its own, on one set of engines. */
+/** Two nodes of each role on one set of engines. Each is a process with its own data directory. */
 export const startCluster = async (extra: Readonly<Record<string, string>> = {}): Promise<Cluster> => {
   const balancer = await openBalancer()
   const name = tempDir()

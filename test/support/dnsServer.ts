@@ -4,15 +4,15 @@ import { once } from 'node:events'
 const TYPE_CNAME = 5
 const [NO_ERROR, SERVFAIL, NXDOMAIN] = [0, 2, 3]
 
-/** A name server of its own for tests: it knows CNAME records, and can be mute or broken. */
+/** A name server for tests. It knows CNAME records, and can be silent or broken. */
 export interface DnsServer {
   /** `127.0.0.1:port`. */
   readonly address: string
   /** Targets by name, both lower-case and without a trailing dot. */
   readonly records: Map<string, string>
-  /** What it does with questions. */
+  /** Its reaction to queries. */
   mood: 'answers' | 'silent' | 'fails'
-  /** Names that were asked for. */
+  /** The queried names. */
   readonly asked: string[]
   stop(): Promise<void>
 }
@@ -82,7 +82,7 @@ const cnameRecord = (target: string): Buffer => {
   record.writeUInt16BE(0xc00c, 0) // the name of the question
   record.writeUInt16BE(TYPE_CNAME, 2)
   record.writeUInt16BE(1, 4)
-  record.writeUInt32BE(3600, 6) // whoever caches would miss what changes
+  record.writeUInt32BE(3600, 6) // a resolver that caches would miss changes
   record.writeUInt16BE(data.length, 10)
   return Buffer.concat([record, data])
 }

@@ -26,7 +26,7 @@ standIns.before.each(async (context) => {
 })
 standIns.after.each(({ standIn }) => standIn.stop())
 
-/** Runs a program to its end; resolves with what it printed. */
+/** Runs a program to its end and resolves with its output. */
 const outputOf = async (file: string, ...args: string[]): Promise<string> => {
   const child = spawn(process.execPath, [file, ...args], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
   let output = ''
@@ -87,7 +87,7 @@ standIns('does not send more than a subscriber accepts', async ({ standIn }) => 
   let ended = false
   subscription.on('end', () => (ended = true))
   await client.appendToStream('s', [event(1)])
-  await until(() => subscription.readableLength > 0) // nobody takes it
+  await until(() => subscription.readableLength > 0) // the event waits in the subscription
   const large = () => binaryEvent({ type: 'Large', data: Buffer.alloc(100_000) })
   for (let round = 0; round < 50; round++) {
     await client.appendToStream('s', Array.from({ length: 10 }, large))

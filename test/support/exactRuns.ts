@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import type { Run } from './build.ts'
 import type { Api } from './http.ts'
 
-/** Two handlers of the event `work`: one that is not tried again, one that is. What they are sent is how long they take. */
+/** Two handlers of the event `work`, without and with retries. The event data is their duration. */
 export const WORK = `
 import { setTimeout } from 'node:timers/promises'
 import { fn } from 'svc'
@@ -10,7 +10,7 @@ export const plain = fn({ 'on-event': 'work' }, ({ data }) => setTimeout(data, '
 export const keeps = fn({ 'on-event': 'work', retry: { attempts: 5, delay: 10 } }, ({ data }) => setTimeout(data, 'done'))
 `
 
-/** All items of a list, page by page. */
+/** Reads all pages of a list. */
 export const allOf = async <T>(api: Api, path: string): Promise<T[]> => {
   const all: T[] = []
   for (;;) {
@@ -25,7 +25,7 @@ export const allOf = async <T>(api: Api, path: string): Promise<T[]> => {
 export const isLost = ({ status, error }: Run): boolean =>
   status === 'failed' && error?.code === 'worker_lost'
 
-/** Each handler has run once for the event; what a dead worker had is failed, and retried where there is a policy (I3). */
+/** Checks that each handler has run once for the event. A run of a dead worker has failed, and is retried with a policy (I3). */
 export const isExact = (runs: readonly Run[]): void => {
   const told = JSON.stringify(
     runs.map(({ fn, status, attempt, error }) => [fn, attempt, status, error?.code]),

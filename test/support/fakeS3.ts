@@ -3,14 +3,14 @@ import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
-/** What came: the method and what of the query says which request of S3 it is, like `PUT part 2`, `POST complete`. */
+/** A received request by method and kind, such as `PUT part 2` or `POST complete`. */
 export interface Asked {
   readonly what: string
   readonly path: string
   readonly bytes: number
 }
 
-/** A status and body, or nothing: the request is never answered. */
+/** A status and body, or nothing: then the request gets no reply. */
 export type Answer = { status: number; body?: string; headers?: Record<string, string> } | null
 
 export interface FakeS3 {
@@ -33,8 +33,8 @@ const happy: Readonly<Record<string, Answer>> = {
 }
 
 /**
- * Speaks just enough of S3 to fail where a real one seldom does. `script` answers what it wants to, `undefined` leaves it
- * to what a healthy S3 says. It checks no signature: that is for the real one.
+ * A small part of S3 that can fail where a real one seldom does. `script` returns a reply, or `undefined` for the reply
+ * of a healthy S3. Signatures are not checked, because tests with a real S3 do that.
  */
 export const startFakeS3 = async (
   script: (asked: Asked, nth: number) => Answer | undefined,
@@ -76,7 +76,7 @@ const kindOf = (method: string | undefined, query: URLSearchParams): string => {
   return query.has('list-type') ? 'list' : 'object'
 }
 
-/** An error as S3 tells it. */
+/** The XML of an error of S3. */
 export const refusalOf = (status: number, code: string): NonNullable<Answer> => ({
   status,
   body: `<?xml version="1.0"?>\n<Error><Code>${code}</Code><Message>told &amp; done</Message></Error>`,

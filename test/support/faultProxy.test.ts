@@ -9,11 +9,11 @@ import { until } from './until.ts'
 
 interface Context {
   engine: Server
-  /** The engine's side of its connections: first the direct one, then those of the proxy. */
+  /** The connections at the engine: the direct one first, then those of the proxy. */
   sockets: Socket[]
-  /** All that came, of all clients. */
+  /** All received data of all clients. */
   seen: string
-  /** Past the proxy. */
+  /** A connection without the proxy. */
   direct: Socket
   proxy: FaultProxy
   clients: Socket[]
@@ -47,7 +47,7 @@ proxies.after.each(async ({ engine, sockets, clients, direct, proxy }) => {
   await proxy.close()
 })
 
-/** A connection through the proxy, and what came back so far. */
+/** A connection through the proxy, and its received data. */
 const open = async ({ proxy, clients }: Context) => {
   const socket = connect({ port: proxy.port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true })
   clients.push(socket)
@@ -59,7 +59,7 @@ const open = async ({ proxy, clients }: Context) => {
   return got
 }
 
-/** Round trips past the proxy: time in which everything that can pass has passed. */
+/** Waits for round trips without the proxy, in which all data that can pass has passed. */
 const settle = async ({ direct }: Context, times = 50) => {
   for (let left = times; left > 0; left--) {
     direct.write('.')
@@ -67,7 +67,7 @@ const settle = async ({ direct }: Context, times = 50) => {
   }
 }
 
-proxies('passes everything in order, both ways, and the end', async (context) => {
+proxies('passes all data in order in both directions, and the end', async (context) => {
   const client = await open(context)
   const bytes = randomBytes(4 << 20)
   client.socket.end(bytes)
@@ -93,7 +93,7 @@ proxies('replaces the host of a URL and nothing else', async ({ proxy, engine })
   )
 })
 
-proxies('refuses: those under way are reset, new ones refused, until it heals', async (context) => {
+proxies('refuses: open connections are reset and new ones refused until it heals', async (context) => {
   const before = await open(context)
   context.proxy.refuse()
   await until(() => before.failure)
@@ -106,7 +106,7 @@ proxies('refuses: those under way are reset, new ones refused, until it heals', 
   await until(() => after.text === 'back')
 })
 
-proxies('swallows all in a blackhole, and gives it back in order when it heals', async (context) => {
+proxies('holds all data in a blackhole, and delivers it in order when it heals', async (context) => {
   const before = await open(context)
   before.socket.write('a')
   await until(() => before.text === 'a')
@@ -126,7 +126,7 @@ proxies('swallows all in a blackhole, and gives it back in order when it heals',
   assert.is(before.text, 'aAbc')
 })
 
-proxies('hides in a blackhole that the engine went down, and shows it after', async (context) => {
+proxies('hides the end of the engine in a blackhole, and shows it afterwards', async (context) => {
   const client = await open(context)
   client.socket.write('a')
   await until(() => client.text === 'a')
@@ -138,7 +138,7 @@ proxies('hides in a blackhole that the engine went down, and shows it after', as
   await until(() => client.failure === 'ECONNRESET')
 })
 
-proxies('resets those under way and new ones, on both sides, until it heals', async (context) => {
+proxies('resets open and new connections on both sides until it heals', async (context) => {
   const before = await open(context)
   before.socket.write('a')
   await until(() => before.text === 'a')
@@ -153,7 +153,7 @@ proxies('resets those under way and new ones, on both sides, until it heals', as
   await until(() => after.text === 'back')
 })
 
-proxies('delays each direction, not each piece', async (context) => {
+proxies('delays each direction, not each chunk', async (context) => {
   const client = await open(context)
   client.socket.write('warm')
   await until(() => client.text === 'warm')
@@ -192,7 +192,7 @@ proxies('delivers delayed data at once when healed', async (context) => {
   assert.is(client.text, 'late')
 })
 
-proxies('ends the answering side alone when it half closes', async (context) => {
+proxies('ends only the direction to the client when it half closes', async (context) => {
   const client = await open(context)
   client.socket.write('a')
   await until(() => client.text === 'a')
@@ -209,7 +209,7 @@ proxies('ends the answering side alone when it half closes', async (context) => 
   await until(() => after.text === 'whole')
 })
 
-proxies('does not read for an engine that does not', async (context) => {
+proxies('stops reading when the engine stops reading', async (context) => {
   const client = await open(context)
   client.socket.write('a')
   await until(() => client.text === 'a')
@@ -227,13 +227,13 @@ proxies('does not read for an engine that does not', async (context) => {
   assert.ok(taken < 32 << 20, `${taken} bytes taken`)
 })
 
-proxies('shows a reset where no engine listens', async (context) => {
+proxies('resets connections if no engine listens', async (context) => {
   context.engine.close()
   const client = await open(context)
   await until(() => client.failure === 'ECONNRESET')
 })
 
-proxies('closes with connections and bytes under way', async (context) => {
+proxies('closes with open connections and data in transit', async (context) => {
   await open(context)
   context.proxy.delay(3_600_000)
   const late = await open(context)

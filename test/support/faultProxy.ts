@@ -1,24 +1,24 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { Line, type Weather } from './faultProxyLine.ts'
+import { Line, type Fault } from './faultProxyLine.ts'
 
 export interface FaultProxy {
   readonly port: number
-  /** The same URL through the proxy. Of several hosts only the target is replaced; one of them must be it. */
+  /** The URL with the target replaced by the proxy. One of its hosts must be the target. */
   url(original: string): string
-  /** No faults any more. What the blackhole held arrives now, in order, as after a healed partition. */
+  /** Ends all faults. Data held by a blackhole arrives in order, like after a network partition. */
   heal(): Promise<void>
-  /** The engine is down: connections under way are reset; new ones are refused until `heal`, whatever else follows. */
+  /** Simulates an engine that is down: open connections are reset, and new ones are refused until `heal`. */
   refuse(): void
-  /** The network swallows all: connections, new ones too, stay open and nothing passes, not even their end. */
+  /** Simulates a network partition: old and new connections stay open, and nothing passes, not even their end. */
   blackhole(): void
-  /** Connections under way are reset, new ones as soon as they are made. */
+  /** Resets open connections, and new ones at once. */
   reset(): void
-  /** Everything takes this much longer, in each direction. */
+  /** Delays all data in each direction. */
   delay(ms: number): void
-  /** Ends the answering side of the connections under way; what clients send still passes. New ones are whole. */
+  /** Ends the direction to the client of open connections. Data to the engine still passes; new connections are normal. */
   halfClose(): void
-  /** Ends all; resolves when nothing is left open. */
+  /** Closes everything. Resolves when no connection is open. */
   close(): Promise<void>
 }
 
@@ -29,17 +29,17 @@ interface Link {
 }
 
 /**
- * A TCP proxy on 127.0.0.1 that stands before an engine and fails on command. A fault lasts until the next
- * or until `heal`, and strikes the connections under way at once. A target that is down shows as a reset.
+ * A TCP proxy on 127.0.0.1 in front of an engine that fails on command. A fault lasts until the next fault
+ * or until `heal`, and affects open connections at once. A target that is down appears as a reset.
  */
 export const openFaultProxy = async (target: { host: string; port: number }): Promise<FaultProxy> => {
   const links = new Set<Link>()
-  const weather: Weather = { held: false, delayMs: 0 }
+  const fault: Fault = { held: false, delayMs: 0 }
   let resetting = false
 
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
     if (resetting) client.on('error', () => {}).resetAndDestroy()
-    else links.add(openLink(client, target, weather, (link) => links.delete(link)))
+    else links.add(openLink(client, target, fault, (link) => links.delete(link)))
   })
   const listen = async (port: number): Promise<void> => {
     server.listen({ host: '127.0.0.1', port })
@@ -52,7 +52,7 @@ export const openFaultProxy = async (target: { host: string; port: number }): Pr
     }
   }
   const change = ({ held = false, delayMs = 0, reset = false }): void => {
-    Object.assign(weather, { held, delayMs })
+    Object.assign(fault, { held, delayMs })
     resetting = reset
     if (reset) resetAll()
     for (const link of links) link.move()
@@ -92,24 +92,24 @@ export const openFaultProxy = async (target: { host: string; port: number }): Pr
 const openLink = (
   client: Socket,
   target: { host: string; port: number },
-  weather: Weather,
+  fault: Fault,
   onClosed: (link: Link) => void,
 ): Link => {
   const engine = connect({ ...target, allowHalfOpen: true, noDelay: true })
-  const lines = [new Line(client, engine, weather), new Line(engine, client, weather)]
+  const lines = [new Line(client, engine, fault), new Line(engine, client, fault)]
   let broken = false
   const link: Link = {
     client,
     engine,
     move: () => {
-      if (broken && !weather.held) {
+      if (broken && !fault.held) {
         client.resetAndDestroy()
         engine.resetAndDestroy()
       } else for (const line of lines) line.move()
     },
   }
   for (const socket of [client, engine]) {
-    socket.on('error', () => {}) // told by 'close'
+    socket.on('error', () => {}) // 'close' follows
     socket.on('close', (hadError) => {
       broken ||= hadError
       link.move()

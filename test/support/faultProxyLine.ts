@@ -1,50 +1,50 @@
 import type { Socket } from 'node:net'
 import { clock } from '../../src/clock.ts'
 
-/** What befalls everything that passes; one object for all connections of a proxy. */
-export interface Weather {
-  /** Nothing passes, neither bytes nor ends. */
+/** The current fault. All connections of a proxy share one object. */
+export interface Fault {
+  /** Neither bytes nor ends pass. */
   held: boolean
   delayMs: number
 }
 
 interface Sent {
-  /** null: the sender has ended its side. */
+  /** Null if the sender has ended its side. */
   readonly bytes: Buffer | null
   readonly at: number
 }
 
-/** Bytes under way in one direction before the sender is paused, as a TCP window would. */
+/** Bytes in transit in one direction before the sender is paused, like a TCP window. */
 const MAX_UNDER_WAY = 1 << 20
 
-/** One direction of a connection: what comes from `from` goes to `to`, in order, each when its time has come. */
+/** One direction of a connection: passes chunks from `from` to `to` in order, each at its time. */
 export class Line {
   readonly #from: Socket
   readonly #to: Socket
-  readonly #weather: Weather
+  readonly #fault: Fault
   readonly #underWay: Sent[] = []
   #bytes = 0
   #writing = false
   #timer: NodeJS.Timeout | undefined
 
-  constructor(from: Socket, to: Socket, weather: Weather) {
+  constructor(from: Socket, to: Socket, fault: Fault) {
     this.#from = from
     this.#to = to
-    this.#weather = weather
+    this.#fault = fault
     from.on('data', (bytes: Buffer) => this.#take(bytes))
     from.on('end', () => this.#take(null))
     this.move()
   }
 
-  /** Passes what may pass now; to be called when the weather changes. */
+  /** Passes everything that may pass now. Must be called when the fault changes. */
   move(): void {
     clearTimeout(this.#timer)
     if (this.#to.destroyed) return
-    if (this.#weather.held || this.#bytes >= MAX_UNDER_WAY) this.#from.pause()
+    if (this.#fault.held || this.#bytes >= MAX_UNDER_WAY) this.#from.pause()
     else this.#from.resume()
     const next = this.#underWay[0]
-    if (!next || this.#writing || this.#weather.held) return
-    const waitMs = next.at + this.#weather.delayMs - clock.monotonic()
+    if (!next || this.#writing || this.#fault.held) return
+    const waitMs = next.at + this.#fault.delayMs - clock.monotonic()
     if (waitMs > 0) {
       this.#timer = setTimeout(() => this.move(), waitMs)
       return
@@ -61,7 +61,7 @@ export class Line {
     this.move()
   }
 
-  /** One write at a time, so that nothing waits in the socket where `held` no longer reaches it. */
+  /** Writes one chunk at a time, so that `held` can still stop the others. */
   #write(bytes: Buffer): void {
     this.#writing = true
     this.#to.write(bytes, () => {

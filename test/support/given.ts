@@ -6,7 +6,7 @@ import type { DomainEvent } from '../../src/events/index.ts'
 
 /**
  * A rule in words: `given(decider, metadata)(...facts).when(command).then(...facts)` or `.refuses(code)`.
- * The facts stand at revisions from 0 on; `then()` without facts: it is so already.
+ * The facts have revisions from 0. `then()` without facts means that nothing changes.
  */
 export const given =
   <State, Command, Event extends DomainEvent>(decider: Decider<State, Command, Event>, metadata: Metadata) =>

@@ -1,15 +1,15 @@
-/** An answer of the service as a client sees it, its JSON parsed. */
+/** A reply of the service, with its JSON parsed. */
 export interface Answer {
   readonly status: number
   readonly headers: Headers
-  /** What came, as text. */
+  /** The body as text. */
   readonly text: string
-  /** The parsed text; undefined when it is not JSON. */
+  /** The parsed body; undefined if it is not JSON. */
   readonly json: unknown
 }
 
 export interface Sent {
-  /** Strings, bytes and forms as they are, anything else as JSON. */
+  /** Strings, bytes and forms are sent unchanged, anything else as JSON. */
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
@@ -30,23 +30,23 @@ export interface Pagination {
   readonly has_more: boolean
 }
 
-/** The API with one credential. Paths are below `/v1`, unless they are whole URLs. */
+/** An API client with one credential. Paths are relative to `/v1`, unless they are full URLs. */
 export interface Api {
   readonly url: string
   readonly key: string
-  /** The plain exchange, whatever the answer. */
+  /** Sends a request and returns any reply. */
   send(method: string, path: string, sent?: Sent): Promise<Answer>
-  /** `data` of an answer that must be a 2xx. */
+  /** Returns `data` of a reply that must be a 2xx. */
   get<T>(path: string): Promise<T>
   post<T>(path: string, body?: unknown): Promise<T>
   patch<T>(path: string, body?: unknown): Promise<T>
   remove(path: string): Promise<void>
   page<T>(path: string): Promise<{ data: T[]; pagination: Pagination }>
-  /** The error of an answer that must not be a 2xx. */
+  /** Returns the error of a reply that must not be a 2xx. */
   refused(method: string, path: string, body?: unknown): Promise<Refusal>
 }
 
-/** Requests go to the nodes in turn when there are several. */
+/** Sends requests to several nodes in turn. */
 export const openApi = (urls: string | readonly string[], key: string): Api => {
   const nodes = typeof urls === 'string' ? [urls] : urls
   const [url = ''] = nodes

@@ -3,9 +3,9 @@ import { basename } from 'node:path'
 import { engineUrl, tellExercised } from './engines.ts'
 
 /**
- * The variables of an installation of its own for a data directory. All embedded, unless `SVC_TEST_ENGINES=real`: then on
- * the engines that `SVC_TEST_*` name (or those of the running cluster), each under a name of its own (prefix, database, folder), so that a service started
- * again on the same directory finds its data and no other does.
+ * The variables of a separate installation for a data directory. All engines are embedded, unless
+ * `SVC_TEST_ENGINES=real`: then it uses the engines in `SVC_TEST_*`, or those of the running cluster. The prefix,
+ * database or folder is derived from the directory, so that a restarted service finds its data and no other does.
  */
 export const installation = (
   dataDir: string,
@@ -20,7 +20,7 @@ export const installation = (
   ...env,
 })
 
-/** The engines that `SVC_TEST_*` name, or the stand-in, under a name of their own for a data directory. */
+/** The engines in `SVC_TEST_*`, or the stand-in, with a name that is derived from the data directory. */
 export const realEngines = (dataDir: string, urlOf = engineUrl): Record<string, string> => {
   const digest = createHash('sha256').update(basename(dataDir))
   const name = `svc_test_${digest.copy().digest('hex').slice(0, 12)}`
@@ -36,7 +36,7 @@ export const realEngines = (dataDir: string, urlOf = engineUrl): Record<string, 
   )
 }
 
-/** The stand-in that the runner started for the whole run. */
+/** The stand-in that the test runner has started. */
 const standIn = (exercised: boolean): string | null => {
   const url = process.env['SVC_TEST_STAND_IN'] ?? null
   if (url !== null && exercised) tellExercised('EventStoreDB stand-in')

@@ -16,7 +16,7 @@ import { tempDir } from './tempDir.ts'
 export const now = '2026-05-01T10:00:00.000Z'
 export const cause = { env_id: 'env', correlation_id: 'test' }
 
-/** The parts of the service below API and runtime, on embedded adapters. */
+/** The parts of the service below the API and the runtime, on embedded adapters. */
 export const openNode = async (dir = tempDir()) => {
   const store = openEventStore({ dir })
   const readModels = openReadModels({ dir })
@@ -54,7 +54,7 @@ export const openNode = async (dir = tempDir()) => {
 
 export type Node = Awaited<ReturnType<typeof openNode>>
 
-/** A run of `worker_id` under way, on a stream of its own. */
+/** Starts a run of `worker_id` on a new stream. */
 export const startRun = async ({ aggregates }: Node, worker_id: string, retry?: RunPlan['retry']) => {
   const [stream_id, event_id, run_id] = [newId(), newId(), newId()]
   const plan: RunPlan = {

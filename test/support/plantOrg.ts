@@ -20,7 +20,7 @@ export interface PlantedEnv {
 const PER_APPEND = 500
 
 /**
- * Adds an organization to a data directory that no service has open. Each list of facts becomes the history of an
+ * Adds an organization to a data directory that no service uses. Each list of facts becomes the history of an
  * environment.
  */
 export const plantOrg = async (

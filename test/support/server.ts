@@ -29,12 +29,12 @@ export interface TestServer {
   readonly dataDir: string
   /** The API as the first key of the first environment. */
   readonly api: Api
-  /** What the service has printed so far. */
+  /** The output of the service so far. */
   readonly output: readonly string[]
   stop(): Promise<void>
 }
 
-/** The real service in this process, on a free port; a running cluster when `SVC_TEST_CLUSTER` names one. */
+/** Starts the real service in this process on a free port, or uses the cluster in `SVC_TEST_CLUSTER`. */
 export const startServer = async ({ dataDir = tempDir(), env }: Started = {}): Promise<TestServer> => {
   const cluster = process.env['SVC_TEST_CLUSTER']
   if (cluster) return tenantOf(cluster.split(' '), dataDir)
@@ -53,7 +53,7 @@ export const startServer = async ({ dataDir = tempDir(), env }: Started = {}): P
   }
 }
 
-/** An environment of its own in a cluster that others use too. */
+/** Creates an environment in a cluster that other tests use too. */
 const tenantOf = async ([url = '', ...nodes]: readonly string[], dataDir: string): Promise<TestServer> => {
   const [key = ''] = await addEnvironment(dataDir, `t-${newId()}`, EVERYTHING)
   const api = openApi(nodes, key)
@@ -63,7 +63,7 @@ const tenantOf = async ([url = '', ...nodes]: readonly string[], dataDir: string
 
 export interface ServerProcess extends TestServer {
   readonly process: ChildProcess
-  /** Sends the signal and resolves with how the process ended: its exit code, or the signal that ended it. */
+  /** Sends the signal and resolves with the exit code of the process, or with the signal that ended it. */
   end(signal: NodeJS.Signals): Promise<number | NodeJS.Signals | null>
 }
 
@@ -72,7 +72,7 @@ const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const spawned = new Set<ChildProcess>()
 process.on('exit', () => spawned.forEach((child) => child.kill('SIGKILL')))
 
-/** The real service in a process of its own, for tests that end it the hard way. */
+/** Starts the real service in another process, for tests that kill it. */
 export const spawnServer = async ({ dataDir = tempDir(), env }: Started = {}): Promise<ServerProcess> => {
   const child = spawn(
     process.execPath,
@@ -112,7 +112,7 @@ export const spawnServer = async ({ dataDir = tempDir(), env }: Started = {}): P
 }
 
 /**
- * Adds an environment `{org}/dev` to a data directory that no service has open; resolves with an API key for
+ * Adds an environment `{org}/dev` to a data directory that no service uses. Resolves with an API key for
  * each permission map.
  */
 export const addEnvironment = async (
@@ -150,7 +150,7 @@ export const addEnvironment = async (
 
 export const EVERYTHING: Permissions = { '*:*': ['*'] }
 
-/** A server with a second environment and the API as a key of that. */
+/** Starts a server with a second environment and an API client of that environment. */
 export const startWithOther = async (
   started: Started = {},
 ): Promise<TestServer & { readonly other: Api }> => {

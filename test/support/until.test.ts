@@ -4,12 +4,12 @@ import { until } from './until.ts'
 
 const waits = suite('until')
 
-waits('gives the first truthy value', async () => {
+waits('resolves with the first truthy value', async () => {
   let asked = 0
   assert.is(await until(() => (++asked === 3 ? 'three' : undefined)), 'three')
 })
 
-waits('takes a throwing condition as not met yet', async () => {
+waits('treats a condition that throws as not met yet', async () => {
   let asked = 0
   const met = await until(async () => {
     if (++asked < 3) throw new Error('not there')
@@ -18,7 +18,7 @@ waits('takes a throwing condition as not met yet', async () => {
   assert.is(met, 3)
 })
 
-waits('gives up with the condition and its last error', async () => {
+waits('rejects with the condition and its last error', async () => {
   const failing = () => {
     throw new Error('the reason')
   }

@@ -3,8 +3,8 @@ import { clock } from '../../src/clock.ts'
 import { PATIENCE } from './patience.ts'
 
 /**
- * Waits until the condition gives something truthy, and resolves with it. A condition that throws is not
- * met yet; what it threw last is the `cause` of the rejection after `timeoutMs` (default 10 s).
+ * Waits until the condition returns a truthy value, and resolves with it. A condition that throws is not
+ * met yet; its last error is the `cause` of the rejection after `timeoutMs` (default 10 s).
  */
 export const until = async <T>(
   condition: () => T | Promise<T>,

@@ -10,7 +10,7 @@ export interface ZippedBuild {
   readonly hash: string
 }
 
-/** A build of the given files: contents by path. */
+/** A build of the given files, by path. */
 export const zipBuild = async (files: Readonly<Record<string, string | Buffer>>): Promise<ZippedBuild> => {
   const zip = new ZipFile()
   for (const [path, content] of Object.entries(files))

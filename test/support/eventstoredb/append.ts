@@ -16,7 +16,7 @@ type Reply = sendUnaryData<streams.AppendResp>
 
 const { Success, WrongExpectedVersion, Position } = streams.AppendResp
 
-/** An append with a call to itself. */
+/** An append in a call of its own. */
 export const append = (node: Node) => (call: Call, reply: Reply) => {
   let options: streams.AppendReq.Options | undefined
   const events: Proposed[] = []

@@ -12,12 +12,12 @@ import { MAX_APPEND_BYTES, write } from './write.ts'
 type Call = ServerDuplexStream<streams.BatchAppendReq, streams.BatchAppendResp>
 type Result = ReturnType<typeof resultOf>
 
-/** The server gives a write up after this long, whatever the client allows. */
+/** The server abandons a write after this long, even if the client allows more. */
 const WRITE_TIMEOUT_MS = 2000
-/** A write on disk takes so long that what has less time left is not tried. */
+/** The server does not attempt a write that has less time left, because a disk write takes longer. */
 const SHORTEST_WRITE_MS = 2
 
-/** One call that carries all appends of a client: each is answered by its correlation id. */
+/** One call that carries all appends of a client. Each reply has the correlation id of its append. */
 export const batchAppend = (node: Node) => (call: Call) => {
   const pending = new Map<string, Pending>()
   const reply = ({ correlation, stream }: Pending, result: Result, to = correlation): void => {
@@ -28,7 +28,7 @@ export const batchAppend = (node: Node) => (call: Call) => {
     const correlation = uuidOf(request.getCorrelationId())
     const options = request.getOptions()
     const one = pending.get(correlation) ?? (options && pendingOf(correlation, options))
-    if (!one) return // the rest of one that was refused
+    if (!one) return // the rest of an append that was refused
     pending.set(correlation, one)
     for (const message of request.getProposedMessagesList()) {
       const event = proposedOf(message)
@@ -42,14 +42,14 @@ export const batchAppend = (node: Node) => (call: Call) => {
   }
 
   const finish = (one: Pending): void => {
-    if (node.killed.aborted) return // it was silent until it died
+    if (node.killed.aborted) return // the node was killed while it was silent
     const refusal = node.misbehaviour.refusalOf('appends')
     if (refusal?.metadata.get('exception').length) return void call.emit('error', refusal)
     if (refusal) return reply(one, notReady())
     if (one.deadline - clock.now() < SHORTEST_WRITE_MS) return reply(one, timedOut())
     if (one.stream === '') return reply(one, badRequest('stream name'))
     if (one.events.some(({ type }) => type === '')) {
-      reply(one, badRequest('event type')) // and again, when the write that never was times out
+      reply(one, badRequest('event type')) // the server replies again when the write times out
       return later(() => reply(one, timedOut()), WRITE_TIMEOUT_MS)
     }
     const { outcome, fault } = write(node, one.stream, one.events, one.expected)
@@ -74,7 +74,7 @@ export const batchAppend = (node: Node) => (call: Call) => {
     else take(request)
   })
   call.on('end', () => call.end())
-  call.on('error', () => {}) // the client has gone
+  call.on('error', () => {}) // the client has disconnected
 }
 
 const later = (act: () => void, ms: number): void => void setTimeout(act, ms).unref()

@@ -30,7 +30,7 @@ export const pendingOf = (correlation: string, options: streams.BatchAppendReq.O
   bytes: 0,
 })
 
-/** How an append ended; one that a fault kept from the log is told to have timed out. */
+/** The outcome of an append. One that a fault kept from the log is reported as timed out. */
 export const resultOf = (
   { stream, expected }: Pending,
   outcome: Appended | undefined,

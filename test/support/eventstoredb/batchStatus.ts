@@ -6,7 +6,7 @@ import status from '@eventstore/db-client/generated/status_pb.js'
 import { identifierOf } from './wire.ts'
 import type { Expected } from './verdict.ts'
 
-/** Why an append in a batch call failed; the client knows the kind by the name of the details. */
+/** The error of an append in a batch call. The client recognizes its kind by the type of the details. */
 const statusOf = (
   failure: code.Code,
   message: string,

@@ -1,6 +1,6 @@
 import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client'
 
-/** The real client, to ask the stand-in with. */
+/** The real client, connected to the stand-in. */
 export const clientOf = (url: string): EventStoreDBClient => EventStoreDBClient.connectionString(url)
 
 /** An event with this data. */
@@ -21,7 +21,7 @@ export const read = async (client: EventStoreDBClient, stream: string): Promise<
 export const dataOf = (recorded: { readonly data: unknown } | undefined): number =>
   (recorded?.data as { data: number } | undefined)?.data ?? NaN
 
-/** What the promise is rejected with. */
+/** Resolves with the error that the promise rejects with. */
 export const failureOf = async (
   promise: Promise<unknown>,
 ): Promise<{ type?: string; code?: number; message?: string }> => {

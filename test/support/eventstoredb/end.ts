@@ -16,7 +16,7 @@ interface Options {
   hasStreamExists(): boolean
 }
 
-/** Deletes a stream in a way that lets it be opened again. */
+/** Deletes a stream; a later append opens it again. */
 export const softDelete =
   (node: Node): handleUnaryCall<streams.DeleteReq, streams.DeleteResp> =>
   (call, reply) => {
@@ -44,7 +44,7 @@ export const tombstone =
     })
   }
 
-/** The position of the end, or why there is none. */
+/** Returns the position of the end, or the reason why there is none. */
 const ended = async (
   node: Node,
   call: { request: { getOptions(): Options | undefined }; metadata: Parameters<typeof admitted>[2] },

@@ -1,12 +1,12 @@
 import type { Expected } from './verdict.ts'
 
-/** Requests name the expected revision in fields of their own. */
+/** The expected revision of a request. Each type of request has its own fields for it. */
 interface Options {
   hasNoStream(): boolean
   hasStreamExists(): boolean
 }
 
-/** @param revision what the request names, undefined when it names none. */
+/** @param revision the revision in the request, or undefined. */
 export const expectedOf = (options: Options | undefined, revision: string | undefined): Expected => {
   if (options?.hasNoStream()) return 'none'
   if (options?.hasStreamExists()) return 'exists'

@@ -8,7 +8,7 @@ import type { Node } from './node.ts'
 const VERSION = '24.6.0'
 const OLD_VERSION = '20.10.5'
 
-/** Which calls the server takes: the client asks before its first append. */
+/** Lists the supported calls. The client requests the list before its first append. */
 export const features =
   ({ misbehaviour }: Node): handleUnaryCall<shared.Empty, serverFeatures.SupportedMethods> =>
   (_, reply) => {

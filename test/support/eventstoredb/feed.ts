@@ -2,11 +2,11 @@ import type { Log } from './log.ts'
 import type { From } from './question.ts'
 import type { Stored } from './stored.ts'
 
-/** The events of a stream or of `$all` in order, one after the other, for as long as there are any. */
+/** The events of a stream or of `$all`, in order. */
 export interface Feed {
   /** The next event, filtered or not; undefined when there is none yet. */
   next(): Stored | undefined
-  /** How many are left now, roughly. */
+  /** The approximate number of remaining events. */
   readonly behind: number
 }
 

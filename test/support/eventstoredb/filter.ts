@@ -1,15 +1,15 @@
 import type { Stored } from './stored.ts'
 
-/** Events considered between two checkpoints when the caller names no window. */
+/** The default number of events between two checkpoints. */
 const DEFAULT_WINDOW = 32
 
-/** Which events of `$all` a reader wants, as it can be stored. */
+/** A filter on `$all` in a form that can be stored. */
 export interface FilterSpec {
   readonly on: 'stream' | 'type'
-  /** Any of these at the beginning; when there are none, the regular expression counts. */
+  /** Prefixes, of which any may match. Without prefixes, the regular expression applies. */
   readonly prefixes: readonly string[]
   readonly regex: string
-  /** After how many events, wanted or not, the reader is told how far it came. */
+  /** The number of events, matching or not, after which the reader gets its position. */
   readonly checkpointEvery: number
 }
 
@@ -23,7 +23,7 @@ interface Expression {
   getPrefixList(): string[]
 }
 
-/** Streams and groups have a type of their own for it. */
+/** Streams and groups have different message types for a filter. */
 interface FilterMessage {
   getStreamIdentifier(): Expression | undefined
   getEventType(): Expression | undefined
@@ -44,7 +44,7 @@ export const filterSpecOf = (message: FilterMessage): FilterSpec => {
   }
 }
 
-/** Throws when the regular expression is none. */
+/** Throws if the regular expression is invalid. */
 export const filterOf = ({ on, prefixes, regex, checkpointEvery }: FilterSpec): Filter => {
   const expression = new RegExp(regex)
   const fits = (text: string): boolean =>

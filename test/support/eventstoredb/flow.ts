@@ -5,7 +5,7 @@ interface Call {
   off(event: 'drain' | 'cancelled' | 'close', listener: () => void): unknown
 }
 
-/** Writes a message; a promise when the reader is slower than that, which resolves when there is room or the call is over. */
+/** Writes a message. Returns a promise if the reader is slower; it resolves when there is room or the call has ended. */
 export const send = (call: Call, message: unknown): Promise<void> | undefined =>
   call.write(message) || call.cancelled ? undefined : room(call)
 

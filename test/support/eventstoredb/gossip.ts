@@ -8,7 +8,7 @@ import type { Node } from './node.ts'
 
 const { VNodeState } = gossip.MemberInfo
 
-/** Tells of this node and, while it follows, of its leader. */
+/** Reports this node and, if it is a follower, its leader. */
 export const readGossip =
   ({ misbehaviour, port }: Node): handleUnaryCall<shared.Empty, gossip.ClusterInfo> =>
   (_, reply) => {

@@ -7,15 +7,15 @@ export interface StandIn {
   readonly url: string
   readonly port: number
   readonly misbehave: Misbehave
-  /** As kill -9: connections are reset, what was on its way is lost. The data stays for `restart`. */
+  /** Ends the node like kill -9: connections are reset and data in transit is lost. Stored data is kept for `restart`. */
   stop(): Promise<void>
   restart(): Promise<void>
 }
 
 /**
- * A server in this process that answers the EventStoreDB client as EventStoreDB 24.6 did, with its data in memory:
- * a stand-in for tests where there is no real one. Port 0 (default) is any free one. Nodes that are given
- * one log are replicas; `misbehave.follow` makes all but one of them followers.
+ * A server in this process that behaves towards the client like EventStoreDB 24.6, with its data in memory. It is
+ * a stand-in for tests without a real server. Port 0 (default) is any free port. Nodes that share
+ * a log are replicas; `misbehave.follow` makes all but one of them followers.
  */
 export const startStandIn = async ({ port: asked = 0, log = new Log() } = {}): Promise<StandIn> => {
   const misbehaviour = new Misbehaviour()

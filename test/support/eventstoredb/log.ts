@@ -5,31 +5,31 @@ import { metaStreamOf, type Proposed, type Stored, TOMBSTONE } from './stored.ts
 import { firstEvents, metadata, systemEvent } from './systemEvents.ts'
 import { type Expected, verdictOf } from './verdict.ts'
 
-/** What became of an append; `actual` and `revision` are -1 where there is no stream. */
+/** The outcome of an append. `actual` and `revision` are -1 if the stream does not exist. */
 export type Appended =
   | { readonly kind: 'appended'; readonly revision: number; readonly position: number }
   | { readonly kind: 'wrong'; readonly actual: number }
   | { readonly kind: 'tombstoned' }
 
 interface Stream {
-  /** By revision, shown or not; a tombstone is not among them. */
+  /** The events by revision, visible or not, without a tombstone. */
   readonly events: Stored[]
   retention: Retention
   tombstoned: boolean
 }
 
-/** Bytes a record takes beside what was sent, roughly; positions are places in bytes. */
+/** Approximate overhead of a record in bytes. Positions are byte offsets. */
 const RECORD_BYTES = 137
 
 const NOTHING: Stream = { events: [], retention: {}, tombstoned: false }
 
-/** The data of the stand-in: all events in one order, and each stream of them. Kept in memory, however often a node restarts. */
+/** The data of the stand-in: all events in one order, and by stream. It outlives restarts of a node. */
 export class Log {
   readonly #all: Stored[] = []
   readonly #streams = new Map<string, Stream>()
   readonly #recent = new RecentIds()
   readonly #listeners = new Set<() => void>()
-  /** Places of records without an event: an append of nothing leaves one. */
+  /** Positions of records without an event, which an empty append leaves. */
   readonly #blanks = new Set<number>()
   #end = 1157
 
@@ -53,18 +53,18 @@ export class Log {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** The events of a stream by revision, shown or not. */
+  /** The events of a stream by revision, visible or not. */
   events(stream: string): readonly Stored[] {
     return this.#of(stream).events
   }
 
-  /** The first revision readers see. */
+  /** The first visible revision. */
   firstShown(stream: string): number {
     const { events, retention } = this.#of(stream)
     return firstShown(events, retention)
   }
 
-  /** Whether readers are told that there is no such stream. */
+  /** Whether readers get an error for a missing stream. */
   isMissing(stream: string): boolean {
     return this.#of(stream).events.length === 0 || this.#isSoftDeleted(stream)
   }
@@ -73,7 +73,7 @@ export class Log {
     return this.#of(stream).tombstoned
   }
 
-  /** The index in `all` of the first event at a position or after it. */
+  /** Returns the index in `all` of the first event at or after a position. */
   indexOf(position: number): number {
     let low = 0
     let high = this.#all.length
@@ -85,7 +85,7 @@ export class Log {
     return low
   }
 
-  /** Whether a reader may begin there: at a record, or beyond the end. */
+  /** Whether a reader may begin at a position: at a record, or beyond the end. */
   isPlace(position: number): boolean {
     if (position === 0 || position >= this.#end || this.#blanks.has(position)) return true
     return this.#all[this.indexOf(position)]?.position === position
@@ -115,7 +115,7 @@ export class Log {
     return { kind: 'appended', revision: this.events(stream).length - 1, position }
   }
 
-  /** Hides all events of a stream; the next append opens it again, and its numbers go on. */
+  /** Hides all events of a stream. The next append opens it again with the next revision. */
   delete(stream: string, expected: Expected): Appended {
     const refused = this.#refusalOfEnd(stream, expected)
     return refused ?? this.append(metaStreamOf(stream), [metadata(`{"$tb":${2n ** 63n - 1n}}`)], 'any')
@@ -163,10 +163,10 @@ export class Log {
     return { kind: 'appended', revision, position }
   }
 
-  /** Shows what comes after the deletion. */
+  /** Makes events after the deletion visible. */
   #reopen(stream: string): void {
     const { events } = this.#of(stream)
-    const last = this.events(metaStreamOf(stream)).at(-1) as Stored // it is what made the stream deleted
+    const last = this.events(metaStreamOf(stream)).at(-1) as Stored // this event deleted the stream
     const fields = { ...fieldsOf(last), $tb: events.length }
     this.#write(metaStreamOf(stream), metadata(JSON.stringify(fields)))
   }

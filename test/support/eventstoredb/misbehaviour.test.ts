@@ -36,9 +36,9 @@ faults.before.each(async (context) => {
 })
 faults.after.each(({ standIn }) => standIn.stop())
 
-/** What a subscription gave so far, and how it ended. */
+/** The events of a subscription so far, and its end. */
 const follow = (subscription: object) => {
-  const readable = subscription as Readable // its own type knows each event by itself
+  const readable = subscription as Readable // its own type has an overload for each event
   const told = { data: [] as number[], live: 0, ended: false, failure: '' }
   readable.on('data', (resolved: { event?: { data: unknown } }) => told.data.push(dataOf(resolved.event)))
   readable.on('caughtUp', () => told.live++)
@@ -63,7 +63,7 @@ faults('resets the connection of an append, before or after it was written', asy
   assert.equal(await read(client, 's'), [2])
 })
 
-faults('leaves an append without an answer', async ({ standIn, client }) => {
+faults('leaves an append without a reply', async ({ standIn, client }) => {
   let settled = false
   const settle = () => void (settled = true)
   for (const stream of ['written', 'lost']) {
@@ -73,7 +73,7 @@ faults('leaves an append without an answer', async ({ standIn, client }) => {
   }
   await client.appendToStream('s', [event(1)])
   assert.equal([await read(client, 'written'), await read(client, 'lost')], [[1], []])
-  await client.appendToStream('s', [event(2)]) // answers come in the order of the questions
+  await client.appendToStream('s', [event(2)]) // replies arrive in the order of the requests
   assert.not(settled)
 })
 
@@ -96,7 +96,7 @@ faults(
   },
 )
 
-faults('does the same to an append with a call to itself', async ({ standIn, client }) => {
+faults('does the same to an append in a call of its own', async ({ standIn, client }) => {
   const login = { credentials: { username: 'admin', password: 'changeit' } }
   const append = (data: number) => client.appendToStream('s', [event(data)], login)
   standIn.misbehave.appends({ reply: 'timeout' })
@@ -108,8 +108,8 @@ faults('does the same to an append with a call to itself', async ({ standIn, cli
   assert.equal(await read(client, 's'), [1, 2])
 })
 
-faults('answers twice, and strangers', async ({ standIn }) => {
-  // Not through the client: it throws outside any promise on both.
+faults('replies twice, and to appends that do not exist', async ({ standIn }) => {
+  // The client is not used here, because it throws outside any promise in both cases.
   const stub = new streamsGrpc.StreamsClient(`127.0.0.1:${standIn.port}`, credentials.createInsecure())
   const call = stub.batchAppend()
   const answered: string[] = []
@@ -140,7 +140,7 @@ faults('answers twice, and strangers', async ({ standIn }) => {
   stub.close()
 })
 
-faults('ends reads and subscriptions in the middle as if that was all', async ({ standIn, client }) => {
+faults('ends reads and subscriptions early without an error', async ({ standIn, client }) => {
   await client.appendToStream(
     's',
     [1, 2, 3].map((data) => event(data)),
@@ -175,7 +175,7 @@ faults('keeps events that arrived while it was silent', async ({ standIn, client
   let answered = 0
   const append = client.appendToStream('s', [event(2)]).then(() => answered++)
   const reading = read(client, 's').then(() => answered++)
-  await client.getPersistentSubscriptionToAllInfo('none').catch(() => {}) // groups speak
+  await client.getPersistentSubscriptionToAllInfo('none').catch(() => {}) // calls about groups get replies
   assert.is(answered, 0)
   assert.is(log.events('s').length, 1)
   standIn.misbehave.heal()
@@ -192,7 +192,7 @@ faults('refuses everything while it is not ready', async ({ standIn, client }) =
   assert.equal(await read(client, 's'), [2])
 })
 
-faults('sends writers to its leader, and then leads itself', async ({ standIn, client, log }) => {
+faults('redirects writers to its leader, and then becomes the leader', async ({ standIn, client, log }) => {
   const leader = await startStandIn({ log })
   standIn.misbehave.follow(leader)
   const led = leader.misbehave.appends({ reply: 'late' }, { times: 9 })
@@ -210,7 +210,7 @@ faults('sends writers to its leader, and then leads itself', async ({ standIn, c
   assert.equal(await read(after, 's'), [1, 2, 3])
 })
 
-/** Everything of the streams that begin with `s`, acknowledged as it comes. */
+/** Collects and acknowledges all events of the streams that begin with `s`. */
 const consume = (client: EventStoreDBClient, group: string) => {
   const subscription = client.subscribeToPersistentSubscriptionToAll(group)
   const told = follow(subscription)

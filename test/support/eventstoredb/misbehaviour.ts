@@ -1,21 +1,21 @@
 import { type Metadata } from '@grpc/grpc-js'
 import { notLeader, notReady, type Refusal } from './refusals.ts'
 
-/** What goes wrong with an append. */
+/** A fault of an append. */
 export interface AppendFault {
   /**
-   * never: no answer comes. drop: the connection is reset. late: the answer comes after `afterMs`. twice: it comes
-   * again after `afterMs`. stranger: an answer to an append that nobody sent comes first. timeout: the server
-   * says that it gave up waiting. not ready: refused as while it starts, and not written. An append that has a
-   * call to itself cannot be answered twice or by a stranger: it is answered well.
+   * never: no reply. drop: the connection is reset. late: the reply is sent after `afterMs`. twice: the reply is
+   * repeated after `afterMs`. stranger: a reply to an unknown append is sent first. timeout: the server reports a
+   * timeout. not ready: refused as during a start, and not written. An append in a call of its own gets a
+   * normal reply for twice and stranger.
    */
   readonly reply: 'never' | 'drop' | 'late' | 'twice' | 'stranger' | 'timeout' | 'not ready'
-  /** Whether the events are in the log all the same; default true. */
+  /** Whether the events are written nevertheless; default true. */
   readonly written?: boolean
   readonly afterMs?: number
 }
 
-/** How often a fault was met so far. */
+/** How often a fault has occurred. */
 export interface Struck {
   readonly times: number
 }
@@ -24,23 +24,23 @@ const SERVICES = ['features', 'gossip', 'reads', 'subscriptions', 'groups', 'app
 
 export type Service = (typeof SERVICES)[number]
 
-/** What tests may do to a node; it lasts until `heal`, also over a restart. */
+/** The faults that tests can cause in a node. They last until `heal`, even after a restart. */
 export interface Misbehave {
-  /** The next `times` (default 1) appends, to a stream for which `stream` says so, go wrong. */
+  /** Lets the next `times` (default 1) appends fail, to streams that `stream` accepts. */
   appends(fault: AppendFault, options?: { times?: number; stream?: (name: string) => boolean }): Struck
-  /** The next `times` (default 1) reads end after so many events, as if that was all. */
+  /** Ends the next `times` (default 1) reads after a number of events, without an error. */
   cutReads(afterEvents: number, options?: { times?: number }): Struck
-  /** Ends all open subscriptions, also those to groups, as if that was all. */
+  /** Ends all open subscriptions, also those to groups, without an error. */
   endSubscriptions(): void
-  /** These services (default: all) take what comes and tell nothing, as a paused node; `heal` lets it all go on. */
+  /** These services (default: all) accept calls and do not reply, like a paused node. `heal` lets them continue. */
   silence(...services: readonly Service[]): void
-  /** Refuses everything as a server that starts or stops. */
+  /** Refuses everything, like a server that starts or stops. */
   notReady(): void
-  /** Refuses as a follower: writers, groups and readers who require the leader are sent there. */
+  /** Redirects calls that require the leader to it, as a follower does. */
   follow(leader: { readonly port: number }): void
-  /** Groups store no checkpoints: after a restart they deliver again from the last one before. */
+  /** Groups store no checkpoints: after a restart they deliver again from the previous one. */
   holdCheckpoints(): void
-  /** Says that it is a version that knows nothing of batch appends. */
+  /** Reports a version without batch appends. */
   beOld(): void
   heal(): void
 }
@@ -52,7 +52,7 @@ interface Rule<Fault> {
   left: number
 }
 
-/** The faults of a node, for its services to ask. */
+/** The faults of a node, as its services see them. */
 export class Misbehaviour implements Misbehave {
   #appends: Rule<AppendFault>[] = []
   #reads: Rule<number>[] = []
@@ -129,17 +129,17 @@ export class Misbehaviour implements Misbehave {
     return strike(this.#appends, stream)
   }
 
-  /** After how many events the next read ends. */
+  /** The number of events after which the next read ends. */
   readCut(): number {
     return strike(this.#reads, '') ?? Infinity
   }
 
-  /** Resolves when the service speaks again; undefined when it is not silent. */
+  /** Resolves when the service replies again; undefined if it is not silent. */
   silenceOf(service: Service): Promise<void> | undefined {
     return this.#silent.has(service) ? this.#healed.promise : undefined
   }
 
-  /** Why the node does not take a call of this service. */
+  /** The reason why the node refuses a call of this service. */
   refusalOf(service: Service, asked?: Metadata): Refusal | undefined {
     if (service === 'features' || service === 'gossip') return undefined
     if (this.#starting) return notReady()

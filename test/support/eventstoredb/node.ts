@@ -3,24 +3,24 @@ import type { Log } from './log.ts'
 import type { Misbehaviour, Service } from './misbehaviour.ts'
 import { notReady, type Refusal } from './refusals.ts'
 
-/** What the services of one node share. */
+/** The shared state of the services of one node. */
 export interface Node {
   readonly log: Log
   readonly misbehaviour: Misbehaviour
   readonly port: number
-  /** Aborted when the node is killed: nothing of it may go on. */
+  /** Aborts when the node is killed: all its work must end. */
   readonly killed: AbortSignal
-  /** Resets the connection that a call came by. */
+  /** Resets the connection of a call. */
   reset(peer: string): void
 }
 
-/** Waits as long as the service is silent; resolves with the refusal when the node does not take the call. */
+/** Waits while the service is silent. Resolves with an error if the node refuses the call. */
 export const admitted = async (
   { misbehaviour, killed }: Node,
   service: Service,
   asked?: Metadata,
 ): Promise<Refusal | undefined> => {
   await misbehaviour.silenceOf(service)
-  if (killed.aborted) return notReady() // it was silent until it died
+  if (killed.aborted) return notReady() // the node was killed while it was silent
   return misbehaviour.refusalOf(service, asked)
 }

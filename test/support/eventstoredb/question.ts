@@ -2,12 +2,12 @@ import type streams from '@eventstore/db-client/generated/streams_pb.js'
 import { type Filter, filterOf, filterSpecOf } from './filter.ts'
 import { nameOf } from './wire.ts'
 
-/** Where a reader begins: a revision of its stream, or a position of the log. */
+/** The start of a read: a revision of a stream, or a position of the log. */
 export type From = number | 'start' | 'end'
 
-/** What a call to read asks for. */
+/** The parameters of a read. */
 export interface Question {
-  /** undefined: `$all`. */
+  /** Undefined means `$all`. */
   readonly stream: string | undefined
   readonly from: From
   readonly backwards: boolean
@@ -17,7 +17,7 @@ export interface Question {
   readonly filter: Filter | undefined
 }
 
-/** Throws when the filter is no regular expression. */
+/** Throws if the filter is not a regular expression. */
 export const questionOf = (request: streams.ReadReq): Question => {
   const options = request.getOptions()
   const stream = options?.getStream()

@@ -32,10 +32,10 @@ export const read = async (call: Call, question: Question, { log, misbehaviour }
   call.end()
 }
 
-/** `$all`: forwards the event at the position comes first, backwards the one before it. */
+/** Reads `$all`. Forwards, the event at the position is the first; backwards, the event before it. */
 function* partOfAll(log: Log, { from, backwards, filter }: Question): Generator<Stored> {
   const all = log.all
-  const end = all.length // what is appended meanwhile is not part of it
+  const end = all.length // later events are not part of this read
   const start = indexOf(from, end, (position) => log.indexOf(position))
   const step = backwards ? -1 : 1
   for (let at = backwards ? start - 1 : start; at >= 0 && at < end; at += step) {
@@ -44,7 +44,7 @@ function* partOfAll(log: Log, { from, backwards, filter }: Question): Generator<
   }
 }
 
-/** A stream: the event at the revision comes first, in both directions. */
+/** Reads a stream. The event at the revision is the first in both directions. */
 function* partOf(log: Log, stream: string, { from, backwards }: Question): Generator<Stored> {
   const events = log.events(stream)
   const end = events.length

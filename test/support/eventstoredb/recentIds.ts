@@ -1,10 +1,10 @@
 import type { Stored } from './stored.ts'
 
-/** Bytes of ids that are known again without a revision: best effort, as they are only in memory. */
+/** Bytes of ids by which a repeat without a revision is detected. Best effort, because they are only in memory. */
 const BYTES = 8 * 1024 * 1024
 const BYTES_PER_ID = 100
 
-/** The ids of the last events, by which an append that names no revision is known as a repeat. */
+/** The ids of the last events. They identify repeats of appends without a revision. */
 export class RecentIds {
   readonly #byId = new Map<string, Stored>()
 

@@ -1,6 +1,6 @@
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js'
 
-/** How a call ends that is refused; the client tells errors apart by `exception` and reads its fields. */
+/** The errors of refused calls. The client distinguishes them by `exception` and reads its fields. */
 export class Refusal extends Error implements ServiceError {
   readonly code: status
   readonly details: string
@@ -20,7 +20,7 @@ export class Refusal extends Error implements ServiceError {
   }
 }
 
-/** Trailers hold ASCII alone. */
+/** Trailers may contain only ASCII. */
 const asciiOf = (text: string): string => text.replace(/[^ -~]+/g, encodeURIComponent)
 
 export const tombstoned = (stream: string): Refusal =>
@@ -28,7 +28,7 @@ export const tombstoned = (stream: string): Refusal =>
     'stream-name': stream,
   })
 
-/** Of a deletion; an append answers with a message of its own. */
+/** The error of a deletion. An append has its own message. */
 export const wrongVersion = (stream: string, expected: number, actual: number): Refusal =>
   new Refusal(
     status.FAILED_PRECONDITION,
@@ -47,7 +47,7 @@ export const tooLarge = (limit: number): Refusal =>
 
 export const badArgument = (details: string): Refusal => new Refusal(status.INVALID_ARGUMENT, details)
 
-/** What the server says of errors that it does not expect, such as a filter that is no regular expression. */
+/** The server's reply to errors that it does not expect, such as an invalid regular expression. */
 export const handlerThrew = (): Refusal => new Refusal(status.UNKNOWN, 'Exception was thrown by handler.')
 
 export const unexpectedResult = (what: string, result: string): Refusal =>

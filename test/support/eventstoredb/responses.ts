@@ -6,7 +6,7 @@ import { fill, identifierOf, placed } from './wire.ts'
 const { ReadEvent, Checkpoint, CaughtUp, FellBehind, StreamNotFound, SubscriptionConfirmation } =
   streams.ReadResp
 
-/** What a call to read is answered with, message by message. */
+/** The messages of the reply to a read. */
 export const eventMessage = ({ event, link }: Resolved): streams.ReadResp => {
   const read = new ReadEvent()
   if (event) read.setEvent(fill(new ReadEvent.RecordedEvent(), event))

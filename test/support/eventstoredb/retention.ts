@@ -1,18 +1,18 @@
 import { clock } from '../../../src/clock.ts'
 import { type Stored, textOf } from './stored.ts'
 
-/** What the metadata of a stream hides from its readers; `$all` shows it all the same. */
+/** The rules by which metadata hides events of a stream. `$all` still contains them. */
 export interface Retention {
   readonly maxAgeMs?: number
   readonly maxCount?: number
-  /** The first revision that is shown; `DELETED` when the stream was deleted and can be opened again. */
+  /** The first visible revision; `DELETED` if the stream was deleted and can be opened again. */
   readonly from?: number
 }
 
-/** `$tb` of a deleted stream as JSON reads it: 2^63 - 1 is no double. */
+/** `$tb` of a deleted stream, as parsed from JSON: 2^63 - 1 is not exact as a double. */
 export const DELETED = 2 ** 63
 
-/** Streams of metadata show their last event alone. */
+/** Only the last event of a metadata stream is visible. */
 export const OF_METADATA: Retention = { maxCount: 1 }
 
 export const retentionOf = (metadata: Stored): Retention => {
@@ -28,11 +28,11 @@ export const fieldsOf = (metadata: Stored): Record<string, unknown> => {
   try {
     return JSON.parse(textOf(metadata.data)) as Record<string, unknown>
   } catch {
-    return {} // what is no JSON hides nothing
+    return {} // invalid JSON hides nothing
   }
 }
 
-/** The first revision that readers see; the number of events when they see none. */
+/** Returns the first visible revision; the number of events if none is visible. */
 export const firstShown = (
   events: readonly Stored[],
   { maxAgeMs = Infinity, maxCount = Infinity, from = 0 }: Retention,

@@ -13,10 +13,10 @@ import type { Misbehaviour } from './misbehaviour.ts'
 import type { Node } from './node.ts'
 import { streamsService } from './streams.ts'
 
-/** The largest message the server takes. */
+/** The largest message that the server accepts. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
-/** A node as it runs, from its start until it is killed. */
+/** A running node, from its start until it is killed. */
 export interface Running {
   readonly port: number
   /** Resets every connection and stops listening, as kill -9 does. */
@@ -36,7 +36,7 @@ export const run = async (log: Log, misbehaviour: Misbehaviour, asked: number): 
     const peer = `${socket.remoteAddress}:${socket.remotePort}`
     sockets.set(peer, socket)
     socket.on('close', () => sockets.delete(peer))
-    socket.on('error', () => {}) // told by 'close'
+    socket.on('error', () => {}) // 'close' follows
     injector.injectConnection(socket)
   })
   listener.listen(asked, '127.0.0.1')

@@ -27,7 +27,7 @@ const answer = async (
   try {
     question = questionOf(call.request)
   } catch {
-    return void call.emit('error', handlerThrew()) // a filter that is no regular expression
+    return void call.emit('error', handlerThrew()) // the filter is not a regular expression
   }
   const refusal = await admitted(node, question.subscribes ? 'subscriptions' : 'reads', call.metadata)
   if (call.cancelled) return

@@ -20,7 +20,7 @@ type Call = ServerWritableStream<streams.ReadReq, streams.ReadResp>
 /** Events that a live subscription may be behind before it has to catch up again. */
 const LIVE_EVENTS = 32
 
-/** A subscription to a stream or to `$all`: what is there, then what comes, until the caller leaves. */
+/** A subscription to a stream or to `$all`: stored events, then new events, until the caller leaves. */
 export const subscribe = (call: Call, question: Question, node: Node): void => {
   const { log, misbehaviour } = node
   const { stream, from, filter, resolveLinks } = question
@@ -34,7 +34,7 @@ export const subscribe = (call: Call, question: Question, node: Node): void => {
   let considered = 0
 
   const isOpen = () => !call.cancelled && !call.writableEnded
-  /** One message or event further; a promise when something has to be waited for, false when there is nothing to tell. */
+  /** Advances by one message or event. Returns a promise if it must wait, and false if there is nothing to send. */
   const step = (): Promise<void> | boolean => {
     const silence = misbehaviour.silenceOf('subscriptions')
     if (silence) return silence

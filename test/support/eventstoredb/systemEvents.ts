@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { bytesOf, type Proposed } from './stored.ts'
 
-/** How long the server was up before a test begins: it tells of itself once a minute. */
+/** The uptime of the server before a test: it writes statistics once a minute. */
 const MINUTES_UP = 30
 
 /** An event that a server writes itself. */
@@ -16,7 +16,7 @@ export const systemEvent = (type: string, data: string): Proposed => ({
 /** The metadata of a stream, an event of its metadata stream. */
 export const metadata = (fields: string): Proposed => systemEvent('$metadata', fields)
 
-/** What a log holds before anybody wrote to it: every server has events of its own from the start. */
+/** The system events that every log contains from the start. */
 export const firstEvents = (): readonly (readonly [stream: string, event: Proposed])[] => [
   ['$$$stats-127.0.0.1:2113', metadata('{"$maxAge":86400}')],
   ['$users', systemEvent('$User', '"admin"')],

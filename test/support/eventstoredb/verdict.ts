@@ -1,28 +1,28 @@
 import type { Stored } from './stored.ts'
 
-/** What a writer expects of a stream: its last revision, or less. */
+/** The revision that a writer expects. */
 export type Expected = number | 'none' | 'any' | 'exists'
 
 export type Verdict =
   | { readonly kind: 'write' }
-  /** The same events are there already, up to this one. */
+  /** The same events are already stored, up to this one. */
   | { readonly kind: 'repeat'; readonly last: Stored }
   | { readonly kind: 'wrong' }
 
-/** What the rules ask of a stream. */
+/** The state of a stream that the rules need. */
 export interface Situation {
-  /** All its events, by revision, shown or not. */
+  /** All events by revision, visible or not. */
   readonly events: readonly Stored[]
   readonly softDeleted: boolean
   readonly hasMetadata: boolean
-  /** An event of this stream among the last ones written anywhere. */
+  /** Finds an event of this stream among the last events of the log. */
   readonly recent: (id: string) => Stored | undefined
 }
 
 /**
  * Whether an append is written. At a concrete revision the ids alone decide whether it is a repeat, however old:
- * other data under an old id is dropped. Without one only recent ids are known again. An append that
- * is half a repeat is wrong.
+ * other data under an old id is dropped. Without a revision, only recent ids are recognized. An append that
+ * repeats only a part fails.
  */
 export const verdictOf = (situation: Situation, expected: Expected, ids: readonly string[]): Verdict => {
   const last = situation.events.length - 1

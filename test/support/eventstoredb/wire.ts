@@ -2,10 +2,10 @@ import shared from '@eventstore/db-client/generated/shared_pb.js'
 import { createUUID, parseUUID } from '@eventstore/db-client/dist/utils/grpcUUID.js'
 import { type Proposed, revisionText, type Stored } from './stored.ts'
 
-/** Dates go over the wire in tenths of microseconds. */
+/** Dates are sent in tenths of microseconds. */
 const TICKS_PER_MS = 10_000n
 
-/** A stored event as a message; streams and groups have a type of their own for it. */
+/** A stored event as a message. Streams and groups have different types for it. */
 interface RecordedMessage extends PositionMessage {
   getMetadataMap(): { set(name: string, value: string): unknown }
   setId(value: shared.UUID): unknown
@@ -37,7 +37,7 @@ interface ProposedMessage {
   getCustomMetadata_asU8(): Uint8Array
 }
 
-/** The type is empty, and the id too, when the message has none. */
+/** A missing type or id is empty. */
 export const proposedOf = (message: ProposedMessage): Proposed => ({
   id: uuidOf(message.getId()),
   type: message.getMetadataMap().get('type') ?? '',
@@ -60,7 +60,7 @@ export const identifierOf = (stream: string): shared.StreamIdentifier => {
 export const nameOf = (identifier: shared.StreamIdentifier | undefined): string =>
   Buffer.from(identifier?.getStreamName_asU8() ?? []).toString('utf8')
 
-/** A position as a message; most messages have a type of their own for it. */
+/** A position as a message. Most messages have their own type for it. */
 interface PositionMessage {
   setCommitPosition(value: string): unknown
   setPreparePosition(value: string): unknown

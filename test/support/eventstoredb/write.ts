@@ -4,16 +4,16 @@ import type { Node } from './node.ts'
 import type { Proposed } from './stored.ts'
 import type { Expected } from './verdict.ts'
 
-/** Bytes of one append, whatever the number of its events. */
+/** The largest append in bytes. */
 export const MAX_APPEND_BYTES = 1024 * 1024
 
 export interface Written {
-  /** undefined: it was not written, as a fault has it. */
+  /** Undefined if a fault prevented the write. */
   readonly outcome: Appended | undefined
   readonly fault: AppendFault | undefined
 }
 
-/** Appends to the log, or does to the append what a test has asked for. */
+/** Appends to the log, or applies a fault that a test has set. */
 export const write = (
   { log, misbehaviour }: Node,
   stream: string,

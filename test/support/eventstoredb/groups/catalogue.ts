@@ -3,10 +3,10 @@ import { textOf } from '../stored.ts'
 import { systemEvent } from '../systemEvents.ts'
 import type { Definition } from './definition.ts'
 
-/** Where the server keeps its groups: the last event lists them all. */
+/** The stream of the server's groups. Its last event lists them all. */
 const STREAM = '$persistentSubscriptionConfig'
 
-/** The groups there are; nodes that share a log share them. */
+/** All groups. Nodes that share a log share them. */
 export const groupsIn = (log: Log): readonly Definition[] => {
   const last = log.events(STREAM).at(-1)
   return last ? (JSON.parse(textOf(last.data)) as Definition[]) : []
@@ -15,7 +15,7 @@ export const groupsIn = (log: Log): readonly Definition[] => {
 export const findGroup = (log: Log, stream: string, group: string): Definition | undefined =>
   groupsIn(log).find((one) => one.stream === stream && one.group === group)
 
-/** Adds a group, or changes the one with this name. */
+/** Adds a group or changes it. */
 export const storeGroup = (log: Log, definition: Definition): void =>
   store(log, [...without(log, definition.stream, definition.group), definition])
 

@@ -3,7 +3,7 @@ import { textOf } from '../stored.ts'
 import { systemEvent } from '../systemEvents.ts'
 import { ALL, type Definition } from './definition.ts'
 
-/** How far a group has come, as the server stores it. */
+/** The stored progress of a group. */
 export class Checkpoints {
   readonly #log: Log
   readonly #ofAll: boolean
@@ -15,7 +15,7 @@ export class Checkpoints {
     this.#stream = `$persistentsubscription-${stream}::${group}-checkpoint`
   }
 
-  /** The revision or position up to which everything was dealt with. */
+  /** The revision or position up to which all events were handled. */
   get last(): number | undefined {
     if (this.#log.isMissing(this.#stream)) return undefined
     const last = this.#log.events(this.#stream).at(-1)

@@ -6,7 +6,7 @@ export type GroupCall = ServerDuplexStream<groups.ReadReq, groups.ReadResp>
 /** One client of a group. */
 export interface Consumer {
   readonly call: GroupCall
-  /** How many events it takes before it acknowledges one. */
+  /** The number of events that it accepts without an acknowledgement. */
   readonly bufferSize: number
   inFlight: number
   total: number

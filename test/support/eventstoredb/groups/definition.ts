@@ -7,13 +7,13 @@ export interface Settings {
   readonly from: From
   readonly resolveLinks: boolean
   readonly extraStatistics: boolean
-  /** 0: never. */
+  /** 0 means never. */
   readonly messageTimeoutMs: number
   readonly maxRetries: number
   readonly checkpointAfterMs: number
   readonly minCheckpointCount: number
   readonly maxCheckpointCount: number
-  /** 0: any number. */
+  /** 0 means unlimited. */
   readonly maxSubscribers: number
   readonly liveBufferSize: number
   readonly readBatchSize: number
@@ -32,7 +32,7 @@ export interface Definition {
 
 export const ALL = '$all'
 
-/** What the client sends for the end of a stream. */
+/** The value that the client sends for the end of a stream. */
 const END = 2 ** 64
 
 const { ConsumerStrategy } = groups.CreateReq
@@ -44,7 +44,7 @@ const STRATEGIES: Readonly<Record<number, Settings['strategy']>> = {
 
 type Options = groups.CreateReq.Options | groups.UpdateReq.Options
 
-/** An update has no filter: the group keeps its own. */
+/** An update has no filter: the group keeps its filter. */
 export const definitionOf = (options: Options): Definition => {
   const all = options.getAll()
   const filter = filterMessageOf(all)
@@ -79,7 +79,7 @@ const settingsOf = (options: Options): Settings => {
   }
 }
 
-/** The client names the stream and its revision where the first servers had them, beside the newer place. */
+/** The client sends the stream and its revision twice: in the old fields and in the new ones. */
 const fromOf = (options: Options): From => {
   const place = options.getAll() ?? options.getStream()
   if (place?.hasEnd()) return 'end'

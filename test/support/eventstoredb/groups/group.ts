@@ -13,9 +13,9 @@ import { Source } from './source.ts'
 /** An event on its way through the group. */
 interface Message {
   readonly resolved: Resolved
-  /** What it is acknowledged by. */
+  /** The id in its acknowledgement. */
   readonly id: string
-  /** Where it was in the source; undefined for one that was parked. */
+  /** Its place in the source; undefined for a parked event. */
   readonly place: number | undefined
   retries: number
 }
@@ -29,10 +29,10 @@ interface HandedOut {
 export type Action = 'park' | 'retry' | 'skip' | 'stop'
 
 /**
- * A persistent subscription: its events are shared among its consumers, each comes until it is acknowledged.
- * G1: the checkpoint never passes an event that was not dealt with, and lags: what was not stored comes again.
- * G2: a consumer gets no more than its buffer holds.
- * G3: an event that was handed out too often is parked.
+ * A persistent subscription. Its consumers share the events; each event is delivered until it is acknowledged.
+ * G1: the checkpoint never passes an unhandled event. It lags, so events after the stored one are delivered again.
+ * G2: a consumer never gets more events than fit in its buffer.
+ * G3: an event that was delivered too often is parked.
  */
 export class Group {
   readonly definition: Definition
@@ -75,7 +75,7 @@ export class Group {
     return undefined
   }
 
-  /** What the consumer did not acknowledge goes to another. */
+  /** Unacknowledged events go to another consumer. */
   leave(consumer: Consumer): void {
     const at = this.consumers.indexOf(consumer)
     if (at === -1) return
@@ -98,7 +98,7 @@ export class Group {
     if (this.#closed) return
     for (const id of ids) {
       const handedOut = this.#handedOut.get(id)
-      if (handedOut?.consumer !== consumer || action === 'stop') continue // stop does nothing: it comes again in time
+      if (handedOut?.consumer !== consumer || action === 'stop') continue // stop does nothing: the event is delivered again after its timeout
       const message = this.#takeBack(handedOut)
       if (action === 'retry') this.#retry(message, reason)
       else {
@@ -109,7 +109,7 @@ export class Group {
     this.#handOut()
   }
 
-  /** Hands parked events out again, which are parked no longer. */
+  /** Delivers parked events again and removes them from the parked events. */
   replay(limit: number): void {
     for (const link of this.parked.take(limit)) {
       const resolved = resolve(this.#node.log, link, true)
@@ -118,13 +118,13 @@ export class Group {
     this.#handOut()
   }
 
-  /** Ends the group on this node; its consumers are told. */
+  /** Ends the group on this node and notifies its consumers. */
   close(): void {
     this.die()
     for (const { call } of this.consumers.splice(0)) call.emit('error', groupDropped(this.definition))
   }
 
-  /** Ends it as a killed node does: nothing is told, nothing is stored. */
+  /** Ends it like a killed node: no notification, no checkpoint. */
   die(): void {
     this.#closed = true
     this.#leaveLog()
@@ -132,7 +132,7 @@ export class Group {
     clearTimeout(this.#retryDue)
   }
 
-  /** A group that is made again under the same name begins anew. */
+  /** A group that is created again under the same name has no history. */
   forget(): void {
     this.#checkpoints.remove()
     this.parked.remove()
@@ -145,7 +145,7 @@ export class Group {
     while (this.consumers.some(hasRoom)) {
       const message = this.#retries.shift() ?? this.#take()
       if (!message) return
-      if (this.#handedOut.has(message.id)) this.#done(message) // one id in two streams: the server skips it too
+      if (this.#handedOut.has(message.id)) this.#done(message) // the server also skips an id that is in two streams
       else this.#give(message, this.#consumerFor(message))
     }
   }
@@ -168,7 +168,7 @@ export class Group {
           : this.#nextConsumer++
     const { length } = this.consumers
     const inTurn = this.consumers.map((_, at) => this.consumers[(start + at) % length] as Consumer)
-    return inTurn.find(hasRoom) as Consumer // G2: there is one, or nothing was taken
+    return inTurn.find(hasRoom) as Consumer // G2: a consumer has room, otherwise no event was taken
   }
 
   #give(message: Message, consumer: Consumer): void {
@@ -201,7 +201,7 @@ export class Group {
     if (place !== undefined) this.#progress.done(place)
   }
 
-  /** The first to be handed out is the first whose time is over. */
+  /** The event that was delivered first times out first. */
   #watch(): void {
     const [first] = this.#handedOut.values()
     if (this.#retryDue || !first || first.dueAt === Infinity) return

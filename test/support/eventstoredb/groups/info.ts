@@ -5,7 +5,7 @@ import type { Consumer } from './consumer.ts'
 import { ALL } from './definition.ts'
 import type { Group } from './group.ts'
 
-/** What the server tells of a group. */
+/** The information about a group. */
 export const infoOf = (log: Log, group: Group): groups.SubscriptionInfo => {
   const { stream, group: name, settings } = group.definition
   const { inFlight, retrying } = group.counts

@@ -17,7 +17,7 @@ const ACTIONS: Readonly<Record<number, Action>> = {
   [Sent.STOP]: 'stop',
 }
 
-/** A client joins a group: its first message says which, the others acknowledge. */
+/** A client joins a group. Its first message names the group; the others acknowledge events. */
 export const join = (node: Node, registry: Registry) => (call: GroupCall) => {
   let joined: { readonly group: Group; readonly consumer: Consumer } | undefined
   const isOpen = () => !call.cancelled && !call.writableEnded
@@ -37,7 +37,7 @@ export const join = (node: Node, registry: Registry) => (call: GroupCall) => {
     if (full) return void call.emit('error', full)
     joined = { group, consumer }
     call.write(joinedMessage(stream, options.getGroupName()))
-    group.ack(consumer, []) // what waited for a consumer is handed out
+    group.ack(consumer, []) // delivers the events that waited for a consumer
   }
 
   const take = (request: groups.ReadReq): void => {

@@ -27,7 +27,7 @@ export class Parked {
     this.#log.append(this.#stream, [{ ...to, metadata: why }], 'any')
   }
 
-  /** Takes out the first `limit` links, oldest first. */
+  /** Removes and returns the `limit` oldest links. */
   take(limit: number): Stored[] {
     const links = this.#links().slice(0, limit)
     const last = links.at(-1)

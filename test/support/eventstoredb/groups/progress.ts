@@ -3,15 +3,15 @@ import type { Checkpoints } from './checkpoints.ts'
 import type { Settings } from './definition.ts'
 
 /**
- * What a group has taken from its source and not dealt with yet, by place in the source; stores checkpoints
- * as the settings have it.
+ * The events that a group has taken from its source and not handled yet, by place. Stores checkpoints
+ * according to the settings.
  */
 export class Progress {
   readonly #checkpoints: Checkpoints
   readonly #settings: Settings
   /** Whether checkpoints are held back now. */
   readonly #held: () => boolean
-  /** In the order of the source: for each open event the place before it, and its number. */
+  /** For each open event, in the order of the source: the place before it, and its number. */
   readonly #open = new Map<number, { readonly before: number; readonly sequence: number }>()
   #read: number
   #sequence = 0
@@ -27,7 +27,7 @@ export class Progress {
     this.#read = checkpoints.last ?? -1
   }
 
-  /** The source was read up to here, and there was nothing for the group. */
+  /** The source was read up to this place without an event for the group. */
   pass(place: number): void {
     this.#read = place
   }
@@ -44,13 +44,13 @@ export class Progress {
     this.#due ??= setTimeout(() => this.#storeInTime(), waitMs).unref()
   }
 
-  /** Nothing is stored any more. */
+  /** Stores no more checkpoints. */
   stop(): void {
     this.#stopped = true
     clearTimeout(this.#due)
   }
 
-  /** How many events in a row were dealt with since the last checkpoint. */
+  /** The number of events handled since the last checkpoint. */
   get #unstored(): number {
     const [lowest] = this.#open.values()
     return (lowest?.sequence ?? this.#sequence) - this.#storedSequence

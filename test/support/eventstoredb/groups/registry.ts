@@ -3,7 +3,7 @@ import { findGroup, groupsIn, removeGroup, storeGroup } from './catalogue.ts'
 import type { Definition } from './definition.ts'
 import { Group } from './group.ts'
 
-/** The groups that run on a node: all of the log while it leads, none while it follows. */
+/** The groups that run on a node: all groups on the leader, none on a follower. */
 export class Registry {
   readonly #node: Node
   readonly #running = new Map<string, Group>()
@@ -34,7 +34,7 @@ export class Registry {
     this.find(definition.stream, definition.group)
   }
 
-  /** The group begins again at its checkpoint; its consumers are dropped, as the server does. */
+  /** Restarts the group at its checkpoint and drops its consumers, as the server does. */
   update(group: Group, { settings }: Definition): void {
     this.#stop(group)
     this.create({ ...group.definition, settings })

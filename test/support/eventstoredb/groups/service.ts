@@ -20,7 +20,7 @@ interface Named {
 export const groupsService = (node: Node): IPersistentSubscriptionsServer => {
   const registry = new Registry(node)
 
-  /** A call that is answered once; `answer` gives the message, or throws the refusal. */
+  /** A call with one reply. `answer` returns the message or throws the error. */
   const once =
     <Request, Response>(
       answer: (request: Request, call: ServerUnaryCall<Request, Response>) => Response,

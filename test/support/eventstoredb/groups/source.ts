@@ -5,7 +5,7 @@ import type { Stored } from '../stored.ts'
 import { ALL, type Definition } from './definition.ts'
 import type { Progress } from './progress.ts'
 
-/** The events for a group, in order, from its checkpoint on; what it begins with otherwise is itself for it. */
+/** The events of a group in order, after its checkpoint. Without a checkpoint, the first event is included. */
 export class Source {
   readonly #ofAll: boolean
   readonly #feed: Feed
