@@ -1,7 +1,7 @@
 import type { CommandDeps } from '../commands/deps.ts'
 import type { Logger } from '../logger.ts'
 import type { Authenticator } from '../access/authenticator.ts'
-import type { Idempotency } from './http/idempotency.ts'
+import type { Idempotency } from '../commands/idempotency.ts'
 import type { Operator } from './http/operator.ts'
 import type { OrgRates } from './http/orgRates.ts'
 import type { EnvFeeds } from './streams/envFeed.ts'

@@ -3,7 +3,7 @@ import type { EventOf } from '../events/index.ts'
 import type { PayloadFields } from '../events/payload.ts'
 import type { Decider } from './decider.ts'
 
-/** What is known of an `Idempotency-Key`: who works on its request, or where its answer stands. */
+/** The state of an `Idempotency-Key`: the holder that works on its request, or the revision of its answer. */
 export type RequestState =
   | { readonly status: 'free' }
   | (Claim & { readonly status: 'claimed'; readonly holder: string; readonly at: string })
@@ -20,13 +20,13 @@ interface Claim {
 export type RequestCommand =
   | {
       readonly type: 'ClaimRequest'
-      /** Of the claim, unless an earlier one of the same request is gone on with. */
+      /** The id of a new claim; a claim that continues an earlier one of the same request has the id of that one. */
       readonly claim_id: string
       readonly fingerprint: string
       readonly holder: string
       readonly now: string
       readonly until: string
-      /** An attempt whose holder is known to be gone: it is taken over. */
+      /** An attempt whose holder is known to be dead: this claim replaces it. */
       readonly gone?: number
     }
   | {
@@ -39,7 +39,7 @@ export type RequestCommand =
 
 type RequestEvent = EventOf<'RequestClaimed' | 'RequestAnswered' | 'RequestReleased'>
 
-/** A key is a stream of its own: the append is the claim, so of all nodes one works on the request. */
+/** The rules of an idempotency key. Each key has its own stream and its append is the claim, so one node does the work. */
 export const request: Decider<RequestState, RequestCommand, RequestEvent> = {
   initial: () => ({ status: 'free' }),
 

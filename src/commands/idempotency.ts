@@ -1,56 +1,48 @@
 import { createHash } from 'node:crypto'
-import { clock, isoOf } from '../../clock.ts'
-import type { Aggregates } from '../../domain/aggregates.ts'
-import { AppError } from '../../errors.ts'
-import { payloadFields, payloadOf } from '../../events/payload.ts'
-import { streamOf } from '../../events/streams.ts'
-import { derivedIdBeside, type NewId, newId } from '../../ids.ts'
-import type { Logger } from '../../logger.ts'
-import type { Payloads } from '../../content/payloads.ts'
-import type { EventStore } from '../../ports/eventStore.ts'
-import type { Keyring } from '../../secrets/keyring.ts'
+import { clock, isoOf } from '../clock.ts'
+import { AppError } from '../errors.ts'
+import { payloadFields, payloadOf } from '../events/payload.ts'
+import { streamOf } from '../events/streams.ts'
+import { derivedIdBeside, type NewId, newId } from '../ids.ts'
+import type { Logger } from '../logger.ts'
+import type { CommandDeps } from './deps.ts'
 
 /** How long an answer is kept (DESIGN.md, Contract). */
 const KEPT_MS = 24 * 60 * 60 * 1000
-/** How long a duplicate waits for the answer of the one that is worked on. */
+/** The time that a duplicate waits for the answer to the first request. */
 const WAIT_MS = 5000
-/** No request takes this long: whoever still holds a claim has lost it. */
+/** No request takes this long: an older claim has lost its holder. */
 const LONGEST_MS = 20 * 60 * 1000
 
-/** Where a key means something: the environment, the method and the path; for secrets, the credential as well. */
+/** The scope of a key: the environment, the method and the path; also the credential when the answer has a secret. */
 export type Scope = readonly string[]
 
-interface Deps {
-  readonly store: EventStore
-  readonly aggregates: Pick<Aggregates, 'requests'>
-  readonly payloads: Payloads
-  readonly keyring: Keyring
+type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'payloads' | 'keyring' | 'stopping'> & {
   readonly logger: Logger
   /** This process. */
   readonly holder: string
   /** Whether another process is known to be dead. */
   readonly isGone: (holder: string) => boolean
-  readonly stopping: AbortSignal
 }
 
-interface Asked {
+interface KeyedRequest {
   readonly key: string
   readonly scope: Scope
-  /** JSON of all that may differ between requests under the same key. */
+  /** Everything that may differ between requests with the same key. */
   readonly request: unknown
   readonly env_id: string
   readonly request_id: string
 }
 
 /**
- * Does a request once for its `Idempotency-Key`, over all nodes and restarts:
- * K1: who appends the claim works, everybody else waits for the answer or is told to come back.
- * K2: an answer is given to nobody before it is kept (I1).
- * K3: when a holder dies, the next one works with the same ids, so commands that were carried out meet themselves.
+ * Does the work of a request once for its `Idempotency-Key`, over all nodes and restarts.
+ * K1: the node that appends the claim does the work; every other caller waits for the answer or gets `conflict`.
+ * K2: an answer is stored before any caller gets it (I1).
+ * K3: when the holder of a claim dies, the next one works with the same ids, so a repeated command is a no-op.
  */
 export class Idempotency {
   readonly #deps: Deps
-  /** Streams of the requests this process works on. */
+  /** Streams of the requests that this process works on. */
   readonly #working = new Set<string>()
 
   constructor(deps: Deps) {
@@ -58,11 +50,11 @@ export class Idempotency {
   }
 
   /**
-   * The value of `work`, which must be JSON, or the one that was kept. What `work` throws is not kept. Rejects with
-   * `idempotency_key_reused`, or `conflict` while another one is still being worked on.
+   * Resolves with the value of `work`, which must be JSON, or with the stored one. An error of `work` is not stored.
+   * Rejects with `idempotency_key_reused`, or with `conflict` while the first request is still in progress.
    */
   async once<T>(
-    asked: Asked,
+    asked: KeyedRequest,
     work: (newId: NewId) => Promise<T>,
   ): Promise<{ readonly value: T; readonly replayed: boolean }> {
     const { aggregates, holder } = this.#deps
@@ -105,16 +97,16 @@ export class Idempotency {
       if (!(await this.#changed(stream, revision, deadline - clock.monotonic())))
         throw new AppError(
           'conflict',
-          'Idempotency-Key: the first request with this key is still being worked on',
+          'Idempotency-Key: the first request with this key is still in progress',
         )
     }
   }
 
-  /** Null when it took so long that another one took over. */
+  /** Null when the work took so long that another node took over. */
   async #work<T>(
     stream: string,
     { claim_id, attempt }: { claim_id: string; attempt: number },
-    { env_id, request_id }: Asked,
+    { env_id, request_id }: KeyedRequest,
     work: (newId: NewId) => Promise<T>,
   ): Promise<{ value: T } | null> {
     const { aggregates, payloads, keyring, logger } = this.#deps
@@ -127,7 +119,7 @@ export class Idempotency {
       } catch (error) {
         await aggregates.requests
           .handle(stream, { type: 'ReleaseRequest', attempt }, cause)
-          .catch(() => logger.warn('An idempotency key stays claimed until it is used again', { request_id }))
+          .catch(() => logger.warn('An idempotency key remains claimed until its next use', { request_id }))
         throw error
       }
       const sealed = await payloads.keep(await keyring.seal(env_id, stream, JSON.stringify(value)))

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { openBlobs } from '../../src/adapters/embedded/blobs.ts'
 import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
-import { Idempotency } from '../../src/api/http/idempotency.ts'
+import { Idempotency } from '../../src/commands/idempotency.ts'
 import type { NewId } from '../../src/ids.ts'
 import { openAggregates } from '../../src/domain/aggregates.ts'
 import { DataKeys } from '../../src/secrets/dataKeys.ts'
