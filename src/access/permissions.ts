@@ -72,13 +72,13 @@ export const compilePermissions = (map: Permissions): PermissionSet => {
   }
 }
 
-/** What both allow: of a credential that was issued under another. */
+/** Returns what both allow, for a credential that was issued under another one. */
 export const bothAllow = (child: PermissionSet, parent: PermissionSet): PermissionSet => ({
   allows: (type, action, path) => child.allows(type, action, path) && parent.allows(type, action, path),
   beyond: (map) => child.beyond(map) ?? parent.beyond(map),
 })
 
-/** `*` is every action the type has now. Of `*:*` and of types unknown here it stays what it is: only `*` covers it. */
+/** `*` is every action that the type has now. For `*:*` and unknown types it is kept, so only `*` covers it. */
 const expanded = (type: string, action: string): readonly string[] =>
   (action === '*' ? actionsOf.get(type) : undefined) ?? [action]
 
@@ -87,7 +87,7 @@ const partsOf = (resource: string): [type: string, path: string] => {
   return [resource.slice(0, colon), resource.slice(colon + 1)]
 }
 
-/** Refuses with `bad_request` what SPEC.md's validation table refuses, in its words, with the entry it is about. */
+/** Throws `bad_request` for every fault in SPEC.md's validation table, with its words and the wrong entry. */
 export const checkPermissions = (map: Permissions): void => {
   for (const [resource, actions] of Object.entries(map)) {
     const [, type, path] = RESOURCE.exec(resource) ?? []
@@ -100,14 +100,14 @@ export const checkPermissions = (map: Permissions): void => {
   }
 }
 
-/** On `*:*` only `*`: what another action would mean for types without it, nobody can say. */
+/** `*:*` accepts only `*`: another action would have no meaning for types without it. */
 const fits = (type: string, action: string): boolean => {
   if (type === '*') return action === '*'
   const actions = actionsOf.get(type)
   return actions !== undefined && (action === '*' || actions.includes(action))
 }
 
-/** Refuses with `bad_request` what no service key may hold. */
+/** Throws `bad_request` for permissions that a service key cannot hold. */
 export const checkServiceKeyPermissions = (map: Permissions): void => {
   checkPermissions(map)
   for (const resource of Object.keys(map)) {

@@ -13,7 +13,7 @@ const base62 = (value: bigint, length: number): string => {
 export const base62Of = (bytes: Uint8Array, length: number): string =>
   base62(BigInt(`0x${Buffer.from(bytes).toString('hex')}`), length)
 
-/** 43 digits of 256 random bits and 6 digits of CRC-32 over all before them, so a scanner can tell a real one. */
+/** 43 digits of 256 random bits, then 6 digits of CRC-32 over everything before, so scanners can recognize a token. */
 export const newSecret = (prefix: string, bytes: Uint8Array = randomBytes(32)): string => {
   const secret = base62Of(bytes, 43)
   return secret + checksumOf(prefix + secret)
@@ -59,14 +59,14 @@ export const parseToken = (token: string): Token | null => {
   return { kind: prefix === 's_' ? 'session' : 'service-key', id, secret: random + checksum }
 }
 
-/** `s_<uuid>_<secret>` of a session, `<uuid>_<secret>` of a service key; the secret is also given by itself. */
+/** `s_<uuid>_<secret>` for a session, `<uuid>_<secret>` for a service key; the secret is also returned separately. */
 export const newIssuedToken = (kind: 'session' | 'service-key', id: string) => {
   const prefix = kind === 'session' ? `s_${id}_` : `${id}_`
   const secret = newSecret(prefix)
   return { token: prefix + secret, secret }
 }
 
-/** Whether two strings are equal, in a time that does not tell where they differ. */
+/** Whether two strings are equal, in a time that does not reveal where they differ. */
 export const sameText = (a: string, b: string): boolean => {
   const [left, right] = [Buffer.from(a), Buffer.from(b)]
   return left.length === right.length && timingSafeEqual(left, right)

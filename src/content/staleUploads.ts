@@ -2,8 +2,8 @@ import { clock } from '../clock.ts'
 import type { Blobs, PendingUpload } from '../ports/blobs.ts'
 
 /**
- * Aborts the uploads begun more than `ageMs` ago that nobody will end: those of processes that died, whose parts take
- * room and cannot be seen. `isKnown` keeps the ones that clients may still complete. Gives how many it aborted.
+ * Aborts uploads that are older than `ageMs` and abandoned, because their process died; their invisible parts take up
+ * space. `isKnown` keeps the uploads that clients may still complete. Returns the number of aborted uploads.
  */
 export const abortStaleUploads = async (
   blobs: Blobs,

@@ -17,7 +17,7 @@ import { upload } from './upload.ts'
 import { webhook } from './webhook.ts'
 import { worker } from './worker.ts'
 
-/** A handler for each kind of stream; one set per node, so that commands of one stream meet in it. */
+/** One command handler for each kind of stream. A node has one set, so that commands of one stream share appends. */
 export const openAggregates = (store: EventStore) => ({
   streams: new CommandHandler(store, stream),
   projects: new CommandHandler(store, project),

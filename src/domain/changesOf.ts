@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 
-/** The wanted fields that differ from what there is; null when none does. */
+/** Returns the wanted fields that differ from the current ones; null when none differs. */
 export const changesOf = <Fields extends object>(now: Required<Fields>, wanted: Fields): Fields | null => {
   const changed = { ...wanted }
   for (const field in wanted) if (isDeepStrictEqual(now[field], wanted[field])) delete changed[field]

@@ -5,7 +5,7 @@ import type { Decider } from './decider.ts'
 interface Variable {
   readonly variable_id: string
   readonly description: string
-  /** Of the fact that holds the value: the state of a project stays small whatever its values are. */
+  /** The revision of the fact that contains the value: the state stays small, however large the values are. */
   readonly revision: number
 }
 
@@ -27,10 +27,10 @@ export type ContextCommand =
       readonly description: string
       readonly sealed: string
     })
-  /** Without a description it stays as it is. */
+  /** Without a description, the description stays unchanged. */
   | (Named & { readonly type: 'UpdateVariable'; readonly description?: string; readonly sealed: string })
   | (Named & { readonly type: 'DeleteVariable' })
-  /** `revision`: the value that was sealed anew; one that came after it is left alone. */
+  /** `revision`: the value that was sealed again. A later value is not replaced. */
   | (Named & { readonly type: 'ResealVariable'; readonly sealed: string; readonly revision: number })
   | { readonly type: 'CloseContext'; readonly project_id: string }
 
@@ -54,7 +54,7 @@ export const context: Decider<Context, ContextCommand, ContextEvent> = {
     const { key } = command
     const known = variables.get(key)
     if (command.type === 'CreateVariable') {
-      if (known?.variable_id === command.variable_id) return [] // asked twice is asked once
+      if (known?.variable_id === command.variable_id) return [] // a repeated command creates one variable
       if (known) throw new AppError('context_exists', `key: the project has a context variable "${key}"`)
       const { variable_id, description, sealed } = command
       return [{ type: 'ContextVariableCreated', variable_id, project_id, key, description, sealed }]

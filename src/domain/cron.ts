@@ -1,9 +1,9 @@
 import { Cron } from 'croner'
 
 /**
- * When a cron expression comes due. Vixie cron's rule for clock changes, which neither library at hand
- * keeps: a fixed hour runs exactly once a day (skipped by the change: at the first instant after the gap;
- * repeated by it: the first time), any other hour pattern goes by elapsed time.
+ * Computes when a cron expression is due. It follows Vixie cron's rule for clock changes, which no available library
+ * implements. A fixed hour runs exactly once a day: a skipped hour at the first instant after the gap, a repeated hour the
+ * first time. Any other hour pattern follows elapsed time.
  */
 export interface Ticks {
   /** The first tick after an instant, milliseconds since 1970; null when there is none. */
@@ -43,14 +43,14 @@ export const ticksOf = (cron: string, timezone: string): Ticks => {
       if (at === null) return null
       const change = zoned(from).getTimeZoneTransition('next')?.epochMilliseconds
       if (change === undefined || at - offset < change) return at - offset
-      from = change // look again from there, by the new offset
+      from = change // search again from there, with the new offset
     }
   }
 
   return { after: fixedHour ? byWallClock : byElapsedTime }
 }
 
-/** The instant a wall-clock time stands for: the first of two, and the end of the gap for one that is skipped. */
+/** Returns the instant of a wall-clock time: the first of two for a repeated time, the end of the gap for a skipped one. */
 const instantOf = (wallMs: number, timezone: string): number => {
   const plain = Temporal.Instant.fromEpochMilliseconds(wallMs).toZonedDateTimeISO('UTC').toPlainDateTime()
   const zoned = plain.toZonedDateTime(timezone, { disambiguation: 'compatible' })

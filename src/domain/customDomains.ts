@@ -15,7 +15,7 @@ export type DomainsCommand =
   | {
       readonly type: 'RegisterDomain'
       readonly fact: EventOf<'DomainRegistered'>
-      /** Domains the plan allows; 0: none without a higher plan, null: any number. */
+      /** The number of domains that the plan allows; 0: none, null: any number. */
       readonly max: number | null
     }
   | { readonly type: 'ValidateDomain'; readonly domain_id: string; readonly routing_domain: string }
@@ -44,15 +44,15 @@ export const admitDomain = (domains: ReadonlyMap<string, Domain>, max: number | 
 }
 
 /**
- * The rules of an organization's domains: one stream for all of them, so that their number has a limit that holds
- * however many are registered at once.
+ * The rules of an organization's domains. All of them are one stream, so their limit is enforced however many are
+ * registered at once.
  */
 export const domains: Decider<Domains, DomainsCommand, DomainEvent> = {
   initial: () => new Map(),
 
   decide(command, domains) {
     if (command.type === 'RegisterDomain') {
-      if (domains.has(command.fact.domain_id)) return [] // asked twice is asked once
+      if (domains.has(command.fact.domain_id)) return [] // a repeated command registers one domain
       admitDomain(domains, command.max)
       return [command.fact]
     }

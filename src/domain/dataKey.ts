@@ -3,7 +3,7 @@ import type { EventOf } from '../events/index.ts'
 import type { Decider } from './decider.ts'
 
 interface Keys {
-  /** What new texts are sealed with; null while there is none. */
+  /** The key that seals new texts; null while there is none. */
   readonly current: string | null
   readonly closed: boolean
 }
@@ -13,7 +13,7 @@ export type DataKeyCommand =
       readonly type: 'CreateDataKey'
       readonly key_id: string
       readonly project_id?: string
-      /** The key it follows; when another one did already, that one stays. */
+      /** The key that this one replaces. If another key already replaced it, that key stays current. */
       readonly replaces: string | null
     }
   | { readonly type: 'DestroyDataKeys'; readonly project_id?: string; readonly final: boolean }

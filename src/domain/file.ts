@@ -3,7 +3,7 @@ import type { File } from '../events/file.ts'
 import type { EventOf } from '../events/index.ts'
 import type { Decider } from './decider.ts'
 
-/** What stands at a path. */
+/** The file at a path. */
 interface FileAtPath {
   readonly file: File | null
 }
@@ -11,7 +11,7 @@ interface FileAtPath {
 export type FileCommand =
   | {
       readonly type: 'StoreFile'
-      /** `file_id` is what it gets when there is none at the path yet. */
+      /** `file_id` is used only if the path has no file yet. */
       readonly file: Pick<
         File,
         'file_id' | 'path' | 'key' | 'size' | 'etag' | 'content_type' | 'storage_backend'
@@ -22,8 +22,8 @@ export type FileCommand =
   | { readonly type: 'DeleteFile'; readonly file_id: string }
 
 /**
- * One path of an environment is one stream, so a path has one file at most and of several who write at once each
- * replaces the one before. The content is stored under a key of its own before the fact names it.
+ * A path of an environment is one stream, so a path has at most one file. Each of several concurrent writers replaces the
+ * one before it. Content is stored under its own key before a fact names it.
  */
 export const file: Decider<FileAtPath, FileCommand, EventOf<'FileStored' | 'FileDeleted'>> = {
   initial: () => ({ file: null }),
@@ -32,7 +32,7 @@ export const file: Decider<FileAtPath, FileCommand, EventOf<'FileStored' | 'File
     switch (command.type) {
       case 'StoreFile': {
         const { file, run_id } = command
-        if (now?.key === file.key) return [] // asked twice is asked once
+        if (now?.key === file.key) return [] // a repeated command stores one file
         return [
           {
             type: 'FileStored',

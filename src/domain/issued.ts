@@ -3,7 +3,7 @@ import { USE_RECORDED_EVERY_MS } from '../events/credential.ts'
 import type { EventOf } from '../events/index.ts'
 import type { Decider } from './decider.ts'
 
-/** What was issued under an API key: sessions that have not ended, and every service key. Times are ms since 1970. */
+/** The credentials issued under an API key: sessions that have not ended, and all service keys. Times are ms since 1970. */
 interface Issued {
   /** When each expires. */
   readonly sessions: Map<string, number>

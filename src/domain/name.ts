@@ -2,7 +2,7 @@ import { AppError, type ErrorCode } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
 import type { Decider } from './decider.ts'
 
-/** Who holds the name; null when it is free. */
+/** The id of the holder of the name; null when the name is free. */
 interface Reservation {
   readonly holder: string | null
 }
@@ -12,14 +12,14 @@ export type NameCommand =
       readonly type: 'ReserveName'
       readonly name: string
       readonly holder: string
-      /** The error code when another one holds it. */
+      /** The error code if another holder has the name. */
       readonly taken: ErrorCode
-      /** A holder known to be gone: its reservation is taken over. */
+      /** A holder that is known not to exist: its reservation is taken over. */
       readonly gone?: string
     }
   | { readonly type: 'ReleaseName'; readonly name: string; readonly holder: string }
 
-/** A unique name is a stream of its own: the append is the check, so two nodes cannot both have it. */
+/** A unique name is a stream: the append is the check, so only one of two nodes can reserve it. */
 export const name: Decider<Reservation, NameCommand, EventOf<'NameReserved' | 'NameReleased'>> = {
   initial: () => ({ holder: null }),
 

@@ -46,7 +46,7 @@ export type ProjectEvent = EventOf<
   | 'DeploymentAbandoned'
 >
 
-/** Returns the project, or throws `not_found` when it does not exist (any more). */
+/** Returns the project, or throws `not_found` when it does not exist or was deleted. */
 export const activeProject = (project: Project): ActiveProject => {
   if (project.status !== 'active') throw new AppError('not_found', 'No such project')
   return project

@@ -3,7 +3,7 @@ import { type Recorded, START } from '../events/event.ts'
 import type { EventType } from '../events/index.ts'
 import type { Handled } from './commandHandler.ts'
 
-/** The fact of a type among those a command led to, as the log holds it, without reading it back. */
+/** Returns a fact of a command as it is stored in the log, without reading it back. */
 export const recordedOf = (
   { events, ids, firstRevision, cursor }: Handled,
   type: EventType,

@@ -9,7 +9,7 @@ export interface RunLogCommand {
   readonly lines: readonly LogLine[]
 }
 
-/** What one run printed, in parts: one that was stored though its answer was lost is not stored again. */
+/** The output of one run, in numbered parts: a part is not stored again if only the reply to its append was lost. */
 export const runLog: Decider<{ readonly parts: number }, RunLogCommand, EventOf<'RunLogged'>> = {
   initial: () => ({ parts: 0 }),
 

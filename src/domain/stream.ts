@@ -7,7 +7,7 @@ import { isDerived } from '../ids.ts'
 import type { Decider, Folded } from './decider.ts'
 import type { Immutable } from './immutable.ts'
 
-/** A run that has not ended: wanted, claimed by a worker, or failed and waiting for its retry. */
+/** A run that has not ended: requested, claimed by a worker, or failed and waiting for its retry. */
 export type OpenRun =
   | { readonly status: 'requested'; readonly plan: RunPlan; readonly requestedRevision: number }
   | {
@@ -23,18 +23,18 @@ export type OpenRun =
       readonly retryAt: string
     }
 
-/** What is open in one svc stream; what has ended is forgotten, so long streams stay small. */
+/** The open work of one svc stream. Ended runs are dropped, so the state of a long stream stays small. */
 export interface StreamState {
   /** Null while the stream does not exist. */
   env_id: string | null
-  /** Published events that were not given to their handlers yet. */
+  /** Published events that are not dispatched yet. */
   readonly undispatched: Set<string>
   readonly runs: Map<string, OpenRun>
   /** The newest events that were published under an `Idempotency-Key`. */
   keyed: readonly string[]
 }
 
-/** Whoever publishes again under a key comes soon: after a crash, or after a pause in which another node took over. */
+/** A request is repeated soon: after a crash, or after a pause in which another node took over. */
 const KEYED = 64
 
 /** A stream is idle when nothing of it is running, due or undispatched. */
@@ -50,7 +50,7 @@ export type StreamCommand =
       readonly event_type: string
       readonly data: Payload
       readonly source: string
-      /** Whether the stream is to be made; else it must exist in the environment. */
+      /** Whether the stream is to be created; otherwise it must exist in the environment. */
       readonly create: boolean
       /** A worker that claims the runs of its handlers in the same append. */
       readonly claim?: { readonly plans: readonly RunPlan[]; readonly worker_id: string }
@@ -60,7 +60,7 @@ export type StreamCommand =
       readonly type: 'DispatchEvent'
       readonly stream_id: string
       readonly event_id: string
-      /** The runs of its handlers; this worker claims them all. */
+      /** The runs of its handlers, which this worker claims together. */
       readonly plans: readonly RunPlan[]
       readonly worker_id: string
       readonly now: string
@@ -86,10 +86,10 @@ export type StreamCommand =
       readonly type: 'FailRun'
       readonly run_id: string
       readonly error: RunError
-      /** Only if this worker holds it: a run handed to another one is not ours to end. */
+      /** The run ends only if this worker holds its claim. */
       readonly worker_id: string
       readonly now: string
-      /** Milliseconds since 1970 of `now`, to reckon the retry from. */
+      /** `now` in milliseconds since 1970, for the time of the retry. */
       readonly nowMs: number
     }
   | { readonly type: 'CancelRun'; readonly run_id: string; readonly now: string }
@@ -116,7 +116,7 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
     switch (command.type) {
       case 'PublishEvent': {
         const { event_id, stream_id, event_type, data, source, now } = command
-        if (state.keyed.includes(event_id)) return [] // asked twice is asked once
+        if (state.keyed.includes(event_id)) return [] // a repeated request publishes once
         return [
           ...opening(state, stream_id, command.env_id, command.create),
           {
@@ -132,13 +132,13 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
         ]
       }
 
-      case 'DispatchEvent': // I3: whoever appends first has claimed all its runs; a redelivery finds it done
+      case 'DispatchEvent': // I3: the first append claims all runs; a redelivery finds them claimed
         if (!state.undispatched.has(command.event_id)) return []
         return handled(command, command.plans, command.worker_id, command.now)
 
       case 'RequestRun':
         if (state.runs.has(command.plan.run_id)) return []
-        if (command.create && state.env_id !== null) return [] // a tick fires once, however many nodes ring
+        if (command.create && state.env_id !== null) return [] // a tick fires once, however many nodes have its alarm
         return [
           ...opening(state, command.plan.stream_id, command.env_id, command.create),
           { type: 'RunRequested', ...command.plan, ...(command.input && { input: command.input }) },
@@ -225,7 +225,7 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
   },
 
   evolve(state, { event, revision, metadata }) {
-    state.env_id ??= metadata.env_id ?? null // of any fact: the first ones may be past their retention
+    state.env_id ??= metadata.env_id ?? null // from any fact, because the first ones may have expired
     switch (event.type) {
       case 'StreamCreated':
         break
@@ -276,19 +276,19 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
 }
 
 /**
- * The fact itself when it is the first of its stream that says anything (before it stands `StreamCreated`), as of
- * everything that gets a stream of its own: then nobody needs to read the stream for what is open in it.
+ * Returns the fact if it is the first of its stream after `StreamCreated`. Nothing else can be open in the stream then, so
+ * the caller need not read it.
  */
 export const openingOf = (fact: Folded): Folded | undefined => (fact.revision === 1 ? fact : undefined)
 
-/** The fact that makes the stream, if it is to be made. Another environment's stream does not exist (I7). */
+/** Returns `StreamCreated` if the stream is to be created. A stream of another environment does not exist (I7). */
 const opening = (state: StreamState, stream_id: string, env_id: string, create: boolean): StreamEvent[] => {
   if (state.env_id === env_id) return []
   if (state.env_id === null && create) return [{ type: 'StreamCreated', stream_id }]
   throw new AppError('not_found', `No stream ${stream_id}`)
 }
 
-/** The event was given to its handlers, and a worker has claimed their runs. */
+/** Returns the facts that dispatch an event and claim its runs for a worker. */
 const handled = (
   { event_id, stream_id }: { event_id: string; stream_id: string },
   plans: readonly RunPlan[],

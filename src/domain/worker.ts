@@ -8,7 +8,7 @@ export type WorkerCommand =
   | { readonly type: 'StopWorker'; readonly worker_id: string; readonly now: string }
   | { readonly type: 'LoseWorker'; readonly worker_id: string; readonly now: string }
 
-/** A worker lives once: it starts, then stops or is lost. */
+/** A worker id is used once: the worker starts, then stops or is lost. */
 export const worker: Decider<
   Life,
   WorkerCommand,
