@@ -144,7 +144,6 @@ export const start = async (
       runs && runtime ? await (await import('./process/roles/worker.ts')).startWorker(node, runtime) : null
     if (roles.has('saga')) {
       await (await import('./process/roles/saga.ts')).startSagas(node)
-      await (await import('./process/roles/customDomains.ts')).startDomains(node)
     }
     const listens = `http://${config.host}:${server.port}`
     const url = config.publicUrl ?? listens

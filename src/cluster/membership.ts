@@ -5,6 +5,8 @@ import type { CollectionSpec, ReadModels, WritableCollection } from '../ports/re
 
 /** The interval of heartbeats, milliseconds. */
 const BEAT_MS = 400
+/** A node or worker without a sign of life for this long is declared lost. */
+export const LOST_MS = 6000
 
 type BeatDoc = { readonly count: number }
 

@@ -7,8 +7,8 @@ import { derivedIdBeside, type NewId, newId } from '../ids.ts'
 import type { Logger } from '../logger.ts'
 import type { CommandDeps } from './deps.ts'
 
-/** How long an answer is kept (DESIGN.md, Contract). */
-const KEPT_MS = 24 * 60 * 60 * 1000
+/** How long an answer is replayed (DESIGN.md, Contract). */
+export const REPLAYED_MS = 24 * 60 * 60 * 1000
 /** The time that a duplicate waits for the answer to the first request. */
 const WAIT_MS = 5000
 /** No request takes this long: an older claim has lost its holder. */
@@ -76,7 +76,7 @@ export class Idempotency {
             fingerprint,
             holder,
             now: clock.iso(),
-            until: isoOf(clock.now() + KEPT_MS),
+            until: isoOf(clock.now() + REPLAYED_MS),
             ...(gone !== undefined && { gone }),
           },
           cause,
@@ -124,7 +124,7 @@ export class Idempotency {
       }
       const sealed = await payloads.keep(await keyring.seal(env_id, stream, JSON.stringify(value)))
       const answer = payloadFields('sealed', sealed)
-      const until = isoOf(clock.now() + KEPT_MS)
+      const until = isoOf(clock.now() + REPLAYED_MS)
       const { events } = await aggregates.requests.handle(
         stream,
         { type: 'AnswerRequest', attempt, answer, until },

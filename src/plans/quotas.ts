@@ -50,10 +50,12 @@ const KEPT_ORGS = 10_000
  */
 export class Quotas implements FileQuota {
   readonly #views: Views
+  readonly #time: Pick<typeof clock, 'monotonic'>
   readonly #looks = new BoundedMap<string, Look>(KEPT_ORGS)
 
-  constructor(views: Views) {
+  constructor(views: Views, time: Pick<typeof clock, 'monotonic'> = clock) {
     this.#views = views
+    this.#time = time
   }
 
   /** Rejects with `quota_exceeded` when the organization of the environment may start or store no more runs. */
@@ -83,7 +85,7 @@ export class Quotas implements FileQuota {
     const isNear = ({ limit, used, more }: Wish) =>
       !look.usage || used(look.usage) + more > limits[limit] * NEAR
     if (limited.some(isNear)) await atMost(LONGEST_LOOK_MS, this.#refresh(look, env, limits))
-    else if (clock.monotonic() - look.lookedAt > FRESH_MS) void this.#refresh(look, env, limits)
+    else if (this.#time.monotonic() - look.lookedAt > FRESH_MS) void this.#refresh(look, env, limits)
     const { usage } = look
     const over = usage && limited.find(({ limit, used, more }) => used(usage) + more > limits[limit])
     if (over)
@@ -106,7 +108,7 @@ export class Quotas implements FileQuota {
         () => {},
       )
       .finally(() => {
-        look.lookedAt = clock.monotonic()
+        look.lookedAt = this.#time.monotonic()
         look.underWay = null
       })
     return look.underWay

@@ -1,8 +1,8 @@
 import schedule from 'node-schedule'
 
 /**
- * Wakes callers at instants, by key. Setting a key again moves its alarm; past instants ring at once.
- * Once closed nothing is set: work that ends late would keep the process alive with its next alarm.
+ * Rings at instants, by key. A key that is set again moves its alarm; an instant in the past rings at once.
+ * After `close` nothing is set: work that ends late would keep the process alive with its next alarm.
  */
 export class Alarms {
   readonly #jobs = new Map<string, () => void>()
@@ -19,7 +19,7 @@ export class Alarms {
     const job = schedule.scheduleJob(new Date(at), fire)
     if (job) this.#jobs.set(key, () => job.cancel())
     else {
-      const immediate = setImmediate(fire) // node-schedule refuses what is past
+      const immediate = setImmediate(fire) // node-schedule refuses instants in the past
       this.#jobs.set(key, () => clearImmediate(immediate))
     }
   }

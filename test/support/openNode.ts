@@ -10,7 +10,6 @@ import { Payloads } from '../../src/content/payloads.ts'
 import { Projectors } from '../../src/projections/projectors.ts'
 import { openViews } from '../../src/projections/views.ts'
 import { Quotas } from '../../src/plans/quotas.ts'
-import { Alarms } from '../../src/sagas/alarms.ts'
 import { tempDir } from './tempDir.ts'
 
 export const now = '2026-05-01T10:00:00.000Z'
@@ -28,7 +27,6 @@ export const openNode = async (dir = tempDir()) => {
   void progress.run(signal)
   const payloads = new Payloads(blobs)
   const views = await openViews({ store, readModels, payloads, progress, logger: silent }, signal)
-  const alarms = new Alarms()
   return {
     dir,
     store,
@@ -37,13 +35,11 @@ export const openNode = async (dir = tempDir()) => {
     aggregates,
     views,
     quotas: new Quotas(views),
-    alarms,
     signal,
     /** Events of an svc stream, by type. */
     typesIn: async (stream_id: string) =>
       (await Array.fromAsync(store.read(streamOf.stream(stream_id)))).map(({ event }) => event.type),
     async close() {
-      alarms.close()
       background.abort()
       await blobs.close()
       await readModels.close()

@@ -9,6 +9,7 @@ import { Operator } from '../../api/http/operator.ts'
 import { Idempotency } from '../../commands/idempotency.ts'
 import { EnvFeeds } from '../../api/streams/envFeed.ts'
 import { useServiceKey } from '../../commands/useServiceKey.ts'
+import { LOST_MS } from '../../cluster/membership.ts'
 import { Offers } from '../../cluster/offers.ts'
 import { keepGoing } from '../../loops/keepGoing.ts'
 import type { Node } from './node.ts'
@@ -16,9 +17,6 @@ import type { Node } from './node.ts'
 type Given = Pick<ApiDeps, 'runtime' | 'claimer' | 'publicUrl' | 'stopping' | 'notReady' | 'about'> & {
   readonly operatorToken: string
 }
-
-/** A node that gave no sign of life for this long is believed dead, milliseconds. */
-const LOST_MS = 6000
 
 /** The REST API, webhooks and streams. */
 export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa => {

@@ -1,7 +1,7 @@
 import { takeOffers } from '../../cluster/offers.ts'
 import type { Runtime } from '../../ports/runtime.ts'
 import { Worker } from '../../worker/worker.ts'
-import { loseWorkers } from '../../sagas/recovery.ts'
+import { aliveWorkers, loseWorker } from '../../commands/loseWorker.ts'
 import type { Node } from './node.ts'
 
 /** Claims and executes runs. */
@@ -18,10 +18,10 @@ export const startWorker = async (node: Node, runtime: Runtime): Promise<Worker>
   if (!membership) {
     // The lock on the data directory proves that every earlier worker is dead.
     await views.reach(await store.head())
-    await loseWorkers(
-      { aggregates, runs: views.runs, workers: views.workers, logger },
-      (id) => id !== worker.worker_id,
-    )
+    for await (const { worker_id, node: lost } of aliveWorkers(views)) {
+      const runs_ended = await loseWorker(node, { worker_id })
+      logger.warn('A worker was lost', { worker_id, node: lost, runs_ended })
+    }
   }
   await worker.start()
   if (membership) takeOffers(worker, node.hints, { signal: node.signal, logger })

@@ -1,22 +1,51 @@
 import * as assert from 'uvu/assert'
 import { clock } from '../../src/clock.ts'
-import { AppError } from '../../src/errors.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { START } from '../../src/events/event.ts'
 import { Alarms } from '../../src/sagas/alarms.ts'
-import { retries } from '../../src/sagas/retries.ts'
+import { retryRuns, retryRunsCore } from '../../src/sagas/retryRuns.ts'
+import { runSaga } from '../../src/sagas/runSaga.ts'
+import { silent } from '../../src/logger.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
+import { reacting } from './reacting.ts'
 import { cause, failRun, now, type Node, openNode, startRun } from '../support/openNode.ts'
 
 const begun = ['StreamCreated', 'EventPublished', 'EventHandled', 'RunStarted']
 const soon = { attempts: 3, delay: 20 }
-const saga = (node: Node, from = START) =>
-  retries(
-    { store: node.store, aggregates: node.aggregates, runs: node.views.runs, alarms: node.alarms },
-    from,
-    node.signal,
-  )
+/** Runs the saga and returns its alarms. */
+const saga = (
+  { store, aggregates, views, signal }: Pick<Node, 'store' | 'aggregates' | 'views' | 'signal'>,
+  from = START,
+) => {
+  const alarms = new Alarms()
+  void runSaga(retryRuns({ store, aggregates, views, from }), { logger: silent, clock, alarms }, signal)
+  return alarms
+}
+
+const rule = suite('the rules of retries')
+const waitingRun = { run_id: 'r', stream_id: 's', env_id: 'env' }
+const due = { type: 'due', run: waitingRun } as const
+const waits = { type: 'waits', run: waitingRun, retry_at: now } as const
+
+rule('a failed run waits until its retry is due', () => {
+  reacting(retryRunsCore)
+    .given()
+    .when(waits)
+    .at(0)
+    .then({ do: 'setAlarm', key: 'r', at: Date.parse(now), input: due })
+})
+rule('a run that is due gets its retry', () => {
+  reacting(retryRunsCore).given(waits).when(due).at(0).then({ do: 'carryOut', key: 'r', command: waitingRun })
+})
+rule('a run that has its retry, or was cancelled, waits no longer', () => {
+  reacting(retryRunsCore)
+    .given(waits)
+    .when({ type: 'over', run_id: 'r' })
+    .at(0)
+    .then({ do: 'drop', key: 'r' })
+})
+rule.run()
 
 const retry = suite<{ node: Node }>('a retry')
 retry.before.each(async (context) => {
@@ -25,16 +54,16 @@ retry.before.each(async (context) => {
 retry.after.each(({ node }) => node.close())
 
 retry('follows a failure when it is due', async ({ node }) => {
-  void saga(node)
+  const alarms = saga(node)
   const run = await startRun(node, 'w', soon)
   await failRun(node, run, 'w', clock.now())
   await until(async () => (await node.typesIn(run.stream_id)).length === 7)
   assert.equal(await node.typesIn(run.stream_id), [...begun, 'RunFailed', 'RunRetried', 'RunRequested'])
-  assert.is(node.alarms.size, 0)
+  assert.is(alarms.size, 0)
 })
 
 retry('does not come before its time', async ({ node }) => {
-  void saga(node)
+  const alarms = saga(node)
   const [late, early] = [
     await startRun(node, 'w', { attempts: 1, delay: 3_600_000 }),
     await startRun(node, 'w', soon),
@@ -43,36 +72,33 @@ retry('does not come before its time', async ({ node }) => {
   await failRun(node, early, 'w', clock.now())
   await until(async () => (await node.typesIn(early.stream_id)).includes('RunRequested'))
   assert.equal(await node.typesIn(late.stream_id), [...begun, 'RunFailed'])
-  assert.is(node.alarms.size, 1)
+  assert.is(alarms.size, 1)
 })
 
 retry('of a cancelled run does not come', async ({ node }) => {
-  void saga(node)
+  const alarms = saga(node)
   const run = await startRun(node, 'w', { attempts: 1, delay: 3_600_000 })
   await failRun(node, run, 'w', clock.now())
-  await until(() => node.alarms.size === 1)
+  await until(() => alarms.size === 1)
   await node.aggregates.streams.handle(
     streamOf.stream(run.stream_id),
     { type: 'CancelRun', run_id: run.run_id, now },
     cause,
   )
-  await until(() => node.alarms.size === 0)
+  await until(() => alarms.size === 0)
 })
 
 retry('comes once, however many nodes wait for it', async ({ node }) => {
-  for (let i = 0; i < 3; i++) void saga(node)
-  const other = new Alarms()
-  const mine = { store: node.store, aggregates: node.aggregates, runs: node.views.runs }
-  void retries({ ...mine, alarms: other }, START, node.signal)
+  const all = Array.from({ length: 4 }, () => saga(node))
+  const waiting = () => all.reduce((sum, { size }) => sum + size, 0)
   const runs = await Promise.all(Array.from({ length: 20 }, () => startRun(node, 'w', soon)))
   await Promise.all(runs.map((run) => failRun(node, run, 'w', clock.now())))
-  await until(() => node.alarms.size + other.size > 0)
-  await until(() => node.alarms.size + other.size === 0)
+  await until(() => waiting() > 0)
+  await until(() => waiting() === 0)
   for (const { stream_id } of runs) {
     await until(async () => (await node.typesIn(stream_id)).includes('RunRequested'))
     assert.equal((await node.typesIn(stream_id)).slice(5), ['RunRetried', 'RunRequested'])
   }
-  other.close()
 })
 
 retry('that was due while the service was down starts after the restart, each one', async ({ node }) => {
@@ -89,49 +115,9 @@ retry('that was due while the service was down starts after the restart, each on
       return again.views.runs.find(query)
     },
   }
-  void retries(
-    { store: again.store, aggregates: again.aggregates, runs: slow, alarms: again.alarms },
-    await again.store.head(),
-    again.signal,
-  )
+  saga({ ...again, views: { ...again.views, runs: slow } }, await again.store.head())
   for (const { stream_id } of runs)
     await until(async () => (await again.typesIn(stream_id)).includes('RunRequested'))
   await again.close()
 })
 retry.run()
-
-const failing = suite('a retry that cannot be stored')
-const run = { run_id: 'r', stream_id: 's', env_id: 'env', retry_at: now }
-const runs = { find: () => Promise.resolve({ items: [run], total: 1 }) } as unknown as Node['views']['runs']
-
-failing('is tried again, without haste', async () => {
-  let calls = 0
-  let down = true
-  const handle = () => {
-    calls++
-    return down ? Promise.reject(new AppError('unavailable', 'down')) : Promise.resolve({})
-  }
-  const node = await openNode()
-  const aggregates = { streams: { handle } } as unknown as Node['aggregates']
-  void retries({ store: node.store, aggregates, runs, alarms: node.alarms }, START, node.signal)
-  await until(() => calls > 0)
-  for (let i = 0; i < 50; i++) await new Promise(setImmediate)
-  assert.is(calls, 1)
-  down = false
-  await until(() => calls === 2)
-  await node.close()
-})
-
-failing('after the end sets no alarm', async () => {
-  const node = await openNode()
-  const rejects: ((error: Error) => void)[] = []
-  const handle = () => new Promise((_, reject) => void rejects.push(reject))
-  const aggregates = { streams: { handle } } as unknown as Node['aggregates']
-  void retries({ store: node.store, aggregates, runs, alarms: node.alarms }, START, node.signal)
-  await until(() => rejects.length === 1)
-  await node.close()
-  rejects[0]?.(new AppError('unavailable', 'closed'))
-  await new Promise(setImmediate)
-  assert.is(node.alarms.size, 0)
-})
-failing.run()

@@ -1,13 +1,74 @@
 import * as assert from 'uvu/assert'
 import type { Metadata } from '../../src/events/event.ts'
 import type { Plan } from '../../src/events/org.ts'
+import type { EventStore } from '../../src/ports/eventStore.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
-import { retention } from '../../src/sagas/retention.ts'
+import { clock } from '../../src/clock.ts'
+import { silent } from '../../src/logger.ts'
+import type { Delivery } from '../../src/ports/eventStore.ts'
+import type { DomainEvent } from '../../src/events/index.ts'
+import { expireStreams, expireStreamsCore } from '../../src/sagas/expireStreams.ts'
+import { runSaga } from '../../src/sagas/runSaga.ts'
+import { AppError } from '../../src/errors.ts'
+import { reacting } from './reacting.ts'
 import { forwarding } from '../support/forwarding.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 import { now, type Node, openNode } from '../support/openNode.ts'
+
+const saga = ({ views, signal }: Node, store: EventStore): void =>
+  void runSaga(expireStreams({ store, directory: views.directory }), { logger: silent, clock }, signal)
+
+const rule = suite('the rules of retention')
+const DAY = 86_400
+const deliveryOf = (event: DomainEvent): Delivery => ({
+  event: {
+    id: 'fact',
+    stream: 's',
+    event,
+    revision: 0,
+    cursor: '1',
+    at: now,
+    metadata: { correlation_id: 'c' },
+  },
+  ack() {},
+  retry() {},
+})
+const kept = (event: DomainEvent, plan: Plan | undefined, seconds: number | null) => {
+  const delivery = deliveryOf(event)
+  reacting(expireStreamsCore)
+    .given()
+    .when({ delivery, plan })
+    .at(0)
+    .then({ do: 'carryOut', key: 'fact', command: { delivery, seconds } })
+}
+const created: DomainEvent = { type: 'StreamCreated', stream_id: 's' }
+const logged = (part: number): DomainEvent => ({ type: 'RunLogged', run_id: 'r', part, lines: [] })
+
+rule('a stream is kept as long as the plan says', () => {
+  kept(created, 'free', 7 * DAY)
+  kept(created, 'starter', 30 * DAY)
+})
+rule('a stream without a limit is kept for ever', () => {
+  kept(created, 'self_host', null)
+  kept(created, undefined, null)
+})
+rule('the first part of the output of a run sets how long all of it is kept', () => {
+  kept(logged(0), 'free', 7 * DAY)
+  kept(logged(1), 'free', null)
+})
+rule('a reply under a key is kept two days, whatever the plan', () => {
+  const claimed = {
+    type: 'RequestClaimed',
+    claim_id: 'c',
+    attempt: 1,
+    fingerprint: 'f',
+    holder: 'h',
+  } as const
+  kept({ ...claimed, at: now, until: now }, undefined, 2 * DAY)
+})
+rule.run()
 
 const keeping = suite<{ node: Node }>('retention')
 keeping.before.each(async (context) => {
@@ -36,7 +97,7 @@ keeping('is set for each stream, by the plan of its organization, once', async (
   })
   const free = await streamUnder(node, 'free')
   await streamUnder(node, 'self_host') // unlimited
-  void retention({ store, directory: node.views.directory }, node.signal)
+  saga(node, store)
   await until(() => told.length === 1)
   const starter = await streamUnder(node, 'starter')
   await until(() => told.length === 2)
@@ -62,7 +123,7 @@ keeping('is set for the output of a run, once', async ({ node }) => {
     }
   }
   const last = await streamUnder(node, 'free')
-  void retention({ store, directory: node.views.directory }, node.signal)
+  saga(node, store)
   await until(() => told.includes(last))
   assert.equal(told.toSorted(), [streamOf.runLog('one'), streamOf.runLog('two'), svcStream, last].toSorted())
 })
@@ -83,9 +144,25 @@ keeping('is two days for the answer under a key, whatever the plan', async ({ no
   const metadata = { env_id: 'env', correlation_id: 'c' }
   const event = { ...claim, at: now, until: now }
   await node.store.append(stream, [{ id: newId(), event, metadata }], 'none')
-  void retention({ store, directory: node.views.directory }, node.signal)
+  saga(node, store)
   await until(() => told.length === 1)
   assert.equal(told, [[stream, 2 * 86_400]])
 })
 
+keeping(
+  'acknowledges a stream whose retention cannot be set, so that the next ones have theirs',
+  async ({ node }) => {
+    const told: string[] = []
+    const first = await streamUnder(node, 'free')
+    const store = forwarding(node.store, {
+      expire: (stream) =>
+        stream === first
+          ? Promise.reject(new AppError('bad_request', 'refused'))
+          : Promise.resolve(void told.push(stream)),
+    })
+    saga(node, store)
+    const second = await streamUnder(node, 'free')
+    await until(() => told.includes(second))
+  },
+)
 keeping.run()

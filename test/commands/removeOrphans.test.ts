@@ -13,9 +13,9 @@ import { storeFile } from '../../src/commands/storeFile.ts'
 import { uploadFor } from '../../src/commands/uploadFor.ts'
 import { contentKey } from '../../src/content/contentKey.ts'
 import { newId } from '../../src/ids.ts'
-import { silent } from '../../src/logger.ts'
 import type { Blobs } from '../../src/ports/blobs.ts'
-import { expireUploads, removeOrphans } from '../../src/sagas/fileSweep.ts'
+import { expireUploads } from '../../src/commands/expireUploads.ts'
+import { removeOrphans } from '../../src/commands/removeOrphans.ts'
 import { suite } from '../support/suite.ts'
 import { cause, type Node, openNode } from '../support/openNode.ts'
 
@@ -59,7 +59,7 @@ interface Context {
   files: FileDeps
   /** As `files`, of a process that dies before it removes anything. */
   dying: FileDeps
-  deps: Parameters<typeof removeOrphans>[0]
+  deps: Parameters<typeof removeOrphans>[0] & Parameters<typeof expireUploads>[0]
 }
 
 const sweep = suite<Context>('the sweep of files')
@@ -68,7 +68,7 @@ sweep.before.each(async (context) => {
   const { aggregates, views } = node
   const files = { aggregates, blobs: node.blobs, quotas: quota }
   Object.assign(context, { node, files, dying: { ...files, blobs: unremovable(node.blobs) } })
-  context.deps = { blobs: node.blobs, aggregates, views, logger: silent }
+  context.deps = { blobs: node.blobs, aggregates, views }
 })
 sweep.after.each(({ node }) => node.close())
 
@@ -85,41 +85,41 @@ sweep(
     await node.blobs.put(contentKey('env', newId()), Buffer.from('never named'))
     assert.is((await keysIn(node)).length, 5)
 
-    assert.is(await removeOrphans(deps, clock.now() + 3 * DAY_MS), 3)
+    assert.is(await removeOrphans(deps, { now: clock.now() + 3 * DAY_MS }), 3)
     const [kept, replaced] = [await fileAt(files, 'env', 'kept'), await fileAt(files, 'env', 'replaced')]
     assert.equal((await keysIn(node)).sort(), [kept?.key, replaced?.key].sort())
     if (replaced) assert.is(await text(await readFile(files, replaced)), 'new')
-    assert.is(await removeOrphans(deps, clock.now() + 3 * DAY_MS), 0)
+    assert.is(await removeOrphans(deps, { now: clock.now() + 3 * DAY_MS }), 0)
   },
 )
 
 sweep('leaves content alone whose fact may be on its way', async ({ node, deps }) => {
   await node.blobs.put(contentKey('env', newId()), Buffer.from('just now'))
   await node.blobs.put('payloads/ab/other.json', Buffer.from('not a file'))
-  assert.is(await removeOrphans(deps, clock.now() + DAY_MS), 0)
+  assert.is(await removeOrphans(deps, { now: clock.now() + DAY_MS }), 0)
   assert.is((await keysIn(node)).length, 1)
-  assert.is(await removeOrphans(deps, clock.now() + 3 * DAY_MS), 1)
+  assert.is(await removeOrphans(deps, { now: clock.now() + 3 * DAY_MS }), 1)
   assert.ok(await node.blobs.head('payloads/ab/other.json'))
 })
 
 sweep('ends uploads whose time is over, and no others', async ({ node, files, deps }) => {
   const upload_id = await begin(files, 'late')
   await put(files, upload_id)
-  assert.is(await expireUploads(deps, clock.now() + DAY_MS - 60_000), 0)
-  assert.is(await expireUploads(deps, clock.now() + DAY_MS + 60_000), 1)
+  assert.is(await expireUploads(deps, { now: clock.now() + DAY_MS - 60_000 }), 0)
+  assert.is(await expireUploads(deps, { now: clock.now() + DAY_MS + 60_000 }), 1)
   assert.equal(await Array.fromAsync(node.blobs.listUploads()), [])
   const refused = await uploadFor(files, 'env', { upload_id }).catch((error: unknown) => error)
   assert.ok(isAppError(refused, 'not_found'))
-  assert.is(await expireUploads(deps, clock.now() + 2 * DAY_MS), 0)
+  assert.is(await expireUploads(deps, { now: clock.now() + 2 * DAY_MS }), 0)
 })
 
 sweep('aborts uploads that a crash left behind in the blobs', async ({ node, dying, deps }) => {
   const upload_id = await begin(dying, 'left')
   await abortUpload(dying, { upload_id }, cause)
   await node.blobs.createUpload('builds/elsewhere')
-  await removeOrphans(deps, clock.now() + DAY_MS)
+  await removeOrphans(deps, { now: clock.now() + DAY_MS })
   assert.is((await Array.fromAsync(node.blobs.listUploads())).length, 2)
-  await removeOrphans(deps, clock.now() + 3 * DAY_MS)
+  await removeOrphans(deps, { now: clock.now() + 3 * DAY_MS })
   const left = await Array.fromAsync(node.blobs.listUploads())
   assert.equal(
     left.map(({ key }) => key),

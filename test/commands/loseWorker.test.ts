@@ -5,8 +5,10 @@ import { newId } from '../../src/ids.ts'
 import { silent } from '../../src/logger.ts'
 import { START } from '../../src/events/event.ts'
 import type { Collection, Doc } from '../../src/ports/readModels.ts'
-import { loseWorkers } from '../../src/sagas/recovery.ts'
-import { retries } from '../../src/sagas/retries.ts'
+import { aliveWorkers, loseWorker } from '../../src/commands/loseWorker.ts'
+import { retryRuns } from '../../src/sagas/retryRuns.ts'
+import { runSaga } from '../../src/sagas/runSaga.ts'
+import { clock } from '../../src/clock.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 import { now, type Node, openNode, startRun } from '../support/openNode.ts'
@@ -31,10 +33,9 @@ const recover = async (node: Node, dead: readonly string[]) => {
       return collection.find(query)
     },
   })
-  await loseWorkers(
-    { aggregates: node.aggregates, runs: slow(runs), workers: slow(workers), logger: silent },
-    (id) => dead.includes(id),
-  )
+  const views = { runs: slow(runs), workers: slow(workers) }
+  for await (const { worker_id } of aliveWorkers(views))
+    if (dead.includes(worker_id)) await loseWorker({ aggregates: node.aggregates, views }, { worker_id })
   await node.views.settled()
 }
 const statuses = async ({ views }: Node, runs: readonly { run_id: string }[]) => {
@@ -42,7 +43,7 @@ const statuses = async ({ views }: Node, runs: readonly { run_id: string }[]) =>
   return [...new Set([...found.values()].map(({ status, error }) => `${status} ${error?.code}`))]
 }
 
-const recovery = suite<{ node: Node }>('recovery (I3)', { timeoutMs: 60_000 })
+const recovery = suite<{ node: Node }>('the end of a lost worker (I3)', { timeoutMs: 60_000 })
 recovery.before.each(async (context) => {
   context.node = await openNode()
 })
@@ -75,7 +76,7 @@ recovery('is followed by the retry', async ({ node }) => {
   const dead = await startWorker(node)
   const run = await startRun(node, dead, { attempts: 2, delay: 20 })
   await recover(node, [dead])
-  void retries({ ...node, runs: node.views.runs }, START, node.signal)
+  void runSaga(retryRuns({ ...node, from: START }), { logger: silent, clock }, node.signal)
   await until(async () => (await node.typesIn(run.stream_id)).includes('RunRequested'))
   const stored = await Array.fromAsync(node.store.read(streamOf.stream(run.stream_id)))
   const asked = stored.at(-1)?.event as EventOf<'RunRequested'>
@@ -103,13 +104,8 @@ recovery('that was cut begins again: the worker is lost only when its runs have 
     return node.aggregates.streams.handle(...args)
   }) as typeof node.aggregates.streams.handle
   const streams = { handle } as Node['aggregates']['streams']
-  const cut = {
-    aggregates: { streams, workers: node.aggregates.workers },
-    runs: node.views.runs,
-    workers: node.views.workers,
-    logger: silent,
-  }
-  await loseWorkers(cut, () => true).then(
+  const cut = { aggregates: { ...node.aggregates, streams }, views: node.views }
+  await loseWorker(cut, { worker_id: dead }).then(
     () => assert.unreachable('expected it to be cut'),
     (error: Error) => assert.is(error.message, 'the process dies here'),
   )

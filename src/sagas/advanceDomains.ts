@@ -1,0 +1,103 @@
+import { advanceDomain } from '../commands/advanceDomain.ts'
+import { isRetryable, messageOf } from '../errors.ts'
+import type { Cursor } from '../events/event.ts'
+import type { Logger } from '../logger.ts'
+import type { EventStore } from '../ports/eventStore.ts'
+import { type DomainDoc, domains as projection } from '../projections/domains.ts'
+import type { Views } from '../projections/views.ts'
+import type { Saga, SagaCore } from './saga.ts'
+
+const LONGEST_PAUSE_MS = 60 * 60 * 1000
+/** After this long without its record a domain is no longer looked at; `verify` still does. */
+const PATIENCE_MS = 7 * 24 * 60 * 60 * 1000
+
+export type DomainInput =
+  | { readonly type: 'changed'; readonly doc: DomainDoc }
+  | { readonly type: 'gone'; readonly domain_id: string }
+  | { readonly type: 'due'; readonly doc: DomainDoc }
+  /** It was looked at and is in the same status. */
+  | { readonly type: 'unmoved'; readonly doc: DomainDoc }
+
+/**
+ * A domain that waits for a record of its owner is looked at ever more rarely. `checkMs`: the shortest time between two
+ * looks.
+ */
+export const advanceDomainsCore = (checkMs: number): SagaCore<null, DomainInput, DomainDoc> => ({
+  initial: null,
+  react(state, input, now) {
+    const pauseOf = ({ since }: DomainDoc): number =>
+      Math.min(Math.max(checkMs, (now - Date.parse(since)) / 10), LONGEST_PAUSE_MS)
+    switch (input.type) {
+      case 'changed': {
+        const { doc } = input
+        const wait = waitsForOwner(doc) ? pauseOf(doc) : 0
+        return { state, steps: [{ do: 'drop', key: doc.domain_id }, ...alarmsOf(doc, now, wait)] }
+      }
+      case 'due':
+        return { state, steps: [{ do: 'carryOut', key: input.doc.domain_id, command: input.doc }] }
+      case 'unmoved':
+        return { state, steps: alarmsOf(input.doc, now, pauseOf(input.doc)) }
+      case 'gone':
+        return { state, steps: [{ do: 'drop', key: input.domain_id }] }
+      default:
+        return input satisfies never
+    }
+  },
+})
+
+const waitsForOwner = ({ status }: DomainDoc): boolean =>
+  status === 'pending_validation' || status === 'provisioning'
+
+const alarmsOf = (doc: DomainDoc, now: number, waitMs: number) => {
+  const isTooOld = waitsForOwner(doc) && now - Date.parse(doc.since) > PATIENCE_MS
+  if (doc.status === 'active' || isTooOld) return []
+  return [{ do: 'setAlarm', key: doc.domain_id, at: now + waitMs, input: { type: 'due', doc } } as const]
+}
+
+/**
+ * Takes custom domains through their statuses, and down when they are deleted. Each step happens once, whichever nodes
+ * take it. The read models hold everything up to `from`.
+ */
+export const advanceDomains = (
+  deps: Parameters<typeof advanceDomain>[0] & {
+    readonly store: Pick<EventStore, 'subscribe'>
+    readonly views: Pick<Views, 'domains' | 'reach'>
+    readonly from: Cursor
+    readonly logger: Logger
+    readonly checkMs: number
+  },
+): Saga<null, DomainInput, DomainDoc> => ({
+  name: 'advanceDomains',
+  ...advanceDomainsCore(deps.checkMs),
+
+  async *inputs(signal) {
+    const { store, views, from } = deps
+    for await (const doc of views.domains.scan()) yield { type: 'changed', doc }
+    const { handles: types } = projection
+    for await (const { events, cursor } of store.subscribe({ after: from, types, signal })) {
+      const ids = new Set(events.flatMap(({ event }) => ('domain_id' in event ? [event.domain_id] : [])))
+      if (ids.size === 0) continue
+      await views.reach(cursor)
+      const docs = await views.domains.getMany([...ids])
+      for (const domain_id of ids) {
+        const doc = docs.get(domain_id)
+        yield doc ? { type: 'changed', doc } : { type: 'gone', domain_id }
+      }
+    }
+  },
+
+  async carryOut(doc) {
+    try {
+      const { moved } = await advanceDomain(deps, doc, doc.domain_id)
+      return moved ? undefined : { type: 'unmoved', doc } // a fact says what comes after a move
+    } catch (error) {
+      if (!isRetryable(error)) throw error
+      const { domain } = doc
+      deps.logger.warn('A custom domain could not be looked at; another look follows', {
+        domain,
+        error: messageOf(error),
+      })
+      return { type: 'unmoved', doc } // DNS and certificates are asked as rarely as without the failure
+    }
+  },
+})

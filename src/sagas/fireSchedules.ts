@@ -1,0 +1,152 @@
+import { fireTick, scheduleIdOf, type TickDeps } from '../commands/fireTick.ts'
+import { type Ticks, ticksOf } from '../domain/cron.ts'
+import { isAppError, messageOf } from '../errors.ts'
+import type { Logger } from '../logger.ts'
+import type { Deployed, Directory, DirectoryProject } from '../projections/directory.ts'
+import type { Saga, SagaCore } from './saga.ts'
+
+/** A tick that no node fired in time still fires when a node returns this soon; earlier ones are left out. */
+const CATCH_UP_MS = 60_000
+
+export interface Schedule {
+  readonly schedule_id: string
+  readonly ticks: Ticks
+  /** When its build was deployed, milliseconds since 1970: earlier ticks are not its own. */
+  readonly since: number
+  readonly scheduled: Deployed
+}
+
+interface Tick {
+  readonly schedule: Schedule
+  /** Milliseconds since 1970. */
+  readonly at: number
+}
+
+export type ScheduleInput =
+  /** The schedules of a project at the start and after a change, and those it had before. */
+  | {
+      readonly type: 'deployed'
+      readonly schedules: readonly Schedule[]
+      readonly former: readonly Schedule[]
+    }
+  | ({ readonly type: 'due' } & Tick)
+  | ({ readonly type: 'fired' } & Tick)
+
+/**
+ * A schedule has one tick at a time: the next one is armed when it has fired. A machine that slept does not make up for
+ * its night.
+ */
+export const fireSchedulesCore: SagaCore<null, ScheduleInput, Tick> = {
+  initial: null,
+  react(state, input, now) {
+    switch (input.type) {
+      case 'deployed': {
+        const { schedules, former } = input
+        const dropped = former.map(({ schedule_id: key }) => ({ do: 'drop', key }) as const)
+        const armed = schedules.flatMap((schedule) => arm(schedule, schedule.since, now))
+        return { state, steps: [...dropped, ...armed] }
+      }
+      case 'due': {
+        const { schedule, at } = input
+        const key = schedule.schedule_id
+        return { state, steps: [{ do: 'carryOut', key, command: { schedule, at } }] }
+      }
+      case 'fired':
+        return { state, steps: arm(input.schedule, input.at, now) }
+      default:
+        return input satisfies never
+    }
+  },
+}
+
+/** Sets the alarm for the first tick after an instant that is not too long ago. */
+const arm = (schedule: Schedule, after: number, now: number) => {
+  const at = schedule.ticks.after(Math.max(after, now - CATCH_UP_MS))
+  if (at === null) return []
+  const input = { type: 'due', schedule, at } as const
+  return [{ do: 'setAlarm', key: schedule.schedule_id, at, input } as const]
+}
+
+/** Fires the schedules of the deployed builds. Each tick has a derived stream, so it fires once however many nodes ring. */
+export const fireSchedules = (
+  deps: TickDeps & {
+    readonly directory: Pick<Directory, 'projects' | 'onChange'>
+    readonly logger: Logger
+  },
+): Saga<null, ScheduleInput, Tick> => ({
+  name: 'fireSchedules',
+  ...fireSchedulesCore,
+
+  async *inputs(signal) {
+    const { directory, logger } = deps
+    const known = new Map<string, readonly Schedule[]>()
+    const deployed = (project_id: string, project: DirectoryProject | undefined): ScheduleInput => {
+      const former = known.get(project_id) ?? []
+      const schedules = project ? schedulesOf(project, logger) : []
+      if (schedules.length > 0) known.set(project_id, schedules)
+      else known.delete(project_id)
+      return { type: 'deployed', schedules, former }
+    }
+    const changed = new Set<string>()
+    let wake = () => {}
+    const stop = directory.onChange((project_id) => {
+      changed.add(project_id)
+      wake()
+    })
+    signal.addEventListener('abort', () => wake(), { once: true })
+    try {
+      for (const project of directory.projects()) yield deployed(project.project_id, project)
+      while (!signal.aborted) {
+        for (const project_id of changed) {
+          changed.delete(project_id)
+          const project = [...directory.projects()].find((one) => one.project_id === project_id)
+          yield deployed(project_id, project)
+        }
+        if (changed.size === 0 && !signal.aborted) await new Promise<void>((resolve) => (wake = resolve))
+      }
+    } finally {
+      stop()
+    }
+  },
+
+  async carryOut({ schedule, at }) {
+    const { scheduled, schedule_id } = schedule
+    try {
+      await fireTick(deps, { scheduled, tick: at })
+    } catch (error) {
+      if (!isAppError(error, 'quota_exceeded')) throw error
+      deps.logger.warn('A tick was left out', { schedule_id, error: error.message })
+    }
+    return { type: 'fired', schedule, at }
+  },
+
+  afterFailure: ({ schedule, at }) => ({ type: 'fired', schedule, at }),
+})
+
+/** The schedules of a project's deployed build; one that cannot be read is logged and left out. */
+const schedulesOf = (project: DirectoryProject, logger: Logger): Schedule[] => {
+  const { project_id, deployed: build } = project
+  return (build?.functions ?? []).flatMap((fn): Schedule[] => {
+    if (!build || !fn.schedule) return []
+    try {
+      const scheduled = { project, build, fn }
+      const ticks = ticksOf(fn.schedule.cron, fn.schedule.timezone)
+      return [
+        {
+          schedule_id: scheduleIdOf(project_id, fn.ns, fn.var),
+          ticks,
+          since: Date.parse(build.since),
+          scheduled,
+        },
+      ]
+    } catch (error) {
+      logger.warn('A schedule cannot be read', {
+        project_id,
+        ns: fn.ns,
+        var: fn.var,
+        error: messageOf(error),
+      })
+      return []
+    }
+  })
+}

@@ -1,0 +1,89 @@
+import { type Cursor, envIdOf, type Recorded } from '../events/event.ts'
+import { everyDoc } from '../loops/pages.ts'
+import type { EventStore } from '../ports/eventStore.ts'
+import type { Views } from '../projections/views.ts'
+import type { CommandDeps } from '../commands/deps.ts'
+import { retryRun } from '../commands/retryRun.ts'
+import type { Saga, SagaCore } from './saga.ts'
+
+interface WaitingRun {
+  readonly run_id: string
+  readonly stream_id: string
+  readonly env_id: string
+}
+
+export type RetryInput =
+  | { readonly type: 'waits'; readonly run: WaitingRun; readonly retry_at: string }
+  | { readonly type: 'due'; readonly run: WaitingRun }
+  /** It has its retry, or was cancelled. */
+  | { readonly type: 'over'; readonly run_id: string }
+
+/** A failed run gets its retry when it is due. */
+export const retryRunsCore: SagaCore<null, RetryInput, WaitingRun> = {
+  initial: null,
+  react(state, input) {
+    switch (input.type) {
+      case 'waits': {
+        const { run, retry_at } = input
+        const alarm = { do: 'setAlarm', key: run.run_id, at: Date.parse(retry_at) } as const
+        return { state, steps: [{ ...alarm, input: { type: 'due', run } }] }
+      }
+      case 'due':
+        return { state, steps: [{ do: 'carryOut', key: input.run.run_id, command: input.run }] }
+      case 'over':
+        return { state, steps: [{ do: 'drop', key: input.run_id }] }
+      default:
+        return input satisfies never
+    }
+  },
+}
+
+/**
+ * Retries failed runs. On several nodes the decider lets one of them win. Runs that were waiting before `from` come from
+ * the read model, later ones from the log.
+ */
+export const retryRuns = (
+  deps: Pick<CommandDeps, 'aggregates'> & {
+    readonly store: Pick<EventStore, 'subscribe'>
+    readonly views: Pick<Views, 'runs'>
+    readonly from: Cursor
+  },
+): Saga<null, RetryInput, WaitingRun> => ({
+  name: 'retryRuns',
+  ...retryRunsCore,
+
+  async *inputs(signal) {
+    const { store, views, from } = deps
+    const waiting = { id: 'run_id', equal: {}, sort: 'retry_at', from: '' } as const
+    for await (const run of everyDoc(views.runs, waiting)) {
+      const { run_id, stream_id, env_id, retry_at, start_time } = run
+      yield { type: 'waits', run: { run_id, stream_id, env_id }, retry_at: retry_at ?? start_time }
+    }
+    const types = ['RunFailed', 'RunRetried', 'RunCancelled'] as const
+    for await (const { events } of store.subscribe({ after: from, types, signal })) {
+      for (const recorded of events) yield* inputsOf(recorded)
+    }
+  },
+
+  async carryOut({ run_id, stream_id, env_id }) {
+    const cause = { env_id, correlation_id: run_id, causation_id: run_id }
+    await retryRun(deps, { run_id, stream_id }, { cause })
+    return undefined
+  },
+})
+
+const inputsOf = (recorded: Recorded): RetryInput[] => {
+  const { event } = recorded
+  switch (event.type) {
+    case 'RunFailed': {
+      const { run_id, stream_id, retry_at } = event
+      if (retry_at === undefined) return []
+      return [{ type: 'waits', run: { run_id, stream_id, env_id: envIdOf(recorded) }, retry_at }]
+    }
+    case 'RunRetried':
+    case 'RunCancelled':
+      return [{ type: 'over', run_id: event.run_id }]
+    default:
+      return []
+  }
+}

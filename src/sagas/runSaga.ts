@@ -1,0 +1,108 @@
+import { isRetryable, messageOf, stackOf } from '../errors.ts'
+import type { Logger } from '../logger.ts'
+import { Backoff } from '../loops/backoff.ts'
+import { Alarms } from './alarms.ts'
+import type { Saga, Step } from './saga.ts'
+
+/** Between attempts of a command while an engine is away. */
+const PAUSES = { firstMs: 500, longestMs: 2000 }
+
+interface Driver {
+  readonly logger: Logger
+  readonly clock: { now(): number }
+  /** Closed when the saga ends. */
+  readonly alarms?: Alarms
+}
+
+/**
+ * Runs a saga until the signal aborts. Rejects when its inputs or its core fail; it may then be run again.
+ * S1: inputs reach the core one at a time, in order.
+ * S2: a command is attempted until it succeeds, as long as trying again may help. One line is logged per outage.
+ * S3: a command that fails otherwise is logged with its stack and not attempted again.
+ */
+export const runSaga = async <State, Input, Command>(
+  saga: Saga<State, Input, Command>,
+  { logger, clock, alarms = new Alarms() }: Driver,
+  signal: AbortSignal,
+): Promise<void> => {
+  const ended = new AbortController()
+  const until = AbortSignal.any([signal, ended.signal])
+  const failed = Promise.withResolvers<never>()
+  const underWay = new Map<string, AbortController>()
+  let state = saga.initial
+  let isAway = false
+
+  const take = (input: Input): void => {
+    if (until.aborted) return
+    const reaction = saga.react(state, input, clock.now())
+    state = reaction.state
+    for (const step of reaction.steps) perform(step)
+  }
+  const takeLater = (input: Input): void => {
+    try {
+      take(input)
+    } catch (error) {
+      failed.reject(error)
+    }
+  }
+  const perform = (step: Step<Input, Command>): void => {
+    switch (step.do) {
+      case 'setAlarm':
+        return alarms.set(step.key, step.at, () => takeLater(step.input))
+      case 'drop':
+        alarms.clear(step.key)
+        underWay.get(step.key)?.abort()
+        return void underWay.delete(step.key)
+      case 'carryOut':
+        if (!underWay.has(step.key)) void carryOut(step.key, step.command)
+        return
+      default:
+        return step satisfies never
+    }
+  }
+  const carryOut = async (key: string, command: Command): Promise<void> => {
+    const dropped = new AbortController()
+    underWay.set(key, dropped)
+    const wanted = AbortSignal.any([until, dropped.signal])
+    const outcome = await attempt(key, command, wanted)
+    if (underWay.get(key) === dropped) underWay.delete(key)
+    if (outcome !== undefined && !wanted.aborted) takeLater(outcome)
+  }
+  const attempt = async (key: string, command: Command, wanted: AbortSignal): Promise<Input | undefined> => {
+    const backoff = new Backoff(PAUSES)
+    for (;;) {
+      try {
+        const outcome = await saga.carryOut(command)
+        isAway = false
+        return outcome
+      } catch (error) {
+        if (wanted.aborted) return undefined
+        if (!isRetryable(error)) {
+          logger.error(`${saga.name} could not carry out a command and leaves it out`, {
+            key,
+            error: stackOf(error), // S3
+          })
+          return saga.afterFailure?.(command)
+        }
+        if (!isAway)
+          logger.warn(`${saga.name} cannot carry out its commands and tries again until it can`, {
+            key,
+            error: messageOf(error), // S2
+          })
+        isAway = true
+      }
+      await backoff.pause({ signal: wanted })
+      if (wanted.aborted) return undefined
+    }
+  }
+  const follow = async (): Promise<void> => {
+    for await (const input of saga.inputs(until)) take(input) // S1
+  }
+
+  try {
+    await Promise.race([follow(), failed.promise])
+  } finally {
+    ended.abort()
+    alarms.close()
+  }
+}

@@ -1,0 +1,67 @@
+import * as assert from 'uvu/assert'
+import { clock } from '../../src/clock.ts'
+import { LOST_MS } from '../../src/cluster/membership.ts'
+import { newId } from '../../src/ids.ts'
+import { streamOf } from '../../src/events/streams.ts'
+import { silent } from '../../src/logger.ts'
+import { recoverRuns, recoverRunsCore } from '../../src/sagas/recoverRuns.ts'
+import { runSaga } from '../../src/sagas/runSaga.ts'
+import { now, openNode, startRun } from '../support/openNode.ts'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+import { reacting } from './reacting.ts'
+
+const w = { worker_id: 'w', node: 'host/1' }
+const looked = (...silentOnes: readonly (typeof w)[]) => ({ type: 'looked', silent: silentOnes }) as const
+const recover = { do: 'carryOut', key: 'w', command: w } as const
+
+const rule = suite('the rules of recovery')
+rule('a worker that fell silent is recovered', () => {
+  reacting(recoverRunsCore).given().when(looked(w)).at(0).then(recover)
+})
+rule('nothing is done while no worker is silent', () => {
+  reacting(recoverRunsCore).given().when(looked()).at(0).then()
+})
+rule('a worker is recovered once, however often it is seen silent', () => {
+  reacting(recoverRunsCore).given(looked(w)).when(looked(w)).at(0).then()
+})
+rule('a worker that was recovered and falls silent again is recovered again', () => {
+  reacting(recoverRunsCore)
+    .given(looked(w), { type: 'recovered', worker_id: 'w' })
+    .when(looked(w))
+    .at(0)
+    .then(recover)
+})
+rule('one worker that cannot be recovered does not keep the others waiting', () => {
+  const other = { worker_id: 'v', node: 'host/2' }
+  reacting(recoverRunsCore)
+    .given(looked(w))
+    .when(looked(w, other))
+    .at(0)
+    .then({ do: 'carryOut', key: 'v', command: other })
+})
+rule.run()
+
+const recovery = suite('recovery')
+recovery('ends the runs of workers that are silent for too long, and of no others', async () => {
+  const node = await openNode()
+  const ids = [newId(), newId()] as const
+  for (const worker_id of ids) {
+    const start = { type: 'StartWorker', worker_id, node: 'host/1', now } as const
+    await node.aggregates.workers.handle(streamOf.worker(worker_id), start, { correlation_id: worker_id })
+  }
+  const [lost, kept] = [await startRun(node, ids[0]), await startRun(node, ids[1])]
+  await node.views.settled()
+  const forgotten: string[] = []
+  const membership = {
+    silentMs: (id: string) => (id === ids[0] ? LOST_MS + 1 : LOST_MS),
+    forget: (id: string) => void forgotten.push(id),
+  }
+  void runSaga(recoverRuns({ ...node, membership, logger: silent }), { logger: silent, clock }, node.signal)
+  await until(() => forgotten.length > 0)
+  assert.equal(forgotten, [ids[0]])
+  assert.ok((await node.typesIn(lost.stream_id)).includes('RunFailed'))
+  assert.not.ok((await node.typesIn(kept.stream_id)).includes('RunFailed'))
+  await node.close()
+})
+recovery.run()
