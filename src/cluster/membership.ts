@@ -6,7 +6,7 @@ import type { CollectionSpec, ReadModels, WritableCollection } from '../ports/re
 /** The interval of heartbeats, milliseconds. */
 const BEAT_MS = 400
 /** A node or worker without a sign of life for this long is declared lost. */
-export const LOST_MS = 6000
+const LOST_MS = 6000
 
 type BeatDoc = { readonly count: number }
 
@@ -48,6 +48,11 @@ export class Membership {
       this.#watched.set(id, watched)
     }
     return watched.silentMs
+  }
+
+  /** Whether the node or worker counts as dead; correctness never depends on it (M2). */
+  isLost(id: string): boolean {
+    return this.silentMs(id) > LOST_MS
   }
 
   /** Ends the watch of an id. */

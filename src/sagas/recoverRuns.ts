@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { LOST_MS, type Membership } from '../cluster/membership.ts'
 import type { CommandDeps } from '../commands/deps.ts'
 import { aliveWorkers, loseWorker } from '../commands/loseWorker.ts'
 import type { Logger } from '../logger.ts'
@@ -46,7 +45,7 @@ export const recoverRuns = (
   deps: Pick<CommandDeps, 'aggregates'> & {
     readonly store: Pick<EventStore, 'head'>
     readonly views: Pick<CommandDeps['views'], 'runs' | 'workers' | 'reach'>
-    readonly membership: Pick<Membership, 'silentMs' | 'forget'>
+    readonly membership: { isLost(worker_id: string): boolean; forget(worker_id: string): void }
     readonly logger: Logger
   },
 ): Saga<Recovering, RecoveryInput, SilentWorker> => ({
@@ -57,7 +56,7 @@ export const recoverRuns = (
     while (!signal.aborted) {
       const silent: SilentWorker[] = []
       for await (const { worker_id, node } of aliveWorkers(deps.views))
-        if (deps.membership.silentMs(worker_id) > LOST_MS) silent.push({ worker_id, node })
+        if (deps.membership.isLost(worker_id)) silent.push({ worker_id, node })
       yield { type: 'looked', silent }
       await delay(LOOK_MS, undefined, { signal }).catch(() => {})
     }

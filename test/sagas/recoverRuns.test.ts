@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
 import { clock } from '../../src/clock.ts'
-import { LOST_MS } from '../../src/cluster/membership.ts'
 import { newId } from '../../src/ids.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { silent } from '../../src/logger.ts'
@@ -43,7 +42,7 @@ rule('one worker that cannot be recovered does not keep the others waiting', () 
 rule.run()
 
 const recovery = suite('recovery')
-recovery('ends the runs of workers that are silent for too long, and of no others', async () => {
+recovery('ends the runs of workers that are lost, and of no others', async () => {
   const node = await openNode()
   const ids = [newId(), newId()] as const
   for (const worker_id of ids) {
@@ -54,7 +53,7 @@ recovery('ends the runs of workers that are silent for too long, and of no other
   await node.views.settled()
   const forgotten: string[] = []
   const membership = {
-    silentMs: (id: string) => (id === ids[0] ? LOST_MS + 1 : LOST_MS),
+    isLost: (id: string) => id === ids[0],
     forget: (id: string) => void forgotten.push(id),
   }
   void runSaga(recoverRuns({ ...node, membership, logger: silent }), { logger: silent, clock }, node.signal)

@@ -9,7 +9,6 @@ import { Operator } from '../../api/http/operator.ts'
 import { Idempotency } from '../../commands/idempotency.ts'
 import { EnvFeeds } from '../../api/streams/envFeed.ts'
 import { useServiceKey } from '../../commands/useServiceKey.ts'
-import { LOST_MS } from '../../cluster/membership.ts'
 import { Offers } from '../../cluster/offers.ts'
 import { keepGoing } from '../../loops/keepGoing.ts'
 import type { Node } from './node.ts'
@@ -67,7 +66,7 @@ export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa =
       keyring,
       logger,
       holder: node_id,
-      isGone: (holder) => membership === null || membership.silentMs(holder) > LOST_MS,
+      isGone: (holder) => membership === null || membership.isLost(holder),
       stopping: given.stopping,
     }),
     feeds: new EnvFeeds(store, { logger, signal }),
