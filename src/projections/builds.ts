@@ -3,7 +3,7 @@ import type { FunctionSpec } from '../events/project.ts'
 import type { PayloadRef } from '../events/scalars.ts'
 import { orderOf, type Projection } from './projection.ts'
 
-/** SPEC.md, Build, with the functions it exports. */
+/** A build (SPEC.md, Build) with the functions it exports. */
 export type BuildDoc = {
   readonly build_id: string
   readonly project_id: string
@@ -22,7 +22,7 @@ export type BuildDoc = {
   readonly order: string
 }
 
-/** The document of a build. Clients choose build ids, so that the id alone may be used by several projects. */
+/** The document id of a build. Clients choose build ids, so several projects may use the same one. */
 export const buildDocId = (project_id: string, build_id: string): string => `${project_id}/${build_id}`
 
 export const builds: Projection<BuildDoc> = {

@@ -2,17 +2,17 @@ import { envIdOf, type Recorded } from '../events/event.ts'
 import { type Payload, payloadOf } from '../events/payload.ts'
 import type { Projection } from './projection.ts'
 
-/** What the runs of an environment came to on one day, UTC, by when the log stored it. */
+/** The runs of an environment on one day in UTC, by the time at which the log stored their facts. */
 export type CallDayDoc = {
   readonly env_id: string
   /** `2026-05-01` */
   readonly day: string
   readonly runs: number
-  /** JSON that was kept for them, in the log or in the blobs. */
+  /** Bytes of JSON stored for them, in the log or in the blobs. */
   readonly bytes: number
 }
 
-/** Whose calls, by day: a plan keeps calls for so many days, and what is older no longer counts. */
+/** Calls per environment and day: a plan keeps calls for a number of days, and older ones no longer count. */
 export const callDays: Projection<CallDayDoc> = {
   name: 'call_days',
   version: 2,

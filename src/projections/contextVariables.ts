@@ -1,6 +1,6 @@
 import { orderOf, type Projection } from './projection.ts'
 
-/** SPEC.md, Context variable. Its value is not here: only a running function asks for it. */
+/** A context variable (SPEC.md) without its value, which only running functions read. */
 export type ContextVariableDoc = {
   readonly key: string
   readonly project_id: string

@@ -10,7 +10,7 @@ export interface DirectoryBuild {
   readonly build_id: string
   readonly hash: string
   readonly functions: readonly FunctionSpec[]
-  /** When it became what it is, ISO 8601. */
+  /** The time of the last change, ISO 8601. */
   readonly since: string
 }
 
@@ -38,7 +38,7 @@ export interface Deployed {
   readonly fn: FunctionSpec
 }
 
-/** One environment's deployed functions by what starts them. */
+/** The deployed functions of one environment, by their triggers. */
 interface Wiring {
   readonly handlers: ReadonlyMap<string, readonly Deployed[]>
   readonly webhooks: ReadonlyMap<string, Deployed>
@@ -58,9 +58,9 @@ export interface DirectorySeed {
     build_type: 'release' | 'live'
     updated_at: string
   })[]
-  /** The active ones. */
+  /** The active domains. */
   readonly domains: readonly { domain: string; env_id: string }[]
-  /** The log has been folded into the seed up to here, or further. */
+  /** The seed contains the log at least up to here. */
   readonly cursor: Cursor
 }
 
@@ -78,8 +78,8 @@ const TYPES: readonly EventType[] = [
 ]
 
 /**
- * Who and what there is, in memory on every node: environments, projects and the functions deployed in
- * them. Seeded from the read models, then kept by the log; folding an event twice changes nothing.
+ * The read model in the memory of every node: environments, projects, deployed functions and active domains. It is seeded
+ * from the read models and then follows the log. Folding an event twice changes nothing.
  */
 export class Directory {
   readonly #orgs = new Map<string, { slug: string; plan: Plan }>()
@@ -96,7 +96,7 @@ export class Directory {
   readonly #loadFunctions: (ref: PayloadRef) => Promise<unknown>
   #position: Cursor = START
 
-  /** `loadFunctions` reads a list that lies in the blobs. */
+  /** `loadFunctions` reads a list of functions from the blobs. */
   constructor(loadFunctions: (ref: PayloadRef) => Promise<unknown>) {
     this.#loadFunctions = loadFunctions
   }
@@ -113,7 +113,7 @@ export class Directory {
     this.#position = seed.cursor
   }
 
-  /** Follows the log until the signal aborts; `reach` tells how far it came. */
+  /** Follows the log until the signal aborts; `reach` waits for a position. */
   async run(store: EventStore, signal: AbortSignal): Promise<void> {
     for await (const { events, cursor } of store.subscribe({ after: this.#position, types: TYPES, signal })) {
       for (const recorded of events) await this.#apply(recorded)
@@ -126,7 +126,7 @@ export class Directory {
     return this.#position
   }
 
-  /** Resolves once the directory knows everything up to the cursor, or the signal aborted. */
+  /** Resolves when the directory contains everything up to the cursor, or the signal aborts. */
   reach(cursor: Cursor, signal?: AbortSignal): Promise<void> {
     if (this.#position >= cursor) return Promise.resolve()
     return this.#waiting.wait(cursor, signal)
@@ -151,12 +151,12 @@ export class Directory {
     return this.#envByPath.get(`${orgSlug}/${envName}`)
   }
 
-  /** The environment that an active custom domain stands for. */
+  /** Returns the environment of an active custom domain. */
   envOfDomain(domain: string): DirectoryEnv | undefined {
     return this.#envs.get(this.#envByDomain.get(domain) ?? '')
   }
 
-  /** A project of the environment by id or name. */
+  /** Returns a project of the environment by id or name. */
   project(env_id: string, idOrName: string): DirectoryProject | undefined {
     const byId =
       this.#projects.get(idOrName) ?? this.#projects.get(this.#byName.get(`${env_id}/${idOrName}`) ?? '')
@@ -176,7 +176,7 @@ export class Directory {
     return this.#wiringOf(env_id).webhooks.get(webhookKey({ method, service, path }))
   }
 
-  /** A deployed function by `ns/var`, in one project or in the first of the environment that has it. */
+  /** Returns a deployed function by `ns/var`, in one project or in the first project of the environment that has it. */
   functionAt(env_id: string, ref: string, project_id?: string): Deployed | undefined {
     const slash = ref.lastIndexOf('/')
     const ns = ref.slice(0, slash)
@@ -205,7 +205,7 @@ export class Directory {
         break
       case 'ProjectCreated':
         this.#putProject(
-          // One that is known from the seed gets its name back, if its former holder came by again before it.
+          // A project from the seed regains its name if an older fact gave the name to its former holder.
           this.#projects.get(event.project_id) ?? {
             ...event,
             env_id: envIdOf(recorded),

@@ -2,7 +2,7 @@ import { envIdOf } from '../events/event.ts'
 import type { DomainStatus } from '../events/domain.ts'
 import { orderOf, type Projection } from './projection.ts'
 
-/** SPEC.md, Custom domain. */
+/** A custom domain (SPEC.md). */
 export type DomainDoc = {
   readonly domain_id: string
   readonly env_id: string
@@ -13,7 +13,7 @@ export type DomainDoc = {
   readonly validation_cname_value: string
   readonly routing_domain: string | null
   readonly created_at: string
-  /** When it came to be in its status. */
+  /** The time at which the domain got its status. */
   readonly since: string
   readonly order: string
 }

@@ -1,7 +1,7 @@
 import { envIdOf } from '../events/event.ts'
 import type { Projection } from './projection.ts'
 
-/** What the files of an environment come to. */
+/** The total size of the files of an environment. */
 export type FileTotalDoc = {
   readonly env_id: string
   readonly bytes: number

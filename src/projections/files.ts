@@ -2,7 +2,7 @@ import { envIdOf } from '../events/event.ts'
 import type { File } from '../events/file.ts'
 import type { Projection } from './projection.ts'
 
-/** SPEC.md, File, and where its content lies. */
+/** A file (SPEC.md, File) with the key of its content. */
 export type FileDoc = File & { readonly env_id: string }
 
 export const files: Projection<FileDoc> = {
@@ -10,7 +10,7 @@ export const files: Projection<FileDoc> = {
   version: 1,
   indexes: [
     { equal: ['env_id'], sort: 'path', counted: true },
-    { equal: ['key'], sort: 'path' }, // whether content is still somebody's
+    { equal: ['key'], sort: 'path' }, // whether a file still has the content
   ],
   handles: ['FileStored', 'FileDeleted'],
   idsOf: ({ event }) => ('file_id' in event ? [event.file_id] : []),

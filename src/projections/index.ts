@@ -13,7 +13,7 @@ import { apiKeys, envs, orgs } from './tenants.ts'
 import { uploads } from './uploads.ts'
 import { workers } from './workers.ts'
 
-/** Every read model there is. */
+/** All read models. */
 export const allProjections = [
   runs,
   events,

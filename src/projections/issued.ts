@@ -2,7 +2,7 @@ import { envIdOf } from '../events/event.ts'
 import type { Permissions } from '../events/org.ts'
 import { orderOf, type Projection } from './projection.ts'
 
-/** A session that was not ended; it may have expired. */
+/** A session that was not revoked; it may have expired. */
 export type SessionDoc = {
   readonly session_id: string
   readonly api_key_id: string
@@ -35,7 +35,7 @@ export const sessions: Projection<SessionDoc> = {
   },
 }
 
-/** Also one that was revoked or has expired (SPEC.md, Authentication, rule 6). */
+/** A service key, including revoked and expired ones (SPEC.md, Authentication, rule 6). */
 export type ServiceKeyDoc = {
   readonly service_key_id: string
   readonly api_key_id: string

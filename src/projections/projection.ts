@@ -9,15 +9,15 @@ import type { CollectionSpec, Doc } from '../ports/readModels.ts'
  */
 export interface Projection<D extends Doc = Doc> extends CollectionSpec {
   readonly handles: readonly EventType[]
-  /** Those of `handles` with which a document begins, whatever was there: it is not looked for. */
+  /** The types with which a document begins, whatever was stored before: the projector does not read it. */
   readonly begins?: readonly EventType[]
-  /** The documents an event of `handles` may change. */
+  /** Returns the ids of the documents that an event of `handles` may change. */
   idsOf(recorded: Recorded): readonly string[]
-  /** The document after the event; null: there is none. */
+  /** Returns the document after the event; null removes it. */
   evolve(doc: D | null, recorded: Recorded, id: string): D | null
 }
 
-/** Sorts documents by when they came to be; unique, because the log has one event at a cursor. */
+/** Sorts documents by their creation; unique, because the log has one event at a cursor. */
 export const orderOf = ({ at, cursor }: Recorded): string => `${at}/${cursor}`
 
 /** The days, hours and minutes of an `order`, as steps of an index that is sorted by it. */

@@ -6,19 +6,19 @@ import type { ReadModels, Stored, Write, WritableCollection } from '../ports/rea
 import { nameOf, type Projection } from './projection.ts'
 import { Waiters } from './waiters.ts'
 
-/** Documents kept folded between batches: a run's start and end are seldom far apart. */
+/** Documents that stay in memory between batches, because a run's start and end are usually close together. */
 const KEPT_DOCS = 2048
 
-/** Pages of the log that one batch may have. */
+/** The most pages of the log in one batch. */
 const PAGES = 4
 
-/** Without a reader waiting, a batch is left to grow this long: fewer, larger writes. */
+/** While no reader waits, a batch grows for this time, which makes fewer and larger writes. */
 const LINGER_MS = 100
 
 export interface Pace {
-  /** How long a batch is left to grow while no reader is known to wait, milliseconds. */
+  /** How long a batch may grow while no reader is known to wait, milliseconds. */
   readonly lingerMs: () => number
-  /** Told each step of a read model that is live. */
+  /** Called with each new position of a live read model. */
   readonly onMoved: (name: string, position: Cursor) => void
 }
 
@@ -62,19 +62,19 @@ export class Projector {
     this.#store = store
   }
 
-  /** Where readers of the read model stand: at the start until it is live. */
+  /** The position that readers see: the start of the log until the read model is live. */
   get position(): Cursor {
     return this.#live ? this.#position : START
   }
 
-  /** Resolves once the read model is live and holds everything up to the cursor (P2), or the signal aborted. */
+  /** Resolves when the read model is live and contains everything up to the cursor (P2), or the signal aborts. */
   reach(cursor: Cursor, signal?: AbortSignal): Promise<void> {
     if (this.#live && this.#position >= cursor) return Promise.resolve()
     this.#hurry?.()
     return this.#waiting.wait(cursor, signal)
   }
 
-  /** Somebody waits: what was gathered so far is to be written. */
+  /** Writes the events collected so far, because a reader waits. */
   hurry(): void {
     this.#hurry?.()
   }
@@ -104,7 +104,7 @@ export class Projector {
     }
   }
 
-  /** Behind, some pages make one batch: fewer, larger writes. */
+  /** Reads several pages as one batch while the projector is behind, which makes fewer and larger writes. */
   async *#gathered(pages: AsyncIterable<Batch>): AsyncGenerator<Batch> {
     let gathered: Batch['events'][] = []
     for await (const page of pages) {

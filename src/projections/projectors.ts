@@ -7,9 +7,9 @@ import { allProjections } from './index.ts'
 import { nameOf } from './projection.ts'
 import { Projector, type Pace } from './projector.ts'
 
-/** How far the read models have come, for readers (I2). Names carry the version: `runs@1`. */
+/** The positions of the read models, for readers (I2). Names contain the version: `runs@1`. */
 export interface Progress {
-  /** Resolves once the read model is live and holds everything up to the cursor, or the signal aborted. */
+  /** Resolves when the read model is live and contains everything up to the cursor, or the signal aborts. */
   reach(name: string, cursor: Cursor, signal?: AbortSignal): Promise<void>
   position(name: string): Cursor
 }
@@ -58,7 +58,7 @@ export class Projectors implements Progress {
     return this.#projectors.get(name)?.position ?? ''
   }
 
-  /** Somebody waits: what was gathered so far is to be written. */
+  /** Writes the events collected so far, because a reader waits. */
   hurry(name: string): void {
     this.#projectors.get(name)?.hurry()
   }

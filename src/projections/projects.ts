@@ -1,7 +1,7 @@
 import { envIdOf } from '../events/event.ts'
 import { orderOf, type Projection } from './projection.ts'
 
-/** SPEC.md, Project. */
+/** A project (SPEC.md). */
 export type ProjectDoc = {
   readonly project_id: string
   readonly env_id: string

@@ -6,7 +6,7 @@ import { BY_TIME, orderOf, type Projection } from './projection.ts'
 
 export type RunStatus = 'running' | 'succeeded' | 'failed' | 'cancelled' | 'pending_retry'
 
-/** A run as lists show it (SPEC.md, Run), with what the sagas ask for beside it. */
+/** A run as lists show it (SPEC.md, Run), with further fields for the sagas. */
 export type RunDoc = {
   readonly run_id: string
   readonly env_id: string
@@ -30,9 +30,9 @@ export type RunDoc = {
   readonly replay_of: string | null
   readonly retry_at: string | null
   readonly worker_id: string
-  /** Its `order` while it runs, then null: how recovery finds what a worker left. */
+  /** Its `order` while it is running, then null: recovery finds the runs of a lost worker by it. */
   readonly running_since: string | null
-  /** Where the input stands, for a replay. */
+  /** The position of the input, for a replay. */
   readonly input_at: RunPlan['input_at'] | null
   readonly order: string
 }

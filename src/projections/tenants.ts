@@ -32,7 +32,7 @@ export const orgs: Projection<OrgDoc> = {
   },
 }
 
-/** SPEC.md, Environment. */
+/** An environment (SPEC.md). */
 export type EnvDoc = {
   readonly env_id: string
   readonly org_id: string
@@ -56,7 +56,7 @@ export const envs: Projection<EnvDoc> = {
   },
 }
 
-/** An API key without its secret: `mac` proves a secret, it does not tell it (I6). */
+/** An API key without its secret: `mac` verifies a secret but does not reveal it (I6). */
 export type ApiKeyDoc = {
   readonly api_key_id: string
   readonly env_id: string

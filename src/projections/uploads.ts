@@ -1,7 +1,7 @@
 import { envIdOf } from '../events/event.ts'
 import type { Projection } from './projection.ts'
 
-/** An upload under way, for those who end what nobody ends. Everything else about it is asked of the log. */
+/** An upload in progress, so that the sweep finds abandoned ones. Everything else about an upload is read from the log. */
 export type UploadDoc = { readonly upload_id: string; readonly env_id: string; readonly expires_at: string }
 
 export const uploads: Projection<UploadDoc> = {

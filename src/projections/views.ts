@@ -74,11 +74,11 @@ export interface Views extends Collections {
   readonly directory: Directory
   /** Resolves when every read model, or those named, contain everything appended so far (I2). */
   settled(...names: readonly ViewName[]): Promise<void>
-  /** Resolves when they hold everything up to the cursor. */
+  /** Resolves when the read models contain everything up to the cursor. */
   reach(cursor: Cursor): Promise<void>
 }
 
-/** How long a reader waits for the read models before it is told to come back. */
+/** How long a reader waits for the read models before it is refused with `unavailable`. */
 const SETTLE_MS = 5000
 
 export const openViews = async (
@@ -137,7 +137,7 @@ export const openViews = async (
   }
 }
 
-/** Waits until what the directory is seeded from has caught up with the log once. */
+/** Waits until the read models that seed the directory have caught up with the log once. */
 const seedable = async (store: EventStore, progress: Progress, signal: AbortSignal): Promise<Cursor> => {
   const head = await store.head()
   for (const projection of [orgs, envs, projects, builds, domains]) {

@@ -1,6 +1,6 @@
 import type { Cursor } from '../events/event.ts'
 
-/** Readers that wait until something has come to a cursor. */
+/** Readers that wait for a cursor. */
 export class Waiters {
   readonly #waiting = new Set<{ readonly cursor: Cursor; readonly resolve: () => void }>()
 
@@ -8,13 +8,13 @@ export class Waiters {
     return this.#waiting.size
   }
 
-  /** Whether a release up to here would let anybody go on. */
+  /** Whether a release at this cursor would resolve a waiting reader. */
   has(position: Cursor): boolean {
     for (const { cursor } of this.#waiting) if (cursor <= position) return true
     return false
   }
 
-  /** Resolves when `release` was called with the cursor or a later one, or the signal aborted. */
+  /** Resolves when `release` is called with the cursor or a later one, or the signal aborts. */
   wait(cursor: Cursor, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const waiting = {

@@ -7,7 +7,7 @@ export type WorkerDoc = {
   readonly order: string
 }
 
-/** Which workers are believed alive, so that recovery finds those that are not. */
+/** The workers that have not stopped, so that recovery finds the lost ones. */
 export const workers: Projection<WorkerDoc> = {
   name: 'workers',
   version: 1,
