@@ -8,13 +8,13 @@ import type { Route } from './route.ts'
 import { healthRoutes } from './routes/health.ts'
 import { allRoutes } from './routes/index.ts'
 
-/** The Koa application. The order in which a request is met stands here and nowhere else. */
+/** Creates the Koa application. Only this file defines the order of its middleware. */
 export const createApp = (deps: ApiDeps): Koa =>
   appOf(allRoutes, deps, (method, path) => new AppError('not_found', `No route ${method} ${path}`))
 
 /**
- * What answers until the API is there, and on nodes that have no API: how the node is. `otherwise` tells why
- * anything else is refused.
+ * Creates the application with health checks only, for nodes without the API and until the API has started. Other
+ * requests get the error of `otherwise`.
  */
 export const createFront = (
   deps: Pick<ApiDeps, 'logger' | 'about' | 'notReady'>,
@@ -42,9 +42,9 @@ const appOf = (
     if (ctx.body !== undefined || ctx.respond === false) return
     if (ctx.status === 404) throw unknown(ctx.method, ctx.path)
     if (ctx['_matchedRoute'] === undefined && ctx.status >= 400)
-      throw new AppError('method_not_allowed', `This path takes ${ctx.response.get('Allow')}`)
+      throw new AppError('method_not_allowed', `This path supports only ${ctx.response.get('Allow')}`)
   })
   app.use(router.routes())
-  app.use(router.allowedMethods()) // an `Allow` header, and a status that becomes the error above
+  app.use(router.allowedMethods()) // sets an `Allow` header and a status that becomes the error above
   return app
 }

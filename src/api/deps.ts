@@ -6,7 +6,7 @@ import type { Operator } from './http/operator.ts'
 import type { OrgRates } from './http/orgRates.ts'
 import type { EnvFeeds } from './streams/envFeed.ts'
 
-/** Everything a handler may use: what commands need, and what belongs to HTTP. */
+/** The dependencies of handlers: those of commands and those of HTTP. */
 export interface ApiDeps extends CommandDeps {
   readonly orgRates: OrgRates
   readonly authenticator: Authenticator

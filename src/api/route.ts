@@ -7,20 +7,20 @@ import type { Caller } from '../commands/deps.ts'
 import type { NewId } from '../ids.ts'
 import { type Check, checkBody, checkQuery } from './http/validate.ts'
 
-/** What the caller needs: an action on a type, and on which path of it (DESIGN.md, Permissions per endpoint). */
+/** The permission that a route requires: an action on a type and path (DESIGN.md, Permissions per endpoint). */
 export interface Needs<P = Record<string, string>> {
   readonly type: string
   readonly action: string
-  /** An action that will do as well: the handler tells which of the two it was. */
+  /** A second action that also suffices. The handler checks which of the two the request needs. */
   readonly or?: string
-  /** The path part, when the endpoint is about one thing; several when it has an id and a name. */
+  /** The path part for a single resource; several if the resource has an id and a name. */
   readonly path?: (
     params: P,
     request: Pick<Ask, 'credential' | 'deps' | 'body'>,
   ) => readonly string[] | undefined | Promise<readonly string[]>
 }
 
-/** A request as its handler sees it: checked, typed, and from somebody who may. */
+/** A request that is validated, typed and authorized. */
 export interface Ask<P = Record<string, string>, Q = unknown, B = unknown> {
   readonly params: P
   readonly query: Q
@@ -28,19 +28,19 @@ export interface Ask<P = Record<string, string>, Q = unknown, B = unknown> {
   readonly credential: Credential
   readonly deps: ApiDeps
   readonly request_id: string
-  /** On whose behalf the commands of this request run. */
+  /** The caller for the commands of this request. */
   readonly caller: Caller
   /**
-   * Does the work once for the request's `Idempotency-Key`, if it has one; `request`: what must be the same then. Only
-   * for handlers that read the body themselves or take the reply over: `serve` does it for the others.
+   * Does the work once for the request's `Idempotency-Key`, if there is one; repeats must have an equal `request`.
+   * Only for handlers that read the body or write the reply themselves: `serve` does it for the others.
    */
   readonly once: <T>(request: unknown, work: (newId: NewId) => Promise<T>) => Promise<T>
-  /** For a reply that stays open: ends it when the credential does, or no longer allows the request. */
+  /** Ends an open reply when the credential ends or no longer permits the request. */
   readonly hold: (reply: { readonly gone: AbortSignal; readonly end: () => void }) => void
   readonly ctx: Context
 }
 
-/** How a reply looks on the wire (SPEC.md, Response envelope). */
+/** The reply of a handler (SPEC.md, Response envelope). */
 export type Reply =
   | {
       readonly kind: 'item'
@@ -56,7 +56,7 @@ export type Reply =
       readonly offset: number
     }
   | { readonly kind: 'none' }
-  /** The handler has set or taken over the reply itself: a download, a stream. */
+  /** The handler has written the reply itself, such as a download or a stream. */
   | { readonly kind: 'own' }
 
 export const item = (data: unknown, status = 200, headers: Record<string, string> = {}): Reply => ({
@@ -79,7 +79,7 @@ export const list = (
 export const none: Reply = { kind: 'none' }
 export const own: Reply = { kind: 'own' }
 
-/** What the OpenAPI document says of a reply; `schema` is that of `data`, or of one item of a list. */
+/** The reply in the OpenAPI document; `schema` is that of `data`, or of one item of a list. */
 export interface ReplyShape {
   readonly kind: 'item' | 'list' | 'none' | 'stream' | 'bytes' | 'bare'
   readonly status?: number
@@ -87,9 +87,9 @@ export interface ReplyShape {
   readonly description?: string
   /** Media type of `bytes` and `bare`; default JSON for `bare`, any for `bytes`. */
   readonly type?: string
-  /** Of a `stream`: the data of each server-sent event, by its name. */
+  /** The data of each server-sent event of a `stream`, by name. */
   readonly events?: Readonly<Record<string, TSchema>>
-  /** Another success with the same body, and the headers that tell it from the first. */
+  /** Another success with the same body, and the headers that distinguish it. */
   readonly also?: {
     readonly status: number
     readonly description: string
@@ -104,36 +104,36 @@ interface RouteSpec<P, Q extends TObject, B extends TSchema> {
   readonly summary: string
   readonly description?: string
   readonly tag: string
-  /** Null: anybody may. */
+  /** Null for a public route. */
   readonly needs: Needs<P> | readonly Needs<P>[] | null
-  /** Only with the operator token; `needs` is null. */
+  /** Requires the operator token; `needs` is null. */
   readonly operator?: true
   readonly query?: Q
-  /** The query string is the caller's own: any parameter goes. */
+  /** The query string is for the user's function: any parameter is accepted. */
   readonly anyQuery?: true
   readonly body?: B
-  /** Bytes a JSON body may have; default 1 MiB. */
+  /** The limit of a JSON body in bytes; default `DEFAULT_MAX_BODY`. */
   readonly maxBodyBytes?: number
-  /** The body is not JSON: the handler reads it. */
+  /** The media type of a body that is not JSON. The handler reads it. */
   readonly rawBody?: string
-  /** A client that asks before it sends its body (`Expect: 100-continue`) hears from the handler that it may. */
+  /** The handler, not `serve`, sends `100 Continue` to a client that waits for it. */
   readonly holdsBody?: true
-  /** The fields of a multipart body, for the OpenAPI document: the handler reads and checks it. */
+  /** The fields of a multipart body in the OpenAPI document. The handler reads and checks it. */
   readonly form?: TObject
-  /** A body that helps a reader of the OpenAPI document. */
+  /** An example of the body in the OpenAPI document. */
   readonly example?: Static<B>
-  /** Refusals of its own, for the OpenAPI document, beside those that follow from the rest of the route. */
+  /** Error codes in the OpenAPI document, in addition to those that follow from the rest of the route. */
   readonly errors?: readonly ErrorCode[]
   readonly reply: ReplyShape
   readonly handle: (ask: Ask<P, Static<Q>, Static<B>>) => Promise<Reply> | Reply
 }
 
-/** A route with its checks compiled, its input types forgotten. */
+/** A route with compiled checks and without its input types. */
 export interface Route extends Omit<RouteSpec<Record<string, string>, TObject, TSchema>, 'needs' | 'handle'> {
   readonly needs: readonly Needs[] | null
-  /** The reply holds a secret that is told this once: another credential must not get it by the same `Idempotency-Key`. */
-  readonly tellsSecret: boolean
-  /** An `Idempotency-Key` has a meaning here. */
+  /** The reply contains a secret. Another credential must not get it with the same `Idempotency-Key`. */
+  readonly revealsSecret: boolean
+  /** The route supports an `Idempotency-Key`. */
   readonly takesKey: boolean
   readonly checkQuery: Check<unknown>
   readonly checkBody: Check<unknown> | undefined
@@ -150,7 +150,7 @@ type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${inf
 
 const NO_QUERY = { type: 'object', properties: {} } as unknown as TObject
 
-/** One endpoint: the table of these is the API, its OpenAPI document and its checks. */
+/** Declares an endpoint. The router, the checks and the OpenAPI document are derived from these declarations. */
 export const route = <Path extends string, Q extends TObject, B extends TSchema>(
   spec: RouteSpec<ParamsOf<Path>, Q, B> & { readonly path: Path },
 ): Route => {
@@ -160,7 +160,7 @@ export const route = <Path extends string, Q extends TObject, B extends TSchema>
     needs: needs && ((Array.isArray(needs) ? needs : [needs]) as readonly Needs[]),
     handle: handle as unknown as Route['handle'],
     takesKey: spec.method === 'POST' && (needs !== null || spec.operator === true),
-    tellsSecret: 'token' in ((spec.reply.schema as TObject | undefined)?.properties ?? {}),
+    revealsSecret: 'token' in ((spec.reply.schema as TObject | undefined)?.properties ?? {}),
     checkQuery: spec.anyQuery ? (query) => query : checkQuery(spec.query ?? NO_QUERY),
     checkBody: spec.body && checkBody(spec.body),
   }

@@ -242,9 +242,9 @@ keyed('works on every POST under /v1, also where the handler replies by itself',
 })
 
 keyed('tells a secret to the credential that asked for it alone', () => {
-  for (const { reply, tellsSecret, path } of allRoutes) {
+  for (const { reply, revealsSecret, path } of allRoutes) {
     const holds = JSON.stringify(reply.schema ?? {}).includes('"token"')
-    assert.is(tellsSecret, holds, path)
+    assert.is(revealsSecret, holds, path)
   }
 })
 

@@ -3,7 +3,7 @@ import type { Keyring } from '../../secrets/keyring.ts'
 import { unauthorized } from '../../access/credential.ts'
 import { bearerOf } from './bearer.ts'
 
-/** What the facts of an operator's request record. */
+/** The cause that facts of an operator's request record. */
 export const operatorCause = (request_id: string): Cause => ({
   correlation_id: request_id,
   actor: 'operator',

@@ -7,11 +7,11 @@ import type { Directory } from '../../projections/directory.ts'
 
 interface Rate {
   readonly limit: RateLimit
-  /** Of a `RateLimit-Policy` header: so many in a window of one second. */
+  /** The `RateLimit-Policy` header: the quota in a window of one second. */
   readonly policy: string
 }
 
-/** What a second allows may come at once. */
+/** The requests of one second may arrive at once. */
 const rateOf = (perSecond: number): Rate => ({
   limit: { perSecond, burst: perSecond },
   policy: `"org";q=${perSecond};w=1`,
@@ -23,7 +23,7 @@ const rates = new Map<Plan, Rate>(
   ),
 )
 
-/** The requests of each organization, over all nodes (SPEC.md, Limits). */
+/** Limits the requests of each organization on all nodes together (SPEC.md, Limits). */
 export class OrgRates {
   readonly #limiter: RateLimiter
   readonly #directory: Pick<Directory, 'env'>
@@ -34,8 +34,8 @@ export class OrgRates {
   }
 
   /**
-   * Counts a request of the environment's organization, and tells of it in the headers of its reply. Rejects with
-   * `rate_limit_exceeded`. Null, without a promise to wait for, where the plan has no limit: that is the hot path.
+   * Counts a request of the environment's organization and sets the headers of its reply. Rejects with
+   * `rate_limit_exceeded`. Returns null, without a promise, if the plan has no limit, because this path is hot.
    */
   take(ctx: Pick<Context, 'set'>, env_id: string): Promise<void> | null {
     const env = this.#directory.env(env_id)

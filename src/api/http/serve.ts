@@ -154,7 +154,7 @@ export const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/
 
 const onceFor = async <T>(
   { ctx, credential, deps, request_id }: Ask,
-  { method, tellsSecret, operator }: Route,
+  { method, revealsSecret, operator }: Route,
   request: unknown,
   work: (newId: NewId) => Promise<T>,
 ): Promise<T> => {
@@ -165,9 +165,9 @@ const onceFor = async <T>(
   }
   const { env_id, id } = operator ? { env_id: OPERATOR, id: OPERATOR } : credential
   const { value, replayed } = await deps.idempotency.once(
-    { key, scope: [env_id, ...(tellsSecret ? [id] : []), method, ctx.path], request, env_id, request_id },
+    { key, scope: [env_id, ...(revealsSecret ? [id] : []), method, ctx.path], request, env_id, request_id },
     // A reply with a secret is not replayed: a second attempt creates a new secret, because the first was lost.
-    tellsSecret ? () => work(newId) : work,
+    revealsSecret ? () => work(newId) : work,
   )
   if (replayed) ctx.set('Idempotency-Replayed', 'true')
   return value

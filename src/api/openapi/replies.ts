@@ -9,7 +9,7 @@ export const repliesOf = (route: Route): Record<string, JsonSchema> => {
   const { status = reply.kind === 'none' ? 204 : 200, also } = reply
   return {
     ...(also && { [also.status]: successOf(route, also.description, also.headers) }),
-    [status]: successOf(route, reply.description ?? 'Done'),
+    [status]: successOf(route, reply.description ?? descriptionOf(reply.kind, status)),
     ...refusalReplies(route),
   }
 }
@@ -30,6 +30,12 @@ const successOf = (
   },
   ...contentOf(reply),
 })
+
+const descriptionOf = (kind: ReplyShape['kind'], status: number): string => {
+  if (kind === 'list') return 'One page of the list'
+  if (kind === 'none') return 'Success without content'
+  return status === 201 ? 'Created' : 'Success'
+}
 
 const contentOf = ({ kind, schema, type, events = {} }: ReplyShape): JsonSchema => {
   switch (kind) {

@@ -4,7 +4,7 @@ import type { Payload } from '../../events/payload.ts'
 import type { WebhookRequest } from '../../ports/runtime.ts'
 import { MASK } from '../../secrets/webhookRequests.ts'
 
-/** What a run printed, and the request that it answers if it is one of a webhook. */
+/** The output of a run, with the request of a webhook run. */
 export const presentRunLog = async (run_id: string, { lines, request }: RunLog, payloads: Payloads) => ({
   run_id,
   request: request && (await presentRequest(request, payloads)),

@@ -113,7 +113,7 @@ export const buildRoutes = [
       schema: BuildUpload,
       also: {
         status: 200,
-        description: 'The project has this build already',
+        description: 'The project already has this build',
         headers: { 'X-Build-Exists': 'true' },
       },
     },

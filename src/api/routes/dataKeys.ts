@@ -13,8 +13,8 @@ export const dataKeyRoutes = [
     path: '/operator/envs/:env_id/rotate-data-key',
     summary: 'Rotate the data keys of an environment',
     description:
-      'New secrets of the environment are sealed with new keys, and the context variables of its projects are sealed ' +
-      'again. The former keys still unseal what they sealed.',
+      'Creates new keys for the environment and its projects, and encrypts the context variables again. The former ' +
+      'keys are kept to decrypt older secrets.',
     reply: { kind: 'item', schema: RotatedDataKey },
     handle: async ({ params: { env_id }, deps, request_id }) => {
       const { key_id, resealed } = await rotateDataKeys(deps, { env_id }, operatorCause(request_id))
@@ -28,8 +28,8 @@ export const dataKeyRoutes = [
     path: '/operator/envs/:env_id/data-keys',
     summary: 'Erase the secrets of an environment',
     description:
-      'Destroys the data keys of the environment and its projects. What they sealed can never be read again, in any ' +
-      'copy of the log: context variables keep their names and need new values. This cannot be undone.',
+      'Destroys the data keys of the environment and its projects. Secrets that were encrypted with them cannot be ' +
+      'read again, in any copy of the log. Context variables keep their names and need new values. This cannot be undone.',
     reply: { kind: 'none' },
     handle: async ({ params: { env_id }, deps, request_id }) => {
       await destroyDataKeys(deps, { env_id }, operatorCause(request_id))

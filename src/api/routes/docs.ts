@@ -9,14 +9,14 @@ interface Served {
   readonly etag: string
 }
 
-/** Loads its modules when they are needed: most nodes never show the docs, and their memory is for runs. */
+/** Imports its modules at the first request: most nodes never serve the docs and need their memory for runs. */
 const build = async (routes: readonly Route[], version: string): Promise<Served> => {
   const { toOpenApi } = await import('../openapi/document.ts')
   const text = JSON.stringify(toOpenApi(routes, { version }))
   return { text, etag: `"${createHash('sha256').update(text).digest('base64url')}"` }
 }
 
-/** Whether the client has it already; else its headers are set and the body is up to the caller. */
+/** Sets the headers and returns whether the client has the current version; otherwise the caller sends the body. */
 const isKnown = (
   ctx: Context,
   { type, etag, maxAge }: { type: string; etag: string; maxAge: number },
@@ -34,7 +34,7 @@ const sendAsset = async ({ ctx }: Pick<Ask, 'ctx'>, name: string, maxAge: number
   ctx.set({ 'Content-Security-Policy': policy, 'Referrer-Policy': 'no-referrer' })
   if (isKnown(ctx, { type, etag, maxAge })) return own
   ctx.length = size
-  ctx.body = read() // of a HEAD it is not read, and closed with the reply
+  ctx.body = read() // Koa closes it unread in a reply to HEAD
   return own
 }
 
@@ -53,7 +53,7 @@ export const docsRoutesOf = (allRoutes: () => readonly Route[]): Route[] => {
       summary: 'Get the OpenAPI document',
       tag,
       needs: null,
-      reply: { kind: 'bare', description: 'OpenAPI 3.1' },
+      reply: { kind: 'bare', description: 'This document, in OpenAPI 3.1' },
       handle: async ({ ctx, deps: { about } }) => {
         const { text, etag } = await documentOf(about.version)
         if (!isKnown(ctx, { type: 'application/json; charset=utf-8', etag, maxAge: 0 })) ctx.body = text
@@ -64,7 +64,7 @@ export const docsRoutesOf = (allRoutes: () => readonly Route[]): Route[] => {
     route({
       method: 'GET',
       path: '/docs',
-      summary: 'Read and try the API in a browser',
+      summary: 'Get the interactive docs page',
       tag,
       needs: null,
       reply: { kind: 'bare', type: 'text/html' },

@@ -27,8 +27,8 @@ export const envRoutes = [
     path: '/v1/org/usage',
     summary: 'Get usage and limits of the organization',
     description:
-      'Over all its environments. The billing period is the calendar month, UTC. Calls are runs, counted as long as ' +
-      'the plan keeps them.',
+      'Covers all environments of the organization. The billing period is the calendar month in UTC. Calls are runs; ' +
+      'they count until their retention period ends.',
     tag: 'Environment',
     needs: { type: 'env', action: 'read' },
     reply: { kind: 'item', schema: OrgUsage },

@@ -9,9 +9,9 @@ export const evalRoutes = [
   route({
     method: 'POST',
     path: '/v1/projects/:project/eval',
-    summary: 'Evaluate code beside the live or deployed build',
+    summary: 'Evaluate code with the live or deployed build',
     description:
-      'Waits for the end of the run. With `repl_id`, evaluations of the same id share their declarations.',
+      'Replies after the run has ended. Evaluations with the same `repl_id` share their declarations.',
     tag: 'Runs',
     needs: { type: 'build', action: 'execute', path: projectPaths },
     body: Type.Object({

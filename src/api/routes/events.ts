@@ -104,7 +104,7 @@ export const eventRoutes = [
   route({
     method: 'GET',
     path: '/v1/events/:event_id/runs',
-    summary: 'List the runs an event triggered',
+    summary: 'List the runs that an event started',
     tag,
     needs: { type: 'run', action: 'read' },
     query: PageQuery,

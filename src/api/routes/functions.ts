@@ -84,7 +84,7 @@ export const functionRoutes = [
     method: 'GET',
     path: '/v1/projects/:project/webhooks',
     summary: 'List the webhook endpoints of the deployed build',
-    description: 'Each `url` holds the secret token of its endpoint; it stays the same over redeploys.',
+    description: 'Each `url` contains the secret token of its endpoint. Redeploys do not change it.',
     tag,
     needs,
     query: PageQuery,

@@ -14,7 +14,7 @@ export const healthRoutes = [
   route({
     method: 'GET',
     path: '/status',
-    summary: 'What is running here',
+    summary: 'Get the version and start time of the server',
     tag: 'Health',
     needs: null,
     reply: { kind: 'bare', schema: Status },
@@ -27,7 +27,7 @@ export const healthRoutes = [
   route({
     method: 'GET',
     path: '/healthz',
-    summary: 'Whether the process is alive',
+    summary: 'Check that the process is alive',
     tag: 'Health',
     needs: null,
     reply: { kind: 'bare' },
@@ -40,8 +40,9 @@ export const healthRoutes = [
   route({
     method: 'GET',
     path: '/readyz',
-    summary: 'Whether the service takes requests',
-    description: '503 while engines are not reached, read models are being built, or the server is stopping.',
+    summary: 'Check that the service accepts requests',
+    description:
+      'Returns 503 while an engine cannot be reached, a read model is being built or the server is stopping.',
     tag: 'Health',
     needs: null,
     errors: ['unavailable'],

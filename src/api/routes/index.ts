@@ -19,7 +19,7 @@ import { sessionRoutes } from './sessions.ts'
 import { streamRoutes } from './streams.ts'
 import { webhookRoutes } from './webhooks.ts'
 
-/** The API: every endpoint there is. Where two match, the earlier one wins. */
+/** Every endpoint of the API. If two match a request, the first one handles it. */
 export const allRoutes: readonly Route[] = [
   ...healthRoutes,
   ...docsRoutesOf(() => allRoutes),
@@ -32,7 +32,7 @@ export const allRoutes: readonly Route[] = [
   ...runRoutes,
   ...evalRoutes,
   ...streamRoutes,
-  ...uploadRoutes, // before those of files: `uploads` is no id of one
+  ...uploadRoutes, // before fileRoutes, where `uploads` would match `:file_id`
   ...fileRoutes,
   ...envRoutes,
   ...sessionRoutes,

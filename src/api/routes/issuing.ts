@@ -1,4 +1,4 @@
-/** Bytes of a request that issues a credential: its permissions and metadata become one fact of the log. */
+/** The body limit of a request that issues a credential, because its permissions and metadata become one fact. */
 export const MAX_ISSUE_BYTES = 64 << 10
 
 /** Descriptions that sessions and service keys have in common. */

@@ -140,7 +140,8 @@ export const operatorRoutes = [
     path: '/operator/api-keys/:api_key_id',
     summary: 'Change an API key',
     description:
-      'Applies at once, on every node, also to what was issued under the key. Streams that it no longer allows end.',
+      'Takes effect at once on every node, also for the sessions and service keys of the key. Streams that they no ' +
+      'longer permit are closed.',
     body: Type.Object({
       enabled: Type.Optional(Type.Boolean()),
       name: Type.Optional(Name),
@@ -159,7 +160,7 @@ export const operatorRoutes = [
     method: 'DELETE',
     path: '/operator/api-keys/:api_key_id',
     summary: 'Delete an API key',
-    description: 'Revokes the sessions and service keys that were issued under it.',
+    description: 'Also revokes the sessions and service keys that the key has issued.',
     reply: { kind: 'none' },
     handle: async ({ deps, params: { api_key_id }, request_id }) => {
       await deleteApiKey(deps, { api_key_id }, operatorCause(request_id))

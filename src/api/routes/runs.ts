@@ -47,7 +47,7 @@ export const runRoutes = [
       type: Type.Optional(RunType),
       time_range: Type.Optional(
         Type.String({
-          description: 'ISO 8601 duration back from now, such as P7D',
+          description: 'Only runs of this period before now, as an ISO 8601 duration such as P7D',
           documented: { format: 'duration' },
         }),
       ),
@@ -95,10 +95,11 @@ export const runRoutes = [
   route({
     method: 'GET',
     path: '/v1/runs/:run_id/logs',
-    summary: 'Get what a run printed',
+    summary: 'Get the output of a run',
     description:
-      'Lines of standard output and error, in order. They appear within a second while the run continues, and are ' +
-      'complete when it has ended. 256 KiB and 10,000 lines are kept. A run of a webhook also has its request.',
+      'Returns the lines of standard output and standard error in order. They appear within a second while the run ' +
+      'continues, and are complete when it has ended. At most 256 KiB and 10,000 lines are stored. The output of a ' +
+      'webhook run includes its request.',
     tag,
     needs,
     reply: { kind: 'item', schema: RunLogs },

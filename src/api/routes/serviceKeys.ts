@@ -53,7 +53,7 @@ export const serviceKeyRoutes = [
       ),
       expires_in: Type.Optional(
         Type.Union([Type.Integer({ minimum: 1, maximum: LONGEST_SERVICE_KEY_S }), Type.Null()], {
-          description: 'Seconds; with null, or when omitted, the key never expires',
+          description: 'Lifetime in seconds. If it is null or omitted, the key never expires',
         }),
       ),
     }),

@@ -49,7 +49,7 @@ export const sessionRoutes = [
           minimum: 1,
           maximum: LONGEST_SESSION_S,
           default: DEFAULT_SESSION_S,
-          description: 'Seconds',
+          description: 'Lifetime in seconds',
         }),
       ),
     }),

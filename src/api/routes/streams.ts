@@ -12,10 +12,12 @@ import { mayPublish, publish, PublishBody } from './events.ts'
 
 const tag = 'Streams'
 const Resume = {
-  from: Type.Optional(Type.String({ description: '`start`, `end`, or the `id` of the last event seen' })),
+  from: Type.Optional(
+    Type.String({ description: '`start`, `end`, or the `id` of the last event that the client received' }),
+  ),
 }
 
-/** Where to begin: the header that a browser sends when it reconnects, or `?from=`. */
+/** The start of the stream: the header that a browser sends when it reconnects, or `?from=`. */
 const resumeAt = ({ ctx }: Pick<Ask, 'ctx'>, from: string | undefined): string | undefined => {
   const header = ctx.get('Last-Event-ID')
   return header === '' ? from : header
@@ -26,7 +28,7 @@ export const streamRoutes = [
     method: 'GET',
     path: '/v1/streams/:stream_id/subscribe',
     summary: 'Follow a stream',
-    description: 'Begins at the end, unless `from` or `Last-Event-ID` names another place.',
+    description: 'Begins at the end of the stream, unless `from` or `Last-Event-ID` is given.',
     tag,
     needs: { type: 'stream', action: 'read', path: ({ stream_id }) => [stream_id] },
     query: Type.Object({
@@ -52,8 +54,8 @@ export const streamRoutes = [
     path: '/v1/streams/subscribe-with-event',
     summary: 'Publish an event and follow its stream',
     description:
-      'One atomic step; the first event is always `event:published`. With an `Idempotency-Key` that was used before, ' +
-      'nothing is published: the stream is followed from the event of the first request.',
+      'Publishes and follows in one atomic step. The first event is always `event:published`. A request with a known ' +
+      '`Idempotency-Key` publishes nothing and follows the stream from the event of the first request.',
     tag,
     needs: [{ type: 'stream', action: 'read', path: (_, { body }) => streamPath(body) }, mayPublish],
     body: PublishBody,
@@ -82,12 +84,17 @@ export const streamRoutes = [
     path: '/v1/env/subscribe',
     summary: 'Follow all activity of the environment',
     description:
-      'Ends after five minutes; reconnect with the last `id`. With `consumer` the server stores the position, and ' +
-      'clients with the same name share the events, each of which is delivered at least once.',
+      'The stream ends after five minutes; reconnect with the last `id`. With `consumer`, the server stores the ' +
+      'position. Clients of the same consumer share the events, and each event is delivered at least once.',
     tag,
     needs: { type: 'env', action: 'read' },
     query: Type.Object({
-      consumer: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$' })),
+      consumer: Type.Optional(
+        Type.String({
+          pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$',
+          description: 'Name of a consumer, whose position the server stores',
+        }),
+      ),
       ...Resume,
     }),
     reply: { kind: 'stream', events: envEvents },
@@ -120,7 +127,7 @@ const streamPath = (body: unknown): string[] => {
   return typeof stream_id === 'string' ? [stream_id] : []
 }
 
-/** Cursors belong to the event store; one that it cannot have issued is refused before the reply begins. */
+/** Returns the cursor for `from`. One that the event store cannot have issued is refused before the reply begins. */
 const cursorAt = async (store: EventStore, from: string | undefined): Promise<Cursor> => {
   const head = await store.head()
   if (from === undefined || from === 'end') return head

@@ -11,17 +11,17 @@ export const UploadForm = Type.Object({
     contentMediaType: 'application/zip',
     description: 'The zip, at most 100 MiB',
   }),
-  hash: Type.String({ pattern: '^[0-9A-Fa-f]{64}$', description: 'Hex SHA-256 of the file' }),
+  hash: Type.String({ pattern: '^[0-9A-Fa-f]{64}$', description: 'SHA-256 of the file in hex' }),
   build_id: Type.Optional(
     Type.String({
       format: 'uuid',
       description:
-        'Your own id for the build, unique in its project: a repeated upload with it is the same upload',
+        'Optional id of your choice, unique in the project. A repeated upload with the same id is not a new build',
     }),
   ),
   live: Type.Optional(
     Type.Union([Type.Literal('true'), Type.Literal('false')], {
-      description: '`true`: a live (development) build, which eval uses; it cannot be deployed',
+      description: '`true` uploads a live (development) build. Eval uses it, and it cannot be deployed',
     }),
   ),
 })
@@ -81,7 +81,10 @@ export const readUpload = async (ctx: Context, dir: string): Promise<Upload> => 
   if (!/^[0-9a-f]{64}$/.test(hash))
     throw new AppError('bad_request', 'hash: expected 64 hex digits (SHA-256)')
   if (file.hash !== hash)
-    throw new AppError('bad_request', `hash: the file has SHA-256 ${String(file.hash)}, not ${hash}`)
+    throw new AppError(
+      'bad_request',
+      `hash: expected the SHA-256 of the file ${String(file.hash)}, got ${hash}`,
+    )
   const build_id = field('build_id')
   if (build_id !== undefined && !isId(build_id))
     throw new AppError('bad_request', 'build_id: expected a UUID')

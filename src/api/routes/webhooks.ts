@@ -40,7 +40,8 @@ const PATHS = [
   {
     path: '/webhook/*rest',
     summary: 'Call a webhook endpoint by a custom domain',
-    description: 'The same, where the host of the URL is an active custom domain of the environment.',
+    description:
+      'Runs the function and replies with its result. The host of the URL is an active custom domain of the environment.',
   },
 ] as const
 
@@ -61,7 +62,7 @@ export const webhookRoutes: Route[] = PATHS.flatMap((place) =>
         'internal_server_error',
         'unavailable',
       ],
-      reply: { kind: 'bare', description: 'What the function returned' },
+      reply: { kind: 'bare', description: 'The reply of the function' },
       handle: async (ask) => {
         await call(ask)
         return own

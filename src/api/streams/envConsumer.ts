@@ -4,7 +4,7 @@ import type { Delivery, EventStore } from '../../ports/eventStore.ts'
 import { envFrame, envTypes } from './envFrames.ts'
 import type { SseReply } from './sse.ts'
 
-/** How long a client must stay connected after an event for it to count as delivered, milliseconds. */
+/** How long a client must stay connected after an event until the event counts as delivered. */
 const SETTLE_MS = 500
 /** Events that a client may receive before the first of them counts as delivered. */
 const MAX_UNSETTLED = 2048

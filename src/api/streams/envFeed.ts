@@ -5,7 +5,7 @@ import type { EventStore } from '../../ports/eventStore.ts'
 import { envFrame, envTypes } from './envFrames.ts'
 import type { SseReply } from './sse.ts'
 
-/** Frames a feed keeps for those who come a little late. */
+/** Frames that a feed keeps for clients that are a little behind. */
 const KEPT = 2048
 
 interface Entry {
@@ -14,14 +14,14 @@ interface Entry {
 }
 
 /**
- * The activity of one environment on this node: one subscription, each frame made once, written to all.
- * F1: a client gets every frame after the cursor it came with, in order, none twice (I5): it reads the log
- * by itself until the feed holds all that follows, and is then attached at exactly that point.
+ * The activity of one environment on this node: one subscription whose frames are built once for all clients.
+ * F1: a client gets every frame after its cursor once and in order (I5). It reads the log itself until the feed has
+ * all further frames, and is then attached at exactly that point.
  */
 class EnvFeed {
   readonly #clients = new Set<SseReply>()
   readonly #kept: Entry[] = []
-  /** Everything after this cursor that the feed has seen is kept. */
+  /** The feed keeps all its frames after this cursor. */
   #floor: Cursor
   #position: Cursor
 
@@ -56,7 +56,7 @@ class EnvFeed {
     }
   }
 
-  /** Attaches a client that has everything up to `after`; false when the feed no longer holds what follows. */
+  /** Attaches a client that has everything up to `after`. Returns false if the feed no longer has the next frames. */
   attach(client: SseReply, after: Cursor): boolean {
     if (after < this.#floor) return false
     const missed = this.#kept.filter(({ cursor }) => cursor > after)
@@ -68,13 +68,13 @@ class EnvFeed {
 
   #forget(): void {
     const tooMany = this.#kept.length - KEPT
-    if (tooMany < KEPT / 2) return // in large steps: cutting an array from the front moves the rest
+    if (tooMany < KEPT / 2) return // in large steps, because removal from the front moves the rest of the array
     this.#floor = (this.#kept[tooMany - 1] as Entry).cursor
     this.#kept.splice(0, tooMany)
   }
 }
 
-/** The feeds of the environments that somebody on this node listens to. */
+/** The feeds of the environments with clients on this node. */
 export class EnvFeeds {
   readonly #store: EventStore
   readonly #logger: Logger
@@ -87,7 +87,7 @@ export class EnvFeeds {
     this.#signal = signal
   }
 
-  /** Writes every frame of the environment after the cursor to the client, then what comes, until it is gone. */
+  /** Sends every frame of the environment after the cursor to the client until it disconnects. */
   async serve(client: SseReply, env_id: string, after: Cursor): Promise<void> {
     const feed = await this.#feedOf(env_id)
     if (feed.attach(client, after)) return

@@ -2,7 +2,7 @@ import type { Recorded } from '../../events/event.ts'
 import type { EventType } from '../../events/index.ts'
 import { frame } from './sse.ts'
 
-/** The facts that the environment stream tells (SPEC.md, Server-sent events). */
+/** The facts that appear in the environment stream (SPEC.md, Server-sent events). */
 export const envTypes: readonly EventType[] = [
   'StreamCreated',
   'EventPublished',
@@ -13,7 +13,7 @@ export const envTypes: readonly EventType[] = [
   'RunCancelled',
 ]
 
-/** A fact as an event of the environment stream; null when it is not told there. */
+/** Converts a fact to an event of the environment stream. Returns null if it does not appear there. */
 export const envFrame = ({ event, cursor }: Recorded): Buffer | null => {
   switch (event.type) {
     case 'StreamCreated':

@@ -2,11 +2,11 @@ import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
 
 const HEARTBEAT_MS = 15_000
-/** A client that has this much queued when more comes is let go; it comes back with the last id it saw (I5). */
+/** A client with more queued bytes than this is disconnected. It reconnects with its last id (I5). */
 const MAX_QUEUED_BYTES = 256 << 10
-/** So is one that takes nothing of what is queued for this long. */
+/** A client that reads none of its queued bytes for this long is disconnected too. */
 const STALLED_MS = 60_000
-/** How long a browser waits before it comes back. */
+/** How long a browser waits before it reconnects. */
 const RETRY_MS = 2000
 
 /** One server-sent event as bytes. `id` must be free of line breaks; data is one line of JSON. */
@@ -15,9 +15,9 @@ export const frame = (id: string, event: string, data: unknown): Buffer =>
 
 const HEARTBEAT = Buffer.from(':hb\n\n')
 
-/** An open text/event-stream reply. Nothing is buffered beyond what the socket takes. */
+/** An open text/event-stream reply. Only the socket buffers data. */
 export class SseReply {
-  /** Aborts when the client has left, was let go, or the reply was ended. */
+  /** Aborts when the client has left or was disconnected, or when the reply was ended. */
   readonly gone: AbortSignal
   readonly #response: ServerResponse
   readonly #heartbeat: NodeJS.Timeout
@@ -38,25 +38,25 @@ export class SseReply {
     ctx.req.socket.setNoDelay(true)
     ctx.res.write(`retry: ${RETRY_MS}\n`) // no blank line: it belongs to the first event
     this.#heartbeat = setInterval(() => {
-      if (this.#response.writableLength === 0) this.write(HEARTBEAT) // else it would pass for activity
+      if (this.#response.writableLength === 0) this.write(HEARTBEAT) // otherwise a stalled client would seem active
     }, HEARTBEAT_MS)
     ctx.res.setTimeout(STALLED_MS, () => this.#letGo())
     ctx.res.on('close', () => this.#close())
     ctx.res.on('error', () => this.#close())
   }
 
-  /** For those who wait until it is `flushed` before they write on. */
+  /** Writes without a limit: the caller awaits `flushed` before the next write. */
   write(bytes: Buffer): void {
     if (!this.gone.aborted) this.#response.write(bytes)
   }
 
-  /** For what comes at a pace of its own: a client that cannot keep up is let go. */
+  /** Writes events that cannot wait: a client that is too slow is disconnected. */
   push(bytes: Buffer): void {
     if (this.#response.writableLength > MAX_QUEUED_BYTES) this.#letGo()
     else this.write(bytes)
   }
 
-  /** Resolves when the socket has taken everything written so far, or the client is gone. */
+  /** Resolves when the socket has accepted all written data, or the client has left. */
   flushed(): Promise<void> {
     if (this.gone.aborted || this.#response.writableLength === 0) return Promise.resolve()
     return new Promise((resolve) => {
