@@ -57,6 +57,9 @@ export class AppError extends Error {
   }
 }
 
+/** An error that no later attempt can resolve: a loop that meets it stops at once. */
+export class PermanentError extends AppError {}
+
 export const isAppError = (error: unknown, code?: ErrorCode): error is AppError =>
   error instanceof AppError && (code === undefined || error.code === code)
 

@@ -66,7 +66,10 @@ export const start = async (
     closers.push(lockDataDir(config.dataDir))
     const secrets = openSecrets(config)
     let waiting: string | null = 'The server is starting'
-    const notReady = () => (stopping.signal.aborted ? 'The server is stopping' : waiting)
+    /** Why a part of this node is stopped until it is started again. */
+    const defects: string[] = []
+    const onGivenUp = (reason: string): void => void defects.push(reason)
+    const notReady = () => (stopping.signal.aborted ? 'The server is stopping' : (defects[0] ?? waiting))
     const status = { ...about, start_time: clock.iso() }
     const server = await listen(
       createFront({ logger, about: status, notReady }, () => refusal(notReady())),
@@ -88,22 +91,26 @@ export const start = async (
     const node_id = newId()
     if (membership) {
       membership.join(node_id)
-      void keepGoing('Membership', (until) => membership.run(until), { signal, logger })
+      void keepGoing('Membership', (until) => membership.run(until), { signal, logger, onGivenUp })
       closers.push(() => membership.leave().catch(() => {})) // else the others find out by themselves
     }
     closers.push(() => background.abort())
 
     const payloads = new Payloads(blobs)
-    const aggregates = openAggregates(store)
+    const aggregates = openAggregates(store, onGivenUp)
     const dataKeys = new DataKeys({ keys: aggregates.dataKeys, blobs, masterKey: secrets.masterKey })
-    void keepGoing('The watch over data keys', (until) => dataKeys.watch(store, until), { signal, logger })
+    void keepGoing('The watch over data keys', (until) => dataKeys.watch(store, until), {
+      signal,
+      logger,
+      onGivenUp,
+    })
     const keyring = new Keyring(secrets.masterKey, dataKeys)
     const { roles } = config
     const first =
       roles.has('api') && (await ensureFirstTenant({ aggregates, keyring }, { token: secrets.apiKey }))
     waiting = 'The read models are being built'
     const progress = startProjecting(
-      { ...engines, node_id, membership, logger },
+      { ...engines, node_id, membership, logger, onGivenUp },
       roles.has('projector'),
       signal,
     )
@@ -112,13 +119,14 @@ export const start = async (
       PATIENCE_MS,
     )
     closers.push(() => clearTimeout(hint))
-    const views = await openViews({ store, readModels, payloads, progress, logger }, signal)
+    const views = await openViews({ store, readModels, payloads, progress, logger, onGivenUp }, signal)
     clearTimeout(hint)
     const node: Node = {
       ...engines,
       config,
       node_id,
       logger,
+      onGivenUp,
       aggregates,
       payloads,
       keyring,

@@ -3,6 +3,8 @@ import { file } from './file.ts'
 import { apiKey } from './apiKey.ts'
 import { domains } from './customDomains.ts'
 import { env } from './env.ts'
+import type { DomainEvent } from '../events/index.ts'
+import type { Decider } from './decider.ts'
 import { CommandHandler } from './commandHandler.ts'
 import { context } from './context.ts'
 import { dataKey } from './dataKey.ts'
@@ -18,23 +20,27 @@ import { webhook } from './webhook.ts'
 import { worker } from './worker.ts'
 
 /** One command handler for each kind of stream. A node has one set, so that commands of one stream share appends. */
-export const openAggregates = (store: EventStore) => ({
-  streams: new CommandHandler(store, stream),
-  projects: new CommandHandler(store, project),
-  names: new CommandHandler(store, name),
-  webhooks: new CommandHandler(store, webhook),
-  files: new CommandHandler(store, file),
-  uploads: new CommandHandler(store, upload),
-  orgs: new CommandHandler(store, org),
-  envs: new CommandHandler(store, env),
-  apiKeys: new CommandHandler(store, apiKey),
-  domains: new CommandHandler(store, domains),
-  requests: new CommandHandler(store, request),
-  runLogs: new CommandHandler(store, runLog),
-  contexts: new CommandHandler(store, context),
-  dataKeys: new CommandHandler(store, dataKey),
-  issued: new CommandHandler(store, issued),
-  workers: new CommandHandler(store, worker),
-})
+export const openAggregates = (store: EventStore, onUnprocessable?: (reason: string) => void) => {
+  const handlerOf = <State, Command, Event extends DomainEvent>(decider: Decider<State, Command, Event>) =>
+    new CommandHandler(store, decider, onUnprocessable)
+  return {
+    streams: handlerOf(stream),
+    projects: handlerOf(project),
+    names: handlerOf(name),
+    webhooks: handlerOf(webhook),
+    files: handlerOf(file),
+    uploads: handlerOf(upload),
+    orgs: handlerOf(org),
+    envs: handlerOf(env),
+    apiKeys: handlerOf(apiKey),
+    domains: handlerOf(domains),
+    requests: handlerOf(request),
+    runLogs: handlerOf(runLog),
+    contexts: handlerOf(context),
+    dataKeys: handlerOf(dataKey),
+    issued: handlerOf(issued),
+    workers: handlerOf(worker),
+  }
+}
 
 export type Aggregates = ReturnType<typeof openAggregates>

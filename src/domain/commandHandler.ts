@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { BoundedMap } from '../boundedMap.ts'
-import { AppError, isAppError } from '../errors.ts'
+import { AppError, isAppError, messageOf, PermanentError } from '../errors.ts'
 import { derivedIdBeside } from '../ids.ts'
-import type { Cause, Cursor, NewEvent } from '../events/event.ts'
+import type { Cause, Cursor, NewEvent, Recorded } from '../events/event.ts'
 import type { DomainEvent } from '../events/index.ts'
+import { unprocessable, versionOf } from '../events/upcast.ts'
 import { jittered, pauseAfter } from '../loops/backoff.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Decider, Folded } from './decider.ts'
@@ -67,12 +68,19 @@ const COMMANDS_PER_APPEND = 12
 export class CommandHandler<State, Command, Event extends DomainEvent> {
   readonly #store: EventStore
   readonly #decider: Decider<State, Command, Event>
+  readonly #onUnprocessable: (reason: string) => void
   readonly #busy = new Map<string, Actor<State, Command, Event>>()
   readonly #loaded = new BoundedMap<string, Loaded<State>>(CACHED_STREAMS)
 
-  constructor(store: EventStore, decider: Decider<State, Command, Event>) {
+  /** `onUnprocessable` is called with a text that names a stored fact which cannot be folded. */
+  constructor(
+    store: EventStore,
+    decider: Decider<State, Command, Event>,
+    onUnprocessable: (reason: string) => void = () => {},
+  ) {
     this.#store = store
     this.#decider = decider
+    this.#onUnprocessable = onUnprocessable
   }
 
   /**
@@ -226,7 +234,9 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
       try {
         const events = this.#decider.decide(command, loaded.state)
         const ids = events.map(idOf)
-        events.forEach((event, i) => facts.push({ id: ids[i] ?? '', event, metadata: cause }))
+        events.forEach((event, i) =>
+          facts.push({ id: ids[i] ?? '', event, metadata: { ...cause, v: versionOf(event.type) } }),
+        )
         answers.push((cursor) =>
           resolve({ events, ids, firstRevision, cursor: events.length > 0 ? cursor : null }),
         )
@@ -239,11 +249,24 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
 
   async #catchUp(stream: string, known: Loaded<State> | undefined): Promise<Loaded<State>> {
     const loaded = known ?? { state: this.#decider.initial(), revision: -1 }
-    for await (const recorded of this.#store.read(stream, { from: loaded.revision + 1 })) {
-      loaded.state = this.#decider.evolve(loaded.state, recorded)
-      loaded.revision = recorded.revision
+    try {
+      for await (const recorded of this.#store.read(stream, { from: loaded.revision + 1 })) {
+        loaded.state = this.#fold(loaded.state, recorded)
+        loaded.revision = recorded.revision
+      }
+    } catch (error) {
+      if (error instanceof PermanentError) this.#onUnprocessable(error.message)
+      throw error
     }
     return loaded
+  }
+
+  #fold(state: State, recorded: Recorded): State {
+    try {
+      return this.#decider.evolve(state, recorded)
+    } catch (error) {
+      throw unprocessable(recorded, messageOf(error), error)
+    }
   }
 }
 

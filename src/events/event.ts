@@ -45,6 +45,8 @@ export interface Recorded<E extends DomainEvent = DomainEvent> extends NewEvent<
   readonly cursor: Cursor
   /** When it was stored, ISO 8601 UTC. */
   readonly at: string
+  /** Why this build cannot read the fact; absent when it can. Event stores hand out no such fact, they throw. */
+  readonly unreadable?: string
 }
 
 /** Whether a fact is of a type. */

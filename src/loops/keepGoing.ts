@@ -1,5 +1,5 @@
 import { clock } from '../clock.ts'
-import { isRetryable, messageOf, stackOf } from '../errors.ts'
+import { isRetryable, messageOf, PermanentError, stackOf } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { Backoff, type Pauses } from './backoff.ts'
 
@@ -26,6 +26,7 @@ const RECOVERED_MS = 60_000
  * Runs a loop until the signal aborts, and again after it ended.
  * G1: after an error that trying again may resolve (an engine is away), it is restarted for ever (I9).
  * G2: after any other error, a defect, it is restarted `MAX_RESTARTS` times. Then it stays stopped and the node reports it.
+ *     A `PermanentError` stops it at once.
  * G3: each defect is logged with its stack, an outage once.
  */
 export const keepGoing = async (
@@ -62,8 +63,11 @@ export const keepGoing = async (
       await outage.pause({ signal }) // G1
       continue
     }
-    if (++defects > MAX_RESTARTS) {
-      const reason = `${name} failed ${defects} times in a row and was stopped` // G2
+    const isPermanent = failure.error instanceof PermanentError
+    if (++defects > MAX_RESTARTS || isPermanent) {
+      const reason = isPermanent
+        ? `${name} was stopped`
+        : `${name} failed ${defects} times in a row and was stopped` // G2
       logger.error(`${reason}; restart the node once the cause is removed`, { error: stackOf(failure.error) })
       onGivenUp?.(`${reason}: ${messageOf(failure.error)}`)
       return

@@ -1,6 +1,8 @@
 import { BoundedMap } from '../boundedMap.ts'
-import { type Cursor, START } from '../events/event.ts'
+import { messageOf } from '../errors.ts'
+import { type Cursor, type Recorded, START } from '../events/event.ts'
 import type { EventType } from '../events/index.ts'
+import { unprocessable } from '../events/upcast.ts'
 import type { Batch, EventStore } from '../ports/eventStore.ts'
 import type { ReadModels, Stored, Write, WritableCollection } from '../ports/readModels.ts'
 import { nameOf, type Projection } from './projection.ts'
@@ -15,7 +17,7 @@ const PAGES = 4
 /** While no reader waits, a batch grows for this time, which makes fewer and larger writes. */
 const LINGER_MS = 100
 
-export interface Pace {
+export interface ProjectorOptions {
   /** How long a batch may grow while no reader is known to wait, milliseconds. */
   readonly lingerMs: () => number
   /** Called with each new position of a live read model. */
@@ -40,7 +42,7 @@ export class Projector {
   readonly #store: EventStore
   readonly #docs = new BoundedMap<string, Stored>(KEPT_DOCS)
   readonly #waiting = new Waiters()
-  readonly #pace: Pace
+  readonly #options: ProjectorOptions
   #position: Cursor = START
   #live = false
   #hurry: (() => void) | undefined
@@ -52,10 +54,10 @@ export class Projector {
       store,
       lingerMs = () => LINGER_MS,
       onMoved = () => {},
-    }: { readModels: ReadModels; store: EventStore } & Partial<Pace>,
+    }: { readModels: ReadModels; store: EventStore } & Partial<ProjectorOptions>,
   ) {
     this.name = nameOf(projection)
-    this.#pace = { lingerMs, onMoved }
+    this.#options = { lingerMs, onMoved }
     this.#projection = projection
     this.#begins = new Set(projection.begins)
     this.#readModels = readModels
@@ -98,7 +100,7 @@ export class Projector {
       }
       if (this.#live) {
         this.#waiting.release(cursor)
-        this.#pace.onMoved(this.name, cursor)
+        this.#options.onMoved(this.name, cursor)
       }
       if (caughtUp && this.#waiting.size === 0) await this.#linger(signal)
     }
@@ -116,11 +118,11 @@ export class Projector {
     }
   }
 
-  async #fold(
-    collection: WritableCollection,
-    events: readonly Parameters<Projection['idsOf']>[0][],
-  ): Promise<Write[]> {
-    const touched = events.map((recorded) => ({ recorded, ids: this.#projection.idsOf(recorded) }))
+  async #fold(collection: WritableCollection, events: readonly Recorded[]): Promise<Write[]> {
+    const touched = events.map((recorded) => ({
+      recorded,
+      ids: this.#pure(recorded, () => this.#projection.idsOf(recorded)),
+    }))
     const known = new Map<string, Stored>()
     const unknown = new Set<string>()
     const begun = new Set<string>()
@@ -143,7 +145,7 @@ export class Projector {
       for (const id of ids) {
         const before = folded.get(id) ?? known.get(id)
         if (before && recorded.cursor <= before.cursor) continue // P4
-        const doc = this.#projection.evolve(before?.doc ?? null, recorded, id)
+        const doc = this.#pure(recorded, () => this.#projection.evolve(before?.doc ?? null, recorded, id))
         folded.set(id, { doc, cursor: recorded.cursor })
       }
     }
@@ -155,6 +157,15 @@ export class Projector {
     return writes
   }
 
+  /** Runs a pure step of the fold. What it throws is the fault of the fact, which is named. */
+  #pure<T>(recorded: Recorded, step: () => T): T {
+    try {
+      return step()
+    } catch (error) {
+      throw unprocessable(recorded, messageOf(error), error)
+    }
+  }
+
   #linger(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {
@@ -163,7 +174,7 @@ export class Projector {
         this.#hurry = undefined
         resolve()
       }
-      const timer = setTimeout(done, this.#pace.lingerMs())
+      const timer = setTimeout(done, this.#options.lingerMs())
       this.#hurry = done
       signal.addEventListener('abort', done)
     })

@@ -1,11 +1,11 @@
 import type { Cursor } from '../events/event.ts'
-import { keepGoing } from '../loops/keepGoing.ts'
-import type { Logger } from '../logger.ts'
+import { type Background, keepGoing } from '../loops/keepGoing.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { ReadModels } from '../ports/readModels.ts'
 import { allProjections } from './index.ts'
 import { nameOf } from './projection.ts'
-import { Projector, type Pace } from './projector.ts'
+import { Projector, type ProjectorOptions } from './projector.ts'
+import { watchCatalogue } from './watchCatalogue.ts'
 
 /** The positions of the read models, for readers (I2). Names contain the version: `runs@1`. */
 export interface Progress {
@@ -16,20 +16,23 @@ export interface Progress {
 
 /** The projectors of this process, one for each read model. */
 export class Projectors implements Progress {
-  readonly #logger: Logger
+  readonly #background: Omit<Background, 'signal'>
+  readonly #engines: { readonly readModels: ReadModels; readonly store: EventStore }
   readonly #projectors: ReadonlyMap<string, Projector>
 
   constructor({
     readModels,
     store,
     logger,
-    ...pace
-  }: { readModels: ReadModels; store: EventStore; logger: Logger } & Partial<Pace>) {
-    this.#logger = logger
+    onGivenUp = () => {},
+    ...options
+  }: { readModels: ReadModels; store: EventStore } & Omit<Background, 'signal'> & Partial<ProjectorOptions>) {
+    this.#background = { logger, onGivenUp }
+    this.#engines = { readModels, store }
     this.#projectors = new Map(
       allProjections.map((projection) => [
         nameOf(projection),
-        new Projector(projection, { readModels, store, ...pace }),
+        new Projector(projection, { readModels, store, ...options }),
       ]),
     )
   }
@@ -41,11 +44,12 @@ export class Projectors implements Progress {
 
   /** Keeps every read model at the end of the log until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
+    const background = { ...this.#background, signal }
     const running = [...this.#projectors].map(([name, projector]) =>
-      keepGoing(`The projector of ${name}`, (until) => projector.run(until), {
-        signal,
-        logger: this.#logger,
-      }),
+      keepGoing(`The projector of ${name}`, (until) => projector.run(until), background),
+    )
+    running.push(
+      keepGoing('The watch over the catalogue', (until) => watchCatalogue(this.#engines, until), background),
     )
     await Promise.all(running)
   }

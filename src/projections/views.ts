@@ -1,7 +1,6 @@
 import { AppError } from '../errors.ts'
-import { keepGoing } from '../loops/keepGoing.ts'
+import { type Background, keepGoing } from '../loops/keepGoing.ts'
 import { everyDoc } from '../loops/pages.ts'
-import type { Logger } from '../logger.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Collection, Query, ReadModels } from '../ports/readModels.ts'
 import { type BuildDoc, builds } from './builds.ts'
@@ -87,8 +86,13 @@ export const openViews = async (
     readModels,
     payloads,
     progress,
-    logger,
-  }: { store: EventStore; readModels: ReadModels; payloads: Payloads; progress: Progress; logger: Logger },
+    ...background
+  }: {
+    store: EventStore
+    readModels: ReadModels
+    payloads: Payloads
+    progress: Progress
+  } & Omit<Background, 'signal'>,
   signal: AbortSignal,
 ): Promise<Views> => {
   const collections: Collections = {
@@ -121,7 +125,7 @@ export const openViews = async (
   }
   const directory = new Directory((ref) => payloads.load({ ref }))
   await seed(directory, collections, await seedable(store, progress, signal))
-  void keepGoing('The directory', (until) => directory.run(store, until), { signal, logger })
+  void keepGoing('The directory', (until) => directory.run(store, until), { ...background, signal })
   return {
     ...collections,
     directory,

@@ -9,6 +9,7 @@ import {
 import { type Cursor, START } from '../../events/event.ts'
 import { Backoff } from '../../loops/backoff.ts'
 import type { Delivery, Filter } from '../../ports/eventStore.ts'
+import { readable } from '../../events/upcast.ts'
 import { matcherOf } from '../shared/matching.ts'
 import type { Connection, Generation } from './connection.ts'
 import { appErrorOf, isClientWedged, isExistingGroup, isMissingGroup } from './failures.ts'
@@ -49,7 +50,7 @@ export async function* consume(
         backoff.reset()
         const recorded = resolved.event && recordedOf(resolved.event, prefix)
         if (recorded && recorded.cursor > begin && (!matches || matches(recorded)))
-          yield deliveryOf(recorded, resolved, acks)
+          yield deliveryOf(readable(recorded), resolved, acks)
         else acks.add(resolved)
       }
     } catch (error) {

@@ -5,7 +5,9 @@ import { type Cursor, type NewEvent, type Recorded, START } from '../../events/e
 import { jittered } from '../../loops/backoff.ts'
 import { withDeadline } from '../../loops/deadline.ts'
 import type { Appended, Batch, Delivery, EventStore, Expected, Filter } from '../../ports/eventStore.ts'
+import { readable } from '../../events/upcast.ts'
 import { matcherOf } from '../shared/matching.ts'
+import { readableBatch, readableStreamBatch } from '../shared/readable.ts'
 import { type Address, parseAddress } from './address.ts'
 import { Appender } from './appender.ts'
 import { Connection, silent } from './connection.ts'
@@ -77,7 +79,7 @@ class EventStoreDb implements EventStore {
     for (let revision = from, left = limit; left > 0;) {
       const asked = Math.min(left, PAGE)
       const events = await this.#reader.stream(stream, revision, asked)
-      yield* events
+      for (const event of events) yield readable(event)
       if (events.length < asked) return
       revision += events.length
       left -= events.length
@@ -101,7 +103,8 @@ class EventStoreDb implements EventStore {
         if (!page) return
         cursor = page.cursor
         reported = false
-        yield { events: matches ? page.events.filter(matches) : page.events, cursor, caughtUp: false }
+        const events = matches ? page.events.filter(matches) : page.events
+        yield* readableBatch({ events, cursor, caughtUp: false })
         continue
       }
       for (
@@ -116,7 +119,11 @@ class EventStoreDb implements EventStore {
         place += events.length
         reported = events.length < PAGE
         cursor = reported ? this.#tail.position : (events.at(-1) as Recorded).cursor
-        yield { events: matches ? events.filter(matches) : events, cursor, caughtUp: reported }
+        yield* readableBatch({
+          events: matches ? events.filter(matches) : events,
+          cursor,
+          caughtUp: reported,
+        })
       }
     }
   }
@@ -137,7 +144,7 @@ class EventStoreDb implements EventStore {
           if (!events) return
           behind = events.length > 0 // a short page may be incomplete, so only an empty page is the end
           revision = events.at(-1)?.revision ?? revision
-          yield { events, caughtUp: !behind }
+          yield* readableStreamBatch({ events, caughtUp: !behind })
           continue
         }
         const events = follower.queue.splice(0).filter((event) => event.revision > revision)
@@ -145,7 +152,7 @@ class EventStoreDb implements EventStore {
         else if (events[0]?.revision !== revision + 1) behind = true
         else {
           revision += events.length
-          yield { events, caughtUp: true }
+          yield* readableStreamBatch({ events, caughtUp: true })
         }
       }
     } finally {

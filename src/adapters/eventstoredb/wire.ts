@@ -2,6 +2,7 @@ import type { Position, RecordedEvent } from '@eventstore/db-client'
 import { AppError } from '../../errors.ts'
 import { type Cursor, type Metadata, type NewEvent, type Recorded, START } from '../../events/event.ts'
 import type { DomainEvent } from '../../events/index.ts'
+import { upcast } from '../../events/upcast.ts'
 
 /** Sixteen hexadecimal digits of the commit position and sixteen of the prepare position. Resuming needs both. */
 export const cursorOf = ({ commit, prepare }: Position): Cursor => hex(commit) + hex(prepare)
@@ -45,7 +46,7 @@ export const recordedOf = (stored: RecordedEvent, prefix: string): Recorded | nu
   if (streamId.startsWith('$') || !streamId.startsWith(prefix) || !type.startsWith(prefix)) return null
   const metadata = stored.metadata as Metadata | undefined
   if (!stored.isJson || metadata?.correlation_id === undefined || !position) return null
-  return {
+  return upcast({
     id: stored.id,
     stream: streamId.slice(prefix.length),
     revision: Number(stored.revision),
@@ -53,5 +54,5 @@ export const recordedOf = (stored: RecordedEvent, prefix: string): Recorded | nu
     at: stored.created.toISOString(),
     event: { type: type.slice(prefix.length), ...(stored.data as object) } as DomainEvent,
     metadata,
-  }
+  })
 }

@@ -41,7 +41,7 @@ export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa =
     keyring,
     onUse: (credential) => useServiceKey({ aggregates }, credential),
   })
-  void keepGoing('The credential watch', (until) => authenticator.watch(until), { signal, logger })
+  void keepGoing('The credential watch', (until) => authenticator.watch(until), node)
   const scratchDir = join(config.dataDir, 'uploads')
   rmSync(scratchDir, { recursive: true, force: true }) // what a crash left of uploads
   mkdirSync(scratchDir, { recursive: true })

@@ -3,18 +3,17 @@ import type { Aggregates } from '../../domain/aggregates.ts'
 import type { Config } from '../config.ts'
 import type { DataKeys } from '../../secrets/dataKeys.ts'
 import type { Engines } from '../engines.ts'
-import type { Logger } from '../../logger.ts'
+import type { Background } from '../../loops/keepGoing.ts'
 import type { Payloads } from '../../content/payloads.ts'
 import type { Views } from '../../projections/views.ts'
 import type { Quotas } from '../../plans/quotas.ts'
 import type { Keyring } from '../../secrets/keyring.ts'
 
 /** What every role of a process has in common. */
-export interface Node extends Engines {
+export interface Node extends Engines, Background {
   readonly config: Config
   /** This process, until it ends. */
   readonly node_id: string
-  readonly logger: Logger
   readonly aggregates: Aggregates
   readonly payloads: Payloads
   readonly keyring: Keyring
@@ -23,8 +22,6 @@ export interface Node extends Engines {
   readonly quotas: Quotas
   /** Who else there is; null when this process has its work to itself. */
   readonly membership: Membership | null
-  /** Aborts when background work is to end. */
-  readonly signal: AbortSignal
   /** Called when the process stops, the last one first. */
   readonly onClose: (close: () => Promise<void> | void) => void
 }

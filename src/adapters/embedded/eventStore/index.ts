@@ -3,8 +3,10 @@ import { join } from 'node:path'
 import { clock } from '../../../clock.ts'
 import { AppError } from '../../../errors.ts'
 import { type NewEvent, type Recorded, START } from '../../../events/event.ts'
-import type { Appended, Batch, EventStore, Expected, Filter } from '../../../ports/eventStore.ts'
+import { readable } from '../../../events/upcast.ts'
+import type { Appended, EventStore, Expected, Filter } from '../../../ports/eventStore.ts'
 import { matcherOf } from '../../shared/matching.ts'
+import { readableBatch, readableStreamBatch } from '../../shared/readable.ts'
 import { Recent } from '../../shared/recent.ts'
 import { Wakes } from '../../shared/wakes.ts'
 import { openCheckpointer } from '../checkpointer.ts'
@@ -88,7 +90,7 @@ class EmbeddedEventStore implements EventStore {
     for (let revision = from, left = limit; left > 0;) {
       const events = this.#readStream(stream, revision, Math.min(left, BATCH))
       if (events.length === 0) return
-      yield* events
+      for (const event of events) yield readable(event)
       revision += events.length
       left -= events.length
     }
@@ -110,7 +112,7 @@ class EmbeddedEventStore implements EventStore {
       const caughtUp = position >= this.#log.last
       const matching = matches ? events.filter(matches) : events
       told = caughtUp
-      yield { events: matching, cursor: cursorOf(position), caughtUp } satisfies Batch
+      yield* readableBatch({ events: matching, cursor: cursorOf(position), caughtUp })
     }
   }
 
@@ -126,7 +128,7 @@ class EmbeddedEventStore implements EventStore {
       }
       revision += events.length
       told = events.length < BATCH
-      yield { events, caughtUp: told }
+      yield* readableStreamBatch({ events, caughtUp: told })
     }
   }
 

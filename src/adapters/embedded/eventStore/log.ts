@@ -3,6 +3,7 @@ import { BoundedMap } from '../../../boundedMap.ts'
 import { AppError, messageOf } from '../../../errors.ts'
 import type { Metadata, Recorded } from '../../../events/event.ts'
 import type { DomainEvent } from '../../../events/index.ts'
+import { upcast } from '../../../events/upcast.ts'
 import type { Checkpointer } from '../checkpointer.ts'
 import { arrays, openDatabase, unavailable } from '../sqlite.ts'
 import { WalKeeper } from '../walKeeper.ts'
@@ -158,12 +159,6 @@ export const entryOf = ({ stream, revision, id, at, event, metadata }: Recorded)
 }
 
 const parseRow = (first: number, entries: string): Recorded[] =>
-  (JSON.parse(entries) as Entry[]).map(([stream, revision, id, at, event, metadata], index) => ({
-    id,
-    stream,
-    revision,
-    cursor: cursorOf(first + index),
-    at,
-    event,
-    metadata,
-  }))
+  (JSON.parse(entries) as Entry[]).map(([stream, revision, id, at, event, metadata], index) =>
+    upcast({ id, stream, revision, cursor: cursorOf(first + index), at, event, metadata }),
+  )

@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { START } from '../events/event.ts'
+import { type EventType, schemaOf } from '../events/index.ts'
+import { versionOf } from '../events/upcast.ts'
+import type { EventStore } from '../ports/eventStore.ts'
+import type { CollectionSpec, ReadModels } from '../ports/readModels.ts'
+
+/** How long facts gather before they are looked at, milliseconds. */
+const PAUSE_MS = 1000
+
+/** Batches after which the position is stored. */
+const STORED_AFTER = 256
+
+const types = Object.keys(schemaOf).sort() as EventType[]
+const digest = createHash('sha256').update(types.map((type) => `${type} ${versionOf(type)}`).join())
+
+/**
+ * Keeps only its position in the log. Its version is a number made of the catalogue, so that a build with another
+ * catalogue begins at the first fact again.
+ */
+const watched: CollectionSpec = {
+  name: 'catalogue',
+  version: Number.parseInt(digest.digest('hex').slice(0, 12), 16),
+  indexes: [],
+}
+
+/**
+ * Reads the whole log once, then its end, so that the event store throws for any fact that this build cannot read. The
+ * projectors see only the types that they know: without this, a log of a newer build would be read without a sign.
+ */
+export const watchCatalogue = async (
+  { readModels, store }: { readModels: ReadModels; store: EventStore },
+  signal: AbortSignal,
+): Promise<void> => {
+  const collection = await readModels.writer(watched)
+  let batches = 0
+  let isLive = false
+  const after = (await collection.checkpoint()) ?? START
+  for await (const { cursor, caughtUp } of store.subscribe({ after, signal })) {
+    const goesLive: boolean = caughtUp && !isLive
+    if (goesLive || ++batches % STORED_AFTER === 0) await collection.write([], cursor)
+    if (goesLive) await readModels.goLive(watched)
+    isLive ||= goesLive
+    if (caughtUp) await delay(PAUSE_MS, undefined, { signal }).catch(() => {})
+  }
+}
