@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { engineUrl } from '../support/engines.ts'
 import { startStandIn } from '../support/eventstoredb/index.ts'
+import { codeCache } from '../support/codeCache.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
@@ -22,15 +23,11 @@ const refusing = suite('settings of engines that cannot work', { timeoutMs: 30_0
 
 /** The whole of what a start says that fails. */
 const failed = (env: Readonly<Record<string, string>>): string => {
-  const { status, stderr, stdout } = spawnSync(
-    process.execPath,
-    ['--disable-warning=ExperimentalWarning', main],
-    {
-      env: environment(env),
-      encoding: 'utf8',
-      timeout: 25_000,
-    },
-  )
+  const { status, stderr, stdout } = spawnSync(process.execPath, [...codeCache, main], {
+    env: environment(env),
+    encoding: 'utf8',
+    timeout: 25_000,
+  })
   assert.is(status, 1, stdout + stderr)
   return stderr
 }
@@ -104,7 +101,7 @@ const freePort = async (): Promise<number> => {
 const startWaiting = async () => {
   const [port, storePort] = [await freePort(), await freePort()]
   const url = `esdb://user:planted@127.0.0.1:${storePort}?tls=false`
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', main], {
+  const child = spawn(process.execPath, [...codeCache, main], {
     env: environment({ SVC_EVENT_STORE: url, PORT: String(port) }),
     stdio: ['ignore', 'pipe', 'pipe'],
   })

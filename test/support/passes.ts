@@ -13,11 +13,41 @@ export interface Job {
 /** The engines that `SVC_TEST_*` name are slower here than their real ones are elsewhere. */
 const slower = ({ timeoutMs, lingerMs }: Limits): Limits => ({ timeoutMs: timeoutMs * 3, lingerMs })
 
+/** The files that take longest, started first: at the end, a long file leaves the other cores idle. */
+export const LONGEST: readonly string[] = [
+  'test/adapters/eventStoreDurability.test.ts',
+  'test/support/eventstoredb.test.ts',
+  'test/api/crash.test.ts',
+  'test/adapters/eventstoredb/appending.test.ts',
+  'test/api/modules.test.ts',
+  'test/builds/zip.test.ts',
+  'test/api/fileUploads.test.ts',
+  'test/adapters/s3Failures.test.ts',
+  'test/openapi/fuzz.test.ts',
+  'test/adapters/mongodbOpening.test.ts',
+  'test/api/stop.test.ts',
+  'test/builds/inspect.test.ts',
+  'test/api/readYourWrites.test.ts',
+  'test/api/envStream.test.ts',
+  'test/api/wrongCode.test.ts',
+  'test/adapters/eventstoredb/following.test.ts',
+  'test/support/uvu.test.ts',
+  'test/api/fileCalls.test.ts',
+  'test/api/eval.test.ts',
+  'test/sandbox/wrong.test.ts',
+  'test/process/engines.test.ts',
+]
+
+const longestFirst = (files: readonly string[]): string[] => [
+  ...LONGEST.filter((file) => files.includes(file)),
+  ...files.filter((file) => !LONGEST.includes(file)),
+]
+
 /** What may be run at the same time, one group after the other. */
 export async function* passes(files: readonly string[]): AsyncGenerator<readonly Job[]> {
   const plain = (file: string): Job => ({ file, run: (limits) => runFile(file, limits) })
   const real = isAnyNamed() ? files.filter(isOfApi).map(onEngines) : []
-  yield [...files.filter((file) => !needsAll(file)).map(plain), ...real]
+  yield [...longestFirst(files.filter((file) => !needsAll(file))).map(plain), ...real]
   for (const file of files.filter(needsAll)) yield [{ file, run: (limits) => runFile(file, slower(limits)) }]
   if (isNamed('mongodb') && isNamed('s3')) yield* onCluster(files.filter(isOfCluster))
 }

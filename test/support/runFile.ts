@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { stripVTControlCharacters } from 'node:util'
 import { clock } from '../../src/clock.ts'
+import { codeDir } from '../../src/process/codeCache.js'
 
 export interface FileResult {
   readonly total: number
@@ -39,7 +40,7 @@ export const runFile = async (
   const child = spawn(process.execPath, ['--import', CHECK_FACTS, file], {
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
-    env: { ...process.env, ...env },
+    env: { ...process.env, ...(codeDir !== null && { NODE_COMPILE_CACHE: `${codeDir}/compiled` }), ...env },
   })
   running.add(child)
   let output = ''

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { openSecrets } from '../../src/process/secretsFile.ts'
 import { openAggregates } from '../../src/domain/aggregates.ts'
+import { codeDir } from '../../src/process/codeCache.js'
 import { readConfig } from '../../src/process/config.ts'
 import { openStore } from '../../src/process/engines.ts'
 import type { Permissions } from '../../src/events/org.ts'
@@ -12,6 +13,7 @@ import { newApiToken, parseApiToken } from '../../src/access/tokens.ts'
 import { Keyring } from '../../src/secrets/keyring.ts'
 import { start } from '../../src/start.ts'
 import { BREAKS, report } from './factCheck.ts'
+import { codeCache } from './codeCache.ts'
 import { type Api, openApi } from './http.ts'
 import { installation } from './installation.ts'
 import { tempDir } from './tempDir.ts'
@@ -43,6 +45,7 @@ export const startServer = async ({ dataDir = tempDir(), env }: Started = {}): P
   const service = await start(readConfig(installation(dataDir, env)), logger, {
     version: 'test',
     git_sha: 'test',
+    codeDir,
   })
   return {
     url: service.url,
@@ -74,14 +77,10 @@ process.on('exit', () => spawned.forEach((child) => child.kill('SIGKILL')))
 
 /** Starts the real service in another process, for tests that kill it. */
 export const spawnServer = async ({ dataDir = tempDir(), env }: Started = {}): Promise<ServerProcess> => {
-  const child = spawn(
-    process.execPath,
-    ['--disable-warning=ExperimentalWarning', '--import', checkFacts, main],
-    {
-      env: installation(dataDir, env),
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  )
+  const child = spawn(process.execPath, [...codeCache, '--import', checkFacts, main], {
+    env: installation(dataDir, env),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   spawned.add(child)
   const output: string[] = []
   const ended = new Promise<number | NodeJS.Signals | null>((resolve) => {

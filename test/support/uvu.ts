@@ -5,6 +5,9 @@ import { engineReport, exercisedIn } from './engines.ts'
 import { type Job, passes } from './passes.ts'
 import { type FileResult, stopAll } from './runFile.ts'
 
+/** One more than there are cores: many files wait for timeouts most of the time. */
+const FILES_AT_A_TIME = availableParallelism() + 1
+
 /**
  * `npm test [pattern…]`: runs every `test/**` + `/*.test.ts` whose path contains a pattern (default: all),
  * each in a process of its own; those of the API again on the engines that `SVC_TEST_*` name and on a cluster of them (passes.ts). The last line but one says which engines they exercised, the last line is `N passed, N failed`, in tests; exit code 1 on any failure.
@@ -46,7 +49,7 @@ const main = async (): Promise<void> => {
     const work = async () => {
       for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) await run(job)
     }
-    await Promise.all(Array.from({ length: availableParallelism() }, work))
+    await Promise.all(Array.from({ length: FILES_AT_A_TIME }, work))
   }
   process.stdout.write(`${engineReport(exercised)}\n`)
   finish(passed, failed)
