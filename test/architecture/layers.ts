@@ -14,12 +14,12 @@ export interface Layer {
 
 /** What every layer of the service may use. */
 const kernel = ['clock', 'errors', 'ids', 'boundedMap', 'logger'] as const
-const facts = [...kernel, 'events', 'events/streams', 'ports'] as const
+const facts = [...kernel, 'loops', 'events', 'ports'] as const
 
 /** An adapter knows the port that it implements and the packages of its engine, and no other adapter. */
 const adapter = (path: string, ...packages: readonly string[]): Layer => ({
   path: `adapters/${path}`,
-  imports: [...kernel, 'loops', 'events', 'events/streams', 'ports', 'adapters/shared'],
+  imports: [...facts, 'adapters/shared'],
   packages,
 })
 
@@ -30,14 +30,11 @@ export const layers: readonly Layer[] = [
   { path: 'ids', imports: ['clock'] },
   { path: 'logger', imports: ['clock'] },
 
+  // Names of streams are for the layers that append: `api` and the host calls have no business there.
   { path: 'events/streams', imports: [] },
   { path: 'events/jsonDepth', imports: [] },
   { path: 'events/outputLimit', imports: [] },
-  {
-    path: 'events',
-    imports: ['errors', 'events/streams', 'events/jsonDepth', 'events/outputLimit'],
-    packages: ['typebox'],
-  },
+  { path: 'events', imports: ['errors'], packages: ['typebox'] },
   // The SDK is published: its types and its code are its own.
   { path: 'sdk', imports: [] },
   { path: 'ports', imports: ['events'], types: ['sdk'] },
@@ -51,113 +48,118 @@ export const layers: readonly Layer[] = [
   adapter('s3', '@bradenmacdonald/s3-lite-client'),
   adapter('system'),
 
-  { path: 'access', imports: ['errors'], types: ['events'] },
   { path: 'domain/cron', imports: [], packages: ['croner'] },
-  { path: 'domain', imports: [...facts, 'loops', 'domain/cron'] },
-  { path: 'content', imports: [...facts, 'loops', 'domain'] },
-  { path: 'secrets', imports: [...facts, 'loops', 'access', 'domain'] },
-  { path: 'projections', imports: [...kernel, 'loops', 'events', 'ports'], types: ['content'] },
-  { path: 'plans', imports: [...kernel, 'loops', 'events', 'ports', 'projections'], types: ['content'] },
-  { path: 'cluster', imports: [...kernel, 'loops', 'events', 'ports', 'projections'] },
+  { path: 'domain', imports: [...facts] },
+  { path: 'content', imports: [...facts] },
+  { path: 'access/permissions', imports: ['errors'], types: ['events'] },
+  { path: 'access/tokens', imports: [] },
+  { path: 'secrets', imports: [...facts, 'events/streams', 'access/tokens'], types: ['domain'] },
+  { path: 'projections', imports: [...facts], types: ['content'] },
+  { path: 'plans', imports: [...facts], types: ['content', 'projections'] },
+  {
+    path: 'access',
+    imports: [...facts, 'projections', 'access/permissions', 'access/tokens'],
+    types: ['secrets'],
+  },
+  { path: 'cluster', imports: [...facts, 'projections'] },
 
   // `child` shares its process with user code: of the service it may contain the protocol alone.
   { path: 'sandbox/frames', imports: ['events/jsonDepth'] },
-  { path: 'sandbox/protocol', imports: ['sandbox/frames', 'sdk', 'events/jsonDepth'], types: ['events'] },
+  { path: 'sandbox/protocol', imports: ['sandbox/frames', 'sdk'], types: ['events'] },
   {
     path: 'sandbox/child',
-    imports: ['sandbox/frames', 'sdk', 'events/jsonDepth', 'events/outputLimit'],
+    imports: ['sandbox/frames', 'sdk', 'events/outputLimit'],
     types: ['sandbox/protocol', 'events'],
   },
   {
     path: 'sandbox',
-    imports: [...kernel, 'loops', 'events', 'events/jsonDepth', 'events/outputLimit', 'ports', 'sdk'].concat(
-      'sandbox/frames',
-      'sandbox/protocol',
-    ),
+    imports: [...kernel, 'loops', 'events/outputLimit', 'sandbox/frames', 'sandbox/protocol'],
+    types: ['events', 'ports', 'sdk'],
   },
   {
     path: 'builds',
-    imports: [...kernel, 'loops', 'events', 'ports', 'domain/cron', 'sandbox', 'sandbox/protocol'],
+    imports: [...kernel, 'ports', 'domain/cron', 'sandbox'],
+    types: ['events', 'sandbox/protocol'],
     packages: ['yauzl'],
   },
 
   // The operations of the service. Everything above only translates into them.
   {
     path: 'commands',
-    imports: [...facts, 'loops', 'access', 'domain', 'content', 'secrets', 'projections', 'plans'],
+    imports: [
+      ...[...facts, 'events/streams', 'access/permissions', 'access/tokens'],
+      ...['domain', 'content', 'secrets', 'projections', 'plans'],
+    ],
+    types: ['access'],
   },
   {
     path: 'sagas',
-    imports: [...facts, 'loops', 'domain/cron', 'domain', 'content', 'projections', 'plans', 'commands'],
+    imports: [
+      ...[...facts, 'events/streams', 'domain/cron', 'domain', 'content', 'projections', 'plans', 'commands'],
+    ],
     packages: ['node-schedule'],
   },
   {
     path: 'worker/serveFileCall',
-    imports: [...kernel, 'events', 'ports', 'content', 'commands'],
+    imports: [...kernel, 'events', 'ports', 'sdk', 'content', 'commands'],
   },
   {
     path: 'worker/serveHostCall',
-    imports: [...kernel, 'events', 'ports', 'secrets', 'commands', 'worker/serveFileCall'],
+    imports: [...kernel, 'commands', 'worker/serveFileCall'],
+    types: ['events', 'ports'],
   },
   {
     path: 'worker',
-    imports: [...facts, 'loops', 'events/outputLimit', 'domain', 'content', 'secrets', 'projections'].concat([
-      'plans',
-      'commands',
+    imports: [
+      ...[...facts, 'events/streams', 'events/outputLimit', 'secrets', 'projections', 'commands'],
       'worker/serveHostCall',
-    ]),
+    ],
+    types: ['domain', 'content', 'plans'],
   },
   {
     path: 'api',
     imports: [
-      ...kernel,
-      'loops',
-      'events',
-      'events/jsonDepth',
-      'ports',
-      'access',
-      'content',
-      'secrets',
-    ].concat(
-      ['projections', 'plans', 'commands'],
-      ['domain', 'events/streams', 'builds', 'sagas'], // until the operations in routes are commands
-    ),
+      ...[...facts, 'events/jsonDepth', 'access/permissions', 'access'],
+      ...['content', 'secrets', 'projections', 'plans', 'commands'],
+      'sagas', // until the ids of schedules are given by a command
+    ],
     packages: ['koa', '@koa/router', 'koa-body', 'typebox'],
   },
 
   // The process: the only layer that knows more than one role, and `engines` the only file that knows adapters.
   { path: 'process/codeCache', imports: [] },
-  { path: 'process/config', imports: ['errors', 'ports', 'access'] },
+  { path: 'process/config', imports: ['errors', 'ports', 'access/tokens'] },
   {
     path: 'process/engines',
-    imports: [...kernel, 'loops', 'ports', 'process/config'].concat(
-      ['embedded', 'eventstoredb', 'mongodb', 'redis', 's3', 'system'].map((name) => `adapters/${name}`),
-    ),
+    imports: [
+      ...[...kernel, 'loops', 'ports', 'process/config'],
+      ...['embedded', 'eventstoredb', 'mongodb', 'redis', 's3', 'system'].map((name) => `adapters/${name}`),
+    ],
   },
   {
     path: 'process',
-    imports: [...facts, 'loops', 'access', 'domain', 'content', 'secrets', 'projections', 'plans'].concat([
-      'cluster',
-      'builds',
-      'commands',
-      'sagas',
-      'worker',
-      'api',
-      'process/config',
-      'process/engines',
-    ]),
+    imports: [
+      ...[
+        ...kernel,
+        'loops',
+        'ports',
+        'access',
+        'access/tokens',
+        'domain',
+        'content',
+        'secrets',
+        'projections',
+      ],
+      ...['plans', 'cluster', 'commands', 'sagas', 'worker', 'api', 'process/config', 'process/engines'],
+    ],
     packages: ['koa'],
   },
   {
     path: 'start',
-    imports: [...facts, 'loops', 'domain', 'content', 'secrets', 'projections', 'plans', 'cluster'].concat([
-      'builds',
-      'commands',
-      'api',
-      'process/config',
-      'process/engines',
-      'process',
-    ]),
+    imports: [
+      ...[...kernel, 'loops', 'domain', 'content', 'secrets', 'projections', 'plans', 'cluster', 'builds'],
+      ...['commands', 'api', 'process/config', 'process/engines', 'process'],
+    ],
   },
   { path: 'main', imports: ['errors', 'logger', 'process/config', 'process/codeCache', 'start'] },
   // Loads what a server loads, so that the code cache holds it.
