@@ -121,7 +121,6 @@ export const layers: readonly Layer[] = [
     imports: [
       ...[...facts, 'events/jsonDepth', 'access/permissions', 'access'],
       ...['content', 'secrets', 'projections', 'plans', 'commands'],
-      'sagas', // until the ids of schedules are given by a command
     ],
     packages: ['koa', '@koa/router', 'koa-body', 'typebox'],
   },
