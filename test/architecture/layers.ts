@@ -94,9 +94,7 @@ export const layers: readonly Layer[] = [
   },
   {
     path: 'sagas',
-    imports: [
-      ...[...facts, 'events/streams', 'domain/cron', 'domain', 'content', 'projections', 'plans', 'commands'],
-    ],
+    imports: [...facts, 'domain/cron', 'projections', 'plans', 'commands'],
     packages: ['node-schedule'],
   },
   {
