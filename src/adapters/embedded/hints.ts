@@ -6,7 +6,7 @@ export const openHints = (): Hints => {
   const listeners = new Listeners()
   return {
     connected: false,
-    publish: (topic, text) => listeners.tell(topic, text),
+    publish: (topic, text) => listeners.notify(topic, text),
     on: (topic, listener) => listeners.add(topic, listener),
     close: () => Promise.resolve(listeners.clear()),
   }

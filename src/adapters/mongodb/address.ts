@@ -55,8 +55,10 @@ const clientOf = (url: string): MongoClient => {
 const withoutSecrets = (message: string, url: string): string => {
   const [, user = ''] = /\/\/([^/]*)@/.exec(url) ?? []
   const password = user.slice(user.indexOf(':') + 1)
-  const holds = [url, user, password, decoded(password)].some((secret) => secret && message.includes(secret))
-  return holds ? 'expected a URL that the MongoDB driver can parse' : message
+  const isExposed = [url, user, password, decoded(password)].some(
+    (secret) => secret && message.includes(secret),
+  )
+  return isExposed ? 'expected a URL that the MongoDB driver can parse' : message
 }
 
 const decoded = (text = ''): string => {

@@ -2,7 +2,7 @@ import { MongoError, MongoInvalidArgumentError } from 'mongodb'
 import { AppError, messageOf } from '../../errors.ts'
 import { withDeadline } from '../../loops/deadline.ts'
 
-/** Longer than any answer takes, and short enough for who waits: nothing the adapter asks may hang. */
+/** The deadline of every command: longer than any reply takes, and short enough for a waiting caller. */
 const DEADLINE_MS = 4500
 
 const DUPLICATE_KEY = 11000
@@ -11,12 +11,12 @@ const NOT_IMPLEMENTED = 238
 const UNAUTHORIZED = 13
 const AUTHENTICATION_FAILED = [18, 8000]
 
-/** One question to the server, answered within bounded time. Errors: `unavailable`, unless we asked wrongly. */
-export const ask = async <T>(question: () => Promise<T>): Promise<T> => {
+/** Runs a command on the server with a deadline. Failures become `unavailable`, except mistakes of our own code. */
+export const ask = async <T>(command: () => Promise<T>): Promise<T> => {
   try {
     return await withDeadline(
       DEADLINE_MS,
-      question(),
+      command(),
       () => new Error(`Expected an answer within ${DEADLINE_MS} ms`),
     )
   } catch (error) {

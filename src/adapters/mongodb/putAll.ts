@@ -30,7 +30,7 @@ export const putAll = async (
 /**
  * Updates the stored envelopes and resolves with their number. Three choices are for FerretDB 1. The filter has
  * only the id, because any other filter decodes the whole collection. `updateMany` is used because each
- * `updateOne` holds a connection and about a hundred block it. There are no upserts, because a conflict in one
+ * `updateOne` occupies a connection and about a hundred block it. There are no upserts, because a conflict in one
  * skips the rest of the command.
  */
 const update = async (documents: Documents<Envelope>, envelopes: readonly Envelope[]): Promise<number> => {

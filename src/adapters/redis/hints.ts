@@ -67,7 +67,7 @@ class RedisHints implements Hints {
   }
 
   publish(topic: HintTopic, text: string): void {
-    this.#local.tell(topic, text)
+    this.#local.notify(topic, text)
     if (!this.#publisher.ready || this.#inFlight >= MAX_IN_FLIGHT) return
     this.#inFlight++
     this.#publisher.redis
@@ -105,7 +105,7 @@ class RedisHints implements Hints {
   #hear(channel: string, message: string): void {
     const topic = HINT_TOPICS.find((each) => this.#channelOf(each) === channel)
     if (topic && !message.startsWith(this.#origin)) {
-      this.#local.tell(topic, message.slice(this.#origin.length + 1))
+      this.#local.notify(topic, message.slice(this.#origin.length + 1))
     }
   }
 

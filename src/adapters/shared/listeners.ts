@@ -1,11 +1,11 @@
 import type { HintTopic } from '../../ports/hints.ts'
 
-/** Who listens to what in this process. */
+/** The listeners of this process by topic. */
 export class Listeners {
   readonly #listeners = new Map<HintTopic, Set<(text: string) => void>>()
 
-  /** Calls the listeners once the caller has gone on. */
-  tell(topic: HintTopic, text: string): void {
+  /** Calls the listeners of the topic after the caller has returned to the event loop. */
+  notify(topic: HintTopic, text: string): void {
     for (const listener of this.#listeners.get(topic) ?? []) queueMicrotask(() => listener(text))
   }
 
