@@ -15,13 +15,13 @@ const HASH = /^[0-9a-f]{64}$/
 
 export interface BuildCacheDeps {
   readonly blobs: Blobs
-  /** Made when missing. Unpacked builds lie in `builds/<hash>`; `tmp` is litter, cleared when old. */
+  /** Created when missing. `builds/<hash>` is an unpacked build; `tmp` has leftovers, which are removed when old. */
   readonly cacheDir: string
-  /** Makes an unpacked build ready to run. `files`: the names of all its files. */
+  /** Prepares an unpacked build for its runs. `files` are the names of all its files. */
   readonly prepare: (dir: string, files: readonly string[]) => Promise<void>
 }
 
-/** Unpacked builds on the local disk, by hash. What lies under its final name is whole: it was renamed there. */
+/** Unpacked builds on the local disk, by hash. A folder gets its final name when it is complete. */
 export class BuildCache {
   readonly #deps: BuildCacheDeps
   readonly #fetching = new Map<string, Promise<string>>()
@@ -32,8 +32,8 @@ export class BuildCache {
   }
 
   /**
-   * The directory of the unpacked build (real path), fetched when it is not there; asked for twice at a
-   * time it is fetched once. Rejects with `not_found`, `unavailable` or, for a zip we refuse, `bad_request`.
+   * Resolves with the real path of the unpacked build, which is fetched when it is missing. Concurrent callers
+   * share one fetch. Rejects with `not_found`, `unavailable` or, for a zip we refuse, `bad_request`.
    */
   ensure({ hash }: Pick<BuildRef, 'hash'>): Promise<string> {
     const known = this.#fetching.get(hash)
@@ -60,7 +60,7 @@ export class BuildCache {
       await this.#download(hash, zipFile)
       await this.#deps.prepare(files, await unpack(zipFile, files))
       await rename(files, dir).catch((error: unknown) => {
-        if (!existsSync(dir)) throw error // else another process was faster
+        if (!existsSync(dir)) throw error // otherwise another process was faster
       })
       return dir
     } finally {
@@ -96,14 +96,14 @@ export class BuildCache {
   }
 }
 
-/** Litter may still be in use by another process until it is an hour old. */
+/** Age at which leftovers are removed; another process may still use younger ones. */
 const LITTER_MS = 3_600_000
 
 const clearLitter = async (dir: string): Promise<void> => {
   await mkdir(dir, { recursive: true })
   for (const name of await readdir(dir)) {
     const path = join(dir, name)
-    const info = await stat(path).catch(() => undefined) // gone meanwhile
+    const info = await stat(path).catch(() => undefined) // another process removed it
     if (info && clock.now() - info.mtimeMs > LITTER_MS) await rm(path, { recursive: true, force: true })
   }
 }

@@ -12,13 +12,13 @@ const URL_SAFE = /^[A-Za-z0-9._-]{1,128}$/
 const PATH = /^\/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*$/
 const HEADER = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/
 
-/** What is wrong with the metadata of a function, for the author of the build to read. */
+/** The author of the build reads its message. */
 export class BadMetadata extends Error {}
 
 type Fields = Readonly<Record<string, unknown>>
 type Spec = { -readonly [K in keyof FunctionSpec]: FunctionSpec[K] }
 
-/** Keys in the order in which they are checked: what SPEC.md calls them, and what JavaScript likes. */
+/** The accepted keys, as in SPEC.md and in camelCase, in the order in which they are checked. */
 const KEYS: Readonly<Record<string, string>> = {
   'on-event': 'on-event',
   onEvent: 'on-event',
@@ -30,7 +30,7 @@ const KEYS: Readonly<Record<string, string>> = {
   timeout: 'timeout',
 }
 
-/** The functions of one module with their metadata checked and its defaults filled in. Throws `BadMetadata`. */
+/** Returns the functions of one module with valid metadata and its defaults. Throws `BadMetadata`. */
 export const toFunctionSpecs = (
   ns: string,
   file: string,
@@ -43,7 +43,7 @@ export const toFunctionSpecs = (
       return specOf(ns, raw, `${file}: ${raw.var}: `)
     })
 
-/** Sorted by namespace, then var. Throws `BadMetadata` where two of them claim the same thing. */
+/** Returns the functions sorted by namespace and var. Throws `BadMetadata` if two have the same webhook. */
 export const toBuildFunctions = (specs: readonly FunctionSpec[]): FunctionSpec[] => {
   const sorted = specs.toSorted((a, b) => compare(a.ns, b.ns) || compare(a.var, b.var))
   const owners = new Map<string, string>()
@@ -54,9 +54,7 @@ export const toBuildFunctions = (specs: readonly FunctionSpec[]): FunctionSpec[]
     const endpoint = `${method} ${service}${path}`
     const owner = owners.get(endpoint)
     if (owner)
-      throw new BadMetadata(
-        `${ref}: Expected a webhook of its own, got ${endpoint}, which is also that of ${owner}`,
-      )
+      throw new BadMetadata(`${ref}: Expected a unique webhook, got ${endpoint}, which ${owner} has too`)
     owners.set(endpoint, ref)
   }
   return sorted
@@ -97,7 +95,7 @@ const setField = (spec: Spec, key: string, value: unknown, where: string): void 
   }
 }
 
-/** Unknown keys are none of our business, except those that look like one of ours. */
+/** Other keys belong to the author, except those that look like a misspelt key of the service. */
 const refuseTypo = (key: string, where: string): void => {
   const plain = (text: string) => text.replaceAll(/[-_]/g, '').toLowerCase()
   const meant = Object.keys(KEYS).find((known) => plain(known) === plain(key))
@@ -150,7 +148,7 @@ const webhookOf = (
   const service = textOf(given.service, `${where}webhook.service`)
   if (!URL_SAFE.test(service) || /^\.+$/.test(service)) {
     throw new BadMetadata(
-      `${where}Expected webhook.service to be of letters, digits, "-", "_" and ".", got ${shown(service)}`,
+      `${where}Expected webhook.service to consist of letters, digits, "-", "_" and ".", got ${shown(service)}`,
     )
   }
   const path = textOf(given.path, `${where}webhook.path`).replace(/^(?!\/)/, '/')
@@ -189,9 +187,7 @@ const headersOf = (value: unknown, where: string): string[] => {
     )
   const lower = names.map((name) => {
     if (typeof name === 'string' && HEADER.test(name)) return name.toLowerCase()
-    throw new BadMetadata(
-      `${where}Expected each of secret-headers to be the name of a header, got ${shown(name)}`,
-    )
+    throw new BadMetadata(`${where}Expected each of secret-headers to be a header name, got ${shown(name)}`)
   })
   return [...new Set(lower)]
 }
@@ -216,7 +212,7 @@ const integerOf = (value: unknown, what: string, least: number, most: number): n
   throw new BadMetadata(expected(what, `to be a whole number from ${least} to ${most}`, value))
 }
 
-/** `what` is `file: var: field`; the field goes behind the word Expected. */
+/** `what` is `file: var: field`; the message has the word Expected before the field. */
 const expected = (what: string, expectation: string, value: unknown): string => {
   const at = what.lastIndexOf(': ') + 2
   return `${what.slice(0, at)}Expected ${what.slice(at)} ${expectation}, got ${shown(value)}`

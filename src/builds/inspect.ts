@@ -5,11 +5,11 @@ import type { ChildCode } from '../sandbox/childCode.ts'
 import type { Inspection } from '../ports/runtime.ts'
 import { runTask, TaskFailed } from '../sandbox/buildTask.ts'
 
-/** More exported functions than anyone writes; what a child reports must end somewhere. */
+/** Limits of what a child may report; real builds stay far below them. */
 const MAX_FUNCTIONS = 10_000
 const MAX_MODULES = 10_000
 
-/** Loads every module of an unpacked build in a child of its own and reads what it exports. */
+/** Loads every module of an unpacked build in a new child and reads its exports. */
 export const inspectBuild = async (
   dir: string,
   code: ChildCode,
@@ -47,10 +47,7 @@ export const inspectBuild = async (
 
 const claim = (fileOf: Map<string, string>, ns: string, file: string): void => {
   const other = fileOf.get(ns)
-  if (other)
-    throw new BadMetadata(
-      `${file}: Expected a namespace of its own, got ${ns}, which is also that of ${other}`,
-    )
+  if (other) throw new BadMetadata(`${file}: Expected a unique namespace, got ${ns}, which ${other} has too`)
   fileOf.set(ns, file)
   if (fileOf.size > MAX_MODULES) throw new BadMetadata(`Expected at most ${MAX_MODULES} modules, got more`)
 }

@@ -10,15 +10,15 @@ import { stripBuild } from './strip.ts'
 
 export interface RuntimeDeps extends Partial<SandboxOptions> {
   readonly blobs: Blobs
-  /** Unpacked builds and the child's own code: disposable, and shared by processes that may share a disk. */
+  /** For unpacked builds and the code of the children. It is disposable, and processes on one disk may share it. */
   readonly cacheDir: string
-  /** Where the child's own code is kept; default in `cacheDir`. */
+  /** Where the code of the children is stored; default `cacheDir`. */
   readonly codeDir?: string
 }
 
 const TYPESCRIPT = /(?<!\.d)\.m?ts$/
 
-/** User functions in child processes (DESIGN.md, The functions runtime). Options not given have defaults. */
+/** Runs user functions in child processes (DESIGN.md, The functions runtime). */
 export const openRuntime = ({ blobs, cacheDir, codeDir = cacheDir, ...overrides }: RuntimeDeps): Runtime => {
   const options: SandboxOptions = { ...DEFAULT_OPTIONS, ...overrides }
   const code = prepareChildCode(codeDir)

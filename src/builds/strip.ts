@@ -6,8 +6,8 @@ import type { ChildCode } from '../sandbox/childCode.ts'
 import { runTask, TaskFailed } from '../sandbox/buildTask.ts'
 
 /**
- * Replaces each TypeScript module of an unpacked build by itself without types, once, so that no child
- * needs the compiler. The parsing is done in a child: the service does not parse what users wrote.
+ * Removes the types from each TypeScript module of an unpacked build, so that no child needs the compiler. A child
+ * parses the modules, because the service itself must not parse users' code.
  */
 export const stripBuild = async (
   dir: string,
@@ -35,5 +35,5 @@ export const stripBuild = async (
     await Promise.all(writes)
   }
   const [missing] = left
-  if (missing) throw new AppError('bad_request', `${missing}: Expected TypeScript that can be parsed`)
+  if (missing) throw new AppError('bad_request', `${missing}: Expected valid TypeScript`)
 }

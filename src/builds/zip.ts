@@ -10,8 +10,8 @@ const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | const
 
 /**
  * Unpacks a zip into `dir`, which must exist and be empty; returns the names of its files. The whole
- * directory is checked before the first byte is unpacked. Rejects with `bad_request`, naming the entry,
- * for whatever is wrong with the archive; `dir` then holds litter.
+ * directory is checked before the first byte is unpacked. Rejects with `bad_request` that names the
+ * invalid entry; `dir` is then incomplete.
  */
 export const unpack = async (
   zipFile: string,
@@ -22,7 +22,7 @@ export const unpack = async (
     openPromise(zipFile, { autoClose: false, strictFileNames: true }),
   )
   try {
-    const entries = await refusing('Expected a zip archive that can be read', () => directoryOf(zip, limits))
+    const entries = await refusing('Expected a readable zip archive', () => directoryOf(zip, limits))
     const made = new Set<string>([dir])
     const files: string[] = []
     for (const entry of entries) {
@@ -82,7 +82,7 @@ const makeDir = async (path: string, made: Set<string>): Promise<void> => {
   made.add(path)
 }
 
-/** Errors of the disk are ours; all others are the archive's. */
+/** Reports errors as defects of the archive, except errors of the disk. */
 const refusing = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
   try {
     return await work()

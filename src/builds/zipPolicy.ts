@@ -8,7 +8,7 @@ export interface ZipLimits {
   readonly depth: number
   readonly fileBytes: number
   readonly totalBytes: number
-  /** Unpacked to packed, for files over `ratioFrom`. */
+  /** Unpacked bytes for one packed byte, for files over `ratioFrom`. */
   readonly ratio: number
   readonly ratioFrom: number
 }
@@ -34,11 +34,11 @@ const LOCAL_HEADER = 30
 
 /**
  * Checks the directory of an archive entry by entry, before anything is unpacked. Throws `bad_request` that
- * names the entry. What yauzl sees to itself: `..`, absolute and drive names, sizes of stored entries, sizes while unpacking.
+ * names the entry. yauzl itself refuses `..`, absolute and drive names, and sizes that are wrong.
  */
 export class ZipPolicy {
   readonly #limits: ZipLimits
-  /** Every path so far, folded to what case-insensitive file systems make of it. */
+  /** Every path so far, in the form in which case-insensitive file systems compare them. */
   readonly #kinds = new Map<string, 'file' | 'directory'>()
   readonly #ranges: { readonly start: number; readonly end: number; readonly name: string }[] = []
   #total = 0
@@ -62,23 +62,23 @@ export class ZipPolicy {
       )
     }
     if (this.#total > this.#limits.totalBytes)
-      throw refuse(`Expected at most ${this.#limits.totalBytes} bytes in all, more at ${name}`)
+      throw refuse(`Expected at most ${this.#limits.totalBytes} bytes in total, exceeded at ${name}`)
     if (uncompressedSize > this.#limits.ratioFrom && uncompressedSize > compressedSize * this.#limits.ratio) {
       throw refuse(
-        `Expected ${name} to be packed at most ${this.#limits.ratio} to 1, got ${compressedSize} for ${uncompressedSize} bytes`,
+        `Expected ${name} to be compressed at most ${this.#limits.ratio} to 1, got ${compressedSize} for ${uncompressedSize} bytes`,
       )
     }
     const start = entry.relativeOffsetOfLocalHeader
     this.#ranges.push({ start, end: start + LOCAL_HEADER + compressedSize, name })
   }
 
-  /** After the last entry: no two may share bytes of the archive. */
+  /** To be called after the last entry. Throws if two entries share bytes of the archive. */
   finish(): void {
     this.#ranges.sort((a, b) => a.start - b.start)
     this.#ranges.forEach(({ start, name }, index) => {
       const before = this.#ranges[index - 1]
       if (before && start < before.end)
-        throw refuse(`Expected ${name} to have bytes of its own, got some of ${before.name}`)
+        throw refuse(`Expected entries that share no bytes, got ${name} and ${before.name}`)
     })
   }
 
@@ -89,14 +89,14 @@ export class ZipPolicy {
       throw refuse(`Expected a name without control characters, "\\" and ":", got ${name}`)
     const segments = fileName.replace(/\/$/, '').split('/')
     if (segments.some((segment) => segment === '' || segment === '.' || segment === '..')) {
-      throw refuse(`Expected a name of plain segments, got ${name}`)
+      throw refuse(`Expected a name without empty, "." and ".." segments, got ${name}`)
     }
     if (segments.length > this.#limits.depth)
-      throw refuse(`Expected names at most ${this.#limits.depth} deep, got ${name}`)
+      throw refuse(`Expected names of at most ${this.#limits.depth} segments, got ${name}`)
     this.#claim(segments, fileName.endsWith('/'), name)
   }
 
-  /** A name may come once, and no file may be the directory of another. */
+  /** Throws if the name is not unique, or if a file is also the directory of another. */
   #claim(segments: readonly string[], isDirectory: boolean, name: string): void {
     let path = ''
     segments.forEach((segment, index) => {
@@ -105,7 +105,7 @@ export class ZipPolicy {
       const kind = last && !isDirectory ? 'file' : 'directory'
       const known = this.#kinds.get(path)
       if (known && (known === 'file' || kind === 'file'))
-        throw refuse(`Expected each name once, got ${name} again`)
+        throw refuse(`Expected unique names, got ${name} again`)
       this.#kinds.set(path, kind)
     })
   }
@@ -131,7 +131,7 @@ export class ZipPolicy {
         `Expected ${name} to be a plain file or directory, got ${kindName(kind, versionMadeBy >>> 8)}`,
       )
     if (isDirectory && uncompressedSize > 0)
-      throw refuse(`Expected the directory ${name} to be empty of bytes`)
+      throw refuse(`Expected the directory ${name} to have no bytes, got ${uncompressedSize}`)
   }
 }
 

@@ -15,7 +15,7 @@ export type DomainsCommand =
   | {
       readonly type: 'RegisterDomain'
       readonly fact: EventOf<'DomainRegistered'>
-      /** The number of domains that the plan allows; 0: none, null: any number. */
+      /** The number of domains that the plan allows; null for any number. */
       readonly max: number | null
     }
   | { readonly type: 'ValidateDomain'; readonly domain_id: string; readonly routing_domain: string }
@@ -33,19 +33,22 @@ type DomainEvent = EventOf<
   | 'DomainRemoved'
 >
 
-/** Throws unless the plan allows one more. */
+/** Throws unless the plan allows one more domain. */
 export const admitDomain = (domains: ReadonlyMap<string, Domain>, max: number | null): void => {
   if (max === null) return
   if (max === 0) throw new AppError('plan_required', 'Custom domains need the plan Pro or Scale')
   const used = [...domains.values()].filter(({ status }) => status !== 'deleting').length
   if (used >= max) {
-    throw new AppError('domain_limit_reached', `The plan allows ${max} custom domains, and there are ${used}`)
+    throw new AppError(
+      'domain_limit_reached',
+      `The plan allows ${max} custom domains; the organization has ${used}`,
+    )
   }
 }
 
 /**
- * The rules of an organization's domains. All of them are one stream, so their limit is enforced however many are
- * registered at once.
+ * The rules of an organization's domains. All of them are one stream, so concurrent registrations cannot exceed the
+ * limit of the plan.
  */
 export const domains: Decider<Domains, DomainsCommand, DomainEvent> = {
   initial: () => new Map(),

@@ -2,7 +2,7 @@ import { AppError, type ErrorCode } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
 import type { Decider } from './decider.ts'
 
-/** The id of the holder of the name; null when the name is free. */
+/** The holder of the name; null when it is available. */
 interface Reservation {
   readonly holder: string | null
 }
@@ -12,14 +12,14 @@ export type NameCommand =
       readonly type: 'ReserveName'
       readonly name: string
       readonly holder: string
-      /** The error code if another holder has the name. */
+      /** The error code when the name has another holder. */
       readonly taken: ErrorCode
       /** A holder that is known not to exist: its reservation is taken over. */
       readonly gone?: string
     }
   | { readonly type: 'ReleaseName'; readonly name: string; readonly holder: string }
 
-/** A unique name is a stream: the append is the check, so only one of two nodes can reserve it. */
+/** Each unique name is a stream. The append is the check, so a name has one holder on any number of nodes. */
 export const name: Decider<Reservation, NameCommand, EventOf<'NameReserved' | 'NameReleased'>> = {
   initial: () => ({ holder: null }),
 

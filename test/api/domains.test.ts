@@ -24,10 +24,10 @@ const dataDir = tempDir()
 const env = {
   SVC_DNS_SERVERS: dns.address,
   SVC_DOMAINS_ZONE: 'svc.test',
-  SVC_DOMAIN_CHECK_MS: '60000', // `verify` looks; the test of the saga has a server of its own
+  SVC_DOMAIN_CHECK_MS: '60000', // `verify` checks the records; the test of the saga has another server
 }
 
-/** Names that were reserved by nodes that died before they registered them. */
+/** Reserves a name as a node does that dies before it registers the domain. */
 const reserved = async (domain: string, holder: string): Promise<void> => {
   const store = await openStore(readConfig(installation(dataDir, env)))
   const metadata = { env_id: 'other', correlation_id: 'c' }
@@ -67,7 +67,7 @@ const reached = (domain: Domain, status: string) =>
     const now = await get(domain)
     return now.status === status ? now : undefined
   })
-/** Registers, and makes the records that an owner makes. */
+/** Registers a domain and creates the records that its owner would create. */
 const activate = async (): Promise<Domain> => {
   const domain = await register()
   dns.records.set(domain.validation_cname_name, domain.validation_cname_value)
@@ -96,7 +96,7 @@ domains('are registered with 201, all fields of SPEC.md, pending_validation', as
   assert.equal(await get({ domain_id } as Domain), (json as { data: Domain }).data)
 })
 
-domains('are listed newest first, those of the environment alone', async () => {
+domains('are listed newest first, without those of other environments', async () => {
   const made = [await register(), await register()].toReversed()
   const { data, pagination } = await api.page<Domain>('/domains?limit=2')
   assert.equal(data, made)
@@ -115,19 +115,19 @@ for (const domain of [
   'a_b.com',
   7,
 ]) {
-  domains(`are not called ${JSON.stringify(domain)}`, async () => {
+  domains(`cannot be called ${JSON.stringify(domain)}`, async () => {
     const { status, code, message } = await api.refused('POST', '/domains', { domain })
     assert.equal([status, code], [400, 'bad_request'])
     assert.match(message, /^domain: /)
   })
 }
 
-domains('are not names of this service', async () => {
+domains('cannot be names of this service', async () => {
   for (const domain of ['svc.test', 'x.edge.svc.test'])
     assert.is((await api.refused('POST', '/domains', { domain })).code, 'bad_request')
 })
 
-domains('of one name are registered once, in whatever environment: 409 domain_exists', async () => {
+domains('of one name are registered once in all environments: 409 domain_exists', async () => {
   const { domain } = await register()
   for (const as of [api, await tenant('scale')]) {
     const { status, code } = await as.refused('POST', '/domains', { domain: domain.toUpperCase() })
@@ -142,7 +142,7 @@ domains('of one name are registered once, in whatever environment: 409 domain_ex
 })
 
 domains(
-  'whose name is left from a node that died are registered, but not while it may still be alive',
+  'are registered under a name that a dead node reserved, but not while the node may be alive',
   async () => {
     assert.is((await register('left.example.com')).domain, 'left.example.com')
     assert.is((await api.refused('POST', '/domains', { domain: 'left.example.com' })).code, 'domain_exists')
@@ -162,7 +162,7 @@ for (const plan of ['free', 'starter']) {
 }
 
 domains(
-  'are three on Pro, over all environments, however many ask at once: 403 domain_limit_reached',
+  'are limited to three on Pro over all environments, also at once: 403 domain_limit_reached',
   async () => {
     const slug = `pro-${newId().slice(-8)}`
     const envs = [await tenant('pro', slug), await environment(slug, 'prod')]
@@ -180,7 +180,7 @@ domains(
   },
 )
 
-domains('that are not validated yet stay pending_validation; the message lists the record', async () => {
+domains('without their record stay pending_validation; the message names the record', async () => {
   const domain = await register()
   const { domain_id, validation_cname_name: name, validation_cname_value: value } = domain
   const { message, ...rest } = await verify(domain)
@@ -191,7 +191,7 @@ domains('that are not validated yet stay pending_validation; the message lists t
   assert.equal(await get(domain), domain)
 })
 
-domains('whose DNS does not answer stay what they are', async () => {
+domains('keep their status while DNS does not answer', async () => {
   const domain = await register()
   dns.mood = 'fails'
   const { status, message } = await verify(domain)
@@ -200,7 +200,7 @@ domains('whose DNS does not answer stay what they are', async () => {
   assert.ok(message.includes(domain.validation_cname_name), message)
 })
 
-domains('are validated by the record, also by way of another; routing_domain is there', async () => {
+domains('are validated by the record, also through another record; routing_domain is set', async () => {
   const domain = await register()
   dns.records.set(domain.validation_cname_name, 'by.example.net')
   dns.records.set('by.example.net', domain.validation_cname_value)
@@ -213,7 +213,7 @@ domains('are validated by the record, also by way of another; routing_domain is 
   assert.is((await get(domain)).status, 'provisioning')
 })
 
-domains('do not go round in circles of records', async () => {
+domains('are not validated by records that form a circle', async () => {
   const domain = await register()
   dns.records.set(domain.validation_cname_name, 'x.example.net')
   dns.records.set('x.example.net', 'y.example.net')
@@ -226,7 +226,7 @@ domains('become active when they point to their routing domain', async () => {
   assert.equal([domain.status, (await verify(domain)).status], ['active', 'validated'])
 })
 
-/** By its host name, as a proxy hands it on. */
+/** Sends a request with a host name, as a proxy does. */
 const callBy = (host: string, path: string, method = 'POST'): Promise<{ status: number; text: string }> =>
   new Promise((resolve, reject) => {
     const sent = request(`${server.url}${path}`, { method, headers: { Host: host } }, (reply) => {
@@ -260,7 +260,7 @@ domains('that are active serve the webhooks of their environment', async () => {
   await until(async () => (await callBy(domain, path, 'PUT')).status === 404)
 })
 
-domains('that are deleted are gone after a while, and their name is free', async () => {
+domains('that are deleted disappear, and their name is available', async () => {
   for (const domain of [await register(), await activate()]) {
     const removed = await api.send('DELETE', `/domains/${domain.domain_id}`)
     assert.equal([removed.status, removed.text], [204, ''])
@@ -302,9 +302,9 @@ domains.after(async () => {
 })
 domains.run()
 
-const saga = suite('custom domains, by themselves')
+const saga = suite('custom domains, without requests')
 
-saga('are validated, activated and removed without being asked for, over a restart', async () => {
+saga('are validated, activated and removed by the saga, also after a restart', async () => {
   const dns = await startDns()
   const dataDir = tempDir()
   const env = { SVC_DNS_SERVERS: dns.address, SVC_DOMAINS_ZONE: 'svc.test', SVC_DOMAIN_CHECK_MS: '50' }

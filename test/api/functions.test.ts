@@ -61,7 +61,7 @@ functions('are listed as webhooks with their URL', async () => {
   assert.equal(rest, { service: 'stripe', path: '/paid', method: 'POST', ...named })
 })
 
-functions('come in pages', async () => {
+functions('are listed in pages', async () => {
   const { data, pagination } = await api.page<{ var: string }>(
     '/projects/listed/event-handlers?limit=1&offset=1',
   )
@@ -72,7 +72,7 @@ functions('come in pages', async () => {
   assert.equal(pagination, { total: 2, limit: 1, offset: 1, has_more: false })
 })
 
-functions('are gone with their build', async () => {
+functions('are not listed once their build is replaced', async () => {
   await deploy(api, 'listed', { 'other.js': 'export const a = 1' })
   for (const what of ['event-handlers', 'schedules', 'webhooks']) {
     assert.equal((await api.page(`/projects/listed/${what}`)).data, [])

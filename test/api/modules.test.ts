@@ -14,7 +14,7 @@ await api.post('/projects', { name: 'up' })
 
 const loading = suite('loading the modules of an upload', { timeoutMs: 30_000 })
 
-/** Takes the service 20 s to give up on, so the other tests go on beside it. */
+/** The service refuses it after 20 s; the other tests run meanwhile. */
 const spinning = upload(api, 'up', { 'ok.js': '', 'spins.js': `for (;;) {}` })
 
 const modules: [name: string, files: Files, told: RegExp][] = [
@@ -29,7 +29,7 @@ const modules: [name: string, files: Files, told: RegExp][] = [
     { 'bad.ts': `export const a: number = 1\n\nexport const b: = 2` },
     /bad\.ts:3/,
   ],
-  ['an import that is not there', { 'needs.js': `\nimport 'left-pad'` }, /needs\.js.*left-pad/],
+  ['an import that does not exist', { 'needs.js': `\nimport 'left-pad'` }, /needs\.js.*left-pad/],
   ['a module that exits', { 'quits.js': `process.exit(0)` }, /quits\.js.*exit/],
   [
     'a rejection while it loads',
@@ -42,7 +42,7 @@ const modules: [name: string, files: Files, told: RegExp][] = [
     /meta\.js: a: .*retry.*11/,
   ],
   [
-    'a cron that is none',
+    'an invalid cron expression',
     { 'meta.js': `import { fn } from 'svc'\nexport const a = fn({ schedule: 'daily' }, () => 1)` },
     /meta\.js: a: .*cron.*"daily"/,
   ],
@@ -50,12 +50,12 @@ const modules: [name: string, files: Files, told: RegExp][] = [
   ['TypeScript that cannot be stripped', { 'kinds.ts': `export enum Kind { A }` }, /kinds\.ts:1/],
 ]
 for (const [name, files, told] of modules) {
-  loading(`tells of ${name}`, async () => isRefused(await upload(api, 'up', files), told))
+  loading(`reports ${name}`, async () => isRefused(await upload(api, 'up', files), told))
 }
 
-loading('gives up on a module that spins', async () => isRefused(await spinning, /spins\.js/))
+loading('refuses a module that spins', async () => isRefused(await spinning, /spins\.js/))
 
-loading('leaves nothing behind of what it refused', async () => {
+loading('stores nothing of a refused build', async () => {
   const zip = await zipBuild({ 'bad.js': 'throw new Error("unique")' })
   isRefused(await upload(api, 'up', zip), 'unique')
   assert.equal(readdirSync(join(server.dataDir, 'uploads')), [])

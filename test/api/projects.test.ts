@@ -11,7 +11,7 @@ const create = (name: string) => api.post<Project>('/projects', { name })
 
 const projects = suite('projects')
 
-projects('are made with 201 and all fields of SPEC.md', async () => {
+projects('are created with 201 and all fields of SPEC.md', async () => {
   const { status, json } = await api.send('POST', '/projects', { body: { name: 'first' } })
   const { project_id, env_id, created_at, ...rest } = (json as { data: Project }).data
   assert.is(status, 201)
@@ -31,7 +31,7 @@ projects('are listed newest first', async () => {
   assert.equal((await api.page('/projects?limit=3')).data, made)
 })
 
-projects('of the same name are refused, even when both are made at once', async () => {
+projects('of the same name are refused, also when they are created at once', async () => {
   await create('taken')
   const { status, code, message } = await api.refused('POST', '/projects', { name: 'taken' })
   assert.equal([status, code], [409, 'project_exists'])
@@ -50,7 +50,7 @@ projects('of the same name may be in different environments', async () => {
 })
 
 for (const name of ['', '-a', '.a', '_a', 'a b', 'a/b', 'ü', 'a'.repeat(64), 'a\n', 7, null, undefined]) {
-  projects(`are not called ${JSON.stringify(name)?.slice(0, 20)}`, async () => {
+  projects(`cannot be called ${JSON.stringify(name)?.slice(0, 20)}`, async () => {
     await create('renamable').catch(() => {})
     for (const [method, path] of [
       ['POST', '/projects'],
@@ -67,7 +67,7 @@ for (const name of ['A', '0', 'a.b_c-d', 'a'.repeat(63)]) {
   projects(`may be called ${name.slice(0, 20)}`, async () => assert.is((await create(name)).name, name))
 }
 
-projects('are renamed, and the old name is free', async () => {
+projects('are renamed, and the old name is available', async () => {
   const { project_id, created_at } = await create('old')
   const renamed = await api.patch<Project>('/projects/old', { name: 'new' })
   assert.equal([renamed.project_id, renamed.name, renamed.created_at], [project_id, 'new', created_at])
@@ -82,7 +82,7 @@ projects('are renamed to their own name without effect', async () => {
   assert.equal(await api.patch('/projects/same', { name: 'same' }), project)
 })
 
-projects('are not renamed to a name that is taken', async () => {
+projects('cannot be renamed to a name that is taken', async () => {
   await create('mine')
   await create('yours')
   assert.is((await api.refused('PATCH', '/projects/mine', { name: 'yours' })).code, 'project_exists')
@@ -97,7 +97,7 @@ projects('keep their functions under a new name', async () => {
   assert.equal((await handle(api, 'renamed')).project_name, 'after')
 })
 
-projects('that are deleted are gone everywhere, and their name is free', async () => {
+projects('that are deleted do not exist on any route, and their name is available', async () => {
   const { project_id } = await create('doomed')
   const code = `import { fn } from 'svc'\nexport const on = fn({ 'on-event': 'doomed' }, () => 1)`
   const { build_id } = await deploy(api, 'doomed', { 'f.js': code })
@@ -130,7 +130,7 @@ projects('that are deleted are gone everywhere, and their name is free', async (
   const { event_id } = await publish(api, 'doomed')
   await handle(api, 'renamed')
   assert.equal(await runsOf(api, event_id), [])
-  assert.equal(await api.get(`/runs/${run.run_id}`), run) // what it did stays on record
+  assert.equal(await api.get(`/runs/${run.run_id}`), run) // its runs remain readable
   assert.is.not((await create('doomed')).project_id, project_id)
 })
 

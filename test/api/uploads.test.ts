@@ -33,7 +33,7 @@ const PLAIN: Files = { 'plain.js': 'export const one = () => 1' }
 
 const uploading = suite('uploading a build')
 
-uploading('answers 201 with what was stored', async () => {
+uploading('returns 201 with the stored build', async () => {
   const zip = await zipBuild(PLAIN)
   const { status, json, headers } = await upload(api, 'up', zip)
   const { data } = json as { data: BuildUpload }
@@ -43,7 +43,7 @@ uploading('answers 201 with what was stored', async () => {
   assert.is(headers.get('x-build-exists'), null)
 })
 
-uploading('takes the hash in upper case', async () => {
+uploading('accepts the hash in upper case', async () => {
   const zip = await zipBuild(PLAIN)
   assert.is((await upload(api, 'up', zip, { hash: zip.hash.toUpperCase() })).status, 201)
 })
@@ -121,7 +121,7 @@ const fields: [name: string, fields: Record<string, string | undefined>, told: s
   ['a hash that is not the file’s', { hash: '0'.repeat(64) }, 'hash: '],
   ['no hash', { hash: undefined }, 'hash: '],
   ['an empty hash', { hash: '' }, 'hash: '],
-  ['a hash of another kind', { hash: 'a'.repeat(40) }, 'hash: '],
+  ['a hash of another length', { hash: 'a'.repeat(40) }, 'hash: '],
   ['a build_id that is no UUID', { build_id: 'mine' }, 'build_id: '],
   ['a live that is neither true nor false', { live: 'yes' }, 'live: '],
 ]
@@ -137,11 +137,11 @@ uploading('refuses a form without a file, with a field in its place, or with two
   without.set('file', 'text')
   isRefused(await send(without), 'file: ')
   const twice = formOf(await zipBuild(PLAIN))
-  twice.append('file', new Blob([new Uint8Array(4 << 20)]), 'second.zip') // still on its way when it is refused
+  twice.append('file', new Blob([new Uint8Array(4 << 20)]), 'second.zip') // its upload is not complete when it is refused
   isRefused(await send(twice), 'body: ')
 })
 
-uploading('refuses what is no form', async () => {
+uploading('refuses a body that is not a form', async () => {
   assert.is((await api.refused('POST', '/projects/up/builds', { hash: 'x' })).status, 415)
   const broken = { body: 'not a form', headers: { 'Content-Type': 'multipart/form-data; boundary=x' } }
   isRefused(await api.send('POST', '/projects/up/builds', broken), /body|file/)
@@ -149,7 +149,7 @@ uploading('refuses what is no form', async () => {
   isRefused(await api.send('POST', '/projects/up/builds', unbound), 'body: ')
 })
 
-uploading('refuses what is no zip', async () => {
+uploading('refuses a file that is not a zip', async () => {
   const zip = (await zipBuild(PLAIN)).bytes
   for (const bytes of [
     Buffer.alloc(0),
@@ -161,7 +161,7 @@ uploading('refuses what is no zip', async () => {
   }
 })
 
-/** Names that no honest tool writes are written over ones of the same length. */
+/** A zip whose entry has an invalid name: no library writes it, so the bytes of a valid name are replaced. */
 const renamed = async (name: string): Promise<ZippedBuild> => {
   const { bytes } = await zipBuild({ ['x'.repeat(name.length)]: 'export const a = 1' })
   return zipped(Buffer.from(bytes.toString('latin1').replaceAll('x'.repeat(name.length), name), 'latin1'))
@@ -188,10 +188,10 @@ uploading('refuses a symbolic link', async () => {
   isRefused(await upload(api, 'up', zipped(await buffer(zip.outputStream))), 'symbolic link')
 })
 
-uploading('refuses a bomb before it goes off', async () => {
+uploading('refuses a zip bomb before it is unpacked', async () => {
   const zip = await zipBuild({ 'bomb.js': Buffer.alloc(20 << 20) })
   assert.ok(zip.bytes.length < 100 << 10)
-  isRefused(await upload(api, 'up', zip), 'packed at most')
+  isRefused(await upload(api, 'up', zip), 'compressed at most')
 })
 
 uploading.after(() => server.stop())

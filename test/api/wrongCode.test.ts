@@ -3,7 +3,7 @@ import { call, deploy, handled, publish, type Run, runsOf } from '../support/bui
 import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 
-/** Each misbehaves in a build of its own: what kills a process takes along the runs inside it. */
+/** Each is a separate build, because a run that kills its process ends the other runs in it. */
 const wrong: Record<
   string,
   { code: string; status?: Run['status']; error?: string; message?: RegExp; result?: unknown }
@@ -77,7 +77,7 @@ const server = await startServer()
 const { api } = server
 await deploy(api, 'healthy', { 'healthy.js': `export const ping = (n) => n` })
 
-/** All at once: the slow ones wait for their watchdogs side by side. */
+/** All start at once, so that the slow ones wait for their watchdogs at the same time. */
 const started = new Map<string, string>()
 const healthy: Promise<Run>[] = []
 
@@ -102,7 +102,7 @@ for (const [name, expected] of Object.entries(wrong)) {
   })
 }
 
-code('harms nobody else', async () => {
+code('does not affect other runs', async () => {
   const runs = await Promise.all(healthy)
   assert.equal(
     runs.map(({ result }) => result),
@@ -110,12 +110,12 @@ code('harms nobody else', async () => {
   )
 })
 
-code('leaves its build fit to run again', async () => {
+code('does not prevent later runs of its build', async () => {
   const { event_id } = await publish(api, 'svc:call', { fn: 'exits/go' })
   assert.is((await handled(api, event_id))[0]?.error?.code, 'worker_lost')
 })
 
-code('is told in the logs of its run, up to a cap', async () => {
+code('has its output in the logs of its run, up to a limit', async () => {
   const [{ run_id }] = (await runsOf(api, started.get('floods') ?? '')) as [Run]
   const { lines } = await api.get<{ lines: { text: string }[] }>(`/runs/${run_id}/logs`)
   assert.match(lines[0]?.text ?? '', 'xxx')

@@ -27,7 +27,7 @@ const codeOf = async (work: Promise<unknown>): Promise<unknown> => {
 
 const cache = suite('the build cache')
 
-cache('fetches a build once, however often it is asked for', async () => {
+cache('fetches a build once for concurrent callers', async () => {
   const { blobs, build, cache } = await setUp()
   const dirs = await Promise.all([cache.ensure(build), cache.ensure(build), cache.ensure(build)])
   assert.is(new Set(dirs).size, 1)
@@ -54,7 +54,7 @@ cache('leaves nothing behind when it fails, and tries again', async () => {
   assert.is(await codeOf(cache.ensure(build)), 'resolved')
 })
 
-cache('clears litter of processes that died, once it is old', async () => {
+cache('removes leftovers of processes that died when they are old', async () => {
   const { build, cacheDir, cache } = await setUp()
   for (const name of ['old', 'new']) mkdirSync(join(cacheDir, 'tmp', name), { recursive: true })
   writeFileSync(join(cacheDir, 'tmp', 'old', 'torn'), 'x')
@@ -63,7 +63,7 @@ cache('clears litter of processes that died, once it is old', async () => {
   assert.equal(readdirSync(join(cacheDir, 'tmp')), ['new'])
 })
 
-cache('refuses bytes that are not those of the hash', async () => {
+cache('refuses bytes that do not match the hash', async () => {
   const { blobs, build, cache } = await setUp()
   blobs.add({ hash: 'b'.repeat(64), bytes: build.bytes })
   assert.is(await codeOf(cache.ensure({ hash: 'b'.repeat(64) })), 'bad_request')

@@ -20,7 +20,7 @@ const messageOf = async (source: Record<string, string>, inspectMs?: number): Pr
   return inspection.ok ? `ok: ${JSON.stringify(inspection.functions)}` : inspection.message
 }
 
-/** The message for one function with the metadata, without the place it names. */
+/** Returns the message for one function with the metadata, without file and function. */
 const mistakeIn = async (metadata: string): Promise<string> => {
   const message = await messageOf({
     'a.js': `import { fn } from 'svc'\nexport const f = fn(${metadata}, () => 1)`,
@@ -71,7 +71,7 @@ inspect('lists its functions with metadata and defaults, by ns and var', async (
   assert.not.ok(refs.some((ref) => /_internal|NotAFunction|alsoNot/.test(ref)))
 })
 
-inspect('takes no namespace from hidden files, node_modules and declarations', async () => {
+inspect('ignores hidden files, node_modules and declarations', async () => {
   const source = 'export const f = () => 1'
   const files = [
     '_a.js',
@@ -88,7 +88,7 @@ inspect('takes no namespace from hidden files, node_modules and declarations', a
   assert.equal(inspection, { ok: true, functions: [{ ns: 'yes.h', var: 'f' }] })
 })
 
-inspect('is fine with a build without functions', async () => {
+inspect('accepts a build without functions', async () => {
   assert.equal(await inspectionOf({ 'readme.md': 'hello' }), { ok: true, functions: [] })
 })
 
@@ -148,7 +148,7 @@ const mistakes: [string, Record<string, string>, string][] = [
   [
     'two files of one namespace',
     { 'a.js': '', 'a.ts': '' },
-    'a.ts: Expected a namespace of its own, got a, which is also that of a.js',
+    'a.ts: Expected a unique namespace, got a, which a.js has too',
   ],
 ]
 for (const [what, files, message] of mistakes) {
@@ -170,7 +170,7 @@ load('names the file that never finishes', async () => {
   )
 })
 
-load('gives the same message when a function of it is run', async () => {
+load('reports the same message when one of its functions is run', async () => {
   const { failure, runtime } = await openWorkbench({
     'a.ts': 'export const f = () => 1\nthrow new Error("at load")',
     'b.ts': 'export const = 1',
@@ -214,7 +214,7 @@ const refusals: [string, string][] = [
   ],
   [
     '{ webhook: { service: "a b", path: "/x" } }',
-    'Expected webhook.service to be of letters, digits, "-", "_" and ".", got "a b"',
+    'Expected webhook.service to consist of letters, digits, "-", "_" and ".", got "a b"',
   ],
   [
     '{ webhook: { service: "a", path: "/../x" } }',
@@ -229,7 +229,7 @@ const refusals: [string, string][] = [
     'Expected webhook.auth to be "none" or "required", got "maybe"',
   ],
   ['{ "secret-headers": "x-key" }', 'Expected secret-headers to be a list of at most 100 names, got "x-key"'],
-  ['{ secretHeaders: ["x key"] }', 'Expected each of secret-headers to be the name of a header, got "x key"'],
+  ['{ secretHeaders: ["x key"] }', 'Expected each of secret-headers to be a header name, got "x key"'],
   ['{ timeout: 0 }', 'Expected timeout to be a whole number from 1 to 900000, got 0'],
   ['{ on_event: "x" }', 'Expected the key on-event, got on_event'],
   ['[1]', 'Expected metadata to be an object, got [1]'],
@@ -238,7 +238,7 @@ for (const [given, message] of refusals) {
   metadata(`is refused: ${given}`, async () => assert.is(await mistakeIn(given), message))
 }
 
-metadata('may use camelCase, no retries, leap days and keys of its own', async () => {
+metadata('may use camelCase, no retries, leap days and keys of the author', async () => {
   const given =
     '{ onEvent: "a", retry: { attempts: 0 }, schedule: "0 0 29 2 *", secretHeaders: ["X-A", "x-a"], team: "blue" }'
   assert.is(
@@ -261,11 +261,11 @@ metadata('refuses two webhooks at one address', async () => {
     "import { fn } from 'svc'\nexport const f = fn({ webhook: { service: 's', path: 'p' } }, () => 1)"
   assert.is(
     await messageOf({ 'a.js': source, 'b.js': source }),
-    'b/f: Expected a webhook of its own, got POST s/p, which is also that of a/f',
+    'b/f: Expected a unique webhook, got POST s/p, which a/f has too',
   )
 })
 
-metadata('belongs to each export of one handler', async () => {
+metadata('applies to each export of one handler', async () => {
   const source =
     "import { fn } from 'svc'\nconst h = () => 1\nexport const a = fn({ onEvent: 'a' }, h)\nexport const b = fn({ onEvent: 'b' }, h)"
   const inspection = await inspectionOf({ 'm.js': source })

@@ -37,7 +37,7 @@ registering('is done once', () => {
   given(registered()).when(register('d', 1)).then()
 })
 registering('needs a plan that has domains', () => given().when(register('d', 0)).refuses('plan_required'))
-registering('has the limit of the plan', () => {
+registering('respects the limit of the plan', () => {
   const two = [registered('a'), registered('b')]
   given(...two)
     .when(register('d', 3))

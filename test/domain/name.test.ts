@@ -29,14 +29,14 @@ names('belongs to the first that reserves it', () => given().when(reserve('a')).
 names('is refused to another one, with the code of its kind of resource', () =>
   given(reserved('a')).when(reserve('b')).refuses('project_exists'),
 )
-names('asked for twice is asked for once', () => given(reserved('a')).when(reserve('a')).then())
-names('is taken over from a holder that is gone', () =>
+names('is reserved once by repeated commands', () => given(reserved('a')).when(reserve('a')).then())
+names('is taken over from a holder that does not exist', () =>
   given(reserved('a')).when(reserve('b', 'a')).then(reserved('b')),
 )
 names('is not taken over from the successor of a lost holder', () =>
   given(reserved('a'), reserved('c')).when(reserve('b', 'a')).refuses('project_exists'),
 )
-names('released is free', () => {
+names('is available once it is released', () => {
   given(reserved('a')).when(release('a')).then(released('a'))
   given(reserved('a'), released('a')).when(reserve('b')).then(reserved('b'))
 })

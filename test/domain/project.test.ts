@@ -48,12 +48,12 @@ const deploy = (build_id: string, fence = 0) => {
 
 const life = suite('a project')
 life('is created', () => given().when(create).then(created))
-life('created twice is created once, also when it is gone', () => {
+life('is created once, also by a command after its deletion', () => {
   given(created).when(create).then()
   given(created, deleted).when(create).then()
 })
 life('is renamed', () => given(created).when(rename).then(renamed))
-life('keeps a name it has', () => given(created, renamed).when(rename).then())
+life('stores nothing when it has the name already', () => given(created, renamed).when(rename).then())
 life('is deleted with its builds', () =>
   given(created, uploaded('a'), uploaded('b', 'live'))
     .when(remove)
@@ -63,7 +63,7 @@ for (const [what, facts] of [
   ['absent', []],
   ['deleted', [created, deleted]],
 ] as const) {
-  life(`${what} does not exist for anything`, () => {
+  life(`that is ${what} refuses every other command`, () => {
     for (const command of [rename, remove, upload('a'), deploy('a')])
       given(...facts)
         .when(command)
@@ -79,18 +79,18 @@ builds('are uploaded, each once', () => {
   given(created, uploaded('a')).when(upload('a')).then()
 })
 builds('are deployed', () => given(created, uploaded('a')).when(deploy('a')).then(deployed('a')))
-builds('one is deployed at a time: the new one takes the place of the old one', () =>
+builds('are deployed one at a time: the new build replaces the old one', () =>
   given(created, uploaded('a'), uploaded('b'), deployed('a')).when(deploy('b', 3)).then(deployed('b', 'a')),
 )
-builds('can go back', () =>
+builds('can be deployed again after another one', () =>
   given(created, uploaded('a'), uploaded('b'), deployed('a'), deployed('b', 'a'))
     .when(deploy('a', 4))
     .then(deployed('a', 'b')),
 )
-builds('deployed again is deployed already', () =>
+builds('that are deployed already are not deployed again', () =>
   given(created, uploaded('a'), deployed('a')).when(deploy('a')).then(),
 )
-builds('uploading does not deploy, nor take away', () =>
+builds('stay deployed when another one is uploaded', () =>
   given(created, uploaded('a'), deployed('a'), uploaded('b')).when(deploy('a')).then(),
 )
 builds('have one content under a build_id: other bytes or another type are refused', () => {

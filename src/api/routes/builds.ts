@@ -23,7 +23,7 @@ const buildOf = async (ask: Ask<{ project: string; build_id: string }>): Promise
   return buildFor(ask.deps, projectOf(ask).project_id, ask.params.build_id)
 }
 
-/** The newest build of a project that is deployed, or live. */
+/** The newest build of the project with these fields. */
 const newest = async (
   ask: Ask<{ project: string }>,
   equal: Record<string, string | boolean>,
