@@ -57,19 +57,6 @@ rotation('seals every context variable anew, and what was sealed before still op
   assert.equal(await hooked(), { got: 'c' })
 })
 
-rotation('goes well with updates at the same time', async () => {
-  await create('one', 'BUSY', 'x')
-  let last = ''
-  const write = async () => {
-    for (let i = 0; i < 20; i++) {
-      last = `value ${i}`
-      await api.send('PUT', '/projects/one/context/BUSY', { body: { value: last } })
-    }
-  }
-  await Promise.all([write(), rotate(), rotate(), rotate()])
-  assert.is(await told('BUSY'), last)
-})
-
 rotation('is the operator’s, of an environment that exists', async () => {
   for (const [method, path] of [
     ['POST', '/rotate-data-key'],
