@@ -101,6 +101,8 @@ interface RouteSpec<P, Q extends TObject, B extends TSchema> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** In @koa/router's syntax, from the server's root. */
   readonly path: string
+  /** The operation's name in the OpenAPI document. Clients are generated from it, so it never changes. */
+  readonly operationId: string
   readonly summary: string
   readonly description?: string
   readonly tag: string

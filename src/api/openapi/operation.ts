@@ -1,16 +1,15 @@
 import type { Needs, Route } from '../route.ts'
 import { type JsonSchema, toJsonSchema } from './jsonSchema.ts'
-import { operationIdOf } from './operationId.ts'
 import { parametersOf } from './parameters.ts'
 import { repliesOf } from './replies.ts'
 
 /** Converts one route to an operation of the document. */
 export const operationOf = (route: Route): JsonSchema => {
-  const { tag, summary, needs } = route
+  const { operationId, tag, summary, needs } = route
   const description = descriptionOf(route)
   const parameters = parametersOf(route)
   return {
-    operationId: operationIdOf(route),
+    operationId,
     tags: [tag],
     summary,
     ...(description !== '' && { description }),

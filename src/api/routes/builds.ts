@@ -68,6 +68,7 @@ export const buildRoutes = [
   route({
     method: 'GET',
     path: '/v1/builds',
+    operationId: 'listBuilds',
     summary: 'List all builds of the environment',
     tag,
     needs: { type: 'build', action: 'read' },
@@ -83,6 +84,7 @@ export const buildRoutes = [
   route({
     method: 'GET',
     path: '/v1/projects/:project/builds',
+    operationId: 'listProjectBuilds',
     summary: 'List the builds of a project',
     tag,
     needs: read,
@@ -99,6 +101,7 @@ export const buildRoutes = [
   route({
     method: 'POST',
     path: '/v1/projects/:project/builds',
+    operationId: 'uploadBuild',
     summary: 'Upload a build',
     description:
       'The zip is checked and loaded once in the sandbox. A build that does not load is refused with 400 and your ' +
@@ -128,6 +131,7 @@ export const buildRoutes = [
   route({
     method: 'GET',
     path: '/v1/projects/:project/builds/deployed',
+    operationId: 'getDeployedBuild',
     summary: 'Get the deployed build',
     tag,
     needs: read,
@@ -138,6 +142,7 @@ export const buildRoutes = [
   route({
     method: 'GET',
     path: '/v1/projects/:project/builds/live',
+    operationId: 'getLiveBuild',
     summary: 'Get the live (development) build',
     tag,
     needs: read,
@@ -148,6 +153,7 @@ export const buildRoutes = [
   route({
     method: 'GET',
     path: '/v1/projects/:project/builds/:build_id',
+    operationId: 'getProjectBuild',
     summary: 'Get a build',
     tag,
     needs: read,
@@ -158,6 +164,7 @@ export const buildRoutes = [
   route({
     method: 'GET',
     path: '/v1/projects/:project/builds/:build_id/download',
+    operationId: 'downloadBuild',
     summary: 'Download a build',
     tag,
     needs: read,
@@ -176,6 +183,7 @@ export const buildRoutes = [
   route({
     method: 'POST',
     path: '/v1/projects/:project/builds/:build_id/deploy',
+    operationId: 'deployBuild',
     summary: 'Deploy a build',
     description:
       'The build replaces the deployed build of the project. A webhook that another project of the environment ' +

@@ -30,6 +30,7 @@ export const contextRoutes = [
   route({
     method: 'GET',
     path: '/v1/projects/:project/context',
+    operationId: 'listContextVariables',
     summary: 'List context variables',
     tag,
     needs: needs('read'),
@@ -46,6 +47,7 @@ export const contextRoutes = [
   route({
     method: 'POST',
     path: '/v1/projects/:project/context',
+    operationId: 'createContextVariable',
     summary: 'Create a context variable',
     description: 'Only functions of the project can read the value, with `context(key)`.',
     tag,
@@ -63,6 +65,7 @@ export const contextRoutes = [
   route({
     method: 'PUT',
     path: '/v1/projects/:project/context/:key',
+    operationId: 'updateContextVariable',
     summary: 'Update a context variable',
     description:
       'Running functions see the new value when they next read it. Without `description`, the description remains.',
@@ -80,6 +83,7 @@ export const contextRoutes = [
   route({
     method: 'DELETE',
     path: '/v1/projects/:project/context/:key',
+    operationId: 'deleteContextVariable',
     summary: 'Delete a context variable',
     tag,
     needs: needs('delete'),

@@ -11,6 +11,7 @@ export const dataKeyRoutes = [
     ...shared,
     method: 'POST',
     path: '/operator/envs/:env_id/rotate-data-key',
+    operationId: 'rotateDataKeys',
     summary: 'Rotate the data keys of an environment',
     description:
       'Creates new keys for the environment and its projects, and encrypts the context variables again. The former ' +
@@ -26,6 +27,7 @@ export const dataKeyRoutes = [
     ...shared,
     method: 'DELETE',
     path: '/operator/envs/:env_id/data-keys',
+    operationId: 'eraseSecrets',
     summary: 'Erase the secrets of an environment',
     description:
       'Destroys the data keys of the environment and its projects. Secrets that were encrypted with them cannot be ' +

@@ -50,6 +50,7 @@ export const docsRoutesOf = (allRoutes: () => readonly Route[]): Route[] => {
     route({
       method: 'GET',
       path: '/openapi.json',
+      operationId: 'getOpenApiDocument',
       summary: 'Get the OpenAPI document',
       tag,
       needs: null,
@@ -64,6 +65,7 @@ export const docsRoutesOf = (allRoutes: () => readonly Route[]): Route[] => {
     route({
       method: 'GET',
       path: '/docs',
+      operationId: 'getDocsPage',
       summary: 'Get the interactive docs page',
       tag,
       needs: null,
@@ -74,6 +76,7 @@ export const docsRoutesOf = (allRoutes: () => readonly Route[]): Route[] => {
     route({
       method: 'GET',
       path: '/docs/:asset',
+      operationId: 'getDocsAsset',
       summary: 'Get a file of the docs page',
       tag,
       needs: null,

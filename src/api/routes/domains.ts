@@ -25,6 +25,7 @@ export const domainRoutes = [
   route({
     method: 'GET',
     path: '/v1/domains',
+    operationId: 'listDomains',
     summary: 'List the custom domains of the environment',
     tag,
     needs: { type: 'domain', action: 'read' },
@@ -37,6 +38,7 @@ export const domainRoutes = [
   route({
     method: 'POST',
     path: '/v1/domains',
+    operationId: 'createDomain',
     summary: 'Register a custom domain',
     description:
       'First create the CNAME record `validation_cname_name` → `validation_cname_value` to prove that the domain is ' +
@@ -61,6 +63,7 @@ export const domainRoutes = [
   route({
     method: 'GET',
     path: '/v1/domains/:domain_id',
+    operationId: 'getDomain',
     summary: 'Get a custom domain',
     tag,
     needs: { type: 'domain', action: 'read', path },
@@ -72,6 +75,7 @@ export const domainRoutes = [
   route({
     method: 'POST',
     path: '/v1/domains/:domain_id/verify',
+    operationId: 'verifyDomain',
     summary: 'Check the DNS record of a custom domain now',
     tag,
     needs: { type: 'domain', action: 'create', path },
@@ -82,6 +86,7 @@ export const domainRoutes = [
   route({
     method: 'DELETE',
     path: '/v1/domains/:domain_id',
+    operationId: 'deleteDomain',
     summary: 'Delete a custom domain',
     description:
       'The domain stops serving the environment at once. It is listed as `deleting` until its removal is complete.',

@@ -9,6 +9,7 @@ export const envRoutes = [
   route({
     method: 'GET',
     path: '/v1/env',
+    operationId: 'getEnvironment',
     summary: 'Get the environment of the credential',
     tag: 'Environment',
     needs: { type: 'env', action: 'read' },
@@ -25,6 +26,7 @@ export const envRoutes = [
   route({
     method: 'GET',
     path: '/v1/org/usage',
+    operationId: 'getOrgUsage',
     summary: 'Get usage and limits of the organization',
     description:
       'Covers all environments of the organization. The billing period is the calendar month in UTC. Calls are runs; ' +

@@ -9,6 +9,7 @@ export const evalRoutes = [
   route({
     method: 'POST',
     path: '/v1/projects/:project/eval',
+    operationId: 'evaluate',
     summary: 'Evaluate code with the live or deployed build',
     description:
       'Replies after the run has ended. Evaluations with the same `repl_id` share their declarations.',

@@ -65,6 +65,7 @@ export const eventRoutes = [
   route({
     method: 'POST',
     path: '/v1/events',
+    operationId: 'publishEvent',
     summary: 'Publish an event',
     description:
       'Each matching handler of the deployed builds runs once. `svc:call`, `svc:cancel` and `svc:replay` control runs.',
@@ -80,6 +81,7 @@ export const eventRoutes = [
   route({
     method: 'GET',
     path: '/v1/events',
+    operationId: 'listEvents',
     summary: 'List events',
     tag,
     needs: { type: 'event', action: 'read' },
@@ -94,6 +96,7 @@ export const eventRoutes = [
   route({
     method: 'GET',
     path: '/v1/events/:event_id',
+    operationId: 'getEvent',
     summary: 'Get an event',
     tag,
     needs: { type: 'event', action: 'read' },
@@ -104,6 +107,7 @@ export const eventRoutes = [
   route({
     method: 'GET',
     path: '/v1/events/:event_id/runs',
+    operationId: 'listEventRuns',
     summary: 'List the runs that an event started',
     tag,
     needs: { type: 'run', action: 'read' },

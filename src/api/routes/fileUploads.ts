@@ -85,6 +85,7 @@ export const uploadRoutes = [
   route({
     method: 'POST',
     path: '/v1/files/uploads',
+    operationId: 'beginUpload',
     summary: 'Begin an upload in parts',
     description:
       'Parts of `part_size` are sent one by one, in any order, at once if you like, and then completed to the file. ' +
@@ -128,6 +129,7 @@ export const uploadRoutes = [
   route({
     method: 'GET',
     path: '/v1/files/uploads/:upload_id',
+    operationId: 'getUpload',
     summary: 'Get an upload in parts, with the parts that came',
     description: 'To go on with an upload that was interrupted: send the parts that are missing.',
     tag,
@@ -144,6 +146,7 @@ export const uploadRoutes = [
   route({
     method: 'PUT',
     path: '/v1/files/uploads/:upload_id/:part_number',
+    operationId: 'uploadPart',
     summary: 'Upload a part',
     description:
       'At most 256 MiB; every part but the last at least 5 MiB. The same number again replaces the part.',
@@ -162,6 +165,7 @@ export const uploadRoutes = [
   route({
     method: 'POST',
     path: '/v1/files/uploads/:upload_id/complete',
+    operationId: 'completeUpload',
     summary: 'Complete an upload in parts',
     description:
       'The parts, numbered from 1 on without a gap, become the file. A file that is there gets the new content and ' +
@@ -182,6 +186,7 @@ export const uploadRoutes = [
   route({
     method: 'DELETE',
     path: '/v1/files/uploads/:upload_id',
+    operationId: 'cancelUpload',
     summary: 'Cancel an upload in parts, and remove what came of it',
     tag,
     needs: toWrite,

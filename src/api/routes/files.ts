@@ -156,6 +156,7 @@ export const fileRoutes = [
   route({
     method: 'GET',
     path: '/v1/files',
+    operationId: 'listFiles',
     summary: 'List files by path',
     tag,
     needs: { type: 'file', action: 'read' },
@@ -172,6 +173,7 @@ export const fileRoutes = [
   route({
     method: 'PUT',
     path: '/v1/files/upload/*path',
+    operationId: 'uploadFile',
     summary: 'Upload a file in one request',
     description:
       'The body is the content, at most 300 MiB or what the plan allows; `Content-Type` is kept with it. A file that ' +
@@ -191,6 +193,7 @@ export const fileRoutes = [
   route({
     method: 'GET',
     path: '/v1/files/:file_id',
+    operationId: 'getFile',
     summary: 'Get what is known of a file',
     tag,
     needs: byId('read'),
@@ -201,6 +204,7 @@ export const fileRoutes = [
   route({
     method: 'GET',
     path: '/v1/files/:file_id/download',
+    operationId: 'downloadFile',
     summary: 'Download a file',
     description:
       'One range of bytes may be asked for with `Range`, and `If-Range`; it is answered with 206. With the `ETag` in ' +
@@ -218,6 +222,7 @@ export const fileRoutes = [
   route({
     method: 'DELETE',
     path: '/v1/files/:file_id',
+    operationId: 'deleteFile',
     summary: 'Delete a file',
     tag,
     needs: byId('delete'),

@@ -39,6 +39,7 @@ export const functionRoutes = [
   route({
     method: 'GET',
     path: '/v1/projects/:project/event-handlers',
+    operationId: 'listProjectEventHandlers',
     summary: 'List the event handlers of the deployed build',
     tag,
     needs,
@@ -61,6 +62,7 @@ export const functionRoutes = [
   route({
     method: 'GET',
     path: '/v1/projects/:project/schedules',
+    operationId: 'listProjectSchedules',
     summary: 'List the schedules of the deployed build',
     tag,
     needs,
@@ -83,6 +85,7 @@ export const functionRoutes = [
   route({
     method: 'GET',
     path: '/v1/projects/:project/webhooks',
+    operationId: 'listProjectWebhooks',
     summary: 'List the webhook endpoints of the deployed build',
     description: 'Each `url` contains the secret token of its endpoint. Redeploys do not change it.',
     tag,

@@ -14,6 +14,7 @@ export const healthRoutes = [
   route({
     method: 'GET',
     path: '/status',
+    operationId: 'getStatus',
     summary: 'Get the version and start time of the server',
     tag: 'Health',
     needs: null,
@@ -27,6 +28,7 @@ export const healthRoutes = [
   route({
     method: 'GET',
     path: '/healthz',
+    operationId: 'getHealth',
     summary: 'Check that the process is alive',
     tag: 'Health',
     needs: null,
@@ -40,6 +42,7 @@ export const healthRoutes = [
   route({
     method: 'GET',
     path: '/readyz',
+    operationId: 'getReadiness',
     summary: 'Check that the service accepts requests',
     description:
       'Returns 503 while an engine cannot be reached, a read model is being built or the server is stopping.',

@@ -41,6 +41,7 @@ export const projectRoutes = [
   route({
     method: 'GET',
     path: '/v1/projects',
+    operationId: 'listProjects',
     summary: 'List projects',
     tag,
     needs: { type: 'project', action: 'read' },
@@ -53,6 +54,7 @@ export const projectRoutes = [
   route({
     method: 'POST',
     path: '/v1/projects',
+    operationId: 'createProject',
     summary: 'Create a project',
     tag,
     needs: { type: 'project', action: 'create' },
@@ -66,6 +68,7 @@ export const projectRoutes = [
   route({
     method: 'GET',
     path: '/v1/projects/:project',
+    operationId: 'getProject',
     summary: 'Get a project',
     tag,
     needs: { type: 'project', action: 'read', path: projectPaths },
@@ -79,6 +82,7 @@ export const projectRoutes = [
   route({
     method: 'PATCH',
     path: '/v1/projects/:project',
+    operationId: 'updateProject',
     summary: 'Rename a project',
     tag,
     needs: { type: 'project', action: 'update', path: projectPaths },
@@ -93,6 +97,7 @@ export const projectRoutes = [
   route({
     method: 'DELETE',
     path: '/v1/projects/:project',
+    operationId: 'deleteProject',
     summary: 'Delete a project and its builds',
     tag,
     needs: { type: 'project', action: 'delete', path: projectPaths },

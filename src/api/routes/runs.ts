@@ -39,6 +39,7 @@ export const runRoutes = [
   route({
     method: 'GET',
     path: '/v1/runs',
+    operationId: 'listRuns',
     summary: 'List runs',
     tag,
     needs,
@@ -64,6 +65,7 @@ export const runRoutes = [
   route({
     method: 'GET',
     path: '/v1/runs/stats',
+    operationId: 'getRunStats',
     summary: 'Count runs by status',
     tag,
     needs,
@@ -85,6 +87,7 @@ export const runRoutes = [
   route({
     method: 'GET',
     path: '/v1/runs/:run_id',
+    operationId: 'getRun',
     summary: 'Get a run',
     tag,
     needs,
@@ -95,6 +98,7 @@ export const runRoutes = [
   route({
     method: 'GET',
     path: '/v1/runs/:run_id/logs',
+    operationId: 'getRunLogs',
     summary: 'Get the output of a run',
     description:
       'Returns the lines of standard output and standard error in order. They appear within a second while the run ' +

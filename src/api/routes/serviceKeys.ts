@@ -37,6 +37,7 @@ export const serviceKeyRoutes = [
   route({
     method: 'POST',
     path: '/v1/service-keys',
+    operationId: 'createServiceKey',
     summary: 'Create a service key',
     description: `${ISSUING} The resource types are limited to ${SERVICE_KEY_TYPES.join(', ')}.`,
     tag,
@@ -70,6 +71,7 @@ export const serviceKeyRoutes = [
   route({
     method: 'GET',
     path: '/v1/service-keys',
+    operationId: 'listServiceKeys',
     summary: 'List the service keys of the calling API key',
     description: 'Includes revoked and expired keys.',
     tag,
@@ -83,6 +85,7 @@ export const serviceKeyRoutes = [
   route({
     method: 'GET',
     path: '/v1/service-keys/:service_key_id',
+    operationId: 'getServiceKey',
     summary: 'Get a service key of the calling API key',
     tag,
     needs: { type: 'key', action: 'read' },
@@ -93,6 +96,7 @@ export const serviceKeyRoutes = [
   route({
     method: 'DELETE',
     path: '/v1/service-keys/:service_key_id',
+    operationId: 'revokeServiceKey',
     summary: 'Revoke a service key of the calling API key',
     description: `${REVOKED} The key remains visible.`,
     tag,
@@ -107,6 +111,7 @@ export const serviceKeyRoutes = [
   route({
     method: 'DELETE',
     path: '/v1/service-keys',
+    operationId: 'revokeServiceKeys',
     summary: 'Revoke every service key of the calling API key',
     tag,
     needs: { type: 'key', action: 'delete' },

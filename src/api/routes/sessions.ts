@@ -36,6 +36,7 @@ export const sessionRoutes = [
   route({
     method: 'POST',
     path: '/v1/sessions',
+    operationId: 'createSession',
     summary: 'Create a session',
     description: ISSUING,
     tag,
@@ -68,6 +69,7 @@ export const sessionRoutes = [
   route({
     method: 'GET',
     path: '/v1/sessions',
+    operationId: 'listSessions',
     summary: 'List the active sessions of the calling API key',
     tag,
     needs: { type: 'session', action: 'read' },
@@ -83,6 +85,7 @@ export const sessionRoutes = [
   route({
     method: 'DELETE',
     path: '/v1/sessions/:session_id',
+    operationId: 'revokeSession',
     summary: 'Revoke a session of the calling API key',
     description: REVOKED,
     tag,
@@ -97,6 +100,7 @@ export const sessionRoutes = [
   route({
     method: 'DELETE',
     path: '/v1/sessions',
+    operationId: 'revokeSessions',
     summary: 'Revoke every session of the calling API key',
     tag,
     needs: { type: 'session', action: 'delete' },

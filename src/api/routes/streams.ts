@@ -27,6 +27,7 @@ export const streamRoutes = [
   route({
     method: 'GET',
     path: '/v1/streams/:stream_id/subscribe',
+    operationId: 'followStream',
     summary: 'Follow a stream',
     description: 'Begins at the end of the stream, unless `from` or `Last-Event-ID` is given.',
     tag,
@@ -52,6 +53,7 @@ export const streamRoutes = [
   route({
     method: 'POST',
     path: '/v1/streams/subscribe-with-event',
+    operationId: 'publishAndFollow',
     summary: 'Publish an event and follow its stream',
     description:
       'Publishes and follows in one atomic step. The first event is always `event:published`. A request with a known ' +
@@ -82,6 +84,7 @@ export const streamRoutes = [
   route({
     method: 'GET',
     path: '/v1/env/subscribe',
+    operationId: 'followEnvironment',
     summary: 'Follow all activity of the environment',
     description:
       'The stream ends after five minutes; reconnect with the last `id`. With `consumer`, the server stores the ' +

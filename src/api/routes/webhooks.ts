@@ -34,22 +34,27 @@ const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 const PATHS = [
   {
     path: '/webhook/:org/:env/*rest',
+    operation: 'callWebhook',
     summary: 'Call a webhook endpoint',
     description: 'Runs the function and replies with its result. `rest` is `{service}/{path}/{token}`.',
   },
   {
     path: '/webhook/*rest',
+    operation: 'callDomainWebhook',
     summary: 'Call a webhook endpoint by a custom domain',
     description:
       'Runs the function and replies with its result. The host of the URL is an active custom domain of the environment.',
   },
 ] as const
 
-export const webhookRoutes: Route[] = PATHS.flatMap((place) =>
+const capitalized = (method: string): string => method.charAt(0) + method.slice(1).toLowerCase()
+
+export const webhookRoutes: Route[] = PATHS.flatMap(({ operation, ...place }) =>
   METHODS.map((method) =>
     route({
       method,
       ...place,
+      operationId: `${operation}By${capitalized(method)}`,
       tag: 'Webhooks',
       needs: null,
       anyQuery: true,
