@@ -7,7 +7,8 @@ import type { WebhookEndpoint } from './findWebhook.ts'
 import { placeOf } from './planRuns.ts'
 import { requestRun } from './requestRun.ts'
 
-type Deps = Parameters<typeof requestRun>[0] & Pick<CommandDeps, 'quotas' | 'keyring' | 'payloads'>
+type Deps = Parameters<typeof requestRun>[0] &
+  Pick<CommandDeps, 'keyring' | 'payloads'> & { readonly quotas: Pick<CommandDeps['quotas'], 'checkRun'> }
 
 /** How the run of a webhook ended. */
 export type WebhookEnding =

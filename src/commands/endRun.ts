@@ -27,7 +27,7 @@ export const endRun = async (
   }
   if (outcome.status === 'failed') return fail(outcome.error)
   try {
-    const result = await payloads.keep(outcome.result ?? null)
+    const result = await payloads.keep(outcome.result)
     await aggregates.streams.handle(stream, { type: 'SucceedRun', run_id, result, now: clock.iso() }, cause)
   } catch (error) {
     if (!isAppError(error, 'bad_request')) throw error

@@ -1,9 +1,11 @@
 import { AppError } from '../errors.ts'
 import type { RunDoc } from '../projections/runs.ts'
 import type { Caller, CommandDeps } from './deps.ts'
+import { projectFor } from './projectFor.ts'
 import { requestRun } from './requestRun.ts'
 
-type Deps = Parameters<typeof requestRun>[0] & Pick<CommandDeps, 'views' | 'quotas'>
+type Deps = Parameters<typeof requestRun>[0] &
+  Pick<CommandDeps, 'views'> & { readonly quotas: Pick<CommandDeps['quotas'], 'checkRun'> }
 
 /**
  * Evaluates code beside the live build of a project, or beside the deployed one, and returns the run that it became.
@@ -23,8 +25,7 @@ export const evaluate = async (
   const { views, quotas } = deps
   const { env_id } = caller.cause
   await views.settled('builds', 'projects')
-  const project = views.directory.project(env_id, named)
-  if (!project) throw new AppError('not_found', `No project "${named}"`)
+  const project = projectFor(views.directory, env_id, named)
   const build = project.live ?? project.deployed
   if (!build)
     throw new AppError('not_found', 'The project has no live or deployed build to evaluate code beside')

@@ -79,8 +79,8 @@ const activities = (deps: Deps, isWanted: (project: Project) => boolean, wantsAl
       case 'StreamDataEmitted': {
         const { run_id, data_type } = event
         if (!wantsAll) {
-          const planned = await deps.aggregates.streams.read(stream, (state) => state.runs.get(run_id)?.plan)
-          const run = open.get(run_id) ?? planned
+          const planned = () => deps.aggregates.streams.read(stream, ({ runs }) => runs.get(run_id)?.plan)
+          const run = open.get(run_id) ?? (await planned())
           if (!run || !isWanted(run)) return null
         }
         return { kind: 'data', revision, run_id, data_type, payload: payloadOf('payload', event) }

@@ -10,9 +10,9 @@ import { Backoff } from '../loops/backoff.ts'
 
 const MAX_LINES = 10_000
 
-/** How long a line may wait for others, so that readers see it within a second of its being printed. */
+/** How long a line may wait for further ones: readers see it within a second after it was printed. */
 const LINGER_MS = 250
-/** Of one fact: with each character escaped it is still below what any event store takes. */
+/** Bytes of a part: with each character escaped, the fact is still below the limit of every event store. */
 const PART_BYTES = 64 << 10
 const PART_LINES = 1000
 
@@ -25,8 +25,8 @@ interface Deps {
 }
 
 /**
- * What a run prints, on its way into the log. O1: writing never waits. O2: what was written is stored in order, in
- * parts, one append at a time. O3: once `close` resolves it is durable, so it can come before the run's end.
+ * Stores what a run prints. O1: writing never waits. O2: lines are stored in order, in parts, one append at a time.
+ * O3: every line is durable when `close` resolves, before the end of the run is stored.
  */
 export class RunOutput {
   readonly #deps: Deps
@@ -57,7 +57,7 @@ export class RunOutput {
     this.#timer ??= setTimeout(() => this.#flush(), LINGER_MS)
   }
 
-  /** Resolves when everything written is durable, or was left out because it never will be. */
+  /** Resolves when every written line is durable, or was dropped because it cannot be stored. */
   async close(): Promise<void> {
     this.#flush()
     await this.#storing
@@ -71,7 +71,7 @@ export class RunOutput {
 
   async #store(): Promise<void> {
     while (this.#waiting.length > 0) await this.#storePart(this.#take())
-    this.#storing = undefined // in the same turn: a line that comes next begins anew
+    this.#storing = undefined // in the same turn: the next line starts another #store
   }
 
   #take(): LogLine[] {
@@ -96,7 +96,7 @@ export class RunOutput {
       } catch (error) {
         const again = isRetryable(error)
         this.#deps.logger.warn(
-          `Output of a run could not be stored and is ${again ? 'tried again' : 'left out'}`,
+          `Output of a run could not be stored and is ${again ? 'tried again' : 'dropped'}`,
           {
             run_id,
             error: messageOf(error),

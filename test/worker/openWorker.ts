@@ -3,7 +3,7 @@ import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
 import { silent } from '../../src/logger.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
-import type { Outcome, Runtime } from '../../src/ports/runtime.ts'
+import type { Invocation, Outcome, Runtime } from '../../src/ports/runtime.ts'
 import type { WantedRun } from '../../src/ports/claimer.ts'
 import { Worker, type WorkerOptions } from '../../src/worker/worker.ts'
 import { Keyring } from '../../src/secrets/keyring.ts'
@@ -12,11 +12,14 @@ import { cause, type Node, now } from '../support/openNode.ts'
 /** Holds every invocation until it is cancelled or closed, as a function that never returns would. */
 const holdingRuntime = () => {
   const held: ((outcome: Outcome) => void)[] = []
+  const invocations: Invocation[] = []
   const lost = { code: 'worker_lost', message: 'closed' }
   const runtime: Runtime = {
-    invoke: ({ signal }) =>
+    invoke: (invocation) =>
       new Promise((resolve) => {
+        const { signal } = invocation
         held.push(resolve)
+        invocations.push(invocation)
         const cancelled = { code: 'cancelled', message: 'The run was cancelled' }
         signal.addEventListener('abort', () => resolve({ status: 'failed', error: cancelled }))
       }),
@@ -27,28 +30,40 @@ const holdingRuntime = () => {
       for (const settle of held) settle({ status: 'failed', error: lost })
     },
   }
-  return { runtime, held }
+  return { runtime, held, invocations }
 }
 
 /** A worker on the node's engines, and the invocations that it holds. */
 export const openWorker = (
-  { aggregates, views, blobs, payloads, quotas, store }: Node,
+  {
+    aggregates,
+    views,
+    blobs,
+    payloads,
+    quotas,
+    store,
+    keyring = new Keyring(new Uint8Array(32)),
+  }: Node & { readonly keyring?: Keyring },
   options: Partial<WorkerOptions> = {},
   through: EventStore = store,
 ) => {
-  const { runtime, held } = holdingRuntime()
+  const { runtime, held, invocations } = holdingRuntime()
   const deps = {
     store: through,
     aggregates,
     views,
     payloads,
     blobs,
-    keyring: new Keyring(new Uint8Array(32)),
+    keyring,
     quotas,
     runtime,
     logger: silent,
   }
-  return { worker: new Worker(deps, { maxConcurrentRuns: 10, runTimeoutMs: 60_000, ...options }), held }
+  return {
+    worker: new Worker(deps, { maxConcurrentRuns: 10, runTimeoutMs: 60_000, ...options }),
+    held,
+    invocations,
+  }
 }
 
 /** Deploys a build of a project `shop`. */

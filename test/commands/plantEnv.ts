@@ -1,0 +1,51 @@
+import { createEnv } from '../../src/commands/createEnv.ts'
+import { createOrg } from '../../src/commands/createOrg.ts'
+import { createProject } from '../../src/commands/createProject.ts'
+import type { Plan } from '../../src/events/org.ts'
+import type { FunctionSpec } from '../../src/events/project.ts'
+import { streamOf } from '../../src/events/streams.ts'
+import { newId } from '../../src/ids.ts'
+import { callerOf, type openCommands } from './openCommands.ts'
+
+type Node = Awaited<ReturnType<typeof openCommands>>
+
+/** Creates an environment `dev` of an organization of its own. */
+export const plantEnv = async ({ deps, views }: Node, slug: string, plan: Plan = 'self_host') => {
+  const cause = { correlation_id: newId() }
+  await createOrg(deps, { slug, plan }, cause)
+  await views.settled()
+  const { env_id } = await createEnv(deps, { org: slug, name: 'dev' }, cause)
+  await views.settled()
+  return { env_id, caller: callerOf(env_id) }
+}
+
+/** Creates a project and uploads a build of it with these functions: the deployed one, or the live one. */
+export const plantBuild = async (
+  { deps, aggregates, views }: Node,
+  { caller }: Awaited<ReturnType<typeof plantEnv>>,
+  {
+    name,
+    functions = [],
+    build_type = 'release',
+    project_id = '',
+  }: {
+    name: string
+    functions?: FunctionSpec[]
+    build_type?: 'release' | 'live'
+    project_id?: string
+  },
+) => {
+  const project = project_id === '' ? (await createProject(deps, { name }, caller)).project_id : project_id
+  const build = { build_id: newId(), project_id: project, hash: 'a'.repeat(64), functions }
+  const stream = streamOf.project(project)
+  const stored = { size: 1, storage_path: 'x', storage_backend: 'disk', build_type } as const
+  await aggregates.projects.handle(
+    stream,
+    { type: 'UploadBuild', build: { ...build, ...stored } },
+    caller.cause,
+  )
+  if (build_type === 'release')
+    await aggregates.projects.handle(stream, { type: 'DeployBuild', build, fence: 0 }, caller.cause)
+  await views.settled()
+  return build
+}
