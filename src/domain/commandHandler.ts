@@ -11,21 +11,21 @@ import type { EventStore } from '../ports/eventStore.ts'
 import type { Decider, Folded } from './decider.ts'
 import type { Immutable } from './immutable.ts'
 
-/** What a command led to: its own facts (none when it was already so) and where they stand. */
+/** The result of a command: its own facts, none if it was already carried out, and their positions. */
 export interface Handled<Event extends DomainEvent = DomainEvent> {
   readonly events: readonly Event[]
   /** The ids the facts were stored under. */
   readonly ids: readonly string[]
-  /** Revision of the first of the facts, or the next one's when there are none. */
+  /** Revision of the first fact, or the next revision of the stream when there are none. */
   readonly firstRevision: number
-  /** Cursor of the append that held them; null when nothing had to be appended. */
+  /** Cursor of their append; null when nothing was appended. */
   readonly cursor: Cursor | null
 }
 
 interface Waiting<Command, Event extends DomainEvent> {
   readonly command: Command
   readonly cause: Cause
-  /** Revision of a fact that is known to be there. */
+  /** Revision of a fact that is known to be stored. */
   readonly known: number
   readonly resolve: (handled: Handled<Event>) => void
   readonly reject: (error: unknown) => void
@@ -38,7 +38,7 @@ interface Loaded<State> {
 }
 
 interface Reading<State> {
-  /** Takes from the state, in the same turn of the event loop, what the reader asked for. */
+  /** Reads from the state, in the same turn of the event loop. */
   readonly take: (loaded: Loaded<State>) => void
   readonly reject: (error: unknown) => void
 }
@@ -50,10 +50,10 @@ interface Actor<State, Command, Event extends DomainEvent> {
   running: Promise<void> | undefined
 }
 
-/** Commands of one stream that lost this many races in a row are told to come back. */
+/** Commands of one stream that lost this many races in a row are refused with `conflict`. */
 const MAX_CONFLICTS = 20
 
-/** From the second lost race in a row a command waits, so that it is out of step with the winner. */
+/** From the second lost race in a row, a command waits, so that it gets out of step with the winner. */
 const PAUSES = { firstMs: 2, longestMs: 16 }
 
 const CACHED_STREAMS = 4096
@@ -62,8 +62,8 @@ const CACHED_STREAMS = 4096
 const COMMANDS_PER_APPEND = 12
 
 /**
- * The write side in one sentence: read, fold, decide, append at the revision that was read; after a
- * conflict, again. Commands of one stream wait for each other, and those that waited share one append.
+ * The write side: reads a stream, folds it, decides, appends at the revision that was read, and starts again after a
+ * conflict. Commands of one stream wait for each other; those that waited share one append.
  */
 export class CommandHandler<State, Command, Event extends DomainEvent> {
   readonly #store: EventStore
@@ -84,10 +84,10 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
   }
 
   /**
-   * Durable when it resolves (I1). Rejects with the decider's refusal, with `unavailable`, or with
-   * `conflict` when others kept winning. What need not be read: of a stream that is `fresh`, just made up, anything;
-   * of one that `opening` opened, that fact and what stands before it. With `known`, the revision of a fact that was
-   * told, nothing is concluded from a read that did not come as far: it broke off.
+   * Durable when it resolves (I1). Rejects with the decider's refusal, with `unavailable`, or with `conflict` after too
+   * many lost races. `fresh`: the id of the stream was just generated, so nothing is read. `opening`: the first fact of the
+   * stream, so reading starts after it. `known`: the stream is known to reach this revision, so a shorter read ended early
+   * and is not trusted.
    */
   handle(
     stream: string,
@@ -113,8 +113,8 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
   }
 
   /**
-   * Resolves with what `select` takes from the state of a stream as of now. Later commands change the state, so
-   * `select` copies every map, set or array that it returns.
+   * Resolves with the result of `select` on the current state of a stream. Later commands change the state, so `select`
+   * copies every map, set or array that it returns.
    */
   read<Selected>(
     stream: string,
@@ -155,7 +155,7 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
         conflicts = 0
       } catch (error) {
         const lost = isAppError(error, 'wrong_revision')
-        // A state that holds what was not stored is dropped; one that is only behind catches up.
+        // A state with facts that were not stored is dropped; a state that is only behind catches up.
         if (!lost || waiting.length > 1) {
           actor.loaded = undefined
           this.#loaded.delete(stream)
@@ -177,7 +177,7 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
     actor.running = undefined
   }
 
-  /** The readers that asked before the read of the log began share it. */
+  /** Readers that asked before the read of the log began share it. */
   async #read(stream: string, actor: Actor<State, Command, Event>): Promise<void> {
     const reading = actor.reading.splice(0)
     try {
@@ -191,8 +191,8 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
   }
 
   /**
-   * Nobody is answered, or refused, on grounds that may be wrong. An append at the revision that was decided
-   * on proves that nothing was missed and that the facts are stored; without one, the store is asked.
+   * Ensures that no reply or refusal is based on an outdated state. An append at the expected revision proves that the
+   * state was current and that its facts are stored; without an append, the store is asked.
    */
   async #answer(
     stream: string,
@@ -215,8 +215,8 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
   }
 
   /**
-   * Decides one command after the other, each on what those before it made true. The facts of the last
-   * one are left for `fold`: a command that is alone does not touch the state until they are stored.
+   * Decides one command after the other, each on the state after the previous ones. The facts of the last command are
+   * left for `fold`, so that a single command does not change the state before its facts are stored.
    */
   #decide(loaded: Loaded<State>, waiting: readonly Waiting<Command, Event>[]) {
     const next = loaded.revision + 1
@@ -271,8 +271,8 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
 }
 
 /**
- * The id a fact is stored under. Facts that begin something take that thing's id, which the command
- * derived; so the same command sent again, by whatever node, repeats the same bytes.
+ * Returns the id of a fact. A fact that creates something takes the id of that thing, which the command derived. The same
+ * command, repeated by any node, therefore appends the same bytes.
  */
 const idOf = (event: DomainEvent): string => {
   switch (event.type) {
@@ -280,7 +280,7 @@ const idOf = (event: DomainEvent): string => {
       return event.stream_id
     case 'EventPublished':
       return event.event_id
-    case 'RunStarted': // the claim of another worker is another fact: under one id the store would take both
+    case 'RunStarted': // claims of two workers are two facts: with one id, the store would accept both as one append
       return derivedIdBeside(event.run_id, event.worker_id)
     default:
       return randomUUID()

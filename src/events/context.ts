@@ -3,7 +3,7 @@ import { fact, Id } from './scalars.ts'
 
 const variable = { project_id: Id, key: Type.String() }
 
-/** `sealed` is the value as ciphertext under a data key of the project: it stands nowhere in clear (I6). */
+/** `sealed` is the value as ciphertext under a data key of the project: it is stored nowhere in plain text (I6). */
 const content = { description: Type.String(), sealed: Type.String() }
 
 export const ContextVariableCreated = fact('ContextVariableCreated', {
@@ -19,5 +19,5 @@ export const ContextVariableResealed = fact('ContextVariableResealed', { ...vari
 
 export const ContextVariableDeleted = fact('ContextVariableDeleted', { ...variable })
 
-/** The project is being deleted: these variables are gone, and there will be no others. */
+/** The project is being deleted: its variables are removed, and no others can be created. */
 export const ContextClosed = fact('ContextClosed', { project_id: Id, keys: Type.Array(Type.String()) })

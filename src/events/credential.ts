@@ -13,7 +13,7 @@ export const SessionCreated = fact('SessionCreated', {
   expires_at: Time,
 })
 
-/** The sessions are over. Expired ones are recorded when the next session is created, so nothing has to look for them. */
+/** The sessions ended. Expired ones are recorded when the next session is created, so nothing has to look for them. */
 export const SessionsEnded = fact('SessionsEnded', {
   api_key_id: Id,
   session_ids: Type.Array(Id),

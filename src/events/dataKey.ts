@@ -2,12 +2,12 @@ import Type from 'typebox'
 import { fact, Id } from './scalars.ts'
 
 /**
- * From now on what is sealed for the environment, or for one project of it, is sealed with this key. The key itself
- * lies wrapped in the blobs, where it can be destroyed; the log only names it.
+ * From now on, this key seals the secrets of the environment, or of one of its projects. The key itself is in the blobs,
+ * encrypted, where it can be destroyed; the log only names it.
  */
 export const DataKeyCreated = fact('DataKeyCreated', { key_id: Id, project_id: Type.Optional(Id) })
 
-/** No key so far opens anything any more. `final`: and there will be no other one. */
+/** All keys so far are destroyed and unseal nothing. `final`: no other key can be created. */
 export const DataKeysDestroyed = fact('DataKeysDestroyed', {
   project_id: Type.Optional(Id),
   final: Type.Boolean(),

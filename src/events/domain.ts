@@ -11,7 +11,7 @@ export const DomainStatus = Type.Union([
 ])
 export type DomainStatus = Static<typeof DomainStatus>
 
-/** The owner is to prove the domain by a CNAME record of this name with this value. */
+/** The owner must prove the domain by a CNAME record with this name and value. */
 export const DomainRegistered = fact('DomainRegistered', {
   domain_id: Id,
   org_id: Id,
@@ -20,17 +20,17 @@ export const DomainRegistered = fact('DomainRegistered', {
   validation_cname_value: Type.String(),
 })
 
-/** The record was there, and the certificate is issued. The owner is to point the domain to `routing_domain`. */
+/** The record was found and the certificate issued. The owner must point the domain to `routing_domain`. */
 export const DomainValidated = fact('DomainValidated', { domain_id: Id, routing_domain: Type.String() })
 
-/** What arrives at the routing domain is served. */
+/** Requests at the routing domain are served. */
 export const DomainRouted = fact('DomainRouted', { domain_id: Id })
 
-/** The domain points to its routing domain: from now on it stands for its environment. */
+/** The domain points to its routing domain: from now on, it serves its environment. */
 export const DomainActivated = fact('DomainActivated', { domain_id: Id, domain: Type.String() })
 
-/** It no longer stands for its environment; what was set up for it is being taken down. */
+/** The domain no longer serves its environment, and its setup is being removed. */
 export const DomainDeleted = fact('DomainDeleted', { domain_id: Id, domain: Type.String() })
 
-/** Nothing is left of it. */
+/** The domain is removed completely. */
 export const DomainRemoved = fact('DomainRemoved', { domain_id: Id })

@@ -3,7 +3,7 @@ import { fact, Id, record, Time } from './scalars.ts'
 
 const RunId = Type.Union([Id, Type.Null()])
 
-/** A file as of now. The content lies in the blobs under `key`, which no other content ever has. */
+/** The current state of a file. Its content is in the blobs under `key`, which no other content ever has. */
 const file = {
   file_id: Id,
   path: Type.String(),
@@ -14,17 +14,17 @@ const file = {
   etag: Type.String(),
   content_type: Type.String(),
   storage_backend: Type.String(),
-  /** The run whose code wrote it; null: a client did. */
+  /** The run that wrote the file; null for a client. */
   created_by_run_id: RunId,
   updated_by_run_id: RunId,
   created_at: Time,
   updated_at: Time,
 }
 
-/** Content that a file has no longer: nobody reads it, and it no longer counts. */
+/** Content that a file no longer has: it is not read and does not count. */
 const Former = record({ key: Type.String(), size: Type.Integer() })
 
-/** A file was made, or the one at the path got new content, `replaced` being the old. */
+/** A file was created, or the file at the path got new content; `replaced` is the old content. */
 export const FileStored = fact('FileStored', { ...file, replaced: Type.Optional(Former) })
 
 export const FileDeleted = fact('FileDeleted', { file_id: Id, path: Type.String(), former: Former })

@@ -13,7 +13,7 @@ import * as stream from './stream.ts'
 import * as upload from './upload.ts'
 import * as worker from './worker.ts'
 
-/** The catalogue: everything that can happen, by type. Schemas are TypeBox, so they are JSON Schema too. */
+/** The catalogue of all facts, by type. Schemas are TypeBox, so they are JSON Schema too. */
 export const schemaOf = {
   StreamCreated: stream.StreamCreated,
   EventPublished: stream.EventPublished,

@@ -7,7 +7,7 @@ const CLOSE_OBJECT = 0x7d
 
 /** Whether JSON text nests more than `depth` levels. It need not be valid JSON: the text is scanned, not parsed. */
 export const nestsDeeperThan = (depth: number, json: string): boolean => {
-  if (json.length <= depth) return false // too short for so many brackets
+  if (json.length <= depth) return false // too short for that many brackets
   let level = 0
   for (let at = 0; at < json.length; at++) {
     const code = json.charCodeAt(at)

@@ -21,7 +21,7 @@ export const OrgCreated = fact('OrgCreated', {
   plan: Plan,
 })
 
-/** Only what changed. */
+/** Only the changed fields. */
 export const OrgChanged = fact('OrgChanged', {
   org_id: Id,
   name: Type.Optional(Type.String()),
@@ -40,7 +40,7 @@ export const ApiKeyCreated = fact('ApiKeyCreated', {
   permissions: Permissions,
 })
 
-/** Only what changed. A disabled key, and all that was issued under it, holds for nothing until it is enabled again. */
+/** Only the changed fields. A disabled key, and all that was issued under it, is not valid until it is enabled again. */
 export const ApiKeyChanged = fact('ApiKeyChanged', {
   api_key_id: Id,
   name: Type.Optional(Type.String()),
@@ -48,5 +48,5 @@ export const ApiKeyChanged = fact('ApiKeyChanged', {
   permissions: Type.Optional(Permissions),
 })
 
-/** The key is gone, and all that was issued under it with it. */
+/** The key was deleted, and with it everything that was issued under it. */
 export const ApiKeyDeleted = fact('ApiKeyDeleted', { api_key_id: Id })

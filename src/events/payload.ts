@@ -6,7 +6,7 @@ export interface Payload<Value = unknown> {
   readonly ref?: PayloadRef | undefined
 }
 
-/** The two fields of a fact that hold one payload: `name` for the value itself, `name_ref` for its place in the blobs. */
+/** The two fields of a fact for one payload: `name` for the value itself, `name_ref` for its reference to the blobs. */
 export type PayloadFields<Name extends string, Value = unknown> = { readonly [K in Name]?: Value } & {
   readonly [K in `${Name}_ref`]?: PayloadRef
 }
@@ -20,7 +20,7 @@ export function payloadFields(name: string, { value, ref }: Payload): Record<str
   return ref ? { [`${name}_ref`]: ref } : { [name]: value ?? null }
 }
 
-/** The payload that the fields of a fact or a document hold. */
+/** Returns the payload from the fields of a fact or document. */
 export const payloadOf = <Name extends string, Value>(
   name: Name,
   fields: PayloadFields<Name, Value>,

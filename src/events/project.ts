@@ -32,10 +32,10 @@ export const ProjectCreated = fact('ProjectCreated', { project_id: Id, name: Typ
 
 export const ProjectRenamed = fact('ProjectRenamed', { project_id: Id, name: Type.String() })
 
-/** The project and its builds are gone. */
+/** The project and its builds were deleted. */
 export const ProjectDeleted = fact('ProjectDeleted', { project_id: Id, build_ids: Type.Array(Id) })
 
-/** A long list of functions lies in the blobs under `functions_ref` instead. */
+/** A long list of functions is in the blobs, under `functions_ref`. */
 const functions = {
   functions: Type.Optional(Type.Array(FunctionSpec)),
   functions_ref: Type.Optional(PayloadRef),
@@ -43,7 +43,7 @@ const functions = {
 
 export const BuildType = Type.Union([Type.Literal('release'), Type.Literal('live')])
 
-/** A build was stored, unpacked and loaded once in the sandbox; `functions` is what it exports. */
+/** A build was stored, unpacked and loaded once in the sandbox; `functions` contains its exports. */
 export const BuildUploaded = fact('BuildUploaded', {
   build_id: Id,
   project_id: Id,
@@ -55,7 +55,7 @@ export const BuildUploaded = fact('BuildUploaded', {
   ...functions,
 })
 
-/** From now on the project runs on this build; the build that was deployed before is not deployed any more. */
+/** From now on, the project runs on this build instead of the previous one. */
 export const BuildDeployed = fact('BuildDeployed', {
   build_id: Id,
   project_id: Id,
@@ -80,6 +80,6 @@ export const WebhookReserved = fact('WebhookReserved', {
   reserved_at: Time,
 })
 
-/** One name, held by one owner: who appends first to its reservation stream has it. */
+/** One name with one holder: the first append to its reservation stream wins. */
 export const NameReserved = fact('NameReserved', { name: Type.String(), holder: Id })
 export const NameReleased = fact('NameReleased', { name: Type.String(), holder: Id })

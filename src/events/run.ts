@@ -22,11 +22,11 @@ export type Target = Static<typeof Target>
 export const Retry = record({ attempts: Type.Integer(), delay: Type.Integer() })
 export type Retry = Static<typeof Retry>
 
-/** Where the input of a run stands: the `EventPublished` or `RunRequested` at this revision of this stream. */
+/** The position of the input of a run: the `EventPublished` or `RunRequested` at this revision of this stream. */
 export const InputAt = record({ stream_id: Id, revision: Type.Integer() })
 export type InputAt = Static<typeof InputAt>
 
-/** What stays the same through the life of a run. */
+/** The part of a run that never changes. */
 const plan = {
   run_id: Id,
   stream_id: Id,
@@ -54,20 +54,20 @@ const plan = {
 export const RunPlan = record(plan)
 export type RunPlan = Static<typeof RunPlan>
 
-/** What the function is called with: a webhook request or a list of arguments. */
+/** The input of the function: a webhook request or a list of arguments. */
 export const RunInput = record({
   kind: Type.Union([Type.Literal('args'), Type.Literal('webhook'), Type.Literal('tick')]),
   value: Type.Optional(Type.Unknown()),
   value_ref: Type.Optional(PayloadRef),
-  /** Fields of the value that must not be read in the log, as ciphertext of their JSON (I6). */
+  /** The secret fields of the value, as ciphertext of their JSON (I6). */
   sealed: Type.Optional(Type.String()),
 })
 export type RunInput = Static<typeof RunInput>
 
-/** Somebody wants a run; the worker that claims it appends `RunStarted`. */
+/** A run was requested; the worker that claims it appends `RunStarted`. */
 export const RunRequested = fact('RunRequested', { ...plan, input: Type.Optional(RunInput) })
 
-/** A worker claimed the run: this append is the claim, there is no lock beside it (I3). */
+/** A worker claimed the run: this append is the claim, and there is no other lock (I3). */
 export const RunStarted = fact('RunStarted', { ...plan, worker_id: Id, start_time: Time })
 
 export const RunError = record({
@@ -77,7 +77,7 @@ export const RunError = record({
 })
 export type RunError = Static<typeof RunError>
 
-/** How every end of a run points back: the revision of its `RunStarted`, null if it never started. */
+/** The fields of every end of a run: `started_revision` is that of its `RunStarted`, null if it never started. */
 const ending = {
   run_id: Id,
   stream_id: Id,
@@ -95,11 +95,11 @@ export const RunSucceeded = fact('RunSucceeded', {
 /** The function failed. With `retry_at` the run is `pending_retry` until then, else `failed`. */
 export const RunFailed = fact('RunFailed', { ...ending, error: RunError, retry_at: Type.Optional(Time) })
 
-/** A run that waited for its retry has got it; from now on it is `failed`. */
+/** The retry of a failed run was requested; from now on, the run itself is `failed`. */
 export const RunRetried = fact('RunRetried', { run_id: Id, stream_id: Id, retry_run_id: Id })
 
 export const RunCancelled = fact('RunCancelled', {
   ...ending,
-  /** What it was when it was cancelled; `requested` when no worker had claimed it yet. */
+  /** The status before the cancellation; `requested` if no worker had claimed the run. */
   was: Type.Union([Type.Literal('requested'), Type.Literal('running'), Type.Literal('pending_retry')]),
 })

@@ -14,6 +14,6 @@ export const Id = Type.String()
 /** ISO 8601 UTC. */
 export const Time = Type.String()
 
-/** Where a JSON payload that is too large for the log is stored in the blobs. Size in bytes. */
+/** The reference to a JSON payload in the blobs that is too large for the log. Size in bytes. */
 export const PayloadRef = record({ key: Type.String(), size: Type.Integer(), sha256: Type.String() })
 export type PayloadRef = Static<typeof PayloadRef>

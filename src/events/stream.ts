@@ -9,7 +9,7 @@ export const EventPublished = fact('EventPublished', {
   event_id: Id,
   stream_id: Id,
   event_type: Type.String(),
-  /** Any JSON; absent when it was too large and lies in the blobs under `event_data_ref`. */
+  /** Any JSON; absent when it is too large and is in the blobs, under `event_data_ref`. */
   event_data: Type.Optional(Type.Unknown()),
   event_data_ref: Type.Optional(PayloadRef),
   /** `api`, or `run:<run_id>` for what user code sent. */
@@ -17,7 +17,7 @@ export const EventPublished = fact('EventPublished', {
   event_time: Time,
 })
 
-/** The event was given to its handlers: these are the runs it started, maybe none. */
+/** The event was dispatched to its handlers, which started these runs, if any. */
 export const EventHandled = fact('EventHandled', { event_id: Id, stream_id: Id, run_ids: Type.Array(Id) })
 
 /** Live data from a run, for example AI tokens. */

@@ -6,10 +6,10 @@ export const streamOf = {
   stream: (stream_id: string) => `stream-${stream_id}`,
   project: (project_id: string) => `project-${project_id}`,
   projectName: (env_id: string, name: string) => `projectname-${env_id}-${name}`,
-  /** Which project has a webhook address of an environment; the address is hashed, since it may be long. */
+  /** The reservation of a webhook address in an environment; the address is hashed, because it may be long. */
   webhook: (env_id: string, { method, service, path }: { method: string; service: string; path: string }) =>
     `webhook-${env_id}-${hash('sha256', `${method} ${service}${path}`)}`,
-  /** What happened at one path of an environment: the path is hashed, since it may be long and hold anything. */
+  /** The file at one path of an environment; the path is hashed, because it may be long and contain any characters. */
   file: (env_id: string, path: string) => `file-${env_id}-${hash('sha256', path)}`,
   upload: (upload_id: string) => `upload-${upload_id}`,
   org: (org_id: string) => `org-${org_id}`,
@@ -19,15 +19,15 @@ export const streamOf = {
   domainName: (domain: string) => `domainname-${domain}`,
   env: (env_id: string) => `env-${env_id}`,
   key: (api_key_id: string) => `key-${api_key_id}`,
-  /** What is known of an Idempotency-Key; the hash is that of its scope and the key. */
+  /** The claim and answer of an Idempotency-Key; the hash is that of its scope and the key. */
   request: (hash: string) => `idem-${hash}`,
-  /** What a run printed. */
+  /** The output of a run. */
   runLog: (run_id: string) => `runlog-${run_id}`,
   /** The context variables of a project. */
   context: (project_id: string) => `context-${project_id}`,
   /** The data keys of an environment or of a project. */
   dataKeys: (env_or_project_id: string) => `datakeys-${env_or_project_id}`,
-  /** What was issued under an API key: sessions and service keys. */
+  /** The sessions and service keys issued under an API key. */
   issued: (api_key_id: string) => `issued-${api_key_id}`,
   worker: (worker_id: string) => `worker-${worker_id}`,
 }

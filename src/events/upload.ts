@@ -5,20 +5,20 @@ const upload = {
   upload_id: Id,
   path: Type.String(),
   content_type: Type.String(),
-  /** Where the whole will lie, and what the blobs call the upload of it. */
+  /** The key of the complete content, and the id of its upload in the blobs. */
   key: Type.String(),
   blob_upload_id: Type.String(),
-  /** Bytes of the whole, if the client said so. */
+  /** Bytes of the complete content, if the client announced them. */
   expected_size: Type.Optional(Type.Integer()),
   part_size: Type.Integer(),
   parts_expected: Type.Integer(),
-  /** The run whose code uploads; null: a client does. */
+  /** The run that uploads; null for a client. */
   by_run_id: Type.Union([Id, Type.Null()]),
   expires_at: Time,
 }
 
 const Upload = record(upload)
-/** What stays the same through the life of an upload in parts. */
+/** The part of an upload that never changes. */
 export type Upload = Static<typeof Upload>
 
 export const UploadBegun = fact('UploadBegun', { ...upload })
@@ -29,20 +29,20 @@ const part = {
   size: Type.Integer(),
   /** With its quotes. */
   etag: Type.String(),
-  /** What the blobs know the part by. */
+  /** The id of the part in the blobs. */
   blob_etag: Type.String(),
 }
 
 const Part = record(part)
 export type Part = Static<typeof Part>
 
-/** The part is stored; one of the same number before it no longer is. */
+/** The part is stored and replaces an earlier one with the same number. */
 export const PartUploaded = fact('PartUploaded', { upload_id: Id, ...part })
 
-/** The parts are a file now. */
+/** The parts were assembled into a file. */
 export const UploadCompleted = fact('UploadCompleted', { upload_id: Id })
 
-/** Nobody will complete it: what there is of it is removed. */
+/** The upload was cancelled or expired, and its parts are removed. */
 export const UploadAborted = fact('UploadAborted', {
   upload_id: Id,
   reason: Type.Union([Type.Literal('asked'), Type.Literal('expired')]),

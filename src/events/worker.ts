@@ -8,8 +8,8 @@ export const WorkerStarted = fact('WorkerStarted', {
   at: Time,
 })
 
-/** The worker finished or handed back everything it had. */
+/** The worker finished or handed back all of its work. */
 export const WorkerStopped = fact('WorkerStopped', { worker_id: Id, at: Time })
 
-/** The worker is known to be dead; its runs end as `worker_lost`. */
+/** The worker was declared dead; its runs end as `worker_lost`. */
 export const WorkerLost = fact('WorkerLost', { worker_id: Id, at: Time })
