@@ -2,10 +2,10 @@ import { type FileHandle, mkdir, open, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { AppError, messageOf } from '../../errors.ts'
 
-/** Ends the name of every folder. No key contains it, so `a` and `a/b` are a file and a folder side by side. */
+/** The last character of every folder name. No key contains it, so `a` and `a/b` can be a file and a folder. */
 export const FOLDER = '~'
 
-/** Where blobs lie on disk. What is in `scratch` is swept at open. */
+/** The folders of blobs on disk. `scratch` is emptied at open. */
 export interface BlobFolders {
   readonly root: string
   readonly scratch: string
@@ -15,11 +15,11 @@ export interface BlobFolders {
 export const pathOf = ({ root }: BlobFolders, key: string): string =>
   join(root, key.replaceAll('/', `${FOLDER}/`))
 
-/** Bytes that are written at once; meanwhile as many come. */
+/** Bytes of one write. As many can be received during the write. */
 const WRITTEN_BYTES = 1 << 20
 const WRITTEN_CHUNKS = 256
 
-/** Writes a new file; whole and synced when it resolves with the size. The sender and the disk work at the same time. */
+/** Writes and syncs a new file and resolves with its size. Receiving and writing overlap. */
 export const writeSynced = async (path: string, bytes: AsyncIterable<Uint8Array>): Promise<number> => {
   const file = await open(path, 'wx')
   let written: Promise<void> = Promise.resolve()
@@ -30,7 +30,7 @@ export const writeSynced = async (path: string, bytes: AsyncIterable<Uint8Array>
     const write = async () => {
       await written
       written = writeAll(file, chunks, gathered)
-      written.catch(() => {}) // told by the next one
+      written.catch(() => {}) // the next write reports it
       chunks = []
       gathered = 0
     }
@@ -53,17 +53,17 @@ export const writeSynced = async (path: string, bytes: AsyncIterable<Uint8Array>
 const writeAll = async (file: FileHandle, chunks: readonly Uint8Array[], size: number): Promise<void> => {
   if (size === 0) return
   const { bytesWritten } = await file.writev(chunks)
-  if (bytesWritten < size) await file.appendFile(Buffer.concat(chunks).subarray(bytesWritten)) // or tells why
+  if (bytesWritten < size) await file.appendFile(Buffer.concat(chunks).subarray(bytesWritten)) // or throws the reason
 }
 
-/** Gives a whole, synced file of `scratch` its place; durable when it resolves. */
+/** Moves a complete, synced file from `scratch` to its place. Durable when it resolves. */
 export const place = async (file: string, path: string): Promise<void> => {
   await makeFolder(dirname(path))
   await rename(file, path)
   await syncFolder(dirname(path))
 }
 
-/** Makes a folder and those above it, durably: a new folder is an entry of the one that holds it. */
+/** Creates a folder and its parents, and syncs each parent, because a new folder is an entry of its parent. */
 const makeFolder = async (path: string): Promise<void> => {
   const first = await mkdir(path, { recursive: true })
   for (let made = path; first !== undefined && made.length >= first.length; made = dirname(made)) {
@@ -71,7 +71,7 @@ const makeFolder = async (path: string): Promise<void> => {
   }
 }
 
-/** Makes what happened to a folder's entries durable. Systems that cannot sync a folder need not. */
+/** Syncs the entries of a folder. Systems that cannot sync a folder do not need it. */
 export const syncFolder = async (path: string): Promise<void> => {
   let folder: FileHandle | undefined
   try {
@@ -97,8 +97,8 @@ export const missingAsNull = async <T>(work: Promise<T>): Promise<T | null> =>
     throw refused(error)
   })
 
-/** Any failure of the disk as the port's error; what is one already stays. */
+/** Converts a failure of the disk to an error of the port. */
 export const refused = (error: unknown): AppError =>
   error instanceof AppError
     ? error
-    : new AppError('unavailable', `The blobs on disk refused: ${messageOf(error)}`, { cause: error })
+    : new AppError('unavailable', `The blobs on disk failed: ${messageOf(error)}`, { cause: error })

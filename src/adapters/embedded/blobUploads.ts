@@ -23,13 +23,13 @@ const UPLOAD_ID = /^[0-9a-f-]{36}$/
 const ETAG = /^[0-9a-f]{64}$/
 
 /**
- * An upload is a folder: `upload.json` says of what, each part is a file `<number>-<etag>`, the etag its SHA-256. The
- * folder comes and goes by renaming, so there is no half of one.
+ * An upload is a folder with `upload.json` and a file `<number>-<etag>` for each part, whose etag is its SHA-256. The
+ * folder is created and removed by a rename, so it is never incomplete.
  */
 export const openUploads = (folders: BlobFolders): Uploads => {
   const { scratch, uploads } = folders
 
-  /** The folder of an upload of this key, or `not_found`. */
+  /** Returns the folder of an upload of this key. Throws `not_found` if there is none. */
   const folderOf = async (key: string, uploadId: string): Promise<string> => {
     checkedKey(key)
     const about = await aboutOf(uploads, uploadId)
@@ -76,7 +76,8 @@ export const openUploads = (folders: BlobFolders): Uploads => {
         return { part_number: partNumber, etag }
       } catch (error) {
         if (sender.failed) throw error
-        if (isMissing(error)) throw new AppError('not_found', `The upload of blob ${key} was ended meanwhile`)
+        if (isMissing(error))
+          throw new AppError('not_found', `The upload of blob ${key} has ended in the meantime`)
         throw refused(error)
       } finally {
         sender.stop()
@@ -95,8 +96,8 @@ export const openUploads = (folders: BlobFolders): Uploads => {
         return { key, size }
       } catch (error) {
         if (!isMissing(error)) throw refused(error)
-        await folderOf(key, uploadId) // aborted meanwhile?
-        throw new AppError('bad_request', 'Expected the parts to stay as they are, one was put again')
+        await folderOf(key, uploadId) // throws if the upload was aborted
+        throw new AppError('bad_request', 'Expected unchanged parts, but one was uploaded again')
       } finally {
         await rm(whole, { force: true })
       }
@@ -151,11 +152,11 @@ const filesOf = async (folder: string, parts: readonly UploadedPart[]): Promise<
 }
 
 /**
- * Copies the files one after the other into a new one; synced when it resolves with the size. One buffer goes round:
- * gigabytes of new ones would wait in memory to be collected.
+ * Joins the files in a new one and syncs it. Resolves with the size. All copies use the same buffer, because new
+ * buffers of gigabytes would wait in memory for garbage collection.
  */
 const concatenate = async ([first = '', ...more]: readonly string[], target: string): Promise<number> => {
-  await copyFile(first, target) // in the kernel, or not at all where the file system shares blocks
+  await copyFile(first, target) // the kernel copies, or the file system shares blocks
   const whole = await open(target, 'a')
   try {
     const buffer = Buffer.allocUnsafe(1 << 20)

@@ -18,8 +18,8 @@ import {
 import { openUploads } from './blobUploads.ts'
 
 /**
- * Blobs as files under `<dir>/objects`. A put is written in `<dir>/tmp`, synced and renamed; what a crash
- * leaves there is swept here. Uploads of parts stay in `<dir>/uploads` until they end. One process at a time.
+ * Opens blobs as files under `<dir>/objects`. A put is written in `<dir>/tmp`, synced and renamed; files that a crash
+ * leaves there are removed at open. Multipart uploads are kept in `<dir>/uploads`. One process at a time.
  */
 export const openBlobs = async ({ dir }: { dir: string }): Promise<Blobs> => {
   const folders = { root: join(dir, 'objects'), scratch: join(dir, 'tmp'), uploads: join(dir, 'uploads') }
@@ -73,7 +73,7 @@ export const openBlobs = async ({ dir }: { dir: string }): Promise<Blobs> => {
   }
 }
 
-/** Blobs whose key begins with `prefix`, in the order of their keys. `folder` ends in `/`, or is the root. */
+/** Yields the blobs whose key begins with `prefix`, ordered by key. `folder` ends in `/`, or is the root. */
 async function* walk(root: string, folder: string, prefix: string): AsyncGenerator<BlobInfo> {
   const path = join(root, folder.replaceAll('/', `${FOLDER}/`))
   const entries = (await missingAsNull<Dirent[]>(readdir(path, { withFileTypes: true }))) ?? ([] as Dirent[])
@@ -84,7 +84,7 @@ async function* walk(root: string, folder: string, prefix: string): AsyncGenerat
     if (!key.startsWith(prefix) && !prefix.startsWith(key)) continue
     if (key.endsWith('/')) yield* walk(root, key, prefix)
     else if (key.startsWith(prefix)) {
-      const found = await missingAsNull(stat(join(path, key.slice(folder.length)))) // removed meanwhile?
+      const found = await missingAsNull(stat(join(path, key.slice(folder.length)))) // null if it was removed in the meantime
       if (found) yield { key, size: found.size }
     }
   }

@@ -1,14 +1,14 @@
 import { Worker } from 'node:worker_threads'
 
-/** Moves one database's WAL into the database; resolves when all that was in it at the call has moved. */
+/** Moves a WAL into its database. Resolves when everything that it contained at the call has been moved. */
 export interface Checkpointer {
   move(file: string): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * One thread for the databases of a process: what it does waits for the disk, and the main thread should
- * not. The writer's own short `wal_checkpoint(RESTART)` afterwards lets the WAL begin anew.
+ * One thread for all databases of a process, because the main thread should not wait for the disk. Afterwards the
+ * writer resets the WAL with its own short `wal_checkpoint(RESTART)`.
  */
 export const openCheckpointer = (): Checkpointer => {
   const waiting = new Map<string, () => void>()
@@ -23,7 +23,7 @@ export const openCheckpointer = (): Checkpointer => {
       waiting.delete(file)
     })
     worker.on('error', () => {
-      // The thread died: whoever waits goes on and checkpoints by itself; the next move starts another one.
+      // The thread died: waiting writers do their own checkpoint, and the next move starts another thread.
       worker = undefined
       for (const resolve of waiting.values()) resolve()
       waiting.clear()

@@ -1,4 +1,4 @@
-// Runs in a worker thread: moves databases' WALs into the databases while the main thread goes on writing.
+// Runs in a worker thread: moves WALs into their databases while the main thread continues to write.
 // Plain JavaScript, because stripping types in one more thread costs 17 MB.
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort } from 'node:worker_threads'
@@ -9,7 +9,7 @@ parentPort.on('message', (file) => {
     db.exec('PRAGMA synchronous=FULL; PRAGMA cache_size=-256; PRAGMA wal_checkpoint(PASSIVE)')
     db.close()
   } catch {
-    // The disk is full or the file is gone: the WAL stays as it is, and the writer will ask again.
+    // The disk is full or the file was removed: the WAL does not change, and the writer asks again.
   }
   parentPort.postMessage(file)
 })

@@ -1,7 +1,7 @@
 import type { Hints } from '../../ports/hints.ts'
 import { Listeners } from '../shared/listeners.ts'
 
-/** Notices within this process; they reach no other node. */
+/** Hints within this process; they reach no other node. */
 export const openHints = (): Hints => {
   const listeners = new Listeners()
   return {

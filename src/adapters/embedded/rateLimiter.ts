@@ -1,7 +1,7 @@
 import type { RateLimiter } from '../../ports/rateLimiter.ts'
 import { LocalRates } from '../shared/gcra.ts'
 
-/** A limiter for this process alone. */
+/** A rate limiter for this process only. */
 export const openRateLimiter = (): RateLimiter => {
   const rates = new LocalRates()
   return {

@@ -8,7 +8,7 @@ export const openDatabase = (file: string, durability: 'full' | 'normal'): Datab
   return db
 }
 
-/** Runs `work` in one transaction; what SQLite refuses (disk full, I/O error) is `unavailable`. */
+/** Runs `work` in one transaction. Failures of SQLite (disk full, I/O error) become `unavailable`. */
 export const transaction = <T>(db: DatabaseSync, work: () => T): T => {
   try {
     db.exec('BEGIN IMMEDIATE')
@@ -24,9 +24,9 @@ export const transaction = <T>(db: DatabaseSync, work: () => T): T => {
 export const unavailable = (error: unknown): AppError =>
   error instanceof AppError
     ? error
-    : new AppError('unavailable', `The embedded store refused: ${messageOf(error)}`, { cause: error })
+    : new AppError('unavailable', `The embedded store failed: ${messageOf(error)}`, { cause: error })
 
-/** A statement whose rows come as arrays: no object is built for each. */
+/** A statement whose rows are arrays, which are cheaper than objects. */
 export const arrays = (statement: StatementSync): StatementSync => {
   statement.setReturnArrays(true)
   return statement

@@ -1,18 +1,18 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Checkpointer } from './checkpointer.ts'
 
-/** Keeps a database's WAL from growing: sends the checkpointer to move it, then lets it begin anew. */
+/** Bounds a database's WAL: lets the checkpointer move it into the database, then resets it. */
 export class WalKeeper {
   readonly #db: DatabaseSync
   readonly #file: string
   readonly #checkpointer: Checkpointer
   readonly #fullBytes: number
-  /** Bytes committed since the WAL last began anew, and how many of them the checkpointer was sent to move. */
+  /** Bytes committed since the last reset of the WAL, and how many of them the checkpointer is moving. */
   #bytes = 0
   #moving = 0
   #closed = false
 
-  /** Takes over from SQLite's own checkpoints, which would hold up the thread that writes. */
+  /** Replaces SQLite's own checkpoints, which would block the writing thread. */
   constructor(
     db: DatabaseSync,
     file: string,
@@ -26,7 +26,7 @@ export class WalKeeper {
     db.exec('PRAGMA wal_autocheckpoint=0')
   }
 
-  /** About how much a commit wrote. */
+  /** Counts the approximate size of a commit. */
   wrote(bytes: number): void {
     this.#bytes += bytes
     if (this.#bytes <= this.#fullBytes || this.#moving > 0) return
@@ -38,7 +38,7 @@ export class WalKeeper {
     this.#closed = true
   }
 
-  /** The bulk is in the database: move what came meanwhile and let the WAL begin anew, unless it is much. */
+  /** Most of the WAL is in the database: moves the rest, if it is small, and resets the WAL. */
   #moved(): void {
     if (this.#closed) return
     this.#bytes -= this.#moving
@@ -48,7 +48,7 @@ export class WalKeeper {
       this.#db.exec('PRAGMA wal_checkpoint(RESTART)')
       this.#bytes = 0
     } catch {
-      // In a transaction, or the disk is full: what the WAL holds is safe there, and is moved later.
+      // In a transaction, or the disk is full: the data is safe in the WAL and is moved later.
     }
   }
 }

@@ -4,7 +4,7 @@ import { MAX_PARTS, type UploadedPart } from '../../ports/blobs.ts'
 const SEGMENT = /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,250}$/
 const MAX_KEY_LENGTH = 900
 
-/** The key itself, or `bad_request`. */
+/** Returns the key. Throws `bad_request` if it is invalid. */
 export const checkedKey = (key: string): string => {
   if (key.length <= MAX_KEY_LENGTH && key.split('/').every((segment) => SEGMENT.test(segment))) return key
   throw new AppError(
@@ -13,7 +13,7 @@ export const checkedKey = (key: string): string => {
   )
 }
 
-/** Whether a key can begin so. Some engines refuse to look for what cannot. */
+/** Whether a key can begin with this prefix. Some engines refuse a list with any other prefix. */
 export const mayBeginKey = (prefix: string): boolean => {
   const [open = '', ...folders] = prefix.split('/').toReversed()
   return (
@@ -23,13 +23,13 @@ export const mayBeginKey = (prefix: string): boolean => {
   )
 }
 
-/** The number itself, or `bad_request`. */
+/** Returns the number. Throws `bad_request` if it is invalid. */
 export const checkedPartNumber = (partNumber: number): number => {
   if (Number.isInteger(partNumber) && partNumber >= 1 && partNumber <= MAX_PARTS) return partNumber
   throw new AppError('bad_request', `Expected a part number from 1 to ${MAX_PARTS}, got ${partNumber}`)
 }
 
-/** The parts of a complete upload, or `bad_request`: at least one, in ascending numbers, with etags that can be ours. */
+/** Returns the parts of an upload. Throws `bad_request` unless numbers ascend and all etags have our format. */
 export const checkedParts = (parts: readonly UploadedPart[]): readonly UploadedPart[] => {
   if (parts.length === 0) throw new AppError('bad_request', 'Expected parts, got none')
   let last = 0
@@ -44,11 +44,11 @@ export const checkedParts = (parts: readonly UploadedPart[]): readonly UploadedP
 }
 
 export const badPart = (partNumber: number): AppError =>
-  new AppError('bad_request', `Expected part ${partNumber} with the etag that its upload answered`, {
+  new AppError('bad_request', `Expected part ${partNumber} with the etag that its upload returned`, {
     data: { part_number: partNumber },
   })
 
-/** Passes the bytes of a part on; more or fewer than `size` are `bad_request`. */
+/** Passes the bytes of a part. Throws `bad_request` if there are more or fewer than `size`. */
 export async function* sizedBytes(
   content: AsyncIterable<Uint8Array>,
   size: number,

@@ -4,8 +4,8 @@ import { type Column, compareColumns, LEAST_BLOB, LEAST_TEXT } from './columns.t
 export type Bound = readonly [operator: '>=' | '<', column: Column]
 
 /**
- * What a query asks of its sort field: nothing, or one lower and one upper bound, since SQLite seeks an index
- * by one of each. A bound admits values of its own type only.
+ * The condition of a query on its sort field: none, or one lower and one upper bound, because SQLite uses one of
+ * each in an index. A bound matches only values of its own type.
  */
 export const boundsOf = ({ from, before, prefix }: Query): Bound[] => {
   const lower: Column[] = []
@@ -40,7 +40,7 @@ const LAST_BEFORE_SURROGATES = 0xd7ff
 const FIRST_AFTER_SURROGATES = 0xe000
 const LAST = 0x10ffff
 
-/** The least value after every text with this prefix, in code point order. */
+/** Returns the smallest value after every text with this prefix, in code point order. */
 export const successorOf = (prefix: string): Column => {
   const points = Array.from(prefix, (character) => character.codePointAt(0) ?? 0)
   for (let point = points.pop(); point !== undefined; point = points.pop()) {

@@ -1,19 +1,19 @@
 import type { CollectionSpec, Doc } from '../../ports/readModels.ts'
 
-/** A scalar as it is compared; SQLite holds it so. */
+/** A scalar in the form in which it is compared and stored in SQLite. */
 export type Column = string | number | Uint8Array | null
 
-/** SQLite sorts NULL, numbers, text, blobs; with booleans as blobs, no value of one type equals one of another. */
+/** SQLite orders NULL, numbers, text and blobs. Booleans are blobs, so that no values of different types are equal. */
 const FALSE = Uint8Array.of(0)
 const TRUE = Uint8Array.of(1)
 
-/** Sorts before every text; the least blob sorts after every text. */
+/** Sorts before every text. The smallest blob sorts after every text. */
 export const LEAST_TEXT = ''
 export const LEAST_BLOB = new Uint8Array(0)
 
 export const columnOf = (value: unknown): Column => {
   if (typeof value === 'string') return value
-  if (typeof value === 'number') return Number.isFinite(value) ? value : null // as JSON has it
+  if (typeof value === 'number') return Number.isFinite(value) ? value : null // like JSON
   if (typeof value === 'boolean') return value ? TRUE : FALSE
   if (value === null || value === undefined) return null
   throw new TypeError(
@@ -27,7 +27,7 @@ export const fieldOf = (doc: Doc, field: string): unknown =>
 export const sameColumn = (a: Column, b: Column): boolean =>
   a === b || (a instanceof Uint8Array && b instanceof Uint8Array && a[0] === b[0])
 
-/** Every field that some index of the collection needs, once. */
+/** Returns each field of the collection's indexes once. */
 export const indexedFields = ({ indexes }: CollectionSpec): string[] => [
   ...new Set(indexes.flatMap(({ equal, sort }) => [...equal, sort])),
 ]

@@ -1,11 +1,11 @@
 import type { CollectionSpec, Query } from '../../ports/readModels.ts'
 import { boundsOf } from './bounds.ts'
 
-/** Names an index by what it serves: the order of its `equal` fields does not matter. */
+/** Identifies an index. The order of its `equal` fields does not matter. */
 export const indexKey = (equal: readonly string[], sort: string): string =>
   [...equal.toSorted(), '', sort].join('\n')
 
-/** Throws when no declared index of the collection serves the query: the code that asks is wrong. */
+/** Throws if no declared index of the collection matches the query, which is a mistake of the calling code. */
 export const refuseUndeclared = ({ name, version, indexes }: CollectionSpec, query: Query): void => {
   const key = indexKey(Object.keys(query.equal), query.sort)
   const index = indexes.find(({ equal, sort }) => indexKey(equal, sort) === key)

@@ -42,7 +42,7 @@ export class LocalRates {
     const parameters = gcraParametersOf(limit)
     const now = Math.floor(clock.monotonic() * 1000)
     const taken = Math.max(this.#takenUntil.get(key) ?? 0, now)
-    const until = Math.min(taken, now + parameters.toleranceUs) // of an earlier, longer burst no more than this one
+    const until = Math.min(taken, now + parameters.toleranceUs) // limits the time that a key kept from an earlier, longer burst
     if (until + parameters.intervalUs - now > parameters.toleranceUs)
       return verdictOf(false, until - now, parameters)
     this.#takenUntil.set(key, until + parameters.intervalUs)

@@ -1,7 +1,7 @@
 import type { Recorded } from '../../events/event.ts'
 import type { Filter } from '../../ports/eventStore.ts'
 
-/** Tells what a filter lets through; undefined when that is everything. */
+/** Returns a function that matches a filter; undefined if the filter matches everything. */
 export const matcherOf = ({ types, env_id }: Filter): ((event: Recorded) => boolean) | undefined => {
   if (!types && env_id === undefined) return undefined
   const wanted = types && new Set<string>(types)

@@ -1,10 +1,10 @@
 import type { Recorded } from '../../events/event.ts'
 
-/** Events kept in memory at most, and bytes of them; live readers are rarely further behind. */
+/** The most events and bytes that are kept in memory. Live readers are rarely further behind. */
 const KEPT = 8192
 const KEPT_BYTES = 16 << 20
 
-/** The newest events of the log, by position, so that live readers parse nothing. */
+/** The newest events of the log by position, so that live readers need not parse them. */
 export class Recent {
   readonly #events: (Recorded | undefined)[] = Array.from({ length: KEPT })
   readonly #sizes = new Uint32Array(KEPT)
@@ -17,7 +17,7 @@ export class Recent {
     this.#last = last
   }
 
-  /** `bytes`: the length of the event as the log holds it. Gives the last event that had to go for it. */
+  /** Adds an event of `bytes` length in the log. Returns the last event that was dropped to make room. */
   add(event: Recorded, bytes: number): Recorded | undefined {
     let gone: Recorded | undefined
     this.#last++
@@ -41,7 +41,7 @@ export class Recent {
     return position >= this.#from && position <= this.#last ? this.#events[position % KEPT] : undefined
   }
 
-  /** Up to `limit` events after a position; undefined when some of them are no longer here. */
+  /** Returns up to `limit` events after a position; undefined if some of them were dropped. */
   after(position: number, limit: number): Recorded[] | undefined {
     if (position + 1 < this.#from) return undefined
     const events: Recorded[] = []

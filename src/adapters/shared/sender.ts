@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 
-/** Where the bytes of a put come from. When it is the sender that fails, its failure is not the engine's to name. */
+/** The source of the bytes of a put. Records a failure of the sender, which must not be reported as one of the engine. */
 export class Sender {
   readonly #content: AsyncIterable<Uint8Array> | Uint8Array
   #failed = false
@@ -23,7 +23,7 @@ export class Sender {
     }
   }
 
-  /** Nothing more is wanted of it. */
+  /** Stops reading. */
   stop(): void {
     if (this.#content instanceof Readable) this.#content.destroy()
   }

@@ -3,8 +3,8 @@ import { type Bound, boundsOf } from './bounds.ts'
 import { type Column, columnOf, compareColumns, fieldOf, sameColumn } from './columns.ts'
 
 /**
- * A query that the live version has no index for: the code is newer than it, and its own version is still
- * being filled. Goes over every document of the live one: slow, and right.
+ * Answers a query without an index in the live version: the code is newer, and its own version is still
+ * being filled. Reads every document of the live version, which is slow but correct.
  */
 export const findUnindexed = async (
   rows: AsyncIterable<{ readonly id: string; readonly doc: Doc }>,

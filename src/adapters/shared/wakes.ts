@@ -1,8 +1,8 @@
-/** Wakes those who wait for a key (a stream's name, or the whole log). A wake with nobody waiting is lost. */
+/** Wakes the waiters of a key (a stream's name, or the whole log). A wake without a waiter has no effect. */
 export class Wakes {
   readonly #waiting = new Map<string, (() => void)[]>()
 
-  /** Resolves at the next wake of the key. Whoever waits wakes the key itself when it gives up. */
+  /** Resolves at the next wake of the key. A waiter that aborts wakes the key itself. */
   next(key: string): Promise<void> {
     return new Promise((resolve) => {
       const waiting = this.#waiting.get(key)

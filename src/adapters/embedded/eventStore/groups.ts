@@ -6,37 +6,37 @@ import { cursorOf, positionOf } from './cursors.ts'
 
 interface Consumer {
   readonly queue: Recorded[]
-  /** Handed out or queued, not acknowledged. */
+  /** Delivered or queued, but not acknowledged. */
   readonly held: Set<Recorded>
   readonly inFlight: number
-  /** Why the pump stopped (G4). */
+  /** The error that stopped the pump (G4). */
   failure?: AppError
   wake: () => void
 }
 
 interface GroupStore {
   subscribe(options: Filter & { after: string; signal: AbortSignal }): AsyncIterable<Batch>
-  /** The stored position of a group, undefined when it is new. */
+  /** Returns the stored position of a group; undefined if it is new. */
   load(group: string): number | undefined
   save(group: string, position: number): void
-  /** The group has come further: `save` is to be called soon. */
+  /** Reports progress of the group: the store calls `save` soon. */
   changed(): void
 }
 
 /**
- * A consumer group. One pump reads the log from the group's position and gives each event to the consumer
+ * A consumer group. One pump reads the log from the group's position and delivers each event to the consumer
  * with the most room.
  * G1: the stored position never passes an event that is not acknowledged.
- * G2: an event whose consumer left without acknowledging goes to another one, first.
+ * G2: an event whose consumer left without an acknowledgement goes to another consumer first.
  * G3: the pump runs only while there are consumers, and stops reading while none has room.
- * G4: when the log cannot be read, every consumer is told; the next one to come starts the pump again.
+ * G4: when the log cannot be read, every consumer gets the error. The next consumer starts the pump again.
  */
 export class Group {
   readonly #name: string
   readonly #store: GroupStore
   readonly #consumers = new Set<Consumer>()
   readonly #waiting: Recorded[] = []
-  /** Positions handed out or waiting, in log order; the lowest bounds the group's position (G1). */
+  /** Delivered and waiting positions in log order; the lowest bounds the group's position (G1). */
   readonly #open = new Set<number>()
   #read: number
   #saved: number
@@ -72,7 +72,7 @@ export class Group {
     }
   }
 
-  /** Stores how far the group has come. */
+  /** Stores the position of the group. */
   save(): void {
     const lowest = this.#open.values().next()
     const position = lowest.done ? this.#read : lowest.value - 1

@@ -16,10 +16,10 @@ import { Group } from './groups.ts'
 import { entryOf, Log } from './log.ts'
 import { StreamIndex } from './streamIndex.ts'
 
-/** An append whose events have their place in the log but are not durable yet. */
+/** An append whose events have positions in the log but are not durable yet. */
 interface Pending {
   readonly events: readonly Recorded[]
-  /** The same as the log will hold them. */
+  /** The same events as they will be stored in the log. */
   readonly entries: readonly string[]
   readonly resolve: (appended: Appended) => void
   readonly reject: (error: unknown) => void
@@ -27,12 +27,12 @@ interface Pending {
 
 const BATCH = 1024
 const ALL = ''
-/** Work behind the log (positions of groups, moving WALs) is looked for this often while there is any. */
+/** How often pending background work (positions of groups, WALs) is done. */
 const HOUSEKEEPING_MS = 200
 
 /**
- * The embedded event store: EventStoreDB in small, over SQLite. Appends gather while the event loop is
- * busy and go to disk together; each reply follows the fsync (I1).
+ * The embedded event store: a small EventStoreDB on SQLite. Appends that arrive while the event loop is busy
+ * are committed together; each reply follows the fsync (I1).
  */
 export const openEventStore = ({ dir }: { dir: string }): EventStore => {
   mkdirSync(dir, { recursive: true })
@@ -77,7 +77,7 @@ class EmbeddedEventStore implements EventStore {
       event,
       metadata,
     }))
-    const entries = recorded.map(entryOf) // now, so that what JSON cannot hold fails nobody else's append
+    const entries = recorded.map(entryOf) // now, so that data which cannot be JSON fails only its own append
     this.#pendingEvents += recorded.length
     this.#index.setHead(stream, actual + recorded.length)
     this.#commitDue ??= setImmediate(() => this.#commit())
@@ -100,10 +100,10 @@ class EmbeddedEventStore implements EventStore {
     const matches = matcherOf(filter)
     const stop = this.#untilAborted(signal, ALL)
     let position = positionOf(after)
-    let told = false
+    let reported = false
     while (!stop.aborted) {
       const last = this.#log.last
-      if (position >= last && told) {
+      if (position >= last && reported) {
         await this.#wakes.next(ALL)
         continue
       }
@@ -111,7 +111,7 @@ class EmbeddedEventStore implements EventStore {
       position += events.length
       const caughtUp = position >= this.#log.last
       const matching = matches ? events.filter(matches) : events
-      told = caughtUp
+      reported = caughtUp
       yield* readableBatch({ events: matching, cursor: cursorOf(position), caughtUp })
     }
   }
@@ -119,16 +119,16 @@ class EmbeddedEventStore implements EventStore {
   async *follow(stream: string, { after = -1, signal }: { after?: number; signal: AbortSignal }) {
     const stop = this.#untilAborted(signal, stream)
     let revision = after
-    let told = false
+    let reported = false
     while (!stop.aborted) {
       const events = this.#readStream(stream, revision + 1, BATCH)
-      if (events.length === 0 && told) {
+      if (events.length === 0 && reported) {
         await this.#wakes.next(stream)
         continue
       }
       revision += events.length
-      told = events.length < BATCH
-      yield* readableStreamBatch({ events, caughtUp: told })
+      reported = events.length < BATCH
+      yield* readableStreamBatch({ events, caughtUp: reported })
     }
   }
 
@@ -183,7 +183,7 @@ class EmbeddedEventStore implements EventStore {
     await this.#checkpointer.close()
   }
 
-  /** Writes everything pending in one commit, then answers. */
+  /** Writes all pending appends in one commit, then replies. */
   #commit(): void {
     const pending = this.#pending
     this.#pending = []
@@ -235,9 +235,9 @@ class EmbeddedEventStore implements EventStore {
     this.#quiet = true
   }
 
-  /** The answer to an append whose expected revision is not the stream's: a repeat, or a refusal. */
+  /** The reply to an append whose expected revision is not the stream's: a repeat or an error. */
   #repeatOf(stream: string, events: readonly NewEvent[], expected: Expected): Appended {
-    if (this.#commitDue) this.#commit() // what the stream holds must be durable before it is told of
+    if (this.#commitDue) this.#commit() // events must be durable before they are reported
     const actual = this.#headOf(stream)
     const wanted = expected === 'none' ? -1 : expected
     if (events.length === 0 && wanted === actual)
@@ -256,7 +256,7 @@ class EmbeddedEventStore implements EventStore {
     )
   }
 
-  /** A signal for a reader that waits for a key: its abort wakes the key, so no wait needs a listener of its own. */
+  /** Returns a signal whose abort wakes the waiters of a key, so that a wait needs no listener of its own. */
   #untilAborted(signal: AbortSignal, key: string): AbortSignal {
     const stop = AbortSignal.any([signal, this.#closing.signal])
     stop.addEventListener('abort', () => this.#wakes.wake(key), { once: true })
@@ -289,7 +289,7 @@ class EmbeddedEventStore implements EventStore {
     }
   }
 
-  /** An index that could not be written (disk full) is brought up to the log before it is asked again. */
+  /** Updates an index that could not be written (disk full) before it is read again. */
   #mend(): void {
     if (this.#index.whole) return
     try {

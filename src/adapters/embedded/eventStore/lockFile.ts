@@ -2,12 +2,12 @@ import { DatabaseSync } from 'node:sqlite'
 
 const SQLITE_BUSY = 5
 
-/** Locks of this process: one that is forgotten must not be collected, and opened by that. */
+/** The locks of this process. Without a reference, garbage collection would release a lock. */
 const held = new Set<DatabaseSync>()
 
 /**
- * Locks a file for this process and gives the unlock; null while another one, here or elsewhere, has it.
- * An empty SQLite database, because Node has no other lock that the operating system takes back from the dead.
+ * Locks a file for this process and returns a function that unlocks it; null if it is already locked. The lock
+ * is an empty SQLite database, because Node has no other lock that the system releases when a process dies.
  */
 export const lockFile = (file: string): (() => void) | null => {
   const db = new DatabaseSync(file)

@@ -9,7 +9,7 @@ import { arrays, openDatabase, unavailable } from '../sqlite.ts'
 import { WalKeeper } from '../walKeeper.ts'
 import { cursorOf } from './cursors.ts'
 
-/** An event as a row holds it. The position is the row's first one plus the index. */
+/** An event in a row. Its position is the first position of the row plus its index. */
 type Entry = [
   stream: string,
   revision: number,
@@ -25,17 +25,17 @@ type Entry = [
  */
 const EVENTS_PER_ROW = 64
 
-/** What the WAL is grown to when the log opens: syncing a file that does not grow takes half the time. */
+/** The initial size of the WAL: the sync of a file that does not grow takes half the time. */
 const WAL_BYTES = 4 << 20
 
-/** The WAL is moved into the database from this size on; below, it fits what it was grown to. */
+/** The size from which the WAL is moved into the database; it is below the initial size of the file. */
 const WAL_FULL_BYTES = 2 << 20
 
-/** Rows kept parsed for reads of old events, and how large one of them may be (characters). */
+/** The number of parsed rows that are cached for reads of old events, and their largest size in characters. */
 const PARSED_ROWS = 128
 const PARSED_ROW_LENGTH = 128 << 10
 
-/** The log on disk: `log.db`. Nothing but whole rows of events; every index over it can be made anew. */
+/** The log on disk: `log.db`. It contains only complete rows of events; every index can be rebuilt from it. */
 export class Log {
   readonly #db: DatabaseSync
   readonly #insert
@@ -66,14 +66,14 @@ export class Log {
     this.#last = Number(row?.['last'] ?? 0)
   }
 
-  /** Position of the newest durable event; 0 when there is none. */
+  /** The position of the newest durable event; 0 if there is none. */
   get last(): number {
     return this.#last
   }
 
   /**
-   * Appends consecutive events, each as `entryOf` made it; durable when it returns (I1). All or none: on an
-   * error nothing was written.
+   * Appends consecutive events from `entryOf`. They are durable when it returns (I1). After an error none of them
+   * is written.
    */
   append(entries: readonly string[]): void {
     const first = this.#last + 1
@@ -95,7 +95,7 @@ export class Log {
     this.#written = 0
   }
 
-  /** `limit` events after a position or a few more, in order: whole rows, however few events each holds. */
+  /** Reads at least `limit` events after a position, if there are as many, in complete rows. */
   readAfter(position: number, limit: number): Recorded[] {
     const events: Recorded[] = []
     const holding = this.#rowAt.get(position + 1) as [number, string] | undefined
@@ -108,7 +108,7 @@ export class Log {
     return events
   }
 
-  /** The event at a position the log holds. */
+  /** Returns the event at a position of the log. */
   at(position: number): Recorded {
     const row = this.#rowAt.get(position) as [number, string] | undefined
     if (!row) throw unavailable(new Error(`no event at position ${position}`))
@@ -124,7 +124,7 @@ export class Log {
     this.#db.close()
   }
 
-  /** Readers of the same part of the log follow close upon each other: each row is parsed once for them. */
+  /** Readers of the same part of the log come shortly after each other, so parsed rows are cached. */
   #parse(first: number, entries: string): Recorded[] {
     let events = this.#parsed.get(first)
     if (!events) {
@@ -137,7 +137,7 @@ export class Log {
   #write(first: number, entries: readonly string[]): void {
     const text = `[${entries.join(',')}]`
     this.#insert.run(first, entries.length, text)
-    this.#written += text.length + 8192 // a row dirties about two pages beside its own
+    this.#written += text.length + 8192 // a row changes about two more pages
   }
 
   #growWal(): void {
@@ -147,12 +147,12 @@ export class Log {
   }
 }
 
-/** An event as the log holds it, without its position. */
+/** Converts an event to its form in the log, without the position. */
 export const entryOf = ({ stream, revision, id, at, event, metadata }: Recorded): string => {
   try {
     return JSON.stringify([stream, revision, id, at, event, metadata] satisfies Entry)
   } catch (error) {
-    throw new AppError('bad_request', `Expected facts that JSON can hold: ${messageOf(error)}`, {
+    throw new AppError('bad_request', `Expected facts that can be converted to JSON: ${messageOf(error)}`, {
       cause: error,
     })
   }

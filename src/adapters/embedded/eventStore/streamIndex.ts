@@ -3,7 +3,7 @@ import { BoundedMap } from '../../../boundedMap.ts'
 import type { Recorded } from '../../../events/event.ts'
 import { arrays, openDatabase } from '../sqlite.ts'
 
-/** Entries that share a commit: the pages they touch are then written once. */
+/** Entries in one commit, so that the pages that they share are written once. */
 const ENTRIES_PER_COMMIT = 16_384
 
 /** Commits after which the WAL is moved into the database even under load. */
@@ -13,8 +13,8 @@ const COMMITS_PER_CHECKPOINT = 16
 const HEADS = 50_000
 
 /**
- * Where each event of each stream stands in the log: `index.db`. It is written behind the log, in long
- * transactions, and what a crash took is made anew from the log on open; so it needs no sync of its own.
+ * The position of each event of each stream in the log: `index.db`. It is written after the log in long
+ * transactions and needs no sync: entries that a crash destroys are rebuilt from the log at open.
  */
 export class StreamIndex {
   readonly #db: DatabaseSync
@@ -54,8 +54,8 @@ export class StreamIndex {
   }
 
   /**
-   * False after a write failed: then the index lacks something, until `restore` and adding anew what is
-   * missing. Writing does not throw, because what is to be indexed is in the log already.
+   * False after a failed write: the index is incomplete until `restore` and the addition of the missing
+   * entries. Writing does not throw, because the events are already in the log.
    */
   get whole(): boolean {
     return this.#whole
@@ -77,7 +77,7 @@ export class StreamIndex {
     return head ?? -1
   }
 
-  /** Notes an append that is on its way; `forgetHead` takes it back. */
+  /** Records the revision of a pending append; `forgetHead` reverts it. */
   setHead(stream: string, revision: number): void {
     this.#heads.set(stream, revision)
   }
@@ -86,7 +86,7 @@ export class StreamIndex {
     this.#heads.delete(stream)
   }
 
-  /** Positions of up to `limit` events of a stream from a revision on. */
+  /** Returns the positions of up to `limit` events of a stream from a revision. */
   positionsOf(stream: string, from: number, limit: number): number[] {
     return (this.#positions.all(stream, from, limit) as unknown as [number][]).map(([position]) => position)
   }
@@ -115,7 +115,7 @@ export class StreamIndex {
     })
   }
 
-  /** Everything into the database file, while nobody is in a hurry. */
+  /** Moves everything into the database file, at a time when no caller waits. */
   settle(): void {
     this.commit()
     if (this.#commits === 0) return
@@ -126,7 +126,7 @@ export class StreamIndex {
     })
   }
 
-  /** Forgets all entries, and every position beyond the end of the log; the caller adds the entries anew. */
+  /** Removes all entries and every position beyond the end of the log. The caller adds the entries again. */
   reset(end: number): void {
     this.#db.exec('DELETE FROM entries')
     this.#db.prepare('UPDATE positions SET position = ? WHERE position > ?').run(end, end)
@@ -135,7 +135,7 @@ export class StreamIndex {
     this.#heads.clear()
   }
 
-  /** Goes back to what was committed last; the caller adds what came after. */
+  /** Returns to the last commit. The caller adds the later entries. */
   restore(): void {
     if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
     this.#db.exec('BEGIN')

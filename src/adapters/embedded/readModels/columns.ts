@@ -1,8 +1,8 @@
 import type { Column } from '../../shared/columns.ts'
 
 /**
- * Names the documents that agree in some fields: the same text for the same values, and only for them. Lengths
- * keep parts apart and a letter keeps types apart; JSON would say the same five times slower.
+ * Returns a text that identifies a list of values: equal for equal values, different for others. Lengths
+ * separate the parts and a letter marks the type; JSON would be five times slower.
  */
 export const facetOf = (group: string, columns: readonly Column[]): string => {
   let facet = group
@@ -16,5 +16,5 @@ export const facetOf = (group: string, columns: readonly Column[]): string => {
 
 export const quoted = (identifier: string): string => `"${identifier.replaceAll('"', '""')}"`
 
-/** Fields get a prefix, so that none meets a column of ours. */
+/** Fields get a prefix, so that none has the name of a column of ours. */
 export const columnName = (field: string): string => quoted(`f_${field}`)

@@ -8,29 +8,29 @@ import { facetOf, quoted } from './columns.ts'
 interface Group {
   readonly name: string
   readonly fields: readonly string[]
-  /** Where the fields stand among the indexed ones. */
+  /** The places of the fields among the indexed fields. */
   readonly at: readonly number[]
   readonly sort: string
   readonly sortAt: number
-  /** Lengths of the beginnings of the sort field that are counted apart, shortest first. */
+  /** Lengths of the prefixes of the sort field that have their own counts, shortest first. */
   readonly steps: readonly number[]
 }
 
-/** What was counted of one facet since the last flush, by the longest counted beginning. */
+/** The counts of one facet since the last flush, by the longest counted prefix. */
 interface Delta {
   readonly group: Group
   readonly byStep: Map<string, number>
 }
 
-/** Documents that are counted without a look at them, and the value of the sort field where they end. */
+/** Documents that are counted without reading them, and the value of the sort field where they end. */
 interface Passed {
   readonly count: number
   readonly before: string
 }
 
 /**
- * How many documents have which values in the `equal` fields of the counted indexes; with `steps`, also for each
- * beginning of the sort field, so that a far page costs what a near one does.
+ * The number of documents by the values of the `equal` fields of counted indexes; with `steps`, also for each
+ * prefix of the sort field, so that a distant page costs no more than the first one.
  */
 export class Counts {
   readonly #groups = new Map<string, Group>()
@@ -59,7 +59,7 @@ export class Counts {
     this.#sweep = db.prepare(`DELETE FROM ${counts} WHERE facet = ? AND n = 0`)
   }
 
-  /** The number of documents a query without bounds matches; undefined when it is not kept. */
+  /** Returns the number of documents that match a query without bounds; undefined if it is not counted. */
   of({ equal }: Query): number | undefined {
     const group = this.#groups.get(groupName(equal))
     if (!group) return undefined
@@ -67,7 +67,7 @@ export class Counts {
     return row ? (row as unknown as [number])[0] : 0
   }
 
-  /** Of the documents at or after `from`: those after its step; the ones `before` its end are left to count. */
+  /** Counts the documents after the step of `from`. The caller counts those from `from` to `before`, the step's end. */
   after(query: Query, from: string): Passed | undefined {
     const stepped = this.#stepped(query)
     if (!stepped) return undefined
@@ -83,7 +83,7 @@ export class Counts {
     return passed(count, within)
   }
 
-  /** Of the `offset` documents that come last in order: whole steps of them; the others end `before` these. */
+  /** Counts complete steps among the last `offset` documents. The others end `before` these. */
   last(query: Query, offset: number): Passed | undefined {
     const stepped = this.#stepped(query)
     if (!stepped) return undefined
@@ -92,14 +92,14 @@ export class Counts {
     let within = ''
     for (const length of steps) {
       const step = this.#stepAt(stepKey(facet, length, within), offset - count)
-      if (!step) return undefined // there are not so many
+      if (!step) return undefined // there are fewer documents
       count += step.count
       within = step.key.slice(stepKey(facet, length, '').length)
     }
     return passed(count, within)
   }
 
-  /** A document with these indexed fields came (1) or went (-1). */
+  /** Counts a document with these indexed fields that was added (1) or removed (-1). */
   count(columns: readonly Column[], by: 1 | -1): void {
     for (const group of this.#groups.values()) {
       const facet = facetOf(
@@ -114,7 +114,7 @@ export class Counts {
     }
   }
 
-  /** Stores what was counted since, within the transaction of the documents. */
+  /** Stores the counts since the last flush, in the transaction of the documents. */
   flush(): void {
     for (const [facet, { group, byStep }] of this.#deltas) {
       const sums = new Map<string, number>()
@@ -132,7 +132,7 @@ export class Counts {
     this.#deltas.clear()
   }
 
-  /** Forgets what was counted since: the transaction failed. */
+  /** Discards the counts since the last flush after a failed transaction. */
   discard(): void {
     this.#deltas.clear()
   }
@@ -143,7 +143,7 @@ export class Counts {
     return { steps: group.steps, facet: facetAsked(group, equal) }
   }
 
-  /** From the last one back: the step in which the document at `offset` is, and how many there are after it. */
+  /** Finds the step with the document at `offset` from the end, and the number of documents after that step. */
   #stepAt(beginning: string, offset: number): { key: string; count: number } | undefined {
     const steps = this.#descending.iterate(beginning, successorOf(beginning))
     let count = 0
@@ -163,7 +163,7 @@ const facetAsked = ({ name, fields }: Group, equal: Query['equal']): string =>
     fields.map((field) => columnOf(equal[field])),
   )
 
-/** After a facet's own text; no column begins with the sign. */
+/** Follows the text of a facet. No column begins with this character. */
 const stepKey = (facet: string, length: number, step: string): string => `${facet}\n@${length}:${step}`
 
 const passed = (count: number, step: string): Passed | undefined => {

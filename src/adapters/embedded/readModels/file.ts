@@ -4,14 +4,14 @@ import type { DatabaseSync } from 'node:sqlite'
 import { messageOf } from '../../../errors.ts'
 import { openDatabase, unavailable } from '../sqlite.ts'
 
-/** A database file that could not be used: read models are made anew from the log (I8). */
+/** A database file that could not be used: read models are rebuilt from the log (I8). */
 export interface Discarded {
   readonly reason: string
-  /** Where the file lies now, for whoever wants to look. */
+  /** The new path of the file, for diagnosis. */
   readonly movedTo: string
 }
 
-/** Raised when the tables take another shape: what an older version wrote is then discarded. */
+/** Increased when the tables change: files of older versions are then discarded. */
 const FORMAT = 1
 /** Marks the file as ours: "svcR". */
 const APPLICATION = 0x73766352
@@ -19,7 +19,7 @@ const APPLICATION = 0x73766352
 const SQLITE_CORRUPT = 11
 const SQLITE_NOTADB = 26
 
-/** Opens `<dir>/read-models.db`; what is there and is no such file is moved aside, and an empty one made. */
+/** Opens `<dir>/read-models.db`. A file that is unusable is moved aside and replaced by an empty one. */
 export const openFile = (dir: string, onDiscarded: (discarded: Discarded) => void): DatabaseSync => {
   const file = join(dir, 'read-models.db')
   try {
@@ -32,13 +32,13 @@ export const openFile = (dir: string, onDiscarded: (discarded: Discarded) => voi
   }
 }
 
-/** Remembers over a restart that reading met damage. */
+/** Records damage, so that the next start knows it. */
 export const markerOf = (file: string): string => `${file}.damaged`
 
-/** Whether SQLite says that what is in the file cannot be right. */
+/** Whether SQLite reports damage of the file. */
 export const isDamage = (error: unknown): boolean => {
   if (!(error instanceof Error) || !('errcode' in error)) return error instanceof AlienFile
-  const code = Number(error.errcode) & 0xff // the upper bits tell details
+  const code = Number(error.errcode) & 0xff // the upper bits are details
   return code === SQLITE_CORRUPT || code === SQLITE_NOTADB
 }
 

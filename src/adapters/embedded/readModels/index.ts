@@ -24,17 +24,17 @@ import { Table, tableName } from './table.ts'
 
 export type { Discarded } from './file.ts'
 
-/** A document dirties about a page of its own, those of indexes being shared with others of its batch. */
+/** A document changes about one page; it shares the pages of indexes with others of its batch. */
 const PAGE_BYTES = 4096
 const WAL_FULL_BYTES = 32 << 20
 
 interface Options {
   readonly dir: string
-  /** Told when the file was unusable and a new one was begun: every collection must be filled again (I8). */
+  /** Called when the file was unusable and replaced by a new one: every collection must be filled again (I8). */
   readonly onDiscarded?: (discarded: Discarded) => void
 }
 
-/** Read models in `<dir>/read-models.db`. One process at a time. */
+/** Opens read models in `<dir>/read-models.db`. One process at a time. */
 export const openReadModels = ({ dir, onDiscarded = () => {} }: Options): ReadModels =>
   new EmbeddedReadModels(openFile(dir, onDiscarded), join(dir, 'read-models.db'))
 
@@ -44,7 +44,7 @@ class EmbeddedReadModels implements ReadModels {
   readonly #checkpointer = openCheckpointer()
   readonly #wal: WalKeeper
   readonly #tables = new Map<string, Table>()
-  /** The version readers see, by collection. */
+  /** The live version by collection. */
   readonly #live = new Map<string, Table>()
   readonly #closing = new AbortController()
   #dropping: Promise<void> = Promise.resolve()
@@ -132,7 +132,7 @@ class EmbeddedReadModels implements ReadModels {
     }
   }
 
-  /** The table of one version, made when it is new; with the indexes it was made with. */
+  /** Returns the table of a version with its original indexes. A new version gets a table. */
   #open(spec: CollectionSpec): Table {
     const name = tableName(spec)
     const known = this.#tables.get(name)
@@ -149,7 +149,7 @@ class EmbeddedReadModels implements ReadModels {
     return table
   }
 
-  /** Behind everything else, one table at a time. */
+  /** Drops tables after all other work, one at a time. */
   #dropOlder({ name, version }: CollectionSpec): void {
     const rows = this.#db
       .prepare('SELECT version FROM collections WHERE name = ? AND version < ?')
@@ -184,10 +184,10 @@ class EmbeddedReadModels implements ReadModels {
   #refuse(error: unknown): never {
     this.#noteDamage(error)
     const cause = error instanceof AppError ? error.cause : error
-    throw cause instanceof TypeError ? cause : unavailable(error) // a document we cannot store stays so: no retry helps
+    throw cause instanceof TypeError ? cause : unavailable(error) // no retry helps for a document that cannot be stored
   }
 
-  /** A file that turns out damaged is discarded at the next open. */
+  /** Marks a damaged file, which is discarded at the next open. */
   #noteDamage(error: unknown): void {
     if (isDamage(error) || (error instanceof Error && isDamage(error.cause)))
       writeFileSync(markerOf(this.#file), '')

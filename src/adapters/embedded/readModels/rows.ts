@@ -5,8 +5,8 @@ import type { Table } from './table.ts'
 const SLICE = 500
 
 /**
- * Every document of one version, which stays while it is read even if another goes live. In slices, between
- * which other work goes on.
+ * Yields every document of one version in slices, so that other work continues. The version is retained during the
+ * read, even if another one goes live.
  */
 export async function* rowsOf(table: Table): AsyncGenerator<{ id: string; doc: Doc }> {
   const release = table.retain()

@@ -7,16 +7,16 @@ import { arrays, transaction } from '../sqlite.ts'
 import { columnName, quoted } from './columns.ts'
 import { Counts } from './counts.ts'
 
-/** A row as the guard reads it: where it is, as of when, whether removed, then the indexed fields. */
+/** A row for the check of a write: its id, the cursor of its last write, whether it was removed, its indexed fields. */
 type Row = [rowid: number, cursor: string, gone: 0 | 1, ...fields: Column[]]
 
-/** From this offset on it is worth asking the counts where a page begins. */
+/** The smallest offset for which the counts find the beginning of a page faster. */
 const FAR = 200
 
-/** Nothing bounds it from above. */
+/** The query has no upper bound. */
 const isOpen = ({ before, prefix }: Query): boolean => before === undefined && prefix === undefined
 
-/** The same page, reached past fewer documents where the counts know a way. */
+/** The same page with a smaller offset, if the counts can skip documents. */
 const nearer = (query: Query, counts: Counts): Query => {
   const passed = query.descending && isOpen(query) ? counts.last(query, query.offset) : undefined
   return passed ? { ...query, before: passed.before, offset: query.offset - passed.count } : query
@@ -26,8 +26,8 @@ export const tableName = ({ name, version }: Pick<CollectionSpec, 'name' | 'vers
   `${name}__v${version}`
 
 /**
- * One version of a collection. A row is a document as JSON text, its indexed fields beside it, and the
- * cursor of its last write. A removed document leaves its row (`gone`), so that no older write brings it back.
+ * One version of a collection. A row has a document as JSON text, its indexed fields and the
+ * cursor of its last write. A removed document keeps its row (`gone`), so that no older write restores it.
  */
 export class Table {
   readonly spec: CollectionSpec
@@ -91,13 +91,13 @@ export class Table {
     return row ? (JSON.parse(row[0]) as Doc) : null
   }
 
-  /** What was last written, a removal too; null when nothing ever was. */
+  /** The last write, which may be a removal; null if there was none. */
   stored(id: string): Stored | null {
     const row = this.#written.get(id) as unknown as [cursor: string, doc: string | null] | undefined
     return row ? { cursor: row[0], doc: row[1] === null ? null : (JSON.parse(row[1]) as Doc) } : null
   }
 
-  /** Rows after a row, at most `limit`, and the row to go on after. */
+  /** Reads at most `limit` rows after a row, and the row after which the next read begins. */
   slice(after: number, limit: number): { rows: { id: string; doc: Doc }[]; last: number } {
     const rows = this.#slice.all(after, limit) as unknown as [rowid: number, id: string, doc: string][]
     return {
@@ -114,7 +114,7 @@ export class Table {
     }
   }
 
-  /** Resolves once nobody retains the table. */
+  /** Resolves once no reader retains the table. */
   async unread(signal: AbortSignal): Promise<void> {
     if (this.#readers === 0 || signal.aborted) return
     await new Promise<void>((resolve) => {
@@ -123,7 +123,7 @@ export class Table {
     })
   }
 
-  /** Undefined when no index of this version serves the query. */
+  /** Returns undefined if no index of this version matches the query. */
   find(query: Query): Found<Doc> | undefined {
     const index = this.#indexes.get(indexKey(Object.keys(query.equal), query.sort))
     if (index === undefined) return undefined
@@ -146,7 +146,7 @@ export class Table {
     return rows.map(([doc]) => JSON.parse(doc) as Doc)
   }
 
-  /** From what is counted as far as that goes; the rest by a walk through the index. */
+  /** Uses the stored counts as far as possible, and counts the rest along the index. */
   #total(index: string, query: Query): number {
     const { from } = query
     if (boundsOf(query).length === 0) {
@@ -178,7 +178,7 @@ export class Table {
     return (row?.['checkpoint'] ?? null) as string | null
   }
 
-  /** All or nothing. The checkpoint never goes back: a late repeat of an old batch changes nothing. */
+  /** Writes all or nothing. The checkpoint never moves back: a late repeat of an old batch changes nothing. */
   write(writes: readonly Write[], checkpoint: string): void {
     try {
       transaction(this.#db, () => {
@@ -205,7 +205,7 @@ export class Table {
     if (doc) this.#counts.count(columns, 1)
   }
 
-  /** One statement per shape of query. */
+  /** Caches one statement for each shape of query. */
   #prepared(sql: string): StatementSync {
     let statement = this.#queries.get(sql)
     if (!statement) {
