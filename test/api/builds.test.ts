@@ -129,7 +129,7 @@ deploying('twice has the effect of one deployment', async () => {
   assert.equal(await api.post(`/projects/shop/builds/${build_id}/deploy`), first)
 })
 
-deploying('decides what runs, from the next request on', async () => {
+deploying('takes effect from the next request on', async () => {
   for (const n of [1, 2, 3]) {
     const { build_id } = await deploy(api, 'runs', filesOf(n, 'r'))
     const run = await call(api, 'r/version')

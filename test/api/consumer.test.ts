@@ -67,7 +67,7 @@ consumer('loses nothing when connections break', async () => {
   last.destroy()
 })
 
-consumer('keeps its position over a restart, and so does everybody’s id', async () => {
+consumer('keeps its position across a restart, and ids stay valid', async () => {
   const [follower, named] = [await subscribe(), await subscribe('?consumer=restart')]
   await upToMark(api(), named)
   await upToMark(api(), follower) // last, so that nothing else is on its way to it

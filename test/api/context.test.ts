@@ -164,7 +164,7 @@ variables('of another environment, or of no project, do not exist (I7)', async (
   assert.equal(await listOf(name).then((all) => all.length), 1)
 })
 
-variables('are read by functions, and what is not there is not_found', async () => {
+variables('are read by functions, and a missing one is not_found', async () => {
   const name = await project()
   await create(name, 'KEY', 'secret text')
   assert.is(await read(name, 'KEY'), 'secret text')
@@ -186,7 +186,7 @@ variables('are seen by a running function at its next call after an update', asy
   assert.is(((await running).result as string[])[1], 'after')
 })
 
-variables('are gone with their project, and a project of the same name has none', async () => {
+variables('are deleted with their project, and a new project of the same name has none', async () => {
   const name = await project()
   await create(name, 'KEY', 'x')
   await api.remove(`/projects/${name}`)

@@ -103,7 +103,7 @@ cancel('knows no run of another environment', async () => {
   await ended(api, run_id)
 })
 
-cancel('of what is no id is refused', async () => {
+cancel('of an invalid id is refused', async () => {
   for (const type of ['svc:cancel', 'svc:replay']) {
     for (const data of [null, {}, { run_id: 7 }, { run_id: 'none' }]) {
       const { status, message } = await api.refused('POST', '/events', { type, data })
@@ -131,7 +131,7 @@ replay('takes a call, and a run that failed', async () => {
   assert.is((await handle(api, 'svc:replay', { run_id: failed.run_id })).error?.message, 'broken on purpose')
 })
 
-replay('runs on what is deployed now', async () => {
+replay('runs on the build that is deployed now', async () => {
   const functionsOf = (n: number) => ({ 'v.js': `export const version = (x) => ({ x, n: ${n} })` })
   await deploy(api, 'versions', functionsOf(1))
   const run = await call(api, 'v/version', 'x')

@@ -67,7 +67,7 @@ auth('belongs to one environment', async () => {
   assert.is.not(ours['env_id'], theirs['env_id'])
 })
 
-auth('stands in no log line', () =>
+auth('is in no log line', () =>
   assert.equal(
     server.output.filter((line) => line.includes(secret)),
     [],

@@ -40,7 +40,7 @@ const create = (project: string, key: string, value: string) =>
 
 const rotation = suite('rotating data keys')
 
-rotation('seals every context variable anew, and what was sealed before still opens', async () => {
+rotation('seals every context variable again, and earlier ciphertext can still be unsealed', async () => {
   await create('one', 'A', 'first')
   await create('one', 'B', 'other')
   await create('two', 'A', 'of two')

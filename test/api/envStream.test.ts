@@ -26,7 +26,7 @@ const about = (events: readonly Sent[], stream_id: string) =>
 
 const env = suite('subscribing to the environment')
 
-env('tells of all kinds of activity in their shapes', async () => {
+env('reports all kinds of activity in their documented form', async () => {
   const follower = await subscribe()
   const succeeded = await handle(api(), 'seen')
   const failed = await handle(api(), 'fails')
@@ -61,7 +61,7 @@ env('tells of all kinds of activity in their shapes', async () => {
   assert.equal(dataOf('run:cancel', stream_id), { run_id, stream_id, run_type: 'call' })
 })
 
-env('begins with what comes next', async () => {
+env('starts with the next event', async () => {
   const before = await handle(api(), 'seen')
   const follower = await subscribe()
   const events = await upToMark(api(), follower)
@@ -69,7 +69,7 @@ env('begins with what comes next', async () => {
   assert.equal(about(events, before.stream_id), [])
 })
 
-env('tells of nothing in another environment', async () => {
+env('reports nothing of another environment', async () => {
   const other = openApi(server.url, otherKey)
   const followers = [await subscribe(), await subscribe('?consumer=mine')] as const
   const { stream_id } = await publish(other, 'theirs')
@@ -93,7 +93,7 @@ env('resumes after every id with each later event exactly once (I5)', async () =
   }
 })
 
-env('tells of everything from the start', async () => {
+env('reports everything from the start', async () => {
   const follower = await subscribe('?from=start')
   const events = await upToMark(api(), follower)
   follower.close()
@@ -137,7 +137,7 @@ env('loses and repeats nothing while events pour in and the connection is cut (I
   assert.equal(created, published)
 })
 
-env('refuses a position that is none', async () => {
+env('refuses an invalid position', async () => {
   for (const from of [newId(), 'x'.repeat(65), 'über', '12 3', '123', '0000009999999999']) {
     const { status, message } = await api().refused('GET', `/env/subscribe?from=${encodeURIComponent(from)}`)
     assert.is(status, 400)

@@ -49,7 +49,7 @@ publishing('continues a stream that is named', async () => {
   assert.is((await publish(api, 'a:c', null, { stream_id })).stream_id, stream_id)
 })
 
-publishing('refuses a stream that does not exist, or lies elsewhere, in the same way', async () => {
+publishing('refuses a missing stream and one of another environment in the same way', async () => {
   const theirs = await publish(other, 'a:b')
   for (const stream_id of [newId(), theirs.stream_id]) {
     const { status, code, message } = await api.refused('POST', '/events', { type: 'a:b', stream_id })
@@ -105,7 +105,7 @@ publishing('refuses too much in chunks as well', async () => {
   assert.is(((await response.json()) as { error: { code: string } }).error.code, 'payload_too_large')
 })
 
-publishing('takes nesting 60 deep and refuses what would exhaust a stack', async () => {
+publishing('accepts 60 levels of nesting and refuses levels that would exhaust a stack', async () => {
   const nested = (depth: number) =>
     `{"event_type":"deep","event_data":${'['.repeat(depth)}${']'.repeat(depth)}}`
   assert.is((await api.send('POST', '/events', { body: nested(60) })).status, 201)

@@ -154,7 +154,7 @@ parts('are 404 for a file that was deleted since', async () => {
   assert.is((await api.refused('POST', `/files/uploads/${upload_id}/complete`)).status, 404)
 })
 
-parts('are told to who goes on with an upload', async () => {
+parts('are listed for a client that continues an upload', async () => {
   const upload = await begin('resumed')
   const second = await putPart(upload.upload_id, 2, bytesOf(20, 2))
   const first = await putPart(upload.upload_id, 1, bytesOf(5 * MB, 1))
@@ -293,7 +293,7 @@ rules.run()
 
 const dying = suite('an upload whose server dies')
 
-dying('goes on where it was', async () => {
+dying('continues where it was interrupted', async () => {
   const dir = tempDir()
   const first = await spawnServer({ dataDir: dir })
   const { upload_id } = await first.api.post<Upload>('/files/uploads', { path: 'survivor' })

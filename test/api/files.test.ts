@@ -83,7 +83,7 @@ uploads('replaces the content at the same path and keeps file_id; the old conten
   assert.is(await contents(), kept)
 })
 
-uploads('keeps bytes as they are, also none', async () => {
+uploads('keeps bytes unchanged, also an empty file', async () => {
   const bytes = Uint8Array.from({ length: 256 }, (_, n) => n)
   const file = await put('bytes', bytes, { type: 'application/x-bytes' })
   const response = await fetch(`${url}/v1/files/${file.file_id}/download`, {
@@ -146,7 +146,7 @@ uploads('refuses a path of more than 1024 bytes', async () => {
   assert.is(await rawPut(`${'é'.repeat(512)}x`.replace(/./g, encodeURIComponent)), 400)
 })
 
-uploads('takes any other path, and tells it decoded', async () => {
+uploads('accepts any other path, and returns it decoded', async () => {
   for (const path of [
     'a b',
     'ü/ñ/漢字.txt',
@@ -197,7 +197,7 @@ uploads('over 300 MB are refused before they are sent', async () => {
   assert.is(status, 413)
 })
 
-uploads('of clients that wait to be told so are told to go on', async () => {
+uploads('of clients that expect 100-continue receive it', async () => {
   const status = await new Promise<number>((resolve, reject) => {
     const sent = request(`${url}/v1/files/upload/told`, {
       method: 'PUT',
@@ -303,7 +303,7 @@ for (const [asked, status, range, text] of [
   })
 }
 
-reading('sends a range only of what the client has a part of (If-Range)', async () => {
+reading('sends a range only if the client’s part is of the current content (If-Range)', async () => {
   assert.is((await get(ten, { Range: 'bytes=1-1', 'If-Range': tag })).text, '1')
   assert.is((await get(ten, { Range: 'bytes=1-1', 'If-Range': '"other"' })).text, '0123456789')
   const modified = (await get(ten)).headers.get('last-modified') ?? ''
@@ -399,7 +399,7 @@ permissions('of a path reach that path only', async () => {
   assert.is((await mine.refused('DELETE', `/files/${file.file_id}`)).status, 403)
 })
 
-permissions('to create are none to update, and the other way round', async () => {
+permissions('to create do not allow updates, and vice versa', async () => {
   await put('a/mine.txt', '1', { as: team })
   const refused = await mine.refused('PUT', '/files/upload/a/mine.txt', 'x')
   assert.equal(

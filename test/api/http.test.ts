@@ -130,7 +130,7 @@ for (const [head, status] of [
     assert.ok(isId(JSON.parse(text.slice(text.indexOf('{'))).error.request_id))
   })
 
-envelope('with an error leaves the connection open to who sent all', async () => {
+envelope('with an error keeps the connection open for a client that sent everything', async () => {
   for (const path of ['/none', '/projects/none'])
     assert.is((await api.send('GET', path)).headers.get('connection'), 'keep-alive')
   const { status, headers } = await api.send('POST', '/events', { body: '{' })

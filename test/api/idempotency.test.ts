@@ -109,7 +109,7 @@ keyed('keeps no refusal from before it was tried: a wrong body, a credential tha
   assert.is((await post('/projects', { name: 'denied' }, 'p6', openApi(server.url, otherKey))).status, 201)
 })
 
-keyed('gives an answer to nobody who could not have asked for it', async () => {
+keyed('returns the reply only to callers that could have sent the request', async () => {
   const other = openApi(server.url, otherKey)
   await post('/projects', { name: 'hidden' }, 'p7', other)
   assert.is((await post('/projects', { name: 'hidden' }, 'p7', openApi(server.url, readerKey))).status, 403)
@@ -130,7 +130,7 @@ keyed('takes a key of 255 characters', async () => {
   assert.is((await post('/projects', { name: 'long-key' }, key)).text, first.text)
 })
 
-keyed('uploads a build once; the form is compared by what it says', async () => {
+keyed('uploads a build once; forms are compared by their content', async () => {
   const zip = await zipBuild({ 'a.js': 'export const a = () => 1' })
   const send = (fields = {}, built = zip) =>
     server.api.send('POST', '/projects/shop/builds', {
@@ -190,7 +190,7 @@ keyed('is left to the function of a webhook: the key is handed on', async () => 
   assert.is.not(first.text, again.text)
 })
 
-keyed('works for the operator, and a token is told again to the same one', async () => {
+keyed('works for the operator, and returns a token again to the same caller', async () => {
   const operator = openApi(server.url, readOperatorToken(dataDir))
   const make = (path: string, body: object) => post(`${server.url}/operator${path}`, body, 'o1', operator)
   const org = await make('/orgs', { slug: 'twice', plan: 'pro' })
@@ -203,7 +203,7 @@ keyed('works for the operator, and a token is told again to the same one', async
   assert.is((await openApi(server.url, token).send('GET', '/env')).status, 200)
 })
 
-keyed('makes one session, and tells its token to nobody else who uses the key', async () => {
+keyed('creates one session, and does not return its token to other callers with the key', async () => {
   const body = { permissions: { 'run:*': ['read'] } }
   const [first, again] = [await post('/sessions', body, 'z1'), await post('/sessions', body, 'z1')]
   assert.equal([first.status, isReplay(again), again.text], [201, true, first.text])
@@ -241,7 +241,7 @@ keyed('works on every POST under /v1, also where the handler replies by itself',
   ])
 })
 
-keyed('tells a secret to the credential that asked for it alone', () => {
+keyed('returns a secret only to the credential that requested it', () => {
   for (const { reply, revealsSecret, path } of allRoutes) {
     const holds = JSON.stringify(reply.schema ?? {}).includes('"token"')
     assert.is(revealsSecret, holds, path)

@@ -24,7 +24,7 @@ const sendUntilTaken = async (api: Api, path: string, sent: Sent): Promise<Answe
 
 const crash = suite('a request with a key whose process was killed', { timeoutMs: 40_000 })
 
-crash('is gone on with after the restart: what it began is not begun again', async () => {
+crash('is continued after the restart, and nothing is started twice', async () => {
   const dataDir = tempDir()
   const killed = await spawnServer({ dataDir })
   await deploy(killed.api, 'shop', { 'f.js': 'export const a = () => 1' })

@@ -56,7 +56,7 @@ body('comes whole', async () => {
   assert.equal([bytes, error], [1 << 20, undefined])
 })
 
-body('that falls silent is cut, and the client told so', async () => {
+body('that stops arriving is cut off with a 408', async () => {
   const { error, status } = await read((sent) => sent.write('half'), { silenceMs: 50 })
   assert.ok(isAppError(error, 'request_timeout'), String(error))
   assert.is(status, 408)

@@ -8,7 +8,7 @@ const { api } = server
 
 const pages = suite('a list')
 
-pages('comes in pages that tell of the rest', async () => {
+pages('comes in pages that report the total and whether there is more', async () => {
   const all: string[] = []
   for (let n = 0; n < 5; n++) all.unshift((await publish(api, 'paged', n)).event_id)
   const page = async (query: string) => {

@@ -137,7 +137,7 @@ envs('are created and listed, each name once in its organization', async () => {
 envs.run()
 
 const keys = suite('API keys')
-keys('are Full by default, their token told once', async () => {
+keys('are Full by default, and their token is returned once', async () => {
   const key = await newKey()
   assert.match(key.token ?? '', new RegExp(`^svc_${key.api_key_id}_[0-9A-Za-z]{49}$`))
   assert.equal([key.enabled, key.access, key.permissions], [true, 'full', { '*:*': ['*'] }])
@@ -150,7 +150,7 @@ keys('are Full by default, their token told once', async () => {
   assert.not.match(text, /token|mac|svc_/)
 })
 
-keys('are Restricted when told what they may', async () => {
+keys('are Restricted when created with permissions', async () => {
   const key = await newKey({ 'project:*': ['read'] })
   assert.is(key.access, 'restricted')
   assert.is((await as(key).page('/projects')).pagination.total, 0)

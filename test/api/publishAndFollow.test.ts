@@ -15,7 +15,7 @@ const runIn = ({ data }: Sent) => data['run'] as Run
 
 const publishing = suite('subscribe-with-event')
 
-publishing('tells of the event first, then of everything it leads to, then ends', async () => {
+publishing('reports the event first, then everything it leads to, then ends', async () => {
   const events = await (await publishAndFollow(api, 'talk', { words: ['a', 'b'] })).rest()
   const [first, ...later] = events as [Sent, ...Sent[]]
   const { event_id, stream_id, ...published } = first.data
@@ -46,7 +46,7 @@ publishing('gives each event the shape of SPEC.md', async () => {
   assert.equal(complete.data, { stream_id: run.stream_id, reason: 'completed', next: complete.id })
 })
 
-publishing('tells of failures and retries, and waits for them', async () => {
+publishing('reports failures and retries, and waits for them', async () => {
   const failing = await (await publishAndFollow(api, 'fail')).rest()
   assert.equal(names(failing), ['event:published', 'run:start', 'run:fail', 'stream:complete'])
   const failed = runIn(failing[2] as Sent)
@@ -68,7 +68,7 @@ publishing('tells of failures and retries, and waits for them', async () => {
   assert.is(runIn(again[4] as Sent).origin_run_id, runIn(again[1] as Sent).run_id)
 })
 
-publishing('tells of a cancelled run', async () => {
+publishing('reports a cancelled run', async () => {
   const follower = await publishAndFollow(api, 'wait', 60_000)
   const { run_id } = runIn((await follower.upTo('run:start')).at(-1) as Sent)
   await publish(api, 'svc:cancel', { run_id })
@@ -77,7 +77,7 @@ publishing('tells of a cancelled run', async () => {
   assert.equal([runIn(rest[0] as Sent).run_id, runIn(rest[0] as Sent).status], [run_id, 'cancelled'])
 })
 
-publishing('ends at once when nobody handles the event', async () => {
+publishing('ends at once when no function handles the event', async () => {
   assert.equal(names(await (await publishAndFollow(api, 'nobody')).rest()), [
     'event:published',
     'stream:complete',
@@ -93,7 +93,7 @@ publishing('continues a stream without telling of its past', async () => {
   assert.is(events[0]?.data['stream_id'], stream_id)
 })
 
-publishing('carries what is large', async () => {
+publishing('carries large data', async () => {
   const events = await (await publishAndFollow(api, 'large')).rest()
   const text = 'é'.repeat(50_000)
   assert.is(events.find(({ event }) => event === 'stream:data')?.data['payload'], text)

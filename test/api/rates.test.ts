@@ -78,7 +78,7 @@ rate('Exceeded rate: 429 with Retry-After, after which requests pass again', asy
   assert.ok(clock.monotonic() - began < 1000 + 500)
 })
 
-rate('RateLimit-Policy and RateLimit tell the limit and what is left of it', async () => {
+rate('RateLimit-Policy and RateLimit report the limit and its remainder', async () => {
   const api = of('headers')
   const { headers, status } = await api.send('GET', '/env')
   assert.is(status, 200)
@@ -93,7 +93,7 @@ rate('is that of the organization, whatever its environments', async () => {
   assert.ok(passed <= 5 + Math.ceil(seconds * 5), `${passed} passed in ${seconds} s`)
 })
 
-rate('counts a request before it is looked at, and none without a valid credential', async () => {
+rate('counts a request before it is validated, and none without a valid credential', async () => {
   const api = of('order')
   const stranger = openApi(server.url, `${api.key}x`)
   assert.is((await flood(20, () => stranger.send('GET', '/env'))).refused.length, 0)
@@ -101,7 +101,7 @@ rate('counts a request before it is looked at, and none without a valid credenti
   assert.ok(refused.length > 0)
 })
 
-rate('counts webhooks, and those alone who know the token', async () => {
+rate('counts webhook requests, but only those with the right token', async () => {
   const api = of('hooks')
   const code = `import { fn } from 'svc'\nexport const hook = fn({ webhook: { service: 's', path: '/hook' } }, () => 'ran')\n`
   await deploy(api, 'hooks', { 'h.js': code })
@@ -114,7 +114,7 @@ rate('counts webhooks, and those alone who know the token', async () => {
   assert.is(refused[0]?.headers.get('Retry-After'), '1')
 })
 
-rate('does not touch what is open to all, nor the operator', async () => {
+rate('does not apply to public endpoints, nor to the operator', async () => {
   const { refused } = await flood(100, (i) =>
     i % 2
       ? operator().send('GET', `${server.url}/status`)

@@ -19,7 +19,7 @@ repl('keeps its declarations, as runs of their own type', async () => {
   assert.is((await evaluate('n', 'one')).result, 42)
 })
 
-repl('goes on after an error', async () => {
+repl('continues after an error', async () => {
   await evaluate('let kept = 1', 'errors')
   assert.is((await evaluate('throw new Error("no")', 'errors')).status, 'failed')
   assert.is((await evaluate('kept', 'errors')).result, 1)
@@ -33,7 +33,7 @@ repl('shares nothing with another one, or another project', async () => {
   assert.is(there.result, 'undefined')
 })
 
-repl('is one of many that go on at the same time', async () => {
+repl('is one of many concurrent sessions', async () => {
   const sessions = Array.from({ length: 8 }, async (_, n) => {
     await evaluate(`let count = ${n}`, `many${n}`)
     for (let times = 0; times < 3; times++) await evaluate('count += 10', `many${n}`)

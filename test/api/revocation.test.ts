@@ -125,7 +125,7 @@ streams('of subscribe-with-event end when the API key is deleted', async () => {
 })
 
 streams(
-  'end when the API key is narrowed so that it, or what it issued, may not have them; others go on',
+  'end when the narrowed API key, or a credential it issued, no longer allows them; others continue',
   async () => {
     const { api, change } = await newApiKey()
     const both = as(api, await newSession(api, { ...FOLLOWS, 'env:*': ['read'] }))
@@ -144,7 +144,7 @@ streams(
   },
 )
 
-streams('go on when the API key only gets another name', async () => {
+streams('continue when the API key is only renamed', async () => {
   const { api, change } = await newApiKey()
   const follower = await followStream(api)
   await change({ name: 'other' })

@@ -68,7 +68,7 @@ const newestCall = async (): Promise<Logs> => {
 
 const logs = suite('the logs of a run')
 
-logs('are what it printed, line by line, with time and source', async () => {
+logs('are its output, line by line, with time and source', async () => {
   const { run_id, start_time } = await handle(api, 'prints')
   const { lines, ...rest } = await logsOf(run_id)
   assert.equal(rest, { run_id, request: null })
@@ -101,7 +101,7 @@ logs('are complete as soon as the run has ended, also badly', async () => {
   assert.equal(await printed((await handle(api, 'dies')).run_id), ['before it died'])
 })
 
-logs('are there within a second while the run goes on', async () => {
+logs('are available within a second while the run continues', async () => {
   const { event_id } = await publish(api, 'waits')
   const run_id = await until(async () => (await runsOf(api, event_id))[0]?.run_id)
   await until(async () => ((await printed(run_id)).length > 0 ? true : undefined), { timeoutMs: 2000 })
@@ -132,7 +132,7 @@ logs('do not exist in another environment, nor of no run (I7)', async () => {
   }
 })
 
-logs('are not what the service logs of itself', async () => {
+logs('are not part of the service’s own log', async () => {
   await handle(api, 'prints')
   assert.not(server.output.join('').includes('to stdout'))
 })

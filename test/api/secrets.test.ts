@@ -28,7 +28,7 @@ const filesOf = (dir: string): string[] =>
 
 const secrets = suite('secrets (I6)')
 
-secrets('of a webhook reach its handler and stand nowhere in clear', async () => {
+secrets('of a webhook reach its handler and are nowhere in plain text', async () => {
   const dataDir = tempDir()
   const server = await startServer({ dataDir })
   await deploy(server.api, 'bank', HOOK)
@@ -58,7 +58,7 @@ secrets('of a webhook reach its handler and stand nowhere in clear', async () =>
   for (const secret of planted) assert.not(server.output.join('').includes(secret), `the log holds ${secret}`)
 })
 
-secrets('in context variables reach functions, over restarts, and stand nowhere in clear', async () => {
+secrets('in context variables reach functions, over restarts, and are nowhere in plain text', async () => {
   const dataDir = tempDir()
   const planted = [
     'planted-first',

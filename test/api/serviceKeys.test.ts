@@ -122,7 +122,7 @@ keys('DELETE /service-keys: {revoked_count}', async () => {
   for (const one of made) await isRefusedWith(as(api, one), ['GET', '/runs'], [401, 'unauthorized'])
 })
 
-keys('tell when they were last used', async () => {
+keys('report when they were last used', async () => {
   const made = await newServiceKey(api, READ)
   assert.is((await as(api, made).send('GET', '/runs')).status, 200)
   const used = await until(
@@ -146,7 +146,7 @@ keys('keep their metadata as ciphertext (I6)', async () => {
   assert.not.ok(server.output.some((line) => line.includes(secret)))
 })
 
-keys('and sessions call webhooks with auth, which are told who it was', async () => {
+keys('and sessions can call webhooks with auth, which receive the kind of caller', async () => {
   const code = `import { fn } from 'svc'\nexport const hook = fn({ webhook: { service: 'bank', path: '/paid', auth: 'required' } }, ({ auth }) => auth)`
   await deploy(api, 'shop', { 'h.js': code })
   const { url } = (await api.page<Webhook>('/projects/shop/webhooks')).data[0] as Webhook

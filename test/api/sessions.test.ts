@@ -46,7 +46,7 @@ sessions('POST /sessions: 201, Session including token', async () => {
   assert.ok(Math.abs(lives - 60_000) < 2000, String(lives))
 })
 
-sessions('live 3600 s when nobody says', async () => {
+sessions('are valid for 3600 s by default', async () => {
   const { expires_at, created_at, metadata } = await newSession(api, READ)
   assert.ok(Math.abs(Date.parse(expires_at) - Date.parse(created_at) - 3_600_000) < 2000)
   assert.is(metadata, null)
@@ -79,7 +79,7 @@ sessions('need permissions, and valid ones', async () => {
   }
 })
 
-sessions('may do what they were given, in the environment of their API key', async () => {
+sessions('have the permissions they were given, in the environment of their API key', async () => {
   const session = as(api, await newSession(api, { 'run:*': ['read'], 'env:*': ['read'] }))
   assert.is((await session.page('/runs')).pagination.total, 0)
   assert.is(

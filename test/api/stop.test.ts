@@ -70,7 +70,7 @@ stopping('lets runs end, and keeps everything', async ({ server }) => {
   await again.stop()
 })
 
-stopping('is in nobody’s way afterwards', async ({ server }) => {
+stopping('leaves nothing behind that blocks the next start', async ({ server }) => {
   assert.is(await server.end('SIGTERM'), 0)
   for (let n = 0; n < 2; n++) {
     const again = await spawnServer({ dataDir: server.dataDir })

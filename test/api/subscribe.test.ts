@@ -17,7 +17,7 @@ const runIn = ({ data }: Sent) => data['run'] as Run
 
 const subscribing = suite('subscribing to a stream')
 
-subscribing('that is quiet waits for activity, then tells of it and ends', async () => {
+subscribing('to a quiet stream waits for activity, then reports it and ends', async () => {
   const { stream_id } = await handle(api, 'talk', { words: [] })
   await (await follow(api, `/streams/${stream_id}/subscribe?from=start`)).rest()
   const follower = await follow(api, `/streams/${stream_id}/subscribe`)
@@ -27,7 +27,7 @@ subscribing('that is quiet waits for activity, then tells of it and ends', async
   assert.equal(names(await follower.rest()), ['run:start', 'run:fail', 'stream:complete'])
 })
 
-subscribing('from its start tells of all its past', async () => {
+subscribing('from its start reports all past events', async () => {
   const events = await (await publishAndFollow(api, 'talk', { words: ['a', 'b', 'c'] })).rest()
   const past = await (
     await follow(api, `/streams/${String(events[0]?.data['stream_id'])}/subscribe?from=start`)

@@ -132,7 +132,7 @@ usage('usage.*: over all environments of the organization, and of no other', asy
   }
 })
 
-usage('counts a run and what it keeps as soon as it is told of', async () => {
+usage('counts a run and its stored data as soon as the run is visible', async () => {
   const api = apiOf(fresh)
   await deploy(api, 'jobs', { 'jobs.js': FUNCTIONS })
   assert.is((await usageOf(api)).usage.runs_this_period, 0)
@@ -143,7 +143,7 @@ usage('counts a run and what it keeps as soon as it is told of', async () => {
   assert.is(usage.call_storage_bytes, '[]'.length + '"12345678"'.length)
 })
 
-usage('usage.file_storage_bytes: what the files have now', async () => {
+usage('usage.file_storage_bytes: the current size of the files', async () => {
   const api = apiOf(right)
   const put = (content: string) => api.send('PUT', '/files/upload/a/b.txt', { body: content })
   const bytes = async () => (await usageOf(apiOf(left))).usage.file_storage_bytes
@@ -191,7 +191,7 @@ quota('runs_per_month: no run is started', async () => {
   assert.match(message, /free allows 10000 runs per month/)
 })
 
-quota('call_storage_bytes: what would start a run is refused, at the door and in user code', async () => {
+quota('call_storage_bytes: starting a run is refused, through the API and in user code', async () => {
   const api = apiOf(outOfCalls)
   await deploy(api, 'jobs', { 'jobs.js': FUNCTIONS })
   const { event_id } = await publish(api, 'deep')

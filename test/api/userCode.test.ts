@@ -81,19 +81,19 @@ sdk('meets the failure of a child as an error', async () => {
   assert.match(message, 'from below')
 })
 
-sdk('is told of a function that is not there', async () => {
+sdk('rejects for a missing function', async () => {
   const { status, error } = await call(api, 'sdk/runsNothing')
   assert.is(status, 'failed')
   assert.match(error?.message ?? '', 'No function "sdk/nothing"')
 })
 
-sdk('is told how the SDK is used', async () => {
+sdk('rejects with instructions when the SDK is used wrongly', async () => {
   const messages = (await call(api, 'sdk/wrongUse')).result as string[]
   assert.is(messages.length, 4)
   for (const message of messages) assert.match(message, /^Expected .*, got /)
 })
 
-sdk('finds no context variable and no file where there are none', async () => {
+sdk('rejects with not_found for a missing context variable and a missing file', async () => {
   assert.equal((await call(api, 'sdk/missing')).result, ['not_found', 'not_found'])
 })
 

@@ -13,7 +13,7 @@ const answering = suite('a webhook reply')
 
 const reply = (value: unknown) => callHook(urlOf('reply'), { body: JSON.stringify(value) })
 
-answering('is what the function says: status, headers and body', async () => {
+answering('is what the function returned: status, headers and body', async () => {
   const { status, headers, json } = await reply({
     status: 202,
     headers: { 'X-Mine': 'yes', 'Set-Cookie': ['a=1', 'b=2'] },

@@ -45,7 +45,7 @@ asking('carries query and headers, names in lower case', async () => {
   assert.equal([got.headers['x-one'], got.headers['x-two']], ['a', 'b'])
 })
 
-asking('tells the address that a proxy told', async () => {
+asking('contains the client address from the proxy', async () => {
   assert.is(
     (await echo({ headers: { 'X-Forwarded-For': '203.0.113.7, 10.0.0.1', 'X-Real-IP': '192.0.2.1' } }))['ip'],
     '203.0.113.7',
@@ -69,7 +69,7 @@ for (const [name, type, raw, body] of bodies) {
   })
 }
 
-asking('without a body has none', async () => {
+asking('without a body contains no body fields', async () => {
   const got = await echo()
   for (const field of ['body', 'body-raw', 'body-bytes']) assert.not(field in got)
 })

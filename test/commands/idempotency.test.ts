@@ -131,13 +131,16 @@ nodes('that failed are worked on again, with the same ids', async ({ node }) => 
   assert.equal(again, { value: ids[0] ?? '', replayed: false })
 })
 
-nodes('are told from others under the same key, and from those elsewhere', async ({ node }) => {
-  await node('a').once(asked(), async () => 1)
-  assert.is(await codeOf(node('b').once(asked({ n: 2 }), never)), 'idempotency_key_reused')
-  assert.is((await node('b').once(asked({ n: 2 }, 'other'), async () => 2)).value, 2)
-  const elsewhere = { ...asked({ n: 2 }), scope: ['env', 'POST', '/v1/others'] }
-  assert.is((await node('b').once(elsewhere, async () => 3)).value, 3)
-})
+nodes(
+  'are distinguished from other requests with the same key, and from other environments',
+  async ({ node }) => {
+    await node('a').once(asked(), async () => 1)
+    assert.is(await codeOf(node('b').once(asked({ n: 2 }), never)), 'idempotency_key_reused')
+    assert.is((await node('b').once(asked({ n: 2 }, 'other'), async () => 2)).value, 2)
+    const elsewhere = { ...asked({ n: 2 }), scope: ['env', 'POST', '/v1/others'] }
+    assert.is((await node('b').once(elsewhere, async () => 3)).value, 3)
+  },
+)
 
 nodes('give ids of their own to each thing and each key', async ({ node }) => {
   const idsOf = async (key: string) =>

@@ -152,7 +152,7 @@ calls('in the first project that has it, or in the one that is named', () => {
   assert.equal(targets('svc:call', { fn: 'math/add', project: 'store' }), [['store', 'math/add', 'call']])
   assert.equal(targets('svc:call', { fn: 'math/add', project: STORE }), [['store', 'math/add', 'call']])
 })
-calls('of what is not there starts nothing', () => {
+calls('of a missing function starts nothing', () => {
   for (const data of [
     { fn: 'math/none' },
     { fn: 'add' },

@@ -87,7 +87,7 @@ stream('begins a stream of its own unless it names one', async () => {
   assert.is(next.revision, 2)
 })
 
-stream('cannot continue what is no stream id', () =>
+stream('cannot continue an invalid stream id', () =>
   refusedWith('bad_request', () =>
     publishEvent(node.deps, { event_type: 'a', event_data: 1, stream_id: 'mine', source: 'api' }, caller),
   ),

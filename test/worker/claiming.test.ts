@@ -48,7 +48,7 @@ const offering = suite<Context>('an offered run')
 offering.before.each(opening)
 offering.after.each(closing)
 
-offering('is claimed by a worker that was told of it by nothing else', async (context) => {
+offering('is claimed by a worker that learned of it only by the offer', async (context) => {
   const { node, hints, stop } = context
   const { worker, held } = openWorker(node)
   const offers = new Offers(hints)
@@ -61,7 +61,7 @@ offering('is claimed by a worker that was told of it by nothing else', async (co
   await worker.stop({ drainMs: 10 })
 })
 
-offering('that nobody takes is asked of everybody, and run by nobody twice', async (context) => {
+offering('that no worker takes is requested in the log, and runs once', async (context) => {
   const { node } = context
   const made: WantedRun[] = []
   const { stream } = ask(context, { make: (run) => made.push(run) > 0 })
@@ -87,7 +87,7 @@ offering('goes to those with room, in turn', async ({ hints, build }) => {
   assert.not(heard[0] === heard[1])
 })
 
-offering('of a REPL goes to the same worker as before, whoever offers it', async ({ hints, build }) => {
+offering('of a REPL goes to the same worker as before, from any node', async ({ hints, build }) => {
   const heard: string[][] = []
   hints.on('offered', (text) =>
     heard.push([text.split(' ', 1)[0] ?? '', /"repl_id":"(\w+)"/.exec(text)?.[1] ?? '']),
@@ -106,7 +106,7 @@ offering('of a REPL goes to the same worker as before, whoever offers it', async
   assert.ok(new Set(heard.map(([worker_id]) => worker_id)).size > 1)
 })
 
-offering('is not made when it is long, or nobody else can hear it', async ({ hints, build }) => {
+offering('is not made when it is long, or no other node can receive it', async ({ hints, build }) => {
   const [offers, unheard] = [new Offers(hints), new Offers({ ...hints, connected: false })]
   hints.publish('room', 'a yes')
   await until(() => offers.make(wanted(build)) || undefined)
@@ -121,7 +121,7 @@ claim.before.each(opening)
 claim.after.each(closing)
 
 claim(
-  'is found in the log by who made it, also when the event goes to another worker',
+  'is found in the log by the worker that made it, also when the event goes to another worker',
   async ({ node, build }) => {
     const run = wanted(build)
     const losing = forwarding(node.store, {

@@ -62,7 +62,7 @@ output(
   },
 )
 
-output('is there within a second while the run goes on', async ({ output, store, run_id }) => {
+output('is visible within a second while the run continues', async ({ output, store, run_id }) => {
   for (const text of ['one', 'two', 'three']) {
     output.write({ source: 'stdout', text })
     await until(async () => ((await textsOf(store, run_id)).includes(text) ? true : undefined), {

@@ -9,7 +9,7 @@ import { deployBuild, openWorker, wanted } from './openWorker.ts'
 
 const lost = suite('a worker that was given up though it lives')
 
-lost('ends what it still has as lost with it, and goes on under a new id (W5)', async () => {
+lost('ends its remaining runs as lost, and continues under a new id (W5)', async () => {
   const node = await openNode()
   const build = await deployBuild(node)
   const ids: string[] = []

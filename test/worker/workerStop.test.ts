@@ -23,7 +23,7 @@ const countDeliveries = (store: EventStore) => {
 
 const stopping = suite('a worker that stops')
 
-stopping('leaves what waited for a place to the next one', async () => {
+stopping('leaves waiting events to the next worker', async () => {
   const node = await openNode()
   const build = await deployBuild(node)
   const { seen, counting } = countDeliveries(node.store)
