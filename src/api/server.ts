@@ -1,6 +1,7 @@
 import { createServer, type Server, STATUS_CODES } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type Koa from 'koa'
+import { STOPPING_MS } from '../commands/requestRun.ts'
 import { AppError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { errorBody } from './http/problem.ts'
@@ -11,12 +12,15 @@ const MAX_HEADER_BYTES = 16 << 10
 /** How long a refused client may take to read the reply. */
 const LINGER_MS = 2000
 
+/** How long requests under way may take once the server stops: those that wait for a run end first and still reply. */
+const DRAIN_MS = STOPPING_MS + 500
+
 export interface ApiServer {
   readonly port: number
   /** Replaces the application. */
   serve(app: Koa): void
   /** Accepts no new connections, waits for requests in progress, then closes the remaining connections. */
-  close(deadlineMs: number): Promise<void>
+  close(): Promise<void>
 }
 
 /** Starts to listen. Rejects with `unavailable` when the address is not available. */
@@ -49,14 +53,14 @@ export const listen = async (
   return {
     port: (server.address() as AddressInfo).port,
     serve: (next) => (handle = next.callback()),
-    close: (deadlineMs) => close(server, deadlineMs),
+    close: () => close(server),
   }
 }
 
-const close = (server: Server, deadlineMs: number): Promise<void> =>
+const close = (server: Server): Promise<void> =>
   new Promise((resolve) => {
     if (!server.listening) return resolve()
-    const force = setTimeout(() => server.closeAllConnections(), deadlineMs)
+    const force = setTimeout(() => server.closeAllConnections(), DRAIN_MS)
     const idle = setInterval(() => server.closeIdleConnections(), 10) // connections become idle as replies end
     server.close(() => {
       clearTimeout(force)

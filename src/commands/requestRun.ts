@@ -11,8 +11,8 @@ import type { Caller, CommandDeps } from './deps.ts'
 /** How long a caller waits beyond the run's own timeout: a worker has to claim the run and to store its end. */
 const BEYOND_TIMEOUT_MS = 10_000
 
-/** How long a caller still waits once the server stops: a little less than its connection has. */
-const STOPPING_MS = 4500
+/** How long a caller still waits once the server stops. The server drains a little longer, so that it gets its reply. */
+export const STOPPING_MS = 4500
 
 /** How long a worker may take to claim a run that it was offered, until every worker may, milliseconds. */
 const OFFERED_MS = 250

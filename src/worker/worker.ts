@@ -26,6 +26,8 @@ export interface WorkerOptions {
   readonly alone?: boolean
   /** Receives each id under which this worker claims: its signs of life are given for that id. */
   readonly onIdentity?: (worker_id: string) => void
+  /** Receives the reason when one of its loops is stopped for good. */
+  readonly onGivenUp?: (reason: string) => void
 }
 
 /** Runs that one worker executes at the same time. Further events wait in the log. */
@@ -88,8 +90,10 @@ export class Worker implements Claimer {
     const signal = this.#stopping.signal
     const head = await store.head()
     await this.#announce()
-    void keepGoing('The worker', (until) => this.#consume(until), { signal, logger })
-    void keepGoing('The watch over runs', (until) => this.#watch(head, until), { signal, logger })
+    const { onGivenUp } = this.#options
+    const background = { signal, logger, ...(onGivenUp && { onGivenUp }) }
+    void keepGoing('The worker', (until) => this.#consume(until), background)
+    void keepGoing('The watch over runs', (until) => this.#watch(head, until), background)
   }
 
   /** Takes no more runs, waits for those that execute, then ends what is left. */

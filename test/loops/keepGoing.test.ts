@@ -6,7 +6,7 @@ import { suite } from '../support/suite.ts'
 const none = { firstMs: 0, longestMs: 0 }
 
 /** Runs a loop that fails in a given way each time, until it fails no more or is given up. */
-const failing = async (failures: readonly unknown[]) => {
+const failing = async (failures: readonly (Error | undefined)[]) => {
   const lines: { level: string; message: string; error: unknown }[] = []
   const level = (name: string) => (message: string, fields?: Record<string, unknown>) =>
     void lines.push({ level: name, message, error: fields?.['error'] })

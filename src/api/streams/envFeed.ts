@@ -1,6 +1,5 @@
 import type { Cursor } from '../../events/event.ts'
-import { keepGoing } from '../../loops/keepGoing.ts'
-import type { Logger } from '../../logger.ts'
+import { type Background, keepGoing } from '../../loops/keepGoing.ts'
 import type { EventStore } from '../../ports/eventStore.ts'
 import { envFrame, envTypes } from './envFrames.ts'
 import type { SseReply } from './sse.ts'
@@ -77,14 +76,12 @@ class EnvFeed {
 /** The feeds of the environments with clients on this node. */
 export class EnvFeeds {
   readonly #store: EventStore
-  readonly #logger: Logger
-  readonly #signal: AbortSignal
+  readonly #background: Background
   readonly #feeds = new Map<string, EnvFeed>()
 
-  constructor(store: EventStore, { logger, signal }: { logger: Logger; signal: AbortSignal }) {
+  constructor(store: EventStore, background: Background) {
     this.#store = store
-    this.#logger = logger
-    this.#signal = signal
+    this.#background = background
   }
 
   /** Sends every frame of the environment after the cursor to the client until it disconnects. */
@@ -115,13 +112,13 @@ export class EnvFeeds {
     const feed = new EnvFeed(head)
     this.#feeds.set(env_id, feed)
     const idle = new AbortController()
-    const signal = AbortSignal.any([this.#signal, idle.signal])
+    const signal = AbortSignal.any([this.#background.signal, idle.signal])
     void keepGoing(`The feed of environment ${env_id}`, (until) => feed.run(this.#store, env_id, until), {
+      ...this.#background,
       signal,
-      logger: this.#logger,
     })
     const sweep = setInterval(() => {
-      if (!feed.isEmpty && !this.#signal.aborted) return
+      if (!feed.isEmpty && !this.#background.signal.aborted) return
       clearInterval(sweep)
       this.#feeds.delete(env_id)
       idle.abort()

@@ -19,20 +19,7 @@ type Given = Pick<ApiDeps, 'runtime' | 'claimer' | 'publicUrl' | 'stopping' | 'n
 
 /** The REST API, webhooks and streams. */
 export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa => {
-  const {
-    store,
-    aggregates,
-    views,
-    blobs,
-    payloads,
-    keyring,
-    dataKeys,
-    quotas,
-    hints,
-    logger,
-    signal,
-    config,
-  } = node
+  const { store, aggregates, views, blobs, payloads, keyring, dataKeys, quotas, hints, logger, config } = node
   const { node_id, membership } = node
   const authenticator = new Authenticator({
     store,
@@ -41,7 +28,7 @@ export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa =
     keyring,
     onUse: (credential) => useServiceKey({ aggregates }, credential),
   })
-  void keepGoing('The credential watch', (until) => authenticator.watch(until), node)
+  void keepGoing('The watch over credentials', (until) => authenticator.watch(until), node)
   const scratchDir = join(config.dataDir, 'uploads')
   rmSync(scratchDir, { recursive: true, force: true }) // what a crash left of uploads
   mkdirSync(scratchDir, { recursive: true })
@@ -69,7 +56,7 @@ export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa =
       isGone: (holder) => membership === null || membership.isLost(holder),
       stopping: given.stopping,
     }),
-    feeds: new EnvFeeds(store, { logger, signal }),
+    feeds: new EnvFeeds(store, node),
     dns: node.dns,
     certificates: node.certificates,
     domainsZone: config.domainsZone,

@@ -1,18 +1,18 @@
 import type { Membership } from '../../cluster/membership.ts'
-import type { Aggregates } from '../../domain/aggregates.ts'
-import type { Config } from '../config.ts'
-import type { DataKeys } from '../../secrets/dataKeys.ts'
-import type { Engines } from '../engines.ts'
-import type { Background } from '../../loops/keepGoing.ts'
 import type { Payloads } from '../../content/payloads.ts'
-import type { Views } from '../../projections/views.ts'
+import type { Aggregates } from '../../domain/aggregates.ts'
+import type { Background } from '../../loops/keepGoing.ts'
 import type { Quotas } from '../../plans/quotas.ts'
+import type { Views } from '../../projections/views.ts'
+import type { DataKeys } from '../../secrets/dataKeys.ts'
 import type { Keyring } from '../../secrets/keyring.ts'
+import type { Config } from '../config.ts'
+import type { Engines } from '../engines.ts'
 
-/** What every role of a process has in common. */
+/** What every role of a process has in common: the engines, the loops in the background, and what is built on them. */
 export interface Node extends Engines, Background {
   readonly config: Config
-  /** This process, until it ends. */
+  /** Identifies this process until it ends. */
   readonly node_id: string
   readonly aggregates: Aggregates
   readonly payloads: Payloads
@@ -20,8 +20,8 @@ export interface Node extends Engines, Background {
   readonly dataKeys: DataKeys
   readonly views: Views
   readonly quotas: Quotas
-  /** Who else there is; null when this process has its work to itself. */
+  /** The other nodes; null when this process works alone. */
   readonly membership: Membership | null
-  /** Called when the process stops, the last one first. */
+  /** Registers what is called when the process stops, in reverse order. */
   readonly onClose: (close: () => Promise<void> | void) => void
 }

@@ -5,47 +5,43 @@ import type { Engines } from '../engines.ts'
 import { type Background, keepGoing } from '../../loops/keepGoing.ts'
 import { type Progress, Projectors } from '../../projections/projectors.ts'
 
-/** Without notices between nodes nobody can say that they wait: then batches grow no longer than this, milliseconds. */
-const UNTOLD_LINGER_MS = 10
+/** How long a batch grows while no reader waits. */
 const LINGER_MS = 100
+/** The same while no hints arrive, so that a reader on another node cannot say that it waits. */
+const LINGER_WITHOUT_HINTS_MS = 10
 
-interface Deps extends Engines, Omit<Background, 'signal'> {
+interface Deps extends Engines, Background {
   readonly node_id: string
   readonly membership: Membership | null
 }
 
 /**
- * Folds the log into the read models if this process has the role, and tells how far they are. In a cluster
- * one node with the role works and the others stand by.
+ * Folds the log into the read models if this process has the role, and reports how far they are. In a cluster one node
+ * with the role works and the others are on standby.
  */
-export const startProjecting = (deps: Deps, projects: boolean, signal: AbortSignal): Progress => {
-  const { store, readModels, hints, membership, node_id } = deps
-  const background = { logger: deps.logger, onGivenUp: deps.onGivenUp ?? (() => {}) }
+export const startProjecting = (deps: Deps, projects: boolean): Progress => {
+  const { store, readModels, hints, signal, logger, onGivenUp, membership, node_id } = deps
+  const base = { store, readModels, logger, ...(onGivenUp && { onGivenUp }) }
   if (!membership) {
-    const projectors = new Projectors({ readModels, store, ...background })
+    const projectors = new Projectors(base)
     void projectors.run(signal)
     return projectors
   }
   if (projects) {
     const teller = new ProgressTeller(readModels, hints)
     const projectors = new Projectors({
-      readModels,
-      store,
-      ...background,
-      lingerMs: () => (hints.connected ? LINGER_MS : UNTOLD_LINGER_MS),
+      ...base,
+      lingerMs: () => (hints.connected ? LINGER_MS : LINGER_WITHOUT_HINTS_MS),
       onMoved: (name, position) => teller.moved(name, position),
     })
     hints.on('wanted', (name) => projectors.hurry(name))
-    void keepGoing('Telling how far the read models are', (until) => teller.run(until), {
-      ...background,
-      signal,
-    })
+    void keepGoing('The report of how far the read models are', (until) => teller.run(until), deps)
     const lease = `projectors ${projectors.names.join(' ')}`
     const work = (until: AbortSignal) => projectors.run(until)
     void keepGoing(
       'The projector',
       (until) => holdLease(lease, { node_id, membership, readModels }, work, until),
-      { ...background, signal },
+      deps,
     )
   }
   return new ProgressReader({ readModels, hints }, signal)

@@ -13,6 +13,7 @@ export const startWorker = async (node: Node, runtime: Runtime): Promise<Worker>
       runTimeoutMs: config.runTimeoutMs,
       alone: membership === null,
       onIdentity: (worker_id) => membership?.join(worker_id),
+      onGivenUp: (reason) => node.onGivenUp?.(reason),
     },
   )
   if (!membership) {

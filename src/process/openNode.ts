@@ -1,0 +1,92 @@
+import { Membership } from '../cluster/membership.ts'
+import { ensureFirstTenant } from '../commands/ensureFirstTenant.ts'
+import { Payloads } from '../content/payloads.ts'
+import { openAggregates } from '../domain/aggregates.ts'
+import { newId } from '../ids.ts'
+import { keepGoing } from '../loops/keepGoing.ts'
+import type { Logger } from '../logger.ts'
+import { Quotas } from '../plans/quotas.ts'
+import { openViews } from '../projections/views.ts'
+import { DataKeys } from '../secrets/dataKeys.ts'
+import { Keyring } from '../secrets/keyring.ts'
+import { type Config, isSolo } from './config.ts'
+import type { Engines } from './engines.ts'
+import type { Readiness } from './readiness.ts'
+import type { Node } from './roles/node.ts'
+import { startProjecting } from './roles/projector.ts'
+import type { Secrets } from './secretsFile.ts'
+
+/** A node that waits this long for its read models logs a hint. */
+const PATIENCE_MS = 5000
+
+interface Given {
+  readonly config: Config
+  readonly secrets: Secrets
+  readonly engines: Engines
+  readonly readiness: Readiness
+  readonly logger: Logger
+  readonly onClose: Node['onClose']
+}
+
+/**
+ * Opens what every role needs, from the aggregates to the read models, and creates the first tenant. Resolves once the
+ * read models have caught up with the log.
+ */
+export const openNode = async ({
+  config,
+  secrets,
+  engines,
+  readiness,
+  logger,
+  onClose,
+}: Given): Promise<Node & { readonly isFirstKeyNew: boolean }> => {
+  const { store, readModels, blobs } = engines
+  const { roles } = config
+  const ending = new AbortController()
+  const { signal } = ending
+  const background = { signal, logger, onGivenUp: (reason: string) => readiness.fail(reason) }
+
+  const node_id = newId()
+  const membership = isSolo(config) ? null : new Membership(readModels)
+  if (membership) {
+    membership.join(node_id)
+    void keepGoing('The membership', (until) => membership.run(until), background)
+    onClose(() => membership.leave().catch(() => {})) // otherwise the others notice after a while
+  }
+  onClose(() => ending.abort())
+
+  const aggregates = openAggregates(store, background.onGivenUp)
+  const payloads = new Payloads(blobs)
+  const dataKeys = new DataKeys({ keys: aggregates.dataKeys, blobs, masterKey: secrets.masterKey })
+  void keepGoing('The watch over data keys', (until) => dataKeys.watch(store, until), background)
+  const keyring = new Keyring(secrets.masterKey, dataKeys)
+  const isFirstKeyNew =
+    roles.has('api') && (await ensureFirstTenant({ aggregates, keyring }, { token: secrets.apiKey }))
+
+  readiness.waitFor('The read models are being built')
+  const progress = startProjecting({ ...engines, ...background, node_id, membership }, roles.has('projector'))
+  const patience = setTimeout(
+    () => logger.warn(`${readiness.reason}; if this does not end, check that a node has the role projector`),
+    PATIENCE_MS,
+  )
+  onClose(() => clearTimeout(patience))
+  const views = await openViews({ store, readModels, payloads, progress, ...background }, signal)
+  clearTimeout(patience)
+
+  const quotas = new Quotas(views)
+  return {
+    ...engines,
+    ...background,
+    config,
+    node_id,
+    aggregates,
+    payloads,
+    keyring,
+    dataKeys,
+    views,
+    quotas,
+    membership,
+    isFirstKeyNew,
+    onClose,
+  }
+}

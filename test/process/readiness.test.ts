@@ -1,0 +1,33 @@
+import * as assert from 'uvu/assert'
+import { Readiness } from '../../src/process/readiness.ts'
+import { suite } from '../support/suite.ts'
+
+const readiness = suite('the readiness of a node')
+
+readiness('is there once the start has ended, with a reason until then', () => {
+  const node = new Readiness(new AbortController().signal)
+  assert.is(node.reason, 'The server is starting')
+  node.waitFor('The event store does not answer')
+  assert.is(node.reason, 'The event store does not answer')
+  node.waitFor(null)
+  assert.is(node.reason, 'The server is starting')
+  node.started()
+  assert.is(node.reason, null)
+})
+
+readiness('ends for good when a loop in the background was stopped, with the first reason', () => {
+  const node = new Readiness(new AbortController().signal)
+  node.started()
+  node.fail('The directory failed 8 times in a row and was stopped: broken')
+  node.fail('The saga retryRuns failed 8 times in a row and was stopped: broken')
+  assert.is(node.reason, 'The directory failed 8 times in a row and was stopped: broken')
+})
+
+readiness('ends when the server stops', () => {
+  const stopping = new AbortController()
+  const node = new Readiness(stopping.signal)
+  node.started()
+  stopping.abort()
+  assert.is(node.reason, 'The server is stopping')
+})
+readiness.run()
