@@ -44,11 +44,10 @@ export const uploadBuild = async (
   if (exists) return { build: await buildFor(deps, project_id, build_id), existed: wanted !== undefined }
 
   const storage_path = buildKey(hash)
-  const known = await blobs.head(storage_path)
-  if (!known) await blobs.put(storage_path, createReadStream(file))
+  const known = await storeZip(deps, { storage_path, file })
   const inspection = await runtime.inspect({ env_id, build_id, hash })
   if (!inspection.ok) {
-    if (!known) await blobs.remove(storage_path)
+    if (!known) await removeZip(deps, { storage_path, file, hash })
     throw new AppError('bad_request', inspection.message)
   }
   const { ref } = await payloads.keep(inspection.functions)
@@ -69,6 +68,38 @@ export const uploadBuild = async (
     },
     cause,
   )
+  await storeZip(deps, { storage_path, file }) // a refused upload of the same bytes may have removed it meanwhile
   const existed = events.length === 0 && wanted !== undefined
   return { build: await buildFor(deps, project_id, build_id), existed }
+}
+
+interface Zip {
+  readonly storage_path: string
+  readonly file: string
+}
+
+/** Stores the zip unless it is stored; returns whether it was. */
+const storeZip = async (
+  { blobs }: Pick<CommandDeps, 'blobs'>,
+  { storage_path, file }: Zip,
+): Promise<boolean> => {
+  if (await blobs.head(storage_path)) return true
+  await blobs.put(storage_path, createReadStream(file))
+  return false
+}
+
+/** Removes the zip of a refused upload, unless an accepted build has the same bytes. */
+const removeZip = async (
+  deps: Pick<CommandDeps, 'blobs' | 'views'>,
+  { hash, ...zip }: Zip & { readonly hash: string },
+): Promise<void> => {
+  if (await isAccepted(deps, hash)) return
+  await deps.blobs.remove(zip.storage_path)
+  if (await isAccepted(deps, hash)) await storeZip(deps, zip) // accepted after the first look
+}
+
+const isAccepted = async ({ views }: Pick<CommandDeps, 'views'>, hash: string): Promise<boolean> => {
+  await views.settled('builds')
+  const { items } = await views.builds.find({ equal: { hash }, sort: 'order', limit: 1, offset: 0 })
+  return items.length > 0
 }

@@ -34,6 +34,7 @@ export const builds: Projection<BuildDoc> = {
     { equal: ['project_id', 'build_type'], sort: 'order' },
     { equal: ['project_id', 'deployed'], sort: 'order' },
     { equal: ['deployed'], sort: 'order' },
+    { equal: ['hash'], sort: 'order' },
     { equal: ['build_type'], sort: 'order' },
   ],
   handles: ['BuildUploaded', 'BuildDeployed', 'ProjectDeleted'],

@@ -67,6 +67,34 @@ uploading('that does not load keeps the zip of an earlier build with the same by
   assert.ok(await node.blobs.head(buildKey(file.hash)))
 })
 
+uploading('that does not load keeps the zip of a build that was accepted meanwhile', async () => {
+  const file = await fileOf('at once')
+  const inspected = Promise.withResolvers<{ ok: false; message: string }>()
+  const asked = Promise.withResolvers<void>()
+  const inspect = () => (asked.resolve(), inspected.promise)
+  const slow = { ...deps, runtime: { ...deps.runtime, inspect } }
+  const refused = refusedWith('bad_request', () => uploadBuild(slow, { project: 'shop', ...file }, caller))
+  await asked.promise
+  await upload(file)
+  inspected.resolve({ ok: false, message: 'main.js: took too long' })
+  await refused
+  assert.ok(await node.blobs.head(buildKey(file.hash)))
+})
+
+uploading('whose zip was removed by a refused upload of the same bytes stores it again', async () => {
+  const file = await fileOf('removed')
+  const inspect = async () => {
+    await node.blobs.remove(buildKey(file.hash))
+    return { ok: true, functions: [] } as const
+  }
+  const { build } = await uploadBuild(
+    { ...deps, runtime: { ...deps.runtime, inspect } },
+    { project: 'shop', ...file },
+    caller,
+  )
+  assert.is((await node.blobs.head(build.storage_path))?.size, file.size)
+})
+
 uploading('six times at once under one build_id stores one build', async () => {
   const build_id = newId()
   const results = await Promise.all(Array.from({ length: 6 }, () => upload({ build_id })))

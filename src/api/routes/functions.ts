@@ -10,7 +10,7 @@ import { projectOf, projectPaths } from './projects.ts'
 const tag = 'Functions'
 const needs = { type: 'build', action: 'read', path: projectPaths }
 
-/** A page of what the functions of the project's deployed build are, by `of`; those it is null for are left out. */
+/** Replies with a page of the project's deployed functions as `of` presents them, without those that it maps to null. */
 const functionsAs = async (
   ask: Ask<{ project: string }, { limit: number; offset: number }>,
   of: (fn: FunctionSpec, place: { project: DirectoryProject; build_id: string }) => unknown,
@@ -25,7 +25,7 @@ const functionsAs = async (
   return list(all.slice(offset, offset + limit), all.length, ask.query)
 }
 
-/** Where a webhook of the environment is called (SPEC.md, Webhook routes). */
+/** The URL of a webhook of the environment (SPEC.md, Webhook routes). */
 export const webhookUrl = (
   { publicUrl, views, keyring }: Pick<ApiDeps, 'publicUrl' | 'views' | 'keyring'>,
   env_id: string,
