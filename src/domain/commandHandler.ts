@@ -122,13 +122,8 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
   ): Promise<Selected> {
     return new Promise((resolve, reject) => {
       const actor = this.#actorOf(stream)
-      const take = ({ state, revision }: Loaded<State>): void => {
-        try {
-          resolve(select(state as Immutable<State>, revision))
-        } catch (error) {
-          reject(error)
-        }
-      }
+      const take = ({ state, revision }: Loaded<State>): void =>
+        resolve(Promise.try(select, state as Immutable<State>, revision))
       actor.reading.push({ take, reject })
       actor.running ??= this.#run(stream, actor)
     })
