@@ -1,6 +1,6 @@
 /**
- * A map that forgets what was not used lately: it holds between `size` and twice `size` entries. Two
- * generations instead of one ordered map, because deleting from the front of a large `Map` is slow.
+ * A map that forgets entries that were not used lately: it keeps between `size` and twice `size` of them. It has two
+ * generations, because deletion from the front of one large `Map` is slow.
  */
 export class BoundedMap<K, V> {
   readonly #size: number

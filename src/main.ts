@@ -5,7 +5,7 @@ import { isAppError, messageOf } from './errors.ts'
 import { openLogger } from './logger.ts'
 import { type Service, start } from './start.ts'
 
-/** A second signal, or this long after the first, ends the process whatever is still under way. */
+/** A second signal ends the process at once; after the first one it ends within this time at the latest. */
 const FORCE_AFTER_MS = 30_000
 
 const logger = openLogger((line) => process.stdout.write(line))
@@ -28,7 +28,7 @@ const main = async (): Promise<void> => {
   const stop = (signal: NodeJS.Signals): void => {
     if (stopping) process.exit(1)
     stopping = true
-    logger.info(`${signal}: stopping; once more to stop at once`)
+    logger.info(`${signal}: stopping; send it again to stop at once`)
     setTimeout(() => process.exit(1), FORCE_AFTER_MS).unref()
     startGivenUp.abort()
     service?.stop().then(
@@ -47,18 +47,21 @@ const main = async (): Promise<void> => {
       signal: startGivenUp.signal,
     })
     if (stopping) return void service.stop().then(() => process.exit(0), fail)
-    tell(service, config)
+    announce(service, config)
   } catch (error) {
     if (stopping) process.exit(0)
     fail(error)
   }
 }
 
-const tell = ({ made, apiKey, operatorToken, url, listens }: Service, { dataDir, roles }: Config): void => {
+const announce = (
+  { made, apiKey, operatorToken, url, listens }: Service,
+  { dataDir, roles }: Config,
+): void => {
   if (made !== null) {
-    const where = made === 'SVC_MASTER_KEY' ? 'made from SVC_MASTER_KEY' : `kept in ${made}`
+    const where = made === 'SVC_MASTER_KEY' ? 'derived from SVC_MASTER_KEY' : `stored in ${made}`
     process.stdout.write(
-      `\nMade on this first start, shown this once (${where}):\n` +
+      `\nCreated on this first start and not shown again (${where}):\n` +
         `  API key         ${apiKey}\n  Operator token  ${operatorToken}\n\n`,
     )
   }

@@ -16,7 +16,7 @@ const LOOKS = { firstMs: 2, longestMs: 50 }
 const STORE_MS = 20
 
 /** Reports the positions of this node's projectors to every node. */
-export class ProgressTeller {
+export class ProgressReporter {
   readonly #readModels: ReadModels
   readonly #hints: Hints
   readonly #moved = new Map<string, Cursor>()

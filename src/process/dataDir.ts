@@ -4,9 +4,8 @@ import { AppError } from '../errors.ts'
 import { lockFile } from './engines.ts'
 
 /**
- * Takes the data directory for this process: two services on one directory would both believe they own
- * its log. The lock is the operating system's, so it ends with the process, however that ends; the file
- * `lock` only tells people who has it.
+ * Takes the data directory for this process: two services on one directory would both believe that they own its log. The
+ * operating system holds the lock, so it ends with the process. The file `lock` only names the process.
  */
 export const lockDataDir = (dir: string): (() => void) => {
   const owner = join(dir, 'lock')

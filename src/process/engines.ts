@@ -31,23 +31,24 @@ export interface Engines {
 
 interface Opening {
   readonly logger: Logger
-  /** Aborts when nobody wants the engines any more. */
+  /** Aborts when the start is given up. */
   readonly signal: AbortSignal
-  /** Told what is opened, so that it is closed again. */
+  /** Receives the close of each engine that was opened. */
   readonly opened: (close: () => Promise<void>) => void
-  /** Told what is waited for; null when everything is there. */
+  /** Receives what the start waits for; null when the engine answers. */
   readonly waiting: (reason: string | null) => void
 }
 
+/** Between attempts to open an engine. */
 const PAUSES = { firstMs: 100, longestMs: 2000 }
 
 /**
- * Opens what the configuration names; adapters are loaded only when they are used. An engine that is down is waited
- * for; what cannot work (`bad_request`: a wrong password, a bucket that is missing) is thrown.
+ * Opens the engines that the configuration names; only their adapters are loaded. Waits for an engine that is down.
+ * Rejects with `bad_request` when waiting does not help: a wrong password, a missing bucket.
  */
 export const openEngines = async (config: Config, opening: Opening): Promise<Engines> => {
   const patiently = async <T extends { close(): Promise<void> }>(open: () => Promise<T>): Promise<T> => {
-    let told = ''
+    let logged = ''
     const backoff = new Backoff(PAUSES)
     for (;;) {
       try {
@@ -58,8 +59,8 @@ export const openEngines = async (config: Config, opening: Opening): Promise<Eng
       } catch (error) {
         if (!isAppError(error, 'unavailable')) throw error
         opening.waiting(error.message)
-        if (error.message !== told) opening.logger.warn(`${error.message}; trying again until it answers`)
-        told = error.message
+        if (error.message !== logged) opening.logger.warn(`${error.message}; trying again until it answers`)
+        logged = error.message
       }
       await backoff.pause({ signal: opening.signal })
       if (opening.signal.aborted)
@@ -77,7 +78,7 @@ export const openEngines = async (config: Config, opening: Opening): Promise<Eng
   }
 }
 
-/** The event store alone, as tools want it. */
+/** Opens the event store alone, for tools. */
 export const openStore = async ({ eventStore, dataDir }: Config): Promise<EventStore> =>
   isEmbeddedUrl(eventStore)
     ? (await import('../adapters/embedded/eventStore/index.ts')).openEventStore({ dir: dataDir })
@@ -88,26 +89,26 @@ const openReadModels = async ({ readModels, dataDir }: Config, logger: Logger): 
     ? (await import('../adapters/embedded/readModels/index.ts')).openReadModels({
         dir: dataDir,
         onDiscarded: (discarded) =>
-          logger.warn('The read models were unusable and are made anew from the log', { ...discarded }),
+          logger.warn('The read models were unusable and are rebuilt from the log', { ...discarded }),
       })
     : (await import('../adapters/mongodb/index.ts')).openMongoReadModels({
         url: readModels,
         onWarn: (message) => logger.warn(message),
       })
 
-/** The blobs alone, as tools want them. */
+/** Opens the blobs alone, for tools. */
 export const openBlobs = async ({ blobs, dataDir }: Config): Promise<Blobs> =>
   isEmbeddedUrl(blobs)
     ? (await import('../adapters/embedded/blobs.ts')).openBlobs({ dir: join(dataDir, 'blobs') })
     : (await import('../adapters/s3/index.ts')).openS3Blobs(blobs)
 
-/** Positions of another installation's log, which shares Redis and its prefix by mistake, would pass for our own. */
+/** Hints carry the id of the installation: another one may share this Redis by mistake, and its positions are not ours. */
 const openHintsOf = async ({ redis, masterKey }: Config, logger: Logger): Promise<Hints> =>
   redis === null
     ? openHints()
     : (await import('../adapters/redis/index.ts')).openRedisHints(redis, logger, installationOf(masterKey))
 
-/** The same on all nodes, and nowhere else. */
+/** Identifies the installation: it is the same on all nodes and nowhere else. */
 const installationOf = (masterKey: Buffer | null): string =>
   masterKey ? `${Buffer.from(hkdfSync('sha256', masterKey, '', 'svc hints', 6)).toString('hex')}:` : ''
 

@@ -1,6 +1,6 @@
 import { holdLease } from '../../cluster/lease.ts'
 import type { Membership } from '../../cluster/membership.ts'
-import { ProgressReader, ProgressTeller } from '../../cluster/progress.ts'
+import { ProgressReader, ProgressReporter } from '../../cluster/progress.ts'
 import type { Engines } from '../engines.ts'
 import { type Background, keepGoing } from '../../loops/keepGoing.ts'
 import { type Progress, Projectors } from '../../projections/projectors.ts'
@@ -28,14 +28,14 @@ export const startProjecting = (deps: Deps, projects: boolean): Progress => {
     return projectors
   }
   if (projects) {
-    const teller = new ProgressTeller(readModels, hints)
+    const reporter = new ProgressReporter(readModels, hints)
     const projectors = new Projectors({
       ...base,
       lingerMs: () => (hints.connected ? LINGER_MS : LINGER_WITHOUT_HINTS_MS),
-      onMoved: (name, position) => teller.moved(name, position),
+      onMoved: (name, position) => reporter.moved(name, position),
     })
     hints.on('wanted', (name) => projectors.hurry(name))
-    void keepGoing('The report of how far the read models are', (until) => teller.run(until), deps)
+    void keepGoing('The report of how far the read models are', (until) => reporter.run(until), deps)
     const lease = `projectors ${projectors.names.join(' ')}`
     const work = (until: AbortSignal) => projectors.run(until)
     void keepGoing(
