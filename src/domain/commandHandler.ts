@@ -178,7 +178,13 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
     try {
       const loaded = await this.#catchUp(stream, actor.loaded)
       actor.loaded = loaded
-      for (const { take } of reading) take(loaded)
+      for (const { take, reject } of reading) {
+        try {
+          take(loaded)
+        } catch (error) {
+          reject(error) // of this reader alone
+        }
+      }
     } catch (error) {
       actor.loaded = undefined
       for (const { reject } of reading) reject(error)
@@ -202,7 +208,7 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
         cursor = (await this.#store.append(stream, facts, revision < 0 ? 'none' : revision)).cursor
       else if ((await this.#catchUp(stream, loaded)).revision !== revision) continue
       else if (waiting.some(({ known }) => known > revision))
-        throw new AppError('unavailable', `The event store told less of ${stream} than there is`)
+        throw new AppError('unavailable', `The event store returned fewer facts of ${stream} than there are`)
       fold()
       for (const answer of answers) answer(cursor)
       return

@@ -2,10 +2,9 @@ import Type from 'typebox'
 import { fact, Id, PayloadRef, Time } from './scalars.ts'
 
 /**
- * Somebody works on a request that carries an `Idempotency-Key`. `fingerprint` is a MAC of what was asked, so that
- * another request under the same key can be told; `holder` is the process that works. `attempt` counts from 1: when the
- * holder died, another one goes on as the next attempt, with the same `claim_id`, from which the ids of what the request
- * makes are derived.
+ * The process `holder` works on a request with an `Idempotency-Key`. `fingerprint` is a MAC of the request, so that
+ * another request with the same key is detected. `attempt` counts from 1: after the death of a holder, the next attempt
+ * has the same `claim_id`. The ids of what the request creates derive from it.
  */
 export const RequestClaimed = fact('RequestClaimed', {
   claim_id: Id,
@@ -13,11 +12,11 @@ export const RequestClaimed = fact('RequestClaimed', {
   fingerprint: Type.String(),
   holder: Id,
   at: Time,
-  /** From then on the key is free. */
+  /** The key is free from this time on. */
   until: Time,
 })
 
-/** The answer that everybody gets from now on: sealed, since it may hold a token (I6). */
+/** The answer to every repetition of the request: sealed, because it may contain a token (I6). */
 export const RequestAnswered = fact('RequestAnswered', {
   claim_id: Id,
   attempt: Type.Integer(),
@@ -26,5 +25,5 @@ export const RequestAnswered = fact('RequestAnswered', {
   until: Time,
 })
 
-/** There was no answer to keep: the request may be sent again. */
+/** The request has no answer to store: it may be sent again. */
 export const RequestReleased = fact('RequestReleased', { claim_id: Id, attempt: Type.Integer() })

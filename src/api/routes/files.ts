@@ -23,10 +23,10 @@ const MAX_BODY_BYTES = 300 << 20
 
 const PATH_AT = '/v1/files/upload/'
 
-/** As lists show it. */
+/** A file as in lists. */
 const present = ({ key: _, env_id: __, ...file }: FileDoc) => file
 
-/** As uploads answer it (SPEC.md, File: without the runs that wrote it). */
+/** A file as in replies to uploads: without the runs that wrote it (SPEC.md, File). */
 export const presentUpload = ({
   key: _,
   created_by_run_id: __,
@@ -34,7 +34,7 @@ export const presentUpload = ({
   ...file
 }: StoredFile) => file
 
-/** The file of the caller's environment with this id; what lies elsewhere does not exist (I7). */
+/** The file of the caller's environment with this id; a file of another environment does not exist (I7). */
 const fileOf = async ({
   params,
   credential,
@@ -49,7 +49,7 @@ const fileOf = async ({
 const byId = (action: 'read' | 'delete') => ({
   type: 'file',
   action,
-  /** A credential for one path need not hear whether another file exists. */
+  /** A credential for one path does not learn whether another file exists. */
   path: async (params: { file_id: string }, { credential, deps }: Pick<Ask, 'credential' | 'deps'>) => {
     const file = await fileOf({ params, credential, deps }).catch((error: unknown) => {
       if (isAppError(error, 'not_found')) return null
@@ -79,7 +79,7 @@ const pathIn = (ctx: Context): string => {
   }
 }
 
-/** The bytes the client says it will send; null when it does not. */
+/** The bytes that the client announces; null when it does not. */
 export const announcedBytes = (ctx: Context): number | null => {
   const header = ctx.get('Content-Length')
   return header === '' ? null : Number(header)
@@ -104,7 +104,7 @@ const upload = async (ask: Ask<{ path: string }>): Promise<StoredFile> => {
   )
 }
 
-/** Of what somebody else wrote nothing is ever run, or shown as a page of ours. */
+/** Browsers neither run content that users uploaded nor show it as a page of this service. */
 const setHeaders = (ctx: Context, { path, etag, content_type }: FileDoc, modified: string): void => {
   ctx.set({
     'Content-Type': content_type,
@@ -118,7 +118,7 @@ const setHeaders = (ctx: Context, { path, etag, content_type }: FileDoc, modifie
   ctx.attachment(path.slice(path.lastIndexOf('/') + 1))
 }
 
-/** A file that is written again and again may have other content by the time it is read. */
+/** A file that is replaced often may have new content at each attempt to read it. */
 const TRIES = 10
 
 const download = async (ask: Ask<{ file_id: string }>, tries = TRIES): Promise<void> => {
@@ -139,7 +139,7 @@ const download = async (ask: Ask<{ file_id: string }>, tries = TRIES): Promise<v
       ctx.body = await readFile(deps, file, range ?? undefined)
     } catch (error) {
       if (!isAppError(error, 'not_found') || tries === 1) throw error
-      return download(ask, tries - 1) // it got other content just now
+      return download(ask, tries - 1) // the content was replaced in the meantime
     }
   }
   setHeaders(ctx, file, modified)
