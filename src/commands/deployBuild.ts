@@ -1,5 +1,6 @@
 import { activeProject, admitDeployment } from '../domain/project.ts'
 import { isAppError } from '../errors.ts'
+import { payloadFields } from '../events/payload.ts'
 import { streamOf } from '../events/streams.ts'
 import type { BuildDoc } from '../projections/builds.ts'
 import { buildFor } from './buildFor.ts'
@@ -29,7 +30,7 @@ export const deployBuild = async (
     build_id,
     project_id,
     hash,
-    ...(functions_ref ? { functions_ref } : { functions: [...(functions ?? [])] }),
+    ...payloadFields('functions', { value: [...(functions ?? [])], ref: functions_ref }),
   }
   const stream = streamOf.project(project_id)
   for (let races = 0; ; races++) {

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { activeProject, buildExists } from '../domain/project.ts'
 import { AppError } from '../errors.ts'
+import { payloadFields } from '../events/payload.ts'
 import { streamOf } from '../events/streams.ts'
 import { buildKey } from '../ports/runtime.ts'
 import type { BuildDoc } from '../projections/builds.ts'
@@ -50,7 +51,7 @@ export const uploadBuild = async (
     if (!known) await removeZip(deps, { storage_path, file, hash })
     throw new AppError('bad_request', inspection.message)
   }
-  const { ref } = await payloads.keep(inspection.functions)
+  const functions = await payloads.keep([...inspection.functions])
   const { events } = await aggregates.projects.handle(
     stream,
     {
@@ -63,7 +64,7 @@ export const uploadBuild = async (
         build_type,
         storage_path,
         storage_backend: blobs.backend,
-        ...(ref ? { functions_ref: ref } : { functions: [...inspection.functions] }),
+        ...payloadFields('functions', functions),
       },
     },
     cause,

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { createProject } from '../../src/commands/createProject.ts'
 import { evaluate } from '../../src/commands/evaluate.ts'
 import { AppError } from '../../src/errors.ts'
 import { suite } from '../support/suite.ts'
@@ -69,10 +70,19 @@ evaluation('runs beside the live build of the project where it has one', async (
   assert.is(after.run.build_id, live.build_id)
 })
 
-evaluation('needs a project of the environment with a build', async () => {
+evaluation('needs a project of the environment (I7)', async () => {
   const other = await plantEnv(node, 'other')
-  await refusedWith('not_found', () => evaluate(deps, input, other.caller))
-  await refusedWith('not_found', () => evaluate(deps, { ...input, project: 'none' }, env.caller))
+  const elsewhere = await refusedWith('not_found', () => evaluate(deps, input, other.caller))
+  const none = await refusedWith('not_found', () => evaluate(deps, { ...input, project: 'none' }, env.caller))
+  assert.is(elsewhere.message, none.message.replace('none', 'shop'))
+})
+
+evaluation('needs a live or deployed build', async () => {
+  await createProject(deps, { name: 'empty' }, env.caller)
+  const { message } = await refusedWith('not_found', () =>
+    evaluate(deps, { ...input, project: 'empty' }, env.caller),
+  )
+  assert.match(message, 'no live or deployed build')
 })
 
 evaluation('over the quota is refused, and nothing is stored', async () => {
