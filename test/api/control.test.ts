@@ -19,7 +19,7 @@ calls('runs a function with its arguments', async () => {
   assert.equal((await call(api, 'jobs/all')).result, [])
 })
 
-calls('reaches an arguments list that is large', async () => {
+calls('passes a large list of arguments', async () => {
   const text = 'é'.repeat(50_000)
   assert.equal((await call(api, 'jobs/all', text)).result, [text])
 })
@@ -48,7 +48,7 @@ for (const [name, data, field] of refused) {
   })
 }
 
-calls('knows no function of another environment', async () => {
+calls('finds no function of another environment', async () => {
   assert.is(
     (await other.refused('POST', '/events', { type: 'svc:call', data: { fn: 'jobs/add' } })).status,
     400,
@@ -72,7 +72,7 @@ cancel('ends a running run as cancelled', async () => {
   assert.ok(run.stop_time)
 })
 
-cancel('stays, whatever the function does afterwards (I4)', async () => {
+cancel('is final, whatever the function does afterwards (I4)', async () => {
   const { run_id } = await running('jobs/obeys')
   await publish(api, 'svc:cancel', { run_id })
   const run = await ended(api, run_id)
@@ -81,7 +81,7 @@ cancel('stays, whatever the function does afterwards (I4)', async () => {
   assert.is(run.status, 'cancelled')
 })
 
-cancel('of a run that is over changes nothing (I4)', async () => {
+cancel('of a run that has ended changes nothing (I4)', async () => {
   const run = await call(api, 'jobs/add', 1, 2)
   const { event_id } = await publish(api, 'svc:cancel', { run_id: run.run_id })
   await call(api, 'jobs/wait', 50)
@@ -89,7 +89,7 @@ cancel('of a run that is over changes nothing (I4)', async () => {
   assert.equal(await runsOf(api, event_id), [])
 })
 
-cancel('knows no run of another environment', async () => {
+cancel('finds no run of another environment', async () => {
   const { run_id } = await running('jobs/wait', 60_000)
   const { status, message } = await other.refused('POST', '/events', { type: 'svc:cancel', data: { run_id } })
   assert.equal([status, message], [404, `No run ${run_id}`])
@@ -124,7 +124,7 @@ replay('runs the same function on the same input again', async () => {
   assert.equal((again.result as { event: unknown }).event, (run.result as { event: unknown }).event)
 })
 
-replay('takes a call, and a run that failed', async () => {
+replay('accepts a call, and a run that failed', async () => {
   const sum = await call(api, 'jobs/add', 20, 22)
   assert.is((await handle(api, 'svc:replay', { run_id: sum.run_id })).result, 42)
   const failed = await handle(api, 'fails')

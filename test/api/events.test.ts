@@ -19,7 +19,7 @@ const { api, other } = server
 
 const publishing = suite('publishing an event')
 
-publishing('answers 201 with the event of SPEC.md', async () => {
+publishing('replies 201 with the event of SPEC.md', async () => {
   const { status, json } = await api.send('POST', '/events', {
     body: { event_type: 'a:b', event_data: { n: 1 } },
   })
@@ -31,12 +31,12 @@ publishing('answers 201 with the event of SPEC.md', async () => {
   for (const time of [data.event_time, data.created_at]) assert.is(new Date(time).toISOString(), time)
 })
 
-publishing('takes type and data as other names of the fields', async () => {
+publishing('accepts type and data as other names of the fields', async () => {
   const event = await api.post<Event>('/events', { type: 'a:b', data: [1] })
   assert.equal([event.event_type, event.event_data], ['a:b', [1]])
 })
 
-publishing('takes no data as null', async () => {
+publishing('stores null when there is no data', async () => {
   assert.is((await api.post<Event>('/events', { type: 'a:b' })).event_data, null)
 })
 
@@ -44,7 +44,7 @@ publishing('prefers event_data even when it is null', async () => {
   assert.is((await api.post<Event>('/events', { type: 'a:b', event_data: null, data: 1 })).event_data, null)
 })
 
-publishing('continues a stream that is named', async () => {
+publishing('continues the stream that it names', async () => {
   const { stream_id } = await publish(api, 'a:b')
   assert.is((await publish(api, 'a:c', null, { stream_id })).stream_id, stream_id)
 })
@@ -82,7 +82,7 @@ for (const [name, body, field] of wrong) {
   })
 }
 
-publishing('takes 1 MiB and refuses a byte more', async () => {
+publishing('accepts 1 MiB and refuses a byte more', async () => {
   const bodyOf = (length: number) => {
     const around = JSON.stringify({ event_type: 'big', event_data: '' }).length
     return JSON.stringify({ event_type: 'big', event_data: 'x'.repeat(length - around) })
@@ -92,7 +92,7 @@ publishing('takes 1 MiB and refuses a byte more', async () => {
   assert.equal([status, code], [413, 'payload_too_large'])
 })
 
-publishing('refuses too much in chunks as well', async () => {
+publishing('refuses a chunked body that is too large', async () => {
   const chunk = new TextEncoder().encode('x'.repeat(64 << 10))
   const body = ReadableStream.from(Array.from({ length: 20 }, () => chunk))
   const response = await fetch(`${server.url}/v1/events`, {
@@ -164,7 +164,7 @@ data.run()
 
 const reading = suite('reading events')
 
-reading('gets one by id', async () => {
+reading('returns one by id', async () => {
   const event = await publish(api, 'a:b', { n: 2 })
   assert.equal(await api.get(`/events/${event.event_id}`), event)
 })
@@ -176,7 +176,7 @@ reading('lists the newest first, each like the one by id', async () => {
   assert.is(pagination.has_more, true)
 })
 
-reading('lists those of one type', async () => {
+reading('lists the events of one type', async () => {
   const { event_id } = await publish(api, 'only:this')
   const { data, pagination } = await api.page<Event>('/events?event_type=only:this')
   assert.equal(
@@ -186,7 +186,7 @@ reading('lists those of one type', async () => {
   assert.equal(pagination, { total: 1, limit: 20, offset: 0, has_more: false })
 })
 
-reading('knows no event of another environment', async () => {
+reading('finds no event of another environment', async () => {
   const { event_id } = await publish(other, 'theirs')
   for (const path of [`/events/${event_id}`, `/events/${event_id}/runs`]) {
     assert.is((await api.refused('GET', path)).message, `No event ${event_id}`)

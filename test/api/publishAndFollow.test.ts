@@ -84,7 +84,7 @@ publishing('ends at once when no function handles the event', async () => {
   ])
 })
 
-publishing('continues a stream without telling of its past', async () => {
+publishing('continues a stream without reporting its past', async () => {
   const { stream_id } = await publish(api, 'talk', { words: ['past'] })
   await (await follow(api, `/streams/${stream_id}/subscribe?from=start`)).rest()
   const follower = await publishAndFollow(api, 'fail', null, { stream_id })

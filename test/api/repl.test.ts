@@ -25,7 +25,7 @@ repl('continues after an error', async () => {
   assert.is((await evaluate('kept', 'errors')).result, 1)
 })
 
-repl('shares nothing with another one, or another project', async () => {
+repl('shares no declarations with another session or project', async () => {
   await evaluate('let mine = 1', 'two')
   assert.is((await evaluate('typeof mine', 'three')).result, 'undefined')
   await deploy(api, 'neighbour', { 'n.js': '' })

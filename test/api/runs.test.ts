@@ -32,7 +32,7 @@ handlers('runs once for an event, as a run of SPEC.md', async () => {
   assert.equal(await api.get(`/runs/${run.run_id}`), run)
 })
 
-handlers('is given the event and its own run', async () => {
+handlers('receives the event and its own run', async () => {
   const published = await publish(api, 'seen', { n: 1 })
   const [{ result, run_id }] = (await handled(api, published.event_id)) as [Run]
   const { event, run } = result as { event: Record<string, unknown>; run: Record<string, unknown> }
@@ -66,7 +66,7 @@ handlers.run()
 
 const retry = suite('a retry')
 
-retry('is awaited as pending_retry, then made as a new run', async () => {
+retry('is pending_retry at first, then a new run', async () => {
   const { event_id } = await publish(api, 'flaky')
   const pending = await until(async () =>
     (await runsOf(api, event_id)).find(({ status }) => status === 'pending_retry'),
@@ -102,7 +102,7 @@ retry('waits for its delay', async () => {
   }
 })
 
-retry('is made as often as the function says, and no more', async () => {
+retry('happens as often as the function allows, and no more', async () => {
   const { event_id } = await publish(api, 'hopeless')
   const runs = await handled(api, event_id, 3)
   assert.equal(
@@ -112,12 +112,12 @@ retry('is made as often as the function says, and no more', async () => {
   assert.is(runs[0]?.error?.message, 'try 3')
 })
 
-retry('is not made without a policy', async () => {
+retry('does not happen without a policy', async () => {
   const run = await handle(api, 'once')
   assert.equal([run.status, run.retry_at], ['failed', null])
 })
 
-retry('is not made once the waiting run was cancelled', async () => {
+retry('does not happen after the waiting run was cancelled', async () => {
   const { event_id } = await publish(api, 'patient')
   const { run_id } = await until(async () =>
     (await runsOf(api, event_id)).find(({ status }) => status === 'pending_retry'),

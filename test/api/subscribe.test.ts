@@ -68,7 +68,7 @@ subscribing('loses and repeats nothing however often the connection is cut (I5)'
   assert.equal(seen.slice(1, -1), (await (await follow(api, `${path}?from=start`)).rest()).slice(0, -1))
 })
 
-subscribing('brings a result of megabytes, live and from the past', async () => {
+subscribing('delivers a result of megabytes, live and from the past', async () => {
   const live = await publishAndFollow(api, 'megabytes')
   const events = [(await live.rest()).slice(1)]
   const { stream_id } = live.seen[0]?.data ?? {}
@@ -97,7 +97,7 @@ subscribing('waits for a client that reads slowly, and loses nothing', async () 
   assert.is(fast.length, 1503)
 })
 
-subscribing('may be narrowed to one project, by name or id', async () => {
+subscribing('can be limited to one project, by name or id', async () => {
   const { project_id } = await deploy(api, 'second', {
     'second.js': `import { fn, emit } from 'svc'\nexport const talks = fn({ 'on-event': 'talk' }, () => emit('other', 1))`,
   })
@@ -114,14 +114,14 @@ subscribing('may be narrowed to one project, by name or id', async () => {
   assert.equal(names(none), ['stream:complete'])
 })
 
-subscribing('gives two clients the same', async () => {
+subscribing('delivers the same events to two clients', async () => {
   const { stream_id } = await publish(api, 'wait', 50)
   const path = `/streams/${stream_id}/subscribe?from=start`
   const [one, two] = await Promise.all([follow(api, path), follow(api, path)])
   assert.equal(await one.rest(), await two.rest())
 })
 
-subscribing('to another environment’s stream is subscribing to nothing', async () => {
+subscribing('to a stream of another environment is not_found', async () => {
   const { stream_id } = await publish(api, 'nobody')
   for (const id of [stream_id, newId(), 'nothing']) {
     const { status, message } = await other.refused('GET', `/streams/${id}/subscribe`)
@@ -129,7 +129,7 @@ subscribing('to another environment’s stream is subscribing to nothing', async
   }
 })
 
-subscribing('refuses an id that is not of the stream', async () => {
+subscribing('refuses an id that the stream does not have', async () => {
   const { stream_id } = await publish(api, 'nobody')
   for (const from of ['999', 'middle', '-1', '1.5', newId()]) {
     const { status, message } = await api.refused('GET', `/streams/${stream_id}/subscribe?from=${from}`)

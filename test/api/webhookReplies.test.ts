@@ -79,13 +79,13 @@ answering('to a function that fails is 500 with the error, and is not retried', 
   assert.equal([run.status, run.retry_at, run.fn], ['failed', null, 'h/throws'])
 })
 
-answering('of a function that is at fault is nothing for the log of the service', async () => {
+answering('of a function that fails is not logged as an error of the service', async () => {
   await callHook(urlOf('throws'))
   await reply({ status: 200, headers: { 'bad name': 'x' } })
   assert.not.match(server.output.join('\n'), /A request failed|out of order|bad name/)
 })
 
-answering('does not wait for ever', async () => {
+answering('ends when the time of the function is over', async () => {
   for (const name of ['slow', 'long']) {
     const { status, json } = await callHook(urlOf(name))
     assert.is(status, 500)

@@ -74,7 +74,7 @@ asking('without a body contains no body fields', async () => {
   for (const field of ['body', 'body-raw', 'body-bytes']) assert.not(field in got)
 })
 
-asking('carries bytes that are no text verbatim', async () => {
+asking('carries binary bytes unchanged', async () => {
   const { json } = await callHook(urlOf('bytes'), { body: new Uint8Array([0xff, 0x00, 0x80, 0x41]) })
   assert.equal(json, { raw: '\ufffd\0\ufffdA', same: true, bytes: 'ff008041' })
 })
@@ -104,7 +104,7 @@ asking.run()
 
 const finding = suite('an endpoint that is not there')
 
-finding('gets the same answer whatever is wrong with the URL', async () => {
+finding('is refused in the same way whatever is wrong with the URL', async () => {
   const url = urlOf('echo')
   const token = url.split('/').at(-1) ?? ''
   const other = urlOf('reply').split('/').at(-1) ?? ''

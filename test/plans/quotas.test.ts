@@ -55,36 +55,36 @@ const refusal = async (asked: Promise<void>): Promise<ErrorCode | null> => {
 
 const { runs_per_month, call_storage_bytes } = termsOf.free.limits
 
-const calls = suite('a call under a plan')
+const runs = suite('a run under a plan')
 
-calls('is allowed until limits.runs_per_month is reached', async () => {
+runs('is allowed until limits.runs_per_month is reached', async () => {
   const { state, quotas } = tenant('free', { runs: runs_per_month - 1 })
   assert.is(await refusal(quotas.checkRun('env')), null)
   state.runs++
   assert.is(await refusal(quotas.checkRun('env')), 'quota_exceeded')
 })
 
-calls('is allowed until limits.call_storage_bytes is reached', async () => {
+runs('is allowed until limits.call_storage_bytes is reached', async () => {
   const { state, quotas } = tenant('free', { bytes: call_storage_bytes - 1 })
   assert.is(await refusal(quotas.checkRun('env')), null)
   state.bytes++
   assert.is(await refusal(quotas.checkRun('env')), 'quota_exceeded')
 })
 
-calls('is allowed again with a higher plan, at once', async () => {
+runs('is allowed again with a higher plan, at once', async () => {
   const { state, quotas } = tenant('free', { runs: runs_per_month })
   assert.is(await refusal(quotas.checkRun('env')), 'quota_exceeded')
   state.plan = 'starter'
   assert.is(await refusal(quotas.checkRun('env')), null)
 })
 
-calls('without limits looks at nothing (Q1)', async () => {
+runs('without limits looks at nothing (Q1)', async () => {
   const { state, quotas } = tenant('self_host', { runs: 1e9, bytes: 1e15 })
   for (let i = 0; i < 10; i++) await quotas.checkRun('env')
   assert.is(state.looks, 0)
 })
 
-calls('far from the limit reads usage at most once a second, and waits only for the first read', async () => {
+runs('far from the limit reads usage at most once a second, and waits only for the first read', async () => {
   const { state, quotas } = tenant('free', { runs: 1 })
   await quotas.checkRun('env')
   assert.is(state.looks, 1)
@@ -101,13 +101,13 @@ calls('far from the limit reads usage at most once a second, and waits only for 
   await until(() => state.looks === 2)
 })
 
-calls('that many make at once near the limit share a look', async () => {
+runs('that many make at once near the limit share a look', async () => {
   const { state, quotas } = tenant('free', { runs: runs_per_month - 1 })
   await Promise.all(Array.from({ length: 50 }, () => quotas.checkRun('env')))
   assert.is(state.looks, 1)
 })
 
-calls('is not refused, nor held up, by read models that are behind or away (Q3)', async () => {
+runs('is not refused, nor held up, by read models that are behind or away (Q3)', async () => {
   const { state, quotas } = tenant('free', { runs: runs_per_month })
   state.settle = () => Promise.reject(new AppError('unavailable', 'down'))
   assert.is(await refusal(quotas.checkRun('env')), null)
@@ -117,19 +117,19 @@ calls('is not refused, nor held up, by read models that are behind or away (Q3)'
   assert.ok(clock.monotonic() - began < 2000)
 })
 
-calls('is refused by the last known usage while read models are unavailable', async () => {
+runs('is refused by the last known usage while read models are unavailable', async () => {
   const { state, quotas } = tenant('free', { runs: runs_per_month })
   await refusal(quotas.checkRun('env'))
   state.settle = () => Promise.reject(new AppError('unavailable', 'down'))
   assert.is(await refusal(quotas.checkRun('env')), 'quota_exceeded')
 })
 
-calls('of an environment that is unknown is not ours to refuse', async () => {
+runs('of an environment that is unknown is not ours to refuse', async () => {
   const { quotas } = tenant('free', { runs: runs_per_month })
   assert.is(await refusal(quotas.checkRun('elsewhere')), null)
 })
 
-calls.run()
+runs.run()
 
 const files = suite('a file under a plan')
 const { storage_bytes } = termsOf.free.limits

@@ -28,7 +28,7 @@ const closing = async ({ node, stop }: Context) => {
   await node.close()
 }
 
-/** Asks as an API node does that has no worker. */
+/** Requests a run as an API node without a worker does. */
 const ask = ({ node, build, stop }: Context, offers: Pick<Offers, 'make'>) => {
   const { plan, input } = wanted(build)
   const ids = { stream: newId(), run: newId() }
@@ -73,7 +73,7 @@ offering('that no worker takes is requested in the log, and runs once', async (c
   await worker.stop({ drainMs: 10 })
 })
 
-offering('goes to those with room, in turn', async ({ hints, build }) => {
+offering('goes to the workers with room, in turn', async ({ hints, build }) => {
   const heard: string[] = []
   hints.on('offered', (text) => heard.push(text.split(' ', 1)[0] ?? ''))
   const offers = new Offers(hints)
