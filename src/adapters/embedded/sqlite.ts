@@ -1,4 +1,4 @@
-import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { AppError, messageOf } from '../../errors.ts'
 
 /** Opens a database in WAL mode. `full`: a commit returns after its fsync; `normal`: only checkpoints sync. */
@@ -26,8 +26,15 @@ export const unavailable = (error: unknown): AppError =>
     ? error
     : new AppError('unavailable', `The embedded store failed: ${messageOf(error)}`, { cause: error })
 
-/** A statement whose rows are arrays, which are cheaper than objects. */
-export const arrays = (statement: StatementSync): StatementSync => {
+/** A statement whose rows are arrays, as its SELECT lists them: no object is built for each row. */
+export interface Rows<Row extends readonly unknown[]> {
+  get(...values: SQLInputValue[]): Row | undefined
+  all(...values: SQLInputValue[]): Row[]
+  iterate(...values: SQLInputValue[]): Iterable<Row>
+}
+
+/** The only place where rows get their type: `Row` must be what the SELECT lists. */
+export const rows = <Row extends readonly unknown[]>(statement: StatementSync): Rows<Row> => {
   statement.setReturnArrays(true)
-  return statement
+  return statement as unknown as Rows<Row>
 }

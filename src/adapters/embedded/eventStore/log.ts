@@ -5,7 +5,7 @@ import type { Metadata, Recorded } from '../../../events/event.ts'
 import type { DomainEvent } from '../../../events/index.ts'
 import { upcast } from '../../../events/upcast.ts'
 import type { Checkpointer } from '../checkpointer.ts'
-import { arrays, openDatabase, unavailable } from '../sqlite.ts'
+import { openDatabase, rows, unavailable } from '../sqlite.ts'
 import { WalKeeper } from '../walKeeper.ts'
 import { cursorOf } from './cursors.ts'
 
@@ -18,6 +18,8 @@ type Entry = [
   event: DomainEvent,
   metadata: Metadata,
 ]
+
+type LogRow = [first: number, entries: string]
 
 /**
  * One row holds up to 64 consecutive events as one JSON text: a commit then writes few pages, and a read
@@ -54,10 +56,10 @@ export class Log {
     )
     this.#growWal()
     this.#insert = this.#db.prepare('INSERT INTO log VALUES (?, ?, ?)')
-    this.#rowAt = arrays(
+    this.#rowAt = rows<LogRow>(
       this.#db.prepare('SELECT first, entries FROM log WHERE first <= ? ORDER BY first DESC LIMIT 1'),
     )
-    this.#rowsFrom = arrays(
+    this.#rowsFrom = rows<LogRow>(
       this.#db.prepare('SELECT first, entries FROM log WHERE first >= ? ORDER BY first'),
     )
     const row = this.#db
@@ -98,10 +100,9 @@ export class Log {
   /** Reads at least `limit` events after a position, if there are as many, in complete rows. */
   readAfter(position: number, limit: number): Recorded[] {
     const events: Recorded[] = []
-    const holding = this.#rowAt.get(position + 1) as [number, string] | undefined
+    const holding = this.#rowAt.get(position + 1)
     if (!holding) return events
-    for (const row of this.#rowsFrom.iterate(holding[0])) {
-      const [first, entries] = row as unknown as [number, string]
+    for (const [first, entries] of this.#rowsFrom.iterate(holding[0])) {
       for (const event of this.#parse(first, entries)) if (Number(event.cursor) > position) events.push(event)
       if (events.length >= limit) break
     }
@@ -110,7 +111,7 @@ export class Log {
 
   /** Returns the event at a position of the log. */
   at(position: number): Recorded {
-    const row = this.#rowAt.get(position) as [number, string] | undefined
+    const row = this.#rowAt.get(position)
     if (!row) throw unavailable(new Error(`no event at position ${position}`))
     const [first, entries] = row
     const events = this.#parse(first, entries)

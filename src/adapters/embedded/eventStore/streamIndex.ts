@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { BoundedMap } from '../../../boundedMap.ts'
 import type { Recorded } from '../../../events/event.ts'
-import { arrays, openDatabase } from '../sqlite.ts'
+import { openDatabase, rows } from '../sqlite.ts'
 
 /** Entries in one commit, so that the pages that they share are written once. */
 const ENTRIES_PER_COMMIT = 16_384
@@ -36,12 +36,14 @@ export class StreamIndex {
         PRIMARY KEY (stream, revision)) WITHOUT ROWID;
       CREATE TABLE IF NOT EXISTS positions (name TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID`)
     this.#insert = this.#db.prepare('INSERT OR REPLACE INTO entries VALUES (?, ?, ?)')
-    this.#positions = arrays(
+    this.#positions = rows<[position: number]>(
       this.#db.prepare(
         'SELECT position FROM entries WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?',
       ),
     )
-    this.#head = arrays(this.#db.prepare('SELECT max(revision) FROM entries WHERE stream = ?'))
+    this.#head = rows<[revision: number | null]>(
+      this.#db.prepare('SELECT max(revision) FROM entries WHERE stream = ?'),
+    )
     this.#position = this.#db.prepare('SELECT position FROM positions WHERE name = ?')
     this.#setPosition = this.#db.prepare('INSERT OR REPLACE INTO positions VALUES (?, ?)')
     this.#last = this.positionNamed('indexed') ?? 0
@@ -73,8 +75,7 @@ export class StreamIndex {
   headOf(stream: string): number {
     const known = this.#heads.get(stream)
     if (known !== undefined) return known
-    const [head] = this.#head.get(stream) as unknown as [number | null]
-    return head ?? -1
+    return this.#head.get(stream)?.[0] ?? -1
   }
 
   /** Records the revision of a pending append; `forgetHead` reverts it. */
@@ -88,7 +89,7 @@ export class StreamIndex {
 
   /** Returns the positions of up to `limit` events of a stream from a revision. */
   positionsOf(stream: string, from: number, limit: number): number[] {
-    return (this.#positions.all(stream, from, limit) as unknown as [number][]).map(([position]) => position)
+    return this.#positions.all(stream, from, limit).map(([position]) => position)
   }
 
   /** A position kept by name beside the index, such as a consumer group's. */

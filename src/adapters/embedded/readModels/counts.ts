@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { CollectionSpec, Query } from '../../../ports/readModels.ts'
 import { successorOf } from '../../shared/bounds.ts'
 import { type Column, columnOf } from '../../shared/columns.ts'
-import { arrays } from '../sqlite.ts'
+import { rows } from '../sqlite.ts'
 import { facetOf, quoted } from './columns.ts'
 
 interface Group {
@@ -52,9 +52,11 @@ export class Counts {
     const counts = quoted(`${table}__counts`)
     db.exec(`CREATE TABLE IF NOT EXISTS ${counts} (facet TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID`)
     const range = `FROM ${counts} WHERE facet >= ? AND facet < ?`
-    this.#read = arrays(db.prepare(`SELECT n FROM ${counts} WHERE facet = ?`))
-    this.#sum = arrays(db.prepare(`SELECT coalesce(sum(n), 0) ${range}`))
-    this.#descending = arrays(db.prepare(`SELECT facet, n ${range} ORDER BY facet DESC`))
+    this.#read = rows<[n: number]>(db.prepare(`SELECT n FROM ${counts} WHERE facet = ?`))
+    this.#sum = rows<[n: number]>(db.prepare(`SELECT coalesce(sum(n), 0) ${range}`))
+    this.#descending = rows<[facet: string, n: number]>(
+      db.prepare(`SELECT facet, n ${range} ORDER BY facet DESC`),
+    )
     this.#add = db.prepare(`INSERT INTO ${counts} VALUES (?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n`)
     this.#sweep = db.prepare(`DELETE FROM ${counts} WHERE facet = ? AND n = 0`)
   }
@@ -63,8 +65,7 @@ export class Counts {
   of({ equal }: Query): number | undefined {
     const group = this.#groups.get(groupName(equal))
     if (!group) return undefined
-    const row = this.#read.get(facetAsked(group, equal))
-    return row ? (row as unknown as [number])[0] : 0
+    return this.#read.get(facetAsked(group, equal))?.[0] ?? 0
   }
 
   /** Counts the documents after the step of `from`. The caller counts those from `from` to `before`, the step's end. */
@@ -77,7 +78,7 @@ export class Counts {
     for (const length of steps) {
       const step = from.slice(0, length)
       const [first, end] = [step, within].map((text) => successorOf(stepKey(facet, length, text)))
-      count += (this.#sum.get(first ?? null, end ?? null) as unknown as [number])[0]
+      count += this.#sum.get(first ?? null, end ?? null)?.[0] ?? 0
       within = step
     }
     return passed(count, within)
@@ -147,7 +148,7 @@ export class Counts {
   #stepAt(beginning: string, offset: number): { key: string; count: number } | undefined {
     const steps = this.#descending.iterate(beginning, successorOf(beginning))
     let count = 0
-    for (const [key, n] of steps as unknown as Iterable<[string, number]>) {
+    for (const [key, n] of steps) {
       if (count + n > offset) return { key, count }
       count += n
     }

@@ -1,9 +1,9 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import type { CollectionSpec, Doc, Found, Query, Stored, Write } from '../../../ports/readModels.ts'
 import { boundsOf } from '../../shared/bounds.ts'
 import { type Column, columnOf, fieldOf, indexedFields, sameColumn } from '../../shared/columns.ts'
 import { indexKey } from '../../shared/declared.ts'
-import { arrays, transaction } from '../sqlite.ts'
+import { type Rows, rows, transaction } from '../sqlite.ts'
 import { columnName, quoted } from './columns.ts'
 import { Counts } from './counts.ts'
 
@@ -36,7 +36,9 @@ export class Table {
   readonly #fields: readonly string[]
   readonly #counts: Counts
   readonly #indexes = new Map<string, string>()
-  readonly #queries = new Map<string, StatementSync>()
+  /** Statements by their SQL: there is one for each shape of query. */
+  readonly #pages = new Map<string, Rows<[doc: string]>>()
+  readonly #totals = new Map<string, Rows<[count: number]>>()
   readonly #doc
   readonly #written
   readonly #row
@@ -67,10 +69,12 @@ export class Table {
     }
     this.#counts = new Counts(db, tableName(spec), spec, this.#fields)
     const at = 'WHERE rowid = ?'
-    this.#doc = arrays(db.prepare(`SELECT doc FROM ${this.#name} WHERE id = ? AND gone = 0`))
-    this.#written = arrays(db.prepare(`SELECT cursor, doc FROM ${this.#name} WHERE id = ?`))
-    this.#row = arrays(db.prepare(`SELECT rowid, cursor, gone${listed} FROM ${this.#name} WHERE id = ?`))
-    this.#slice = arrays(
+    this.#doc = rows<[doc: string]>(db.prepare(`SELECT doc FROM ${this.#name} WHERE id = ? AND gone = 0`))
+    this.#written = rows<[cursor: string, doc: string | null]>(
+      db.prepare(`SELECT cursor, doc FROM ${this.#name} WHERE id = ?`),
+    )
+    this.#row = rows<Row>(db.prepare(`SELECT rowid, cursor, gone${listed} FROM ${this.#name} WHERE id = ?`))
+    this.#slice = rows<[rowid: number, id: string, doc: string]>(
       db.prepare(
         `SELECT rowid, id, doc FROM ${this.#name} WHERE rowid > ? AND gone = 0 ORDER BY rowid LIMIT ?`,
       ),
@@ -87,22 +91,22 @@ export class Table {
   }
 
   get(id: string): Doc | null {
-    const row = this.#doc.get(id) as unknown as [string] | undefined
+    const row = this.#doc.get(id)
     return row ? (JSON.parse(row[0]) as Doc) : null
   }
 
   /** The last write, which may be a removal; null if there was none. */
   stored(id: string): Stored | null {
-    const row = this.#written.get(id) as unknown as [cursor: string, doc: string | null] | undefined
+    const row = this.#written.get(id)
     return row ? { cursor: row[0], doc: row[1] === null ? null : (JSON.parse(row[1]) as Doc) } : null
   }
 
   /** Reads at most `limit` rows after a row, and the row after which the next read begins. */
   slice(after: number, limit: number): { rows: { id: string; doc: Doc }[]; last: number } {
-    const rows = this.#slice.all(after, limit) as unknown as [rowid: number, id: string, doc: string][]
+    const slice = this.#slice.all(after, limit)
     return {
-      rows: rows.map(([, id, doc]) => ({ id, doc: JSON.parse(doc) as Doc })),
-      last: rows.at(-1)?.[0] ?? after,
+      rows: slice.map(([, id, doc]) => ({ id, doc: JSON.parse(doc) as Doc })),
+      last: slice.at(-1)?.[0] ?? after,
     }
   }
 
@@ -140,10 +144,12 @@ export class Table {
   #page(index: string, query: Query): Doc[] {
     const { source, values } = this.#source(index, query)
     const order = query.descending ? 'DESC' : 'ASC'
-    const rows = this.#prepared(
+    const page = prepared(
+      this.#db,
+      this.#pages,
       `SELECT doc ${source} ORDER BY ${columnName(query.sort)} ${order}, id ${order} LIMIT ? OFFSET ?`,
-    ).all(...values, query.limit, query.offset) as unknown as [string][]
-    return rows.map(([doc]) => JSON.parse(doc) as Doc)
+    ).all(...values, query.limit, query.offset)
+    return page.map(([doc]) => JSON.parse(doc) as Doc)
   }
 
   /** Uses the stored counts as far as possible, and counts the rest along the index. */
@@ -155,7 +161,7 @@ export class Table {
     }
     const passed = typeof from === 'string' && isOpen(query) ? this.#counts.after(query, from) : undefined
     const { source, values } = this.#source(index, passed ? { ...query, before: passed.before } : query)
-    const [walked] = this.#prepared(`SELECT count(*) ${source}`).get(...values) as unknown as [number]
+    const [walked] = prepared(this.#db, this.#totals, `SELECT count(*) ${source}`).get(...values) ?? [0]
     return (passed?.count ?? 0) + walked
   }
 
@@ -192,7 +198,7 @@ export class Table {
   }
 
   #apply({ id, doc, cursor }: Write): void {
-    const [rowid, storedCursor, gone, ...old] = (this.#row.get(id) ?? []) as unknown as Row | []
+    const [rowid, storedCursor, gone, ...old] = this.#row.get(id) ?? ([] as const)
     if (storedCursor !== undefined && cursor <= storedCursor) return
     const columns = this.#fields.map((field) => (doc ? columnOf(fieldOf(doc, field)) : null))
     const text = doc ? JSON.stringify(doc) : null
@@ -204,14 +210,14 @@ export class Table {
     if (gone === 0) this.#counts.count(old, -1)
     if (doc) this.#counts.count(columns, 1)
   }
+}
 
-  /** Caches one statement for each shape of query. */
-  #prepared(sql: string): StatementSync {
-    let statement = this.#queries.get(sql)
-    if (!statement) {
-      statement = arrays(this.#db.prepare(sql))
-      this.#queries.set(sql, statement)
-    }
-    return statement
-  }
+const prepared = <Row extends readonly unknown[]>(
+  db: DatabaseSync,
+  known: Map<string, Rows<Row>>,
+  sql: string,
+): Rows<Row> => {
+  const statement = known.get(sql) ?? rows<Row>(db.prepare(sql))
+  known.set(sql, statement)
+  return statement
 }
