@@ -119,7 +119,7 @@ interface RouteSpec<P, Q extends TObject, B extends TSchema> {
   /** The media type of a body that is not JSON. The handler reads it. */
   readonly rawBody?: string
   /** The handler, not `serve`, sends `100 Continue` to a client that waits for it. */
-  readonly holdsBody?: true
+  readonly sendsContinue?: true
   /** The fields of a multipart body in the OpenAPI document. The handler reads and checks it. */
   readonly form?: TObject
   /** An example of the body in the OpenAPI document. */

@@ -38,7 +38,7 @@ export const listen = async (
     },
     (request, response) => void handle(request, response),
   )
-  server.on('checkContinue', (request, response) => void handle(request, response)) // see `http/welcome.ts`
+  server.on('checkContinue', (request, response) => void handle(request, response)) // see `http/expectContinue.ts`
   server.on('clientError', (error, socket) => refuse(socket as Socket, reasonOf(error)))
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>

@@ -49,6 +49,16 @@ page('can be cached by browsers', async ({ server: { api, url } }) => {
   assert.is(again.status, 304)
 })
 
+page('compares the ETag and not the date when a client sends both', async ({ server: { api, url } }) => {
+  const { headers } = await api.send('GET', `${url}/docs/open.js`)
+  const conditions = {
+    'If-None-Match': `W/${headers.get('etag')}`,
+    'If-Modified-Since': 'Thu, 01 Jan 2026 00:00:00 GMT',
+    'Cache-Control': 'max-age=0', // else fetch forbids a 304
+  }
+  assert.is((await api.send('GET', `${url}/docs/open.js`, { headers: conditions })).status, 304)
+})
+
 page('has the same headers for HEAD as for GET', async ({ server: { url } }) => {
   const reply = await fetch(`${url}/docs/swagger-ui-bundle.js`, { method: 'HEAD' })
   assert.is(reply.status, 200)

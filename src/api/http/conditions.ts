@@ -1,5 +1,5 @@
 /** Whether `If-None-Match` names the current content (RFC 9110, 13.1.2: weak comparison). */
-export const isKnown = (ifNoneMatch: string, etag: string): boolean =>
+export const isNotModified = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch.trim() === '*' || [...ifNoneMatch.matchAll(/"[^"]*"/g)].some(([tag]) => tag === etag)
 
 export interface Range {

@@ -3,7 +3,7 @@ import { AppError, messageOf } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import type { Logger } from '../../logger.ts'
 import { lingering } from './linger.ts'
-import { isWaiting } from './welcome.ts'
+import { awaitsContinue } from './expectContinue.ts'
 
 /** Adds the request id to every reply and turns every error into an error body (SPEC.md, Errors). */
 export const problem =
@@ -42,7 +42,7 @@ export const problem =
 const sendEarly = (ctx: Context, text: string): void => {
   ctx.set('Connection', 'close')
   ctx.type = 'application/json'
-  ctx.body = isWaiting(ctx) ? text : lingering(ctx.req, text)
+  ctx.body = awaitsContinue(ctx) ? text : lingering(ctx.req, text)
   ctx.length = Buffer.byteLength(text)
 }
 

@@ -10,7 +10,7 @@ import { bearerOf } from './bearer.ts'
 import { DEFAULT_MAX_BODY, parseJson, readBody } from './body.ts'
 import type { NewId } from '../../ids.ts'
 import { errorBody } from './problem.ts'
-import { welcome } from './welcome.ts'
+import { sendContinue } from './expectContinue.ts'
 
 const NOBODY = {
   kind: 'api-key',
@@ -31,7 +31,7 @@ export const serve =
       : NOBODY
     const counted = route.needs && deps.orgRates.take(ctx, credential.env_id)
     if (counted) await counted
-    if (!route.holdsBody) welcome(ctx)
+    if (!route.sendsContinue) sendContinue(ctx)
     const body = route.checkBody
       ? route.checkBody(parseJson(await readBody(ctx.req, route.maxBodyBytes ?? DEFAULT_MAX_BODY)))
       : undefined

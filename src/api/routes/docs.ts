@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Context } from 'koa'
+import { isNotModified } from '../http/conditions.ts'
 import { type Ask, own, type Route, route } from '../route.ts'
 
 const tag = 'Docs'
@@ -17,22 +18,22 @@ const build = async (routes: readonly Route[], version: string): Promise<Served>
 }
 
 /** Sets the headers and returns whether the client has the current version; otherwise the caller sends the body. */
-const isKnown = (
+const hasCurrent = (
   ctx: Context,
   { type, etag, maxAge }: { type: string; etag: string; maxAge: number },
 ): boolean => {
-  ctx.status = 200
+  const isCurrent = isNotModified(ctx.get('If-None-Match'), etag)
+  ctx.status = isCurrent ? 304 : 200
   ctx.type = type
   ctx.set({ ETag: etag, 'Cache-Control': `public, max-age=${maxAge}`, 'X-Content-Type-Options': 'nosniff' })
-  if (ctx.fresh) ctx.status = 304
-  return ctx.fresh
+  return isCurrent
 }
 
 const sendAsset = async ({ ctx }: Pick<Ask, 'ctx'>, name: string, maxAge: number) => {
   const { assetOf, policy } = await import('../openapi/page.ts')
   const { type, etag, size, read } = await assetOf(name)
   ctx.set({ 'Content-Security-Policy': policy, 'Referrer-Policy': 'no-referrer' })
-  if (isKnown(ctx, { type, etag, maxAge })) return own
+  if (hasCurrent(ctx, { type, etag, maxAge })) return own
   ctx.length = size
   ctx.body = read() // Koa closes it unread in a reply to HEAD
   return own
@@ -57,7 +58,7 @@ export const docsRoutesOf = (allRoutes: () => readonly Route[]): Route[] => {
       reply: { kind: 'bare', description: 'This document, in OpenAPI 3.1' },
       handle: async ({ ctx, deps: { about } }) => {
         const { text, etag } = await documentOf(about.version)
-        if (!isKnown(ctx, { type: 'application/json; charset=utf-8', etag, maxAge: 0 })) ctx.body = text
+        if (!hasCurrent(ctx, { type: 'application/json; charset=utf-8', etag, maxAge: 0 })) ctx.body = text
         return own
       },
     }),

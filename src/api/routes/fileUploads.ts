@@ -13,7 +13,7 @@ import { isAppError } from '../../errors.ts'
 import type { Part, Upload } from '../../events/upload.ts'
 import { newId } from '../../ids.ts'
 import { incoming } from '../http/incoming.ts'
-import { welcome } from '../http/welcome.ts'
+import { sendContinue } from '../http/expectContinue.ts'
 import { type Ask, item, none, route } from '../route.ts'
 import { FileUpload, MultipartUpload, UploadedPart, UploadUnderWay } from '../schemas.ts'
 import { announcedBytes, demandWrite, presentUpload } from './files.ts'
@@ -64,7 +64,7 @@ const receivePart = async (ask: Ask<{ upload_id: string; part_number: string }>)
   const part_number = /^\d{1,6}$/.test(params.part_number) ? Number(params.part_number) : 0
   const announced = announcedBytes(ctx)
   checkPart({ part_number, size: announced ?? 0 })
-  welcome(ctx)
+  sendContinue(ctx)
   if (announced !== null) {
     const part = { upload_id, part_number, size: announced, content: incoming(ctx.req) }
     return putPart(deps, part, caller.cause)
@@ -86,10 +86,10 @@ export const uploadRoutes = [
     method: 'POST',
     path: '/v1/files/uploads',
     operationId: 'beginUpload',
-    summary: 'Begin an upload in parts',
+    summary: 'Begin a multipart upload',
     description:
-      'Parts of `part_size` are sent one by one, in any order, at once if you like, and then completed to the file. ' +
-      'With `expected_size` it is checked at once whether the plan has room for it, and on completion whether all came.',
+      'Send parts of `part_size` bytes in any order, also concurrently, and then complete the upload. With ' +
+      '`expected_size`, the quota of the plan is checked at once and the total size at completion.',
     tag,
     needs: {
       type: 'file',
@@ -99,15 +99,19 @@ export const uploadRoutes = [
     },
     body: Type.Object({
       path: Type.String({
-        description: '1 to 1024 bytes, segments between single slashes',
+        description: 'Path of the file: 1 to 1024 bytes, with segments separated by single slashes',
         documented: PATH_RULES,
       }),
       expected_size: Type.Optional(
-        Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'Bytes of the whole' }),
+        Type.Integer({
+          minimum: 0,
+          maximum: Number.MAX_SAFE_INTEGER,
+          description: 'Size of the whole file in bytes',
+        }),
       ),
       content_type: Type.Optional(
         Type.String({
-          description: 'Default application/octet-stream',
+          description: 'Media type of the file; default `application/octet-stream`',
           documented: MEDIA_TYPE_RULES,
         }),
       ),
@@ -130,8 +134,8 @@ export const uploadRoutes = [
     method: 'GET',
     path: '/v1/files/uploads/:upload_id',
     operationId: 'getUpload',
-    summary: 'Get an upload in parts, with the parts that came',
-    description: 'To go on with an upload that was interrupted: send the parts that are missing.',
+    summary: 'Get a multipart upload and its uploaded parts',
+    description: 'To resume an interrupted upload, send the missing parts.',
     tag,
     needs: toWrite,
     reply: { kind: 'item', schema: UploadUnderWay },
@@ -149,11 +153,12 @@ export const uploadRoutes = [
     operationId: 'uploadPart',
     summary: 'Upload a part',
     description:
-      'At most 256 MiB; every part but the last at least 5 MiB. The same number again replaces the part.',
+      'A part has at most 256 MiB; every part except the last has at least 5 MiB. Another upload with the same number ' +
+      'replaces the part.',
     tag,
     needs: toWrite,
     rawBody: 'application/octet-stream',
-    holdsBody: true,
+    sendsContinue: true,
     errors: ['quota_exceeded', 'request_timeout'],
     reply: { kind: 'item', schema: UploadedPart },
     handle: async (ask) => {
@@ -166,10 +171,10 @@ export const uploadRoutes = [
     method: 'POST',
     path: '/v1/files/uploads/:upload_id/complete',
     operationId: 'completeUpload',
-    summary: 'Complete an upload in parts',
+    summary: 'Complete a multipart upload',
     description:
-      'The parts, numbered from 1 on without a gap, become the file. A file that is there gets the new content and ' +
-      'keeps its `file_id`.',
+      'Joins the parts to a file. Their numbers must begin at 1 without a gap. An existing file gets the new content ' +
+      'and keeps its `file_id`.',
     tag,
     needs: toWrite,
     errors: ['quota_exceeded'],
@@ -187,7 +192,7 @@ export const uploadRoutes = [
     method: 'DELETE',
     path: '/v1/files/uploads/:upload_id',
     operationId: 'cancelUpload',
-    summary: 'Cancel an upload in parts, and remove what came of it',
+    summary: 'Cancel a multipart upload and delete its parts',
     tag,
     needs: toWrite,
     reply: { kind: 'none' },

@@ -8,10 +8,10 @@ import { storeFile } from '../../commands/storeFile.ts'
 import { checkedContentType, checkedPath } from '../../content/fileChecks.ts'
 import type { File as StoredFile } from '../../events/file.ts'
 import type { FileDoc } from '../../projections/files.ts'
-import { isKnown, isSame, type Range, rangeOf } from '../http/conditions.ts'
+import { isNotModified, isSame, type Range, rangeOf } from '../http/conditions.ts'
 import { incoming } from '../http/incoming.ts'
 import { lacking } from '../http/serve.ts'
-import { welcome } from '../http/welcome.ts'
+import { sendContinue } from '../http/expectContinue.ts'
 import { listOf } from '../listOf.ts'
 import { type Ask, item, none, own, route } from '../route.ts'
 import { File, FileUpload, pageQuery } from '../schemas.ts'
@@ -23,10 +23,10 @@ const MAX_BODY_BYTES = 300 << 20
 
 const PATH_AT = '/v1/files/upload/'
 
-/** A file as in lists. */
+/** A file in a list. */
 const present = ({ key: _, env_id: __, ...file }: FileDoc) => file
 
-/** A file as in replies to uploads: without the runs that wrote it (SPEC.md, File). */
+/** A file in the reply to an upload (SPEC.md, File: without the runs that wrote it). */
 export const presentUpload = ({
   key: _,
   created_by_run_id: __,
@@ -34,7 +34,7 @@ export const presentUpload = ({
   ...file
 }: StoredFile) => file
 
-/** The file of the caller's environment with this id; a file of another environment does not exist (I7). */
+/** Returns a file of the caller's environment. Files of other environments do not exist (I7). */
 const fileOf = async ({
   params,
   credential,
@@ -49,7 +49,7 @@ const fileOf = async ({
 const byId = (action: 'read' | 'delete') => ({
   type: 'file',
   action,
-  /** A credential for one path does not learn whether another file exists. */
+  /** A credential for one path must not learn whether another file exists. */
   path: async (params: { file_id: string }, { credential, deps }: Pick<Ask, 'credential' | 'deps'>) => {
     const file = await fileOf({ params, credential, deps }).catch((error: unknown) => {
       if (isAppError(error, 'not_found')) return null
@@ -69,17 +69,17 @@ export const demandWrite = async (
   if (!permissions.allows('file', action, path)) throw lacking('file', action, path)
 }
 
-/** Everything after `/v1/files/upload/`, as the client wrote it. */
+/** The path of the file: everything after `/v1/files/upload/`, decoded. */
 const pathIn = (ctx: Context): string => {
   try {
     return checkedPath(decodeURIComponent(ctx.path.slice(PATH_AT.length)))
   } catch (error) {
-    if (error instanceof URIError) throw new AppError('bad_request', 'path: expected URI encoding, in UTF-8')
+    if (error instanceof URIError) throw new AppError('bad_request', 'path: expected URI encoding in UTF-8')
     throw error
   }
 }
 
-/** The bytes that the client announces; null when it does not. */
+/** The announced size of the body; null if the client sends none. */
 export const announcedBytes = (ctx: Context): number | null => {
   const header = ctx.get('Content-Length')
   return header === '' ? null : Number(header)
@@ -89,11 +89,11 @@ const upload = async (ask: Ask<{ path: string }>): Promise<StoredFile> => {
   const { ctx, deps, caller } = ask
   const path = pathIn(ctx)
   if (ctx.get('Content-Range') !== '')
-    throw new AppError('bad_request', 'Content-Range: expected the whole file')
+    throw new AppError('bad_request', 'Content-Range: not supported, expected the whole file')
   const content_type = checkedContentType(ctx.get('Content-Type'))
   await demandWrite(ask, path)
   const content = () => {
-    welcome(ctx)
+    sendContinue(ctx)
     return incoming(ctx.req)
   }
   const announced = announcedBytes(ctx)
@@ -104,7 +104,7 @@ const upload = async (ask: Ask<{ path: string }>): Promise<StoredFile> => {
   )
 }
 
-/** Browsers neither run content that users uploaded nor show it as a page of this service. */
+/** The headers prevent browsers from executing user content or showing it as a page of this service. */
 const setHeaders = (ctx: Context, { path, etag, content_type }: FileDoc, modified: string): void => {
   ctx.set({
     'Content-Type': content_type,
@@ -118,7 +118,7 @@ const setHeaders = (ctx: Context, { path, etag, content_type }: FileDoc, modifie
   ctx.attachment(path.slice(path.lastIndexOf('/') + 1))
 }
 
-/** A file that is replaced often may have new content at each attempt to read it. */
+/** Attempts to read a file that gets new content between the lookup and the read. */
 const TRIES = 10
 
 const download = async (ask: Ask<{ file_id: string }>, tries = TRIES): Promise<void> => {
@@ -126,24 +126,28 @@ const download = async (ask: Ask<{ file_id: string }>, tries = TRIES): Promise<v
   const file = await fileOf(ask)
   const modified = new Date(file.updated_at).toUTCString()
   let range: Range | null = null
-  if (!isKnown(ctx.get('If-None-Match'), file.etag) && ctx.method === 'GET') {
+  const isCurrent = isNotModified(ctx.get('If-None-Match'), file.etag)
+  if (!isCurrent && ctx.method === 'GET') {
     const asked = isSame(ctx.get('If-Range'), { etag: file.etag, modified })
       ? rangeOf(ctx.get('Range'), file.size)
       : null
     if (asked === 'none') {
       ctx.set('Content-Range', `bytes */${file.size}`)
-      throw new AppError('range_not_satisfiable', `Range: expected bytes of the ${file.size} there are`)
+      throw new AppError(
+        'range_not_satisfiable',
+        `Range: expected a range within the ${file.size} bytes of the file`,
+      )
     }
     range = asked
     try {
       ctx.body = await readFile(deps, file, range ?? undefined)
     } catch (error) {
       if (!isAppError(error, 'not_found') || tries === 1) throw error
-      return download(ask, tries - 1) // the content was replaced in the meantime
+      return download(ask, tries - 1) // the file has just got new content
     }
   }
   setHeaders(ctx, file, modified)
-  if (isKnown(ctx.get('If-None-Match'), file.etag)) {
+  if (isCurrent) {
     ctx.status = 304
     return
   }
@@ -162,7 +166,7 @@ export const fileRoutes = [
     needs: { type: 'file', action: 'read' },
     query: pageQuery({
       prefix: Type.Optional(
-        Type.String({ maxLength: 1024, description: 'Only files whose path begins with this' }),
+        Type.String({ maxLength: 1024, description: 'Only files whose path begins with this prefix' }),
       ),
     }),
     reply: { kind: 'list', schema: File },
@@ -176,12 +180,13 @@ export const fileRoutes = [
     operationId: 'uploadFile',
     summary: 'Upload a file in one request',
     description:
-      'The body is the content, at most 300 MiB or what the plan allows; `Content-Type` is kept with it. A file that ' +
-      'is there gets the new content and keeps its `file_id`, which takes the permission `update` instead of `create`.',
+      'The body is the content of at most 300 MiB, or less if the plan has a lower limit. `Content-Type` is stored with ' +
+      'the file. An existing file gets the new content and keeps its `file_id`; this requires the permission `update` ' +
+      'instead of `create`.',
     tag,
     needs: { type: 'file', action: 'create', or: 'update', path: ({ path }: { path: string }) => [path] },
     rawBody: '*/*',
-    holdsBody: true,
+    sendsContinue: true,
     errors: ['quota_exceeded', 'request_timeout'],
     reply: { kind: 'item', schema: FileUpload },
     handle: async (ask) => {
@@ -194,7 +199,7 @@ export const fileRoutes = [
     method: 'GET',
     path: '/v1/files/:file_id',
     operationId: 'getFile',
-    summary: 'Get what is known of a file',
+    summary: 'Get the metadata of a file',
     tag,
     needs: byId('read'),
     reply: { kind: 'item', schema: File },
@@ -207,12 +212,12 @@ export const fileRoutes = [
     operationId: 'downloadFile',
     summary: 'Download a file',
     description:
-      'One range of bytes may be asked for with `Range`, and `If-Range`; it is answered with 206. With the `ETag` in ' +
-      '`If-None-Match` content that has not changed is a 304.',
+      'A request with `Range`, and optionally `If-Range`, gets one range of bytes with status 206. A request with the ' +
+      'current `ETag` in `If-None-Match` gets a 304 without content.',
     tag,
     needs: byId('read'),
     errors: ['range_not_satisfiable'],
-    reply: { kind: 'bytes', description: 'The content, with the type it was uploaded with' },
+    reply: { kind: 'bytes', description: 'The content, with the `Content-Type` of its upload' },
     handle: async (ask) => {
       await download(ask)
       return own
