@@ -166,7 +166,7 @@ const onceFor = async <T>(
   const { env_id, id } = operator ? { env_id: OPERATOR, id: OPERATOR } : credential
   const { value, replayed } = await deps.idempotency.once(
     { key, scope: [env_id, ...(revealsSecret ? [id] : []), method, ctx.path], request, env_id, request_id },
-    // A reply with a secret is not replayed: a second attempt creates a new secret, because the first was lost.
+    // Without the ids of the claim: a second attempt creates a new secret, because no caller received the first one.
     revealsSecret ? () => work(newId) : work,
   )
   if (replayed) ctx.set('Idempotency-Replayed', 'true')
