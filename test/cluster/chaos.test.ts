@@ -7,7 +7,7 @@ import { readConfig, type Role } from '../../src/process/config.ts'
 import { follow, type Sent } from '../api/sse.ts'
 import { deploy, type Event, publish, type Run } from '../support/build.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
-import { engineUrl, tellExercised } from '../support/engines.ts'
+import { engineUrl, reportExercised } from '../support/engines.ts'
 import { startStandIn } from '../support/eventstoredb/index.ts'
 import { allOf, isExact, isLost, WORK } from '../support/exactRuns.ts'
 import { openApi } from '../support/http.ts'
@@ -138,7 +138,7 @@ if (engineUrl('mongodb') === null || engineUrl('s3') === null) {
     async () => {
       const standIn = engineUrl('eventStore') === null ? await startStandIn() : null
       if (standIn) {
-        tellExercised('EventStoreDB stand-in')
+        reportExercised('EventStoreDB stand-in')
         process.env['SVC_TEST_STAND_IN'] = standIn.url
       }
       engineUrl('redis')

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { clock } from '../../src/clock.ts'
 import { deploy, type Event, type Run } from '../support/build.ts'
-import { engineUrl, tellExercised } from '../support/engines.ts'
+import { engineUrl, reportExercised } from '../support/engines.ts'
 import { startStandIn } from '../support/eventstoredb/index.ts'
 import { allOf } from '../support/exactRuns.ts'
 import { type FaultProxy, openFaultProxy } from '../support/faultProxy.ts'
@@ -61,7 +61,7 @@ interface Opened {
 const open = async (): Promise<Opened> => {
   const standIn = engineUrl('eventStore') === null ? await startStandIn() : null
   if (standIn) {
-    tellExercised('EventStoreDB stand-in')
+    reportExercised('EventStoreDB stand-in')
     process.env['SVC_TEST_STAND_IN'] = standIn.url
   }
   const dataDir = tempDir()

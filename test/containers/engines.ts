@@ -4,7 +4,7 @@ import { makeBucket } from './makeBucket.ts'
 /** The SVC_TEST_ variables of the engines, by name. */
 export type EngineVariables = Readonly<Record<string, string>>
 
-/** An engine for tests: started, and the one variable that names it. What it stores ends with it. */
+/** A started engine and the variable that names it. Its data ends with its container. */
 interface Started {
   readonly container: StartedTestContainer
   readonly variables: EngineVariables
@@ -59,7 +59,7 @@ const startS3 = async (): Promise<Started> => {
   return { container, variables: { SVC_TEST_S3: url } }
 }
 
-/** Starts every engine in a container of its own. All or none: when one does not start, the others are stopped. */
+/** Starts every engine in its own container. If one fails to start, the others are stopped. */
 export const startEngines = async (): Promise<{ variables: EngineVariables; stop(): Promise<void> }> => {
   const begun = await Promise.allSettled([startEventStore(), startMongodb(), startRedis(), startS3()])
   const started = begun.filter((result) => result.status === 'fulfilled').map(({ value }) => value)

@@ -6,17 +6,17 @@ import { messageOf } from '../../src/errors.ts'
 import { type EngineVariables, startEngines } from './engines.ts'
 
 /**
- * `npm run test:containers [pattern…]`: `npm test` against EventStoreDB, MongoDB, Redis and MinIO in containers,
- * which end with it. Exit code 1 without a container engine, and when an engine or a test fails.
+ * `npm run test:containers [pattern…]` runs `npm test` against EventStoreDB, MongoDB, Redis and MinIO in containers,
+ * which it stops at its end. The exit code is 1 without a container engine, and when an engine or a test fails.
  */
 const main = async (): Promise<number> => {
   try {
     await getContainerRuntimeClient()
   } catch (error) {
     process.stderr.write(
-      `Expected Docker, or what testcontainers takes for it, to start the engines in: ${messageOf(error)}.\n` +
-        'Start it and try again. Or set SVC_TEST_EVENT_STORE, SVC_TEST_MONGODB, SVC_TEST_REDIS and SVC_TEST_S3 ' +
-        'to engines that run, as far as there are any, and use `npm test`.\n',
+      `Expected Docker, or another engine that testcontainers supports, got: ${messageOf(error)}.\n` +
+        'Start it and try again. Or set any of SVC_TEST_EVENT_STORE, SVC_TEST_MONGODB, SVC_TEST_REDIS and ' +
+        'SVC_TEST_S3 to running engines, and use `npm test`.\n',
     )
     return 1
   }

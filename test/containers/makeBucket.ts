@@ -3,8 +3,8 @@ import { messageOf } from '../../src/errors.ts'
 import { until } from '../support/until.ts'
 
 /**
- * Makes the bucket that an `s3://KEY:SECRET@host:port/bucket?region=…&tls=false` names, unless it is there.
- * Waits up to 20 s for a server that is still starting.
+ * Creates the bucket of an `s3://KEY:SECRET@host:port/bucket?region=…&tls=false` if it does not exist. Waits up to 20 s
+ * for a server that is still starting.
  */
 export const makeBucket = async (url: string): Promise<void> => {
   const { username, password, host, pathname, searchParams } = new URL(url)

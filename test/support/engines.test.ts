@@ -11,7 +11,7 @@ const all = {
 
 const report = suite('the report on engines')
 
-report('says that nothing but the embedded engines was there, and how to change that', () => {
+report('names the variables to set when only the embedded engines were exercised', () => {
   assert.is(
     engineReport(new Set(), {}),
     'engines: none but the embedded exercised; EventStoreDB, MongoDB, Redis, S3 not ' +

@@ -1,4 +1,4 @@
-/** The real engines that tests can meet beside the embedded ones, and the variable with the URL of each. */
+/** The real engines that tests can use, and the variable with the URL of each. */
 const engines = {
   eventStore: { name: 'EventStoreDB', variable: 'SVC_TEST_EVENT_STORE' },
   mongodb: { name: 'MongoDB', variable: 'SVC_TEST_MONGODB' },
@@ -9,7 +9,7 @@ const engines = {
 export type Engine = keyof typeof engines
 type Variables = Readonly<Record<string, string | undefined>>
 
-/** The URL as `engineUrl` gives it, for who does not exercise the engine. */
+/** The URL of an engine, for a caller that does not exercise it; null if no variable names it. */
 export const namedUrl = (engine: Engine): string | null => process.env[engines[engine].variable] || null
 
 /** Whether a variable names the engine. */
@@ -19,26 +19,26 @@ export const isNamed = (engine: Engine, env: Variables = process.env): boolean =
 export const isAnyNamed = (): boolean => (Object.keys(engines) as Engine[]).some((engine) => isNamed(engine))
 
 /**
- * The URL of a running engine to test against, null when none was named. Who asks and gets one exercises it:
- * the runner counts on that.
+ * The URL of a running engine to test against, null if no variable names it. The call is reported to the runner: a
+ * test that gets a URL exercises the engine.
  */
 export const engineUrl = (engine: Engine): string | null => {
   const url = namedUrl(engine)
   if (!url) return null
-  tellExercised(engines[engine].name)
+  reportExercised(engines[engine].name)
   return url
 }
 
-/** Tells the runner that these tests exercise what `name` says, for what has no URL: the stand-in. */
-export const tellExercised = (name: string): void => {
+/** Reports to the runner that these tests exercise an engine; directly called for the stand-in, which has no URL. */
+export const reportExercised = (name: string): void => {
   process.stdout.write(`[exercised: ${name}]`)
 }
 
-/** The names that a test file told in its output. */
+/** The names that a test file reported in its output. */
 export const exercisedIn = (output: string): string[] =>
   [...output.matchAll(/\[exercised: ([^\]]+)\]/g)].map(([, name = '']) => name)
 
-/** One line on what a whole run exercised and what it left out; never a URL, it may hold a password. */
+/** One line about the engines that a run exercised and left out, without URLs: they may contain a password. */
 export const engineReport = (exercised: ReadonlySet<string>, env: Variables = process.env): string => {
   const left = Object.values(engines).filter(({ name }) => !exercised.has(name))
   const unset = left.filter(({ variable }) => !env[variable])

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { binaryEvent, NO_STREAM, START } from '@eventstore/db-client'
 import * as assert from 'uvu/assert'
-import { tellExercised } from './engines.ts'
+import { reportExercised } from './engines.ts'
 import { clientOf, event, failureOf, read } from './eventstoredb/client.ts'
 import { startStandIn, type StandIn } from './eventstoredb/index.ts'
 import { suite } from './suite.ts'
@@ -37,7 +37,7 @@ const outputOf = async (file: string, ...args: string[]): Promise<string> => {
 
 if (existsSync(probe)) {
   standIns('answers every question of the yardstick as the real server did', async ({ standIn }) => {
-    tellExercised('the yardstick of the stand-in')
+    reportExercised('the yardstick of the stand-in')
     const observed = join(dirname(probe), 'eventstoredb.observed.json')
     const output = await outputOf(probe, standIn.url, '--compare', observed)
     assert.match(output, /^\d+ passed, 0 failed$/m)

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { basename } from 'node:path'
-import { engineUrl, tellExercised } from './engines.ts'
+import { engineUrl, reportExercised } from './engines.ts'
 
 /**
  * The variables of a separate installation for a data directory. All engines are embedded, unless
@@ -39,7 +39,7 @@ export const realEngines = (dataDir: string, urlOf = engineUrl): Record<string, 
 /** The stand-in that the test runner has started. */
 const standIn = (exercised: boolean): string | null => {
   const url = process.env['SVC_TEST_STAND_IN'] ?? null
-  if (url !== null && exercised) tellExercised('EventStoreDB stand-in')
+  if (url !== null && exercised) reportExercised('EventStoreDB stand-in')
   return url
 }
 

@@ -3,14 +3,14 @@ import { allRoles } from '../../src/process/config.ts'
 import { isAnyNamed, isNamed } from './engines.ts'
 import { type FileResult, type Limits, runFile } from './runFile.ts'
 
-/** One test file, and what it runs on when that is not the embedded engines. */
+/** One test file; `on` names its engines if they are not the embedded ones. */
 export interface Job {
   readonly file: string
   readonly on?: string
   run(limits: Limits): Promise<FileResult>
 }
 
-/** The engines that `SVC_TEST_*` name are slower here than their real ones are elsewhere. */
+/** More time for the engines that `SVC_TEST_*` name: they may be emulated and share this machine. */
 const slower = ({ timeoutMs, lingerMs }: Limits): Limits => ({ timeoutMs: timeoutMs * 3, lingerMs })
 
 /** The files that take longest, started first: at the end, a long file leaves the other cores idle. */
@@ -43,7 +43,7 @@ const longestFirst = (files: readonly string[]): string[] => [
   ...files.filter((file) => !LONGEST.includes(file)),
 ]
 
-/** What may be run at the same time, one group after the other. */
+/** Groups of files that may run at the same time, one group after the other. */
 export async function* passes(files: readonly string[]): AsyncGenerator<readonly Job[]> {
   const plain = (file: string): Job => ({ file, run: (limits) => runFile(file, limits) })
   const real = isAnyNamed() ? files.filter(isOfApi).map(onEngines) : []
@@ -52,13 +52,13 @@ export async function* passes(files: readonly string[]): AsyncGenerator<readonly
   if (isNamed('mongodb') && isNamed('s3')) yield* onCluster(files.filter(isOfCluster))
 }
 
-/** Nodes that are killed and engines that are lost, under load: nothing else goes on beside them. */
+/** Whether the file kills nodes and loses engines under load: nothing else runs beside it. */
 const needsAll = (file: string): boolean => file.startsWith('test/cluster/')
 
-/** What is tested through the API is tested on every engine. */
+/** Tests of the API run on every engine. */
 const isOfApi = (file: string): boolean => file.startsWith('test/api/')
 
-/** With a stand-in of its own where no variable names an event store. */
+/** Runs the file on the named engines, with a stand-in if no variable names an event store. */
 const onEngines = (file: string): Job => ({
   file,
   on: 'real engines',
@@ -79,13 +79,13 @@ const standInIfNeeded = async () => {
   return { env: { SVC_TEST_STAND_IN: url }, stop }
 }
 
-/** Tests that need nothing of a service but its API: a cluster can give it to them. */
+/** Tests that need only the API of a service can share a cluster. */
 const isOfCluster = (file: string): boolean => {
   const source = isOfApi(file) ? readFileSync(file, 'utf8') : ''
   return /start(Server|WithOther)\(\)/.test(source) && !/dataDir|spawnServer|\.output\b/.test(source)
 }
 
-/** All on one cluster of eight processes; in the middle one node of each role is killed. */
+/** Runs the files on one cluster of eight processes. After half of them, one node of each role is killed. */
 async function* onCluster(files: readonly string[]): AsyncGenerator<readonly Job[]> {
   if (files.length === 0) return
   const standIn = await standInIfNeeded()

@@ -8,16 +8,16 @@ export interface FileResult {
   readonly passed: number
   readonly skipped: number
   readonly ms: number
-  /** What the file printed, its end if that was too much. */
+  /** What the file printed, or the end of it. */
   readonly output: string
-  /** Why the file fails, beside tests that failed. */
+  /** Why the file fails, in addition to its failed tests. */
   readonly problems: readonly string[]
 }
 
 export interface Limits {
-  /** How long a file may take in all. */
+  /** The longest time for the whole file. */
   readonly timeoutMs: number
-  /** How long it may live on after its summary, and its children after it. */
+  /** How long its process may continue after its summary, and its children after its process. */
   readonly lingerMs: number
 }
 
@@ -30,7 +30,7 @@ const SUMMARY = /^ {2}Total: +(\d+)\n {2}Passed: +(\d+)\n {2}Skipped: +(\d+)\n {
 
 const running = new Set<ChildProcess>()
 
-/** Runs one test file in a process group of its own, so that nothing it started outlives it. */
+/** Runs one test file in its own process group: whatever it started ends with it. */
 export const runFile = async (
   file: string,
   { timeoutMs, lingerMs }: Limits,
@@ -77,7 +77,7 @@ export const runFile = async (
   return { ...summary, ms: clock.monotonic() - started, output, problems }
 }
 
-/** Ends every file under way. */
+/** Ends every file that is running. */
 export const stopAll = (): void => running.forEach(kill)
 
 const summaryOf = (output: string) => {
@@ -85,7 +85,7 @@ const summaryOf = (output: string) => {
   return match && { total: Number(match[1]), passed: Number(match[2]), skipped: Number(match[3]) }
 }
 
-/** The whole group; it may be gone already. */
+/** Kills the whole group, which may have ended already. */
 const kill = ({ pid }: ChildProcess): void => {
   if (pid === undefined) return
   try {

@@ -25,7 +25,7 @@ interface Test<Context> {
 
 const TIMEOUT_MS = 20_000
 
-/** Suites made and not run yet; what is left when the process ends was forgotten. */
+/** Suites that were not run yet. Those that remain when the process ends were forgotten. */
 const unrun = new Set<string>()
 
 process.on('exit', () => {
@@ -35,9 +35,9 @@ process.on('exit', () => {
 })
 
 /**
- * uvu's `suite` without its ways of failing silently. An error in `before` fails every test of the suite,
- * one in `before.each` or `after.each` its test, one in `after` the last test. A test or hook that takes
- * longer than `timeoutMs` (default 20 s) fails. A suite without tests, or never run, fails its file.
+ * uvu's `suite`, which never fails silently. An error in `before` fails every test of the suite. An error in
+ * `before.each` or `after.each` fails its test, and one in `after` the last test. A test or hook that takes longer than
+ * `timeoutMs` (default 20 s) fails. A suite that has no tests or is never run fails its file.
  */
 export const suite = <Context extends object = Record<string, never>>(
   name: string,
@@ -108,7 +108,7 @@ const hooksOf = <Context>() => {
   return { once, each, hook }
 }
 
-/** What `work` threw, as an Error: uvu loses the suite when a test throws anything else. */
+/** The error that `work` threw, as an Error: uvu loses the suite when a test throws anything else. */
 const failureOf = async (work: () => Promise<void>): Promise<Error | undefined> => {
   try {
     await work()
@@ -121,7 +121,7 @@ const failureOf = async (work: () => Promise<void>): Promise<Error | undefined> 
   }
 }
 
-/** The timer is not unref'd: it keeps a process alive in which a test waits for what can no longer come. */
+/** The timer keeps the process alive, so that a test that can never end fails by its name. */
 const within = async (timeoutMs: number, what: string, work: () => unknown): Promise<void> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {

@@ -62,10 +62,10 @@ runs('counts tests over files, one line each', async () => {
 })
 
 runs('says before the last line which engines were exercised', async () => {
-  const asks = `import { engineUrl, tellExercised } from ${JSON.stringify(import.meta.resolve('./engines.ts'))}\n`
+  const asks = `import { engineUrl, reportExercised } from ${JSON.stringify(import.meta.resolve('./engines.ts'))}\n`
   const { output, last } = await run({
     'a.test.ts': `${asks}it('a', () => assert.match(engineUrl('mongodb'), '127.0.0.1'))\nit.run()`,
-    'b.test.ts': `${asks}it('b', () => { assert.is(engineUrl('redis'), null); tellExercised('a stand-in') })\nit.run()`,
+    'b.test.ts': `${asks}it('b', () => { assert.is(engineUrl('redis'), null); reportExercised('a stand-in') })\nit.run()`,
   })
   assert.is(last, '2 passed, 0 failed')
   assert.match(

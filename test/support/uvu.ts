@@ -9,8 +9,9 @@ import { type FileResult, stopAll } from './runFile.ts'
 const FILES_AT_A_TIME = availableParallelism() + 1
 
 /**
- * `npm test [pattern…]`: runs every `test/**` + `/*.test.ts` whose path contains a pattern (default: all),
- * each in a process of its own; those of the API again on the engines that `SVC_TEST_*` name and on a cluster of them (passes.ts). The last line but one says which engines they exercised, the last line is `N passed, N failed`, in tests; exit code 1 on any failure.
+ * `npm test [pattern…]` runs each test file whose path contains a pattern (default: all) in a process of its own, and
+ * the tests of the API again on other engines (passes.ts). The line before the last names the engines that were
+ * exercised. The last line is `N passed, N failed`, in tests. The exit code is 1 on any failure.
  */
 const main = async (): Promise<void> => {
   const { values, positionals } = parseArgs({
@@ -70,7 +71,7 @@ const reportOf = (
     '',
   ].join('\n')
 
-/** What only the source shows: `only` leaves tests out, uvu itself lets errors pass. */
+/** Problems that only the source shows: `.only` leaves tests out, and uvu's own suites let errors pass. */
 const problemsOf = (file: string): string[] => {
   const source = readFileSync(file, 'utf8')
   return [

@@ -1,7 +1,7 @@
 import { openEventStoreDb } from '../../../src/adapters/eventstoredb/index.ts'
 import { newId } from '../../../src/ids.ts'
 import { eventStoreContract, type OpenEventStore } from '../../contracts/eventStore.ts'
-import { engineUrl, tellExercised } from '../../support/engines.ts'
+import { engineUrl, reportExercised } from '../../support/engines.ts'
 import { startStandIn } from '../../support/eventstoredb/index.ts'
 
 /** Each opening has its own prefix, because the log may be shared. */
@@ -23,7 +23,7 @@ const openOn = async (url: string, after: () => Promise<void> = async () => {}):
   }
 }
 
-tellExercised('EventStoreDB stand-in')
+reportExercised('EventStoreDB stand-in')
 eventStoreContract('EventStoreDB stand-in', async () => {
   const standIn = await startStandIn()
   return openOn(standIn.url, () => standIn.stop())

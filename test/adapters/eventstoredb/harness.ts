@@ -2,7 +2,7 @@ import { openEventStoreDb } from '../../../src/adapters/eventstoredb/index.ts'
 import { newId } from '../../../src/ids.ts'
 import type { EventStore } from '../../../src/ports/eventStore.ts'
 import { fact, payloadOf } from '../../contracts/eventStore/facts.ts'
-import { tellExercised } from '../../support/engines.ts'
+import { reportExercised } from '../../support/engines.ts'
 import { type StandIn, startStandIn } from '../../support/eventstoredb/index.ts'
 
 export interface Opened {
@@ -10,7 +10,7 @@ export interface Opened {
   readonly store: EventStore
 }
 
-tellExercised('EventStoreDB stand-in')
+reportExercised('EventStoreDB stand-in')
 
 /** A server and an adapter for one test. */
 export const alone = (test: (opened: Opened) => Promise<void>) => async (): Promise<void> => {
