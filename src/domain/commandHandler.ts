@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { BoundedMap } from '../boundedMap.ts'
 import { AppError, isAppError, messageOf, PermanentError } from '../errors.ts'
-import { derivedIdBeside } from '../ids.ts'
 import type { Cause, Cursor, NewEvent, Recorded } from '../events/event.ts'
 import type { DomainEvent } from '../events/index.ts'
 import { unprocessable, versionOf } from '../events/upcast.ts'
@@ -234,7 +233,7 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
       const firstRevision = next + facts.length
       try {
         const events = this.#decider.decide(command, loaded.state)
-        const ids = events.map(idOf)
+        const ids = events.map((event) => this.#decider.idOf?.(event) ?? randomUUID())
         events.forEach((event, i) =>
           facts.push({ id: ids[i] ?? '', event, metadata: { ...cause, v: versionOf(event.type) } }),
         )
@@ -268,22 +267,5 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
     } catch (error) {
       throw unprocessable(recorded, messageOf(error), error)
     }
-  }
-}
-
-/**
- * Returns the id of a fact. A fact that creates something takes the id of that thing, which the command derived. The same
- * command, repeated by any node, therefore appends the same bytes.
- */
-const idOf = (event: DomainEvent): string => {
-  switch (event.type) {
-    case 'StreamCreated':
-      return event.stream_id
-    case 'EventPublished':
-      return event.event_id
-    case 'RunStarted': // claims of two workers are two facts: with one id, the store would accept both as one append
-      return derivedIdBeside(event.run_id, event.worker_id)
-    default:
-      return randomUUID()
   }
 }

@@ -13,4 +13,9 @@ export interface Decider<State, Command, Event extends DomainEvent = DomainEvent
   initial(): State
   decide(command: Command, state: State): Event[]
   evolve(state: State, folded: Folded): State
+  /**
+   * The id of a fact, where the command determines it: then a repeat of the command, by any node, appends the same bytes.
+   * Undefined, as without this function: the fact gets a random id.
+   */
+  idOf?(event: Event): string | undefined
 }

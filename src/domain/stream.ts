@@ -3,7 +3,7 @@ import { AppError } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
 import type { RunError, RunInput, RunPlan } from '../events/run.ts'
 import { type Payload, payloadFields } from '../events/payload.ts'
-import { isDerived } from '../ids.ts'
+import { derivedIdBeside, isDerived } from '../ids.ts'
 import type { Decider, Folded } from './decider.ts'
 import type { Immutable } from './immutable.ts'
 
@@ -111,6 +111,19 @@ export type StreamEvent = EventOf<
 /** The rules of an svc stream: its events, their runs, and how these end (I3, I4). */
 export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
   initial: () => ({ env_id: null, undispatched: new Set(), runs: new Map(), keyed: [] }),
+
+  idOf(event) {
+    switch (event.type) {
+      case 'StreamCreated':
+        return event.stream_id
+      case 'EventPublished':
+        return event.event_id
+      case 'RunStarted': // claims of two workers are two facts: with one id, the store would accept both as one append
+        return derivedIdBeside(event.run_id, event.worker_id)
+      default:
+        return undefined
+    }
+  },
 
   decide(command, state) {
     switch (command.type) {

@@ -30,7 +30,10 @@ export type Cause = Omit<Metadata, 'v'>
 /** The same, for facts that belong to an environment. */
 export type EnvCause = Cause & { readonly env_id: string }
 
-/** An event to append. Its id can be derived from the command, so that a repeated append is recognized. */
+/**
+ * An event to append. A store recognizes a repeated append by its ids: those of `StreamCreated`, `EventPublished` and
+ * `RunStarted` follow from the command (`Decider.idOf`), all others are random.
+ */
 export interface NewEvent<E extends DomainEvent = DomainEvent> {
   readonly id: string
   readonly event: E
