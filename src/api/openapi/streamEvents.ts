@@ -26,7 +26,7 @@ export const streamEvents: Events = {
     },
     { description: 'Live data that a function sent with `emit`' },
   ),
-  'run:stop': runEvent('run:stop', 'A run succeeded; `run.result` is what the function returned'),
+  'run:stop': runEvent('run:stop', 'A run succeeded; `run.result` is the value that the function returned'),
   'run:fail': runEvent(
     'run:fail',
     'A run failed; `run.status` is `pending_retry` if another attempt follows',
