@@ -13,11 +13,18 @@ export const changeApiKey = async (
   deps: Pick<CommandDeps, 'aggregates' | 'views' | 'authenticator'>,
   {
     api_key_id,
-    ...changes
+    enabled,
+    name,
+    permissions,
   }: { api_key_id: string; enabled?: boolean; name?: string; permissions?: Permissions },
   cause: Cause,
 ): Promise<void> => {
-  if (changes.permissions) checkPermissions(changes.permissions)
+  if (permissions) checkPermissions(permissions)
+  const changes = {
+    ...(enabled !== undefined && { enabled }),
+    ...(name !== undefined && { name }),
+    ...(permissions && { permissions }),
+  }
   const { env_id } = await findApiKey(deps, api_key_id)
   await deps.aggregates.apiKeys.handle(
     streamOf.key(api_key_id),

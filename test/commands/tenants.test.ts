@@ -60,6 +60,14 @@ orgs('change only what is given, by slug or id', async () => {
   assert.equal([plan, name, team_members], ['scale', 'New', 7])
 })
 
+orgs('change no field that a body has and that is none of theirs', async () => {
+  const [{ slug, org_id }, other] = [await newOrg(), await newOrg()]
+  const body = { name: 'New', org_id: other.org_id, type: 'OrgCreated', unknown: 1 }
+  await changeOrg(deps, { ...body, org: slug }, cause)
+  const facts = await Array.fromAsync(node.store.read(`org-${org_id}`))
+  assert.equal(facts.at(-1)?.event, { type: 'OrgChanged', org_id, name: 'New' })
+})
+
 orgs('store nothing for a change to what is so already', async () => {
   const { slug } = await newOrg()
   const before = await node.store.head()

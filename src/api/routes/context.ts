@@ -57,7 +57,7 @@ export const contextRoutes = [
     errors: ['context_exists'],
     reply: { kind: 'item', status: 201, schema: ContextVariable },
     handle: async ({ deps, params: { project }, body, caller }) => {
-      const { project_id } = await createVariable(deps, { project, ...body }, caller)
+      const { project_id } = await createVariable(deps, { ...body, project }, caller)
       return item(await stored(deps, project_id, body.key), 201)
     },
   }),
@@ -75,7 +75,7 @@ export const contextRoutes = [
     example: { value: 'sk_live_…', description: 'From the Stripe dashboard' },
     reply: { kind: 'item', schema: ContextVariable },
     handle: async ({ deps, params: { project, key }, body, caller }) => {
-      const { project_id } = await updateVariable(deps, { project, key, ...body }, caller.cause)
+      const { project_id } = await updateVariable(deps, { ...body, project, key }, caller.cause)
       return item(await stored(deps, project_id, key))
     },
   }),

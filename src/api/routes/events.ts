@@ -116,7 +116,7 @@ export const eventRoutes = [
     handle: async (ask) => {
       const { views, payloads } = ask.deps
       const { event_id } = await eventOf(ask)
-      return listOf(views, 'runs', { equal: { event_id }, ...ask.query }, (doc) => presentRun(doc, payloads))
+      return listOf(views, 'runs', { ...ask.query, equal: { event_id } }, (doc) => presentRun(doc, payloads))
     },
   }),
 ]

@@ -75,7 +75,7 @@ export const operatorRoutes = [
     example: { plan: 'scale' },
     reply: { kind: 'item', schema: Org },
     handle: async ({ deps, params: { org }, body, request_id }) => {
-      const { org_id } = await changeOrg(deps, { org, ...body }, operatorCause(request_id))
+      const { org_id } = await changeOrg(deps, { ...body, org }, operatorCause(request_id))
       return item(presentOrg(await findOrg(deps, org_id)))
     },
   }),
@@ -122,7 +122,7 @@ export const operatorRoutes = [
     reply: { kind: 'item', status: 201, schema: NewApiKey },
     handle: async ({ deps, params: { env_id }, body, request_id, caller: { newId } }) => {
       const caller = { cause: operatorCause(request_id), newId }
-      const { api_key_id, token } = await createApiKey(deps, { env_id, ...body }, caller)
+      const { api_key_id, token } = await createApiKey(deps, { ...body, env_id }, caller)
       return item({ ...presentKey(await findApiKey(deps, api_key_id)), token }, 201)
     },
   }),
@@ -158,7 +158,7 @@ export const operatorRoutes = [
     example: { enabled: false },
     reply: { kind: 'item', schema: ApiKey },
     handle: async ({ deps, params: { api_key_id }, body, request_id }) => {
-      await changeApiKey(deps, { api_key_id, ...body }, operatorCause(request_id))
+      await changeApiKey(deps, { ...body, api_key_id }, operatorCause(request_id))
       return item(presentKey(await findApiKey(deps, api_key_id)))
     },
   }),

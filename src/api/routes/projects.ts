@@ -91,7 +91,7 @@ export const projectRoutes = [
     errors: ['project_exists'],
     reply: { kind: 'item', schema: Project },
     handle: async ({ params, body, deps, caller }) =>
-      item(present(await renameProject(deps, { ...params, ...body }, caller))),
+      item(present(await renameProject(deps, { ...body, ...params }, caller))),
   }),
 
   route({

@@ -63,7 +63,7 @@ export const serviceKeyRoutes = [
     reply: { kind: 'item', status: 201, schema: NewServiceKey },
     handle: async (ask) => {
       const { body, credential: issuer, deps, caller } = ask
-      const { service_key_id, token } = await issueServiceKey(deps, { issuer, ...body }, caller)
+      const { service_key_id, token } = await issueServiceKey(deps, { ...body, issuer }, caller)
       return item({ ...(await present(await keyOf(ask, service_key_id), deps)), token }, 201)
     },
   }),

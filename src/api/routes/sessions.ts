@@ -58,7 +58,7 @@ export const sessionRoutes = [
     errors: ['permission_escalation', 'session_limit_exceeded'],
     reply: { kind: 'item', status: 201, schema: NewSession },
     handle: async ({ body, credential: issuer, deps, caller }) => {
-      const { session_id, token } = await issueSession(deps, { issuer, ...body }, caller)
+      const { session_id, token } = await issueSession(deps, { ...body, issuer }, caller)
       await deps.views.settled('sessions')
       const doc = await deps.views.sessions.get(session_id)
       if (!doc) throw new AppError('conflict', 'The session was revoked in the meantime')
