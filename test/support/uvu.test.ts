@@ -22,7 +22,11 @@ const run = (files: Record<string, string>, ...args: string[]) =>
       mkdirSync(dirname(file), { recursive: true })
       writeFileSync(file, start + body)
     }
-    const env = { SVC_TEST_MONGODB: 'mongodb://user:secret@127.0.0.1:1' }
+    const { NODE_COMPILE_CACHE } = process.env
+    const env = {
+      SVC_TEST_MONGODB: 'mongodb://user:secret@127.0.0.1:1',
+      ...(NODE_COMPILE_CACHE !== undefined && { NODE_COMPILE_CACHE }),
+    }
     execFile(
       process.execPath,
       [runner, '--linger-ms=1000', ...args],
