@@ -72,8 +72,11 @@ earlier.before(async (context) => {
 })
 earlier.after(({ stop }) => stop())
 
+const recordedRuns = new Set(facts.flatMap(([, , , , event]) => ('run_id' in event ? [event.run_id] : [])))
+
+/** Only the runs of the recorded log: the schedule of the log adds a run at every minute that begins during the test. */
 const runsOf = async (api: Api, query: string): Promise<Run[]> =>
-  (await api.page<Run>(`/runs?limit=100&${query}`)).data
+  (await api.page<Run>(`/runs?limit=100&${query}`)).data.filter(({ run_id }) => recordedRuns.has(run_id))
 
 earlier('is folded by every read model', async ({ server, api }) => {
   const { status, text } = await api.send('GET', `${server.url}/readyz`)
@@ -137,11 +140,9 @@ earlier('has its runs and how they ended', async ({ api }) => {
     ({ error }) => (error as { message: string; code: string }).code,
   )
   assert.equal(failed.sort(), ['function_failed', 'function_failed', 'worker_lost'])
-  const running = await runsOf(api, 'status=running')
-  assert.equal(
-    running.filter(({ run_type }) => run_type !== 'schedule'), // one is due every minute
-    [],
-  )
+  const ticks = await runsOf(api, 'type=schedule')
+  assert.equal(ticks.map(({ status }) => status).sort(), ['cancelled', 'succeeded'])
+  assert.equal(await runsOf(api, 'status=running'), [])
 })
 
 earlier('has its files and their contents', async ({ server, api }) => {
@@ -222,7 +223,7 @@ earlier('has the same webhook token, and the webhook is served', async ({ server
   assert.equal([reply.status, await reply.json()], [200, { got: { amount: 9 } }])
 })
 
-earlier('goes on: an event starts its handler, and a replay repeats a run', async ({ api }) => {
+earlier('still works: an event starts its handler, and a replay repeats a run', async ({ api }) => {
   assert.equal((await handle(api, 'order:created', { n: 21 })).result, { doubled: 42 })
   const calls = await runsOf(api, 'type=call')
   const added = calls.find(({ result }) => result === 3)
