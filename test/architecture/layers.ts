@@ -124,7 +124,7 @@ export const layers: readonly Layer[] = [
       'commands',
       'worker/serveHostCall',
     ],
-    types: ['domain', 'content', 'plans'],
+    types: ['domain', 'content'],
   },
   {
     path: 'api',
@@ -185,22 +185,7 @@ export const layers: readonly Layer[] = [
   },
   {
     path: 'start',
-    imports: [
-      ...kernel,
-      'loops',
-      'domain',
-      'content',
-      'secrets',
-      'projections',
-      'plans',
-      'cluster',
-      'builds',
-      'commands',
-      'api',
-      'process/config',
-      'process/engines',
-      'process',
-    ],
+    imports: [...kernel, 'builds', 'api', 'process/config', 'process/engines', 'process'],
   },
   { path: 'main', imports: ['errors', 'logger', 'process/config', 'process/codeCache', 'start'] },
   // Loads what a server loads, so that the code cache holds it.
