@@ -202,7 +202,7 @@ quota('call_storage_bytes: starting a run is refused, through the API and in use
   const [first, ...others] = (run?.result ?? []) as string[]
   assert.is(first, 'done')
   assert.is(others.length, 3)
-  for (const other of others) assert.match(other, /scale allows \d+ bytes of calls/)
+  for (const other of others) assert.match(other, /scale allows \d+ bytes/)
 
   const [webhook] = (await api.page<Webhook>('/projects/jobs/webhooks')).data
   const refusals = [
