@@ -1,7 +1,7 @@
 import { createServer, type Server, STATUS_CODES } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type Koa from 'koa'
-import { STOPPING_MS } from '../commands/requestRun.ts'
+import { STOPPING_MS } from '../commands/runs/requestRun.ts'
 import { AppError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { errorBody } from './http/problem.ts'

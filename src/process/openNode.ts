@@ -1,5 +1,5 @@
 import { Membership } from '../cluster/membership.ts'
-import { ensureFirstTenant } from '../commands/ensureFirstTenant.ts'
+import { ensureFirstTenant } from '../commands/orgs/ensureFirstTenant.ts'
 import { Payloads } from '../content/payloads.ts'
 import { openAggregates } from '../domain/aggregates.ts'
 import { newId } from '../ids.ts'

@@ -1,4 +1,4 @@
-import { advanceDomain } from '../commands/advanceDomain.ts'
+import { advanceDomain } from '../commands/domains/advanceDomain.ts'
 import { isRetryable, messageOf } from '../errors.ts'
 import type { Cursor } from '../events/event.ts'
 import type { Logger } from '../logger.ts'

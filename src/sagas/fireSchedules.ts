@@ -1,4 +1,4 @@
-import { fireTick, scheduleIdOf, type TickDeps } from '../commands/fireTick.ts'
+import { fireTick, scheduleIdOf, type TickDeps } from '../commands/runs/fireTick.ts'
 import { type Ticks, ticksOf } from '../domain/cron.ts'
 import { isAppError, messageOf } from '../errors.ts'
 import type { Logger } from '../logger.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CommandDeps } from '../commands/deps.ts'
-import { aliveWorkers, loseWorker } from '../commands/loseWorker.ts'
+import { aliveWorkers, loseWorker } from '../commands/runs/loseWorker.ts'
 import type { Logger } from '../logger.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Saga, SagaCore } from './saga.ts'

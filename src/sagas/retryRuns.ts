@@ -3,7 +3,7 @@ import { everyDoc } from '../loops/pages.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Views } from '../projections/views.ts'
 import type { CommandDeps } from '../commands/deps.ts'
-import { retryRun } from '../commands/retryRun.ts'
+import { retryRun } from '../commands/runs/retryRun.ts'
 import type { Saga, SagaCore } from './saga.ts'
 
 interface WaitingRun {

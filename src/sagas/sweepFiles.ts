@@ -1,6 +1,6 @@
 import type { CommandDeps } from '../commands/deps.ts'
-import { expireUploads } from '../commands/expireUploads.ts'
-import { removeOrphans } from '../commands/removeOrphans.ts'
+import { expireUploads } from '../commands/files/expireUploads.ts'
+import { removeOrphans } from '../commands/files/removeOrphans.ts'
 import type { Logger } from '../logger.ts'
 import type { Saga, SagaCore } from './saga.ts'
 

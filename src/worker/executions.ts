@@ -1,5 +1,5 @@
 import { BoundedMap } from '../boundedMap.ts'
-import { endRun } from '../commands/endRun.ts'
+import { endRun } from '../commands/runs/endRun.ts'
 import { AppError, isAppError, messageOf } from '../errors.ts'
 import { envIdOf, type Recorded } from '../events/event.ts'
 import type { RunError, RunPlan } from '../events/run.ts'

@@ -7,7 +7,7 @@ import { streamOf } from '../events/streams.ts'
 import type { Payloads } from '../content/payloads.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Keyring } from '../secrets/keyring.ts'
-import { CALL } from '../commands/controlEvents.ts'
+import { CALL } from '../commands/events/controlEvents.ts'
 import type { Input, WebhookRequest } from '../ports/runtime.ts'
 import { unsealRequest } from '../secrets/webhookRequests.ts'
 

@@ -1,5 +1,5 @@
 import { clock } from '../clock.ts'
-import { storeRunOutput } from '../commands/storeRunOutput.ts'
+import { storeRunOutput } from '../commands/runs/storeRunOutput.ts'
 import type { Cause } from '../events/event.ts'
 import type { Aggregates } from '../domain/aggregates.ts'
 import { isRetryable, messageOf } from '../errors.ts'

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { openHints } from '../../src/adapters/embedded/hints.ts'
-import { requestRun } from '../../src/commands/requestRun.ts'
+import { requestRun } from '../../src/commands/runs/requestRun.ts'
 import { Offers, takeOffers } from '../../src/cluster/offers.ts'
 import { openAggregates } from '../../src/domain/aggregates.ts'
 import { AppError, isAppError } from '../../src/errors.ts'

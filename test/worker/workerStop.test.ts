@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import type { EventStore } from '../../src/ports/eventStore.ts'
-import { storeRequest } from '../../src/commands/requestRun.ts'
+import { storeRequest } from '../../src/commands/runs/requestRun.ts'
 import { openNode } from '../support/openNode.ts'
 import { forwarding } from '../support/forwarding.ts'
 import { suite } from '../support/suite.ts'

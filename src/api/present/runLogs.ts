@@ -1,4 +1,4 @@
-import type { RunLog } from '../../commands/readRunLog.ts'
+import type { RunLog } from '../../commands/runs/readRunLog.ts'
 import type { Payloads } from '../../content/payloads.ts'
 import type { Payload } from '../../events/payload.ts'
 import type { WebhookRequest } from '../../ports/runtime.ts'

@@ -1,5 +1,5 @@
-import { destroyDataKeys } from '../../commands/destroyDataKeys.ts'
-import { rotateDataKeys } from '../../commands/rotateDataKeys.ts'
+import { destroyDataKeys } from '../../commands/dataKeys/destroyDataKeys.ts'
+import { rotateDataKeys } from '../../commands/dataKeys/rotateDataKeys.ts'
 import { operatorCause } from '../http/operator.ts'
 import { item, none, route } from '../route.ts'
 import { RotatedDataKey } from '../schemas.ts'

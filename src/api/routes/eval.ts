@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { evaluate } from '../../commands/evaluate.ts'
+import { evaluate } from '../../commands/runs/evaluate.ts'
 import { presentRun } from '../present/run.ts'
 import { item, route } from '../route.ts'
 import { Run } from '../schemas.ts'

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { MAX_EVENT_TYPE, publishEvent } from '../../commands/publishEvent.ts'
+import { MAX_EVENT_TYPE, publishEvent } from '../../commands/events/publishEvent.ts'
 import { AppError } from '../../errors.ts'
 import { listOf } from '../listOf.ts'
 import { presentEvent } from '../present/event.ts'

@@ -1,6 +1,6 @@
 import { derivedId } from '../../ids.ts'
 import type { FunctionSpec } from '../../events/project.ts'
-import { scheduleIdOf } from '../../commands/fireTick.ts'
+import { scheduleIdOf } from '../../commands/runs/fireTick.ts'
 import type { DirectoryProject } from '../../projections/directory.ts'
 import type { ApiDeps } from '../deps.ts'
 import { type Ask, list, type Reply, route } from '../route.ts'

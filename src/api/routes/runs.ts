@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { clock, isoOf } from '../../clock.ts'
-import { readRunLog } from '../../commands/readRunLog.ts'
+import { readRunLog } from '../../commands/runs/readRunLog.ts'
 import { AppError } from '../../errors.ts'
 import type { RunDoc } from '../../projections/runs.ts'
 import { listOf } from '../listOf.ts'

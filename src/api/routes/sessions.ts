@@ -1,8 +1,12 @@
 import Type from 'typebox'
 import { clock, isoOf } from '../../clock.ts'
-import { DEFAULT_SESSION_S, issueSession, LONGEST_SESSION_S } from '../../commands/issueSession.ts'
-import { revokeSession } from '../../commands/revokeSession.ts'
-import { revokeSessions } from '../../commands/revokeSessions.ts'
+import {
+  DEFAULT_SESSION_S,
+  issueSession,
+  LONGEST_SESSION_S,
+} from '../../commands/credentials/issueSession.ts'
+import { revokeSession } from '../../commands/credentials/revokeSession.ts'
+import { revokeSessions } from '../../commands/credentials/revokeSessions.ts'
 import { AppError } from '../../errors.ts'
 import type { SessionDoc } from '../../projections/issued.ts'
 import { type Ask, item, list, none, route } from '../route.ts'

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { startOfStream } from '../../commands/startOfStream.ts'
+import { startOfStream } from '../../commands/streams/startOfStream.ts'
 import { AppError } from '../../errors.ts'
 import { type Cursor, START } from '../../events/event.ts'
 import { envEvents, publishedEvent, streamEvents } from '../openapi/streamEvents.ts'

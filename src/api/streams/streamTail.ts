@@ -1,5 +1,5 @@
-import { type Activity, followStream } from '../../commands/followStream.ts'
-import type { StreamStart } from '../../commands/startOfStream.ts'
+import { type Activity, followStream } from '../../commands/streams/followStream.ts'
+import type { StreamStart } from '../../commands/streams/startOfStream.ts'
 import type { Payloads } from '../../content/payloads.ts'
 import type { ApiDeps } from '../deps.ts'
 import { presentRun } from '../present/run.ts'

@@ -1,7 +1,7 @@
 import { takeOffers } from '../../cluster/offers.ts'
 import type { Runtime } from '../../ports/runtime.ts'
 import { Worker } from '../../worker/worker.ts'
-import { aliveWorkers, loseWorker } from '../../commands/loseWorker.ts'
+import { aliveWorkers, loseWorker } from '../../commands/runs/loseWorker.ts'
 import type { Node } from './node.ts'
 
 /** Claims and executes runs. */

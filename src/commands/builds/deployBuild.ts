@@ -1,0 +1,53 @@
+import { activeProject, admitDeployment } from '../../domain/project.ts'
+import { isAppError } from '../../errors.ts'
+import { payloadFields } from '../../events/payload.ts'
+import { streamOf } from '../../events/streams.ts'
+import type { BuildDoc } from '../../projections/builds.ts'
+import { buildFor } from './buildFor.ts'
+import type { Caller, CommandDeps } from '../deps.ts'
+import { projectFor } from '../projects/projectFor.ts'
+import { reserveWebhooks, webhooksOf } from './reserveWebhooks.ts'
+
+/** Other deployments of the same project that may take effect first, before the caller is asked to retry. */
+const MAX_RACES = 20
+
+/**
+ * Deploys a build of a project, found by id or name, in place of the build that is deployed. Rejects with `conflict` when
+ * another project of the environment has one of its webhooks, with `not_found`, or with `bad_request` for a live build.
+ */
+export const deployBuild = async (
+  deps: Pick<CommandDeps, 'aggregates' | 'views' | 'payloads' | 'runtime'>,
+  { project, build_id }: { project: string; build_id: string },
+  { cause }: Caller,
+): Promise<BuildDoc> => {
+  const { aggregates, views, runtime } = deps
+  const { env_id } = cause
+  await views.settled('builds', 'projects')
+  const { project_id } = projectFor(views.directory, env_id, project)
+  const { hash, functions, functions_ref } = await buildFor(deps, project_id, build_id)
+  const webhooks = await webhooksOf(deps, { functions, functions_ref })
+  const build = {
+    build_id,
+    project_id,
+    hash,
+    ...payloadFields('functions', { value: [...(functions ?? [])], ref: functions_ref }),
+  }
+  const stream = streamOf.project(project_id)
+  for (let races = 0; ; races++) {
+    const fence = await aggregates.projects.read(stream, (state) => {
+      const project = activeProject(state)
+      admitDeployment(project, build_id)
+      return project.fence
+    })
+    await reserveWebhooks(deps, { webhooks, project_id, fence }, cause)
+    try {
+      await aggregates.projects.handle(stream, { type: 'DeployBuild', build, fence }, cause)
+      break
+    } catch (error) {
+      const isLate = isAppError(error, 'conflict') && error.data['fence'] !== undefined
+      if (!isLate || races === MAX_RACES) throw error
+    }
+  }
+  runtime.prewarm({ env_id, build_id, hash })
+  return buildFor(deps, project_id, build_id)
+}

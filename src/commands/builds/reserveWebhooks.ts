@@ -1,0 +1,129 @@
+import { clock } from '../../clock.ts'
+import { textOfWebhook, type WebhookAddress, type WebhookHolder, webhooksIn } from '../../domain/webhook.ts'
+import { AppError, isAppError } from '../../errors.ts'
+import type { EnvCause } from '../../events/event.ts'
+import type { EventOf } from '../../events/index.ts'
+import type { FunctionSpec } from '../../events/project.ts'
+import { streamOf } from '../../events/streams.ts'
+import type { CommandDeps } from '../deps.ts'
+import { STALE_MS } from '../projects/reserveName.ts'
+
+type Deps = Pick<CommandDeps, 'aggregates' | 'views' | 'payloads'>
+
+/** Reservations of an address that other deployments may make first, before the caller is asked to retry. */
+const MAX_RACES = 20
+
+/** The webhook addresses of a build, also when its list of functions is in the blobs. */
+export const webhooksOf = async (
+  { payloads }: Pick<CommandDeps, 'payloads'>,
+  {
+    functions,
+    functions_ref: ref,
+  }: {
+    functions?: readonly FunctionSpec[] | undefined
+    functions_ref: EventOf<'BuildUploaded'>['functions_ref']
+  },
+): Promise<WebhookAddress[]> =>
+  webhooksIn(functions ?? (ref ? ((await payloads.load({ ref })) as FunctionSpec[]) : []))
+
+/**
+ * Reserves the webhook addresses of a build for the deployment that the project begins after `fence`, so that one project
+ * of the environment serves each (decision 0019). Rejects with `conflict` that names the webhook and its project.
+ */
+export const reserveWebhooks = async (
+  deps: Deps,
+  { webhooks, project_id, fence }: { webhooks: readonly WebhookAddress[]; project_id: string; fence: number },
+  cause: EnvCause,
+): Promise<void> => {
+  for (const webhook of webhooks) refuseServed(deps, webhook, project_id, cause)
+  // One after the other in one order: of two deployments that want the same addresses, one gets all of them.
+  const sorted = webhooks.toSorted((a, b) => (textOfWebhook(a) < textOfWebhook(b) ? -1 : 1))
+  for (const [i, webhook] of sorted.entries()) {
+    try {
+      await reserve(deps, webhook, { project_id, fence }, cause)
+    } catch (error) {
+      if (i > 0 && isAppError(error, 'conflict')) await abandon(deps, { project_id, fence }, cause)
+      throw error
+    }
+  }
+}
+
+/** Builds that version 0.1.0 deployed have no reservations: the directory knows their webhooks. */
+const refuseServed = (
+  { views }: Deps,
+  webhook: WebhookAddress,
+  project_id: string,
+  { env_id }: EnvCause,
+): void => {
+  const { method, service, path } = webhook
+  const served = views.directory.webhookAt(env_id, method, service, path)
+  if (served && served.project.project_id !== project_id)
+    throw taken(webhook, `project "${served.project.name}" serves it`)
+}
+
+const reserve = async (
+  deps: Deps,
+  webhook: WebhookAddress,
+  { project_id, fence }: { project_id: string; fence: number },
+  cause: EnvCause,
+): Promise<void> => {
+  const { webhooks } = deps.aggregates
+  const stream = streamOf.webhook(cause.env_id, webhook)
+  for (let races = 0; ; races++) {
+    const holder = await webhooks.read(stream, (reservation) => reservation.holder)
+    const instead = holder && holder.project_id !== project_id ? holder : undefined
+    const use = instead && (await useOf(deps, webhook, instead, cause))
+    if (use) throw taken(webhook, use)
+    const by = { project_id, fence, reserved_at: clock.iso() }
+    try {
+      await webhooks.handle(
+        stream,
+        { type: 'ReserveWebhook', webhook, by, ...(instead && { instead }) },
+        cause,
+      )
+      return
+    } catch (error) {
+      if (!isAppError(error, 'conflict') || races === MAX_RACES) throw error
+    }
+  }
+}
+
+/** How another project uses the address that it reserved; undefined when the reservation is void for good. */
+const useOf = async (
+  deps: Deps,
+  webhook: WebhookAddress,
+  { project_id, fence, reserved_at }: WebhookHolder,
+  cause: EnvCause,
+): Promise<string | undefined> => {
+  for (;;) {
+    const project = await deps.aggregates.projects.read(streamOf.project(project_id), (state) => {
+      if (state.status !== 'active') return undefined
+      const { name, deployed } = state
+      return { name, deployed, fence: state.fence }
+    })
+    if (!project) return undefined
+    const { name, deployed } = project
+    const served = deployed ? (deployed.webhooks ?? (await webhooksOf(deps, deployed))) : []
+    if (served.some((other) => textOfWebhook(other) === textOfWebhook(webhook)))
+      return `project "${name}" serves it`
+    if (fence < project.fence) return undefined
+    if (Date.parse(reserved_at) > clock.now() - STALE_MS) return `project "${name}" is being deployed with it`
+    await abandon(deps, { project_id, fence }, cause) // its node died, or will find that it was too slow
+  }
+}
+
+/** Voids the reservations that a project made for a deployment, unless the deployment took effect. */
+const abandon = async (
+  { aggregates }: Deps,
+  { project_id, fence }: { project_id: string; fence: number },
+  cause: EnvCause,
+): Promise<void> => {
+  await aggregates.projects.handle(
+    streamOf.project(project_id),
+    { type: 'AbandonDeployment', project_id, fence },
+    cause,
+  )
+}
+
+const taken = (webhook: WebhookAddress, use: string): AppError =>
+  new AppError('conflict', `webhook ${textOfWebhook(webhook)}: ${use}`)

@@ -1,0 +1,40 @@
+import { AppError } from '../../errors.ts'
+import { streamOf } from '../../events/streams.ts'
+import { sealVariable } from '../../secrets/contextVariables.ts'
+import type { Caller, CommandDeps } from '../deps.ts'
+import { projectFor } from '../projects/projectFor.ts'
+
+export const VARIABLE_KEY_PATTERN = '^[A-Za-z_][A-Za-z0-9_.-]{0,127}$'
+
+const KEY = new RegExp(VARIABLE_KEY_PATTERN)
+
+/**
+ * Creates a context variable of a project, which is named by id or name. Resolves with the project's id. Rejects with
+ * `bad_request`, `not_found` or `context_exists`; no error contains the value (I6).
+ */
+export const createVariable = async (
+  { aggregates, views, keyring }: Pick<CommandDeps, 'aggregates' | 'views' | 'keyring'>,
+  {
+    project,
+    key,
+    value,
+    description = '',
+  }: { project: string; key: string; value: string; description?: string | undefined },
+  { cause, newId }: Caller,
+): Promise<{ project_id: string }> => {
+  if (!KEY.test(key))
+    throw new AppError(
+      'bad_request',
+      'key: expected 1 to 128 letters, digits, "_", "." and "-", beginning with a letter or "_"',
+    )
+  await views.settled('projects')
+  const { env_id, project_id } = projectFor(views.directory, cause.env_id, project)
+  const sealed = await sealVariable(keyring, { env_id, project_id }, key, value)
+  const variable_id = newId('context variable')
+  await aggregates.contexts.handle(
+    streamOf.context(project_id),
+    { type: 'CreateVariable', variable_id, project_id, key, description, sealed },
+    cause,
+  )
+  return { project_id }
+}

@@ -1,0 +1,35 @@
+import { checkPermissions } from '../../access/permissions.ts'
+import type { Cause } from '../../events/event.ts'
+import type { Permissions } from '../../events/org.ts'
+import { streamOf } from '../../events/streams.ts'
+import type { CommandDeps } from '../deps.ts'
+import { findApiKey } from '../orgs/findTenant.ts'
+
+/**
+ * Changes an API key. The change applies from the next request on, on every node, also to what was issued under the
+ * key. Rejects with `bad_request` or `not_found`.
+ */
+export const changeApiKey = async (
+  deps: Pick<CommandDeps, 'aggregates' | 'views' | 'authenticator'>,
+  {
+    api_key_id,
+    enabled,
+    name,
+    permissions,
+  }: { api_key_id: string; enabled?: boolean; name?: string; permissions?: Permissions },
+  cause: Cause,
+): Promise<void> => {
+  if (permissions) checkPermissions(permissions)
+  const changes = {
+    ...(enabled !== undefined && { enabled }),
+    ...(name !== undefined && { name }),
+    ...(permissions && { permissions }),
+  }
+  const { env_id } = await findApiKey(deps, api_key_id)
+  await deps.aggregates.apiKeys.handle(
+    streamOf.key(api_key_id),
+    { type: 'ChangeApiKey', api_key_id, changes },
+    { ...cause, env_id },
+  )
+  deps.authenticator.ended(api_key_id)
+}

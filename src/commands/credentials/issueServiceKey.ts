@@ -1,0 +1,59 @@
+import type { Credential } from '../../access/credential.ts'
+import { checkServiceKeyPermissions } from '../../access/permissions.ts'
+import { newIssuedToken } from '../../access/tokens.ts'
+import { clock } from '../../clock.ts'
+import type { Permissions } from '../../events/org.ts'
+import { streamOf } from '../../events/streams.ts'
+import { sealMetadata } from '../../secrets/serviceKeyMetadata.ts'
+import { checkIssuing } from './checkIssuing.ts'
+import type { Caller, CommandDeps } from '../deps.ts'
+import { expiryOf } from './expiryOf.ts'
+
+/** A hundred years, in seconds: longer times would exceed the years that dates are written with. */
+export const LONGEST_SERVICE_KEY_S = 3_153_600_000
+
+/**
+ * Issues a service key under an API key; without `expires_in` it never expires. Resolves with its token, which is stored
+ * nowhere (I6). Rejects with `forbidden`, `bad_request` or `permission_escalation`.
+ */
+export const issueServiceKey = async (
+  { aggregates, keyring }: Pick<CommandDeps, 'aggregates' | 'keyring'>,
+  {
+    issuer,
+    name = '',
+    description = '',
+    permissions,
+    metadata,
+    expires_in = null,
+  }: {
+    issuer: Credential
+    name?: string | undefined
+    description?: string | undefined
+    permissions: Permissions
+    metadata?: unknown
+    expires_in?: number | null | undefined
+  },
+  { cause, newId }: Caller,
+): Promise<{ service_key_id: string; token: string }> => {
+  checkIssuing(issuer, permissions, checkServiceKeyPermissions)
+  const { api_key_id, env_id } = issuer
+  const service_key_id = newId('service key')
+  const { token, secret } = newIssuedToken('service-key', service_key_id)
+  const key = {
+    service_key_id,
+    mac: keyring.macOf(secret),
+    name,
+    description,
+    permissions,
+    ...(metadata !== undefined && {
+      metadata: await sealMetadata(keyring, { env_id, service_key_id }, metadata),
+    }),
+    expires_at: expires_in === null ? null : expiryOf(expires_in, LONGEST_SERVICE_KEY_S),
+  }
+  await aggregates.issued.handle(
+    streamOf.issued(api_key_id),
+    { type: 'CreateServiceKey', api_key_id, now: clock.iso(), key },
+    cause,
+  )
+  return { service_key_id, token }
+}

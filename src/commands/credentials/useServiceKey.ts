@@ -1,0 +1,16 @@
+import type { Credential } from '../../access/credential.ts'
+import { clock } from '../../clock.ts'
+import { streamOf } from '../../events/streams.ts'
+import type { CommandDeps } from '../deps.ts'
+
+/** Records that a service key authenticated a request; a no-op when a use was recorded within the last minute. */
+export const useServiceKey = async (
+  { aggregates }: Pick<CommandDeps, 'aggregates'>,
+  { id, api_key_id, env_id }: Pick<Credential, 'id' | 'api_key_id' | 'env_id'>,
+): Promise<void> => {
+  await aggregates.issued.handle(
+    streamOf.issued(api_key_id),
+    { type: 'UseServiceKey', api_key_id, service_key_id: id, now: clock.iso() },
+    { env_id, correlation_id: id, actor: id },
+  )
+}

@@ -1,0 +1,72 @@
+import type { DomainsCommand } from '../../domain/customDomains.ts'
+import { streamOf } from '../../events/streams.ts'
+import type { Dns } from '../../ports/dns.ts'
+import type { DomainDoc } from '../../projections/domains.ts'
+import type { CommandDeps } from '../deps.ts'
+
+/** CNAME records that are followed in a row. */
+const MAX_HOPS = 8
+
+/**
+ * Takes a domain to its next status if its DNS records allow it. Any number of nodes may try; the step happens once.
+ * Resolves with the record that was found otherwise. Rejects with `unavailable` when DNS cannot be read.
+ */
+export const advanceDomain = async (
+  {
+    aggregates,
+    dns,
+    certificates,
+    domainsZone,
+  }: Pick<CommandDeps, 'dns' | 'certificates' | 'domainsZone'> & {
+    readonly aggregates: Pick<CommandDeps['aggregates'], 'domains' | 'names'>
+  },
+  doc: DomainDoc,
+  correlation_id: string,
+): Promise<{ readonly moved: boolean; readonly seen: string | null }> => {
+  const { domain_id, domain, env_id, org_id } = doc
+  const cause = { env_id, correlation_id }
+  const stream = streamOf.domains(org_id)
+  const handle = async (command: DomainsCommand) => {
+    await aggregates.domains.handle(stream, command, cause)
+    return { moved: true, seen: null }
+  }
+  switch (doc.status) {
+    case 'pending_validation': {
+      const seen = await lastOf(dns, doc.validation_cname_name, doc.validation_cname_value)
+      if (seen !== doc.validation_cname_value) return { moved: false, seen }
+      await certificates.issue(domain)
+      return handle({ type: 'ValidateDomain', domain_id, routing_domain: `${domain_id}.edge.${domainsZone}` })
+    }
+    case 'validated': // every name in the zone's `edge` leads to the service already
+      return handle({ type: 'RouteDomain', domain_id })
+    case 'provisioning': {
+      const seen = await lastOf(dns, domain, doc.routing_domain ?? '')
+      return seen === doc.routing_domain
+        ? handle({ type: 'ActivateDomain', domain_id })
+        : { moved: false, seen }
+    }
+    case 'active':
+      return { moved: false, seen: doc.routing_domain }
+    case 'deleting':
+      await certificates.discard(domain)
+      await aggregates.names.handle(
+        streamOf.domainName(domain),
+        { type: 'ReleaseName', name: domain, holder: domain_id },
+        cause,
+      )
+      return handle({ type: 'RemoveDomain', domain_id })
+    default:
+      return doc.status satisfies never
+  }
+}
+
+/** Returns the last target of the CNAME records that begin at `name`, or `target` if they reach it; null for none. */
+const lastOf = async (dns: Dns, name: string, target: string): Promise<string | null> => {
+  let last: string | null = null
+  for (let hop = 0; hop < MAX_HOPS && last !== target; hop++) {
+    const targets = await dns.cname(last ?? name)
+    if (targets.length === 0) break
+    last = targets.includes(target) ? target : (targets[0] ?? null)
+  }
+  return last
+}

@@ -1,0 +1,15 @@
+import { AppError } from '../../errors.ts'
+import type { DomainDoc } from '../../projections/domains.ts'
+import type { CommandDeps } from '../deps.ts'
+
+/** Reads a domain of the environment. A domain of another environment does not exist (I7). */
+export const domainFor = async (
+  { views }: Pick<CommandDeps, 'views'>,
+  env_id: string,
+  domain_id: string,
+): Promise<DomainDoc> => {
+  await views.settled('domains')
+  const doc = await views.domains.get(domain_id)
+  if (doc?.env_id !== env_id) throw new AppError('not_found', `No domain ${domain_id}`)
+  return doc
+}

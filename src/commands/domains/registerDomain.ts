@@ -1,0 +1,72 @@
+import { admitDomain } from '../../domain/customDomains.ts'
+import { AppError } from '../../errors.ts'
+import { streamOf } from '../../events/streams.ts'
+import { termsOf } from '../../plans/plans.ts'
+import { domainNameOf, isIn } from '../../ports/domainName.ts'
+import type { DomainDoc } from '../../projections/domains.ts'
+import type { Caller, CommandDeps } from '../deps.ts'
+import { domainFor } from './domainFor.ts'
+import { reserveName } from '../projects/reserveName.ts'
+
+type Deps = Pick<CommandDeps, 'aggregates' | 'views' | 'domainsZone' | 'publicUrl'>
+
+/**
+ * Registers a custom domain for an environment; the domain is then unique in the service. Rejects with `bad_request` for
+ * an invalid name, with `plan_required`, `domain_limit_reached` or `domain_exists`.
+ */
+export const registerDomain = async (
+  deps: Deps,
+  { domain: text }: { domain: string },
+  { cause, newId }: Caller,
+): Promise<DomainDoc> => {
+  const { aggregates, views, domainsZone } = deps
+  const domain = validName(text, deps)
+  await views.settled('domains')
+  const env = views.directory.env(cause.env_id)
+  if (!env) throw new AppError('not_found', 'No such environment')
+  const { org_id, plan } = env
+  const { maxDomains: max } = termsOf[plan]
+  const domain_id = newId('domain')
+  const stream = streamOf.domains(org_id)
+  await aggregates.domains.read(stream, (known) => {
+    if (!known.has(domain_id)) admitDomain(known, max) // the limit takes precedence over a name that is taken
+  })
+  const stateOf = async (holder: string) => {
+    await views.settled('domains')
+    return (await views.domains.get(holder)) ? 'exists' : 'not created'
+  }
+  const name = { stream: streamOf.domainName(domain), name: domain, holder: domain_id }
+  await reserveName(deps, { ...name, taken: 'domain_exists', stateOf }, cause)
+  const fact = {
+    type: 'DomainRegistered',
+    domain_id,
+    org_id,
+    domain,
+    validation_cname_name: `_acme-challenge.${domain}`,
+    validation_cname_value: `${domain_id}.acme.${domainsZone}`,
+  } as const
+  try {
+    await aggregates.domains.handle(stream, { type: 'RegisterDomain', fact, max }, cause)
+  } catch (error) {
+    await aggregates.names.handle(
+      name.stream,
+      { type: 'ReleaseName', name: domain, holder: domain_id },
+      cause,
+    )
+    throw error
+  }
+  return domainFor(deps, cause.env_id, domain_id)
+}
+
+const validName = (text: string, { domainsZone, publicUrl }: Deps): string => {
+  const name = domainNameOf(text)
+  if (name === null) {
+    throw new AppError(
+      'bad_request',
+      `domain: expected a domain name such as hooks.example.com, got "${text.slice(0, 60)}"`,
+    )
+  }
+  if (isIn(domainsZone, name) || name === new URL(publicUrl()).hostname)
+    throw new AppError('bad_request', `domain: ${name} belongs to this service`)
+  return name
+}

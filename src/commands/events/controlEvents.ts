@@ -1,0 +1,72 @@
+import { AppError } from '../../errors.ts'
+import { isId } from '../../ids.ts'
+import type { CommandDeps } from '../deps.ts'
+
+/** Events by which clients and functions control the service itself (DESIGN.md, A build). */
+export const CALL = 'svc:call'
+export const CANCEL = 'svc:cancel'
+export const REPLAY = 'svc:replay'
+
+/** Whether the name is reserved for control events. */
+export const isControl = (event_type: string): boolean => event_type.startsWith('svc:')
+
+/**
+ * Checks a control event before it is stored: a call of a function that does not exist would be accepted and never
+ * happen. Throws `bad_request` that names the field, or `not_found` when the run does not exist in the environment (I7).
+ */
+export const checkControl = async (
+  { views }: Pick<CommandDeps, 'views'>,
+  { event_type, event_data, env_id }: { event_type: string; event_data: unknown; env_id: string },
+): Promise<void> => {
+  const fields = (typeof event_data === 'object' && event_data !== null ? event_data : {}) as Record<
+    string,
+    unknown
+  >
+  switch (event_type) {
+    case CALL:
+      return checkCall(views, fields, env_id)
+    case CANCEL:
+      return void (await runOf(views, fields, env_id))
+    case REPLAY: {
+      const run = await runOf(views, fields, env_id)
+      if (!run.fn || !run.input_at)
+        throw new AppError('bad_request', 'event_data.run_id: evaluated code cannot be replayed')
+      return
+    }
+    default:
+      throw new AppError(
+        'bad_request',
+        `event_type: names that begin with "svc:" are reserved; expected ${CALL}, ${CANCEL}, ${REPLAY} or a name of your own`,
+      )
+  }
+}
+
+const checkCall = async (
+  views: CommandDeps['views'],
+  { fn, args, project }: Record<string, unknown>,
+  env_id: string,
+): Promise<void> => {
+  if (typeof fn !== 'string')
+    throw new AppError('bad_request', 'event_data.fn: expected a function reference "ns/var"')
+  if (args !== undefined && !Array.isArray(args))
+    throw new AppError('bad_request', 'event_data.args: expected an array')
+  await views.settled('builds', 'projects')
+  const found = typeof project === 'string' ? views.directory.project(env_id, project) : undefined
+  if (project !== undefined && !found)
+    throw new AppError('bad_request', 'event_data.project: expected the id or name of a project')
+  if (!views.directory.functionAt(env_id, fn, found?.project_id)) {
+    throw new AppError(
+      'bad_request',
+      `event_data.fn: no function "${fn.slice(0, 200)}" in the deployed builds`,
+    )
+  }
+}
+
+const runOf = async (views: CommandDeps['views'], { run_id }: Record<string, unknown>, env_id: string) => {
+  if (typeof run_id !== 'string' || !isId(run_id))
+    throw new AppError('bad_request', 'event_data.run_id: expected a UUID')
+  await views.settled('runs')
+  const run = await views.runs.get(run_id)
+  if (run?.env_id !== env_id) throw new AppError('not_found', `No run ${run_id}`)
+  return run
+}

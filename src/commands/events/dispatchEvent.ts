@@ -1,0 +1,46 @@
+import { clock } from '../../clock.ts'
+import { openingOf } from '../../domain/stream.ts'
+import { envIdOf, type Recorded } from '../../events/event.ts'
+import type { EventOf } from '../../events/index.ts'
+import { payloadOf } from '../../events/payload.ts'
+import type { RunPlan } from '../../events/run.ts'
+import { streamOf } from '../../events/streams.ts'
+import { cancelRun } from '../runs/cancelRun.ts'
+import { isControl, REPLAY } from './controlEvents.ts'
+import type { CommandDeps } from '../deps.ts'
+import { findRun } from '../runs/findRun.ts'
+import { planRuns } from './planRuns.ts'
+
+type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'views' | 'payloads'>
+type Published = Recorded<EventOf<'EventPublished'>>
+
+/**
+ * Hands a published event to its handlers: claims their runs for a worker, or cancels the run that `svc:cancel` names
+ * (I3). Returns the claimed runs; null when the event was dispatched before, by this worker or by another one.
+ */
+export const dispatchEvent = async (
+  deps: Deps,
+  { published, worker_id }: { published: Published; worker_id: string },
+): Promise<readonly RunPlan[] | null> => {
+  const { aggregates, payloads, views } = deps
+  const { event, metadata, revision, cursor } = published
+  const { event_id, stream_id } = event
+  const env_id = envIdOf(published)
+  const cause = { env_id, correlation_id: metadata.correlation_id, causation_id: event_id }
+  await views.directory.reach(cursor) // every handler that was deployed before the event is known
+  const data = isControl(event.event_type) ? await payloads.load(payloadOf('event_data', event)) : undefined
+  const replayed = event.event_type === REPLAY ? await findRun(deps, runIdIn(data), env_id) : null
+  const planned = planRuns(event, data, { env_id, revision }, { directory: views.directory, replayed })
+  if (planned.kind === 'cancel') await cancelRun(deps, planned.run_id, cause)
+  const plans = planned.kind === 'start' ? planned.plans : []
+  const { events } = await aggregates.streams.handle(
+    streamOf.stream(stream_id),
+    { type: 'DispatchEvent', stream_id, event_id, plans, worker_id, now: clock.iso() },
+    cause,
+    { opening: openingOf(published), known: revision },
+  )
+  return events.length > 0 ? plans : null
+}
+
+const runIdIn = (data: unknown): unknown =>
+  typeof data === 'object' && data !== null && 'run_id' in data ? data.run_id : undefined

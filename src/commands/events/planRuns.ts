@@ -1,0 +1,89 @@
+import { derivedIdBeside } from '../../ids.ts'
+import { CALL, CANCEL, REPLAY } from './controlEvents.ts'
+import type { EventOf } from '../../events/index.ts'
+import type { RunPlan } from '../../events/run.ts'
+import type { Deployed, Directory } from '../../projections/directory.ts'
+import type { RunDoc } from '../../projections/runs.ts'
+
+type Published = Pick<EventOf<'EventPublished'>, 'event_id' | 'stream_id' | 'event_type'>
+
+/** What an event leads to: runs to start, or a run to cancel. */
+export type Planned =
+  | { readonly kind: 'start'; readonly plans: readonly RunPlan[] }
+  | { readonly kind: 'cancel'; readonly run_id: string }
+
+interface Known {
+  readonly directory: Pick<Directory, 'handlersOf' | 'functionAt' | 'project'>
+  /** The run that `svc:replay` names, if it exists in the environment. */
+  readonly replayed?: RunDoc | null
+}
+
+/**
+ * Plans the runs of an event; it reads nothing but the directory. Ids derive from event and function, so every delivery
+ * of the event plans the same runs (I3). `revision` is the event's place in its stream, the input of its handlers.
+ */
+export const planRuns = (
+  { event_id, stream_id, event_type }: Published,
+  data: unknown,
+  { env_id, revision }: { env_id: string; revision: number },
+  { directory, replayed }: Known,
+): Planned => {
+  const planOf = (deployed: Deployed, run_type: RunPlan['run_type']): RunPlan => {
+    const { build, fn } = deployed
+    return {
+      run_id: runIdOf(event_id, deployed),
+      stream_id,
+      run_type,
+      ...placeOf(deployed),
+      ...(fn.retry && fn.retry.attempts > 0 && { retry: fn.retry }),
+      attempt: 1,
+      event_id,
+      build_id: build.build_id,
+      input_at: { stream_id, revision },
+    }
+  }
+  const fields = typeof data === 'object' && data !== null ? (data as Record<string, unknown>) : {}
+
+  switch (event_type) {
+    case CALL: {
+      const named = fields['project']
+      const project = typeof named === 'string' ? directory.project(env_id, named) : undefined
+      if (named !== undefined && !project) return { kind: 'start', plans: [] }
+      const deployed = directory.functionAt(env_id, String(fields['fn']), project?.project_id)
+      return { kind: 'start', plans: deployed ? [planOf(deployed, 'call')] : [] }
+    }
+    case CANCEL:
+      return { kind: 'cancel', run_id: String(fields['run_id']) }
+    case REPLAY: {
+      const deployed =
+        replayed?.fn && replayed.input_at
+          ? directory.functionAt(env_id, replayed.fn, replayed.project_id)
+          : undefined
+      if (!deployed || !replayed?.input_at) return { kind: 'start', plans: [] }
+      const plan = planOf(deployed, replayed.run_type)
+      return { kind: 'start', plans: [{ ...plan, input_at: replayed.input_at, replay_of: replayed.run_id }] }
+    }
+    default:
+      return {
+        kind: 'start',
+        plans: directory.handlersOf(env_id, event_type).map((found) => planOf(found, 'event')),
+      }
+  }
+}
+
+/** The id of the run that an event starts of a function. `callFunction` returns it before the run is planned. */
+export const runIdOf = (event_id: string, { project, fn }: Pick<Deployed, 'project' | 'fn'>): string =>
+  derivedIdBeside(event_id, project.project_id, fn.ns, fn.var)
+
+/** The part of a plan that names the code to run. */
+export const placeOf = ({
+  project,
+  build,
+  fn,
+}: Deployed): Pick<RunPlan, 'build_id' | 'project_id' | 'project_name' | 'target' | 'timeout'> => ({
+  build_id: build.build_id,
+  project_id: project.project_id,
+  project_name: project.name,
+  target: { ns: fn.ns, var: fn.var },
+  ...(fn.timeout !== undefined && { timeout: fn.timeout }),
+})

@@ -1,0 +1,136 @@
+import { clock } from '../../clock.ts'
+import { recordedOf } from '../../domain/recorded.ts'
+import { AppError } from '../../errors.ts'
+import type { RunPlan } from '../../events/run.ts'
+import { streamOf } from '../../events/streams.ts'
+import { isDerived, isId } from '../../ids.ts'
+import type { Claimer } from '../../ports/claimer.ts'
+import { CANCEL, checkControl, isControl } from './controlEvents.ts'
+import type { Caller, CommandDeps } from '../deps.ts'
+import { planRuns } from './planRuns.ts'
+
+/** Characters of an event type. */
+export const MAX_EVENT_TYPE = 256
+
+type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'views' | 'payloads' | 'quotas'> & {
+  readonly claimer?: Claimer | null
+}
+
+export interface EventToPublish {
+  readonly event_type: string
+  /** JSON. */
+  readonly event_data: unknown
+  /** The stream to continue; a new one is created when omitted. */
+  readonly stream_id?: string
+  /** `api`, or `run:<run_id>` for what a function sends. */
+  readonly source: string
+}
+
+export interface PublishedEvent {
+  readonly event: {
+    event_id: string
+    env_id: string
+    stream_id: string
+    event_type: string
+    event_data: unknown
+    event_time: string
+    created_at: string
+  }
+  /** Revision of the event in its stream. */
+  readonly revision: number
+}
+
+/**
+ * Publishes an event; durable when it resolves (I1). Each matching handler of the deployed builds runs once (I3).
+ * Rejects with `bad_request` or `not_found` for what cannot be published, and with `quota_exceeded`.
+ */
+export const publishEvent = async (
+  deps: Deps,
+  wanted: EventToPublish,
+  caller: Caller,
+): Promise<PublishedEvent> => {
+  const { event_type, event_data, stream_id } = wanted
+  if (event_type.length < 1 || event_type.length > MAX_EVENT_TYPE)
+    throw new AppError(
+      'bad_request',
+      `event_type: expected 1 to ${MAX_EVENT_TYPE} characters, got ${event_type.length}`,
+    )
+  if (stream_id !== undefined && !isId(stream_id))
+    throw new AppError('bad_request', 'stream_id: expected a UUID')
+  if (isControl(event_type)) await checkControl(deps, { event_type, event_data, env_id: caller.cause.env_id })
+  return storeEvent(deps, wanted, caller)
+}
+
+/** Publishes an event that is known to be valid. Rejects with `quota_exceeded`. */
+export const storeEvent = async (
+  deps: Deps,
+  { event_type, event_data, source, stream_id: continued }: EventToPublish,
+  { cause, newId }: Caller,
+): Promise<PublishedEvent> => {
+  const { env_id } = cause
+  if (event_type !== CANCEL) await deps.quotas.checkRun(env_id)
+  const stream_id = continued ?? newId('stream')
+  const event_id = newId('event')
+  const now = clock.iso()
+  const create = continued === undefined
+  const claimer = deps.claimer ?? null
+  const claim =
+    create && claimer ? await claimOf(deps, claimer, { event_id, stream_id, event_type }, env_id) : null
+  const stream = streamOf.stream(stream_id)
+  const command = {
+    type: 'PublishEvent',
+    stream_id,
+    env_id,
+    event_id,
+    event_type,
+    data: await deps.payloads.keep(event_data),
+    source,
+    create,
+    ...(claim && { claim }),
+    now,
+  } as const
+  const append = () =>
+    deps.aggregates.streams.handle(stream, command, cause, { fresh: create && !isDerived(event_id) })
+  const handled = await (claim && claimer ? claimer.claiming(event_id, append) : append())
+  if (handled.events.length === 0) return publishedBefore(deps, stream, { event_id, env_id, event_data })
+  const carrier = recordedOf(handled, 'EventPublished', { stream, at: now, metadata: cause })
+  if (claim) claimer?.execute(claim.plans, carrier, claim.worker_id)
+  return {
+    event: { event_id, env_id, stream_id, event_type, event_data, event_time: now, created_at: now },
+    revision: carrier.revision,
+  }
+}
+
+/** The event of an earlier request under the same `Idempotency-Key`, whose node died before it replied. */
+const publishedBefore = async (
+  { store }: Deps,
+  stream: string,
+  { event_id, env_id, event_data }: { event_id: string; env_id: string; event_data: unknown },
+): Promise<PublishedEvent> => {
+  for await (const { event, revision } of store.read(stream)) {
+    if (event.type !== 'EventPublished' || event.event_id !== event_id) continue
+    const { stream_id, event_type, event_time } = event
+    return {
+      event: { event_id, env_id, stream_id, event_type, event_data, event_time, created_at: event_time },
+      revision,
+    }
+  }
+  throw new AppError('internal_server_error', `Expected event ${event_id} in ${stream}`)
+}
+
+/** Revision of an event in a stream that is created for it: `StreamCreated` comes first. */
+const FIRST_EVENT_AT = 1
+
+/** The runs that the worker of this process claims in the append that publishes the event; null when it is full. */
+const claimOf = async (
+  { store, views: { directory } }: Deps,
+  claimer: Claimer,
+  event: { event_id: string; stream_id: string; event_type: string },
+  env_id: string,
+): Promise<{ plans: readonly RunPlan[]; worker_id: string } | null> => {
+  if (isControl(event.event_type)) return null
+  await directory.reach(await store.head()) // every handler that was deployed before the event is known
+  if (!claimer.hasRoom) return null
+  const planned = planRuns(event, undefined, { env_id, revision: FIRST_EVENT_AT }, { directory })
+  return planned.kind === 'start' ? { plans: planned.plans, worker_id: claimer.worker_id } : null
+}

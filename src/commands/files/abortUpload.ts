@@ -1,0 +1,14 @@
+import type { EnvCause } from '../../events/event.ts'
+import type { CommandDeps } from '../deps.ts'
+import { endUpload } from './endUpload.ts'
+import { uploadFor, type UploadRef } from './uploadFor.ts'
+
+/** Cancels a pending upload and removes its parts. Rejects with `not_found`. */
+export const abortUpload = async (
+  deps: Pick<CommandDeps, 'aggregates' | 'blobs'>,
+  ref: UploadRef,
+  cause: EnvCause,
+): Promise<void> => {
+  const { upload } = await uploadFor(deps, cause.env_id, ref)
+  await endUpload(deps, upload, 'asked', cause)
+}

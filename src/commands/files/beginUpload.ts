@@ -1,0 +1,53 @@
+import { clock, isoOf } from '../../clock.ts'
+import { checkedContentType, checkedPath } from '../../content/fileChecks.ts'
+import { contentKey } from '../../content/contentKey.ts'
+import type { FileQuota } from '../../content/fileQuota.ts'
+import { streamOf } from '../../events/streams.ts'
+import type { Upload } from '../../events/upload.ts'
+import { newId as freshId } from '../../ids.ts'
+import { checkFileQuota } from './checkFileQuota.ts'
+import type { Caller, CommandDeps } from '../deps.ts'
+import { uploadState } from './uploadFor.ts'
+
+/** An upload that is not complete after this time is removed. */
+export const UPLOAD_EXPIRES_MS = 24 * 3600_000
+/** 10,000 parts of this size exceed what any plan allows for a file. */
+const PART_BYTES = 16 << 20
+
+/**
+ * Begins an upload in parts; a repeat with the same id is the same upload. The log records every part, so the upload
+ * continues on any node. Rejects with `bad_request`, or with `quota_exceeded` when the plan has no room for
+ * `expected_size`.
+ */
+export const beginUpload = async (
+  deps: Pick<CommandDeps, 'aggregates' | 'blobs'> & { readonly quotas: FileQuota },
+  {
+    expected_size,
+    run_id,
+    ...wanted
+  }: { path: unknown; content_type: unknown; expected_size?: number | undefined; run_id: string | null },
+  { cause, newId }: Caller,
+): Promise<Upload> => {
+  const { env_id } = cause
+  const path = checkedPath(wanted.path)
+  const content_type = checkedContentType(wanted.content_type)
+  const upload_id = newId('upload')
+  const begun = await uploadState(deps, upload_id)
+  if ('upload' in begun) return begun.upload
+  if (expected_size !== undefined) await checkFileQuota(deps, env_id, { path, size: expected_size })
+  const key = contentKey(env_id, freshId())
+  const upload: Upload = {
+    upload_id,
+    path,
+    content_type,
+    key,
+    blob_upload_id: await deps.blobs.createUpload(key),
+    ...(expected_size !== undefined && { expected_size }),
+    part_size: PART_BYTES,
+    parts_expected: Math.max(1, Math.ceil((expected_size ?? 0) / PART_BYTES)),
+    by_run_id: run_id,
+    expires_at: isoOf(clock.now() + UPLOAD_EXPIRES_MS),
+  }
+  await deps.aggregates.uploads.handle(streamOf.upload(upload_id), { type: 'BeginUpload', upload }, cause)
+  return upload
+}

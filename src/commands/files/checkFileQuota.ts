@@ -1,0 +1,22 @@
+import type { FileQuota } from '../../content/fileQuota.ts'
+import { AppError } from '../../errors.ts'
+import type { CommandDeps } from '../deps.ts'
+import { fileAt } from './fileAt.ts'
+
+/** Throws `quota_exceeded` when the plan allows no file of this size. */
+export const checkFileSize = (quotas: FileQuota, env_id: string, size: number): void => {
+  const most = quotas.maxFileBytes(env_id)
+  if (size > most)
+    throw new AppError('quota_exceeded', `The plan allows files of at most ${most} bytes, this has ${size}`)
+}
+
+/** Rejects with `quota_exceeded` when the plan allows no file of this size or has no room for it at the path. */
+export const checkFileQuota = async (
+  deps: Pick<CommandDeps, 'aggregates'> & { readonly quotas: FileQuota },
+  env_id: string,
+  { path, size }: { path: string; size: number },
+): Promise<void> => {
+  checkFileSize(deps.quotas, env_id, size)
+  const former = await fileAt(deps, env_id, path)
+  await deps.quotas.checkRoom(env_id, size - (former?.size ?? 0))
+}

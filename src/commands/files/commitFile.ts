@@ -1,0 +1,43 @@
+import { clock } from '../../clock.ts'
+import { AppError, isAppError } from '../../errors.ts'
+import type { EnvCause } from '../../events/event.ts'
+import type { File } from '../../events/file.ts'
+import { streamOf } from '../../events/streams.ts'
+import type { CommandDeps } from '../deps.ts'
+import { discardContent } from './discardContent.ts'
+import { fileAt } from './fileAt.ts'
+
+type Content = Pick<File, 'path' | 'key' | 'size' | 'etag' | 'content_type'>
+
+/**
+ * Makes content in the blobs the content of the file at its path. The content is durable before this fact names it
+ * (I1), and replaced content is removed after it; a crash in between leaves content that the sweep removes.
+ */
+export const commitFile = async (
+  { aggregates, blobs }: Pick<CommandDeps, 'aggregates' | 'blobs'>,
+  { run_id, ...content }: Content & { file_id: string; run_id: string | null },
+  cause: EnvCause,
+): Promise<File> => {
+  const { env_id } = cause
+  const file = { ...content, storage_backend: blobs.backend }
+  try {
+    const { events } = await aggregates.files.handle(
+      streamOf.file(env_id, content.path),
+      { type: 'StoreFile', file, run_id, now: clock.iso() },
+      cause,
+    )
+    const [fact] = events
+    if (fact?.type === 'FileStored') {
+      const { type: _, replaced, ...stored } = fact
+      if (replaced) await discardContent(blobs, replaced.key)
+      return stored
+    }
+  } catch (error) {
+    // After any other error the fact may have been stored.
+    if (isAppError(error, 'conflict')) await discardContent(blobs, content.key)
+    throw error
+  }
+  const stored = await fileAt({ aggregates }, env_id, content.path)
+  if (!stored) throw new AppError('conflict', `path: "${content.path}" was deleted in the meantime`)
+  return stored
+}

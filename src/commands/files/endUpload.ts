@@ -1,0 +1,15 @@
+import type { EnvCause } from '../../events/event.ts'
+import { streamOf } from '../../events/streams.ts'
+import type { Upload } from '../../events/upload.ts'
+import type { CommandDeps } from '../deps.ts'
+
+/** Ends a pending upload and removes its parts; the sweep removes the parts that cannot be removed now. */
+export const endUpload = async (
+  { aggregates, blobs }: Pick<CommandDeps, 'aggregates' | 'blobs'>,
+  { upload_id, key, blob_upload_id }: Pick<Upload, 'upload_id' | 'key' | 'blob_upload_id'>,
+  reason: 'asked' | 'expired',
+  cause: EnvCause,
+): Promise<void> => {
+  await aggregates.uploads.handle(streamOf.upload(upload_id), { type: 'AbortUpload', reason }, cause)
+  await blobs.abortUpload(key, blob_upload_id).catch(() => {})
+}

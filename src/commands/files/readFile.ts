@@ -1,0 +1,10 @@
+import type { Readable } from 'node:stream'
+import type { File } from '../../events/file.ts'
+import type { CommandDeps } from '../deps.ts'
+
+/** Reads the content of a file, or a range of it. Rejects with `not_found` when the file has other content by now. */
+export const readFile = (
+  { blobs }: Pick<CommandDeps, 'blobs'>,
+  { key }: Pick<File, 'key'>,
+  range?: { from: number; to: number },
+): Promise<Readable> => blobs.get(key, range)

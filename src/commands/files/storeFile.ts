@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto'
+import { clock } from '../../clock.ts'
+import { checkedContentType, checkedPath } from '../../content/fileChecks.ts'
+import { contentKey, MAX_STORING_MS } from '../../content/contentKey.ts'
+import type { FileQuota } from '../../content/fileQuota.ts'
+import { AppError } from '../../errors.ts'
+import type { EnvCause } from '../../events/event.ts'
+import type { File } from '../../events/file.ts'
+import { newId } from '../../ids.ts'
+import { commitFile } from './commitFile.ts'
+import type { CommandDeps } from '../deps.ts'
+import { discardContent } from './discardContent.ts'
+import { fileAt } from './fileAt.ts'
+
+export interface FileToStore {
+  readonly path: unknown
+  readonly content_type: unknown
+  /** The run whose code writes the file; null for a client. */
+  readonly run_id: string | null
+  /** The bytes that the caller will send; null when it does not know. */
+  readonly announced: number | null
+  /** The most bytes that the caller accepts; the plan may allow fewer. */
+  readonly maxBytes?: number
+  /** Called once the file is known to be admissible. */
+  readonly content: () => AsyncIterable<Buffer>
+}
+
+/**
+ * Streams content to a path. Nothing of it is kept when this rejects: with `bad_request`, `payload_too_large`,
+ * `quota_exceeded` or `request_timeout`.
+ */
+export const storeFile = async (
+  deps: Pick<CommandDeps, 'aggregates' | 'blobs'> & { readonly quotas: FileQuota },
+  { run_id, announced, maxBytes = Infinity, content, ...wanted }: FileToStore,
+  cause: EnvCause,
+): Promise<File> => {
+  const { blobs, quotas } = deps
+  const { env_id } = cause
+  const path = checkedPath(wanted.path)
+  const content_type = checkedContentType(wanted.content_type)
+  const most = Math.min(maxBytes, quotas.maxFileBytes(env_id))
+  const tooLarge = (got: string) =>
+    new AppError('payload_too_large', `body: expected at most ${most} bytes, got ${got}`)
+  if (announced !== null && announced > most) throw tooLarge(String(announced))
+  const checkRoom = async (size: number) =>
+    quotas.checkRoom(env_id, size - ((await fileAt(deps, env_id, path))?.size ?? 0))
+  if (announced !== null) await checkRoom(announced)
+
+  const began = clock.now()
+  const digest = createHash('sha256')
+  const measured = async function* () {
+    let bytes = 0
+    for await (const chunk of content()) {
+      if ((bytes += chunk.length) > most) throw tooLarge('more')
+      digest.update(chunk)
+      yield chunk
+    }
+  }
+  const { key, size } = await blobs.put(contentKey(env_id, newId()), measured())
+  try {
+    await checkRoom(size)
+    if (clock.now() - began > MAX_STORING_MS)
+      throw new AppError('request_timeout', `body: expected it within ${MAX_STORING_MS} ms`)
+  } catch (error) {
+    await discardContent(blobs, key)
+    throw error
+  }
+  const etag = `"${digest.digest('hex')}"`
+  return commitFile(deps, { file_id: newId(), path, key, size, etag, content_type, run_id }, cause)
+}

@@ -1,0 +1,39 @@
+import { clock } from '../../clock.ts'
+import type { Immutable } from '../../domain/immutable.ts'
+import type { UploadState } from '../../domain/upload.ts'
+import { AppError } from '../../errors.ts'
+import { streamOf } from '../../events/streams.ts'
+import type { Upload } from '../../events/upload.ts'
+import type { CommandDeps } from '../deps.ts'
+
+/** An upload in parts that is pending or complete. */
+export type KnownUpload = Extract<Immutable<UploadState>, { upload: Upload }>
+
+export interface UploadRef {
+  readonly upload_id: string
+  /** Only an upload that this run began; any upload of the environment when omitted. */
+  readonly by_run_id?: string
+}
+
+export const uploadState = (
+  { aggregates }: Pick<CommandDeps, 'aggregates'>,
+  upload_id: string,
+): Promise<Immutable<UploadState>> =>
+  aggregates.uploads.read(streamOf.upload(upload_id), (state) =>
+    'parts' in state ? { ...state, parts: new Map(state.parts) } : state,
+  )
+
+/** An upload of the environment, also a complete one; `not_found` for any other, and after its expiry (I7). */
+export const uploadFor = async (
+  deps: Pick<CommandDeps, 'aggregates'>,
+  env_id: string,
+  { upload_id, by_run_id }: UploadRef,
+): Promise<KnownUpload> => {
+  const state = await uploadState(deps, upload_id)
+  const isOver = state.status === 'pending' && state.upload.expires_at <= clock.iso()
+  if (!('upload' in state) || state.env_id !== env_id || isOver) throw noUpload(upload_id)
+  if (by_run_id !== undefined && state.upload.by_run_id !== by_run_id) throw noUpload(upload_id)
+  return state
+}
+
+export const noUpload = (upload_id: string): AppError => new AppError('not_found', `No upload ${upload_id}`)

@@ -1,0 +1,46 @@
+import { FULL_ACCESS } from '../../access/permissions.ts'
+import { parseApiToken } from '../../access/tokens.ts'
+import { AppError } from '../../errors.ts'
+import { streamOf } from '../../events/streams.ts'
+import { envIdAt } from './createEnv.ts'
+import { orgIdOf } from './createOrg.ts'
+import type { CommandDeps } from '../deps.ts'
+
+const SLUG = 'local'
+const ENV = 'dev'
+
+/**
+ * Creates the first organization, its environment and the API key of `token`. Every node calls it at its start: the ids
+ * are derived, so each fact is stored once. Resolves with whether this call created the key.
+ */
+export const ensureFirstTenant = async (
+  { aggregates, keyring }: Pick<CommandDeps, 'aggregates' | 'keyring'>,
+  { token }: { token: string },
+): Promise<boolean> => {
+  const parsed = parseApiToken(token)
+  if (!parsed) throw new AppError('bad_request', 'SVC_API_KEY: expected svc_<uuid>_<secret>')
+  const { api_key_id, secret } = parsed
+  const org_id = orgIdOf(SLUG)
+  const env_id = envIdAt(SLUG, ENV)
+  const cause = { correlation_id: org_id }
+  const inEnv = { ...cause, env_id }
+  await aggregates.orgs.handle(
+    streamOf.org(org_id),
+    { type: 'CreateOrg', org_id, slug: SLUG, name: 'Local', plan: 'self_host' },
+    cause,
+  )
+  await aggregates.envs.handle(streamOf.env(env_id), { type: 'CreateEnv', env_id, org_id, name: ENV }, inEnv)
+  const { events } = await aggregates.apiKeys.handle(
+    streamOf.key(api_key_id),
+    {
+      type: 'CreateApiKey',
+      api_key_id,
+      env_id,
+      name: 'first',
+      mac: keyring.macOf(secret),
+      permissions: FULL_ACCESS,
+    },
+    inEnv,
+  )
+  return events.length > 0
+}

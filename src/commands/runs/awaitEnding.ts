@@ -1,0 +1,31 @@
+import type { DomainEvent, EventOf } from '../../events/index.ts'
+import { streamOf } from '../../events/streams.ts'
+import type { CommandDeps } from '../deps.ts'
+
+/** The fact that ended a run. */
+export type Ending = EventOf<'RunSucceeded' | 'RunFailed' | 'RunCancelled'>
+
+/**
+ * Follows a stream after a revision until the run ends there; null when the signal aborts first. No ending may be
+ * before that revision: it comes from the caller's own append. `onFact` is called with the first facts that are seen.
+ */
+export const awaitEnding = async (
+  { store }: Pick<CommandDeps, 'store'>,
+  { run_id, stream_id, after }: { run_id: string; stream_id: string; after: number },
+  { signal, onFact }: { signal: AbortSignal; onFact?: () => void },
+): Promise<Ending | null> => {
+  const found = new AbortController()
+  const until = AbortSignal.any([signal, found.signal])
+  try {
+    for await (const { events } of store.follow(streamOf.stream(stream_id), { after, signal: until })) {
+      if (events.length > 0) onFact?.()
+      for (const { event } of events) if (isEnding(event) && event.run_id === run_id) return event
+    }
+    return null
+  } finally {
+    found.abort()
+  }
+}
+
+const isEnding = (event: DomainEvent): event is Ending =>
+  event.type === 'RunSucceeded' || event.type === 'RunFailed' || event.type === 'RunCancelled'

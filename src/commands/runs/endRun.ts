@@ -1,0 +1,36 @@
+import { clock } from '../../clock.ts'
+import { isAppError } from '../../errors.ts'
+import type { EnvCause } from '../../events/event.ts'
+import type { RunPlan } from '../../events/run.ts'
+import { streamOf } from '../../events/streams.ts'
+import type { Outcome } from '../../ports/runtime.ts'
+import type { CommandDeps } from '../deps.ts'
+
+/**
+ * Stores the end of a run that a worker executed. A run that has ended, or that another worker has, stays as it is (I4).
+ * A result that cannot be stored fails the run. Rejects with `unavailable`: then the caller tries again.
+ */
+export const endRun = async (
+  { aggregates, payloads }: Pick<CommandDeps, 'aggregates' | 'payloads'>,
+  {
+    plan: { run_id, stream_id },
+    outcome,
+    worker_id,
+  }: { plan: Pick<RunPlan, 'run_id' | 'stream_id'>; outcome: Outcome; worker_id: string },
+  cause: EnvCause,
+): Promise<void> => {
+  const stream = streamOf.stream(stream_id)
+  const fail = async (error: Extract<Outcome, { status: 'failed' }>['error']): Promise<void> => {
+    const now = clock.iso()
+    const command = { type: 'FailRun', run_id, error, worker_id, now, nowMs: clock.now() } as const
+    await aggregates.streams.handle(stream, command, cause)
+  }
+  if (outcome.status === 'failed') return fail(outcome.error)
+  try {
+    const result = await payloads.keep(outcome.result)
+    await aggregates.streams.handle(stream, { type: 'SucceedRun', run_id, result, now: clock.iso() }, cause)
+  } catch (error) {
+    if (!isAppError(error, 'bad_request')) throw error
+    await fail({ code: 'result_not_serializable', message: error.message })
+  }
+}

@@ -1,0 +1,52 @@
+import { AppError } from '../../errors.ts'
+import type { RunDoc } from '../../projections/runs.ts'
+import type { Caller, CommandDeps } from '../deps.ts'
+import { projectFor } from '../projects/projectFor.ts'
+import { requestRun } from './requestRun.ts'
+
+type Deps = Parameters<typeof requestRun>[0] &
+  Pick<CommandDeps, 'views'> & { readonly quotas: Pick<CommandDeps['quotas'], 'checkRun'> }
+
+/**
+ * Evaluates code beside the live build of a project, or beside the deployed one, and returns the run that it became.
+ * With `repl_id`, evaluations of that id share their declarations. Rejects with `not_found`, `quota_exceeded`, or
+ * `unavailable` when no worker began in time.
+ */
+export const evaluate = async (
+  deps: Deps,
+  {
+    project: named,
+    code,
+    repl_id,
+    timeoutMs,
+  }: { project: string; code: string; repl_id?: string | undefined; timeoutMs: number },
+  caller: Caller,
+): Promise<RunDoc> => {
+  const { views, quotas } = deps
+  const { env_id } = caller.cause
+  await views.settled('builds', 'projects')
+  const project = projectFor(views.directory, env_id, named)
+  const build = project.live ?? project.deployed
+  if (!build)
+    throw new AppError('not_found', 'The project has no live or deployed build to evaluate code beside')
+  await quotas.checkRun(env_id)
+  const { run_id } = await requestRun(
+    deps,
+    {
+      run: {
+        run_type: repl_id === undefined ? 'eval' : 'repl',
+        build_id: build.build_id,
+        project_id: project.project_id,
+        project_name: project.name,
+        target: { code, ...(repl_id !== undefined && { repl_id }) },
+        timeout: timeoutMs,
+      },
+      input: { kind: 'args', value: [] },
+    },
+    caller,
+  )
+  await views.settled('runs')
+  const run = await views.runs.get(run_id)
+  if (!run) throw new AppError('unavailable', 'No worker began the evaluation in time')
+  return run
+}

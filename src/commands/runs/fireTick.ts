@@ -1,0 +1,48 @@
+import { isoOf } from '../../clock.ts'
+import { streamOf } from '../../events/streams.ts'
+import { derivedId } from '../../ids.ts'
+import type { Deployed } from '../../projections/directory.ts'
+import type { CommandDeps } from '../deps.ts'
+import { placeOf } from '../events/planRuns.ts'
+
+export interface TickDeps {
+  readonly aggregates: Pick<CommandDeps['aggregates'], 'streams'>
+  readonly quotas: Pick<CommandDeps['quotas'], 'checkRun'>
+}
+
+/** The id of a schedule. It stays the same over redeploys, as long as the function keeps its place. */
+export const scheduleIdOf = (project_id: string, ns: string, name: string): string =>
+  derivedId('schedule', project_id, ns, name)
+
+/**
+ * Requests the run of a schedule for one tick (milliseconds since 1970). The ids are derived from schedule and tick, so
+ * each tick fires once, whichever nodes ask. Rejects with `quota_exceeded` when the plan has no room.
+ */
+export const fireTick = async (
+  { aggregates, quotas }: TickDeps,
+  { scheduled, tick }: { readonly scheduled: Deployed; readonly tick: number },
+): Promise<void> => {
+  const { fn, project } = scheduled
+  const { env_id } = project
+  await quotas.checkRun(env_id)
+  const schedule_id = scheduleIdOf(project.project_id, fn.ns, fn.var)
+  const stream_id = derivedId(schedule_id, tick)
+  await aggregates.streams.handle(
+    streamOf.stream(stream_id),
+    {
+      type: 'RequestRun',
+      env_id,
+      create: true,
+      plan: {
+        run_id: derivedId(stream_id, 'run'),
+        stream_id,
+        run_type: 'schedule',
+        ...placeOf(scheduled),
+        ...(fn.retry && fn.retry.attempts > 0 && { retry: fn.retry }),
+        attempt: 1,
+      },
+      input: { kind: 'tick', value: { cron: fn.schedule?.cron, scheduled_time: isoOf(tick) } },
+    },
+    { env_id, correlation_id: schedule_id },
+  )
+}

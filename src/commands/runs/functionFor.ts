@@ -1,0 +1,15 @@
+import { AppError } from '../../errors.ts'
+import type { Deployed, Directory } from '../../projections/directory.ts'
+
+/** Returns the deployed function that a reference `ns/var` names: of the caller's own project first, then of any other. */
+export const functionFor = (
+  directory: Directory,
+  env_id: string,
+  ref: string,
+  project_id: string,
+): Deployed => {
+  const found = directory.functionAt(env_id, ref, project_id) ?? directory.functionAt(env_id, ref)
+  if (!found)
+    throw new AppError('not_found', `No function "${ref}" in the deployed builds (expected "ns/var")`)
+  return found
+}

@@ -1,0 +1,44 @@
+import { clock } from '../../clock.ts'
+import { streamOf } from '../../events/streams.ts'
+import { everyDoc } from '../../loops/pages.ts'
+import type { WorkerDoc } from '../../projections/workers.ts'
+import type { CommandDeps } from '../deps.ts'
+
+type Deps = Pick<CommandDeps, 'aggregates'> & { readonly views: Pick<CommandDeps['views'], 'runs'> }
+
+/**
+ * Ends what a dead worker left running: `failed` with `worker_lost`, after which the retry policy applies (I3). The
+ * worker is marked lost after its runs have ended, so a crash in between begins again. Returns how many runs it ended.
+ */
+export const loseWorker = async (
+  { aggregates, views }: Deps,
+  { worker_id }: { readonly worker_id: string },
+): Promise<number> => {
+  let ended = 0
+  const left = { id: 'run_id', equal: { worker_id }, sort: 'running_since', from: '' } as const
+  for await (const { run_id, stream_id, env_id } of everyDoc(views.runs, left)) {
+    const { events } = await aggregates.streams.handle(
+      streamOf.stream(stream_id),
+      {
+        type: 'FailRun',
+        run_id,
+        worker_id,
+        error: { code: 'worker_lost', message: 'The worker that ran this died before the run ended' },
+        now: clock.iso(),
+        nowMs: clock.now(),
+      },
+      { env_id, correlation_id: run_id, causation_id: worker_id },
+    )
+    ended += events.length
+  }
+  await aggregates.workers.handle(
+    streamOf.worker(worker_id),
+    { type: 'LoseWorker', worker_id, now: clock.iso() },
+    { correlation_id: worker_id },
+  )
+  return ended
+}
+
+/** Yields the workers that are not known to have ended. */
+export const aliveWorkers = ({ workers }: Pick<CommandDeps['views'], 'workers'>): AsyncGenerator<WorkerDoc> =>
+  everyDoc(workers, { id: 'worker_id', equal: { alive: true }, sort: 'order' })

@@ -1,0 +1,33 @@
+import { type Payload, payloadOf } from '../../events/payload.ts'
+import type { LogLine } from '../../events/runLog.ts'
+import { streamOf } from '../../events/streams.ts'
+import type { RunDoc } from '../../projections/runs.ts'
+import type { CommandDeps } from '../deps.ts'
+
+export interface RunLog {
+  readonly lines: readonly LogLine[]
+  /** The request that a run of a webhook answers. Its secrets were masked when it was stored (I6). */
+  readonly request: Payload | null
+}
+
+/** Reads what a run has printed so far. Lines appear within a second; all are there when the run has ended. */
+export const readRunLog = async (
+  { store }: Pick<CommandDeps, 'store'>,
+  { run_id, input_at }: Pick<RunDoc, 'run_id' | 'input_at'>,
+): Promise<RunLog> => {
+  const lines: LogLine[] = []
+  for await (const { event } of store.read(streamOf.runLog(run_id)))
+    if (event.type === 'RunLogged') lines.push(...event.lines)
+  return { lines, request: input_at ? await requestAt(store, input_at) : null }
+}
+
+/** Null when the run is not one of a webhook. */
+const requestAt = async (
+  store: CommandDeps['store'],
+  { stream_id, revision }: NonNullable<RunDoc['input_at']>,
+): Promise<Payload | null> => {
+  for await (const { event } of store.read(streamOf.stream(stream_id), { from: revision, limit: 1 }))
+    if (event.type === 'RunRequested' && event.input?.kind === 'webhook')
+      return payloadOf('value', event.input)
+  return null
+}

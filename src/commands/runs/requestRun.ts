@@ -1,0 +1,125 @@
+import { clock } from '../../clock.ts'
+import { recordedOf } from '../../domain/recorded.ts'
+import type { Recorded } from '../../events/event.ts'
+import type { RunInput, RunPlan } from '../../events/run.ts'
+import { streamOf } from '../../events/streams.ts'
+import { atMost } from '../../loops/deadline.ts'
+import { sessionOf, type WantedRun } from '../../ports/claimer.ts'
+import { awaitEnding, type Ending } from './awaitEnding.ts'
+import type { Caller, CommandDeps } from '../deps.ts'
+
+/** How long a caller waits beyond the run's own timeout: a worker has to claim the run and to store its end. */
+const BEYOND_TIMEOUT_MS = 10_000
+
+/** How long a caller still waits once the server stops. The server drains a little longer, so that it gets its reply. */
+export const STOPPING_MS = 4500
+
+/** How long a worker may take to claim a run that it was offered, until every worker may, milliseconds. */
+const OFFERED_MS = 250
+/** The same for a REPL, whose declarations only that worker has. */
+const OFFERED_SESSION_MS = 3000
+
+/** Revision of the request in the stream that is created for the run: `StreamCreated` comes first. */
+const REQUESTED_AT = 1
+
+type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'claimer' | 'offers' | 'stopping'>
+
+/** A run without what this command decides. */
+export type RunToRequest = Omit<RunPlan, 'run_id' | 'stream_id' | 'attempt' | 'input_at' | 'timeout'> & {
+  /** Milliseconds. */
+  readonly timeout: number
+}
+
+/**
+ * Requests a run in a stream of its own and waits for its end, for replies that are the function's result. `ending` is
+ * null when the time was over first; the run continues. The worker of this process claims the run in the same append,
+ * or one elsewhere that it is offered to (for a REPL always the same one).
+ */
+export const requestRun = async (
+  deps: Deps,
+  { run, input }: { run: RunToRequest; input: RunInput },
+  { cause, newId }: Caller,
+): Promise<{ run_id: string; stream_id: string; ending: Ending | null }> => {
+  const run_id = newId('run')
+  const stream_id = newId('stream')
+  const plan: RunPlan = {
+    ...run,
+    run_id,
+    stream_id,
+    attempt: 1,
+    input_at: { stream_id, revision: REQUESTED_AT },
+  }
+  const wanted = { plan, input, cause, now: clock.iso() }
+  const over = overAfter(run.timeout + BEYOND_TIMEOUT_MS, deps.stopping)
+  const ended = (onFact?: () => void) =>
+    awaitEnding(
+      deps,
+      { run_id, stream_id, after: REQUESTED_AT },
+      { signal: over.signal, ...(onFact && { onFact }) },
+    )
+  try {
+    const here = deps.claimer?.hasRoom ? deps.claimer : null
+    const isSession = sessionOf(wanted) !== undefined
+    if ((!here || isSession) && deps.offers?.make(wanted)) {
+      const begun = Promise.withResolvers<true>()
+      const ending = ended(() => begun.resolve(true))
+      ending.catch(() => {}) // awaited below, unless storing the request fails first
+      // A worker that takes the offer too late finds that the run was requested.
+      const offeredMs = isSession ? OFFERED_SESSION_MS : OFFERED_MS
+      const taken = await atMost(offeredMs, Promise.race([begun.promise, ending]))
+      if (!taken) await storeRequest(deps, wanted)
+      return { run_id, stream_id, ending: await ending }
+    }
+    if (here) await here.take(wanted)
+    else await storeRequest(deps, wanted)
+    return { run_id, stream_id, ending: await ended() }
+  } finally {
+    over.clear()
+  }
+}
+
+/**
+ * Stores the request of a run, with its claim when a worker is named. Resolves with the request as the log has it; null
+ * when the run was requested before, here or by another node.
+ */
+export const storeRequest = async (
+  { aggregates }: Pick<CommandDeps, 'aggregates'>,
+  { plan, input, cause, now }: WantedRun,
+  worker_id?: string,
+): Promise<Recorded | null> => {
+  const stream = streamOf.stream(plan.stream_id)
+  const handled = await aggregates.streams.handle(
+    stream,
+    {
+      type: 'RequestRun',
+      env_id: cause.env_id,
+      plan,
+      input,
+      create: true,
+      ...(worker_id !== undefined && { claim: { worker_id, now } }),
+    },
+    cause,
+    { fresh: true },
+  )
+  if (handled.events.length === 0) return null
+  return recordedOf(handled, 'RunRequested', { stream, at: now, metadata: cause })
+}
+
+/** Aborts when the time is over, and soon after the server begins to stop. */
+const overAfter = (ms: number, stopping: AbortSignal): { signal: AbortSignal; clear: () => void } => {
+  const over = new AbortController()
+  let timer = setTimeout(() => over.abort(), ms)
+  const hurry = () => {
+    clearTimeout(timer)
+    timer = setTimeout(() => over.abort(), Math.min(ms, STOPPING_MS))
+  }
+  stopping.addEventListener('abort', hurry)
+  if (stopping.aborted) hurry()
+  return {
+    signal: over.signal,
+    clear() {
+      clearTimeout(timer)
+      stopping.removeEventListener('abort', hurry)
+    },
+  }
+}

@@ -1,0 +1,17 @@
+import { streamOf } from '../../events/streams.ts'
+import { derivedIdBeside } from '../../ids.ts'
+import type { Caller, CommandDeps } from '../deps.ts'
+
+/** Requests the next attempt of a failed run whose retry is due. The id is derived, so it happens once. */
+export const retryRun = async (
+  { aggregates }: Pick<CommandDeps, 'aggregates'>,
+  { run_id, stream_id }: { readonly run_id: string; readonly stream_id: string },
+  { cause }: Pick<Caller, 'cause'>,
+): Promise<void> => {
+  const retry_run_id = derivedIdBeside(run_id, 'retry')
+  await aggregates.streams.handle(
+    streamOf.stream(stream_id),
+    { type: 'RetryRun', run_id, retry_run_id },
+    cause,
+  )
+}

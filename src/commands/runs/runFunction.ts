@@ -1,0 +1,54 @@
+import { AppError } from '../../errors.ts'
+import { payloadFields, payloadOf } from '../../events/payload.ts'
+import type { RunPlan } from '../../events/run.ts'
+import { streamOf } from '../../events/streams.ts'
+import { awaitEnding } from './awaitEnding.ts'
+import type { Caller, CommandDeps } from '../deps.ts'
+import { functionFor } from './functionFor.ts'
+import { placeOf } from '../events/planRuns.ts'
+
+type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'views' | 'payloads' | 'quotas'>
+
+/**
+ * Runs a function as a child of a run and returns its result (SDK `run`). Rejects with `not_found`, `quota_exceeded`,
+ * the error of the child, or `conflict` when it was cancelled.
+ */
+export const runFunction = async (
+  deps: Deps,
+  {
+    ref,
+    args,
+    parent: { run_id: parent_run_id, stream_id, project_id },
+    signal,
+  }: { ref: string; args: readonly unknown[]; parent: RunPlan; signal: AbortSignal },
+  { cause, newId }: Caller,
+): Promise<unknown> => {
+  const { aggregates, payloads, views, quotas } = deps
+  const { env_id } = cause
+  await quotas.checkRun(env_id)
+  const child: RunPlan = {
+    run_id: newId('run'),
+    stream_id,
+    run_type: 'run',
+    ...placeOf(functionFor(views.directory, env_id, ref, project_id)),
+    attempt: 1,
+    parent_run_id,
+  }
+  const input = await payloads.keep(args)
+  const { firstRevision } = await aggregates.streams.handle(
+    streamOf.stream(stream_id),
+    {
+      type: 'RequestRun',
+      env_id,
+      plan: child,
+      input: { kind: 'args', ...payloadFields('value', input) },
+      create: false,
+    },
+    cause,
+  )
+  const { run_id } = child
+  const ending = await awaitEnding(deps, { run_id, stream_id, after: firstRevision }, { signal })
+  if (ending?.type === 'RunSucceeded') return payloads.load(payloadOf('result', ending))
+  if (ending?.type === 'RunFailed') throw new AppError('internal_server_error', ending.error.message)
+  throw new AppError('conflict', `Run ${run_id} of ${ref} was cancelled`)
+}

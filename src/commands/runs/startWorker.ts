@@ -1,0 +1,15 @@
+import { clock } from '../../clock.ts'
+import { streamOf } from '../../events/streams.ts'
+import type { CommandDeps } from '../deps.ts'
+
+/** Announces a worker; `node` names its process for people. */
+export const startWorker = async (
+  { aggregates }: Pick<CommandDeps, 'aggregates'>,
+  { worker_id, node }: { worker_id: string; node: string },
+): Promise<void> => {
+  await aggregates.workers.handle(
+    streamOf.worker(worker_id),
+    { type: 'StartWorker', worker_id, node, now: clock.iso() },
+    { correlation_id: worker_id },
+  )
+}

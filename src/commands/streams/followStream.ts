@@ -1,0 +1,115 @@
+import { isIdle } from '../../domain/stream.ts'
+import type { Recorded } from '../../events/event.ts'
+import { type Payload, payloadOf } from '../../events/payload.ts'
+import { streamOf } from '../../events/streams.ts'
+import { type RunDoc, runs } from '../../projections/runs.ts'
+import type { Ending } from '../runs/awaitEnding.ts'
+import type { CommandDeps } from '../deps.ts'
+import type { StreamStart } from './startOfStream.ts'
+
+/** One thing that happened in a stream; `revision` is its place there. */
+export type Activity =
+  | {
+      readonly kind: 'started' | 'succeeded' | 'failed' | 'cancelled'
+      readonly revision: number
+      readonly run: RunDoc
+    }
+  | {
+      readonly kind: 'data'
+      readonly revision: number
+      readonly run_id: string
+      readonly data_type: string
+      readonly payload: Payload
+    }
+
+/** What a reader of a stream receives next. `revision` is the place to continue from. */
+export type StreamPart =
+  | { readonly kind: 'activities'; readonly activities: readonly Activity[]; readonly revision: number }
+  /** Nothing of the stream is running, due or undispatched. It is the last part. */
+  | { readonly kind: 'complete'; readonly revision: number }
+
+type Deps = Pick<CommandDeps, 'store' | 'aggregates'>
+type Project = Pick<RunDoc, 'project_id' | 'project_name'>
+
+/** Reads a stream from `start` on until it is complete or the signal aborts; `project` (id or name) selects its runs. */
+export async function* followStream(
+  deps: Deps,
+  { start, project, signal }: { start: StreamStart; project?: string | undefined; signal: AbortSignal },
+): AsyncGenerator<StreamPart> {
+  const stream = streamOf.stream(start.stream_id)
+  const isWanted = ({ project_id, project_name }: Project): boolean =>
+    project === undefined || project === project_id || project === project_name
+  const activityOf = activities(deps, isWanted, project === undefined)
+  let revision = start.after
+  let mayBeComplete = start.mayBeComplete
+  for await (const { events, caughtUp } of deps.store.follow(stream, { after: revision, signal })) {
+    const found: Activity[] = []
+    for (const recorded of events) {
+      const activity = await activityOf(recorded)
+      if (activity) found.push(activity)
+      revision = recorded.revision
+    }
+    if (events.length > 0) yield { kind: 'activities', activities: found, revision }
+    mayBeComplete ||= events.length > 0
+    if (!caughtUp || !mayBeComplete || signal.aborted) continue
+    const isComplete = await deps.aggregates.streams.read(
+      stream,
+      (state, last) => last === revision && isIdle(state),
+    )
+    if (isComplete) {
+      yield { kind: 'complete', revision }
+      return
+    }
+  }
+}
+
+/** Returns a function from the facts of a stream, in order, to its activities; null for a fact that is none. */
+const activities = (deps: Deps, isWanted: (project: Project) => boolean, wantsAll: boolean) => {
+  /** Runs whose start was read and whose end was not. */
+  const open = new Map<string, RunDoc>()
+  return async (recorded: Recorded): Promise<Activity | null> => {
+    const { event, revision, stream } = recorded
+    switch (event.type) {
+      case 'RunStarted': {
+        const run = runs.evolve(null, recorded, event.run_id)
+        if (!run) return null
+        open.set(event.run_id, run)
+        return isWanted(run) ? { kind: 'started', revision, run } : null
+      }
+      case 'StreamDataEmitted': {
+        const { run_id, data_type } = event
+        if (!wantsAll) {
+          const planned = () => deps.aggregates.streams.read(stream, ({ runs }) => runs.get(run_id)?.plan)
+          const run = open.get(run_id) ?? (await planned())
+          if (!run || !isWanted(run)) return null
+        }
+        return { kind: 'data', revision, run_id, data_type, payload: payloadOf('payload', event) }
+      }
+      case 'RunSucceeded':
+      case 'RunFailed':
+      case 'RunCancelled': {
+        const started = open.get(event.run_id) ?? (await startedAt(deps, recorded, event))
+        open.delete(event.run_id)
+        const run = started && runs.evolve(started, recorded, event.run_id)
+        if (!run || !isWanted(run)) return null // cancelled before it started: it never was a run
+        return { kind: ENDINGS[event.type], revision, run }
+      }
+      default:
+        return null
+    }
+  }
+}
+
+const ENDINGS = { RunSucceeded: 'succeeded', RunFailed: 'failed', RunCancelled: 'cancelled' } as const
+
+/** The run that ends, if its start is before the reader's first fact. */
+const startedAt = async (
+  { store }: Deps,
+  { stream }: Recorded,
+  { run_id, started_revision: from }: Ending,
+): Promise<RunDoc | null> => {
+  if (from === null) return null
+  for await (const started of store.read(stream, { from, limit: 1 }))
+    return runs.evolve(null, started, run_id)
+  return null
+}

@@ -1,0 +1,38 @@
+import { AppError } from '../../errors.ts'
+import { streamOf } from '../../events/streams.ts'
+import type { CommandDeps } from '../deps.ts'
+
+/** Where a reader of a stream begins. */
+export interface StreamStart {
+  readonly stream_id: string
+  /** Revision of the last fact that the reader has; -1 for none. */
+  readonly after: number
+  /** Whether the stream may be complete at once. If not, it is complete only after something has happened. */
+  readonly mayBeComplete: boolean
+}
+
+/**
+ * Resolves `from` (`start`, `end`, or the revision of the last fact that the reader has) to a place in the stream.
+ * Rejects with `not_found` for a stream of another environment (I7), and with `bad_request` for any other `from`.
+ */
+export const startOfStream = async (
+  { aggregates }: Pick<CommandDeps, 'aggregates'>,
+  { stream_id, from = 'end' }: { stream_id: string; from?: string | undefined },
+  env_id: string,
+): Promise<StreamStart> => {
+  const { owner, last } = await aggregates.streams.read(streamOf.stream(stream_id), (state, revision) => ({
+    owner: state.env_id,
+    last: revision,
+  }))
+  if (owner !== env_id) throw new AppError('not_found', `No stream ${stream_id}`)
+  if (from === 'end') return { stream_id, after: last, mayBeComplete: false }
+  return { stream_id, after: from === 'start' ? -1 : revisionOf(from, last), mayBeComplete: true }
+}
+
+const revisionOf = (id: string, last: number): number => {
+  if (/^\d{1,15}$/.test(id) && Number(id) <= last) return Number(id)
+  throw new AppError(
+    'bad_request',
+    `from: expected start, end or the id of an event of this stream, got "${id.slice(0, 60)}"`,
+  )
+}

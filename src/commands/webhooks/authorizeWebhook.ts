@@ -1,0 +1,31 @@
+import type { CredentialKind } from '../../access/tokens.ts'
+import { AppError } from '../../errors.ts'
+import { unsealMetadata } from '../../secrets/serviceKeyMetadata.ts'
+import type { CommandDeps } from '../deps.ts'
+import { noWebhook, type WebhookEndpoint } from './findWebhook.ts'
+
+/** The credential of a sender, as far as a webhook that requires one needs it. */
+export interface Sender {
+  readonly kind: CredentialKind
+  readonly id: string
+  readonly env_id: string
+  readonly permissions: { allows(type: string, action: string, path: string): boolean }
+  /** Sealed; of a service key. */
+  readonly metadata?: string | undefined
+}
+
+/**
+ * Admits a credential of the webhook's environment that may execute the webhook's service, and returns what the
+ * handler learns about it (SPEC.md, Authentication, rule 9). Rejects with `not_found` (I7) or `forbidden`.
+ */
+export const authorizeWebhook = async (
+  { keyring }: Pick<CommandDeps, 'keyring'>,
+  { env: { env_id }, webhook: { service } }: WebhookEndpoint,
+  { kind, id, metadata, ...credential }: Sender,
+): Promise<Readonly<Record<string, unknown>>> => {
+  if (credential.env_id !== env_id) throw noWebhook()
+  if (!credential.permissions.allows('webhook', 'execute', service))
+    throw new AppError('forbidden', `The credential lacks the permission webhook:${service} execute`)
+  if (kind !== 'service-key') return { type: kind }
+  return { type: kind, metadata: await unsealMetadata(keyring, { env_id, service_key_id: id }, metadata) }
+}

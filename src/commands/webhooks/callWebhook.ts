@@ -1,0 +1,69 @@
+import { AppError } from '../../errors.ts'
+import { payloadFields, payloadOf } from '../../events/payload.ts'
+import type { WebhookRequest } from '../../ports/runtime.ts'
+import { sealRequest } from '../../secrets/webhookRequests.ts'
+import type { Caller, CommandDeps } from '../deps.ts'
+import type { WebhookEndpoint } from './findWebhook.ts'
+import { placeOf } from '../events/planRuns.ts'
+import { requestRun } from '../runs/requestRun.ts'
+
+type Deps = Parameters<typeof requestRun>[0] &
+  Pick<CommandDeps, 'keyring' | 'payloads'> & { readonly quotas: Pick<CommandDeps['quotas'], 'checkRun'> }
+
+/** How the run of a webhook ended. */
+export type WebhookEnding =
+  | { readonly status: 'succeeded'; readonly result: unknown }
+  | { readonly status: 'failed'; readonly message: string }
+
+/**
+ * Runs the function of a webhook and waits for its end. `readRequest` is called once the quota allows a run. The secrets
+ * of the request are sealed before it is stored (I6). Rejects with `quota_exceeded`, or with `unavailable` when the run
+ * did not end in time.
+ */
+export const callWebhook = async (
+  deps: Deps,
+  {
+    endpoint: { env, deployed },
+    readRequest,
+    defaultTimeoutMs,
+  }: {
+    endpoint: WebhookEndpoint
+    readRequest: () => Promise<WebhookRequest>
+    /** For a function without a timeout of its own. */
+    defaultTimeoutMs: number
+  },
+  caller: Caller,
+): Promise<WebhookEnding> => {
+  const { keyring, payloads, quotas } = deps
+  const { env_id } = env
+  await quotas.checkRun(env_id)
+  const { value, sealed } = await sealRequest(await readRequest(), {
+    keyring,
+    env_id,
+    secretHeaders: deployed.fn.secret_headers ?? [],
+  })
+  const { ending } = await requestRun(
+    deps,
+    {
+      run: {
+        run_type: 'call',
+        ...placeOf(deployed),
+        timeout: deployed.fn.timeout ?? defaultTimeoutMs,
+      },
+      input: { kind: 'webhook', ...payloadFields('value', await payloads.keep(value)), sealed },
+    },
+    caller,
+  )
+  switch (ending?.type) {
+    case 'RunSucceeded':
+      return { status: 'succeeded', result: await payloads.load(payloadOf('result', ending)) }
+    case 'RunFailed':
+      return { status: 'failed', message: ending.error.message }
+    case 'RunCancelled':
+      return { status: 'failed', message: 'The run was cancelled' }
+    case undefined:
+      throw new AppError('unavailable', 'The run did not end in time')
+    default:
+      return ending satisfies never
+  }
+}

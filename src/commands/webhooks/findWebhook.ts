@@ -1,0 +1,52 @@
+import { sameText } from '../../access/tokens.ts'
+import { AppError } from '../../errors.ts'
+import type { FunctionSpec } from '../../events/project.ts'
+import type { Deployed, DirectoryEnv } from '../../projections/directory.ts'
+import type { CommandDeps } from '../deps.ts'
+
+/** How the sender of a webhook names its endpoint. */
+export interface WebhookAddress {
+  readonly method: string
+  /** Without a port. A custom domain names its environment. */
+  readonly hostname: string
+  /** `{org}/{env}/{service}/{path}/{token}`; at a custom domain `{service}/{path}/{token}`. */
+  readonly path: string
+}
+
+/** An endpoint of a deployed build, with the environment and the function that it belongs to. */
+export interface WebhookEndpoint {
+  readonly env: DirectoryEnv
+  readonly deployed: Deployed
+  readonly webhook: NonNullable<FunctionSpec['webhook']>
+}
+
+type Deps = Pick<CommandDeps, 'views' | 'keyring'>
+
+/** Finds the endpoint that an address names and whose token it has. Any flaw is the same `not_found`. */
+export const findWebhook = async (deps: Deps, address: WebhookAddress): Promise<WebhookEndpoint> => {
+  const known = find(deps, address)
+  if (known) return known
+  await deps.views.settled('builds') // I2: a build that was just deployed may be new to this node
+  const found = find(deps, address)
+  if (!found) throw noWebhook()
+  return found
+}
+
+/** The refusal for any address without an endpoint; the sender must not learn why. */
+export const noWebhook = (): AppError => new AppError('not_found', 'No webhook here')
+
+const find = ({ views: { directory }, keyring }: Deps, address: WebhookAddress): WebhookEndpoint | null => {
+  const { method, hostname } = address
+  const segments = address.path.split('/')
+  const env =
+    directory.envOfDomain(hostname.toLowerCase().replace(/\.$/, '')) ??
+    directory.envAt(segments.shift() ?? '', segments.shift() ?? '')
+  if (!env) return null
+  const token = segments.pop() ?? ''
+  const [service = '', ...rest] = segments
+  const path = `/${rest.join('/')}`
+  const expected = keyring.webhookToken(env.env_id, { method, service, path })
+  const deployed = directory.webhookAt(env.env_id, method, service, path)
+  const webhook = deployed?.fn.webhook
+  return sameText(token, expected) && deployed && webhook ? { env, deployed, webhook } : null
+}

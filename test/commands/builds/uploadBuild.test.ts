@@ -1,0 +1,175 @@
+import { createHash } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { createProject } from '../../../src/commands/projects/createProject.ts'
+import { deleteProject } from '../../../src/commands/projects/deleteProject.ts'
+import { uploadBuild } from '../../../src/commands/builds/uploadBuild.ts'
+import type { FunctionSpec } from '../../../src/events/project.ts'
+import { streamOf } from '../../../src/events/streams.ts'
+import { derivedIdBeside, newId } from '../../../src/ids.ts'
+import { buildKey } from '../../../src/ports/runtime.ts'
+import { suite } from '../../support/suite.ts'
+import { tempDir } from '../../support/tempDir.ts'
+import { callerOf, openCommands } from '../openCommands.ts'
+import { refusedWith } from '../refusedWith.ts'
+
+const node = await openCommands()
+const { deps } = node
+const dir = tempDir()
+const caller = callerOf(newId())
+const { project_id } = await createProject(deps, { name: 'shop' }, caller)
+const stream = streamOf.project(project_id)
+
+/** A file that stands for a zip with these functions. */
+const fileOf = async (content: string, functions: readonly FunctionSpec[] = []) => {
+  const hash = createHash('sha256').update(content).digest('hex')
+  node.functionsOf.set(hash, functions)
+  const file = join(dir, hash)
+  await writeFile(file, content)
+  return { file, size: content.length, hash, live: false }
+}
+const one = await fileOf('one')
+const two = await fileOf('two')
+const upload = (
+  what: Partial<Parameters<typeof uploadBuild>[1]> = {},
+  as: Parameters<typeof uploadBuild>[2] = caller,
+) => uploadBuild(deps, { project: 'shop', ...one, ...what }, as)
+const uploadsIn = async (build_id: string) =>
+  (await Array.fromAsync(node.store.read(stream))).filter(
+    ({ event }) => event.type === 'BuildUploaded' && event.build_id === build_id,
+  )
+
+const uploading = suite('uploading a build')
+
+uploading('stores its zip and the functions that the sandbox found', async () => {
+  const functions = [{ ns: 'a', var: 'b' }]
+  const file = await fileOf('with functions', functions)
+  const { build, existed } = await upload(file)
+  assert.equal([existed, build.hash, build.functions], [false, file.hash, functions])
+  assert.is((await node.blobs.head(build.storage_path))?.size, file.size)
+})
+
+uploading('that does not load is refused, and stores nothing', async () => {
+  const file = await fileOf('broken')
+  node.functionsOf.delete(file.hash)
+  const before = await node.store.head()
+  await refusedWith('bad_request', () => upload(file))
+  assert.is(await node.store.head(), before)
+  assert.is(await node.blobs.head(buildKey(file.hash)), null)
+})
+
+uploading('that does not load keeps the zip of an earlier build with the same bytes', async () => {
+  const file = await fileOf('flaky')
+  await upload(file)
+  node.functionsOf.delete(file.hash)
+  await refusedWith('bad_request', () => upload(file))
+  assert.ok(await node.blobs.head(buildKey(file.hash)))
+})
+
+uploading('that does not load keeps the zip of a build that was accepted meanwhile', async () => {
+  const file = await fileOf('at once')
+  const inspected = Promise.withResolvers<{ ok: false; message: string }>()
+  const asked = Promise.withResolvers<void>()
+  const inspect = () => (asked.resolve(), inspected.promise)
+  const slow = { ...deps, runtime: { ...deps.runtime, inspect } }
+  const refused = refusedWith('bad_request', () => uploadBuild(slow, { project: 'shop', ...file }, caller))
+  await asked.promise
+  await upload(file)
+  inspected.resolve({ ok: false, message: 'main.js: took too long' })
+  await refused
+  assert.ok(await node.blobs.head(buildKey(file.hash)))
+})
+
+uploading('whose zip was removed by a refused upload of the same bytes stores it again', async () => {
+  const file = await fileOf('removed')
+  const inspect = async () => {
+    await node.blobs.remove(buildKey(file.hash))
+    return { ok: true, functions: [] } as const
+  }
+  const { build } = await uploadBuild(
+    { ...deps, runtime: { ...deps.runtime, inspect } },
+    { project: 'shop', ...file },
+    caller,
+  )
+  assert.is((await node.blobs.head(build.storage_path))?.size, file.size)
+})
+
+uploading('six times at once under one build_id stores one build', async () => {
+  const build_id = newId()
+  const results = await Promise.all(Array.from({ length: 6 }, () => upload({ build_id })))
+  assert.is(results.filter(({ existed }) => !existed).length, 1)
+  assert.is((await uploadsIn(build_id)).length, 1)
+  for (const { build } of results) assert.equal(build, results[0]?.build)
+})
+
+uploading('refuses other bytes under a build_id that exists', async () => {
+  const build_id = newId()
+  await upload({ build_id })
+  await refusedWith('conflict', () => upload({ ...two, build_id }))
+})
+
+uploading('refuses a live build under the build_id of a release, and the reverse', async () => {
+  const [release, live] = [newId(), newId()]
+  await upload({ build_id: release })
+  await upload({ build_id: live, live: true })
+  await refusedWith('conflict', () => upload({ build_id: release, live: true }))
+  await refusedWith('conflict', () => upload({ build_id: live }))
+})
+
+uploading('accepts one of two builds that arrive at once under one build_id', async () => {
+  const build_id = newId()
+  const results = await Promise.allSettled([upload({ build_id }), upload({ ...two, build_id })])
+  assert.equal(results.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected'])
+  assert.is((await uploadsIn(build_id)).length, 1)
+})
+
+uploading('accepts a build_id that another project or environment uses (I7)', async () => {
+  const build_id = newId()
+  const elsewhere = callerOf(newId())
+  await createProject(deps, { name: 'other' }, caller)
+  await createProject(deps, { name: 'shop' }, elsewhere)
+  const builds = [
+    await upload({ build_id }),
+    await upload({ ...two, build_id, project: 'other' }),
+    await upload({ ...two, build_id }, elsewhere),
+  ]
+  assert.equal(
+    builds.map(({ existed, build }) => [existed, build.hash]),
+    [
+      [false, one.hash],
+      [false, two.hash],
+      [false, two.hash],
+    ],
+  )
+})
+
+uploading('without a build_id stores a build each time', async () => {
+  const [first, second] = [await upload(), await upload()]
+  assert.is.not(first.build.build_id, second.build.build_id)
+})
+
+uploading('of a repeated request is one build, and not reported as existing', async () => {
+  const key = newId()
+  const again = { ...caller, newId: (what: string) => derivedIdBeside(key, what) }
+  const [first, second] = [await upload({}, again), await upload({}, again)]
+  assert.equal(second, first)
+  assert.is((await uploadsIn(first.build.build_id)).length, 1)
+})
+
+uploading('keeps a list of functions over 64 KiB out of the log', async () => {
+  const functions = Array.from({ length: 2000 }, (_, i) => ({ ns: 'module', var: `function${i}_of_many` }))
+  const { build } = await upload(await fileOf('many', functions))
+  assert.is(build.functions, undefined)
+  assert.equal(await deps.payloads.load({ ref: build.functions_ref }), functions)
+})
+
+uploading('to a project that is deleted, or of another environment, is refused', async () => {
+  await createProject(deps, { name: 'gone' }, caller)
+  await deleteProject(deps, { project: 'gone' }, caller)
+  await refusedWith('not_found', () => upload({ project: 'gone' }))
+  await refusedWith('not_found', () => upload({ project: project_id }, callerOf(newId())))
+})
+
+uploading.after(() => node.close())
+uploading.run()

@@ -1,0 +1,125 @@
+import * as assert from 'uvu/assert'
+import { MAX_EVENT_TYPE, publishEvent } from '../../../src/commands/events/publishEvent.ts'
+import { derivedIdBeside, newId } from '../../../src/ids.ts'
+import { serveHostCall } from '../../../src/worker/serveHostCall.ts'
+import { suite } from '../../support/suite.ts'
+import { callerOf, openCommands } from '../openCommands.ts'
+import { refusedWith } from '../refusedWith.ts'
+
+const node = await openCommands()
+const env_id = newId()
+const caller = callerOf(env_id)
+const { event: begun } = await publishEvent(
+  node.deps,
+  { event_type: 'begun', event_data: null, source: 'api' },
+  caller,
+)
+const plan = {
+  run_id: newId(),
+  stream_id: begun.stream_id,
+  run_type: 'event',
+  build_id: newId(),
+  project_id: newId(),
+  project_name: 'shop',
+  target: { ns: 'orders', var: 'onCreated' },
+  attempt: 1,
+} as const
+
+/** The two ways to publish: the API, and `send` of a running function. */
+const ways = {
+  'POST /v1/events': (event_type: string, event_data: unknown) =>
+    publishEvent(node.deps, { event_type, event_data, source: 'api' }, caller),
+  'send() of a function': (event_type: string, event_data: unknown) =>
+    serveHostCall(
+      node.deps,
+      { plan, env_id, correlation_id: newId(), signal: new AbortController().signal },
+      { op: 'send', event_type, event_data },
+    ),
+}
+
+const refused: [what: string, event_type: string, event_data: unknown, code: 'bad_request' | 'not_found'][] =
+  [
+    ['a reserved name that means nothing', 'svc:nonsense', {}, 'bad_request'],
+    ['a type of 5,000 characters', 'x'.repeat(5000), {}, 'bad_request'],
+    ['an empty type', '', {}, 'bad_request'],
+    ['svc:call without a function', 'svc:call', {}, 'bad_request'],
+    ['svc:call of a function that does not exist', 'svc:call', { fn: 'none/none' }, 'bad_request'],
+    ['svc:call whose arguments are no array', 'svc:call', { fn: 'a/b', args: {} }, 'bad_request'],
+    ['svc:call in a project that does not exist', 'svc:call', { fn: 'a/b', project: 'none' }, 'bad_request'],
+    ['svc:cancel of a number', 'svc:cancel', { run_id: 7 }, 'bad_request'],
+    ['svc:cancel of nothing', 'svc:cancel', null, 'bad_request'],
+    ['svc:cancel of an unknown run', 'svc:cancel', { run_id: newId() }, 'not_found'],
+    ['svc:replay of an unknown run', 'svc:replay', { run_id: newId() }, 'not_found'],
+  ]
+
+for (const [name, publish] of Object.entries(ways)) {
+  const publishing = suite(`${name}`)
+  for (const [what, event_type, event_data, code] of refused)
+    publishing(`refuses ${what} and stores nothing`, async () => {
+      const before = await node.store.head()
+      await refusedWith(code, () => publish(event_type, event_data))
+      assert.is(await node.store.head(), before)
+    })
+  publishing('accepts a type of the longest length', async () => {
+    const before = await node.store.head()
+    await publish('x'.repeat(MAX_EVENT_TYPE), null)
+    assert.ok((await node.store.head()) > before)
+  })
+  publishing.run()
+}
+
+const stream = suite('an event')
+
+stream('begins a stream of its own unless it names one', async () => {
+  const { event, revision } = await publishEvent(
+    node.deps,
+    { event_type: 'a', event_data: 1, source: 'api' },
+    caller,
+  )
+  assert.is(revision, 1)
+  assert.equal(await node.typesIn(event.stream_id), ['StreamCreated', 'EventPublished'])
+  const next = await publishEvent(
+    node.deps,
+    { event_type: 'b', event_data: 2, stream_id: event.stream_id, source: 'api' },
+    caller,
+  )
+  assert.is(next.event.stream_id, event.stream_id)
+  assert.is(next.revision, 2)
+})
+
+stream('cannot continue an invalid stream id', () =>
+  refusedWith('bad_request', () =>
+    publishEvent(node.deps, { event_type: 'a', event_data: 1, stream_id: 'mine', source: 'api' }, caller),
+  ),
+)
+
+stream('cannot continue a stream of another environment', async () => {
+  const { event } = await publishEvent(node.deps, { event_type: 'a', event_data: 1, source: 'api' }, caller)
+  await refusedWith('not_found', () =>
+    publishEvent(
+      node.deps,
+      { event_type: 'b', event_data: 1, stream_id: event.stream_id, source: 'api' },
+      callerOf(newId()),
+    ),
+  )
+})
+
+stream('is stored once when its request is sent again with the same ids', async () => {
+  const claim_id = newId()
+  const again = { ...caller, newId: (what: string) => derivedIdBeside(claim_id, what) }
+  const publish = () => publishEvent(node.deps, { event_type: 'a', event_data: 1, source: 'api' }, again)
+  const [first, second] = [await publish(), await publish()]
+  assert.equal(second, first)
+  assert.equal(await node.typesIn(first.event.stream_id), ['StreamCreated', 'EventPublished'])
+})
+
+stream('keeps data over 64 KiB out of the log', async () => {
+  const event_data = 'x'.repeat(100_000)
+  const { event } = await publishEvent(node.deps, { event_type: 'a', event_data, source: 'api' }, caller)
+  assert.is(event.event_data, event_data)
+  for await (const { event: fact } of node.store.read(`stream-${event.stream_id}`))
+    assert.ok(JSON.stringify(fact).length < 1000)
+})
+
+stream.after(() => node.close())
+stream.run()

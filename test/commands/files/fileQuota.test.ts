@@ -1,0 +1,125 @@
+import { Readable } from 'node:stream'
+import * as assert from 'uvu/assert'
+import { AppError } from '../../../src/errors.ts'
+import type { Plan } from '../../../src/events/org.ts'
+import { beginUpload } from '../../../src/commands/files/beginUpload.ts'
+import { fileAt } from '../../../src/commands/files/fileAt.ts'
+import { putPart } from '../../../src/commands/files/putPart.ts'
+import { storeFile } from '../../../src/commands/files/storeFile.ts'
+import type { FileQuota } from '../../../src/content/fileQuota.ts'
+import type { Views } from '../../../src/projections/views.ts'
+import { Quotas } from '../../../src/plans/quotas.ts'
+import { newId } from '../../../src/ids.ts'
+import { cause, type Node, openNode } from '../../support/openNode.ts'
+import { refusedWith } from '../refusedWith.ts'
+import { suite } from '../../support/suite.ts'
+
+const MB = 1 << 20
+
+const quotaOf = (env: () => unknown): FileQuota => new Quotas({ directory: { env } } as unknown as Views)
+
+const sizes = suite('SPEC.md, max file size')
+for (const [plan, bytes] of [
+  ['free', 100 * MB],
+  ['starter', 1024 * MB],
+  ['pro', 5 * 1024 * MB],
+  ['scale', 50 * 1024 * MB],
+  ['self_host', 50 * 1024 * MB],
+] as const satisfies [Plan, number][]) {
+  sizes(`of ${plan}`, () => {
+    const env = () => ({ env_id: 'env', name: 'dev', org_id: 'o', org_slug: 'o', plan })
+    assert.is(quotaOf(env).maxFileBytes('env'), bytes)
+  })
+}
+sizes('of an environment that is not known yet is the least', () => {
+  assert.is(quotaOf(() => undefined).maxFileBytes('env'), 100 * MB)
+})
+sizes.run()
+
+type Deps = Parameters<typeof storeFile>[0]
+
+interface Context {
+  node: Node
+  /** What file commands use, under a quota; `asked` holds the bytes that room was asked for. */
+  under: (quota: Partial<FileQuota>) => { deps: Deps; asked: number[] }
+}
+
+const content = (bytes: number) => Readable.from([Buffer.alloc(bytes)])
+const store = (
+  deps: Deps,
+  path: string,
+  bytes: number,
+  limits: { announced?: number; maxBytes?: number } = {},
+) =>
+  storeFile(
+    deps,
+    { path, content_type: '', run_id: null, announced: null, content: () => content(bytes), ...limits },
+    cause,
+  )
+
+const quota = suite<Context>('the quota of files')
+quota.before(async (context) => {
+  const node = await openNode()
+  const { aggregates, blobs } = node
+  const under = (given: Partial<FileQuota>) => {
+    const asked: number[] = []
+    const quotas: FileQuota = {
+      maxFileBytes: () => 100,
+      checkRoom: (_, bytes) => Promise.resolve(void asked.push(bytes)),
+      ...given,
+    }
+    return { deps: { aggregates, blobs, quotas }, asked }
+  }
+  Object.assign(context, { node, under })
+})
+quota.after(({ node }) => node.close())
+
+quota('is asked for the difference to the file before', async ({ under }) => {
+  const { deps, asked } = under({})
+  await store(deps, 'a', 10)
+  await store(deps, 'a', 4)
+  assert.equal(asked, [10, -6])
+})
+
+quota('is asked before the first byte when the caller announces the size', async ({ under }) => {
+  const full = () => Promise.reject(new AppError('quota_exceeded', 'full'))
+  const { deps } = under({ checkRoom: full })
+  let begun = false
+  const wanted = { path: 'early', content_type: '', run_id: null, announced: 10 }
+  await refusedWith('quota_exceeded', () =>
+    storeFile(deps, { ...wanted, content: () => ((begun = true), content(10)) }, cause),
+  )
+  assert.not.ok(begun)
+})
+
+quota('leaves nothing of a file that it refuses', async ({ under, node }) => {
+  const keys = () => Array.fromAsync(node.blobs.list('files/'))
+  const before = (await keys()).length
+  const full = () => Promise.reject(new AppError('quota_exceeded', 'full'))
+  const { deps } = under({ checkRoom: full })
+  await refusedWith('quota_exceeded', () => store(deps, 'b', 1))
+  assert.is(await fileAt(deps, 'env', 'b'), null)
+  assert.is((await keys()).length, before)
+})
+
+quota('refuses an upload in parts that announces too much, or becomes too large', async ({ under }) => {
+  const { deps } = under({})
+  const begin = (expected_size?: number) =>
+    beginUpload(deps, { path: 'c', content_type: '', expected_size, run_id: null }, { cause, newId })
+  await refusedWith('quota_exceeded', () => begin(101))
+  const { upload_id } = await begin()
+  const put = (part_number: number, size: number) =>
+    putPart(deps, { upload_id, part_number, size, content: content(size) }, cause)
+  await put(1, 60)
+  await refusedWith('quota_exceeded', () => put(2, 41))
+  await put(1, 50) // replaces the part of 60
+  await put(2, 50)
+})
+
+quota('takes no precedence over the limit of the caller', async ({ under }) => {
+  const { deps } = under({})
+  await refusedWith('payload_too_large', () => store(deps, 'd', 11, { maxBytes: 10 }))
+  await refusedWith('payload_too_large', () => store(deps, 'd', 11, { maxBytes: 10, announced: 11 }))
+})
+
+quota.run()

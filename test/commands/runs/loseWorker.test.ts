@@ -1,0 +1,117 @@
+import * as assert from 'uvu/assert'
+import type { EventOf } from '../../../src/events/index.ts'
+import { streamOf } from '../../../src/events/streams.ts'
+import { newId } from '../../../src/ids.ts'
+import { silent } from '../../../src/logger.ts'
+import { START } from '../../../src/events/event.ts'
+import type { Collection, Doc } from '../../../src/ports/readModels.ts'
+import { aliveWorkers, loseWorker } from '../../../src/commands/runs/loseWorker.ts'
+import { retryRuns } from '../../../src/sagas/retryRuns.ts'
+import { runSaga } from '../../../src/sagas/runSaga.ts'
+import { clock } from '../../../src/clock.ts'
+import { suite } from '../../support/suite.ts'
+import { until } from '../../support/until.ts'
+import { now, type Node, openNode, startRun } from '../../support/openNode.ts'
+
+const startWorker = async ({ aggregates }: Node): Promise<string> => {
+  const worker_id = newId()
+  await aggregates.workers.handle(
+    streamOf.worker(worker_id),
+    { type: 'StartWorker', worker_id, node: 'host/1', now },
+    { correlation_id: worker_id },
+  )
+  return worker_id
+}
+const recover = async (node: Node, dead: readonly string[]) => {
+  await node.views.settled()
+  const { runs, workers } = node.views
+  // As read models on the network: what was ended is out of the list by the next page.
+  const slow = <D extends Doc>(collection: Collection<D>): Collection<D> => ({
+    ...collection,
+    find: async (query) => {
+      await node.views.settled()
+      return collection.find(query)
+    },
+  })
+  const views = { runs: slow(runs), workers: slow(workers) }
+  for await (const { worker_id } of aliveWorkers(views))
+    if (dead.includes(worker_id)) await loseWorker({ aggregates: node.aggregates, views }, { worker_id })
+  await node.views.settled()
+}
+const statuses = async ({ views }: Node, runs: readonly { run_id: string }[]) => {
+  const found = await views.runs.getMany(runs.map(({ run_id }) => run_id))
+  return [...new Set([...found.values()].map(({ status, error }) => `${status} ${error?.code}`))]
+}
+
+const recovery = suite<{ node: Node }>('the end of a lost worker (I3)', { timeoutMs: 60_000 })
+recovery.before.each(async (context) => {
+  context.node = await openNode()
+})
+recovery.after.each(({ node }) => node.close())
+
+recovery('ends every run of a lost worker, however many', async ({ node }) => {
+  const [dead, alive] = [await startWorker(node), await startWorker(node)]
+  const lost = await Promise.all(Array.from({ length: 350 }, () => startRun(node, dead)))
+  const kept = await Promise.all([startRun(node, alive), startRun(node, alive)])
+  await recover(node, [dead])
+  assert.equal(await statuses(node, lost), ['failed worker_lost'])
+  assert.equal(await statuses(node, kept), ['running undefined'])
+  assert.is((await node.views.workers.get(dead))?.alive, false)
+  assert.is((await node.views.workers.get(alive))?.alive, true)
+})
+
+recovery('ends the runs of every lost worker, however many', async ({ node }) => {
+  const workers: string[] = []
+  for (let i = 0; i < 130; i++) workers.push(await startWorker(node))
+  const runs = await Promise.all(workers.map((worker_id) => startRun(node, worker_id)))
+  await recover(node, workers)
+  assert.equal(await statuses(node, runs), ['failed worker_lost'])
+  assert.is(
+    (await node.views.workers.find({ equal: { alive: true }, sort: 'order', limit: 1, offset: 0 })).total,
+    0,
+  )
+})
+
+recovery('is followed by the retry', async ({ node }) => {
+  const dead = await startWorker(node)
+  const run = await startRun(node, dead, { attempts: 2, delay: 20 })
+  await recover(node, [dead])
+  void runSaga(retryRuns({ ...node, from: START }), { logger: silent, clock }, node.signal)
+  await until(async () => (await node.typesIn(run.stream_id)).includes('RunRequested'))
+  const stored = await Array.fromAsync(node.store.read(streamOf.stream(run.stream_id)))
+  const asked = stored.at(-1)?.event as EventOf<'RunRequested'>
+  assert.is(asked.origin_run_id, run.run_id)
+  assert.is(asked.attempt, 2)
+})
+
+recovery('twice is once', async ({ node }) => {
+  const dead = await startWorker(node)
+  const run = await startRun(node, dead)
+  await recover(node, [dead])
+  const before = await node.store.head()
+  await recover(node, [dead])
+  assert.is(await node.store.head(), before)
+  assert.is((await node.typesIn(run.stream_id)).filter((type) => type === 'RunFailed').length, 1)
+})
+
+recovery('that was cut begins again: the worker is lost only when its runs have ended', async ({ node }) => {
+  const dead = await startWorker(node)
+  const runs = await Promise.all(Array.from({ length: 5 }, () => startRun(node, dead)))
+  await node.views.settled()
+  let left = 2
+  const handle = ((...args: Parameters<typeof node.aggregates.streams.handle>) => {
+    if (left-- === 0) return Promise.reject(new Error('the process dies here'))
+    return node.aggregates.streams.handle(...args)
+  }) as typeof node.aggregates.streams.handle
+  const streams = { handle } as Node['aggregates']['streams']
+  const cut = { aggregates: { ...node.aggregates, streams }, views: node.views }
+  await loseWorker(cut, { worker_id: dead }).then(
+    () => assert.unreachable('expected it to be cut'),
+    (error: Error) => assert.is(error.message, 'the process dies here'),
+  )
+  await node.views.settled()
+  assert.is((await node.views.workers.get(dead))?.alive, true)
+  await recover(node, [dead])
+  assert.equal(await statuses(node, runs), ['failed worker_lost'])
+})
+recovery.run()

@@ -1,0 +1,232 @@
+import * as assert from 'uvu/assert'
+import { callFunction } from '../../../src/commands/runs/callFunction.ts'
+import { cancelRun } from '../../../src/commands/runs/cancelRun.ts'
+import { claimRun } from '../../../src/commands/runs/claimRun.ts'
+import { claimsOf } from '../../../src/commands/runs/claimsOf.ts'
+import { dispatchEvent } from '../../../src/commands/events/dispatchEvent.ts'
+import { endRun } from '../../../src/commands/runs/endRun.ts'
+import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
+import { storeRequest } from '../../../src/commands/runs/requestRun.ts'
+import { isOf, type Recorded } from '../../../src/events/event.ts'
+import type { EventOf, EventType } from '../../../src/events/index.ts'
+import { streamOf } from '../../../src/events/streams.ts'
+import { newId } from '../../../src/ids.ts'
+import type { Outcome } from '../../../src/ports/runtime.ts'
+import { suite } from '../../support/suite.ts'
+import { wanted } from '../../worker/openWorker.ts'
+import { openCommands } from '../openCommands.ts'
+import { plantBuild, plantEnv } from '../plantEnv.ts'
+
+const node = await openCommands()
+const { deps } = node
+const env = await plantEnv(node, 'acme')
+const other = await plantEnv(node, 'other')
+const build = await plantBuild(node, env, {
+  name: 'shop',
+  functions: [
+    { ns: 'orders', var: 'ship', on_event: 'order:paid' },
+    { ns: 'orders', var: 'thank', on_event: 'order:paid' },
+    { ns: 'math', var: 'add' },
+  ],
+})
+const [worker_id, another_id] = [newId(), newId()]
+
+const factsOf = <Type extends EventType>(stream_id: string, type: Type) =>
+  Array.fromAsync(node.store.read(streamOf.stream(stream_id))).then((facts) =>
+    facts.filter((fact): fact is Recorded<EventOf<Type>> => isOf(fact, type)),
+  )
+
+/** Publishes an event and returns it as a delivery has it. */
+const publish = async (event_type: string, event_data: unknown = null, caller = env.caller) => {
+  const { event } = await publishEvent(deps, { event_type, event_data, source: 'api' }, caller)
+  const [published] = await factsOf(event.stream_id, 'EventPublished')
+  assert.ok(published)
+  return { published, ...event }
+}
+
+/** A run that the worker has claimed. */
+const claimed = async () => {
+  const { published } = await publish('order:paid')
+  const [plan] = (await dispatchEvent(deps, { published, worker_id })) ?? []
+  assert.ok(plan)
+  return plan
+}
+
+const dispatching = suite('the dispatch of an event')
+
+dispatching('claims the runs of all its handlers in one append', async () => {
+  const { published, stream_id } = await publish('order:paid')
+  const plans = await dispatchEvent(deps, { published, worker_id })
+  assert.equal(plans?.length, 2)
+  assert.equal(await node.typesIn(stream_id), [
+    'StreamCreated',
+    'EventPublished',
+    'EventHandled',
+    'RunStarted',
+    'RunStarted',
+  ])
+  const started = await factsOf(stream_id, 'RunStarted')
+  assert.equal(new Set(started.map(({ event }) => event.worker_id)), new Set([worker_id]))
+})
+
+dispatching('happens once, however often the event is delivered (I3)', async () => {
+  const { published, stream_id } = await publish('order:paid')
+  await dispatchEvent(deps, { published, worker_id })
+  const before = await node.typesIn(stream_id)
+  for (const id of [worker_id, another_id])
+    assert.is(await dispatchEvent(deps, { published, worker_id: id }), null)
+  assert.equal(await node.typesIn(stream_id), before)
+})
+
+dispatching('is recorded for an event without handlers, so that its stream is complete', async () => {
+  const { published, stream_id } = await publish('order:forgotten')
+  assert.equal(await dispatchEvent(deps, { published, worker_id }), [])
+  assert.equal(await node.typesIn(stream_id), ['StreamCreated', 'EventPublished', 'EventHandled'])
+})
+
+dispatching('starts no handler of another environment', async () => {
+  const { published } = await publish('order:paid', null, other.caller)
+  assert.equal(await dispatchEvent(deps, { published, worker_id }), [])
+})
+
+dispatching('of svc:call starts the run whose id call() returned', async () => {
+  const { stream_id } = await publish('order:forgotten')
+  const { run_id } = await callFunction(
+    deps,
+    { ref: 'math/add', args: [1, 2], project_id: build.project_id, stream_id, source: 'run:x' },
+    env.caller,
+  )
+  const published = (await factsOf(stream_id, 'EventPublished')).at(-1)
+  assert.ok(published)
+  const plans = await dispatchEvent(deps, { published, worker_id })
+  assert.equal(
+    plans?.map((plan) => [plan.run_id, plan.run_type]),
+    [[run_id, 'call']],
+  )
+})
+
+dispatching('of svc:cancel cancels the run', async () => {
+  const { run_id, stream_id } = await claimed()
+  const { published } = await publish('svc:cancel', { run_id })
+  assert.equal(await dispatchEvent(deps, { published, worker_id }), [])
+  const [cancelled] = await factsOf(stream_id, 'RunCancelled')
+  assert.is(cancelled?.event.run_id, run_id)
+})
+
+dispatching('of svc:replay runs the function again, on the input of the first run', async () => {
+  const plan = await claimed()
+  await endRun(deps, { plan, outcome: { status: 'succeeded', result: 1 }, worker_id }, env.caller.cause)
+  const { published } = await publish('svc:replay', { run_id: plan.run_id })
+  const [again] = (await dispatchEvent(deps, { published, worker_id })) ?? []
+  assert.equal([again?.replay_of, again?.input_at, again?.target], [plan.run_id, plan.input_at, plan.target])
+  assert.not(again?.run_id === plan.run_id)
+})
+
+dispatching.run()
+
+const cancelling = suite('the cancelling of a run')
+
+cancelling('does not reach a run of another environment (I7)', async () => {
+  const { run_id, stream_id } = await claimed()
+  await cancelRun(deps, run_id, other.caller.cause)
+  assert.equal(await factsOf(stream_id, 'RunCancelled'), [])
+})
+
+cancelling('leaves a run that has ended as it is (I4)', async () => {
+  const plan = await claimed()
+  await endRun(deps, { plan, outcome: { status: 'succeeded', result: 1 }, worker_id }, env.caller.cause)
+  await cancelRun(deps, plan.run_id, env.caller.cause)
+  assert.equal(await factsOf(plan.stream_id, 'RunCancelled'), [])
+})
+
+cancelling('of an unknown run does nothing', async () => {
+  const before = await node.store.head()
+  await cancelRun(deps, newId(), env.caller.cause)
+  assert.is(await node.store.head(), before)
+})
+
+cancelling.run()
+
+/** Requests a run on a stream of its own and returns the request as a delivery has it. */
+const request = async () => {
+  const run = { ...wanted(build), cause: env.caller.cause }
+  await storeRequest(deps, run)
+  const [requested] = await factsOf(run.plan.stream_id, 'RunRequested')
+  assert.ok(requested)
+  return { run, requested }
+}
+
+const claiming = suite('the claim of a requested run')
+
+claiming('belongs to one worker (I3)', async () => {
+  const { requested, run } = await request()
+  const plans = await Promise.all(
+    [worker_id, another_id].map((id) => claimRun(deps, { requested, worker_id: id })),
+  )
+  assert.is(plans.filter((plan) => plan !== null).length, 1)
+  assert.is((await factsOf(run.plan.stream_id, 'RunStarted')).length, 1)
+})
+
+claiming('can be part of its request; a later request of the same run stores nothing', async () => {
+  const run = { ...wanted(build), cause: env.caller.cause }
+  assert.ok(await storeRequest(deps, run, worker_id))
+  assert.is(await storeRequest(deps, run, another_id), null)
+  assert.equal(await node.typesIn(run.plan.stream_id), ['StreamCreated', 'RunRequested', 'RunStarted'])
+})
+
+claiming('is found again by its worker, and by no other', async () => {
+  const { requested, run } = await request()
+  await claimRun(deps, { requested, worker_id })
+  const { stream_id, run_id } = run.plan
+  assert.equal(
+    (await claimsOf(deps, { stream_id, worker_id })).map((plan) => plan.run_id),
+    [run_id],
+  )
+  assert.equal(await claimsOf(deps, { stream_id, worker_id: another_id }), [])
+})
+
+claiming.run()
+
+const succeeded = (result: unknown): Outcome => ({ status: 'succeeded', result })
+const failed: Outcome = { status: 'failed', error: { code: 'function_failed', message: 'broke' } }
+
+const ending = suite('the end of a run')
+ending.after(() => node.close())
+
+ending('is the first one that is stored (I4)', async () => {
+  const plan = await claimed()
+  await endRun(deps, { plan, outcome: failed, worker_id }, env.caller.cause)
+  await endRun(deps, { plan, outcome: succeeded(1), worker_id }, env.caller.cause)
+  assert.is((await factsOf(plan.stream_id, 'RunFailed')).length, 1)
+  assert.equal(await factsOf(plan.stream_id, 'RunSucceeded'), [])
+})
+
+ending('cannot be a failure that another worker reports', async () => {
+  const plan = await claimed()
+  await endRun(deps, { plan, outcome: failed, worker_id: another_id }, env.caller.cause)
+  assert.equal(await factsOf(plan.stream_id, 'RunFailed'), [])
+})
+
+ending('is a failure when its result cannot be converted to JSON', async () => {
+  const plan = await claimed()
+  await endRun(deps, { plan, outcome: succeeded(1n), worker_id }, env.caller.cause)
+  const [fact] = await factsOf(plan.stream_id, 'RunFailed')
+  assert.is(fact?.event.error.code, 'result_not_serializable')
+})
+
+ending('keeps a result over 64 KiB out of the log', async () => {
+  const plan = await claimed()
+  await endRun(deps, { plan, outcome: succeeded('x'.repeat(100_000)), worker_id }, env.caller.cause)
+  const [fact] = await factsOf(plan.stream_id, 'RunSucceeded')
+  assert.is(fact?.event.result, undefined)
+  assert.is(fact?.event.result_ref?.size, 100_002)
+})
+
+ending('without a result has the result null', async () => {
+  const plan = await claimed()
+  await endRun(deps, { plan, outcome: succeeded(undefined), worker_id }, env.caller.cause)
+  const [fact] = await factsOf(plan.stream_id, 'RunSucceeded')
+  assert.is(fact?.event.result, null)
+})
+
+ending.run()

@@ -1,0 +1,218 @@
+import * as assert from 'uvu/assert'
+import { cancelRun } from '../../../src/commands/runs/cancelRun.ts'
+import { dispatchEvent } from '../../../src/commands/events/dispatchEvent.ts'
+import { emitData } from '../../../src/commands/streams/emitData.ts'
+import { endRun } from '../../../src/commands/runs/endRun.ts'
+import { followStream, type StreamPart } from '../../../src/commands/streams/followStream.ts'
+import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
+import { startOfStream, type StreamStart } from '../../../src/commands/streams/startOfStream.ts'
+import { isOf } from '../../../src/events/event.ts'
+import type { RunPlan } from '../../../src/events/run.ts'
+import { streamOf } from '../../../src/events/streams.ts'
+import { newId } from '../../../src/ids.ts'
+import { forwarding } from '../../support/forwarding.ts'
+import { suite } from '../../support/suite.ts'
+import { until } from '../../support/until.ts'
+import { openCommands } from '../openCommands.ts'
+import { plantBuild, plantEnv } from '../plantEnv.ts'
+import { refusedWith } from '../refusedWith.ts'
+
+const node = await openCommands()
+const { deps } = node
+const env = await plantEnv(node, 'acme')
+const { cause } = env.caller
+const worker_id = newId()
+for (const name of ['shop', 'store'])
+  await plantBuild(node, env, {
+    name,
+    functions: [{ ns: 'orders', var: 'ship', on_event: 'order:paid' }],
+  })
+
+/** Publishes an event that both projects handle; their runs are claimed, in the order of their projects. */
+const publish = async () => {
+  const { event } = await publishEvent(
+    deps,
+    { event_type: 'order:paid', event_data: null, source: 'api' },
+    env.caller,
+  )
+  const { stream_id } = event
+  for await (const published of node.store.read(streamOf.stream(stream_id)))
+    if (isOf(published, 'EventPublished')) {
+      const plans = (await dispatchEvent(deps, { published, worker_id })) ?? []
+      const planOf = (project: string) => plans.find((plan) => plan.project_name === project)
+      const [shop, store] = [planOf('shop'), planOf('store')]
+      assert.ok(shop && store)
+      return { stream_id, shop, store }
+    }
+  throw new Error('Expected the event in its stream')
+}
+
+const succeed = (plan: RunPlan, result: unknown = null) =>
+  endRun(deps, { plan, outcome: { status: 'succeeded', result }, worker_id }, cause)
+const emit = ({ run_id, stream_id }: RunPlan) =>
+  emitData(deps, { run_id, stream_id, data_type: 'progress', payload: 1 }, cause)
+
+/** What happened, as `kind` and project or payload. */
+const told = (part: StreamPart): string[] =>
+  part.kind === 'complete'
+    ? ['complete']
+    : part.activities.map((activity) =>
+        activity.kind === 'data' ? 'data' : `${activity.kind} ${activity.run.project_name}`,
+      )
+
+/** Reads a stream until it is complete. */
+const read = async (stream_id: string, from: string, project?: string) => {
+  const start = await startOfStream(deps, { stream_id, from }, env.env_id)
+  const parts = await Array.fromAsync(
+    followStream(deps, { start, project, signal: AbortSignal.timeout(10_000) }),
+  )
+  return { parts, told: parts.flatMap(told) }
+}
+
+const starting = suite('the place where a reader of a stream begins')
+
+starting('is before the first fact, after the last one, or after the one that is named', async () => {
+  const { stream_id } = await publish()
+  const after = async (from?: string) => (await startOfStream(deps, { stream_id, from }, env.env_id)).after
+  assert.equal([await after('start'), await after('end'), await after(), await after('2')], [-1, 4, 4, 2])
+})
+
+starting('is in no stream of another environment (I7)', async () => {
+  const { stream_id } = await publish()
+  const elsewhere = await refusedWith('not_found', () => startOfStream(deps, { stream_id }, newId()))
+  const unknown = newId()
+  const none = await refusedWith('not_found', () => startOfStream(deps, { stream_id: unknown }, env.env_id))
+  assert.is(elsewhere.message.replace(stream_id, ''), none.message.replace(unknown, ''))
+})
+
+starting('is no revision that the stream has not reached', async () => {
+  const { stream_id } = await publish()
+  for (const from of ['5', '-1', '1.5', 'begin', '9'.repeat(400)])
+    await refusedWith('bad_request', () => startOfStream(deps, { stream_id, from }, env.env_id))
+})
+
+starting.run()
+
+const following = suite('a reader of a stream')
+following.after(() => node.close())
+
+following('receives runs and data in order, until nothing is open', async () => {
+  const { stream_id, shop, store } = await publish()
+  await emit(shop)
+  await succeed(shop, 42)
+  await endRun(
+    deps,
+    { plan: store, outcome: { status: 'failed', error: { code: 'x', message: 'y' } }, worker_id },
+    cause,
+  )
+  const { told } = await read(stream_id, 'start')
+  assert.equal(told.slice(0, 2).toSorted(), ['started shop', 'started store'])
+  assert.equal(told.slice(2), ['data', 'succeeded shop', 'failed store', 'complete'])
+})
+
+/** Follows a stream; `waits` resolves when the reader has received everything so far and waits for more. */
+const follow = (start: StreamStart) => {
+  const waits = Promise.withResolvers<void>()
+  const store = forwarding(node.store, {
+    async *follow(...args) {
+      try {
+        for await (const batch of node.store.follow(...args)) {
+          yield batch
+          if (batch.caughtUp) waits.resolve()
+        }
+      } finally {
+        waits.resolve()
+      }
+    },
+  })
+  const signal = AbortSignal.timeout(10_000)
+  return {
+    reading: Array.fromAsync(followStream({ ...deps, store }, { start, signal })),
+    waits: waits.promise,
+  }
+}
+
+following('waits while a run is open', async () => {
+  const { stream_id, shop, store } = await publish()
+  await succeed(shop)
+  const { reading, waits } = follow(await startOfStream(deps, { stream_id, from: '4' }, env.env_id))
+  await waits
+  await emit(store)
+  await succeed(store)
+  assert.equal((await reading).flatMap(told), ['succeeded shop', 'data', 'succeeded store', 'complete'])
+})
+
+following('of a quiet stream waits until something has happened', async () => {
+  const { stream_id, shop, store } = await publish()
+  await Promise.all([succeed(shop), succeed(store)])
+  const { reading, waits } = follow(await startOfStream(deps, { stream_id, from: 'end' }, env.env_id))
+  await waits
+  const event = { event_type: 'order:forgotten', event_data: null, stream_id, source: 'api' }
+  const { revision } = await publishEvent(deps, event, env.caller)
+  for await (const published of node.store.read(streamOf.stream(stream_id), { from: revision }))
+    if (isOf(published, 'EventPublished')) await dispatchEvent(deps, { published, worker_id })
+  const last = (await reading).at(-1)
+  assert.equal([last?.kind, last?.revision], ['complete', revision + 1])
+})
+
+following(
+  'that names a revision receives what follows it, and the start of a run that it already has',
+  async () => {
+    const { stream_id, shop, store } = await publish()
+    await succeed(shop, 42)
+    await succeed(store)
+    const { parts, told } = await read(stream_id, '4')
+    assert.equal(told, ['succeeded shop', 'succeeded store', 'complete'])
+    const [first] = parts.flatMap((part) => (part.kind === 'complete' ? [] : part.activities))
+    assert.ok(first && first.kind !== 'data')
+    assert.equal([first.run.run_id, first.run.status, first.run.result], [shop.run_id, 'succeeded', 42])
+    assert.ok(first.run.start_time)
+  },
+)
+
+following('receives a run as its read model has it', async () => {
+  const { stream_id, shop, store } = await publish()
+  await succeed(shop, { total: 1 })
+  await succeed(store)
+  const { parts } = await read(stream_id, 'start')
+  const runs = parts.flatMap((part) => (part.kind === 'complete' ? [] : part.activities))
+  await node.views.settled()
+  const ended = runs.find((activity) => activity.kind === 'succeeded' && activity.run.run_id === shop.run_id)
+  assert.ok(ended && ended.kind !== 'data')
+  assert.equal(ended.run, await node.views.runs.get(shop.run_id))
+})
+
+following('of one project, by id or name, receives only its runs and their data', async () => {
+  const { stream_id, shop, store } = await publish()
+  await emit(shop)
+  await emit(store)
+  await succeed(shop)
+  await succeed(store)
+  const wanted = ['started shop', 'data', 'succeeded shop', 'complete']
+  assert.equal((await read(stream_id, 'start', 'shop')).told, wanted)
+  assert.equal((await read(stream_id, 'start', shop.project_id)).told, wanted)
+  assert.equal((await read(stream_id, 'start', 'none')).told, ['complete'])
+})
+
+following('receives the cancelling of a run', async () => {
+  const { stream_id, shop, store } = await publish()
+  await succeed(shop)
+  await cancelRun(deps, store.run_id, cause)
+  assert.equal((await read(stream_id, '5')).told, ['cancelled store', 'complete'])
+})
+
+following('ends without completion when its signal aborts', async () => {
+  const { stream_id } = await publish()
+  const start = await startOfStream(deps, { stream_id, from: 'start' }, env.env_id)
+  const stop = new AbortController()
+  const told_: string[] = []
+  const reading = (async () => {
+    for await (const part of followStream(deps, { start, signal: stop.signal })) told_.push(...told(part))
+  })()
+  await until(() => told_.length === 2)
+  stop.abort()
+  await reading
+  assert.not(told_.includes('complete'))
+})
+
+following.run()

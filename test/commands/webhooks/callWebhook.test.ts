@@ -1,0 +1,207 @@
+import * as assert from 'uvu/assert'
+import { compilePermissions } from '../../../src/access/permissions.ts'
+import { authorizeWebhook, type Sender } from '../../../src/commands/webhooks/authorizeWebhook.ts'
+import { callWebhook } from '../../../src/commands/webhooks/callWebhook.ts'
+import { findWebhook, type WebhookAddress } from '../../../src/commands/webhooks/findWebhook.ts'
+import { readRunLog } from '../../../src/commands/runs/readRunLog.ts'
+import { AppError } from '../../../src/errors.ts'
+import type { Permissions } from '../../../src/events/org.ts'
+import { newId } from '../../../src/ids.ts'
+import type { Outcome, WebhookRequest } from '../../../src/ports/runtime.ts'
+import { sealMetadata } from '../../../src/secrets/serviceKeyMetadata.ts'
+import { suite } from '../../support/suite.ts'
+import { until } from '../../support/until.ts'
+import { openWorker } from '../../worker/openWorker.ts'
+import { openCommands } from '../openCommands.ts'
+import { plantBuild, plantEnv } from '../plantEnv.ts'
+import { refusedWith } from '../refusedWith.ts'
+
+const node = await openCommands()
+const env = await plantEnv(node, 'acme')
+const other = await plantEnv(node, 'other')
+const { keyring } = node.deps
+const { worker, held, invocations } = openWorker({ ...node, keyring })
+const deps = { ...node.deps, claimer: worker }
+const paid = {
+  service: 'stripe',
+  path: '/paid',
+  method: 'POST',
+  name: 'paid',
+  description: '',
+  auth: 'none',
+} as const
+await plantBuild(node, env, {
+  name: 'shop',
+  functions: [{ ns: 'hooks', var: 'paid', webhook: paid, secret_headers: ['x-key'], timeout: 4000 }],
+})
+
+const token = keyring.webhookToken(env.env_id, paid)
+const address: WebhookAddress = {
+  method: 'POST',
+  hostname: 'svc.test',
+  path: `acme/dev/stripe/paid/${token}`,
+}
+
+const finding = suite('the address of a webhook')
+
+finding('names the function of the deployed build that has the endpoint', async () => {
+  const { env: found, deployed, webhook } = await findWebhook(deps, address)
+  assert.equal([found.env_id, deployed.fn.var, webhook.path], [env.env_id, 'paid', '/paid'])
+})
+
+finding('is the same refusal whatever is wrong with it', async () => {
+  const messages = new Set<string>()
+  for (const wrong of [
+    { path: `acme/dev/stripe/paid/${token}x` },
+    { path: 'acme/dev/stripe/paid' },
+    { path: `acme/dev/stripe/other/${keyring.webhookToken(env.env_id, { ...paid, path: '/other' })}` },
+    { path: `other/dev/stripe/paid/${token}` },
+    { path: `none/dev/stripe/paid/${token}` },
+    { path: '' },
+    { method: 'PUT' },
+  ])
+    messages.add((await refusedWith('not_found', () => findWebhook(deps, { ...address, ...wrong }))).message)
+  assert.is(messages.size, 1)
+})
+
+finding(
+  'belongs to one environment: its token is not valid in another one with the same webhook',
+  async () => {
+    await plantBuild(node, other, { name: 'shop', functions: [{ ns: 'hooks', var: 'paid', webhook: paid }] })
+    await refusedWith('not_found', () =>
+      findWebhook(deps, { ...address, path: `other/dev/stripe/paid/${token}` }),
+    )
+  },
+)
+
+finding.run()
+
+const endpoint = await findWebhook(deps, address)
+const sender = (permissions: Permissions, more: Partial<Sender> = {}): Sender => ({
+  kind: 'api-key',
+  id: newId(),
+  env_id: env.env_id,
+  permissions: compilePermissions(permissions),
+  ...more,
+})
+
+const authorizing = suite('a webhook that requires a credential')
+
+authorizing('admits one that may execute the service', async () => {
+  const auth = await authorizeWebhook(deps, endpoint, sender({ 'webhook:stripe': ['execute'] }))
+  assert.equal(auth, { type: 'api-key' })
+})
+
+authorizing('forbids one that may execute another service', () =>
+  refusedWith('forbidden', () => authorizeWebhook(deps, endpoint, sender({ 'webhook:github': ['execute'] }))),
+)
+
+authorizing('does not exist for one of another environment', () =>
+  refusedWith('not_found', () =>
+    authorizeWebhook(deps, endpoint, sender({ '*:*': ['*'] }, { env_id: other.env_id })),
+  ),
+)
+
+authorizing('gives the handler the metadata of a service key', async () => {
+  const of = { env_id: env.env_id, service_key_id: newId() }
+  const metadata = await sealMetadata(keyring, of, { customer: 7 })
+  const key = sender({ '*:*': ['*'] }, { kind: 'service-key', id: of.service_key_id, metadata })
+  assert.equal(await authorizeWebhook(deps, endpoint, key), {
+    type: 'service-key',
+    metadata: { customer: 7 },
+  })
+})
+
+authorizing.run()
+
+const request: WebhookRequest = {
+  method: 'POST',
+  url: '/webhook/stripe/paid',
+  'original-url': `https://svc.test/webhook/${address.path}`,
+  headers: { 'x-key': 'top secret', 'x-open': 'hello' },
+  body: { amount: 5 },
+}
+const input = {
+  endpoint,
+  readRequest: () => Promise.resolve(request),
+  defaultTimeoutMs: 60_000,
+}
+
+/** Calls the webhook while its run ends as given. */
+const call = async (outcome: Outcome, more: Partial<typeof input> = {}) => {
+  const before = held.length
+  const calling = callWebhook(deps, { ...input, ...more }, env.caller)
+  calling.catch(() => {})
+  await until(() => held.length > before)
+  const invocation = invocations.at(-1)
+  held.at(-1)?.(outcome)
+  return { ending: await calling, invocation }
+}
+const succeeded: Outcome = { status: 'succeeded', result: { status: 202 } }
+
+const calling = suite('a call of a webhook')
+calling.after(async () => {
+  await worker.stop({ drainMs: 10 })
+  await node.close()
+})
+
+calling('returns the result of its function', async () => {
+  assert.equal((await call(succeeded)).ending, { status: 'succeeded', result: { status: 202 } })
+})
+
+calling('returns why its function failed', async () => {
+  const { ending } = await call({ status: 'failed', error: { code: 'function_failed', message: 'no money' } })
+  assert.equal(ending, { status: 'failed', message: 'no money' })
+})
+
+calling('gives the handler the request as it was received, within the timeout of the function', async () => {
+  const { invocation } = await call(succeeded)
+  assert.equal(invocation?.input, { kind: 'webhook', request })
+  assert.is(invocation?.timeoutMs, 4000)
+})
+
+calling('stores neither its token nor its secret headers in plain text (I6)', async () => {
+  const { invocation } = await call(succeeded)
+  let log = ''
+  for await (const { event } of node.store.read(`stream-${invocation?.run.stream_id}`))
+    log += JSON.stringify(event)
+  assert.ok(log.includes('hello'))
+  assert.not(log.includes('top secret'))
+  assert.not(log.includes(token))
+})
+
+calling('keeps its request for the log of its run', async () => {
+  const { invocation } = await call(succeeded)
+  await node.views.settled()
+  const run = await node.views.runs.get(invocation?.run.run_id ?? '')
+  assert.ok(run)
+  const { request: kept, lines } = await readRunLog(deps, run)
+  assert.equal(await node.payloads.load(kept ?? {}), {
+    method: 'POST',
+    url: '/webhook/stripe/paid',
+    headers: { 'x-key': '***', 'x-open': 'hello' },
+    body: { amount: 5 },
+  })
+  assert.equal(lines, [])
+})
+
+calling('over the quota is refused before its body is read, and nothing is stored', async () => {
+  const quotas = { checkRun: () => Promise.reject(new AppError('quota_exceeded', 'full')) }
+  const before = await node.store.head()
+  let reads = 0
+  const readRequest = () => Promise.resolve((reads++, request))
+  await refusedWith('quota_exceeded', () =>
+    callWebhook({ ...deps, quotas }, { ...input, readRequest }, env.caller),
+  )
+  assert.equal([reads, await node.store.head()], [0, before])
+})
+
+calling('keeps a body over 64 KiB out of the log, and the handler receives it', async () => {
+  const large = { ...request, body: 'x'.repeat(100_000) }
+  const { invocation } = await call(succeeded, { readRequest: () => Promise.resolve(large) })
+  assert.equal(invocation?.input, { kind: 'webhook', request: large })
+  for await (const { event } of node.store.read(`stream-${invocation?.run.stream_id}`))
+    assert.ok(JSON.stringify(event).length < 5000)
+})
+
+calling.run()
