@@ -2,37 +2,45 @@ import { AppError, type ErrorCode } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
 import type { Decider } from './decider.ts'
 
-/** The holder of the name; null when it is available. */
+/** What has a name. A rename states the fence it was decided on; a creation and version 0.1.0 state none. */
+export type NameHolder = Pick<EventOf<'NameReserved'>, 'holder' | 'fence' | 'reserved_at'>
+
+/** Null when the name is available. */
 interface Reservation {
-  readonly holder: string | null
+  readonly held: NameHolder | null
 }
 
 export type NameCommand =
   | {
       readonly type: 'ReserveName'
       readonly name: string
-      readonly holder: string
+      readonly by: NameHolder
       /** The error code when the name has another holder. */
       readonly taken: ErrorCode
-      /** A holder that is known not to exist: its reservation is taken over. */
-      readonly gone?: string
+      /** A holder whose reservation is known to be void: it is taken over. */
+      readonly gone?: NameHolder
     }
   | { readonly type: 'ReleaseName'; readonly name: string; readonly holder: string }
 
+/** Orders the reservations of one holder: a creation comes before every rename. */
+export const fenceOf = ({ fence = -1 }: NameHolder): number => fence
+
 /** Each unique name is a stream. The append is the check, so a name has one holder on any number of nodes. */
 export const name: Decider<Reservation, NameCommand, EventOf<'NameReserved' | 'NameReleased'>> = {
-  initial: () => ({ holder: null }),
+  initial: () => ({ held: null }),
 
-  decide(command, { holder }) {
+  decide(command, { held }) {
     switch (command.type) {
-      case 'ReserveName':
-        if (holder === command.holder) return []
-        if (holder !== null && holder !== command.gone) {
-          throw new AppError(command.taken, `name: "${command.name}" is taken`, { data: { holder } })
-        }
-        return [{ type: 'NameReserved', name: command.name, holder: command.holder }]
+      case 'ReserveName': {
+        const { name, by, taken, gone } = command
+        const isOwn = held?.holder === by.holder
+        if (isOwn && fenceOf(held) >= fenceOf(by)) return []
+        const isGone = held && gone && held.holder === gone.holder && fenceOf(held) === fenceOf(gone)
+        if (held && !isOwn && !isGone) throw new AppError(taken, `name: "${name}" is taken`)
+        return [{ type: 'NameReserved', name, ...by }]
+      }
       case 'ReleaseName':
-        if (holder !== command.holder) return []
+        if (held?.holder !== command.holder) return []
         return [{ type: 'NameReleased', name: command.name, holder: command.holder }]
       default:
         return command satisfies never
@@ -40,8 +48,11 @@ export const name: Decider<Reservation, NameCommand, EventOf<'NameReserved' | 'N
   },
 
   evolve(reservation, { event }) {
-    if (event.type === 'NameReserved') return { holder: event.holder }
-    if (event.type === 'NameReleased') return { holder: null }
+    if (event.type === 'NameReserved') {
+      const { type: _, name: __, ...held } = event
+      return { held }
+    }
+    if (event.type === 'NameReleased') return { held: null }
     return reservation
   },
 }

@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts'
+import { AppError, isAppError } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
 import type { Decider } from './decider.ts'
 import { type WebhookAddress, webhooksIn } from './webhook.ts'
@@ -20,13 +20,22 @@ export interface ActiveProject {
   readonly deployed: DeployedBuild | null
   /** Revision of the last fact that began or abandoned a deployment: a deployment decided before it takes no effect. */
   readonly fence: number
+  /** Revision of the last fact that named the project or abandoned a rename: a rename decided before it takes no effect. */
+  readonly nameFence: number
 }
 
 type Project = { readonly status: 'absent' } | { readonly status: 'deleted' } | ActiveProject
 
 export type ProjectCommand =
   | { readonly type: 'CreateProject'; readonly project_id: string; readonly name: string }
-  | { readonly type: 'RenameProject'; readonly project_id: string; readonly name: string }
+  | {
+      readonly type: 'RenameProject'
+      readonly project_id: string
+      readonly name: string
+      /** The `nameFence` for which the name was reserved. */
+      readonly fence: number
+    }
+  | { readonly type: 'AbandonRename'; readonly project_id: string; readonly fence: number }
   | { readonly type: 'DeleteProject'; readonly project_id: string }
   | { readonly type: 'UploadBuild'; readonly build: Omit<BuildOf, 'type'> }
   | {
@@ -40,6 +49,7 @@ export type ProjectCommand =
 export type ProjectEvent = EventOf<
   | 'ProjectCreated'
   | 'ProjectRenamed'
+  | 'RenameAbandoned'
   | 'ProjectDeleted'
   | 'BuildUploaded'
   | 'BuildDeployed'
@@ -74,6 +84,13 @@ export const admitDeployment = ({ builds }: Pick<ActiveProject, 'builds'>, build
     throw new AppError('bad_request', 'build_id: a live build cannot be deployed; upload it without `live`')
 }
 
+const lateFor = (change: 'deployment' | 'rename', fence: number): AppError =>
+  new AppError('conflict', `Another ${change} of the project came first`, { data: { fence } })
+
+/** Whether a change of a project was refused because another one came first. It may be tried again on the new fence. */
+export const isLate = (error: unknown): boolean =>
+  isAppError(error, 'conflict') && error.data['fence'] !== undefined
+
 /** The rules of a project and its builds: at most one build is deployed. */
 export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
   initial: () => ({ status: 'absent' }),
@@ -87,10 +104,15 @@ export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
       if (state.status !== 'active' || state.fence !== command.fence) return []
       return [{ type: 'DeploymentAbandoned', project_id: command.project_id }]
     }
+    if (command.type === 'AbandonRename') {
+      if (state.status !== 'active' || state.nameFence !== command.fence) return []
+      return [{ type: 'RenameAbandoned', project_id: command.project_id }]
+    }
     const project = activeProject(state)
     switch (command.type) {
       case 'RenameProject':
         if (project.name === command.name) return []
+        if (project.nameFence !== command.fence) throw lateFor('rename', project.nameFence)
         return [{ type: 'ProjectRenamed', project_id: command.project_id, name: command.name }]
       case 'DeleteProject':
         return [
@@ -102,10 +124,7 @@ export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
         const { build_id } = command.build
         admitDeployment(project, build_id)
         if (project.deployed?.build_id === build_id) return []
-        if (project.fence !== command.fence)
-          throw new AppError('conflict', 'Another deployment of the project came first', {
-            data: { fence: project.fence },
-          })
+        if (project.fence !== command.fence) throw lateFor('deployment', project.fence)
         return [
           {
             type: 'BuildDeployed',
@@ -121,11 +140,20 @@ export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
 
   evolve(project, { event, revision }) {
     if (event.type === 'ProjectCreated')
-      return { status: 'active', name: event.name, builds: new Map(), deployed: null, fence: revision }
+      return {
+        status: 'active',
+        name: event.name,
+        builds: new Map(),
+        deployed: null,
+        fence: revision,
+        nameFence: revision,
+      }
     if (project.status !== 'active') return project
     switch (event.type) {
       case 'ProjectRenamed':
-        return { ...project, name: event.name }
+        return { ...project, name: event.name, nameFence: revision }
+      case 'RenameAbandoned':
+        return { ...project, nameFence: revision }
       case 'ProjectDeleted':
         return { status: 'deleted' }
       case 'BuildUploaded': {

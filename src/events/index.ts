@@ -32,6 +32,7 @@ export const schemaOf = {
   BuildUploaded: project.BuildUploaded,
   BuildDeployed: project.BuildDeployed,
   DeploymentAbandoned: project.DeploymentAbandoned,
+  RenameAbandoned: project.RenameAbandoned,
   WebhookReserved: project.WebhookReserved,
   NameReserved: project.NameReserved,
   NameReleased: project.NameReleased,

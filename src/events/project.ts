@@ -80,6 +80,17 @@ export const WebhookReserved = fact('WebhookReserved', {
   reserved_at: Time,
 })
 
-/** One name with one holder: the first append to its reservation stream wins. */
-export const NameReserved = fact('NameReserved', { name: Type.String(), holder: Id })
+/** A rename ended before it took effect, because its node died or was slow and another project needs the name. */
+export const RenameAbandoned = fact('RenameAbandoned', { project_id: Id })
+
+/**
+ * One name with one holder: the first append to its reservation stream wins. A rename states the revision of the last name
+ * before it in `fence`; a rename decided on an older fence can no longer take effect.
+ */
+export const NameReserved = fact('NameReserved', {
+  name: Type.String(),
+  holder: Id,
+  fence: Type.Optional(Type.Integer()),
+  reserved_at: Type.Optional(Time),
+})
 export const NameReleased = fact('NameReleased', { name: Type.String(), holder: Id })

@@ -82,6 +82,25 @@ projects('are renamed to their own name without effect', async () => {
   assert.equal(await api.patch('/projects/same', { name: 'same' }), project)
 })
 
+projects(
+  'that are renamed several times at once keep one of the names, and the others are available',
+  async () => {
+    const { project_id } = await create('several')
+    const names = ['several-1', 'several-2', 'several-3']
+    const answers = await Promise.all(
+      names.map((name) => api.send('PATCH', `/projects/${project_id}`, { body: { name } })),
+    )
+    assert.equal(
+      answers.map(({ status }) => status),
+      [200, 200, 200],
+    )
+    const { name: kept } = await api.get<Project>(`/projects/${project_id}`)
+    for (const name of ['several', ...names])
+      if (name === kept) assert.is((await api.refused('POST', '/projects', { name })).code, 'project_exists')
+      else await create(name)
+  },
+)
+
 projects('cannot be renamed to a name that is taken', async () => {
   await create('mine')
   await create('yours')

@@ -33,7 +33,7 @@ const dispatchOf = (event_id: string): StreamCommand => ({
   now,
 })
 const reserve = (holder: string) =>
-  ({ type: 'ReserveName', name: 'shop', holder, taken: 'project_exists' }) as const
+  ({ type: 'ReserveName', name: 'shop', by: { holder }, taken: 'project_exists' }) as const
 
 const typesIn = async (store: EventStore, at: string) =>
   (await Array.fromAsync(store.read(at))).map(({ event }) => event.type)

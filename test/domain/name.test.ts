@@ -18,9 +18,9 @@ const reserve = (holder: string, gone?: string) =>
   ({
     type: 'ReserveName',
     name: 'shop',
-    holder,
+    by: { holder },
     taken: 'project_exists',
-    ...(gone !== undefined && { gone }),
+    ...(gone !== undefined && { gone: { holder: gone } }),
   }) as const
 const release = (holder: string) => ({ type: 'ReleaseName', name: 'shop', holder }) as const
 
@@ -36,6 +36,22 @@ names('is taken over from a holder that does not exist', () =>
 names('is not taken over from the successor of a lost holder', () =>
   given(reserved('a'), reserved('c')).when(reserve('b', 'a')).refuses('project_exists'),
 )
+names('is reserved again by a later rename of its holder, not by an earlier one', () => {
+  const at = (fence: number) => ({ holder: 'a', fence, reserved_at: '2026-05-01T10:00:00.000Z' })
+  const [first, second] = [at(0), at(4)]
+  given(reserved('a'))
+    .when({ ...reserve('a'), by: first })
+    .then({ ...reserved('a'), ...first })
+  given({ ...reserved('a'), ...first })
+    .when({ ...reserve('a'), by: second })
+    .then({ ...reserved('a'), ...second })
+  given({ ...reserved('a'), ...second })
+    .when({ ...reserve('a'), by: first })
+    .then()
+  given({ ...reserved('a'), ...second })
+    .when({ ...reserve('b'), gone: first })
+    .refuses('project_exists')
+})
 names('is available once it is released', () => {
   given(reserved('a')).when(release('a')).then(released('a'))
   given(reserved('a'), released('a')).when(reserve('b')).then(reserved('b'))

@@ -32,10 +32,12 @@ const deployed = (build_id: string, previous_build_id?: string): EventOf<'BuildD
 })
 
 const abandoned: EventOf<'DeploymentAbandoned'> = { type: 'DeploymentAbandoned', project_id: 'p' }
+const renameAbandoned: EventOf<'RenameAbandoned'> = { type: 'RenameAbandoned', project_id: 'p' }
 const abandon = (fence: number) => ({ type: 'AbandonDeployment', project_id: 'p', fence }) as const
 
 const create = { type: 'CreateProject', project_id: 'p', name: 'shop' } as const
-const rename = { type: 'RenameProject', project_id: 'p', name: 'store' } as const
+const rename = { type: 'RenameProject', project_id: 'p', name: 'store', fence: 0 } as const
+const abandonRename = (fence: number) => ({ type: 'AbandonRename', project_id: 'p', fence }) as const
 const remove = { type: 'DeleteProject', project_id: 'p' } as const
 const upload = (build_id: string, build_type: 'release' | 'live' = 'release') => {
   const { type: _, ...build } = uploaded(build_id, build_type)
@@ -53,6 +55,23 @@ life('is created once, also by a command after its deletion', () => {
   given(created, deleted).when(create).then()
 })
 life('is renamed', () => given(created).when(rename).then(renamed))
+life('is not renamed on an old fence: another rename took effect, or it was abandoned', () => {
+  given(created, renamed)
+    .when({ ...rename, name: 'third' })
+    .refuses('conflict')
+  given(created, renameAbandoned).when(rename).refuses('conflict')
+  given(created, renameAbandoned)
+    .when({ ...rename, fence: 1 })
+    .then(renamed)
+})
+life('is renamed on the fence of its name, whatever its builds do', () =>
+  given(created, uploaded('a'), deployed('a'), abandoned).when(rename).then(renamed),
+)
+life('has its rename abandoned before it takes effect, not after it', () => {
+  given(created).when(abandonRename(0)).then(renameAbandoned)
+  given(created, renamed).when(abandonRename(0)).then()
+  given(created, deleted).when(abandonRename(0)).then()
+})
 life('stores nothing when it has the name already', () => given(created, renamed).when(rename).then())
 life('is deleted with its builds', () =>
   given(created, uploaded('a'), uploaded('b', 'live'))

@@ -109,6 +109,7 @@ export const exampleOf: { readonly [T in EventType]: EventOf<T> } = {
   },
   BuildDeployed: { type: 'BuildDeployed', ...build, previous_build_id: 'b0', functions_ref: ref },
   DeploymentAbandoned: { type: 'DeploymentAbandoned', project_id: 'p' },
+  RenameAbandoned: { type: 'RenameAbandoned', project_id: 'p' },
   WebhookReserved: {
     type: 'WebhookReserved',
     method: 'POST',
@@ -118,7 +119,13 @@ export const exampleOf: { readonly [T in EventType]: EventOf<T> } = {
     fence: 0,
     reserved_at: '2026-05-01T10:00:00.000Z',
   },
-  NameReserved: { type: 'NameReserved', name: 'shop', holder: 'p' },
+  NameReserved: {
+    type: 'NameReserved',
+    name: 'shop',
+    holder: 'p',
+    fence: 0,
+    reserved_at: '2026-05-01T10:00:00.000Z',
+  },
   NameReleased: { type: 'NameReleased', name: 'shop', holder: 'p' },
   FileStored: { type: 'FileStored', ...file, replaced: { key: 'files/f0', size: 2 } },
   FileDeleted: { type: 'FileDeleted', file_id: 'f', path: 'a/b.txt', former: { key: 'files/f', size: 3 } },

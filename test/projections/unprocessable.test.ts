@@ -119,7 +119,7 @@ unprocessable('refuses commands of its stream by name', async () => {
   const store = openEventStore({ dir })
   const reasons: string[] = []
   const projects = new CommandHandler(store, project, (reason) => void reasons.push(reason))
-  const rename = { type: 'RenameProject', project_id: 'p', env_id: 'env', name: 'x' } as const
+  const rename = { type: 'RenameProject', project_id: 'p', name: 'x', fence: 0 } as const
   const error = await failureOf(projects.handle('project-p', rename, metadata))
   assert.ok(isAppError(error, 'internal_server_error'))
   assert.match(reasons[0] ?? '', 'The fact ProjectCreated v2, id id-0, revision 0 of project-p')

@@ -1,5 +1,4 @@
 import { activeProject, admitDeployment } from '../../domain/project.ts'
-import { isAppError } from '../../errors.ts'
 import { payloadFields } from '../../events/payload.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { BuildDoc } from '../../projections/builds.ts'
@@ -7,9 +6,7 @@ import { buildFor } from './buildFor.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { projectFor } from '../projects/projectFor.ts'
 import { reserveWebhooks, webhooksOf } from './reserveWebhooks.ts'
-
-/** Other deployments of the same project that may take effect first, before the caller is asked to retry. */
-const MAX_RACES = 20
+import { retryLate } from '../projects/retryLate.ts'
 
 /**
  * Deploys a build of a project, found by id or name, in place of the build that is deployed. Rejects with `conflict` when
@@ -33,21 +30,15 @@ export const deployBuild = async (
     ...payloadFields('functions', { value: [...(functions ?? [])], ref: functions_ref }),
   }
   const stream = streamOf.project(project_id)
-  for (let races = 0; ; races++) {
+  await retryLate(async () => {
     const fence = await aggregates.projects.read(stream, (state) => {
       const project = activeProject(state)
       admitDeployment(project, build_id)
       return project.fence
     })
     await reserveWebhooks(deps, { webhooks, project_id, fence }, cause)
-    try {
-      await aggregates.projects.handle(stream, { type: 'DeployBuild', build, fence }, cause)
-      break
-    } catch (error) {
-      const isLate = isAppError(error, 'conflict') && error.data['fence'] !== undefined
-      if (!isLate || races === MAX_RACES) throw error
-    }
-  }
+    await aggregates.projects.handle(stream, { type: 'DeployBuild', build, fence }, cause)
+  })
   runtime.prewarm({ env_id, build_id, hash })
   return buildFor(deps, project_id, build_id)
 }

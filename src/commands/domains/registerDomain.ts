@@ -1,4 +1,5 @@
 import { admitDomain } from '../../domain/customDomains.ts'
+import type { NameHolder } from '../../domain/name.ts'
 import { AppError } from '../../errors.ts'
 import { streamOf } from '../../events/streams.ts'
 import { termsOf } from '../../plans/plans.ts'
@@ -6,7 +7,7 @@ import { domainNameOf, isIn } from '../../ports/domainName.ts'
 import type { DomainDoc } from '../../projections/domains.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { domainFor } from './domainFor.ts'
-import { reserveName } from '../projects/reserveName.ts'
+import { reserveName, type ReservationState } from '../projects/reserveName.ts'
 
 type Deps = Pick<CommandDeps, 'aggregates' | 'views' | 'domainsZone' | 'publicUrl'>
 
@@ -31,11 +32,11 @@ export const registerDomain = async (
   await aggregates.domains.read(stream, (known) => {
     if (!known.has(domain_id)) admitDomain(known, max) // the limit takes precedence over a name that is taken
   })
-  const stateOf = async (holder: string) => {
+  const stateOf = async ({ holder }: NameHolder): Promise<ReservationState> => {
     await views.settled('domains')
-    return (await views.domains.get(holder)) ? 'exists' : 'not created'
+    return (await views.domains.get(holder)) ? 'in use' : 'not created'
   }
-  const name = { stream: streamOf.domainName(domain), name: domain, holder: domain_id }
+  const name = { stream: streamOf.domainName(domain), name: domain, by: { holder: domain_id } }
   await reserveName(deps, { ...name, taken: 'domain_exists', stateOf }, cause)
   const fact = {
     type: 'DomainRegistered',

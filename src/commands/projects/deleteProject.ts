@@ -1,7 +1,6 @@
 import { streamOf } from '../../events/streams.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { projectFor } from './projectFor.ts'
-import { releaseProjectName } from './projectName.ts'
 
 /** Deletes a project, found by id or name, with its builds, variables and data keys. Its name and webhooks become available. */
 export const deleteProject = async (
@@ -12,10 +11,9 @@ export const deleteProject = async (
   const { aggregates, views, dataKeys } = deps
   const { env_id } = cause
   await views.settled('projects')
-  const { project_id, name } = projectFor(views.directory, env_id, project)
+  const { project_id } = projectFor(views.directory, env_id, project)
   // The variables first: if this node dies in between, the project still exists and can be deleted again.
   await aggregates.contexts.handle(streamOf.context(project_id), { type: 'CloseContext', project_id }, cause)
   await dataKeys.destroy({ env_id, project_id }, { final: true }, cause)
   await aggregates.projects.handle(streamOf.project(project_id), { type: 'DeleteProject', project_id }, cause)
-  await releaseProjectName(deps, { name, project_id }, cause)
 }

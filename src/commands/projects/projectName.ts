@@ -1,8 +1,10 @@
+import { clock } from '../../clock.ts'
+import { fenceOf, type NameHolder } from '../../domain/name.ts'
 import { AppError } from '../../errors.ts'
 import type { EnvCause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
-import { reserveName } from './reserveName.ts'
+import { reserveName, type ReservationState, STALE_MS } from './reserveName.ts'
 
 /** What a project may be called. */
 export const PROJECT_NAME = '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$'
@@ -10,10 +12,13 @@ const VALID = new RegExp(PROJECT_NAME)
 
 type Deps = Pick<CommandDeps, 'aggregates' | 'views'>
 
-/** Reserves a project's name in its environment. Rejects with `bad_request` or `project_exists`. */
+/**
+ * Reserves a project's name in its environment, for its creation or for the rename that it begins after `fence`. Rejects
+ * with `bad_request` or `project_exists`. A name is not released: its reservation is void once the project has another one.
+ */
 export const reserveProjectName = async (
   deps: Deps,
-  { name, project_id }: { name: string; project_id: string },
+  { name, project_id, fence }: { name: string; project_id: string; fence?: number },
   cause: EnvCause,
 ): Promise<void> => {
   if (!VALID.test(name))
@@ -21,22 +26,38 @@ export const reserveProjectName = async (
       'bad_request',
       `name: expected ${PROJECT_NAME}, got ${JSON.stringify(name.slice(0, 80))}`,
     )
-  const { env_id } = cause
-  const stateOf = async (holder: string) => {
-    const status = await deps.aggregates.projects.read(streamOf.project(holder), (state) => state.status)
-    if (status === 'deleted') return status
-    return status === 'active' || deps.views.directory.project(env_id, name) ? 'exists' : 'not created'
-  }
-  const stream = streamOf.projectName(env_id, name)
-  await reserveName(deps, { stream, name, holder: project_id, taken: 'project_exists', stateOf }, cause)
+  await reserveName(
+    deps,
+    {
+      stream: streamOf.projectName(cause.env_id, name),
+      name,
+      by: { holder: project_id, ...(fence !== undefined && { fence, reserved_at: clock.iso() }) },
+      taken: 'project_exists',
+      stateOf: (held) => stateOf(deps, name, held, cause),
+    },
+    cause,
+  )
 }
 
-/** Makes the name available to other projects, if the project has it. */
-export const releaseProjectName = async (
-  { aggregates }: Pick<CommandDeps, 'aggregates'>,
-  { name, project_id }: { name: string; project_id: string },
+const stateOf = async (
+  { aggregates, views }: Deps,
+  name: string,
+  held: NameHolder,
   cause: EnvCause,
-): Promise<void> => {
-  const stream = streamOf.projectName(cause.env_id, name)
-  await aggregates.names.handle(stream, { type: 'ReleaseName', name, holder: project_id }, cause)
+): Promise<ReservationState> => {
+  const { holder: project_id, reserved_at } = held
+  const fence = fenceOf(held)
+  const stream = streamOf.project(project_id)
+  for (;;) {
+    const project = await aggregates.projects.read(stream, (state) =>
+      state.status === 'active' ? { name: state.name, fence: state.nameFence } : state.status,
+    )
+    if (project === 'deleted') return 'void'
+    if (project === 'absent') return views.directory.project(cause.env_id, name) ? 'in use' : 'not created'
+    if (project.name === name) return 'in use'
+    if (fence < project.fence) return 'void'
+    if (reserved_at && Date.parse(reserved_at) > clock.now() - STALE_MS) return 'in use'
+    // Its node died, or will find that it was too slow.
+    await aggregates.projects.handle(stream, { type: 'AbandonRename', project_id, fence }, cause)
+  }
 }

@@ -1,8 +1,10 @@
+import { activeProject } from '../../domain/project.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { ProjectDoc } from '../../projections/projects.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { projectDocFor, projectFor } from './projectFor.ts'
-import { releaseProjectName, reserveProjectName } from './projectName.ts'
+import { reserveProjectName } from './projectName.ts'
+import { retryLate } from './retryLate.ts'
 
 /** Renames a project, found by id or name; its old name becomes available. Rejects with `project_exists`. */
 export const renameProject = async (
@@ -13,13 +15,13 @@ export const renameProject = async (
   await deps.views.settled('projects')
   const { project_id, name: before } = projectFor(deps.views.directory, cause.env_id, project)
   if (name !== before) {
-    await reserveProjectName(deps, { name, project_id }, cause)
-    await deps.aggregates.projects.handle(
-      streamOf.project(project_id),
-      { type: 'RenameProject', project_id, name },
-      cause,
-    )
-    await releaseProjectName(deps, { name: before, project_id }, cause)
+    const { projects } = deps.aggregates
+    const stream = streamOf.project(project_id)
+    await retryLate(async () => {
+      const fence = await projects.read(stream, (state) => activeProject(state).nameFence)
+      await reserveProjectName(deps, { name, project_id, fence }, cause)
+      await projects.handle(stream, { type: 'RenameProject', project_id, name, fence }, cause)
+    })
   }
   return projectDocFor(deps, project_id)
 }

@@ -1,5 +1,6 @@
 import { clock } from '../../clock.ts'
-import { type ErrorCode, isAppError } from '../../errors.ts'
+import type { NameHolder } from '../../domain/name.ts'
+import type { ErrorCode } from '../../errors.ts'
 import type { Cause } from '../../events/event.ts'
 import { timeOf } from '../../ids.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -7,12 +8,12 @@ import type { CommandDeps } from '../deps.ts'
 /** Age at which a reservation without a result is void: the node that made it died before it went further. */
 export const STALE_MS = 10_000
 
-/** What is known about the holder of a reservation. */
-export type HolderState = 'exists' | 'deleted' | 'not created'
+/** What is known about a reservation: in the state `void`, its holder cannot get the name through it any more. */
+export type ReservationState = 'in use' | 'void' | 'not created'
 
 /**
- * Reserves a unique name for the thing with the id `holder`. A reservation whose holder is deleted, or was never created
- * because its node died, is taken over. Rejects with the code `taken` when another holder has the name.
+ * Reserves a unique name for `by`. A reservation that is void, or whose holder was never created because its node died, is
+ * taken over. Rejects with the code `taken` when another holder has the name.
  */
 export const reserveName = async (
   { aggregates }: Pick<CommandDeps, 'aggregates'>,
@@ -24,21 +25,22 @@ export const reserveName = async (
     /** The stream of the name. */
     stream: string
     name: string
-    holder: string
+    by: NameHolder
     taken: ErrorCode
-    stateOf: (holder: string) => Promise<HolderState>
+    /** State of the reservation of another holder. */
+    stateOf: (held: NameHolder) => Promise<ReservationState>
   },
   cause: Cause,
 ): Promise<void> => {
-  const command = { type: 'ReserveName', ...reservation } as const
-  try {
-    await aggregates.names.handle(stream, command, cause)
-  } catch (error) {
-    const other = isAppError(error, reservation.taken) ? error.data['holder'] : undefined
-    if (typeof other !== 'string') throw error
-    const state = await stateOf(other)
-    const mayAppear = state === 'not created' && timeOf(other) > clock.now() - STALE_MS
-    if (state === 'exists' || mayAppear) throw error
-    await aggregates.names.handle(stream, { ...command, gone: other }, cause)
-  }
+  const held = await aggregates.names.read(stream, (state) => state.held)
+  const other = held && held.holder !== reservation.by.holder ? held : undefined
+  const isGone = other && isOver(await stateOf(other), other.holder)
+  await aggregates.names.handle(
+    stream,
+    { type: 'ReserveName', ...reservation, ...(isGone && { gone: other }) },
+    cause,
+  )
 }
+
+const isOver = (state: ReservationState, holder: string): boolean =>
+  state === 'void' || (state === 'not created' && timeOf(holder) <= clock.now() - STALE_MS)

@@ -61,7 +61,7 @@ const activated = async (): Promise<DomainDoc> => {
 const reservedAgo = async (name: string, ms: number): Promise<void> => {
   const time = (clock.now() - ms).toString(16).padStart(12, '0')
   const holder = `${time.slice(0, 8)}-${time.slice(8)}${newId().slice(13)}`
-  const command = { type: 'ReserveName', name, holder, taken: 'domain_exists' } as const
+  const command = { type: 'ReserveName', name, by: { holder }, taken: 'domain_exists' } as const
   await node.aggregates.names.handle(streamOf.domainName(name), command, caller.cause)
 }
 

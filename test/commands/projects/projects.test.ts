@@ -4,6 +4,9 @@ import { deleteProject } from '../../../src/commands/projects/deleteProject.ts'
 import { renameProject } from '../../../src/commands/projects/renameProject.ts'
 import { STALE_MS } from '../../../src/commands/projects/reserveName.ts'
 import { clock } from '../../../src/clock.ts'
+import { openAggregates } from '../../../src/domain/aggregates.ts'
+import { AppError } from '../../../src/errors.ts'
+import type { EventType } from '../../../src/events/index.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import { derivedIdBeside, newId } from '../../../src/ids.ts'
 import { suite } from '../../support/suite.ts'
@@ -12,6 +15,30 @@ import { refusedWith } from '../refusedWith.ts'
 
 const node = await openCommands()
 const { deps } = node
+/** A second node on the same log: what the first has in memory, it has not. */
+const elsewhere = { ...deps, aggregates: openAggregates(node.store) }
+/** A node that dies when it has stored a fact of the type, or, for `before`, when it is about to store one. */
+const dyingAt = (when: 'before' | 'after', type: EventType) => {
+  let dead = false
+  const store = new Proxy(node.store, {
+    get(target, key) {
+      if (key !== 'append') {
+        const value: unknown = Reflect.get(target, key)
+        return typeof value === 'function' ? value.bind(target) : value
+      }
+      return async (...[stream, events, expected]: Parameters<typeof target.append>) => {
+        const isIt = events.some(({ event }) => event.type === type)
+        dead ||= isIt && when === 'before'
+        if (dead) throw new AppError('unavailable', 'The node is dead')
+        const appended = await target.append(stream, events, expected)
+        dead = isIt
+        if (dead) throw new AppError('unavailable', 'The node is dead')
+        return appended
+      }
+    },
+  })
+  return { ...deps, aggregates: openAggregates(store) }
+}
 const env_id = newId()
 const caller = callerOf(env_id)
 const create = (name: string, as = caller) => createProject(deps, { name }, as)
@@ -21,7 +48,7 @@ const typesIn = async (stream: string) =>
 const reservedAgo = async (name: string, ms: number): Promise<void> => {
   const time = (clock.now() - ms).toString(16).padStart(12, '0')
   const holder = `${time.slice(0, 8)}-${time.slice(8)}${newId().slice(13)}`
-  const command = { type: 'ReserveName', name, holder, taken: 'project_exists' } as const
+  const command = { type: 'ReserveName', name, by: { holder }, taken: 'project_exists' } as const
   await node.aggregates.names.handle(streamOf.projectName(env_id, name), command, caller.cause)
 }
 
@@ -105,6 +132,123 @@ renaming('refuses a project of another environment as if it did not exist (I7)',
   const { project_id } = await create('theirs')
   for (const project of [project_id, 'theirs', newId()])
     await refusedWith('not_found', () => renameProject(deps, { project, name: 'x' }, callerOf(newId())))
+})
+
+for (const [where, nodes] of [
+  ['one node', [deps]],
+  ['several nodes', [deps, elsewhere]],
+] as const)
+  renaming(`several times at once on ${where} keeps one of the names`, async () => {
+    const names = [1, 2, 3].map((n) => `${where.replace(' ', '-')}-${n}`)
+    const { project_id } = await create(`${names[0]}-before`)
+    await Promise.all(
+      names.map((name, i) =>
+        renameProject(nodes[i % nodes.length] ?? deps, { project: project_id, name }, caller),
+      ),
+    )
+    await node.views.settled()
+    const kept = node.views.directory.project(env_id, project_id)?.name ?? 'none'
+    assert.ok(names.includes(kept), kept)
+    for (const name of [`${names[0]}-before`, ...names])
+      if (name === kept) await refusedWith('project_exists', () => create(name))
+      else await create(name)
+  })
+
+renaming('back and forth at once keeps its name for itself', async () => {
+  const { project_id } = await create('forth')
+  for (const round of [0, 1, 2, 3, 4, 5]) {
+    await Promise.all(
+      ['back', 'forth', 'back', 'forth'].map((name, i) =>
+        renameProject(i % 2 ? deps : elsewhere, { project: project_id, name }, caller),
+      ),
+    )
+    await node.views.settled()
+    const name = node.views.directory.project(env_id, project_id)?.name ?? 'none'
+    await refusedWith('project_exists', () => create(name)).catch((error: unknown) => {
+      throw new Error(`round ${round}: ${name}`, { cause: error })
+    })
+  }
+})
+
+renaming('several projects to one name at once gives it to one of them', async () => {
+  const rivals = await Promise.all([1, 2, 3, 4].map((n) => create(`rival-${n}`)))
+  const results = await Promise.allSettled(
+    rivals.map(({ project_id }, i) =>
+      renameProject(i % 2 ? deps : elsewhere, { project: project_id, name: 'wanted' }, caller),
+    ),
+  )
+  assert.is(results.filter(({ status }) => status === 'fulfilled').length, 1)
+})
+
+renaming('can be repeated when it stopped after the new name was reserved', async () => {
+  const { project_id } = await create('half')
+  const rename = (on: typeof deps) => renameProject(on, { project: project_id, name: 'whole' }, caller)
+  await refusedWith('unavailable', () => rename(dyingAt('before', 'ProjectRenamed')))
+  await refusedWith('project_exists', () => create('half'))
+  assert.is((await rename(elsewhere)).name, 'whole')
+  await create('half')
+})
+
+renaming('to another name makes the name of a rename that stopped available', async () => {
+  const { project_id } = await create('undecided')
+  const rename = (name: string, on = deps) => renameProject(on, { project: project_id, name }, caller)
+  await refusedWith('unavailable', () => rename('first', dyingAt('before', 'ProjectRenamed')))
+  await rename('second')
+  await create('first')
+})
+
+renaming('makes its old name available, also when the node dies right after it', async () => {
+  const { project_id } = await create('lost')
+  const rename = (on: typeof deps) => renameProject(on, { project: project_id, name: 'found' }, caller)
+  await refusedWith('unavailable', () => rename(dyingAt('after', 'ProjectRenamed')))
+  assert.is((await rename(elsewhere)).name, 'found')
+  await create('lost')
+})
+
+/** Reserves a name for a rename as a node does that dies before the rename takes effect; resolves with the fence. */
+const renamedAgo = async (name: string, project_id: string, ms: number): Promise<number> => {
+  const fence = await node.aggregates.projects.read(streamOf.project(project_id), (state) =>
+    state.status === 'active' ? state.nameFence : -1,
+  )
+  const by = { holder: project_id, fence, reserved_at: new Date(clock.now() - ms).toISOString() }
+  const command = { type: 'ReserveName', name, by, taken: 'project_exists' } as const
+  await node.aggregates.names.handle(streamOf.projectName(env_id, name), command, caller.cause)
+  return fence
+}
+
+renaming('reserves the new name as long as it may take effect', async () => {
+  const { project_id } = await create('renames')
+  await renamedAgo('pending', project_id, 0)
+  await refusedWith('project_exists', () => create('pending'))
+})
+
+renaming(
+  'takes no effect once another project took the new name over, because the node was slow',
+  async () => {
+    const { project_id } = await create('slow')
+    const stream = streamOf.project(project_id)
+    const fence = await renamedAgo('stale', project_id, STALE_MS + 1000)
+    const taker = await create('stale')
+    assert.equal(await typesIn(stream), ['ProjectCreated', 'RenameAbandoned'])
+    const command = { type: 'RenameProject', project_id, name: 'stale', fence } as const
+    await refusedWith('conflict', () => elsewhere.aggregates.projects.handle(stream, command, caller.cause))
+    await refusedWith('project_exists', () =>
+      renameProject(elsewhere, { project: project_id, name: 'stale' }, caller),
+    )
+    assert.is(node.views.directory.project(env_id, 'stale')?.project_id, taker.project_id)
+  },
+)
+
+renaming('makes a name available that version 0.1.0 leaked', async () => {
+  const { project_id } = await create('of-0-1-0')
+  const command = {
+    type: 'ReserveName',
+    name: 'leaked',
+    by: { holder: project_id },
+    taken: 'project_exists',
+  } as const
+  await node.aggregates.names.handle(streamOf.projectName(env_id, 'leaked'), command, caller.cause)
+  await create('leaked')
 })
 
 renaming.run()
