@@ -14,7 +14,7 @@ import { uploads } from './uploads.ts'
 import { workers } from './workers.ts'
 
 /** All read models. */
-export const allProjections = [
+export const allProjections: readonly Projection[] = [
   runs,
   events,
   projects,
@@ -31,4 +31,4 @@ export const allProjections = [
   workers,
   callDays,
   fileTotals,
-] as unknown as readonly Projection[]
+]
