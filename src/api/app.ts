@@ -1,47 +1,71 @@
 import Router from '@koa/router'
-import Koa from 'koa'
+import Koa, { type Context } from 'koa'
 import { AppError, messageOf } from '../errors.ts'
-import type { ApiDeps } from './deps.ts'
+import type { Logger } from '../logger.ts'
+import type { ApiDeps, FrontDeps } from './deps.ts'
 import { problem } from './http/problem.ts'
-import { serve } from './http/serve.ts'
-import type { Route } from './route.ts'
+import { serve, servePublic } from './http/serve.ts'
 import { healthRoutes } from './routes/health.ts'
 import { allRoutes } from './routes/index.ts'
 
+declare module 'koa' {
+  interface DefaultState {
+    request_id: string
+    /** The path of the route that handles the request; undefined when there is none. */
+    route?: string
+  }
+}
+
 /** Creates the Koa application. Only this file defines the order of its middleware. */
 export const createApp = (deps: ApiDeps): Koa =>
-  appOf(allRoutes, deps, (method, path) => new AppError('not_found', `No route ${method} ${path}`))
+  appOf(
+    allRoutes.map((route) => ({ ...route, serve: serve(route, deps) })),
+    deps,
+    (method, path) => new AppError('not_found', `No route ${method} ${path}`),
+  )
 
 /**
  * Creates the application with health checks only, for nodes without the API and until the API has started. Other
  * requests get the error of `otherwise`.
  */
-export const createFront = (
-  deps: Pick<ApiDeps, 'logger' | 'about' | 'notReady'>,
-  otherwise: () => AppError,
-): Koa => appOf(healthRoutes, deps as ApiDeps, otherwise)
+export const createFront = (deps: FrontDeps, otherwise: () => AppError): Koa =>
+  appOf(
+    healthRoutes.map((route) => ({ ...route, serve: servePublic(route, deps) })),
+    deps,
+    otherwise,
+  )
+
+interface Endpoint {
+  readonly method: string
+  readonly path: string
+  readonly serve: (ctx: Context) => Promise<void>
+}
 
 const appOf = (
-  routes: readonly Route[],
-  deps: ApiDeps,
+  endpoints: readonly Endpoint[],
+  { logger }: { readonly logger: Logger },
   unknown: (method: string, path: string) => AppError,
 ): Koa => {
   const app = new Koa()
   app.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'ERR_STREAM_PREMATURE_CLOSE' || error.code === 'ECONNRESET' || error.code === 'EPIPE')
       return // the client left
-    deps.logger.error('A reply failed', { error: messageOf(error) })
+    logger.error('A reply failed', { error: messageOf(error) })
   })
 
   const router = new Router()
-  for (const route of routes) router.register(route.path, [route.method], serve(route, deps))
+  for (const { method, path, serve } of endpoints)
+    router.register(path, [method], (ctx) => {
+      ctx.state.route = path
+      return serve(ctx)
+    })
 
-  app.use(problem(deps.logger))
+  app.use(problem(logger))
   app.use(async (ctx, next) => {
     await next()
     if (ctx.body !== undefined || ctx.respond === false) return
     if (ctx.status === 404) throw unknown(ctx.method, ctx.path)
-    if (ctx['_matchedRoute'] === undefined && ctx.status >= 400)
+    if (ctx.state.route === undefined && ctx.status >= 400)
       throw new AppError('method_not_allowed', `This path supports only ${ctx.response.get('Allow')}`)
   })
   app.use(router.routes())

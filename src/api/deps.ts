@@ -22,3 +22,6 @@ export interface ApiDeps extends CommandDeps {
   readonly scratchDir: string
   readonly about: { readonly version: string; readonly git_sha: string; readonly start_time: string }
 }
+
+/** The dependencies that exist on every node from its first moment. */
+export type FrontDeps = Pick<ApiDeps, 'logger' | 'about' | 'notReady'>

@@ -1,6 +1,7 @@
 import type { Context } from 'koa'
 import type { Static, TObject, TSchema } from 'typebox'
 import type { ErrorCode } from '../errors.ts'
+import type { Cause } from '../events/event.ts'
 import type { ApiDeps } from './deps.ts'
 import type { Credential } from '../access/credential.ts'
 import type { Caller } from '../commands/deps.ts'
@@ -20,14 +21,29 @@ export interface Needs<P = Record<string, string>> {
   ) => readonly string[] | undefined | Promise<readonly string[]>
 }
 
-/** A request that is validated, typed and authorized. */
-export interface Ask<P = Record<string, string>, Q = unknown, B = unknown> {
+/** A validated and typed request of any client. */
+export interface PublicAsk<P = Record<string, string>, Q = unknown, B = unknown, Deps = ApiDeps> {
   readonly params: P
   readonly query: Q
   readonly body: B
-  readonly credential: Credential
-  readonly deps: ApiDeps
+  readonly deps: Deps
   readonly request_id: string
+  readonly ctx: Context
+}
+
+/** A request of the operator, who belongs to no environment. */
+export interface OperatorAsk<P = Record<string, string>, Q = unknown, B = unknown> extends PublicAsk<
+  P,
+  Q,
+  B
+> {
+  /** The operator as the caller of commands that need no environment. */
+  readonly operator: Caller<Cause>
+}
+
+/** An authorized request of a credential, in the environment of the credential. */
+export interface Ask<P = Record<string, string>, Q = unknown, B = unknown> extends PublicAsk<P, Q, B> {
+  readonly credential: Credential
   /** The caller for the commands of this request. */
   readonly caller: Caller
   /**
@@ -37,7 +53,6 @@ export interface Ask<P = Record<string, string>, Q = unknown, B = unknown> {
   readonly once: <T>(request: unknown, work: (newId: NewId) => Promise<T>) => Promise<T>
   /** Ends an open reply when the credential ends or no longer permits the request. */
   readonly hold: (reply: { readonly gone: AbortSignal; readonly end: () => void }) => void
-  readonly ctx: Context
 }
 
 /** The reply of a handler (SPEC.md, Response envelope). */
@@ -97,7 +112,8 @@ export interface ReplyShape {
   }
 }
 
-interface RouteSpec<P, Q extends TObject, B extends TSchema> {
+/** The declaration of an endpoint, apart from its access and its handler. */
+interface RouteSpec<Q extends TObject = TObject, B extends TSchema = TSchema> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** In @koa/router's syntax, from the server's root. */
   readonly path: string
@@ -106,10 +122,6 @@ interface RouteSpec<P, Q extends TObject, B extends TSchema> {
   readonly summary: string
   readonly description?: string
   readonly tag: string
-  /** Null for a public route. */
-  readonly needs: Needs<P> | readonly Needs<P>[] | null
-  /** Requires the operator token; `needs` is null. */
-  readonly operator?: true
   readonly query?: Q
   /** The query string is for the user's function: any parameter is accepted. */
   readonly anyQuery?: true
@@ -127,20 +139,42 @@ interface RouteSpec<P, Q extends TObject, B extends TSchema> {
   /** Error codes in the OpenAPI document, in addition to those that follow from the rest of the route. */
   readonly errors?: readonly ErrorCode[]
   readonly reply: ReplyShape
-  readonly handle: (ask: Ask<P, Static<Q>, Static<B>>) => Promise<Reply> | Reply
 }
 
-/** A route with compiled checks and without its input types. */
-export interface Route extends Omit<RouteSpec<Record<string, string>, TObject, TSchema>, 'needs' | 'handle'> {
-  readonly needs: readonly Needs[] | null
+type Handle<Request> = (ask: Request) => Promise<Reply> | Reply
+
+/** A declaration with compiled checks and without its input types. */
+interface Checked<Request> extends RouteSpec {
   /** The reply contains a secret. Another credential must not get it with the same `Idempotency-Key`. */
   readonly revealsSecret: boolean
   /** The route supports an `Idempotency-Key`. */
   readonly takesKey: boolean
   readonly checkQuery: Check<unknown>
   readonly checkBody: Check<unknown> | undefined
-  readonly handle: (ask: Ask<Record<string, string>, unknown, unknown>) => Promise<Reply> | Reply
+  readonly handle: Handle<Request>
 }
+
+/** A route for every client. It declares the dependencies it needs, because some are served before the API has started. */
+export interface PublicRoute<Deps = ApiDeps> extends Checked<
+  PublicAsk<Record<string, string>, unknown, unknown, Deps>
+> {
+  readonly needs: null
+  readonly operator?: undefined
+}
+
+/** A route that requires the operator token. */
+export interface OperatorRoute extends Checked<OperatorAsk> {
+  readonly needs: null
+  readonly operator: true
+}
+
+/** A route that requires a credential with permissions. */
+export interface CredentialRoute extends Checked<Ask> {
+  readonly needs: readonly Needs[]
+  readonly operator?: undefined
+}
+
+export type Route = PublicRoute | OperatorRoute | CredentialRoute
 
 type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
   ? { readonly [K in Name]: string } & ParamsOf<`/${Rest}`>
@@ -152,18 +186,48 @@ type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${inf
 
 const NO_QUERY = { type: 'object', properties: {} } as unknown as TObject
 
-/** Declares an endpoint. The router, the checks and the OpenAPI document are derived from these declarations. */
-export const route = <Path extends string, Q extends TObject, B extends TSchema>(
-  spec: RouteSpec<ParamsOf<Path>, Q, B> & { readonly path: Path },
-): Route => {
-  const { needs, handle, ...rest } = spec
-  return {
-    ...rest,
-    needs: needs && ((Array.isArray(needs) ? needs : [needs]) as readonly Needs[]),
-    handle: handle as unknown as Route['handle'],
-    takesKey: spec.method === 'POST' && (needs !== null || spec.operator === true),
-    revealsSecret: 'token' in ((spec.reply.schema as TObject | undefined)?.properties ?? {}),
-    checkQuery: spec.anyQuery ? (query) => query : checkQuery(spec.query ?? NO_QUERY),
-    checkBody: spec.body && checkBody(spec.body),
-  }
+const checked = <Request>(
+  spec: RouteSpec & { readonly handle: unknown },
+  { takesKey }: { readonly takesKey: boolean },
+): Checked<Request> => ({
+  ...spec,
+  handle: spec.handle as Handle<Request>,
+  takesKey,
+  revealsSecret: 'token' in ((spec.reply.schema as TObject | undefined)?.properties ?? {}),
+  checkQuery: spec.anyQuery ? (query) => query : checkQuery(spec.query ?? NO_QUERY),
+  checkBody: spec.body && checkBody(spec.body),
+})
+
+/** The input of a declaration: its path, its parameters and its handler have matching types. */
+type Declared<Path, Q extends TObject, B extends TSchema, Request> = RouteSpec<Q, B> & {
+  readonly path: Path
+  readonly handle: Handle<Request>
 }
+
+/**
+ * Declares an endpoint for credentials. The router, the checks and the OpenAPI document are derived from these
+ * declarations.
+ */
+export const route = <Path extends string, Q extends TObject, B extends TSchema>({
+  needs,
+  ...spec
+}: Declared<Path, Q, B, Ask<ParamsOf<Path>, Static<Q>, Static<B>>> & {
+  readonly needs: Needs<ParamsOf<Path>> | readonly Needs<ParamsOf<Path>>[]
+}): CredentialRoute => ({
+  ...checked<Ask>(spec, { takesKey: spec.method === 'POST' }),
+  needs: (Array.isArray(needs) ? needs : [needs]) as readonly Needs[],
+})
+
+/** Declares an endpoint that requires the operator token. */
+export const operatorRoute = <Path extends string, Q extends TObject, B extends TSchema>(
+  spec: Declared<Path, Q, B, OperatorAsk<ParamsOf<Path>, Static<Q>, Static<B>>>,
+): OperatorRoute => ({
+  ...checked<OperatorAsk>(spec, { takesKey: spec.method === 'POST' }),
+  needs: null,
+  operator: true,
+})
+
+/** Declares an endpoint that requires no credential. */
+export const publicRoute = <Path extends string, Q extends TObject, B extends TSchema, Deps = ApiDeps>(
+  spec: Declared<Path, Q, B, PublicAsk<ParamsOf<Path>, Static<Q>, Static<B>, Deps>>,
+): PublicRoute<Deps> => ({ ...checked(spec, { takesKey: false }), needs: null })

@@ -10,7 +10,7 @@ export const problem =
   (logger: Logger) =>
   async (ctx: Context, next: Next): Promise<void> => {
     const request_id = newId()
-    ctx.state['request_id'] = request_id
+    ctx.state.request_id = request_id
     ctx.set('X-Request-Id', request_id)
     try {
       await next()
@@ -20,7 +20,7 @@ export const problem =
         logger.error('A request failed', {
           request_id,
           method: ctx.method,
-          route: String(ctx['_matchedRoute'] ?? ''),
+          route: ctx.state.route ?? '',
           error: messageOf(thrown),
           stack: (thrown as Error).stack,
         })

@@ -1,85 +1,127 @@
 import type { Context } from 'koa'
 import { clock } from '../../clock.ts'
 import { AppError, isAppError } from '../../errors.ts'
-import { newId } from '../../ids.ts'
-import { compilePermissions } from '../../access/permissions.ts'
 import type { ApiDeps } from '../deps.ts'
-import type { Ask, Needs, Reply, Route } from '../route.ts'
+import type {
+  Ask,
+  CredentialRoute,
+  Needs,
+  OperatorRoute,
+  PublicAsk,
+  PublicRoute,
+  Reply,
+  Route,
+} from '../route.ts'
 import type { Credential } from '../../access/credential.ts'
 import { bearerOf } from './bearer.ts'
 import { DEFAULT_MAX_BODY, parseJson, readBody } from './body.ts'
-import type { NewId } from '../../ids.ts'
+import { newId, type NewId } from '../../ids.ts'
+import { operatorCause } from './operator.ts'
 import { errorBody } from './problem.ts'
 import { sendContinue } from './expectContinue.ts'
 
-const NOBODY = {
-  kind: 'api-key',
-  id: '',
-  env_id: '',
-  api_key_id: '',
-  expires: Infinity,
-  permissions: compilePermissions({}),
-} as const satisfies Credential
+/** Returns what runs a route: it admits, counts, validates, authorizes, then calls the handler (401, 429, 400, 403, 404). */
+export const serve = (route: Route, deps: ApiDeps): ((ctx: Context) => Promise<void>) => {
+  if (route.needs) return serveCredential(route, deps)
+  return route.operator ? serveOperator(route, deps) : servePublic(route, deps)
+}
 
-/** Runs a route: authenticates, counts, validates, authorizes, then calls the handler (401, 429, 400, 403, 404). */
-export const serve =
-  (route: Route, deps: ApiDeps) =>
+export const servePublic =
+  <Deps>(route: PublicRoute<Deps>, deps: Deps) =>
+  async (ctx: Context): Promise<void> =>
+    present(ctx, await route.handle(await validated(route, deps, ctx)))
+
+const serveOperator =
+  (route: OperatorRoute, deps: ApiDeps) =>
   async (ctx: Context): Promise<void> => {
-    if (route.operator) deps.operator.admit(ctx.headers.authorization)
-    const credential = route.needs
-      ? await deps.authenticator.authenticate(bearerOf(ctx.headers.authorization))
-      : NOBODY
-    const counted = route.needs && deps.orgRates.take(ctx, credential.env_id)
-    if (counted) await counted
-    if (!route.sendsContinue) sendContinue(ctx)
-    const body = route.checkBody
-      ? route.checkBody(parseJson(await readBody(ctx.req, route.maxBodyBytes ?? DEFAULT_MAX_BODY)))
-      : undefined
-    const request_id = ctx.state['request_id'] as string
-    const cause = { env_id: credential.env_id, correlation_id: request_id, actor: credential.id }
-    const ask: Ask = {
-      params: ctx['params'] as Record<string, string>,
-      query: route.checkQuery(ctx.query),
-      body,
-      credential,
-      deps,
-      request_id,
-      caller: { cause, newId },
-      once: (request, work) => onceFor(ask, route, request, work),
-      hold: ({ gone, end }) =>
-        deps.authenticator.hold({
-          credential,
-          gone,
-          end,
-          mayStill: (now) => isLetIn(route, { ...ask, credential: now }),
-        }),
-      ctx,
-    }
-    for (const needs of route.needs ?? []) if (!isGranted(needs, ask)) await demand(needs, ask)
-    if (!isRepeatable(route) || ctx.headers['idempotency-key'] === undefined)
-      return present(ctx, await route.handle(ask))
-    const request = [ctx.querystring, body ?? null]
-    send(
-      ctx,
-      await ask.once(request, (newId) => finalAnswer(route, { ...ask, caller: { ...ask.caller, newId } })),
-    )
+    deps.operator.admit(ctx.headers.authorization)
+    const request = await validated(route, deps, ctx)
+    const cause = operatorCause(request.request_id)
+    const once: Once = (content, work) => onceFor(request, route, OPERATOR, content, work)
+    await answer(route, request, once, (ids) => route.handle({ ...request, operator: { cause, newId: ids } }))
   }
 
+const serveCredential =
+  (route: CredentialRoute, deps: ApiDeps) =>
+  async (ctx: Context): Promise<void> => {
+    const credential = await deps.authenticator.authenticate(bearerOf(ctx.headers.authorization))
+    const counted = deps.orgRates.take(ctx, credential.env_id)
+    if (counted) await counted
+    const request = await validated(route, deps, ctx)
+    const cause = {
+      env_id: credential.env_id,
+      correlation_id: request.request_id,
+      actor: credential.id,
+    }
+    const once: Once = (content, work) => onceFor(request, route, credential, content, work)
+    const hold: Ask['hold'] = ({ gone, end }) =>
+      deps.authenticator.hold({
+        credential,
+        gone,
+        end,
+        mayStill: (now) => isLetIn(route, { ...request, credential: now }),
+      })
+    const asked = { ...request, credential, once, hold }
+    for (const needs of route.needs) if (!isGranted(needs, asked)) await demand(needs, asked)
+    await answer(route, request, once, (ids) => route.handle({ ...asked, caller: { cause, newId: ids } }))
+  }
+
+/** Reads the body, which the client may withhold until now, and checks the request against the declaration. */
+const validated = async <Deps>(
+  {
+    checkQuery,
+    checkBody,
+    maxBodyBytes = DEFAULT_MAX_BODY,
+    sendsContinue,
+  }: Pick<Route, 'checkQuery' | 'checkBody' | 'maxBodyBytes' | 'sendsContinue'>,
+  deps: Deps,
+  ctx: Context,
+): Promise<PublicAsk<Record<string, string>, unknown, unknown, Deps>> => {
+  if (!sendsContinue) sendContinue(ctx)
+  const body = checkBody ? checkBody(parseJson(await readBody(ctx.req, maxBodyBytes))) : undefined
+  return {
+    params: ctx['params'] as Record<string, string>,
+    query: checkQuery(ctx.query),
+    body,
+    deps,
+    request_id: ctx.state.request_id,
+    ctx,
+  }
+}
+
+type Once = Ask['once']
+
+/** Replies with the result of the handler; a request with an `Idempotency-Key` gets the same reply again. */
+const answer = async (
+  route: Route,
+  { ctx, body, request_id }: PublicAsk,
+  once: Once,
+  handle: (newId: NewId) => Promise<Reply> | Reply,
+): Promise<void> => {
+  if (!isRepeatable(route) || ctx.headers['idempotency-key'] === undefined)
+    return present(ctx, await handle(newId))
+  const content = [ctx.querystring, body ?? null]
+  send(ctx, await once(content, (ids) => finalAnswer(request_id, async () => handle(ids))))
+}
+
+/** The part of a request that permissions depend on. */
+type Asking = Pick<Ask, 'params' | 'credential' | 'deps' | 'body'>
+
 /** The common case: the permission covers every path, so the resource need not be looked up. */
-const isGranted = ({ type, action, or }: Needs, { credential: { permissions } }: Ask): boolean =>
+const isGranted = ({ type, action, or }: Needs, { credential: { permissions } }: Asking): boolean =>
   permissions.allows(type, action) || (or !== undefined && permissions.allows(type, or))
 
 /** Whether the credential would still be admitted to this request. */
-const isLetIn = async ({ needs }: Route, ask: Ask): Promise<boolean> => {
+const isLetIn = async ({ needs }: CredentialRoute, ask: Asking): Promise<boolean> => {
   try {
-    for (const one of needs ?? []) if (!isGranted(one, ask)) await demand(one, ask)
+    for (const one of needs) if (!isGranted(one, ask)) await demand(one, ask)
     return true
   } catch {
     return false
   }
 }
 
-const demand = async ({ type, action, or, path }: Needs, ask: Ask): Promise<void> => {
+const demand = async ({ type, action, or, path }: Needs, ask: Asking): Promise<void> => {
   const paths = (await path?.(ask.params, ask)) ?? []
   for (const part of paths)
     for (const either of or === undefined ? [action] : [action, or])
@@ -98,7 +140,7 @@ interface Answer {
 }
 
 const present = (ctx: Context, reply: Reply): void => {
-  if (reply.kind !== 'own') send(ctx, answerOf(reply, ctx.state['request_id'] as string))
+  if (reply.kind !== 'own') send(ctx, answerOf(reply, ctx.state.request_id))
 }
 
 const send = (ctx: Context, { status, headers, body }: Answer): void => {
@@ -131,30 +173,31 @@ const isRepeatable = ({ takesKey, reply, form, rawBody }: Route): boolean =>
   takesKey && reply.kind !== 'stream' && !form && rawBody === undefined
 
 /** Returns the reply, or the error reply if a repetition would get the same; rejects with any other error. */
-const finalAnswer = async (route: Route, ask: Ask): Promise<Answer> => {
+const finalAnswer = async (request_id: string, handle: () => Promise<Reply>): Promise<Answer> => {
   try {
-    const reply = await route.handle(ask)
+    const reply = await handle()
     if (reply.kind === 'own')
       throw new AppError(
         'internal_server_error',
         'Expected a reply that can be stored, got one of the handler',
       )
-    return answerOf(reply, ask.request_id)
+    return answerOf(reply, request_id)
   } catch (error) {
     if (!isAppError(error) || error.retryable || error.status >= 500 || error.status === 429) throw error
     if (error.code === 'quota_exceeded') throw error // the organization may get a higher plan
-    return { status: error.status, body: errorBody(error, ask.request_id) }
+    return { status: error.status, body: errorBody(error, request_id) }
   }
 }
 
 /** The scope of the operator's keys, which belong to no environment. */
-const OPERATOR = 'operator'
+const OPERATOR = { env_id: 'operator', id: 'operator' }
 
 export const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/
 
 const onceFor = async <T>(
-  { ctx, credential, deps, request_id }: Ask,
-  { method, revealsSecret, operator }: Route,
+  { ctx, deps, request_id }: PublicAsk,
+  { method, revealsSecret }: Route,
+  { env_id, id }: Pick<Credential, 'env_id' | 'id'>,
   request: unknown,
   work: (newId: NewId) => Promise<T>,
 ): Promise<T> => {
@@ -163,7 +206,6 @@ const onceFor = async <T>(
   if (typeof key !== 'string' || !IDEMPOTENCY_KEY.test(key)) {
     throw new AppError('bad_request', 'Idempotency-Key: expected 1 to 255 visible ASCII characters')
   }
-  const { env_id, id } = operator ? { env_id: OPERATOR, id: OPERATOR } : credential
   const { value, replayed } = await deps.idempotency.once(
     { key, scope: [env_id, ...(revealsSecret ? [id] : []), method, ctx.path], request, env_id, request_id },
     // Without the ids of the claim: a second attempt creates a new secret, because no caller received the first one.

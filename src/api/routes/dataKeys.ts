@@ -1,14 +1,13 @@
 import { destroyDataKeys } from '../../commands/dataKeys/destroyDataKeys.ts'
 import { rotateDataKeys } from '../../commands/dataKeys/rotateDataKeys.ts'
-import { operatorCause } from '../http/operator.ts'
-import { item, none, route } from '../route.ts'
+import { item, none, operatorRoute } from '../route.ts'
 import { RotatedDataKey } from '../schemas.ts'
 
-const shared = { tag: 'Operator', needs: null, operator: true } as const
+const tag = 'Operator'
 
 export const dataKeyRoutes = [
-  route({
-    ...shared,
+  operatorRoute({
+    tag,
     method: 'POST',
     path: '/operator/envs/:env_id/rotate-data-key',
     operationId: 'rotateDataKeys',
@@ -17,14 +16,14 @@ export const dataKeyRoutes = [
       'Creates new keys for the environment and its projects, and encrypts the context variables again. The former ' +
       'keys are kept to decrypt older secrets.',
     reply: { kind: 'item', schema: RotatedDataKey },
-    handle: async ({ params: { env_id }, deps, request_id }) => {
-      const { key_id, resealed } = await rotateDataKeys(deps, { env_id }, operatorCause(request_id))
+    handle: async ({ params: { env_id }, deps, operator }) => {
+      const { key_id, resealed } = await rotateDataKeys(deps, { env_id }, operator.cause)
       return item({ env_id, key_id, resealed })
     },
   }),
 
-  route({
-    ...shared,
+  operatorRoute({
+    tag,
     method: 'DELETE',
     path: '/operator/envs/:env_id/data-keys',
     operationId: 'eraseSecrets',
@@ -33,8 +32,8 @@ export const dataKeyRoutes = [
       'Destroys the data keys of the environment and its projects. Secrets that were encrypted with them cannot be ' +
       'read again, in any copy of the log. Context variables keep their names and need new values. This cannot be undone.',
     reply: { kind: 'none' },
-    handle: async ({ params: { env_id }, deps, request_id }) => {
-      await destroyDataKeys(deps, { env_id }, operatorCause(request_id))
+    handle: async ({ params: { env_id }, deps, operator }) => {
+      await destroyDataKeys(deps, { env_id }, operator.cause)
       return none
     },
   }),

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Context } from 'koa'
 import { isNotModified } from '../http/conditions.ts'
-import { type Ask, own, type Route, route } from '../route.ts'
+import { own, type PublicAsk, type PublicRoute, publicRoute, type Route } from '../route.ts'
 
 const tag = 'Docs'
 
@@ -29,7 +29,7 @@ const hasCurrent = (
   return isCurrent
 }
 
-const sendAsset = async ({ ctx }: Pick<Ask, 'ctx'>, name: string, maxAge: number) => {
+const sendAsset = async ({ ctx }: Pick<PublicAsk, 'ctx'>, name: string, maxAge: number) => {
   const { assetOf, policy } = await import('../openapi/page.ts')
   const { type, etag, size, read } = await assetOf(name)
   ctx.set({ 'Content-Security-Policy': policy, 'Referrer-Policy': 'no-referrer' })
@@ -40,7 +40,7 @@ const sendAsset = async ({ ctx }: Pick<Ask, 'ctx'>, name: string, maxAge: number
 }
 
 /** The endpoints that describe the API: every route of `allRoutes`, these included. */
-export const docsRoutesOf = (allRoutes: () => readonly Route[]): Route[] => {
+export const docsRoutesOf = (allRoutes: () => readonly Route[]): PublicRoute[] => {
   const documents = new Map<string, Promise<Served>>()
   const documentOf = (version: string): Promise<Served> => {
     const document = documents.get(version) ?? build(allRoutes(), version)
@@ -48,13 +48,12 @@ export const docsRoutesOf = (allRoutes: () => readonly Route[]): Route[] => {
     return document
   }
   return [
-    route({
+    publicRoute({
       method: 'GET',
       path: '/openapi.json',
       operationId: 'getOpenApiDocument',
       summary: 'Get the OpenAPI document',
       tag,
-      needs: null,
       reply: { kind: 'bare', description: 'This document, in OpenAPI 3.1' },
       handle: async ({ ctx, deps: { about } }) => {
         const { text, etag } = await documentOf(about.version)
@@ -63,24 +62,22 @@ export const docsRoutesOf = (allRoutes: () => readonly Route[]): Route[] => {
       },
     }),
 
-    route({
+    publicRoute({
       method: 'GET',
       path: '/docs',
       operationId: 'getDocsPage',
       summary: 'Get the interactive docs page',
       tag,
-      needs: null,
       reply: { kind: 'bare', type: 'text/html' },
       handle: (ask) => sendAsset(ask, 'index.html', 0),
     }),
 
-    route({
+    publicRoute({
       method: 'GET',
       path: '/docs/:asset',
       operationId: 'getDocsAsset',
       summary: 'Get a file of the docs page',
       tag,
-      needs: null,
       errors: ['not_found'],
       reply: { kind: 'bytes' },
       handle: (ask) => sendAsset(ask, ask.params.asset, 3600),

@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { AppError } from '../../errors.ts'
-import { own, route } from '../route.ts'
+import type { FrontDeps } from '../deps.ts'
+import { own, type PublicRoute, publicRoute } from '../route.ts'
 
 const Status = Type.Object({
   status: Type.String(),
@@ -10,14 +11,14 @@ const Status = Type.Object({
   start_time: Type.String({ format: 'date-time' }),
 })
 
-export const healthRoutes = [
-  route({
+/** They are served before the API has started and on nodes without it. */
+export const healthRoutes: readonly PublicRoute<FrontDeps>[] = [
+  publicRoute({
     method: 'GET',
     path: '/status',
     operationId: 'getStatus',
     summary: 'Get the version and start time of the server',
     tag: 'Health',
-    needs: null,
     reply: { kind: 'bare', schema: Status },
     handle: ({ ctx, deps: { about } }) => {
       ctx.body = { status: 'ok', service: 'svc', ...about }
@@ -25,13 +26,12 @@ export const healthRoutes = [
     },
   }),
 
-  route({
+  publicRoute({
     method: 'GET',
     path: '/healthz',
     operationId: 'getHealth',
     summary: 'Check that the process is alive',
     tag: 'Health',
-    needs: null,
     reply: { kind: 'bare' },
     handle: ({ ctx }) => {
       ctx.body = { status: 'ok' }
@@ -39,7 +39,7 @@ export const healthRoutes = [
     },
   }),
 
-  route({
+  publicRoute({
     method: 'GET',
     path: '/readyz',
     operationId: 'getReadiness',
@@ -47,7 +47,6 @@ export const healthRoutes = [
     description:
       'Returns 503 while an engine cannot be reached, a read model is being built or the server is stopping.',
     tag: 'Health',
-    needs: null,
     errors: ['unavailable'],
     reply: { kind: 'bare' },
     handle: ({ ctx, deps }) => {

@@ -10,12 +10,11 @@ import { findApiKey, findEnv, findOrg } from '../../commands/orgs/findTenant.ts'
 import { LABEL_PATTERN } from '../../commands/orgs/label.ts'
 import { Plan } from '../../events/org.ts'
 import type { ApiKeyDoc, EnvDoc, OrgDoc } from '../../projections/tenants.ts'
-import { operatorCause } from '../http/operator.ts'
 import { listOf } from '../listOf.ts'
-import { item, none, route } from '../route.ts'
+import { item, none, operatorRoute } from '../route.ts'
 import { ApiKey, Environment, NewApiKey, Org, PageQuery, Permissions } from '../schemas.ts'
 
-const shared = { tag: 'Operator', needs: null, operator: true } as const
+const tag = 'Operator'
 
 /** Names of organizations and environments are part of webhook URLs. */
 const Label = Type.String({
@@ -33,8 +32,8 @@ const presentKey = ({ mac: _, order: __, permissions, ...key }: ApiKeyDoc) => ({
 })
 
 export const operatorRoutes = [
-  route({
-    ...shared,
+  operatorRoute({
+    tag,
     method: 'POST',
     path: '/operator/orgs',
     operationId: 'createOrg',
@@ -43,14 +42,14 @@ export const operatorRoutes = [
     example: { slug: 'acme', name: 'Acme', plan: 'pro' },
     errors: ['conflict'],
     reply: { kind: 'item', status: 201, schema: Org },
-    handle: async ({ deps, body, request_id }) => {
-      const { org_id } = await createOrg(deps, body, operatorCause(request_id))
+    handle: async ({ deps, body, operator }) => {
+      const { org_id } = await createOrg(deps, body, operator.cause)
       return item(presentOrg(await findOrg(deps, org_id)), 201)
     },
   }),
 
-  route({
-    ...shared,
+  operatorRoute({
+    tag,
     method: 'GET',
     path: '/operator/orgs',
     operationId: 'listOrgs',
@@ -60,8 +59,8 @@ export const operatorRoutes = [
     handle: ({ query, deps: { views } }) => listOf(views, 'orgs', { equal: {}, ...query }, presentOrg),
   }),
 
-  route({
-    ...shared,
+  operatorRoute({
+    tag,
     method: 'PATCH',
     path: '/operator/orgs/:org',
     operationId: 'updateOrg',
@@ -74,14 +73,14 @@ export const operatorRoutes = [
     }),
     example: { plan: 'scale' },
     reply: { kind: 'item', schema: Org },
-    handle: async ({ deps, params: { org }, body, request_id }) => {
-      const { org_id } = await changeOrg(deps, { ...body, org }, operatorCause(request_id))
+    handle: async ({ deps, params: { org }, body, operator }) => {
+      const { org_id } = await changeOrg(deps, { ...body, org }, operator.cause)
       return item(presentOrg(await findOrg(deps, org_id)))
     },
   }),
 
-  route({
-    ...shared,
+  operatorRoute({
+    tag,
     method: 'POST',
     path: '/operator/orgs/:org/envs',
     operationId: 'createEnvironment',
@@ -90,14 +89,14 @@ export const operatorRoutes = [
     example: { name: 'production' },
     errors: ['conflict'],
     reply: { kind: 'item', status: 201, schema: Environment },
-    handle: async ({ deps, params: { org }, body: { name }, request_id }) => {
-      const { env_id } = await createEnv(deps, { org, name }, operatorCause(request_id))
+    handle: async ({ deps, params: { org }, body: { name }, operator }) => {
+      const { env_id } = await createEnv(deps, { org, name }, operator.cause)
       return item(presentEnv(await findEnv(deps, env_id)), 201)
     },
   }),
 
-  route({
-    ...shared,
+  operatorRoute({
+    tag,
     method: 'GET',
     path: '/operator/orgs/:org/envs',
     operationId: 'listEnvironments',
@@ -110,8 +109,8 @@ export const operatorRoutes = [
     },
   }),
 
-  route({
-    ...shared,
+  operatorRoute({
+    tag,
     method: 'POST',
     path: '/operator/envs/:env_id/api-keys',
     operationId: 'createApiKey',
@@ -120,15 +119,14 @@ export const operatorRoutes = [
     body: Type.Object({ name: Name, permissions: Type.Optional(Permissions) }),
     example: { name: 'ci', permissions: { 'build:*': ['create', 'execute'] } },
     reply: { kind: 'item', status: 201, schema: NewApiKey },
-    handle: async ({ deps, params: { env_id }, body, request_id, caller: { newId } }) => {
-      const caller = { cause: operatorCause(request_id), newId }
-      const { api_key_id, token } = await createApiKey(deps, { ...body, env_id }, caller)
+    handle: async ({ deps, params: { env_id }, body, operator }) => {
+      const { api_key_id, token } = await createApiKey(deps, { ...body, env_id }, operator)
       return item({ ...presentKey(await findApiKey(deps, api_key_id)), token }, 201)
     },
   }),
 
-  route({
-    ...shared,
+  operatorRoute({
+    tag,
     method: 'GET',
     path: '/operator/envs/:env_id/api-keys',
     operationId: 'listApiKeys',
@@ -141,8 +139,8 @@ export const operatorRoutes = [
     },
   }),
 
-  route({
-    ...shared,
+  operatorRoute({
+    tag,
     method: 'PATCH',
     path: '/operator/api-keys/:api_key_id',
     operationId: 'updateApiKey',
@@ -157,22 +155,22 @@ export const operatorRoutes = [
     }),
     example: { enabled: false },
     reply: { kind: 'item', schema: ApiKey },
-    handle: async ({ deps, params: { api_key_id }, body, request_id }) => {
-      await changeApiKey(deps, { ...body, api_key_id }, operatorCause(request_id))
+    handle: async ({ deps, params: { api_key_id }, body, operator }) => {
+      await changeApiKey(deps, { ...body, api_key_id }, operator.cause)
       return item(presentKey(await findApiKey(deps, api_key_id)))
     },
   }),
 
-  route({
-    ...shared,
+  operatorRoute({
+    tag,
     method: 'DELETE',
     path: '/operator/api-keys/:api_key_id',
     operationId: 'deleteApiKey',
     summary: 'Delete an API key',
     description: 'Also revokes the sessions and service keys that the key has issued.',
     reply: { kind: 'none' },
-    handle: async ({ deps, params: { api_key_id }, request_id }) => {
-      await deleteApiKey(deps, { api_key_id }, operatorCause(request_id))
+    handle: async ({ deps, params: { api_key_id }, operator }) => {
+      await deleteApiKey(deps, { api_key_id }, operator.cause)
       return none
     },
   }),

@@ -5,9 +5,9 @@ import { newId } from '../../ids.ts'
 import { bearerOf } from '../http/bearer.ts'
 import { functionFailed, replyWith } from '../http/webhookReply.ts'
 import { readWebhookRequest } from '../http/webhookRequest.ts'
-import { type Ask, own, type Route, route } from '../route.ts'
+import { own, type PublicAsk, type PublicRoute, publicRoute } from '../route.ts'
 
-const call = async ({ ctx, params, deps, request_id }: Ask): Promise<void> => {
+const call = async ({ ctx, params, deps, request_id }: PublicAsk): Promise<void> => {
   const { org, env: name, rest } = params
   const path = [org, name, rest].filter((part) => part !== undefined).join('/')
   const endpoint = await findWebhook(deps, { method: ctx.method, hostname: ctx.hostname, path })
@@ -49,14 +49,13 @@ const PATHS = [
 
 const capitalized = (method: string): string => method.charAt(0) + method.slice(1).toLowerCase()
 
-export const webhookRoutes: Route[] = PATHS.flatMap(({ operation, ...place }) =>
+export const webhookRoutes: readonly PublicRoute[] = PATHS.flatMap(({ operation, ...place }) =>
   METHODS.map((method) =>
-    route({
+    publicRoute({
       method,
       ...place,
       operationId: `${operation}By${capitalized(method)}`,
       tag: 'Webhooks',
-      needs: null,
       anyQuery: true,
       rawBody: '*/*',
       errors: [

@@ -33,7 +33,7 @@ export class SseReply {
       'Cache-Control': 'no-cache, no-transform',
       Connection: 'close',
       'X-Accel-Buffering': 'no',
-      'X-Request-Id': ctx.state['request_id'] as string,
+      'X-Request-Id': ctx.state.request_id,
     })
     ctx.req.socket.setNoDelay(true)
     ctx.res.write(`retry: ${RETRY_MS}\n`) // no blank line: it belongs to the first event
