@@ -6,6 +6,7 @@ import type { ApiDeps } from './deps.ts'
 import type { Credential } from '../access/credential.ts'
 import type { Caller } from '../commands/deps.ts'
 import type { NewId } from '../ids.ts'
+import { closed } from './http/closed.ts'
 import { type Check, checkBody, checkQuery } from './http/validate.ts'
 
 /** The permission that a route requires: an action on a type and path (DESIGN.md, Permissions per endpoint). */
@@ -125,6 +126,7 @@ interface RouteSpec<Q extends TObject = TObject, B extends TSchema = TSchema> {
   readonly query?: Q
   /** The query string is for the user's function: any parameter is accepted. */
   readonly anyQuery?: true
+  /** Unknown fields are refused, also in nested objects. */
   readonly body?: B
   /** The limit of a JSON body in bytes; default `DEFAULT_MAX_BODY`. */
   readonly maxBodyBytes?: number
@@ -133,7 +135,7 @@ interface RouteSpec<Q extends TObject = TObject, B extends TSchema = TSchema> {
   /** The handler, not `serve`, sends `100 Continue` to a client that waits for it. */
   readonly sendsContinue?: true
   /** The fields of a multipart body in the OpenAPI document. The handler reads and checks it. */
-  readonly form?: TObject
+  readonly form?: TSchema
   /** An example of the body in the OpenAPI document. */
   readonly example?: Static<B>
   /** Error codes in the OpenAPI document, in addition to those that follow from the rest of the route. */
@@ -189,14 +191,19 @@ const NO_QUERY = { type: 'object', properties: {} } as unknown as TObject
 const checked = <Request>(
   spec: RouteSpec & { readonly handle: unknown },
   { takesKey }: { readonly takesKey: boolean },
-): Checked<Request> => ({
-  ...spec,
-  handle: spec.handle as Handle<Request>,
-  takesKey,
-  revealsSecret: 'token' in ((spec.reply.schema as TObject | undefined)?.properties ?? {}),
-  checkQuery: spec.anyQuery ? (query) => query : checkQuery(spec.query ?? NO_QUERY),
-  checkBody: spec.body && checkBody(spec.body),
-})
+): Checked<Request> => {
+  const body = spec.body && closed(spec.body)
+  return {
+    ...spec,
+    ...(body && { body }),
+    ...(spec.form && { form: closed(spec.form) }),
+    handle: spec.handle as Handle<Request>,
+    takesKey,
+    revealsSecret: 'token' in ((spec.reply.schema as TObject | undefined)?.properties ?? {}),
+    checkQuery: spec.anyQuery ? (query) => query : checkQuery(spec.query ?? NO_QUERY),
+    checkBody: body && checkBody(body),
+  }
+}
 
 /** The input of a declaration: its path, its parameters and its handler have matching types. */
 type Declared<Path, Q extends TObject, B extends TSchema, Request> = RouteSpec<Q, B> & {

@@ -1,27 +1,130 @@
+import Type from 'typebox'
 import * as assert from 'uvu/assert'
+import { closed } from '../../src/api/http/closed.ts'
+import { checkBody } from '../../src/api/http/validate.ts'
+import { allRoutes } from '../../src/api/routes/index.ts'
+import type { Route } from '../../src/api/route.ts'
+import { readConfig } from '../../src/process/config.ts'
+import { openStore } from '../../src/process/engines.ts'
+import { openSecrets } from '../../src/process/secretsFile.ts'
+import { formOf } from '../support/build.ts'
+import { openApi } from '../support/http.ts'
+import { installation } from '../support/installation.ts'
 import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
+import { zipBuild } from '../support/zipBuild.ts'
+import { isRefused, refusal } from './refusal.ts'
 
 const server = await startServer()
 const { api } = server
-for (const name of ['own', 'other']) await api.post('/projects', { name })
+const config = readConfig(installation(server.dataDir))
+const operator = openApi(server.url, openSecrets(config).operatorToken)
+await api.post('/projects', { name: 'own' })
 
-const body = suite('a body with fields that the route does not have')
-body.after(() => server.stop())
+/** Sends a body to a route, whose path parameters are all `own`. */
+const send = ({ method, path, operator: isOperators }: Route, body: unknown) =>
+  (isOperators ? operator : api).send(method, server.url + path.replace(/:\w+/g, 'own'), { body })
 
-body('does not name the project: the path does, to which the permission was checked', async () => {
-  await api.send('POST', '/projects/own/context', { body: { key: 'a', value: '1', project: 'other' } })
-  await api.send('PUT', '/projects/own/context/a', { body: { value: '2', project: 'other', key: 'b' } })
-  assert.is((await api.page('/projects/other/context')).data.length, 0)
-  assert.is((await api.page('/projects/own/context')).data.length, 1)
-  await api.send('PATCH', '/projects/own', { body: { name: 'renamed', project: 'other' } })
-  assert.is((await api.send('GET', '/projects/other')).status, 200)
+const refusedRequests = new Set<string>()
+
+const body = suite('a body with a field that the route does not have')
+
+for (const route of allRoutes.filter((one) => one.body)) {
+  body(`is refused by ${route.operationId}, which names the field and those it has`, async () => {
+    const { example } = route
+    if (typeof example !== 'object' || example === null) throw new Error('Expected an example')
+    const [known = ''] = Object.keys(example)
+    const refused = await send(route, { ...example, [`${known}x`]: 1 })
+    isRefused(refused, new RegExp(`^${known}x: unknown field; expected (.+, )?${known}\\b`))
+    refusedRequests.add(refused.headers.get('x-request-id') ?? '')
+  })
+}
+
+body('is refused as a form too', async () => {
+  const form = formOf(await zipBuild({ 'a.js': 'export const a = 1' }), { lives: 'true' })
+  const refused = await api.send('POST', '/projects/own/builds', { body: form })
+  isRefused(refused, 'lives: unknown field; expected file, hash, build_id, live')
+  refusedRequests.add(refused.headers.get('x-request-id') ?? '')
 })
 
-body('does not name the issuer of a credential', async () => {
-  const issuer = { kind: 'api-key', api_key_id: 'x' }
-  const { status } = await api.send('POST', '/sessions', { body: { permissions: {}, issuer } })
-  assert.is(status, 201)
+body('is refused as a form with another file', async () => {
+  const form = formOf(await zipBuild({ 'a.js': 'export const a = 1' }))
+  form.set('zip', form.get('file') ?? '')
+  form.delete('file')
+  isRefused(await api.send('POST', '/projects/own/builds', { body: form }), 'zip: unknown field')
+})
+
+body('is refused for the unknown field, also if a required one is missing', async () => {
+  isRefused(await api.send('POST', '/projects', { body: { nam: 'a' } }), 'nam: unknown field; expected name')
+})
+
+body('is refused for names that every object has, and for any number of names', async () => {
+  const named = (name: string) => `{"name":"a","${name}":{}}`
+  for (const name of ['__proto__', 'constructor', 'toString', 'a/b~c'])
+    isRefused(await api.send('POST', '/projects', { body: named(name) }), `${name}: unknown field`)
+  const many = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`f${n}`, n]))
+  isRefused(await api.send('POST', '/projects', { body: { name: 'a', ...many } }), 'f0: unknown field')
+})
+
+body('is refused with a message that cuts a long name', async () => {
+  const { message } = refusal(await api.send('POST', '/projects', { body: { ['x'.repeat(5000)]: 1 } }))
+  assert.match(message, /^x{60}…: unknown field; expected name$/)
+})
+
+body('is refused in a nested object, which is named', () => {
+  const Address = Type.Optional(Type.Object({ city: Type.String() }))
+  const check = checkBody(closed(Type.Object({ name: Type.String(), address: Address })))
+  assert.throws(
+    () => check({ name: 'a', address: { city: 'b', zip: 1 } }),
+    /^address\.zip: unknown field; expected city$/,
+  )
+  assert.equal(check({ name: 'a' }), { name: 'a' })
+})
+
+body('is not refused for a field of free JSON or of a permission map', async () => {
+  const event = { event_type: 'a', event_data: { any: { thing: 1 } } }
+  assert.is((await api.send('POST', '/events', { body: event })).status, 201)
+  const session = { permissions: { 'run:*': ['read'] }, metadata: { any: { thing: 1 } } }
+  assert.is((await api.send('POST', '/sessions', { body: session })).status, 201)
+})
+
+body('appended nothing', async () => {
+  await server.stop()
+  const store = await openStore(config)
+  const head = await store.head()
+  const end = new AbortController()
+  const caused: string[] = []
+  for await (const { events, cursor } of store.subscribe({ signal: end.signal })) {
+    for (const { event, metadata } of events)
+      if (refusedRequests.has(metadata.correlation_id)) caused.push(event.type)
+    if (cursor >= head) break
+  }
+  end.abort()
+  await store.close()
+  assert.ok(refusedRequests.size > 10)
+  assert.equal(caused, [])
+})
+
+const spellings = suite('a publish body with both spellings of a field')
+const other = await startServer()
+spellings.after(() => other.stop())
+
+spellings('is accepted if they are equal', async () => {
+  const event = { event_type: 'a', type: 'a', event_data: { n: [1] }, data: { n: [1] } }
+  assert.is((await other.api.send('POST', '/events', { body: event })).status, 201)
+})
+
+spellings('is refused if they differ', async () => {
+  for (const path of ['/events', '/streams/subscribe-with-event']) {
+    const sent = (event: object) => other.api.send('POST', path, { body: event })
+    isRefused(await sent({ event_type: 'a', type: 'b' }), 'type: expected the same value as event_type')
+    isRefused(
+      await sent({ event_type: 'a', event_data: null, data: 1 }),
+      'data: expected the same value as event_data',
+    )
+  }
+  assert.is((await other.api.page('/events')).data.length, 1)
 })
 
 body.run()
+spellings.run()

@@ -132,11 +132,11 @@ variables('whose value is no text are refused without saying it', async () => {
   const name = await project()
   await create(name, 'KEY', 'x')
   for (const value of [undefined, null, 7, { a: 'planted' }, ['planted']]) {
-    for (const [method, path] of [
-      ['POST', `/projects/${name}/context`],
-      ['PUT', `/projects/${name}/context/KEY`],
+    for (const [method, path, body] of [
+      ['POST', `/projects/${name}/context`, { key: 'NEW', value }],
+      ['PUT', `/projects/${name}/context/KEY`, { value }],
     ] as const) {
-      const refusal = await api.refused(method, path, { key: 'NEW', value })
+      const refusal = await api.refused(method, path, body)
       assert.equal([refusal.status, refusal.code], [400, 'bad_request'])
       assert.ok(refusal.message.startsWith('value: ') && !refusal.message.includes('planted'))
     }

@@ -44,6 +44,21 @@ document('has no dangling reference', () => {
   assert.not.throws(() => resolved(documentation, documentation))
 })
 
+document('allows no unknown field in any object of a request body', () => {
+  const objects: Record<string, unknown>[] = []
+  const collect = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return
+    if ('properties' in value) objects.push({ ...value })
+    for (const part of Object.values(value)) collect(part)
+  }
+  for (const { operation } of operations) {
+    const { content = {} } = (resolved(documentation, operation['requestBody']) ?? {}) as { content?: object }
+    for (const { schema } of Object.values(content) as { schema?: unknown }[]) collect(schema)
+  }
+  assert.ok(objects.length > 10)
+  for (const object of objects) assert.is(object['additionalProperties'], false, JSON.stringify(object))
+})
+
 document('describes the parameters of every path', () => {
   for (const { path, operation } of operations) {
     const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)

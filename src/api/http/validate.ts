@@ -48,14 +48,14 @@ export const checkQuery = <S extends TObject>(schema: S): Check<Static<S>> => {
 
 const refusal = (validator: Validator, input: unknown, what: string): AppError => {
   const errors = validator.Errors(input)
+  // A misspelt field is also missing under its right name; the message about the misspelling is clearer.
+  const unknown = errors.find(({ keyword }) => keyword === 'boolean')
+  if (unknown) return unknownField(pathOf(unknown), fieldsAt(validator.Type(), pathOf(unknown).slice(0, -1)))
   // The message about a union as a whole is clearer than those about its members.
   const error = errors.find(({ keyword }) => keyword === 'anyOf') ?? errors[0]
   const missing = error?.keyword === 'required' ? error.params.requiredProperties[0] : undefined
-  const path = [
-    ...(error?.instancePath ?? '').split('/').slice(1),
-    ...(missing === undefined ? [] : [missing]),
-  ]
-  const field = path.map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~')).join('.') || what
+  const path = [...(error ? pathOf(error) : []), ...(missing === undefined ? [] : [missing])]
+  const field = path.join('.') || what
   if (missing !== undefined) return new AppError('bad_request', `${field}: is required`)
   const literals = error?.keyword === 'anyOf' ? literalsAt(validator.Type(), path) : []
   const expected =
@@ -65,6 +65,22 @@ const refusal = (validator: Validator, input: unknown, what: string): AppError =
     `${field}: ${expected}${takesSecrets(validator.Type()) ? '' : gotOf(input, path)}`,
   )
 }
+
+/** The refusal of a field that the schema does not have, with those it has. */
+export const unknownField = (path: readonly string[], known: readonly string[]): AppError => {
+  const field = path.map(shortened).join('.')
+  const expected = known.length > 0 ? `expected ${known.join(', ')}` : 'expected no fields'
+  return new AppError('bad_request', `${field}: unknown field; ${expected}`)
+}
+
+/** The place of an error in the input. */
+const pathOf = ({ instancePath }: { readonly instancePath: string }): string[] =>
+  instancePath
+    .split('/')
+    .slice(1)
+    .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'))
+
+const shortened = (text: string): string => (text.length > 60 ? `${text.slice(0, 60)}…` : text)
 
 /** Whether the input may contain a secret, even in the wrong field: then the message does not repeat it (I6). */
 const takesSecrets = (schema: TSchema): boolean =>
@@ -77,13 +93,20 @@ const gotOf = (input: unknown, path: readonly string[]): string => {
   let value = input
   for (const segment of path) value = (value as Record<string, unknown> | undefined)?.[segment]
   const text = value === undefined ? undefined : JSON.stringify(value)
-  return text === undefined ? '' : `, got ${text.length > 60 ? `${text.slice(0, 60)}…` : text}`
+  return text === undefined ? '' : `, got ${shortened(text)}`
 }
 
 const literalsAt = (schema: TSchema, path: readonly string[]): string[] => {
+  const members = (schemaAt(schema, path) as { anyOf?: { const?: unknown }[] } | undefined)?.anyOf ?? []
+  return members.flatMap((member) => (member.const === undefined ? [] : [String(member.const)]))
+}
+
+const fieldsAt = (schema: TSchema, path: readonly string[]): string[] =>
+  Object.keys((schemaAt(schema, path) as Partial<TObject> | undefined)?.properties ?? {})
+
+const schemaAt = (schema: TSchema, path: readonly string[]): unknown => {
   let at: unknown = schema
   for (const segment of path)
     at = (at as { properties?: Record<string, unknown> } | undefined)?.properties?.[segment]
-  const members = (at as { anyOf?: { const?: unknown }[] } | undefined)?.anyOf ?? []
-  return members.flatMap((member) => (member.const === undefined ? [] : [String(member.const)]))
+  return at
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import Type from 'typebox'
 import { MAX_EVENT_TYPE, publishEvent } from '../../commands/events/publishEvent.ts'
 import { AppError } from '../../errors.ts'
@@ -29,6 +30,12 @@ export const PublishBody = Type.Object(
 )
 type PublishBody = Type.Static<typeof PublishBody>
 
+/** The two names of each field that has two. */
+const SPELLINGS = [
+  ['event_type', 'type'],
+  ['event_data', 'data'],
+] as const
+
 const typeOf = (body: PublishBody): string | undefined => body.event_type ?? body.type
 
 export const mayPublish = {
@@ -45,6 +52,14 @@ export const publish = ({
 }: Pick<Ask<unknown, unknown, PublishBody>, 'body' | 'deps' | 'caller'>) => {
   const event_type = typeOf(body)
   if (event_type === undefined) throw new AppError('bad_request', 'event_type: is required')
+  for (const [name, other] of SPELLINGS) {
+    const [value, otherValue] = [body[name], body[other]]
+    if (value !== undefined && otherValue !== undefined && !isDeepStrictEqual(value, otherValue))
+      throw new AppError(
+        'bad_request',
+        `${other}: expected the same value as ${name}, or only one of the two`,
+      )
+  }
   const { stream_id } = body
   const event_data = (body.event_data !== undefined ? body.event_data : body.data) ?? null
   return publishEvent(

@@ -3,6 +3,7 @@ import Type from 'typebox'
 import { AppError } from '../../errors.ts'
 import { MAX_ZIP_BYTES } from '../../ports/runtime.ts'
 import { isId } from '../../ids.ts'
+import { unknownField } from '../http/validate.ts'
 
 /** The form of a build upload (SPEC.md, Builds). */
 export const UploadForm = Type.Object({
@@ -67,6 +68,9 @@ export const readUpload = async (ctx: Context, dir: string): Promise<Upload> => 
     body?: Record<string, unknown>
     files?: Record<string, { filepath: string; size: number; hash?: string | null }>
   }
+  for (const name of Object.keys({ ...request.body, ...request.files }))
+    if (!Object.hasOwn(UploadForm.properties, name))
+      throw unknownField([name], Object.keys(UploadForm.properties))
   const { file } = request.files ?? {}
   const field = (name: string): string | undefined => {
     const value = request.body?.[name]
