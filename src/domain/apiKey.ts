@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
-import type { Decider } from './decider.ts'
+import { type Decider, type Folded, foreign } from './decider.ts'
 import { changesOf } from './changesOf.ts'
 
 type Changeable = Pick<EventOf<'ApiKeyChanged'>, 'name' | 'enabled' | 'permissions'>
@@ -38,7 +38,7 @@ export const apiKey: Decider<ApiKey, ApiKeyCommand, ApiKeyEvent> = {
     }
   },
 
-  evolve(key, { event }) {
+  evolve(key, { event }: Folded<ApiKeyEvent>) {
     switch (event.type) {
       case 'ApiKeyCreated':
         return { status: 'active', name: event.name, enabled: true, permissions: event.permissions }
@@ -50,7 +50,7 @@ export const apiKey: Decider<ApiKey, ApiKeyCommand, ApiKeyEvent> = {
       case 'ApiKeyDeleted':
         return { status: 'deleted' }
       default:
-        return key
+        return foreign(event)
     }
   },
 }

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
-import type { Decider } from './decider.ts'
+import { type Decider, type Folded, foreign } from './decider.ts'
 
 interface Variable {
   readonly variable_id: string
@@ -76,7 +76,7 @@ export const context: Decider<Context, ContextCommand, ContextEvent> = {
     }
   },
 
-  evolve(context, { event, revision }) {
+  evolve(context, { event, revision }: Folded<ContextEvent>) {
     const { variables } = context
     switch (event.type) {
       case 'ContextVariableCreated':
@@ -100,6 +100,8 @@ export const context: Decider<Context, ContextCommand, ContextEvent> = {
         variables.clear()
         context.closed = true
         break
+      default:
+        foreign(event)
     }
     return context
   },

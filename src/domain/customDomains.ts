@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts'
 import type { DomainStatus } from '../events/domain.ts'
 import type { EventOf } from '../events/index.ts'
-import type { Decider } from './decider.ts'
+import { type Decider, type Folded, foreign } from './decider.ts'
 
 interface Domain {
   readonly domain: string
@@ -80,22 +80,28 @@ export const domains: Decider<Domains, DomainsCommand, DomainEvent> = {
     }
   },
 
-  evolve(domains, { event }) {
-    if (event.type === 'DomainRegistered') {
-      return domains.set(event.domain_id, { domain: event.domain, status: 'pending_validation' })
+  evolve(domains, { event }: Folded<DomainEvent>) {
+    switch (event.type) {
+      case 'DomainRegistered':
+        return domains.set(event.domain_id, { domain: event.domain, status: 'pending_validation' })
+      case 'DomainValidated':
+        return advanced(domains, event.domain_id, 'validated')
+      case 'DomainRouted':
+        return advanced(domains, event.domain_id, 'provisioning')
+      case 'DomainActivated':
+        return advanced(domains, event.domain_id, 'active')
+      case 'DomainDeleted':
+        return advanced(domains, event.domain_id, 'deleting')
+      case 'DomainRemoved':
+        domains.delete(event.domain_id)
+        return domains
+      default:
+        return foreign(event)
     }
-    if (!('domain_id' in event)) return domains
-    const known = domains.get(event.domain_id)
-    const status = statusAfter[event.type]
-    if (known && status) domains.set(event.domain_id, { ...known, status })
-    if (event.type === 'DomainRemoved') domains.delete(event.domain_id)
-    return domains
   },
 }
 
-const statusAfter: Readonly<Record<string, DomainStatus>> = {
-  DomainValidated: 'validated',
-  DomainRouted: 'provisioning',
-  DomainActivated: 'active',
-  DomainDeleted: 'deleting',
+const advanced = (domains: Domains, domain_id: string, status: DomainStatus): Domains => {
+  const known = domains.get(domain_id)
+  return known ? domains.set(domain_id, { ...known, status }) : domains
 }

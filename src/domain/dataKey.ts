@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
-import type { Decider } from './decider.ts'
+import { type Decider, type Folded, foreign } from './decider.ts'
 
 interface Keys {
   /** The key that seals new texts; null while there is none. */
@@ -18,8 +18,10 @@ export type DataKeyCommand =
     }
   | { readonly type: 'DestroyDataKeys'; readonly project_id?: string; readonly final: boolean }
 
+type DataKeyEvent = EventOf<'DataKeyCreated' | 'DataKeysDestroyed'>
+
 /** The data keys of an environment or of one project: one of them is current, until all are destroyed. */
-export const dataKey: Decider<Keys, DataKeyCommand, EventOf<'DataKeyCreated' | 'DataKeysDestroyed'>> = {
+export const dataKey: Decider<Keys, DataKeyCommand, DataKeyEvent> = {
   initial: () => ({ current: null, closed: false }),
 
   decide(command, { current, closed }) {
@@ -37,9 +39,14 @@ export const dataKey: Decider<Keys, DataKeyCommand, EventOf<'DataKeyCreated' | '
     }
   },
 
-  evolve(keys, { event }) {
-    if (event.type === 'DataKeyCreated') return { ...keys, current: event.key_id }
-    if (event.type === 'DataKeysDestroyed') return { current: null, closed: event.final }
-    return keys
+  evolve(keys, { event }: Folded<DataKeyEvent>) {
+    switch (event.type) {
+      case 'DataKeyCreated':
+        return { ...keys, current: event.key_id }
+      case 'DataKeysDestroyed':
+        return { current: null, closed: event.final }
+      default:
+        return foreign(event)
+    }
   },
 }

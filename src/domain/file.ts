@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts'
 import type { File } from '../events/file.ts'
 import type { EventOf } from '../events/index.ts'
-import type { Decider } from './decider.ts'
+import { type Decider, type Folded, foreign } from './decider.ts'
 
 /** The file at a path. */
 interface FileAtPath {
@@ -21,11 +21,13 @@ export type FileCommand =
     }
   | { readonly type: 'DeleteFile'; readonly file_id: string }
 
+type FileEvent = EventOf<'FileStored' | 'FileDeleted'>
+
 /**
  * A path of an environment is one stream, so a path has at most one file. Each of several concurrent writers replaces the
  * one before it. Content is stored under its own key before a fact names it.
  */
-export const file: Decider<FileAtPath, FileCommand, EventOf<'FileStored' | 'FileDeleted'>> = {
+export const file: Decider<FileAtPath, FileCommand, FileEvent> = {
   initial: () => ({ file: null }),
 
   decide(command, { file: now }) {
@@ -56,7 +58,7 @@ export const file: Decider<FileAtPath, FileCommand, EventOf<'FileStored' | 'File
     }
   },
 
-  evolve(state, { event }) {
+  evolve(_, { event }: Folded<FileEvent>) {
     switch (event.type) {
       case 'FileStored': {
         const { type: _, replaced: __, ...file } = event
@@ -65,7 +67,7 @@ export const file: Decider<FileAtPath, FileCommand, EventOf<'FileStored' | 'File
       case 'FileDeleted':
         return { file: null }
       default:
-        return state
+        return foreign(event)
     }
   },
 }

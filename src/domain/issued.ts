@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts'
 import { USE_RECORDED_EVERY_MS } from '../events/credential.ts'
 import type { EventOf } from '../events/index.ts'
-import type { Decider } from './decider.ts'
+import { type Decider, type Folded, foreign } from './decider.ts'
 
 /** The credentials issued under an API key: sessions that have not ended, and all service keys. Times are ms since 1970. */
 interface Issued {
@@ -96,7 +96,7 @@ export const issued: Decider<Issued, IssuedCommand, IssuedEvent> = {
     }
   },
 
-  evolve(issued, { event }) {
+  evolve(issued, { event }: Folded<IssuedEvent>) {
     const { sessions, serviceKeys } = issued
     switch (event.type) {
       case 'SessionCreated':
@@ -121,6 +121,8 @@ export const issued: Decider<Issued, IssuedCommand, IssuedEvent> = {
         if (key) key.used = Date.parse(event.at)
         break
       }
+      default:
+        foreign(event)
     }
     return issued
   },

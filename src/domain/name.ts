@@ -1,6 +1,6 @@
 import { AppError, type ErrorCode } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
-import type { Decider } from './decider.ts'
+import { type Decider, type Folded, foreign } from './decider.ts'
 
 /** What has a name. A rename states the fence it was decided on; a creation and version 0.1.0 state none. */
 export type NameHolder = Pick<EventOf<'NameReserved'>, 'holder' | 'fence' | 'reserved_at'>
@@ -25,8 +25,10 @@ export type NameCommand =
 /** Orders the reservations of one holder: a creation comes before every rename. */
 export const fenceOf = ({ fence = -1 }: NameHolder): number => fence
 
+type NameEvent = EventOf<'NameReserved' | 'NameReleased'>
+
 /** Each unique name is a stream. The append is the check, so a name has one holder on any number of nodes. */
-export const name: Decider<Reservation, NameCommand, EventOf<'NameReserved' | 'NameReleased'>> = {
+export const name: Decider<Reservation, NameCommand, NameEvent> = {
   initial: () => ({ held: null }),
 
   decide(command, { held }) {
@@ -47,12 +49,16 @@ export const name: Decider<Reservation, NameCommand, EventOf<'NameReserved' | 'N
     }
   },
 
-  evolve(reservation, { event }) {
-    if (event.type === 'NameReserved') {
-      const { type: _, name: __, ...held } = event
-      return { held }
+  evolve(_, { event }: Folded<NameEvent>) {
+    switch (event.type) {
+      case 'NameReserved': {
+        const { type: _, name: __, ...held } = event
+        return { held }
+      }
+      case 'NameReleased':
+        return { held: null }
+      default:
+        return foreign(event)
     }
-    if (event.type === 'NameReleased') return { held: null }
-    return reservation
   },
 }

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
-import type { Decider } from './decider.ts'
+import { type Decider, type Folded, foreign } from './decider.ts'
 import { changesOf } from './changesOf.ts'
 
 type Changeable = Pick<EventOf<'OrgChanged'>, 'name' | 'plan' | 'team_members'>
@@ -13,8 +13,10 @@ export type OrgCommand =
 /** A new organization has one team member: its creator. */
 const TEAM_OF_ONE = 1
 
+type OrgEvent = EventOf<'OrgCreated' | 'OrgChanged'>
+
 /** The rules of an organization. A second creation is a no-op, so every node may create the first organization. */
-export const org: Decider<Org, OrgCommand, EventOf<'OrgCreated' | 'OrgChanged'>> = {
+export const org: Decider<Org, OrgCommand, OrgEvent> = {
   initial: () => ({ status: 'absent' }),
 
   decide(command, org) {
@@ -33,12 +35,17 @@ export const org: Decider<Org, OrgCommand, EventOf<'OrgCreated' | 'OrgChanged'>>
     }
   },
 
-  evolve(org, { event }) {
-    if (event.type === 'OrgCreated') {
-      return { status: 'active', name: event.name, plan: event.plan, team_members: TEAM_OF_ONE }
+  evolve(org, { event }: Folded<OrgEvent>) {
+    switch (event.type) {
+      case 'OrgCreated':
+        return { status: 'active', name: event.name, plan: event.plan, team_members: TEAM_OF_ONE }
+      case 'OrgChanged': {
+        if (org.status === 'absent') return org
+        const { type: _, org_id: __, ...changed } = event
+        return { ...org, ...changed }
+      }
+      default:
+        return foreign(event)
     }
-    if (event.type !== 'OrgChanged' || org.status === 'absent') return org
-    const { type: _, org_id: __, ...changed } = event
-    return { ...org, ...changed }
   },
 }

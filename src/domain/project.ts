@@ -1,6 +1,6 @@
 import { AppError, isAppError } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
-import type { Decider } from './decider.ts'
+import { type Decider, type Folded, foreign } from './decider.ts'
 import { type WebhookAddress, webhooksIn } from './webhook.ts'
 
 type BuildOf = EventOf<'BuildUploaded'>
@@ -138,37 +138,39 @@ export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
     }
   },
 
-  evolve(project, { event, revision }) {
-    if (event.type === 'ProjectCreated')
-      return {
-        status: 'active',
-        name: event.name,
-        builds: new Map(),
-        deployed: null,
-        fence: revision,
-        nameFence: revision,
-      }
-    if (project.status !== 'active') return project
+  evolve(project, { event, revision }: Folded<ProjectEvent>) {
+    const changed = (changes: Partial<ActiveProject>): Project =>
+      project.status === 'active' ? { ...project, ...changes } : project
     switch (event.type) {
+      case 'ProjectCreated':
+        return {
+          status: 'active',
+          name: event.name,
+          builds: new Map(),
+          deployed: null,
+          fence: revision,
+          nameFence: revision,
+        }
       case 'ProjectRenamed':
-        return { ...project, name: event.name, nameFence: revision }
+        return changed({ name: event.name, nameFence: revision })
       case 'RenameAbandoned':
-        return { ...project, nameFence: revision }
+        return changed({ nameFence: revision })
       case 'ProjectDeleted':
-        return { status: 'deleted' }
+        return project.status === 'active' ? { status: 'deleted' } : project
       case 'BuildUploaded': {
+        if (project.status !== 'active') return project
         const { build_id, hash, build_type } = event
         return { ...project, builds: new Map(project.builds).set(build_id, { hash, build_type }) }
       }
       case 'BuildDeployed': {
         const { build_id, functions, functions_ref } = event
         const webhooks = functions && webhooksIn(functions)
-        return { ...project, deployed: { build_id, webhooks, functions_ref }, fence: revision }
+        return changed({ deployed: { build_id, webhooks, functions_ref }, fence: revision })
       }
       case 'DeploymentAbandoned':
-        return { ...project, fence: revision }
+        return changed({ fence: revision })
       default:
-        return project
+        return foreign(event)
     }
   },
 }

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
 import type { PayloadFields } from '../events/payload.ts'
-import type { Decider } from './decider.ts'
+import { type Decider, type Folded, foreign } from './decider.ts'
 
 /** The state of an `Idempotency-Key`: the holder that works on its request, or the revision of its answer. */
 export type RequestState =
@@ -81,7 +81,7 @@ export const request: Decider<RequestState, RequestCommand, RequestEvent> = {
     }
   },
 
-  evolve(state, { event, revision }) {
+  evolve(state, { event, revision }: Folded<RequestEvent>) {
     switch (event.type) {
       case 'RequestClaimed': {
         const { type: _, ...claim } = event
@@ -94,7 +94,7 @@ export const request: Decider<RequestState, RequestCommand, RequestEvent> = {
         if (state.status === 'free') return state
         return { ...claimOf(state), status: 'released' }
       default:
-        return state
+        return foreign(event)
     }
   },
 }

@@ -1,6 +1,6 @@
 import type { EventOf } from '../events/index.ts'
 import type { LogLine } from '../events/runLog.ts'
-import type { Decider } from './decider.ts'
+import { type Decider, type Folded, foreign } from './decider.ts'
 
 export interface RunLogCommand {
   readonly type: 'LogLines'
@@ -9,12 +9,15 @@ export interface RunLogCommand {
   readonly lines: readonly LogLine[]
 }
 
+type RunLogEvent = EventOf<'RunLogged'>
+
 /** The output of one run, in numbered parts: a part is not stored again if only the reply to its append was lost. */
-export const runLog: Decider<{ readonly parts: number }, RunLogCommand, EventOf<'RunLogged'>> = {
+export const runLog: Decider<{ readonly parts: number }, RunLogCommand, RunLogEvent> = {
   initial: () => ({ parts: 0 }),
 
   decide: ({ run_id, part, lines }, { parts }) =>
     part < parts ? [] : [{ type: 'RunLogged', run_id, part, lines: [...lines] }],
 
-  evolve: (log, { event }) => (event.type === 'RunLogged' ? { parts: event.part + 1 } : log),
+  evolve: (_, { event }: Folded<RunLogEvent>) =>
+    event.type === 'RunLogged' ? { parts: event.part + 1 } : foreign(event.type),
 }

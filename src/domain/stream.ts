@@ -4,7 +4,7 @@ import type { EventOf } from '../events/index.ts'
 import type { RunError, RunInput, RunPlan } from '../events/run.ts'
 import { type Payload, payloadFields } from '../events/payload.ts'
 import { derivedIdBeside, isDerived } from '../ids.ts'
-import type { Decider, Folded } from './decider.ts'
+import { type Decider, type Folded, foreign } from './decider.ts'
 import type { Immutable } from './immutable.ts'
 
 /** A run that has not ended: requested, claimed by a worker, or failed and waiting for its retry. */
@@ -237,10 +237,11 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
     }
   },
 
-  evolve(state, { event, revision, metadata }) {
+  evolve(state, { event, revision, metadata }: Folded<StreamEvent>) {
     state.env_id ??= metadata.env_id ?? null // from any fact, because the first ones may have expired
     switch (event.type) {
       case 'StreamCreated':
+      case 'StreamDataEmitted':
         break
       case 'EventPublished':
         state.undispatched.add(event.event_id)
@@ -283,6 +284,8 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
       case 'RunRetried':
         state.runs.delete(event.run_id)
         break
+      default:
+        foreign(event)
     }
     return state
   },

@@ -3,7 +3,7 @@ import { envIdOf } from '../events/event.ts'
 import type { EventOf } from '../events/index.ts'
 import type { Part, Upload } from '../events/upload.ts'
 import { MAX_PARTS, MIN_PART_BYTES } from '../ports/blobs.ts'
-import type { Decider } from './decider.ts'
+import { type Decider, type Folded, foreign } from './decider.ts'
 
 export type UploadState =
   | { readonly status: 'absent' | 'aborted' }
@@ -48,25 +48,24 @@ export const upload: Decider<UploadState, UploadCommand, UploadEvent> = {
     }
   },
 
-  evolve(state, fact) {
+  evolve(state, fact: Folded<UploadEvent>) {
     const { event } = fact
-    if (event.type === 'UploadBegun') {
-      const { type: _, ...upload } = event
-      return { status: 'pending', env_id: envIdOf(fact), upload, parts: new Map() }
-    }
-    if (state.status !== 'pending') return state
     switch (event.type) {
+      case 'UploadBegun': {
+        const { type: _, ...upload } = event
+        return { status: 'pending', env_id: envIdOf(fact), upload, parts: new Map() }
+      }
       case 'PartUploaded': {
         const { type: _, upload_id: __, ...part } = event
-        state.parts.set(part.part_number, part)
+        if (state.status === 'pending') state.parts.set(part.part_number, part)
         return state
       }
       case 'UploadCompleted':
-        return { ...state, status: 'completed' }
+        return state.status === 'pending' ? { ...state, status: 'completed' } : state
       case 'UploadAborted':
-        return { status: 'aborted' }
+        return state.status === 'pending' ? { status: 'aborted' } : state
       default:
-        return state
+        return foreign(event)
     }
   },
 }

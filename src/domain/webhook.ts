@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
 import type { FunctionSpec } from '../events/project.ts'
-import type { Decider } from './decider.ts'
+import { type Decider, type Folded, foreign } from './decider.ts'
 
 /** What identifies a webhook within its environment. */
 export type WebhookAddress = Pick<EventOf<'WebhookReserved'>, 'method' | 'service' | 'path'>
@@ -33,11 +33,13 @@ export interface WebhookCommand {
   readonly instead?: WebhookHolder
 }
 
+type WebhookEvent = EventOf<'WebhookReserved'>
+
 /**
  * The webhook addresses of an environment are unique: each is a stream, and the append is the check. A reservation is
  * never released. It is void as soon as its project has a later fence and does not serve the address (decision 0019).
  */
-export const webhook: Decider<Reservation, WebhookCommand, EventOf<'WebhookReserved'>> = {
+export const webhook: Decider<Reservation, WebhookCommand, WebhookEvent> = {
   initial: () => ({ holder: null }),
 
   decide({ webhook, by, instead }, { holder }) {
@@ -49,8 +51,8 @@ export const webhook: Decider<Reservation, WebhookCommand, EventOf<'WebhookReser
     return [{ type: 'WebhookReserved', ...webhook, ...by }]
   },
 
-  evolve(reservation, { event }) {
-    if (event.type !== 'WebhookReserved') return reservation
+  evolve(_, { event }: Folded<WebhookEvent>) {
+    if (event.type !== 'WebhookReserved') return foreign(event.type)
     const { project_id, fence, reserved_at } = event
     return { holder: { project_id, fence, reserved_at } }
   },

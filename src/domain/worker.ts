@@ -1,5 +1,5 @@
 import type { EventOf } from '../events/index.ts'
-import type { Decider } from './decider.ts'
+import { type Decider, type Folded, foreign } from './decider.ts'
 
 type Life = 'absent' | 'alive' | 'gone'
 
@@ -8,12 +8,10 @@ export type WorkerCommand =
   | { readonly type: 'StopWorker'; readonly worker_id: string; readonly now: string }
   | { readonly type: 'LoseWorker'; readonly worker_id: string; readonly now: string }
 
+type WorkerEvent = EventOf<'WorkerStarted' | 'WorkerStopped' | 'WorkerLost'>
+
 /** A worker id is used once: the worker starts, then stops or is lost. */
-export const worker: Decider<
-  Life,
-  WorkerCommand,
-  EventOf<'WorkerStarted' | 'WorkerStopped' | 'WorkerLost'>
-> = {
+export const worker: Decider<Life, WorkerCommand, WorkerEvent> = {
   initial: () => 'absent',
 
   decide(command, life) {
@@ -30,10 +28,15 @@ export const worker: Decider<
     }
   },
 
-  evolve: (life, { event }) =>
-    event.type === 'WorkerStarted'
-      ? 'alive'
-      : event.type === 'WorkerStopped' || event.type === 'WorkerLost'
-        ? 'gone'
-        : life,
+  evolve(_, { event }: Folded<WorkerEvent>) {
+    switch (event.type) {
+      case 'WorkerStarted':
+        return 'alive'
+      case 'WorkerStopped':
+      case 'WorkerLost':
+        return 'gone'
+      default:
+        return foreign(event)
+    }
+  },
 }

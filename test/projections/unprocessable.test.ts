@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { openReadModels } from '../../src/adapters/embedded/readModels/index.ts'
 import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
+import { openAggregates } from '../../src/domain/aggregates.ts'
 import { CommandHandler } from '../../src/domain/commandHandler.ts'
 import { project } from '../../src/domain/project.ts'
 import { isAppError } from '../../src/errors.ts'
@@ -143,6 +144,19 @@ unprocessable('because its decider throws refuses commands by name', async () =>
     reasons[0] ?? '',
     /^The fact WorkerStarted v1, id id-0, .* cannot be processed: no such field$/,
   )
+  await close()
+})
+
+unprocessable('because it belongs to another kind of stream refuses commands by name', async () => {
+  const { store, close } = await projectedFrom([exampleOf.WorkerStarted, metadata])
+  const reasons: string[] = []
+  const projects = openAggregates(store, (reason) => void reasons.push(reason))
+  const kinds = Object.entries(projects).filter(([kind]) => kind !== 'workers')
+  for (const [kind, handler] of kinds) {
+    await failureOf(handler.read('s-0', () => null))
+    assert.match(reasons.pop() ?? `${kind} took it`, /^The fact WorkerStarted v1, .* does not belong in this/)
+  }
+  assert.is(kinds.length, 15)
   await close()
 })
 
