@@ -14,7 +14,7 @@ import type { Views } from '../projections/views.ts'
 import type { DataKeys } from '../secrets/dataKeys.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 
-/** Everything that commands use. Each command names its own part of it by `Pick`. */
+/** The dependencies of all commands. Each command selects its own by `Pick`. */
 export interface CommandDeps {
   readonly store: EventStore
   readonly aggregates: Aggregates
@@ -23,7 +23,9 @@ export interface CommandDeps {
   readonly payloads: Payloads
   /** Reads the functions of uploaded builds. */
   readonly runtime: Pick<Runtime, 'inspect' | 'prewarm'>
-  /** The worker of this process, which claims what is published here in the same append; null when there is none. */
+  /**
+   * The worker of this process, which claims runs in the append that publishes their event; null when there is none.
+   */
   readonly claimer: Claimer | null
   /** The workers of other processes; null when there are none. */
   readonly offers: RunOffers | null
@@ -42,10 +44,10 @@ export interface CommandDeps {
   readonly stopping: AbortSignal
 }
 
-/** On whose behalf a command runs. */
+/** The caller of a command. */
 export interface Caller<C extends Cause = EnvCause> {
-  /** What its facts record: the environment, the request or run that began it, the credential. */
+  /** The environment, the request or run, and the credential, which the facts of the command record. */
   readonly cause: C
-  /** Where the ids of what it creates come from. */
+  /** Generates the ids of the resources that the command creates. */
   readonly newId: NewId
 }

@@ -7,11 +7,11 @@ import { derivedIdBeside, type NewId, newId } from '../ids.ts'
 import type { Logger } from '../logger.ts'
 import type { CommandDeps } from './deps.ts'
 
-/** How long an answer is replayed (DESIGN.md, Contract). */
+/** An answer is replayed for this time (DESIGN.md, Contract). */
 export const REPLAYED_MS = 24 * 60 * 60 * 1000
 /** The time that a duplicate waits for the answer to the first request. */
 const WAIT_MS = 5000
-/** No request takes this long: an older claim has lost its holder. */
+/** A claim older than the longest request has lost its holder. */
 const LONGEST_MS = 20 * 60 * 1000
 
 /** The scope of a key: the environment, the method and the path; also the credential when the answer has a secret. */
@@ -35,7 +35,7 @@ interface KeyedRequest {
 }
 
 /**
- * Does the work of a request once for its `Idempotency-Key`, over all nodes and restarts.
+ * Does the work of a request once for its `Idempotency-Key`, across nodes and restarts.
  * K1: the node that appends the claim does the work; every other caller waits for the answer or gets `conflict`.
  * K2: an answer is stored before any caller gets it (I1).
  * K3: when the holder of a claim dies, the next one works with the same ids, so a repeated command is a no-op.
@@ -102,7 +102,7 @@ export class Idempotency {
     }
   }
 
-  /** Null when the work took so long that another node took over. */
+  /** Resolves with null when the work took so long that another node took over. */
   async #work<T>(
     stream: string,
     { claim_id, attempt }: { claim_id: string; attempt: number },
@@ -151,7 +151,7 @@ export class Idempotency {
     throw new AppError('internal_server_error', `Expected the answer of a request at ${stream} ${revision}`)
   }
 
-  /** Whether anything was appended after the revision, in the time left. */
+  /** Resolves with whether a fact was appended after the revision within `ms`. */
   async #changed(stream: string, after: number, ms: number): Promise<boolean> {
     if (ms <= 0) return false
     const signal = AbortSignal.any([AbortSignal.timeout(Math.ceil(ms)), this.#deps.stopping])

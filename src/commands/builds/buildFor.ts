@@ -2,7 +2,7 @@ import { AppError } from '../../errors.ts'
 import { type BuildDoc, buildDocId } from '../../projections/builds.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** Reads a build of the project, once everything appended so far is readable (I2). */
+/** Reads a build of the project, once everything appended so far is readable (I2). Rejects with `not_found`. */
 export const buildFor = async (
   { views }: Pick<CommandDeps, 'views'>,
   project_id: string,

@@ -9,8 +9,8 @@ import { reserveWebhooks, webhooksOf } from './reserveWebhooks.ts'
 import { retryLate } from '../projects/retryLate.ts'
 
 /**
- * Deploys a build of a project, found by id or name, in place of the build that is deployed. Rejects with `conflict` when
- * another project of the environment has one of its webhooks, with `not_found`, or with `bad_request` for a live build.
+ * Deploys a build of a project (id or name) and replaces the deployed one (SPEC.md, Builds). Rejects with `not_found`,
+ * with `bad_request` for a live build, or with `conflict` when another project has one of its webhooks.
  */
 export const deployBuild = async (
   deps: Pick<CommandDeps, 'aggregates' | 'views' | 'payloads' | 'runtime'>,

@@ -10,10 +10,10 @@ import { STALE_MS } from '../projects/reserveName.ts'
 
 type Deps = Pick<CommandDeps, 'aggregates' | 'views' | 'payloads'>
 
-/** Reservations of an address that other deployments may make first, before the caller is asked to retry. */
+/** Attempts to reserve an address while other deployments reserve it first; then the caller must retry. */
 const MAX_RACES = 20
 
-/** The webhook addresses of a build, also when its list of functions is in the blobs. */
+/** The webhook addresses of a build. A long list of functions is loaded from the blobs. */
 export const webhooksOf = async (
   { payloads }: Pick<CommandDeps, 'payloads'>,
   {
@@ -27,8 +27,8 @@ export const webhooksOf = async (
   webhooksIn(functions ?? (ref ? ((await payloads.load({ ref })) as FunctionSpec[]) : []))
 
 /**
- * Reserves the webhook addresses of a build for the deployment that the project begins after `fence`, so that one project
- * of the environment serves each (decision 0019). Rejects with `conflict` that names the webhook and its project.
+ * Reserves the webhook addresses of a build for the deployment that begins after `fence`. Only one project of the
+ * environment can serve an address (decision 0019). Rejects with `conflict` that names the webhook and its project.
  */
 export const reserveWebhooks = async (
   deps: Deps,
@@ -36,7 +36,7 @@ export const reserveWebhooks = async (
   cause: EnvCause,
 ): Promise<void> => {
   for (const webhook of webhooks) refuseServed(deps, webhook, project_id, cause)
-  // One after the other in one order: of two deployments that want the same addresses, one gets all of them.
+  // In sorted order, one at a time: if two deployments want the same addresses, one of them gets all.
   const sorted = webhooks.toSorted((a, b) => (textOfWebhook(a) < textOfWebhook(b) ? -1 : 1))
   for (const [i, webhook] of sorted.entries()) {
     try {
@@ -88,7 +88,7 @@ const reserve = async (
   }
 }
 
-/** How another project uses the address that it reserved; undefined when the reservation is void for good. */
+/** Describes the use of an address by the project that reserved it; undefined when the reservation is void. */
 const useOf = async (
   deps: Deps,
   webhook: WebhookAddress,
@@ -108,7 +108,7 @@ const useOf = async (
       return `project "${name}" serves it`
     if (fence < project.fence) return undefined
     if (Date.parse(reserved_at) > clock.now() - STALE_MS) return `project "${name}" is being deployed with it`
-    await abandon(deps, { project_id, fence }, cause) // its node died, or will find that it was too slow
+    await abandon(deps, { project_id, fence }, cause) // its node died, or its deployment will now fail as too slow
   }
 }
 

@@ -18,14 +18,14 @@ export interface BuildToUpload {
   /** Hex SHA-256 of the zip, already checked. */
   readonly hash: string
   readonly live: boolean
-  /** The caller's own id for the build; repeated uploads with it are one upload. */
+  /** An id that the caller chose; a repeated upload with it returns the existing build. */
   readonly build_id?: string | undefined
 }
 
 /**
- * Stores a build, once the sandbox could load it and read its functions. `existed`: the project has this build under the
- * given `build_id` already. Rejects with `bad_request` for a zip that does not load, with `conflict` when the project
- * has another build under the `build_id`.
+ * Loads a build in the sandbox, reads its functions and stores it (SPEC.md, Builds). `existed`: the project already has
+ * this build with the given `build_id`. Rejects with `not_found`, with `bad_request` for a zip that does not load, or
+ * with `conflict` when the `build_id` belongs to another build of the project.
  */
 export const uploadBuild = async (
   deps: Pick<CommandDeps, 'aggregates' | 'views' | 'blobs' | 'payloads' | 'runtime'>,
@@ -79,7 +79,7 @@ interface Zip {
   readonly file: string
 }
 
-/** Stores the zip unless it is stored; returns whether it was. */
+/** Stores the zip unless it is already stored. Resolves with whether it already was. */
 const storeZip = async (
   { blobs }: Pick<CommandDeps, 'blobs'>,
   { storage_path, file }: Zip,

@@ -9,8 +9,8 @@ export const VARIABLE_KEY_PATTERN = '^[A-Za-z_][A-Za-z0-9_.-]{0,127}$'
 const KEY = new RegExp(VARIABLE_KEY_PATTERN)
 
 /**
- * Creates a context variable of a project, which is named by id or name. Resolves with the project's id. Rejects with
- * `bad_request`, `not_found` or `context_exists`; no error contains the value (I6).
+ * Creates a context variable of a project, given by id or name (SPEC.md, Context variables). Resolves with the
+ * project's id. Rejects with `bad_request`, `not_found` or `context_exists`; no error contains the value (I6).
  */
 export const createVariable = async (
   { aggregates, views, keyring }: Pick<CommandDeps, 'aggregates' | 'views' | 'keyring'>,

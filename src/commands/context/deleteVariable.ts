@@ -3,7 +3,9 @@ import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 import { projectFor } from '../projects/projectFor.ts'
 
-/** Deletes a context variable of a project, which is named by id or name. Rejects with `not_found`. */
+/**
+ * Deletes a context variable of a project, given by id or name (SPEC.md, Context variables). Rejects with `not_found`.
+ */
 export const deleteVariable = async (
   { aggregates, views }: Pick<CommandDeps, 'aggregates' | 'views'>,
   { project, key }: { project: string; key: string },

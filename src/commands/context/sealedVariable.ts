@@ -2,7 +2,7 @@ import { AppError } from '../../errors.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** The sealed value in the fact at a revision of a project's context: states of projects contain no values. */
+/** Reads the sealed value from the fact at a revision of a project's context, because the state contains no values. */
 export const sealedVariable = async (
   { store }: Pick<CommandDeps, 'store'>,
   project_id: string,

@@ -5,8 +5,8 @@ import type { CommandDeps } from '../deps.ts'
 import { projectFor } from '../projects/projectFor.ts'
 
 /**
- * Gives a context variable another value; running functions see it when they next read it. Without a description, the
- * description remains. Resolves with the project's id. Rejects with `bad_request` or `not_found`.
+ * Changes the value of a context variable (SPEC.md, Context variables); running functions see it at their next read.
+ * The description remains if none is given. Resolves with the project's id. Rejects with `bad_request` or `not_found`.
  */
 export const updateVariable = async (
   { aggregates, views, keyring }: Pick<CommandDeps, 'aggregates' | 'views' | 'keyring'>,

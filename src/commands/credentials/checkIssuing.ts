@@ -3,8 +3,8 @@ import { AppError } from '../../errors.ts'
 import type { Permissions } from '../../events/org.ts'
 
 /**
- * Throws what SPEC.md refuses when a credential is issued, in this order: `forbidden` when the issuer is no API key,
- * `bad_request` when `check` refuses the map, `permission_escalation` when it exceeds the issuer's permissions.
+ * Checks that a credential may be issued (SPEC.md, Permission map). Throws, in this order: `forbidden` when the issuer
+ * is not an API key, `bad_request` when `check` refuses the map, `permission_escalation` when it exceeds the issuer's.
  */
 export const checkIssuing = (
   { kind, permissions: own }: Credential,

@@ -9,12 +9,13 @@ import { checkIssuing } from './checkIssuing.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { expiryOf } from './expiryOf.ts'
 
-/** A hundred years, in seconds: longer times would exceed the years that dates are written with. */
+/** A hundred years, in seconds. Much longer times would need years of more than four digits. */
 export const LONGEST_SERVICE_KEY_S = 3_153_600_000
 
 /**
- * Issues a service key under an API key; without `expires_in` it never expires. Resolves with its token, which is stored
- * nowhere (I6). Rejects with `forbidden`, `bad_request` or `permission_escalation`.
+ * Issues a service key under an API key (SPEC.md, Service keys). `expires_in` is in seconds; without it the key never
+ * expires. Resolves with its id and its token, which is not stored (I6). Rejects with `forbidden`, `bad_request` or
+ * `permission_escalation`.
  */
 export const issueServiceKey = async (
   { aggregates, keyring }: Pick<CommandDeps, 'aggregates' | 'keyring'>,

@@ -8,13 +8,13 @@ import { checkIssuing } from './checkIssuing.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { expiryOf } from './expiryOf.ts'
 
-/** How long a session is valid, seconds. */
+/** Default and maximum lifetime of a session, seconds (SPEC.md, Sessions). */
 export const DEFAULT_SESSION_S = 3600
 export const LONGEST_SESSION_S = 86_400
 
 /**
- * Issues a session under an API key. Resolves with its token, which is stored nowhere (I6). Rejects with `forbidden`,
- * `bad_request`, `permission_escalation` or `session_limit_exceeded`.
+ * Issues a session under an API key (SPEC.md, Sessions). Resolves with its id and its token, which is not stored (I6).
+ * Rejects with `forbidden`, `bad_request`, `permission_escalation` or `session_limit_exceeded`.
  */
 export const issueSession = async (
   { aggregates, keyring }: Pick<CommandDeps, 'aggregates' | 'keyring'>,

@@ -3,7 +3,9 @@ import type { EnvCause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** Revokes a service key of an API key; its streams end, on every node. Rejects with `not_found`. */
+/**
+ * Revokes a service key of an API key; its streams end on every node (SPEC.md, Service keys). Rejects with `not_found`.
+ */
 export const revokeServiceKey = async (
   { aggregates, authenticator }: Pick<CommandDeps, 'aggregates' | 'authenticator'>,
   { api_key_id, service_key_id }: { api_key_id: string; service_key_id: string },

@@ -3,7 +3,10 @@ import type { EnvCause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** Revokes every active service key of an API key; their streams end, on every node. Resolves with their number. */
+/**
+ * Revokes every active service key of an API key (SPEC.md, Service keys) and ends their streams. Resolves with the
+ * count.
+ */
 export const revokeServiceKeys = async (
   { aggregates, authenticator }: Pick<CommandDeps, 'aggregates' | 'authenticator'>,
   { api_key_id }: { api_key_id: string },

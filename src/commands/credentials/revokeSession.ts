@@ -3,7 +3,9 @@ import type { EnvCause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** Revokes a session of an API key; its streams end, on every node. Rejects with `not_found` unless it is active. */
+/**
+ * Revokes an active session of an API key; its streams end on every node (SPEC.md, Sessions). Rejects with `not_found`.
+ */
 export const revokeSession = async (
   { aggregates, authenticator }: Pick<CommandDeps, 'aggregates' | 'authenticator'>,
   { api_key_id, session_id }: { api_key_id: string; session_id: string },

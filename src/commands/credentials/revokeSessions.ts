@@ -3,7 +3,7 @@ import type { EnvCause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** Revokes every active session of an API key; their streams end, on every node. Resolves with their number. */
+/** Revokes every active session of an API key (SPEC.md, Sessions) and ends their streams. Resolves with the count. */
 export const revokeSessions = async (
   { aggregates, authenticator }: Pick<CommandDeps, 'aggregates' | 'authenticator'>,
   { api_key_id }: { api_key_id: string },

@@ -11,8 +11,9 @@ import { sealedVariable } from '../context/sealedVariable.ts'
 type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'views' | 'keyring' | 'dataKeys'>
 
 /**
- * Gives an environment and its projects new data keys and seals their context variables with them. Former keys still
- * unseal what they sealed. Resolves with the new key of the environment and the number of variables sealed again.
+ * Creates new data keys for an environment and its projects, and seals the context variables again. Older secrets are
+ * unsealed with their former keys. Resolves with the id of the environment's new key and the number of resealed
+ * variables.
  */
 export const rotateDataKeys = async (
   deps: Deps,
@@ -61,7 +62,7 @@ const rotateProject = async (deps: Deps, project_id: string, cause: EnvCause): P
   return resealed
 }
 
-/** A variable whose data key was destroyed has no value to seal again. */
+/** Returns null for a variable whose data key was destroyed: it has no value to seal again. */
 const erasedAsNull = (error: unknown): null => {
   if (isAppError(error, 'not_found')) return null
   throw error

@@ -4,12 +4,12 @@ import type { Dns } from '../../ports/dns.ts'
 import type { DomainDoc } from '../../projections/domains.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** CNAME records that are followed in a row. */
+/** CNAME records that a lookup follows; a longer chain could be a loop. */
 const MAX_HOPS = 8
 
 /**
- * Takes a domain to its next status if its DNS records allow it. Any number of nodes may try; the step happens once.
- * Resolves with the record that was found otherwise. Rejects with `unavailable` when DNS cannot be read.
+ * Moves a domain to its next status if its DNS records allow it (SPEC.md, Custom domain status). The step happens once,
+ * even if several nodes try. `seen` is the record that was found instead. Rejects with `unavailable` when DNS fails.
  */
 export const advanceDomain = async (
   {
@@ -37,7 +37,7 @@ export const advanceDomain = async (
       await certificates.issue(domain)
       return handle({ type: 'ValidateDomain', domain_id, routing_domain: `${domain_id}.edge.${domainsZone}` })
     }
-    case 'validated': // every name in the zone's `edge` leads to the service already
+    case 'validated': // DNS routes every name under the zone's `edge` to the service
       return handle({ type: 'RouteDomain', domain_id })
     case 'provisioning': {
       const seen = await lastOf(dns, domain, doc.routing_domain ?? '')
@@ -60,7 +60,9 @@ export const advanceDomain = async (
   }
 }
 
-/** Returns the last target of the CNAME records that begin at `name`, or `target` if they reach it; null for none. */
+/**
+ * Follows the CNAME records of `name`. Returns `target` if they reach it, else the last target; null without records.
+ */
 const lastOf = async (dns: Dns, name: string, target: string): Promise<string | null> => {
   let last: string | null = null
   for (let hop = 0; hop < MAX_HOPS && last !== target; hop++) {

@@ -2,7 +2,10 @@ import { streamOf } from '../../events/streams.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { domainFor } from './domainFor.ts'
 
-/** Deletes a custom domain: it serves its environment no longer, and the domain saga removes the rest. */
+/**
+ * Deletes a custom domain (SPEC.md, Custom domains). It stops serving its environment at once; the domain saga removes
+ * the rest. Rejects with `not_found`.
+ */
 export const deleteDomain = async (
   deps: Pick<CommandDeps, 'aggregates' | 'views'>,
   { domain_id }: { domain_id: string },

@@ -2,7 +2,7 @@ import { AppError } from '../../errors.ts'
 import type { DomainDoc } from '../../projections/domains.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** Reads a domain of the environment. A domain of another environment does not exist (I7). */
+/** Reads a domain of the environment. Rejects with `not_found`, also for a domain of another environment (I7). */
 export const domainFor = async (
   { views }: Pick<CommandDeps, 'views'>,
   env_id: string,

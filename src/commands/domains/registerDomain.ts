@@ -12,8 +12,8 @@ import { reserveName, type ReservationState } from '../projects/reserveName.ts'
 type Deps = Pick<CommandDeps, 'aggregates' | 'views' | 'domainsZone' | 'publicUrl'>
 
 /**
- * Registers a custom domain for an environment; the domain is then unique in the service. Rejects with `bad_request` for
- * an invalid name, with `plan_required`, `domain_limit_reached` or `domain_exists`.
+ * Registers a custom domain for an environment (SPEC.md, Custom domains). A domain is unique in the service. Rejects
+ * with `bad_request` for an invalid name, with `plan_required`, `domain_limit_reached` or `domain_exists`.
  */
 export const registerDomain = async (
   deps: Deps,
@@ -30,7 +30,7 @@ export const registerDomain = async (
   const domain_id = newId('domain')
   const stream = streamOf.domains(org_id)
   await aggregates.domains.read(stream, (known) => {
-    if (!known.has(domain_id)) admitDomain(known, max) // the limit takes precedence over a name that is taken
+    if (!known.has(domain_id)) admitDomain(known, max) // a reached limit is reported before a taken name
   })
   const stateOf = async ({ holder }: NameHolder): Promise<ReservationState> => {
     await views.settled('domains')

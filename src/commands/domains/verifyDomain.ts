@@ -11,7 +11,10 @@ export interface DomainVerification {
   readonly message: string
 }
 
-/** Looks up the DNS records of a domain now, before the saga does. Rejects with `conflict` while it is being deleted. */
+/**
+ * Checks the DNS records of a domain now (SPEC.md, Custom domains); the saga checks them regularly. Rejects with
+ * `not_found`, or with `conflict` while the domain is being deleted.
+ */
 export const verifyDomain = async (
   deps: Pick<CommandDeps, 'aggregates' | 'views' | 'dns' | 'certificates' | 'domainsZone'>,
   { domain_id }: { domain_id: string },

@@ -2,7 +2,7 @@ import { AppError } from '../../errors.ts'
 import { isId } from '../../ids.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** Events by which clients and functions control the service itself (DESIGN.md, A build). */
+/** Events with which clients and functions control runs (DESIGN.md, A build). */
 export const CALL = 'svc:call'
 export const CANCEL = 'svc:cancel'
 export const REPLAY = 'svc:replay'
@@ -11,8 +11,9 @@ export const REPLAY = 'svc:replay'
 export const isControl = (event_type: string): boolean => event_type.startsWith('svc:')
 
 /**
- * Checks a control event before it is stored: a call of a function that does not exist would be accepted and never
- * happen. Throws `bad_request` that names the field, or `not_found` when the run does not exist in the environment (I7).
+ * Checks a control event before it is stored. Otherwise a call of an unknown function would be accepted without effect.
+ * Rejects with `bad_request` that names the field, or with `not_found` for a run that the environment does not have
+ * (I7).
  */
 export const checkControl = async (
   { views }: Pick<CommandDeps, 'views'>,

@@ -15,8 +15,9 @@ type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'views' | 'payloads'>
 type Published = Recorded<EventOf<'EventPublished'>>
 
 /**
- * Hands a published event to its handlers: claims their runs for a worker, or cancels the run that `svc:cancel` names
- * (I3). Returns the claimed runs; null when the event was dispatched before, by this worker or by another one.
+ * Dispatches a published event: claims the runs of its handlers for a worker, or cancels the run that `svc:cancel`
+ * names (I3; SPEC.md, Publishing and handling). Resolves with the claimed runs; null if a worker has dispatched the
+ * event.
  */
 export const dispatchEvent = async (
   deps: Deps,

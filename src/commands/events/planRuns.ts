@@ -7,7 +7,7 @@ import type { RunDoc } from '../../projections/runs.ts'
 
 type Published = Pick<EventOf<'EventPublished'>, 'event_id' | 'stream_id' | 'event_type'>
 
-/** What an event leads to: runs to start, or a run to cancel. */
+/** The effect of an event: runs to start, or a run to cancel. */
 export type Planned =
   | { readonly kind: 'start'; readonly plans: readonly RunPlan[] }
   | { readonly kind: 'cancel'; readonly run_id: string }
@@ -19,8 +19,8 @@ interface Known {
 }
 
 /**
- * Plans the runs of an event; it reads nothing but the directory. Ids derive from event and function, so every delivery
- * of the event plans the same runs (I3). `revision` is the event's place in its stream, the input of its handlers.
+ * Plans the runs of an event from the directory alone. Ids derive from event and function, so every delivery of the
+ * event plans the same runs (I3). `revision` is the event's place in its stream, where handlers read their input.
  */
 export const planRuns = (
   { event_id, stream_id, event_type }: Published,
@@ -71,7 +71,7 @@ export const planRuns = (
   }
 }
 
-/** The id of the run that an event starts of a function. `callFunction` returns it before the run is planned. */
+/** Id of the run of a function that an event starts. `callFunction` returns it before the run is planned. */
 export const runIdOf = (event_id: string, { project, fn }: Pick<Deployed, 'project' | 'fn'>): string =>
   derivedIdBeside(event_id, project.project_id, fn.ns, fn.var)
 

@@ -22,7 +22,7 @@ export interface EventToPublish {
   readonly event_data: unknown
   /** The stream to continue; a new one is created when omitted. */
   readonly stream_id?: string
-  /** `api`, or `run:<run_id>` for what a function sends. */
+  /** `api`, or `run:<run_id>` for an event from a function. */
   readonly source: string
 }
 
@@ -41,8 +41,8 @@ export interface PublishedEvent {
 }
 
 /**
- * Publishes an event; durable when it resolves (I1). Each matching handler of the deployed builds runs once (I3).
- * Rejects with `bad_request` or `not_found` for what cannot be published, and with `quota_exceeded`.
+ * Publishes an event (SPEC.md, Publishing and handling). The event is durable when this resolves (I1), and each
+ * matching handler of the deployed builds runs once (I3). Rejects with `bad_request`, `not_found` or `quota_exceeded`.
  */
 export const publishEvent = async (
   deps: Deps,
@@ -101,7 +101,7 @@ export const storeEvent = async (
   }
 }
 
-/** The event of an earlier request under the same `Idempotency-Key`, whose node died before it replied. */
+/** Reads the event that an earlier request with the same `Idempotency-Key` published before its node died. */
 const publishedBefore = async (
   { store }: Deps,
   stream: string,
@@ -121,7 +121,7 @@ const publishedBefore = async (
 /** Revision of an event in a stream that is created for it: `StreamCreated` comes first. */
 const FIRST_EVENT_AT = 1
 
-/** The runs that the worker of this process claims in the append that publishes the event; null when it is full. */
+/** The runs that this process's worker claims in the append that publishes the event; null if it has no room. */
 const claimOf = async (
   { store, views: { directory } }: Deps,
   claimer: Claimer,

@@ -3,7 +3,7 @@ import type { CommandDeps } from '../deps.ts'
 import { endUpload } from './endUpload.ts'
 import { uploadFor, type UploadRef } from './uploadFor.ts'
 
-/** Cancels a pending upload and removes its parts. Rejects with `not_found`. */
+/** Cancels a pending upload and removes its parts (SPEC.md, Multipart upload). Rejects with `not_found`. */
 export const abortUpload = async (
   deps: Pick<CommandDeps, 'aggregates' | 'blobs'>,
   ref: UploadRef,

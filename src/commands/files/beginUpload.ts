@@ -9,15 +9,15 @@ import { checkFileQuota } from './checkFileQuota.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { uploadState } from './uploadFor.ts'
 
-/** An upload that is not complete after this time is removed. */
+/** An upload that is not complete after this time is removed (SPEC.md, Multipart upload). */
 export const UPLOAD_EXPIRES_MS = 24 * 3600_000
 /** 10,000 parts of this size exceed what any plan allows for a file. */
 const PART_BYTES = 16 << 20
 
 /**
- * Begins an upload in parts; a repeat with the same id is the same upload. The log records every part, so the upload
- * continues on any node. Rejects with `bad_request`, or with `quota_exceeded` when the plan has no room for
- * `expected_size`.
+ * Begins an upload in parts (SPEC.md, Multipart upload). A repeat with the same id returns the same upload. Any node
+ * can continue it, because the log records every part. Rejects with `bad_request`, or with `quota_exceeded` when the
+ * plan has no room for `expected_size` bytes.
  */
 export const beginUpload = async (
   deps: Pick<CommandDeps, 'aggregates' | 'blobs'> & { readonly quotas: FileQuota },

@@ -3,11 +3,11 @@ import { AppError } from '../../errors.ts'
 import type { CommandDeps } from '../deps.ts'
 import { fileAt } from './fileAt.ts'
 
-/** Throws `quota_exceeded` when the plan allows no file of this size. */
+/** Throws `quota_exceeded` when the plan allows no file of `size` bytes (SPEC.md, Limits). */
 export const checkFileSize = (quotas: FileQuota, env_id: string, size: number): void => {
   const most = quotas.maxFileBytes(env_id)
   if (size > most)
-    throw new AppError('quota_exceeded', `The plan allows files of at most ${most} bytes, this has ${size}`)
+    throw new AppError('quota_exceeded', `The plan allows at most ${most} bytes per file, got ${size}`)
 }
 
 /** Rejects with `quota_exceeded` when the plan allows no file of this size or has no room for it at the path. */

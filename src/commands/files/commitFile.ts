@@ -10,8 +10,9 @@ import { fileAt } from './fileAt.ts'
 type Content = Pick<File, 'path' | 'key' | 'size' | 'etag' | 'content_type'>
 
 /**
- * Makes content in the blobs the content of the file at its path. The content is durable before this fact names it
- * (I1), and replaced content is removed after it; a crash in between leaves content that the sweep removes.
+ * Makes stored content the content of the file at its path. The content is durable before this fact names it (I1).
+ * Replaced content is removed afterwards; the sweep removes it after a crash. Rejects with `conflict` if the file was
+ * deleted meanwhile.
  */
 export const commitFile = async (
   { aggregates, blobs }: Pick<CommandDeps, 'aggregates' | 'blobs'>,

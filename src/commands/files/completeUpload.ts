@@ -14,8 +14,8 @@ import { fileAt } from './fileAt.ts'
 import { noUpload, uploadFor, type UploadRef } from './uploadFor.ts'
 
 /**
- * Makes the parts of an upload a file. Each of its three steps can be repeated after a crash: the blobs join the parts,
- * the file gets the content, the upload ends. A repeat after completion resolves with the file at the path.
+ * Joins the parts of an upload to a file (SPEC.md, Multipart upload). The three steps (join, commit, end the upload)
+ * can each be repeated after a crash. A repeat after completion resolves with the file at the path.
  */
 export const completeUpload = async (
   deps: Pick<CommandDeps, 'aggregates' | 'blobs'> & { readonly quotas: FileQuota },
@@ -57,7 +57,7 @@ const joinParts = async (
   }
 }
 
-/** The ETag that S3 gives such an object: a hash over the hashes of the parts, and the number of parts. */
+/** The ETag in S3's form: a hash of the parts' hashes, and the number of parts. */
 const etagOf = (parts: readonly Part[]): string => {
   const digest = createHash('sha256')
   for (const { etag } of parts) digest.update(Buffer.from(etag.slice(1, -1), 'hex'))

@@ -3,7 +3,7 @@ import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 import { discardContent } from './discardContent.ts'
 
-/** Deletes a file and its content. Rejects with `not_found`, also when another caller was faster. */
+/** Deletes a file and its content (SPEC.md, Files). Rejects with `not_found`, also when another caller was faster. */
 export const deleteFile = async (
   { aggregates, blobs }: Pick<CommandDeps, 'aggregates' | 'blobs'>,
   { path, file_id }: { path: string; file_id: string },

@@ -1,5 +1,5 @@
 import type { Blobs } from '../../ports/blobs.ts'
 
-/** Removes content that no file has. The sweep removes what cannot be removed now, so a failure is no error. */
+/** Removes content without a file. Never rejects: after a failure, the sweep removes the content. */
 export const discardContent = (blobs: Pick<Blobs, 'remove'>, key: string): Promise<void> =>
   blobs.remove(key).catch(() => {})

@@ -3,7 +3,7 @@ import { streamOf } from '../../events/streams.ts'
 import type { Upload } from '../../events/upload.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** Ends a pending upload and removes its parts; the sweep removes the parts that cannot be removed now. */
+/** Ends a pending upload and removes its parts. After a failure, the sweep removes the remaining parts. */
 export const endUpload = async (
   { aggregates, blobs }: Pick<CommandDeps, 'aggregates' | 'blobs'>,
   { upload_id, key, blob_upload_id }: Pick<Upload, 'upload_id' | 'key' | 'blob_upload_id'>,

@@ -2,7 +2,7 @@ import type { CommandDeps } from '../deps.ts'
 import { endUpload } from './endUpload.ts'
 import { uploadState } from './uploadFor.ts'
 
-/** Ends an upload that was not completed in time. Resolves with whether it was still pending. */
+/** Ends an upload that was not completed in time. Resolves with true if it was still pending. */
 export const expireUpload = async (
   deps: Pick<CommandDeps, 'aggregates' | 'blobs'>,
   { env_id, upload_id }: { env_id: string; upload_id: string },

@@ -2,7 +2,7 @@ import type { File } from '../../events/file.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** The file at a path of an environment as of now; null when there is none. */
+/** Reads the file at a path of an environment from the log; null when there is none. */
 export const fileAt = (
   { aggregates }: Pick<CommandDeps, 'aggregates'>,
   env_id: string,

@@ -13,7 +13,7 @@ import { noUpload, uploadFor, type UploadRef } from './uploadFor.ts'
 /** SPEC.md, Limits. */
 export const MAX_PART_BYTES = 256 << 20
 
-/** Throws `bad_request` or `payload_too_large` for a part that no upload can have. */
+/** Throws `bad_request` or `payload_too_large` for a part that is invalid in every upload. */
 export const checkPart = ({ part_number, size }: { part_number: number; size: number }): void => {
   if (!Number.isInteger(part_number) || part_number < 1 || part_number > MAX_PARTS)
     throw new AppError('bad_request', `part_number: expected 1 to ${MAX_PARTS}, got ${part_number}`)
@@ -22,8 +22,8 @@ export const checkPart = ({ part_number, size }: { part_number: number; size: nu
 }
 
 /**
- * Streams one part of `size` bytes to a pending upload; the same number again replaces the part. Rejects with
- * `bad_request`, `payload_too_large`, `not_found` or `quota_exceeded`.
+ * Streams one part of `size` bytes to a pending upload (SPEC.md, Multipart upload). A part with the same number is
+ * replaced. Rejects with `bad_request`, `payload_too_large`, `not_found` or `quota_exceeded`.
  */
 export const putPart = async (
   deps: Pick<CommandDeps, 'aggregates' | 'blobs'> & { readonly quotas: FileQuota },

@@ -2,7 +2,9 @@ import type { Readable } from 'node:stream'
 import type { File } from '../../events/file.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** Reads the content of a file, or a range of it. Rejects with `not_found` when the file has other content by now. */
+/**
+ * Reads the content of a file, or a range of bytes. Rejects with `not_found` if the content was replaced or deleted.
+ */
 export const readFile = (
   { blobs }: Pick<CommandDeps, 'blobs'>,
   { key }: Pick<File, 'key'>,

@@ -5,14 +5,14 @@ import { timeOf } from '../../ids.ts'
 import { UPLOAD_EXPIRES_MS } from './beginUpload.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** No content takes this long from its first byte to its fact. */
+/** Content is younger than this when its fact is stored, so older content without a fact is an orphan. */
 const CERTAIN_MS = 2 * (UPLOAD_EXPIRES_MS + MAX_STORING_MS)
 
 type FileViews = Pick<CommandDeps['views'], 'files' | 'settled'>
 
 /**
- * Removes content that belongs to no file: replaced or deleted just before a crash, or stored and never named. Young
- * content is kept, its fact may be under way. `now`: milliseconds since 1970. Returns how much it removed.
+ * Removes content that belongs to no file, for example after a crash. Young content is kept, because its fact may not
+ * be stored yet. `now`: milliseconds since 1970. Resolves with the number of removed blobs.
  */
 export const removeOrphans = async (
   { blobs, views }: Pick<CommandDeps, 'blobs'> & { readonly views: FileViews },

@@ -17,17 +17,17 @@ export interface FileToStore {
   readonly content_type: unknown
   /** The run whose code writes the file; null for a client. */
   readonly run_id: string | null
-  /** The bytes that the caller will send; null when it does not know. */
+  /** Announced size in bytes; null when unknown. */
   readonly announced: number | null
-  /** The most bytes that the caller accepts; the plan may allow fewer. */
+  /** Maximum size in bytes; the plan may allow less. */
   readonly maxBytes?: number
-  /** Called once the file is known to be admissible. */
+  /** Called when the path and the announced size are accepted. */
   readonly content: () => AsyncIterable<Buffer>
 }
 
 /**
- * Streams content to a path. Nothing of it is kept when this rejects: with `bad_request`, `payload_too_large`,
- * `quota_exceeded` or `request_timeout`.
+ * Streams content to a path (SPEC.md, Files). Rejects with `bad_request`, `payload_too_large`, `quota_exceeded` or
+ * `request_timeout`; then no content is kept.
  */
 export const storeFile = async (
   deps: Pick<CommandDeps, 'aggregates' | 'blobs'> & { readonly quotas: FileQuota },

@@ -23,7 +23,7 @@ export const uploadState = (
     'parts' in state ? { ...state, parts: new Map(state.parts) } : state,
   )
 
-/** An upload of the environment, also a complete one; `not_found` for any other, and after its expiry (I7). */
+/** Reads a pending or complete upload of the environment. Rejects with `not_found` for others and after expiry (I7). */
 export const uploadFor = async (
   deps: Pick<CommandDeps, 'aggregates'>,
   env_id: string,

@@ -10,8 +10,9 @@ const SLUG = 'local'
 const ENV = 'dev'
 
 /**
- * Creates the first organization, its environment and the API key of `token`. Every node calls it at its start: the ids
- * are derived, so each fact is stored once. Resolves with whether this call created the key.
+ * Creates the first organization, its environment and the API key of `token` (DESIGN.md, Start and configure). Every
+ * node calls it at its start; the ids are derived, so each fact is stored once. Resolves with true if it created the
+ * key.
  */
 export const ensureFirstTenant = async (
   { aggregates, keyring }: Pick<CommandDeps, 'aggregates' | 'keyring'>,

@@ -5,7 +5,7 @@ import type { CommandDeps } from '../deps.ts'
 
 type Deps = Pick<CommandDeps, 'views'>
 
-/** An organization by slug or id. Rejects with `not_found`. */
+/** Finds an organization by slug or id. Rejects with `not_found`. */
 export const findOrg = async ({ views }: Deps, slugOrId: string): Promise<OrgDoc> => {
   await views.settled('orgs')
   const found = isId(slugOrId)
@@ -15,7 +15,7 @@ export const findOrg = async ({ views }: Deps, slugOrId: string): Promise<OrgDoc
   return found
 }
 
-/** Rejects with `not_found` when there is no such environment. */
+/** Finds an environment. Rejects with `not_found`. */
 export const findEnv = async ({ views }: Deps, env_id: string): Promise<EnvDoc> => {
   await views.settled('envs')
   const env = await views.envs.get(env_id)
@@ -23,7 +23,7 @@ export const findEnv = async ({ views }: Deps, env_id: string): Promise<EnvDoc> 
   return env
 }
 
-/** Rejects with `not_found` when there is no such API key. */
+/** Finds an API key. Rejects with `not_found`. */
 export const findApiKey = async ({ views }: Deps, api_key_id: string): Promise<ApiKeyDoc> => {
   await views.settled('apiKeys')
   const key = await views.apiKeys.get(api_key_id)

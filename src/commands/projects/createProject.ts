@@ -4,7 +4,7 @@ import type { Caller, CommandDeps } from '../deps.ts'
 import { projectDocFor } from './projectFor.ts'
 import { reserveProjectName } from './projectName.ts'
 
-/** Creates a project whose name is unique in the environment. Rejects with `project_exists`. */
+/** Creates a project with a name unique in the environment (SPEC.md, Projects). Rejects with `project_exists`. */
 export const createProject = async (
   deps: Pick<CommandDeps, 'aggregates' | 'views'>,
   { name }: { name: string },

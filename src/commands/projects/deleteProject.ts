@@ -2,7 +2,10 @@ import { streamOf } from '../../events/streams.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { projectFor } from './projectFor.ts'
 
-/** Deletes a project, found by id or name, with its builds, variables and data keys. Its name and webhooks become available. */
+/**
+ * Deletes a project (id or name) with its builds, variables and data keys (SPEC.md, Projects). Its name and webhooks
+ * become available. Rejects with `not_found`.
+ */
 export const deleteProject = async (
   deps: Pick<CommandDeps, 'aggregates' | 'views' | 'dataKeys'>,
   { project }: { project: string },

@@ -3,14 +3,14 @@ import type { Directory, DirectoryProject } from '../../projections/directory.ts
 import type { ProjectDoc } from '../../projections/projects.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** Returns a project of the environment by id or name. A project of another environment does not exist (I7). */
+/** Returns a project of the environment by id or name. Throws `not_found`, also for other environments (I7). */
 export const projectFor = (directory: Directory, env_id: string, idOrName: string): DirectoryProject => {
   const found = directory.project(env_id, idOrName)
   if (!found) throw new AppError('not_found', `No project "${idOrName}"`)
   return found
 }
 
-/** Reads the document of a project, once everything appended so far is readable (I2). */
+/** Reads the document of a project, once everything appended so far is readable (I2). Rejects with `not_found`. */
 export const projectDocFor = async (
   { views }: Pick<CommandDeps, 'views'>,
   project_id: string,

@@ -6,15 +6,16 @@ import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 import { reserveName, type ReservationState, STALE_MS } from './reserveName.ts'
 
-/** What a project may be called. */
+/** Pattern of project names (SPEC.md, Project). */
 export const PROJECT_NAME = '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$'
 const VALID = new RegExp(PROJECT_NAME)
 
 type Deps = Pick<CommandDeps, 'aggregates' | 'views'>
 
 /**
- * Reserves a project's name in its environment, for its creation or for the rename that it begins after `fence`. Rejects
- * with `bad_request` or `project_exists`. A name is not released: its reservation is void once the project has another one.
+ * Reserves a project's name in its environment, for its creation or for the rename that begins after `fence`. Names are
+ * not released: a reservation becomes void when the project has another name. Rejects with `bad_request` or
+ * `project_exists`.
  */
 export const reserveProjectName = async (
   deps: Deps,
@@ -57,7 +58,7 @@ const stateOf = async (
     if (project.name === name) return 'in use'
     if (fence < project.fence) return 'void'
     if (reserved_at && Date.parse(reserved_at) > clock.now() - STALE_MS) return 'in use'
-    // Its node died, or will find that it was too slow.
+    // Its node died, or its rename will now fail as too slow.
     await aggregates.projects.handle(stream, { type: 'AbandonRename', project_id, fence }, cause)
   }
 }

@@ -6,7 +6,10 @@ import { projectDocFor, projectFor } from './projectFor.ts'
 import { reserveProjectName } from './projectName.ts'
 import { retryLate } from './retryLate.ts'
 
-/** Renames a project, found by id or name; its old name becomes available. Rejects with `project_exists`. */
+/**
+ * Renames a project (id or name); its old name becomes available (SPEC.md, Projects). Rejects with `bad_request`,
+ * `not_found` or `project_exists`.
+ */
 export const renameProject = async (
   deps: Pick<CommandDeps, 'aggregates' | 'views'>,
   { project, name }: { project: string; name: string },

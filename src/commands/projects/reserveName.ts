@@ -5,15 +5,15 @@ import type { Cause } from '../../events/event.ts'
 import { timeOf } from '../../ids.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** Age at which a reservation without a result is void: the node that made it died before it went further. */
+/** Age in milliseconds at which a reservation without a result is void, because its node died. */
 export const STALE_MS = 10_000
 
-/** What is known about a reservation: in the state `void`, its holder cannot get the name through it any more. */
+/** State of a reservation. In the state `void`, its holder can no longer get the name through it. */
 export type ReservationState = 'in use' | 'void' | 'not created'
 
 /**
- * Reserves a unique name for `by`. A reservation that is void, or whose holder was never created because its node died, is
- * taken over. Rejects with the code `taken` when another holder has the name.
+ * Reserves a unique name for `by`. It takes over a reservation that is void, or whose node died before it created the
+ * holder. Rejects with the code `taken` when another holder has the name.
  */
 export const reserveName = async (
   { aggregates }: Pick<CommandDeps, 'aggregates'>,

@@ -1,9 +1,9 @@
 import { isLate } from '../../domain/project.ts'
 
-/** Other changes of the same project that may take effect first, before the caller is asked to retry. */
+/** Attempts of a change while other changes of the project take effect first; then the caller must retry. */
 const MAX_RACES = 20
 
-/** Starts a change of a project again, on its new fence, when another change of the project came first. */
+/** Repeats a change of a project on its new fence when another change of the project took effect first. */
 export const retryLate = async (change: () => Promise<unknown>): Promise<void> => {
   for (let races = 0; ; races++) {
     try {

@@ -6,8 +6,8 @@ import type { CommandDeps } from '../deps.ts'
 export type Ending = EventOf<'RunSucceeded' | 'RunFailed' | 'RunCancelled'>
 
 /**
- * Follows a stream after a revision until the run ends there; null when the signal aborts first. No ending may be
- * before that revision: it comes from the caller's own append. `onFact` is called with the first facts that are seen.
+ * Follows a stream after a revision until the run ends there; null when the signal aborts first. The revision is that
+ * of the caller's own append, so the ending is after it. `onFact` is called when the first facts arrive.
  */
 export const awaitEnding = async (
   { store }: Pick<CommandDeps, 'store'>,

@@ -4,7 +4,7 @@ import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 import { findRun } from './findRun.ts'
 
-/** Ends a run of the environment as cancelled. An unknown run and one that has ended stay as they are (I4, I7). */
+/** Cancels a run of the environment (SPEC.md, Run status). A no-op for an unknown or ended run (I4, I7). */
 export const cancelRun = async (
   deps: Pick<CommandDeps, 'store' | 'views' | 'aggregates'>,
   run_id: string,

@@ -6,7 +6,7 @@ import type { RunPlan } from '../../events/run.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** Claims a requested run for a worker (I3). Null when it was claimed before, by this worker or by another one. */
+/** Claims a requested run for a worker (I3). Resolves with null when a worker has already claimed it. */
 export const claimRun = async (
   { aggregates }: Pick<CommandDeps, 'aggregates'>,
   { requested, worker_id }: { requested: Recorded<EventOf<'RunRequested'>>; worker_id: string },

@@ -7,8 +7,9 @@ import type { Outcome } from '../../ports/runtime.ts'
 import type { CommandDeps } from '../deps.ts'
 
 /**
- * Stores the end of a run that a worker executed. A run that has ended, or that another worker has, stays as it is (I4).
- * A result that cannot be stored fails the run. Rejects with `unavailable`: then the caller tries again.
+ * Stores the end of a run that a worker executed (SPEC.md, Run status). A no-op if the run has ended or belongs to
+ * another worker (I4). A result that cannot be stored fails the run. Rejects with `unavailable`; the caller then
+ * retries.
  */
 export const endRun = async (
   { aggregates, payloads }: Pick<CommandDeps, 'aggregates' | 'payloads'>,

@@ -8,8 +8,8 @@ type Deps = Parameters<typeof requestRun>[0] &
   Pick<CommandDeps, 'views'> & { readonly quotas: Pick<CommandDeps['quotas'], 'checkRun'> }
 
 /**
- * Evaluates code beside the live build of a project, or beside the deployed one, and returns the run that it became.
- * With `repl_id`, evaluations of that id share their declarations. Rejects with `not_found`, `quota_exceeded`, or
+ * Evaluates code with the live build of a project, or with the deployed one, and returns its run (SPEC.md, Builds).
+ * Evaluations with the same `repl_id` share their declarations. Rejects with `not_found`, `quota_exceeded`, or
  * `unavailable` when no worker began in time.
  */
 export const evaluate = async (
@@ -28,7 +28,7 @@ export const evaluate = async (
   const project = projectFor(views.directory, env_id, named)
   const build = project.live ?? project.deployed
   if (!build)
-    throw new AppError('not_found', 'The project has no live or deployed build to evaluate code beside')
+    throw new AppError('not_found', 'The project has no live or deployed build to evaluate code with')
   await quotas.checkRun(env_id)
   const { run_id } = await requestRun(
     deps,

@@ -1,7 +1,7 @@
 import type { RunDoc } from '../../projections/runs.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** The run with an id, if the environment has it (I7); every run that was stored before is known. */
+/** Finds a run of the environment, among all that are stored at the time of the call; null for any other (I7). */
 export const findRun = async (
   { store, views }: Pick<CommandDeps, 'store' | 'views'>,
   run_id: unknown,

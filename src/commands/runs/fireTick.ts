@@ -10,13 +10,13 @@ export interface TickDeps {
   readonly quotas: Pick<CommandDeps['quotas'], 'checkRun'>
 }
 
-/** The id of a schedule. It stays the same over redeploys, as long as the function keeps its place. */
+/** The id of a schedule. It survives redeploys while the function keeps its namespace and name. */
 export const scheduleIdOf = (project_id: string, ns: string, name: string): string =>
   derivedId('schedule', project_id, ns, name)
 
 /**
- * Requests the run of a schedule for one tick (milliseconds since 1970). The ids are derived from schedule and tick, so
- * each tick fires once, whichever nodes ask. Rejects with `quota_exceeded` when the plan has no room.
+ * Requests the run of a schedule for one tick (milliseconds since 1970). The ids derive from schedule and tick, so each
+ * tick fires once, even if several nodes request it. Rejects with `quota_exceeded`.
  */
 export const fireTick = async (
   { aggregates, quotas }: TickDeps,

@@ -1,7 +1,7 @@
 import { AppError } from '../../errors.ts'
 import type { Deployed, Directory } from '../../projections/directory.ts'
 
-/** Returns the deployed function that a reference `ns/var` names: of the caller's own project first, then of any other. */
+/** Returns the deployed function of a reference `ns/var`; the caller's project takes precedence. Throws `not_found`. */
 export const functionFor = (
   directory: Directory,
   env_id: string,

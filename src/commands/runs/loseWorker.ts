@@ -7,8 +7,8 @@ import type { CommandDeps } from '../deps.ts'
 type Deps = Pick<CommandDeps, 'aggregates'> & { readonly views: Pick<CommandDeps['views'], 'runs'> }
 
 /**
- * Ends what a dead worker left running: `failed` with `worker_lost`, after which the retry policy applies (I3). The
- * worker is marked lost after its runs have ended, so a crash in between begins again. Returns how many runs it ended.
+ * Fails the runs of a dead worker with `worker_lost`; the retry policy then applies (I3; SPEC.md, Retry behavior). The
+ * worker is marked lost last, so this can be repeated after a crash. Resolves with the number of ended runs.
  */
 export const loseWorker = async (
   { aggregates, views }: Deps,
@@ -23,7 +23,7 @@ export const loseWorker = async (
         type: 'FailRun',
         run_id,
         worker_id,
-        error: { code: 'worker_lost', message: 'The worker that ran this died before the run ended' },
+        error: { code: 'worker_lost', message: 'The worker died before the run ended' },
         now: clock.iso(),
         nowMs: clock.now(),
       },

@@ -6,11 +6,11 @@ import type { CommandDeps } from '../deps.ts'
 
 export interface RunLog {
   readonly lines: readonly LogLine[]
-  /** The request that a run of a webhook answers. Its secrets were masked when it was stored (I6). */
+  /** The request of a webhook run, stored with its secrets masked (I6). */
   readonly request: Payload | null
 }
 
-/** Reads what a run has printed so far. Lines appear within a second; all are there when the run has ended. */
+/** Reads the output of a run so far. Lines appear within a second; the output is complete when the run has ended. */
 export const readRunLog = async (
   { store }: Pick<CommandDeps, 'store'>,
   { run_id, input_at }: Pick<RunDoc, 'run_id' | 'input_at'>,
@@ -21,7 +21,7 @@ export const readRunLog = async (
   return { lines, request: input_at ? await requestAt(store, input_at) : null }
 }
 
-/** Null when the run is not one of a webhook. */
+/** The request of a webhook run; null for other runs. */
 const requestAt = async (
   store: CommandDeps['store'],
   { stream_id, revision }: NonNullable<RunDoc['input_at']>,

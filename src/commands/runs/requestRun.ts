@@ -8,13 +8,13 @@ import { sessionOf, type WantedRun } from '../../ports/claimer.ts'
 import { awaitEnding, type Ending } from './awaitEnding.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 
-/** How long a caller waits beyond the run's own timeout: a worker has to claim the run and to store its end. */
+/** Time beyond the run's own timeout that a caller waits, so that a worker can claim the run and store its end. */
 const BEYOND_TIMEOUT_MS = 10_000
 
-/** How long a caller still waits once the server stops. The server drains a little longer, so that it gets its reply. */
+/** Time that a caller waits after the server begins to stop. The server drains a little longer, to send the reply. */
 export const STOPPING_MS = 4500
 
-/** How long a worker may take to claim a run that it was offered, until every worker may, milliseconds. */
+/** Time in milliseconds in which only the worker that was offered a run may claim it. */
 const OFFERED_MS = 250
 /** The same for a REPL, whose declarations only that worker has. */
 const OFFERED_SESSION_MS = 3000
@@ -24,16 +24,16 @@ const REQUESTED_AT = 1
 
 type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'claimer' | 'offers' | 'stopping'>
 
-/** A run without what this command decides. */
+/** A run without the fields that this command decides. */
 export type RunToRequest = Omit<RunPlan, 'run_id' | 'stream_id' | 'attempt' | 'input_at' | 'timeout'> & {
   /** Milliseconds. */
   readonly timeout: number
 }
 
 /**
- * Requests a run in a stream of its own and waits for its end, for replies that are the function's result. `ending` is
- * null when the time was over first; the run continues. The worker of this process claims the run in the same append,
- * or one elsewhere that it is offered to (for a REPL always the same one).
+ * Requests a run in a stream of its own and waits for its end. `ending` is null if the time was over first; the run
+ * then continues. The worker of this process claims the run in the same append. Otherwise the run is offered to another
+ * worker (for a REPL always the same one).
  */
 export const requestRun = async (
   deps: Deps,
@@ -64,7 +64,7 @@ export const requestRun = async (
       const begun = Promise.withResolvers<true>()
       const ending = ended(() => begun.resolve(true))
       ending.catch(() => {}) // awaited below, unless storing the request fails first
-      // A worker that takes the offer too late finds that the run was requested.
+      // A worker that accepts the offer too late gets null from `storeRequest`.
       const offeredMs = isSession ? OFFERED_SESSION_MS : OFFERED_MS
       const taken = await atMost(offeredMs, Promise.race([begun.promise, ending]))
       if (!taken) await storeRequest(deps, wanted)
@@ -79,8 +79,8 @@ export const requestRun = async (
 }
 
 /**
- * Stores the request of a run, with its claim when a worker is named. Resolves with the request as the log has it; null
- * when the run was requested before, here or by another node.
+ * Stores the request of a run, with its claim if a worker is given. Resolves with the stored fact; null when a node has
+ * already requested the run.
  */
 export const storeRequest = async (
   { aggregates }: Pick<CommandDeps, 'aggregates'>,
@@ -105,7 +105,7 @@ export const storeRequest = async (
   return recordedOf(handled, 'RunRequested', { stream, at: now, metadata: cause })
 }
 
-/** Aborts when the time is over, and soon after the server begins to stop. */
+/** Aborts after `ms`, or soon after the server begins to stop. */
 const overAfter = (ms: number, stopping: AbortSignal): { signal: AbortSignal; clear: () => void } => {
   const over = new AbortController()
   let timer = setTimeout(() => over.abort(), ms)

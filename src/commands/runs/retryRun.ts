@@ -2,7 +2,7 @@ import { streamOf } from '../../events/streams.ts'
 import { derivedIdBeside } from '../../ids.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 
-/** Requests the next attempt of a failed run whose retry is due. The id is derived, so it happens once. */
+/** Requests the retry of a failed run (SPEC.md, Retry behavior). The id is derived, so it happens once. */
 export const retryRun = async (
   { aggregates }: Pick<CommandDeps, 'aggregates'>,
   { run_id, stream_id }: { readonly run_id: string; readonly stream_id: string },

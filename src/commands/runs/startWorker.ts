@@ -2,7 +2,7 @@ import { clock } from '../../clock.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** Announces a worker; `node` names its process for people. */
+/** Records that a worker has started. `node` is the name of its process for operators. */
 export const startWorker = async (
   { aggregates }: Pick<CommandDeps, 'aggregates'>,
   { worker_id, node }: { worker_id: string; node: string },

@@ -2,7 +2,7 @@ import { clock } from '../../clock.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** Records that a worker has stopped; its runs have ended before. */
+/** Records that a worker has stopped. Its runs must have ended. */
 export const stopWorker = async (
   { aggregates }: Pick<CommandDeps, 'aggregates'>,
   { worker_id }: { worker_id: string },

@@ -3,7 +3,7 @@ import type { LogLine } from '../../events/runLog.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** Stores a part of what a run prints; parts count from 0. A part that was stored before is not stored again. */
+/** Stores a part of the output of a run, numbered from 0. A no-op for a part that is already stored. */
 export const storeRunOutput = async (
   { aggregates: { runLogs } }: { readonly aggregates: Pick<CommandDeps['aggregates'], 'runLogs'> },
   { run_id, part, lines }: { run_id: string; part: number; lines: readonly LogLine[] },

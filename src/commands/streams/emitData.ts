@@ -2,7 +2,7 @@ import type { EnvCause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** Sends live data of a running run to everyone who follows its stream (SDK `emit`). Durable when it resolves. */
+/** Sends live data of a running run to the readers of its stream (SDK `emit`). The data is durable when it resolves. */
 export const emitData = async (
   { aggregates, payloads }: Pick<CommandDeps, 'aggregates' | 'payloads'>,
   {

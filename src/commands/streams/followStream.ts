@@ -7,7 +7,7 @@ import type { Ending } from '../runs/awaitEnding.ts'
 import type { CommandDeps } from '../deps.ts'
 import type { StreamStart } from './startOfStream.ts'
 
-/** One thing that happened in a stream; `revision` is its place there. */
+/** One activity of a stream; `revision` is its place there. */
 export type Activity =
   | {
       readonly kind: 'started' | 'succeeded' | 'failed' | 'cancelled'
@@ -22,16 +22,16 @@ export type Activity =
       readonly payload: Payload
     }
 
-/** What a reader of a stream receives next. `revision` is the place to continue from. */
+/** An item for a reader of a stream. `revision` is the place to continue from. */
 export type StreamPart =
   | { readonly kind: 'activities'; readonly activities: readonly Activity[]; readonly revision: number }
-  /** Nothing of the stream is running, due or undispatched. It is the last part. */
+  /** The last part: no run is running or due, and every event is dispatched. */
   | { readonly kind: 'complete'; readonly revision: number }
 
 type Deps = Pick<CommandDeps, 'store' | 'aggregates'>
 type Project = Pick<RunDoc, 'project_id' | 'project_name'>
 
-/** Reads a stream from `start` on until it is complete or the signal aborts; `project` (id or name) selects its runs. */
+/** Yields a stream from `start` until it is complete or the signal aborts. `project` (id or name) selects runs. */
 export async function* followStream(
   deps: Deps,
   { start, project, signal }: { start: StreamStart; project?: string | undefined; signal: AbortSignal },
@@ -63,9 +63,9 @@ export async function* followStream(
   }
 }
 
-/** Returns a function from the facts of a stream, in order, to its activities; null for a fact that is none. */
+/** Returns a function that maps the facts of a stream, in order, to activities; null for a fact without one. */
 const activities = (deps: Deps, isWanted: (project: Project) => boolean, wantsAll: boolean) => {
-  /** Runs whose start was read and whose end was not. */
+  /** Started runs without an end so far. */
   const open = new Map<string, RunDoc>()
   return async (recorded: Recorded): Promise<Activity | null> => {
     const { event, revision, stream } = recorded
@@ -91,7 +91,7 @@ const activities = (deps: Deps, isWanted: (project: Project) => boolean, wantsAl
         const started = open.get(event.run_id) ?? (await startedAt(deps, recorded, event))
         open.delete(event.run_id)
         const run = started && runs.evolve(started, recorded, event.run_id)
-        if (!run || !isWanted(run)) return null // cancelled before it started: it never was a run
+        if (!run || !isWanted(run)) return null // cancelled before it started, so no start was reported
         return { kind: ENDINGS[event.type], revision, run }
       }
       default:
@@ -102,7 +102,7 @@ const activities = (deps: Deps, isWanted: (project: Project) => boolean, wantsAl
 
 const ENDINGS = { RunSucceeded: 'succeeded', RunFailed: 'failed', RunCancelled: 'cancelled' } as const
 
-/** The run that ends, if its start is before the reader's first fact. */
+/** Reads the ending run from the log when its start is before the reader's first fact. */
 const startedAt = async (
   { store }: Deps,
   { stream }: Recorded,

@@ -2,18 +2,18 @@ import { AppError } from '../../errors.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** Where a reader of a stream begins. */
+/** The position at which a reader of a stream begins. */
 export interface StreamStart {
   readonly stream_id: string
   /** Revision of the last fact that the reader has; -1 for none. */
   readonly after: number
-  /** Whether the stream may be complete at once. If not, it is complete only after something has happened. */
+  /** Whether the stream may be complete at once. Otherwise it is complete only after further activity. */
   readonly mayBeComplete: boolean
 }
 
 /**
- * Resolves `from` (`start`, `end`, or the revision of the last fact that the reader has) to a place in the stream.
- * Rejects with `not_found` for a stream of another environment (I7), and with `bad_request` for any other `from`.
+ * Converts `from` (`start`, `end`, or the revision of the reader's last fact) to a position (SPEC.md, Streams (SSE)).
+ * Rejects with `not_found` for a stream of another environment (I7), or with `bad_request` for any other `from`.
  */
 export const startOfStream = async (
   { aggregates }: Pick<CommandDeps, 'aggregates'>,

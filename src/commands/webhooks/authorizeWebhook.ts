@@ -4,7 +4,7 @@ import { unsealMetadata } from '../../secrets/serviceKeyMetadata.ts'
 import type { CommandDeps } from '../deps.ts'
 import { noWebhook, type WebhookEndpoint } from './findWebhook.ts'
 
-/** The credential of a sender, as far as a webhook that requires one needs it. */
+/** The credential of a sender. */
 export interface Sender {
   readonly kind: CredentialKind
   readonly id: string
@@ -15,8 +15,8 @@ export interface Sender {
 }
 
 /**
- * Admits a credential of the webhook's environment that may execute the webhook's service, and returns what the
- * handler learns about it (SPEC.md, Authentication, rule 9). Rejects with `not_found` (I7) or `forbidden`.
+ * Checks that a credential may execute the webhook's service in its environment. Resolves with the fields that the
+ * handler receives (SPEC.md, Authentication, rule 9). Rejects with `not_found` (I7) or `forbidden`.
  */
 export const authorizeWebhook = async (
   { keyring }: Pick<CommandDeps, 'keyring'>,

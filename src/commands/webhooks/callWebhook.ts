@@ -10,15 +10,15 @@ import { requestRun } from '../runs/requestRun.ts'
 type Deps = Parameters<typeof requestRun>[0] &
   Pick<CommandDeps, 'keyring' | 'payloads'> & { readonly quotas: Pick<CommandDeps['quotas'], 'checkRun'> }
 
-/** How the run of a webhook ended. */
+/** The end of a webhook run. */
 export type WebhookEnding =
   | { readonly status: 'succeeded'; readonly result: unknown }
   | { readonly status: 'failed'; readonly message: string }
 
 /**
- * Runs the function of a webhook and waits for its end. `readRequest` is called once the quota allows a run. The secrets
- * of the request are sealed before it is stored (I6). Rejects with `quota_exceeded`, or with `unavailable` when the run
- * did not end in time.
+ * Runs the function of a webhook and waits for its end (SPEC.md, Webhook routes). `readRequest` is called after the
+ * quota check. The secrets of the request are sealed before it is stored (I6). Rejects with `quota_exceeded`, or with
+ * `unavailable` when the run did not end in time.
  */
 export const callWebhook = async (
   deps: Deps,
@@ -29,7 +29,7 @@ export const callWebhook = async (
   }: {
     endpoint: WebhookEndpoint
     readRequest: () => Promise<WebhookRequest>
-    /** For a function without a timeout of its own. */
+    /** Timeout of a function that has none, milliseconds. */
     defaultTimeoutMs: number
   },
   caller: Caller,

@@ -4,10 +4,10 @@ import type { FunctionSpec } from '../../events/project.ts'
 import type { Deployed, DirectoryEnv } from '../../projections/directory.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** How the sender of a webhook names its endpoint. */
+/** The address to which a sender posts a webhook. */
 export interface WebhookAddress {
   readonly method: string
-  /** Without a port. A custom domain names its environment. */
+  /** Without a port. A custom domain identifies its environment. */
   readonly hostname: string
   /** `{org}/{env}/{service}/{path}/{token}`; at a custom domain `{service}/{path}/{token}`. */
   readonly path: string
@@ -22,7 +22,10 @@ export interface WebhookEndpoint {
 
 type Deps = Pick<CommandDeps, 'views' | 'keyring'>
 
-/** Finds the endpoint that an address names and whose token it has. Any flaw is the same `not_found`. */
+/**
+ * Finds the endpoint of an address and checks its token (SPEC.md, Webhook routes). Rejects with `not_found` for any
+ * flaw.
+ */
 export const findWebhook = async (deps: Deps, address: WebhookAddress): Promise<WebhookEndpoint> => {
   const known = find(deps, address)
   if (known) return known
@@ -32,7 +35,7 @@ export const findWebhook = async (deps: Deps, address: WebhookAddress): Promise<
   return found
 }
 
-/** The refusal for any address without an endpoint; the sender must not learn why. */
+/** The same refusal for every invalid address: the sender must not learn the reason. */
 export const noWebhook = (): AppError => new AppError('not_found', 'No webhook here')
 
 const find = ({ views: { directory }, keyring }: Deps, address: WebhookAddress): WebhookEndpoint | null => {
