@@ -2,7 +2,6 @@ import { type Document, MongoClient } from 'mongodb'
 import * as assert from 'uvu/assert'
 import { openMongoReadModels } from '../../src/adapters/mongodb/index.ts'
 import { commandOf, indexesOf } from '../../src/adapters/mongodb/queries.ts'
-import { clock } from '../../src/clock.ts'
 import { isAppError } from '../../src/errors.ts'
 import { newId } from '../../src/ids.ts'
 import type { CollectionSpec, Query, ReadModels } from '../../src/ports/readModels.ts'
@@ -219,37 +218,39 @@ if (server) {
   faults.after.each(({ close }) => close())
 
   for (const fault of ['refuse', 'blackhole', 'reset'] as const) {
-    faults(`${fault}: unavailable within five seconds, recovers by itself`, async ({ url, openAnother }) => {
-      const { host } = new URL(url.replace(/^mongodb/, 'http'))
-      const [hostname = '', port = '27017'] = host.split(':')
-      const proxy = await openFaultProxy({ host: hostname, port: Number(port) })
-      try {
-        const readModels = await openAnother(proxy.url(url))
-        const writer = await readModels.writer(spec)
-        const reader = readModels.reader(spec)
-        await writer.write([{ id: 'a', doc: { env: 'x' }, cursor: '1' }], '1')
-        proxy[fault]()
-        const began = clock.monotonic()
-        const errors = await Promise.all([
-          refused(reader.get('a')),
-          refused(reader.find(inEnv)),
-          refused(Array.fromAsync(reader.scan())),
-          refused(writer.stored(['a'])),
-          refused(writer.write([{ id: 'a', doc: { env: 'y' }, cursor: '2' }], '2')),
-          refused(readModels.writer(spec2)),
-          refused(readModels.goLive(spec)),
-        ])
-        assert.ok(clock.monotonic() - began < 5000)
-        for (const error of errors) assert.ok(isAppError(error, 'unavailable'), String(error))
-        await proxy.heal()
-        const write = () => writer.write([{ id: 'a', doc: { env: 'z' }, cursor: '3' }], '3').then(() => true)
-        await until(write)
-        assert.equal(await reader.get('a'), { env: 'z' })
-        assert.is(await reader.checkpoint(), '3')
-      } finally {
-        await proxy.close()
-      }
-    })
+    faults(
+      `${fault}: every call is unavailable, and succeeds again after the fault`,
+      async ({ url, openAnother }) => {
+        const { host } = new URL(url.replace(/^mongodb/, 'http'))
+        const [hostname = '', port = '27017'] = host.split(':')
+        const proxy = await openFaultProxy({ host: hostname, port: Number(port) })
+        try {
+          const readModels = await openAnother(proxy.url(url))
+          const writer = await readModels.writer(spec)
+          const reader = readModels.reader(spec)
+          await writer.write([{ id: 'a', doc: { env: 'x' }, cursor: '1' }], '1')
+          proxy[fault]()
+          const errors = await Promise.all([
+            refused(reader.get('a')),
+            refused(reader.find(inEnv)),
+            refused(Array.fromAsync(reader.scan())),
+            refused(writer.stored(['a'])),
+            refused(writer.write([{ id: 'a', doc: { env: 'y' }, cursor: '2' }], '2')),
+            refused(readModels.writer(spec2)),
+            refused(readModels.goLive(spec)),
+          ])
+          for (const error of errors) assert.ok(isAppError(error, 'unavailable'), String(error))
+          await proxy.heal()
+          const write = () =>
+            writer.write([{ id: 'a', doc: { env: 'z' }, cursor: '3' }], '3').then(() => true)
+          await until(write)
+          assert.equal(await reader.get('a'), { env: 'z' })
+          assert.is(await reader.checkpoint(), '3')
+        } finally {
+          await proxy.close()
+        }
+      },
+    )
   }
 
   nodes.run()

@@ -8,8 +8,10 @@ import { openS3Blobs } from '../../src/adapters/s3/index.ts'
 import { type ErrorCode, isAppError } from '../../src/errors.ts'
 import { type Answer, type Asked, refusalOf, startFakeS3 } from '../support/fakeS3.ts'
 import { suite } from '../support/suite.ts'
+import { together } from '../support/together.ts'
 
-const s3 = suite('a failing S3', { timeoutMs: 40_000 })
+const failing = suite('a failing S3', { timeoutMs: 40_000 })
+const s3 = together(failing)
 
 /** Blobs on a fake S3 that replies by script. */
 const openOn = async (script: (asked: Asked, nth: number) => Answer | undefined) => {
@@ -38,7 +40,7 @@ const failureOf = async (work: Promise<unknown>, code: ErrorCode): Promise<strin
 /** 12 MB: three parts. */
 const large = () => Readable.from(Array.from({ length: 12 }, () => Buffer.alloc(1 << 20)))
 
-s3('what may pass is asked again', async () => {
+s3('a failure that may be temporary is retried', async () => {
   const { blobs, said, close } = await openOn(({ what }, nth) => {
     if (what === 'PUT object' && nth < 2) return refusalOf(503, 'SlowDown')
     if (what === 'PUT part 2' && nth < 1) return refusalOf(500, 'InternalError')
@@ -62,7 +64,7 @@ s3('what may pass is asked again', async () => {
   await close()
 })
 
-s3('what does not pass is unavailable after a few tries, and a refusal after one', async () => {
+s3('a lasting failure is unavailable after a few attempts, a refusal after one', async () => {
   const { blobs, said, close } = await openOn(({ path, what }) => {
     if (what === 'GET list') return undefined
     return path.includes('busy') ? refusalOf(503, 'SlowDown') : refusalOf(403, 'AccessDenied')
@@ -99,7 +101,7 @@ const assertRejects = async (work: Promise<unknown>, message: string): Promise<v
   assert.is((failure as Error).message, message)
 }
 
-s3('a failure told with status 200 is a failure', async () => {
+s3('a failure that is reported with status 200 is a failure', async () => {
   const { blobs, said, close } = await openOn(({ what }) =>
     what === 'POST complete' ? refusalOf(200, 'InternalError') : undefined,
   )
@@ -108,35 +110,38 @@ s3('a failure told with status 200 is a failure', async () => {
   await close()
 })
 
-s3('an upload that S3 completed though its answer got lost is complete, any other is not', async () => {
-  // The parts' etags are the MD5 of nothing; S3 names their blob by the MD5 of the three, and their count.
-  const empty = 'd41d8cd98f00b204e9800998ecf8427e'
-  let etag = ''
-  const { blobs, close } = await openOn(({ what }, nth) => {
-    if (what.startsWith('PUT part')) return { status: 200, headers: { etag: `"${empty}"` } }
-    if (what === 'POST complete') return nth === 0 ? refusalOf(503, 'Lost') : refusalOf(404, 'NoSuchUpload')
-    if (what === 'HEAD object') {
-      return { status: 200, headers: { 'content-length': '12582912', etag: `"${etag}"` } }
-    }
-    return undefined
-  })
-  const parts = [{ part_number: 1, etag: empty }]
-  await failureOf(blobs.completeUpload('a', 'u', parts), 'not_found')
-  await blobs.close()
-  await close()
-  etag = '59adb24ef3cdbe0297f05b395827453f-1' // md5 of the 16 bytes d41d8…27e
-  const again = await openOn(({ what }, nth) => {
-    if (what === 'POST complete') return nth === 0 ? refusalOf(503, 'Lost') : refusalOf(404, 'NoSuchUpload')
-    if (what === 'HEAD object') {
-      return { status: 200, headers: { 'content-length': '12', etag: `"${etag}"` } }
-    }
-    return undefined
-  })
-  assert.equal(await again.blobs.completeUpload('a', 'u', parts), { key: 'a', size: 12 })
-  await again.close()
-})
+s3(
+  'an upload that S3 completed is complete although the reply was lost, and no other upload is',
+  async () => {
+    // The parts' etags are the MD5 of nothing; S3 names their blob by the MD5 of the three, and their count.
+    const empty = 'd41d8cd98f00b204e9800998ecf8427e'
+    let etag = ''
+    const { blobs, close } = await openOn(({ what }, nth) => {
+      if (what.startsWith('PUT part')) return { status: 200, headers: { etag: `"${empty}"` } }
+      if (what === 'POST complete') return nth === 0 ? refusalOf(503, 'Lost') : refusalOf(404, 'NoSuchUpload')
+      if (what === 'HEAD object') {
+        return { status: 200, headers: { 'content-length': '12582912', etag: `"${etag}"` } }
+      }
+      return undefined
+    })
+    const parts = [{ part_number: 1, etag: empty }]
+    await failureOf(blobs.completeUpload('a', 'u', parts), 'not_found')
+    await blobs.close()
+    await close()
+    etag = '59adb24ef3cdbe0297f05b395827453f-1' // md5 of the 16 bytes d41d8…27e
+    const again = await openOn(({ what }, nth) => {
+      if (what === 'POST complete') return nth === 0 ? refusalOf(503, 'Lost') : refusalOf(404, 'NoSuchUpload')
+      if (what === 'HEAD object') {
+        return { status: 200, headers: { 'content-length': '12', etag: `"${etag}"` } }
+      }
+      return undefined
+    })
+    assert.equal(await again.blobs.completeUpload('a', 'u', parts), { key: 'a', size: 12 })
+    await again.close()
+  },
+)
 
-s3('one that goes silent is unavailable in bounded time, whatever was asked', async () => {
+s3('a silent S3 is unavailable in bounded time for every request', async () => {
   const { blobs, close } = await openOn(({ what, path }) => {
     if (path.includes('stopped'))
       return { status: 200, headers: { 'content-length': '1000' }, body: 'no more' }
@@ -157,7 +162,7 @@ s3('one that goes silent is unavailable in bounded time, whatever was asked', as
   await close()
 })
 
-s3('a body that breaks off is an error of its stream, not an end', async () => {
+s3('a truncated body is an error of its stream, not an end', async () => {
   const server = createServer((request, response) => {
     if (request.url?.includes('list-type')) return response.end('<ListBucketResult></ListBucketResult>')
     response.writeHead(200, { 'content-length': 1000 })
@@ -174,7 +179,8 @@ s3('a body that breaks off is an error of its stream, not an end', async () => {
   server.close()
 })
 
-const opening = suite('opening s3')
+const openings = suite('opening s3')
+const opening = together(openings)
 
 opening('an invalid setting is refused with its name and the remedy, without the secret', async () => {
   const mends: Record<string, string> = {
@@ -185,7 +191,7 @@ opening('an invalid setting is refused with its name and the remedy, without the
     RequestTimeTooSkewed: 'clock',
     AuthorizationHeaderMalformed: 'region',
   }
-  for (const [code, mend] of Object.entries(mends)) {
+  const refuses = async ([code, mend]: [string, string]) => {
     const fake = await startFakeS3(() => refusalOf(code === 'NoSuchBucket' ? 404 : 403, code))
     const message = await failureOf(openS3Blobs(fake.url), 'bad_request')
     assert.match(message, 'SVC_BLOBS')
@@ -194,6 +200,7 @@ opening('an invalid setting is refused with its name and the remedy, without the
     assert.not.match(message, /topsecret|KEY/)
     await fake.close()
   }
+  await Promise.all(Object.entries(mends).map(refuses))
 })
 
 opening('an unreachable S3 is unavailable', async () => {
@@ -226,5 +233,5 @@ opening('an invalid URL is refused with the setting and without the secret', asy
   }
 })
 
-s3.run()
-opening.run()
+failing.run()
+openings.run()

@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import * as assert from 'uvu/assert'
 import { openEventStoreDb } from '../../../src/adapters/eventstoredb/index.ts'
-import { clock } from '../../../src/clock.ts'
 import { isAppError } from '../../../src/errors.ts'
 import { failureOf } from '../../contracts/eventStore/facts.ts'
 import { startStandIn } from '../../support/eventstoredb/index.ts'
@@ -18,28 +17,21 @@ opening('names the setting of an invalid address', async () => {
   }
 })
 
-opening(
-  'an unreachable server is reported in seconds, with the setting and without the password',
-  async () => {
-    const began = clock.monotonic()
-    const error = await failureOf(openEventStoreDb('esdb://user:planted@127.0.0.1:1?tls=false'))
-    assert.ok(isAppError(error, 'unavailable'))
-    assert.match(error.message, /^SVC_EVENT_STORE: esdb:\/\/127\.0\.0\.1:1: /)
-    assert.not.match(error.message, 'planted')
-    assert.ok(clock.monotonic() - began < 8000)
-  },
-)
+opening('an unreachable server is reported, with the setting and without the password', async () => {
+  const error = await failureOf(openEventStoreDb('esdb://user:planted@127.0.0.1:1?tls=false'))
+  assert.ok(isAppError(error, 'unavailable'))
+  assert.match(error.message, /^SVC_EVENT_STORE: esdb:\/\/127\.0\.0\.1:1: /)
+  assert.not.match(error.message, 'planted')
+})
 
 opening('a server that accepts connections and never replies is unavailable', async () => {
   const sockets: Socket[] = []
   const silent = createServer((socket) => void sockets.push(socket)).listen(0, '127.0.0.1')
   await once(silent, 'listening')
   const { port } = silent.address() as AddressInfo
-  const began = clock.monotonic()
   assert.ok(
     isAppError(await failureOf(openEventStoreDb(`esdb://127.0.0.1:${port}?tls=false`)), 'unavailable'),
   )
-  assert.ok(clock.monotonic() - began < 8000)
   silent.close()
   for (const socket of sockets) socket.destroy()
 })
