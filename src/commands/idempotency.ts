@@ -9,7 +9,7 @@ import type { CommandDeps } from './deps.ts'
 
 /** An answer is replayed for this time (DESIGN.md, Contract). */
 export const REPLAYED_MS = 24 * 60 * 60 * 1000
-/** The time that a duplicate waits for the answer to the first request. */
+/** The default time that a duplicate waits for the answer to the first request. */
 const WAIT_MS = 5000
 /** A claim older than the longest request has lost its holder. */
 const LONGEST_MS = 20 * 60 * 1000
@@ -23,6 +23,8 @@ type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'payloads' | 'keyring' | 
   readonly holder: string
   /** Whether another process is known to be dead. */
   readonly isGone: (holder: string) => boolean
+  /** The time that a duplicate waits for the answer to the first request. */
+  readonly waitMs?: number
 }
 
 interface KeyedRequest {
@@ -65,7 +67,7 @@ export class Idempotency {
     )
     const fingerprint = this.#deps.keyring.macOf(JSON.stringify(asked.request))
     const cause = { env_id: asked.env_id, correlation_id: asked.request_id }
-    const deadline = clock.monotonic() + WAIT_MS
+    const deadline = clock.monotonic() + (this.#deps.waitMs ?? WAIT_MS)
     for (let gone: number | undefined; ;) {
       const [claimed] = (
         await aggregates.requests.handle(

@@ -24,6 +24,8 @@ export interface WorkerOptions {
   readonly runTimeoutMs: number
   /** There is no other worker, so every delivery comes to this one. */
   readonly alone?: boolean
+  /** The answer to an append counts as lost after this time, milliseconds; by default `ANSWERED_MS`. */
+  readonly answeredMs?: number
   /** Receives each id under which this worker claims: its signs of life are given for that id. */
   readonly onIdentity?: (worker_id: string) => void
   /** Receives the reason when one of its loops is stopped for good. */
@@ -39,7 +41,7 @@ const RUN_DRAIN_MS = 20_000
 /** How long the ends of runs whose process was closed may take to be stored, milliseconds. */
 const LAST_ENDS_MS = 2000
 
-/** The answer to an append comes within this time, or it is lost, milliseconds. */
+/** The default time within which an append is answered, milliseconds. A later answer counts as lost. */
 const ANSWERED_MS = 6000
 
 /** The pause before a delivery that could not be claimed is tried again, milliseconds. */
@@ -188,7 +190,8 @@ export class Worker implements Claimer {
         later() // the store is away: the answer may still come
       }
     }
-    const later = () => setTimeout(() => void look(), ANSWERED_MS).unref()
+    const { answeredMs = ANSWERED_MS } = this.#options
+    const later = () => setTimeout(() => void look(), answeredMs).unref()
     if (isOpen()) later()
   }
 

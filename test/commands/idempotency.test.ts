@@ -16,7 +16,7 @@ import { tempDir } from '../support/tempDir.ts'
 interface Context {
   store: EventStore
   /** Another process on the same event store. */
-  node(holder: string, isGone?: (holder: string) => boolean): Idempotency
+  node(holder: string, isGone?: (holder: string) => boolean, waitMs?: number): Idempotency
 }
 
 const nodes = suite<Context>('requests with a key, on several nodes')
@@ -29,7 +29,7 @@ nodes.before.each(async (context) => {
   const keys = openAggregates(store).dataKeys
   const keyring = new Keyring(masterKey, new DataKeys({ keys, blobs, masterKey }))
   context.store = store
-  context.node = (holder, isGone = () => false) =>
+  context.node = (holder, isGone = () => false, waitMs = 5000) =>
     new Idempotency({
       store,
       aggregates: openAggregates(store),
@@ -38,6 +38,7 @@ nodes.before.each(async (context) => {
       logger: openLogger(() => {}),
       holder,
       isGone,
+      waitMs,
       stopping: new AbortController().signal,
     })
 })
@@ -57,7 +58,7 @@ const codeOf = (work: Promise<unknown>): Promise<string> =>
   )
 const never = () => Promise.reject(new Error('Expected not to be worked on'))
 
-nodes('are worked on once, however many ask at once; all get the same answer', async ({ node }) => {
+nodes('are worked on once; all simultaneous callers get the same answer', async ({ node }) => {
   let worked = 0
   const members = ['a', 'b', 'c'].map((holder) => node(holder))
   const answers = await Promise.all(
@@ -73,12 +74,12 @@ nodes('are worked on once, however many ask at once; all get the same answer', a
   assert.is(answers.filter(({ replayed }) => !replayed).length, 1)
 })
 
-nodes('are answered by a node that knows nothing of the first', async ({ node }) => {
+nodes('are answered by a node that has not seen the first request', async ({ node }) => {
   await node('a').once(asked(), async () => 'answer')
   assert.equal(await node('b').once(asked(), never), { value: 'answer', replayed: true })
 })
 
-nodes('are refused while a node that lives works on them', async ({ node }) => {
+nodes('are refused while a live node works on them', async ({ node }) => {
   const done = Promise.withResolvers<string>()
   const begun = Promise.withResolvers<void>()
   const first = node('a').once(asked(), () => {
@@ -86,12 +87,12 @@ nodes('are refused while a node that lives works on them', async ({ node }) => {
     return done.promise
   })
   await begun.promise
-  assert.is(await codeOf(node('b').once(asked(), never)), 'conflict')
+  assert.is(await codeOf(node('b', () => false, 100).once(asked(), never)), 'conflict')
   done.resolve('answer')
   assert.is((await first).value, 'answer')
 })
 
-nodes('of a node that died are gone on with, with the same ids', async ({ node }) => {
+nodes('of a node that died are taken over with the same ids', async ({ node }) => {
   const ids: string[] = []
   const begun = Promise.withResolvers<void>()
   const work = (newId: NewId) => {
@@ -107,7 +108,7 @@ nodes('of a node that died are gone on with, with the same ids', async ({ node }
   assert.is(ids[0], ids[1])
 })
 
-nodes('that were taken over from a node that was only paused have one answer', async ({ node }) => {
+nodes('that were taken over from a paused node have one answer', async ({ node }) => {
   const pause = Promise.withResolvers<string>()
   const begun = Promise.withResolvers<void>()
   const paused = node('paused').once(asked(), () => {
@@ -142,13 +143,13 @@ nodes(
   },
 )
 
-nodes('give ids of their own to each thing and each key', async ({ node }) => {
+nodes('derive different ids for each thing and each key', async ({ node }) => {
   const idsOf = async (key: string) =>
     (await node('a').once(asked(1, key), async (newId) => [newId('a'), newId('b')])).value
   assert.is(new Set([...(await idsOf('one')), ...(await idsOf('two'))]).size, 4)
 })
 
-nodes('leave no answer in clear (I6), large or small', async ({ node, store }) => {
+nodes('store no answer in plain text (I6), large or small', async ({ node, store }) => {
   const secret = 'planted-'.repeat(20_000)
   const answer = await node('a').once(asked(), async () => ({ token: secret }))
   assert.is(answer.value.token, secret)

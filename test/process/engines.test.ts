@@ -1,5 +1,6 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
 import { type AddressInfo, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
@@ -7,6 +8,7 @@ import { engineUrl } from '../support/engines.ts'
 import { startStandIn } from '../support/eventstoredb/index.ts'
 import { codeCache } from '../support/codeCache.ts'
 import { suite } from '../support/suite.ts'
+import { together } from '../support/together.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 
@@ -19,15 +21,21 @@ const environment = (env: Readonly<Record<string, string>>) => ({
   ...env,
 })
 
-const refusing = suite('settings of engines that cannot work', { timeoutMs: 30_000 })
+const refusals = suite('settings of engines that cannot work', { timeoutMs: 60_000 })
+const refusing = together(refusals)
 
-/** The whole of what a start says that fails. */
-const failed = (env: Readonly<Record<string, string>>): string => {
-  const { status, stderr, stdout } = spawnSync(process.execPath, [...codeCache, main], {
+/** Starts a service that cannot work; resolves with everything that it prints to stderr. */
+const failed = async (env: Readonly<Record<string, string>>): Promise<string> => {
+  const child = spawn(process.execPath, [...codeCache, main], {
     env: environment(env),
-    encoding: 'utf8',
-    timeout: 25_000,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 50_000,
   })
+  const [[status], stdout, stderr] = await Promise.all([
+    once(child, 'close') as Promise<[number | null]>,
+    text(child.stdout),
+    text(child.stderr),
+  ])
   assert.is(status, 1, stdout + stderr)
   return stderr
 }
@@ -63,30 +71,30 @@ const wrong: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
   ['an S3 address without a bucket', { SVC_BLOBS: 's3://key:planted@127.0.0.1:1' }, /SVC_BLOBS/],
 ]
 for (const [what, env, said] of wrong) {
-  refusing(what, () => {
-    const told = failed(env)
-    assert.match(told, said)
-    assert.not.match(told, 'planted')
-    assert.not.match(told, / at .*:\d+:\d+/) // a line for people, no stack
+  refusing(what, async () => {
+    const printed = await failed(env)
+    assert.match(printed, said)
+    assert.not.match(printed, 'planted')
+    assert.not.match(printed, / at .*:\d+:\d+/) // a line for people, no stack
   })
 }
 
 const s3 = engineUrl('s3')
 if (s3 !== null) {
-  refusing('a bucket that is missing', () => {
+  refusing('a bucket that is missing', async () => {
     assert.match(
-      failed({ SVC_BLOBS: s3.replace(/(:\d+)\/[^/?]+/, '$1/not-there') }),
+      await failed({ SVC_BLOBS: s3.replace(/(:\d+)\/[^/?]+/, '$1/not-there') }),
       /SVC_BLOBS: .*not-there/,
     )
   })
-  refusing('a secret that is wrong', () => {
-    const told = failed({ SVC_BLOBS: s3.replace(/:[^:@/]+@/, ':planted-secret@') })
-    assert.match(told, /SVC_BLOBS: /)
-    assert.not.match(told, 'planted-secret')
+  refusing('a secret that is wrong', async () => {
+    const printed = await failed({ SVC_BLOBS: s3.replace(/:[^:@/]+@/, ':planted-secret@') })
+    assert.match(printed, /SVC_BLOBS: /)
+    assert.not.match(printed, 'planted-secret')
   })
 }
 
-refusing.run()
+refusals.run()
 
 const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1')
@@ -97,7 +105,7 @@ const freePort = async (): Promise<number> => {
   return port
 }
 
-/** A service whose event store is down; its log so far. */
+/** Starts a service whose event store is down; `printed` returns its output so far. */
 const startWaiting = async () => {
   const [port, storePort] = [await freePort(), await freePort()]
   const url = `esdb://user:planted@127.0.0.1:${storePort}?tls=false`

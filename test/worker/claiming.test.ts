@@ -52,9 +52,9 @@ offering('is claimed by a worker that learned of it only by the offer', async (c
   const { node, hints, stop } = context
   const { worker, held } = openWorker(node)
   const offers = new Offers(hints)
-  const told = new Promise((resolve) => hints.on('room', resolve))
+  const hasRoom = new Promise((resolve) => hints.on('room', resolve))
   takeOffers(worker, hints, { signal: stop.signal, logger: silent })
-  await told
+  await hasRoom
   const { stream } = ask(context, offers)
   await until(() => held.length === 1)
   assert.equal(await node.typesIn(stream), ['StreamCreated', 'RunRequested', 'RunStarted'])
@@ -132,7 +132,11 @@ claim(
       },
       consume: (group, { signal }) => node.store.consume(group, { types: ['OrgChanged'], signal }),
     })
-    const { worker, held } = openWorker({ ...node, aggregates: openAggregates(losing) }, {}, losing)
+    const { worker, held } = openWorker(
+      { ...node, aggregates: openAggregates(losing) },
+      { answeredMs: 100 },
+      losing,
+    )
     await worker.start()
     const refusal = await worker.take(run).catch((error: unknown) => error)
     assert.ok(isAppError(refusal, 'unavailable'))
