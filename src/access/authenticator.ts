@@ -17,11 +17,11 @@ import { type CredentialKind, parseToken, sameText } from './tokens.ts'
 interface Known {
   readonly mac: string
   readonly credential: Credential
-  /** The API key that it was issued under, as it was when this was loaded; null for an API key. */
+  /** The API key that issued it, as of the time of loading; null for an API key. */
   readonly parent: Known | null
-  /** The secret that was proved: the same one again needs no hashing. */
+  /** The verified secret: the same secret needs no second hash. */
   proven?: string
-  /** When its use was last reported, by the monotonic clock. */
+  /** Time of the last reported use, monotonic milliseconds. */
   used: number
 }
 
@@ -35,7 +35,7 @@ interface Deps {
 }
 
 const KNOWN = 10_000
-/** A secret of an unknown id is compared with this, so that it takes as long as a wrong secret of a known id. */
+/** Compared with the secret of an unknown id, so that the reply takes as long as for a known id. */
 const NO_MAC = '0'.repeat(64)
 /** A known credential is trusted for this long after the watch last reached the end of the log. */
 const TRUST_MS = 1000
@@ -49,7 +49,7 @@ const WATCHED: readonly EventType[] = [
   'ServiceKeysRevoked',
 ]
 
-/** The read models that a kind of credential is read from, beside the API keys. */
+/** The read models of each kind of credential, in addition to the API keys. */
 const READ = { 'api-key': [], session: ['sessions'], 'service-key': ['serviceKeys'] } as const
 
 /**
@@ -69,14 +69,14 @@ export class Authenticator {
   #position: Cursor | undefined
   #trustedUntil = -Infinity
   #asking: Promise<void> | undefined
-  /** Counts the ends of credentials: a credential that was loaded across one may be out of date and is not kept. */
+  /** Counts endings: a credential that was loaded during an ending may be out of date and is not cached. */
   #endings = 0
 
   constructor(deps: Deps) {
     this.#deps = deps
   }
 
-  /** Rejects with the same `unauthorized` for every fault of the token. */
+  /** Resolves with the credential of a token. Rejects with the same `unauthorized` for every fault. */
   async authenticate(token: string | undefined): Promise<Credential> {
     const parsed = token === undefined ? null : parseToken(token)
     if (!parsed) throw unauthorized()
@@ -94,7 +94,7 @@ export class Authenticator {
     return credential
   }
 
-  /** Follows the facts that end credentials. A later call continues where the one before it stopped. */
+  /** Follows the facts that end credentials. A later call continues where the previous one stopped. */
   async watch(signal: AbortSignal): Promise<void> {
     const { store, hints } = this.#deps
     const forgetHint = hints.on('revoked', (text) => this.#forget(...(text.split(' ') as [string, string])))
@@ -110,8 +110,8 @@ export class Authenticator {
   }
 
   /**
-   * Applies the end or change of a credential from the next request on; without `id`, of the API key and everything
-   * issued under it. A hint makes the other nodes faster: the fact reaches them in any case (A1).
+   * Applies the end or change of a credential from the next request on. Without `id`, it applies to the API key and all
+   * its credentials. The hint only informs other nodes sooner: they also read the fact (A1).
    */
   ended(api_key_id: string, id = api_key_id): void {
     this.#forget(api_key_id, id)
@@ -146,7 +146,7 @@ export class Authenticator {
         const known = this.#current(kind, id) ?? (await this.#load(kind, id))
         if (!known || !(await reply.mayStill(known.credential))) reply.end()
       } catch {
-        reply.end() // whether it may continue is unknown: the client connects again
+        reply.end() // the credential cannot be checked, so the client must reconnect
       }
     }
   }
@@ -156,7 +156,7 @@ export class Authenticator {
     this.#waiting.release(position)
   }
 
-  /** Resolves when the watch has seen everything in the log as of now (A1). */
+  /** Resolves when the watch has read everything that the log contains at the time of the call (A1). */
   #caughtUp(): Promise<void> {
     return (this.#asking ??= this.#ask().finally(() => (this.#asking = undefined)))
   }
@@ -168,12 +168,15 @@ export class Authenticator {
       const late = AbortSignal.timeout(TOUCH_MS)
       await this.#waiting.wait(head, late)
       if (late.aborted)
-        throw new AppError('unavailable', 'What ends credentials cannot be followed at the moment')
+        throw new AppError(
+          'unavailable',
+          'The log cannot be read at the moment, so the credential cannot be checked',
+        )
     }
     this.#trustedUntil = asked + TRUST_MS
   }
 
-  /** The known credential, unless its API key has been loaded again since (A3). */
+  /** The known credential, unless its API key was reloaded since (A3). */
   #current(kind: CredentialKind, id: string): Known | undefined {
     const known = this.#known.get(id)
     if (known?.credential.kind !== kind) return undefined
@@ -225,7 +228,7 @@ export class Authenticator {
     return { mac, credential, parent, used: -Infinity }
   }
 
-  /** The next use is reported again when this one cannot be stored. */
+  /** Reports a use of the credential. If the report cannot be stored, the next use is reported. */
   #reportUse(known: Known): void {
     known.used = clock.monotonic()
     this.#deps.onUse(known.credential).catch(() => (known.used = -Infinity))

@@ -7,12 +7,12 @@ export interface Credential {
   readonly kind: CredentialKind
   readonly id: string
   readonly env_id: string
-  /** The API key itself, or the one that the credential was issued under. */
+  /** The API key itself, or the API key that issued the credential. */
   readonly api_key_id: string
   readonly permissions: PermissionSet
-  /** Milliseconds since 1970; Infinity: never. */
+  /** Milliseconds since 1970; Infinity if it never expires. */
   readonly expires: number
-  /** Ciphertext of the metadata of a service key; absent when it has none. */
+  /** Sealed metadata of a service key; absent when it has none. */
   readonly metadata?: string
 }
 

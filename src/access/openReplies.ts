@@ -1,7 +1,7 @@
 import { clock } from '../clock.ts'
 import type { Credential } from './credential.ts'
 
-/** A reply that stays open after its request was admitted: a stream. */
+/** A streamed reply that stays open after its request was admitted. */
 export interface OpenReply {
   readonly credential: Credential
   /** Aborts when the reply has ended. */
@@ -33,7 +33,7 @@ export class OpenReplies {
     reply.gone.addEventListener('abort', over, { once: true })
   }
 
-  /** The streams of the API key and of what was issued under it, by the id of their credential. */
+  /** The open streams of the API key and of the credentials that it issued, by credential id. */
   under(api_key_id: string): ReadonlyMap<string, readonly OpenReply[]> {
     return Map.groupBy(this.#byApiKey.get(api_key_id) ?? [], ({ credential }) => credential.id)
   }

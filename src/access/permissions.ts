@@ -1,15 +1,15 @@
 import { AppError } from '../errors.ts'
 import type { Permissions } from '../events/org.ts'
 
-/** What a credential may do, compiled from its permission map so that a check is a few set look-ups. */
+/** The permissions of a credential, compiled from its permission map so that a check is a few set look-ups. */
 export interface PermissionSet {
   /** Whether `action` is granted on `type:path`; without a path, on any path of the type. */
   allows(type: string, action: string, path?: string): boolean
-  /** An entry of the map that grants something this set does not; undefined when it covers the whole map. */
+  /** Returns an entry of the map that exceeds this set; undefined when the set covers the whole map. */
   beyond(map: Permissions): string | undefined
 }
 
-/** The resource types and their actions (SPEC.md, Permission map); `file` and `domain` are our own. */
+/** The resource types and their actions (SPEC.md, Permission map, which lacks `file` and `domain`). */
 export const actionsOf: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     mcp: ['execute'],
@@ -30,7 +30,7 @@ export const actionsOf: ReadonlyMap<string, readonly string[]> = new Map(
 
 const ACTIONS = new Set(['create', 'read', 'update', 'delete', 'execute', '*'])
 
-/** What a service key may be given (SPEC.md, Authentication, rule 4). */
+/** The resource types that a service key may have (SPEC.md, Authentication, rule 4). */
 export const SERVICE_KEY_TYPES = ['mcp', 'webhook', 'stream', 'event', 'run']
 
 const RESOURCE = /^(\*(?=:\*$)|[A-Za-z0-9-]+):(.+)$/s
@@ -40,7 +40,7 @@ export const FULL_ACCESS: Permissions = { '*:*': ['*'] }
 
 /** Compiles a permission map (SPEC.md, Permission map). `*` as an action grants every action of the type. */
 export const compilePermissions = (map: Permissions): PermissionSet => {
-  // Nested, because putting a resource and an action together for a look-up takes longer than three look-ups.
+  // Nested, because concatenating a key for one look-up takes longer than three look-ups.
   const granted = new Map<string, Map<string, Set<string>>>()
   for (const [resource, actions] of Object.entries(map)) {
     const [type, path] = partsOf(resource)
@@ -72,13 +72,13 @@ export const compilePermissions = (map: Permissions): PermissionSet => {
   }
 }
 
-/** Returns what both allow, for a credential that was issued under another one. */
+/** Returns the intersection of the permissions of a credential and of the API key that issued it. */
 export const bothAllow = (child: PermissionSet, parent: PermissionSet): PermissionSet => ({
   allows: (type, action, path) => child.allows(type, action, path) && parent.allows(type, action, path),
   beyond: (map) => child.beyond(map) ?? parent.beyond(map),
 })
 
-/** `*` is every action that the type has now. For `*:*` and unknown types it is kept, so only `*` covers it. */
+/** Expands `*` to the actions that the type has now. For `*:*` and unknown types it is kept, so only `*` covers it. */
 const expanded = (type: string, action: string): readonly string[] =>
   (action === '*' ? actionsOf.get(type) : undefined) ?? [action]
 
@@ -87,7 +87,7 @@ const partsOf = (resource: string): [type: string, path: string] => {
   return [resource.slice(0, colon), resource.slice(colon + 1)]
 }
 
-/** Throws `bad_request` for every fault in SPEC.md's validation table, with its words and the wrong entry. */
+/** Throws `bad_request` with the message of the validation table (SPEC.md, Permission map) and the invalid entry. */
 export const checkPermissions = (map: Permissions): void => {
   for (const [resource, actions] of Object.entries(map)) {
     const [, type, path] = RESOURCE.exec(resource) ?? []
@@ -107,14 +107,14 @@ const fits = (type: string, action: string): boolean => {
   return actions !== undefined && (action === '*' || actions.includes(action))
 }
 
-/** Throws `bad_request` for permissions that a service key cannot hold. */
+/** Throws `bad_request` for permissions that a service key cannot have. */
 export const checkServiceKeyPermissions = (map: Permissions): void => {
   checkPermissions(map)
   for (const resource of Object.keys(map)) {
     if (SERVICE_KEY_TYPES.includes(partsOf(resource)[0])) continue
     throw new AppError(
       'bad_request',
-      `Invalid resource: ${quoted(resource)}: a service key holds ${SERVICE_KEY_TYPES.join(', ')} only`,
+      `Invalid resource: ${quoted(resource)}: a service key can only have ${SERVICE_KEY_TYPES.join(', ')}`,
     )
   }
 }

@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib'
 
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** A number as base62, left-padded with zeros. */
+/** Formats a number as base62, left-padded with zeros. */
 const base62 = (value: bigint, length: number): string => {
   let text = ''
   for (let rest = value; rest > 0n; rest /= 62n) text = DIGITS.charAt(Number(rest % 62n)) + text
@@ -13,7 +13,7 @@ const base62 = (value: bigint, length: number): string => {
 export const base62Of = (bytes: Uint8Array, length: number): string =>
   base62(BigInt(`0x${Buffer.from(bytes).toString('hex')}`), length)
 
-/** 43 digits of 256 random bits, then 6 digits of CRC-32 over everything before, so scanners can recognize a token. */
+/** 43 digits of 256 random bits, then 6 digits of CRC-32 over the rest, so that scanners can recognize a token. */
 export const newSecret = (prefix: string, bytes: Uint8Array = randomBytes(32)): string => {
   const secret = base62Of(bytes, 43)
   return secret + checksumOf(prefix + secret)
@@ -28,7 +28,7 @@ export interface ApiToken {
 
 const API_TOKEN = /^svc_([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_([A-Za-z0-9]{16,128})$/
 
-/** `svc_<uuid>_<secret>` (SPEC.md, Authentication); null for anything else. */
+/** Parses `svc_<uuid>_<secret>` (SPEC.md, Authentication); null for anything else. */
 export const parseApiToken = (token: string): ApiToken | null => {
   const [, api_key_id, secret] = API_TOKEN.exec(token) ?? []
   return api_key_id && secret ? { api_key_id, secret } : null
@@ -50,7 +50,7 @@ export interface Token {
 const ISSUED_TOKEN =
   /^(s_|)([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_([A-Za-z0-9]{43})([A-Za-z0-9]{6})$/
 
-/** A token of any kind (SPEC.md, Authentication); null for anything else, and for a wrong checksum. */
+/** Parses a token of any kind (SPEC.md, Authentication); null for anything else, and for a wrong checksum. */
 export const parseToken = (token: string): Token | null => {
   const api = parseApiToken(token)
   if (api) return { kind: 'api-key', id: api.api_key_id, secret: api.secret }
@@ -59,7 +59,7 @@ export const parseToken = (token: string): Token | null => {
   return { kind: prefix === 's_' ? 'session' : 'service-key', id, secret: random + checksum }
 }
 
-/** `s_<uuid>_<secret>` for a session, `<uuid>_<secret>` for a service key; the secret is also returned separately. */
+/** Returns `s_<uuid>_<secret>` for a session or `<uuid>_<secret>` for a service key, and the secret separately. */
 export const newIssuedToken = (kind: 'session' | 'service-key', id: string) => {
   const prefix = kind === 'session' ? `s_${id}_` : `${id}_`
   const secret = newSecret(prefix)

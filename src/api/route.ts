@@ -48,8 +48,8 @@ export interface Ask<P = Record<string, string>, Q = unknown, B = unknown> exten
   /** The caller for the commands of this request. */
   readonly caller: Caller
   /**
-   * Does the work once for the request's `Idempotency-Key`, if there is one; repeats must have an equal `request`.
-   * Only for handlers that read the body or write the reply themselves: `serve` does it for the others.
+   * Does the work once for the request's `Idempotency-Key`, if it has one. A repetition must have an equal `request`.
+   * Only handlers that read the body or write the reply use this: `serve` does it for the others.
    */
   readonly once: <T>(request: unknown, work: (newId: NewId) => Promise<T>) => Promise<T>
   /** Ends an open reply when the credential ends or no longer permits the request. */
@@ -156,7 +156,9 @@ interface Checked<Request> extends RouteSpec {
   readonly handle: Handle<Request>
 }
 
-/** A route for every client. It declares the dependencies it needs, because some are served before the API has started. */
+/**
+ * A route for every client. It declares the dependencies it needs, because some are served before the API has started.
+ */
 export interface PublicRoute<Deps = ApiDeps> extends Checked<
   PublicAsk<Record<string, string>, unknown, unknown, Deps>
 > {

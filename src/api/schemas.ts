@@ -19,7 +19,7 @@ const actionList = (actions: readonly string[]) => ({
   items: { enum: [...actions, '*'] },
 })
 
-/** A record with plain `Type.String()` keys skips keys that contain a line break, so their values go unchecked. */
+/** With plain `Type.String()` keys, a record does not check the values of keys that contain a line break. */
 const AnyName = Type.String({ pattern: '^[\\s\\S]*$' })
 
 const permissionMap = (types: readonly string[], more: Record<string, unknown> = {}) =>

@@ -6,13 +6,13 @@ import { AppError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { errorBody } from './http/problem.ts'
 
-/** How long a client may take to send its headers. Node checks every 30 s. */
+/** A client must send its headers within this time. Node checks every 30 s. */
 const HEADERS_TIMEOUT_MS = 20_000
 const MAX_HEADER_BYTES = 16 << 10
-/** How long a refused client may take to read the reply. */
+/** A refused client must read the reply within this time. */
 const LINGER_MS = 2000
 
-/** How long requests under way may take once the server stops: those that wait for a run end first and still reply. */
+/** Time for requests in progress when the server stops. Those that wait for a run end earlier and still reply. */
 const DRAIN_MS = STOPPING_MS + 500
 
 export interface ApiServer {

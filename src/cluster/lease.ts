@@ -3,7 +3,7 @@ import { START } from '../events/event.ts'
 import type { CollectionSpec, ReadModels } from '../ports/readModels.ts'
 import { countOf, cursorAt, type Membership } from './membership.ts'
 
-/** A holder that was silent for this long has lost its lease, milliseconds. */
+/** A holder loses its lease after this much silence, milliseconds. */
 const SILENT_MS = 2000
 const LOOK_MS = 300
 
@@ -12,8 +12,8 @@ type LeaseDoc = { readonly holder: string }
 const leases: CollectionSpec = { name: 'leases', version: 1, indexes: [] }
 
 /**
- * Does the work on one node at a time, so that the others are spared it. Two nodes may do it for a moment if one of them
- * was paused, so the work must tolerate that. Resolves when the signal aborts; rejects when the read models or the work do.
+ * Does the work on one node at a time, to save resources. If a node was paused, two nodes may do it for a moment, which
+ * the work must tolerate. Resolves when the signal aborts; rejects when the read models or the work reject.
  */
 export const holdLease = async (
   name: string,
@@ -32,7 +32,7 @@ export const holdLease = async (
   while (!signal.aborted) {
     const { holder, term } = await read()
     if (holder === undefined || holder === node_id || membership.silentMs(holder) > SILENT_MS) {
-      await write({ holder: node_id }, term + 1) // of two nodes that try, one wins; the other sees it at its next look
+      await write({ holder: node_id }, term + 1) // if two nodes try, one wins; the other sees it at its next read
       const taken = await read()
       if (taken.holder === node_id) {
         await whileHeld(read, node_id, work, signal)
@@ -58,7 +58,7 @@ const whileHeld = async (
       if (!until.aborted && (await read()).holder !== me) lost.abort()
     }
   }
-  const watching = watch().catch(() => lost.abort()) // the work rejects by itself
+  const watching = watch().catch(() => lost.abort()) // the rejection of the work is reported below
   try {
     await work(until)
   } finally {

@@ -17,15 +17,15 @@ export const countOf = (cursor: string | undefined): number => (cursor ? Number(
 export const cursorAt = (count: number): string => String(count).padStart(16, '0')
 
 /**
- * Heartbeats of the nodes and workers of a cluster. Each node increments a counter in its own document. The others observe
- * it by their own monotonic clocks, so no two clocks are compared. Invariants:
+ * Heartbeats of the nodes and workers of a cluster. Each node increments a counter in its own document. The others time
+ * it with their own monotonic clocks, so no two clocks are compared. Invariants:
  * M1: time in which this node could not read the heartbeats does not count as silence.
  * M2: correctness never depends on membership. The log and the guards of the read models refuse the writes of a node that
  * was declared dead by mistake.
  */
 export class Membership {
   readonly #readModels: ReadModels
-  /** The ids that this process beats for. */
+  /** The ids in the heartbeats of this process. */
   readonly #mine = new Set<string>()
   /** The watched ids: the last count seen, and for how long it has not changed, milliseconds. */
   readonly #watched = new Map<string, { count: number; silentMs: number }>()
@@ -40,7 +40,7 @@ export class Membership {
     this.#mine.add(id)
   }
 
-  /** Returns how long this node has seen no heartbeat of an id. The first call starts the watch and returns 0. */
+  /** Returns the time without a heartbeat of an id. The first call starts the watch and returns 0. */
   silentMs(id: string): number {
     let watched = this.#watched.get(id)
     if (!watched) {
@@ -73,7 +73,7 @@ export class Membership {
     }
   }
 
-  /** Removes the heartbeats of this process, so that the others know at once. */
+  /** Removes the heartbeats of this process, so that the other nodes notice its end at once. */
   async leave(): Promise<void> {
     await this.#beat(await this.#readModels.writer<BeatDoc>(beats), null)
   }

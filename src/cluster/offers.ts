@@ -7,7 +7,7 @@ import { type Claimer, type RunOffers, sessionOf, type WantedRun } from '../port
 
 /** The interval at which workers announce whether they have room, milliseconds. */
 const ANNOUNCE_MS = 400
-/** How long an announcement is trusted: longer for a REPL, which must reach the same worker again. */
+/** An announcement is trusted for this time; for a REPL longer, because it must reach the same worker again. */
 const KNOWN_MS = 1000
 const KNOWN_TO_SESSION_MS = 3000
 /** Longer runs use only the log, because every node receives every offer. */
@@ -42,7 +42,7 @@ export class Offers implements RunOffers {
     return true
   }
 
-  /** Returns the same worker on every node while it has room. When it disappears, only its own sessions move. */
+  /** Returns the same worker on every node while it has room. When a worker disappears, only its sessions move. */
   #sameFor(session: string): string | undefined {
     const rank = (worker_id: string) => createHash('sha256').update(`${session} ${worker_id}`).digest('hex')
     const since = clock.monotonic() - KNOWN_TO_SESSION_MS

@@ -10,7 +10,7 @@ type ProgressDoc = { readonly position: Cursor }
 
 const progress: CollectionSpec = { name: 'progress', version: 1, indexes: [] }
 
-/** Between looks at the positions of the projectors while a reader waits. */
+/** Pauses between reads of the projectors' positions while a reader waits. */
 const LOOKS = { firstMs: 2, longestMs: 50 }
 /** The shortest interval between two writes of the positions, milliseconds. */
 const STORE_MS = 20
@@ -50,7 +50,7 @@ export class ProgressReporter {
   }
 }
 
-/** Learns the positions of the projectors on any node: from hints at once, otherwise by reading them (I2). */
+/** Receives the positions of the projectors of all nodes from hints, and reads them when no hint arrives (I2). */
 export class ProgressReader implements Progress {
   readonly #readModels: ReadModels
   readonly #hints: Hints

@@ -4,10 +4,13 @@ const MAX_PATH_BYTES = 1024
 const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f'
 const HAS_CONTROL = new RegExp(`[${CONTROL}]`)
 const SEGMENT = `([^./${CONTROL}]|\\.[^./${CONTROL}]|\\.\\.[^/${CONTROL}])[^/${CONTROL}]*`
-/** The rules of `checkedPath` for clients that generate paths: one pattern without look-ahead; the length is in bytes. */
+/** The rules of `checkedPath` for the OpenAPI document: a pattern without look-ahead, and a length in bytes. */
 export const PATH_RULES = { pattern: `^${SEGMENT}(/${SEGMENT})*$`, maxLength: MAX_PATH_BYTES }
 
-/** Returns the path, or throws `bad_request`: 1 to 1024 bytes, segments between single slashes, none of them `.` or `..`. */
+/**
+ * Returns a valid path: 1 to 1024 bytes, segments between single slashes, none of them `.` or `..`. Throws
+ * `bad_request` for any other (SPEC.md, File).
+ */
 export const checkedPath = (path: unknown): string => {
   const expected = (what: string) => new AppError('bad_request', `path: expected ${what}`)
   if (typeof path !== 'string' || !path.isWellFormed()) throw expected('text')
@@ -22,11 +25,11 @@ export const checkedPath = (path: unknown): string => {
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 const MEDIA_TYPE = new RegExp(`^${TOKEN}/${TOKEN}[ \\t]*(;[\\x20-\\x7e\\t]*)?$`)
 const MAX_TYPE_LENGTH = 255
-/** The rules of `checkedContentType` for clients that generate media types. */
+/** The rules of `checkedContentType` for the OpenAPI document. */
 export const MEDIA_TYPE_RULES = { pattern: MEDIA_TYPE.source, maxLength: MAX_TYPE_LENGTH }
 const UNKNOWN_TYPE = 'application/octet-stream'
 
-/** Returns the media type, or throws `bad_request`; a missing one means arbitrary bytes. */
+/** Returns a valid media type, default `application/octet-stream`. Throws `bad_request` for an invalid one. */
 export const checkedContentType = (type: unknown): string => {
   if (type === undefined || type === '') return UNKNOWN_TYPE
   if (typeof type === 'string' && type.length <= MAX_TYPE_LENGTH && MEDIA_TYPE.test(type)) return type

@@ -1,7 +1,7 @@
-/** The files that the plan of an organization allows its environments. */
+/** The limits of an organization's plan on the files of its environments. */
 export interface FileQuota {
-  /** The most bytes of one file. */
+  /** Maximum bytes of one file. */
   maxFileBytes(env_id: string): number
-  /** Rejects with `quota_exceeded` when there is no room for this many more bytes; a negative number frees room. */
+  /** Rejects with `quota_exceeded` when the plan has no room for `bytes` more; a negative number always passes. */
   checkRoom(env_id: string, bytes: number): Promise<void>
 }

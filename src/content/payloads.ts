@@ -3,10 +3,10 @@ import { text } from 'node:stream/consumers'
 import type { Payload } from '../events/payload.ts'
 import type { Blobs } from '../ports/blobs.ts'
 
-/** Bytes of JSON that a fact carries itself. */
+/** Maximum bytes of JSON inside a fact; larger payloads become blobs. */
 const INLINE_BYTES = 64 << 10
 
-/** JSON is at most this many times as long as `roughBytes` estimates: a control character becomes six characters. */
+/** Upper bound of the ratio of JSON bytes to `roughBytes`: a control character becomes six characters. */
 const MOST_PER_ROUGH_BYTE = 6
 
 /** Keeps large payloads out of the log. A blob's key is the hash of its bytes, so equal payloads share one blob. */
@@ -17,7 +17,7 @@ export class Payloads {
     this.#blobs = blobs
   }
 
-  /** `value` must be JSON. Durable when it resolves. */
+  /** Stores a JSON value, as a blob if it is large. The blob is durable when this resolves. */
   async keep<Value>(value: Value): Promise<Payload<Value>> {
     const surelySmall = INLINE_BYTES / MOST_PER_ROUGH_BYTE
     if (roughBytes(value, surelySmall) < surelySmall) return { value }

@@ -2,8 +2,8 @@ import { clock } from '../clock.ts'
 import type { Blobs, PendingUpload } from '../ports/blobs.ts'
 
 /**
- * Aborts uploads that are older than `ageMs` and abandoned, because their process died; their invisible parts take up
- * space. `isKnown` keeps the uploads that clients may still complete. Returns the number of aborted uploads.
+ * Aborts uploads that are older than `ageMs` and whose process died; their parts take up space. Uploads for which
+ * `isKnown` is true are kept, because clients may still complete them. Resolves with the number of aborted uploads.
  */
 export const abortStaleUploads = async (
   blobs: Blobs,

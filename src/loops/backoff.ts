@@ -1,17 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Pauses between attempts: the first, then `factor` (default 2) times the one before, up to the longest. */
+/** Pauses between attempts: the first, then each `factor` (default 2) times the previous, up to the longest. */
 export interface Pauses {
   readonly firstMs: number
   readonly longestMs: number
   readonly factor?: number
 }
 
-/** Returns the pause after so many failures (from 0) without a success, without jitter. */
+/** Returns the pause after `failures` (from 0) consecutive failures, without jitter. */
 export const pauseAfter = (failures: number, { firstMs, longestMs, factor = 2 }: Pauses): number =>
   Math.min(firstMs * factor ** failures, longestMs)
 
-/** Spreads a pause over half to one and a half times its length, so that nodes do not return in step. */
+/** Returns 50 to 150 % of a pause at random, so that nodes do not retry at the same time. */
 export const jittered = (ms: number): number => ms * (0.5 + Math.random())
 
 /** The pauses of one loop: each call of `next` or `pause` counts a failure, `reset` a success. */
@@ -28,7 +28,10 @@ export class Backoff {
     return jittered(pauseAfter(this.#failures++, this.#pauses))
   }
 
-  /** Waits for the next pause or until the signal aborts; never rejects. With `ref: false` the process may end meanwhile. */
+  /**
+   * Waits for the next pause or until the signal aborts; never rejects. With `ref: false` the process may end
+   * meanwhile.
+   */
   async pause({ signal, ref = true }: { signal?: AbortSignal; ref?: boolean } = {}): Promise<void> {
     await delay(this.next(), undefined, { ref, ...(signal && { signal }) }).catch(() => {})
   }

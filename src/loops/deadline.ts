@@ -1,4 +1,6 @@
-/** Settles as the work does; rejects with `late()` if the work takes longer. The work continues, its result is dropped. */
+/**
+ * Settles as the work does, or rejects with `late()` after `ms`. The work then continues, and its result is dropped.
+ */
 export const withDeadline = async <T>(ms: number, work: Promise<T>, late: () => Error): Promise<T> => {
   const { promise, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(late()), ms)

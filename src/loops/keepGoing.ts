@@ -3,31 +3,31 @@ import { isRetryable, messageOf, PermanentError, stackOf } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { Backoff, type Pauses } from './backoff.ts'
 
-/** What the loops in the background of one node have in common. */
+/** Parameters shared by the background loops of one node. */
 export interface Background {
-  /** Aborts when the loops are to end. */
+  /** Aborts when the loops must end. */
   readonly signal: AbortSignal
   readonly logger: Logger
-  /** Called with a reason for the operator when a loop is stopped for good. */
+  /** Called with a reason for the operator when a loop stays stopped. */
   readonly onGivenUp?: (reason: string) => void
 }
 
 const PAUSES: Pauses = { firstMs: 50, longestMs: 2000 }
-/** A loop that ran this long had its engines: its next interruption is another outage. */
+/** After a loop ran this long, its next interruption is logged as a new outage. */
 const UP_MS = 2000
 
-/** A defect is given two minutes to pass: 1, 2, 4 … 64 seconds between the restarts. */
+/** Restarts after a defect take two minutes in all: pauses of 1, 2, 4 … 64 seconds. */
 const RESTARTS: Pauses = { firstMs: 1000, longestMs: 64_000 }
 const MAX_RESTARTS = 7
-/** A loop that ran this long has recovered from its defect. */
+/** After a loop ran this long, it has recovered from its defect. */
 const RECOVERED_MS = 60_000
 
 /**
- * Runs a loop until the signal aborts, and again after it ended.
- * G1: after an error that trying again may resolve (an engine is away), it is restarted for ever (I9).
+ * Runs a loop until the signal aborts, and restarts it when it ends earlier.
+ * G1: after a retryable error (an engine is unavailable), it is restarted without a limit (I9).
  * G2: after any other error, a defect, it is restarted `MAX_RESTARTS` times. Then it stays stopped and the node reports it.
  *     A `PermanentError` stops it at once.
- * G3: each defect is logged with its stack, an outage once.
+ * G3: each defect is logged with its stack, each outage once.
  */
 export const keepGoing = async (
   name: string,
@@ -58,7 +58,9 @@ export const keepGoing = async (
     }
     if (!failure || isRetryable(failure.error)) {
       if (failure && !isLogged)
-        logger.warn(`${name} was interrupted and continues when it can`, { error: messageOf(failure.error) })
+        logger.warn(`${name} was interrupted and is retried until it succeeds`, {
+          error: messageOf(failure.error),
+        })
       isLogged ||= failure !== undefined
       await outage.pause({ signal }) // G1
       continue
@@ -68,7 +70,7 @@ export const keepGoing = async (
       const reason = isPermanent
         ? `${name} was stopped`
         : `${name} failed ${defects} times in a row and was stopped` // G2
-      logger.error(`${reason}; restart the node once the cause is removed`, { error: stackOf(failure.error) })
+      logger.error(`${reason}; remove the cause, then restart the node`, { error: stackOf(failure.error) })
       onGivenUp?.(`${reason}: ${messageOf(failure.error)}`)
       return
     }

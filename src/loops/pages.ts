@@ -1,12 +1,12 @@
 import type { Collection, Doc, Query } from '../ports/readModels.ts'
 
-/** Documents asked for at a time. */
+/** Documents per query. */
 const PAGE = 100
 
 /**
- * Yields every document that matches, in the order of its `sort` field, which must be a string. Each page starts at the
- * last value of the page before: by offset, a list that gets shorter between pages would skip documents. A document is
- * yielded once even if it moves to a later place; one that moves back past the reader is missed.
+ * Yields every matching document in the order of its `sort` field, a string. Each page starts at the last value of the
+ * previous page, because offsets would skip documents when the list gets shorter. A document that moves to a later
+ * place is yielded once; one that moves back past the reader is missed.
  */
 export async function* everyDoc<D extends Doc>(
   collection: Pick<Collection<D>, 'find'>,
@@ -16,7 +16,7 @@ export async function* everyDoc<D extends Doc>(
     from,
     ...query
   }: Pick<Query, 'equal' | 'before'> & {
-    /** The field that identifies a document among those that match. */
+    /** The field that identifies a document. */
     readonly id: keyof D & string
     readonly sort: keyof D & string
     readonly from?: string
@@ -24,7 +24,7 @@ export async function* everyDoc<D extends Doc>(
 ): AsyncGenerator<D> {
   const seen = new Set<unknown>()
   for (let start = from, ties = 0; ;) {
-    const limit = PAGE + ties // those that share the value of `start` come again
+    const limit = PAGE + ties // documents with the value of `start` are returned again
     const { items } = await collection.find({
       ...query,
       sort,

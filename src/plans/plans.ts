@@ -1,16 +1,16 @@
 import type { Plan } from '../events/org.ts'
 
-/** The value of a limit that does not apply (SPEC.md, Usage and limits). */
+/** The value of an absent limit (SPEC.md, Usage and limits). */
 export const UNLIMITED = -1
 
 const MB = 1 << 20
 const GB = 1 << 30
 const TB = 1024 * GB
 
-/** The limits that `GET /v1/org/usage` reports; `UNLIMITED` where there is none. */
+/** The limits that `GET /v1/org/usage` reports; `UNLIMITED` if absent. */
 export interface UsageLimits {
   readonly runs_per_month: number
-  /** The size of all files together. */
+  /** Total size of all files. */
   readonly storage_bytes: number
   readonly team_members: number
   readonly call_retention_days: number
@@ -19,15 +19,15 @@ export interface UsageLimits {
 
 export interface PlanTerms {
   readonly limits: UsageLimits
-  /** Counted for the organization over all nodes; null: unlimited. */
+  /** For the organization on all nodes together; null: unlimited. */
   readonly requestsPerSecond: number | null
   /** The size of one file. */
   readonly maxFileBytes: number
-  /** 0: custom domains need a higher plan; null: any number. */
+  /** 0: custom domains require a higher plan; null: unlimited. */
   readonly maxDomains: number | null
 }
 
-/** The terms of each plan: from SPEC.md, Limits, and otherwise from docs/decisions/0015-plans-and-usage.md. */
+/** The terms of each plan (SPEC.md, Limits; docs/decisions/0015-plans-and-usage.md). */
 export const termsOf: Readonly<Record<Plan, PlanTerms>> = {
   free: {
     limits: {

@@ -35,18 +35,18 @@ interface Look {
   underWay: Promise<void> | null
 }
 
-/** Far from its limits, an organization's usage is read again after this time. */
+/** Usage below `NEAR` is read again after this time. */
 const FRESH_MS = 1000
-/** Above this part of a limit, usage is read for each request. */
+/** Above this share of a limit, usage is read for each request. */
 const NEAR = 0.98
 const LONGEST_LOOK_MS = 500
 const KEPT_ORGS = 10_000
 
 /**
- * Refuses what exceeds the plan of an organization (SPEC.md, Usage and limits).
- * Q1: usage is not read where the plan has no limit.
+ * Refuses requests that exceed the plan of an organization (SPEC.md, Usage and limits).
+ * Q1: usage is not read if the plan has no limit.
  * Q2: everything in the log counts; concurrent requests may pass together.
- * Q3: read models that are behind or unavailable refuse nothing: the last known usage applies, or none.
+ * Q3: if read models are behind or unavailable, the last known usage applies; without one, every request is allowed.
  */
 export class Quotas implements FileQuota {
   readonly #views: Views
@@ -58,7 +58,7 @@ export class Quotas implements FileQuota {
     this.#time = time
   }
 
-  /** Rejects with `quota_exceeded` when the organization of the environment may start or store no more runs. */
+  /** Rejects with `quota_exceeded` when the organization of the environment may not start or store another run. */
   checkRun(env_id: string): Promise<void> {
     return this.#check(env_id, ONE_RUN)
   }
@@ -68,7 +68,7 @@ export class Quotas implements FileQuota {
     return termsOf[this.#views.directory.env(env_id)?.plan ?? 'free'].maxFileBytes
   }
 
-  /** Rejects with `quota_exceeded` when the files of the organization cannot grow by that many bytes. */
+  /** Rejects with `quota_exceeded` when the plan does not allow `bytes` more for the files of the organization. */
   async checkRoom(env_id: string, bytes: number): Promise<void> {
     const used = (usage: Usage) => usage.file_storage_bytes
     if (bytes > 0)

@@ -5,7 +5,7 @@ import type { CallDayDoc } from '../projections/callDays.ts'
 import type { Views } from '../projections/views.ts'
 import type { Collection } from '../ports/readModels.ts'
 
-/** The usage of an organization over all its environments (SPEC.md, Usage and limits). */
+/** The usage of an organization in all its environments (SPEC.md, Usage and limits). */
 export interface Usage {
   readonly runs_this_period: number
   readonly file_storage_bytes: number
@@ -14,10 +14,10 @@ export interface Usage {
   readonly call_count: number
 }
 
-/** The read models that usage is read from. A caller that needs everything in the log settles them first. */
+/** The read models that contain usage. A caller that needs everything in the log settles them first. */
 export const usageModels = ['callDays', 'fileTotals', 'orgs'] as const
 
-/** Returns the calendar month in UTC of a moment (milliseconds since 1970); it ends where the next one starts. */
+/** Returns the calendar month in UTC of a moment (milliseconds since 1970). `period_end` is the start of the next. */
 export const periodOf = (ms: number): { readonly period_start: string; readonly period_end: string } => {
   const now = new Date(ms)
   const monthAt = (ahead: number) => isoOf(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead))
@@ -48,7 +48,7 @@ export const usageOf = async (
   return { runs_this_period, file_storage_bytes, team_members, call_storage_bytes, call_count }
 }
 
-/** Returns the usage in percent of the limits, 0 where there is none. Above 90 percent is a warning. */
+/** Returns the usage in percent of the limits, 0 if unlimited. More than 90 percent is a warning. */
 export const percentOf = (usage: Usage, limits: UsageLimits) => {
   const percents = {
     runs: percent(usage.runs_this_period, limits.runs_per_month),
@@ -64,7 +64,7 @@ const percent = (used: number, limit: number): number => (limit === UNLIMITED ? 
 const DAY_MS = 86_400_000
 const dayOf = (time: string): string => time.slice(0, 10)
 
-/** Returns the first day whose calls the plan keeps; the empty text, before all days, when it keeps all. */
+/** Returns the first day whose calls the plan keeps; an empty string, which sorts first, when it keeps all. */
 const keptFromOf = ({ call_retention_days }: UsageLimits, nowMs: number): string =>
   call_retention_days === UNLIMITED ? '' : dayOf(isoOf(nowMs - call_retention_days * DAY_MS))
 

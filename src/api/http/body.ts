@@ -8,7 +8,7 @@ export const DEFAULT_MAX_BODY = 1 << 20
 /** Levels of nesting in a JSON body: deeper ones could overflow the stack of recursive code. */
 const MAX_DEPTH = 64
 
-/** How long a client may take to send a JSON body. */
+/** A client must send a JSON body within this time. */
 const BODY_TIMEOUT_MS = 15_000
 
 /**
@@ -47,7 +47,7 @@ export const readBody = (request: IncomingMessage, limit: number): Promise<Buffe
     )
   })
 
-/** Parses JSON whatever the content type is. An empty body is `undefined`. */
+/** Parses JSON of any content type. An empty body is `undefined`. */
 export const parseJson = (bytes: Buffer): unknown => {
   if (bytes.length === 0) return undefined
   const text = bytes.toString('utf8')

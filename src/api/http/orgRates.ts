@@ -35,7 +35,7 @@ export class OrgRates {
 
   /**
    * Counts a request of the environment's organization and sets the headers of its reply. Rejects with
-   * `rate_limit_exceeded`. Returns null, without a promise, if the plan has no limit, because this path is hot.
+   * `rate_limit_exceeded`. Returns null if the plan has no limit: a promise for each request would cost time.
    */
   take(ctx: Pick<Context, 'set'>, env_id: string): Promise<void> | null {
     const env = this.#directory.env(env_id)

@@ -20,7 +20,10 @@ import { operatorCause } from './operator.ts'
 import { errorBody } from './problem.ts'
 import { sendContinue } from './expectContinue.ts'
 
-/** Returns what runs a route: it admits, counts, validates, authorizes, then calls the handler (401, 429, 400, 403, 404). */
+/**
+ * Returns what runs a route: it admits, counts, validates, authorizes, then calls the handler (401, 429, 400, 403,
+ * 404).
+ */
 export const serve = (route: Route, deps: ApiDeps): ((ctx: Context) => Promise<void>) => {
   if (route.needs) return serveCredential(route, deps)
   return route.operator ? serveOperator(route, deps) : servePublic(route, deps)
@@ -107,7 +110,7 @@ const answer = async (
 /** The part of a request that permissions depend on. */
 type Asking = Pick<Ask, 'params' | 'credential' | 'deps' | 'body'>
 
-/** The common case: the permission covers every path, so the resource need not be looked up. */
+/** Whether the permission covers every path. In this common case the resource is not looked up. */
 const isGranted = ({ type, action, or }: Needs, { credential: { permissions } }: Asking): boolean =>
   permissions.allows(type, action) || (or !== undefined && permissions.allows(type, or))
 
@@ -168,7 +171,7 @@ const answerOf = (reply: Exclude<Reply, { kind: 'own' }>, request_id: string): A
   }
 }
 
-/** Whether `serve` can store the reply: it read the body, and the handler does not write the reply itself. */
+/** Whether `serve` can store the reply: it reads the body, and the handler does not write the reply itself. */
 const isRepeatable = ({ takesKey, reply, form, rawBody }: Route): boolean =>
   takesKey && reply.kind !== 'stream' && !form && rawBody === undefined
 
@@ -179,7 +182,7 @@ const finalAnswer = async (request_id: string, handle: () => Promise<Reply>): Pr
     if (reply.kind === 'own')
       throw new AppError(
         'internal_server_error',
-        'Expected a reply that can be stored, got one of the handler',
+        'Expected a reply that can be stored, got one that the handler has sent',
       )
     return answerOf(reply, request_id)
   } catch (error) {
@@ -208,7 +211,7 @@ const onceFor = async <T>(
   }
   const { value, replayed } = await deps.idempotency.once(
     { key, scope: [env_id, ...(revealsSecret ? [id] : []), method, ctx.path], request, env_id, request_id },
-    // Without the ids of the claim: a second attempt creates a new secret, because no caller received the first one.
+    // A second attempt must create a new secret with new ids, because no caller received the first secret.
     revealsSecret ? () => work(newId) : work,
   )
   if (replayed) ctx.set('Idempotency-Replayed', 'true')

@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import { AppError } from '../../errors.ts'
 
-/** The error of a webhook whose function failed. The run records it; it is no error of the service, so no log line. */
+/** The error of a webhook whose function failed. The run records it. It is not logged: the service did not fail. */
 export const functionFailed = (message: string): AppError =>
   new AppError('internal_server_error', message, { data: { byFunction: true } })
 

@@ -3,7 +3,7 @@ import type { Context } from 'koa'
 import type { WebhookRequest } from '../../ports/runtime.ts'
 import { readBody } from './body.ts'
 
-/** Bytes of body that senders may deliver; the limit of GitHub. */
+/** Maximum bytes of a request body, as for webhooks of GitHub. */
 const MAX_BODY_BYTES = 25 << 20
 
 /** Reads the request as the handler receives it (SPEC.md, Webhook request). The token is only in `original-url`. */
@@ -33,7 +33,7 @@ export const readWebhookRequest = async (
   }
 }
 
-/** JSON whatever its content type is, because many senders declare none or a form; otherwise a form, otherwise text. */
+/** Parses JSON of any content type, because many senders declare none or a form; otherwise a form, otherwise text. */
 const parsedBody = (text: string, contentType: string): unknown => {
   try {
     return JSON.parse(text)

@@ -97,7 +97,7 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   Docs: 'This API description',
 }
 
-/** Tags that interest few readers of the API documentation come last. */
+/** Tags that few readers need come last. */
 const last = new Set(['Operator', 'Health', 'Docs'])
 
 /** In the order of the routes. */

@@ -25,7 +25,7 @@ const types = {
 
 type Name = keyof typeof types
 
-/** The files of the page that are ours; the others come from the package. */
+/** The files of the page that are part of svc; the others come from the package. */
 const ours: { readonly [N in Name]?: URL } = {
   'index.html': new URL('./page/index.html', import.meta.url),
   'open.js': new URL('./page/open.js', import.meta.url),

@@ -3,7 +3,9 @@ import { payloadOf } from '../../events/payload.ts'
 import type { RunDoc } from '../../projections/runs.ts'
 import type { Run } from '../schemas.ts'
 
-/** SPEC.md, Run. A failed one carries its error in `result` as well (DESIGN.md, Contract). */
+/**
+ * Returns a run as the API describes it (SPEC.md, Run). `result` of a failed run is its error (DESIGN.md, Contract).
+ */
 export const presentRun = async (doc: RunDoc, payloads: Payloads): Promise<Run> => ({
   run_id: doc.run_id,
   env_id: doc.env_id,

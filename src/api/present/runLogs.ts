@@ -4,7 +4,7 @@ import type { Payload } from '../../events/payload.ts'
 import type { WebhookRequest } from '../../ports/runtime.ts'
 import { MASK } from '../../secrets/webhookRequests.ts'
 
-/** The output of a run, with the request of a webhook run. */
+/** Returns the output of a run, with the request of a webhook run. */
 export const presentRunLog = async (run_id: string, { lines, request }: RunLog, payloads: Payloads) => ({
   run_id,
   request: request && (await presentRequest(request, payloads)),
@@ -20,6 +20,6 @@ const presentRequest = async (payload: Payload, payloads: Payloads) => {
     headers: headers ?? {},
     ip: ip ?? null,
     auth: auth ? MASK : null,
-    ...(!payload.ref && body !== undefined && { body }), // a body over 64 KiB would make the reply as large
+    ...(!payload.ref && body !== undefined && { body }), // a body over 64 KiB is omitted
   }
 }

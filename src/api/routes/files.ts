@@ -18,7 +18,7 @@ import { File, FileUpload, pageQuery } from '../schemas.ts'
 
 const tag = 'Files'
 
-/** SPEC.md, Limits: the body of a simple upload. */
+/** Maximum bytes of a simple upload (SPEC.md, Limits). */
 const MAX_BODY_BYTES = 300 << 20
 
 const PATH_AT = '/v1/files/upload/'

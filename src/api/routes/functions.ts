@@ -10,7 +10,10 @@ import { projectOf, projectPaths } from './projects.ts'
 const tag = 'Functions'
 const needs = { type: 'build', action: 'read', path: projectPaths }
 
-/** Replies with a page of the project's deployed functions as `of` presents them, without those that it maps to null. */
+/**
+ * Replies with a page of the project's deployed functions, converted by `of`. A function that it maps to null is
+ * omitted.
+ */
 const functionsAs = async (
   ask: Ask<{ project: string }, { limit: number; offset: number }>,
   of: (fn: FunctionSpec, place: { project: DirectoryProject; build_id: string }) => unknown,

@@ -130,7 +130,9 @@ const streamPath = (body: unknown): string[] => {
   return typeof stream_id === 'string' ? [stream_id] : []
 }
 
-/** Returns the cursor for `from`. One that the event store cannot have issued is refused before the reply begins. */
+/**
+ * Returns the cursor for `from`. Rejects with `bad_request` before the reply begins if the store cannot have issued it.
+ */
 const cursorAt = async (store: EventStore, from: string | undefined): Promise<Cursor> => {
   const head = await store.head()
   if (from === undefined || from === 'end') return head

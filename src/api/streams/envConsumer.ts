@@ -4,14 +4,14 @@ import type { Delivery, EventStore } from '../../ports/eventStore.ts'
 import { envFrame, envTypes } from './envFrames.ts'
 import type { SseReply } from './sse.ts'
 
-/** How long a client must stay connected after an event until the event counts as delivered. */
+/** An event counts as delivered when the client is still connected this long after it was written. */
 const SETTLE_MS = 500
 /** Events that a client may receive before the first of them counts as delivered. */
 const MAX_UNSETTLED = 2048
 
 /**
- * Serves a client of a named consumer from the position that the server stores, `after` at first. An event is
- * acknowledged only a while after it was written: a connection that is about to break loses what is written to it.
+ * Serves a client of a named consumer from its stored position, or from `after` at the first use. An event is
+ * acknowledged only a while after it was written, because a breaking connection loses written data.
  */
 export const serveConsumer = async (
   client: SseReply,

@@ -4,7 +4,7 @@ import type { EventStore } from '../../ports/eventStore.ts'
 import { envFrame, envTypes } from './envFrames.ts'
 import type { SseReply } from './sse.ts'
 
-/** Frames that a feed keeps for clients that are a little behind. */
+/** Recent frames that a feed keeps for clients that are slightly behind. */
 const KEPT = 2048
 
 interface Entry {

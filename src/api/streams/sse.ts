@@ -6,7 +6,7 @@ const HEARTBEAT_MS = 15_000
 const MAX_QUEUED_BYTES = 256 << 10
 /** A client that reads none of its queued bytes for this long is disconnected too. */
 const STALLED_MS = 60_000
-/** How long a browser waits before it reconnects. */
+/** A browser reconnects after this time. */
 const RETRY_MS = 2000
 
 /** One server-sent event as bytes. `id` must be free of line breaks; data is one line of JSON. */
@@ -50,7 +50,7 @@ export class SseReply {
     if (!this.gone.aborted) this.#response.write(bytes)
   }
 
-  /** Writes events that cannot wait: a client that is too slow is disconnected. */
+  /** Writes events without waiting; a client that is too slow is disconnected. */
   push(bytes: Buffer): void {
     if (this.#response.writableLength > MAX_QUEUED_BYTES) this.#letGo()
     else this.write(bytes)

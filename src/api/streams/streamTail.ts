@@ -10,7 +10,7 @@ const TOGETHER_BYTES = 64 << 10
 
 /**
  * Sends one svc stream until it is complete, the time is over or the client is gone (SPEC.md, Server-sent events).
- * Ids are revisions of the stream: a client that reconnects with one receives what follows (I5).
+ * Ids are revisions of the stream: a client that reconnects with one receives the events after it (I5).
  */
 export const tailStream = async (
   client: SseReply,

@@ -1,4 +1,4 @@
-// The key stays in this tab: it is kept nowhere, and goes to no other host (the page's policy forbids it).
+// The key stays in this tab: it is not stored, and the page's policy forbids sending it to other hosts.
 window.SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#page',
