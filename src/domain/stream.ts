@@ -74,6 +74,20 @@ export type StreamCommand =
       /** A worker that claims the run in the same append. */
       readonly claim?: { readonly worker_id: string; readonly now: string }
     }
+  | {
+      /** The event cannot be dispatched. */
+      readonly type: 'AbandonEvent'
+      readonly stream_id: string
+      readonly event_id: string
+      readonly error: RunError
+    }
+  | {
+      /** The requested run cannot be claimed. */
+      readonly type: 'AbandonRun'
+      readonly run_id: string
+      readonly error: RunError
+      readonly now: string
+    }
   | { readonly type: 'ClaimRun'; readonly run_id: string; readonly worker_id: string; readonly now: string }
   | {
       readonly type: 'EmitData'
@@ -148,6 +162,18 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
       case 'DispatchEvent': // I3: the first append claims all runs; a redelivery finds them claimed
         if (!state.undispatched.has(command.event_id)) return []
         return handled(command, command.plans, command.worker_id, command.now)
+
+      case 'AbandonEvent': {
+        const { event_id, stream_id, error } = command
+        if (!state.undispatched.has(event_id)) return []
+        return [{ type: 'EventHandled', event_id, stream_id, run_ids: [], error }]
+      }
+
+      case 'AbandonRun': {
+        const run = state.runs.get(command.run_id)
+        if (run?.status !== 'requested') return []
+        return [{ type: 'RunFailed', ...ending(run, command.now), error: command.error }]
+      }
 
       case 'RequestRun':
         if (state.runs.has(command.plan.run_id)) return []

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { RunError } from './run.ts'
 import { fact, Id, PayloadRef, Time } from './scalars.ts'
 
 /** The first fact of every svc stream. */
@@ -18,7 +19,13 @@ export const EventPublished = fact('EventPublished', {
 })
 
 /** The event was dispatched to its handlers, which started these runs, if any. */
-export const EventHandled = fact('EventHandled', { event_id: Id, stream_id: Id, run_ids: Type.Array(Id) })
+export const EventHandled = fact('EventHandled', {
+  event_id: Id,
+  stream_id: Id,
+  run_ids: Type.Array(Id),
+  /** Why the event could not be dispatched, so that it started no runs. */
+  error: Type.Optional(RunError),
+})
 
 /** Live data from a run, for example AI tokens. */
 export const StreamDataEmitted = fact('StreamDataEmitted', {

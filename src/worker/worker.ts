@@ -1,21 +1,21 @@
 import { hostname } from 'node:os'
-import { setTimeout as delay } from 'node:timers/promises'
 import { claimRun } from '../commands/runs/claimRun.ts'
 import { claimsOf } from '../commands/runs/claimsOf.ts'
 import { dispatchEvent } from '../commands/events/dispatchEvent.ts'
 import { storeRequest } from '../commands/runs/requestRun.ts'
 import { startWorker } from '../commands/runs/startWorker.ts'
 import { stopWorker } from '../commands/runs/stopWorker.ts'
-import { messageOf } from '../errors.ts'
 import { isOf, type Recorded } from '../events/event.ts'
 import type { EventOf, EventType } from '../events/index.ts'
 import type { RunPlan } from '../events/run.ts'
 import { newId } from '../ids.ts'
+import type { Pauses } from '../loops/backoff.ts'
 import { keepGoing } from '../loops/keepGoing.ts'
 import type { Claimer, WantedRun } from '../ports/claimer.ts'
 import type { Delivery } from '../ports/eventStore.ts'
 import { DirectClaims } from './directClaims.ts'
 import { type ExecutionDeps, Executions } from './executions.ts'
+import { FailedClaims } from './failedClaims.ts'
 
 export interface WorkerOptions {
   /** Runs that execute at the same time, by default `MAX_CONCURRENT_RUNS`. */
@@ -26,6 +26,8 @@ export interface WorkerOptions {
   readonly alone?: boolean
   /** The answer to an append counts as lost after this time, milliseconds; by default `ANSWERED_MS`. */
   readonly answeredMs?: number
+  /** Pauses between the attempts to claim a delivery that fails because of a defect. */
+  readonly claimPauses?: Pauses
   /** Receives each id under which this worker claims: its signs of life are given for that id. */
   readonly onIdentity?: (worker_id: string) => void
   /** Receives the reason when one of its loops is stopped for good. */
@@ -43,9 +45,6 @@ const LAST_ENDS_MS = 2000
 
 /** The default time within which an append is answered, milliseconds. A later answer counts as lost. */
 const ANSWERED_MS = 6000
-
-/** The pause before a delivery that could not be claimed is tried again, milliseconds. */
-const RETRY_MS = 200
 
 /** Deliveries that a worker has received and not claimed yet. */
 const IN_FLIGHT = 256
@@ -66,12 +65,14 @@ export class Worker implements Claimer {
   readonly #executions: Executions
   readonly #direct = new DirectClaims()
   readonly #stopping = new AbortController()
+  readonly #failed: FailedClaims
   #worker_id = newId()
   #roomMade: (() => void) | undefined
 
   constructor(deps: ExecutionDeps, options: WorkerOptions) {
     this.#deps = deps
     this.#options = options
+    this.#failed = new FailedClaims(deps, { pauses: options.claimPauses })
     this.#executions = new Executions(deps, {
       runTimeoutMs: options.runTimeoutMs,
       changed: () => this.#roomMade?.(),
@@ -148,12 +149,7 @@ export class Worker implements Claimer {
       delivery.ack() // W2
       for (const plan of claimed) this.#executions.begin(plan, event, worker_id)
     } catch (error) {
-      this.#deps.logger.warn('An event could not be claimed and is tried again', {
-        event: event.id,
-        error: messageOf(error),
-      })
-      await delay(RETRY_MS, undefined, { ref: false })
-      delivery.retry()
+      await this.#failed.settle(delivery, error)
     }
   }
 

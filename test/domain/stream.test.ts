@@ -162,7 +162,33 @@ dispatching('again is nothing, by whatever worker, also when the runs are over',
     .then()
 })
 dispatching('an event that is not there is nothing', () => given(created).when(dispatch).then())
+dispatching(
+  'that a defect prevents is recorded with the reason, unless the event was dispatched meanwhile',
+  () => {
+    const abandon = { type: 'AbandonEvent', stream_id: 's', event_id: 'event', error } as const
+    given(created, published)
+      .when(abandon)
+      .then({ ...handled, run_ids: [], error })
+    given(...running)
+      .when(abandon)
+      .then()
+    given(created).when(abandon).then()
+  },
+)
 dispatching.run()
+
+const abandoning = suite('a requested run that a defect prevents from starting')
+abandoning('fails without having started and without a retry, unless it started meanwhile', () => {
+  const abandon = { type: 'AbandonRun', run_id: 'run', error, now } as const
+  given(created, { ...requested, retry: { attempts: 2, delay: 1500 } })
+    .when(abandon)
+    .then({ ...failed, started_revision: null })
+  given(...running)
+    .when(abandon)
+    .then()
+  given(created).when(abandon).then()
+})
+abandoning.run()
 
 const requesting = suite('requesting a run')
 requesting('is noted on a stream of the environment', () => given(created).when(request).then(requested))

@@ -44,7 +44,13 @@ export const exampleOf: { readonly [T in EventType]: EventOf<T> } = {
     source: 'api',
     event_time: at,
   },
-  EventHandled: { type: 'EventHandled', event_id: 'e', stream_id: 's', run_ids: ['r'] },
+  EventHandled: {
+    type: 'EventHandled',
+    event_id: 'e',
+    stream_id: 's',
+    run_ids: [],
+    error: { code: 'internal_server_error', message: 'a defect' },
+  },
   StreamDataEmitted: {
     type: 'StreamDataEmitted',
     run_id: 'r',

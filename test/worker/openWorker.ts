@@ -1,7 +1,7 @@
 import type { RunPlan } from '../../src/events/run.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
-import { silent } from '../../src/logger.ts'
+import { type Logger, silent } from '../../src/logger.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
 import type { Invocation, Outcome, Runtime } from '../../src/ports/runtime.ts'
 import type { WantedRun } from '../../src/ports/claimer.ts'
@@ -43,7 +43,8 @@ export const openWorker = (
     quotas,
     store,
     keyring = new Keyring(new Uint8Array(32)),
-  }: Node & { readonly keyring?: Keyring },
+    logger = silent,
+  }: Node & { readonly keyring?: Keyring; readonly logger?: Logger },
   options: Partial<WorkerOptions> = {},
   through: EventStore = store,
 ) => {
@@ -57,7 +58,7 @@ export const openWorker = (
     keyring,
     quotas,
     runtime,
-    logger: silent,
+    logger,
   }
   return {
     worker: new Worker(deps, { maxConcurrentRuns: 10, runTimeoutMs: 60_000, ...options }),

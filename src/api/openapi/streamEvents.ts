@@ -66,10 +66,10 @@ export const envEvents: Events = {
     { description: 'An event was published' },
   ),
   'event:handled': Type.Object(
-    { event_id: Uuid, stream_id: Uuid, run_ids: Type.Array(Uuid) },
+    { event_id: Uuid, stream_id: Uuid, run_ids: Type.Array(Uuid), error: Type.Optional(Failure) },
     {
       description:
-        'The event was dispatched to its handlers. `run_ids` lists the started runs and may be empty',
+        'The event was dispatched to its handlers. `run_ids` lists the started runs and may be empty. With `error`, a defect of the service prevented the dispatch',
     },
   ),
   'run:start': Type.Object(runOfEnv, { description: 'A run started' }),

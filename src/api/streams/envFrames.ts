@@ -23,8 +23,8 @@ export const envFrame = ({ event, cursor }: Recorded): Buffer | null => {
       return frame(cursor, 'event:created', { event_id, stream_id, event_type })
     }
     case 'EventHandled': {
-      const { event_id, stream_id, run_ids } = event
-      return frame(cursor, 'event:handled', { event_id, stream_id, run_ids })
+      const { event_id, stream_id, run_ids, error } = event
+      return frame(cursor, 'event:handled', { event_id, stream_id, run_ids, ...(error && { error }) })
     }
     case 'RunStarted': {
       const { run_id, stream_id, run_type } = event
