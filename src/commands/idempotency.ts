@@ -79,7 +79,7 @@ export class Idempotency {
             holder,
             now: clock.iso(),
             until: isoOf(clock.now() + REPLAYED_MS),
-            ...(gone !== undefined && { gone }),
+            gone,
           },
           cause,
         )

@@ -27,7 +27,7 @@ export type RequestCommand =
       readonly now: string
       readonly until: string
       /** An attempt whose holder is known to be dead: this claim replaces it. */
-      readonly gone?: number
+      readonly gone?: number | undefined
     }
   | {
       readonly type: 'AnswerRequest'

@@ -30,7 +30,7 @@ export interface WebhookCommand {
   readonly webhook: WebhookAddress
   readonly by: WebhookHolder
   /** The holder whose reservation is known to be void: it is replaced. */
-  readonly instead?: WebhookHolder
+  readonly instead?: WebhookHolder | undefined
 }
 
 type WebhookEvent = EventOf<'WebhookReserved'>

@@ -33,7 +33,7 @@ export class Backoff {
    * meanwhile.
    */
   async pause({ signal, ref = true }: { signal?: AbortSignal; ref?: boolean } = {}): Promise<void> {
-    await delay(this.next(), undefined, { ref, ...(signal && { signal }) }).catch(() => {})
+    await delay(this.next(), undefined, { ref, signal }).catch(() => {})
   }
 
   reset(): void {

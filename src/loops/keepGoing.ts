@@ -9,7 +9,7 @@ export interface Background {
   readonly signal: AbortSignal
   readonly logger: Logger
   /** Called with a reason for the operator when a loop stays stopped. */
-  readonly onGivenUp?: (reason: string) => void
+  readonly onGivenUp?: ((reason: string) => void) | undefined
 }
 
 const PAUSES: Pauses = { firstMs: 50, longestMs: 2000 }

@@ -13,7 +13,7 @@ import type { EventStore } from '../ports/eventStore.ts'
 /** The owner of a key: an environment, or one project of it. */
 export interface Scope {
   readonly env_id: string
-  readonly project_id?: string
+  readonly project_id?: string | undefined
 }
 
 export interface DataKey {

@@ -59,10 +59,7 @@ export class Keyring {
    * and purpose, so it can be unsealed nowhere else. The first segment names the format, the second the key.
    */
   async seal(env_id: string, purpose: string, text: string, project_id?: string): Promise<string> {
-    const { id, key } = await this.#dataKeys.current({
-      env_id,
-      ...(project_id !== undefined && { project_id }),
-    })
+    const { id, key } = await this.#dataKeys.current({ env_id, project_id })
     const sealed = encrypt(key, sealing(env_id, project_id, id, purpose), Buffer.from(text))
     return `2.${id}.${sealed.toString('base64')}`
   }
@@ -75,7 +72,7 @@ export class Keyring {
     const [format, ...rest] = sealed.split('.')
     if (format === '1') return this.#unsealFirst(env_id, purpose, rest[0] ?? '')
     const [id = '', text = ''] = rest
-    const { key } = await this.#dataKeys.of({ env_id, ...(project_id !== undefined && { project_id }) }, id)
+    const { key } = await this.#dataKeys.of({ env_id, project_id }, id)
     return decrypt(key, sealing(env_id, project_id, id, purpose), Buffer.from(text, 'base64')).toString(
       'utf8',
     )

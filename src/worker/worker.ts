@@ -94,7 +94,7 @@ export class Worker implements Claimer {
     const head = await store.head()
     await this.#announce()
     const { onGivenUp } = this.#options
-    const background = { signal, logger, ...(onGivenUp && { onGivenUp }) }
+    const background = { signal, logger, onGivenUp }
     void keepGoing('The worker', (until) => this.#consume(until), background)
     void keepGoing('The watch over runs', (until) => this.#watch(head, until), background)
   }

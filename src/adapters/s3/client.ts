@@ -47,7 +47,7 @@ interface ObjectRequest {
   readonly method: 'GET' | 'PUT' | 'HEAD' | 'DELETE'
   readonly key: string
   readonly query?: Record<string, string>
-  readonly headers?: Record<string, string | number>
+  readonly headers?: Record<string, string | number> | undefined
   readonly body?: Body
 }
 

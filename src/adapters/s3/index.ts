@@ -58,7 +58,7 @@ class S3Blobs implements Blobs {
     checkedKey(key)
     const headers = range && { range: `bytes=${range.from}-${range.to ?? ''}` }
     try {
-      const response = await this.#client.send({ method: 'GET', key, ...(headers && { headers }) })
+      const response = await this.#client.send({ method: 'GET', key, headers })
       const bytes = Readable.from(this.#named(bytesOf(response)), { objectMode: false })
       return bytes.once('close', () => response.destroy()) // the generator is not entered if nothing is read
     } catch (error) {

@@ -60,13 +60,8 @@ export const publish = ({
         `${other}: expected the same value as ${name}, or only one of the two`,
       )
   }
-  const { stream_id } = body
   const event_data = (body.event_data !== undefined ? body.event_data : body.data) ?? null
-  return publishEvent(
-    deps,
-    { event_type, event_data, source: 'api', ...(stream_id !== undefined && { stream_id }) },
-    caller,
-  )
+  return publishEvent(deps, { event_type, event_data, source: 'api', stream_id: body.stream_id }, caller)
 }
 
 const eventOf = async ({ params, credential, deps }: Ask<{ event_id: string }>) => {

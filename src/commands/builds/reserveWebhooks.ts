@@ -76,11 +76,7 @@ const reserve = async (
     if (use) throw taken(webhook, use)
     const by = { project_id, fence, reserved_at: clock.iso() }
     try {
-      await webhooks.handle(
-        stream,
-        { type: 'ReserveWebhook', webhook, by, ...(instead && { instead }) },
-        cause,
-      )
+      await webhooks.handle(stream, { type: 'ReserveWebhook', webhook, by, instead }, cause)
       return
     } catch (error) {
       if (!isAppError(error, 'conflict') || races === MAX_RACES) throw error

@@ -21,7 +21,7 @@ export interface EventToPublish {
   /** JSON. */
   readonly event_data: unknown
   /** The stream to continue; a new one is created when omitted. */
-  readonly stream_id?: string
+  readonly stream_id?: string | undefined
   /** `api`, or `run:<run_id>` for an event from a function. */
   readonly source: string
 }

@@ -12,7 +12,7 @@ export type Ending = EventOf<'RunSucceeded' | 'RunFailed' | 'RunCancelled'>
 export const awaitEnding = async (
   { store }: Pick<CommandDeps, 'store'>,
   { run_id, stream_id, after }: { run_id: string; stream_id: string; after: number },
-  { signal, onFact }: { signal: AbortSignal; onFact?: () => void },
+  { signal, onFact }: { signal: AbortSignal; onFact?: (() => void) | undefined },
 ): Promise<Ending | null> => {
   const found = new AbortController()
   const until = AbortSignal.any([signal, found.signal])

@@ -52,11 +52,7 @@ export const requestRun = async (
   const wanted = { plan, input, cause, now: clock.iso() }
   const over = overAfter(run.timeout + BEYOND_TIMEOUT_MS, deps.stopping)
   const ended = (onFact?: () => void) =>
-    awaitEnding(
-      deps,
-      { run_id, stream_id, after: REQUESTED_AT },
-      { signal: over.signal, ...(onFact && { onFact }) },
-    )
+    awaitEnding(deps, { run_id, stream_id, after: REQUESTED_AT }, { signal: over.signal, onFact })
   try {
     const here = deps.claimer?.hasRoom ? deps.claimer : null
     const isSession = sessionOf(wanted) !== undefined

@@ -21,7 +21,7 @@ interface Deps extends Engines, Background {
  */
 export const startProjecting = (deps: Deps, projects: boolean): Progress => {
   const { store, readModels, hints, signal, logger, onGivenUp, membership, node_id } = deps
-  const base = { store, readModels, logger, ...(onGivenUp && { onGivenUp }) }
+  const base = { store, readModels, logger, onGivenUp }
   if (!membership) {
     const projectors = new Projectors(base)
     void projectors.run(signal)
