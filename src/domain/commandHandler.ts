@@ -10,10 +10,10 @@ import type { EventStore } from '../ports/eventStore.ts'
 import type { Decider, Folded } from './decider.ts'
 import type { Immutable } from './immutable.ts'
 
-/** The result of a command: its own facts, none if it was already carried out, and their positions. */
+/** The result of a command: its own facts and their positions. There are none if it was already carried out. */
 export interface Handled<Event extends DomainEvent = DomainEvent> {
   readonly events: readonly Event[]
-  /** The ids the facts were stored under. */
+  /** The ids of the stored facts. */
   readonly ids: readonly string[]
   /** Revision of the first fact, or the next revision of the stream when there are none. */
   readonly firstRevision: number
@@ -49,15 +49,15 @@ interface Actor<State, Command, Event extends DomainEvent> {
   running: Promise<void> | undefined
 }
 
-/** Commands of one stream that lost this many races in a row are refused with `conflict`. */
+/** The number of lost races in a row after which a command is refused with `conflict`. */
 const MAX_CONFLICTS = 20
 
-/** From the second lost race in a row, a command waits, so that it gets out of step with the winner. */
+/** From the second lost race in a row, a command waits first, so that it does not race the same winner again. */
 const PAUSES = { firstMs: 2, longestMs: 16 }
 
 const CACHED_STREAMS = 4096
 
-/** Commands that share an append: with 64 KiB of payload each they stay under EventStoreDB's 1 MiB. */
+/** The most commands in one append: with 64 KiB of payload each they stay under EventStoreDB's 1 MiB. */
 const COMMANDS_PER_APPEND = 12
 
 /**
@@ -84,9 +84,8 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
 
   /**
    * Durable when it resolves (I1). Rejects with the decider's refusal, with `unavailable`, or with `conflict` after too
-   * many lost races. `fresh`: the id of the stream was just generated, so nothing is read. `opening`: the first fact of the
-   * stream, so reading starts after it. `known`: the stream is known to reach this revision, so a shorter read ended early
-   * and is not trusted.
+   * many lost races. `fresh`: the id of the stream is new, so nothing is read. `opening`: the first fact of the stream, so
+   * reading starts after it. `known`: the stream reaches at least this revision, so a shorter read is not trusted.
    */
   handle(
     stream: string,
@@ -161,7 +160,7 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
         }
         conflicts = 0
         const refusal = lost
-          ? new AppError('conflict', `Too many others are changing ${stream}`, { cause: error })
+          ? new AppError('conflict', `Too many concurrent commands change ${stream}`, { cause: error })
           : error
         for (const { reject } of waiting) reject(refusal)
       }
@@ -181,7 +180,7 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
         try {
           take(loaded)
         } catch (error) {
-          reject(error) // of this reader alone
+          reject(error) // only this reader fails
         }
       }
     } catch (error) {

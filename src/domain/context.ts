@@ -5,7 +5,7 @@ import { type Decider, type Folded, foreign } from './decider.ts'
 interface Variable {
   readonly variable_id: string
   readonly description: string
-  /** The revision of the fact that contains the value: the state stays small, however large the values are. */
+  /** The revision of the fact that contains the value; without the values the state is small. */
   readonly revision: number
 }
 

@@ -10,7 +10,7 @@ export interface Ticks {
   after(ms: number): number | null
 }
 
-/** Throws an `Error` that says what is wrong with the expression or the IANA time zone. */
+/** Throws an `Error` that explains the fault of the expression or of the IANA time zone. */
 export const ticksOf = (cron: string, timezone: string): Ticks => {
   const fields = cron.trim().split(/\s+/)
   const nickname = fields.length === 1 && /^@[a-z]+$/i.test(cron.trim())

@@ -9,8 +9,8 @@ export type Folded<Event extends DomainEvent = DomainEvent> = Pick<
 >
 
 /**
- * The rules of one kind of stream: no clock, no new ids, no I/O. `decide` returns the facts that follow from a command,
- * none if it was already carried out, or throws an `AppError` to refuse it. It never changes the state.
+ * The rules of one kind of stream: no clock, no new ids, no I/O. `decide` returns the facts that follow from a command;
+ * none if it was already carried out. It throws an `AppError` to refuse the command, and never changes the state.
  */
 export interface Decider<State, Command, Event extends DomainEvent = DomainEvent> {
   initial(): State
@@ -21,8 +21,8 @@ export interface Decider<State, Command, Event extends DomainEvent = DomainEvent
    */
   evolve(state: State, folded: Folded): State
   /**
-   * The id of a fact, where the command determines it: then a repeat of the command, by any node, appends the same bytes.
-   * Undefined, as without this function: the fact gets a random id.
+   * The id of a fact, if the command determines it: a repeat by any node then appends the same bytes. Without it, the
+   * fact gets a random id.
    */
   idOf?(event: Event): string | undefined
 }

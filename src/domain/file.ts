@@ -24,8 +24,8 @@ export type FileCommand =
 type FileEvent = EventOf<'FileStored' | 'FileDeleted'>
 
 /**
- * A path of an environment is one stream, so a path has at most one file. Each of several concurrent writers replaces the
- * one before it. Content is stored under its own key before a fact names it.
+ * A path of an environment is one stream, so a path has at most one file. Concurrent writers replace each other's file,
+ * one after the other. Content is stored under its own key before a fact names it.
  */
 export const file: Decider<FileAtPath, FileCommand, FileEvent> = {
   initial: () => ({ file: null }),

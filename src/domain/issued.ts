@@ -3,9 +3,9 @@ import { USE_RECORDED_EVERY_MS } from '../events/credential.ts'
 import type { EventOf } from '../events/index.ts'
 import { type Decider, type Folded, foreign } from './decider.ts'
 
-/** The credentials issued under an API key: sessions that have not ended, and all service keys. Times are ms since 1970. */
+/** The credentials issued under an API key: the open sessions and all service keys. Times are ms since 1970. */
 interface Issued {
-  /** When each expires. */
+  /** By id, the time at which each expires. */
   readonly sessions: Map<string, number>
   readonly serviceKeys: Map<string, { readonly expires: number; revoked: boolean; used: number }>
 }
@@ -37,7 +37,7 @@ const MAX_SESSIONS = 1000
 /** The most ids in one fact: 40 KB. */
 const IDS_PER_FACT = 1000
 
-/** The rules of what is issued under one API key. One stream orders the commands, so the sessions are counted exactly. */
+/** The rules of the credentials issued under one API key. One stream orders the commands, so the count is exact. */
 export const issued: Decider<Issued, IssuedCommand, IssuedEvent> = {
   initial: () => ({ sessions: new Map(), serviceKeys: new Map() }),
 

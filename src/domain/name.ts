@@ -2,7 +2,7 @@ import { AppError, type ErrorCode } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
 import { type Decider, type Folded, foreign } from './decider.ts'
 
-/** What has a name. A rename states the fence it was decided on; a creation and version 0.1.0 state none. */
+/** The holder of a name. A rename has the fence it was decided on; a creation and a fact of version 0.1.0 have none. */
 export type NameHolder = Pick<EventOf<'NameReserved'>, 'holder' | 'fence' | 'reserved_at'>
 
 /** Null when the name is available. */

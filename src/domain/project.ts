@@ -18,9 +18,9 @@ export interface ActiveProject {
   readonly name: string
   readonly builds: ReadonlyMap<string, Pick<BuildOf, 'hash' | 'build_type'>>
   readonly deployed: DeployedBuild | null
-  /** Revision of the last fact that began or abandoned a deployment: a deployment decided before it takes no effect. */
+  /** Revision of the last deployment or abandoned deployment: one that was decided before it takes no effect. */
   readonly fence: number
-  /** Revision of the last fact that named the project or abandoned a rename: a rename decided before it takes no effect. */
+  /** Revision of the last name or abandoned rename: a rename that was decided before it takes no effect. */
   readonly nameFence: number
 }
 
@@ -62,7 +62,7 @@ export const activeProject = (project: Project): ActiveProject => {
   return project
 }
 
-/** Whether the same build exists already. Throws `conflict` when another one has its id. */
+/** Returns whether the same build exists already. Throws `conflict` when another one has its id. */
 export const buildExists = (
   { builds }: Pick<ActiveProject, 'builds'>,
   { build_id, hash, build_type }: Pick<BuildOf, 'build_id' | 'hash' | 'build_type'>,
@@ -87,7 +87,7 @@ export const admitDeployment = ({ builds }: Pick<ActiveProject, 'builds'>, build
 const lateFor = (change: 'deployment' | 'rename', fence: number): AppError =>
   new AppError('conflict', `Another ${change} of the project came first`, { data: { fence } })
 
-/** Whether a change of a project was refused because another one came first. It may be tried again on the new fence. */
+/** Returns whether a change was refused because another one came first: it may be tried again on the new fence. */
 export const isLate = (error: unknown): boolean =>
   isAppError(error, 'conflict') && error.data['fence'] !== undefined
 

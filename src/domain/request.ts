@@ -3,7 +3,7 @@ import type { EventOf } from '../events/index.ts'
 import type { PayloadFields } from '../events/payload.ts'
 import { type Decider, type Folded, foreign } from './decider.ts'
 
-/** The state of an `Idempotency-Key`: the holder that works on its request, or the revision of its answer. */
+/** The state of an `Idempotency-Key`: its request has a holder that works on it, or an answer at a revision. */
 export type RequestState =
   | { readonly status: 'free' }
   | (Claim & { readonly status: 'claimed'; readonly holder: string; readonly at: string })
@@ -20,7 +20,7 @@ interface Claim {
 export type RequestCommand =
   | {
       readonly type: 'ClaimRequest'
-      /** The id of a new claim; a claim that continues an earlier one of the same request has the id of that one. */
+      /** The id of a new claim; a claim that continues an earlier one of the same request keeps its id. */
       readonly claim_id: string
       readonly fingerprint: string
       readonly holder: string
@@ -39,7 +39,7 @@ export type RequestCommand =
 
 type RequestEvent = EventOf<'RequestClaimed' | 'RequestAnswered' | 'RequestReleased'>
 
-/** The rules of an idempotency key. Each key has its own stream and its append is the claim, so one node does the work. */
+/** The rules of an idempotency key. Each key has its own stream, and the append is the claim: one node does the work. */
 export const request: Decider<RequestState, RequestCommand, RequestEvent> = {
   initial: () => ({ status: 'free' }),
 

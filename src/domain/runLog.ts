@@ -11,7 +11,7 @@ export interface RunLogCommand {
 
 type RunLogEvent = EventOf<'RunLogged'>
 
-/** The output of one run, in numbered parts: a part is not stored again if only the reply to its append was lost. */
+/** The output of one run, in numbered parts: a part is stored once, also if the reply to its append was lost. */
 export const runLog: Decider<{ readonly parts: number }, RunLogCommand, RunLogEvent> = {
   initial: () => ({ parts: 0 }),
 

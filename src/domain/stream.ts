@@ -34,7 +34,7 @@ export interface StreamState {
   keyed: readonly string[]
 }
 
-/** A request is repeated soon: after a crash, or after a pause in which another node took over. */
+/** Few are enough, because a request is repeated soon: after a crash, or when another node took over. */
 const KEYED = 64
 
 /** A stream is idle when nothing of it is running, due or undispatched. */
@@ -50,7 +50,7 @@ export type StreamCommand =
       readonly event_type: string
       readonly data: Payload
       readonly source: string
-      /** Whether the stream is to be created; otherwise it must exist in the environment. */
+      /** True: the stream is created if it is absent. False: it must exist in the environment. */
       readonly create: boolean
       /** A worker that claims the runs of its handlers in the same append. */
       readonly claim?: { readonly plans: readonly RunPlan[]; readonly worker_id: string }
@@ -100,7 +100,7 @@ export type StreamCommand =
       readonly type: 'FailRun'
       readonly run_id: string
       readonly error: RunError
-      /** The run ends only if this worker holds its claim. */
+      /** The run ends only if it is claimed by this worker. */
       readonly worker_id: string
       readonly now: string
       /** `now` in milliseconds since 1970, for the time of the retry. */
@@ -122,7 +122,7 @@ export type StreamEvent = EventOf<
   | 'RunCancelled'
 >
 
-/** The rules of an svc stream: its events, their runs, and how these end (I3, I4). */
+/** The rules of an svc stream: its events, their runs and the endings of these (I3, I4). */
 export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
   initial: () => ({ env_id: null, undispatched: new Set(), runs: new Map(), keyed: [] }),
 
@@ -132,7 +132,7 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
         return event.stream_id
       case 'EventPublished':
         return event.event_id
-      case 'RunStarted': // claims of two workers are two facts: with one id, the store would accept both as one append
+      case 'RunStarted': // two workers need two ids: with one id, the store would accept both claims as one append
         return derivedIdBeside(event.run_id, event.worker_id)
       default:
         return undefined
@@ -177,7 +177,7 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
 
       case 'RequestRun':
         if (state.runs.has(command.plan.run_id)) return []
-        if (command.create && state.env_id !== null) return [] // a tick fires once, however many nodes have its alarm
+        if (command.create && state.env_id !== null) return [] // a tick fires once, although several nodes have its alarm
         return [
           ...opening(state, command.plan.stream_id, command.env_id, command.create),
           { type: 'RunRequested', ...command.plan, ...(command.input && { input: command.input }) },
@@ -318,7 +318,7 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
 }
 
 /**
- * Returns the fact if it is the first of its stream after `StreamCreated`. Nothing else can be open in the stream then, so
+ * Returns the fact if it is the first of its stream after `StreamCreated`. Nothing else is open in the stream then, so
  * the caller need not read it.
  */
 export const openingOf = (fact: Folded): Folded | undefined => (fact.revision === 1 ? fact : undefined)

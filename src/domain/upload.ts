@@ -25,7 +25,7 @@ type UploadEvent = EventOf<'UploadBegun' | 'PartUploaded' | 'UploadCompleted' | 
 
 const gone = () => new AppError('not_found', 'No such upload: it is complete, cancelled or expired')
 
-/** The rules of an upload in parts: parts arrive in any order, also again, until it is complete, cancelled or expired. */
+/** The rules of an upload in parts. Parts arrive in any order, also repeatedly, until the upload ends or expires. */
 export const upload: Decider<UploadState, UploadCommand, UploadEvent> = {
   initial: () => ({ status: 'absent' }),
 
@@ -70,7 +70,7 @@ export const upload: Decider<UploadState, UploadCommand, UploadEvent> = {
   },
 }
 
-/** The parts in the order of the file. Throws `bad_request` that names the wrong part (SPEC.md, Part rules). */
+/** Returns the parts in the order of the file. Throws `bad_request` that names the wrong part (SPEC.md, Part rules). */
 export const assembled = ({
   upload: { expected_size },
   parts,

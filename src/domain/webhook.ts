@@ -3,7 +3,7 @@ import type { EventOf } from '../events/index.ts'
 import type { FunctionSpec } from '../events/project.ts'
 import { type Decider, type Folded, foreign } from './decider.ts'
 
-/** What identifies a webhook within its environment. */
+/** The fields that identify a webhook within its environment. */
 export type WebhookAddress = Pick<EventOf<'WebhookReserved'>, 'method' | 'service' | 'path'>
 
 /** The addresses of the webhooks among the functions of a build. */
@@ -14,11 +14,11 @@ export const webhooksIn = (functions: readonly FunctionSpec[]): WebhookAddress[]
     return [{ method, service, path }]
   })
 
-/** A webhook address as messages name it, and as addresses are compared. */
+/** Returns a webhook address as text, for messages and comparisons. */
 export const textOfWebhook = ({ method, service, path }: WebhookAddress): string =>
   `${method} ${service}${path}`
 
-/** A project that reserved a webhook address, and the fence of the deployment it reserved it for. */
+/** A project that reserved a webhook address, with the fence of the deployment. */
 export type WebhookHolder = Pick<EventOf<'WebhookReserved'>, 'project_id' | 'fence' | 'reserved_at'>
 
 interface Reservation {

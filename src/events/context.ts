@@ -3,7 +3,7 @@ import { fact, Id } from './scalars.ts'
 
 const variable = { project_id: Id, key: Type.String() }
 
-/** `sealed` is the value as ciphertext under a data key of the project: it is stored nowhere in plain text (I6). */
+/** `sealed` is the value, encrypted under a data key of the project; the plain text is never stored (I6). */
 const content = { description: Type.String(), sealed: Type.String() }
 
 export const ContextVariableCreated = fact('ContextVariableCreated', {

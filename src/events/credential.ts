@@ -13,7 +13,7 @@ export const SessionCreated = fact('SessionCreated', {
   expires_at: Time,
 })
 
-/** The sessions ended. Expired ones are recorded when the next session is created, so nothing has to look for them. */
+/** The sessions ended. The next creation of a session records the expired ones, so no process must search for them. */
 export const SessionsEnded = fact('SessionsEnded', {
   api_key_id: Id,
   session_ids: Type.Array(Id),
@@ -37,7 +37,7 @@ export const ServiceKeysRevoked = fact('ServiceKeysRevoked', {
   at: Time,
 })
 
-/** The uses of a service key are recorded at most this often, milliseconds. */
+/** The minimum time between two recorded uses of a service key, milliseconds. */
 export const USE_RECORDED_EVERY_MS = 60_000
 
 /** The key authenticated a request; recorded at most once a minute. */

@@ -46,13 +46,13 @@ export interface Recorded<E extends DomainEvent = DomainEvent> extends NewEvent<
   /** Counts from 0 within its stream. */
   readonly revision: number
   readonly cursor: Cursor
-  /** When it was stored, ISO 8601 UTC. */
+  /** The time at which it was stored, ISO 8601 UTC. */
   readonly at: string
-  /** Why this build cannot read the fact; absent when it can. Event stores throw instead of returning such a fact. */
+  /** The reason for which this build cannot read the fact; absent when it can. Event stores throw instead of returning such a fact. */
   readonly unreadable?: string
 }
 
-/** Whether a fact is of a type. */
+/** Returns whether a fact is of a type. */
 export const isOf = <Type extends EventType>(
   recorded: Recorded,
   type: Type,

@@ -3,7 +3,7 @@ import { fact, Id, record, Time } from './scalars.ts'
 
 const RunId = Type.Union([Id, Type.Null()])
 
-/** The current state of a file. Its content is in the blobs under `key`, which no other content ever has. */
+/** The current state of a file. Its content is in the blobs under `key`, and no other content ever has this key. */
 const file = {
   file_id: Id,
   path: Type.String(),
@@ -21,7 +21,7 @@ const file = {
   updated_at: Time,
 }
 
-/** Content that a file no longer has: it is not read and does not count. */
+/** The former content of a file: it is not read and does not count. */
 const Former = record({ key: Type.String(), size: Type.Integer() })
 
 /** A file was created, or the file at the path got new content; `replaced` is the old content. */

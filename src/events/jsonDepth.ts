@@ -5,7 +5,7 @@ const CLOSE_ARRAY = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
-/** Whether JSON text nests more than `depth` levels. It need not be valid JSON: the text is scanned, not parsed. */
+/** Returns whether a text nests more than `depth` levels. It is scanned, not parsed, so it need not be valid JSON. */
 export const nestsDeeperThan = (depth: number, json: string): boolean => {
   if (json.length <= depth) return false // too short for that many brackets
   let level = 0

@@ -40,7 +40,7 @@ export const ApiKeyCreated = fact('ApiKeyCreated', {
   permissions: Permissions,
 })
 
-/** Only the changed fields. A disabled key, and all that was issued under it, is not valid until it is enabled again. */
+/** Only the changed fields. A disabled key and its sessions and service keys are invalid until it is enabled again. */
 export const ApiKeyChanged = fact('ApiKeyChanged', {
   api_key_id: Id,
   name: Type.Optional(Type.String()),

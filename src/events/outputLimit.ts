@@ -1,4 +1,4 @@
-/** The maximum output stored of one run. The child cuts first; the worker repeats the check, because it trusts no child. */
+/** The maximum stored output of one run. The child cuts first; the worker checks again, because it trusts no child. */
 export const MAX_OUTPUT_BYTES = 256 << 10
 
 /** The last line of truncated output. */

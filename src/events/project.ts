@@ -68,8 +68,8 @@ export const BuildDeployed = fact('BuildDeployed', {
 export const DeploymentAbandoned = fact('DeploymentAbandoned', { project_id: Id })
 
 /**
- * A project has this webhook address for a deployment. `fence` is the revision, in the project's stream, of the last
- * deployment before it: a deployment decided on an older fence can no longer take effect.
+ * A project has this webhook address for a deployment. `fence` is the revision of the last deployment before it, in the
+ * project's stream. A deployment that was decided on an older fence can no longer take effect.
  */
 export const WebhookReserved = fact('WebhookReserved', {
   method: Type.String(),
@@ -84,8 +84,8 @@ export const WebhookReserved = fact('WebhookReserved', {
 export const RenameAbandoned = fact('RenameAbandoned', { project_id: Id })
 
 /**
- * One name with one holder: the first append to its reservation stream wins. A rename states the revision of the last name
- * before it in `fence`; a rename decided on an older fence can no longer take effect.
+ * A name has one holder: the first append to its reservation stream wins. `fence` is the revision of the last change of
+ * name before a rename. A rename that was decided on an older fence can no longer take effect.
  */
 export const NameReserved = fact('NameReserved', {
   name: Type.String(),

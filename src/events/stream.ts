@@ -13,7 +13,7 @@ export const EventPublished = fact('EventPublished', {
   /** Any JSON; absent when it is too large and is in the blobs, under `event_data_ref`. */
   event_data: Type.Optional(Type.Unknown()),
   event_data_ref: Type.Optional(PayloadRef),
-  /** `api`, or `run:<run_id>` for what user code sent. */
+  /** `api`, or `run:<run_id>` for an event from user code. */
   source: Type.String(),
   event_time: Time,
 })

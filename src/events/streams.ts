@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-/** The only place where the names of event-store streams are spelled. */
+/** The names of all event-store streams. No other file builds one. */
 export const streamOf = {
   /** Everything of one svc stream: its events, runs and live data, in order. */
   stream: (stream_id: string) => `stream-${stream_id}`,
@@ -9,7 +9,7 @@ export const streamOf = {
   /** The reservation of a webhook address in an environment; the address is hashed, because it may be long. */
   webhook: (env_id: string, { method, service, path }: { method: string; service: string; path: string }) =>
     `webhook-${env_id}-${hash('sha256', `${method} ${service}${path}`)}`,
-  /** The file at one path of an environment; the path is hashed, because it may be long and contain any characters. */
+  /** The file at one path of an environment; the path is hashed, because it may be long and have any characters. */
   file: (env_id: string, path: string) => `file-${env_id}-${hash('sha256', path)}`,
   upload: (upload_id: string) => `upload-${upload_id}`,
   org: (org_id: string) => `org-${org_id}`,

@@ -53,7 +53,7 @@ export const versionsWith = (changes: Upcasters) => {
 
 export const { versionOf, upcast } = versionsWith(upcasters)
 
-/** The error of a fact that cannot be processed. It names the fact; the same fact would fail again. */
+/** The error for a fact that cannot be processed. It names the fact; a repetition would fail again. */
 export const unprocessable = (fact: KnownFact, reason: string, cause?: unknown): PermanentError =>
   new PermanentError(
     'internal_server_error',

@@ -47,8 +47,8 @@ export interface Blobs extends Uploads {
 
 /**
  * Uploads of one blob in parts: each part is a request of its own, from any node, before and after restarts. The blob
- * cannot be read before the upload is complete. Errors: `bad_request` for a part that is invalid or was not put,
- * `not_found` for an upload that is unknown, complete or aborted.
+ * cannot be read before the upload is complete. Errors: `bad_request` for an invalid or missing part, `not_found` for an
+ * upload that is unknown, complete or aborted.
  */
 export interface Uploads {
   /** Starts an upload and returns its id. One key may have several uploads in progress. */

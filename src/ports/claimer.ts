@@ -1,7 +1,7 @@
 import type { EnvCause, Recorded } from '../events/event.ts'
 import type { RunInput, RunPlan } from '../events/run.ts'
 
-/** A run that a caller waits for, on a stream of its own, before any fact about it is in the log. JSON. */
+/** A run with a waiting caller and a stream of its own, before the log has a fact about it. JSON. */
 export interface WantedRun {
   readonly plan: RunPlan
   readonly input: RunInput
@@ -10,28 +10,28 @@ export interface WantedRun {
   readonly now: string
 }
 
-/** What the worker of a process offers to the commands that append what it would claim next. */
+/** The worker of a process, for commands: they append its claims together with their own facts. */
 export interface Claimer {
   readonly worker_id: string
-  /** Whether it can execute one more run. */
+  /** True while it can execute one more run. */
   readonly hasRoom: boolean
-  /** Appends a claim of this worker for an event or a run. Its delivery can overtake the answer, so it waits meanwhile. */
+  /** Appends a claim of this worker for an event or a run. A delivery that arrives meanwhile waits for the append. */
   claiming<T>(id: string, append: () => Promise<T>): Promise<T>
   /**
-   * Requests the run, claims it for this worker in the same append, and executes it. A run that was requested before is
-   * left to the worker that claims it.
+   * Requests the run, claims it for this worker in the same append, and executes it. If the run was requested before,
+   * the worker that claims it executes it.
    */
   take(run: WantedRun): Promise<void>
-  /** Executes runs whose `RunStarted` was appended in this worker's name: all that `carrier`, their input, asks for. */
+  /** Executes the runs of one input, `carrier`. Their `RunStarted` were appended in this worker's name. */
   execute(plans: readonly RunPlan[], carrier: Recorded, worker_id: string): void
 }
 
 /** Offers runs to the workers of other processes. */
 export interface RunOffers {
-  /** Offers the run to one worker; false when there is none to offer it to. */
+  /** Offers the run to one worker; returns false when no worker has room. */
   make(run: WantedRun): boolean
 }
 
-/** Names the REPL session that a run belongs to: its declarations are in a process of one worker, so its code goes there. */
+/** Names the REPL session of a run. Its declarations are in a process of one worker, so its code runs there. */
 export const sessionOf = ({ plan: { target, project_id } }: Pick<WantedRun, 'plan'>): string | undefined =>
   'code' in target && target.repl_id !== undefined ? `${project_id} ${target.repl_id}` : undefined

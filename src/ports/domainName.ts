@@ -21,5 +21,5 @@ export const domainNameOf = (text: string): string | null => {
   return labels.every((label) => IS_LABEL.test(label)) ? name : null
 }
 
-/** Whether a name is `zone` or a name below it. */
+/** Returns whether a name is `zone` or a name below it. */
 export const isIn = (zone: string, name: string): boolean => name === zone || name.endsWith(`.${zone}`)

@@ -11,7 +11,7 @@ export interface Appended {
   readonly cursor: Cursor
 }
 
-/** Selects events of the whole log; the cursor also moves past events that do not match. */
+/** Selects events of the whole log. The cursor also moves past events that do not match. */
 export interface Filter {
   readonly types?: readonly EventType[]
   readonly env_id?: string
@@ -22,7 +22,7 @@ export interface Batch {
   /** In log order; may be empty when only the cursor moved or the reader caught up. */
   readonly events: readonly Recorded[]
   readonly cursor: Cursor
-  /** True when no more events were stored at that moment. This can happen repeatedly. */
+  /** True when no more events were stored at that moment. Several batches can have it. */
   readonly caughtUp: boolean
 }
 
@@ -32,7 +32,7 @@ export interface StreamBatch {
   readonly caughtUp: boolean
 }
 
-/** An event delivered to one consumer of a group, and delivered again unless it is acknowledged. Only the first `ack` or `retry` counts. */
+/** An event for one consumer of a group, delivered again until it is acknowledged. Only the first `ack` or `retry` counts. */
 export interface Delivery {
   readonly event: Recorded
   /** The group does not deliver this event again once the acknowledgement is stored. */
@@ -48,8 +48,8 @@ export interface Delivery {
  */
 export interface EventStore {
   /**
-   * Appends all events or none. A repeat of the same ids at the same expected revision resolves with the revision and
-   * cursor of the first time, however much was appended since.
+   * Appends all events or none. A repeat of the same ids at the same expected revision resolves with the first revision
+   * and cursor, even if more was appended since.
    */
   append(stream: string, events: readonly NewEvent[], expected: Expected): Promise<Appended>
 
@@ -81,7 +81,7 @@ export interface EventStore {
   /** The cursor of the newest event; `START` when the log is empty. */
   head(): Promise<Cursor>
 
-  /** Whether a text from a client can be a cursor of this log; the cursor may be beyond the end of the log. */
+  /** Returns whether a text from a client can be a cursor of this log, also one beyond its end. */
   isCursor(text: string): boolean
 
   close(): Promise<void>

@@ -16,8 +16,8 @@ export interface RateVerdict {
 }
 
 /**
- * Counts over all nodes by GCRA: without windows, there are no double bursts at their edges. Adapters: in-process, Redis.
- * If Redis is down, each node counts for itself; no request is refused for that reason.
+ * Counts over all nodes by GCRA, which has no windows and so no double bursts at their edges. Adapters: in-process,
+ * Redis. If Redis is down, each node counts for itself, and no request is refused for that reason.
  */
 export interface RateLimiter {
   /** Counts one request against the limit of `key`. A refused request does not count. */

@@ -13,8 +13,8 @@ export interface CollectionSpec {
   /**
    * Each index serves queries that fix its `equal` fields and sort by its `sort` field.
    * `counted`: the number of matching documents is stored, so that the total of a page needs no scan.
-   * `steps`: in a counted index, the number is also stored per prefix of the sort field, for these prefix lengths in
-   * ascending order. The prefixes must be ASCII. `from` and large offsets then need no scan either.
+   * `steps`: the prefix lengths of the sort field, ascending, for which a counted index also stores the number. The
+   * prefixes must be ASCII. `from` and large offsets then need no scan either.
    * `sparse`: documents with a null sort field are not in the index and cost nothing. The index serves only queries with
    * bounds on the sort field.
    */

@@ -7,7 +7,7 @@ export type { HostCall, Input, RunInfo, WebhookRequest } from '../sdk/wire.ts'
 /** Bytes of the zip of a build. */
 export const MAX_ZIP_BYTES = 100 << 20
 
-/** Where the blobs store the zip of a build. `hash` is its hex SHA-256, so equal zips are stored once. */
+/** The key of the zip of a build in the blobs. `hash` is its hex SHA-256, so equal zips are stored once. */
 export const buildKey = (hash: string): string => `builds/${hash}.zip`
 
 /** A build as the runtime needs it: its environment and the unpacked bytes to run. */
@@ -33,9 +33,9 @@ export interface Invocation {
 }
 
 /**
- * How an invocation ended. `error.code` is `function_failed` for what user code threw, else one of
- * `timeout`, `cancelled`, `worker_lost` (the child died), `unresponsive`, `load_failed`,
- * `function_not_found`, `result_not_serializable`, `result_too_large`, `protocol_violation`.
+ * The ending of an invocation. `error.code` is `function_failed` if user code threw. Otherwise it is `timeout`,
+ * `cancelled`, `worker_lost` (the child died), `unresponsive`, `load_failed`, `function_not_found`,
+ * `result_not_serializable`, `result_too_large` or `protocol_violation`.
  */
 export type Outcome =
   | { readonly status: 'succeeded'; readonly result: unknown }
@@ -46,7 +46,7 @@ export type Inspection =
   | { readonly ok: true; readonly functions: readonly FunctionSpec[] }
   | { readonly ok: false; readonly message: string }
 
-/** Runs user functions in child processes. Nothing here rejects because of what user code does. */
+/** Runs user functions in child processes. No method rejects because of user code. */
 export interface Runtime {
   invoke(invocation: Invocation): Promise<Outcome>
   /**
@@ -58,6 +58,6 @@ export interface Runtime {
   prewarm(build: BuildRef): void
   /** Processes alive, for `/status` and tests. */
   readonly children: number
-  /** Kills every child; runs still under way end as `worker_lost`. */
+  /** Kills every child; open runs end as `worker_lost`. */
   close(): Promise<void>
 }

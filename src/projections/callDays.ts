@@ -2,7 +2,7 @@ import { envIdOf, type Recorded } from '../events/event.ts'
 import { type Payload, payloadOf } from '../events/payload.ts'
 import type { Projection } from './projection.ts'
 
-/** The runs of an environment on one day in UTC, by the time at which the log stored their facts. */
+/** The runs of an environment on one day in UTC. The time of their stored facts decides the day. */
 export type CallDayDoc = {
   readonly env_id: string
   /** `2026-05-01` */

@@ -1,6 +1,6 @@
 import { orderOf, type Projection } from './projection.ts'
 
-/** A context variable (SPEC.md) without its value, which only running functions read. */
+/** A context variable (SPEC.md) without its value: only running functions read values. */
 export type ContextVariableDoc = {
   readonly key: string
   readonly project_id: string

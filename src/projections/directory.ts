@@ -60,7 +60,7 @@ export interface DirectorySeed {
   })[]
   /** The active domains. */
   readonly domains: readonly { domain: string; env_id: string }[]
-  /** The seed contains the log at least up to here. */
+  /** The seed contains the log at least up to this cursor. */
   readonly cursor: Cursor
 }
 
@@ -176,7 +176,7 @@ export class Directory {
     return this.#wiringOf(env_id).webhooks.get(webhookKey({ method, service, path }))
   }
 
-  /** Returns a deployed function by `ns/var`, in one project or in the first project of the environment that has it. */
+  /** Returns a deployed function by `ns/var`: that of the project, or the first one in the environment. */
   functionAt(env_id: string, ref: string, project_id?: string): Deployed | undefined {
     const slash = ref.lastIndexOf('/')
     const ns = ref.slice(0, slash)

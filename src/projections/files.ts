@@ -10,7 +10,7 @@ export const files: Projection<FileDoc> = {
   version: 1,
   indexes: [
     { equal: ['env_id'], sort: 'path', counted: true },
-    { equal: ['key'], sort: 'path' }, // whether a file still has the content
+    { equal: ['key'], sort: 'path' }, // finds a file that still has the content
   ],
   handles: ['FileStored', 'FileDeleted'],
   idsOf: ({ event }) => ('file_id' in event ? [event.file_id] : []),

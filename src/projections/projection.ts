@@ -9,7 +9,7 @@ import type { CollectionSpec, Doc } from '../ports/readModels.ts'
  */
 export interface Projection<D extends Doc = Doc> extends CollectionSpec {
   readonly handles: readonly EventType[]
-  /** The types with which a document begins, whatever was stored before: the projector does not read it. */
+  /** The types that begin a document. The projector does not read what was stored before. */
   readonly begins?: readonly EventType[]
   /** Returns the ids of the documents that an event of `handles` may change. */
   idsOf(recorded: Recorded): readonly string[]

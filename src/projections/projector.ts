@@ -14,11 +14,11 @@ const KEPT_DOCS = 2048
 /** The most pages of the log in one batch. */
 const PAGES = 4
 
-/** While no reader waits, a batch grows for this time, which makes fewer and larger writes. */
+/** The time for which a batch grows while no reader waits: it makes fewer and larger writes. */
 const LINGER_MS = 100
 
 export interface ProjectorOptions {
-  /** How long a batch may grow while no reader is known to wait, milliseconds. */
+  /** The time for which a batch may grow while no reader is known to wait, milliseconds. */
   readonly lingerMs: () => number
   /** Called with each new position of a live read model. */
   readonly onMoved: (name: string, position: Cursor) => void
@@ -29,7 +29,7 @@ const IDLE_BATCHES = 256
 
 /**
  * Keeps one read model at the end of the log. Invariants:
- * P1: documents and checkpoint are those of whole batches; a batch applied twice changes nothing.
+ * P1: documents and checkpoint change by whole batches; a batch that is applied twice changes nothing.
  * P2: `reach(cursor)` resolves when readers see everything up to the cursor (I2).
  * P3: a new version goes live only once it has caught up (I8).
  * P4: no document takes an event twice, even when another projector of the collection is ahead of this one.
@@ -157,7 +157,7 @@ export class Projector {
     return writes
   }
 
-  /** Runs a pure step of the fold. What it throws is the fault of the fact, which is named. */
+  /** Runs a pure step of the fold. An error is the fault of the fact, so the new error names the fact. */
   #pure<T>(recorded: Recorded, step: () => T): T {
     try {
       return step()

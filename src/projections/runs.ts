@@ -30,7 +30,7 @@ export type RunDoc = {
   readonly replay_of: string | null
   readonly retry_at: string | null
   readonly worker_id: string
-  /** Its `order` while it is running, then null: recovery finds the runs of a lost worker by it. */
+  /** The `order` while the run is running, then null: recovery finds the runs of a lost worker by it. */
   readonly running_since: string | null
   /** The position of the input, for a replay. */
   readonly input_at: RunPlan['input_at'] | null
@@ -81,7 +81,7 @@ export const runs: Projection<RunDoc> = {
         order: orderOf(recorded),
       }
     }
-    if (!doc) return null // cancelled before any worker claimed it: it never was a run
+    if (!doc) return null // cancelled before a worker claimed it: it was never a run
     const running_since = null
     switch (event.type) {
       case 'RunSucceeded':

@@ -77,7 +77,7 @@ export interface Views extends Collections {
   reach(cursor: Cursor): Promise<void>
 }
 
-/** How long a reader waits for the read models before it is refused with `unavailable`. */
+/** The time after which a reader that waits for the read models is refused with `unavailable`. */
 const SETTLE_MS = 5000
 
 export const openViews = async (

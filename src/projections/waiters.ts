@@ -8,7 +8,7 @@ export class Waiters {
     return this.#waiting.size
   }
 
-  /** Whether a release at this cursor would resolve a waiting reader. */
+  /** Returns whether a release at this cursor would resolve a waiting reader. */
   has(position: Cursor): boolean {
     for (const { cursor } of this.#waiting) if (cursor <= position) return true
     return false

@@ -6,7 +6,7 @@ import { versionOf } from '../events/upcast.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { CollectionSpec, ReadModels } from '../ports/readModels.ts'
 
-/** How long facts gather before they are looked at, milliseconds. */
+/** The time for which facts gather before they are read, milliseconds. */
 const PAUSE_MS = 1000
 
 /** Batches after which the position is stored. */
@@ -16,8 +16,8 @@ const types = Object.keys(schemaOf).sort() as EventType[]
 const digest = createHash('sha256').update(types.map((type) => `${type} ${versionOf(type)}`).join())
 
 /**
- * Keeps only its position in the log. Its version is a number made of the catalogue, so that a build with another
- * catalogue begins at the first fact again.
+ * Keeps only its position in the log. Its version is derived from the catalogue: a build with another catalogue begins
+ * at the first fact again.
  */
 const watched: CollectionSpec = {
   name: 'catalogue',
@@ -26,8 +26,8 @@ const watched: CollectionSpec = {
 }
 
 /**
- * Reads the whole log once, then its end, so that the event store throws for any fact that this build cannot read. The
- * projectors see only the types that they know: without this, a log of a newer build would be read without a sign.
+ * Reads the whole log once, then its end: the event store throws for a fact that this build cannot read. The projectors
+ * read only known types. Without this watch, no error would report the log of a newer build.
  */
 export const watchCatalogue = async (
   { readModels, store }: { readModels: ReadModels; store: EventStore },
