@@ -1,0 +1,58 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import * as assert from 'uvu/assert'
+import { createFront } from '../../src/api/app.ts'
+import { AppError } from '../../src/errors.ts'
+import { openLogger } from '../../src/logger.ts'
+import { suite } from '../support/suite.ts'
+
+const front = suite('the health checks of a node whose API has not started')
+
+/** Sends requests to such a node and returns the statuses and the log. */
+const replies = async (
+  notReady: () => string | null,
+  ...requests: readonly [method: string, path: string][]
+) => {
+  const printed: string[] = []
+  const logger = openLogger((line) => void printed.push(line))
+  const about = { version: '1', git_sha: 'a', start_time: '2026-05-01T10:00:00.000Z' }
+  const app = createFront({ logger, about, notReady }, () => new AppError('unavailable', 'is starting'))
+  const server = createServer(app.callback()).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  const port = typeof address === 'object' ? address?.port : undefined
+  const statuses: number[] = []
+  for (const [method, path] of requests) {
+    const reply = await fetch(`http://127.0.0.1:${port}${path}`, { method })
+    await reply.text()
+    statuses.push(reply.status)
+  }
+  server.closeAllConnections()
+  server.close()
+  await once(server, 'close')
+  return { statuses, printed }
+}
+
+front('are served, and every other request gets the reason', async () => {
+  const { statuses } = await replies(
+    () => 'an engine is missing',
+    ['GET', '/healthz'],
+    ['GET', '/status'],
+    ['GET', '/readyz'],
+    ['GET', '/v1/runs'],
+    ['POST', '/healthz'],
+  )
+  assert.equal(statuses, [200, 200, 503, 503, 405])
+})
+
+front('log a failure with its route', async () => {
+  const failing = () => {
+    throw new Error('out of order')
+  }
+  const { statuses, printed } = await replies(failing, ['GET', '/readyz'])
+  assert.equal(statuses, [500])
+  assert.is(printed.length, 1)
+  assert.match(printed[0] ?? '', '"route":"/readyz"')
+})
+
+front.run()
