@@ -19,7 +19,7 @@ const keyring = new Keyring(new Uint8Array(32).fill(7))
 
 interface Context {
   node: Node
-  /** A node of its own: it learns of what another one did by the log alone. */
+  /** Another node: only the log informs it about the changes of the first one. */
   open(store?: EventStore): Authenticator
 }
 
@@ -77,7 +77,7 @@ const revoke = ({ aggregates }: Node, api_key_id: string, session_id: string) =>
     cause,
   )
 
-/** Who it is, or the code of the refusal. */
+/** Resolves with the credential, or with the code of the refusal. */
 const asked = async (authenticator: Authenticator, token: string): Promise<Credential | string> => {
   try {
     return await authenticator.authenticate(token)
@@ -170,7 +170,7 @@ nodes('that ended before their stream began do not get a stream', async ({ node,
   await until(() => gone.signal.aborted)
 })
 
-/** The time for which a node believes what it knows, and a little more. */
+/** Resolves when the node no longer trusts the credentials that it knows. */
 const trustIsOver = async (): Promise<void> => {
   const began = clock.monotonic()
   await until(() => clock.monotonic() - began > 1100)
@@ -201,7 +201,7 @@ nodes(
     await until(() => gates.length > 0)
     await trustIsOver()
     let answer: Credential | string | undefined
-    const asking = asked(there, session.token).then((told) => (answer = told))
+    const asking = asked(there, session.token).then((outcome) => (answer = outcome))
     await Promise.race([asking, trustIsOver()])
     assert.is(answer, undefined)
     isHeld = false

@@ -69,8 +69,8 @@ const ACTIONS: Record<string, string[]> = {
 for (const [type, valid] of Object.entries(ACTIONS)) {
   table(`gives ${type} the actions ${valid.join(', ')} and *`, () => {
     for (const action of ['create', 'read', 'update', 'delete', 'execute']) {
-      const told = messageOf(() => checkPermissions({ [`${type}:a:b/c*`]: [action] }))
-      assert.is(told === 'accepted', valid.includes(action), `${type} ${action}: ${told}`)
+      const outcome = messageOf(() => checkPermissions({ [`${type}:a:b/c*`]: [action] }))
+      assert.is(outcome === 'accepted', valid.includes(action), `${type} ${action}: ${outcome}`)
     }
     checkPermissions({ [`${type}:*`]: ['*'], [`${type}:x`]: ['*', valid[0] ?? ''] })
   })
@@ -82,14 +82,14 @@ table('accepts the universal grant, and nothing at all', () => {
 for (const type of [...Object.keys(ACTIONS), '*']) {
   const allowed = ['mcp', 'webhook', 'stream', 'event', 'run'].includes(type)
   table(`${allowed ? 'lets' : 'does not let'} a service key have ${type}`, () => {
-    const told = messageOf(() => checkServiceKeyPermissions({ [`${type}:*`]: ['*'] }))
-    assert.is(told === 'accepted', allowed, told)
-    if (!allowed) assert.match(told, `"${type}:*"`)
+    const outcome = messageOf(() => checkServiceKeyPermissions({ [`${type}:*`]: ['*'] }))
+    assert.is(outcome === 'accepted', allowed, outcome)
+    if (!allowed) assert.match(outcome, `"${type}:*"`)
   })
 }
 table.run()
 
-/** A request as somebody may make it: an action of a type on a path. `later`: a type that is yet to come. */
+/** An action of a type on a path. `later` is a type that does not exist yet. */
 interface Request {
   readonly type: string
   readonly action: string

@@ -31,7 +31,7 @@ const filesIn = (dir: string): string[] =>
     .filter((entry) => entry.isFile())
     .map(({ name }) => name)
 
-disk('stay over a restart', async () => {
+disk('survive a restart', async () => {
   const dir = tempDir()
   await (await openBlobs({ dir })).put('a/b', Buffer.from('kept'))
   assert.equal(await (await openBlobs({ dir })).head('a/b'), { key: 'a/b', size: 4 })
@@ -73,7 +73,7 @@ disk('a put that the disk refuses is unavailable, and leaves no file', async () 
   assert.equal(filesIn(dir), [])
 })
 
-disk('no key leads out of the folder', async () => {
+disk('no key leaves the folder', async () => {
   const dir = tempDir()
   writeFileSync(join(dir, 'secret'), 'x')
   const blobs = await openBlobs({ dir: join(dir, 'blobs') })

@@ -23,7 +23,7 @@ dns('are found, in lower case', async ({ server }) => {
 dns('that do not exist are returned as none', async ({ server }) => {
   assert.equal(await openDns([server.address]).cname('none.example.com'), [])
 })
-dns('are looked up each time, so a new record is seen', async ({ server }) => {
+dns('are resolved each time, so a new record is found', async ({ server }) => {
   const { cname } = openDns([server.address])
   assert.equal(await cname('a.example.com'), [])
   server.records.set('a.example.com', 'one.example.org')

@@ -19,21 +19,21 @@ interface Acknowledged {
   readonly cursor: string
 }
 
-/** Lets a process append and kills it after so many acknowledgements; resolves with all that it told. */
+/** Kills an appending process after `after` acknowledgements; resolves with all that it reported. */
 const appendAndKill = async (dir: string, after: number): Promise<Acknowledged[]> => {
   const child = spawn(process.execPath, [fixture('appendForever'), dir], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const closed = once(child, 'close')
-  const told: Acknowledged[] = []
+  const acknowledged: Acknowledged[] = []
   for await (const line of createInterface({ input: child.stdout })) {
     const [stream = '', revision, cursor = ''] = line.split(' ')
-    if (cursor.length === 16) told.push({ stream, revision: Number(revision), cursor }) // else it was cut by the kill
-    if (told.length === after) child.kill('SIGKILL')
+    if (cursor.length === 16) acknowledged.push({ stream, revision: Number(revision), cursor }) // else it was cut by the kill
+    if (acknowledged.length === after) child.kill('SIGKILL')
   }
   await closed
   assert.is(child.signalCode, 'SIGKILL')
-  return told
+  return acknowledged
 }
 
 const wholeLog = async (store: EventStore): Promise<Recorded[]> => {
@@ -48,13 +48,13 @@ const wholeLog = async (store: EventStore): Promise<Recorded[]> => {
 const durability = suite('the log after SIGKILL (I1)', { timeoutMs: 170_000 })
 
 durability(
-  `killed at ${KILLS} random points: nothing acknowledged is lost, nothing is half there`,
+  `killed at ${KILLS} random points: no acknowledged append is lost, and no append is stored in part`,
   async () => {
     const dir = tempDir()
-    const told = new Map<string, Acknowledged>()
+    const acknowledged = new Map<string, Acknowledged>()
     for (let kill = 0; kill < KILLS; kill++) {
       const after = 1 + Math.floor(Math.random() * 120)
-      for (const one of await appendAndKill(dir, after)) told.set(one.cursor, one)
+      for (const one of await appendAndKill(dir, after)) acknowledged.set(one.cursor, one)
       const store = openEventStore({ dir })
       const all = await wholeLog(store)
       all.forEach(({ cursor }, i) => assert.is(Number(cursor), i + 1, `after kill ${kill} at ${after}`))
@@ -65,7 +65,7 @@ durability(
       }
       for (const [stream, head] of heads)
         assert.is((head + 1) % Number(stream.split('-')[2]), 0, `${stream} holds whole appends`)
-      for (const { stream, revision, cursor } of told.values()) {
+      for (const { stream, revision, cursor } of acknowledged.values()) {
         const at = all[Number(cursor) - 1]
         assert.equal(
           [at?.stream, at?.revision],
@@ -80,7 +80,7 @@ durability(
       }
       await store.close()
     }
-    assert.ok(told.size > KILLS)
+    assert.ok(acknowledged.size > KILLS)
   },
 )
 durability.run()
@@ -122,5 +122,5 @@ const fillAndMakeRoom = async (nameLength: number) => {
   await store.close()
 }
 full('refuses writes, loses nothing, and continues when there is room again', () => fillAndMakeRoom(0))
-full('does so too when it is the index that cannot be written', () => fillAndMakeRoom(3000))
+full('refuses writes also when only the index cannot be written', () => fillAndMakeRoom(3000))
 full.run()

@@ -94,7 +94,7 @@ index('that is ahead of the log drops entries that the log does not contain', as
   }
 })
 
-index('that is ahead of an empty log forgets everything', async () => {
+index('that is ahead of an empty log is emptied', async () => {
   const dir = await filled()
   for (const name of readdirSync(dir)) if (name.startsWith('log.db')) rmSync(join(dir, name))
   const store = openEventStore({ dir })

@@ -39,7 +39,7 @@ const refusalOf = (dir: string): string => {
 
 const lock = suite('the lock on a data directory')
 
-lock('refuses a second process, naming the first one and the way out', async () => {
+lock('refuses a second process, and names the first one and the remedy', async () => {
   const dir = tempDir()
   const { child, said } = await starter(dir)
   assert.is(said, 'locked')
@@ -66,7 +66,7 @@ lock('is taken over when its owner died, even if another process has its process
   assert.is(refusalOf(dir), 'locked')
 })
 
-lock('goes to one of many that start at once, also after a crash', async () => {
+lock('is acquired by one of many simultaneous starts, also after a crash', async () => {
   const dir = tempDir()
   for (let round = 0; round < 3; round++) {
     const starters = await Promise.all(Array.from({ length: 6 }, () => starter(dir)))
@@ -76,7 +76,7 @@ lock('goes to one of many that start at once, also after a crash', async () => {
   }
 })
 
-lock('names the directory it cannot make', () => {
+lock('names the directory that it cannot create', () => {
   const dir = join(tempDir(), 'file')
   writeFileSync(dir, '')
   assert.match(refusalOf(join(dir, 'data')), join(dir, 'data'))

@@ -10,7 +10,7 @@ rateLimiterContract('in-process', async () => {
 
 const memory = suite('the in-process rate limiter')
 
-memory('keys are counted exactly while others come and go by the thousand', async () => {
+memory('keys are counted exactly while thousands of others are created and removed', async () => {
   const limiter = openRateLimiter()
   const limit = { perSecond: 0.01, burst: 2 }
   await limiter.take('kept', limit)

@@ -64,7 +64,7 @@ file('keeps documents, totals, checkpoint and live version across a restart', as
   await readModels.close()
 })
 
-file('loses older versions once a newer one is live, also when that is cut short', async () => {
+file('drops older versions once a newer one is live, also after an interruption', async () => {
   const dir = tempDir()
   await fill(dir, 3000, 1)
   await fill(dir, 10, 2) // closes right after going live
@@ -135,7 +135,7 @@ file('is rebuilt after damage was found while it was in use', async () => {
   await again.readModels.close()
 })
 
-file('refuses a document whose indexed field is no scalar, as no retry would help', async () => {
+file('refuses a document whose indexed field is not a scalar, because no retry would help', async () => {
   const { readModels } = open(tempDir())
   const writer = await readModels.writer(spec)
   try {
@@ -148,7 +148,7 @@ file('refuses a document whose indexed field is no scalar, as no retry would hel
   await readModels.close()
 })
 
-file('refuses to write a version with other indexes than it was made with', async () => {
+file('refuses to write a version with indexes other than those it was created with', async () => {
   const { readModels } = open(tempDir())
   await readModels.writer(spec)
   const changed = { ...spec, indexes: [{ equal: [], sort: 'at' }] }

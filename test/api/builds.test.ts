@@ -206,12 +206,12 @@ for (const [what, ...many] of [
   })
 }
 
-webhooks('goes to one of the projects that deploy it at once', async () => {
+webhooks('is assigned to one of the projects that deploy it at once', async () => {
   const paths = await Promise.all([1, 2, 3, 4].map(() => ready(hooks(['/race']))))
   assert.equal((await deployAll(paths)).toSorted(), [200, 409, 409, 409])
 })
 
-webhooks('is free once its project drops it or is deleted', async () => {
+webhooks('is available once its project drops it or is deleted', async () => {
   const first = await ready(hooks(['/dropped', '/kept']))
   const project = first.slice(0, first.indexOf('/builds'))
   await api.post(`${first}/deploy`)

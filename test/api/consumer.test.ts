@@ -83,7 +83,7 @@ consumer('keeps its position across a restart, and ids stay valid', async () => 
 })
 
 for (const name of ['', '-a', 'a/b', 'x'.repeat(64)]) {
-  consumer(`is not called "${name.slice(0, 10)}"`, async () => {
+  consumer(`refuses the name "${name.slice(0, 10)}"`, async () => {
     const { status, message } = await api().refused(
       'GET',
       `/env/subscribe?consumer=${encodeURIComponent(name)}`,

@@ -119,7 +119,7 @@ variables('are deleted with 204, and the key is free', async () => {
 })
 
 for (const key of ['1a', 7, undefined]) {
-  variables(`have no key ${JSON.stringify(key)?.slice(0, 20)}`, async () => {
+  variables(`cannot have the key ${JSON.stringify(key)?.slice(0, 20)}`, async () => {
     const name = 'keys'
     await api.post('/projects', { name }).catch(() => {})
     const refusal = await api.refused('POST', `/projects/${name}/context`, { key, value: 'planted' })
@@ -128,7 +128,7 @@ for (const key of ['1a', 7, undefined]) {
   })
 }
 
-variables('whose value is no text are refused without saying it', async () => {
+variables('whose value is not text are refused without revealing it', async () => {
   const name = await project()
   await create(name, 'KEY', 'x')
   for (const value of [undefined, null, 7, { a: 'planted' }, ['planted']]) {
@@ -145,7 +145,7 @@ variables('whose value is no text are refused without saying it', async () => {
   assert.not(message.includes('planted'))
 })
 
-variables('of another environment, or of no project, do not exist (I7)', async () => {
+variables('of another environment or an unknown project do not exist (I7)', async () => {
   const name = await project()
   await create(name, 'KEY', 'x')
   const { project_id } = await api.get<{ project_id: string }>(`/projects/${name}`)

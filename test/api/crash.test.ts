@@ -102,7 +102,7 @@ crash('ends lost runs within seconds, each for good', async () => {
   await publish(api, 'svc:cancel', { run_id })
 })
 
-crash('makes the retries that were due meanwhile', async () => {
+crash('starts the retries that were due meanwhile', async () => {
   const { event_id } = await publish(server.api, 'later')
   await until(async () => (await runsOf(server.api, event_id))[0]?.status === 'pending_retry')
   await server.end('SIGKILL')
@@ -117,7 +117,7 @@ crash('makes the retries that were due meanwhile', async () => {
   )
 })
 
-crash('is resumed by its clients where they were (I5)', async () => {
+crash('lets its clients resume at their positions (I5)', async () => {
   const follower = await publishAndFollow(server.api, 'work', 700)
   const { data } = await follower.next()
   const [run] = (await follower.upTo('run:start')).slice(-1)
@@ -130,7 +130,7 @@ crash('is resumed by its clients where they were (I5)', async () => {
   assert.equal(names, ['run:start', 'run:fail', 'run:fail', 'run:start', 'run:stop', 'stream:complete'])
 })
 
-crash('comes back from being killed again and again', async () => {
+crash('survives repeated kills', async () => {
   for (let n = 0; n < 3; n++) {
     const { event_id } = await publish(server.api, 'quick', n)
     await server.end('SIGKILL')

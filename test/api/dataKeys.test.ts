@@ -28,7 +28,7 @@ const code = `import { context, fn } from 'svc'
 await deploy(api, 'one', { 'f.js': code })
 await api.post('/projects', { name: 'two' })
 await api.post('/projects', { name: 'empty' })
-const told = async (key: string): Promise<unknown> =>
+const valueOf = async (key: string): Promise<unknown> =>
   (await api.post<{ result: unknown }>('/projects/one/eval', { code: `await run('f/tell', '${key}')` }))
     .result
 const hooked = async (): Promise<unknown> => {
@@ -47,17 +47,17 @@ rotation('seals every context variable again, and earlier ciphertext can still b
   const before = await api.page('/projects/one/context')
   const once = await rotate()
   assert.equal([once.env_id, once.resealed], [env_id, 3])
-  assert.equal([await told('A'), await told('B')], ['first', 'other'])
+  assert.equal([await valueOf('A'), await valueOf('B')], ['first', 'other'])
   assert.equal(await api.page('/projects/one/context').then(({ data }) => data), before.data)
   await api.send('PUT', '/projects/one/context/A', { body: { value: 'second' } })
   const twice = await rotate()
   assert.is.not(twice.key_id, once.key_id)
   assert.is(twice.resealed, 3)
-  assert.is(await told('A'), 'second')
+  assert.is(await valueOf('A'), 'second')
   assert.equal(await hooked(), { got: 'c' })
 })
 
-rotation('is the operator’s, of an environment that exists', async () => {
+rotation('is reserved for the operator, for an existing environment', async () => {
   for (const [method, path] of [
     ['POST', '/rotate-data-key'],
     ['DELETE', '/data-keys'],
@@ -69,16 +69,16 @@ rotation('is the operator’s, of an environment that exists', async () => {
 rotation.run()
 
 const erasure = suite('destroying the data keys of an environment')
-erasure('erases its secrets for good, and new ones may come', async () => {
+erasure('erases its secrets permanently, and new ones can be stored', async () => {
   await create('one', 'DOOMED', 'x')
-  assert.is(await told('DOOMED'), 'x')
+  assert.is(await valueOf('DOOMED'), 'x')
   const before = await api.page<{ key: string }>('/projects/one/context')
   assert.is((await operator.send('DELETE', at('/data-keys'))).status, 204)
-  assert.is(await told('DOOMED'), 'not_found')
+  assert.is(await valueOf('DOOMED'), 'not_found')
   assert.is((await rotate()).resealed, 0)
   assert.equal((await api.page('/projects/one/context')).data, before.data)
   await api.send('PUT', '/projects/one/context/DOOMED', { body: { value: 'new' } })
-  assert.is(await told('DOOMED'), 'new')
+  assert.is(await valueOf('DOOMED'), 'new')
   assert.equal(await hooked(), { got: 'c' })
   assert.is((await operator.send('DELETE', at('/data-keys'))).status, 204)
 })

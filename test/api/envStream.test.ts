@@ -40,10 +40,10 @@ env('reports all kinds of activity in their documented form', async () => {
   const events = await upToMark(api(), follower)
   follower.close()
 
-  const told = about(events, succeeded.stream_id).map(({ event, data }) => [event, data])
+  const sent = about(events, succeeded.stream_id).map(({ event, data }) => [event, data])
   const ids = { event_id: succeeded.event_id, stream_id: succeeded.stream_id }
   const run = { run_id: succeeded.run_id, stream_id: succeeded.stream_id }
-  assert.equal(told, [
+  assert.equal(sent, [
     ['stream:created', { stream_id: succeeded.stream_id }],
     ['event:created', { ...ids, event_type: 'seen' }],
     ['event:handled', { ...ids, run_ids: [succeeded.run_id] }],
@@ -106,7 +106,7 @@ env('reports everything from the start', async () => {
   )
 })
 
-env('gives every client the same', async () => {
+env('sends every client the same events', async () => {
   const followers = await Promise.all([1, 2, 3].map(() => subscribe()))
   await handle(api(), 'two')
   const [first, ...rest] = await Promise.all(
@@ -119,7 +119,7 @@ env('gives every client the same', async () => {
   for (const other of rest) assert.equal(other, first)
 })
 
-env('loses and repeats nothing while events pour in and the connection is cut (I5)', async () => {
+env('loses and repeats nothing under load while the connection is interrupted (I5)', async () => {
   let follower = await subscribe()
   const published: string[] = []
   const publishing = (async () => {
@@ -153,7 +153,7 @@ const letsGo = async (): Promise<void> => {
   socket.pause()
   const reader = await subscribe()
   let bytes = 0
-  // The kernel takes about 10 MB for a client that sleeps; a run:fail can have 24 KB.
+  // The kernel buffers about 10 MB for a client that does not read; a run:fail can have 24 KB.
   for (let n = 0; n < 8; n++) {
     await Promise.all(Array.from({ length: 100 }, () => call(api(), 'jobs/throwsText', 'x'.repeat(8000))))
   }
@@ -161,17 +161,17 @@ const letsGo = async (): Promise<void> => {
   reader.close()
   socket.on('data', (chunk) => (bytes += chunk.length)).resume()
   await closed
-  const told = reader.seen.reduce((sum, { data }) => sum + JSON.stringify(data).length, 0)
-  assert.ok(bytes < told, `got ${bytes} of ${told} bytes`)
+  const sent = reader.seen.reduce((sum, { data }) => sum + JSON.stringify(data).length, 0)
+  assert.ok(bytes < sent, `got ${bytes} of ${sent} bytes`)
 }
-// 800 runs, which a read-model server that scans does not fold in time; what lets the client go is the same on every engine.
-if (PATIENCE === 1) env('lets a client go that does not read, and nobody else', letsGo)
+// A read-model server that scans does not fold 800 runs in time. The disconnection is the same on every engine.
+if (PATIENCE === 1) env('disconnects a client that does not read, and no other client', letsGo)
 
 env.run()
 
 const time = suite('a subscription that lasts')
 
-time('ends when its time is over, and says so', async () => {
+time('ends after its timeout, and reports it', async () => {
   await server.stop()
   server = await startServer({ dataDir, env: { SVC_SSE_TIMEOUT_MS: '300' } })
   const { stream_id } = await publish(api(), 'nobody')

@@ -38,7 +38,7 @@ const values: [code: string, result: unknown][] = [
   [`'é'.repeat(50_000)`, 'é'.repeat(50_000)],
 ]
 for (const [code, result] of values) {
-  evaluating(`gives the value of the last expression: ${code}`, async () => {
+  evaluating(`returns the value of the last expression: ${code}`, async () => {
     const run = await evaluate(code)
     assert.equal([run.status, run.result], ['succeeded', result], JSON.stringify(run.error))
   })
@@ -48,16 +48,16 @@ evaluating('may use the functions of the build, and the SDK', async () => {
   assert.is((await evaluate(`await run('m/add', 1, 2)`)).result, 3)
 })
 
-const failing: [code: string, told: RegExp][] = [
+const failing: [code: string, expected: RegExp][] = [
   [`throw new Error('no')`, /^no$/],
   ['const = 1', /./],
   ['unknownName', /unknownName/],
 ]
-for (const [code, told] of failing) {
-  evaluating(`tells of failure in the run: ${code}`, async () => {
+for (const [code, expected] of failing) {
+  evaluating(`reports a failure in the run: ${code}`, async () => {
     const run = await evaluate(code)
     assert.is(run.status, 'failed')
-    assert.match(run.error?.message ?? '', told)
+    assert.match(run.error?.message ?? '', expected)
     assert.equal(run.result, { error: run.error })
   })
 }
@@ -90,7 +90,7 @@ evaluating('needs a build', async () => {
   assert.match(message, 'no live or deployed build')
 })
 
-evaluating('ends the request when its time is over', async () => {
+evaluating('ends the request after its timeout', async () => {
   const { status, error } = await hanging
   assert.equal([status, error?.code], ['failed', 'timeout'])
 })

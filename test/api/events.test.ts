@@ -148,7 +148,7 @@ for (const [name, value] of values) {
     same(listed[0]?.event_data)
   })
 
-  data(`goes through a handler and comes back equal: ${name}`, async () => {
+  data(`passes through a handler and comes back equal: ${name}`, async () => {
     const run = await handle(api, 'echo', value)
     assert.is(run.status, 'succeeded', JSON.stringify(run.error))
     same(run.result)
@@ -169,7 +169,7 @@ reading('returns one by id', async () => {
   assert.equal(await api.get(`/events/${event.event_id}`), event)
 })
 
-reading('lists the newest first, each like the one by id', async () => {
+reading('lists the newest first, each in the form of the one by id', async () => {
   const published = [await publish(api, 'row', 1), await publish(api, 'row', 2), await publish(api, 'row', 3)]
   const { data, pagination } = await api.page<Event>('/events?limit=3')
   assert.equal(data, published.toReversed())

@@ -8,7 +8,7 @@ import { suite } from '../support/suite.ts'
 
 type File = Static<typeof FileSchema>
 
-/** What functions do with files through the SDK. */
+/** Functions that work with files through the SDK. */
 const FUNCTIONS = `
 import { createHash } from 'node:crypto'
 import { files } from 'svc'
@@ -67,7 +67,7 @@ sdk('are put, with the run that made them and the run that wrote them last', asy
   assert.equal([now.created_by_run_id, now.updated_by_run_id], [run_id, null])
 })
 
-sdk('are read as they were put by a client', async () => {
+sdk('are read as a client has uploaded them', async () => {
   const { json } = await api.send('PUT', '/files/upload/sdk/b', { body: 'héllo' })
   const { result } = await invoke<{ info: File; text: string }>('get', 'sdk/b')
   assert.is(result.text, 'héllo')
@@ -77,7 +77,7 @@ sdk('are read as they were put by a client', async () => {
 })
 
 for (const size of [5 << 20, (5 << 20) + 1, 11 << 20]) {
-  sdk(`of ${size} bytes go and come whole`, async () => {
+  sdk(`of ${size} bytes are written and read completely`, async () => {
     const { result } = await invoke<[File, string]>('putBytes', `sdk/${size}`, size)
     const [file, hash] = result
     assert.is(file.size, size)
@@ -110,7 +110,7 @@ sdk('are listed and deleted', async () => {
   assert.is((await api.page('/files?prefix=l/')).pagination.total, 1)
 })
 
-sdk('that are not there, or wrong, reject with a code', async () => {
+sdk('that are missing or invalid reject with a code', async () => {
   const { result } = await invoke<{ code: string; message: string }[]>('refused')
   assert.equal(
     result.map(({ code }) => code),

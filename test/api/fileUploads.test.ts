@@ -101,7 +101,7 @@ parts('become a file: any order, at once, the last one small', async () => {
   assert.is((await api.get<File>(`/files/${file_id}`)).etag, etag)
 })
 
-parts('replace the file that is there, which keeps its file_id', async () => {
+parts('replace the existing file, which keeps its file_id', async () => {
   const { json } = await api.send('PUT', '/files/upload/replaced', { body: 'before' })
   const { upload_id } = await begin('replaced')
   await putPart(upload_id, 1, bytesOf(7, 9))
@@ -109,7 +109,7 @@ parts('replace the file that is there, which keeps its file_id', async () => {
   assert.equal([file.file_id, file.size], [(json as { data: File }).data.file_id, 7])
 })
 
-parts('may be sent again: the last one counts', async () => {
+parts('may be sent again, and the last one counts', async () => {
   const { upload_id } = await begin('again')
   await putPart(upload_id, 1, bytesOf(100, 1))
   await putPart(upload_id, 1, bytesOf(50, 2))
@@ -132,7 +132,7 @@ parts('may come without Content-Length', async () => {
   assert.is((await complete(upload_id)).size, 14)
 })
 
-parts('complete once and for all: asked again it is the same file', async () => {
+parts('complete once: a repeated request returns the same file', async () => {
   const { upload_id } = await begin('twice')
   await putPart(upload_id, 1, bytesOf(10, 1))
   const [first, second] = await Promise.all([complete(upload_id), complete(upload_id)])
@@ -191,7 +191,7 @@ parts('of another environment do not exist', async () => {
   }
 })
 
-parts('need the permission to make the file, or to change it', async () => {
+parts('need the permission to create or change the file', async () => {
   const limited = openApi(url, mine)
   assert.is((await limited.refused('POST', '/files/uploads', { path: 'a/other' })).status, 403)
   const [first, second] = [await begin('a/mine', {}, limited), await begin('a/mine', {}, limited)]

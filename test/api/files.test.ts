@@ -42,7 +42,7 @@ const get = (file_id: string, headers: Record<string, string> = {}) =>
   api.send('GET', `/files/${file_id}/download`, { headers })
 const etagOf = (content: string) => `"${createHash('sha256').update(content).digest('hex')}"`
 
-/** How many contents are kept, and where. */
+/** Resolves with the number of stored contents. */
 const contents = (): Promise<number> =>
   withBlobs(dataDir, async (blobs) => (await Array.fromAsync(blobs.list('files/'))).length)
 const backend = await withBlobs(dataDir, (blobs) => Promise.resolve(blobs.backend))
@@ -94,7 +94,7 @@ uploads('keeps bytes unchanged, also an empty file', async () => {
   assert.equal([empty.size, (await get(empty.file_id)).text], [0, ''])
 })
 
-uploads('takes a file without type for bytes', async () => {
+uploads('treats a file without type as bytes', async () => {
   const { json } = await api.send('PUT', '/files/upload/untyped', { body: new Uint8Array(3) })
   assert.is((json as { data: File }).data.content_type, 'application/octet-stream')
 })
@@ -163,7 +163,7 @@ uploads('accepts any other path, and returns it decoded', async () => {
   assert.is((await put('x%2Fy', '1')).path, 'x/y')
 })
 
-uploads('of one path at once leave one of the contents, whole, and no other', async () => {
+uploads('of one path at once store one complete content', async () => {
   const kept = await contents()
   const sent = Array.from({ length: 12 }, (_, n) => String.fromCharCode(97 + n).repeat(100_000))
   const files = await Promise.all(sent.map((content) => put('contested', content)))
@@ -211,7 +211,7 @@ uploads('of clients that expect 100-continue receive it', async () => {
   assert.is(status, 200)
 })
 
-uploads('that break off leave nothing behind', async () => {
+uploads('that are interrupted store nothing', async () => {
   const kept = await contents()
   await new Promise<void>((resolve) => {
     const sent = request(`${url}/v1/files/upload/broken`, {
@@ -244,7 +244,7 @@ reading('lists by path, with the runs that wrote them, a prefix and pages', asyn
   assert.equal(second.pagination, { total: 3, limit: 1, offset: 1, has_more: true })
 })
 
-reading('gives the metadata of one', async () => {
+reading('returns the metadata of one file', async () => {
   const file = await put('meta', 'm')
   assert.equal(await api.get(`/files/${file.file_id}`), {
     ...file,
@@ -253,7 +253,7 @@ reading('gives the metadata of one', async () => {
   })
 })
 
-reading('downloads with type, name and ETag, to be kept and not run', async () => {
+reading('downloads with type, name and ETag, as an attachment', async () => {
   const file = await put('d/na"me\u202e.html', '<script>', { type: 'text/html' })
   const { status, headers, text } = await get(file.file_id)
   assert.equal([status, text], [200, '<script>'])
@@ -325,7 +325,7 @@ for (const [known, status] of [
   })
 }
 
-reading('of content that is replaced meanwhile gives one content whole', async () => {
+reading('returns one complete content although it is replaced meanwhile', async () => {
   const { file_id } = await put('swapped', '0'.repeat(200_000))
   let over = false
   const writing = (async () => {
@@ -344,7 +344,7 @@ reading.run()
 
 const deleting = suite('deleting files')
 
-deleting('is 204, and everything of the file is gone; the path is free', async () => {
+deleting('is 204, removes the file completely and frees the path', async () => {
   const file = await put('gone', 'x')
   const kept = await contents()
   const { status, text } = await api.send('DELETE', `/files/${file.file_id}`)
@@ -366,7 +366,7 @@ deleting.run()
 
 const environments = suite('files of another environment')
 
-environments('do not exist, though they have the same path', async () => {
+environments('have separate files on the same path', async () => {
   const theirs = await put('shared', 'theirs', { as: other })
   const ours = await put('shared', 'ours')
   assert.is.not(ours.file_id, theirs.file_id)
@@ -388,7 +388,7 @@ environments.run()
 
 const permissions = suite('permissions on files')
 
-permissions('of a path reach that path only', async () => {
+permissions('on a path apply to that path only', async () => {
   const file = await put('a/mine.txt', '1', { as: mine })
   const theirs = await put('a/other.txt', '1', { as: team })
   assert.is((await mine.get<File>(`/files/${file.file_id}`)).path, 'a/mine.txt')

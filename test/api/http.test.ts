@@ -51,7 +51,7 @@ for (const path of [
   '/v1/projects/%ff',
   '/v1/runs/%00',
 ]) {
-  envelope(`is 404 where there is nothing: ${path}`, async () => {
+  envelope(`is 404 on an unknown path: ${path}`, async () => {
     const { status, code } = await api.refused('GET', `${server.url}${path}`)
     assert.equal([status, code], [404, 'not_found'])
   })
@@ -70,7 +70,7 @@ for (const [method, path] of [
   })
 }
 
-envelope('of a method that is not there names those that are', async () => {
+envelope('of an unknown method names the existing methods', async () => {
   for (const method of ['PATCH', 'TRACE', 'PROPFIND']) {
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
     socket.end(`${method} /v1/projects HTTP/1.1\r\nHost: svc\r\nConnection: close\r\n\r\n`)
@@ -90,7 +90,7 @@ for (const [what, text, status, code] of [
     'headers_too_large',
   ],
 ] as const) {
-  envelope(`to ${what} is an error as well`, async () => {
+  envelope(`is an error for ${what} too`, async () => {
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
     socket.end(text)
     const reply = (await buffer(socket)).toString()
@@ -123,7 +123,7 @@ for (const [head, status] of [
   ['POST /v1/events HTTP/1.1', 401],
   ['DELETE /v1/none HTTP/1.1\r\nConnection: close', 404],
 ] as const)
-  envelope(`reaches who sends much more than is taken (${status})`, async () => {
+  envelope(`reaches a client that sends far more than is accepted (${status})`, async () => {
     const text = await sentBlindly(head, LARGE)
     assert.match(text, `HTTP/1.1 ${status} `)
     assert.is(text.match(/HTTP\/1\.1/g)?.length, 1)

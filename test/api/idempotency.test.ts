@@ -43,7 +43,7 @@ const count = async (path: string): Promise<number> => (await server.api.page(pa
 
 const keyed = suite('POST with an Idempotency-Key')
 
-keyed('is carried out once, and its first answer comes back word for word', async () => {
+keyed('is carried out once, and a repeat returns the identical first answer', async () => {
   const first = await post('/projects', { name: 'once' }, 'p1')
   assert.equal([first.status, isReplay(first)], [201, false])
   const again = await post('/projects', { name: 'once' }, 'p1')
@@ -52,19 +52,19 @@ keyed('is carried out once, and its first answer comes back word for word', asyn
   assert.is.not(again.headers.get('x-request-id'), first.headers.get('x-request-id'))
 })
 
-keyed('is another request with another body: 409', async () => {
+keyed('is refused with a different body: 409', async () => {
   await post('/projects', { name: 'mine' }, 'p2')
   const { status, code } = refusal(await post('/projects', { name: 'other' }, 'p2'))
   assert.equal([status, code], [409, 'idempotency_key_reused'])
   assert.is((await server.api.refused('GET', '/projects/other')).status, 404)
 })
 
-keyed('may be written differently, as long as it says the same', async () => {
+keyed('may be formatted differently with the same meaning', async () => {
   await post('/projects', '{"name":"spaces"}', 'p3')
   assert.ok(isReplay(await post('/projects', '{ "name": "spaces" }\n', 'p3')))
 })
 
-keyed('is something else on another path, and in another environment', async () => {
+keyed('is independent on another path and in another environment', async () => {
   const event = dataOf<Event>(await post('/events', { event_type: 'x' }, 'same'))
   const project = await post('/projects', { name: 'same' }, 'same')
   assert.equal([project.status, isReplay(project)], [201, false])
@@ -93,14 +93,14 @@ keyed('continues a stream once', async () => {
   assert.equal([first.status, again.text], [201, first.text])
 })
 
-keyed('keeps a refusal that asking again would not change', async () => {
+keyed('stores a refusal that a repeat would not change', async () => {
   const first = await post('/projects', { name: 'shop' }, 'p4')
   assert.equal([first.status, isReplay(first)], [409, false])
   const again = await post('/projects', { name: 'shop' }, 'p4')
   assert.equal([again.status, isReplay(again), again.text], [409, true, first.text])
 })
 
-keyed('keeps no refusal from before it was tried: a wrong body, a credential that may not', async () => {
+keyed('stores no refusal from before the attempt: an invalid body, a missing permission', async () => {
   const wrong = await post('/projects', { name: '' }, 'p5')
   assert.is(wrong.status, 400)
   assert.is((await post('/projects', { name: 'right' }, 'p5')).status, 201)
@@ -123,7 +123,7 @@ for (const key of ['', ' ', 'a b', 'ü', 'x'.repeat(256)]) {
   })
 }
 
-keyed('takes a key of 255 characters', async () => {
+keyed('accepts a key of 255 characters', async () => {
   const key = '!~'.repeat(127) + 'x'
   const first = await post('/projects', { name: 'long-key' }, key)
   assert.is(first.status, 201)
@@ -146,7 +146,7 @@ keyed('uploads a build once; forms are compared by their content', async () => {
   assert.is((await send({}, await zipBuild({ 'a.js': 'export const a = () => 2' }))).status, 409)
 })
 
-keyed('deploys, and says the same again though another build is deployed meanwhile', async () => {
+keyed('deploys, and repeats its answer although another build was deployed meanwhile', async () => {
   const builds: string[] = []
   for (const n of [1, 2]) {
     const answer = await upload(server.api, 'once', { 'a.js': `export const a = () => ${n}` })
@@ -183,7 +183,7 @@ keyed('follows the same stream again from its event, and publishes nothing', asy
   assert.is((await post('/streams/subscribe-with-event', { event_type: 'asked' }, 's1')).status, 409)
 })
 
-keyed('is left to the function of a webhook: the key is handed on', async () => {
+keyed('is passed on to the function of a webhook', async () => {
   const { data } = await server.api.page<{ url: string }>('/projects/shop/webhooks')
   const [first, again] = [await post(data[0]?.url ?? '', {}, 'w1'), await post(data[0]?.url ?? '', {}, 'w1')]
   assert.match(String(first.json), /^w1/)
@@ -217,7 +217,7 @@ keyed('creates one session, and does not return its token to other callers with 
   assert.is.not(dataOf<{ token: string }>(another).token, dataOf<{ token: string }>(first).token)
 })
 
-keyed('means nothing on other methods', async () => {
+keyed('has no effect on other methods', async () => {
   const get = () => server.api.send('GET', '/projects/shop', { headers: { 'Idempotency-Key': 'g' } })
   await get()
   assert.is(isReplay(await get()), false)
@@ -232,7 +232,7 @@ keyed('is answered the same after a restart', async () => {
   assert.is((await server.api.get<Project>('/projects/restarted')).name, 'restarted')
 })
 
-keyed('works on every POST under /v1, also where the handler replies by itself', () => {
+keyed('works on every POST under /v1, also if the handler writes the reply', () => {
   const posts = allRoutes.filter(({ takesKey }) => takesKey)
   const byThemselves = posts.filter(({ reply, form, rawBody }) => reply.kind === 'stream' || form || rawBody)
   assert.equal(byThemselves.map(({ path }) => path).sort(), [

@@ -15,7 +15,7 @@ import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 
-/** Again while it is told that the first one may still be at work: in a cluster it takes some seconds to be sure. */
+/** Repeats the request while the first one may still be in progress, which takes a cluster some seconds to rule out. */
 const sendUntilTaken = async (api: Api, path: string, sent: Sent): Promise<Answer> =>
   until(async () => {
     const answer = await api.send('POST', path, sent)
@@ -48,7 +48,7 @@ crash('is continued after the restart, and nothing is started twice', async () =
   await server.stop()
 })
 
-crash('between its event and its answer publishes nothing again', async () => {
+crash('between its event and its answer publishes no second event', async () => {
   const dataDir = tempDir()
   const first = await startServer({ dataDir })
   const { env_id } = await first.api.get<{ env_id: string }>('/env')

@@ -51,18 +51,18 @@ const read = async (
 
 const body = suite('a body that streams in')
 
-body('comes whole', async () => {
+body('arrives complete', async () => {
   const { bytes, error } = await read((sent) => sent.end(Buffer.alloc(1 << 20)))
   assert.equal([bytes, error], [1 << 20, undefined])
 })
 
-body('that stops arriving is cut off with a 408', async () => {
+body('that stops arriving is refused with a 408', async () => {
   const { error, status } = await read((sent) => sent.write('half'), { silenceMs: 50 })
   assert.ok(isAppError(error, 'request_timeout'), String(error))
   assert.is(status, 408)
 })
 
-body('that trickles is cut too: 16 KB a second are expected', async () => {
+body('that arrives at less than 16 KB a second is refused', async () => {
   let trickle: NodeJS.Timeout | undefined
   const { error } = await read((sent) => (trickle = setInterval(() => sent.write('x'), 10)), {
     silenceMs: 100,
@@ -71,13 +71,13 @@ body('that trickles is cut too: 16 KB a second are expected', async () => {
   assert.ok(isAppError(error, 'request_timeout'), String(error))
 })
 
-body('is not cut for the time that its reader takes', async () => {
+body('is not refused because its reader is slow', async () => {
   const onChunk = () => new Promise<void>((resolve) => setTimeout(resolve, 60))
   const { bytes, error } = await read((sent) => sent.end(Buffer.alloc(200_000)), { silenceMs: 50, onChunk })
   assert.equal([bytes, error], [200_000, undefined])
 })
 
-body('that breaks off is the sender’s fault', async () => {
+body('that is interrupted is the sender’s error', async () => {
   const { error } = await read((sent) => sent.write('half', () => sent.destroy()))
   assert.ok(isAppError(error, 'bad_request'), String(error))
 })

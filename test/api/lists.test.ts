@@ -8,7 +8,7 @@ const { api } = server
 
 const pages = suite('a list')
 
-pages('comes in pages that report the total and whether there is more', async () => {
+pages('is returned in pages with the total and a flag for further pages', async () => {
   const all: string[] = []
   for (let n = 0; n < 5; n++) all.unshift((await publish(api, 'paged', n)).event_id)
   const page = async (query: string) => {
@@ -33,7 +33,7 @@ const LISTS = [
   '/projects/p/webhooks',
 ]
 for (const path of LISTS) {
-  pages(`keeps its bounds: ${path}`, async () => {
+  pages(`respects its bounds: ${path}`, async () => {
     await api.send('POST', '/projects', { body: { name: 'p' } })
     for (const query of [
       'limit=0',
@@ -57,7 +57,7 @@ for (const path of LISTS) {
     }
   })
 
-  pages(`names a parameter it does not know: ${path}`, async () => {
+  pages(`names an unknown parameter: ${path}`, async () => {
     for (const name of ['colour', 'Limit', '__proto__', 'constructor']) {
       const { status, message } = await api.refused('GET', `${path}?${name}=1`)
       assert.is(status, 400)

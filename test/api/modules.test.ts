@@ -17,7 +17,7 @@ const loading = suite('loading the modules of an upload', { timeoutMs: 30_000 })
 /** The service refuses it after 20 s; the other tests run meanwhile. */
 const spinning = upload(api, 'up', { 'ok.js': '', 'spins.js': `for (;;) {}` })
 
-const modules: [name: string, files: Files, told: RegExp][] = [
+const modules: [name: string, files: Files, message: RegExp][] = [
   [
     'a module that throws',
     { 'a/b.ts': `// one\nconst n: number = 1\nthrow new Error('no ' + n)` },
@@ -49,8 +49,8 @@ const modules: [name: string, files: Files, told: RegExp][] = [
   ['two modules of one name', { 'same.js': '', 'same.ts': '' }, /same/],
   ['TypeScript that cannot be stripped', { 'kinds.ts': `export enum Kind { A }` }, /kinds\.ts:1/],
 ]
-for (const [name, files, told] of modules) {
-  loading(`reports ${name}`, async () => isRefused(await upload(api, 'up', files), told))
+for (const [name, files, message] of modules) {
+  loading(`reports ${name}`, async () => isRefused(await upload(api, 'up', files), message))
 }
 
 loading('refuses a module that spins', async () => isRefused(await spinning, /spins\.js/))

@@ -25,8 +25,8 @@ const [{ url }] = (await api.page<Webhook>('/projects/work/webhooks')).data as [
 
 const once = suite('a run is executed once (I3)')
 
-/** What the executions themselves tell: the facts of a run that two workers executed are those of one. */
-once('whatever started it', async () => {
+/** Counts executions, because the facts of a run are the same when two workers executed it. */
+once('on every path that starts runs', async () => {
   const numbers = Array.from({ length: TIMES }, (_, n) => n)
   const handle = async (type: string, n: number, runs: number) =>
     handled(api, (await publish(api, type, n)).event_id, runs)

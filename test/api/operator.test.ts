@@ -45,7 +45,7 @@ const asked = async <T>(method: string, path: string, body: unknown, status: num
 const post = <T>(path: string, body: unknown) => asked<T>('POST', path, body, 201)
 const patch = <T>(path: string, body: unknown) => asked<T>('PATCH', path, body, 200)
 const names = new Set<string>()
-/** Of nobody else's in an installation that others use too. */
+/** A slug that no other user of a shared installation has. */
 const slug = (): string => {
   const made = `o-${newId().slice(-12)}`
   names.add(made)
@@ -72,7 +72,7 @@ orgs('are created, with each plan', async () => {
   }
 })
 
-orgs('have one slug each: 409, however many ask at once', async () => {
+orgs('have one slug each: 409 for every other simultaneous request', async () => {
   const of = slug()
   const answers = await Promise.all(
     Array.from({ length: 10 }, () =>
@@ -181,7 +181,7 @@ keys('change their permissions from the next request on', async () => {
   assert.is((await as(key).send('GET', '/env')).status, 200)
 })
 
-keys('are gone when deleted', async () => {
+keys('do not exist once they are deleted', async () => {
   const key = await newKey()
   assert.is((await as(key).send('GET', '/env')).status, 200)
   assert.is((await operator.send('DELETE', at(`/api-keys/${key.api_key_id}`))).status, 204)
@@ -199,9 +199,9 @@ keys('are for an environment that exists, with permissions that are valid', asyn
   assert.is(refusal(none).code, 'not_found')
   const { env_id, api_key_id } = await newKey()
   const body = { name: 'k', permissions: { 'mcp:*': ['create'] } }
-  const told = /^Action not valid for resource: "mcp:\*"/
-  isRefused(await operator.send('POST', at(`/envs/${env_id}/api-keys`), { body }), told)
-  isRefused(await operator.send('PATCH', at(`/api-keys/${api_key_id}`), { body }), told)
+  const message = /^Action not valid for resource: "mcp:\*"/
+  isRefused(await operator.send('POST', at(`/envs/${env_id}/api-keys`), { body }), message)
+  isRefused(await operator.send('PATCH', at(`/api-keys/${api_key_id}`), { body }), message)
 })
 keys.run()
 
@@ -235,7 +235,7 @@ for (const [who, authorization] of Object.entries({
 access('is not under /v1', async () => {
   assert.is((await server.api.send('GET', '/operator/orgs')).status, 404)
 })
-access('takes no operator for a user', async () => {
+access('does not accept the operator as a user', async () => {
   assert.is((await operator.send('GET', '/env')).status, 401)
 })
 access.after(() => server.stop())

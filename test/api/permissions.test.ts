@@ -161,7 +161,7 @@ permissions('to read runs and events are no permission to publish', async () => 
   assert.is((await as('reads').refused('POST', '/events', { type: 'x' })).code, 'forbidden')
 })
 
-permissions('for subscribe-with-event are two', async () => {
+permissions('for subscribe-with-event are both read and publish', async () => {
   const body = { type: 'x' }
   assert.is((await as('follows').refused('POST', '/streams/subscribe-with-event', body)).code, 'forbidden')
   const follower = await follow(as('followsAndPublishes'), '/streams/subscribe-with-event', {

@@ -86,7 +86,7 @@ rate('RateLimit-Policy and RateLimit report the limit and its remainder', async 
   assert.match(refused[0]?.headers.get('RateLimit') ?? '', /^"org";r=0;t=1$/)
 })
 
-rate('is that of the organization, whatever its environments', async () => {
+rate('is shared by all environments of the organization', async () => {
   const { seconds, passed } = await flood(20, (i) => of('envs', i % 2).send('GET', '/env'))
   assert.ok(passed <= 5 + Math.ceil(seconds * 5), `${passed} passed in ${seconds} s`)
 })
@@ -121,7 +121,7 @@ rate('does not apply to public endpoints, nor to the operator', async () => {
   assert.is(refused.length, 0)
 })
 
-rate('is another one from the next request on when the plan changes', async () => {
+rate('follows a changed plan from the next request on', async () => {
   const { org_id } = await of('scale').get<{ org_id: string }>('/env')
   const { status } = await operator().send('PATCH', `${server.url}/operator/orgs/${org_id}`, {
     body: { plan: 'free' },

@@ -36,7 +36,7 @@ const often = async (times: number, act: (n: number) => Promise<void>): Promise<
 
 const reading = suite('what was acknowledged is seen by the next request (I2)')
 
-reading('a project, by name, in the list, and no longer once it is deleted', () =>
+reading('a project, by name and in the list, until it is deleted', () =>
   often(TIMES, async (n) => {
     const created = await api.post<Project>('/projects', { name: `p${n}` })
     assert.equal(await api.get(`/projects/p${n}`), created)

@@ -44,7 +44,7 @@ const newApiKey = async (permissions: Permissions = { '*:*': ['*'] }): Promise<A
 const FOLLOWS = { 'stream:*': ['read'] }
 const followStream = (api: Api): Promise<Follower> => follow(api, `/streams/${stream_id}/subscribe`)
 const isOver = (follower: Follower) => until(() => follower.over)
-/** It is still told what happens. */
+/** Waits until the follower receives a new event. */
 const isOpen = async (follower: Follower): Promise<void> => {
   const { event_id } = await publish(server.api, 'mark', null, { stream_id })
   assert.ok(event_id)
@@ -96,7 +96,7 @@ for (const [what, path] of [
   ['of the environment', '/env/subscribe'],
   ['of a consumer', `/env/subscribe?consumer=c-${newId()}`],
 ] as const)
-  streams(`${what} end when the API key is disabled, its sessions’ too`, async () => {
+  streams(`${what} end when the API key is disabled, also those of its sessions`, async () => {
     const { api, change } = await newApiKey()
     const session = as(api, await newSession(api, { '*:*': ['*'] }))
     const followers = [await follow(api, path), await follow(session, path)]

@@ -92,7 +92,7 @@ logs('are empty when it printed nothing', async () => {
   assert.equal(await logsOf(run_id), { run_id, request: null, lines: [] })
 })
 
-logs('are complete as soon as the run has ended, also badly', async () => {
+logs('are complete as soon as the run has ended, also when it failed', async () => {
   for (let i = 0; i < 10; i++) {
     const { run_id, status } = await handle(api, 'fails')
     assert.is(status, 'failed')
@@ -111,7 +111,7 @@ logs('are available within a second while the run continues', async () => {
   assert.equal(await printed(run_id), ['it begins', 'it ends'])
 })
 
-logs('are cut at 256 KiB, and say so', async () => {
+logs('are truncated at 256 KiB, with a note', async () => {
   const { run_id, status } = await handle(api, 'floods')
   assert.is(status, 'succeeded')
   const texts = await printed(run_id)
@@ -120,7 +120,7 @@ logs('are cut at 256 KiB, and say so', async () => {
   assert.ok(bytes > 250 << 10 && bytes <= (256 << 10) + 100, `${bytes} bytes`)
 })
 
-logs('do not exist in another environment, nor of no run (I7)', async () => {
+logs('do not exist in another environment, or without a run (I7)', async () => {
   const { run_id } = await handle(api, 'prints')
   for (const [as, id] of [
     [other, run_id],
@@ -137,7 +137,7 @@ logs('are not part of the service’s own log', async () => {
   assert.not(server.output.join('').includes('to stdout'))
 })
 
-logs('of a webhook show its request: method, url, query, ip and headers in clear', async () => {
+logs('of a webhook contain its request: method, url, query, ip and headers in plain text', async () => {
   const url = await webhookAt('/open')
   await api.send('POST', `${url}?page=1`, {
     headers: { 'x-plain': 'seen', 'x-forwarded-for': '203.0.113.9' },
@@ -179,7 +179,7 @@ logs('mask everything in the auth data', async () => {
   assert.not(JSON.stringify(request).includes(api.key.slice(-40)))
 })
 
-logs('leave out a body of more than 64 KiB', async () => {
+logs('omit a body of more than 64 KiB', async () => {
   await api.send('POST', await webhookAt('/open'), { body: { big: 'x'.repeat(70_000) } })
   const { request } = await newestCall()
   assert.is(request?.method, 'POST')

@@ -42,13 +42,13 @@ handlers('receives the event and its own run', async () => {
   assert.equal([run['run_id'], run['event_id'], run['run_type']], [run_id, published.event_id, 'event'])
 })
 
-handlers('is one of all that match', async () => {
+handlers('is started beside all other matching handlers', async () => {
   const { event_id } = await publish(api, 'two')
   const runs = await handled(api, event_id, 2)
   assert.equal(runs.map(({ result }) => result).sort(), ['first', 'second'])
 })
 
-handlers('is not needed: an event without one has no runs', async () => {
+handlers('is optional: an event without one has no runs', async () => {
   const { event_id } = await publish(api, 'nobody:cares')
   await handle(api, 'two') // published later, handled already
   assert.equal(await runsOf(api, event_id), [])
@@ -102,7 +102,7 @@ retry('waits for its delay', async () => {
   }
 })
 
-retry('happens as often as the function allows, and no more', async () => {
+retry('happens at most as often as the function allows', async () => {
   const { event_id } = await publish(api, 'hopeless')
   const runs = await handled(api, event_id, 3)
   assert.equal(

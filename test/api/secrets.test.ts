@@ -7,7 +7,7 @@ import { spawnServer, startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 
-/** Proves what it saw by hashes: what a handler returns is its own to tell, and is kept. */
+/** Returns hashes of the secrets that it received, because its result is stored in plain text. */
 const HOOK = {
   'hook.js': `import { createHash } from 'node:crypto'
     import { fn } from 'svc'
@@ -118,7 +118,7 @@ const EMBEDDED = {
   SVC_REDIS: '',
 }
 
-secrets('of a project that is deleted have no key left', async () => {
+secrets('of a deleted project have no key any more', async () => {
   const { api, dataDir, stop } = await spawnServer({ env: EMBEDDED })
   const ids: string[] = []
   for (const name of ['doomed', 'kept']) {

@@ -70,7 +70,7 @@ for (const type of ['project', '*'])
     assert.match(told, `"${type}:*"`)
   })
 
-keys('beyond the API key are 403 permission_escalation', async () => {
+keys('with more permissions than the API key are 403 permission_escalation', async () => {
   const permissions = { 'run:*': ['read'], 'event:*': ['read'] }
   await isRefusedWith(narrow, ['POST', '/service-keys', { permissions }], [403, 'permission_escalation'])
   assert.ok((await newServiceKey(narrow, READ)).token)
@@ -140,7 +140,7 @@ keys('keep their metadata as ciphertext (I6)', async () => {
   const holding = (text: string) =>
     files.filter((file) => readFileSync(join(file.parentPath, file.name)).includes(text)).length
   if (process.env['SVC_TEST_ENGINES'] !== 'real')
-    // else the log lies elsewhere
+    // otherwise the log is stored elsewhere
     assert.ok(holding(`name-${secret.slice(-12)}`) > 0)
   assert.is(holding(secret), 0)
   assert.not.ok(server.output.some((line) => line.includes(secret)))

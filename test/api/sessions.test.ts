@@ -53,7 +53,7 @@ sessions('are valid for 3600 s by default', async () => {
 })
 
 for (const expires_in of ['60', 86_401])
-  sessions(`live 1 to 86400 s, not ${JSON.stringify(expires_in)}`, async () => {
+  sessions(`are valid for 1 to 86400 s, not ${JSON.stringify(expires_in)}`, async () => {
     const told = await isRefusedWith(
       api,
       ['POST', '/sessions', { permissions: READ, expires_in }],
@@ -61,7 +61,7 @@ for (const expires_in of ['60', 86_401])
     )
     assert.match(told, /^expires_in: /)
   })
-sessions('live a day at most', async () => {
+sessions('are valid for a day at most', async () => {
   assert.ok((await newSession(api, READ, { expires_in: 86_400 })).token)
 })
 
@@ -89,7 +89,7 @@ sessions('have the permissions they were given, in the environment of their API 
   await isRefusedWith(session, ['GET', '/projects'], [403, 'forbidden'])
 })
 
-sessions('beyond the API key are 403 permission_escalation', async () => {
+sessions('with more permissions than the API key are 403 permission_escalation', async () => {
   for (const permissions of [
     { 'run:*': ['read'], 'env:*': ['read'] },
     { '*:*': ['*'] },
@@ -169,7 +169,7 @@ sessions('DELETE /sessions: {revoked_count}, and all are refused', async () => {
   assert.equal((again.json as { data: unknown }).data, { revoked_count: 0 })
 })
 
-sessions('with session permissions see and end those of their API key', async () => {
+sessions('with session permissions list and end those of their API key', async () => {
   const session = as(api, await newSession(lister, { 'session:*': ['read', 'delete'] }))
   const { session_id } = await newSession(lister, READ)
   assert.ok((await session.page<Session>('/sessions')).data.some((one) => one.session_id === session_id))

@@ -35,7 +35,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   })
 }
 
-stopping('answers the webhook under way, then waits no longer', async ({ server, url }) => {
+stopping('answers the webhook in progress, then waits no longer', async ({ server, url }) => {
   const reply = server.api.send('POST', url, { body: 500 })
   await isRunning(server)
   let code: unknown
@@ -45,7 +45,7 @@ stopping('answers the webhook under way, then waits no longer', async ({ server,
   assert.is(code, 0)
 })
 
-stopping('takes no more while it drains', async ({ server, url }) => {
+stopping('accepts no requests while it drains', async ({ server, url }) => {
   const reply = server.api.send('POST', url, { body: 500 })
   await isRunning(server)
   const code = server.end('SIGTERM')
@@ -59,7 +59,7 @@ stopping('takes no more while it drains', async ({ server, url }) => {
   assert.is(await code, 0)
 })
 
-stopping('lets runs end, and keeps everything', async ({ server }) => {
+stopping('lets runs end, and stores everything', async ({ server }) => {
   const event = await publish(server.api, 'work', 500)
   await isRunning(server)
   assert.is(await server.end('SIGTERM'), 0)

@@ -53,7 +53,7 @@ subscribing('resumes after every id with each later event exactly once (I5)', as
   }
 })
 
-subscribing('loses and repeats nothing however often the connection is cut (I5)', async () => {
+subscribing('loses and repeats nothing however often the connection is interrupted (I5)', async () => {
   const words = Array.from({ length: 30 }, (_, n) => n)
   let follower = await publishAndFollow(api, 'talk', { words })
   const seen = [await follower.next()]

@@ -117,7 +117,7 @@ uploading(
   },
 )
 
-const fields: [name: string, fields: Record<string, string | undefined>, told: string][] = [
+const fields: [name: string, fields: Record<string, string | undefined>, message: string][] = [
   ['a hash that is not the file’s', { hash: '0'.repeat(64) }, 'hash: '],
   ['no hash', { hash: undefined }, 'hash: '],
   ['an empty hash', { hash: '' }, 'hash: '],
@@ -125,8 +125,8 @@ const fields: [name: string, fields: Record<string, string | undefined>, told: s
   ['a build_id that is no UUID', { build_id: 'mine' }, 'build_id: '],
   ['a live that is neither true nor false', { live: 'yes' }, 'live: '],
 ]
-for (const [name, given, told] of fields) {
-  uploading(`refuses ${name}`, async () => isRefused(await upload(api, 'up', PLAIN, given), told))
+for (const [name, given, message] of fields) {
+  uploading(`refuses ${name}`, async () => isRefused(await upload(api, 'up', PLAIN, given), message))
 }
 
 uploading('refuses a form without a file, with a field in its place, or with two', async () => {

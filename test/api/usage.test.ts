@@ -73,7 +73,7 @@ const dataDir = tempDir()
 const [fresh] = await plantOrg(dataDir, 'starter', [])
 const [left, right] = await plantOrg(dataDir, 'pro', [begun(), kept(100)], [begun(), begun(), kept(20)])
 const [outOfRuns] = await plantOrg(dataDir, 'free', Array.from({ length: free.limits.runs_per_month }, begun))
-/** What the function `deep` needs until its second child: its event, the input and the result of its first. */
+/** The bytes of the function `deep` before its second child: its event, and the input and result of its first child. */
 const LAST_BYTES = 'null'.length + '[1,2]'.length + '3'.length
 const [outOfCalls] = await plantOrg(dataDir, 'scale', [kept(scale.limits.call_storage_bytes - LAST_BYTES)])
 const [fullOfFiles] = await plantOrg(dataDir, 'scale', [stored('large', scale.limits.storage_bytes - 10)])
@@ -81,14 +81,14 @@ const server = await startServer({ dataDir })
 const apiOf = (planted: { key: string } | undefined): Api => openApi(server.url, planted?.key ?? '')
 const usageOf = (api: Api) => api.get<Static<typeof OrgUsage>>('/org/usage')
 
-// What was planted is folded first: a read-model server that scans takes its time.
+// The planted facts are folded first, which takes long on a read-model server that scans.
 await until(async () => (await apiOf(left).send('GET', '/runs?limit=1')).status === 200, {
   timeoutMs: 60_000,
 })
 
 const usage = suite('GET /v1/org/usage (SPEC.md, Usage and limits)')
 
-usage('limits: without a subscription all are -1, and nothing is a percentage of them', async () => {
+usage('limits: without a subscription all are -1, and no percentage is reported', async () => {
   const { limits, usage_percent, plan } = await usageOf(server.api)
   assert.equal(limits, {
     runs_per_month: -1,
@@ -219,7 +219,7 @@ quota('call_storage_bytes: starting a run is refused, through the API and in use
   assert.ok((await usageOf(api)).usage_percent.call_storage > 100)
 })
 
-quota('a refusal is not kept under an Idempotency-Key: the plan may become a higher one', async () => {
+quota('a refusal is not stored under an Idempotency-Key, because the plan may be raised', async () => {
   const api = apiOf(outOfRuns)
   const operator = openApi(server.url, openSecrets(readConfig(installation(dataDir))).operatorToken)
   const send = () =>

@@ -4,7 +4,7 @@ import { call, deploy, type Event, handled, type Run } from '../support/build.ts
 import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 
-/** What functions may ask of the service through the SDK. */
+/** Functions that use every call of the SDK. */
 const FUNCTIONS = `
 import { call, context, currentRun, emit, files, fn, run, send } from 'svc'
 
@@ -54,7 +54,7 @@ sdk('calls a function in the background', async () => {
   )
 })
 
-sdk('runs child runs and has their results', async () => {
+sdk('starts child runs and receives their results', async () => {
   const run = await call(api, 'sdk/runs')
   assert.equal(run.result, { sum: 3, other: 42 })
   const { data } = await api.page<Run>('/runs?type=run&limit=2')
@@ -73,7 +73,7 @@ sdk('runs child runs and has their results', async () => {
 
 sdk('runs children of children', async () => assert.is((await call(api, 'sdk/deep', 12)).result, 'bottom'))
 
-sdk('meets the failure of a child as an error', async () => {
+sdk('receives the failure of a child as an error', async () => {
   const run = await call(api, 'sdk/runsFailing')
   assert.equal([run.status, run.error?.code], ['failed', 'function_failed'])
   assert.match(run.error?.message ?? '', 'from below')

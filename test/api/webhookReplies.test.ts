@@ -13,7 +13,7 @@ const answering = suite('a webhook reply')
 
 const reply = (value: unknown) => callHook(urlOf('reply'), { body: JSON.stringify(value) })
 
-answering('is what the function returned: status, headers and body', async () => {
+answering('has the status, headers and body that the function returned', async () => {
   const { status, headers, json } = await reply({
     status: 202,
     headers: { 'X-Mine': 'yes', 'Set-Cookie': ['a=1', 'b=2'] },
@@ -85,7 +85,7 @@ answering('of a function that fails is not logged as an error of the service', a
   assert.not.match(server.output.join('\n'), /A request failed|out of order|bad name/)
 })
 
-answering('ends when the time of the function is over', async () => {
+answering('ends after the timeout of the function', async () => {
   for (const name of ['slow', 'long']) {
     const { status, json } = await callHook(urlOf(name))
     assert.is(status, 500)
@@ -93,7 +93,7 @@ answering('ends when the time of the function is over', async () => {
   }
 })
 
-answering('belongs to a run of its own', async () => {
+answering('belongs to its own run', async () => {
   await reply('once')
   const [run] = (await api.page<Run>('/runs?limit=1')).data as [Run]
   assert.equal([run.run_type, run.status, run.result, run.event_id], ['call', 'succeeded', 'once', null])
@@ -125,7 +125,7 @@ redeploying('are not served by two projects', async () => {
   )
 })
 
-redeploying('are gone with their project', async () => {
+redeploying('are removed with their project', async () => {
   await api.remove('/projects/hooks')
   assert.is((await callHook(urlOf('reply'), { body: '7' })).status, 404)
 })

@@ -36,7 +36,7 @@ asking('has the token in original-url only', async () => {
   assert.not.match(JSON.stringify({ ...got, 'original-url': '' }), token)
 })
 
-asking('carries query and headers, names in lower case', async () => {
+asking('contains query and headers, with names in lower case', async () => {
   const got = await echo(
     { headers: { 'X-One': 'a', 'x-TWO': 'b' } },
     '?a=1&list=1&list=2&empty=&%C3%BC=%E4%B8%96',
@@ -104,7 +104,7 @@ asking.run()
 
 const finding = suite('an endpoint that is not there')
 
-finding('is refused in the same way whatever is wrong with the URL', async () => {
+finding('is refused in the same way for every error in the URL', async () => {
   const url = urlOf('echo')
   const token = url.split('/').at(-1) ?? ''
   const other = urlOf('reply').split('/').at(-1) ?? ''

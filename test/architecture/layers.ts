@@ -6,13 +6,13 @@ export interface Layer {
   /** A folder or file under src, without its ending. A path inside another layer's is a layer of its own. */
   readonly path: string
   readonly imports: readonly string[]
-  /** What it may import types from, but no values. */
+  /** Layers from which it may import types, but no values. */
   readonly types?: readonly string[]
   /** Packages from npm; `node:sqlite` counts as one, the other modules of Node are free. */
   readonly packages?: readonly string[]
 }
 
-/** What every layer of the service may use. */
+/** The files that every layer of the service may use. */
 const kernel = ['clock', 'errors', 'ids', 'boundedMap', 'logger'] as const
 const facts = [...kernel, 'loops', 'events', 'ports'] as const
 

@@ -81,7 +81,7 @@ const targets = (from: string, others: readonly Layer[], allowed: readonly strin
 
 const UP = '\\.\\./'
 
-/** How a file in the folder names the other layer, with one step up at most: rules allow for more. */
+/** The specifier of the other layer in a file of the folder, with at most one step up; the rules match more steps too. */
 const specifierOf = (folder: string, path: string): string =>
   relative(folder, path).replace(/^(?:\.\.\/)+/, '../')
 

@@ -43,7 +43,7 @@ cache('uses the unpacked build of an earlier process', async () => {
   assert.is(blobs.gets, 1)
 })
 
-cache('leaves nothing behind when it fails, and tries again', async () => {
+cache('removes everything when it fails, and can be repeated', async () => {
   let fails = true
   const { build, cacheDir, cache } = await setUp(async () => {
     if (fails) throw new Error('not now')

@@ -226,7 +226,7 @@ const attacks: [string, Buffer, RegExp, Partial<ZipLimits>?][] = [
   ['is text', Buffer.from('#!/bin/sh\necho hello'), /Expected a zip archive/],
 ]
 for (const [what, bytes, message, limits] of attacks) {
-  bad(`as it ${what}`, async () => assert.match(await refusalOf(bytes, limits), message))
+  bad(`if it ${what}`, async () => assert.match(await refusalOf(bytes, limits), message))
 }
 
 bad('is judged by its directory, not by the name in a local header', async () => {

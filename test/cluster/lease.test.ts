@@ -41,7 +41,7 @@ const contender = (readModels: ReadModels): Contender => {
       await beats // nothing is written any more when the read models close
     },
     die() {
-      dead = true // it goes on writing nothing, and so is silent
+      dead = true // it writes nothing any more, and so is silent
       beating.abort()
     },
   }
@@ -60,7 +60,7 @@ const leases = (what: string, open: () => Promise<ReadModels> | ReadModels) => {
   })
 
   lease(
-    'passes to the next node when its holder leaves, and when it falls silent',
+    'passes to the next node when its holder leaves, and when its holder is silent',
     async ({ readModels }) => {
       const first = contender(readModels)
       await until(() => first.works())

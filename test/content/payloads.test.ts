@@ -74,7 +74,7 @@ payloads('may be nested deeply', async ({ payloads }) => {
   assert.ok(JSON.stringify(await payloads.load(await payloads.keep(JSON.parse(text)))) === text)
 })
 
-payloads('without anything is null', async ({ payloads }) => assert.is(await payloads.load({}), null))
+payloads('of nothing are null', async ({ payloads }) => assert.is(await payloads.load({}), null))
 payloads('keeps a key __proto__', async ({ payloads }) => {
   const text = `{"__proto__":{"a":"${'x'.repeat(LIMIT)}"}}`
   assert.is(JSON.stringify(await payloads.load(await payloads.keep(JSON.parse(text)))), text)

@@ -32,7 +32,7 @@ const contentOf = (bytes: Uint8Array): Readable =>
 
 const bytesOf = (fill: number, size = MIN_PART_BYTES): Buffer => Buffer.alloc(size, fill)
 
-/** What every adapter keeps of `Uploads` in `ports/blobs.ts`. `open` gives blobs that others may use too. */
+/** The rules of `Uploads` in `ports/blobs.ts` for every adapter. `open` resolves with blobs that may have other users. */
 export const uploadsContract = (name: string, open: () => Promise<OpenUploads>): void => {
   const uploads = suite<OpenUploads>(`${name} uploads`, { timeoutMs: 60_000 })
   uploads.before(async (context) => Object.assign(context, await open()))

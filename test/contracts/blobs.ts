@@ -36,14 +36,14 @@ async function* megabytes(count: number, fill = 0) {
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
-/** Bytes in buffers that somebody still holds. The second collection waits for what the first one found to be freed. */
+/** Bytes in buffers that are still referenced. The second collection waits until those of the first one are freed. */
 const heldBytes = (): number => {
   collectGarbage()
   collectGarbage()
   return process.memoryUsage().arrayBuffers
 }
 
-/** What every adapter of `ports/blobs.ts` keeps. `open` gives blobs that others may use too. */
+/** The rules of `ports/blobs.ts` for every adapter. `open` resolves with blobs that may have other users. */
 export const blobsContract = (name: string, open: () => Promise<OpenBlobs>): void => {
   const blobs = suite<OpenBlobs>(`${name} blobs`, { timeoutMs: 60_000 })
   blobs.before(async (context) => Object.assign(context, await open()))

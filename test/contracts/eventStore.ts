@@ -13,8 +13,8 @@ export interface OpenEventStore {
 }
 
 /**
- * What every adapter of `ports/eventStore.ts` keeps; the expectations are what an EventStoreDB 24.6
- * answered. The log may hold other events and have other users: each test has an environment of its own.
+ * The rules of `ports/eventStore.ts` for every adapter. The expectations are the replies of an EventStoreDB 24.6. The
+ * log may contain other events and have other users, so each test has its own environment.
  */
 export const eventStoreContract = (name: string, open: () => Promise<OpenEventStore>): void => {
   appending(name, open)

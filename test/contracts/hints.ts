@@ -9,7 +9,7 @@ export interface OpenHints {
   close(): Promise<void>
 }
 
-/** What every adapter of `ports/hints.ts` keeps. */
+/** The rules of `ports/hints.ts` for every adapter. */
 export const hintsContract = (name: string, open: () => Promise<OpenHints>): void => {
   const notices = suite<OpenHints>(`${name} hints`)
   notices.before(async (context) => Object.assign(context, await open()))

@@ -14,7 +14,7 @@ export interface OpenRateLimiter {
 const slow = (burst: number) => ({ perSecond: 0.01, burst })
 const allowedIn = (verdicts: RateVerdict[]): number => verdicts.filter(({ allowed }) => allowed).length
 
-/** What every adapter of `ports/rateLimiter.ts` keeps. */
+/** The rules of `ports/rateLimiter.ts` for every adapter. */
 export const rateLimiterContract = (name: string, open: () => Promise<OpenRateLimiter>): void => {
   const limits = suite<OpenRateLimiter>(`${name} rate limiter`)
   limits.before(async (context) => Object.assign(context, await open()))

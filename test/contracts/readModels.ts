@@ -6,7 +6,7 @@ import { versionsContract } from './readModels/versions.ts'
 
 export type { OpenReadModels }
 
-/** What every adapter of `ports/readModels.ts` keeps. `open` gives read models that others may use too. */
+/** The rules of `ports/readModels.ts` for every adapter. `open` resolves with read models that may have other users. */
 export const readModelsContract = (name: string, open: () => Promise<OpenReadModels>): void => {
   for (const [what, contract] of [
     ['storing', storingContract],

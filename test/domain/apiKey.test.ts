@@ -39,7 +39,7 @@ keys('records only the fields that differ', () =>
     .when(change({ name: 'ci', enabled: true, permissions: { 'env:*': ['read'] } }))
     .then({ type: 'ApiKeyChanged', api_key_id, permissions: { 'env:*': ['read'] } }),
 )
-keys('does not change when it is as wanted already', () => {
+keys('does not change when it already has the wanted values', () => {
   given(created)
     .when(change({ permissions: { 'run:*': ['read'] } }))
     .then()

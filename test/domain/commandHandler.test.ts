@@ -71,7 +71,7 @@ aggregates('returns its facts and their revisions', async ({ store, at }) => {
   assert.equal(stored[0]?.metadata, { ...cause, v: 1 })
 })
 
-aggregates('that finds it so already stores nothing', async ({ store, watch, at }) => {
+aggregates('stores nothing when its effect exists already', async ({ store, watch, at }) => {
   const handler = new CommandHandler(store, stream)
   const event_id = newId()
   await handler.handle(at, publish(true, event_id), cause)
@@ -82,7 +82,7 @@ aggregates('that finds it so already stores nothing', async ({ store, watch, at 
 })
 
 aggregates(
-  'many at once on one stream share few appends, each with its own answer',
+  'many at once on one stream share few appends, and each has its own result',
   async ({ store, watch, at }) => {
     const handler = new CommandHandler(store, stream)
     const handled = await Promise.all(
@@ -97,7 +97,7 @@ aggregates(
   },
 )
 
-aggregates('on different streams does not wait', async ({ store, watch, at }) => {
+aggregates('does not wait for commands on other streams', async ({ store, watch, at }) => {
   const handler = new CommandHandler(store, stream)
   let release = () => {}
   const held = new Promise<void>((resolve) => (release = resolve))
@@ -108,7 +108,7 @@ aggregates('on different streams does not wait', async ({ store, watch, at }) =>
   await waiting
 })
 
-aggregates('refused is refused alone', async ({ store, at }) => {
+aggregates('is refused without affecting other commands', async ({ store, at }) => {
   const handler = new CommandHandler(store, stream)
   await handler.handle(at, publish(true), cause)
   const codes = await Promise.all([
@@ -121,7 +121,7 @@ aggregates('refused is refused alone', async ({ store, at }) => {
   assert.is((await typesIn(store, at)).length, 5)
 })
 
-aggregates('is decided again after losing a race', async ({ store, at }) => {
+aggregates('is decided again after a concurrent append', async ({ store, at }) => {
   const [one, other] = [new CommandHandler(store, stream), new CommandHandler(store, stream)]
   const work = (handler: typeof one) =>
     Promise.all(Array.from({ length: 200 }, () => handler.handle(at, publish(true), cause)))
@@ -132,7 +132,7 @@ aggregates('is decided again after losing a race', async ({ store, at }) => {
   assert.is(new Set(handled.map(({ cursor, firstRevision }) => `${cursor}/${firstRevision}`)).size, 400)
 })
 
-aggregates('of two nodes for one name: one has it', async ({ store }) => {
+aggregates('of two nodes for one name succeeds on one of them', async ({ store }) => {
   for (let round = 0; round < 20; round++) {
     const at = `name-${newId()}`
     const nodes = ['a', 'b', 'c'].map((holder) =>
@@ -143,13 +143,16 @@ aggregates('of two nodes for one name: one has it', async ({ store }) => {
   }
 })
 
-aggregates('that keeps losing is refused as a conflict', async ({ store, watch, at }) => {
-  const handler = new CommandHandler(store, stream)
-  watch.before = () => Promise.reject(new AppError('wrong_revision', 'always'))
-  assert.is(await codeOf(handler.handle(at, publish(true), cause)), 'conflict')
-  watch.before = async () => {}
-  assert.is(await codeOf(handler.handle(at, publish(true), cause)), 'fulfilled')
-})
+aggregates(
+  'is refused as a conflict when every attempt meets a concurrent append',
+  async ({ store, watch, at }) => {
+    const handler = new CommandHandler(store, stream)
+    watch.before = () => Promise.reject(new AppError('wrong_revision', 'always'))
+    assert.is(await codeOf(handler.handle(at, publish(true), cause)), 'conflict')
+    watch.before = async () => {}
+    assert.is(await codeOf(handler.handle(at, publish(true), cause)), 'fulfilled')
+  },
+)
 
 aggregates.run()
 
@@ -157,7 +160,7 @@ const nodes = suite<Context>('what another node stored')
 nodes.before.each(opening)
 nodes.after.each(({ store }) => store.close())
 
-nodes('is known to a command that would else find nothing to do (I3)', async ({ store, at }) => {
+nodes('is known to a command that would otherwise find nothing to do (I3)', async ({ store, at }) => {
   const [mine, theirs] = [new CommandHandler(store, stream), new CommandHandler(store, stream)]
   await mine.handle(at, publish(true), cause)
   const event_id = newId()
@@ -169,14 +172,14 @@ nodes('is known to a command that would else find nothing to do (I3)', async ({ 
   )
 })
 
-nodes('is known to a command that would else be refused (I2)', async ({ store, at }) => {
+nodes('is known to a command that would otherwise be refused (I2)', async ({ store, at }) => {
   const [mine, theirs] = [new CommandHandler(store, stream), new CommandHandler(store, stream)]
   assert.is(await codeOf(mine.handle(at, publish(), cause)), 'not_found')
   await theirs.handle(at, publish(true), cause)
   assert.is(await codeOf(mine.handle(at, publish(), cause)), 'fulfilled')
 })
 
-nodes('does not keep a command out, however busy the stream is', async ({ store, watch, at }) => {
+nodes('does not block a command, however busy the stream is', async ({ store, watch, at }) => {
   const [mine, theirs] = [new CommandHandler(store, stream), new CommandHandler(store, stream)]
   await theirs.handle(at, publish(true), cause)
   let writing = true
@@ -198,7 +201,7 @@ nodes('does not keep a command out, however busy the stream is', async ({ store,
   assert.ok(watch.appends > 25, `${watch.appends} appends`)
 })
 
-/** What a reader takes from the state. */
+/** Selects a part of the state, as a reader does. */
 const seen = ({ undispatched }: Immutable<StreamState>, revision: number) => ({
   revision,
   waiting: undispatched.size,
@@ -231,7 +234,7 @@ nodes('is shown as it was stored, whatever waits to be decided next', async ({ s
   await Promise.all([first, ...rest])
 })
 
-nodes('shows whole in every state that is read while commands continue', async ({ store, at }) => {
+nodes('is complete in every state that is read while commands continue', async ({ store, at }) => {
   const [mine, theirs] = [new CommandHandler(store, stream), new CommandHandler(store, stream)]
   await mine.handle(at, publish(true), cause)
   let writing = true
@@ -292,7 +295,7 @@ failures('refuses no command because of facts that were not stored', async ({ st
   assert.is(await codeOf(handler.handle(at, reserve('c'), cause)), 'project_exists')
 })
 
-failures('that stored all the same meets the repeat of the same command', async ({ store, watch, at }) => {
+failures('that was stored nevertheless is detected by the repeated command', async ({ store, watch, at }) => {
   const handler = new CommandHandler(store, stream)
   const command = publish(true)
   watch.after = (append) => (append === 1 ? down() : Promise.resolve())
@@ -308,30 +311,27 @@ failures('when it cannot be read', async ({ store, at }) => {
   assert.is(await codeOf(handler.read(at, seen)), 'unavailable')
 })
 
-failures(
-  'whose read ended early concludes nothing: known facts are missing from it',
-  async ({ store, at }) => {
-    const event_id = newId()
-    await new CommandHandler(store, stream).handle(at, publish(true), cause)
-    const { firstRevision } = await new CommandHandler(store, stream).handle(
-      at,
-      publish(false, event_id),
-      cause,
-    )
-    let broken = true
-    const cut = forwarding(store, {
-      async *read(from, options) {
-        if (!broken) yield* store.read(from, options)
-      },
-    })
-    const handler = new CommandHandler(cut, stream)
-    const known = { known: firstRevision }
-    assert.is(await codeOf(handler.handle(at, dispatchOf(event_id), cause, known)), 'unavailable')
-    broken = false
-    assert.is((await handler.handle(at, dispatchOf(event_id), cause, known)).events.length, 1)
-    assert.is((await handler.handle(at, dispatchOf(event_id), cause, known)).events.length, 0)
-  },
-)
+failures('whose read ended early decides nothing, because known facts are missing', async ({ store, at }) => {
+  const event_id = newId()
+  await new CommandHandler(store, stream).handle(at, publish(true), cause)
+  const { firstRevision } = await new CommandHandler(store, stream).handle(
+    at,
+    publish(false, event_id),
+    cause,
+  )
+  let broken = true
+  const cut = forwarding(store, {
+    async *read(from, options) {
+      if (!broken) yield* store.read(from, options)
+    },
+  })
+  const handler = new CommandHandler(cut, stream)
+  const known = { known: firstRevision }
+  assert.is(await codeOf(handler.handle(at, dispatchOf(event_id), cause, known)), 'unavailable')
+  broken = false
+  assert.is((await handler.handle(at, dispatchOf(event_id), cause, known)).events.length, 1)
+  assert.is((await handler.handle(at, dispatchOf(event_id), cause, known)).events.length, 0)
+})
 
 failures.run()
 
@@ -346,7 +346,7 @@ fresh('is not read', async ({ store, watch, at }) => {
   assert.is(watch.reads, 0)
 })
 
-fresh('that was there after all is read then', async ({ store, at }) => {
+fresh('is read if it existed after all', async ({ store, at }) => {
   await new CommandHandler(store, stream).handle(at, publish(true), cause)
   const { firstRevision } = await new CommandHandler(store, stream).handle(at, publish(true), cause, {
     fresh: true,
@@ -374,7 +374,7 @@ fresh(
   },
 )
 
-fresh('that went on since its opening is read from there', async ({ store, at }) => {
+fresh('is read from its opening if it has continued since', async ({ store, at }) => {
   const event_id = newId()
   const first = new CommandHandler(store, stream)
   await first.handle(at, publish(true, event_id), cause)

@@ -52,7 +52,7 @@ variables('is created once, however often it is requested', () => {
   given(created).when(other).refuses('context_exists')
   given(created, updated).when(other).refuses('context_exists')
 })
-variables('of another key is another one', () =>
+variables('is another variable under another key', () =>
   given(created)
     .when({ ...create, variable_id: 'w', key: 'OTHER' })
     .then({ ...created, variable_id: 'w', key: 'OTHER' }),
@@ -81,7 +81,7 @@ variables('that changed meanwhile is not sealed again', () => {
   given(created, updated).when(reseal(0)).then()
   given(created, deleted).when(reseal(0)).then()
 })
-variables('is gone with its project, for good', () => {
+variables('is deleted permanently with its project', () => {
   given(created).when(close).then(closed('KEY'))
   given().when(close).then(closed())
   given(created, closed('KEY')).when(close).then()

@@ -24,7 +24,7 @@ plain('come strictly after the instant', () => {
     '2026-01-01T00:02',
   ])
 })
-plain('go by the clock of the zone', () => {
+plain('follow the clock of the zone', () => {
   assert.equal(ticks('0 9 * * MON', 'Asia/Kolkata', '2026-01-01T00:00:00Z', 2), [
     '2026-01-05T03:30',
     '2026-01-12T03:30',
@@ -41,10 +41,10 @@ plain('know leap days, also over a century without one', () => {
   ])
   assert.equal(ticks('0 0 29 2 *', 'UTC', '2097-01-01T00:00:00Z', 1), ['2104-02-29T00:00'])
 })
-plain('on a day that never occurs do not exist', () =>
+plain('do not exist on a day that never occurs', () =>
   assert.equal(ticks('0 0 30 2 *', 'UTC', '2026-01-01T00:00:00Z', 1), []),
 )
-plain('of a day of the month or of the week come on either', () =>
+plain('come on the day of the month and on the day of the week', () =>
   assert.equal(ticks('0 0 13 * FRI', 'UTC', '2026-01-08T00:00:00Z', 3), [
     '2026-01-09T00:00',
     '2026-01-13T00:00',
@@ -201,14 +201,14 @@ for (const cron of ['', '* * * *', '* * * * * *', '0 0 1 1 * 2030', 'every day',
     assert.match(messageFor(cron), JSON.stringify(cron))
   })
 }
-for (const [cron, told] of [
+for (const [cron, reason] of [
   ['60 * * * *', '60'],
   ['0 24 * * *', '24'],
   ['a b c d e', 'illegal characters'],
   ['5/0 * * * *', '5/0'],
   ['@nightly', '@nightly'],
 ] as const) {
-  bad(`${cron} is told what is wrong`, () => assert.match(messageFor(cron), told))
+  bad(`${cron} is refused with the reason`, () => assert.match(messageFor(cron), reason))
 }
 bad('an unknown zone is named', () => {
   assert.match(messageFor('0 3 * * *', 'Mars/Olympus'), '"Mars/Olympus"')

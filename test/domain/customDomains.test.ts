@@ -85,13 +85,13 @@ states('skips no status and never goes back', () => {
   }
 })
 for (const length of [1, 2, 3, 4]) {
-  states(`is deleting from any other one (${length})`, () =>
+  states(`becomes deleting from any other one (${length})`, () =>
     given(...path.slice(0, length))
       .when(erase)
       .then(deleted),
   )
 }
-states('is deleting once, and then the domain is gone', () => {
+states('becomes deleting once, and then the domain is removed', () => {
   given(...path, deleted)
     .when(erase)
     .then()

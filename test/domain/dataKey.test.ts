@@ -12,22 +12,22 @@ const destroy = (final: boolean) => ({ type: 'DestroyDataKeys', final }) as cons
 
 const keys = suite('data keys')
 keys('begin with one', () => given().when(create('a', null)).then(created('a')))
-keys('of two nodes at once: the first one stays', () => given(created('a')).when(create('b', null)).then())
+keys('of two nodes at once: the first one is kept', () => given(created('a')).when(create('b', null)).then())
 keys('are followed by a new one', () => given(created('a')).when(create('b', 'a')).then(created('b')))
 keys('rotated twice at once are rotated once', () =>
   given(created('a'), created('b')).when(create('c', 'a')).then(),
 )
-keys('say whose they are', () =>
+keys('name their owner', () =>
   given()
     .when({ type: 'CreateDataKey', key_id: 'a', project_id: 'p', replaces: null })
     .then({ type: 'DataKeyCreated', key_id: 'a', project_id: 'p' }),
 )
 keys('are destroyed', () => given(created('a')).when(destroy(false)).then(destroyed(false)))
 keys('are destroyed once', () => given(created('a'), destroyed(false)).when(destroy(false)).then())
-keys('destroyed make room for a new one', () =>
+keys('make room for a new one once they are destroyed', () =>
   given(created('a'), destroyed(false)).when(create('b', null)).then(created('b')),
 )
-keys('destroyed for good do not', () => {
+keys('never make room once they are destroyed permanently', () => {
   given(created('a'), destroyed(true)).when(create('b', null)).refuses('not_found')
   given().when(destroy(true)).then(destroyed(true))
   given(destroyed(true)).when(destroy(true)).then()

@@ -35,9 +35,9 @@ const removed = (key: string): EventOf<'FileDeleted'> => ({
 
 const path = suite('a path')
 
-path('gets a file', () => given().when(store('v1')).then(stored('v1')))
+path('receives a file', () => given().when(store('v1')).then(stored('v1')))
 
-path('keeps its file, and when it was made, under new content; the old is named to be removed', () =>
+path('keeps its file and creation time with new content, and names the old content for removal', () =>
   given(stored('v1'))
     .when(store('v2 ', { now: '2' }))
     .then(stored('v2 ', { updated_at: '2', replaced: { key: 'v1', size: 2 } })),
@@ -77,7 +77,7 @@ path('keeps its file, whatever id a concurrent writer proposed', () =>
     .then(stored('v2', { replaced: { key: 'v1', size: 2 } })),
 )
 
-path('does not lose its file to a writer that means another one', () => {
+path('does not lose its file to a writer that expects another one', () => {
   given().when(remove).refuses('not_found')
   given(stored('v1')).when({ type: 'DeleteFile', file_id: 'g' }).refuses('not_found')
 })

@@ -55,12 +55,12 @@ sessions('that expired are recorded once', () =>
 sessions('are revoked one by one', () => {
   given(created('a'), created('b')).when(revoke('a')).then(ended('revoked', 'a'))
 })
-sessions('that do not hold cannot be revoked', () => {
+sessions('that are not valid cannot be revoked', () => {
   given().when(revoke('a')).refuses('not_found')
   given(created('a'), ended('revoked', 'a')).when(revoke('a')).refuses('not_found')
   given(created('a', now)).when(revoke('a')).refuses('not_found')
 })
-sessions('are revoked all together, those that hold', () => {
+sessions('are all revoked together, if they are valid', () => {
   const all = { type: 'RevokeSessions', ...base } as const
   given(created('a'), created('old', now), created('b'))
     .when(all)
@@ -110,7 +110,7 @@ keys('are revoked once, also when they have expired', () => {
   given(keyCreated('a'), revoked('a')).when(revokeKey('a')).then()
   given().when(revokeKey('a')).refuses('not_found')
 })
-keys('are revoked all together, those that hold', () => {
+keys('are all revoked together, if they are valid', () => {
   const all = { type: 'RevokeServiceKeys', ...base } as const
   given(keyCreated('a'), keyCreated('old', now), keyCreated('b'), keyCreated('c'), revoked('c'))
     .when(all)
@@ -123,7 +123,7 @@ keys('of a large number are revoked by facts of a thousand each', () => {
     .when({ type: 'RevokeServiceKeys', ...base })
     .then(revoked(...ids.slice(0, 1000)), revoked('k1000'))
 })
-keys('are said to be used once a minute', () => {
+keys('record a use at most once a minute', () => {
   given(keyCreated('a')).when(use('a')).then(used('a'))
   given(keyCreated('a'), used('a'))
     .when(use('a', at(59)))

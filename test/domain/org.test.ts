@@ -19,7 +19,7 @@ orgs('records only the fields that differ', () =>
     .when(change({ plan: 'pro', name: 'Acme', team_members: 3 }))
     .then({ type: 'OrgChanged', org_id: 'o', plan: 'pro', team_members: 3 }),
 )
-orgs('does not change when it is as wanted already', () => {
+orgs('does not change when it already has the wanted values', () => {
   given(created)
     .when(change({ name: 'Acme', plan: 'free' }))
     .then()

@@ -67,12 +67,12 @@ life('is not renamed on an old fence: another rename took effect, or it was aban
 life('is renamed on the fence of its name, whatever its builds do', () =>
   given(created, uploaded('a'), deployed('a'), abandoned).when(rename).then(renamed),
 )
-life('has its rename abandoned before it takes effect, not after it', () => {
+life('can abandon a rename before it takes effect, not after it', () => {
   given(created).when(abandonRename(0)).then(renameAbandoned)
   given(created, renamed).when(abandonRename(0)).then()
   given(created, deleted).when(abandonRename(0)).then()
 })
-life('stores nothing when it has the name already', () => given(created, renamed).when(rename).then())
+life('stores nothing when it already has the name', () => given(created, renamed).when(rename).then())
 life('is deleted with its builds', () =>
   given(created, uploaded('a'), uploaded('b', 'live'))
     .when(remove)

@@ -92,13 +92,13 @@ const retry = { type: 'RetryRun', run_id: 'run', retry_run_id: 'again' } as cons
 const emit = { type: 'EmitData', run_id: 'run', data_type: 'token', payload: { value: 'a' } } as const
 
 const publishing = suite('publishing an event')
-publishing('makes the stream when it is to be made', () =>
+publishing('creates the stream when the command requests it', () =>
   given()
     .when(publish({ create: true }))
     .then(created, published),
 )
 publishing('continues an existing stream', () => given(created).when(publish()).then(published))
-publishing('makes the stream once', () =>
+publishing('creates the stream once', () =>
   given(created)
     .when(publish({ create: true }))
     .then(published),
@@ -116,7 +116,7 @@ publishing('under a key is done once, whether the event was handled meanwhile or
     .when(again)
     .then({ ...published, event_id })
 })
-publishing('is refused where there is no stream', () => given().when(publish()).refuses('not_found'))
+publishing('is refused without a stream', () => given().when(publish()).refuses('not_found'))
 publishing("is refused on another environment's stream, made or not (I7)", () => {
   given(created)
     .when(publish({ env_id: 'other' }))
@@ -145,12 +145,12 @@ dispatching('claims all runs of its handlers in one append', () =>
     .when({ ...dispatch, plans: [plan, { ...plan, run_id: 'other' }] })
     .then({ ...handled, run_ids: ['run', 'other'] }, started(plan), started({ ...plan, run_id: 'other' })),
 )
-dispatching('without handlers is noted all the same', () =>
+dispatching('is stored also without handlers', () =>
   given(created, published)
     .when({ ...dispatch, plans: [] })
     .then({ ...handled, run_ids: [] }),
 )
-dispatching('again is nothing, by whatever worker, also when the runs are over', () => {
+dispatching('stores nothing when it is repeated, by any worker, also when the runs have ended', () => {
   given(...running)
     .when(dispatch)
     .then()
@@ -161,7 +161,7 @@ dispatching('again is nothing, by whatever worker, also when the runs are over',
     .when(dispatch)
     .then()
 })
-dispatching('an event that is not there is nothing', () => given(created).when(dispatch).then())
+dispatching('stores nothing for an event that does not exist', () => given(created).when(dispatch).then())
 dispatching(
   'that a defect prevents is recorded with the reason, unless the event was dispatched meanwhile',
   () => {
@@ -191,8 +191,8 @@ abandoning('fails without having started and without a retry, unless it started 
 abandoning.run()
 
 const requesting = suite('requesting a run')
-requesting('is noted on a stream of the environment', () => given(created).when(request).then(requested))
-requesting('makes the stream when it is to be made', () =>
+requesting('is stored on a stream of the environment', () => given(created).when(request).then(requested))
+requesting('creates the stream when the command requests it', () =>
   given()
     .when({ ...request, create: true })
     .then(created, requested),
@@ -209,11 +209,11 @@ requesting('with a claim also starts it', () => {
     .when({ ...request, plan, claim })
     .then({ type: 'RunRequested', ...plan }, started(plan))
 })
-requesting('twice is once', () => {
+requesting('twice has the effect of one request', () => {
   given(created, requested).when(request).then()
   given(created, requested, started(plan)).when(request).then()
 })
-requesting('on a stream that was to be made and is there is nothing: a tick fires once', () => {
+requesting('stores nothing if its new stream exists already: a tick fires once', () => {
   given(created, requested, started(plan), succeeded)
     .when({ ...request, create: true })
     .then()
@@ -221,7 +221,7 @@ requesting('on a stream that was to be made and is there is nothing: a tick fire
     .when({ ...request, create: true })
     .then()
 })
-requesting('is refused where there is no stream of the environment', () => {
+requesting('is refused without a stream of the environment', () => {
   given().when(request).refuses('not_found')
   given(created)
     .when({ ...request, env_id: 'other' })
@@ -241,7 +241,7 @@ claiming('of a retry keeps the input of the first run', () => {
     .when(claim)
     .then(started({ ...asked, input_at }))
 })
-claiming('is nothing when another one has it, or it is over, or unknown', () => {
+claiming('stores nothing for a run that is claimed, ended or unknown', () => {
   given(...running)
     .when({ ...claim, worker_id: 'other' })
     .then()
@@ -290,7 +290,7 @@ endings('failure without a policy is the end', () =>
     .when(fail)
     .then(failed),
 )
-endings('failure is reported by the worker that holds the run', () =>
+endings('failure is reported by the worker that claimed the run', () =>
   given(...running)
     .when({ ...fail, worker_id: 'other' })
     .then(),
@@ -307,7 +307,7 @@ endings('cancelling records the earlier status of the run', () => {
     .then({ ...cancelled, was: 'pending_retry' })
 })
 for (const first of [succeeded, failed, cancelled]) {
-  endings(`${first.type} stays: nothing changes it`, () => {
+  endings(`${first.type} is final: nothing changes it`, () => {
     for (const command of [succeed, fail, cancel, claim, retry])
       given(...running, first)
         .when(command)

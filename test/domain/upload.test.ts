@@ -37,16 +37,16 @@ life('begins, once', () => {
     .then({ type: 'UploadBegun', ...about })
   given(begun).when(begin).then()
 })
-life('takes parts, the same number again too', () => {
+life('accepts parts, also with the same number again', () => {
   given(begun).when(add).then(added)
   given(begun, added).when(add).then(added)
 })
-life('takes none once it has expired', () =>
+life('accepts no parts once it has expired', () =>
   given(begun)
     .when({ ...add, now: '2026-05-02' })
     .refuses('not_found'),
 )
-life('is complete, asked once or twice', () => {
+life('is completed once, also by a repeated command', () => {
   given(begun, added).when(complete).then(completed)
   given(begun, added, completed).when(complete).then()
 })
@@ -98,7 +98,7 @@ rules('order parts by number, not by arrival', () => {
   )
   assert.is(size, 2 * MIN + 2)
 })
-rules('allow a single part of any size, also of none', () => {
+rules('allow a single part of any size, also an empty one', () => {
   assert.is(refusedBy(of(0)), 'accepted')
   assert.is(refusedBy(of(1)), 'accepted')
 })

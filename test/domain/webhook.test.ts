@@ -16,7 +16,7 @@ const reserve = (by: ReturnType<typeof holder>, instead?: ReturnType<typeof hold
   ({ type: 'ReserveWebhook', webhook: address, by, ...(instead && { instead }) }) as const
 
 const webhooks = suite('a webhook address')
-webhooks('is reserved by the first project that asks', () =>
+webhooks('is reserved by the first project that requests it', () =>
   given()
     .when(reserve(holder('p', 0)))
     .then(reserved('p', 0)),
@@ -37,7 +37,7 @@ webhooks('is reserved once for each deployment of its project', () => {
     .when(reserve(holder('p', 0)))
     .then()
 })
-webhooks('is taken over from a reservation that is void, not from one made since', () => {
+webhooks('is taken over from a void reservation, not from a later one', () => {
   given(reserved('p', 3))
     .when(reserve(holder('q', 0), holder('p', 3)))
     .then(reserved('q', 0))

@@ -31,7 +31,7 @@ versions('begin with 1 and increase with each change of the schema', () => {
   assert.equal([later('ProjectCreated'), later('ProjectRenamed')], [3, 1])
 })
 
-versions('are 1 where none was written: the log of 0.1.0', () => {
+versions('are 1 where none was stored, as in the log of 0.1.0', () => {
   const fact = stored(undefined)
   assert.is(upcast(fact), fact)
   assert.equal(upcastLater(fact).event, { ...exampleOf.ProjectCreated, name: 'shop v2 v3' })
@@ -87,7 +87,7 @@ versions('that a change cannot read are refused by name', () => {
   assert.is(refusal(broken(stored(1))), `${NAME('ProjectCreated', 1)}version 2 cannot be made of it: no name`)
 })
 
-versions('are handed out when they can be read', () => {
+versions('are returned when they can be read', () => {
   const fact = stored(1)
   assert.is(readable(fact), fact)
 })

@@ -18,7 +18,7 @@ deadline('rejects when the work takes longer', async () => {
   const failed = await withDeadline(1, never(), late).catch((error: Error) => error.message)
   assert.is(failed, 'late')
 })
-deadline('drops what the work leads to later, a failure too', async () => {
+deadline('ignores a late result of the work, also a failure', async () => {
   const { promise, reject } = Promise.withResolvers<never>()
   await withDeadline(1, promise, late).catch(() => {})
   reject(new Error('unhandled, it would end the process'))
@@ -34,7 +34,7 @@ most('settles as the work does when it is in time', async () => {
   )
   assert.is(failed, 'broke')
 })
-most('gives undefined when the work takes longer', async () => {
+most('resolves with undefined when the work takes longer', async () => {
   const alive = setInterval(() => {}, 10)
   assert.is(await atMost(1, never()), undefined)
   clearInterval(alive)

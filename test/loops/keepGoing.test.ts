@@ -31,7 +31,7 @@ const failing = async (failures: readonly (Error | undefined)[]) => {
 const away = () => new AppError('unavailable', 'The event store does not answer')
 
 const loop = suite('a loop in the background')
-loop('is restarted as long as an engine is away, and one line is logged', async () => {
+loop('is restarted while an engine is unavailable, and one line is logged', async () => {
   const { runs, lines, givenUp } = await failing([away(), away(), away(), away()])
   assert.is(runs, 5)
   assert.equal(lines, [
@@ -63,7 +63,7 @@ loop('is stopped after seven restarts did not help against a defect, and the nod
   assert.equal(givenUp, ['The test failed 8 times in a row and was stopped: broken'])
 })
 
-loop('takes an error for a defect that trying again cannot resolve', async () => {
+loop('treats an error that no retry can resolve as a defect', async () => {
   const { runs } = await failing(Array.from({ length: 100 }, () => new AppError('bad_request', 'no')))
   assert.is(runs, 8)
 })

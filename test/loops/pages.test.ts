@@ -62,7 +62,7 @@ pages('skips nothing when documents that were read leave the list', async (conte
   assert.is(found.length, 350)
 })
 
-pages('skips and repeats nothing where more documents share a value than a page takes', async (context) => {
+pages('skips and repeats nothing when more documents than a page share a value', async (context) => {
   await context.put(...many(350, () => 'same'), { id: 'last', at: 'z' })
   const found = await Array.fromAsync(all(context))
   assert.is(new Set(found.map(({ id }) => id)).size, 351)

@@ -109,7 +109,7 @@ served('is the document of the routes, with the version that runs', async ({ ser
   assert.equal(paths, JSON.parse(JSON.stringify(documentation.paths)))
 })
 
-served('is not sent again to a client with the current version', async ({ server }) => {
+served('is not sent to a client that has the current version', async ({ server }) => {
   const url = `${server.url}/openapi.json`
   const etag = (await server.api.send('GET', url)).headers.get('etag') ?? ''
   const again = await server.api.send('GET', url, {

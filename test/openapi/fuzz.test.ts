@@ -207,18 +207,18 @@ const problemOf = async (
     return `no reply: ${String(error)}`
   }
   const { status, headers, json } = reply
-  const told = `a ${status} ${JSON.stringify(json)?.slice(0, 300)}`
-  if (status >= 500) return told
-  if (!isId.test(String(headers['x-request-id']))) return `${told} without X-Request-Id`
-  if (status >= 400 && !isEnvelope(json)) return `${told} without the error envelope`
+  const replied = `a ${status} ${JSON.stringify(json)?.slice(0, 300)}`
+  if (status >= 500) return replied
+  if (!isId.test(String(headers['x-request-id']))) return `${replied} without X-Request-Id`
+  if (status >= 400 && !isEnvelope(json)) return `${replied} without the error envelope`
   if (!asked.routed) return undefined
   const documented = repliesOf(context, asked.operation)
-  if (walked && (status >= 400 || !documented.has(status))) return `${told}, not the documented success`
+  if (walked && (status >= 400 || !documented.has(status))) return `${replied}, not the documented success`
   if (status >= 400 && status !== HEADERS_TOO_LARGE && !documented.has(status))
-    return `${told} that is not documented`
+    return `${replied} that is not documented`
   const schema = documented.get(status)
   const wrong = schema ? mismatches(schema, json) : []
-  return wrong.length > 0 ? `${told} that is not as documented: ${wrong.join('; ')}` : undefined
+  return wrong.length > 0 ? `${replied} that is not as documented: ${wrong.join('; ')}` : undefined
 }
 
 /** The documented statuses of an operation, with the schemas of those that are JSON. */
@@ -267,7 +267,7 @@ fuzz(`of all kinds are answered as documented (SVC_TEST_SEED=${SEED})`, async (c
   const worker = async () => {
     for (let next = left.pop(); next; next = left.pop()) {
       const problem = await problemOf(context, next)
-      if (problem !== undefined) problems.push(`${problem}\n  ${told(next)}`)
+      if (problem !== undefined) problems.push(`${problem}\n  ${described(next)}`)
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, worker))
@@ -275,7 +275,7 @@ fuzz(`of all kinds are answered as documented (SVC_TEST_SEED=${SEED})`, async (c
 })
 
 /** Shortens a problem to a readable line. */
-const told = (asked: FuzzRequest): string =>
+const described = (asked: FuzzRequest): string =>
   JSON.stringify(asked)
     .replace(/(.{1,20}?)\1{9,}/g, '$1…')
     .slice(0, 600)

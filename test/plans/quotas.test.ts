@@ -78,7 +78,7 @@ runs('is allowed again with a higher plan, at once', async () => {
   assert.is(await refusal(quotas.checkRun('env')), null)
 })
 
-runs('without limits looks at nothing (Q1)', async () => {
+runs('without limits reads nothing (Q1)', async () => {
   const { state, quotas } = tenant('self_host', { runs: 1e9, bytes: 1e15 })
   for (let i = 0; i < 10; i++) await quotas.checkRun('env')
   assert.is(state.looks, 0)
@@ -122,7 +122,7 @@ runs('is refused by the last known usage while read models are unavailable', asy
   assert.is(await refusal(quotas.checkRun('env')), 'quota_exceeded')
 })
 
-runs('of an environment that is unknown is not ours to refuse', async () => {
+runs('of an unknown environment is not refused', async () => {
   const { quotas } = tenant('free', { runs: runs_per_month })
   assert.is(await refusal(quotas.checkRun('elsewhere')), null)
 })
@@ -145,7 +145,7 @@ files('that shrinks has room always', async () => {
   assert.is(await refusal(quotas.checkRoom('env', 1)), 'quota_exceeded')
 })
 
-files('does not touch calls, nor calls files', async () => {
+files('does not affect calls, and calls do not affect files', async () => {
   const { quotas } = tenant('free', { runs: runs_per_month })
   assert.is(await refusal(quotas.checkRoom('env', 10)), null)
   const full = tenant('free', { files: storage_bytes })

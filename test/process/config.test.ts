@@ -5,7 +5,7 @@ import { suite } from '../support/suite.ts'
 
 const config = suite('the configuration of custom domains')
 
-config('has a zone of its own, else that of the public URL, if it has a name', () => {
+config('has its own zone, or that of the public URL if it has a name', () => {
   assert.is(readConfig({ SVC_DOMAINS_ZONE: 'Edge.Example.ORG' }).domainsZone, 'edge.example.org')
   assert.is(readConfig({ SVC_PUBLIC_URL: 'https://svc.example.org:8443/x' }).domainsZone, 'svc.example.org')
   assert.is(readConfig({ SVC_PUBLIC_URL: 'http://127.0.0.1:8080' }).domainsZone, 'svc.localhost')

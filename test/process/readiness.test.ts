@@ -4,7 +4,7 @@ import { suite } from '../support/suite.ts'
 
 const readiness = suite('the readiness of a node')
 
-readiness('is there once the start has ended, with a reason until then', () => {
+readiness('is true once the start has ended, with a reason until then', () => {
   const node = new Readiness(new AbortController().signal)
   assert.is(node.reason, 'The server is starting')
   node.waitFor('The event store does not answer')

@@ -124,7 +124,7 @@ directory.before(async (context) => {
 })
 directory.after(({ store }) => store.close())
 
-const nothingInBlobs = () => Promise.reject(new Error('nothing lies in the blobs'))
+const nothingInBlobs = () => Promise.reject(new Error('the blobs are empty'))
 const fromLog = async ({ store }: Context, directory = new Directory(nothingInBlobs)) => {
   const stopping = new AbortController()
   const running = directory.run(store, stopping.signal)

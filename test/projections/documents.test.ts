@@ -58,7 +58,7 @@ const fileFields = {
 }
 const stored: DomainEvent = { type: 'FileStored', ...fileFields }
 const former = { key: 'files/env/v1', size: 3 }
-file('is as the fact has it', () =>
+file('has the fields of the fact', () =>
   assert.equal(docsAfter(files, [stored]), { f: { ...fileFields, env_id: 'env' } }),
 )
 file('gets new content', () =>
@@ -84,7 +84,7 @@ const begun: DomainEvent = {
   by_run_id: null,
   expires_at: at(5),
 }
-upload('is there while it is under way', () =>
+upload('exists while it is in progress', () =>
   assert.equal(docsAfter(uploads, [begun]), { u: { upload_id: 'u', env_id: 'env', expires_at: at(5) } }),
 )
 upload('is gone when it has ended', () => {
@@ -134,7 +134,7 @@ build('is deployed', () =>
     'p/a': { ...buildDoc('a', 0), deployed: true, updated_at: at(1) },
   }),
 )
-build('gives way to the next one', () =>
+build('is replaced by the next one', () =>
   assert.equal(docsAfter(builds, [uploaded('a'), uploaded('b'), deployed('a'), deployed('b', 'a')]), {
     'p/a': { ...buildDoc('a', 0), updated_at: at(3) },
     'p/b': { ...buildDoc('b', 1), deployed: true, updated_at: at(3) },
@@ -244,12 +244,12 @@ event('may have no data', () => {
   const { event_data: _, ...bare } = published
   assert.equal(docsAfter(events, [bare]), { e: { ...eventDoc, event_data: null } })
 })
-event('may have its data elsewhere', () => {
+event('may have its data in the blobs', () => {
   const { event_data: _, ...bare } = published
   const event_data_ref = { key: 'k', size: 70_000, sha256: 'h' }
   assert.equal(docsAfter(events, [{ ...bare, event_data_ref }]), { e: { ...eventDoc, event_data_ref } })
 })
-event('begins with its fact, whatever was there', () => beginsWith(events, published))
+event('begins with its fact, whatever was stored before', () => beginsWith(events, published))
 event.run()
 
 const tenant = suite('the documents of tenants')
@@ -400,7 +400,7 @@ const worker = suite('the document of a worker')
 const started: DomainEvent = { type: 'WorkerStarted', worker_id: 'w', node: 'host/1', at: at(0) }
 const workerDoc = { worker_id: 'w', node: 'host/1', alive: true, order: order(0) }
 worker('is alive', () => assert.equal(docsAfter(workers, [started]), { w: workerDoc }))
-worker('is not, once it stopped or was lost', () => {
+worker('is not alive once it stopped or was lost', () => {
   for (const type of ['WorkerStopped', 'WorkerLost'] as const) {
     assert.equal(docsAfter(workers, [started, { type, worker_id: 'w', at: at(1) }]), {
       w: { ...workerDoc, alive: false },

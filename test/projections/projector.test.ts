@@ -30,7 +30,7 @@ projector('reach: readers see the appended facts (I2)', async ({ store, readMode
   }
 })
 
-projector('reach: events that are not for it move it too', async ({ store, readModels, run }) => {
+projector('reach: events of other types advance it too', async ({ store, readModels, run }) => {
   const projector = new Projector(any, { readModels, store })
   void run(projector)
   for (let i = 0; i < 5; i++) {
@@ -45,7 +45,7 @@ projector('reach: events that are not for it move it too', async ({ store, readM
 })
 
 projector(
-  'reach: waits for a projector that is not there yet, and for one that broke',
+  'reach: waits for a projector that has not started yet, and for one that failed',
   async ({ store, readModels, stopping, run }) => {
     let broken = false
     const failing = withWriter(readModels, ({ write }) => ({
@@ -105,7 +105,7 @@ projector('continues at its position after a restart', async ({ store, readModel
 })
 
 projector(
-  'a document that is removed and made within one batch is the new one',
+  'a document that is removed and created within one batch is the new one',
   async ({ store, readModels, run }) => {
     const projector = new Projector(any, { readModels, store })
     await store.append('p', newEvents(life('p', 2)), 'none')
@@ -150,7 +150,7 @@ projector('a rebuild from the log gives the same documents (I8)', async ({ store
 })
 
 projector(
-  'a new version is built beside the old one and then takes its place (I8)',
+  'a new version is built beside the old one and then replaces it (I8)',
   async ({ store, readModels, run, stopping }) => {
     const one = new Projector(any, { readModels, store })
     void run(one)

@@ -31,7 +31,7 @@ const pageByPage = (store: EventStore, { held = Infinity } = {}): EventStore =>
     yield* store.subscribe({ ...options, signal, after: await store.head() })
   })
 
-projector('a document that begins with a fact is not looked for', async ({ store, readModels, run }) => {
+projector('a document that begins with a fact is not read first', async ({ store, readModels, run }) => {
   const asked: string[] = []
   const watched = withWriter(readModels, ({ stored }) => ({
     stored: (ids) => {
@@ -55,20 +55,23 @@ projector('a document that begins with a fact is not looked for', async ({ store
   )
 })
 
-projector('behind, some pages of the log are one write', async ({ store, readModels, run }) => {
-  const writes: number[] = []
-  const counting = withWriter(readModels, ({ write }) => ({
-    write: (documents, checkpoint) => {
-      for (const { doc } of documents) writes.push((doc as NameDoc).renamed)
-      return write(documents, checkpoint)
-    },
-  }))
-  const { cursor } = await store.append('p', newEvents(life('p', 9)), 'none')
-  const projector = new Projector(any, { readModels: counting, store: pageByPage(store) })
-  void run(projector)
-  await projector.reach(cursor)
-  assert.equal(writes, [0, 4, 8, 9])
-})
+projector(
+  'combines pages of the log into one write while it is behind',
+  async ({ store, readModels, run }) => {
+    const writes: number[] = []
+    const counting = withWriter(readModels, ({ write }) => ({
+      write: (documents, checkpoint) => {
+        for (const { doc } of documents) writes.push((doc as NameDoc).renamed)
+        return write(documents, checkpoint)
+      },
+    }))
+    const { cursor } = await store.append('p', newEvents(life('p', 9)), 'none')
+    const projector = new Projector(any, { readModels: counting, store: pageByPage(store) })
+    void run(projector)
+    await projector.reach(cursor)
+    assert.equal(writes, [0, 4, 8, 9])
+  },
+)
 
 projector(
   'reach: a reader does not wait for pages after its own position',

@@ -26,7 +26,7 @@ for (const [how, spec] of both) {
       }
       const last = cursors.at(-1) ?? ''
       const runFrom = async (from?: string) => {
-        // What a crash between the documents and the checkpoint leaves: documents that are ahead of it.
+        // A crash between the documents and the checkpoint leaves documents that are ahead of it.
         const behind = withWriter(readModels, ({ checkpoint }) => ({
           checkpoint: async () => from ?? (await checkpoint()),
         }))
@@ -99,7 +99,7 @@ for (const [how, spec] of both) {
       await lagging.reach(cursor)
       assert.equal(await dump(readModels), docs)
 
-      // What it kept is what the twin stored: what it folds next, as the only one now, comes out right.
+      // It has kept what the twin stored, so the next facts are folded correctly without the twin.
       twinStop.abort()
       await twinRunning
       await store.append('p-4', newEvents([rename('p-4', 'd')]), 3)
@@ -118,7 +118,7 @@ for (const [how, spec] of both) {
 }
 
 projector(
-  'folds and writes nothing that the stored documents already hold (P4)',
+  'folds and writes nothing that the stored documents already contain (P4)',
   async ({ store, readModels, stopping }) => {
     const { cursor: born } = await store.append('p', newEvents(life('p', 0)), 'none')
     const renames = await store.append('p', newEvents(life('p', 3).slice(1)), 0)

@@ -101,6 +101,6 @@ run('is one of many', () => {
   const docs = docsAfter(runs, [started, { ...started, run_id: 'other' }, succeeded])
   assert.equal([docs['run']?.status, docs['other']?.status], ['succeeded', 'running'])
 })
-run('begins with its start, whatever was there', () => beginsWith(runs, started))
+run('begins with its start, whatever was stored before', () => beginsWith(runs, started))
 
 run.run()

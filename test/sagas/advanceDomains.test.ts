@@ -30,22 +30,22 @@ const when = (type: 'changed' | 'due' | 'unmoved', doc: DomainDoc) =>
   reacting(core).given().when({ type, doc }).at(NOW)
 
 const rule = suite('the rules of custom domains')
-rule('a domain that waits for its owner is looked at after a while', () => {
+rule('a domain that waits for its owner is checked after a delay', () => {
   for (const status of ['pending_validation', 'provisioning'] as const)
     when('changed', domain(status)).then(drop, look(domain(status), NOW + CHECK_MS))
 })
-rule('a domain that waits for nothing is looked at once', () => {
+rule('a domain that waits for nothing is checked immediately', () => {
   for (const status of ['validated', 'deleting'] as const)
     when('changed', domain(status)).then(drop, look(domain(status), NOW))
 })
-rule('an active domain is not looked at', () => {
+rule('an active domain is not checked', () => {
   when('changed', domain('active')).then(drop)
 })
-rule('a domain is advanced when its look is due', () => {
+rule('a domain is advanced when its check is due', () => {
   const doc = domain('pending_validation')
   when('due', doc).then({ do: 'carryOut', key: 'd', command: doc })
 })
-rule('a domain that did not move is looked at ever more rarely, at least each hour', () => {
+rule('an unchanged domain is checked ever less often, but at least every hour', () => {
   for (const [agoMs, pauseMs] of [
     [0, CHECK_MS],
     [HOUR, HOUR / 10],
@@ -55,18 +55,18 @@ rule('a domain that did not move is looked at ever more rarely, at least each ho
     when('unmoved', doc).then(look(doc, NOW + pauseMs))
   }
 })
-rule('a domain whose owner did nothing for a week is no longer looked at', () => {
+rule('a domain whose owner did nothing for a week is no longer checked', () => {
   for (const status of ['pending_validation', 'provisioning'] as const) {
     when('unmoved', domain(status, 7 * DAY)).then(look(domain(status, 7 * DAY), NOW + HOUR))
     when('unmoved', domain(status, 7 * DAY + 1)).then()
     when('changed', domain(status, 7 * DAY + 1)).then(drop)
   }
 })
-rule('the removal of a deleted domain is attempted for ever', () => {
+rule('the removal of a deleted domain is attempted until it succeeds', () => {
   const doc = domain('deleting', 30 * DAY)
   when('unmoved', doc).then(look(doc, NOW + HOUR))
 })
-rule('a domain that is gone is dropped', () => {
+rule('a removed domain is dropped', () => {
   reacting(core).given().when({ type: 'gone', domain_id: 'd' }).at(NOW).then(drop)
 })
 rule.run()

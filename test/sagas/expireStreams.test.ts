@@ -45,11 +45,11 @@ const kept = (event: DomainEvent, plan: Plan | undefined, seconds: number | null
 const created: DomainEvent = { type: 'StreamCreated', stream_id: 's' }
 const logged = (part: number): DomainEvent => ({ type: 'RunLogged', run_id: 'r', part, lines: [] })
 
-rule('a stream is kept as long as the plan says', () => {
+rule('a stream is kept for the time of the plan', () => {
   kept(created, 'free', 7 * DAY)
   kept(created, 'starter', 30 * DAY)
 })
-rule('a stream without a limit is kept for ever', () => {
+rule('a stream without a limit is kept permanently', () => {
   kept(created, 'self_host', null)
   kept(created, undefined, null)
 })

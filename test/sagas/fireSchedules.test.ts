@@ -28,7 +28,7 @@ const everyMinute: FunctionSpec = {
 
 /** A directory in which a build with these functions was deployed `ago` milliseconds ago. */
 const deployed = async (functions: readonly FunctionSpec[], ago: number, project_id = newId()) => {
-  const directory = new Directory(() => Promise.reject(new Error('nothing lies in the blobs')))
+  const directory = new Directory(() => Promise.reject(new Error('the blobs are empty')))
   const build = { build_id: newId(), project_id, hash: 'h', deployed: true, build_type: 'release' as const }
   await directory.seed({
     orgs: [{ org_id: 'org', slug: 'local', plan: 'self_host' }],
@@ -102,7 +102,7 @@ rule('a tick missed less than a minute ago is caught up', () => {
     .at(NOON + 59_000)
     .then(armed(hourly, NOON))
 })
-rule('a tick missed longer ago is left out', () => {
+rule('a tick missed longer ago is skipped', () => {
   const hourly = scheduleAt('0 * * * *', NOON - 24 * HOUR)
   reacting(fireSchedulesCore)
     .given()
@@ -132,7 +132,7 @@ rule('a due tick is fired, and the next one is armed when it has fired', () => {
     .at(NOON + 5)
     .then(armed(hourly, NOON + HOUR))
 })
-rule('a machine that slept fires the last tick, not all it missed', () => {
+rule('a machine that slept fires only the last of its missed ticks', () => {
   const minutely = scheduleAt('* * * * *', NOON - 24 * HOUR)
   reacting(fireSchedulesCore)
     .given()
@@ -148,7 +148,7 @@ rule('a schedule without a further tick has no alarm', () => {
     .at(NOON)
     .then()
 })
-rule('the schedules of the former build are dropped first', () => {
+rule('the schedules of the previous build are dropped first', () => {
   const [former, next] = [scheduleAt('0 * * * *', NOON), scheduleAt('30 * * * *', NOON)]
   reacting(fireSchedulesCore)
     .given()
@@ -187,7 +187,7 @@ schedule('fires a missed tick late, with its scheduled time as input', async ({ 
   assert.equal(await node.typesIn(first.stream_id), ['StreamCreated', 'RunRequested'])
 })
 
-schedule('fires once, however many nodes ring', async ({ node }) => {
+schedule('fires once, although the alarms of many nodes ring', async ({ node }) => {
   const { project_id } = await deployed([], 0)
   const { directory } = await deployed([everyMinute], 10 * MINUTE, project_id)
   const nodes = Array.from({ length: 4 }, () => {
@@ -219,7 +219,7 @@ schedule('does not fire for the time before its build was deployed', async ({ no
   }
 })
 
-schedule('that cannot be stored is tried again', async ({ node }) => {
+schedule('is retried when its tick cannot be stored', async ({ node }) => {
   const { directory } = await deployed([everyMinute], 10 * MINUTE)
   let calls = 0
   const handle = ((...args: Parameters<typeof node.aggregates.streams.handle>) => {
@@ -244,7 +244,7 @@ schedule('skips a tick that exceeds the quota, and continues', async ({ node }) 
   assert.is(alarms.size, 1)
 })
 
-schedule('that cannot be read does not stop the others', async ({ node }) => {
+schedule('does not stop the others when it cannot be read', async ({ node }) => {
   const broken: FunctionSpec = { ns: 'jobs', var: 'broken', schedule: { cron: 'every day', timezone: 'UTC' } }
   const { directory } = await deployed([broken, everyMinute], 10 * MINUTE)
   const warned: string[] = []
@@ -254,7 +254,7 @@ schedule('that cannot be read does not stop the others', async ({ node }) => {
   assert.is(warned.length, 1)
 })
 
-schedule('of a build that is no longer deployed is over', async ({ node }) => {
+schedule('ends when its build is no longer deployed', async ({ node }) => {
   const signed = { correlation_id: 'test', env_id: 'env' }
   const project_id = newId()
   const at = streamOf.project(project_id)
@@ -290,7 +290,7 @@ schedule('keeps its id over redeploys', () => {
 schedule.run()
 
 const alarm = suite('an alarm')
-alarm('rings at its time, at once when that is past, and once', async () => {
+alarm('rings once at its time, or immediately when that is past', async () => {
   const alarms = new Alarms()
   const rung: string[] = []
   alarms.set('soon', clock.now() + 30, () => void rung.push('soon'))

@@ -15,7 +15,7 @@ const looked = (...silentOnes: readonly (typeof w)[]) => ({ type: 'looked', sile
 const recover = { do: 'carryOut', key: 'w', command: w } as const
 
 const rule = suite('the rules of recovery')
-rule('a worker that fell silent is recovered', () => {
+rule('a worker that became silent is recovered', () => {
   reacting(recoverRunsCore).given().when(looked(w)).at(0).then(recover)
 })
 rule('nothing is done while no worker is silent', () => {
@@ -24,14 +24,14 @@ rule('nothing is done while no worker is silent', () => {
 rule('a worker is recovered once, however often it is seen silent', () => {
   reacting(recoverRunsCore).given(looked(w)).when(looked(w)).at(0).then()
 })
-rule('a worker that was recovered and falls silent again is recovered again', () => {
+rule('a recovered worker that becomes silent again is recovered again', () => {
   reacting(recoverRunsCore)
     .given(looked(w), { type: 'recovered', worker_id: 'w' })
     .when(looked(w))
     .at(0)
     .then(recover)
 })
-rule('one worker that cannot be recovered does not keep the others waiting', () => {
+rule('a worker that cannot be recovered does not delay the others', () => {
   const other = { worker_id: 'v', node: 'host/2' }
   reacting(recoverRunsCore)
     .given(looked(w))

@@ -38,7 +38,7 @@ rule('a failed run waits until its retry is due', () => {
 rule('a run that is due gets its retry', () => {
   reacting(retryRunsCore).given(waits).when(due).at(0).then({ do: 'carryOut', key: 'r', command: waitingRun })
 })
-rule('a run that has its retry, or was cancelled, waits no longer', () => {
+rule('a run that was retried or cancelled waits no longer', () => {
   reacting(retryRunsCore)
     .given(waits)
     .when({ type: 'over', run_id: 'r' })
@@ -62,7 +62,7 @@ retry('follows a failure when it is due', async ({ node }) => {
   assert.is(alarms.size, 0)
 })
 
-retry('does not come before its time', async ({ node }) => {
+retry('does not start before it is due', async ({ node }) => {
   const alarms = saga(node)
   const [late, early] = [
     await startRun(node, 'w', { attempts: 1, delay: 3_600_000 }),
@@ -75,7 +75,7 @@ retry('does not come before its time', async ({ node }) => {
   assert.is(alarms.size, 1)
 })
 
-retry('of a cancelled run does not come', async ({ node }) => {
+retry('does not start for a cancelled run', async ({ node }) => {
   const alarms = saga(node)
   const run = await startRun(node, 'w', { attempts: 1, delay: 3_600_000 })
   await failRun(node, run, 'w', clock.now())
@@ -88,7 +88,7 @@ retry('of a cancelled run does not come', async ({ node }) => {
   await until(() => alarms.size === 0)
 })
 
-retry('comes once, however many nodes wait for it', async ({ node }) => {
+retry('starts once, although many nodes wait for it', async ({ node }) => {
   const all = Array.from({ length: 4 }, () => saga(node))
   const waiting = () => all.reduce((sum, { size }) => sum + size, 0)
   const runs = await Promise.all(Array.from({ length: 20 }, () => startRun(node, 'w', soon)))
@@ -101,7 +101,7 @@ retry('comes once, however many nodes wait for it', async ({ node }) => {
   }
 })
 
-retry('that was due while the service was down starts after the restart, each one', async ({ node }) => {
+retry('starts after the restart when it was due while the service was down', async ({ node }) => {
   const runs = await Promise.all(Array.from({ length: 250 }, () => startRun(node, 'w', soon)))
   await Promise.all(runs.map((run) => failRun(node, run, 'w', clock.now())))
   await node.close()

@@ -75,7 +75,7 @@ const away = () => Promise.reject(new AppError('unavailable', 'The event store d
 
 const driver = suite('a saga')
 
-driver('takes its inputs in order, and what a command led to', async () => {
+driver('takes its inputs and the outcomes of commands in order', async () => {
   const saga = running({
     inputs: ['one', 'two'],
     react: (input) => (input === 'two' ? [{ do: 'carryOut', key: 'k', command: 'act' }] : []),
@@ -104,7 +104,7 @@ driver('takes the input of an alarm when it rings, moved to its last instant', a
   await saga.stop()
 })
 
-driver('attempts a command again while an engine is away, with one line for the outage', async () => {
+driver('retries a command while an engine is unavailable, with one line for the outage', async () => {
   let attempts = 0
   const saga = running({
     inputs: ['a', 'b'],
@@ -124,7 +124,7 @@ driver('attempts a command again while an engine is away, with one line for the 
   await saga.stop()
 })
 
-driver('logs a command that fails otherwise with its stack, and does not attempt it again', async () => {
+driver('logs any other failure of a command with its stack, and does not retry it', async () => {
   const defect = new TypeError('x is not a function')
   const saga = running({
     react: (input) =>
@@ -148,7 +148,7 @@ driver('logs a command that fails otherwise with its stack, and does not attempt
   await saga.stop()
 })
 
-driver('does not attempt a command again that was dropped, and ignores its outcome', async () => {
+driver('does not retry a dropped command, and ignores its outcome', async () => {
   const attempt = Promise.withResolvers<string>()
   const saga = running({
     react: (input) =>
@@ -171,7 +171,7 @@ driver('does not attempt a command again that was dropped, and ignores its outco
   await saga.stop()
 })
 
-driver('has one command of a key under way at a time', async () => {
+driver('has one command of a key in progress at a time', async () => {
   const first = Promise.withResolvers<undefined>()
   const saga = running({
     inputs: ['1', '2'],
@@ -203,7 +203,7 @@ driver('rejects when its core fails at an alarm, and clears its alarms', async (
   assert.is(saga.alarms.size, 0)
 })
 
-driver('that was stopped sets no alarm and attempts nothing again', async () => {
+driver('sets no alarm and retries nothing once it is stopped', async () => {
   const outcome = Promise.withResolvers<string>()
   const saga = running({
     react: (input) =>

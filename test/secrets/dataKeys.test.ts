@@ -46,13 +46,13 @@ const sealing = suite<Context>('a sealed text')
 sealing.before.each(opening)
 sealing.after.each(closing)
 
-sealing('opens on every node, after a restart too', async ({ node }) => {
+sealing('can be unsealed on every node, also after a restart', async ({ node }) => {
   const env = newId()
   const sealed = await node().keyring.seal(env, 'p', 'Grüße')
   assert.is(await node().keyring.unseal(env, 'p', sealed), 'Grüße')
 })
 
-sealing('names its key, and is another one each time', async ({ node }) => {
+sealing('names its key, and differs each time', async ({ node }) => {
   const { keyring, dataKeys } = node()
   const env = newId()
   const [one, two] = [await keyring.seal(env, 'p', 'x'), await keyring.seal(env, 'p', 'x')]
@@ -61,7 +61,7 @@ sealing('names its key, and is another one each time', async ({ node }) => {
   assert.is.not(one, two)
 })
 
-sealing('opens for nothing else: environment, project, purpose, key', async ({ node }) => {
+sealing('can be unsealed for no other environment, project, purpose or key', async ({ node }) => {
   const { keyring, dataKeys } = node()
   const [env, project] = [newId(), newId()]
   const sealed = await keyring.seal(env, 'p', 'x', project)
@@ -77,7 +77,7 @@ sealing('opens for nothing else: environment, project, purpose, key', async ({ n
   await throws(keyring.unseal(env, 'p', sealed.replace(/2\.[^.]+/, `2.${next}`), project))
 })
 
-sealing('opens no more with one bit changed', async ({ node }) => {
+sealing('cannot be unsealed with one bit changed', async ({ node }) => {
   const { keyring } = node()
   const sealed = await keyring.seal('env', 'p', 'x'.repeat(20))
   const [way, id, text = ''] = sealed.split('.')
@@ -91,13 +91,13 @@ sealing('opens no more with one bit changed', async ({ node }) => {
   await throws(keyring.unseal('env', 'p', `${way}.${id}.`))
 })
 
-sealing('does not open under another master key', async ({ node }) => {
+sealing('cannot be unsealed under another master key', async ({ node }) => {
   const sealed = await node().keyring.seal('env', 'p', 'x')
   const error = await throws(node(Buffer.alloc(32, 8)).keyring.unseal('env', 'p', sealed))
   assert.match((error as Error).message, 'SVC_MASTER_KEY')
 })
 
-sealing('of the first format still opens', async ({ node }) => {
+sealing('of the first format can still be unsealed', async ({ node }) => {
   const key = Buffer.from(hkdfSync('sha256', masterKey, 'env', 'svc environment', 32))
   const nonce = Buffer.alloc(12, 1)
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from('env\nwebhook request'))
@@ -133,7 +133,7 @@ keys('is random, and stored encrypted', async ({ node, blobs, store }) => {
   assert.not(facts.includes(raw.toString('base64')))
 })
 
-keys('moved to another scope opens nothing', async ({ node, blobs }) => {
+keys('unseals nothing in another scope', async ({ node, blobs }) => {
   const { dataKeys } = node()
   const { id } = await dataKeys.current({ env_id: 'a' })
   const bytes = Buffer.concat(await Array.fromAsync(await blobs.get(`keys/a/env/${id}`)))
@@ -141,7 +141,7 @@ keys('moved to another scope opens nothing', async ({ node, blobs }) => {
   await throws(node().dataKeys.of({ env_id: 'b' }, id))
 })
 
-keys('that is rotated still opens, and seals no more', async ({ node }) => {
+keys('can still unseal after its rotation, and seals no more', async ({ node }) => {
   const { keyring, dataKeys } = node()
   const before = await keyring.seal('env', 'p', 'old')
   const next = await dataKeys.rotate({ env_id: 'env' }, cause)
@@ -197,7 +197,7 @@ keys('of an environment destroyed take those of its projects with them', async (
   }
 })
 
-keys('destroyed by another node is let go of', async ({ node, store }) => {
+keys('is forgotten when another node destroys it', async ({ node, store }) => {
   const [mine, other] = [node(), node()]
   const stop = new AbortController()
   const watching = mine.dataKeys.watch(store, stop.signal)

@@ -35,7 +35,7 @@ tokens('is parsed into its parts', () => {
   const token = newApiToken(id)
   assert.equal(parseApiToken(token), { api_key_id: id, secret: token.slice(4 + 36 + 1) })
 })
-tokens('may have a secret that others made', () => {
+tokens('may have a secret that was created elsewhere', () => {
   assert.equal(parseApiToken(`svc_${id}_abcdefghijklmnop`), { api_key_id: id, secret: 'abcdefghijklmnop' })
 })
 for (const bad of [
@@ -107,7 +107,7 @@ macs('is of no use under another master key', () => {
   assert.not.ok(other.proves('secret', keyring.macOf('secret')))
   assert.is(new Keyring(Buffer.alloc(32, 7)).macOf('secret'), keyring.macOf('secret'))
 })
-macs('stays as it is: a change would lock every key out', () => {
+macs('never changes, because a change would invalidate every key', () => {
   assert.is(keyring.macOf('secret'), 'b1d1602413e3dcafaf0ed42bc4b87e5005efd1fe2e42e3c1f6f5afce8f6e143d')
 })
 macs.run()
@@ -120,7 +120,7 @@ webhooks('is 33 digits and the same over redeploys and restarts', () => {
   assert.is(new Keyring(Buffer.alloc(32, 7)).webhookToken('env', { ...hook }), token)
   assert.is(token, '1WgCGfeQRPzMjorebuWv5CF2s4M7FEvRH')
 })
-webhooks('is another one for another endpoint, environment or master key', () => {
+webhooks('differs for each endpoint, environment and master key', () => {
   const made = [
     keyring.webhookToken('env', hook),
     keyring.webhookToken('other', hook),

@@ -36,7 +36,7 @@ const outputOf = async (file: string, ...args: string[]): Promise<string> => {
 }
 
 if (existsSync(probe)) {
-  standIns('answers every question of the yardstick as the real server did', async ({ standIn }) => {
+  standIns('answers every request of the probe as the real server did', async ({ standIn }) => {
     reportExercised('the yardstick of the stand-in')
     const observed = join(dirname(probe), 'eventstoredb.observed.json')
     const output = await outputOf(probe, standIn.url, '--compare', observed)
@@ -46,21 +46,24 @@ if (existsSync(probe)) {
   console.log(`The stand-in was not measured: no yardstick at ${probe} (name one in SVC_TEST_PROBE)`)
 }
 
-standIns('knows an append again by ids and revision, whatever came since', async ({ standIn }) => {
-  const client = clientOf(standIn.url)
-  const ids = [randomUUID(), randomUUID()]
-  const append = (first: number) =>
-    client.appendToStream('s', [event(first, ids[0]), event(2, ids[1])], { expectedRevision: NO_STREAM })
-  const original = await append(1)
-  await client.appendToStream('s', [event(3)], { expectedRevision: 1n })
-  assert.equal(await append(1), original)
-  assert.equal(await append(77), original, 'other data under an old id is dropped')
-  assert.equal(await read(client, 's'), [1, 2, 3])
+standIns(
+  'recognizes a repeated append by ids and revision, whatever was appended since',
+  async ({ standIn }) => {
+    const client = clientOf(standIn.url)
+    const ids = [randomUUID(), randomUUID()]
+    const append = (first: number) =>
+      client.appendToStream('s', [event(first, ids[0]), event(2, ids[1])], { expectedRevision: NO_STREAM })
+    const original = await append(1)
+    await client.appendToStream('s', [event(3)], { expectedRevision: 1n })
+    assert.equal(await append(1), original)
+    assert.equal(await append(77), original, 'other data under an old id is dropped')
+    assert.equal(await read(client, 's'), [1, 2, 3])
 
-  const half = [event(1, ids[0]), event(9)]
-  const failure = await failureOf(client.appendToStream('s', half, { expectedRevision: NO_STREAM }))
-  assert.is(failure.type, 'wrong-expected-version')
-})
+    const half = [event(1, ids[0]), event(9)]
+    const failure = await failureOf(client.appendToStream('s', half, { expectedRevision: NO_STREAM }))
+    assert.is(failure.type, 'wrong-expected-version')
+  },
+)
 
 standIns('keeps its data and its port over a restart, and drops its clients', async ({ standIn }) => {
   const client = clientOf(standIn.url)

@@ -27,18 +27,18 @@ export const isLost = ({ status, error }: Run): boolean =>
 
 /** Checks that each handler has run once for the event. A run of a dead worker has failed, and is retried with a policy (I3). */
 export const isExact = (runs: readonly Run[]): void => {
-  const told = JSON.stringify(
+  const described = JSON.stringify(
     runs.map(({ fn, status, attempt, error }) => [fn, attempt, status, error?.code]),
   )
   const [plain, ...twice] = runs.filter(({ fn }) => fn === 'jobs/plain')
-  assert.ok(plain && twice.length === 0 && (plain.status === 'succeeded' || isLost(plain)), told)
+  assert.ok(plain && twice.length === 0 && (plain.status === 'succeeded' || isLost(plain)), described)
   const kept = runs.filter(({ fn }) => fn === 'jobs/keeps').sort((a, b) => a.attempt - b.attempt)
   assert.equal(
     kept.map(({ attempt }) => attempt),
     kept.map((_, n) => n + 1),
-    told,
+    described,
   )
-  assert.ok(kept.slice(0, -1).every(isLost), told)
-  assert.is(kept.at(-1)?.status, 'succeeded', told)
+  assert.ok(kept.slice(0, -1).every(isLost), described)
+  assert.is(kept.at(-1)?.status, 'succeeded', described)
   for (const run of kept.slice(1)) assert.is(run.origin_run_id, kept[0]?.run_id)
 }

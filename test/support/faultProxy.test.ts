@@ -106,7 +106,7 @@ proxies('refuses: open connections are reset and new ones refused until it heals
   await until(() => after.text === 'back')
 })
 
-proxies('holds all data in a blackhole, and delivers it in order when it heals', async (context) => {
+proxies('keeps all data in a blackhole, and delivers it in order when it heals', async (context) => {
   const before = await open(context)
   before.socket.write('a')
   await until(() => before.text === 'a')

@@ -8,7 +8,7 @@ export interface FileResult {
   readonly passed: number
   readonly skipped: number
   readonly ms: number
-  /** What the file printed, or the end of it. */
+  /** The output of the file, or its last part. */
   readonly output: string
   /** Why the file fails, in addition to its failed tests. */
   readonly problems: readonly string[]
@@ -17,7 +17,7 @@ export interface FileResult {
 export interface Limits {
   /** The longest time for the whole file. */
   readonly timeoutMs: number
-  /** How long its process may continue after its summary, and its children after its process. */
+  /** The time that its process may continue after its summary, and its children after its process. */
   readonly lingerMs: number
 }
 

@@ -65,7 +65,7 @@ runs('counts tests over files, one line each', async () => {
   assert.match(output, /^ok {4}test\/deep\/er\/b\.test\.ts {2}2 passed/m)
 })
 
-runs('says before the last line which engines were exercised', async () => {
+runs('reports the exercised engines before the last line', async () => {
   const asks = `import { engineUrl, reportExercised } from ${JSON.stringify(import.meta.resolve('./engines.ts'))}\n`
   const { output, last } = await run({
     'a.test.ts': `${asks}it('a', () => assert.match(engineUrl('mongodb'), '127.0.0.1'))\nit.run()`,
@@ -79,7 +79,7 @@ runs('says before the last line which engines were exercised', async () => {
   assert.not.match(output, 'secret')
 })
 
-runs('takes only the files that match', async () => {
+runs('runs only the files that match', async () => {
   const one = `it('one', () => {})\nit.run()`
   const { code, last } = await run(
     { 'a.test.ts': one, 'b.test.ts': one, 'c.test.ts': 'throw 1' },

@@ -9,7 +9,7 @@ import { Worker, type WorkerOptions } from '../../src/worker/worker.ts'
 import { Keyring } from '../../src/secrets/keyring.ts'
 import { cause, type Node, now } from '../support/openNode.ts'
 
-/** Holds every invocation until it is cancelled or closed, as a function that never returns would. */
+/** Keeps every invocation in progress until it is cancelled or closed, like a function that never returns. */
 const holdingRuntime = () => {
   const held: ((outcome: Outcome) => void)[] = []
   const invocations: Invocation[] = []
@@ -83,7 +83,7 @@ export const deployBuild = async ({ aggregates, views }: Node) => {
   return build
 }
 
-/** A run of the build, in a stream of its own, as somebody asks for it. */
+/** A requested run of the build, in its own stream. */
 export const wanted = (build: { build_id: string; project_id: string }): WantedRun => {
   const [run_id, stream_id] = [newId(), newId()]
   const plan: RunPlan = {

@@ -222,7 +222,7 @@ webhooks('is available after a deployment that lost a later address to a rival',
   await deployed(['/r'])
 })
 
-webhooks('of one environment says nothing about another one', async () => {
+webhooks('of one environment does not affect another one', async () => {
   await deployed(['/both'])
   const as = callerOf(newId())
   const { project, build_id } = await ready(['/both'], { as })

@@ -21,7 +21,7 @@ const caller = callerOf(newId())
 const { project_id } = await createProject(deps, { name: 'shop' }, caller)
 const stream = streamOf.project(project_id)
 
-/** A file that stands for a zip with these functions. */
+/** A file in place of a zip with these functions. */
 const fileOf = async (content: string, functions: readonly FunctionSpec[] = []) => {
   const hash = createHash('sha256').update(content).digest('hex')
   node.functionsOf.set(hash, functions)

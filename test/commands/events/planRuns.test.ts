@@ -24,7 +24,7 @@ const audit: FunctionSpec = {
 }
 const add: FunctionSpec = { ns: 'math', var: 'add' }
 
-const directory = new Directory(() => Promise.reject(new Error('nothing lies in the blobs')))
+const directory = new Directory(() => Promise.reject(new Error('the blobs are empty')))
 await directory.seed({
   orgs: [{ org_id: 'org', slug: 'local', plan: 'self_host' }],
   envs: [

@@ -40,7 +40,7 @@ type Deps = Parameters<typeof storeFile>[0]
 
 interface Context {
   node: Node
-  /** What file commands use, under a quota; `asked` holds the bytes that room was asked for. */
+  /** The dependencies of file commands under a quota; `asked` lists the requested numbers of bytes. */
   under: (quota: Partial<FileQuota>) => { deps: Deps; asked: number[] }
 }
 

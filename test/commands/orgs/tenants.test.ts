@@ -60,7 +60,7 @@ orgs('change only what is given, by slug or id', async () => {
   assert.equal([plan, name, team_members], ['scale', 'New', 7])
 })
 
-orgs('change no field that a body has and that is none of theirs', async () => {
+orgs('ignore the fields of a body that do not belong to them', async () => {
   const [{ slug, org_id }, other] = [await newOrg(), await newOrg()]
   const body = { name: 'New', org_id: other.org_id, type: 'OrgCreated', unknown: 1 }
   await changeOrg(deps, { ...body, org: slug }, cause)
@@ -68,7 +68,7 @@ orgs('change no field that a body has and that is none of theirs', async () => {
   assert.equal(facts.at(-1)?.event, { type: 'OrgChanged', org_id, name: 'New' })
 })
 
-orgs('store nothing for a change to what is so already', async () => {
+orgs('store nothing for a change without effect', async () => {
   const { slug } = await newOrg()
   const before = await node.store.head()
   await changeOrg(deps, { org: slug, plan: 'free' }, cause)

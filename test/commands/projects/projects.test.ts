@@ -61,7 +61,7 @@ creating('reserves its name: another one of that name is refused', async () => {
   await refusedWith('project_exists', () => create('shop'))
 })
 
-creating('gives a name to one of those that ask at once', async () => {
+creating('gives a name to one of several simultaneous callers', async () => {
   const results = await Promise.allSettled([1, 2, 3, 4].map(() => create('race')))
   assert.is(results.filter(({ status }) => status === 'fulfilled').length, 1)
 })
@@ -222,22 +222,19 @@ renaming('reserves the new name as long as it may take effect', async () => {
   await refusedWith('project_exists', () => create('pending'))
 })
 
-renaming(
-  'takes no effect once another project took the new name over, because the node was slow',
-  async () => {
-    const { project_id } = await create('slow')
-    const stream = streamOf.project(project_id)
-    const fence = await renamedAgo('stale', project_id, STALE_MS + 1000)
-    const taker = await create('stale')
-    assert.equal(await typesIn(stream), ['ProjectCreated', 'RenameAbandoned'])
-    const command = { type: 'RenameProject', project_id, name: 'stale', fence } as const
-    await refusedWith('conflict', () => elsewhere.aggregates.projects.handle(stream, command, caller.cause))
-    await refusedWith('project_exists', () =>
-      renameProject(elsewhere, { project: project_id, name: 'stale' }, caller),
-    )
-    assert.is(node.views.directory.project(env_id, 'stale')?.project_id, taker.project_id)
-  },
-)
+renaming('has no effect after another project took the new name over from its slow node', async () => {
+  const { project_id } = await create('slow')
+  const stream = streamOf.project(project_id)
+  const fence = await renamedAgo('stale', project_id, STALE_MS + 1000)
+  const taker = await create('stale')
+  assert.equal(await typesIn(stream), ['ProjectCreated', 'RenameAbandoned'])
+  const command = { type: 'RenameProject', project_id, name: 'stale', fence } as const
+  await refusedWith('conflict', () => elsewhere.aggregates.projects.handle(stream, command, caller.cause))
+  await refusedWith('project_exists', () =>
+    renameProject(elsewhere, { project: project_id, name: 'stale' }, caller),
+  )
+  assert.is(node.views.directory.project(env_id, 'stale')?.project_id, taker.project_id)
+})
 
 renaming('makes a name available that version 0.1.0 leaked', async () => {
   const { project_id } = await create('of-0-1-0')

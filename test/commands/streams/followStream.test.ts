@@ -52,8 +52,8 @@ const succeed = (plan: RunPlan, result: unknown = null) =>
 const emit = ({ run_id, stream_id }: RunPlan) =>
   emitData(deps, { run_id, stream_id, data_type: 'progress', payload: 1 }, cause)
 
-/** What happened, as `kind` and project or payload. */
-const told = (part: StreamPart): string[] =>
+/** The activities of a part, as kind and project name. */
+const reported = (part: StreamPart): string[] =>
   part.kind === 'complete'
     ? ['complete']
     : part.activities.map((activity) =>
@@ -66,7 +66,7 @@ const read = async (stream_id: string, from: string, project?: string) => {
   const parts = await Array.fromAsync(
     followStream(deps, { start, project, signal: AbortSignal.timeout(10_000) }),
   )
-  return { parts, told: parts.flatMap(told) }
+  return { parts, reported: parts.flatMap(reported) }
 }
 
 const starting = suite('the place where a reader of a stream begins')
@@ -105,9 +105,9 @@ following('receives runs and data in order, until nothing is open', async () => 
     { plan: store, outcome: { status: 'failed', error: { code: 'x', message: 'y' } }, worker_id },
     cause,
   )
-  const { told } = await read(stream_id, 'start')
-  assert.equal(told.slice(0, 2).toSorted(), ['started shop', 'started store'])
-  assert.equal(told.slice(2), ['data', 'succeeded shop', 'failed store', 'complete'])
+  const { reported } = await read(stream_id, 'start')
+  assert.equal(reported.slice(0, 2).toSorted(), ['started shop', 'started store'])
+  assert.equal(reported.slice(2), ['data', 'succeeded shop', 'failed store', 'complete'])
 })
 
 /** Follows a stream; `waits` resolves when the reader has received everything so far and waits for more. */
@@ -139,7 +139,7 @@ following('waits while a run is open', async () => {
   await waits
   await emit(store)
   await succeed(store)
-  assert.equal((await reading).flatMap(told), ['succeeded shop', 'data', 'succeeded store', 'complete'])
+  assert.equal((await reading).flatMap(reported), ['succeeded shop', 'data', 'succeeded store', 'complete'])
 })
 
 following('of a quiet stream waits until something has happened', async () => {
@@ -161,8 +161,8 @@ following(
     const { stream_id, shop, store } = await publish()
     await succeed(shop, 42)
     await succeed(store)
-    const { parts, told } = await read(stream_id, '4')
-    assert.equal(told, ['succeeded shop', 'succeeded store', 'complete'])
+    const { parts, reported } = await read(stream_id, '4')
+    assert.equal(reported, ['succeeded shop', 'succeeded store', 'complete'])
     const [first] = parts.flatMap((part) => (part.kind === 'complete' ? [] : part.activities))
     assert.ok(first && first.kind !== 'data')
     assert.equal([first.run.run_id, first.run.status, first.run.result], [shop.run_id, 'succeeded', 42])
@@ -189,16 +189,16 @@ following('of one project, by id or name, receives only its runs and their data'
   await succeed(shop)
   await succeed(store)
   const wanted = ['started shop', 'data', 'succeeded shop', 'complete']
-  assert.equal((await read(stream_id, 'start', 'shop')).told, wanted)
-  assert.equal((await read(stream_id, 'start', shop.project_id)).told, wanted)
-  assert.equal((await read(stream_id, 'start', 'none')).told, ['complete'])
+  assert.equal((await read(stream_id, 'start', 'shop')).reported, wanted)
+  assert.equal((await read(stream_id, 'start', shop.project_id)).reported, wanted)
+  assert.equal((await read(stream_id, 'start', 'none')).reported, ['complete'])
 })
 
 following('receives the cancelling of a run', async () => {
   const { stream_id, shop, store } = await publish()
   await succeed(shop)
   await cancelRun(deps, store.run_id, cause)
-  assert.equal((await read(stream_id, '5')).told, ['cancelled store', 'complete'])
+  assert.equal((await read(stream_id, '5')).reported, ['cancelled store', 'complete'])
 })
 
 following('ends without completion when its signal aborts', async () => {
@@ -207,7 +207,7 @@ following('ends without completion when its signal aborts', async () => {
   const stop = new AbortController()
   const told_: string[] = []
   const reading = (async () => {
-    for await (const part of followStream(deps, { start, signal: stop.signal })) told_.push(...told(part))
+    for await (const part of followStream(deps, { start, signal: stop.signal })) told_.push(...reported(part))
   })()
   await until(() => told_.length === 2)
   stop.abort()

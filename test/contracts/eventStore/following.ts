@@ -89,7 +89,7 @@ export const following = (name: string, open: () => Promise<OpenEventStore>): vo
   })
 
   follow(
-    'what it tells of is durable',
+    'every event that it reports is durable',
     alone(open, async ({ store, reopen }) => {
       const stream = `f-${newId()}`
       const following = gather((signal) => store.follow(stream, { signal }))

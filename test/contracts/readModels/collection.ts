@@ -8,7 +8,7 @@ export interface OpenReadModels {
 
 export const cursorOf = (position: number): string => String(position).padStart(16, '0')
 
-/** A collection nobody else uses, and a cursor that only goes up. */
+/** A collection without other users, and a cursor that only increases. */
 export const aCollection = () => {
   const spec: CollectionSpec = {
     name: `runs_${newId().replaceAll('-', '')}`,

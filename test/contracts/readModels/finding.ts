@@ -3,7 +3,7 @@ import type { Doc, Query, Scalar } from '../../../src/ports/readModels.ts'
 import type { Suite } from '../../support/suite.ts'
 import { aCollection, byTime, cursorOf, idsIn, inEnv, type OpenReadModels } from './collection.ts'
 
-/** What queries find. */
+/** The rules of queries. */
 export const findingContract = (finding: Suite<OpenReadModels>): void => {
   finding('sorts both ways, ties by id', async ({ readModels }) => {
     const { spec, put, next } = aCollection()

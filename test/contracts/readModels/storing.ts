@@ -4,7 +4,7 @@ import type { Doc } from '../../../src/ports/readModels.ts'
 import type { Suite } from '../../support/suite.ts'
 import { aCollection, byTime, cursorOf, idsIn, inEnv, sorted, type OpenReadModels } from './collection.ts'
 
-/** What a collection keeps of what is written. */
+/** The rules of writing to a collection. */
 export const storingContract = (storing: Suite<OpenReadModels>): void => {
   storing('a new collection is empty and has come nowhere', async ({ readModels }) => {
     const { spec } = aCollection()

@@ -3,7 +3,7 @@ import type { Suite } from '../../support/suite.ts'
 import { until } from '../../support/until.ts'
 import { aCollection, byTime, cursorOf, idsIn, inEnv, sorted, type OpenReadModels } from './collection.ts'
 
-/** What readers see while versions come and go. */
+/** The rules for readers while versions are created and dropped. */
 export const versionsContract = (versions: Suite<OpenReadModels>): void => {
   versions('a reader sees the given version while none is live', async ({ readModels }) => {
     const { spec, put, next } = aCollection()

@@ -39,12 +39,12 @@ faults.after.each(({ standIn }) => standIn.stop())
 /** The events of a subscription so far, and its end. */
 const follow = (subscription: object) => {
   const readable = subscription as Readable // its own type has an overload for each event
-  const told = { data: [] as number[], live: 0, ended: false, failure: '' }
-  readable.on('data', (resolved: { event?: { data: unknown } }) => told.data.push(dataOf(resolved.event)))
-  readable.on('caughtUp', () => told.live++)
-  readable.on('end', () => (told.ended = true))
-  readable.on('error', (error: { type?: string }) => (told.failure = error.type ?? 'unknown'))
-  return told
+  const observed = { data: [] as number[], live: 0, ended: false, failure: '' }
+  readable.on('data', (resolved: { event?: { data: unknown } }) => observed.data.push(dataOf(resolved.event)))
+  readable.on('caughtUp', () => observed.live++)
+  readable.on('end', () => (observed.ended = true))
+  readable.on('error', (error: { type?: string }) => (observed.failure = error.type ?? 'unknown'))
+  return observed
 }
 
 faults('resets the connection of an append, before or after it was written', async (context) => {
@@ -149,24 +149,24 @@ faults('ends reads and subscriptions early without an error', async ({ standIn, 
   assert.equal(await read(client, 's'), [1, 2])
   assert.equal(await read(client, 's'), [1, 2, 3])
 
-  const told = follow(client.subscribeToStream('s', { fromRevision: START }))
-  await until(() => told.data.length === 3)
+  const observed = follow(client.subscribeToStream('s', { fromRevision: START }))
+  await until(() => observed.data.length === 3)
   standIn.misbehave.endSubscriptions()
-  await until(() => told.ended)
-  assert.is(told.failure, '')
+  await until(() => observed.ended)
+  assert.is(observed.failure, '')
 })
 
 faults('sends nothing to subscriptions while reads continue', async ({ standIn, client }) => {
-  const told = follow(client.subscribeToStream('s', { fromRevision: START }))
-  await until(() => told.live === 1)
+  const observed = follow(client.subscribeToStream('s', { fromRevision: START }))
+  await until(() => observed.live === 1)
   standIn.misbehave.silence('subscriptions')
   await client.appendToStream('s', [event(1)])
   assert.equal(await read(client, 's'), [1])
   const later = follow(client.subscribeToStream('s', { fromRevision: START }))
   await read(client, 's')
-  assert.equal([told.data, later.data], [[], []])
+  assert.equal([observed.data, later.data], [[], []])
   standIn.misbehave.heal()
-  await until(() => told.data.length === 1 && later.data.length === 1)
+  await until(() => observed.data.length === 1 && later.data.length === 1)
 })
 
 faults('keeps events that arrived while it was silent', async ({ standIn, client, log }) => {
@@ -213,9 +213,9 @@ faults('redirects writers to its leader, and then becomes the leader', async ({ 
 /** Collects and acknowledges all events of the streams that begin with `s`. */
 const consume = (client: EventStoreDBClient, group: string) => {
   const subscription = client.subscribeToPersistentSubscriptionToAll(group)
-  const told = follow(subscription)
+  const observed = follow(subscription)
   subscription.on('data', (resolved) => void subscription.ack(resolved))
-  return told
+  return observed
 }
 
 const createGroup = (client: EventStoreDBClient, group: string) =>
@@ -258,10 +258,10 @@ faults('drops the consumers of its groups when it steps down', async ({ standIn,
   const leader = await startStandIn({ log })
   await createGroup(client, 'g')
   await client.appendToStream('s', [event(1)])
-  const told = consume(client, 'g')
-  await until(() => told.data.length === 1)
+  const observed = consume(client, 'g')
+  await until(() => observed.data.length === 1)
   standIn.misbehave.follow(leader)
-  await until(() => told.failure === 'persistent-subscription-dropped')
+  await until(() => observed.failure === 'persistent-subscription-dropped')
   await leader.stop()
 })
 

@@ -15,7 +15,7 @@ export interface AppendFault {
   readonly afterMs?: number
 }
 
-/** How often a fault has occurred. */
+/** The number of times that a fault has occurred. */
 export interface Struck {
   readonly times: number
 }
