@@ -73,7 +73,7 @@ const overEmbedded = (figures: readonly Figure[]): Figure[] => {
   return [{ what: 'api node and worker node: over embedded', value, unit: 'ms', atMost: 5 }]
 }
 
-/** The same work embedded, with only the event store external, with all engines external, and across nodes. */
+/** The same work with embedded engines, with an external event store, with all engines external, and across nodes. */
 export const engines = async (): Promise<Figure[]> => {
   const { what, url, stop } = await openEventStoreServer()
   const withAll = process.env['SVC_TEST_MONGODB'] && process.env['SVC_TEST_S3']

@@ -23,7 +23,9 @@ const rateOf = async (append: Append): Promise<number> => {
   return (APPENDS / (performance.now() - began)) * 1000
 }
 
-/** The bare client (batch, and one call per append) and our adapter: alternating on one server, the best of each. */
+/**
+ * The bare client (batch, and one call per append) and the adapter of svc, alternating on one server; the best of each.
+ */
 export const eventStoreDb = async (): Promise<Figure[]> => {
   const { what, url, stop } = await openEventStoreServer()
   const client = EventStoreDBClient.connectionString(url)

@@ -73,7 +73,7 @@ const uploadParts = async (server: BenchServer, bytes: number): Promise<number> 
   return (performance.now() - began) / 1000
 }
 
-/** A file of 300 MB in one request, and the disk alone: alternating on one disk, the best of each. */
+/** A file of 300 MB in one request, and the disk alone, alternating on one disk; the best of each. */
 export const files = async (): Promise<Figure[]> => {
   const server = await BenchServer.start()
   try {

@@ -16,7 +16,7 @@ const DAYS = 7
 const STATUSES = ['succeeded', 'succeeded', 'succeeded', 'failed', 'cancelled'] as const
 const TYPES = ['event', 'call', 'schedule'] as const
 
-/** Pages that people request; the last ones reach far back. */
+/** Pages that clients request; the last ones have large offsets. */
 const pages = (count: number): Readonly<Record<string, string>> => ({
   'by status': 'status=failed&limit=20',
   'by status and type': 'status=succeeded&type=event&limit=20',

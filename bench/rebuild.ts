@@ -33,7 +33,7 @@ export const rebuild = async (): Promise<Figure[]> => {
   return [{ what, value: perSecond, unit: 'per s', atLeast: 50_000 }]
 }
 
-/** The same into the server of `SVC_TEST_MONGODB`, with few runs, because FerretDB scans all documents for each update. */
+/** The same with the server of `SVC_TEST_MONGODB`. It has few runs, because FerretDB scans all documents per update. */
 export const projectorIntoServer = async (): Promise<Figure[]> => {
   const server = process.env['SVC_TEST_MONGODB']
   if (!server) return []

@@ -11,7 +11,9 @@ const EVERY_MS = 100
 
 const now = (): number => performance.timeOrigin + performance.now()
 
-/** 1,000 clients on the environment stream and ten events per second: the time from the request to every client's socket. */
+/**
+ * The time from a request to the socket of each of 1,000 clients of the environment stream, at ten events per second.
+ */
 export const sse = async (): Promise<Figure[]> => {
   const server = await BenchServer.start()
   const sockets: Socket[] = []

@@ -1,6 +1,6 @@
 /**
- * A map that forgets entries that were not used lately: it keeps between `size` and twice `size` of them. It has two
- * generations, because deletion from the front of one large `Map` is slow.
+ * A map that drops the least recently used entries and keeps `size` to twice `size` of them. It has two generations,
+ * because deletion from the front of one large `Map` is slow.
  */
 export class BoundedMap<K, V> {
   readonly #size: number

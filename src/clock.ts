@@ -1,11 +1,11 @@
 let lastMs = 0
 let lastIso = ''
 
-/** The one place that reads the clock. Deciders and sagas receive `now`. */
+/** Only this file reads the clock. Deciders and sagas receive `now`. */
 export const clock = {
   /** Milliseconds since 1970. */
   now: (): number => Date.now(),
-  /** ISO 8601 UTC. Under load it is read many times in a millisecond, so the text is kept. */
+  /** ISO 8601 UTC. Under load it is read many times in a millisecond, so the text is cached. */
   iso: (): string => {
     const ms = Date.now()
     if (ms !== lastMs) {

@@ -27,7 +27,9 @@ const catalogue = {
   headers_too_large: { status: 431, retryable: false },
   internal_server_error: { status: 500, retryable: false },
   unavailable: { status: 503, retryable: true },
-  /** The stream is not at the expected revision. The command handler retries the append, so no client sees this code. */
+  /**
+   * The stream is not at the expected revision. The command handler retries the append, so no client sees this code.
+   */
   wrong_revision: { status: 409, retryable: true },
 } as const
 
@@ -57,7 +59,7 @@ export class AppError extends Error {
   }
 }
 
-/** An error that no later attempt can resolve: a loop that meets it stops at once. */
+/** An error that no later attempt can resolve: a loop that gets it stops at once. */
 export class PermanentError extends AppError {}
 
 export const isAppError = (error: unknown, code?: ErrorCode): error is AppError =>
@@ -67,10 +69,10 @@ export const isAppError = (error: unknown, code?: ErrorCode): error is AppError 
 export const messageOf = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : String(thrown)
 
-/** Whether the same attempt may succeed later, because an engine is away or others were faster; never for a defect. */
+/** Whether a retry may succeed, because an engine is unavailable or another writer was faster; false for a defect. */
 export const isRetryable = (error: unknown): boolean => error instanceof AppError && error.retryable
 
-/** The stacks of anything thrown and of its causes, for logs. */
+/** Returns the stacks of a thrown value and of its causes, for logs. */
 export const stackOf = (thrown: unknown): string => {
   if (!(thrown instanceof Error)) return String(thrown)
   const stack = thrown.stack ?? thrown.message

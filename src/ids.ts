@@ -7,8 +7,8 @@ const NAMESPACE = Buffer.from('6f0d0a5e2f435c6e9d0b7a1c54d1a0c3', 'hex')
 let count = 0
 
 /**
- * A new id: UUID v7, so indexes on it grow at one end. Milliseconds, a 12-bit counter, then the random
- * part of `randomUUID`, which draws from a pool: packages that ask for random bytes each time take ten times as long.
+ * A new UUID v7, so that indexes grow at one end: milliseconds, a 12-bit counter, then the random part of `randomUUID`.
+ * Its pool of random bytes is ten times as fast as packages that request bytes for each id.
  */
 export const newId = (): string => {
   const time = clock.now().toString(16).padStart(12, '0')
@@ -17,28 +17,28 @@ export const newId = (): string => {
 }
 
 /**
- * Returns an id for a thing that a command creates; `what` names the thing within the command. Under an
- * `Idempotency-Key` the same request gets the same ids again, also after a crash.
+ * Returns an id for a resource that a command creates; `what` identifies it within the command. With an
+ * `Idempotency-Key`, a repeated request gets the same ids, also after a crash.
  */
 export type NewId = (what: string) => string
 
-/** The same id for the same parts, on every node and every delivery: UUID v5. */
+/** Derives a UUID v5: the same parts get the same id on every node and in every delivery. */
 export const derivedId = (...parts: readonly (string | number)[]): string => {
   const digest = digestOf(parts)
   return `${digest.slice(0, 8)}-${digest.slice(8, 12)}-5${tailOf(digest)}`
 }
 
 /**
- * An id derived from `base` and the parts that sorts beside `base`: UUID v8, the time of `base` and then the
- * hash. For ids that come in numbers, since random ones touch a page of every index for each.
+ * Derives a UUID v8 from `base` and the parts: the time of `base`, then a hash. Such ids sort beside `base`; many
+ * random ids would each touch another page of every index.
  */
 export const derivedIdBeside = (base: string, ...parts: readonly (string | number)[]): string =>
   `${base.slice(0, 13)}-8${tailOf(digestOf([base, ...parts]))}`
 
-/** When an id of `newId`, or one beside it, was made: milliseconds since 1970. */
+/** Creation time of an id from `newId` or `derivedIdBeside`, milliseconds since 1970. */
 export const timeOf = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
 
-/** Whether it comes from `derivedIdBeside`. */
+/** Whether an id comes from `derivedIdBeside`. */
 export const isDerived = (id: string): boolean => id.charAt(14) === '8'
 
 const digestOf = (parts: readonly (string | number)[]): string =>

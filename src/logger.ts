@@ -1,6 +1,6 @@
 import { clock } from './clock.ts'
 
-/** Writes one line for people and machines: time, level, message, then fields as JSON. Never secrets (I6). */
+/** Writes one line: time, level, message, then fields as JSON. Lines never contain secrets (I6). */
 export interface Logger {
   info(message: string, fields?: Record<string, unknown>): void
   warn(message: string, fields?: Record<string, unknown>): void

@@ -5,7 +5,7 @@ import { isAppError, messageOf } from './errors.ts'
 import { openLogger } from './logger.ts'
 import { type Service, start } from './start.ts'
 
-/** A second signal ends the process at once; after the first one it ends within this time at the latest. */
+/** The process ends within this time after the first signal, and at once after a second signal. */
 const FORCE_AFTER_MS = 30_000
 
 const logger = openLogger((line) => process.stdout.write(line))
@@ -68,7 +68,7 @@ const announce = (
   logger.info(`svc ${version} is ready on ${url}`, { listens, data: dataDir, roles: [...roles].join(',') })
 }
 
-/** The commit that runs here; `unknown` outside a checkout. */
+/** The commit of the checkout; `unknown` without one. */
 function gitSha(): string {
   try {
     const git = new URL('../.git/', import.meta.url)

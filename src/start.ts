@@ -19,9 +19,9 @@ export interface Service {
   /** The key of the first environment. */
   readonly apiKey: string
   readonly operatorToken: string
-  /** The source of secrets that are new and shown this once: a file or the master key; null when there were secrets. */
+  /** The source of new secrets, which are shown once: a file or `SVC_MASTER_KEY`; null when the secrets existed. */
   readonly made: string | null
-  /** Stops accepting, drains, closes. Resolves when nothing is left open. */
+  /** Stops accepting requests, drains and closes. Resolves when every resource is closed. */
   stop(): Promise<void>
 }
 
@@ -29,13 +29,13 @@ interface About {
   readonly version: string
   readonly git_sha: string
   readonly codeDir?: string | null
-  /** Ends a start that waits for an engine. */
+  /** Cancels a start that waits for an engine. */
   readonly signal?: AbortSignal
 }
 
 /**
- * The composition root: opens in order, closes in reverse. The server listens from the beginning; until everything
- * answers, `/readyz` is 503 with the reason.
+ * The composition root: opens resources in order and closes them in reverse order. The server listens from the
+ * beginning; until every engine answers, `/readyz` returns 503 with the reason.
  */
 export const start = async (
   config: Config,
@@ -92,7 +92,7 @@ export const start = async (
       server.serve(createApi(node, { ...given, about: status }))
     }
     readiness.started()
-    onClose(() => server.close()) // requests end before what they need does
+    onClose(() => server.close()) // requests end before the resources that they use are closed
     const { apiKey, operatorToken } = secrets
     const made = secrets.made ?? (node.isFirstKeyNew && config.apiKey === null ? 'SVC_MASTER_KEY' : null)
     return { url, listens, apiKey, operatorToken, made, stop }
@@ -102,7 +102,7 @@ export const start = async (
   }
 }
 
-/** The refusal of every request but those about the state of the node. */
+/** The refusal of every request except health checks. */
 const refusal = (reason: string | null): AppError =>
   reason === null
     ? new AppError('not_found', 'This node has no API: SVC_ROLES leaves it out')

@@ -15,7 +15,7 @@ export const onHello = fn(
   },
 )
 
-/** Fails twice, then succeeds. GET /v1/runs shows its runs as `pending_retry` in between. */
+/** Fails twice, then succeeds. GET /v1/runs reports its failed runs as `pending_retry` until the retry. */
 const tries = new Map<string, number>()
 export const onFlaky = fn(
   { 'on-event': 'hello:flaky', retry: { attempts: 3, delay: 500 } },

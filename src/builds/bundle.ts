@@ -15,7 +15,7 @@ const HASH = /^[0-9a-f]{64}$/
 
 export interface BuildCacheDeps {
   readonly blobs: Blobs
-  /** Created when missing. `builds/<hash>` is an unpacked build; `tmp` has leftovers, which are removed when old. */
+  /** Created when missing. `builds/<hash>` is an unpacked build; `tmp` contains incomplete ones, removed when old. */
   readonly cacheDir: string
   /** Prepares an unpacked build for its runs. `files` are the names of all its files. */
   readonly prepare: (dir: string, files: readonly string[]) => Promise<void>
@@ -96,7 +96,7 @@ export class BuildCache {
   }
 }
 
-/** Age at which leftovers are removed; another process may still use younger ones. */
+/** Age at which incomplete builds are removed; another process may still use younger ones. */
 const LITTER_MS = 3_600_000
 
 const clearLitter = async (dir: string): Promise<void> => {

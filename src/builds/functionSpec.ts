@@ -12,7 +12,7 @@ const URL_SAFE = /^[A-Za-z0-9._-]{1,128}$/
 const PATH = /^\/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*$/
 const HEADER = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/
 
-/** The author of the build reads its message. */
+/** Invalid metadata. The message is for the author of the build. */
 export class BadMetadata extends Error {}
 
 type Fields = Readonly<Record<string, unknown>>

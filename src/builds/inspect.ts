@@ -5,7 +5,7 @@ import type { ChildCode } from '../sandbox/childCode.ts'
 import type { Inspection } from '../ports/runtime.ts'
 import { runTask, TaskFailed } from '../sandbox/buildTask.ts'
 
-/** Limits of what a child may report; real builds stay far below them. */
+/** Maximum numbers that a child may report; real builds have far fewer. */
 const MAX_FUNCTIONS = 10_000
 const MAX_MODULES = 10_000
 

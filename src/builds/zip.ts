@@ -82,7 +82,7 @@ const makeDir = async (path: string, made: Set<string>): Promise<void> => {
   made.add(path)
 }
 
-/** Reports errors as defects of the archive, except errors of the disk. */
+/** Converts errors to a refusal of the archive, except errors of the disk. */
 const refusing = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
   try {
     return await work()

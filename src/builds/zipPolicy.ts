@@ -1,14 +1,14 @@
 import type { Entry } from 'yauzl'
 import { AppError } from '../errors.ts'
 
-/** What a build may contain. Sizes in bytes. */
+/** Limits on the content of a build. Sizes are in bytes. */
 export interface ZipLimits {
   readonly entries: number
   readonly nameBytes: number
   readonly depth: number
   readonly fileBytes: number
   readonly totalBytes: number
-  /** Unpacked bytes for one packed byte, for files over `ratioFrom`. */
+  /** Maximum unpacked bytes for one packed byte, for files larger than `ratioFrom`. */
   readonly ratio: number
   readonly ratioFrom: number
 }
@@ -72,7 +72,7 @@ export class ZipPolicy {
     this.#ranges.push({ start, end: start + LOCAL_HEADER + compressedSize, name })
   }
 
-  /** To be called after the last entry. Throws if two entries share bytes of the archive. */
+  /** Call this after the last entry. Throws if two entries share bytes of the archive. */
   finish(): void {
     this.#ranges.sort((a, b) => a.start - b.start)
     this.#ranges.forEach(({ start, name }, index) => {

@@ -58,7 +58,7 @@ const whileHeld = async (
       if (!until.aborted && (await read()).holder !== me) lost.abort()
     }
   }
-  const watching = watch().catch(() => lost.abort()) // the rejection of the work is reported below
+  const watching = watch().catch(() => lost.abort()) // a lease that cannot be read counts as lost
   try {
     await work(until)
   } finally {

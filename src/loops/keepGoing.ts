@@ -25,7 +25,7 @@ const RECOVERED_MS = 60_000
 /**
  * Runs a loop until the signal aborts, and restarts it when it ends earlier.
  * G1: after a retryable error (an engine is unavailable), it is restarted without a limit (I9).
- * G2: after any other error, a defect, it is restarted `MAX_RESTARTS` times. Then it stays stopped and the node reports it.
+ * G2: after any other error (a defect) it is restarted `MAX_RESTARTS` times, then stays stopped and is reported.
  *     A `PermanentError` stops it at once.
  * G3: each defect is logged with its stack, each outage once.
  */

@@ -20,11 +20,11 @@ export interface Config {
   readonly operatorToken: string | null
   /** The URL at which clients reach the service, used in webhook URLs; null: the address it listens on. */
   readonly publicUrl: string | null
-  /** The DNS zone whose names custom domains point to. */
+  /** The DNS zone with the names that custom domains point to. */
   readonly domainsZone: string
   /** Resolvers for the records of custom domains, `address` or `address:port`; empty: the system's resolvers. */
   readonly dnsServers: readonly string[]
-  /** The shortest time between two checks of the records of a custom domain. */
+  /** Minimum time between two checks of the records of a custom domain. */
   readonly domainCheckMs: number
   readonly sseTimeoutMs: number
   readonly runTimeoutMs: number
@@ -37,7 +37,7 @@ type EngineUrls = Pick<Config, 'eventStore' | 'readModels' | 'blobs'>
 
 export const isEmbeddedUrl = (url: string): boolean => url === EMBEDDED
 
-/** Whether this process needs only its data directory. */
+/** Whether all engines are embedded, so that this process needs only its data directory. */
 const isEmbedded = ({ eventStore, readModels, blobs }: EngineUrls): boolean =>
   [eventStore, readModels, blobs].every(isEmbeddedUrl)
 

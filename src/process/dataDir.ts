@@ -4,8 +4,8 @@ import { AppError } from '../errors.ts'
 import { lockFile } from './engines.ts'
 
 /**
- * Takes the data directory for this process: two services on one directory would both believe that they own its log. The
- * operating system holds the lock, so it ends with the process. The file `lock` only names the process.
+ * Locks the data directory for this process, because two services would corrupt its log. The operating system releases
+ * the lock when the process ends. The file `lock` only contains the process id. Returns a function that unlocks.
  */
 export const lockDataDir = (dir: string): (() => void) => {
   const owner = join(dir, 'lock')

@@ -16,7 +16,7 @@ import type { Hints } from '../ports/hints.ts'
 import type { RateLimiter } from '../ports/rateLimiter.ts'
 import type { ReadModels } from '../ports/readModels.ts'
 
-/** Locks a file for this process: dataDir.ts takes it from here, the one file that imports adapters. */
+/** Exported for dataDir.ts, because only this file imports adapters. */
 export { lockFile } from '../adapters/embedded/eventStore/lockFile.ts'
 
 export interface Engines {
@@ -31,20 +31,20 @@ export interface Engines {
 
 interface Opening {
   readonly logger: Logger
-  /** Aborts when the start is given up. */
+  /** Aborts when the start is cancelled. */
   readonly signal: AbortSignal
-  /** Receives the close of each engine that was opened. */
+  /** Receives the function that closes an opened engine. */
   readonly opened: (close: () => Promise<void>) => void
-  /** Receives what the start waits for; null when the engine answers. */
+  /** Receives the reason for waiting; null when the engine answers. */
   readonly waiting: (reason: string | null) => void
 }
 
-/** Between attempts to open an engine. */
+/** Pauses between attempts to open an engine. */
 const PAUSES = { firstMs: 100, longestMs: 2000 }
 
 /**
- * Opens the engines that the configuration names; only their adapters are loaded. Waits for an engine that is down.
- * Rejects with `bad_request` when waiting does not help: a wrong password, a missing bucket.
+ * Opens the configured engines and loads only their adapters. Waits for an engine that is down. Rejects with
+ * `bad_request` when waiting does not help, for example for a wrong password or a missing bucket.
  */
 export const openEngines = async (config: Config, opening: Opening): Promise<Engines> => {
   const patiently = async <T extends { close(): Promise<void> }>(open: () => Promise<T>): Promise<T> => {
@@ -59,12 +59,12 @@ export const openEngines = async (config: Config, opening: Opening): Promise<Eng
       } catch (error) {
         if (!isAppError(error, 'unavailable')) throw error
         opening.waiting(error.message)
-        if (error.message !== logged) opening.logger.warn(`${error.message}; trying again until it answers`)
+        if (error.message !== logged) opening.logger.warn(`${error.message}; retrying until it answers`)
         logged = error.message
       }
       await backoff.pause({ signal: opening.signal })
       if (opening.signal.aborted)
-        throw new AppError('unavailable', 'The start was stopped while it waited for an engine')
+        throw new AppError('unavailable', 'The service was stopped while it waited for an engine')
     }
   }
   return {
@@ -102,13 +102,13 @@ export const openBlobs = async ({ blobs, dataDir }: Config): Promise<Blobs> =>
     ? (await import('../adapters/embedded/blobs.ts')).openBlobs({ dir: join(dataDir, 'blobs') })
     : (await import('../adapters/s3/index.ts')).openS3Blobs(blobs)
 
-/** Hints carry the id of the installation: another one may share this Redis by mistake, and its positions are not ours. */
+/** Hints contain the id of the installation: another one may share this Redis by mistake, with other positions. */
 const openHintsOf = async ({ redis, masterKey }: Config, logger: Logger): Promise<Hints> =>
   redis === null
     ? openHints()
     : (await import('../adapters/redis/index.ts')).openRedisHints(redis, logger, installationOf(masterKey))
 
-/** Identifies the installation: it is the same on all nodes and nowhere else. */
+/** The id of the installation: equal on all its nodes, different for every other installation. */
 const installationOf = (masterKey: Buffer | null): string =>
   masterKey ? `${Buffer.from(hkdfSync('sha256', masterKey, '', 'svc hints', 6)).toString('hex')}:` : ''
 

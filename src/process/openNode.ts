@@ -16,7 +16,7 @@ import type { Node } from './roles/node.ts'
 import { startProjecting } from './roles/projector.ts'
 import type { Secrets } from './secretsFile.ts'
 
-/** A node that waits this long for its read models logs a hint. */
+/** A node that waits this long for its read models logs a warning. */
 const PATIENCE_MS = 5000
 
 interface Given {
@@ -29,8 +29,8 @@ interface Given {
 }
 
 /**
- * Opens what every role needs, from the aggregates to the read models, and creates the first tenant. Resolves once the
- * read models have caught up with the log.
+ * Opens the parts that every role needs, from the aggregates to the read models, and creates the first tenant. Resolves
+ * when the read models have caught up with the log.
  */
 export const openNode = async ({
   config,
@@ -51,7 +51,7 @@ export const openNode = async ({
   if (membership) {
     membership.join(node_id)
     void keepGoing('The membership', (until) => membership.run(until), background)
-    onClose(() => membership.leave().catch(() => {})) // otherwise the others notice after a while
+    onClose(() => membership.leave().catch(() => {})) // otherwise the other nodes notice only after a timeout
   }
   onClose(() => ending.abort())
 

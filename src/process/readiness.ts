@@ -1,4 +1,4 @@
-/** Why this node does not take requests, for `/readyz` and for what is refused until it does. */
+/** The reason why this node is not ready, for `/readyz` and for refused requests. */
 export class Readiness {
   readonly #stopping: AbortSignal
   #waiting: string | null = STARTING
@@ -8,7 +8,7 @@ export class Readiness {
     this.#stopping = stopping
   }
 
-  /** What the start waits for; null: nothing in particular. */
+  /** Sets the reason for waiting; null clears it. */
   waitFor(reason: string | null): void {
     this.#waiting = reason ?? STARTING
   }
@@ -17,12 +17,12 @@ export class Readiness {
     this.#waiting = null
   }
 
-  /** A loop in the background was stopped for good: the operator must look at the node. The first reason is kept. */
+  /** Records that a background loop stays stopped, so that an operator must act. The first reason is kept. */
   fail(reason: string): void {
     this.#failed ??= reason
   }
 
-  /** Returns null when the node is ready. */
+  /** The reason why the node is not ready; null when it is. */
   get reason(): string | null {
     return this.#stopping.aborted ? 'The server is stopping' : (this.#failed ?? this.#waiting)
   }

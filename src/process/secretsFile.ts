@@ -10,13 +10,13 @@ export interface Secrets {
   readonly masterKey: Buffer
   readonly apiKey: string
   readonly operatorToken: string
-  /** The file that new secrets were written to; null when there were secrets already. */
+  /** The source of new secrets: a file or `SVC_MASTER_KEY`; null when the secrets existed. */
   readonly made: string | null
 }
 
 /**
- * The secrets of this installation: from the configuration, else from `secrets.json`, else new ones. They derive from
- * the master key when the configuration has one, so that every node of a cluster has the same.
+ * Reads the secrets of this installation: from the configuration, else from `secrets.json`, else new ones. With a
+ * configured master key they derive from it, so that all nodes of a cluster have the same secrets.
  */
 export const openSecrets = (config: Config): Secrets => {
   const file = join(config.dataDir, 'secrets.json')

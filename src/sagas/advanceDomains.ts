@@ -8,19 +8,18 @@ import type { Views } from '../projections/views.ts'
 import type { Saga, SagaCore } from './saga.ts'
 
 const LONGEST_PAUSE_MS = 60 * 60 * 1000
-/** After this long without its record a domain is no longer looked at; `verify` still does. */
+/** A domain without its record for this time is no longer checked, except by `verify`. */
 const PATIENCE_MS = 7 * 24 * 60 * 60 * 1000
 
 export type DomainInput =
   | { readonly type: 'changed'; readonly doc: DomainDoc }
   | { readonly type: 'gone'; readonly domain_id: string }
   | { readonly type: 'due'; readonly doc: DomainDoc }
-  /** It was looked at and is in the same status. */
+  /** The domain was checked and its status did not change. */
   | { readonly type: 'unmoved'; readonly doc: DomainDoc }
 
 /**
- * A domain that waits for a record of its owner is looked at ever more rarely. `checkMs`: the shortest time between two
- * looks.
+ * Checks a domain that waits for a record of its owner less and less often. `checkMs`: minimum time between two checks.
  */
 export const advanceDomainsCore = (checkMs: number): SagaCore<null, DomainInput, DomainDoc> => ({
   initial: null,
@@ -55,8 +54,8 @@ const alarmsOf = (doc: DomainDoc, now: number, waitMs: number) => {
 }
 
 /**
- * Takes custom domains through their statuses, and down when they are deleted. Each step happens once, whichever nodes
- * take it. The read models hold everything up to `from`.
+ * Moves custom domains through their statuses (SPEC.md, Custom domain status) and removes deleted ones. Each step
+ * happens once, even if several nodes try. The read models contain everything up to `from`.
  */
 export const advanceDomains = (
   deps: Parameters<typeof advanceDomain>[0] & {
@@ -89,15 +88,15 @@ export const advanceDomains = (
   async carryOut(doc) {
     try {
       const { moved } = await advanceDomain(deps, doc, doc.domain_id)
-      return moved ? undefined : { type: 'unmoved', doc } // a fact says what comes after a move
+      return moved ? undefined : { type: 'unmoved', doc } // after a move, the next input comes from its fact
     } catch (error) {
       if (!isRetryable(error)) throw error
       const { domain } = doc
-      deps.logger.warn('A custom domain could not be looked at; another look follows', {
+      deps.logger.warn('A custom domain could not be checked and is checked again later', {
         domain,
         error: messageOf(error),
       })
-      return { type: 'unmoved', doc } // DNS and certificates are asked as rarely as without the failure
+      return { type: 'unmoved', doc } // failures do not make the checks more frequent
     }
   },
 })

@@ -1,8 +1,8 @@
 import schedule from 'node-schedule'
 
 /**
- * Rings at instants, by key. A key that is set again moves its alarm; an instant in the past rings at once.
- * After `close` nothing is set: work that ends late would keep the process alive with its next alarm.
+ * Alarms by key. Setting a key again moves its alarm; an instant in the past rings at once. After `close` no alarm is
+ * set: otherwise late work would keep the process alive with its next alarm.
  */
 export class Alarms {
   readonly #jobs = new Map<string, () => void>()

@@ -9,22 +9,22 @@ import type { Saga, SagaCore } from './saga.ts'
 
 const DAY_SECONDS = 86_400
 
-/** A reply under an `Idempotency-Key` is kept a day longer than it is replayed, so that its claim has ended by then. */
+/** A reply with an `Idempotency-Key` is kept a day longer than it is replayed, because its claim ends before that. */
 const REPLY_SECONDS = REPLAYED_MS / 1000 + DAY_SECONDS
 
 export interface RetentionInput {
   readonly delivery: Delivery
-  /** The plan of its organization; undefined where none applies. */
+  /** The plan of its organization; undefined if no plan applies. */
   readonly plan: Plan | undefined
 }
 
 interface Expiry {
   readonly delivery: Delivery
-  /** How long the event store keeps the stream; null: for ever, or an earlier fact has set it. */
+  /** Seconds for which the event store keeps the stream; null: unlimited, or already set. */
   readonly seconds: number | null
 }
 
-/** Each stream is kept as long as the plan of its organization says (SPEC.md, Limits: `call_retention_days`). */
+/** Keeps each stream for the retention period of its organization's plan (SPEC.md, Limits: `call_retention_days`). */
 export const expireStreamsCore: SagaCore<null, RetentionInput, Expiry> = {
   initial: null,
   react: (state, { delivery, plan }) => ({
@@ -47,8 +47,8 @@ const secondsOf = (event: DomainEvent, plan: Plan | undefined): number | null =>
 }
 
 /**
- * Sets in the event store how long it keeps each svc stream, the output of runs and the replies under an
- * `Idempotency-Key`. A consumer group keeps the place, so one node sets it, at least once.
+ * Sets the retention of each svc stream, of run output and of replies with an `Idempotency-Key` in the event store. All
+ * nodes share a consumer group, so each retention is set at least once.
  */
 export const expireStreams = ({
   store,
@@ -79,7 +79,7 @@ export const expireStreams = ({
   },
 
   afterFailure({ delivery }) {
-    delivery.ack() // else it would be delivered again, and fail again
+    delivery.ack() // otherwise it would be delivered again and fail again
     return undefined
   },
 })

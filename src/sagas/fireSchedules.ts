@@ -5,13 +5,13 @@ import type { Logger } from '../logger.ts'
 import type { Deployed, Directory, DirectoryProject } from '../projections/directory.ts'
 import type { Saga, SagaCore } from './saga.ts'
 
-/** A tick that no node fired in time still fires when a node returns this soon; earlier ones are left out. */
+/** A missed tick still fires if a node returns within this time; older ticks are skipped. */
 const CATCH_UP_MS = 60_000
 
 export interface Schedule {
   readonly schedule_id: string
   readonly ticks: Ticks
-  /** When its build was deployed, milliseconds since 1970: earlier ticks are not its own. */
+  /** Time of the deploy, milliseconds since 1970. Earlier ticks do not fire. */
   readonly since: number
   readonly scheduled: Deployed
 }
@@ -23,7 +23,7 @@ interface Tick {
 }
 
 export type ScheduleInput =
-  /** The schedules of a project at the start and after a change, and those it had before. */
+  /** The schedules of a project at the start and after a change, and its previous schedules. */
   | {
       readonly type: 'deployed'
       readonly schedules: readonly Schedule[]
@@ -33,8 +33,8 @@ export type ScheduleInput =
   | ({ readonly type: 'fired' } & Tick)
 
 /**
- * A schedule has one tick at a time: the next one is armed when it has fired. A machine that slept does not make up for
- * its night.
+ * A schedule has one armed tick at a time: the next is armed after it has fired. A machine that was suspended does not
+ * fire the ticks that it missed.
  */
 export const fireSchedulesCore: SagaCore<null, ScheduleInput, Tick> = {
   initial: null,
@@ -59,7 +59,7 @@ export const fireSchedulesCore: SagaCore<null, ScheduleInput, Tick> = {
   },
 }
 
-/** Sets the alarm for the first tick after an instant that is not too long ago. */
+/** Sets the alarm for the first tick after `after`, but skips ticks older than `CATCH_UP_MS`. */
 const arm = (schedule: Schedule, after: number, now: number) => {
   const at = schedule.ticks.after(Math.max(after, now - CATCH_UP_MS))
   if (at === null) return []
@@ -67,7 +67,10 @@ const arm = (schedule: Schedule, after: number, now: number) => {
   return [{ do: 'setAlarm', key: schedule.schedule_id, at, input } as const]
 }
 
-/** Fires the schedules of the deployed builds. Each tick has a derived stream, so it fires once however many nodes ring. */
+/**
+ * Fires the schedules of the deployed builds (SPEC.md, Schedule). Each tick has a derived stream, so it fires once even
+ * if several nodes ring.
+ */
 export const fireSchedules = (
   deps: TickDeps & {
     readonly directory: Pick<Directory, 'projects' | 'onChange'>
@@ -115,7 +118,7 @@ export const fireSchedules = (
       await fireTick(deps, { scheduled, tick: at })
     } catch (error) {
       if (!isAppError(error, 'quota_exceeded')) throw error
-      deps.logger.warn('A tick was left out', { schedule_id, error: error.message })
+      deps.logger.warn('A tick was skipped', { schedule_id, error: error.message })
     }
     return { type: 'fired', schedule, at }
   },
@@ -123,7 +126,7 @@ export const fireSchedules = (
   afterFailure: ({ schedule, at }) => ({ type: 'fired', schedule, at }),
 })
 
-/** The schedules of a project's deployed build; one that cannot be read is logged and left out. */
+/** The schedules of a project's deployed build. An unreadable schedule is logged and omitted. */
 const schedulesOf = (project: DirectoryProject, logger: Logger): Schedule[] => {
   const { project_id, deployed: build } = project
   return (build?.functions ?? []).flatMap((fn): Schedule[] => {

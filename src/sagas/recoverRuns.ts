@@ -5,7 +5,7 @@ import type { Logger } from '../logger.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Saga, SagaCore } from './saga.ts'
 
-/** Between looks for silent workers. */
+/** Interval between checks for silent workers. */
 const LOOK_MS = 1000
 
 interface SilentWorker {
@@ -17,10 +17,10 @@ export type RecoveryInput =
   | { readonly type: 'looked'; readonly silent: readonly SilentWorker[] }
   | { readonly type: 'recovered'; readonly worker_id: string }
 
-/** The workers whose runs are being ended, or could not be: that is not attempted again at each look. */
+/** The workers whose runs are being ended, or could not be ended: each is attempted once. */
 type Recovering = ReadonlySet<string>
 
-/** A worker that falls silent is lost once: its runs end and follow their retry policy. */
+/** Declares a silent worker lost once: its runs fail and follow their retry policy. */
 export const recoverRunsCore: SagaCore<Recovering, RecoveryInput, SilentWorker> = {
   initial: new Set(),
   react(state, input) {
@@ -40,7 +40,7 @@ export const recoverRunsCore: SagaCore<Recovering, RecoveryInput, SilentWorker> 
   },
 }
 
-/** Ends the runs of workers that fall silent. Any number of nodes may watch: the log lets each run end once. */
+/** Ends the runs of silent workers. Several nodes may watch, because the log accepts one end of each run. */
 export const recoverRuns = (
   deps: Pick<CommandDeps, 'aggregates'> & {
     readonly store: Pick<EventStore, 'head'>
@@ -63,7 +63,7 @@ export const recoverRuns = (
   },
 
   async carryOut({ worker_id, node }) {
-    await deps.views.reach(await deps.store.head()) // the runs that it claimed last are known
+    await deps.views.reach(await deps.store.head()) // so that its latest runs are known
     const runs_ended = await loseWorker(deps, { worker_id })
     deps.logger.warn('A worker was lost', { worker_id, node, runs_ended })
     deps.membership.forget(worker_id)

@@ -15,10 +15,10 @@ interface WaitingRun {
 export type RetryInput =
   | { readonly type: 'waits'; readonly run: WaitingRun; readonly retry_at: string }
   | { readonly type: 'due'; readonly run: WaitingRun }
-  /** It has its retry, or was cancelled. */
+  /** The run was retried or cancelled. */
   | { readonly type: 'over'; readonly run_id: string }
 
-/** A failed run gets its retry when it is due. */
+/** Retries a failed run when its retry is due. */
 export const retryRunsCore: SagaCore<null, RetryInput, WaitingRun> = {
   initial: null,
   react(state, input) {
@@ -39,8 +39,8 @@ export const retryRunsCore: SagaCore<null, RetryInput, WaitingRun> = {
 }
 
 /**
- * Retries failed runs. On several nodes the decider lets one of them win. Runs that were waiting before `from` come from
- * the read model, later ones from the log.
+ * Retries failed runs (SPEC.md, Retry behavior). If several nodes try, the decider accepts one. Runs that waited before
+ * `from` come from the read model, later ones from the log.
  */
 export const retryRuns = (
   deps: Pick<CommandDeps, 'aggregates'> & {

@@ -4,7 +4,7 @@ import { Backoff } from '../loops/backoff.ts'
 import { Alarms } from './alarms.ts'
 import type { Saga, Step } from './saga.ts'
 
-/** Between attempts of a command while an engine is away. */
+/** Pauses between attempts of a command while an engine is unavailable. */
 const PAUSES = { firstMs: 500, longestMs: 2000 }
 
 interface Driver {
@@ -15,10 +15,10 @@ interface Driver {
 }
 
 /**
- * Runs a saga until the signal aborts. Rejects when its inputs or its core fail; it may then be run again.
+ * Runs a saga until the signal aborts. Rejects when its inputs or its core fail; it may then be started again.
  * S1: inputs reach the core one at a time, in order.
- * S2: a command is attempted until it succeeds, as long as trying again may help. One line is logged per outage.
- * S3: a command that fails otherwise is logged with its stack and not attempted again.
+ * S2: a command is retried until it succeeds while its errors are retryable. One line is logged per outage.
+ * S3: a command with any other error is logged with its stack and not retried.
  */
 export const runSaga = async <State, Input, Command>(
   saga: Saga<State, Input, Command>,
@@ -78,14 +78,14 @@ export const runSaga = async <State, Input, Command>(
       } catch (error) {
         if (wanted.aborted) return undefined
         if (!isRetryable(error)) {
-          logger.error(`${saga.name} could not carry out a command and leaves it out`, {
+          logger.error(`The saga ${saga.name} failed to carry out a command and skips it`, {
             key,
             error: stackOf(error), // S3
           })
           return saga.afterFailure?.(command)
         }
         if (!isAway)
-          logger.warn(`${saga.name} cannot carry out its commands and tries again until it can`, {
+          logger.warn(`The saga ${saga.name} cannot carry out its commands and retries until it succeeds`, {
             key,
             error: messageOf(error), // S2
           })

@@ -1,10 +1,10 @@
-/** What a saga decides to do, as data. Keys name its work: a run, a schedule, a domain. */
+/** A decision of a saga, as data. A key identifies a piece of work: a run, a schedule or a domain. */
 export type Step<Input, Command> =
-  /** Carries out a command, unless one of the same key is under way. */
+  /** Carries out a command, unless one with the same key is in progress. */
   | { readonly do: 'carryOut'; readonly key: string; readonly command: Command }
-  /** Sets or moves the alarm of a key: the input comes in at `at`, milliseconds since 1970. */
+  /** Sets or moves the alarm of a key: the core receives the input at `at`, milliseconds since 1970. */
   | { readonly do: 'setAlarm'; readonly key: string; readonly at: number; readonly input: Input }
-  /** Clears the alarm of a key. A command of the key is not attempted again, and its outcome is ignored. */
+  /** Clears the alarm of a key. A command of the key is not retried, and its outcome is ignored. */
   | { readonly do: 'drop'; readonly key: string }
 
 export interface Reaction<State, Input, Command> {
@@ -20,8 +20,8 @@ export interface SagaCore<State, Input, Command> {
 }
 
 /**
- * A reaction to what happens: what comes in, what the core decides, and how that is carried out. Any number of nodes may
- * run a saga at once, so each command must be one that happens once however often it is carried out.
+ * A saga: its inputs, the decisions of its core, and their execution. Several nodes may run a saga at once, so each
+ * command must be idempotent.
  */
 export interface Saga<State = unknown, Input = unknown, Command = unknown> extends SagaCore<
   State,
@@ -29,10 +29,10 @@ export interface Saga<State = unknown, Input = unknown, Command = unknown> exten
   Command
 > {
   readonly name: string
-  /** Yields what the read models hold, then what happens. It ends when the signal aborts. */
+  /** Yields the state in the read models, then further activity. It ends when the signal aborts. */
   inputs(signal: AbortSignal): AsyncIterable<Input>
-  /** Resolves with what the core must learn of the outcome. A rejection that is retryable leads to another attempt. */
+  /** Resolves with the input for the core, if any. A command that rejects with a retryable error is retried. */
   carryOut(command: Command): Promise<Input | undefined>
-  /** What the core must learn of a command that failed for good; the failure is in the log already. */
+  /** Returns the input for the core after a command failed without retry. The failure is already logged. */
   afterFailure?(command: Command): Input | undefined
 }

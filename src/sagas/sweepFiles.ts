@@ -9,7 +9,7 @@ const EVERY_MS = { expireUploads: 60_000, removeOrphans: 6 * 3600_000 } as const
 type Sweep = keyof typeof EVERY_MS
 
 export type SweepInput =
-  /** `spread`, from 0 to 1, differs from node to node, so that they do not sweep in step. */
+  /** `spread`, from 0 to 1, differs between nodes, so that they do not sweep at the same time. */
   { readonly type: 'started'; readonly spread: number } | { readonly type: 'due'; readonly sweep: Sweep }
 
 interface SweepCommand {
@@ -18,7 +18,7 @@ interface SweepCommand {
   readonly now: number
 }
 
-/** Each sweep is done at its interval; one that takes longer than its interval is left out once. */
+/** Repeats each sweep at its interval. If a sweep takes longer than its interval, the next one is skipped. */
 export const sweepFilesCore: SagaCore<null, SweepInput, SweepCommand> = {
   initial: null,
   react(state, input, now) {
@@ -37,7 +37,7 @@ export const sweepFilesCore: SagaCore<null, SweepInput, SweepCommand> = {
 const alarm = (sweep: Sweep, at: number) =>
   ({ do: 'setAlarm', key: sweep, at, input: { type: 'due', sweep } }) as const
 
-/** Ends uploads that have expired and removes content that belongs to no file. Any number of nodes may. */
+/** Ends expired uploads and removes content that belongs to no file. Several nodes may run it. */
 export const sweepFiles = (
   deps: Pick<CommandDeps, 'aggregates' | 'blobs'> & {
     readonly views: Pick<CommandDeps['views'], 'files' | 'uploads' | 'settled'>

@@ -6,7 +6,7 @@ import type { ChildFrame } from './protocol.ts'
 
 type TaskFrame = Extract<ChildFrame, { type: 'module' | 'stripped' }>
 
-/** The message begins with `file:` if a file was being read. */
+/** A build task failed. The message begins with `file:` if the task was reading a file. */
 export class TaskFailed extends Error {}
 
 const MAX_ERROR = 8 << 10
@@ -48,7 +48,7 @@ export const runTask = ({ task, dir, code, options, onResult }: Task): Promise<v
           case 'stripped':
             return onResult(frame)
           case 'fault':
-            return fail('Threw an error that nothing catches while it was loading')
+            return fail('Threw an uncaught error while it was loading')
           case 'done':
             if (frame.error === undefined) done = true
             else failure = new TaskFailed(frame.error.slice(0, MAX_ERROR))

@@ -7,26 +7,26 @@ import type { ChildCode } from './childCode.ts'
 import { type ChildFrame, type ParentFrame, parseChildFrame } from './protocol.ts'
 import { nodeArgs } from './processSandbox.ts'
 
-/** Why a child ended that the parent did not kill for a reason of its own. */
+/** The reason for the end of a child that the parent did not kill. */
 export interface Ending {
   readonly code: 'worker_lost' | 'protocol_violation'
   readonly message: string
 }
 
 interface Listener {
-  /** `size`: characters of JSON. Throws `ProtocolViolation` to have the child killed. */
+  /** `size`: characters of JSON. If it throws `ProtocolViolation`, the child is killed. */
   onFrame(frame: ChildFrame, size: number): void
   /** Called once, after the last frame. */
   onEnd(ending: Ending): void
 }
 
 export interface SandboxedProcess {
-  /** Sends a frame that is JSON already. Throws a RangeError over `MAX_FRAME`. */
+  /** Sends a frame that is already JSON. Throws a RangeError if it is larger than `MAX_FRAME`. */
   sendJson(json: string): void
   send(frame: ParentFrame): void
   /** Pauses or resumes reading from the child. */
   listen(yes: boolean): void
-  /** Kills the process and everything it started, at once. */
+  /** Kills the process and all processes that it started, at once. */
   kill(): void
   /** True after `kill` and after a protocol violation. */
   readonly killed: boolean
@@ -34,7 +34,7 @@ export interface SandboxedProcess {
 
 const STDERR_TAIL = 4 << 10
 
-/** How long frames that were sent before the end may take to arrive after it. */
+/** Frames that a child sent before its end must arrive within this time after it. */
 const DRAIN_MS = 1000
 
 /**
@@ -78,7 +78,7 @@ export const startProcess = (
 
   const stop = () => {
     killed = true
-    pipe.resume() // a paused pipe would never report its end
+    pipe.resume() // a paused pipe does not report its end
     kill(child)
   }
 
@@ -148,7 +148,7 @@ const deathOf = ({ exitCode, signalCode }: ChildProcess, stderr: string): string
   return `The process of the function exited with code ${exitCode ?? 'unknown'}`
 }
 
-/** Kills the whole process group, which may be gone already. */
+/** Kills the whole process group, which may have ended. */
 const kill = ({ pid }: ChildProcess): void => {
   if (pid === undefined) return
   try {

@@ -58,7 +58,7 @@ export interface FrameWriter {
   readonly take: () => Buffer | null
 }
 
-/** Gathers the frames of one turn of the event loop into a single write. */
+/** Sends the frames of one turn of the event loop in a single write. */
 export const frameWriter = (write: (bytes: Buffer) => void): FrameWriter => {
   let queue: string[] = []
   let sizes: number[] = []

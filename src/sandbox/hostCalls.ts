@@ -35,7 +35,7 @@ export class HostCalls {
     }
   }
 
-  /** Resolves when host calls that the run did not await are done too: their facts precede the run's end. */
+  /** Resolves when all host calls are done, also unawaited ones, so that their facts precede the run's end. */
   async settled(): Promise<void> {
     while (this.#pending.size > 0) await Promise.allSettled(this.#pending)
   }

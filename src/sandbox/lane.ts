@@ -8,7 +8,7 @@ export interface LanePool {
   readonly options: SandboxOptions
   readonly code: ChildCode
   now(): number
-  /** Resolves when one more child may start. The lane gives the place back when the child has ended. */
+  /** Resolves when one more child may start. The lane frees the place when the child has ended. */
   takePlace(): Promise<void>
   givePlaceBack(): void
   /** The lane's child has become idle. */
@@ -33,7 +33,7 @@ export class Lane {
   #starting = false
   #queue: Waiting[] = []
   #head = 0
-  /** Consecutive crashes without a run that ended by itself between them. */
+  /** Consecutive crashes without a completed run between them. */
   #crashes = 0
   #crashedAt = 0
   #wakeUp: NodeJS.Timeout | undefined
@@ -48,7 +48,7 @@ export class Lane {
     return this.#draining.size + (this.#current ? 1 : 0)
   }
 
-  /** Whether the pool may drop this lane: it has no child and no queue, and the last crash is long ago. */
+  /** Whether the pool may drop this lane: it has no child and no queue, and its backoff is over. */
   isEmpty(now: number): boolean {
     if (this.children > 0 || this.#starting || this.#head < this.#queue.length) return false
     return this.#crashes === 0 || now - this.#crashedAt > this.#pool.options.maxBackoffMs
@@ -59,7 +59,7 @@ export class Lane {
     return this.#current?.idle ? this.#current.idleSince : undefined
   }
 
-  /** `reject` gets failures that user code did not cause: no build, or a process that cannot start. */
+  /** `reject` receives failures that user code did not cause: a missing build, or a process that cannot start. */
   submit(job: Job, reject: (error: unknown) => void): void {
     this.#queue.push({ job, reject })
     this.#pump()
@@ -132,10 +132,10 @@ export class Lane {
     }
   }
 
-  /** A build whose children keep dying must not keep the machine busy starting them. */
+  /** Limits the rate of starts, because a build with crashing children would occupy the machine. */
   async #backOff(): Promise<void> {
     const { backoffMs, maxBackoffMs } = this.#pool.options
-    if (this.#crashes < 2) return // one crash may be bad luck
+    if (this.#crashes < 2) return // no backoff after a single crash
     const backoff = pauseAfter(this.#crashes - 2, { firstMs: backoffMs, longestMs: maxBackoffMs })
     const ms = this.#crashedAt + backoff - this.#pool.now()
     if (ms <= 0) return

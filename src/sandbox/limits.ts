@@ -1,31 +1,31 @@
 import { MAX_OUTPUT_BYTES } from '../events/outputLimit.ts'
 import { processSandbox, type Sandbox } from './processSandbox.ts'
 
-/** Bounds on user code and on the lifetime of a child. Times are in milliseconds. */
+/** Limits on user code and on the lifetime of a child. Times are in milliseconds. */
 export interface SandboxLimits {
   /** Concurrent runs in one child; further runs wait in order of arrival. */
   readonly runsPerChild: number
-  /** Children at a time. A build that needs another one waits until an idle child has ended. */
+  /** Concurrent children. A build that needs another child waits until an idle one has ended. */
   readonly maxChildren: number
   /** Idle children kept warm. */
   readonly maxIdle: number
-  /** How long a child may stay idle. */
+  /** A child that is idle for longer is ended. */
   readonly idleMs: number
   /** A child that has started this many runs is replaced. */
   readonly replaceAfterRuns: number
-  /** How long a child may take to start. */
+  /** Time limit for the start of a child. */
   readonly startMs: number
-  /** How long the inspection of a build, or the stripping of its types, may take. */
+  /** Time limit for the inspection of a build or the stripping of its types. */
   readonly inspectMs: number
-  /** How often a child with runs is pinged. */
+  /** Interval between pings of a child with runs. */
   readonly pingMs: number
-  /** How long a child may take to answer a ping. */
+  /** Time limit for the reply to a ping. */
   readonly heartbeatMs: number
-  /** How long a run may continue after it was asked to stop. */
+  /** Time limit for a run to end after a request to stop. */
   readonly graceMs: number
-  /** How often deadlines are checked: one timer serves all runs. */
+  /** Interval between checks of all deadlines by one timer. */
   readonly tickMs: number
-  /** Wait before a build whose child crashed twice gets another child; doubles with each further crash. */
+  /** Pause before the next child of a build after two crashes; it doubles with each further crash. */
   readonly backoffMs: number
   readonly maxBackoffMs: number
   /** JavaScript heap of a child. */
@@ -41,7 +41,7 @@ export interface SandboxLimits {
 export interface SandboxOptions extends SandboxLimits {
   /** The Node binary that children run on. */
   readonly node: string
-  /** How children are isolated. */
+  /** The isolation of children. */
   readonly sandbox: Sandbox
 }
 

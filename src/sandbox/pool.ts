@@ -13,8 +13,8 @@ export interface PoolDeps {
 }
 
 /**
- * Owns the lanes, one for each (environment, build), so no child ever serves two environments. At most
- * `maxChildren` children live at a time; one timer checks the deadlines of all.
+ * Owns the lanes, one for each (environment, build), so that no child serves two environments. At most
+ * `maxChildren` children exist at a time; one timer checks all deadlines.
  */
 export class Pool implements LanePool {
   readonly options: SandboxOptions
@@ -136,7 +136,7 @@ export class Pool implements LanePool {
     this.#coolDown(now)
   }
 
-  /** Ends children that were idle for too long and, if too many are idle, those idle longest. */
+  /** Ends children that were idle for too long and, if too many are idle, the ones with the longest idle time. */
   #coolDown(now: number): void {
     const idle = this.#idleLanes()
     const surplus = idle.length - this.options.maxIdle

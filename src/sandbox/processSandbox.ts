@@ -15,10 +15,10 @@ export interface Launch {
 export type Sandbox = (launch: Launch) => readonly [string, ...string[]]
 
 /**
- * The sandbox that works everywhere: Node's permission model and the shell's resource limits. It prevents
- * access to other files, child processes, worker threads, addons, the inspector, core dumps and more memory
- * than allowed. It does not prevent network access or signals to processes of the same user, including the
- * service. It contains mistakes, not attackers: malicious code needs separate users and namespaces.
+ * The sandbox for all systems: Node's permission model and the shell's resource limits. It prevents access to
+ * other files, child processes, worker threads, addons, the inspector, core dumps and excess memory. It does
+ * not prevent network access or signals to processes of the same user, including the service. It stops
+ * mistakes, not attackers: malicious code requires separate users and namespaces.
  */
 export const processSandbox: Sandbox = ({ node, nodeArgs, entry, dirs, dataMb }) => [
   '/bin/sh',

@@ -2,12 +2,12 @@ import type { RunError, Target } from '../events/run.ts'
 import { isShallow, MAX_DEPTH, ProtocolViolation } from './frames.ts'
 import { FILE_ACTIONS, type HostCall, type Input, type RunInfo } from '../sdk/wire.ts'
 
-/** Why a run is asked to stop. */
+/** The reason for a request to stop a run. */
 export type StopReason = 'timeout' | 'cancelled'
 
 /**
  * Frames from the service to a child. `id` numbers a run within its child, `call` a host call within its run.
- * `init` comes first and once. A child that gets `strip` or `inspect` gets nothing else.
+ * `init` is first and is sent once. A child that receives `strip` or `inspect` receives no other frame.
  */
 export type ParentFrame =
   | { readonly type: 'init'; readonly dir: string; readonly outputBytes: number }
@@ -30,7 +30,7 @@ export type ParentFrame =
   | { readonly type: 'inspect' }
   | { readonly type: 'strip' }
 
-/** Reasons for a failed run that a child may report. */
+/** Error codes of failed runs that a child may report. */
 export const FAILURE_CODES = [
   'function_failed',
   'load_failed',

@@ -8,16 +8,16 @@ import type { ChildFrame, StopReason } from './protocol.ts'
 import { errorOfHostCall, HostCalls } from './hostCalls.ts'
 import type { Invocation, Outcome } from '../ports/runtime.ts'
 
-/** An invocation on its way through the pool. Only the first `settle` has an effect. */
+/** An invocation in the pool. Only the first `settle` has an effect. */
 export interface Job {
   readonly invocation: Invocation
   settled: boolean
-  /** True once a child has it. */
+  /** True when a child has received it. */
   started: boolean
   settle(outcome: Outcome): void
 }
 
-/** A job inside this child. It stays, settled or not, until the child reports its end or dies. */
+/** A job in this child. It remains, settled or not, until the child reports its end or dies. */
 interface Active {
   readonly job: Job
   readonly calls: HostCalls
@@ -29,9 +29,9 @@ interface Active {
 
 export interface ChildListener {
   onReady(): void
-  /** A run ended, or now only waits for a child run, so the child may have room for another. */
+  /** Called when a run has ended or waits for a child run, so that the child may have room. */
   onFreed(child: SupervisedChild): void
-  /** The child takes no more runs and ends after the last. */
+  /** Called when the child accepts no more runs; it ends after the last one. */
   onDraining(child: SupervisedChild): void
   onEnd(child: SupervisedChild): void
 }
@@ -42,25 +42,25 @@ const MAX_PENDING_BYTES = 32 << 20
 /** The fixed cost of a host call beside its bytes, so that a flood of small calls is bounded too. */
 const HOST_CALL_BYTES = 1024
 
-/** Room for the marker line that the child adds when it cuts, and for its line breaks. */
+/** Bytes for the marker line that the child adds to cut output, and for its line breaks. */
 const OUTPUT_SLACK = 128
 
 /** The share of `rssMb` above which a child is replaced. */
 const RSS_SHARE = 0.8
 
 /**
- * Owns one warm process and its runs: `starting` → `ready` → `draining` → `ended`, any but the last skipped.
+ * Owns one warm process and its runs: `starting` → `ready` → `draining` → `ended`; all but the last can be skipped.
  * C1: a run is settled once, by its own reply, at the end of its grace period or by the end of the child.
- * C2: no run is sent to a child that is not `ready`. C3: a frame that no live run can send kills the child.
+ * C2: no run is sent to a child that is not `ready`. C3: a frame that no active run can send kills the child.
  */
 export class SupervisedChild {
   state: 'starting' | 'ready' | 'draining' | 'ended' = 'starting'
-  /** True once user code has ended by itself here: a later death is not a crash at start. */
+  /** True after a run has completed here: a later crash is then not a crash at start. */
   proven = false
-  /** True when the child was ended on purpose, so that no backoff is due. */
+  /** True when the service ended the child, so that no backoff is due. */
   retired = false
   wasReady = false
-  /** The reason of its end, for people. */
+  /** The reason for its end, as text. */
   ending = ''
   idleSince: number
   readonly #options: SandboxOptions
@@ -68,7 +68,7 @@ export class SupervisedChild {
   readonly #process: SandboxedProcess
   readonly #active = new Map<number, Active>()
   readonly #startedAt: number
-  /** Monotonic milliseconds at the latest tick or run, which is exact enough for deadlines. */
+  /** Monotonic milliseconds of the latest tick or run, which is precise enough for deadlines. */
   #now: number
   #killedFor: RunError | undefined
   #nextId = 1
@@ -146,7 +146,7 @@ export class SupervisedChild {
     this.#watch(now, elapsedMs)
   }
 
-  /** Takes no more runs and ends after the last. */
+  /** Accepts no more runs and ends the child after the last one. */
   drain(): void {
     if (this.state !== 'ready') return
     this.state = 'draining'
@@ -154,7 +154,7 @@ export class SupervisedChild {
     this.#retireIfEmpty()
   }
 
-  /** Ends the child on purpose. */
+  /** Ends the child without a backoff. */
   retire(): void {
     this.retired = true
     this.kill('worker_lost', 'The process was shut down')
@@ -272,7 +272,7 @@ export class SupervisedChild {
     this.#process.send({ type: 'cancel', id, reason })
   }
 
-  /** Settles a run that did not stop in time. The child must end, because the code may run for ever. */
+  /** Settles a run that did not stop in time. The child must end, because its code may never end. */
   #giveUp(active: Active, now: number): void {
     if (!active.job.settled) active.job.settle({ status: 'failed', error: stopError(active) })
     const stopped = active.stopped?.at ?? now
@@ -280,11 +280,11 @@ export class SupervisedChild {
     const othersWait = [...this.#active.values()].some(({ job }) => !job.settled)
     if (!othersWait || now - stopped >= 2 * this.#options.graceMs) {
       this.retired = true
-      this.kill('worker_lost', 'The process was ended because another run in it did not stop when asked')
+      this.kill('worker_lost', 'The process was ended because another run in it did not stop in time')
     }
   }
 
-  /** Counts silence only while this process was awake: a stalled parent must not kill healthy children. */
+  /** Counts silence only while this process was running: a stalled parent must not kill healthy children. */
   #watch(now: number, elapsedMs: number): void {
     const { pending, at, n } = this.#ping
     if (pending && this.#pendingBytes <= MAX_PENDING_BYTES) {
@@ -308,7 +308,7 @@ export class SupervisedChild {
     const error = code === 'protocol_violation' ? { code, message } : (this.#killedFor ?? { code, message })
     const ended = [...this.#active.values()]
     this.#active.clear()
-    this.#listener.onEnd(this) // first, so that a run which a caller starts next does not reach this child
+    this.#listener.onEnd(this) // first, so that no new run is sent to this child
     for (const active of ended) {
       active.job.invocation.signal.removeEventListener('abort', active.onAbort)
       active.job.settle({ status: 'failed', error: active.stopped ? stopError(active) : error })

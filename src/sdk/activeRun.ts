@@ -6,7 +6,7 @@ export interface ActiveRun {
   readonly info: RunInfo
   /** Aborts when the run is cancelled or times out. */
   readonly signal: AbortSignal
-  /** Makes a host call; rejects once the run has ended. */
+  /** Makes a host call; rejects after the run has ended. */
   request(call: HostCall): Promise<unknown>
 }
 

@@ -19,7 +19,7 @@ export interface FileInfo {
 
 type WithContent = FileInfo & { readonly content: Uint8Array }
 
-/** The largest content that `files` reads or writes: it must fit in the memory of the process as a whole. */
+/** Maximum content that `files` reads or writes: all of it is in the memory of the process. */
 const MAX_CONTENT = 64 << 20
 /** Attempts to read a file whose content changes during the read. */
 const MAX_TRIES = 3
@@ -29,7 +29,7 @@ const ask = (action: FileAction, params: Readonly<Record<string, unknown>>): Pro
 
 let last: Promise<unknown> = Promise.resolve()
 
-/** Reads files one after the other: concurrent reads would only fill the memory of the service. */
+/** Reads files one at a time, because concurrent reads would fill the memory of the service. */
 const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
   const done = last.then(work)
   last = done.catch(() => {})

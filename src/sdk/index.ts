@@ -1,6 +1,6 @@
 /**
- * The module `svc`, for the functions of a build. All functions except `fn` throw when they are called
- * outside a run. Data is durable when their promise resolves, in the order of the calls.
+ * The module `svc`, for the functions of a build. All functions except `fn` throw if they are called outside a
+ * run. Data is stored in the order of the calls and is durable when the promise of its call resolves.
  */
 import type { RunInfo } from './wire.ts'
 import { activeRun } from './activeRun.ts'

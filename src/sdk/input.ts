@@ -1,4 +1,4 @@
-/** The input of an event handler. A scheduled function receives one of type `svc:schedule`. */
+/** The input of an event handler. A scheduled function receives an event of type `svc:schedule`. */
 export interface Event<Data = unknown> {
   readonly type: string
   readonly data: Data
@@ -13,7 +13,7 @@ export type Tick = Event<{ readonly cron: string; readonly scheduled_time: strin
 /** The input of a webhook handler. */
 export interface WebhookRequest<Body = unknown> {
   readonly method: string
-  /** Internal path without the token: safe to log. */
+  /** Path without the token: safe to log. */
   readonly url: string
   /** The URL of the request with its secret token: never log it. */
   readonly 'original-url'?: string

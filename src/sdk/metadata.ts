@@ -30,7 +30,7 @@ export interface Metadata {
   readonly retry?: Retry
   readonly schedule?: Schedule
   readonly webhook?: Webhook
-  /** Names of headers that are masked in run logs, in addition to those that are always masked. */
+  /** Names of further headers to mask in run logs. */
   readonly 'secret-headers'?: readonly string[]
   readonly secretHeaders?: readonly string[]
   /** Time limit of a run in milliseconds: 1-900000. */

@@ -1,4 +1,4 @@
-/** The data that crosses the pipe between the service and its children. Imports nothing of the server. */
+/** The data on the pipe between the service and its children. This file imports nothing from the server. */
 import type { Event } from './input.ts'
 
 /** The result of `currentRun()` inside a function. */
@@ -47,10 +47,10 @@ export type HostCall =
       readonly params: Readonly<Record<string, unknown>>
     }
 
-/** Bytes of content in one frame, where base64 makes them a third larger, and in each part except the last. */
+/** Bytes of content in one frame and in each part except the last. In a frame, base64 makes them a third larger. */
 export const CHUNK_BYTES = 5 << 20
 
-/** Small content fits one `get` or `put`; larger content takes several `read`s, or the parts of an upload. */
+/** Small content fits in one `get` or `put`; larger content requires several `read`s, or the parts of an upload. */
 export const FILE_ACTIONS = [
   'get',
   'read',

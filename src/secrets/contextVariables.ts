@@ -6,10 +6,10 @@ interface Place {
   readonly project_id: string
 }
 
-/** Bytes of a value: sealed, it remains within what a fact carries itself. */
+/** Maximum bytes of a value, so that the sealed value fits inside a fact. */
 export const MAX_VALUE_BYTES = 32 << 10
 
-/** The value of a context variable as the log may contain it: bound to its project and key (I6). */
+/** Seals the value of a context variable for the log, bound to its project and key (I6). */
 export const sealVariable = async (
   keyring: Keyring,
   { env_id, project_id }: Place,
@@ -22,7 +22,7 @@ export const sealVariable = async (
   return keyring.seal(env_id, purposeOf(key), value, project_id)
 }
 
-/** The value that was sealed. Rejects with `not_found` when its data key was destroyed. */
+/** Unseals the value of a context variable. Rejects with `not_found` when its data key was destroyed. */
 export const unsealVariable = (
   keyring: Keyring,
   { env_id, project_id }: Place,

@@ -26,17 +26,17 @@ const KNOWN = 1000
 const OF_ENV = 'env'
 
 /**
- * Random AES-256 keys, one current for each scope. The log names the keys and the current one. The keys themselves are
- * in the blobs, wrapped by the master key: removing a blob erases what its key sealed, in every copy of the log.
+ * Random AES-256 keys, one of them current for each scope. The log contains their ids. The keys are in the blobs,
+ * wrapped by the master key: without its blob, no text of a key can be unsealed, in any copy of the log.
  */
 export class DataKeys {
   readonly #keys: Aggregates['dataKeys']
   readonly #blobs: Blobs
   readonly #wrapping: KeyObject
-  /** Names the master key in the keys that it wraps. */
+  /** Id of the master key, stored in each wrapped key. */
   readonly #wrappedBy: string
   readonly #unwrapped = new BoundedMap<string, DataKey>(KNOWN)
-  /** Of environments only: projects seal rarely, and must not use a key that was just destroyed. */
+  /** Only for environments: projects seal rarely, and must not use a key that was just destroyed. */
   readonly #current = new BoundedMap<string, DataKey>(KNOWN)
 
   constructor({
@@ -55,7 +55,9 @@ export class DataKeys {
     this.#wrappedBy = hash('sha256', Buffer.concat([Buffer.from('svc key id'), wrapping])).slice(0, 16)
   }
 
-  /** The key for new texts, created when there is none. Rejects with `not_found` when the project was deleted. */
+  /**
+   * Resolves with the key for new texts and creates it if necessary. Rejects with `not_found` for a deleted project.
+   */
   async current(scope: Scope): Promise<DataKey> {
     const known = scope.project_id === undefined ? this.#current.get(scope.env_id) : undefined
     if (known) return known
@@ -65,7 +67,7 @@ export class DataKeys {
     return key
   }
 
-  /** Rejects with `not_found` when the key was destroyed. */
+  /** Resolves with a key by its id. Rejects with `not_found` when the key was destroyed. */
   async of(scope: Scope, key_id: string): Promise<DataKey> {
     const at = blobOf(scope, key_id)
     const known = this.#unwrapped.get(at)
@@ -75,7 +77,7 @@ export class DataKeys {
     return { id: key_id, key }
   }
 
-  /** Makes a new key current; the former keys still unseal what they sealed. */
+  /** Creates a new current key and resolves with its id. Older texts are unsealed with their former keys. */
   async rotate(scope: Scope, cause?: Cause): Promise<string> {
     const { id } = await this.#add(scope, await this.#currentId(scope), cause)
     this.#current.delete(scope.env_id)
@@ -83,8 +85,8 @@ export class DataKeys {
   }
 
   /**
-   * Erases what was sealed for a project, or for an environment and all its projects. After a `final` destruction
-   * nothing can be sealed for the scope. A repetition after a failure completes it.
+   * Destroys the keys of a project, or of an environment and all its projects. After a `final` destruction no text can
+   * be sealed for the scope. A repetition after a failure completes it.
    */
   async destroy(scope: Scope, { final }: { final: boolean }, cause: Cause): Promise<void> {
     const { env_id, project_id } = scope
@@ -94,7 +96,7 @@ export class DataKeys {
     projects.delete(OF_ENV)
     const scopes: Scope[] = [scope, ...[...projects].map((id) => ({ env_id, project_id: id }))]
     for (const each of scopes) {
-      // The fact comes first: a key that is created after it is not one of those removed below.
+      // The fact is stored first, so that no key created after it is removed below.
       await this.#keys.handle(
         streamOf.dataKeys(idOf(each)),
         { type: 'DestroyDataKeys', ...projectIn(each), final },
@@ -105,7 +107,7 @@ export class DataKeys {
     this.#forget()
   }
 
-  /** Forgets keys as soon as the log contains their replacement or destruction, by any node. */
+  /** Drops cached keys when the log contains their replacement or destruction, by any node. */
   async watch(store: EventStore, signal: AbortSignal): Promise<void> {
     const after = await store.head()
     this.#forget()
@@ -127,7 +129,7 @@ export class DataKeys {
     this.#unwrapped.clear()
   }
 
-  /** Adds a key after `replaces`; resolves with the key of another node that was faster. */
+  /** Adds a key that replaces `replaces`. Resolves with the key of another node if it was faster. */
   async #add(scope: Scope, replaces: string | null, cause?: Cause): Promise<DataKey> {
     const { env_id } = scope
     const id = newId()
@@ -152,7 +154,7 @@ export class DataKeys {
       return await text(await this.#blobs.get(at))
     } catch (error) {
       if (!isAppError(error, 'not_found')) throw error
-      throw new AppError('not_found', 'The key that this was sealed with was destroyed', { cause: error })
+      throw new AppError('not_found', 'The data key of this secret was destroyed', { cause: error })
     }
   }
 
@@ -163,7 +165,7 @@ export class DataKeys {
   #unwrap(scope: Scope, key_id: string, wrapped: string): Buffer {
     const [, by, bytes = ''] = wrapped.split('.')
     if (by !== this.#wrappedBy)
-      throw new AppError('internal_server_error', 'Sealed under another SVC_MASTER_KEY than this one')
+      throw new AppError('internal_server_error', 'The data key was wrapped with a different SVC_MASTER_KEY')
     return decrypt(this.#wrapping, wrapping(scope, key_id), Buffer.from(bytes, 'base64'))
   }
 }

@@ -5,7 +5,7 @@ import { decrypt, encrypt } from './cipher.ts'
 import type { DataKey, Scope } from './dataKeys.ts'
 import { AppError } from '../errors.ts'
 
-/** The keys that texts are sealed with: `DataKeys`. */
+/** Provides data keys; implemented by `DataKeys`. */
 interface DataKeySource {
   current(scope: Scope): Promise<DataKey>
   of(scope: Scope, key_id: string): Promise<DataKey>
@@ -26,7 +26,7 @@ const sealing = (env_id: string, project_id: string | undefined, key_id: string,
 /** Whether the text was sealed with the data key of this id. */
 export const isSealedWith = (key_id: string, sealed: string): boolean => sealed.startsWith(`2.${key_id}.`)
 
-/** Keys derived from the master key, one for each purpose, and the sealing of texts under data keys. */
+/** Derives keys from the master key, one for each purpose, and seals texts with data keys. */
 export class Keyring {
   readonly #pepper: Buffer
   readonly #webhooks: Buffer
@@ -34,7 +34,7 @@ export class Keyring {
   readonly #envKeys = new BoundedMap<string, KeyObject>(1000)
   readonly #dataKeys: DataKeySource
 
-  /** `masterKey`: 32 bytes. Without data keys it neither seals nor unseals. */
+  /** `masterKey`: 32 bytes. Without `dataKeys`, `seal` and `unseal` reject. */
   constructor(masterKey: Uint8Array, dataKeys: DataKeySource = none) {
     this.#masterKey = masterKey
     this.#dataKeys = dataKeys
@@ -42,12 +42,12 @@ export class Keyring {
     this.#webhooks = derive(masterKey, '', 'webhook tokens')
   }
 
-  /** The stored form of a secret: HMAC-SHA-256 under the pepper, hex. A secret has 256 bits, so a slow hash adds nothing. */
+  /** The stored form of a secret: HMAC-SHA-256 with the pepper, hex. A slow hash is not needed for 256 random bits. */
   macOf(secret: string): string {
     return createHmac('sha256', this.#pepper).update(secret).digest('hex')
   }
 
-  /** Constant in time for any mac. */
+  /** Whether the secret has this MAC. The comparison takes constant time. */
   proves(secret: string, mac: string): boolean {
     const given = createHmac('sha256', this.#pepper).update(secret).digest()
     const stored = Buffer.from(mac, 'hex')
@@ -55,8 +55,8 @@ export class Keyring {
   }
 
   /**
-   * Encrypts for an environment or one of its projects: AES-256-GCM under its data key. The text is bound to its owner
-   * and purpose, so it can be unsealed nowhere else. The first segment names the format, the second the key.
+   * Encrypts a text with the data key of an environment or project (AES-256-GCM). The text is bound to its owner and
+   * purpose and cannot be unsealed for another. The first segment is the format, the second the id of the key.
    */
   async seal(env_id: string, purpose: string, text: string, project_id?: string): Promise<string> {
     const { id, key } = await this.#dataKeys.current({ env_id, project_id })
@@ -65,8 +65,8 @@ export class Keyring {
   }
 
   /**
-   * The text that `seal` was given. Rejects with `not_found` when its key was destroyed. Throws when the sealed text was
-   * changed, or sealed for another owner, another purpose or under another master key.
+   * Decrypts a sealed text. Rejects with `not_found` when its key was destroyed. Also rejects when the sealed text was
+   * changed, or when its owner, purpose or master key is different.
    */
   async unseal(env_id: string, purpose: string, sealed: string, project_id?: string): Promise<string> {
     const [format, ...rest] = sealed.split('.')
@@ -78,14 +78,14 @@ export class Keyring {
     )
   }
 
-  /** The first format, from before there were data keys: under a key that derives from the master key. */
+  /** Unseals the first format, which used a key derived from the master key before data keys existed. */
   #unsealFirst(env_id: string, purpose: string, text: string): string {
     const key = this.#envKeys.get(env_id) ?? createSecretKey(derive(this.#masterKey, env_id, 'environment'))
     this.#envKeys.set(env_id, key)
     return decrypt(key, Buffer.from(`${env_id}\n${purpose}`), Buffer.from(text, 'base64')).toString('utf8')
   }
 
-  /** The unguessable last segment of a webhook URL. It is derived: it survives redeploys and is stored nowhere (I6). */
+  /** The secret last segment of a webhook URL. It is derived, so it survives redeploys and is not stored (I6). */
   webhookToken(
     env_id: string,
     { method, service, path }: { method: string; service: string; path: string },

@@ -8,11 +8,11 @@ interface Of {
 
 const purposeOf = ({ service_key_id }: Of): string => `service key ${service_key_id}`
 
-/** The metadata of a service key as the log may contain it: bound to the key (I6). */
+/** Seals the metadata of a service key for the log, bound to the key (I6). */
 export const sealMetadata = (keyring: Keyring, of: Of, metadata: unknown): Promise<string> =>
   keyring.seal(of.env_id, purposeOf(of), JSON.stringify(metadata))
 
-/** Null when the key has no metadata or its data key was destroyed. */
+/** Unseals the metadata of a service key. Resolves with null without metadata or when the data key was destroyed. */
 export const unsealMetadata = async (
   keyring: Keyring,
   of: Of,

@@ -1,7 +1,7 @@
 import type { Keyring } from './keyring.ts'
 import type { WebhookRequest } from '../ports/runtime.ts'
 
-/** Headers that are masked wherever a request is stored (SPEC.md, Authentication, rule 10). */
+/** Headers that are masked in every stored request (SPEC.md, Authentication, rule 10). */
 const MASKED = ['authorization', 'cookie', 'proxy-authorization', 'set-cookie']
 
 /** The text that replaces a secret. */
@@ -12,8 +12,8 @@ const PURPOSE = 'webhook request'
 type Secrets = Pick<WebhookRequest, 'original-url' | 'headers' | 'auth'>
 
 /**
- * A webhook request as the log may contain it. The URL with its token, the masked headers, `secretHeaders` and the auth
- * data are sealed (I6); the names of headers remain, and the fact that there was auth data.
+ * Seals the secrets of a webhook request for the log (I6): the URL with its token, the masked headers, `secretHeaders`
+ * and the auth data. Header names and the presence of auth data remain readable.
  */
 export const sealRequest = async (
   { 'original-url': url, auth, headers = {}, ...clear }: WebhookRequest,
@@ -37,7 +37,7 @@ export const sealRequest = async (
   }
 }
 
-/** The request as it was received. */
+/** Restores the request as it was received. */
 export const unsealRequest = async (
   value: WebhookRequest,
   sealed: string | undefined,

@@ -1,17 +1,17 @@
 import { BoundedMap } from '../boundedMap.ts'
 
-/** Claims that are remembered: a delivery comes within seconds of its append. */
+/** Number of remembered claims. A delivery arrives within seconds after its append. */
 const REMEMBERED = 4096
 
 /**
- * The events and runs that this process publishes or requests and claims in one append. Their delivery, which can come
- * before the answer to that append, has nothing left to claim.
+ * The events and runs that this process stores and claims in one append. Their later delivery must not claim them
+ * again, even if it arrives before the reply to that append.
  */
 export class DirectClaims {
   readonly #claimed = new BoundedMap<string, true>(REMEMBERED)
   readonly #underWay = new Map<string, Promise<void>>()
 
-  /** Does the append that claims; a delivery of `id` waits meanwhile. */
+  /** Does the append that claims. A delivery of `id` waits until it is done. */
   async during<T>(id: string, append: () => Promise<T>): Promise<T> {
     const answered = Promise.withResolvers<void>()
     this.#underWay.set(id, answered.promise)
@@ -27,7 +27,7 @@ export class DirectClaims {
     this.#claimed.set(id, true)
   }
 
-  /** Whether `id` was claimed in the append that stored it, once that is known. */
+  /** Resolves with whether `id` was claimed in the append that stored it. */
   async has(id: string): Promise<boolean> {
     await this.#underWay.get(id)
     return this.#claimed.get(id) ?? false

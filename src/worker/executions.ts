@@ -18,15 +18,15 @@ export interface ExecutionDeps extends HostCallDeps {
   readonly logger: Logger
 }
 
-/** Between attempts to store the end of a run. */
+/** Pauses between attempts to store the end of a run. */
 const PAUSES = { firstMs: 50, longestMs: 2000 }
 
-/** Run ids that are remembered after their run began, so that no claim is executed twice. */
+/** Number of remembered run ids, so that no claim is executed twice. */
 const REMEMBERED = 16_384
 
 const LOST: RunError = {
   code: 'worker_lost',
-  message: 'The worker that ran this missed its heartbeats and was declared lost',
+  message: 'The worker missed its heartbeats and was declared lost',
 }
 
 /** The runs that this process executes, from their claim to their terminal fact. */
@@ -39,24 +39,24 @@ export class Executions {
   readonly #changed: () => void
   #awaiting = 0
 
-  /** `changed` is called whenever a place may be free. `runTimeoutMs` is for functions without a timeout of their own. */
+  /** `changed` is called when a place may be free. `runTimeoutMs` applies to functions without a timeout. */
   constructor(deps: ExecutionDeps, { runTimeoutMs, changed }: { runTimeoutMs: number; changed: () => void }) {
     this.#deps = deps
     this.#runTimeoutMs = runTimeoutMs
     this.#changed = changed
   }
 
-  /** Runs that take a place. A run that waits for its child takes none, because the child may need one. */
+  /** Number of occupied places. A run that waits for its child occupies none, because the child may need it. */
   get taken(): number {
     return this.#running.size - this.#awaiting
   }
 
-  /** Whether a run was begun here; it may have ended since. */
+  /** Whether this process began the run, which may have ended since. */
   has(run_id: string): boolean {
     return this.#begun.get(run_id) ?? false
   }
 
-  /** Executes a run that the worker claimed, once. `carrier` holds its input. */
+  /** Executes a run that the worker claimed, once. `carrier` is the fact with its input. */
   begin(plan: RunPlan, carrier: Recorded, worker_id: string): void {
     if (this.has(plan.run_id)) return
     this.#begun.set(plan.run_id, true)
@@ -74,7 +74,7 @@ export class Executions {
     this.#cancels.get(run_id)?.abort()
   }
 
-  /** Ends every run as `worker_lost`, as the recovery does for the others: the worker was declared lost. */
+  /** Fails every run with `worker_lost`, as the recovery does, because the worker was declared lost. */
   loseAll(): void {
     for (const cancel of this.#cancels.values()) cancel.abort(LOST)
   }
@@ -101,7 +101,7 @@ export class Executions {
       try {
         return await endRun(this.#deps, { plan, outcome, worker_id }, cause)
       } catch (error) {
-        this.#deps.logger.warn('The end of a run could not be stored and is tried again', {
+        this.#deps.logger.warn('The end of a run could not be stored and is retried', {
           run_id: plan.run_id,
           error: messageOf(error),
         })
@@ -151,7 +151,7 @@ export class Executions {
   }
 }
 
-/** The hash of the build that a plan names; the directory knows it of the builds in use. */
+/** Reads the hash of a plan's build. The directory contains the hashes of deployed builds. */
 const hashOf = async (
   views: Pick<Views, 'directory' | 'builds'>,
   env_id: string,

@@ -18,8 +18,8 @@ export interface InputDeps {
 }
 
 /**
- * Returns the input of a run from the fact that carries it: the one in hand, or the one that the plan points to. A retry
- * and a replay point to the input of the first run.
+ * Returns the input of a run from the given fact, or from the fact that its plan references. A retry and a replay
+ * reference the input of the first run.
  */
 export const inputOf = async (
   plan: RunPlan,
@@ -31,14 +31,14 @@ export const inputOf = async (
   const carrier = isInHand ? inHand : await factAt(store, at)
   if (isOf(carrier, 'EventPublished')) return ofEvent(carrier, plan, payloads)
   if (isOf(carrier, 'RunRequested')) return ofRequest(carrier, { payloads, keyring })
-  throw new AppError('internal_server_error', `A ${carrier.event.type} carries no input`)
+  throw new AppError('internal_server_error', `Expected a fact with an input, got ${carrier.event.type}`)
 }
 
 const factAt = async (store: EventStore, at: NonNullable<RunPlan['input_at']>): Promise<Recorded> => {
   for await (const recorded of store.read(streamOf.stream(at.stream_id), { from: at.revision, limit: 1 })) {
     return recorded
   }
-  throw new AppError('not_found', 'The input of this run is past its retention')
+  throw new AppError('not_found', 'The retention period of the input has ended')
 }
 
 const ofEvent = async (

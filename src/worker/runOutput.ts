@@ -10,13 +10,13 @@ import { Backoff } from '../loops/backoff.ts'
 
 const MAX_LINES = 10_000
 
-/** How long a line may wait for further ones: readers see it within a second after it was printed. */
+/** A line waits this long for further lines, so that readers see it within a second. */
 const LINGER_MS = 250
-/** Bytes of a part: with each character escaped, the fact is still below the limit of every event store. */
+/** Bytes of a part: even with every character escaped, the fact is smaller than the limit of every event store. */
 const PART_BYTES = 64 << 10
 const PART_LINES = 1000
 
-/** Between attempts to store a part. */
+/** Pauses between attempts to store a part. */
 const PAUSES = { firstMs: 50, longestMs: 2000 }
 
 interface Deps {
@@ -25,7 +25,7 @@ interface Deps {
 }
 
 /**
- * Stores what a run prints. O1: writing never waits. O2: lines are stored in order, in parts, one append at a time.
+ * Stores the output of a run. O1: writing never waits. O2: lines are stored in order, in parts, one append at a time.
  * O3: every line is durable when `close` resolves, before the end of the run is stored.
  */
 export class RunOutput {
@@ -96,7 +96,7 @@ export class RunOutput {
       } catch (error) {
         const again = isRetryable(error)
         this.#deps.logger.warn(
-          `Output of a run could not be stored and is ${again ? 'tried again' : 'dropped'}`,
+          `Output of a run could not be stored and is ${again ? 'retried' : 'dropped'}`,
           {
             run_id,
             error: messageOf(error),

@@ -15,7 +15,7 @@ import { MAX_PARTS } from '../ports/blobs.ts'
 import type { HostCall } from '../ports/runtime.ts'
 import { CHUNK_BYTES } from '../sdk/wire.ts'
 
-/** Bytes of content in a reply: fewer, because replies that a child does not read stay in memory here. */
+/** Bytes of content in a reply. The limit is low, because unread replies stay in the memory of this process. */
 const MAX_GIVEN_BYTES = 1 << 20
 
 type FileCall = Extract<HostCall, { op: 'files' }>
@@ -35,7 +35,7 @@ export const serveFileCall = async (
     if (!found) throw new AppError('not_found', `No file "${at}"`)
     return found
   }
-  /** An upload that this run began. */
+  /** Identifies an upload that this run began. */
   const upload = () => ({ upload_id: textOf(params, 'upload_id'), by_run_id: run_id })
 
   switch (action) {

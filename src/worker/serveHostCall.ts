@@ -9,7 +9,7 @@ import { newId } from '../ids.ts'
 import type { HostCall } from '../ports/runtime.ts'
 import { serveFileCall } from './serveFileCall.ts'
 
-/** What host calls use of the commands' dependencies. */
+/** The dependencies of the commands that host calls use. */
 export type HostCallDeps = Pick<
   CommandDeps,
   'store' | 'aggregates' | 'views' | 'blobs' | 'payloads' | 'keyring' | 'quotas'

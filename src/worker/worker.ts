@@ -18,46 +18,45 @@ import { type ExecutionDeps, Executions } from './executions.ts'
 import { FailedClaims } from './failedClaims.ts'
 
 export interface WorkerOptions {
-  /** Runs that execute at the same time, by default `MAX_CONCURRENT_RUNS`. */
+  /** Maximum number of concurrent runs, default `MAX_CONCURRENT_RUNS`. */
   readonly maxConcurrentRuns?: number
-  /** How long a run may take when its function has no timeout of its own, milliseconds. */
+  /** Timeout of a run whose function has no timeout, milliseconds. */
   readonly runTimeoutMs: number
-  /** There is no other worker, so every delivery comes to this one. */
+  /** There is no other worker, so this one receives every delivery. */
   readonly alone?: boolean
-  /** The answer to an append counts as lost after this time, milliseconds; by default `ANSWERED_MS`. */
+  /** A reply to an append counts as lost after this time, milliseconds; default `ANSWERED_MS`. */
   readonly answeredMs?: number
   /** Pauses between the attempts to claim a delivery that fails because of a defect. */
   readonly claimPauses?: Pauses
-  /** Receives each id under which this worker claims: its signs of life are given for that id. */
+  /** Receives each id with which this worker claims; the heartbeats use that id. */
   readonly onIdentity?: (worker_id: string) => void
-  /** Receives the reason when one of its loops is stopped for good. */
+  /** Receives the reason when one of its loops stays stopped. */
   readonly onGivenUp?: (reason: string) => void
 }
 
-/** Runs that one worker executes at the same time. Further events wait in the log. */
+/** Maximum number of concurrent runs of one worker. Further events wait in the log. */
 const MAX_CONCURRENT_RUNS = 2000
 
-/** How long running runs may continue when the worker stops, milliseconds. */
+/** Time for runs in progress when the worker stops, milliseconds. */
 const RUN_DRAIN_MS = 20_000
 
-/** How long the ends of runs whose process was closed may take to be stored, milliseconds. */
+/** Time to store the ends of runs whose process was closed, milliseconds. */
 const LAST_ENDS_MS = 2000
 
-/** The default time within which an append is answered, milliseconds. A later answer counts as lost. */
+/** Default time in which the reply to an append must arrive, milliseconds. A later reply counts as lost. */
 const ANSWERED_MS = 6000
 
-/** Deliveries that a worker has received and not claimed yet. */
+/** Maximum number of received deliveries without a claim. */
 const IN_FLIGHT = 256
 
 /**
  * Turns events into runs. Invariants:
  * W1: a run is executed by the worker that appended its `RunStarted`, and by no other (I3).
  * W2: an event is acknowledged to the group only after its claim is durable, here or elsewhere.
- * W3: every claimed run ends: storing its end is tried until it succeeds or the worker dies.
- * W4: a claim whose append was never answered is found in the log: when its event is delivered to this worker, and
- * when it is delivered to another one.
- * W5: a worker that was declared lost (it was paused, say) continues under a new id. Its claims under the old id have
- * ended, or it ends them.
+ * W3: every claimed run ends: storing its end is retried until it succeeds or the worker dies.
+ * W4: a claim whose append got no reply is found in the log, also when its event is delivered to another worker.
+ * W5: a worker that was declared lost (for example after a pause) continues with a new id and ends all claims of its
+ * old id.
  */
 export class Worker implements Claimer {
   readonly #deps: ExecutionDeps
@@ -99,7 +98,7 @@ export class Worker implements Claimer {
     void keepGoing('The watch over runs', (until) => this.#watch(head, until), background)
   }
 
-  /** Takes no more runs, waits for those that execute, then ends what is left. */
+  /** Claims no more runs, waits for those in progress, then ends the remaining ones. */
   async stop({ drainMs }: { drainMs: number } = { drainMs: RUN_DRAIN_MS }): Promise<void> {
     this.#stopping.abort()
     await this.#executions.drain(drainMs)
@@ -135,7 +134,7 @@ export class Worker implements Claimer {
     for await (const delivery of this.#deps.store.consume('workers', options)) {
       while (!this.hasRoom && !signal.aborted)
         await new Promise<void>((resolve) => (this.#roomMade = resolve))
-      if (signal.aborted) return // stopping: an unacknowledged event goes to another worker, or to the next start
+      if (signal.aborted) return // the unacknowledged event is delivered to another worker
       void this.#take(delivery)
     }
   }
@@ -167,13 +166,13 @@ export class Worker implements Claimer {
     return []
   }
 
-  /** Runs of a stream that this worker claimed by an append whose answer it never received (W4). */
+  /** Reads the runs of a stream that this worker claimed by an append without a reply (W4). */
   async #claimedBefore(stream_id: string, belongs: (plan: RunPlan) => boolean): Promise<readonly RunPlan[]> {
     const claims = await claimsOf(this.#deps, { stream_id, worker_id: this.#worker_id })
     return claims.filter(belongs)
   }
 
-  /** W4: executes a claim of this worker unless its append is answered in time. */
+  /** W4: executes a claim of this worker unless its append gets a reply in time. */
   #expectAnswer(started: Recorded<EventOf<'RunStarted'>>): void {
     const { run_id, stream_id, worker_id } = started.event
     const isOpen = () => worker_id === this.#worker_id && !this.#executions.has(run_id)
@@ -183,7 +182,7 @@ export class Worker implements Claimer {
         const claimed = await this.#claimedBefore(stream_id, (plan) => plan.run_id === run_id)
         for (const plan of claimed) this.#executions.begin(plan, started, worker_id)
       } catch {
-        later() // the store is away: the answer may still come
+        later() // the store is unavailable: the reply may still arrive
       }
     }
     const { answeredMs = ANSWERED_MS } = this.#options
@@ -205,7 +204,7 @@ export class Worker implements Claimer {
     }
   }
 
-  /** W5 */
+  /** Continues with a new id (W5). */
   async #beginAgain(): Promise<void> {
     this.#deps.logger.warn(
       'This worker missed its heartbeats and was declared lost; continuing with a new id',
@@ -219,5 +218,5 @@ export class Worker implements Claimer {
   }
 }
 
-/** What a delivery asks to be claimed: the event, or the run. */
+/** The id to claim for a delivery: of the event or of the run. */
 const subjectOf = ({ id, event }: Recorded): string => (event.type === 'RunRequested' ? event.run_id : id)

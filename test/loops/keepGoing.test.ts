@@ -37,7 +37,7 @@ loop('is restarted while an engine is unavailable, and one line is logged', asyn
   assert.equal(lines, [
     {
       level: 'warn',
-      message: 'The test was interrupted and continues when it can',
+      message: 'The test was interrupted and is retried until it succeeds',
       error: 'The event store does not answer',
     },
   ])

@@ -240,7 +240,7 @@ schedule('skips a tick that exceeds the quota, and continues', async ({ node }) 
   const alarms = saga({ ...node, directory, quotas, logger })
   await until(() => warned.length > 0)
   assert.equal(await requestedIn(node), [])
-  assert.equal(warned[0], 'A tick was left out')
+  assert.equal(warned[0], 'A tick was skipped')
   assert.is(alarms.size, 1)
 })
 

@@ -117,7 +117,7 @@ driver('retries a command while an engine is unavailable, with one line for the 
   assert.equal(saga.lines, [
     {
       level: 'warn',
-      message: 'testing cannot carry out its commands and tries again until it can',
+      message: 'The saga testing cannot carry out its commands and retries until it succeeds',
       error: 'The event store does not answer',
     },
   ])
@@ -141,7 +141,7 @@ driver('logs any other failure of a command with its stack, and does not retry i
   assert.equal(saga.lines, [
     {
       level: 'error',
-      message: 'testing could not carry out a command and leaves it out',
+      message: 'The saga testing failed to carry out a command and skips it',
       error: defect.stack,
     },
   ])

@@ -97,7 +97,7 @@ export const openUploads = (folders: BlobFolders): Uploads => {
       } catch (error) {
         if (!isMissing(error)) throw refused(error)
         await folderOf(key, uploadId) // throws if the upload was aborted
-        throw new AppError('bad_request', 'Expected unchanged parts, but one was uploaded again')
+        throw new AppError('bad_request', 'Expected unchanged parts, got one that was uploaded again')
       } finally {
         await rm(whole, { force: true })
       }
@@ -143,7 +143,7 @@ const filesOf = async (folder: string, parts: readonly UploadedPart[]): Promise<
     const found = ETAG.test(etag) ? await missingAsNull(stat(file)) : null
     if (!found) throw badPart(number)
     if (found.size < MIN_PART_BYTES && i < parts.length - 1) {
-      const expected = `Expected part ${number} of at least ${MIN_PART_BYTES} bytes, for it is not the last`
+      const expected = `Expected part ${number} of at least ${MIN_PART_BYTES} bytes, because it is not the last`
       throw new AppError('bad_request', `${expected}; got ${found.size}`)
     }
     files.push(file)

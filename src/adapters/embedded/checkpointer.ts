@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 
-/** Moves a WAL into its database. Resolves when everything that it contained at the call has been moved. */
+/** Moves a WAL into its database. Resolves when the content at the time of the call has been moved. */
 export interface Checkpointer {
   move(file: string): Promise<void>
   close(): Promise<void>

@@ -9,7 +9,7 @@ parentPort.on('message', (file) => {
     db.exec('PRAGMA synchronous=FULL; PRAGMA cache_size=-256; PRAGMA wal_checkpoint(PASSIVE)')
     db.close()
   } catch {
-    // The disk is full or the file was removed: the WAL does not change, and the writer asks again.
+    // The disk is full or the file was removed: the WAL does not change, and the writer retries.
   }
   parentPort.postMessage(file)
 })

@@ -7,7 +7,7 @@ export class WalKeeper {
   readonly #file: string
   readonly #checkpointer: Checkpointer
   readonly #fullBytes: number
-  /** Bytes committed since the last reset of the WAL, and how many of them the checkpointer is moving. */
+  /** Bytes committed since the last reset of the WAL, and the part of them that the checkpointer is moving. */
   #bytes = 0
   #moving = 0
   #closed = false
@@ -38,7 +38,7 @@ export class WalKeeper {
     this.#closed = true
   }
 
-  /** Most of the WAL is in the database: moves the rest, if it is small, and resets the WAL. */
+  /** Called when most of the WAL is in the database: moves the rest, if it is small, and resets the WAL. */
   #moved(): void {
     if (this.#closed) return
     this.#bytes -= this.#moving

@@ -1,7 +1,7 @@
 import { AppError } from '../../errors.ts'
 
 export interface Address {
-  /** The connection string of the client, without our own options. */
+  /** The connection string of the client, without the options of svc. */
   readonly connectionString: string
   /** The prefix of every stream, type and group name, so that several installations can share one server. */
   readonly prefix: string

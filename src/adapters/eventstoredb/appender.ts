@@ -18,11 +18,13 @@ import { cursorOf, type Proposed } from './wire.ts'
 
 type Call = ClientDuplexStream<streams.BatchAppendReq, streams.BatchAppendResp>
 
-/** How long one attempt may take: longer than the 2 s after which the server itself gives up on a write. */
+/** Time limit of one attempt: longer than the 2 s after which the server cancels a write. */
 const ATTEMPT_MS = 2500
-/** How long an append is attempted before the caller gets an error. Its outcome is then unknown. */
+/** Time limit of all attempts. After it the caller gets an error, and the outcome is unknown. */
 const APPEND_MS = 5000
-/** The deadline that the server gets. It is far in the future, so clock differences do no harm; the server's own limit is 2 s. */
+/**
+ * The deadline in the request: far in the future, so that clock differences do no harm. The server's own limit is 2 s.
+ */
 const SERVER_DEADLINE_MS = 3_600_000
 const PAUSES = { firstMs: 20, longestMs: 500 }
 

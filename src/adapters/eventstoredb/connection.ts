@@ -63,7 +63,7 @@ export class Connection {
     return withDeadline(FEATURES_MS, this.#current.inner.capabilities, silent)
   }
 
-  /** Replaces a client that does not work any more. */
+  /** Replaces a client that no longer works. */
   renew(): void {
     if (this.closed.aborted || clock.monotonic() - this.#renewedAt < RENEW_EVERY_MS) return
     this.#renewedAt = clock.monotonic()

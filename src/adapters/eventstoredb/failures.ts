@@ -17,7 +17,7 @@ export const isMissingGroup = (error: unknown): boolean =>
 
 export const isExistingGroup = (error: unknown): boolean => typeOf(error) === 'persistent-subscription-exists'
 
-/** A plain error means that the client failed to find a node. It may return the same error for ever. */
+/** A plain error means that the client failed to find a node. It may then return the same error on every call. */
 export const isClientWedged = (error: unknown): boolean =>
   !(error instanceof AppError) && typeOf(error) === undefined
 

@@ -17,7 +17,7 @@ import { cursorOf, positionOf, recordedOf } from './wire.ts'
 
 /** An event that is not acknowledged within this time is delivered again. */
 const MESSAGE_TIMEOUT_MS = 60_000
-/** High enough that an event is never parked: a consumer that cannot handle it now gets it again. */
+/** High enough that an event is never parked: a consumer that cannot handle it receives it again. */
 const MAX_RETRIES = 1_000_000
 const PAUSES = { firstMs: 20, longestMs: 1000 }
 /** Acknowledgements get no reply, so the call stays open this long until they have been sent. */
@@ -131,7 +131,7 @@ const beginOf = async ({ client }: Generation, name: string): Promise<Cursor> =>
     return typeof startFrom === 'object' ? cursorOf(startFrom) : START
   } catch (error) {
     if (isMissingGroup(error)) throw error
-    return START // a real problem shows when the subscription starts; one extra event does no harm
+    return START // a persistent failure is reported when the subscription starts; one extra event does no harm
   }
 }
 

@@ -6,7 +6,7 @@ import type { Connection } from './connection.ts'
 import { appErrorOf, isClientWedged, isMissingStream } from './failures.ts'
 import { cursorOf, positionOf, recordedOf } from './wire.ts'
 
-/** A read fails when no event arrives for this long. The client itself would wait for ever. */
+/** A read fails when no event arrives for this long. The client itself has no timeout. */
 const SILENT_MS = 3000
 
 /** A part of the log. */
@@ -112,7 +112,7 @@ export class Reader {
     return { events, cursor, last: seen <= PAGE }
   }
 
-  /** Reads the newest position of the log. Callers that come during a read share the next one. */
+  /** Reads the newest position of the log. Callers during a read share the next read. */
   head(): Promise<Cursor> {
     const heads = this.#heads
     if (!heads.asked) return this.#ask()

@@ -28,8 +28,8 @@ export interface Follower {
  * The newest part of the log, from one subscription to `$all` per process. It has no filter: a filtered
  * subscription costs the server as much and does not report its progress. Readers near the end take events from
  * memory. Invariants:
- * T1: `position` passes every event of the log in order, ours or not, and never moves back.
- * T2: all our events after `floor` are in memory.
+ * T1: `position` passes every event of the log in order, also of other installations, and never moves back.
+ * T2: all events of this installation after `floor` are in memory.
  */
 export class Tail {
   readonly wakes = new Wakes()

@@ -11,7 +11,7 @@ export interface Address {
 
 const DEFAULT_DATABASE = 'svc'
 
-/** How often the driver checks the server, so that it notices an outage and the recovery. */
+/** Interval of the driver's checks of the server, which detect an outage and its end. */
 const HEARTBEAT_MS = 2000
 const CONNECT_TIMEOUT_MS = 2000
 /** A connection that is silent for this long is closed. */

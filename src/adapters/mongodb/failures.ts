@@ -11,7 +11,7 @@ const NOT_IMPLEMENTED = 238
 const UNAUTHORIZED = 13
 const AUTHENTICATION_FAILED = [18, 8000]
 
-/** Runs a command on the server with a deadline. Failures become `unavailable`, except mistakes of our own code. */
+/** Runs a command on the server with a deadline. Failures become `unavailable`, except defects of svc. */
 export const ask = async <T>(command: () => Promise<T>): Promise<T> => {
   try {
     return await withDeadline(
@@ -25,7 +25,7 @@ export const ask = async <T>(command: () => Promise<T>): Promise<T> => {
   }
 }
 
-/** A mistake of our own code, such as a document that BSON cannot represent: no retry helps. */
+/** A defect of svc, such as a document that BSON cannot represent: no retry helps. */
 const isOurs = (error: unknown): boolean => error instanceof TypeError || error instanceof RangeError
 
 export const isDuplicate = (error: unknown): boolean => codeOf(error) === DUPLICATE_KEY

@@ -3,7 +3,7 @@ import { AppError } from '../../errors.ts'
 import type { CollectionSpec } from '../../ports/readModels.ts'
 import type { Registry } from './registry.ts'
 
-/** How long a pointer is trusted after it was read. Dropping waits longer. */
+/** A pointer is trusted for this time after it was read. Dropping waits longer. */
 export const POINTER_MS = 1000
 
 interface Pointer {

@@ -4,11 +4,11 @@ import { jittered, pauseAfter } from '../../loops/backoff.ts'
 import { withDeadline } from '../../loops/deadline.ts'
 import type { Address } from './address.ts'
 
-/** How long a connection may take, and then again the first reply of Redis. */
+/** Time limit of a connection attempt, and then of the first reply of Redis. */
 const CONNECT_TIMEOUT_MS = 1000
-/** Between attempts to connect. */
+/** Pauses between attempts to connect. */
 const PAUSES = { firstMs: 75, longestMs: 1500 }
-/** How often a connection is pinged. It is replaced if the reply takes longer than `CHECK_TIMEOUT_MS`. */
+/** Interval of pings. A connection is replaced if the reply takes longer than `CHECK_TIMEOUT_MS`. */
 const CHECK_EVERY_MS = 2000
 const CHECK_TIMEOUT_MS = 1000
 
@@ -71,7 +71,7 @@ export class Connection {
     return !this.#closed && this.redis.status === 'ready'
   }
 
-  /** Waits for the first attempt; later attempts follow by themselves. Throws `bad_request` if they cannot succeed. */
+  /** Waits for the first attempt; later attempts are automatic. Rejects with `bad_request` if they cannot succeed. */
   async open(place: string): Promise<void> {
     await this.redis.connect().catch(() => {}) // the `error` event has reported the reason
     if (this.#refusal) {

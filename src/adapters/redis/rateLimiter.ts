@@ -7,12 +7,12 @@ import { LocalRates, gcraParametersOf, verdictOf } from '../shared/gcra.ts'
 import { type Address, parseAddress } from './address.ts'
 import { Connection, answerOf } from './connection.ts'
 
-/** How long a request waits for Redis before this node counts it locally. */
+/** A request waits this long for Redis; then this node counts it locally. */
 const ANSWER_MS = 100
 /** After a failure this node counts locally, and one request in this interval tries Redis. */
 const TRY_EVERY_MS = 1000
 
-/** `take` of adapters/shared/gcra.ts as a script. It uses the clock of Redis, so nodes need no equal clocks. */
+/** `take` of adapters/shared/gcra.ts as a script. It uses the clock of Redis, so the clocks of nodes may differ. */
 const TAKE = `
 local interval, tolerance = tonumber(ARGV[1]), tonumber(ARGV[2])
 local time = redis.call('TIME')
@@ -41,13 +41,13 @@ export const openRedisRateLimiter = async (url: string, logger: Logger): Promise
   return limiter
 }
 
-/** Never refuses because Redis is unavailable: then each node counts for itself. */
+/** While Redis is unavailable, each node counts on its own and refuses no request for that reason. */
 class RedisRateLimiter implements RateLimiter {
   readonly #address: Address
   readonly #logger: Logger
   readonly #local = new LocalRates()
   readonly #connection: Connection
-  /** When to try Redis again; null while Redis counts. */
+  /** Time of the next attempt to use Redis; null while Redis counts. */
   #tryAt: number | null = null
   #closed = false
 

@@ -15,7 +15,7 @@ export interface Address {
 
 const EXAMPLE = 's3://KEY:SECRET@host:port/bucket?region=us-east-1'
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9.-]{1,61}[A-Za-z0-9]$/
-/** Our keys have up to 900 characters, and S3 allows 1024 with the prefix. */
+/** Keys have up to 900 characters, and S3 allows 1024 with the prefix. */
 const PREFIX = /^(?!\.{0,2}(\/|$))[A-Za-z0-9._-]+(\/(?!\.{0,2}(\/|$))[A-Za-z0-9._-]+)*$/
 const MAX_PREFIX_LENGTH = 100
 

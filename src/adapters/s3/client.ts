@@ -12,7 +12,7 @@ import { textOf } from './xml.ts'
 
 const MAX_TRIES = 4
 const PAUSES = { firstMs: 100, longestMs: 1600, factor: 4 }
-/** No attempt begins later than this after the first, so that a caller does not wait for several timeouts in a row. */
+/** No attempt begins later than this after the first, so that a caller does not wait for several timeouts. */
 const RETRY_WITHIN_MS = SILENCE_MS / 2
 /** S3 answers reads at once, but the completion of a large upload takes longer. */
 const CONTROL_MS = { POST: 30_000, GET: SILENCE_MS } as const
@@ -52,8 +52,8 @@ interface ObjectRequest {
 }
 
 /**
- * Requests to one bucket, signed by the library. Requests for one object use our own `exchange`, which streams in
- * both directions and can be aborted. Uploads and lists use the library, which can do neither.
+ * Requests to one bucket, signed by the library. Requests for one object use `exchange`, which streams in both
+ * directions and can be aborted. Uploads and lists use the library, which can do neither.
  */
 export class Client {
   readonly #library: S3Client
@@ -88,7 +88,7 @@ export class Client {
     })
   }
 
-  /** Sends a request whose response has only headers that matter. */
+  /** Sends a request and returns the response after its body was discarded. */
   async sendForHeaders(request: ObjectRequest): Promise<IncomingMessage> {
     const response = await this.send(request)
     await textIn(response)
@@ -122,7 +122,7 @@ export class Client {
     return this.#prefix + keyPrefix
   }
 
-  /** Returns the key of an object name, or null for an object that is not ours. */
+  /** Returns the key of an object name; null for an object that svc did not store. */
   keyOf(name: string): string | null {
     return name.startsWith(this.#prefix) && name.endsWith(END)
       ? name.slice(this.#prefix.length, -END.length)
@@ -172,6 +172,6 @@ const serverError = (status: number, xml: string): Error =>
     textOf(xml, 'Message') ?? 'no reason given',
   )
 
-/** A request of the library cannot be cancelled: one that takes too long is left to its own timeouts. */
+/** Limits the wait for a request of the library, which cannot be cancelled and ends by its own timeouts. */
 const answerOf = <T>(ms: number, answer: Promise<T>): Promise<T> =>
   withDeadline(ms, answer, () => new AppError('unavailable', `S3 did not answer within ${ms / 1000} s`))

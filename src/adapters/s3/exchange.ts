@@ -3,7 +3,7 @@ import { type Agent, type ClientRequest, type IncomingMessage, request as reques
 import { request as requestHttps } from 'node:https'
 import { AppError } from '../../errors.ts'
 
-/** How long S3 may neither accept nor send a byte. Time in which our side is slow does not count. */
+/** A request fails if S3 neither accepts nor sends a byte for this time. The delays of svc itself do not count. */
 export const SILENCE_MS = 10_000
 
 export interface Exchange {

@@ -3,7 +3,7 @@ import { type BlobInfo, MAX_PARTS, MIN_PART_BYTES, type UploadedPart } from '../
 import { bodyOf, type Client } from './client.ts'
 import type { Multipart } from './multipart.ts'
 
-/** Each put holds one part in memory, so a part has the smallest size that S3 accepts. 10,000 parts are 50 GB. */
+/** Each put has one part in memory, so a part has the smallest size that S3 accepts. 10,000 parts are 50 GB. */
 const PART_BYTES = MIN_PART_BYTES
 const FIRST_BYTES = 64 << 10
 
@@ -52,7 +52,9 @@ interface Part {
   readonly last: boolean
 }
 
-/** Splits content into parts; the last may be short. A part is valid until the next is requested: they share a buffer. */
+/**
+ * Splits content into parts; the last may be short. A part is valid until the next is requested: they share a buffer.
+ */
 async function* partsOf(content: AsyncIterable<Uint8Array>): AsyncGenerator<Part, Part> {
   let filling: Buffer = Buffer.allocUnsafeSlow(FIRST_BYTES)
   let filled = 0

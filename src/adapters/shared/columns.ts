@@ -3,7 +3,7 @@ import type { CollectionSpec, Doc } from '../../ports/readModels.ts'
 /** A scalar in the form in which it is compared and stored in SQLite. */
 export type Column = string | number | Uint8Array | null
 
-/** SQLite orders NULL, numbers, text and blobs. Booleans are blobs, so that no values of different types are equal. */
+/** SQLite sorts NULL, numbers, text and blobs in this order. Booleans are blobs, so that they equal no number. */
 const FALSE = Uint8Array.of(0)
 const TRUE = Uint8Array.of(1)
 

@@ -1,6 +1,6 @@
 import type { Recorded } from '../../events/event.ts'
 
-/** The most events and bytes that are kept in memory. Live readers are rarely further behind. */
+/** Maximum events and bytes in memory. Live readers are rarely further behind. */
 const KEPT = 8192
 const KEPT_BYTES = 16 << 20
 

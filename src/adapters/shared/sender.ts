@@ -1,6 +1,8 @@
 import { Readable } from 'node:stream'
 
-/** The source of the bytes of a put. Records a failure of the sender, which must not be reported as one of the engine. */
+/**
+ * The source of the bytes of a put. Records a failure of the sender, to distinguish it from a failure of the engine.
+ */
 export class Sender {
   readonly #content: AsyncIterable<Uint8Array> | Uint8Array
   #failed = false

@@ -17,7 +17,7 @@ type Given = Pick<ApiDeps, 'runtime' | 'claimer' | 'publicUrl' | 'stopping' | 'n
   readonly operatorToken: string
 }
 
-/** The REST API, webhooks and streams. */
+/** Creates the REST API with webhooks and streams. */
 export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa => {
   const { store, aggregates, views, blobs, payloads, keyring, dataKeys, quotas, hints, logger, config } = node
   const { node_id, membership } = node
@@ -30,7 +30,7 @@ export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa =
   })
   void keepGoing('The watch over credentials', (until) => authenticator.watch(until), node)
   const scratchDir = join(config.dataDir, 'uploads')
-  rmSync(scratchDir, { recursive: true, force: true }) // what a crash left of uploads
+  rmSync(scratchDir, { recursive: true, force: true }) // uploads that a crash interrupted
   mkdirSync(scratchDir, { recursive: true })
   return createApp({
     ...given,

@@ -9,10 +9,10 @@ import type { Keyring } from '../../secrets/keyring.ts'
 import type { Config } from '../config.ts'
 import type { Engines } from '../engines.ts'
 
-/** What every role of a process has in common: the engines, the loops in the background, and what is built on them. */
+/** The parts that all roles of a process share: the engines, the background loops, and the layers above them. */
 export interface Node extends Engines, Background {
   readonly config: Config
-  /** Identifies this process until it ends. */
+  /** Id of this process. */
   readonly node_id: string
   readonly aggregates: Aggregates
   readonly payloads: Payloads
@@ -22,6 +22,6 @@ export interface Node extends Engines, Background {
   readonly quotas: Quotas
   /** The other nodes; null when this process works alone. */
   readonly membership: Membership | null
-  /** Registers what is called when the process stops, in reverse order. */
+  /** Registers a function to call when the process stops. They are called in reverse order. */
   readonly onClose: (close: () => Promise<void> | void) => void
 }

@@ -5,9 +5,9 @@ import type { Engines } from '../engines.ts'
 import { type Background, keepGoing } from '../../loops/keepGoing.ts'
 import { type Progress, Projectors } from '../../projections/projectors.ts'
 
-/** How long a batch grows while no reader waits. */
+/** A batch grows for this time while no reader waits. */
 const LINGER_MS = 100
-/** The same while no hints arrive, so that a reader on another node cannot say that it waits. */
+/** The same while no hints arrive: then a reader on another node cannot report that it waits. */
 const LINGER_WITHOUT_HINTS_MS = 10
 
 interface Deps extends Engines, Background {
@@ -16,7 +16,7 @@ interface Deps extends Engines, Background {
 }
 
 /**
- * Folds the log into the read models if this process has the role, and reports how far they are. In a cluster one node
+ * Folds the log into the read models if this process has the role, and reports their positions. In a cluster, one node
  * with the role works and the others are on standby.
  */
 export const startProjecting = (deps: Deps, projects: boolean): Progress => {
@@ -35,7 +35,7 @@ export const startProjecting = (deps: Deps, projects: boolean): Progress => {
       onMoved: (name, position) => reporter.moved(name, position),
     })
     hints.on('wanted', (name) => projectors.hurry(name))
-    void keepGoing('The report of how far the read models are', (until) => reporter.run(until), deps)
+    void keepGoing('The report of the positions of the read models', (until) => reporter.run(until), deps)
     const lease = `projectors ${projectors.names.join(' ')}`
     const work = (until: AbortSignal) => projectors.run(until)
     void keepGoing(

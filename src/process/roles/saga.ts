@@ -10,7 +10,7 @@ import type { Saga } from '../../sagas/saga.ts'
 import { sweepFiles } from '../../sagas/sweepFiles.ts'
 import type { Node } from './node.ts'
 
-/** Starts the sagas. Any number of nodes may: the log lets each thing happen once. */
+/** Starts the sagas. Several nodes may run them, because the log accepts each step once. */
 export const startSagas = async (node: Node): Promise<void> => {
   const { store, views, config, membership } = node
   const { directory } = views

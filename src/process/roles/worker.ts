@@ -4,7 +4,7 @@ import { Worker } from '../../worker/worker.ts'
 import { aliveWorkers, loseWorker } from '../../commands/runs/loseWorker.ts'
 import type { Node } from './node.ts'
 
-/** Claims and executes runs. */
+/** Starts a worker, which claims and executes runs. */
 export const startWorker = async (node: Node, runtime: Runtime): Promise<Worker> => {
   const { store, aggregates, views, payloads, keyring, quotas, logger, membership, config } = node
   const worker = new Worker(

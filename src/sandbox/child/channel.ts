@@ -17,7 +17,7 @@ export const openChannel = (onFrame: (frame: ParentFrame) => void) => {
   socket.on('error', () => process.exit())
   socket.on('close', () => process.exit())
 
-  // User code may call process.exit right after it logged something: queued frames are still sent.
+  // User code may call process.exit directly after it logged a line: queued frames are still sent.
   process.on('exit', () => {
     const bytes = socket.writableLength === 0 && writer.take()
     if (!bytes) return
@@ -29,9 +29,9 @@ export const openChannel = (onFrame: (frame: ParentFrame) => void) => {
   return {
     /** Leaves out `undefined` fields. Throws if the frame is too large or cannot be JSON. */
     send: (frame: object) => writer.send(stringify(frame)),
-    /** Sends a frame that is JSON already. */
+    /** Sends a frame that is already JSON. */
     sendJson: writer.send,
-    /** Sends the queued frames now, before code that may block the event loop for ever. */
+    /** Sends the queued frames at once, before code that may block the event loop. */
     flush: () => {
       const bytes = writer.take()
       if (bytes) socket.write(bytes)

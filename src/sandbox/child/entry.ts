@@ -1,7 +1,7 @@
 /**
  * The process that runs user code of one environment and build. It receives frames on fd 3 and executes
- * many runs at a time, each identified by its async context. Its checks against user code are for order,
- * not for safety: the service trusts nothing that a child sends.
+ * concurrent runs, each identified by its async context. Its checks prevent mistakes only: the security
+ * boundary is the service, which checks every frame.
  */
 import type { Target } from '../../events/run.ts'
 import { activeRuns } from '../../sdk/activeRun.ts'

@@ -25,7 +25,7 @@ type UserFunction = (...args: unknown[]) => unknown
 export const isFunction = (value: unknown): value is UserFunction =>
   typeof value === 'function' && !/^class\b/.test(Function.prototype.toString.call(value))
 
-/** Finds functions of the build by reference. A module is loaded when it is first needed. */
+/** Finds functions of the build by reference. A module is loaded at its first use. */
 export const openFunctions = (dir: string) => {
   const fileOf = new Map(namespacesIn(dir).map(({ ns, file }) => [ns, file]))
   const found = new Map<string, UserFunction>()

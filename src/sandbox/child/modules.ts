@@ -40,8 +40,8 @@ export const loadedFiles = (): readonly string[] => loaded
 export const importSite = (error: Error): string | undefined => failedImports.get(error)
 
 /**
- * Resolves `svc` to the SDK and loads the build's modules as ES modules, whatever its package.json says.
- * Types were stripped when the build was unpacked, so a `.ts` file is loaded as it is.
+ * Resolves `svc` to the SDK and loads the build's modules as ES modules, regardless of its package.json.
+ * A `.ts` file is loaded unchanged, because its types were stripped when the build was unpacked.
  */
 export const installHooks = (dir: string, sdkUrl: string): void => {
   const own = pathToFileURL(dir + sep).href

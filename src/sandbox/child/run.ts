@@ -7,7 +7,7 @@ import type { Channel } from './channel.ts'
 import { LineCutter } from './output.ts'
 import type { Described } from './thrown.ts'
 
-/** Bytes of JSON that a function may return; the rest of the frame is for its other fields. */
+/** Maximum bytes of a function's result as JSON; the rest of the frame is for its other fields. */
 const MAX_RESULT = (MAX_FRAME / 4) * 3
 
 /** Concurrent host calls of one run; further ones wait here in order. */

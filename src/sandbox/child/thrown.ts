@@ -12,8 +12,8 @@ export interface Described {
 }
 
 /**
- * Describes a thrown value for people. Paths are relative to the build; stack frames of Node and of this
- * runtime are left out. Never throws, not even when a getter of the value throws.
+ * Describes a thrown value for its reader. Paths are relative to the build; stack frames of Node and of this
+ * runtime are omitted. Never throws, not even when a getter of the value throws.
  */
 export const describe = (thrown: unknown, dir: string, runtimeDir: string): Described => {
   try {

@@ -6,7 +6,7 @@ import { cursorOf, positionOf } from './cursors.ts'
 
 interface Consumer {
   readonly queue: Recorded[]
-  /** Delivered or queued, but not acknowledged. */
+  /** Events that are delivered or queued, but not acknowledged. */
   readonly held: Set<Recorded>
   readonly inFlight: number
   /** The error that stopped the pump (G4). */

@@ -27,7 +27,7 @@ interface Pending {
 
 const BATCH = 1024
 const ALL = ''
-/** How often pending background work (positions of groups, WALs) is done. */
+/** Interval of pending background work (positions of groups, WALs). */
 const HOUSEKEEPING_MS = 200
 
 /**

@@ -22,7 +22,7 @@ type Entry = [
 type LogRow = [first: number, entries: string]
 
 /**
- * One row holds up to 64 consecutive events as one JSON text: a commit then writes few pages, and a read
+ * One row contains up to 64 consecutive events as one JSON text: a commit then writes few pages, and a read
  * of one event parses little.
  */
 const EVENTS_PER_ROW = 64
@@ -125,7 +125,7 @@ export class Log {
     this.#db.close()
   }
 
-  /** Readers of the same part of the log come shortly after each other, so parsed rows are cached. */
+  /** Caches parsed rows, because several readers read the same part of the log within a short time. */
   #parse(first: number, entries: string): Recorded[] {
     let events = this.#parsed.get(first)
     if (!events) {

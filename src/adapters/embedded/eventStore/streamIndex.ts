@@ -116,7 +116,7 @@ export class StreamIndex {
     })
   }
 
-  /** Moves everything into the database file, at a time when no caller waits. */
+  /** Commits and moves the WAL into the database file, at a time when no caller waits. */
   settle(): void {
     this.commit()
     if (this.#commits === 0) return

@@ -16,5 +16,5 @@ export const facetOf = (group: string, columns: readonly Column[]): string => {
 
 export const quoted = (identifier: string): string => `"${identifier.replaceAll('"', '""')}"`
 
-/** Fields get a prefix, so that none has the name of a column of ours. */
+/** Fields get a prefix, so that none has the name of an internal column. */
 export const columnName = (field: string): string => quoted(`f_${field}`)

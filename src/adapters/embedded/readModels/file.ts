@@ -13,7 +13,7 @@ export interface Discarded {
 
 /** Increased when the tables change: files of older versions are then discarded. */
 const FORMAT = 1
-/** Marks the file as ours: "svcR". */
+/** Marks the file as one of svc: "svcR". */
 const APPLICATION = 0x73766352
 
 const SQLITE_CORRUPT = 11
@@ -24,7 +24,7 @@ export const openFile = (dir: string, onDiscarded: (discarded: Discarded) => voi
   const file = join(dir, 'read-models.db')
   try {
     mkdirSync(dir, { recursive: true })
-    if (existsSync(markerOf(file))) return renew(file, 'it was found damaged', onDiscarded)
+    if (existsSync(markerOf(file))) return renew(file, 'it is damaged', onDiscarded)
     return open(file)
   } catch (error) {
     if (!isDamage(error)) throw unavailable(error) // busy, no permission, disk full: the file may be good

@@ -69,7 +69,7 @@ class EmbeddedReadModels implements ReadModels {
     const table = this.#guard(() => this.#open(spec))
     if (JSON.stringify(table.spec.indexes) !== JSON.stringify(spec.indexes)) {
       throw new Error(
-        `Expected collection ${tableName(spec)} with the indexes it was made with: raise its version`,
+        `Expected collection ${tableName(spec)} with the indexes that it was created with: raise its version`,
       )
     }
     return {

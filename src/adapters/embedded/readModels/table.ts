@@ -95,7 +95,7 @@ export class Table {
     return row ? (JSON.parse(row[0]) as Doc) : null
   }
 
-  /** The last write, which may be a removal; null if there was none. */
+  /** The last write of a document, which may be a removal; null if there was none. */
   stored(id: string): Stored | null {
     const row = this.#written.get(id)
     return row ? { cursor: row[0], doc: row[1] === null ? null : (JSON.parse(row[1]) as Doc) } : null
