@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert'
 import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
 import type { Recorded } from '../../src/events/event.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
+import { randomOf, SEED } from '../support/randomOf.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 
@@ -48,12 +49,13 @@ const wholeLog = async (store: EventStore): Promise<Recorded[]> => {
 const durability = suite('the log after SIGKILL (I1)', { timeoutMs: 170_000 })
 
 durability(
-  `killed at ${KILLS} random points: no acknowledged append is lost, and no append is stored in part`,
+  `killed at ${KILLS} random points (SVC_TEST_SEED=${SEED}): no acknowledged append is lost, and no append is stored in part`,
   async () => {
     const dir = tempDir()
+    const below = randomOf(SEED)
     const acknowledged = new Map<string, Acknowledged>()
     for (let kill = 0; kill < KILLS; kill++) {
-      const after = 1 + Math.floor(Math.random() * 120)
+      const after = 1 + below(120)
       for (const one of await appendAndKill(dir, after)) acknowledged.set(one.cursor, one)
       const store = openEventStore({ dir })
       const all = await wholeLog(store)

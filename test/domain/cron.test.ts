@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { ticksOf } from '../../src/domain/cron.ts'
+import { randomOf, SEED } from '../support/randomOf.ts'
 import { suite } from '../support/suite.ts'
 
 /** The first ticks after an instant, ISO 8601 without seconds. */
@@ -216,21 +217,8 @@ bad('an unknown zone is named', () => {
 })
 bad.run()
 
-const SEED = Number(process.argv[2] ?? Math.floor(Math.random() * 2 ** 31))
-
-/** mulberry32: small, and the same everywhere for the same seed. */
-const randomOf = (seed: number) => {
-  let state = seed
-  return (below: number): number => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 2 ** 32) * below)
-  }
-}
-
 const DAY = 86_400_000
-const any = suite(`any schedule (node test/sagas/cron.test.ts ${SEED})`, { timeoutMs: 60_000 })
+const any = suite(`any schedule (SVC_TEST_SEED=${SEED})`, { timeoutMs: 60_000 })
 const ZONES = [
   'UTC',
   'America/New_York',

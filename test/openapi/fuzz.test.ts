@@ -10,13 +10,12 @@ import { deploy, handled, publish, runsOf, upload, type Webhook } from '../suppo
 import { type Api, openApi } from '../support/http.ts'
 import { installation } from '../support/installation.ts'
 import { startWithOther, type TestServer } from '../support/server.ts'
+import { SEED } from '../support/randomOf.ts'
 import { suite } from '../support/suite.ts'
 import { zipBuild } from '../support/zipBuild.ts'
 import { exampleOf, type FuzzRequest, type Known, operationsOf, requestsTo } from './fuzzRequests.ts'
 import { mismatches, replySchema, resolved } from './liveReply.ts'
 
-/** Set it to repeat a run: the name of a failed test contains its seed. */
-const SEED = Number(process.env['SVC_TEST_SEED'] ?? Date.now() % 2 ** 31)
 const REQUESTS = Number(process.env['SVC_TEST_FUZZ_REQUESTS'] ?? 2000)
 const AT_ONCE = 16
 const LATEST_MS = 10_000
