@@ -4,13 +4,14 @@ import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { openSecrets } from '../../src/process/secretsFile.ts'
 import { readConfig, type Role } from '../../src/process/config.ts'
-import { follow, type Sent } from '../api/sse.ts'
+import { follow, type Follower, type Sent } from '../api/sse.ts'
 import { deploy, type Event, publish, type Run } from '../support/build.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
 import { engineUrl, reportExercised } from '../support/engines.ts'
 import { startStandIn } from '../support/eventstoredb/index.ts'
 import { allOf, isExact, isLost, WORK } from '../support/exactRuns.ts'
 import { openApi } from '../support/http.ts'
+import { randomOf, SEED } from '../support/randomOf.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
@@ -30,59 +31,71 @@ roles('that leave out some need engines that other nodes can share', () => {
 
 roles.run()
 
+const below = randomOf(SEED)
 const TICKS = `
 import { fn } from 'svc'
 export const minutely = fn({ schedule: '* * * * *' }, tick => tick.data.scheduled_time)
 `
 
-/** Publishes until told to stop; resolves with what was acknowledged. */
-const publisher = async (cluster: Cluster, api: ReturnType<typeof openApi>, over: AbortSignal) => {
-  const acknowledged: Event[] = []
+/** Publishes until `over`. Adds to `acknowledged` every event whose publication succeeded. */
+const publisher = async (
+  cluster: Cluster,
+  api: ReturnType<typeof openApi>,
+  acknowledged: Event[],
+  over: AbortSignal,
+) => {
   while (!over.aborted) {
     try {
-      acknowledged.push(await publish(api, 'work', Math.random() * 300))
+      acknowledged.push(await publish(api, 'work', below(300)))
       await delay(100) // a read-model server that scans must keep up
     } catch {
-      await until(() => cluster.nodes('api').length > 0) // what was not acknowledged may have been stored or not
+      await until(() => cluster.nodes('api').length > 0) // an event without an acknowledgement may be stored or not
     }
   }
-  return acknowledged
 }
 
-/** Follows the environment and comes back with the last id whenever the stream ends, as an EventSource does. */
-const followAlways = async (api: ReturnType<typeof openApi>, over: AbortSignal): Promise<Sent[]> => {
-  const seen: Sent[] = []
-  while (!over.aborted) {
-    const lastId = seen.at(-1)?.id
-    const stream = await follow(
-      api,
-      '/env/subscribe?from=start',
-      lastId === undefined ? {} : { lastId },
-    ).catch(() => null)
-    if (!stream) continue
-    const close = () => stream.close()
-    over.addEventListener('abort', close, { once: true })
-    seen.push(...(await stream.rest().catch(() => [...stream.seen])))
-    over.removeEventListener('abort', close)
+/** Follows the environment until `over`. Like an EventSource, it reconnects with the last id when the stream ends. */
+const followAlways = (api: ReturnType<typeof openApi>, over: AbortSignal) => {
+  const earlier: Sent[] = []
+  let current: Follower | undefined
+  const keepFollowing = async () => {
+    while (!over.aborted) {
+      const lastId = earlier.at(-1)?.id
+      const from = '/env/subscribe?from=start'
+      const stream = await follow(api, from, lastId === undefined ? {} : { lastId }).catch(() => null)
+      if (!stream) continue
+      current = stream
+      const close = () => stream.close()
+      over.addEventListener('abort', close, { once: true })
+      if (over.aborted) close()
+      await stream.rest().catch(() => {}) // an interrupted reply ends like a complete one
+      over.removeEventListener('abort', close)
+      earlier.push(...stream.seen)
+      current = undefined
+    }
   }
-  return seen
+  return { seen: () => [...earlier, ...(current?.seen ?? [])], ended: keepFollowing() }
 }
+
+/** Events that are published between two kills. */
+const LOAD = 25
 
 const run = async (cluster: Cluster): Promise<void> => {
   const api = openApi(cluster.url, openSecrets(readConfig(cluster.env)).apiKey)
   await deploy(api, 'work', { 'jobs.js': WORK, 'ticks.js': TICKS })
   const over = new AbortController()
-  const told = new AbortController()
-  const following = followAlways(api, told.signal)
-  const publishing = Array.from({ length: 4 }, () => publisher(cluster, api, over.signal))
-  const begun = Date.now()
+  const leaving = new AbortController()
+  const following = followAlways(api, leaving.signal)
+  const acknowledged: Event[] = []
+  const publishing = Array.from({ length: 4 }, () => publisher(cluster, api, acknowledged, over.signal))
   for (const role of ['worker', 'projector', 'saga', 'api'] as const satisfies Role[]) {
-    await delay(1500) // some load in between
+    const enough = acknowledged.length + LOAD
+    await until(() => acknowledged.length >= enough, { timeoutMs: 30_000 })
     await cluster.kill(role)
     await cluster.add(role)
   }
   over.abort()
-  const acknowledged = (await Promise.all(publishing)).flat()
+  await Promise.all(publishing)
   assert.ok(acknowledged.length > 50, `${acknowledged.length} events`)
 
   const events = await allOf<Event>(api, '/events?event_type=work')
@@ -106,17 +119,20 @@ const run = async (cluster: Cluster): Promise<void> => {
       const found = await allOf<Run>(api, '/runs?type=schedule')
       return found.some(({ status }) => status === 'succeeded') ? found : undefined
     },
-    { timeoutMs: Math.max(1000, 65_000 - (Date.now() - begun)), everyMs: 500 },
+    { timeoutMs: 65_000, everyMs: 500 },
   )
   const at = ticks.map(({ result }) => result)
   assert.is(new Set(at).size, at.length, `a tick fired twice: ${JSON.stringify(at)}`)
 
   await until(async () => (await allOf<Run>(api, '/runs?status=running')).length === 0)
   const last = await publish(api, 'last')
-  let seen: readonly Sent[] = []
-  setTimeout(() => told.abort(), 2000)
-  seen = await following
-  assert.ok(seen.some(({ data }) => data['event_id'] === last.event_id))
+  await until(() => following.seen().some(({ data }) => data['event_id'] === last.event_id), {
+    timeoutMs: 20_000,
+    everyMs: 100,
+  })
+  leaving.abort()
+  await following.ended
+  const seen = following.seen()
   const created = seen.flatMap(({ event, data }) =>
     event === 'event:created' ? [String(data['event_id'])] : [],
   )
@@ -132,7 +148,9 @@ const run = async (cluster: Cluster): Promise<void> => {
 if (engineUrl('mongodb') === null || engineUrl('s3') === null) {
   process.stdout.write('The cluster was not tested: it needs SVC_TEST_MONGODB and SVC_TEST_S3\n')
 } else {
-  const chaos = suite('two nodes of each role, each killed once under load', { timeoutMs: 300_000 })
+  const chaos = suite(`two nodes of each role, each killed once under load (SVC_TEST_SEED=${SEED})`, {
+    timeoutMs: 300_000,
+  })
   chaos(
     'lose nothing, start each handler once, fire each tick once, and report everything once',
     async () => {

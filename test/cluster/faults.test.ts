@@ -8,15 +8,18 @@ import { allOf } from '../support/exactRuns.ts'
 import { type FaultProxy, openFaultProxy } from '../support/faultProxy.ts'
 import type { Api } from '../support/http.ts'
 import { realEngines } from '../support/installation.ts'
+import { PATIENCE } from '../support/patience.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 
-/** How long each fault lasts, milliseconds. */
+/** The duration of each fault, milliseconds. */
 const OUTAGE_MS = Number(process.env['SVC_TEST_OUTAGE_MS'] ?? 1500)
-/** How soon everything works again after a fault has gone (I9). */
+/** The longest time from the end of a fault until everything works again, milliseconds (I9). */
 const RECOVERED_MS = 5000
+/** The longest time for one reply during a fault, milliseconds. */
+const REPLY_MS = 12_000 * PATIENCE
 
 const faults: Readonly<Record<string, (proxy: FaultProxy) => void>> = {
   refuses: (proxy) => proxy.refuse(),
@@ -36,14 +39,14 @@ type Setting = keyof typeof engines
 const typeOf = (setting: string, what: string): string =>
   `${setting}-${what}`.replace(/[^A-Za-z]+/g, '-').toLowerCase()
 
-/** A type of event, and its handler, for each outage, so that none has to look through those of others. */
+/** Each outage has its own type of event with a handler, so that no test reads the events of another one. */
 const TYPES = Object.keys(engines).flatMap((setting) =>
   Object.keys(faults).map((what) => typeOf(setting, what)),
 )
 const HANDLERS = TYPES.map(
   (type, n) => `export const on${n} = fn({ 'on-event': '${type}' }, ({ data }) => data.length)`,
 ).join('\n')
-/** Larger than what a fact holds, so that it goes to the blobs. */
+/** Too large for a fact, so that it is stored in the blobs. */
 const LARGE = 'x'.repeat(70 << 10)
 
 const hostOf = (url: string, port: number) => {
@@ -88,20 +91,18 @@ interface Answered {
   readonly status: number
   readonly retryAfter: string | null
   readonly event_id: string | undefined
-  readonly ms: number
 }
 
 const publish = async (api: Api, event_type: string, data: string): Promise<Answered> => {
-  const began = clock.monotonic()
   const { status, headers, json } = await api.send('POST', '/events', {
     body: { event_type, event_data: data },
-    signal: AbortSignal.timeout(30_000),
+    signal: AbortSignal.timeout(REPLY_MS),
   })
   const event_id = (json as { data?: Event }).data?.event_id
-  return { status, retryAfter: headers.get('retry-after'), event_id, ms: clock.monotonic() - began }
+  return { status, retryAfter: headers.get('retry-after'), event_id }
 }
 
-/** Publishes small and large events and reads lists, until told to stop; resolves with all answers to publishes. */
+/** Publishes small and large events and reads lists until `over`; resolves with all answers to publishes. */
 const underLoad = async (api: Api, type: string, over: AbortSignal): Promise<Answered[]> => {
   const answers: Answered[] = []
   const client = async (n: number) => {
@@ -131,19 +132,19 @@ const outage =
     const began = clock.monotonic()
     const over = new AbortController()
     const load = underLoad(api, type, over.signal)
-    load.catch(() => {}) // told below
+    load.catch(() => {}) // its failure is reported below
     try {
       fault(proxies[setting])
       await delay(OUTAGE_MS)
       await proxies[setting].heal()
-      const healed = clock.monotonic()
-      await until(async () => {
-        const answers = [await publish(api, type, 'x'), await publish(api, type, LARGE)]
-        return answers.every(({ status }) => status === 201)
-      })
-      await until(async () => (await api.send('GET', '/runs?limit=1')).status === 200)
-      const took = clock.monotonic() - healed
-      assert.ok(took < RECOVERED_MS, `recovered after ${Math.round(took)} ms`)
+      await until(
+        async () => {
+          const answers = [await publish(api, type, 'x'), await publish(api, type, LARGE)]
+          const { status } = await api.send('GET', '/runs?limit=1')
+          return status === 200 && answers.every((answer) => answer.status === 201)
+        },
+        { timeoutMs: RECOVERED_MS },
+      )
     } finally {
       over.abort()
       await proxies[setting].heal()
@@ -151,7 +152,6 @@ const outage =
     const answers = await load
     for (const answer of answers) {
       assert.ok(answer.status === 201 || isRefusal(answer), JSON.stringify(answer))
-      assert.ok(answer.ms < 12_000, `an answer took ${Math.round(answer.ms)} ms`)
     }
     if (setting === 'SVC_REDIS') assert.ok(answers.every(({ status }) => status === 201))
 
@@ -175,9 +175,9 @@ const outage =
     )
   }
 
-/** One service for the faults of one engine: a new one for each would take longer, the same for all would grow slow. */
+/** One service for all faults of one engine: one per fault would take longer, one for all engines would become slow. */
 const losing = (setting: Setting): void => {
-  const lost = suite<Opened>(`${setting}, lost for a while`, { timeoutMs: 90_000 + OUTAGE_MS * 2 })
+  const lost = suite<Opened>(`${setting}, unavailable for a while`, { timeoutMs: 90_000 + OUTAGE_MS * 2 })
   lost.before(async (context) => {
     Object.assign(context, await open())
     await deploy(context.server.api, 'work', { 'jobs.js': `import { fn } from 'svc'\n${HANDLERS}` })

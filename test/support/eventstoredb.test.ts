@@ -37,13 +37,13 @@ const outputOf = async (file: string, ...args: string[]): Promise<string> => {
 
 if (existsSync(probe)) {
   standIns('answers every request of the probe as the real server did', async ({ standIn }) => {
-    reportExercised('the yardstick of the stand-in')
+    reportExercised('the probe of the stand-in')
     const observed = join(dirname(probe), 'eventstoredb.observed.json')
     const output = await outputOf(probe, standIn.url, '--compare', observed)
     assert.match(output, /^\d+ passed, 0 failed$/m)
   })
 } else {
-  console.log(`The stand-in was not measured: no yardstick at ${probe} (name one in SVC_TEST_PROBE)`)
+  console.log(`The stand-in was not compared with a real server: no probe at ${probe} (set SVC_TEST_PROBE)`)
 }
 
 standIns(
