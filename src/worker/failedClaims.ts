@@ -14,18 +14,21 @@ const RETRY_MS = 200
 
 /** Attempts to claim a delivery that fails because of a defect. They take about a minute and a half. */
 const MAX_ATTEMPTS = 10
-/** With jitter, the longest is below the time after which EventStoreDB delivers an unacknowledged event again. */
+/**
+ * With jitter, the longest pause is shorter than the time after which EventStoreDB redelivers an unacknowledged event.
+ */
 const PAUSES: Pauses = { firstMs: 200, longestMs: 30_000 }
 
-/** Deliveries whose failed attempts are counted. */
+/** Number of deliveries for which failed attempts are counted. */
 const COUNTED = 4096
 
 /**
- * Decides what happens to a delivery that could not be claimed. Nothing is lost silently (I3):
- * - After an outage it is delivered again, however often.
- * - After a defect it is delivered again a few times. Then it is given up, and its stream says why.
- * - If that cannot be stored, or this version cannot read the stream, it stays unacknowledged. A restart delivers it again.
- * Each defect is logged with its stack, once for a delivery.
+ * Handles a delivery that could not be claimed. No delivery is lost silently (I3):
+ * - During an outage it is redelivered without a limit.
+ * - After a defect it is redelivered up to `MAX_ATTEMPTS` times. Then it is abandoned, and its stream records the reason.
+ * - If that cannot be stored, or this version cannot read the stream, it is delivered again after a restart.
+ *
+ * The first defect of a delivery is logged with its stack.
  */
 export class FailedClaims {
   readonly #deps: Pick<CommandDeps, 'aggregates'> & { readonly logger: Logger }
@@ -55,7 +58,7 @@ export class FailedClaims {
   }
 
   async #waitOut(delivery: Delivery, error: unknown): Promise<void> {
-    this.#deps.logger.warn('An event could not be claimed and is tried again', {
+    this.#deps.logger.warn('An event could not be claimed and is retried', {
       event: delivery.event.id,
       error: messageOf(error),
     })
@@ -72,10 +75,10 @@ export class FailedClaims {
     } catch (error) {
       if (isRetryable(error)) return this.#waitOut(delivery, error)
       const fields = { fact, error: stackOf(error) }
-      logger.error('A delivery that could not be claimed could not be given up either', fields)
+      logger.error('A delivery could be neither claimed nor abandoned', fields)
       return
     }
-    logger.error(`A delivery could not be claimed ${MAX_ATTEMPTS} times and was given up`, { fact })
+    logger.error(`A delivery could not be claimed ${MAX_ATTEMPTS} times and was abandoned`, { fact })
     delivery.ack()
   }
 }

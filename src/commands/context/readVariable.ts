@@ -5,8 +5,8 @@ import type { CommandDeps } from '../deps.ts'
 import { sealedVariable } from './sealedVariable.ts'
 
 /**
- * Reads the value of a context variable for a run of its project (SDK `context`). It reads the log, so it sees the last
- * change of any node. Rejects with `not_found`, also when the data key was destroyed.
+ * Reads the value of a context variable for a run of its project (SDK `context`; DESIGN.md, A build). It reads the log,
+ * so it sees the last change of any node. Rejects with `not_found`, also when the data key was destroyed.
  */
 export const readVariable = async (
   deps: Pick<CommandDeps, 'store' | 'aggregates' | 'keyring'>,

@@ -6,8 +6,8 @@ import type { CommandDeps } from '../deps.ts'
 import { findApiKey } from '../orgs/findTenant.ts'
 
 /**
- * Changes an API key. The change applies from the next request on every node, also to the sessions and service keys of
- * the key. Rejects with `bad_request` or `not_found`.
+ * Changes an API key (DESIGN.md, Start and configure). The change applies from the next request on every node, also to
+ * the sessions and service keys of the key. Rejects with `bad_request` or `not_found`.
  */
 export const changeApiKey = async (
   deps: Pick<CommandDeps, 'aggregates' | 'views' | 'authenticator'>,

@@ -7,8 +7,8 @@ import type { Caller, CommandDeps } from '../deps.ts'
 import { findEnv } from '../orgs/findTenant.ts'
 
 /**
- * Creates an API key of an environment. Without permissions it has full access. Resolves with its id and its token,
- * which is not stored (I6). Rejects with `bad_request` or `not_found`.
+ * Creates an API key of an environment (DESIGN.md, Start and configure). Without permissions it has full access.
+ * Resolves with its id and its token, which is not stored (I6). Rejects with `bad_request` or `not_found`.
  */
 export const createApiKey = async (
   deps: Pick<CommandDeps, 'aggregates' | 'views' | 'keyring'>,

@@ -6,8 +6,8 @@ import { revokeServiceKeys } from './revokeServiceKeys.ts'
 import { revokeSessions } from './revokeSessions.ts'
 
 /**
- * Deletes an API key, then revokes its sessions and service keys. They are invalid without the key (A3), even if the
- * node dies before the revocations. Rejects with `not_found`.
+ * Deletes an API key (DESIGN.md, Start and configure), then revokes its sessions and service keys. They are invalid
+ * without the key (A3), even if the node dies before the revocations. Rejects with `not_found`.
  */
 export const deleteApiKey = async (
   deps: Pick<CommandDeps, 'aggregates' | 'views' | 'authenticator'>,

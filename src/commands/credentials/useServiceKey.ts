@@ -3,7 +3,7 @@ import { clock } from '../../clock.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** Records that a service key was used (`last_used`); a no-op when a use was recorded within the last minute. */
+/** Records the last use of a service key (SPEC.md, Service key); a no-op within a minute of the last record. */
 export const useServiceKey = async (
   { aggregates }: Pick<CommandDeps, 'aggregates'>,
   { id, api_key_id, env_id }: Pick<Credential, 'id' | 'api_key_id' | 'env_id'>,

@@ -3,8 +3,8 @@ import type { CommandDeps } from '../deps.ts'
 import { findEnv } from '../orgs/findTenant.ts'
 
 /**
- * Destroys the data keys of an environment and its projects. Secrets sealed so far can never be read again, in any copy
- * of the log. New secrets get new keys. Rejects with `not_found`.
+ * Destroys the data keys of an environment and its projects (DESIGN.md, Event streams). Secrets sealed so far can never
+ * be read again, in any copy of the log. New secrets get new keys. Rejects with `not_found`.
  */
 export const destroyDataKeys = async (
   deps: Pick<CommandDeps, 'views' | 'dataKeys'>,

@@ -11,9 +11,9 @@ import { sealedVariable } from '../context/sealedVariable.ts'
 type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'views' | 'keyring' | 'dataKeys'>
 
 /**
- * Creates new data keys for an environment and its projects, and seals the context variables again. Older secrets are
- * unsealed with their former keys. Resolves with the id of the environment's new key and the number of resealed
- * variables.
+ * Creates new data keys for an environment and its projects (DESIGN.md, Event streams), and seals the context variables
+ * again. Older secrets are unsealed with their former keys. Resolves with the id of the environment's new key and the
+ * number of resealed variables.
  */
 export const rotateDataKeys = async (
   deps: Deps,

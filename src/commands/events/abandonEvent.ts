@@ -4,8 +4,8 @@ import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 
 /**
- * Gives up an event that cannot be dispatched because of a defect: it starts no runs, and its stream says why (I3). An
- * event that was dispatched meanwhile stays as it is.
+ * Abandons an event that cannot be dispatched because of a defect. It starts no runs, and its stream records the reason
+ * (I3). A no-op for an event that was dispatched meanwhile.
  */
 export const abandonEvent = async (
   { aggregates }: Pick<CommandDeps, 'aggregates'>,

@@ -10,7 +10,7 @@ export const checkFileSize = (quotas: FileQuota, env_id: string, size: number): 
     throw new AppError('quota_exceeded', `The plan allows at most ${most} bytes per file, got ${size}`)
 }
 
-/** Rejects with `quota_exceeded` when the plan allows no file of this size or has no room for it at the path. */
+/** Rejects with `quota_exceeded` when the plan does not allow a file of `size` bytes at the path (SPEC.md, Limits). */
 export const checkFileQuota = async (
   deps: Pick<CommandDeps, 'aggregates'> & { readonly quotas: FileQuota },
   env_id: string,

@@ -3,7 +3,10 @@ import { everyDoc } from '../../loops/pages.ts'
 import type { CommandDeps } from '../deps.ts'
 import { expireUpload } from './expireUpload.ts'
 
-/** Ends the uploads that had expired at `now`, milliseconds since 1970. Resolves with their number. */
+/**
+ * Ends the uploads that had expired at `now`, milliseconds since 1970 (SPEC.md, Multipart upload). Resolves with the
+ * count.
+ */
 export const expireUploads = async (
   deps: Parameters<typeof expireUpload>[0] & {
     readonly views: Pick<CommandDeps['views'], 'uploads' | 'settled'>

@@ -3,7 +3,8 @@ import type { File } from '../../events/file.ts'
 import type { CommandDeps } from '../deps.ts'
 
 /**
- * Reads the content of a file, or a range of bytes. Rejects with `not_found` if the content was replaced or deleted.
+ * Reads the content of a file, or a range of bytes (SPEC.md, Files). Rejects with `not_found` if the content was
+ * replaced or deleted.
  */
 export const readFile = (
   { blobs }: Pick<CommandDeps, 'blobs'>,

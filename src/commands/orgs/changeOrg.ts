@@ -4,7 +4,10 @@ import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 import { findOrg } from './findTenant.ts'
 
-/** Changes the plan, name or team size of an organization, given by slug or id. Rejects with `not_found`. */
+/**
+ * Changes the plan, name or team size of an organization, given by slug or id (DESIGN.md, Start and configure).
+ * Resolves with its id. Rejects with `not_found`.
+ */
 export const changeOrg = async (
   deps: Pick<CommandDeps, 'aggregates' | 'views'>,
   { org, plan, name, team_members }: { org: string; plan?: Plan; name?: string; team_members?: number },

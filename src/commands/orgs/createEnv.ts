@@ -9,7 +9,10 @@ import { checkLabel } from './label.ts'
 /** The id of an environment derives from its names, so the first fact of its stream reserves the name. */
 export const envIdAt = (org_slug: string, name: string): string => derivedId('env', org_slug, name)
 
-/** Creates an environment of an organization, given by slug or id. Rejects with `not_found` or `conflict`. */
+/**
+ * Creates an environment of an organization, given by slug or id (DESIGN.md, Start and configure). `name` is a DNS
+ * label. Resolves with its id. Rejects with `bad_request`, `not_found` or `conflict`.
+ */
 export const createEnv = async (
   deps: Pick<CommandDeps, 'aggregates' | 'views'>,
   { org, name }: { org: string; name: string },

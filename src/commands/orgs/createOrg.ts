@@ -9,7 +9,10 @@ import { checkLabel } from './label.ts'
 /** The id of an organization derives from its slug, so the first fact of its stream reserves the slug. */
 export const orgIdOf = (slug: string): string => derivedId('org', slug)
 
-/** Creates an organization. Rejects with `conflict` when the slug is taken. */
+/**
+ * Creates an organization (DESIGN.md, Start and configure). `slug` is a DNS label. Resolves with its id. Rejects with
+ * `bad_request`, or with `conflict` for a taken slug.
+ */
 export const createOrg = async (
   { aggregates }: Pick<CommandDeps, 'aggregates'>,
   { slug, name = slug, plan }: { slug: string; name?: string | undefined; plan: Plan },

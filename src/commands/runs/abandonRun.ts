@@ -4,7 +4,7 @@ import type { EventOf } from '../../events/index.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** Ends a requested run that cannot be claimed because of a defect as failed (I3). A claimed run stays as it is. */
+/** Fails a requested run that cannot be claimed because of a defect (I3). A no-op for a claimed run. */
 export const abandonRun = async (
   { aggregates }: Pick<CommandDeps, 'aggregates'>,
   { requested: { event, metadata, revision } }: { requested: Recorded<EventOf<'RunRequested'>> },

@@ -7,8 +7,9 @@ import { runIdOf } from '../events/planRuns.ts'
 type Deps = Parameters<typeof storeEvent>[0] & Pick<CommandDeps, 'views'>
 
 /**
- * Starts a background run of a function by its reference `ns/var`, for a run of `project_id` (SDK `call`). Resolves
- * when the `svc:call` event is durable; the run's id derives from it. Rejects with `not_found` or `quota_exceeded`.
+ * Starts a background run of a function by its reference `ns/var`, for a run of `project_id` (SDK `call`; DESIGN.md, A
+ * build). Resolves when the `svc:call` event is durable; the run's id derives from it. Rejects with `not_found` or
+ * `quota_exceeded`.
  */
 export const callFunction = async (
   deps: Deps,

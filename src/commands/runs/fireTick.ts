@@ -15,8 +15,8 @@ export const scheduleIdOf = (project_id: string, ns: string, name: string): stri
   derivedId('schedule', project_id, ns, name)
 
 /**
- * Requests the run of a schedule for one tick (milliseconds since 1970). The ids derive from schedule and tick, so each
- * tick fires once, even if several nodes request it. Rejects with `quota_exceeded`.
+ * Requests the run of a schedule (SPEC.md, Schedule) for one tick (milliseconds since 1970). The ids derive from
+ * schedule and tick, so each tick fires once, even if several nodes request it. Rejects with `quota_exceeded`.
  */
 export const fireTick = async (
   { aggregates, quotas }: TickDeps,

@@ -1,7 +1,10 @@
 import { AppError } from '../../errors.ts'
 import type { Deployed, Directory } from '../../projections/directory.ts'
 
-/** Returns the deployed function of a reference `ns/var`; the caller's project takes precedence. Throws `not_found`. */
+/**
+ * Returns the deployed function of a reference `ns/var` (DESIGN.md, A build). The caller's project takes precedence.
+ * Throws `not_found`.
+ */
 export const functionFor = (
   directory: Directory,
   env_id: string,

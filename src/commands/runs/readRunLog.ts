@@ -10,7 +10,10 @@ export interface RunLog {
   readonly request: Payload | null
 }
 
-/** Reads the output of a run so far. Lines appear within a second; the output is complete when the run has ended. */
+/**
+ * Reads the output of a run so far (SPEC.md, Run). Lines appear within a second; the output is complete when the run
+ * has ended.
+ */
 export const readRunLog = async (
   { store }: Pick<CommandDeps, 'store'>,
   { run_id, input_at }: Pick<RunDoc, 'run_id' | 'input_at'>,

@@ -10,8 +10,9 @@ import { placeOf } from '../events/planRuns.ts'
 type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'views' | 'payloads' | 'quotas'>
 
 /**
- * Runs a function as a child of a run and resolves with its result, any JSON (SDK `run`). Rejects with `not_found`,
- * `quota_exceeded`, `internal_server_error` with the child's message, or `conflict` when the child was cancelled.
+ * Runs a function as a child of a run and resolves with its result, any JSON (SDK `run`; DESIGN.md, A build). Rejects
+ * with `not_found`, `quota_exceeded`, `internal_server_error` with the child's message, or `conflict` when the child
+ * was cancelled.
  */
 export const runFunction = async (
   deps: Deps,

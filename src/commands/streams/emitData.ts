@@ -2,7 +2,10 @@ import type { EnvCause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** Sends live data of a running run to the readers of its stream (SDK `emit`). The data is durable when it resolves. */
+/**
+ * Sends live data of a running run to the readers of its stream (SDK `emit`; SPEC.md, Server-sent events). The data is
+ * durable when this resolves.
+ */
 export const emitData = async (
   { aggregates, payloads }: Pick<CommandDeps, 'aggregates' | 'payloads'>,
   {
