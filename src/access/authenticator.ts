@@ -32,6 +32,8 @@ interface Deps {
   readonly keyring: Pick<Keyring, 'proves'>
   /** Records that a service key was used; the request does not wait for it. */
   readonly onUse: (credential: Credential) => Promise<unknown>
+  /** By default the monotonic clock. */
+  readonly monotonic?: () => number
 }
 
 const KNOWN = 10_000
@@ -63,6 +65,7 @@ const READ = { 'api-key': [], session: ['sessions'], 'service-key': ['serviceKey
  */
 export class Authenticator {
   readonly #deps: Deps
+  readonly #monotonic: () => number
   readonly #known = new BoundedMap<string, Known>(KNOWN)
   readonly #open = new OpenReplies()
   readonly #waiting = new Waiters()
@@ -74,13 +77,14 @@ export class Authenticator {
 
   constructor(deps: Deps) {
     this.#deps = deps
+    this.#monotonic = deps.monotonic ?? (() => clock.monotonic())
   }
 
   /** Resolves with the credential of a token. Rejects with the same `unauthorized` for every fault. */
   async authenticate(token: string | undefined): Promise<Credential> {
     const parsed = token === undefined ? null : parseToken(token)
     if (!parsed) throw unauthorized()
-    if (clock.monotonic() > this.#trustedUntil) await this.#caughtUp()
+    if (this.#monotonic() > this.#trustedUntil) await this.#caughtUp()
     const { kind, id, secret } = parsed
     const known = this.#current(kind, id) ?? (await this.#load(kind, id))
     if (known?.proven === undefined || !sameText(known.proven, secret)) {
@@ -89,7 +93,7 @@ export class Authenticator {
     }
     const { credential } = known
     if (credential.expires <= clock.now()) throw unauthorized()
-    if (kind === 'service-key' && clock.monotonic() - known.used > USE_RECORDED_EVERY_MS)
+    if (kind === 'service-key' && this.#monotonic() - known.used > USE_RECORDED_EVERY_MS)
       this.#reportUse(known)
     return credential
   }
@@ -162,7 +166,7 @@ export class Authenticator {
   }
 
   async #ask(): Promise<void> {
-    const asked = clock.monotonic()
+    const asked = this.#monotonic()
     const head = await this.#deps.store.head()
     if (this.#position === undefined || this.#position < head) {
       const late = AbortSignal.timeout(TOUCH_MS)
@@ -230,7 +234,7 @@ export class Authenticator {
 
   /** Reports a use of the credential. If the report cannot be stored, the next use is reported. */
   #reportUse(known: Known): void {
-    known.used = clock.monotonic()
+    known.used = this.#monotonic()
     this.#deps.onUse(known.credential).catch(() => (known.used = -Infinity))
   }
 }
