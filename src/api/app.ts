@@ -4,7 +4,7 @@ import { AppError, messageOf } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import type { ApiDeps, FrontDeps } from './deps.ts'
 import { problem } from './http/problem.ts'
-import { serve, servePublic } from './http/serve.ts'
+import { serve, servePublic } from './http/serveRoute.ts'
 import { healthRoutes } from './routes/health.ts'
 import { allRoutes } from './routes/index.ts'
 

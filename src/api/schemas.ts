@@ -1,12 +1,12 @@
-import Type, { type Static, type TProperties } from 'typebox'
+import Type, { type Static } from 'typebox'
 import { Plan } from '../events/org.ts'
-import { DomainStatus } from '../events/domain.ts'
+import { DomainStatus } from '../events/customDomain.ts'
 import { RunError, RunType } from '../events/run.ts'
 import { actionsOf, SERVICE_KEY_TYPES } from '../access/permissions.ts'
 
 export { RunType }
 
-/** The resources of SPEC.md as the API returns them, and the query parameters that several endpoints share. */
+/** The resources of SPEC.md as the API returns them. */
 
 const Uuid = Type.String({ format: 'uuid' })
 const Timestamp = Type.String({ format: 'date-time' })
@@ -39,13 +39,6 @@ const permissionMap = (types: readonly string[], more: Record<string, unknown> =
 export const Permissions = permissionMap([...actionsOf.keys()], { '^\\*:\\*$': actionList([]) })
 /** The permission types that a service key may have. */
 export const ServiceKeyPermissions = permissionMap(SERVICE_KEY_TYPES)
-
-export const Paging = {
-  limit: Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Maximum number of results' }),
-  offset: Type.Integer({ minimum: 0, maximum: 1e9, default: 0, description: 'Number of results to skip' }),
-}
-export const pageQuery = <P extends TProperties>(more: P) => Type.Object({ ...Paging, ...more })
-export const PageQuery = Type.Object(Paging)
 
 export const Project = Type.Object({
   project_id: Uuid,

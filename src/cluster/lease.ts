@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { START } from '../events/event.ts'
 import type { CollectionSpec, ReadModels } from '../ports/readModels.ts'
-import { countOf, cursorAt, type Membership } from './membership.ts'
+import { countOf, cursorAt, type Liveness } from './liveness.ts'
 
 /** A holder loses its lease after this much silence, milliseconds. */
 const SILENT_MS = 2000
@@ -17,7 +17,7 @@ const leases: CollectionSpec = { name: 'leases', version: 1, indexes: [] }
  */
 export const holdLease = async (
   name: string,
-  { node_id, membership, readModels }: { node_id: string; membership: Membership; readModels: ReadModels },
+  { node_id, liveness, readModels }: { node_id: string; liveness: Liveness; readModels: ReadModels },
   work: (signal: AbortSignal) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> => {
@@ -31,7 +31,7 @@ export const holdLease = async (
 
   while (!signal.aborted) {
     const { holder, term } = await read()
-    if (holder === undefined || holder === node_id || membership.silentMs(holder) > SILENT_MS) {
+    if (holder === undefined || holder === node_id || liveness.silentMs(holder) > SILENT_MS) {
       await write({ holder: node_id }, term + 1) // if two nodes try, one wins; the other sees it at its next read
       const taken = await read()
       if (taken.holder === node_id) {

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts'
-import type { DomainStatus } from '../events/domain.ts'
+import type { DomainStatus } from '../events/customDomain.ts'
 import type { EventOf } from '../events/index.ts'
 import { type Decider, type Folded, foreign } from './decider.ts'
 

@@ -1,5 +1,5 @@
 import { isoOf } from '../clock.ts'
-import { everyDoc } from '../loops/pages.ts'
+import { everyDoc } from '../loops/everyDoc.ts'
 import { UNLIMITED, type UsageLimits } from './plans.ts'
 import type { CallDayDoc } from '../projections/callDays.ts'
 import type { Views } from '../projections/views.ts'

@@ -1,4 +1,4 @@
-import { Membership } from '../cluster/membership.ts'
+import { Liveness } from '../cluster/liveness.ts'
 import { ensureFirstTenant } from '../commands/orgs/ensureFirstTenant.ts'
 import { Payloads } from '../content/payloads.ts'
 import { openAggregates } from '../domain/aggregates.ts'
@@ -47,11 +47,11 @@ export const openNode = async ({
   const background = { signal, logger, onGivenUp: (reason: string) => readiness.fail(reason) }
 
   const node_id = newId()
-  const membership = isSolo(config) ? null : new Membership(readModels)
-  if (membership) {
-    membership.join(node_id)
-    void keepGoing('The membership', (until) => membership.run(until), background)
-    onClose(() => membership.leave().catch(() => {})) // otherwise the other nodes notice only after a timeout
+  const liveness = isSolo(config) ? null : new Liveness(readModels)
+  if (liveness) {
+    liveness.join(node_id)
+    void keepGoing('The liveness', (until) => liveness.run(until), background)
+    onClose(() => liveness.leave().catch(() => {})) // otherwise the other nodes notice only after a timeout
   }
   onClose(() => ending.abort())
 
@@ -64,7 +64,7 @@ export const openNode = async ({
     roles.has('api') && (await ensureFirstTenant({ aggregates, keyring }, { token: secrets.apiKey }))
 
   readiness.waitFor('The read models are being built')
-  const progress = startProjecting({ ...engines, ...background, node_id, membership }, roles.has('projector'))
+  const progress = startProjecting({ ...engines, ...background, node_id, liveness }, roles.has('projector'))
   const patience = setTimeout(
     () => logger.warn(`${readiness.reason}; if this does not end, check that a node has the role projector`),
     PATIENCE_MS,
@@ -85,7 +85,7 @@ export const openNode = async ({
     dataKeys,
     views,
     quotas,
-    membership,
+    liveness,
     isFirstKeyNew,
     onClose,
   }

@@ -1,7 +1,7 @@
 import { builds } from './builds.ts'
 import { callDays } from './callDays.ts'
 import { contextVariables } from './contextVariables.ts'
-import { domains } from './domains.ts'
+import { domains } from './customDomains.ts'
 import { events } from './events.ts'
 import { fileTotals } from './fileTotals.ts'
 import { files } from './files.ts'

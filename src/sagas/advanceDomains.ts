@@ -1,9 +1,9 @@
-import { advanceDomain } from '../commands/domains/advanceDomain.ts'
+import { advanceDomain } from '../commands/customDomains/advanceDomain.ts'
 import { isRetryable, messageOf } from '../errors.ts'
 import type { Cursor } from '../events/event.ts'
 import type { Logger } from '../logger.ts'
 import type { EventStore } from '../ports/eventStore.ts'
-import { type DomainDoc, domains as projection } from '../projections/domains.ts'
+import { type DomainDoc, domains as projection } from '../projections/customDomains.ts'
 import type { Views } from '../projections/views.ts'
 import type { Saga, SagaCore } from './saga.ts'
 

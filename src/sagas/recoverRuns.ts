@@ -45,7 +45,7 @@ export const recoverRuns = (
   deps: Pick<CommandDeps, 'aggregates'> & {
     readonly store: Pick<EventStore, 'head'>
     readonly views: Pick<CommandDeps['views'], 'runs' | 'workers' | 'reach'>
-    readonly membership: { isLost(worker_id: string): boolean; forget(worker_id: string): void }
+    readonly liveness: { isLost(worker_id: string): boolean; forget(worker_id: string): void }
     readonly logger: Logger
   },
 ): Saga<Recovering, RecoveryInput, SilentWorker> => ({
@@ -56,7 +56,7 @@ export const recoverRuns = (
     while (!signal.aborted) {
       const silent: SilentWorker[] = []
       for await (const { worker_id, node } of aliveWorkers(deps.views))
-        if (deps.membership.isLost(worker_id)) silent.push({ worker_id, node })
+        if (deps.liveness.isLost(worker_id)) silent.push({ worker_id, node })
       yield { type: 'looked', silent }
       await delay(LOOK_MS, undefined, { signal }).catch(() => {})
     }
@@ -66,7 +66,7 @@ export const recoverRuns = (
     await deps.views.reach(await deps.store.head()) // so that its latest runs are known
     const runs_ended = await loseWorker(deps, { worker_id })
     deps.logger.warn('A worker was lost', { worker_id, node, runs_ended })
-    deps.membership.forget(worker_id)
+    deps.liveness.forget(worker_id)
     return { type: 'recovered', worker_id }
   },
 })

@@ -1,5 +1,5 @@
 import { type Cursor, envIdOf, type Recorded } from '../events/event.ts'
-import { everyDoc } from '../loops/pages.ts'
+import { everyDoc } from '../loops/everyDoc.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Views } from '../projections/views.ts'
 import type { CommandDeps } from '../commands/deps.ts'

@@ -7,9 +7,9 @@ import { streamOf } from '../events/streams.ts'
 import type { Payloads } from '../content/payloads.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Keyring } from '../secrets/keyring.ts'
-import { CALL } from '../commands/events/controlEvents.ts'
+import { CALL } from '../events/eventType.ts'
 import type { Input, WebhookRequest } from '../ports/runtime.ts'
-import { unsealRequest } from '../secrets/webhookRequests.ts'
+import { unsealRequest } from '../secrets/webhookMasking.ts'
 
 export interface InputDeps {
   readonly store: EventStore

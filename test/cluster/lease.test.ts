@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { openReadModels } from '../../src/adapters/embedded/readModels/index.ts'
 import { openMongoReadModels } from '../../src/adapters/mongodb/index.ts'
 import { holdLease } from '../../src/cluster/lease.ts'
-import { Membership } from '../../src/cluster/membership.ts'
+import { Liveness } from '../../src/cluster/liveness.ts'
 import { newId } from '../../src/ids.ts'
 import type { ReadModels } from '../../src/ports/readModels.ts'
 import { engineUrl, namedUrl } from '../support/engines.ts'
@@ -20,10 +20,10 @@ interface Contender {
 }
 
 const contender = (readModels: ReadModels): Contender => {
-  const [node_id, membership] = [newId(), new Membership(readModels)]
+  const [node_id, liveness] = [newId(), new Liveness(readModels)]
   const [beating, holding] = [new AbortController(), new AbortController()]
-  membership.join(node_id)
-  const beats = membership.run(beating.signal)
+  liveness.join(node_id)
+  const beats = liveness.run(beating.signal)
   let working = false
   let dead = false
   const work = async (signal: AbortSignal) => {
@@ -31,7 +31,7 @@ const contender = (readModels: ReadModels): Contender => {
     await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
     working = false
   }
-  const held = holdLease('work', { node_id, membership, readModels }, work, holding.signal)
+  const held = holdLease('work', { node_id, liveness, readModels }, work, holding.signal)
   return {
     works: () => working && !dead,
     async leave() {

@@ -1,4 +1,4 @@
-import type { DomainDoc } from '../../src/projections/domains.ts'
+import type { DomainDoc } from '../../src/projections/customDomains.ts'
 import { isoOf } from '../../src/clock.ts'
 import { advanceDomainsCore } from '../../src/sagas/advanceDomains.ts'
 import { suite } from '../support/suite.ts'

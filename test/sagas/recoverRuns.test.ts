@@ -52,11 +52,11 @@ recovery('ends the runs of workers that are lost, and of no others', async () =>
   const [lost, kept] = [await startRun(node, ids[0]), await startRun(node, ids[1])]
   await node.views.settled()
   const forgotten: string[] = []
-  const membership = {
+  const liveness = {
     isLost: (id: string) => id === ids[0],
     forget: (id: string) => void forgotten.push(id),
   }
-  void runSaga(recoverRuns({ ...node, membership, logger: silent }), { logger: silent, clock }, node.signal)
+  void runSaga(recoverRuns({ ...node, liveness, logger: silent }), { logger: silent, clock }, node.signal)
   await until(() => forgotten.length > 0)
   assert.equal(forgotten, [ids[0]])
   assert.ok((await node.typesIn(lost.stream_id)).includes('RunFailed'))

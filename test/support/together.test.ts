@@ -20,7 +20,9 @@ overlapping('start with the first one, and each reports its own outcome', async 
   })
   await registered.get('waits')?.()
   assert.equal(order, ['waits', 'fails'])
-  const failure = await registered.get('fails')?.().catch((error: unknown) => error)
+  const failure = await registered
+    .get('fails')?.()
+    .catch((error: unknown) => error)
   assert.is((failure as Error).message, 'its own failure')
   assert.equal(order, ['waits', 'fails'], 'no test runs twice')
 })

@@ -2,7 +2,7 @@ import type { RunLog } from '../../commands/runs/readRunLog.ts'
 import type { Payloads } from '../../content/payloads.ts'
 import type { Payload } from '../../events/payload.ts'
 import type { WebhookRequest } from '../../ports/runtime.ts'
-import { MASK } from '../../secrets/webhookRequests.ts'
+import { MASK } from '../../secrets/webhookMasking.ts'
 
 /** Returns the output of a run, with the request of a webhook run. */
 export const presentRunLog = async (run_id: string, { lines, request }: RunLog, payloads: Payloads) => ({

@@ -30,7 +30,7 @@ const hasCurrent = (
 }
 
 const sendAsset = async ({ ctx }: Pick<PublicAsk, 'ctx'>, name: string, maxAge: number) => {
-  const { assetOf, policy } = await import('../openapi/page.ts')
+  const { assetOf, policy } = await import('../openapi/docsPage.ts')
   const { type, etag, size, read } = await assetOf(name)
   ctx.set({ 'Content-Security-Policy': policy, 'Referrer-Policy': 'no-referrer' })
   if (hasCurrent(ctx, { type, etag, maxAge })) return own

@@ -1,12 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import Type from 'typebox'
-import { MAX_EVENT_TYPE, publishEvent } from '../../commands/events/publishEvent.ts'
+import { publishEvent } from '../../commands/events/publishEvent.ts'
+import { MAX_EVENT_TYPE } from '../../events/eventType.ts'
 import { AppError } from '../../errors.ts'
 import { listOf } from '../listOf.ts'
 import { presentEvent } from '../present/event.ts'
 import { presentRun } from '../present/run.ts'
 import { type Ask, item, route } from '../route.ts'
-import { Event, pageQuery, PageQuery, Run } from '../schemas.ts'
+import { pageQuery, PageQuery } from '../paging.ts'
+import { Event, Run } from '../schemas.ts'
 
 const tag = 'Events'
 

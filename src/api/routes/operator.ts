@@ -12,7 +12,8 @@ import { Plan } from '../../events/org.ts'
 import type { ApiKeyDoc, EnvDoc, OrgDoc } from '../../projections/tenants.ts'
 import { listOf } from '../listOf.ts'
 import { item, none, operatorRoute } from '../route.ts'
-import { ApiKey, Environment, NewApiKey, Org, PageQuery, Permissions } from '../schemas.ts'
+import { PageQuery } from '../paging.ts'
+import { ApiKey, Environment, NewApiKey, Org, Permissions } from '../schemas.ts'
 
 const tag = 'Operator'
 

@@ -8,7 +8,8 @@ import type { DirectoryProject } from '../../projections/directory.ts'
 import type { ProjectDoc } from '../../projections/projects.ts'
 import { listOf } from '../listOf.ts'
 import { type Ask, item, none, route } from '../route.ts'
-import { PageQuery, Project } from '../schemas.ts'
+import { PageQuery } from '../paging.ts'
+import { Project } from '../schemas.ts'
 
 const tag = 'Projects'
 const Body = Type.Object({

@@ -7,7 +7,8 @@ import { listOf } from '../listOf.ts'
 import { presentRun } from '../present/run.ts'
 import { presentRunLog } from '../present/runLogs.ts'
 import { type Ask, item, route } from '../route.ts'
-import { pageQuery, Run, RunLogs, RunStats, RunStatus, RunType } from '../schemas.ts'
+import { pageQuery } from '../paging.ts'
+import { Run, RunLogs, RunStats, RunStatus, RunType } from '../schemas.ts'
 
 const tag = 'Runs'
 const needs = { type: 'run', action: 'read' }

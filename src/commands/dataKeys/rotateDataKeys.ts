@@ -1,7 +1,7 @@
 import { isAppError } from '../../errors.ts'
 import type { Cause, EnvCause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
-import { everyDoc } from '../../loops/pages.ts'
+import { everyDoc } from '../../loops/everyDoc.ts'
 import { sealVariable, unsealVariable } from '../../secrets/contextVariables.ts'
 import { isSealedWith } from '../../secrets/keyring.ts'
 import type { CommandDeps } from '../deps.ts'

@@ -1,5 +1,5 @@
 import { derivedIdBeside } from '../../ids.ts'
-import { CALL, CANCEL, REPLAY } from './controlEvents.ts'
+import { CALL, CANCEL, REPLAY } from '../../events/eventType.ts'
 import type { EventOf } from '../../events/index.ts'
 import type { RunPlan } from '../../events/run.ts'
 import type { Deployed, Directory } from '../../projections/directory.ts'

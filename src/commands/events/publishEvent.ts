@@ -5,12 +5,10 @@ import type { RunPlan } from '../../events/run.ts'
 import { streamOf } from '../../events/streams.ts'
 import { isDerived, isId } from '../../ids.ts'
 import type { Claimer } from '../../ports/claimer.ts'
-import { CANCEL, checkControl, isControl } from './controlEvents.ts'
+import { checkControl } from './checkControl.ts'
+import { CANCEL, checkEventType, isControl } from '../../events/eventType.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { planRuns } from './planRuns.ts'
-
-/** Characters of an event type. */
-export const MAX_EVENT_TYPE = 256
 
 type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'views' | 'payloads' | 'quotas'> & {
   readonly claimer?: Claimer | null
@@ -50,11 +48,7 @@ export const publishEvent = async (
   caller: Caller,
 ): Promise<PublishedEvent> => {
   const { event_type, event_data, stream_id } = wanted
-  if (event_type.length < 1 || event_type.length > MAX_EVENT_TYPE)
-    throw new AppError(
-      'bad_request',
-      `event_type: expected 1 to ${MAX_EVENT_TYPE} characters, got ${event_type.length}`,
-    )
+  checkEventType(event_type)
   if (stream_id !== undefined && !isId(stream_id))
     throw new AppError('bad_request', 'stream_id: expected a UUID')
   if (isControl(event_type)) await checkControl(deps, { event_type, event_data, env_id: caller.cause.env_id })

@@ -1,5 +1,5 @@
 import { isoOf } from '../../clock.ts'
-import { everyDoc } from '../../loops/pages.ts'
+import { everyDoc } from '../../loops/everyDoc.ts'
 import type { CommandDeps } from '../deps.ts'
 import { expireUpload } from './expireUpload.ts'
 

@@ -1,4 +1,4 @@
-import { CALL } from '../events/controlEvents.ts'
+import { CALL } from '../../events/eventType.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { storeEvent } from '../events/publishEvent.ts'
 import { functionFor } from './functionFor.ts'

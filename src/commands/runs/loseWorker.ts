@@ -1,6 +1,6 @@
 import { clock } from '../../clock.ts'
 import { streamOf } from '../../events/streams.ts'
-import { everyDoc } from '../../loops/pages.ts'
+import { everyDoc } from '../../loops/everyDoc.ts'
 import type { WorkerDoc } from '../../projections/workers.ts'
 import type { CommandDeps } from '../deps.ts'
 

@@ -1,7 +1,7 @@
 import { AppError } from '../../errors.ts'
 import { payloadFields, payloadOf } from '../../events/payload.ts'
 import type { WebhookRequest } from '../../ports/runtime.ts'
-import { sealRequest } from '../../secrets/webhookRequests.ts'
+import { sealRequest } from '../../secrets/webhookMasking.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import type { WebhookEndpoint } from './findWebhook.ts'
 import { placeOf } from '../events/planRuns.ts'

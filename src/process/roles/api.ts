@@ -20,7 +20,7 @@ type Given = Pick<ApiDeps, 'runtime' | 'claimer' | 'publicUrl' | 'stopping' | 'n
 /** Creates the REST API with webhooks and streams. */
 export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa => {
   const { store, aggregates, views, blobs, payloads, keyring, dataKeys, quotas, hints, logger, config } = node
-  const { node_id, membership } = node
+  const { node_id, liveness } = node
   const authenticator = new Authenticator({
     store,
     views,
@@ -42,7 +42,7 @@ export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa =
     keyring,
     dataKeys,
     quotas,
-    offers: membership && new Offers(hints),
+    offers: liveness && new Offers(hints),
     orgRates: new OrgRates({ limiter: node.limiter, directory: views.directory }),
     authenticator,
     operator: new Operator({ token: operatorToken, keyring }),
@@ -53,7 +53,7 @@ export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa =
       keyring,
       logger,
       holder: node_id,
-      isGone: (holder) => membership === null || membership.isLost(holder),
+      isGone: (holder) => liveness === null || liveness.isLost(holder),
       stopping: given.stopping,
     }),
     feeds: new EnvFeeds(store, node),

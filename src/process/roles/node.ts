@@ -1,4 +1,4 @@
-import type { Membership } from '../../cluster/membership.ts'
+import type { Liveness } from '../../cluster/liveness.ts'
 import type { Payloads } from '../../content/payloads.ts'
 import type { Aggregates } from '../../domain/aggregates.ts'
 import type { Background } from '../../loops/keepGoing.ts'
@@ -21,7 +21,7 @@ export interface Node extends Engines, Background {
   readonly views: Views
   readonly quotas: Quotas
   /** The other nodes; null when this process works alone. */
-  readonly membership: Membership | null
+  readonly liveness: Liveness | null
   /** Registers a function to call when the process stops. They are called in reverse order. */
   readonly onClose: (close: () => Promise<void> | void) => void
 }

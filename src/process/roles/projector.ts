@@ -1,5 +1,5 @@
 import { holdLease } from '../../cluster/lease.ts'
-import type { Membership } from '../../cluster/membership.ts'
+import type { Liveness } from '../../cluster/liveness.ts'
 import { ProgressReader, ProgressReporter } from '../../cluster/progress.ts'
 import type { Engines } from '../engines.ts'
 import { type Background, keepGoing } from '../../loops/keepGoing.ts'
@@ -12,7 +12,7 @@ const LINGER_WITHOUT_HINTS_MS = 10
 
 interface Deps extends Engines, Background {
   readonly node_id: string
-  readonly membership: Membership | null
+  readonly liveness: Liveness | null
 }
 
 /**
@@ -20,9 +20,9 @@ interface Deps extends Engines, Background {
  * with the role works and the others are on standby.
  */
 export const startProjecting = (deps: Deps, projects: boolean): Progress => {
-  const { store, readModels, hints, signal, logger, onGivenUp, membership, node_id } = deps
+  const { store, readModels, hints, signal, logger, onGivenUp, liveness, node_id } = deps
   const base = { store, readModels, logger, onGivenUp }
-  if (!membership) {
+  if (!liveness) {
     const projectors = new Projectors(base)
     void projectors.run(signal)
     return projectors
@@ -40,7 +40,7 @@ export const startProjecting = (deps: Deps, projects: boolean): Progress => {
     const work = (until: AbortSignal) => projectors.run(until)
     void keepGoing(
       'The projector',
-      (until) => holdLease(lease, { node_id, membership, readModels }, work, until),
+      (until) => holdLease(lease, { node_id, liveness, readModels }, work, until),
       deps,
     )
   }

@@ -1,7 +1,7 @@
 import { clock } from '../../clock.ts'
 import { keepGoing } from '../../loops/keepGoing.ts'
 import { advanceDomains } from '../../sagas/advanceDomains.ts'
-import { expireStreams } from '../../sagas/expireStreams.ts'
+import { applyRetention } from '../../sagas/applyRetention.ts'
 import { fireSchedules } from '../../sagas/fireSchedules.ts'
 import { recoverRuns } from '../../sagas/recoverRuns.ts'
 import { retryRuns } from '../../sagas/retryRuns.ts'
@@ -12,17 +12,17 @@ import type { Node } from './node.ts'
 
 /** Starts the sagas. Several nodes may run them, because the log accepts each step once. */
 export const startSagas = async (node: Node): Promise<void> => {
-  const { store, views, config, membership } = node
+  const { store, views, config, liveness } = node
   const { directory } = views
   const from = await store.head()
   await views.reach(from)
   const sagas: readonly Saga[] = [
     retryRuns({ ...node, from }),
     fireSchedules({ ...node, directory }),
-    expireStreams({ store, directory }),
+    applyRetention({ store, directory }),
     sweepFiles(node),
     advanceDomains({ ...node, from, domainsZone: config.domainsZone, checkMs: config.domainCheckMs }),
-    ...(membership ? [recoverRuns({ ...node, membership })] : []),
+    ...(liveness ? [recoverRuns({ ...node, liveness })] : []),
   ]
   for (const saga of sagas)
     void keepGoing(`The saga ${saga.name}`, (until) => runSaga(saga, { ...node, clock }, until), node)

@@ -6,17 +6,17 @@ import type { Node } from './node.ts'
 
 /** Starts a worker, which claims and executes runs. */
 export const startWorker = async (node: Node, runtime: Runtime): Promise<Worker> => {
-  const { store, aggregates, views, payloads, keyring, quotas, logger, membership, config } = node
+  const { store, aggregates, views, payloads, keyring, quotas, logger, liveness, config } = node
   const worker = new Worker(
     { store, aggregates, views, payloads, blobs: node.blobs, keyring, quotas, runtime, logger },
     {
       runTimeoutMs: config.runTimeoutMs,
-      alone: membership === null,
-      onIdentity: (worker_id) => membership?.join(worker_id),
+      alone: liveness === null,
+      onIdentity: (worker_id) => liveness?.join(worker_id),
       onGivenUp: (reason) => node.onGivenUp?.(reason),
     },
   )
-  if (!membership) {
+  if (!liveness) {
     // The lock on the data directory proves that every earlier worker is dead.
     await views.reach(await store.head())
     for await (const { worker_id, node: lost } of aliveWorkers(views)) {
@@ -25,7 +25,7 @@ export const startWorker = async (node: Node, runtime: Runtime): Promise<Worker>
     }
   }
   await worker.start()
-  if (membership) takeOffers(worker, node.hints, { signal: node.signal, logger })
+  if (liveness) takeOffers(worker, node.hints, { signal: node.signal, logger })
   node.onClose(() => worker.stop())
   return worker
 }

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
-import { MAX_EVENT_TYPE, publishEvent } from '../../../src/commands/events/publishEvent.ts'
+import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
+import { MAX_EVENT_TYPE } from '../../../src/events/eventType.ts'
 import { derivedIdBeside, newId } from '../../../src/ids.ts'
 import { serveHostCall } from '../../../src/worker/serveHostCall.ts'
 import { suite } from '../../support/suite.ts'

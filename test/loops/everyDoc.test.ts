@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { openReadModels } from '../../src/adapters/embedded/readModels/index.ts'
 import { START } from '../../src/events/event.ts'
-import { everyDoc } from '../../src/loops/pages.ts'
+import { everyDoc } from '../../src/loops/everyDoc.ts'
 import type { CollectionSpec, WritableCollection } from '../../src/ports/readModels.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'

@@ -1,7 +1,7 @@
 import type { DomainsCommand } from '../../domain/customDomains.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { Dns } from '../../ports/dns.ts'
-import type { DomainDoc } from '../../projections/domains.ts'
+import type { DomainDoc } from '../../projections/customDomains.ts'
 import type { CommandDeps } from '../deps.ts'
 
 /** CNAME records that a lookup follows; a longer chain could be a loop. */

@@ -1,14 +1,7 @@
 import { AppError } from '../../errors.ts'
+import { CALL, CANCEL, REPLAY } from '../../events/eventType.ts'
 import { isId } from '../../ids.ts'
 import type { CommandDeps } from '../deps.ts'
-
-/** Events with which clients and functions control runs (DESIGN.md, A build). */
-export const CALL = 'svc:call'
-export const CANCEL = 'svc:cancel'
-export const REPLAY = 'svc:replay'
-
-/** Whether the name is reserved for control events. */
-export const isControl = (event_type: string): boolean => event_type.startsWith('svc:')
 
 /**
  * Checks a control event before it is stored. Otherwise a call of an unknown function would be accepted without effect.

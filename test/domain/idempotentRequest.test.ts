@@ -1,4 +1,4 @@
-import { request } from '../../src/domain/request.ts'
+import { request } from '../../src/domain/idempotentRequest.ts'
 import type { EventOf } from '../../src/events/index.ts'
 import { given as givenOf } from '../support/given.ts'
 import { suite } from '../support/suite.ts'

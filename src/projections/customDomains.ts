@@ -1,5 +1,5 @@
 import { envIdOf } from '../events/event.ts'
-import type { DomainStatus } from '../events/domain.ts'
+import type { DomainStatus } from '../events/customDomain.ts'
 import { orderOf, type Projection } from './projection.ts'
 
 /** A custom domain (SPEC.md). */

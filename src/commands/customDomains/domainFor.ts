@@ -1,5 +1,5 @@
 import { AppError } from '../../errors.ts'
-import type { DomainDoc } from '../../projections/domains.ts'
+import type { DomainDoc } from '../../projections/customDomains.ts'
 import type { CommandDeps } from '../deps.ts'
 
 /** Reads a domain of the environment. Rejects with `not_found`, also for a domain of another environment (I7). */

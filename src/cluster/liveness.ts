@@ -20,10 +20,10 @@ export const cursorAt = (count: number): string => String(count).padStart(16, '0
  * Heartbeats of the nodes and workers of a cluster. Each node increments a counter in its own document. The others time
  * it with their own monotonic clocks, so no two clocks are compared. Invariants:
  * M1: time in which this node could not read the heartbeats does not count as silence.
- * M2: correctness never depends on membership. The log and the guards of the read models refuse the writes of a node that
+ * M2: correctness never depends on liveness. The log and the guards of the read models refuse the writes of a node that
  * was declared dead by mistake.
  */
-export class Membership {
+export class Liveness {
   readonly #readModels: ReadModels
   /** The ids in the heartbeats of this process. */
   readonly #mine = new Set<string>()

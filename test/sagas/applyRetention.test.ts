@@ -7,7 +7,7 @@ import { newId } from '../../src/ids.ts'
 import { clock } from '../../src/clock.ts'
 import { silent } from '../../src/logger.ts'
 import type { DomainEvent } from '../../src/events/index.ts'
-import { expireStreams, expireStreamsCore } from '../../src/sagas/expireStreams.ts'
+import { applyRetention, applyRetentionCore } from '../../src/sagas/applyRetention.ts'
 import { runSaga } from '../../src/sagas/runSaga.ts'
 import { AppError } from '../../src/errors.ts'
 import { reacting } from './reacting.ts'
@@ -17,7 +17,7 @@ import { until } from '../support/until.ts'
 import { now, type Node, openNode } from '../support/openNode.ts'
 
 const saga = ({ views, signal }: Node, store: EventStore): void =>
-  void runSaga(expireStreams({ store, directory: views.directory }), { logger: silent, clock }, signal)
+  void runSaga(applyRetention({ store, directory: views.directory }), { logger: silent, clock }, signal)
 
 const rule = suite('the rules of retention')
 const DAY = 86_400
@@ -36,7 +36,7 @@ const deliveryOf = (event: DomainEvent): Delivery => ({
 })
 const kept = (event: DomainEvent, plan: Plan | undefined, seconds: number | null) => {
   const delivery = deliveryOf(event)
-  reacting(expireStreamsCore)
+  reacting(applyRetentionCore)
     .given()
     .when({ delivery, plan })
     .at(0)

@@ -25,7 +25,7 @@ interface Expiry {
 }
 
 /** Keeps each stream for the retention period of its organization's plan (SPEC.md, Limits: `call_retention_days`). */
-export const expireStreamsCore: SagaCore<null, RetentionInput, Expiry> = {
+export const applyRetentionCore: SagaCore<null, RetentionInput, Expiry> = {
   initial: null,
   react: (state, { delivery, plan }) => ({
     state,
@@ -50,15 +50,15 @@ const secondsOf = (event: DomainEvent, plan: Plan | undefined): number | null =>
  * Sets the retention of each svc stream, of run output and of replies with an `Idempotency-Key` in the event store. All
  * nodes share a consumer group, so each retention is set at least once.
  */
-export const expireStreams = ({
+export const applyRetention = ({
   store,
   directory,
 }: {
   readonly store: Pick<EventStore, 'consume' | 'expire'>
   readonly directory: Pick<Directory, 'env' | 'reach'>
 }): Saga<null, RetentionInput, Expiry> => ({
-  name: 'expireStreams',
-  ...expireStreamsCore,
+  name: 'applyRetention',
+  ...applyRetentionCore,
 
   async *inputs(signal) {
     const types = ['StreamCreated', 'RunLogged', 'RequestClaimed'] as const
