@@ -125,7 +125,7 @@ position('is stored soon after an acknowledgement, also when nothing is appended
     await other.close()
     return again.items.length
   }
-  await until(async () => (await copied()) === 6) // what was read and not acknowledged comes again, whatever is stored
+  await until(async () => (await copied()) === 6) // facts without an acknowledgement are delivered again, whatever is stored
   const rested = clock.monotonic() + 600 // nothing is left to do after an append half a second ago
   await until(() => clock.monotonic() > rested)
   for (const { ack } of consumer.items) ack()

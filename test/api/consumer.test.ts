@@ -40,7 +40,7 @@ consumer('shares the events with others of its name', async () => {
 consumer('loses nothing when connections break', async () => {
   const everything = await subscribe()
   const seen = new Set<string>()
-  /** Breaks the connection at the first event that arrives, whatever else is on its way. */
+  /** Breaks the connection at the first event, although more events are in transit. */
   const client = (breaks: boolean) =>
     new Promise<Socket>((resolve) => {
       const socket = connect(Number(new URL(server.url).port), '127.0.0.1').setEncoding('utf8')

@@ -183,7 +183,7 @@ permissions('to execute are needed for a webhook with auth', async () => {
   assert.equal((await call(as('callsBank'))).json, { type: 'api-key' })
   assert.equal([(await call(as('callsOther'))).status, (await call(as('nothing'))).status], [403, 403])
   assert.is((await fetch(url, { method: 'POST' })).status, 401)
-  assert.is((await full.send('POST', `${url}x`)).status, 404) // the token comes first
+  assert.is((await full.send('POST', `${url}x`)).status, 404) // the token is checked first
   const { status, json } = await call(server.api) // of another environment
   assert.equal([status, (json as { error: { code: string } }).error.code], [404, 'not_found'])
 })

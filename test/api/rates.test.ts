@@ -19,7 +19,7 @@ import { refusal } from './refusal.ts'
 const perSecond = { free: 5, starter: 20, pro: 100 } as const
 
 const dataDir = tempDir()
-/** Keys of organizations that have not asked for anything yet, by test. */
+/** Keys of organizations without any request so far, by test. */
 const keys: Record<string, readonly string[]> = {}
 const plant = async (name: string, plan: Plan, envs = 1) => {
   keys[name] = (await plantOrg(dataDir, plan, ...Array.from({ length: envs }, () => []))).map(

@@ -188,7 +188,7 @@ export const layers: readonly Layer[] = [
     imports: [...kernel, 'builds', 'api', 'process/config', 'process/engines', 'process'],
   },
   { path: 'main', imports: ['errors', 'logger', 'process/config', 'process/codeCache', 'start'] },
-  // Loads what a server loads, so that the code cache holds it.
+  // Loads the modules of a server, so that the code cache contains them.
   {
     path: 'process/prepare',
     imports: ['main', 'sandbox', 'process/codeCache'],

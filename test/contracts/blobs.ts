@@ -28,7 +28,7 @@ const failureOf = (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   )
 
-/** `count` megabytes that differ from each other, made as they are asked for. */
+/** `count` different megabytes, each created when it is read. */
 async function* megabytes(count: number, fill = 0) {
   for (let i = 0; i < count; i++) yield Buffer.alloc(MB, fill + i)
 }

@@ -10,7 +10,7 @@ export interface OpenRateLimiter {
   close(): Promise<void>
 }
 
-/** One in a hundred seconds comes back: in the time of a test none does. */
+/** One request per hundred seconds, so that no new one is allowed during a test. */
 const slow = (burst: number) => ({ perSecond: 0.01, burst })
 const allowedIn = (verdicts: RateVerdict[]): number => verdicts.filter(({ allowed }) => allowed).length
 
@@ -29,7 +29,7 @@ export const rateLimiterContract = (name: string, open: () => Promise<OpenRateLi
   limits('counts the burst exactly at rates that do not divide a second', async ({ limiter }) => {
     for (const perSecond of [3, 6, 7, 0.3]) {
       const key = newId()
-      // Slowed down a hundredfold, so that none comes back meanwhile.
+      // A hundred times slower, so that no new one is allowed meanwhile.
       const verdicts = await Promise.all(
         Array.from({ length: 60 }, () => limiter.take(key, { perSecond: perSecond / 100, burst: 50 })),
       )

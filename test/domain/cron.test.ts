@@ -54,7 +54,7 @@ plain('come on the day of the month and on the day of the week', () =>
 )
 plain.run()
 
-// Vixie cron: a fixed hour comes once a day, whatever the clocks do.
+// Vixie cron: a fixed hour occurs once a day, also when the clocks change.
 const fixed = suite('a fixed hour')
 for (const [zone, cron, why, from, expected] of [
   [

@@ -9,7 +9,7 @@ import { clock } from '../../src/clock.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 
-/** An organization with one environment, its usage as the read models would have it, and how often that was asked for. */
+/** An organization with one environment, its usage in the read models, and the number of looks at that usage. */
 const tenant = (plan: Plan, used: { runs?: number; bytes?: number; files?: number } = {}) => {
   const state = {
     runs: 0,

@@ -89,7 +89,7 @@ const facts: readonly DomainEvent[] = [
   registered('d3', 'c.example.com'),
 ]
 
-/** All that can be asked of a directory about these facts. */
+/** Everything that a directory can return about these facts. */
 const shown = (directory: Directory) => ({
   env: directory.env('env'),
   at: directory.envAt('local', 'dev')?.env_id,

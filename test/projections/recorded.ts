@@ -6,7 +6,7 @@ import type { Doc } from '../../src/ports/readModels.ts'
 
 const at = (n: number): string => `2026-05-01T10:00:00.${String(n).padStart(3, '0')}Z`
 
-/** Facts as a log of their own holds them: the first at cursor 1, stored a millisecond apart. */
+/** Facts as in a new log: the first one at cursor 1, each stored a millisecond after the one before. */
 export const recorded = (facts: readonly DomainEvent[], env_id = 'env'): Recorded[] =>
   facts.map((event, i) => ({
     id: `id-${i}`,
@@ -35,7 +35,7 @@ export const docsAfter = <D extends Doc>(
   return Object.fromEntries(docs)
 }
 
-/** Fails unless the documents of a fact that the projection `begins` with are the same whatever was there. */
+/** Fails unless the documents of a fact that the projection `begins` with are the same for any stored document. */
 export const beginsWith = <D extends Doc>(projection: Projection<D>, fact: DomainEvent): void => {
   const [first] = recorded([fact])
   if (!first || !projection.begins?.includes(fact.type)) throw new Error(`Expected ${fact.type} to begin`)

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
-/** A fact as `log.db` holds it: stream, revision, id, time, event, metadata. */
+/** A fact as it is stored in `log.db`: stream, revision, id, time, event, metadata. */
 export type StoredFact = readonly [string, number, string, string, object, object]
 
 const PER_ROW = 64

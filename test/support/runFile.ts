@@ -30,7 +30,7 @@ const SUMMARY = /^ {2}Total: +(\d+)\n {2}Passed: +(\d+)\n {2}Skipped: +(\d+)\n {
 
 const running = new Set<ChildProcess>()
 
-/** Runs one test file in its own process group: whatever it started ends with it. */
+/** Runs one test file in its own process group, so that every process that it started ends with it. */
 export const runFile = async (
   file: string,
   { timeoutMs, lingerMs }: Limits,

@@ -33,7 +33,7 @@ const holdingRuntime = () => {
   return { runtime, held, invocations }
 }
 
-/** A worker on the node's engines, and the invocations that it holds. */
+/** A worker on the node's engines, and its invocations in progress. */
 export const openWorker = (
   {
     aggregates,

@@ -141,7 +141,7 @@ export const subscribing = (name: string, open: () => Promise<OpenEventStore>): 
       })) {
         seen.push(...batch.events.map(payloadOf))
         cursor = batch.cursor
-        if (batch.events.length > 0) break // a reader that dies and comes back with what it stored
+        if (batch.events.length > 0) break // the reader stops and continues with the cursor that it stored
       }
     }
     assert.equal(seen, numbers(2000))
