@@ -31,7 +31,7 @@ const wrong: Record<
   exits: { code: `() => process.exit(3)`, error: 'worker_lost', message: /exited with code 3/ },
   kills: { code: `() => process.kill(process.pid, 'SIGKILL')`, error: 'worker_lost', message: /SIGKILL/ },
   heap: {
-    code: `() => { const a = []; for (;;) a.push(Array(1000).fill({})) }`,
+    code: `() => { const a = []; for (;;) a.push(Array(1_000_000).fill({})) }`,
     error: 'worker_lost',
     message: /memory/,
   },
