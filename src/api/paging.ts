@@ -1,4 +1,7 @@
 import Type, { type TProperties } from 'typebox'
+import type { Query } from '../ports/readModels.ts'
+import type { DocOf, ViewName, Views } from '../projections/views.ts'
+import { list, type Reply } from './route.ts'
 
 /** The query parameters of every list (SPEC.md, Pagination). */
 export const Paging = {
@@ -8,3 +11,22 @@ export const Paging = {
 /** Returns the query of a list that has filters of its own. */
 export const pageQuery = <P extends TProperties>(more: P) => Type.Object({ ...Paging, ...more })
 export const PageQuery = Type.Object(Paging)
+
+/**
+ * Replies with one page of a read model that contains everything appended so far (I2). The newest document comes first
+ * unless the query has its own `sort`.
+ */
+export const listOf = async <N extends ViewName>(
+  views: Views,
+  name: N,
+  query: Pick<Query, 'equal' | 'limit' | 'offset'> & Partial<Query>,
+  present: (doc: DocOf<N>) => unknown,
+): Promise<Reply> => {
+  await views.settled(name)
+  const { items, total } = await views[name].find({
+    ...(query.sort === undefined && { descending: true }),
+    sort: 'order',
+    ...query,
+  })
+  return list(await Promise.all(items.map((doc) => present(doc as DocOf<N>))), total, query)
+}

@@ -1,3 +1,4 @@
+import { IN_FLIGHT, MAX_CONCURRENT_RUNS } from './capacity.ts'
 import { hostname } from 'node:os'
 import { claimRun } from '../commands/runs/claimRun.ts'
 import { claimsOf } from '../commands/runs/claimsOf.ts'
@@ -34,9 +35,6 @@ export interface WorkerOptions {
   readonly onGivenUp?: (reason: string) => void
 }
 
-/** Maximum number of concurrent runs of one worker. Further events wait in the log. */
-const MAX_CONCURRENT_RUNS = 2000
-
 /** Time for runs in progress when the worker stops, milliseconds. */
 const RUN_DRAIN_MS = 20_000
 
@@ -45,9 +43,6 @@ const LAST_ENDS_MS = 2000
 
 /** Default time in which the reply to an append must arrive, milliseconds. A later reply counts as lost. */
 const ANSWERED_MS = 6000
-
-/** Maximum number of received deliveries without a claim. */
-const IN_FLIGHT = 256
 
 /**
  * Turns events into runs. Invariants:

@@ -3,23 +3,21 @@ import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js'
 import { AppError } from '../../errors.ts'
 import { type Cursor, type NewEvent, type Recorded, START } from '../../events/event.ts'
 import { jittered } from '../../loops/backoff.ts'
-import { withDeadline } from '../../loops/deadline.ts'
 import type { Appended, Batch, Delivery, EventStore, Expected, Filter } from '../../ports/eventStore.ts'
 import { readable } from '../../events/upcast.ts'
 import { matcherOf } from '../shared/matching.ts'
 import { readableBatch, readableStreamBatch } from '../shared/readable.ts'
 import { type Address, parseAddress } from './address.ts'
 import { Appender } from './appender.ts'
-import { Connection, silent } from './connection.ts'
+import { Connection } from './connection.ts'
 import { appErrorOf } from './failures.ts'
+import { setRetention } from './setRetention.ts'
 import { consume } from './group.ts'
 import { closed, PAGE, Reader } from './reader.ts'
 import { ALL, type Follower, Tail } from './tail.ts'
 import { isCursor, proposedOf } from './wire.ts'
 
 const PAUSE_MS = 200
-const EXPIRE_MS = 5000
-
 /**
  * Opens an event store on EventStoreDB or KurrentDB, 22.10 or newer. Rejects with `bad_request` if the address or
  * the login cannot work, and with `unavailable` if the server does not answer.
@@ -168,19 +166,8 @@ class EventStoreDb implements EventStore {
     return consume(this.#connection, this.#prefix, group, options)
   }
 
-  async expire(stream: string, maxAgeSeconds: number): Promise<void> {
-    const { client } = this.#connection.current
-    try {
-      // This call can have a deadline; the client's batch append cannot (decision 0010).
-      const done = client.setStreamMetadata(
-        this.#prefix + stream,
-        { maxAge: maxAgeSeconds },
-        { credentials: this.#login, requiresLeader: true },
-      )
-      await withDeadline(EXPIRE_MS, done, silent)
-    } catch (error) {
-      throw appErrorOf(error)
-    }
+  expire(stream: string, maxAgeSeconds: number): Promise<void> {
+    return setRetention(this.#connection, this.#prefix + stream, maxAgeSeconds, this.#login)
   }
 
   head(): Promise<Cursor> {

@@ -12,9 +12,8 @@ import { isNotModified, isSame, type Range, rangeOf } from '../http/conditions.t
 import { incoming } from '../http/incoming.ts'
 import { lacking } from '../http/serveRoute.ts'
 import { sendContinue } from '../http/expectContinue.ts'
-import { listOf } from '../listOf.ts'
 import { type Ask, item, none, own, route } from '../route.ts'
-import { pageQuery } from '../paging.ts'
+import { listOf, pageQuery } from '../paging.ts'
 import { File, FileUpload } from '../schemas.ts'
 
 const tag = 'Files'

@@ -6,9 +6,8 @@ import { revokeServiceKeys } from '../../commands/credentials/revokeServiceKeys.
 import { AppError } from '../../errors.ts'
 import type { ServiceKeyDoc } from '../../projections/issued.ts'
 import { unsealMetadata } from '../../secrets/serviceKeyMetadata.ts'
-import { listOf } from '../listOf.ts'
 import { type Ask, item, none, route } from '../route.ts'
-import { PageQuery } from '../paging.ts'
+import { listOf, PageQuery } from '../paging.ts'
 import { NewServiceKey, RevokedCount, ServiceKey, ServiceKeyPermissions } from '../schemas.ts'
 import { ISSUING, MAX_ISSUE_BYTES, REVOKED } from './issuing.ts'
 

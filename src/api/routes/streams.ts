@@ -7,7 +7,7 @@ import type { EventStore } from '../../ports/eventStore.ts'
 import { type Ask, own, route } from '../route.ts'
 import { frame, SseReply } from '../streams/sse.ts'
 import { serveConsumer } from '../streams/envConsumer.ts'
-import { tailStream } from '../streams/streamTail.ts'
+import { tailStream } from '../streams/streamFrames.ts'
 import { mayPublish, publish, PublishBody } from './events.ts'
 
 const tag = 'Streams'

@@ -5,9 +5,8 @@ import { clock } from '../../clock.ts'
 import type { Permissions } from '../../events/org.ts'
 import { streamOf } from '../../events/streams.ts'
 import { sealMetadata } from '../../secrets/serviceKeyMetadata.ts'
-import { checkIssuing } from './checkIssuing.ts'
+import { checkIssuing, expiryOf } from './checkIssuing.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
-import { expiryOf } from './expiryOf.ts'
 
 /** A hundred years, in seconds. Much longer times would need years of more than four digits. */
 export const LONGEST_SERVICE_KEY_S = 3_153_600_000

@@ -4,9 +4,8 @@ import { newIssuedToken } from '../../access/tokens.ts'
 import { clock } from '../../clock.ts'
 import type { Permissions } from '../../events/org.ts'
 import { streamOf } from '../../events/streams.ts'
-import { checkIssuing } from './checkIssuing.ts'
+import { checkIssuing, expiryOf } from './checkIssuing.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
-import { expiryOf } from './expiryOf.ts'
 
 /** Default and maximum lifetime of a session, seconds (SPEC.md, Sessions). */
 export const DEFAULT_SESSION_S = 3600
