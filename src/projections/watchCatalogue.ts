@@ -1,13 +1,9 @@
 import { createHash } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
 import { START } from '../events/event.ts'
 import { type EventType, schemaOf } from '../events/index.ts'
 import { versionOf } from '../events/upcast.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { CollectionSpec, ReadModels } from '../ports/readModels.ts'
-
-/** The time for which facts gather before they are read, milliseconds. */
-const PAUSE_MS = 1000
 
 /** Batches after which the position is stored. */
 const STORED_AFTER = 256
@@ -27,7 +23,8 @@ const watched: CollectionSpec = {
 
 /**
  * Reads the whole log once, then its end: the event store throws for a fact that this build cannot read. The projectors
- * read only known types. Without this watch, no error would report the log of a newer build.
+ * read only known types. Without this watch, no error would report the log of a newer build. It never pauses: the newest
+ * facts are in memory, and a reader that falls behind would parse them again.
  */
 export const watchCatalogue = async (
   { readModels, store }: { readModels: ReadModels; store: EventStore },
@@ -42,6 +39,5 @@ export const watchCatalogue = async (
     if (goesLive || ++batches % STORED_AFTER === 0) await collection.write([], cursor)
     if (goesLive) await readModels.goLive(watched)
     isLive ||= goesLive
-    if (caughtUp) await delay(PAUSE_MS, undefined, { signal }).catch(() => {})
   }
 }
