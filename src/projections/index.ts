@@ -13,8 +13,8 @@ import { apiKeys, envs, orgs } from './tenants.ts'
 import { uploads } from './uploads.ts'
 import { workers } from './workers.ts'
 
-/** All read models. */
-export const allProjections: readonly Projection[] = [
+/** All read models, by the names that `Views` has for them. */
+export const projectionOf = {
   runs,
   events,
   projects,
@@ -31,4 +31,6 @@ export const allProjections: readonly Projection[] = [
   workers,
   callDays,
   fileTotals,
-]
+} as const
+
+export const allProjections: readonly Projection[] = Object.values(projectionOf)

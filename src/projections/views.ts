@@ -11,6 +11,7 @@ import { type DomainDoc, domains } from './customDomains.ts'
 import { type EventDoc, events } from './events.ts'
 import { type FileTotalDoc, fileTotals } from './fileTotals.ts'
 import { type FileDoc, files } from './files.ts'
+import { projectionOf } from './index.ts'
 import { type ServiceKeyDoc, serviceKeys, type SessionDoc, sessions } from './issued.ts'
 import { nameOf } from './projection.ts'
 import type { Progress } from './projectors.ts'
@@ -21,25 +22,6 @@ import { type UploadDoc, uploads } from './uploads.ts'
 import { type WorkerDoc, workers } from './workers.ts'
 import type { Payloads } from '../content/payloads.ts'
 import type { Cursor } from '../events/event.ts'
-
-const projectionOf = {
-  runs,
-  events,
-  projects,
-  builds,
-  files,
-  uploads,
-  contextVariables,
-  orgs,
-  envs,
-  apiKeys,
-  sessions,
-  serviceKeys,
-  domains,
-  workers,
-  callDays,
-  fileTotals,
-} as const
 
 /** The name of a read model, as `Views` has it. */
 export type ViewName = keyof typeof projectionOf
