@@ -118,8 +118,8 @@ const setHeaders = (ctx: Context, { path, etag, content_type }: FileDoc, modifie
   ctx.attachment(path.slice(path.lastIndexOf('/') + 1))
 }
 
-/** Attempts to read a file that gets new content between the lookup and the read. */
-const TRIES = 10
+/** Attempts to read a file that gets new content each time, before the client is asked to retry. */
+const TRIES = 32
 
 const download = async (ask: Ask<{ file_id: string }>, tries = TRIES): Promise<void> => {
   const { ctx, deps } = ask
@@ -142,7 +142,9 @@ const download = async (ask: Ask<{ file_id: string }>, tries = TRIES): Promise<v
     try {
       ctx.body = await readFile(deps, file, range ?? undefined)
     } catch (error) {
-      if (!isAppError(error, 'not_found') || tries === 1) throw error
+      if (!isAppError(error, 'not_found')) throw error
+      if (tries === 1)
+        throw new AppError('unavailable', 'The content of the file is being replaced', { cause: error })
       return download(ask, tries - 1) // the file has just got new content
     }
   }
