@@ -3,7 +3,7 @@ import { payloadFields, payloadOf } from '../../events/payload.ts'
 import type { WebhookRequest } from '../../ports/runtime.ts'
 import { sealRequest } from '../../secrets/webhookMasking.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
-import type { WebhookEndpoint } from './findWebhook.ts'
+import { noWebhook, type WebhookEndpoint } from './findWebhook.ts'
 import { placeOf } from '../events/planRuns.ts'
 import { requestRun } from '../runs/requestRun.ts'
 
@@ -17,8 +17,8 @@ export type WebhookEnding =
 
 /**
  * Runs the function of a webhook and waits for its end (SPEC.md, Webhook routes). `readRequest` is called after the
- * quota check. The secrets of the request are sealed before it is stored (I6). Rejects with `quota_exceeded`, or with
- * `unavailable` when the run did not end in time.
+ * quota check. The secrets of the request are sealed before it is stored (I6). Rejects with `quota_exceeded`, with
+ * `not_found` when the function was deleted meanwhile, or with `unavailable` when the run did not end in time.
  */
 export const callWebhook = async (
   deps: Deps,
@@ -58,6 +58,7 @@ export const callWebhook = async (
     case 'RunSucceeded':
       return { status: 'succeeded', result: await payloads.load(payloadOf('result', ending)) }
     case 'RunFailed':
+      if (ending.error.code === 'function_not_found') throw noWebhook() // its build was deleted meanwhile
       return { status: 'failed', message: ending.error.message }
     case 'RunCancelled':
       return { status: 'failed', message: 'The run was cancelled' }

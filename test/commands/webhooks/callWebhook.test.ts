@@ -154,6 +154,13 @@ calling('returns why its function failed', async () => {
   assert.equal(ending, { status: 'failed', message: 'no money' })
 })
 
+calling('whose build was deleted before its run began is refused like an unknown webhook', async () => {
+  const { message } = await refusedWith('not_found', () =>
+    call({ status: 'failed', error: { code: 'function_not_found', message: 'Build x no longer exists' } }),
+  )
+  assert.is(message, 'No webhook here')
+})
+
 calling('gives the handler the request as it was received, within the timeout of the function', async () => {
   const { invocation } = await call(succeeded)
   assert.equal(invocation?.input, { kind: 'webhook', request })
