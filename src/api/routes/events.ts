@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import Type from 'typebox'
 import { publishEvent } from '../../commands/events/publishEvent.ts'
-import { MAX_EVENT_TYPE } from '../../events/eventType.ts'
+import { EVENT_TYPE_RULES, MAX_EVENT_TYPE } from '../../events/eventType.ts'
 import { AppError } from '../../errors.ts'
 import { presentEvent } from '../present/event.ts'
 import { presentRun } from '../present/run.ts'
@@ -14,9 +14,16 @@ const tag = 'Events'
 /** Both spellings of the publish body are accepted (DESIGN.md, Where SPEC.md is silent). */
 export const PublishBody = Type.Object(
   {
-    event_type: Type.Optional(Type.String({ minLength: 1, maxLength: MAX_EVENT_TYPE })),
+    event_type: Type.Optional(
+      Type.String({ minLength: 1, maxLength: MAX_EVENT_TYPE, documented: EVENT_TYPE_RULES }),
+    ),
     type: Type.Optional(
-      Type.String({ minLength: 1, maxLength: MAX_EVENT_TYPE, description: 'Another name for `event_type`' }),
+      Type.String({
+        minLength: 1,
+        maxLength: MAX_EVENT_TYPE,
+        description: 'Another name for `event_type`',
+        documented: EVENT_TYPE_RULES,
+      }),
     ),
     event_data: Type.Optional(Type.Unknown()),
     data: Type.Optional(Type.Unknown({ description: 'Another name for `event_data`' })),

@@ -1,10 +1,11 @@
 import type { EnvCause } from '../../events/event.ts'
+import { checkTypeName } from '../../events/eventType.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 
 /**
  * Sends live data of a running run to the readers of its stream (SDK `emit`; SPEC.md, Server-sent events). The data is
- * durable when this resolves.
+ * durable when this resolves. Rejects with `bad_request` for an invalid `data_type`.
  */
 export const emitData = async (
   { aggregates, payloads }: Pick<CommandDeps, 'aggregates' | 'payloads'>,
@@ -16,6 +17,7 @@ export const emitData = async (
   }: { run_id: string; stream_id: string; data_type: string; payload: unknown },
   cause: EnvCause,
 ): Promise<void> => {
+  checkTypeName('data_type', data_type)
   await aggregates.streams.handle(
     streamOf.stream(stream_id),
     { type: 'EmitData', run_id, data_type, payload: await payloads.keep(payload) },

@@ -43,6 +43,12 @@ const refused: [what: string, event_type: string, event_data: unknown, code: 'ba
     ['a reserved name that means nothing', 'svc:nonsense', {}, 'bad_request'],
     ['a type of 5,000 characters', 'x'.repeat(5000), {}, 'bad_request'],
     ['an empty type', '', {}, 'bad_request'],
+    ['a type of 1 MB', 'x'.repeat(1 << 20), {}, 'bad_request'],
+    ['a type with line breaks', 'a\r\nb', {}, 'bad_request'],
+    ['a type with a NUL', 'a\0b', {}, 'bad_request'],
+    ['a type with an escape sequence', '\u001b[2Ja', {}, 'bad_request'],
+    ['a type with a C1 control character', 'a\u0085b', {}, 'bad_request'],
+    ['a type with half of a surrogate pair', 'a\ud800', {}, 'bad_request'],
     ['svc:call without a function', 'svc:call', {}, 'bad_request'],
     ['svc:call of a function that does not exist', 'svc:call', { fn: 'none/none' }, 'bad_request'],
     ['svc:call whose arguments are no array', 'svc:call', { fn: 'a/b', args: {} }, 'bad_request'],
@@ -68,6 +74,23 @@ for (const [name, publish] of Object.entries(ways)) {
   })
   publishing.run()
 }
+
+const emitting = suite('emit() of a function')
+for (const [what, data_type] of [
+  ['of 1 MB', 'x'.repeat(1 << 20)],
+  ['with line breaks', 'a\nevent: run:stop'],
+  ['without characters', ''],
+])
+  emitting(`refuses a type ${what}`, () =>
+    refusedWith('bad_request', () =>
+      serveHostCall(
+        node.deps,
+        { plan, env_id, correlation_id: newId(), signal: new AbortController().signal },
+        { op: 'emit', data_type: data_type ?? '', payload: null },
+      ),
+    ),
+  )
+emitting.run()
 
 const stream = suite('an event')
 
