@@ -10,16 +10,30 @@ export const MAX_ZIP_BYTES = 100 << 20
 /** The key of the zip of a build in the blobs. `hash` is its hex SHA-256, so equal zips are stored once. */
 export const buildKey = (hash: string): string => `builds/${hash}.zip`
 
-/** A build as the runtime needs it: its environment and the unpacked bytes to run. */
+/** A build as the runtime needs it: its environment and project, and the unpacked bytes to run. */
 export interface BuildRef {
   readonly env_id: string
+  readonly project_id: string
   readonly build_id: string
   /** Hex SHA-256 of the zip: the key of its bytes in blobs and cache. */
   readonly hash: string
 }
 
+/** The rights that all runs of one child share: the context variables, or the credential that evaluates code. */
+export interface Rights {
+  /** Keys of the context variables that the function may read; absent: all of its project. */
+  readonly context?: readonly string[] | undefined
+  /** Id of the credential that evaluates code. */
+  readonly credential_id?: string | undefined
+}
+
+/** A build and the rights of a run. Runs with different rights, projects or environments never share a child. */
+export interface LaneRef extends BuildRef {
+  readonly rights: Rights
+}
+
 export interface Invocation {
-  readonly build: BuildRef
+  readonly build: LaneRef
   readonly run: RunInfo
   readonly target: Target
   readonly input: Input
@@ -54,8 +68,8 @@ export interface Runtime {
    * line, relative to the build: `orders/handlers.ts:12: Unexpected token`.
    */
   inspect(build: BuildRef): Promise<Inspection>
-  /** Starts a child for the build ahead of its first run. */
-  prewarm(build: BuildRef): void
+  /** Starts a child for the build and the rights ahead of the first run. */
+  prewarm(build: LaneRef): void
   /** Processes alive, for `/status` and tests. */
   readonly children: number
   /** Kills every child; open runs end as `worker_lost`. */

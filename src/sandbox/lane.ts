@@ -3,6 +3,13 @@ import { pauseAfter } from '../loops/backoff.ts'
 import { type Job, SupervisedChild } from './supervisedChild.ts'
 import type { SandboxOptions } from './limits.ts'
 import type { ChildCode } from './childCode.ts'
+import type { LaneRef } from '../ports/runtime.ts'
+
+/** The key of the lane of a run: equal exactly for runs that may share a child. */
+export const laneKeyOf = ({ env_id, project_id, hash, rights }: LaneRef): string => {
+  const context = rights.context ? JSON.stringify([...new Set(rights.context)].sort()) : '*'
+  return [env_id, project_id, hash, rights.credential_id ?? '', context].join('/')
+}
 
 export interface LanePool {
   readonly options: SandboxOptions
@@ -22,7 +29,7 @@ interface Waiting {
 }
 
 /**
- * Owns the runs of one (environment, build): the queue, the child that takes runs, and draining children.
+ * Owns the runs of one lane (environment, project, build and rights): the queue, the child that takes runs, and draining children.
  * L1: at most one child starts or takes runs at a time. L2: the queue is first in, first out.
  */
 export class Lane {

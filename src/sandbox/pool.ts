@@ -1,9 +1,9 @@
 import { clock } from '../clock.ts'
 import type { Job } from './supervisedChild.ts'
-import { Lane, type LanePool, unavailable } from './lane.ts'
+import { Lane, laneKeyOf, type LanePool, unavailable } from './lane.ts'
 import type { SandboxOptions } from './limits.ts'
 import type { ChildCode } from './childCode.ts'
-import type { BuildRef, Invocation, Outcome } from '../ports/runtime.ts'
+import type { BuildRef, Invocation, LaneRef, Outcome } from '../ports/runtime.ts'
 
 export interface PoolDeps {
   readonly options: SandboxOptions
@@ -13,7 +13,7 @@ export interface PoolDeps {
 }
 
 /**
- * Owns the lanes, one for each (environment, build), so that no child serves two environments. At most
+ * Owns the lanes, so that no child serves two environments, projects or sets of rights. At most
  * `maxChildren` children exist at a time; one timer checks all deadlines.
  */
 export class Pool implements LanePool {
@@ -71,7 +71,7 @@ export class Pool implements LanePool {
     })
   }
 
-  prewarm(build: BuildRef): void {
+  prewarm(build: LaneRef): void {
     if (!this.#closed) this.#laneOf(build).warm()
   }
 
@@ -110,9 +110,9 @@ export class Pool implements LanePool {
     if (this.#waiting.length > 0) this.#makeRoom()
   }
 
-  #laneOf(build: BuildRef): Lane {
+  #laneOf(build: LaneRef): Lane {
     this.#timer ??= this.#startTimer()
-    const key = `${build.env_id}/${build.hash}`
+    const key = laneKeyOf(build)
     const known = this.#lanes.get(key)
     if (known) return known
     const lane = new Lane(this, () => this.#unpacked(build))

@@ -117,7 +117,7 @@ export class Executions {
     const hash = await hashOf(views, env_id, plan)
     const under = { plan, env_id, correlation_id: carrier.metadata.correlation_id, signal }
     return runtime.invoke({
-      build: { env_id, build_id: plan.build_id, hash },
+      build: { env_id, project_id: plan.project_id, build_id: plan.build_id, hash, rights: {} },
       run: {
         run_id: plan.run_id,
         stream_id: plan.stream_id,

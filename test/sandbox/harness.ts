@@ -4,7 +4,7 @@ import { AppError } from '../../src/errors.ts'
 import type { Blobs } from '../../src/ports/blobs.ts'
 import { openRuntime } from '../../src/builds/openRuntime.ts'
 import type { SandboxOptions } from '../../src/sandbox/limits.ts'
-import type { BuildRef, Invocation, Outcome, RunInfo, Runtime } from '../../src/ports/runtime.ts'
+import type { Invocation, LaneRef, Outcome, RunInfo, Runtime } from '../../src/ports/runtime.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { zipBuild, zipDir, type ZippedBuild } from '../support/zipBuild.ts'
 
@@ -49,7 +49,7 @@ export interface Asked extends Partial<Omit<Invocation, 'target' | 'run'>> {
 
 export interface Workbench {
   readonly runtime: Runtime
-  readonly build: BuildRef
+  readonly build: LaneRef
   readonly cacheDir: string
   /** Runs `ns/var` of the build, or a piece of code. */
   readonly invoke: (target: string | Invocation['target'], asked?: Asked) => Promise<Outcome>
@@ -79,7 +79,13 @@ export const openWorkbench = async (
   blobs.add(zipped)
   const cacheDir = tempDir()
   const runtime = openRuntime({ blobs, cacheDir, ...IMPATIENT, ...options })
-  const build = { env_id: newId(), build_id: newId(), hash: zipped.hash }
+  const build = {
+    env_id: newId(),
+    project_id: newId(),
+    build_id: newId(),
+    hash: zipped.hash,
+    rights: {},
+  }
   const invoke: Workbench['invoke'] = (target, { args = [], run, ...asked } = {}) =>
     runtime.invoke({
       build,

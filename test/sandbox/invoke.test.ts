@@ -260,6 +260,24 @@ lifetime('is not shared between environments', async () => {
   await runtime.close()
 })
 
+lifetime('is shared only by runs of one project with the same rights', async () => {
+  const { runtime, build, invoke } = await openWorkbench('ok')
+  const pidOf = (lane: object) => resultOf(invoke('orders.handlers/pid', { build: { ...build, ...lane } }))
+  const lanes = [
+    {},
+    { project_id: 'another' },
+    { rights: { context: [] } },
+    { rights: { context: ['A', 'B'] } },
+    { rights: { credential_id: 'one' } },
+    { rights: { credential_id: 'another' } },
+  ]
+  const pids = []
+  for (const lane of lanes) pids.push(await pidOf(lane))
+  assert.is(new Set(pids).size, lanes.length)
+  assert.is(await pidOf({ rights: { context: ['B', 'A', 'A'] } }), pids[3])
+  await runtime.close()
+})
+
 lifetime('ends with the runtime: its runs and later runs are lost', async () => {
   const { runtime, failure } = await openWorkbench('ok')
   const running = failure('orders.handlers/waits')

@@ -46,7 +46,7 @@ export const uploadBuild = async (
 
   const storage_path = buildKey(hash)
   const known = await storeZip(deps, { storage_path, file })
-  const inspection = await runtime.inspect({ env_id, build_id, hash })
+  const inspection = await runtime.inspect({ env_id, project_id, build_id, hash })
   if (!inspection.ok) {
     if (!known) await removeZip(deps, { storage_path, file, hash })
     throw new AppError('bad_request', inspection.message)
