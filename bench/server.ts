@@ -10,6 +10,7 @@ import { readConfig } from '../src/process/config.ts'
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 /** The flags of `npm start`. */
 const flags = [
+  '--disable-sigusr1',
   '--max-semi-space-size=4',
   '--disable-warning=ExperimentalWarning',
   '--import',

@@ -38,6 +38,7 @@ const main = async (): Promise<void> => {
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
+  process.on('SIGUSR1', () => {}) // without a listener it opens a debugger, unless --disable-sigusr1 is given
   try {
     const config = readConfig()
     service = await start(config, logger, {

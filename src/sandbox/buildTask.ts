@@ -36,33 +36,37 @@ export const runTask = ({ task, dir, code, options, onResult }: Task): Promise<v
       () => fail(`Expected it to load within ${options.inspectMs} ms`),
       options.inspectMs,
     )
-    const child = startProcess(dir, code, options, {
-      onFrame: (frame) => {
-        switch (frame.type) {
-          case 'ready':
-            return child.send({ type: task })
-          case 'loading':
-            file = frame.file
-            return
-          case 'module':
-          case 'stripped':
-            return onResult(frame)
-          case 'fault':
-            return fail('Threw an uncaught error while it was loading')
-          case 'done':
-            if (frame.error === undefined) done = true
-            else failure = new TaskFailed(frame.error.slice(0, MAX_ERROR))
-            return child.kill()
-          default:
-            throw new ProtocolViolation(`Expected a frame of a task, got ${frame.type}`)
-        }
+    const child = startProcess(
+      { dir, code, options },
+      {
+        onFrame: (frame) => {
+          switch (frame.type) {
+            case 'ready':
+              return child.send({ type: task })
+            case 'loading':
+              file = frame.file
+              return
+            case 'module':
+            case 'stripped':
+              return onResult(frame)
+            case 'fault':
+              return fail('Threw an uncaught error while it was loading')
+            case 'done':
+              if (frame.error === undefined) done = true
+              else failure = new TaskFailed(frame.error.slice(0, MAX_ERROR))
+              return child.kill()
+            default:
+              throw new ProtocolViolation(`Expected a frame of a task, got ${frame.type}`)
+          }
+        },
+        onEnd: (ending) => {
+          clearTimeout(timer)
+          if (failure) reject(failure)
+          else if (done) resolve()
+          else
+            reject(new TaskFailed(file ? `${file}: ${ending.message} while it was loading` : ending.message))
+        },
       },
-      onEnd: (ending) => {
-        clearTimeout(timer)
-        if (failure) reject(failure)
-        else if (done) resolve()
-        else reject(new TaskFailed(file ? `${file}: ${ending.message} while it was loading` : ending.message))
-      },
-    })
+    )
     child.send({ type: 'init', dir, outputBytes: 0 })
   })

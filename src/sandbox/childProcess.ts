@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { messageOf } from '../errors.ts'
 import { frameReader, frameWriter, ProtocolViolation } from './frames.ts'
@@ -34,6 +35,15 @@ export interface SandboxedProcess {
 
 const STDERR_TAIL = 4 << 10
 
+export interface Start {
+  /** The unpacked build. */
+  readonly dir: string
+  readonly code: ChildCode
+  readonly options: SandboxOptions
+  /** Receives the service's end of fd 4, over which all connections of user code are made. */
+  readonly openEgress?: ((pipe: Socket) => void) | undefined
+}
+
 /** Frames that a child sent before its end must arrive within this time after it. */
 const DRAIN_MS = 1000
 
@@ -42,9 +52,7 @@ const DRAIN_MS = 1000
  * gets it. A failure of any kind, even a failed start, is reported by `onEnd` and never thrown.
  */
 export const startProcess = (
-  dir: string,
-  code: ChildCode,
-  options: SandboxOptions,
+  { dir, code, options, openEgress }: Start,
   listener: Listener,
 ): SandboxedProcess => {
   const [command, ...args] = options.sandbox({
@@ -58,9 +66,10 @@ export const startProcess = (
     cwd: dir,
     env: { PATH: '/usr/local/bin:/usr/bin:/bin', TZ: 'UTC' },
     detached: true,
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
   })
-  const pipe = child.stdio[3] as import('node:net').Socket // what spawn makes of the fourth 'pipe'
+  const [, , , pipe, egress] = child.stdio as unknown as readonly Socket[] // what spawn makes of a 'pipe' after the third
+  if (!pipe || !egress) throw new Error('Expected spawn to open the pipes of the child')
   const writer = frameWriter((bytes) => pipe.write(bytes))
   let violation: Ending | undefined
   let stderr = ''
@@ -107,10 +116,13 @@ export const startProcess = (
   }
   const onExited = () => {
     exited = true
+    egress.destroy()
     drain = setTimeout(() => pipe.destroy(), DRAIN_MS)
     end()
   }
   pipe.on('error', () => {}) // the child closed its end; 'close' follows
+  egress.on('error', () => {})
+  openEgress?.(egress)
   pipe.on('close', onPiped)
   child.on('exit', onExited)
   child.on('error', (error) => {

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { AppError, messageOf } from '../errors.ts'
 import { pauseAfter } from '../loops/backoff.ts'
 import { type Job, SupervisedChild } from './supervisedChild.ts'
@@ -14,6 +15,8 @@ export const laneKeyOf = ({ env_id, project_id, hash, rights }: LaneRef): string
 export interface LanePool {
   readonly options: SandboxOptions
   readonly code: ChildCode
+  /** Returns the real path of the unpacked build. */
+  readonly unpacked: (build: LaneRef) => Promise<string>
   now(): number
   /** Resolves when one more child may start. The lane frees the place when the child has ended. */
   takePlace(): Promise<void>
@@ -34,7 +37,7 @@ interface Waiting {
  */
 export class Lane {
   readonly #pool: LanePool
-  readonly #dir: () => Promise<string>
+  readonly #build: LaneRef
   readonly #draining = new Set<SupervisedChild>()
   #current: SupervisedChild | undefined
   #starting = false
@@ -46,9 +49,9 @@ export class Lane {
   #wakeUp: NodeJS.Timeout | undefined
   #closed = false
 
-  constructor(pool: LanePool, dir: () => Promise<string>) {
+  constructor(pool: LanePool, build: LaneRef) {
     this.#pool = pool
-    this.#dir = dir
+    this.#build = build
   }
 
   get children(): number {
@@ -121,11 +124,13 @@ export class Lane {
     let placed = false
     try {
       await this.#backOff()
-      const dir = await this.#dir()
+      const dir = await this.#pool.unpacked(this.#build)
       await this.#pool.takePlace()
       placed = true
       if (this.#closed) throw new AppError('unavailable', 'The runtime was closed')
-      this.#current = new SupervisedChild(dir, this.#pool.code, this.#pool.options, this.#pool.now(), {
+      const { code, options } = this.#pool
+      const openEgress = (pipe: Socket) => options.egress?.(this.#build, pipe)
+      this.#current = new SupervisedChild({ dir, code, options, openEgress }, this.#pool.now(), {
         onReady: () => this.#pump(),
         onFreed: (child) => this.#onFreed(child),
         onDraining: (child) => this.#onDraining(child),

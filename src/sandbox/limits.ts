@@ -1,4 +1,6 @@
+import type { Socket } from 'node:net'
 import { MAX_OUTPUT_BYTES } from '../events/outputLimit.ts'
+import type { LaneRef } from '../ports/runtime.ts'
 import { processSandbox, type Sandbox } from './processSandbox.ts'
 
 /** Limits on user code and on the lifetime of a child. Times are in milliseconds. */
@@ -43,6 +45,8 @@ export interface SandboxOptions extends SandboxLimits {
   readonly node: string
   /** The isolation of children. */
   readonly sandbox: Sandbox
+  /** Receives the service's end of fd 4 of each child with runs. Without it, user code has no network. */
+  readonly egress?: (build: LaneRef, pipe: Socket) => void
 }
 
 export const DEFAULT_OPTIONS: SandboxOptions = {

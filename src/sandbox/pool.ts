@@ -19,7 +19,7 @@ export interface PoolDeps {
 export class Pool implements LanePool {
   readonly options: SandboxOptions
   readonly code: ChildCode
-  readonly #unpacked: PoolDeps['unpacked']
+  readonly unpacked: PoolDeps['unpacked']
   readonly #lanes = new Map<string, Lane>()
   readonly #waiting: (() => void)[] = []
   #places: number
@@ -31,7 +31,7 @@ export class Pool implements LanePool {
   constructor({ options, code, unpacked }: PoolDeps) {
     this.options = options
     this.code = code
-    this.#unpacked = unpacked
+    this.unpacked = unpacked
     this.#places = options.maxChildren
   }
 
@@ -115,7 +115,7 @@ export class Pool implements LanePool {
     const key = laneKeyOf(build)
     const known = this.#lanes.get(key)
     if (known) return known
-    const lane = new Lane(this, () => this.#unpacked(build))
+    const lane = new Lane(this, build)
     this.#lanes.set(key, lane)
     return lane
   }

@@ -27,7 +27,6 @@ export const processSandbox: Sandbox = ({ node, nodeArgs, entry, dirs, dataMb })
   node,
   String(dataMb * 1024),
   '--permission',
-  '--allow-net',
   ...dirs.map((dir) => `--allow-fs-read=${dir}`),
   ...nodeArgs,
   entry,
@@ -51,4 +50,11 @@ export const nodeArgs = (heapMb: number): string[] => [
   '--disable-warning=ExperimentalWarning',
   '--unhandled-rejections=strict',
   '--v8-pool-size=1',
+  '--disable-sigusr1', // the signal would open the inspector
+  '--freeze-flags-after-init', // some flags make V8 write files
+  '--no-experimental-sqlite', // SQLite opens files without the permission model
+  '--no-experimental-webstorage', // it is based on SQLite
+  '--no-experimental-ffi',
+  '--no-addons',
+  '--no-global-search-paths',
 ]

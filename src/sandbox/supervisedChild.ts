@@ -2,8 +2,7 @@ import type { RunError } from '../events/run.ts'
 import { messageOf } from '../errors.ts'
 import { MAX_FRAME, MAX_LINE, MAX_MESSAGE, MAX_STACK, ProtocolViolation } from './frames.ts'
 import type { SandboxOptions } from './limits.ts'
-import type { ChildCode } from './childCode.ts'
-import { type Ending, type SandboxedProcess, startProcess } from './childProcess.ts'
+import { type Ending, type SandboxedProcess, type Start, startProcess } from './childProcess.ts'
 import type { ChildFrame, StopReason } from './protocol.ts'
 import { errorOfHostCall, HostCalls } from './hostCalls.ts'
 import type { Invocation, Outcome } from '../ports/runtime.ts'
@@ -76,13 +75,14 @@ export class SupervisedChild {
   #awaitingRuns = 0
   #ping = { n: 0, pending: false, silentMs: 0, at: 0 }
 
-  constructor(dir: string, code: ChildCode, options: SandboxOptions, now: number, listener: ChildListener) {
+  constructor(start: Start, now: number, listener: ChildListener) {
+    const { dir, options } = start
     this.#options = options
     this.#listener = listener
     this.#startedAt = now
     this.#now = now
     this.idleSince = now
-    this.#process = startProcess(dir, code, options, {
+    this.#process = startProcess(start, {
       onFrame: (frame, size) => this.#onFrame(frame, size),
       onEnd: (ending) => this.#onEnd(ending),
     })

@@ -298,9 +298,26 @@ reaching('changes prototypes only in its own process', async ({ invoke, build })
   assert.is(({} as { polluted?: string }).polluted, undefined)
 })
 
-// The process sandbox cannot prevent this: same user, no namespace. The test keeps the documentation honest.
-reaching('may signal the service in the process sandbox', async ({ invoke }) => {
-  assert.equal(await resultOf(invoke('reaches/signalParent')), { got: 'true' })
+reaching('may signal only its own process', async ({ invoke }) => {
+  assert.equal(await resultOf(invoke('reaches/signals')), {
+    parent: 'ERR_ACCESS_DENIED',
+    group: 'ERR_ACCESS_DENIED',
+    everybody: 'ERR_ACCESS_DENIED',
+    native: 'ERR_ACCESS_DENIED',
+    debug: 'ERR_ACCESS_DENIED',
+    handle: 'ERR_ACCESS_DENIED',
+    priority: 'ERR_ACCESS_DENIED',
+    own: { got: 'true' },
+  })
+})
+
+reaching('cannot find out which files exist elsewhere', async ({ invoke }) => {
+  const there = await resultOf(invoke('reaches/exists', { args: ['/etc/passwd'] }))
+  assert.equal(there, await resultOf(invoke('reaches/exists', { args: ['/etc/passwb'] })))
+})
+
+reaching('cannot change the environment that libc reads', async ({ invoke }) => {
+  assert.is(await resultOf(invoke('reaches/zone')), 0)
 })
 
 reaching.run()

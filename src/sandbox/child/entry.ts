@@ -7,6 +7,7 @@ import type { Target } from '../../events/run.ts'
 import { activeRuns } from '../../sdk/activeRun.ts'
 import type { ParentFrame } from '../protocol.ts'
 import { openChannel } from './channel.ts'
+import { confine } from './confine.ts'
 import { argumentsOf, NotStarted, openFunctions } from './functions.ts'
 import { installHooks } from './modules.ts'
 import { captureOutput } from './output.ts'
@@ -28,7 +29,7 @@ const onFrame = (frame: ParentFrame): void => {
     case 'init':
       dir = frame.dir
       outputBytes = frame.outputBytes
-      installHooks(dir, SDK_URL)
+      installHooks(dir, RUNTIME_DIR.replace(/\/$/, ''), SDK_URL)
       functionOf = openFunctions(dir)
       return channel.send({ type: 'ready' })
     case 'invoke':
@@ -99,6 +100,7 @@ const runOfContext = (): Run | undefined => {
   return run instanceof Run && !run.ended ? run : undefined
 }
 
+confine()
 process.on('uncaughtException', onFault)
 process.on('unhandledRejection', onFault)
 captureOutput(() => runOfContext()?.output)

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { join, relative, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { hideOtherFiles, isDenied, leadsOut, notFound, visibleIn } from './hiddenFiles.ts'
 
 const MODULE = /\.(?:js|mjs|ts|mts)$/
 const DECLARATION = /\.d\.m?ts$/
@@ -43,14 +44,20 @@ export const importSite = (error: Error): string | undefined => failedImports.ge
  * Resolves `svc` to the SDK and loads the build's modules as ES modules, regardless of its package.json.
  * A `.ts` file is loaded unchanged, because its types were stripped when the build was unpacked.
  */
-export const installHooks = (dir: string, sdkUrl: string): void => {
+export const installHooks = (dir: string, runtimeDir: string, sdkUrl: string): void => {
   const own = pathToFileURL(dir + sep).href
+  const isVisible = visibleIn([dir, runtimeDir])
+  hideOtherFiles(isVisible)
   registerHooks({
     resolve: (specifier, context, next) => {
       if (specifier === 'svc') return { url: sdkUrl, format: 'module', shortCircuit: true }
       try {
-        return next(specifier, context)
-      } catch (error) {
+        if (leadsOut(specifier, context.parentURL, isVisible)) throw notFound(specifier)
+        const resolved = next(specifier, context)
+        if (leadsOut(resolved.url, undefined, isVisible)) throw notFound(specifier)
+        return resolved
+      } catch (thrown) {
+        const error = isDenied(thrown) ? notFound(specifier) : thrown
         if (error instanceof Error && context.parentURL?.startsWith(own)) {
           failedImports.set(error, siteOf(specifier, fileURLToPath(context.parentURL), dir))
           error.message = `Cannot find module '${specifier}'`

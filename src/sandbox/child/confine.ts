@@ -1,0 +1,106 @@
+/**
+ * Takes the operations that reach beyond this process away from user code. Node's permission model does not cover
+ * them. A namespace or a separate user stops most of them too, but not every system has these.
+ */
+import childProcess from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import inspector from 'node:inspector'
+import { Module, syncBuiltinESMExports } from 'node:module'
+import os from 'node:os'
+import traceEvents from 'node:trace_events'
+import { parseEnv } from 'node:util'
+import v8 from 'node:v8'
+
+// oxlint-disable-next-line no-restricted-properties -- the child's own, which contains nothing of the service
+const { pid, env: environment } = process
+
+const refusal = (name: string) =>
+  function refused(): never {
+    const error = new Error(`A function cannot use ${name}`)
+    throw Object.assign(error, { code: 'ERR_ACCESS_DENIED' })
+  }
+
+/** Call it before any user code is loaded. */
+export const confine = (): void => {
+  // The real environment is read by libc: HOSTALIASES or TZ would make it open files.
+  define(process, 'env', { ...environment })
+
+  refuse(process, [
+    '_debugProcess',
+    '_debugEnd',
+    'setuid',
+    'seteuid',
+    'setgid',
+    'setegid',
+    'setgroups',
+    'initgroups',
+    'dlopen',
+    'binding',
+    '_linkedBinding',
+    'execve',
+    'chdir',
+  ])
+  for (const name of ['kill', '_kill']) onlySelf(process, name)
+  define(process, 'loadEnvFile', loadEnvFile)
+  define(process, 'report', noReport)
+  Object.defineProperty(process, 'title', { get: () => 'node', set: () => {}, configurable: false })
+
+  // An unused handle of a process has an arbitrary pid, which its `kill` would signal.
+  refuse(childProcess, Object.keys(childProcess))
+  refuse(childProcess.ChildProcess.prototype, ['spawn', 'kill'])
+
+  onlySelf(os, 'getPriority')
+  define(os, 'networkInterfaces', () => ({})) // those of the node
+  refuse(os, ['setPriority'])
+  refuse(v8, [
+    'setFlagsFromString',
+    'writeHeapSnapshot',
+    'setHeapSnapshotNearHeapLimit',
+    'setHeapProfileNearHeapLimit',
+    'takeCoverage',
+    'stopCoverage',
+  ])
+  refuse(inspector, ['open', 'close', 'url', 'waitForDebugger', 'Session'])
+  refuse(traceEvents, ['createTracing'])
+  refuse(Module, ['enableCompileCache', 'flushCompileCache', 'register'])
+  syncBuiltinESMExports()
+}
+
+/** Restricts a function whose first argument is the id of a process to this one. */
+const onlySelf = (target: object, name: string): void => {
+  const original: unknown = Reflect.get(target, name)
+  if (typeof original !== 'function') return
+  define(target, name, (id: unknown = pid, ...rest: unknown[]): unknown =>
+    id === pid
+      ? (Reflect.apply(original, target, [pid, ...rest]) as unknown)
+      : refusal(`${name} on another process`)(),
+  )
+}
+
+/** A report would describe the node. Node itself reads and writes the settings. */
+const noReport = {
+  reportOnFatalError: false,
+  reportOnSignal: false,
+  reportOnUncaughtException: false,
+  excludeEnv: true,
+  excludeNetwork: true,
+  getReport: () => ({}),
+  writeReport: refusal('process.report.writeReport'),
+}
+
+/** Node's own version writes to the real environment. */
+const loadEnvFile = (path: string | URL | Buffer = '.env'): void => {
+  // oxlint-disable-next-line no-restricted-properties -- the copy above
+  const { env } = process
+  for (const [name, value] of Object.entries(parseEnv(readFileSync(path, 'utf8')))) env[name] ??= value
+}
+
+/** Leaves out names that this version of Node lacks. */
+const refuse = (target: object, names: readonly string[]): void => {
+  for (const name of names) if (name in target) define(target, name, refusal(name))
+}
+
+/** The value cannot be replaced, so that a later reader gets it too. */
+const define = (target: object, name: string, value: unknown): void => {
+  Object.defineProperty(target, name, { value, writable: false, configurable: false, enumerable: true })
+}
