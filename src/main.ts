@@ -22,6 +22,8 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 }
 
 const main = async (): Promise<void> => {
+  process.umask(0o077) // other users have no access to any file of the service
+  process.report.excludeEnv = true // the environment may contain the master key
   const startGivenUp = new AbortController()
   let service: Service | undefined
   let stopping = false
@@ -56,17 +58,23 @@ const main = async (): Promise<void> => {
 }
 
 const announce = (
-  { made, apiKey, operatorToken, url, listens }: Service,
+  { generated, apiKey, operatorToken, url, listens }: Service,
   { dataDir, roles }: Config,
 ): void => {
-  if (made !== null) {
-    const where = made === 'SVC_MASTER_KEY' ? 'derived from SVC_MASTER_KEY' : `stored in ${made}`
-    process.stdout.write(
-      `\nCreated on this first start and not shown again (${where}):\n` +
-        `  API key         ${apiKey}\n  Operator token  ${operatorToken}\n\n`,
-    )
+  const lines = [
+    ...(generated.apiKey ? [`  API key         ${apiKey}\n`] : []),
+    ...(generated.operatorToken ? [`  Operator token  ${operatorToken}\n`] : []),
+  ]
+  if (lines.length > 0) {
+    const where = generated.file === null ? 'derived from SVC_MASTER_KEY' : `stored in ${generated.file}`
+    process.stdout.write(`\nCreated on this first start and not shown again (${where}):\n${lines.join('')}\n`)
   }
-  logger.info(`svc ${version} is ready on ${url}`, { listens, data: dataDir, roles: [...roles].join(',') })
+  logger.info(`svc ${version} is ready on ${url}`, {
+    listens,
+    data: dataDir,
+    roles: [...roles].join(','),
+    api_key: apiKey.replace(/[^_]+$/, '***'),
+  })
 }
 
 /** The commit of the checkout; `unknown` without one. */

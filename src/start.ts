@@ -9,7 +9,7 @@ import { lockDataDir } from './process/dataDir.ts'
 import { openEngines } from './process/engines.ts'
 import { openNode } from './process/openNode.ts'
 import { Readiness } from './process/readiness.ts'
-import { openSecrets } from './process/secretsFile.ts'
+import { openSecrets, type Origin } from './process/secretsFile.ts'
 
 export interface Service {
   /** The URL at which clients reach the service. */
@@ -19,10 +19,17 @@ export interface Service {
   /** The key of the first environment. */
   readonly apiKey: string
   readonly operatorToken: string
-  /** The source of new secrets, which are shown once: a file or `SVC_MASTER_KEY`; null when the secrets existed. */
-  readonly made: string | null
+  /** The tokens that this start generated, which are shown once. */
+  readonly generated: Generated
   /** Stops accepting requests, drains and closes. Resolves when every resource is closed. */
   stop(): Promise<void>
+}
+
+interface Generated {
+  readonly apiKey: boolean
+  readonly operatorToken: boolean
+  /** The file that stores them; null when they are derived from `SVC_MASTER_KEY`. */
+  readonly file: string | null
 }
 
 interface About {
@@ -93,9 +100,14 @@ export const start = async (
     }
     readiness.started()
     onClose(() => server.close()) // requests end before the resources that they use are closed
-    const { apiKey, operatorToken } = secrets
-    const made = secrets.made ?? (node.isFirstKeyNew && config.apiKey === null ? 'SVC_MASTER_KEY' : null)
-    return { url, listens, apiKey, operatorToken, made, stop }
+    const { apiKey, operatorToken, origins } = secrets
+    const isNew = (origin: Origin) => origin === 'new' || (origin === 'derived' && node.isFirstKeyNew)
+    const generated = {
+      apiKey: isNew(origins.apiKey),
+      operatorToken: isNew(origins.operatorToken),
+      file: secrets.file?.path ?? null,
+    }
+    return { url, listens, apiKey, operatorToken, generated, stop }
   } catch (error) {
     await stop()
     throw error

@@ -16,6 +16,8 @@ export interface Config {
   readonly roles: ReadonlySet<Role>
   /** 32 bytes; null: generated in the data directory on the first start. */
   readonly masterKey: Buffer | null
+  /** The key that `masterKey` replaces, during its rotation. */
+  readonly previousMasterKey: Buffer | null
   readonly apiKey: string | null
   readonly operatorToken: string | null
   /** The URL at which clients reach the service, used in webhook URLs; null: the address it listens on. */
@@ -104,6 +106,12 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
       parseKey,
       '32 bytes as base64 (openssl rand -base64 32)',
     ),
+    previousMasterKey: check<Buffer | null>(
+      'SVC_MASTER_KEY_PREVIOUS',
+      null,
+      parseKey,
+      '32 bytes as base64: the value of SVC_MASTER_KEY before its rotation',
+    ),
     apiKey: check<string | null>(
       'SVC_API_KEY',
       null,
@@ -141,6 +149,8 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
     !problems.some((text) => text.startsWith('SVC_MASTER_KEY'))
   )
     problems.push('SVC_MASTER_KEY: required when an engine is not embedded (openssl rand -base64 32)')
+  if (config.previousMasterKey !== null && config.masterKey === null)
+    problems.push('SVC_MASTER_KEY_PREVIOUS: expected SVC_MASTER_KEY with the new master key beside it')
   if (problems.length > 0) throw new AppError('bad_request', `Configuration:\n  ${problems.join('\n  ')}`)
   return config
 }
@@ -151,7 +161,7 @@ const parseRoles = (text: string): ReadonlySet<Role> | undefined => {
   return known.size > 0 && roles.length === known.size ? known : undefined
 }
 
-const parseKey = (text: string): Buffer | undefined => {
+export const parseKey = (text: string): Buffer | undefined => {
   const key = Buffer.from(text, 'base64')
   return key.length === 32 ? key : undefined
 }

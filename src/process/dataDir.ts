@@ -1,6 +1,15 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
-import { AppError } from '../errors.ts'
+import { AppError, messageOf } from '../errors.ts'
 import { lockFile } from './engines.ts'
 
 /**
@@ -12,9 +21,11 @@ export const lockDataDir = (dir: string): (() => void) => {
   let unlock: (() => void) | null
   try {
     mkdirSync(dir, { recursive: true, mode: 0o700 })
+    closeToOthers(dir)
     unlock = lockFile(join(dir, 'lock.db'))
     if (unlock) writeFileSync(owner, String(process.pid), { mode: 0o600 })
   } catch (error) {
+    if (error instanceof AppError) throw error
     throw new AppError('unavailable', `SVC_DATA_DIR: cannot write in ${dir} (${reasonOf(error)})`, {
       cause: error,
     })
@@ -31,6 +42,41 @@ export const lockDataDir = (dir: string): (() => void) => {
   }
 }
 
+/** The group, and all other users. */
+const OTHERS = 0o077
+const STICKY = 0o1000
+/** A file of every data directory, and the entry of an empty file system. */
+const OURS = new Set(['lock.db', 'log.db', 'secrets.json'])
+const EMPTY = new Set(['lost+found'])
+
+/**
+ * Takes the rights of other users from a directory of the service and its entries. Refuses a directory with other
+ * content, because its mode is the decision of its owner.
+ */
+const closeToOthers = (dir: string): void => {
+  if (process.getuid === undefined) return // Windows has no modes
+  const { mode, uid } = statSync(dir)
+  const entries = readdirSync(dir)
+  const isOurs = entries.some((name) => OURS.has(name)) || entries.every((name) => EMPTY.has(name))
+  if (mode & OTHERS) {
+    const me = process.getuid()
+    if (!isOurs || mode & STICKY || (me !== 0 && me !== uid))
+      throw new AppError(
+        'unavailable',
+        `SVC_DATA_DIR: other users have access to ${dir} (mode ${(mode & 0o7777).toString(8)}): ` +
+          `run chmod 700 ${dir}, or set SVC_DATA_DIR to a new directory inside it`,
+      )
+    chmodSync(dir, 0o700)
+  }
+  for (const name of isOurs ? entries : []) {
+    if (name === 'secrets.json') continue // a copy that others could read is reported, not repaired in silence
+    const path = join(dir, name)
+    const entry = lstatSync(path)
+    if (!entry.isSymbolicLink() && entry.uid === process.getuid() && entry.mode & OTHERS)
+      chmodSync(path, entry.mode & 0o700)
+  }
+}
+
 const readOwner = (file: string): string => {
   try {
     return readFileSync(file, 'utf8')
@@ -40,4 +86,4 @@ const readOwner = (file: string): string => {
 }
 
 const reasonOf = (error: unknown): string =>
-  error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : String(error)
+  (error instanceof Error && (error as NodeJS.ErrnoException).code) || messageOf(error)

@@ -1,50 +1,143 @@
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { hkdfSync, randomBytes } from 'node:crypto'
-import { join } from 'node:path'
-import type { Config } from './config.ts'
-import { AppError } from '../errors.ts'
+import { dirname, join } from 'node:path'
+import { type Config, parseKey } from './config.ts'
+import { AppError, isAppError, messageOf } from '../errors.ts'
 import { derivedId, newId } from '../ids.ts'
-import { newApiToken, newSecret } from '../access/tokens.ts'
+import { newApiToken, newSecret, parseApiToken } from '../access/tokens.ts'
+
+/**
+ * Where a token is from. Only a `new` or `derived` one is ever printed: the operator chose the one of the environment,
+ * and was shown the stored one.
+ */
+export type Origin = 'environment' | 'stored' | 'new' | 'derived'
 
 export interface Secrets {
   readonly masterKey: Buffer
+  /** The key that `masterKey` replaces, until nothing is encrypted with it; null when there is none. */
+  readonly previousMasterKey: Buffer | null
   readonly apiKey: string
   readonly operatorToken: string
-  /** The source of new secrets: a file or `SVC_MASTER_KEY`; null when the secrets existed. */
-  readonly made: string | null
+  /** Also valid: the one derived from the previous master key. */
+  readonly previousOperatorToken: string | null
+  readonly origins: { readonly apiKey: Origin; readonly operatorToken: Origin }
+  /** Stores the master key; null when `SVC_MASTER_KEY` provides it. */
+  readonly file: SecretsFile | null
 }
+
+type SecretsConfig = Pick<Config, 'dataDir' | 'masterKey' | 'previousMasterKey' | 'apiKey' | 'operatorToken'>
+
+interface Stored {
+  readonly master_key: string
+  readonly previous_master_key?: string | undefined
+  /** Absent as long as the environment provides it. */
+  readonly api_key?: string | undefined
+  readonly operator_token?: string | undefined
+}
+
+export const secretsFileIn = (dataDir: string): string => join(dataDir, 'secrets.json')
 
 /**
  * Reads the secrets of this installation: from the configuration, else from `secrets.json`, else new ones. With a
- * configured master key they derive from it, so that all nodes of a cluster have the same secrets.
+ * configured master key they derive from it, so that all nodes of a cluster have the same secrets. A file is created
+ * only for a new installation, and never replaced: it may contain the only master key.
  */
-export const openSecrets = (config: Config): Secrets => {
-  const file = join(config.dataDir, 'secrets.json')
-  const stored = existsSync(file) ? readStored(file) : null
-  const kept = stored ?? (config.masterKey ? derived(config.masterKey) : make(file))
-  return {
-    masterKey: config.masterKey ?? Buffer.from(kept.master_key, 'base64'),
-    apiKey: config.apiKey ?? kept.api_key,
-    operatorToken: config.operatorToken ?? kept.operator_token,
-    made: stored || config.masterKey ? null : file,
+export const openSecrets = (config: SecretsConfig): Secrets => {
+  const path = secretsFileIn(config.dataDir)
+  const stored = readStored(path)
+  const { masterKey } = config
+  if (masterKey !== null) {
+    const { api_key, operator_token } = derivedFrom(masterKey)
+    const apiKey = chosen(config.apiKey, stored?.api_key, 'derived', () => api_key)
+    const operator = chosen(config.operatorToken, stored?.operator_token, 'derived', () => operator_token)
+    const previous = config.previousMasterKey
+    const isDerived = operator.origin === 'derived' && previous !== null
+    return {
+      masterKey,
+      previousMasterKey: previous,
+      apiKey: apiKey.token,
+      operatorToken: operator.token,
+      previousOperatorToken: isDerived ? derivedFrom(previous).operator_token : null,
+      origins: { apiKey: apiKey.origin, operatorToken: operator.origin },
+      file: null,
+    }
   }
-}
-
-const make = (file: string): Stored => {
-  const made = {
+  if (stored === null) checkNoData(config.dataDir, path)
+  const apiKey = chosen(config.apiKey, stored?.api_key, 'new', () => newApiToken(newId()))
+  const operator = chosen(config.operatorToken, stored?.operator_token, 'new', () =>
+    newSecret('svc_operator_'),
+  )
+  const kept: Stored = {
     master_key: randomBytes(32).toString('base64'),
-    api_key: newApiToken(newId()),
-    operator_token: newSecret('svc_operator_'),
+    ...stored,
+    ...(apiKey.origin === 'new' && { api_key: apiKey.token }),
+    ...(operator.origin === 'new' && { operator_token: operator.token }),
   }
-  writeFileSync(file, `${JSON.stringify(made, null, 2)}\n`, { mode: 0o600 })
-  chmodSync(file, 0o600)
-  return made
+  if (stored === null || apiKey.origin === 'new' || operator.origin === 'new') writeStored(path, kept)
+  return {
+    masterKey: Buffer.from(kept.master_key, 'base64'),
+    previousMasterKey:
+      kept.previous_master_key === undefined ? null : Buffer.from(kept.previous_master_key, 'base64'),
+    apiKey: apiKey.token,
+    operatorToken: operator.token,
+    previousOperatorToken: null,
+    origins: { apiKey: apiKey.origin, operatorToken: operator.origin },
+    file: new SecretsFile(path),
+  }
 }
 
-const derived = (masterKey: Buffer): Stored => {
+/** The `secrets.json` of this installation. */
+export class SecretsFile {
+  readonly path: string
+
+  constructor(path: string) {
+    this.path = path
+  }
+
+  /** Makes `next` the master key and keeps the former one beside it. Durable when it returns. */
+  replaceMasterKey(next: Uint8Array): void {
+    const stored = this.#read()
+    const master_key = Buffer.from(next).toString('base64')
+    writeStored(this.path, { ...stored, master_key, previous_master_key: stored.master_key })
+  }
+
+  /** Removes the former master key. Durable when it returns. */
+  dropPreviousMasterKey(): void {
+    const { previous_master_key, ...stored } = this.#read()
+    if (previous_master_key !== undefined) writeStored(this.path, stored)
+  }
+
+  #read(): Stored {
+    const stored = readStored(this.path)
+    if (stored === null) throw new AppError('unavailable', `${this.path} is missing: ${RESTORE}`)
+    return stored
+  }
+}
+
+const chosen = (
+  configured: string | null,
+  stored: string | undefined,
+  origin: 'new' | 'derived',
+  make: () => string,
+): { readonly token: string; readonly origin: Origin } => {
+  if (configured !== null) return { token: configured, origin: 'environment' }
+  return stored === undefined ? { token: make(), origin } : { token: stored, origin: 'stored' }
+}
+
+const derivedFrom = (masterKey: Buffer): { readonly api_key: string; readonly operator_token: string } => {
   const bytes = (purpose: string) => Buffer.from(hkdfSync('sha256', masterKey, '', `svc ${purpose}`, 32))
   return {
-    master_key: masterKey.toString('base64'),
     api_key: newApiToken(
       derivedId('first api key', bytes('first api key id').toString('hex')),
       bytes('first api key'),
@@ -53,21 +146,82 @@ const derived = (masterKey: Buffer): Stored => {
   }
 }
 
-interface Stored {
-  readonly master_key: string
-  readonly api_key: string
-  readonly operator_token: string
+const RESTORE =
+  'restore it from the backup of this data directory, or set SVC_MASTER_KEY to the master key that it contained'
+
+/** What the embedded engines store. Beside it, a new master key would open nothing. */
+const DATA = ['log.db', 'blobs']
+
+const checkNoData = (dataDir: string, path: string): void => {
+  const found = DATA.find((name) => existsSync(join(dataDir, name)))
+  if (found !== undefined)
+    throw new AppError(
+      'unavailable',
+      `${path} is missing, but ${join(dataDir, found)} was written with its master key: ${RESTORE}`,
+    )
 }
 
-const readStored = (file: string): Stored => {
+/** Readable or writable by users that are neither the owner nor in its group. */
+const OTHERS = 0o007
+const GROUP = 0o070
+
+const readStored = (path: string): Stored | null => {
   try {
-    const stored = JSON.parse(readFileSync(file, 'utf8')) as Partial<Stored>
-    if (stored.master_key && stored.api_key && stored.operator_token) return stored as Stored
-  } catch {
-    // reported below: a broken file must not be replaced, because it may contain the only master key
+    if (!existsSync(path)) return null
+    const { mode } = statSync(path)
+    if (mode & OTHERS)
+      throw refused(path, `other users can read it (mode ${octal(mode)}): run chmod 600 ${path}`)
+    if (mode & GROUP) chmodSync(path, 0o600) // volumes that are shared with a group set its bits
+    return parseStored(readFileSync(path, 'utf8'))
+  } catch (error) {
+    throw isAppError(error) ? error : refused(path, `${messageOf(error)}; repair it, or ${RESTORE}`)
   }
-  throw new AppError(
-    'unavailable',
-    `${file} cannot be read as secrets: repair it, or restore it from a backup`,
-  )
+}
+
+const octal = (mode: number): string => (mode & 0o777).toString(8).padStart(4, '0')
+
+const refused = (path: string, reason: string): AppError =>
+  new AppError('unavailable', `${path} cannot be read as secrets: ${reason}`)
+
+/** Throws with the name of the field that is missing or invalid. The text of the file is in no error: it is secret. */
+const parseStored = (text: string): Stored => {
+  const fields = fieldsOf(text)
+  const field = (name: string, isValid: (value: string) => unknown): string | undefined => {
+    const value = fields[name]
+    if (value === undefined) return undefined
+    if (typeof value === 'string' && isValid(value)) return value
+    throw new Error(`${name} is invalid`)
+  }
+  const master_key = field('master_key', parseKey)
+  if (master_key === undefined) throw new Error('master_key is missing')
+  return {
+    master_key,
+    previous_master_key: field('previous_master_key', parseKey),
+    api_key: field('api_key', parseApiToken),
+    operator_token: field('operator_token', (value) => value.length > 0),
+  }
+}
+
+const fieldsOf = (text: string): Readonly<Record<string, unknown>> => {
+  try {
+    const value = JSON.parse(text) as unknown
+    if (typeof value === 'object' && value !== null) return value as Readonly<Record<string, unknown>>
+  } catch {} // reported below, without the text
+  throw new Error('it is no JSON object')
+}
+
+/** Replaces the file by a rename, so that a crash leaves the old or the new one. Durable when it returns. */
+const writeStored = (path: string, stored: Stored): void => {
+  const scratch = `${path}.new`
+  rmSync(scratch, { force: true })
+  writeFileSync(scratch, `${JSON.stringify(stored, null, 2)}\n`, { mode: 0o600, flag: 'wx', flush: true })
+  renameSync(scratch, path)
+  const folder = openSync(dirname(path), 'r')
+  try {
+    fsyncSync(folder)
+  } catch {
+    // systems that cannot sync a folder do not need it
+  } finally {
+    closeSync(folder)
+  }
 }
