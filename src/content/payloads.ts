@@ -1,13 +1,23 @@
 import { createHash } from 'node:crypto'
-import { text } from 'node:stream/consumers'
+import { buffer, text } from 'node:stream/consumers'
 import type { Payload } from '../events/payload.ts'
+import { jsonBytes, parseLoosely, RawJson } from '../events/rawJson.ts'
 import type { Blobs } from '../ports/blobs.ts'
 
 /** Maximum bytes of JSON inside a fact; larger payloads become blobs. */
 const INLINE_BYTES = 64 << 10
 
+const OPEN_ARRAY = 0x5b
+const OPEN_OBJECT = 0x7b
+
 /** Upper bound of the ratio of JSON bytes to `roughBytes`: a control character becomes six characters. */
 const MOST_PER_ROUGH_BYTE = 6
+
+/**
+ * Maximum lists and objects inside a fact. Each needs 64 bytes of memory when it is parsed, so a page of facts with
+ * more would need a multiple of its size.
+ */
+const INLINE_CONTAINERS = 2048
 
 /** Keeps large payloads out of the log. A blob's key is the hash of its bytes, so equal payloads share one blob. */
 export class Payloads {
@@ -21,17 +31,30 @@ export class Payloads {
   async keep<Value>(value: Value): Promise<Payload<Value>> {
     const surelySmall = INLINE_BYTES / MOST_PER_ROUGH_BYTE
     if (roughBytes(value, surelySmall) < surelySmall) return { value }
-    const bytes = Buffer.from(JSON.stringify(value))
-    if (bytes.length <= INLINE_BYTES) return { value }
+    const bytes = jsonBytes(value)
+    if (bytes.length <= INLINE_BYTES && !hasManyContainers(bytes)) return { value }
     const sha256 = createHash('sha256').update(bytes).digest('hex')
     const key = `payloads/${sha256.slice(0, 2)}/${sha256}.json`
     await this.#blobs.put(key, bytes)
     return { ref: { key, size: bytes.length, sha256 } }
   }
 
+  /** Loads the fields of an object; large ones remain text. */
+  async loadLoosely({ value, ref }: Payload): Promise<unknown> {
+    return ref ? parseLoosely(await buffer(await this.#blobs.get(ref.key))) : (value ?? null)
+  }
+
   async load({ value, ref }: Payload): Promise<unknown> {
     return ref ? JSON.parse(await text(await this.#blobs.get(ref.key))) : (value ?? null)
   }
+}
+
+/** Counts opening brackets, also those in texts. */
+const hasManyContainers = (json: Buffer): boolean => {
+  let containers = 0
+  for (const byte of json)
+    if ((byte === OPEN_ARRAY || byte === OPEN_OBJECT) && ++containers > INLINE_CONTAINERS) return true
+  return false
 }
 
 /** Estimates the bytes of a value's JSON; stops counting at `limit`. */
@@ -41,6 +64,7 @@ const roughBytes = (value: unknown, limit: number): number => {
     if (bytes >= limit) return
     if (typeof part === 'string') bytes += part.length + 2
     else if (typeof part !== 'object' || part === null) bytes += 8
+    else if (part instanceof RawJson) bytes += part.bytes.length
     else {
       bytes += 2
       for (const key in part) {

@@ -5,7 +5,7 @@ import { messageOf } from '../errors.ts'
 import { frameReader, frameWriter, ProtocolViolation } from './frames.ts'
 import type { SandboxOptions } from './limits.ts'
 import type { ChildCode } from './childCode.ts'
-import { type ChildFrame, type ParentFrame, parseChildFrame } from './protocol.ts'
+import { type ChildFrame, type ParentFrame, parseChildFrame, parseLargeChildFrame } from './protocol.ts'
 import { nodeArgs } from './processSandbox.ts'
 
 /** The reason for the end of a child that the parent did not kill. */
@@ -91,9 +91,14 @@ export const startProcess = (
     kill(child)
   }
 
-  const read = frameReader((json) => {
-    if (!violation) listener.onFrame(parseChildFrame(json), json.length)
-  })
+  const read = frameReader(
+    (json) => {
+      if (!violation) listener.onFrame(parseChildFrame(json), json.length)
+    },
+    (bytes) => {
+      if (!violation) listener.onFrame(parseLargeChildFrame(bytes), bytes.length)
+    },
+  )
   pipe.on('data', (chunk: Buffer) => {
     try {
       read(chunk)

@@ -1,10 +1,11 @@
 import { nestsDeeperThan } from '../events/jsonDepth.ts'
+import { MAX_JSON_DEPTH, RAW_BYTES } from '../events/rawJson.ts'
 
 /** Bytes of one frame without its length prefix. A sender of a larger frame violates the protocol. */
 export const MAX_FRAME = 8 << 20
 
-/** Levels of nesting in a frame. Deeper JSON would overflow the stack when it is stringified again. */
-export const MAX_DEPTH = 1000
+/** Levels of nesting in a frame. */
+export const MAX_DEPTH = MAX_JSON_DEPTH
 
 /** Characters of one line of output, of an error message and of a stack: the child cuts, the parent checks. */
 export const MAX_LINE = 8 << 10
@@ -20,9 +21,13 @@ export class ProtocolViolation extends Error {
 
 /**
  * Splits a byte stream into frames: a 4-byte big-endian length, then that many bytes of UTF-8 JSON. The
- * returned function takes each chunk. It throws `ProtocolViolation` on a length over `MAX_FRAME`.
+ * returned function takes each chunk. It throws `ProtocolViolation` on a length over `MAX_FRAME`. `onLarge` receives the
+ * bytes of frames that a string would only copy.
  */
-export const frameReader = (onFrame: (json: string) => void): ((chunk: Buffer) => void) => {
+export const frameReader = (
+  onFrame: (json: string) => void,
+  onLarge?: (bytes: Buffer) => void,
+): ((chunk: Buffer) => void) => {
   let parts: Buffer[] = []
   let have = 0
   let need = HEADER
@@ -44,7 +49,8 @@ export const frameReader = (onFrame: (json: string) => void): ((chunk: Buffer) =
       }
       const start = at + HEADER
       at = start + length
-      onFrame(bytes.toString('utf8', start, at))
+      if (onLarge && length > RAW_BYTES) onLarge(bytes.subarray(start, at))
+      else onFrame(bytes.toString('utf8', start, at))
     }
     parts = at < bytes.length ? [bytes.subarray(at)] : []
     have = bytes.length - at

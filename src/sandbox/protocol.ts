@@ -1,4 +1,5 @@
 import type { RunError, Target } from '../events/run.ts'
+import { parseLoosely, RawJson } from '../events/rawJson.ts'
 import { isShallow, MAX_DEPTH, ProtocolViolation } from './frames.ts'
 import { FILE_ACTIONS, type HostCall, type Input, type RunInfo } from '../sdk/wire.ts'
 
@@ -79,7 +80,14 @@ export type ChildFrame =
 export const parseChildFrame = (json: string): ChildFrame => {
   if (!isShallow(json))
     throw new ProtocolViolation(`Expected a frame nested at most ${MAX_DEPTH} levels deep`)
-  const frame = objectIn(json)
+  return checked(objectIn(() => JSON.parse(json)))
+}
+
+/** Parses a large frame: its large values remain text (`RawJson`), so that no frame needs more memory than its bytes. */
+export const parseLargeChildFrame = (bytes: Buffer): ChildFrame =>
+  checked(objectIn(() => parseLoosely(bytes, ['request', 'params'])))
+
+const checked = (frame: Fields): ChildFrame => {
   switch (frame.type) {
     case 'result':
       return { type: 'result', id: count(frame, 'id'), value: frame.value }
@@ -124,12 +132,12 @@ export const parseChildFrame = (json: string): ChildFrame => {
 type Fields = Readonly<Record<string, unknown>>
 
 const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof RawJson)
 
-const objectIn = (json: string): Fields => {
+const objectIn = (parse: () => unknown): Fields => {
   let value: unknown
   try {
-    value = JSON.parse(json)
+    value = parse()
   } catch (cause) {
     throw new ProtocolViolation('Expected a frame of valid JSON', { cause })
   }
@@ -144,10 +152,13 @@ const count = (fields: Fields, name: string): number => {
 }
 
 const text = (fields: Fields, name: string): string => {
-  const value = fields[name]
+  const value = textIn(fields[name])
   if (typeof value === 'string') return value
   throw new ProtocolViolation(`Expected \`${name}\` to be a string, got ${shown(value)}`)
 }
+
+/** A large text needs no more memory as a string. */
+const textIn = (value: unknown): unknown => (value instanceof RawJson && value.isText ? value.parse() : value)
 
 const source = ({ source }: Fields): 'stdout' | 'stderr' => {
   if (source === 'stdout' || source === 'stderr') return source
@@ -160,7 +171,11 @@ const failureCode = ({ code }: Fields): FailureCode => {
   throw new ProtocolViolation(`Expected a known failure code, got ${shown(code)}`)
 }
 
-const rawFunctions = ({ functions }: Fields): RawFunction[] => {
+/** Bytes of JSON of the functions of one module: they are parsed, and can need twenty times as much memory. */
+const MAX_FUNCTIONS = 2 << 20
+
+const rawFunctions = ({ functions: given }: Fields): RawFunction[] => {
+  const functions = given instanceof RawJson && given.bytes.length <= MAX_FUNCTIONS ? given.parse() : given
   if (!Array.isArray(functions))
     throw new ProtocolViolation(`Expected \`functions\` to be a list, got ${shown(functions)}`)
   return functions.map((each: unknown) => {
@@ -181,7 +196,7 @@ const hostCall = (request: unknown): HostCall => {
       return { op, event_type: text(request, 'event_type'), event_data: request.event_data }
     case 'call':
     case 'run':
-      if (!Array.isArray(request.args))
+      if (!isList(request.args))
         throw new ProtocolViolation(`Expected \`args\` to be a list, got ${shown(request.args)}`)
       return { op, fn: text(request, 'fn'), args: request.args }
     case 'context':
@@ -195,12 +210,23 @@ const hostCall = (request: unknown): HostCall => {
         )
       if (!isObject(params))
         throw new ProtocolViolation(`Expected \`params\` to be an object, got ${shown(params)}`)
-      return { op, action: known, params }
+      return { op, action: known, params: withText(params) }
     }
     default:
       throw new ProtocolViolation(`Expected a known host call, got ${shown(op)}`)
   }
 }
 
+const withText = (params: Fields): Fields =>
+  params['content_base64'] instanceof RawJson
+    ? { ...params, content_base64: textIn(params['content_base64']) }
+    : params
+
+const isList = (value: unknown): value is readonly unknown[] | RawJson =>
+  value instanceof RawJson ? value.isList : Array.isArray(value)
+
 /** The received value, short enough for a log. */
-const shown = (value: unknown): string => (JSON.stringify(value) ?? String(value)).slice(0, 80)
+const shown = (value: unknown): string =>
+  value instanceof RawJson
+    ? value.bytes.toString('utf8', 0, 80)
+    : (JSON.stringify(value) ?? String(value)).slice(0, 80)

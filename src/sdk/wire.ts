@@ -34,12 +34,17 @@ export interface WebhookRequest {
   readonly auth?: Readonly<Record<string, unknown>>
 }
 
+/** A JSON value as its text: large values of a function are not parsed in the service. */
+export interface JsonText {
+  readonly bytes: Uint8Array
+}
+
 /** A request of user code to the service, made through the SDK while its run is in progress. */
 export type HostCall =
   | { readonly op: 'emit'; readonly data_type: string; readonly payload: unknown }
   | { readonly op: 'send'; readonly event_type: string; readonly event_data: unknown }
-  | { readonly op: 'call'; readonly fn: string; readonly args: readonly unknown[] }
-  | { readonly op: 'run'; readonly fn: string; readonly args: readonly unknown[] }
+  | { readonly op: 'call'; readonly fn: string; readonly args: readonly unknown[] | JsonText }
+  | { readonly op: 'run'; readonly fn: string; readonly args: readonly unknown[] | JsonText }
   | { readonly op: 'context'; readonly key: string }
   | {
       readonly op: 'files'

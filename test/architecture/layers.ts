@@ -14,7 +14,7 @@ export interface Layer {
 
 /** The files that every layer of the service may use. */
 const kernel = ['clock', 'errors', 'ids', 'boundedMap', 'logger'] as const
-const facts = [...kernel, 'loops', 'events', 'ports'] as const
+const facts = [...kernel, 'loops', 'events', 'events/rawJson', 'ports'] as const
 
 /** An adapter knows the port that it implements and the packages of its engine, and no other adapter. */
 const adapter = (path: string, ...packages: readonly string[]): Layer => ({
@@ -33,6 +33,7 @@ export const layers: readonly Layer[] = [
   // Names of streams are for the layers that append: `api` and the host calls have no business there.
   { path: 'events/streams', imports: [] },
   { path: 'events/jsonDepth', imports: [] },
+  { path: 'events/rawJson', imports: [] },
   { path: 'events/outputLimit', imports: [] },
   { path: 'events', imports: ['errors'], packages: ['typebox'] },
   // The SDK is published: its types and its code are its own.
@@ -64,8 +65,8 @@ export const layers: readonly Layer[] = [
   { path: 'cluster', imports: [...facts, 'projections'] },
 
   // `child` shares its process with user code: of the service it may contain the protocol alone.
-  { path: 'sandbox/frames', imports: ['events/jsonDepth'] },
-  { path: 'sandbox/protocol', imports: ['sandbox/frames', 'sdk'], types: ['events'] },
+  { path: 'sandbox/frames', imports: ['events/jsonDepth', 'events/rawJson'] },
+  { path: 'sandbox/protocol', imports: ['sandbox/frames', 'events/rawJson', 'sdk'], types: ['events'] },
   {
     path: 'sandbox/child',
     imports: ['sandbox/frames', 'sdk', 'events/outputLimit'],

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { openBlobs } from '../../src/adapters/embedded/blobs.ts'
 import { Payloads } from '../../src/content/payloads.ts'
+import { RawJson } from '../../src/events/rawJson.ts'
 import type { Blobs } from '../../src/ports/blobs.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
@@ -39,6 +40,30 @@ payloads('of one byte more goes to the blobs, and comes back', async ({ payloads
     assert.is((await blobs.head(kept.ref?.key ?? ''))?.size, kept.ref?.size)
     assert.equal(await payloads.load(kept), value)
   }
+})
+
+payloads(
+  'of many small objects goes to the blobs, because a page of facts is parsed',
+  async ({ payloads }) => {
+    const value = Array.from({ length: 4000 }, () => ({}))
+    assert.ok(JSON.stringify(value).length < LIMIT)
+    assert.ok((await payloads.keep(value)).ref)
+  },
+)
+
+payloads('that is text is stored without being parsed', async ({ payloads }) => {
+  const list = new RawJson(Buffer.from(`[${'{},'.repeat(50_000)}1]`))
+  const whole = await payloads.keep(list)
+  assert.is(whole.ref?.size, list.bytes.length)
+  const inside = await payloads.keep({ fn: 'a/b', args: list })
+  assert.equal(await payloads.load(inside), { fn: 'a/b', args: list.parse() })
+})
+
+payloads('is read field by field without parsing its large fields', async ({ payloads }) => {
+  const kept = await payloads.keep({ fn: 'a/b', args: ['x'.repeat(LIMIT)] })
+  const { fn, args } = (await payloads.loadLoosely(kept)) as { fn: string; args: unknown }
+  assert.is(fn, 'a/b')
+  assert.ok(args instanceof RawJson)
 })
 
 // Whatever is short in memory and long as JSON.

@@ -1,3 +1,4 @@
+import { RawJson } from '../../src/events/rawJson.ts'
 import { Readable } from 'node:stream'
 import { newId } from '../../src/ids.ts'
 import { AppError } from '../../src/errors.ts'
@@ -109,7 +110,8 @@ export const openWorkbench = async (
 /** The result of a run that must succeed. */
 export const resultOf = async (outcome: Promise<Outcome>): Promise<unknown> => {
   const ended = await outcome
-  if (ended.status === 'succeeded') return ended.result
+  if (ended.status === 'succeeded')
+    return ended.result instanceof RawJson ? ended.result.parse() : ended.result
   throw new Error(`Expected a result, got ${JSON.stringify(ended.error)}`)
 }
 

@@ -1,5 +1,6 @@
 import { AppError } from '../../errors.ts'
 import { CALL, CANCEL, REPLAY } from '../../events/eventType.ts'
+import { RawJson } from '../../events/rawJson.ts'
 import { isId } from '../../ids.ts'
 import type { CommandDeps } from '../deps.ts'
 
@@ -12,10 +13,8 @@ export const checkControl = async (
   { views }: Pick<CommandDeps, 'views'>,
   { event_type, event_data, env_id }: { event_type: string; event_data: unknown; env_id: string },
 ): Promise<void> => {
-  const fields = (typeof event_data === 'object' && event_data !== null ? event_data : {}) as Record<
-    string,
-    unknown
-  >
+  const data = event_data instanceof RawJson ? event_data.loose : event_data
+  const fields = (typeof data === 'object' && data !== null ? data : {}) as Record<string, unknown>
   switch (event_type) {
     case CALL:
       return checkCall(views, fields, env_id)
@@ -42,7 +41,7 @@ const checkCall = async (
 ): Promise<void> => {
   if (typeof fn !== 'string')
     throw new AppError('bad_request', 'event_data.fn: expected a function reference "ns/var"')
-  if (args !== undefined && !Array.isArray(args))
+  if (args !== undefined && !(args instanceof RawJson ? args.isList : Array.isArray(args)))
     throw new AppError('bad_request', 'event_data.args: expected an array')
   await views.settled('builds', 'projects')
   const found = typeof project === 'string' ? views.directory.project(env_id, project) : undefined

@@ -29,7 +29,9 @@ export const dispatchEvent = async (
   const env_id = envIdOf(published)
   const cause = { env_id, correlation_id: metadata.correlation_id, causation_id: event_id }
   await views.directory.reach(cursor) // every handler that was deployed before the event is known
-  const data = isControl(event.event_type) ? await payloads.load(payloadOf('event_data', event)) : undefined
+  const data = isControl(event.event_type)
+    ? await payloads.loadLoosely(payloadOf('event_data', event))
+    : undefined
   const replayed = event.event_type === REPLAY ? await findRun(deps, runIdIn(data), env_id) : null
   const planned = planRuns(event, data, { env_id, revision }, { directory: views.directory, replayed })
   if (planned.kind === 'cancel') await cancelRun(deps, planned.run_id, cause)

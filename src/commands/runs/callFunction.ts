@@ -1,5 +1,6 @@
 import { CALL } from '../../events/eventType.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
+import type { RunArguments } from './runFunction.ts'
 import { storeEvent } from '../events/publishEvent.ts'
 import { functionFor } from './functionFor.ts'
 import { runIdOf } from '../events/planRuns.ts'
@@ -18,7 +19,7 @@ export const callFunction = async (
     args,
     project_id,
     ...event
-  }: { ref: string; args: readonly unknown[]; project_id: string; stream_id: string; source: string },
+  }: { ref: string; args: RunArguments; project_id: string; stream_id: string; source: string },
   caller: Caller,
 ): Promise<{ event_id: string; run_id: string }> => {
   const deployed = functionFor(deps.views.directory, caller.cause.env_id, ref, project_id)

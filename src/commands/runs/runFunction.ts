@@ -3,9 +3,13 @@ import { payloadFields, payloadOf } from '../../events/payload.ts'
 import type { RunPlan } from '../../events/run.ts'
 import { streamOf } from '../../events/streams.ts'
 import { awaitEnding } from './awaitEnding.ts'
+import type { HostCall } from '../../ports/runtime.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { functionFor } from './functionFor.ts'
 import { placeOf } from '../events/planRuns.ts'
+
+/** The arguments that a function gives to another; a large list remains text. */
+export type RunArguments = Extract<HostCall, { op: 'run' }>['args']
 
 type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'views' | 'payloads' | 'quotas'>
 
@@ -21,7 +25,7 @@ export const runFunction = async (
     args,
     parent: { run_id: parent_run_id, stream_id, project_id },
     signal,
-  }: { ref: string; args: readonly unknown[]; parent: RunPlan; signal: AbortSignal },
+  }: { ref: string; args: RunArguments; parent: RunPlan; signal: AbortSignal },
   { cause, newId }: Caller,
 ): Promise<unknown> => {
   const { aggregates, payloads, views, quotas } = deps
