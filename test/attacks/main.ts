@@ -1,20 +1,36 @@
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { runFile } from '../support/runFile.ts'
 import type { AttackResult } from './attack.ts'
+import { cellOf, DOCUMENT, tableOf, withTable } from './table.ts'
 
 const FILE_LIMITS = { timeoutMs: 900_000, lingerMs: 5000 }
 
 /**
- * `npm run attacks [pattern…]` tries the attacks of test/attacks on real services and prints the table of
- * docs/security.md as Markdown. The exit code is 1 if one was not contained or a file failed.
+ * `npm run attacks [pattern…]` tries the attacks of test/attacks on real services and prints each with its evidence,
+ * then the table of docs/security.md. `--write` updates that document. The exit code is 1 if an attack was not
+ * contained or a file failed.
  */
 const main = async (): Promise<void> => {
-  const patterns = process.argv.slice(2)
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { write: { type: 'boolean', default: false } },
+  })
   const files = globSync('test/attacks/*.test.ts')
     .sort()
-    .filter((file) => patterns.length === 0 || patterns.some((pattern) => file.includes(pattern)))
+    .filter((file) => positionals.length === 0 || positionals.some((pattern) => file.includes(pattern)))
+  const results = await resultsOf(files)
+  for (const { id, tier, outcome, reason } of results)
+    process.stdout.write(`${id} (${tier}) ${outcome}: ${cellOf(reason)}\n`)
+  const counts = Map.groupBy(results, ({ outcome }) => outcome)
+  process.stdout.write(`\n${tableOf(results)}\n\n${results.length} attempts: `)
+  process.stdout.write(`${[...counts].map(([outcome, found]) => `${found.length} ${outcome}`).join(', ')}\n`)
+  if (values.write) writeFileSync(DOCUMENT, withTable(readFileSync(DOCUMENT, 'utf8'), tableOf(results)))
+}
+
+const resultsOf = async (files: readonly string[]): Promise<AttackResult[]> => {
   const dir = mkdtempSync(join(tmpdir(), 'svc-attacks-'))
   const report = join(dir, 'report')
   writeFileSync(report, '')
@@ -27,32 +43,9 @@ const main = async (): Promise<void> => {
     process.exitCode = 1
     process.stderr.write(`${output}\n${problems.join('\n')}\n`)
   }
-  const results = readFileSync(report, 'utf8')
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as AttackResult)
+  const lines = readFileSync(report, 'utf8').split('\n')
   rmSync(dir, { recursive: true })
-  process.stdout.write(`${tableOf(results)}\n`)
+  return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as AttackResult)
 }
-
-const tableOf = (results: readonly AttackResult[]): string => {
-  const rows = results
-    .toSorted((a, b) => (a.id + a.tier < b.id + b.tier ? -1 : 1))
-    .map(({ id, attempt, severity, tier, outcome, reason }) =>
-      [id, attempt, severity, tier, outcome, reason].map(cellOf).join(' | '),
-    )
-  const counts = Object.entries(Object.groupBy(results, ({ outcome }) => outcome))
-    .map(([outcome, found]) => `${found?.length ?? 0} ${outcome}`)
-    .join(', ')
-  return [
-    '| attack | attempt | severity if it succeeds | tier | outcome | evidence |',
-    '|---|---|---|---|---|---|',
-    ...rows.map((row) => `| ${row} |`),
-    '',
-    `${results.length} attempts: ${counts}`,
-  ].join('\n')
-}
-
-const cellOf = (text: string): string => text.replaceAll(/\s+/g, ' ').replaceAll('|', '\\|').slice(0, 160)
 
 await main()
