@@ -27,6 +27,8 @@ const catalogue = {
   headers_too_large: { status: 431, retryable: false },
   internal_server_error: { status: 500, retryable: false },
   unavailable: { status: 503, retryable: true },
+  /** Only user code receives it: the run is as deep in a chain of runs as one may be. */
+  depth_exceeded: { status: 409, retryable: false },
   /**
    * The stream is not at the expected revision. The command handler retries the append, so no client sees this code.
    */

@@ -34,6 +34,7 @@ export type StreamCommand =
       readonly event_type: string
       readonly data: Payload
       readonly source: string
+      readonly depth?: number | undefined
       /** True: the stream is created if it is absent. False: it must exist in the environment. */
       readonly create: boolean
       /** A worker that claims the runs of its handlers in the same append. */
@@ -100,7 +101,7 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
   decide(command, state) {
     switch (command.type) {
       case 'PublishEvent': {
-        const { event_id, stream_id, event_type, data, source, now } = command
+        const { event_id, stream_id, event_type, data, source, depth, now } = command
         if (state.keyed.includes(event_id)) return [] // a repeated request publishes once
         return [
           ...opening(state, stream_id, command.env_id, command.create),
@@ -111,6 +112,7 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
             event_type,
             ...payloadFields('event_data', data),
             source,
+            ...(depth !== undefined && { depth }),
             event_time: now,
           },
           ...(command.claim ? handled(command, command.claim.plans, command.claim.worker_id, now) : []),

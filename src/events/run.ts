@@ -40,6 +40,8 @@ const plan = {
   retry: Type.Optional(Retry),
   /** 1 for the first run, 2 for its first retry. */
   attempt: Type.Integer(),
+  /** The number of runs above this one in the chain of causes; absent: 0. A retry keeps it. */
+  depth: Type.Optional(Type.Integer()),
   event_id: Type.Optional(Id),
   /** On a retry: the first run of the chain. */
   origin_run_id: Type.Optional(Id),

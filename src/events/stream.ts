@@ -15,6 +15,8 @@ export const EventPublished = fact('EventPublished', {
   event_data_ref: Type.Optional(PayloadRef),
   /** `api`, or `run:<run_id>` for an event from user code. */
   source: Type.String(),
+  /** On an event from user code: the depth of the runs that it starts; absent: 0. */
+  depth: Type.Optional(Type.Integer()),
   event_time: Time,
 })
 

@@ -16,15 +16,17 @@ interface Wish {
   readonly what: string
 }
 
-/** One run, and at least one byte of stored data. */
+/** At least one byte of stored data. */
+const MORE_DATA: Wish = {
+  limit: 'call_storage_bytes',
+  used: (usage) => usage.call_storage_bytes,
+  more: 1,
+  what: 'bytes of events and runs',
+}
+
 const ONE_RUN: readonly Wish[] = [
   { limit: 'runs_per_month', used: (usage) => usage.runs_this_period, more: 1, what: 'runs per month' },
-  {
-    limit: 'call_storage_bytes',
-    used: (usage) => usage.call_storage_bytes,
-    more: 1,
-    what: 'bytes of events and runs',
-  },
+  MORE_DATA,
 ]
 
 /** The last known usage of an organization. */
@@ -61,6 +63,16 @@ export class Quotas implements FileQuota {
   /** Rejects with `quota_exceeded` when the organization of the environment may not start or store another run. */
   checkRun(env_id: string): Promise<void> {
     return this.#check(env_id, ONE_RUN)
+  }
+
+  /**
+   * Rejects with `quota_exceeded` when the organization of the environment may store no more data of runs. Returns null if
+   * the plan has no limit: a promise for each emit would cost time.
+   */
+  checkData(env_id: string): Promise<void> | null {
+    const env = this.#views.directory.env(env_id)
+    if (!env || termsOf[env.plan].limits[MORE_DATA.limit] === UNLIMITED) return null
+    return this.#check(env_id, [MORE_DATA])
   }
 
   /** Returns the maximum size of one file of the environment in bytes. */

@@ -31,6 +31,8 @@ export interface Config {
   readonly sseTimeoutMs: number
   readonly runTimeoutMs: number
   readonly webhookTimeoutMs: number
+  /** The depth of runs from which on functions can start no further runs. */
+  readonly maxRunDepth: number
 }
 
 const EMBEDDED = 'embedded:'
@@ -136,6 +138,7 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
     sseTimeoutMs: integer('SVC_SSE_TIMEOUT_MS', 300_000, 100, 86_400_000),
     runTimeoutMs: integer('SVC_RUN_TIMEOUT_MS', 300_000, 1, 86_400_000),
     webhookTimeoutMs: integer('SVC_WEBHOOK_TIMEOUT_MS', 30_000, 1, 900_000),
+    maxRunDepth: integer('SVC_MAX_RUN_DEPTH', 100, 0, 1_000_000),
   }
   if (isSolo(config) && config.roles.size < allRoles.length) {
     problems.push(

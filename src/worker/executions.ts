@@ -6,6 +6,7 @@ import type { RunError, RunPlan } from '../events/run.ts'
 import type { Logger } from '../logger.ts'
 import { Backoff } from '../loops/backoff.ts'
 import { atMost } from '../loops/deadline.ts'
+import type { FunctionRates } from '../plans/functionRates.ts'
 import { buildDocId } from '../projections/builds.ts'
 import type { Views } from '../projections/views.ts'
 import { inputOf } from './inputs.ts'
@@ -16,6 +17,7 @@ import { type HostCallDeps, serveHostCall } from './serveHostCall.ts'
 export interface ExecutionDeps extends HostCallDeps {
   readonly runtime: Runtime
   readonly logger: Logger
+  readonly functionRates: Pick<FunctionRates, 'turnsOf'>
 }
 
 /** Pauses between attempts to store the end of a run. */
@@ -115,7 +117,13 @@ export class Executions {
     const { store, views, payloads, keyring, runtime } = deps
     const env_id = envIdOf(carrier)
     const hash = await hashOf(views, env_id, plan)
-    const under = { plan, env_id, correlation_id: carrier.metadata.correlation_id, signal }
+    const under = {
+      plan,
+      env_id,
+      correlation_id: carrier.metadata.correlation_id,
+      signal,
+      turns: deps.functionRates.turnsOf(env_id, signal),
+    }
     return runtime.invoke({
       build: { env_id, project_id: plan.project_id, build_id: plan.build_id, hash, rights: {} },
       run: {

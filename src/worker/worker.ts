@@ -150,7 +150,11 @@ export class Worker implements Claimer {
   async #claim(delivered: Recorded, worker_id: string): Promise<readonly RunPlan[]> {
     if (isOf(delivered, 'EventPublished')) {
       const { event_id, stream_id } = delivered.event
-      const plans = await dispatchEvent(this.#deps, { published: delivered, worker_id })
+      const plans = await dispatchEvent(this.#deps, {
+        published: delivered,
+        worker_id,
+        maxRunDepth: this.#deps.maxRunDepth,
+      })
       return plans ?? this.#claimedBefore(stream_id, (plan) => plan.event_id === event_id)
     }
     if (isOf(delivered, 'RunRequested')) {

@@ -112,7 +112,7 @@ export const layers: readonly Layer[] = [
   {
     path: 'worker/serveHostCall',
     imports: [...kernel, 'commands', 'worker/serveFileCall'],
-    types: ['events', 'ports'],
+    types: ['events', 'ports', 'plans'],
   },
   {
     path: 'worker',
@@ -125,7 +125,7 @@ export const layers: readonly Layer[] = [
       'commands',
       'worker/serveHostCall',
     ],
-    types: ['domain', 'content'],
+    types: ['domain', 'content', 'plans'],
   },
   {
     path: 'api',

@@ -366,6 +366,15 @@ retrying('the retry is a new run that points to the original', () =>
       { type: 'RunRequested', ...retried, run_id: 'again', attempt: 2, origin_run_id: 'run' },
     ),
 )
+retrying('the retry has the depth of the run, because it has the same cause', () => {
+  const deep = { ...retried, depth: 7 }
+  given(created, started(deep), { ...failedForNow, started_revision: 1 })
+    .when(retry)
+    .then(
+      { type: 'RunRetried', run_id: 'run', stream_id: 's', retry_run_id: 'again' },
+      { type: 'RunRequested', ...deep, run_id: 'again', attempt: 2, origin_run_id: 'run' },
+    )
+})
 retrying('the retry of a retry points to the original too', () => {
   const second = { ...retried, run_id: 'run', attempt: 2, origin_run_id: 'first' }
   given(created, started(second), { ...failedForNow, started_revision: 1 })

@@ -41,7 +41,8 @@ export const exampleOf: { readonly [T in EventType]: EventOf<T> } = {
     stream_id: 's',
     event_type: 'order:created',
     event_data_ref: ref,
-    source: 'api',
+    source: 'run:r',
+    depth: 2,
     event_time: at,
   },
   EventHandled: {
@@ -69,6 +70,7 @@ export const exampleOf: { readonly [T in EventType]: EventOf<T> } = {
     ...plan,
     timeout: 1000,
     retry: { attempts: 3, delay: 1000 },
+    depth: 2,
     event_id: 'e',
     origin_run_id: 'r0',
     parent_run_id: 'r1',

@@ -55,6 +55,20 @@ const refusal = async (asked: Promise<void>): Promise<ErrorCode | null> => {
 
 const { runs_per_month, call_storage_bytes } = termsOf.free.limits
 
+const data = suite('live data under a plan')
+
+data('is allowed until limits.call_storage_bytes is reached, however many runs there were', async () => {
+  const { quotas, state } = tenant('free', { runs: runs_per_month, bytes: call_storage_bytes - 1 })
+  assert.is(await refusal(quotas.checkData('env') ?? Promise.resolve()), null)
+  state.bytes = call_storage_bytes
+  assert.is(await refusal(quotas.checkData('env') ?? Promise.resolve()), 'quota_exceeded')
+})
+
+data('is not even looked at without a limit', () => {
+  assert.is(tenant('self_host').quotas.checkData('env'), null)
+})
+data.run()
+
 const runs = suite('a run under a plan')
 
 runs('is allowed until limits.runs_per_month is reached', async () => {

@@ -59,6 +59,8 @@ export const openWorker = (
     quotas,
     runtime,
     logger,
+    maxRunDepth: 100,
+    functionRates: { turnsOf: () => null },
   }
   return {
     worker: new Worker(deps, { maxConcurrentRuns: 10, runTimeoutMs: 60_000, ...options }),

@@ -28,7 +28,7 @@ const meanings = {
   headers_too_large: 'The headers are larger than allowed',
   internal_server_error: 'An unexpected error occurred; the server log contains it with the request id',
   unavailable: 'An engine or a worker cannot be reached at the moment',
-} as const satisfies Record<Exclude<ErrorCode, 'wrong_revision'>, string>
+} as const satisfies Record<Exclude<ErrorCode, 'wrong_revision' | 'depth_exceeded'>, string>
 
 type Refusal = keyof typeof meanings
 const codes = Object.keys(meanings) as Refusal[]

@@ -17,11 +17,15 @@ type Published = Recorded<EventOf<'EventPublished'>>
 /**
  * Dispatches a published event: claims the runs of its handlers for a worker, or cancels the run that `svc:cancel`
  * names (I3; SPEC.md, Publishing and handling). Resolves with the claimed runs; null if a worker has dispatched the
- * event.
+ * event. An event deeper than `maxRunDepth` starts no runs.
  */
 export const dispatchEvent = async (
   deps: Deps,
-  { published, worker_id }: { published: Published; worker_id: string },
+  {
+    published,
+    worker_id,
+    maxRunDepth = Infinity,
+  }: { published: Published; worker_id: string; maxRunDepth?: number },
 ): Promise<readonly RunPlan[] | null> => {
   const { aggregates, payloads, views } = deps
   const { event, metadata, revision, cursor } = published
@@ -35,7 +39,8 @@ export const dispatchEvent = async (
   const replayed = event.event_type === REPLAY ? await findRun(deps, runIdIn(data), env_id) : null
   const planned = planRuns(event, data, { env_id, revision }, { directory: views.directory, replayed })
   if (planned.kind === 'cancel') await cancelRun(deps, planned.run_id, cause)
-  const plans = planned.kind === 'start' ? planned.plans : []
+  const isTooDeep = (event.depth ?? 0) > maxRunDepth // the limit was lowered since the event was published
+  const plans = planned.kind === 'start' && !isTooDeep ? planned.plans : []
   const { events } = await aggregates.streams.handle(
     streamOf.stream(stream_id),
     { type: 'DispatchEvent', stream_id, event_id, plans, worker_id, now: clock.iso() },

@@ -5,7 +5,7 @@ import type { RunPlan } from '../../events/run.ts'
 import type { Deployed, Directory } from '../../projections/directory.ts'
 import type { RunDoc } from '../../projections/runs.ts'
 
-type Published = Pick<EventOf<'EventPublished'>, 'event_id' | 'stream_id' | 'event_type'>
+type Published = Pick<EventOf<'EventPublished'>, 'event_id' | 'stream_id' | 'event_type' | 'depth'>
 
 /** The effect of an event: runs to start, or a run to cancel. */
 export type Planned =
@@ -23,7 +23,7 @@ interface Known {
  * event plans the same runs (I3). `revision` is the event's place in its stream, where handlers read their input.
  */
 export const planRuns = (
-  { event_id, stream_id, event_type }: Published,
+  { event_id, stream_id, event_type, depth }: Published,
   data: unknown,
   { env_id, revision }: { env_id: string; revision: number },
   { directory, replayed }: Known,
@@ -37,6 +37,7 @@ export const planRuns = (
       ...placeOf(deployed),
       ...(fn.retry && fn.retry.attempts > 0 && { retry: fn.retry }),
       attempt: 1,
+      ...(depth !== undefined && { depth }),
       event_id,
       build_id: build.build_id,
       input_at: { stream_id, revision },

@@ -22,6 +22,8 @@ export interface EventToPublish {
   readonly stream_id?: string | undefined
   /** `api`, or `run:<run_id>` for an event from a function. */
   readonly source: string
+  /** The depth of the runs that the event starts; absent: 0. */
+  readonly depth?: number | undefined
 }
 
 export interface PublishedEvent {
@@ -58,7 +60,7 @@ export const publishEvent = async (
 /** Publishes an event that is known to be valid. Rejects with `quota_exceeded`. */
 export const storeEvent = async (
   deps: Deps,
-  { event_type, event_data, source, stream_id: continued }: EventToPublish,
+  { event_type, event_data, source, depth, stream_id: continued }: EventToPublish,
   { cause, newId }: Caller,
 ): Promise<PublishedEvent> => {
   const { env_id } = cause
@@ -79,6 +81,7 @@ export const storeEvent = async (
     event_type,
     data: await deps.payloads.keep(event_data),
     source,
+    ...(depth !== undefined && { depth }),
     create,
     ...(claim && { claim }),
     now,

@@ -19,7 +19,14 @@ export const callFunction = async (
     args,
     project_id,
     ...event
-  }: { ref: string; args: RunArguments; project_id: string; stream_id: string; source: string },
+  }: {
+    ref: string
+    args: RunArguments
+    project_id: string
+    stream_id: string
+    source: string
+    depth?: number | undefined
+  },
   caller: Caller,
 ): Promise<{ event_id: string; run_id: string }> => {
   const deployed = functionFor(deps.views.directory, caller.cause.env_id, ref, project_id)

@@ -24,8 +24,9 @@ export const runFunction = async (
     ref,
     args,
     parent: { run_id: parent_run_id, stream_id, project_id },
+    depth,
     signal,
-  }: { ref: string; args: RunArguments; parent: RunPlan; signal: AbortSignal },
+  }: { ref: string; args: RunArguments; parent: RunPlan; depth: number; signal: AbortSignal },
   { cause, newId }: Caller,
 ): Promise<unknown> => {
   const { aggregates, payloads, views, quotas } = deps
@@ -37,6 +38,7 @@ export const runFunction = async (
     run_type: 'run',
     ...placeOf(functionFor(views.directory, env_id, ref, project_id)),
     attempt: 1,
+    depth,
     parent_run_id,
   }
   const input = await payloads.keep(args)

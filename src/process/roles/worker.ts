@@ -1,4 +1,5 @@
 import { takeOffers } from '../../cluster/offers.ts'
+import { FunctionRates } from '../../plans/functionRates.ts'
 import type { Runtime } from '../../ports/runtime.ts'
 import { Worker } from '../../worker/worker.ts'
 import { aliveWorkers, loseWorker } from '../../commands/runs/loseWorker.ts'
@@ -8,7 +9,19 @@ import type { Node } from './node.ts'
 export const startWorker = async (node: Node, runtime: Runtime): Promise<Worker> => {
   const { store, aggregates, views, payloads, keyring, quotas, logger, liveness, config } = node
   const worker = new Worker(
-    { store, aggregates, views, payloads, blobs: node.blobs, keyring, quotas, runtime, logger },
+    {
+      store,
+      aggregates,
+      views,
+      payloads,
+      blobs: node.blobs,
+      keyring,
+      quotas,
+      runtime,
+      logger,
+      maxRunDepth: config.maxRunDepth,
+      functionRates: new FunctionRates({ limiter: node.limiter, directory: views.directory }),
+    },
     {
       runTimeoutMs: config.runTimeoutMs,
       alone: liveness === null,

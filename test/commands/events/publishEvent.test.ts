@@ -32,8 +32,8 @@ const ways = {
     publishEvent(node.deps, { event_type, event_data, source: 'api' }, caller),
   'send() of a function': (event_type: string, event_data: unknown) =>
     serveHostCall(
-      node.deps,
-      { plan, env_id, correlation_id: newId(), signal: new AbortController().signal },
+      { ...node.deps, maxRunDepth: 100 },
+      { plan, env_id, correlation_id: newId(), signal: new AbortController().signal, turns: null },
       { op: 'send', event_type, event_data },
     ),
 }
@@ -84,8 +84,8 @@ for (const [what, data_type] of [
   emitting(`refuses a type ${what}`, () =>
     refusedWith('bad_request', () =>
       serveHostCall(
-        node.deps,
-        { plan, env_id, correlation_id: newId(), signal: new AbortController().signal },
+        { ...node.deps, maxRunDepth: 100 },
+        { plan, env_id, correlation_id: newId(), signal: new AbortController().signal, turns: null },
         { op: 'emit', data_type: data_type ?? '', payload: null },
       ),
     ),
