@@ -22,7 +22,20 @@ export const createApp = (deps: ApiDeps): Koa =>
     allRoutes.map((route) => ({ ...route, serve: serve(route, deps) })),
     deps,
     (method, path) => new AppError('not_found', `No route ${method} ${path}`),
+    hostRule(deps),
   )
+
+/**
+ * Returns whether a host serves a path. A custom domain serves webhooks only, because functions may run their pages on
+ * its origin. The operator's API can be limited to one host.
+ */
+const hostRule =
+  ({ views: { directory }, operatorHost }: ApiDeps): Serves =>
+  ({ hostname, path }) => {
+    const host = hostname.toLowerCase().replace(/\.$/, '')
+    if (directory.envOfDomain(host)) return path.startsWith('/webhook/')
+    return operatorHost === null || host === operatorHost || !path.startsWith('/operator/')
+  }
 
 /**
  * Creates the application with health checks only, for nodes without the API and until the API has started. Other
@@ -41,10 +54,13 @@ interface Endpoint {
   readonly serve: (ctx: Context) => Promise<void>
 }
 
+type Serves = (ctx: Pick<Context, 'hostname' | 'path'>) => boolean
+
 const appOf = (
   endpoints: readonly Endpoint[],
   { logger }: { readonly logger: Logger },
   unknown: (method: string, path: string) => AppError,
+  serves: Serves = () => true,
 ): Koa => {
   const app = new Koa()
   app.on('error', (error: NodeJS.ErrnoException) => {
@@ -53,7 +69,7 @@ const appOf = (
     logger.error('A reply failed', { error: messageOf(error) })
   })
 
-  const router = new Router()
+  const router = new Router({ sensitive: true, strict: true }) // else a proxy's rule for a path could be bypassed
   for (const { method, path, serve } of endpoints)
     router.register(path, [method], (ctx) => {
       ctx.state.route = path
@@ -62,6 +78,7 @@ const appOf = (
 
   app.use(problem(logger))
   app.use(async (ctx, next) => {
+    if (!serves(ctx)) throw unknown(ctx.method, ctx.path)
     await next()
     if (ctx.body !== undefined || ctx.respond === false) return
     if (ctx.status === 404) throw unknown(ctx.method, ctx.path)

@@ -3,6 +3,7 @@ import type { Logger } from '../logger.ts'
 import type { Authenticator } from '../access/authenticator.ts'
 import type { Idempotency } from '../commands/idempotency.ts'
 import type { Operator } from './http/operator.ts'
+import type { TrustedProxies } from '../ports/trustedProxies.ts'
 import type { OrgRates } from './http/orgRates.ts'
 import type { EnvFeeds } from './streams/envFeed.ts'
 
@@ -11,8 +12,11 @@ export interface ApiDeps extends CommandDeps {
   readonly orgRates: OrgRates
   readonly authenticator: Authenticator
   readonly operator: Operator
+  /** The host name of the operator's API, in lower case; null: every host. */
+  readonly operatorHost: string | null
   readonly idempotency: Idempotency
   readonly feeds: EnvFeeds
+  readonly trustedProxies: TrustedProxies
   readonly logger: Logger
   readonly sseTimeoutMs: number
   readonly webhookTimeoutMs: number

@@ -34,6 +34,7 @@ export const listen = async (
       keepAliveTimeout: 65_000,
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: 0,
+      requireHostHeader: false, // see `http/requestHead.ts`, which replies with an error body
       maxHeaderSize: MAX_HEADER_BYTES,
     },
     (request, response) => void handle(request, response),
@@ -90,6 +91,9 @@ const refuse = (socket: Socket, reason: AppError): void => {
     `HTTP/1.1 ${reason.status} ${STATUS_CODES[reason.status]}`,
     `X-Request-Id: ${request_id}`,
     'Content-Type: application/json',
+    'Cache-Control: no-store',
+    'X-Content-Type-Options: nosniff',
+    'Referrer-Policy: no-referrer',
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Connection: close',
   ]

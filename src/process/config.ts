@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { isIP, SocketAddress } from 'node:net'
 import { domainNameOf } from '../ports/domainName.ts'
+import { NO_PROXIES, parseTrustedProxies, type TrustedProxies } from '../ports/trustedProxies.ts'
 import { AppError } from '../errors.ts'
 import { parseApiToken } from '../access/tokens.ts'
 
@@ -20,8 +21,12 @@ export interface Config {
   readonly previousMasterKey: Buffer | null
   readonly apiKey: string | null
   readonly operatorToken: string | null
+  /** The host name of the operator's API; null: every host. */
+  readonly operatorHost: string | null
   /** The URL at which clients reach the service, used in webhook URLs; null: the address it listens on. */
   readonly publicUrl: string | null
+  /** The proxies whose `X-Forwarded-*` headers are believed. */
+  readonly trustedProxies: TrustedProxies
   /** The DNS zone with the names that custom domains point to. */
   readonly domainsZone: string
   /** Resolvers for the records of custom domains, `address` or `address:port`; empty: the system's resolvers. */
@@ -126,7 +131,19 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
       (text) => (text.length >= 16 ? text : undefined),
       'at least 16 characters',
     ),
+    operatorHost: check<string | null>(
+      'SVC_OPERATOR_HOST',
+      null,
+      (text) => (/^[A-Za-z0-9._-]+$/.test(text) ? text.toLowerCase() : undefined),
+      'a host name or address without a port, as in the Host header',
+    ),
     publicUrl,
+    trustedProxies: check<TrustedProxies>(
+      'SVC_TRUSTED_PROXIES',
+      NO_PROXIES,
+      parseTrustedProxies,
+      'the number of proxies in front of the service (0 to 10), or their addresses and networks: 127.0.0.1,10.0.0.0/8',
+    ),
     domainsZone: check('SVC_DOMAINS_ZONE', zoneOf(publicUrl), parseZone, 'a DNS name of two labels or more'),
     dnsServers: check<readonly string[]>(
       'SVC_DNS_SERVERS',

@@ -1,4 +1,4 @@
-import { request } from 'node:http'
+import { type IncomingHttpHeaders, request } from 'node:http'
 import * as assert from 'uvu/assert'
 import type { Static } from 'typebox'
 import type * as schemas from '../../src/api/schemas.ts'
@@ -227,20 +227,33 @@ domains('become active when they point to their routing domain', async () => {
 })
 
 /** Sends a request with a host name, as a proxy does. */
-const callBy = (host: string, path: string, method = 'POST'): Promise<{ status: number; text: string }> =>
+const callBy = (host: string, path: string, method = 'POST'): Promise<Reply> =>
   new Promise((resolve, reject) => {
     const sent = request(`${server.url}${path}`, { method, headers: { Host: host } }, (reply) => {
       let text = ''
       reply.on('data', (chunk) => (text += String(chunk)))
-      reply.on('end', () => resolve({ status: reply.statusCode ?? 0, text }))
+      reply.on('end', () => resolve({ status: reply.statusCode ?? 0, text, headers: reply.headers }))
     })
     sent.on('error', reject).end()
   })
 
+interface Reply {
+  readonly status: number
+  readonly text: string
+  readonly headers: IncomingHttpHeaders
+}
+
+const replyBy = async (host: string, path: string, method: string): Promise<IncomingHttpHeaders> =>
+  (await callBy(host, path, method)).headers
+
 domains('that are active serve the webhooks of their environment', async () => {
   await deploy(api, 'hooks', {
     'h.js': `import { fn } from 'svc'
-      export const hook = fn({ webhook: { service: 's', path: '/a/b', method: 'PUT' } }, (request) => request['original-url'])`,
+      export const hook = fn({ webhook: { service: 's', path: '/a/b', method: 'PUT' } }, (request) => ({
+        status: 200,
+        headers: { 'Set-Cookie': ['a=1'], 'Strict-Transport-Security': 'max-age=1', 'X-Accel-Redirect': '/x' },
+        body: request['original-url'],
+      }))`,
   })
   const { data } = await api.page<Webhook>('/projects/hooks/webhooks')
   const [, , token] = /\/webhook\/(local\/dev)\/s\/a\/b\/(\w+)$/.exec(data[0]?.url ?? '') ?? []
@@ -250,12 +263,24 @@ domains('that are active serve the webhooks of their environment', async () => {
   const { domain, domain_id } = await activate()
   for (const host of [domain, domain.toUpperCase(), `${domain}:443`, `${domain}.`]) {
     const { status, text } = await callBy(host, path, 'PUT')
-    assert.equal([status, text], [200, JSON.stringify(`http://${host}${path}`)], host)
+    assert.equal([status, text], [200, JSON.stringify(`http://${domain}${path}`)], host)
   }
+  for (const other of ['/docs', '/openapi.json', '/status', '/v1/env', '/operator/orgs', '/webhook'])
+    assert.is((await callBy(domain, other, 'GET')).status, 404, other)
   assert.is((await callBy(domain, path)).status, 404) // another method
   assert.is((await callBy(domain, `${path}x`, 'PUT')).status, 404)
   assert.is((await callBy('unknown.example.com', path, 'PUT')).status, 404)
   assert.is((await callBy(new URL(server.url).host, `/webhook/local/dev/s/a/b/${token}`, 'PUT')).status, 200)
+  const own = await replyBy(domain, path, 'PUT')
+  assert.equal(
+    [
+      own['set-cookie'],
+      own['strict-transport-security'],
+      own['content-security-policy'],
+      own['x-accel-redirect'],
+    ],
+    [['a=1'], 'max-age=1', undefined, undefined],
+  )
   await api.remove(`/domains/${domain_id}`)
   await until(async () => (await callBy(domain, path, 'PUT')).status === 404)
 })

@@ -142,6 +142,39 @@ envelope('has no body for HEAD', async () => {
   assert.equal([status, text], [200, ''])
 })
 
+envelope('is kept by no cache, has no guessed type and sends no URL to other sites', async () => {
+  const leaving = new AbortController()
+  const { key } = api
+  const replies = [
+    await api.send('GET', '/env'),
+    await api.send('POST', '/sessions', { body: { permissions: {} } }),
+    await api.send('GET', '/none'),
+    await api.send('POST', '/events', { body: '{' }),
+    await api.send('OPTIONS', '/env'),
+    await api.send('DELETE', '/env'),
+    await api.send('GET', `${server.url}/status`),
+    await api.send('GET', `${server.url}/operator/orgs`),
+  ]
+  for (const { headers } of replies)
+    assert.equal(
+      ['cache-control', 'x-content-type-options', 'referrer-policy'].map((name) => headers.get(name)),
+      ['no-store', 'nosniff', 'no-referrer'],
+    )
+  const stream = await fetch(`${server.url}/v1/env/subscribe`, {
+    headers: { Authorization: `Bearer ${key}` },
+    signal: leaving.signal,
+  })
+  assert.is(stream.headers.get('cache-control'), 'no-cache, no-transform')
+  assert.is(stream.headers.get('x-content-type-options'), 'nosniff')
+  leaving.abort()
+})
+
+envelope('of the docs page shares no window with other origins', async () => {
+  const { headers } = await api.send('GET', `${server.url}/docs`)
+  assert.is(headers.get('cross-origin-opener-policy'), 'same-origin')
+  assert.match(headers.get('cache-control') ?? '', /^public/)
+})
+
 envelope('is open for status, health and readiness', async () => {
   const open = async (path: string) => (await fetch(`${server.url}${path}`)).json()
   const status = (await open('/status')) as Record<string, string>

@@ -16,11 +16,11 @@ const reply = (value: unknown) => callHook(urlOf('reply'), { body: JSON.stringif
 answering('has the status, headers and body that the function returned', async () => {
   const { status, headers, json } = await reply({
     status: 202,
-    headers: { 'X-Mine': 'yes', 'Set-Cookie': ['a=1', 'b=2'] },
+    headers: { 'X-Mine': 'yes', Link: ['<a>', '<b>'] },
     body: { ok: true },
   })
   assert.equal([status, headers.get('x-mine'), json], [202, 'yes', { ok: true }])
-  assert.equal(headers.getSetCookie(), ['a=1', 'b=2'])
+  assert.is(headers.get('link'), '<a>, <b>')
   assert.match(headers.get('content-type') ?? '', 'application/json')
 })
 
@@ -70,6 +70,104 @@ answering('cannot break the protocol by its headers', async () => {
   assert.equal([status, json], [200, 'whole'])
   assert.is.not(headers.get('x-request-id'), 'mine')
 })
+
+/** Headers that a function may not set on the origin that all environments share. */
+const TAKEOVER = {
+  'Set-Cookie': ['session=1; Path=/', 'b=2'],
+  'Strict-Transport-Security': 'max-age=31536000; includeSubDomains',
+  'Clear-Site-Data': '"*"',
+  'Alt-Svc': 'h3="evil.example:443"',
+  'Service-Worker-Allowed': '/',
+  'Public-Key-Pins': 'pin-sha256="x"; max-age=1',
+  'Origin-Agent-Cluster': '?1',
+  'Report-To': '{}',
+  NEL: '{}',
+  'WWW-Authenticate': 'Basic realm="svc"',
+  'Use-As-Dictionary': 'match="/docs*"',
+  'Accept-CH': 'Sec-CH-UA',
+}
+const PROXY_COMMANDS = {
+  'X-Accel-Redirect': '/internal',
+  'X-Accel-Expires': '99999',
+  'X-ACCEL-Buffering': 'yes',
+  'X-Sendfile': '/etc/passwd',
+  'X-Sendfile-Type': 'X',
+  'X-LiteSpeed-Location': '/etc/passwd',
+  'X-Reproxy-URL': 'http://127.0.0.1',
+  'Surrogate-Control': 'content="ESI/1.0"',
+}
+const CONNECTION = {
+  Connection: 'close, X-Hop',
+  'X-Hop': 'a',
+  'Keep-Alive': 'timeout=99999',
+  'Proxy-Authenticate': 'Basic',
+  'Proxy-Connection': 'close',
+  TE: 'trailers',
+  Trailer: 'X-Later',
+  Upgrade: 'websocket',
+  Date: 'Thu, 01 Jan 1970 00:00:00 GMT',
+  Server: 'other',
+  RateLimit: '"org";r=0;t=1',
+}
+
+answering('leaves out headers about the connection, for the proxy and for the whole origin', async () => {
+  const forbidden = { ...TAKEOVER, ...PROXY_COMMANDS, ...CONNECTION }
+  const { status, headers, json } = await reply({ status: 401, headers: forbidden, body: 'whole' })
+  assert.equal([status, json], [401, 'whole'])
+  const passed = Object.keys(forbidden).filter(
+    (name) => headers.get(name) === String(Reflect.get(forbidden, name)),
+  )
+  assert.equal(passed, [])
+  for (const name of Object.keys({ ...TAKEOVER, ...PROXY_COMMANDS })) assert.is(headers.get(name), null, name)
+})
+
+answering('is sandboxed, and its type is not guessed, whatever the function says', async () => {
+  for (const headers of [
+    {},
+    { 'X-Content-Type-Options': 'none', 'Content-Security-Policy': "script-src 'unsafe-inline'" },
+  ]) {
+    const got = (await reply({ status: 200, headers, body: '' })).headers
+    assert.is(got.get('x-content-type-options'), 'nosniff')
+    assert.is(got.get('content-security-policy')?.split(', ')[0], 'sandbox')
+  }
+  assert.is((await reply('plain')).headers.get('content-security-policy'), 'sandbox')
+})
+
+answering('is not kept by caches unless the function says so', async () => {
+  assert.is((await reply(1)).headers.get('cache-control'), 'no-store')
+  const cached = await reply({ status: 200, headers: { 'Cache-Control': 'public, max-age=60' } })
+  assert.is(cached.headers.get('cache-control'), 'public, max-age=60')
+})
+
+answering('may allow pages of other origins to read it', async () => {
+  const { headers } = await reply({ status: 200, headers: { 'Access-Control-Allow-Origin': '*' } })
+  assert.is(headers.get('access-control-allow-origin'), '*')
+})
+
+for (const [what, headers, message] of [
+  ['a line break', { 'X-A': 'a\r\nSet-Cookie: b' }, /"x-a" is not a header/],
+  ['a name that is none', { 'bad name': 'x' }, /"bad name" is not a header/],
+  ['an object', { 'X-A': { b: 1 } }, /expected text in "x-a", got object/],
+  ['null', { 'X-A': null }, /expected text in "x-a"/],
+  ['a list with an object', { 'X-A': ['a', {}] }, /expected text in "x-a"/],
+  ['101 headers', Object.fromEntries(Array.from({ length: 101 }, (_, n) => [`x-${n}`, '1'])), /at most 100/],
+  ['more than 16 KiB', { 'X-A': 'x'.repeat(16 << 10) }, /16384 bytes/],
+] as const) {
+  answering(`with ${what} in its headers is an error of the function that says so`, async () => {
+    const {
+      status,
+      json,
+      headers: sent,
+    } = await reply({
+      status: 200,
+      headers: { 'Content-Type': 'text/html', 'X-Before': '1', ...headers },
+    })
+    assert.is(status, 500)
+    assert.match((json as { error: { message: string } }).error.message, message)
+    assert.match(sent.get('content-type') ?? '', 'application/json')
+    assert.is(sent.get('x-before'), null)
+  })
+}
 
 answering('to a function that fails is 500 with the error, and is not retried', async () => {
   const { status, json } = await callHook(urlOf('throws'))

@@ -1,11 +1,15 @@
 import { request } from 'node:http'
 import * as assert from 'uvu/assert'
+import { openSecrets } from '../../src/process/secretsFile.ts'
+import { readConfig } from '../../src/process/config.ts'
+import { installation } from '../support/installation.ts'
 import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { callHook, deployHooks, METHODS } from './hooks.ts'
 
 const server = await startServer()
 const { api } = server
+const { operatorToken } = openSecrets(readConfig(installation(server.dataDir)))
 const known = await deployHooks(api)
 const urlOf = (name: string) => known.get(`POST s.1/${name}`) ?? ''
 
@@ -45,13 +49,28 @@ asking('contains query and headers, with names in lower case', async () => {
   assert.equal([got.headers['x-one'], got.headers['x-two']], ['a', 'b'])
 })
 
-asking('contains the client address from the proxy', async () => {
-  assert.is(
-    (await echo({ headers: { 'X-Forwarded-For': '203.0.113.7, 10.0.0.1', 'X-Real-IP': '192.0.2.1' } }))['ip'],
-    '203.0.113.7',
-  )
-  assert.is((await echo({ headers: { 'X-Real-IP': '192.0.2.1' } }))['ip'], '192.0.2.1')
-  assert.not('ip' in (await echo()))
+asking('contains the address of its connection, whatever its headers say', async () => {
+  for (const headers of [{}, { 'X-Forwarded-For': '203.0.113.7, 10.0.0.1' }, { 'X-Real-IP': '192.0.2.1' }])
+    assert.is((await echo({ headers }))['ip'], '127.0.0.1')
+})
+
+asking('has the URL of the service in original-url, whatever its headers say', async () => {
+  const got = await echo({
+    headers: { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example', 'X-Forwarded-Proto': 'gopher' },
+  })
+  assert.is(got['original-url'], urlOf('echo'))
+})
+
+asking('contains no credential of this service, but any other', async () => {
+  for (const token of [api.key, `${api.key}x`, operatorToken])
+    assert.not('authorization' in (await echo({ headers: { Authorization: `bearer  ${token}` } })).headers)
+  for (const authorization of ['Basic YTpi', 'Bearer of-another-service'])
+    assert.is(
+      (await echo({ headers: { Authorization: authorization } })).headers['authorization'],
+      authorization,
+    )
+  const { headers } = await echo({ headers: { 'Proxy-Authorization': 'Basic YTpi', Cookie: 'a=1' } })
+  assert.equal(['proxy-authorization' in headers, headers['cookie']], [false, 'a=1'])
 })
 
 const bodies: [name: string, type: string, raw: string, body: unknown][] = [
@@ -118,6 +137,12 @@ finding('is refused in the same way for every error in the URL', async () => {
     url.replace('/s.1/', '/none/'),
     url.replace(/\/webhook\/[^/]+/, '/webhook/none'),
     url.replace('/dev/', '/none/'),
+    url.replace('/local/dev/', '/local%2Fdev/'),
+    url.replace('/s.1/echo/', '/s.1%2fecho/'),
+    `${url}/`,
+    url.replace('/webhook/', '/webhook//'),
+    url.replace('/echo/', '/ECHO/'),
+    url.replace('/echo/', '/%ff/'),
   ]
   for (const path of wrong) {
     const { status, json } = await callHook(path)
@@ -133,3 +158,19 @@ finding('is found again below a deep path', async () => {
 
 finding.after(() => server.stop())
 finding.run()
+
+const behind = suite('a webhook request behind a trusted proxy')
+
+behind('has the address that the proxy appended, and the public URL', async () => {
+  const proxied = await startServer({
+    env: { SVC_TRUSTED_PROXIES: '127.0.0.0/8', SVC_PUBLIC_URL: 'https://svc.example/base' },
+  })
+  const listed = (await deployHooks(proxied.api)).get('POST s.1/echo') ?? ''
+  assert.ok(listed.startsWith('https://svc.example/base/webhook/'))
+  const { json } = await callHook(`${listed.replace('https://svc.example/base', proxied.url)}?a=1`, {
+    headers: { 'X-Forwarded-For': '1.1.1.1, 203.0.113.7', 'X-Forwarded-Proto': 'http' },
+  })
+  assert.equal([(json as Request)['ip'], (json as Request)['original-url']], ['203.0.113.7', `${listed}?a=1`])
+  await proxied.stop()
+})
+behind.run()

@@ -133,6 +133,7 @@ export const layers: readonly Layer[] = [
       ...facts,
       'events/jsonDepth',
       'access/permissions',
+      'access/tokens',
       'access',
       'content',
       'secrets',

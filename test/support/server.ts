@@ -48,9 +48,9 @@ export const startServer = async ({ dataDir = tempDir(), env }: Started = {}): P
     codeDir,
   })
   return {
-    url: service.url,
+    url: service.listens,
     dataDir,
-    api: openApi(service.url, service.apiKey),
+    api: openApi(service.listens, service.apiKey),
     output,
     stop: () => service.stop(),
   }

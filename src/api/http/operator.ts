@@ -22,6 +22,10 @@ export class Operator {
   /** Throws `unauthorized` unless the token is the operator's. The time it takes does not depend on the token. */
   admit(authorization: string | undefined): void {
     const token = bearerOf(authorization)
-    if (token === undefined || !this.#keyring.proves(token, this.#mac)) throw unauthorized()
+    if (token === undefined || !this.isToken(token)) throw unauthorized()
+  }
+
+  isToken(token: string): boolean {
+    return this.#keyring.proves(token, this.#mac)
   }
 }

@@ -2,6 +2,8 @@ import type { Context, Next } from 'koa'
 import { AppError, messageOf } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import type { Logger } from '../../logger.ts'
+import { setDefaultHeaders } from './replyHeaders.ts'
+import { checkHead } from './requestHead.ts'
 import { lingering } from './linger.ts'
 import { awaitsContinue } from './expectContinue.ts'
 
@@ -12,7 +14,9 @@ export const problem =
     const request_id = newId()
     ctx.state.request_id = request_id
     ctx.set('X-Request-Id', request_id)
+    setDefaultHeaders(ctx)
     try {
+      checkHead(ctx.req)
       await next()
     } catch (thrown) {
       const error = toAppError(thrown)
@@ -32,6 +36,7 @@ export const problem =
       if (error.retryable) ctx.set('Retry-After', String(error.data['retryAfter'] ?? 1))
       if (error.code === 'unauthorized') ctx.set('WWW-Authenticate', 'Bearer')
       ctx.status = error.status
+      ctx.type = 'application/json' // the handler may have set another type
       const body = errorBody(error, request_id)
       if (ctx.req.complete) ctx.body = body
       else sendEarly(ctx, JSON.stringify(body))
@@ -41,7 +46,6 @@ export const problem =
 /** Replies before the whole body has arrived. The connection cannot be reused, because the body may follow. */
 const sendEarly = (ctx: Context, text: string): void => {
   ctx.set('Connection', 'close')
-  ctx.type = 'application/json'
   ctx.body = awaitsContinue(ctx) ? text : lingering(ctx.req, text)
   ctx.length = Buffer.byteLength(text)
 }

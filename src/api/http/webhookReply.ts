@@ -1,12 +1,26 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http'
 import type { Context } from 'koa'
 import { AppError } from '../../errors.ts'
+import { isOfFunction, namedInConnection } from './replyHeaders.ts'
+
+/** Limits of the headers of a function: proxies refuse more. */
+const MAX_HEADERS = 100
+const MAX_HEADER_BYTES = 16 << 10
+
+/** Gives the document an origin of its own, without scripts: the API and `/docs` share the origin of the URL. */
+const SANDBOX = 'sandbox'
 
 /** The error of a webhook whose function failed. The run records it. It is not logged: the service did not fail. */
 export const functionFailed = (message: string): AppError =>
   new AppError('internal_server_error', message, { data: { byFunction: true } })
 
-/** Replies with a handler's `{status, headers, body}`, or with 200 and any other result as JSON. */
-export const replyWith = (ctx: Context, result: unknown): void => {
+/**
+ * Replies with a handler's `{status, headers, body}`, or with 200 and any other result as JSON. `ownOrigin`: the request
+ * came by a custom domain, so the function may set cookies and other headers for the origin.
+ */
+export const replyWith = (ctx: Context, result: unknown, { ownOrigin }: { ownOrigin: boolean }): void => {
+  const headers = isResponse(result) ? headersOf(result.headers ?? {}, ownOrigin) : []
+  if (!ownOrigin) ctx.set('Content-Security-Policy', SANDBOX)
   if (!isResponse(result)) {
     ctx.status = 200
     ctx.type = 'application/json'
@@ -20,17 +34,46 @@ export const replyWith = (ctx: Context, result: unknown): void => {
     ctx.body = JSON.stringify(body)
   } else ctx.body = null
   ctx.status = result.status
-  for (const [name, value] of Object.entries(result.headers ?? {})) setHeader(ctx, name, value)
-}
-
-const setHeader = (ctx: Context, name: string, value: unknown): void => {
-  if (/^(content-length|transfer-encoding|connection|x-request-id)$/i.test(name)) return // set by the server
-  try {
-    ctx.set(name, Array.isArray(value) ? value.map(String) : String(value))
-  } catch {
-    throw functionFailed(`headers: "${name.slice(0, 60)}" is not a header that can be sent`)
+  for (const [name, values] of headers) {
+    if (name === 'x-content-type-options' && !ownOrigin) continue
+    const isPolicy = name === 'content-security-policy' && !ownOrigin
+    ctx.set(name, isPolicy ? [SANDBOX, ...[values].flat()] : values)
   }
 }
+
+/** The headers of a function that are sent, in lower case. Those about the connection or the origin are left out. */
+const headersOf = (headers: Record<string, unknown>, ownOrigin: boolean): Map<string, string | string[]> => {
+  const sent = new Map<string, string | string[]>()
+  const entries = Object.entries(headers)
+  const connection = entries.find(([name]) => name.toLowerCase() === 'connection')
+  const named = namedInConnection(connection?.[1])
+  let bytes = 0
+  for (const [written, value] of entries) {
+    const name = written.toLowerCase()
+    if (named.has(name) || !isOfFunction(name, { ownOrigin })) continue
+    const values = Array.isArray(value) ? value.map((one) => textOf(name, one)) : textOf(name, value)
+    sent.set(name, values)
+    bytes += name.length + [values].flat().join('').length
+  }
+  if (sent.size > MAX_HEADERS || bytes > MAX_HEADER_BYTES)
+    throw functionFailed(`headers: expected at most ${MAX_HEADERS} with ${MAX_HEADER_BYTES} bytes in all`)
+  return sent
+}
+
+/** The text of a header that Node can send. Throws an error of the function for any other. */
+const textOf = (name: string, value: unknown): string => {
+  if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean')
+    throw functionFailed(`headers: expected text in "${shortened(name)}", got ${typeof value}`)
+  try {
+    validateHeaderName(name)
+    validateHeaderValue(name, String(value))
+    return String(value)
+  } catch {
+    throw functionFailed(`headers: "${shortened(name)}" is not a header that can be sent`)
+  }
+}
+
+const shortened = (name: string): string => name.slice(0, 60)
 
 interface Response {
   readonly status: number
@@ -45,6 +88,6 @@ const isResponse = (result: unknown): result is Response => {
     Number.isInteger(status) &&
     (status as number) >= 200 &&
     (status as number) <= 599 &&
-    (headers === undefined || (typeof headers === 'object' && headers !== null))
+    (headers === undefined || (typeof headers === 'object' && headers !== null && !Array.isArray(headers)))
   )
 }

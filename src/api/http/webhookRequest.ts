@@ -2,34 +2,22 @@ import { isUtf8 } from 'node:buffer'
 import type { Context } from 'koa'
 import type { WebhookRequest } from '../../ports/runtime.ts'
 import { readBody } from './body.ts'
+import type { WebhookHead } from './webhookHead.ts'
 
 /** Maximum bytes of a request body, as for webhooks of GitHub. */
 const MAX_BODY_BYTES = 25 << 20
 
-/** Reads the request as the handler receives it (SPEC.md, Webhook request). The token is only in `original-url`. */
-export const readWebhookRequest = async (
-  ctx: Context,
-  { service, path }: { service: string; path: string },
-): Promise<WebhookRequest> => {
+/** Reads the request as the handler receives it (SPEC.md, Webhook request). `head` is its part before the body. */
+export const readWebhookRequest = async (ctx: Context, head: WebhookHead): Promise<WebhookRequest> => {
   const bytes = await readBody(ctx.req, MAX_BODY_BYTES)
-  const headers: Record<string, string> = {}
-  for (const [name, value] of Object.entries(ctx.headers)) {
-    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value
-  }
-  const ip = (ctx.get('x-forwarded-for').split(',')[0] ?? '').trim() || ctx.get('x-real-ip')
   const text = bytes.toString('utf8')
   return {
-    method: ctx.method,
-    url: `/webhook/${service}${path}`,
-    'original-url': ctx.href,
-    headers,
-    query: { ...ctx.query } as Record<string, string | string[]>,
+    ...head,
     ...(bytes.length > 0 && {
       body: parsedBody(text, ctx.get('content-type')),
       'body-raw': text,
       ...(!isUtf8(bytes) && { 'body-bytes': bytes.toString('base64') }),
     }),
-    ...(ip !== '' && { ip }),
   }
 }
 

@@ -25,14 +25,14 @@ const hasCurrent = (
   const isCurrent = isNotModified(ctx.get('If-None-Match'), etag)
   ctx.status = isCurrent ? 304 : 200
   ctx.type = type
-  ctx.set({ ETag: etag, 'Cache-Control': `public, max-age=${maxAge}`, 'X-Content-Type-Options': 'nosniff' })
+  ctx.set({ ETag: etag, 'Cache-Control': `public, max-age=${maxAge}` })
   return isCurrent
 }
 
 const sendAsset = async ({ ctx }: Pick<PublicAsk, 'ctx'>, name: string, maxAge: number) => {
   const { assetOf, policy } = await import('../openapi/docsPage.ts')
   const { type, etag, size, read } = await assetOf(name)
-  ctx.set({ 'Content-Security-Policy': policy, 'Referrer-Policy': 'no-referrer' })
+  ctx.set({ 'Content-Security-Policy': policy, 'Cross-Origin-Opener-Policy': 'same-origin' })
   if (hasCurrent(ctx, { type, etag, maxAge })) return own
   ctx.length = size
   ctx.body = read() // Koa closes it unread in a reply to HEAD

@@ -112,7 +112,6 @@ const setHeaders = (ctx: Context, { path, etag, content_type }: FileDoc, modifie
     'Last-Modified': modified,
     'Accept-Ranges': 'bytes',
     'Cache-Control': 'private, no-cache',
-    'X-Content-Type-Options': 'nosniff',
     'Content-Security-Policy': "sandbox; default-src 'none'",
   })
   ctx.attachment(path.slice(path.lastIndexOf('/') + 1))

@@ -1,15 +1,15 @@
 import { authorizeWebhook } from '../../commands/webhooks/authorizeWebhook.ts'
 import { callWebhook } from '../../commands/webhooks/callWebhook.ts'
-import { findWebhook } from '../../commands/webhooks/findWebhook.ts'
+import { findWebhook, noWebhook } from '../../commands/webhooks/findWebhook.ts'
 import { newId } from '../../ids.ts'
 import { bearerOf } from '../http/bearer.ts'
 import { functionFailed, replyWith } from '../http/webhookReply.ts'
+import { webhookHead } from '../http/webhookHead.ts'
 import { readWebhookRequest } from '../http/webhookRequest.ts'
 import { own, type PublicAsk, type PublicRoute, publicRoute } from '../route.ts'
 
-const call = async ({ ctx, params, deps, request_id }: PublicAsk): Promise<void> => {
-  const { org, env: name, rest } = params
-  const path = [org, name, rest].filter((part) => part !== undefined).join('/')
+const call = async ({ ctx, deps, request_id }: PublicAsk): Promise<void> => {
+  const path = pathIn(ctx.path)
   const endpoint = await findWebhook(deps, { method: ctx.method, hostname: ctx.hostname, path })
   const { env, webhook } = endpoint
   const bearer = bearerOf(ctx.headers.authorization)
@@ -21,13 +21,31 @@ const call = async ({ ctx, params, deps, request_id }: PublicAsk): Promise<void>
     deps,
     {
       endpoint,
-      readRequest: async () => ({ ...(await readWebhookRequest(ctx, webhook)), ...(auth && { auth }) }),
+      readRequest: async () => ({
+        ...(await readWebhookRequest(ctx, webhookHead(ctx, endpoint, deps))),
+        ...(auth && { auth }),
+      }),
       defaultTimeoutMs: deps.webhookTimeoutMs,
     },
     { cause: { env_id: env.env_id, correlation_id: request_id }, newId },
   )
   if (ending.status === 'failed') throw functionFailed(ending.message)
-  replyWith(ctx, ending.result)
+  replyWith(ctx, ending.result, { ownOrigin: endpoint.domain !== null })
+}
+
+/** The path after `/webhook/`, decoded. An encoded slash is not a separator: each endpoint has one path. */
+const pathIn = (path: string): string => {
+  const segments = path.split('/').slice(2).map(decoded)
+  if (segments.some((segment) => segment === null || segment.includes('/'))) throw noWebhook()
+  return segments.join('/')
+}
+
+const decoded = (segment: string): string | null => {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return null
+  }
 }
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const

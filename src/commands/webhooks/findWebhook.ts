@@ -18,6 +18,8 @@ export interface WebhookEndpoint {
   readonly env: DirectoryEnv
   readonly deployed: Deployed
   readonly webhook: NonNullable<FunctionSpec['webhook']>
+  /** The custom domain of the address; null for an address of the service. */
+  readonly domain: string | null
 }
 
 type Deps = Pick<CommandDeps, 'views' | 'keyring'>
@@ -41,9 +43,9 @@ export const noWebhook = (): AppError => new AppError('not_found', 'No webhook h
 const find = ({ views: { directory }, keyring }: Deps, address: WebhookAddress): WebhookEndpoint | null => {
   const { method, hostname } = address
   const segments = address.path.split('/')
-  const env =
-    directory.envOfDomain(hostname.toLowerCase().replace(/\.$/, '')) ??
-    directory.envAt(segments.shift() ?? '', segments.shift() ?? '')
+  const name = hostname.toLowerCase().replace(/\.$/, '')
+  const ofDomain = directory.envOfDomain(name)
+  const env = ofDomain ?? directory.envAt(segments.shift() ?? '', segments.shift() ?? '')
   if (!env) return null
   const token = segments.pop() ?? ''
   const [service = '', ...rest] = segments
@@ -51,5 +53,6 @@ const find = ({ views: { directory }, keyring }: Deps, address: WebhookAddress):
   const expected = keyring.webhookToken(env.env_id, { method, service, path })
   const deployed = directory.webhookAt(env.env_id, method, service, path)
   const webhook = deployed?.fn.webhook
-  return sameText(token, expected) && deployed && webhook ? { env, deployed, webhook } : null
+  if (!sameText(token, expected) || !deployed || !webhook) return null
+  return { env, deployed, webhook, domain: ofDomain ? name : null }
 }

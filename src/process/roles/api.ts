@@ -60,6 +60,8 @@ export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa =
     dns: node.dns,
     certificates: node.certificates,
     domainsZone: config.domainsZone,
+    trustedProxies: config.trustedProxies,
+    operatorHost: config.operatorHost,
     logger,
     sseTimeoutMs: config.sseTimeoutMs,
     webhookTimeoutMs: config.webhookTimeoutMs,

@@ -1,0 +1,55 @@
+import type { Context } from 'koa'
+import { parseToken } from '../../access/tokens.ts'
+import type { WebhookEndpoint } from '../../commands/webhooks/findWebhook.ts'
+import type { WebhookRequest } from '../../ports/runtime.ts'
+import { isTrusted } from '../../ports/trustedProxies.ts'
+import type { ApiDeps } from '../deps.ts'
+import { bearerOf } from './bearer.ts'
+import { clientIp } from './clientIp.ts'
+
+/** The part of a webhook request that is known before its body. */
+export type WebhookHead = Pick<WebhookRequest, 'method' | 'url' | 'original-url' | 'headers' | 'query' | 'ip'>
+
+type Deps = Pick<ApiDeps, 'publicUrl' | 'trustedProxies' | 'operator'>
+
+/** Returns the head as the handler receives it (SPEC.md, Webhook request). The token is only in `original-url`. */
+export const webhookHead = (ctx: Context, { webhook, domain }: WebhookEndpoint, deps: Deps): WebhookHead => {
+  const ip = clientIp(ctx.req, deps)
+  return {
+    method: ctx.method,
+    url: `/webhook/${webhook.service}${webhook.path}`,
+    'original-url': originOf(ctx, domain, deps) + ctx.path + ctx.search,
+    headers: headersFor(ctx, { isChecked: webhook.auth === 'required' }, deps),
+    query: { ...ctx.query } as Record<string, string | string[]>,
+    ...(ip !== '' && { ip }),
+  }
+}
+
+/** The URL that the sender called: `Host` is the sender's text, so only a custom domain is taken from it. */
+const originOf = (ctx: Context, domain: string | null, { publicUrl, trustedProxies }: Deps): string => {
+  if (domain === null) return publicUrl()
+  const told = ctx.get('X-Forwarded-Proto')
+  const isProxy = isTrusted(trustedProxies, ctx.req.socket.remoteAddress ?? '')
+  const scheme = isProxy && /^https?$/.test(told) ? told : new URL(publicUrl()).protocol.slice(0, -1)
+  return `${scheme}://${domain}`
+}
+
+/** Credentials of this service are not for the function: its deployer could act as the caller. */
+const headersFor = (
+  ctx: Context,
+  { isChecked }: { isChecked: boolean },
+  { operator }: Deps,
+): Record<string, string> => {
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(ctx.headers)) {
+    if (name === 'proxy-authorization') continue
+    if (name === 'authorization' && (isChecked || isOurs(String(value), operator))) continue
+    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value
+  }
+  return headers
+}
+
+const isOurs = (authorization: string, operator: Deps['operator']): boolean => {
+  const token = bearerOf(authorization)
+  return token !== undefined && (parseToken(token) !== null || operator.isToken(token))
+}

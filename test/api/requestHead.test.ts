@@ -1,0 +1,131 @@
+import { connect } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import * as assert from 'uvu/assert'
+import { openSecrets } from '../../src/process/secretsFile.ts'
+import { readConfig } from '../../src/process/config.ts'
+import { installation } from '../support/installation.ts'
+import { startServer } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+
+const server = await startServer({ env: { SVC_OPERATOR_HOST: 'operator.test' } })
+const { api } = server
+const { operatorToken } = openSecrets(readConfig(installation(server.dataDir)))
+
+/** Sends text as it is and returns status and text of the reply. */
+const sent = async (...lines: readonly string[]): Promise<{ status: number; text: string }> => {
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+  socket.end([...lines, 'Connection: close', '', ''].join('\r\n'))
+  const text = (await buffer(socket)).toString()
+  return { status: Number(text.split(' ')[1]), text }
+}
+const KEY = `Authorization: Bearer ${api.key}`
+
+const head = suite('a request head')
+
+for (const [header, value, other] of [
+  ['Authorization', `Bearer ${api.key}`, `Bearer ${api.key}`],
+  ['Authorization', `Bearer ${api.key}`, 'Bearer other'],
+  ['Host', 'svc', 'other'],
+  ['Idempotency-Key', 'a', 'a'],
+  ['Content-Type', 'application/json', 'text/plain'],
+  ['Last-Event-ID', '1', '2'],
+  ['Range', 'bytes=0-1', 'bytes=2-3'],
+  ['Content-Length', '0', '0'],
+] as const)
+  head(`is refused with two headers ${header}, ${value === other ? 'equal' : 'different'}`, async () => {
+    const { status, text } = await sent(
+      'GET /v1/env HTTP/1.1',
+      ...(header === 'Host' ? [] : ['Host: svc']),
+      ...(header === 'Authorization' ? [] : [KEY]),
+      `${header}: ${value}`,
+      `${header.toLowerCase()}: ${other}`,
+    )
+    assert.is(status, 400, text)
+    assert.match(text, '"bad_request"')
+  })
+
+for (const host of [
+  'a b',
+  'a@b',
+  'a/b',
+  'http://a',
+  '*',
+  'a,b',
+  'a:b',
+  '[::1',
+  'é',
+  '-x',
+  'a:123456',
+  'a..b:1:2',
+  '%61',
+])
+  head(`is refused with the host ${host}`, async () => {
+    const { status, text } = await sent('GET /v1/env HTTP/1.1', `Host: ${host}`, KEY)
+    assert.is(status, 400, text)
+  })
+
+for (const host of ['svc', 'SVC.example', 'a_b', '127.0.0.1:80', '[::1]:8080', 'a.example.', 'a:'])
+  head(`is accepted with the host ${host}`, async () => {
+    assert.is((await sent('GET /v1/env HTTP/1.1', `Host: ${host}`, KEY)).status, 200)
+  })
+
+head('needs a host, unless it is of HTTP/1.0', async () => {
+  const { status, text } = await sent('GET /v1/env HTTP/1.1', KEY)
+  assert.is(status, 400)
+  assert.match(text, '"host: is required"')
+  assert.is((await sent('GET /v1/env HTTP/1.0', KEY)).status, 200)
+})
+
+for (const [target, status] of [
+  ['/v1/env', 200],
+  ['http://svc/v1/env', 200],
+  ['http://SVC/v1/env?', 200],
+  ['http://other/v1/env', 400],
+  ['http://svc@other/v1/env', 400],
+  ['/v1\\env#', 400],
+  ['/v1/env#x', 400],
+  ['http://svc/v1\\env', 400],
+  ['v1/env', 400],
+  ['/v1/env/', 404],
+  ['/V1/env', 404],
+  ['/v1/ENV', 404],
+  ['/v1%2fenv', 404],
+  ['/%761/env', 404],
+  ['//v1/env', 404],
+  ['/v1/./env', 404],
+  ['/v1/x/../env', 404],
+  ['/v1/env;x', 404],
+] as const)
+  head(`with the target ${target} gets ${status}`, async () => {
+    assert.is((await sent(`GET ${target} HTTP/1.1`, 'Host: svc', KEY)).status, status)
+  })
+
+for (const path of [
+  '/status',
+  '/healthz',
+  '/readyz',
+  '/docs',
+  '/openapi.json',
+  '/v1/projects',
+  '/operator/orgs',
+])
+  for (const other of [path.toUpperCase(), `${path}/`, path.replace(/\/(.)/, '//$1')])
+    head(`reaches no route by ${other}`, async () => {
+      const key = path === '/operator/orgs' ? `Authorization: Bearer ${operatorToken}` : KEY
+      assert.is((await sent(`GET ${other} HTTP/1.1`, 'Host: operator.test', key)).status, 404)
+    })
+
+head.run()
+
+const operator = suite('SVC_OPERATOR_HOST')
+operator('is the only host with the operator API', async () => {
+  const listed = (host: string) =>
+    sent('GET /operator/orgs HTTP/1.1', `Host: ${host}`, `Authorization: Bearer ${operatorToken}`)
+  for (const host of ['operator.test', 'Operator.Test:8443', 'operator.test.'])
+    assert.is((await listed(host)).status, 200, host)
+  for (const host of ['svc', '127.0.0.1', 'operator.test.evil'])
+    assert.match((await listed(host)).text, '"not_found"', host)
+  assert.is((await sent('GET /v1/env HTTP/1.1', 'Host: svc', KEY)).status, 200)
+})
+operator.after(() => server.stop())
+operator.run()
