@@ -11,12 +11,10 @@ import { Waiters } from '../projections/waiters.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import { type Credential, unauthorized } from './credential.ts'
 import { OpenReplies, type OpenReply } from './openReplies.ts'
-import { bothAllow, compilePermissions } from './permissions.ts'
+import { credentialsSettled, type Stored, storedApiKey, storedIssued } from './storedCredential.ts'
 import { type CredentialKind, parseToken, sameText } from './tokens.ts'
 
-interface Known {
-  readonly mac: string
-  readonly credential: Credential
+interface Known extends Stored {
   /** The API key that issued it, as of the time of loading; null for an API key. */
   readonly parent: Known | null
   /** The verified secret: the same secret needs no second hash. */
@@ -50,9 +48,6 @@ const WATCHED: readonly EventType[] = [
   'SessionsEnded',
   'ServiceKeysRevoked',
 ]
-
-/** The read models of each kind of credential, in addition to the API keys. */
-const READ = { 'api-key': [], session: ['sessions'], 'service-key': ['serviceKeys'] } as const
 
 /**
  * Finds the credential of a bearer token (SPEC.md, Authentication).
@@ -189,7 +184,7 @@ export class Authenticator {
 
   async #load(kind: CredentialKind, id: string): Promise<Known | undefined> {
     const endings = this.#endings
-    await this.#deps.views.settled('apiKeys', ...READ[kind])
+    await credentialsSettled(this.#deps.views, kind)
     const known = await (kind === 'api-key' ? this.#apiKey(id) : this.#issued(kind, id))
     if (!known || endings !== this.#endings) return known
     if (known.parent) this.#known.set(known.parent.credential.id, known.parent)
@@ -198,38 +193,17 @@ export class Authenticator {
   }
 
   async #apiKey(id: string): Promise<Known | undefined> {
-    const doc = await this.#deps.views.apiKeys.get(id)
-    if (!doc?.enabled) return undefined
-    const { env_id, mac } = doc
-    const permissions = compilePermissions(doc.permissions)
-    const credential = {
-      kind: 'api-key',
-      id,
-      env_id,
-      api_key_id: id,
-      permissions,
-      expires: Infinity,
-    } as const
-    return { mac, credential, parent: null, used: 0 }
+    const stored = await storedApiKey(this.#deps.views, id)
+    return stored && { ...stored, parent: null, used: 0 }
   }
 
   async #issued(kind: 'session' | 'service-key', id: string): Promise<Known | undefined> {
-    const { sessions, serviceKeys } = this.#deps.views
-    const doc = await (kind === 'session' ? sessions : serviceKeys).get(id)
-    if (!doc || ('revoked_at' in doc && doc.revoked_at !== null)) return undefined
-    const { api_key_id, env_id, mac, expires_at } = doc
-    const parent = this.#current('api-key', api_key_id) ?? (await this.#apiKey(api_key_id))
-    if (!parent) return undefined
-    const credential = {
-      kind,
-      id,
-      env_id,
-      api_key_id,
-      permissions: bothAllow(compilePermissions(doc.permissions), parent.credential.permissions),
-      expires: expires_at === null ? Infinity : Date.parse(expires_at),
-      ...('revoked_at' in doc && doc.metadata !== undefined && { metadata: doc.metadata }),
-    }
-    return { mac, credential, parent, used: -Infinity }
+    const stored = await storedIssued(
+      this.#deps.views,
+      { kind, id },
+      async (api_key_id) => this.#current('api-key', api_key_id) ?? (await this.#apiKey(api_key_id)),
+    )
+    return stored && { ...stored, used: -Infinity }
   }
 
   /** Reports a use of the credential. If the report cannot be stored, the next use is reported. */

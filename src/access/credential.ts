@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts'
+import type { Permissions } from '../events/org.ts'
 import type { PermissionSet } from './permissions.ts'
 import type { CredentialKind } from './tokens.ts'
 
@@ -10,6 +11,8 @@ export interface Credential {
   /** The API key itself, or the API key that issued the credential. */
   readonly api_key_id: string
   readonly permissions: PermissionSet
+  /** The permission maps behind `permissions`: each of them must allow an action. */
+  readonly granted: readonly Permissions[]
   /** Milliseconds since 1970; Infinity if it never expires. */
   readonly expires: number
   /** Sealed metadata of a service key; absent when it has none. */

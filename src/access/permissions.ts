@@ -78,6 +78,24 @@ export const bothAllow = (child: PermissionSet, parent: PermissionSet): Permissi
   beyond: (map) => child.beyond(map) ?? parent.beyond(map),
 })
 
+/** The error of a request whose credential lacks a permission. */
+export const lacking = (type: string, action: string, path = '*'): AppError =>
+  new AppError('forbidden', `The credential lacks the permission ${type}:${path} ${action}`)
+
+/** Throws `forbidden` unless one of the actions is granted on one of the paths, the names of one resource. */
+export const demand = (
+  permissions: PermissionSet,
+  {
+    type,
+    actions,
+    paths,
+  }: { type: string; actions: readonly [string, ...string[]]; paths: readonly string[] },
+): void => {
+  for (const action of actions) if (permissions.allows(type, action)) return
+  for (const path of paths) for (const action of actions) if (permissions.allows(type, action, path)) return
+  throw lacking(type, actions[0], paths[0])
+}
+
 /** Expands `*` to the actions that the type has now. For `*:*` and unknown types it is kept, so only `*` covers it. */
 const expanded = (type: string, action: string): readonly string[] =>
   (action === '*' ? actionsOf.get(type) : undefined) ?? [action]

@@ -1,8 +1,10 @@
 import type { FunctionSpec } from '../events/project.ts'
+import { CONTEXT_KEY_RULE, isContextKey } from '../events/contextKey.ts'
 import { ticksOf } from '../domain/cron.ts'
 import type { RawFunction } from '../sandbox/protocol.ts'
 
 const MAX_TIMEOUT = 900_000
+const MAX_CONTEXT_KEYS = 100
 const MAX_DELAY = 3_600_000
 const DEFAULT_DELAY = 1000
 const METHODS = ['GET', 'PUT', 'PATCH', 'DELETE', 'POST']
@@ -28,6 +30,7 @@ const KEYS: Readonly<Record<string, string>> = {
   'secret-headers': 'secret-headers',
   secretHeaders: 'secret-headers',
   timeout: 'timeout',
+  context: 'context',
 }
 
 /** Returns the functions of one module with valid metadata and its defaults. Throws `BadMetadata`. */
@@ -88,6 +91,9 @@ const setField = (spec: Spec, key: string, value: unknown, where: string): void 
       return
     case 'secret-headers':
       spec.secret_headers = headersOf(value, where)
+      return
+    case 'context':
+      spec.context = contextOf(value, where)
       return
     case 'timeout':
       spec.timeout = integerOf(value, `${where}timeout`, 1, MAX_TIMEOUT)
@@ -177,6 +183,20 @@ const webhookOf = (
     auth,
     ...(given.agent === undefined ? {} : { agent: textOf(given.agent, `${where}webhook.agent`) }),
   }
+}
+
+/** An empty list is meaningful: the function may read no context variable. */
+const contextOf = (value: unknown, where: string): string[] => {
+  const keys: unknown[] | undefined = Array.isArray(value) ? value : undefined
+  if (!keys || keys.length > MAX_CONTEXT_KEYS)
+    throw new BadMetadata(
+      `${where}Expected context to be a list of at most ${MAX_CONTEXT_KEYS} keys of context variables, got ${shown(value)}`,
+    )
+  const known = keys.map((key) => {
+    if (isContextKey(key)) return key
+    throw new BadMetadata(`${where}Expected each of context to be ${CONTEXT_KEY_RULE}, got ${shown(key)}`)
+  })
+  return [...new Set(known)].sort()
 }
 
 const headersOf = (value: unknown, where: string): string[] => {

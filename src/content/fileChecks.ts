@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
 
-const MAX_PATH_BYTES = 1024
+export const MAX_PATH_BYTES = 1024
 const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f'
 const HAS_CONTROL = new RegExp(`[${CONTROL}]`)
 const SEGMENT = `([^./${CONTROL}]|\\.[^./${CONTROL}]|\\.\\.[^/${CONTROL}])[^/${CONTROL}]*`

@@ -11,7 +11,7 @@ export const Plan = Type.Union([
 export type Plan = Static<typeof Plan>
 
 /** A JSON map from `type:path` to actions (SPEC.md, Permission map). */
-export const Permissions = Type.Record(Type.String(), Type.Array(Type.String()))
+export const Permissions = Type.Record(Type.String(), Type.Immutable(Type.Array(Type.String())))
 export type Permissions = Static<typeof Permissions>
 
 export const OrgCreated = fact('OrgCreated', {

@@ -23,6 +23,8 @@ export const FunctionSpec = record({
   ),
   /** Lower-case names of headers to mask in run logs. */
   secret_headers: Type.Optional(Type.Array(Type.String())),
+  /** Keys of the context variables that the function may read; absent: all of its project. */
+  context: Type.Optional(Type.Immutable(Type.Array(Type.String()))),
   /** Milliseconds after which a run of this function is stopped. */
   timeout: Type.Optional(Type.Integer()),
 })

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { Permissions } from './org.ts'
 import { fact, Id, PayloadRef, record, Time } from './scalars.ts'
 
 export const RunType = Type.Union([
@@ -26,6 +27,14 @@ export type Retry = Static<typeof Retry>
 export const InputAt = record({ stream_id: Id, revision: Type.Integer() })
 export type InputAt = Static<typeof InputAt>
 
+/** The credential that evaluates code, with the permissions it had: each of the maps must allow an action. */
+export const Evaluator = record({
+  kind: Type.Union([Type.Literal('api-key'), Type.Literal('session'), Type.Literal('service-key')]),
+  id: Id,
+  permissions: Type.Immutable(Type.Array(Permissions)),
+})
+export type Evaluator = Static<typeof Evaluator>
+
 /** The part of a run that never changes. */
 const plan = {
   run_id: Id,
@@ -38,6 +47,10 @@ const plan = {
   /** Milliseconds. */
   timeout: Type.Optional(Type.Integer()),
   retry: Type.Optional(Retry),
+  /** Keys of the context variables that the run may read; absent: all of its project. */
+  context: Type.Optional(Type.Immutable(Type.Array(Type.String()))),
+  /** Present on evaluated code, which may do what this credential may. */
+  evaluator: Type.Optional(Evaluator),
   /** 1 for the first run, 2 for its first retry. */
   attempt: Type.Integer(),
   /** The number of runs above this one in the chain of causes; absent: 0. A retry keeps it. */

@@ -33,5 +33,9 @@ export interface RunOffers {
 }
 
 /** Names the REPL session of a run. Its declarations are in a process of one worker, so its code runs there. */
-export const sessionOf = ({ plan: { target, project_id } }: Pick<WantedRun, 'plan'>): string | undefined =>
-  'code' in target && target.repl_id !== undefined ? `${project_id} ${target.repl_id}` : undefined
+export const sessionOf = ({
+  plan: { target, project_id, evaluator },
+}: Pick<WantedRun, 'plan'>): string | undefined =>
+  'code' in target && target.repl_id !== undefined
+    ? `${project_id} ${evaluator?.id} ${target.repl_id}`
+    : undefined

@@ -23,8 +23,8 @@ export interface BuildRef {
 export interface Rights {
   /** Keys of the context variables that the function may read; absent: all of its project. */
   readonly context?: readonly string[] | undefined
-  /** Id of the credential that evaluates code. */
-  readonly credential_id?: string | undefined
+  /** The credential that evaluates code, with its permissions. */
+  readonly evaluator?: string | undefined
 }
 
 /** A build and the rights of a run. Runs with different rights, projects or environments never share a child. */

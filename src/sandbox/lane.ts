@@ -9,7 +9,7 @@ import type { LaneRef } from '../ports/runtime.ts'
 /** The key of the lane of a run: equal exactly for runs that may share a child. */
 export const laneKeyOf = ({ env_id, project_id, hash, rights }: LaneRef): string => {
   const context = rights.context ? JSON.stringify([...new Set(rights.context)].sort()) : '*'
-  return [env_id, project_id, hash, rights.credential_id ?? '', context].join('/')
+  return [env_id, project_id, hash, rights.evaluator ?? '', context].join('/')
 }
 
 export interface LanePool {

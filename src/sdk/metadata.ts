@@ -33,6 +33,8 @@ export interface Metadata {
   /** Names of further headers to mask in run logs. */
   readonly 'secret-headers'?: readonly string[]
   readonly secretHeaders?: readonly string[]
+  /** Keys of the only context variables that the function may read; absent: all of its project, `[]`: none. */
+  readonly context?: readonly string[]
   /** Time limit of a run in milliseconds: 1-900000. */
   readonly timeout?: number
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { BoundedMap } from '../boundedMap.ts'
 import { endRun } from '../commands/runs/endRun.ts'
 import { AppError, isAppError, messageOf } from '../errors.ts'
@@ -11,11 +12,13 @@ import { buildDocId } from '../projections/builds.ts'
 import type { Views } from '../projections/views.ts'
 import { inputOf } from './inputs.ts'
 import type { Outcome, Runtime } from '../ports/runtime.ts'
+import { type CredentialNow, rightsOf } from './runRights.ts'
 import { RunOutput } from './runOutput.ts'
 import { type HostCallDeps, serveHostCall } from './serveHostCall.ts'
 
 export interface ExecutionDeps extends HostCallDeps {
   readonly runtime: Runtime
+  readonly credentialNow: CredentialNow
   readonly logger: Logger
   readonly functionRates: Pick<FunctionRates, 'turnsOf'>
 }
@@ -121,11 +124,18 @@ export class Executions {
       plan,
       env_id,
       correlation_id: carrier.metadata.correlation_id,
+      rights: rightsOf(plan, deps.credentialNow),
       signal,
       turns: deps.functionRates.turnsOf(env_id, signal),
     }
     return runtime.invoke({
-      build: { env_id, project_id: plan.project_id, build_id: plan.build_id, hash, rights: {} },
+      build: {
+        env_id,
+        project_id: plan.project_id,
+        build_id: plan.build_id,
+        hash,
+        rights: { context: plan.context, evaluator: evaluatorOf(plan) },
+      },
       run: {
         run_id: plan.run_id,
         stream_id: plan.stream_id,
@@ -172,6 +182,14 @@ const hashOf = async (
   if (build?.env_id !== env_id) throw new AppError('not_found', `Build ${plan.build_id} no longer exists`)
   return build.hash
 }
+
+/** Evaluations share a process only with others of the same credential with the same permissions. */
+const evaluatorOf = ({ target, evaluator }: RunPlan): string | undefined => {
+  if (!('code' in target)) return undefined
+  return evaluator ? `${evaluator.id} ${digestOf(JSON.stringify(evaluator.permissions))}` : 'unknown'
+}
+
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 const failureOf = (error: unknown): RunError =>
   isAppError(error, 'not_found')

@@ -5,14 +5,18 @@ import { completeUpload } from '../commands/files/completeUpload.ts'
 import { deleteFile } from '../commands/files/deleteFile.ts'
 import type { Caller, CommandDeps } from '../commands/deps.ts'
 import { fileAt } from '../commands/files/fileAt.ts'
+import { demandWrite } from '../commands/files/demandWrite.ts'
 import { putPart } from '../commands/files/putPart.ts'
 import { readFile } from '../commands/files/readFile.ts'
 import { storeFile } from '../commands/files/storeFile.ts'
-import { checkedPath } from '../content/fileChecks.ts'
+import { uploadFor } from '../commands/files/uploadFor.ts'
+import { checkedPath, MAX_PATH_BYTES } from '../content/fileChecks.ts'
 import { AppError } from '../errors.ts'
+import { isId } from '../ids.ts'
 import type { File } from '../events/file.ts'
 import { MAX_PARTS } from '../ports/blobs.ts'
 import type { HostCall } from '../ports/runtime.ts'
+import { demandOf, type RunRights } from './runRights.ts'
 import { CHUNK_BYTES } from '../sdk/wire.ts'
 
 /** Bytes of content in a reply. The limit is low, because unread replies stay in the memory of this process. */
@@ -23,68 +27,84 @@ type FileCall = Extract<HostCall, { op: 'files' }>
 /** Serves a file operation of a running function, on its environment. Content larger than a frame is sent in chunks. */
 export const serveFileCall = async (
   deps: Pick<CommandDeps, 'aggregates' | 'blobs' | 'quotas' | 'views'>,
-  { run_id, caller }: { run_id: string; caller: Caller },
+  { run_id, caller, rights }: { run_id: string; caller: Caller; rights: RunRights },
   { action, params }: FileCall,
 ): Promise<unknown> => {
   const { cause } = caller
   const { env_id } = cause
   const { path, content_type } = params
-  const file = async (): Promise<File> => {
+  const file = async (needed: 'read' | 'delete'): Promise<File> => {
     const at = checkedPath(path)
+    if (rights) await demandOf(rights, 'file', [needed], [at])
     const found = await fileAt(deps, env_id, at)
     if (!found) throw new AppError('not_found', `No file "${at}"`)
     return found
   }
   /** Identifies an upload that this run began. */
-  const upload = () => ({ upload_id: textOf(params, 'upload_id'), by_run_id: run_id })
+  const upload = () => ({ upload_id: idOf(params, 'upload_id'), by_run_id: run_id })
+  const demandToWrite = async (at: string): Promise<void> => {
+    if (rights) await demandWrite(deps, await rights(), { env_id, path: at })
+  }
+  /** Whether the file is created or updated is only known when the upload is complete. */
+  const demandUpload = async (): Promise<void> => {
+    if (!rights) return
+    const known = await uploadFor(deps, env_id, upload())
+    await demandOf(rights, 'file', ['create', 'update'], [known.upload.path])
+  }
 
   switch (action) {
     case 'get': {
-      const found = await file()
+      const found = await file('read')
       return { ...present(found), content_base64: await contentOf(deps, found, 0) }
     }
     case 'read': {
-      const found = await file()
+      const found = await file('read')
       if (found.etag !== params['etag']) throw new AppError('conflict', `File "${found.path}" has changed`)
       return { content_base64: await contentOf(deps, found, countOf(params, 'from', 0, 0, found.size)) }
     }
     case 'put': {
       const bytes = bytesOf(params)
+      await demandToWrite(checkedPath(path))
       const content = () => once(bytes)
       const wanted = { path, content_type, run_id, announced: bytes.length, content }
       return present(await storeFile(deps, wanted, cause))
     }
     case 'begin': {
       const expected_size = countOf(params, 'expected_size', 0, 0, Number.MAX_SAFE_INTEGER)
+      await demandToWrite(checkedPath(path))
       const { upload_id } = await beginUpload(deps, { path, content_type, expected_size, run_id }, caller)
       return { upload_id }
     }
     case 'part': {
       const bytes = bytesOf(params)
       const part_number = countOf(params, 'part_number', 1, 1, MAX_PARTS)
+      await demandUpload()
       const part = { ...upload(), part_number, size: bytes.length, content: once(bytes) }
       await putPart(deps, part, cause)
       return null
     }
     case 'complete':
+      if (rights) await demandToWrite((await uploadFor(deps, env_id, upload())).upload.path)
       return present(await completeUpload(deps, upload(), cause))
     case 'abort':
+      await demandUpload()
       await abortUpload(deps, upload(), cause)
       return null
     case 'list': {
+      if (rights) await demandOf(rights, 'file', ['read'])
       const { views } = deps
       await views.settled('files')
       const { items } = await views.files.find({
         equal: { env_id },
         sort: 'path',
-        ...(params['prefix'] !== undefined && { prefix: textOf(params, 'prefix') }),
+        ...(params['prefix'] !== undefined && { prefix: prefixOf(params) }),
         limit: countOf(params, 'limit', 20, 1, 100),
         offset: countOf(params, 'offset', 0, 0, 1e9),
       })
       return items.map(({ env_id: _, ...doc }) => present(doc))
     }
     case 'delete':
-      await deleteFile(deps, await file(), cause)
+      await deleteFile(deps, await file('delete'), cause)
       return null
     default:
       return action satisfies never
@@ -116,6 +136,18 @@ const textOf = (params: Params, name: string): string => {
   const value = params[name]
   if (typeof value === 'string') return value
   throw new AppError('bad_request', `${name}: expected text`)
+}
+
+const prefixOf = (params: Params): string => {
+  const prefix = textOf(params, 'prefix')
+  if (prefix.length <= MAX_PATH_BYTES) return prefix
+  throw new AppError('bad_request', `prefix: expected at most ${MAX_PATH_BYTES} characters`)
+}
+
+const idOf = (params: Params, name: string): string => {
+  const value = textOf(params, name)
+  if (isId(value)) return value
+  throw new AppError('bad_request', `${name}: expected a UUID`)
 }
 
 const countOf = (params: Params, name: string, fallback: number, min: number, max: number): number => {

@@ -1,14 +1,18 @@
+import { AppError } from '../errors.ts'
+import { checkContextKey } from '../events/contextKey.ts'
 import { callFunction } from '../commands/runs/callFunction.ts'
 import type { CommandDeps } from '../commands/deps.ts'
 import { emitData } from '../commands/streams/emitData.ts'
 import { publishEvent } from '../commands/events/publishEvent.ts'
 import { readVariable } from '../commands/context/readVariable.ts'
 import { depthBelow } from '../commands/runs/runDepth.ts'
+import { functionFor } from '../commands/runs/functionFor.ts'
 import { runFunction } from '../commands/runs/runFunction.ts'
 import type { RunPlan } from '../events/run.ts'
 import type { Taking, Turns } from '../plans/functionRates.ts'
 import { newId } from '../ids.ts'
 import type { HostCall } from '../ports/runtime.ts'
+import { demandOf, pathsOf, type RunRights } from './runRights.ts'
 import { serveFileCall } from './serveFileCall.ts'
 
 /** The dependencies of the commands that host calls use. */
@@ -20,23 +24,24 @@ export type HostCallDeps = Pick<
   readonly maxRunDepth: number
 }
 
-/** Serves a call that a running function makes through the SDK (DESIGN.md, A build). */
+/** The run that makes a host call. */
+export interface CallingRun {
+  readonly plan: RunPlan
+  readonly env_id: string
+  readonly correlation_id: string
+  readonly rights: RunRights
+  readonly signal: AbortSignal
+  /** The rate of the organization; null: unlimited. */
+  readonly turns: Turns | null
+}
+
+/**
+ * Serves a call that a running function makes through the SDK (DESIGN.md, A build). Evaluated code needs the permission
+ * of the HTTP endpoint with the same effect; `emit` has none, because it only writes to the run's own stream.
+ */
 export const serveHostCall = async (
   deps: HostCallDeps,
-  {
-    plan,
-    env_id,
-    correlation_id,
-    signal,
-    turns,
-  }: {
-    plan: RunPlan
-    env_id: string
-    correlation_id: string
-    signal: AbortSignal
-    /** The rate of the organization; null: unlimited. */
-    turns: Turns | null
-  },
+  { plan, env_id, correlation_id, rights, signal, turns }: CallingRun,
   call: HostCall,
 ): Promise<unknown> => {
   const { run_id, stream_id, project_id } = plan
@@ -45,6 +50,11 @@ export const serveHostCall = async (
   const from = () => ({ stream_id, source: `run:${run_id}`, depth: depthBelow(plan, deps.maxRunDepth) })
   const taking = takingOf(call)
   if (turns && taking) await turns.take(taking)
+  /** The function that is started runs with its own rights. */
+  const demandStart = (held: NonNullable<RunRights>, ref: string): Promise<void> => {
+    const { project } = functionFor(deps.views.directory, env_id, ref, project_id)
+    return demandOf(held, 'build', ['execute'], pathsOf(project))
+  }
 
   switch (call.op) {
     case 'emit': {
@@ -56,12 +66,15 @@ export const serveHostCall = async (
     }
     case 'send': {
       const { event_type, event_data } = call
+      if (rights) await demandOf(rights, 'event', ['create'], [event_type])
       const { event } = await publishEvent(deps, { ...from(), event_type, event_data }, caller)
       return { event_id: event.event_id, stream_id }
     }
     case 'call':
+      if (rights) await demandStart(rights, call.fn)
       return callFunction(deps, { ...from(), ref: call.fn, args: call.args, project_id }, caller)
     case 'run':
+      if (rights) await demandStart(rights, call.fn)
       return runFunction(
         deps,
         {
@@ -74,9 +87,10 @@ export const serveHostCall = async (
         caller,
       )
     case 'context':
+      await demandContext(plan, rights, call.key)
       return readVariable(deps, { env_id, project_id, key: call.key })
     case 'files':
-      return serveFileCall(deps, { run_id, caller }, call)
+      return serveFileCall(deps, { run_id, caller, rights }, call)
     default:
       return call satisfies never
   }
@@ -85,4 +99,18 @@ export const serveHostCall = async (
 const takingOf = ({ op }: HostCall): Taking | null => {
   if (op === 'emit') return 'emit'
   return op === 'send' || op === 'call' || op === 'run' ? 'start' : null
+}
+
+/** The keys that a function declares bind all of its runs, whatever its process says. */
+const demandContext = async (plan: RunPlan, rights: RunRights, key: string): Promise<void> => {
+  const { context, target, project_id, project_name } = plan
+  checkContextKey(key)
+  if (rights) await demandOf(rights, 'context', ['read'], pathsOf({ project_id, name: project_name }))
+  if (context === undefined || context.includes(key)) return
+  const ref = 'ns' in target ? `${target.ns}/${target.var}` : 'evaluated code'
+  const wanted = [...context, key].map((each) => `'${each}'`).join(', ')
+  throw new AppError(
+    'forbidden',
+    `context("${key}"): ${ref} declares that it does not read this variable; to allow it, deploy it with \`context: [${wanted}]\` in its metadata`,
+  )
 }

@@ -35,6 +35,7 @@ export const layers: readonly Layer[] = [
   { path: 'events/jsonDepth', imports: [] },
   { path: 'events/rawJson', imports: [] },
   { path: 'events/outputLimit', imports: [] },
+  { path: 'events/contextKey', imports: ['errors'] },
   { path: 'events', imports: ['errors'], packages: ['typebox'] },
   // The SDK is published: its types and its code are its own.
   { path: 'sdk', imports: [] },
@@ -79,7 +80,7 @@ export const layers: readonly Layer[] = [
   },
   {
     path: 'builds',
-    imports: [...kernel, 'ports', 'domain/cron', 'sandbox'],
+    imports: [...kernel, 'ports', 'events/contextKey', 'domain/cron', 'sandbox'],
     types: ['events', 'sandbox/protocol'],
     packages: ['yauzl'],
   },
@@ -90,6 +91,7 @@ export const layers: readonly Layer[] = [
     imports: [
       ...facts,
       'events/streams',
+      'events/contextKey',
       'access/permissions',
       'access/tokens',
       'domain',
@@ -106,12 +108,17 @@ export const layers: readonly Layer[] = [
     packages: ['node-schedule'],
   },
   {
+    path: 'worker/runRights',
+    imports: ['errors', 'access/permissions'],
+    types: ['access', 'events', 'projections'],
+  },
+  {
     path: 'worker/serveFileCall',
-    imports: [...kernel, 'events', 'ports', 'sdk', 'content', 'commands'],
+    imports: [...kernel, 'events', 'ports', 'sdk', 'content', 'commands', 'worker/runRights'],
   },
   {
     path: 'worker/serveHostCall',
-    imports: [...kernel, 'commands', 'worker/serveFileCall'],
+    imports: [...kernel, 'events/contextKey', 'commands', 'worker/runRights', 'worker/serveFileCall'],
     types: ['events', 'ports', 'plans'],
   },
   {
@@ -123,14 +130,16 @@ export const layers: readonly Layer[] = [
       'secrets',
       'projections',
       'commands',
+      'worker/runRights',
       'worker/serveHostCall',
     ],
-    types: ['domain', 'content', 'plans'],
+    types: ['access', 'domain', 'content', 'plans'],
   },
   {
     path: 'api',
     imports: [
       ...facts,
+      'events/contextKey',
       'events/jsonDepth',
       'access/permissions',
       'access/tokens',

@@ -230,6 +230,12 @@ const refusals: [string, string][] = [
   ],
   ['{ "secret-headers": "x-key" }', 'Expected secret-headers to be a list of at most 100 names, got "x-key"'],
   ['{ secretHeaders: ["x key"] }', 'Expected each of secret-headers to be a header name, got "x key"'],
+  ['{ context: "KEY" }', 'Expected context to be a list of at most 100 keys of context variables, got "KEY"'],
+  [
+    '{ context: ["../KEY"] }',
+    'Expected each of context to be 1 to 128 letters, digits, "_", "." and "-", beginning with a letter or "_", got "../KEY"',
+  ],
+  ['{ Context: [] }', 'Expected the key context, got Context'],
   ['{ timeout: 0 }', 'Expected timeout to be a whole number from 1 to 900000, got 0'],
   ['{ on_event: "x" }', 'Expected the key on-event, got on_event'],
   ['[1]', 'Expected metadata to be an object, got [1]'],
@@ -254,6 +260,14 @@ metadata('may use camelCase, no retries, leap days and keys of the author', asyn
       },
     ])}`,
   )
+})
+
+metadata('keeps the keys of context variables, sorted and once, and an empty list too', async () => {
+  assert.is(
+    await mistakeIn('{ context: ["B", "A", "B"] }'),
+    `ok: ${JSON.stringify([{ ns: 'a', var: 'f', context: ['A', 'B'] }])}`,
+  )
+  assert.is(await mistakeIn('{ context: [] }'), `ok: ${JSON.stringify([{ ns: 'a', var: 'f', context: [] }])}`)
 })
 
 metadata('refuses two webhooks at one address', async () => {

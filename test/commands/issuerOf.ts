@@ -14,5 +14,6 @@ export const issuerOf = (
   env_id,
   api_key_id: id,
   permissions: compilePermissions(permissions),
+  granted: [permissions],
   expires: Infinity,
 })

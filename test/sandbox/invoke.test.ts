@@ -268,8 +268,8 @@ lifetime('is shared only by runs of one project with the same rights', async () 
     { project_id: 'another' },
     { rights: { context: [] } },
     { rights: { context: ['A', 'B'] } },
-    { rights: { credential_id: 'one' } },
-    { rights: { credential_id: 'another' } },
+    { rights: { evaluator: 'one' } },
+    { rights: { evaluator: 'another' } },
   ]
   const pids = []
   for (const lane of lanes) pids.push(await pidOf(lane))

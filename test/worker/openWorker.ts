@@ -1,4 +1,5 @@
-import type { RunPlan } from '../../src/events/run.ts'
+import { credentialNow } from '../../src/access/storedCredential.ts'
+import type { Evaluator, RunPlan } from '../../src/events/run.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
 import { type Logger, silent } from '../../src/logger.ts'
@@ -61,6 +62,7 @@ export const openWorker = (
     logger,
     maxRunDepth: 100,
     functionRates: { turnsOf: () => null },
+    credentialNow: (credential: Pick<Evaluator, 'kind' | 'id'>) => credentialNow(views, credential),
   }
   return {
     worker: new Worker(deps, { maxConcurrentRuns: 10, runTimeoutMs: 60_000, ...options }),

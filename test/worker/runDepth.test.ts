@@ -51,7 +51,14 @@ const dispatched = async (stream_id: string, event_id: string, maxRunDepth?: num
 const ask = (plan: RunPlan, call: HostCall, maxRunDepth = 100) =>
   serveHostCall(
     { ...deps, maxRunDepth },
-    { plan, env_id: env.env_id, correlation_id: newId(), signal: new AbortController().signal, turns: null },
+    {
+      plan,
+      env_id: env.env_id,
+      correlation_id: newId(),
+      rights: null,
+      signal: new AbortController().signal,
+      turns: null,
+    },
     call,
   )
 

@@ -13,6 +13,7 @@ import type {
   Route,
 } from '../route.ts'
 import type { Credential } from '../../access/credential.ts'
+import { demand } from '../../access/permissions.ts'
 import { bearerOf } from './bearer.ts'
 import { DEFAULT_MAX_BODY, parseJson, readBody } from './body.ts'
 import { newId, type NewId } from '../../ids.ts'
@@ -65,7 +66,7 @@ const serveCredential =
         mayStill: (now) => isLetIn(route, { ...request, credential: now }),
       })
     const asked = { ...request, credential, once, hold }
-    for (const needs of route.needs) if (!isGranted(needs, asked)) await demand(needs, asked)
+    for (const needs of route.needs) if (!isGranted(needs, asked)) await demandOf(needs, asked)
     await answer(route, request, once, (ids) => route.handle({ ...asked, caller: { cause, newId: ids } }))
   }
 
@@ -117,23 +118,17 @@ const isGranted = ({ type, action, or }: Needs, { credential: { permissions } }:
 /** Whether the credential would still be admitted to this request. */
 const isLetIn = async ({ needs }: CredentialRoute, ask: Asking): Promise<boolean> => {
   try {
-    for (const one of needs) if (!isGranted(one, ask)) await demand(one, ask)
+    for (const one of needs) if (!isGranted(one, ask)) await demandOf(one, ask)
     return true
   } catch {
     return false
   }
 }
 
-const demand = async ({ type, action, or, path }: Needs, ask: Asking): Promise<void> => {
+const demandOf = async ({ type, action, or, path }: Needs, ask: Asking): Promise<void> => {
   const paths = (await path?.(ask.params, ask)) ?? []
-  for (const part of paths)
-    for (const either of or === undefined ? [action] : [action, or])
-      if (ask.credential.permissions.allows(type, either, part)) return
-  throw lacking(type, action, paths[0])
+  demand(ask.credential.permissions, { type, actions: or === undefined ? [action] : [action, or], paths })
 }
-
-export const lacking = (type: string, action: string, path = '*'): AppError =>
-  new AppError('forbidden', `The credential lacks the permission ${type}:${path} ${action}`)
 
 /** A reply as plain JSON, so that it can be stored and sent again. */
 interface Answer {

@@ -1,8 +1,9 @@
 import Type from 'typebox'
-import { createVariable, VARIABLE_KEY_PATTERN } from '../../commands/context/createVariable.ts'
+import { createVariable } from '../../commands/context/createVariable.ts'
 import { deleteVariable } from '../../commands/context/deleteVariable.ts'
 import { updateVariable } from '../../commands/context/updateVariable.ts'
 import { AppError } from '../../errors.ts'
+import { CONTEXT_KEY_PATTERN } from '../../events/contextKey.ts'
 import { type ContextVariableDoc, variableId } from '../../projections/contextVariables.ts'
 import { type Ask, item, none, route } from '../route.ts'
 import { listOf, PageQuery } from '../paging.ts'
@@ -16,7 +17,7 @@ const Content = {
   value: Type.String({ writeOnly: true, description: 'Never returned; at most 32 KiB' }),
   description: Type.Optional(Type.String({ maxLength: 1024 })),
 }
-const Creation = Type.Object({ key: Type.String({ pattern: VARIABLE_KEY_PATTERN }), ...Content })
+const Creation = Type.Object({ key: Type.String({ pattern: CONTEXT_KEY_PATTERN }), ...Content })
 const Change = Type.Object(Content)
 
 const present = ({ key, description, created_at, updated_at }: ContextVariableDoc) => ({
@@ -49,7 +50,8 @@ export const contextRoutes = [
     path: '/v1/projects/:project/context',
     operationId: 'createContextVariable',
     summary: 'Create a context variable',
-    description: 'Only functions of the project can read the value, with `context(key)`.',
+    description:
+      'Only functions of the project can read the value, with `context(key)`. A function can limit itself to some keys by `context` in its metadata.',
     tag,
     needs: needs('create'),
     body: Creation,

@@ -12,7 +12,9 @@ export const evalRoutes = [
     operationId: 'evaluate',
     summary: 'Evaluate code with the live or deployed build',
     description:
-      'Replies after the run has ended. Evaluations with the same `repl_id` share their declarations.',
+      'Replies after the run has ended. The code may do what the credential may do: `context` needs `context:read`, `send` ' +
+      '`event:create`, `call` and `run` `build:execute` on the project of the function, `files` the permissions of files. ' +
+      'Evaluations of one credential with the same `repl_id` share their declarations.',
     tag: 'Runs',
     needs: { type: 'build', action: 'execute', path: projectPaths },
     body: Type.Object({
@@ -22,9 +24,9 @@ export const evalRoutes = [
     example: { code: "await run('greetings/add', 1, 2)" },
     errors: ['quota_exceeded'],
     reply: { kind: 'item', status: 201, schema: Run },
-    handle: async ({ params: { project }, body, deps, caller }) => {
+    handle: async ({ params: { project }, body, deps, caller, credential }) => {
       const { code, repl_id } = body
-      const input = { project, code, repl_id, timeoutMs: deps.webhookTimeoutMs }
+      const input = { project, code, repl_id, timeoutMs: deps.webhookTimeoutMs, credential }
       return item(await presentRun(await evaluate(deps, input, caller), deps.payloads), 201)
     },
   }),

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import Type from 'typebox'
 import { abortUpload } from '../../commands/files/abortUpload.ts'
+import { demandWrite } from '../../commands/files/demandWrite.ts'
 import { beginUpload } from '../../commands/files/beginUpload.ts'
 import { completeUpload } from '../../commands/files/completeUpload.ts'
 import { checkPart, putPart } from '../../commands/files/putPart.ts'
@@ -16,7 +17,7 @@ import { incoming } from '../http/incoming.ts'
 import { sendContinue } from '../http/expectContinue.ts'
 import { type Ask, item, none, route } from '../route.ts'
 import { FileUpload, MultipartUpload, UploadedPart, UploadUnderWay } from '../schemas.ts'
-import { announcedBytes, demandWrite, presentUpload } from './files.ts'
+import { announcedBytes, presentUpload } from './files.ts'
 
 const tag = 'Files'
 
@@ -120,10 +121,10 @@ export const uploadRoutes = [
     errors: ['quota_exceeded'],
     reply: { kind: 'item', status: 201, schema: MultipartUpload },
     handle: async (ask) => {
-      const { body, deps, caller } = ask
+      const { body, deps, caller, credential } = ask
       const path = checkedPath(body.path)
       const content_type = checkedContentType(body.content_type)
-      await demandWrite(ask, path)
+      await demandWrite(deps, credential.permissions, { env_id: credential.env_id, path })
       const { expected_size } = body
       const upload = { path, content_type, expected_size, run_id: null }
       return item(present(await beginUpload(deps, upload, caller)), 201)
@@ -181,7 +182,10 @@ export const uploadRoutes = [
     reply: { kind: 'item', schema: FileUpload },
     handle: async (ask) => {
       const { status, upload } = await uploadOf(ask)
-      if (status === 'pending') await demandWrite(ask, upload.path)
+      if (status === 'pending') {
+        const { env_id, permissions } = ask.credential
+        await demandWrite(ask.deps, permissions, { env_id, path: upload.path })
+      }
       const { upload_id } = upload
       const file = await completeUpload(ask.deps, { upload_id }, ask.caller.cause)
       return item(presentUpload(file), 200, { ETag: file.etag })

@@ -2,15 +2,14 @@ import type { Context } from 'koa'
 import Type from 'typebox'
 import { AppError, isAppError } from '../../errors.ts'
 import { deleteFile } from '../../commands/files/deleteFile.ts'
-import { fileAt } from '../../commands/files/fileAt.ts'
+import { demandWrite } from '../../commands/files/demandWrite.ts'
 import { readFile } from '../../commands/files/readFile.ts'
 import { storeFile } from '../../commands/files/storeFile.ts'
-import { checkedContentType, checkedPath } from '../../content/fileChecks.ts'
+import { checkedContentType, checkedPath, MAX_PATH_BYTES } from '../../content/fileChecks.ts'
 import type { File as StoredFile } from '../../events/file.ts'
 import type { FileDoc } from '../../projections/files.ts'
 import { isNotModified, isSame, type Range, rangeOf } from '../http/conditions.ts'
 import { incoming } from '../http/incoming.ts'
-import { lacking } from '../http/serveRoute.ts'
 import { sendContinue } from '../http/expectContinue.ts'
 import { type Ask, item, none, own, route } from '../route.ts'
 import { listOf, pageQuery } from '../paging.ts'
@@ -59,16 +58,6 @@ const byId = (action: 'read' | 'delete') => ({
   },
 })
 
-/** Throws `forbidden` unless the credential may create the file, or update the one at the path. */
-export const demandWrite = async (
-  { credential: { env_id, permissions }, deps }: Pick<Ask, 'credential' | 'deps'>,
-  path: string,
-): Promise<void> => {
-  const file = await fileAt(deps, env_id, path)
-  const action = file ? 'update' : 'create'
-  if (!permissions.allows('file', action, path)) throw lacking('file', action, path)
-}
-
 /** The path of the file: everything after `/v1/files/upload/`, decoded. */
 const pathIn = (ctx: Context): string => {
   try {
@@ -86,12 +75,12 @@ export const announcedBytes = (ctx: Context): number | null => {
 }
 
 const upload = async (ask: Ask<{ path: string }>): Promise<StoredFile> => {
-  const { ctx, deps, caller } = ask
+  const { ctx, deps, caller, credential } = ask
   const path = pathIn(ctx)
   if (ctx.get('Content-Range') !== '')
     throw new AppError('bad_request', 'Content-Range: not supported, expected the whole file')
   const content_type = checkedContentType(ctx.get('Content-Type'))
-  await demandWrite(ask, path)
+  await demandWrite(deps, credential.permissions, { env_id: credential.env_id, path })
   const content = () => {
     sendContinue(ctx)
     return incoming(ctx.req)
@@ -167,7 +156,10 @@ export const fileRoutes = [
     needs: { type: 'file', action: 'read' },
     query: pageQuery({
       prefix: Type.Optional(
-        Type.String({ maxLength: 1024, description: 'Only files whose path begins with this prefix' }),
+        Type.String({
+          maxLength: MAX_PATH_BYTES,
+          description: 'Only files whose path begins with this prefix',
+        }),
       ),
     }),
     reply: { kind: 'list', schema: File },

@@ -39,6 +39,6 @@ export const deployBuild = async (
     await reserveWebhooks(deps, { webhooks, project_id, fence }, cause)
     await aggregates.projects.handle(stream, { type: 'DeployBuild', build, fence }, cause)
   })
-  runtime.prewarm({ env_id, project_id, build_id, hash, rights: {} })
+  runtime.prewarm({ env_id, project_id, build_id, hash, rights: {} }) // most functions declare no context
   return buildFor(deps, project_id, build_id)
 }

@@ -1,12 +1,8 @@
-import { AppError } from '../../errors.ts'
+import { checkContextKey } from '../../events/contextKey.ts'
 import { streamOf } from '../../events/streams.ts'
 import { sealVariable } from '../../secrets/contextVariables.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { projectFor } from '../projects/projectFor.ts'
-
-export const VARIABLE_KEY_PATTERN = '^[A-Za-z_][A-Za-z0-9_.-]{0,127}$'
-
-const KEY = new RegExp(VARIABLE_KEY_PATTERN)
 
 /**
  * Creates a context variable of a project, given by id or name (SPEC.md, Context variables). Resolves with the
@@ -22,11 +18,7 @@ export const createVariable = async (
   }: { project: string; key: string; value: string; description?: string | undefined },
   { cause, newId }: Caller,
 ): Promise<{ project_id: string }> => {
-  if (!KEY.test(key))
-    throw new AppError(
-      'bad_request',
-      'key: expected 1 to 128 letters, digits, "_", "." and "-", beginning with a letter or "_"',
-    )
+  checkContextKey(key)
   await views.settled('projects')
   const { env_id, project_id } = projectFor(views.directory, cause.env_id, project)
   const sealed = await sealVariable(keyring, { env_id, project_id }, key, value)

@@ -81,10 +81,14 @@ export const placeOf = ({
   project,
   build,
   fn,
-}: Deployed): Pick<RunPlan, 'build_id' | 'project_id' | 'project_name' | 'target' | 'timeout'> => ({
+}: Deployed): Pick<
+  RunPlan,
+  'build_id' | 'project_id' | 'project_name' | 'target' | 'timeout' | 'context'
+> => ({
   build_id: build.build_id,
   project_id: project.project_id,
   project_name: project.name,
   target: { ns: fn.ns, var: fn.var },
   ...(fn.timeout !== undefined && { timeout: fn.timeout }),
+  ...(fn.context && { context: fn.context }),
 })

@@ -1,3 +1,4 @@
+import type { Credential } from '../../access/credential.ts'
 import { AppError } from '../../errors.ts'
 import type { RunDoc } from '../../projections/runs.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
@@ -9,7 +10,7 @@ type Deps = Parameters<typeof requestRun>[0] &
 
 /**
  * Evaluates code with the live build of a project, or with the deployed one, and returns its run (SPEC.md, Builds).
- * Evaluations with the same `repl_id` share their declarations. Rejects with `not_found`, `quota_exceeded`, or
+ * The code may do what the credential may do. Evaluations of a credential with the same `repl_id` share declarations. Rejects with `not_found`, `quota_exceeded`, or
  * `unavailable` when no worker began in time.
  */
 export const evaluate = async (
@@ -19,7 +20,14 @@ export const evaluate = async (
     code,
     repl_id,
     timeoutMs,
-  }: { project: string; code: string; repl_id?: string | undefined; timeoutMs: number },
+    credential,
+  }: {
+    project: string
+    code: string
+    repl_id?: string | undefined
+    timeoutMs: number
+    credential: Pick<Credential, 'kind' | 'id' | 'granted'>
+  },
   caller: Caller,
 ): Promise<RunDoc> => {
   const { views, quotas } = deps
@@ -40,6 +48,7 @@ export const evaluate = async (
         project_name: project.name,
         target: { code, ...(repl_id !== undefined && { repl_id }) },
         timeout: timeoutMs,
+        evaluator: { kind: credential.kind, id: credential.id, permissions: [...credential.granted] },
       },
       input: { kind: 'args', value: [] },
     },

@@ -13,6 +13,9 @@ export const functionFor = (
 ): Deployed => {
   const found = directory.functionAt(env_id, ref, project_id) ?? directory.functionAt(env_id, ref)
   if (!found)
-    throw new AppError('not_found', `No function "${ref}" in the deployed builds (expected "ns/var")`)
+    throw new AppError(
+      'not_found',
+      `No function ${JSON.stringify(ref.slice(0, 200))} in the deployed builds (expected "ns/var")`,
+    )
   return found
 }

@@ -1,3 +1,4 @@
+import { credentialNow } from '../../access/storedCredential.ts'
 import { takeOffers } from '../../cluster/offers.ts'
 import { FunctionRates } from '../../plans/functionRates.ts'
 import type { Runtime } from '../../ports/runtime.ts'
@@ -21,6 +22,7 @@ export const startWorker = async (node: Node, runtime: Runtime): Promise<Worker>
       logger,
       maxRunDepth: config.maxRunDepth,
       functionRates: new FunctionRates({ limiter: node.limiter, directory: views.directory }),
+      credentialNow: (credential) => credentialNow(views, credential),
     },
     {
       runTimeoutMs: config.runTimeoutMs,

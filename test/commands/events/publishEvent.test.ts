@@ -33,7 +33,14 @@ const ways = {
   'send() of a function': (event_type: string, event_data: unknown) =>
     serveHostCall(
       { ...node.deps, maxRunDepth: 100 },
-      { plan, env_id, correlation_id: newId(), signal: new AbortController().signal, turns: null },
+      {
+        plan,
+        env_id,
+        correlation_id: newId(),
+        rights: null,
+        signal: new AbortController().signal,
+        turns: null,
+      },
       { op: 'send', event_type, event_data },
     ),
 }
@@ -85,7 +92,14 @@ for (const [what, data_type] of [
     refusedWith('bad_request', () =>
       serveHostCall(
         { ...node.deps, maxRunDepth: 100 },
-        { plan, env_id, correlation_id: newId(), signal: new AbortController().signal, turns: null },
+        {
+          plan,
+          env_id,
+          correlation_id: newId(),
+          rights: null,
+          signal: new AbortController().signal,
+          turns: null,
+        },
         { op: 'emit', data_type: data_type ?? '', payload: null },
       ),
     ),

@@ -5,6 +5,7 @@ import { AppError } from '../../../src/errors.ts'
 import { suite } from '../../support/suite.ts'
 import { until } from '../../support/until.ts'
 import { openWorker } from '../../worker/openWorker.ts'
+import { issuerOf } from '../issuerOf.ts'
 import { openCommands } from '../openCommands.ts'
 import { plantBuild, plantEnv } from '../plantEnv.ts'
 import { refusedWith } from '../refusedWith.ts'
@@ -14,7 +15,7 @@ const env = await plantEnv(node, 'acme')
 const { worker, held, invocations } = openWorker(node)
 const deps = { ...node.deps, claimer: worker }
 const deployed = await plantBuild(node, env, { name: 'shop' })
-const input = { project: 'shop', code: '1 + 1', timeoutMs: 60_000 }
+const input = { project: 'shop', code: '1 + 1', timeoutMs: 60_000, credential: issuerOf(env.env_id) }
 
 /** Evaluates while the run ends as given. */
 const ending = async (outcome: Parameters<(typeof held)[number]>[0], more: object = {}) => {
