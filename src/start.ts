@@ -80,6 +80,8 @@ export const start = async (
         ? (await import('./builds/openRuntime.ts')).openRuntime({
             blobs: engines.blobs,
             cacheDir: join(config.dataDir, 'cache'),
+            cacheMb: config.buildCacheMb,
+            ownerOf: (env_id) => node.views.directory.env(env_id)?.org_id ?? env_id,
             ...(codeDir !== null && { codeDir }),
           })
         : null

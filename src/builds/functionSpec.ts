@@ -14,6 +14,11 @@ const URL_SAFE = /^[A-Za-z0-9._-]{1,128}$/
 const PATH = /^\/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*$/
 const HEADER = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/
 
+/** Characters of one function as JSON: every node has the functions of all deployed builds in memory. */
+const MAX_SPEC = 8 << 10
+const CONTROL = /\p{Cc}/u
+const CONTROL_BUT_LINES = /(?![\n\t])\p{Cc}/u
+
 /** Invalid metadata. The message is for the author of the build. */
 export class BadMetadata extends Error {}
 
@@ -43,15 +48,24 @@ export const toFunctionSpecs = (
     .filter((raw) => VAR.test(raw.var))
     .map((raw) => {
       if (!NS.test(ns)) throw new BadMetadata(`${file}: Expected a namespace of at most 512 characters`)
-      return specOf(ns, raw, `${file}: ${raw.var}: `)
+      const spec = specOf(ns, raw, `${file}: ${raw.var}: `)
+      const size = JSON.stringify(spec).length
+      if (size > MAX_SPEC)
+        throw new BadMetadata(
+          `${file}: ${raw.var}: Expected metadata of at most ${MAX_SPEC} characters, got ${size}`,
+        )
+      return spec
     })
 
-/** Returns the functions sorted by namespace and var. Throws `BadMetadata` if two have the same webhook. */
+/** Returns the functions sorted by namespace and var. Throws `BadMetadata` if two have the same name or webhook. */
 export const toBuildFunctions = (specs: readonly FunctionSpec[]): FunctionSpec[] => {
   const sorted = specs.toSorted((a, b) => compare(a.ns, b.ns) || compare(a.var, b.var))
   const owners = new Map<string, string>()
-  for (const spec of sorted) {
+  for (const [i, spec] of sorted.entries()) {
     const ref = `${spec.ns}/${spec.var}`
+    const before = sorted[i - 1]
+    if (before?.ns === spec.ns && before.var === spec.var)
+      throw new BadMetadata(`${ref}: Expected a unique function, got it twice`)
     if (!spec.webhook) continue
     const { service, path, method } = spec.webhook
     const endpoint = `${method} ${service}${path}`
@@ -218,11 +232,15 @@ const fieldsOf = (value: unknown, expectation: string): Fields => {
 }
 
 const anyTextOf = (value: unknown, what: string): string => {
+  if (typeof value === 'string' && CONTROL_BUT_LINES.test(value))
+    throw new BadMetadata(expected(what, 'to have no control characters but line breaks and tabs', value))
   if (typeof value === 'string' && value.length <= 1024) return value
   throw new BadMetadata(expected(what, 'to be a string of at most 1024 characters', value))
 }
 
 const textOf = (value: unknown, what: string): string => {
+  if (typeof value === 'string' && CONTROL.test(value))
+    throw new BadMetadata(expected(what, 'to have no control character', value))
   if (typeof value === 'string' && value !== '' && value.length <= 1024) return value
   throw new BadMetadata(expected(what, 'to be a string of 1 to 1024 characters', value))
 }

@@ -1,55 +1,80 @@
+import { setImmediate } from 'node:timers/promises'
+import { clock } from '../clock.ts'
 import type { FunctionSpec } from '../events/project.ts'
 import { BadMetadata, toBuildFunctions, toFunctionSpecs } from './functionSpec.ts'
 import type { SandboxOptions } from '../sandbox/limits.ts'
 import type { ChildCode } from '../sandbox/childCode.ts'
+import { namespacesOf, sourcesOf } from '../sandbox/namespaces.ts'
+import type { RawFunction } from '../sandbox/protocol.ts'
 import type { Inspection } from '../ports/runtime.ts'
 import { runTask, TaskFailed } from '../sandbox/buildTask.ts'
+import type { Candidate } from './buildCache.ts'
 
-/** Maximum numbers that a child may report; real builds have far fewer. */
+/** Maximum numbers of one build; real builds have far fewer. */
 const MAX_FUNCTIONS = 10_000
-const MAX_MODULES = 10_000
+const MAX_SCHEDULES = 1000
+/** Characters of JSON that a child may report about one build. */
+const MAX_REPORT = 16 << 20
+/** Checks of metadata occupy the service's thread for this time at most; a schedule takes milliseconds. */
+const SLICE_MS = 10
+
+interface Tools {
+  readonly code: ChildCode
+  readonly options: SandboxOptions
+  readonly signal?: AbortSignal | undefined
+}
 
 /** Loads every module of an unpacked build in a new child and reads its exports. */
 export const inspectBuild = async (
-  dir: string,
-  code: ChildCode,
-  options: SandboxOptions,
+  { dir, files }: Candidate,
+  { code, options, signal }: Tools,
 ): Promise<Inspection> => {
-  const specs: FunctionSpec[] = []
-  const fileOf = new Map<string, string>()
-  let mistake: string | undefined
+  const namespaces = namespacesOf(sourcesOf(files).sort())
+  const reported = new Map<string, readonly RawFunction[]>()
   try {
+    claimAll(namespaces)
     await runTask({
       task: 'inspect',
       dir,
+      files: namespaces.map(({ file }) => file),
+      maxSize: MAX_REPORT,
       code,
       options,
+      signal,
       onResult: (frame) => {
-        if (frame.type !== 'module' || mistake !== undefined) return
-        const { ns, file, functions } = frame
-        try {
-          claim(fileOf, ns, file)
-          specs.push(...toFunctionSpecs(ns, file, functions))
-          if (specs.length > MAX_FUNCTIONS)
-            throw new BadMetadata(`Expected at most ${MAX_FUNCTIONS} exported functions, got more`)
-        } catch (error) {
-          mistake = messageOfMistake(error)
-        }
+        if (frame.type === 'module') reported.set(frame.file, frame.functions)
       },
     })
-    return mistake === undefined
-      ? { ok: true, functions: toBuildFunctions(specs) }
-      : { ok: false, message: mistake }
+    const specs: FunctionSpec[] = []
+    let [schedules, since] = [0, clock.monotonic()]
+    for (const { ns, file } of namespaces) {
+      for (const raw of reported.get(file) ?? []) {
+        const spec = toFunctionSpecs(ns, file, [raw])
+        specs.push(...spec)
+        schedules += spec.some(({ schedule }) => schedule) ? 1 : 0
+        if (specs.length > MAX_FUNCTIONS)
+          throw new BadMetadata(`Expected at most ${MAX_FUNCTIONS} exported functions, got more`)
+        if (schedules > MAX_SCHEDULES)
+          throw new BadMetadata(`Expected at most ${MAX_SCHEDULES} schedules, got more`)
+        if (clock.monotonic() - since < SLICE_MS) continue
+        await setImmediate()
+        since = clock.monotonic()
+      }
+    }
+    return { ok: true, functions: toBuildFunctions(specs) }
   } catch (error) {
     return { ok: false, message: messageOfMistake(error) }
   }
 }
 
-const claim = (fileOf: Map<string, string>, ns: string, file: string): void => {
-  const other = fileOf.get(ns)
-  if (other) throw new BadMetadata(`${file}: Expected a unique namespace, got ${ns}, which ${other} has too`)
-  fileOf.set(ns, file)
-  if (fileOf.size > MAX_MODULES) throw new BadMetadata(`Expected at most ${MAX_MODULES} modules, got more`)
+const claimAll = (namespaces: readonly { readonly ns: string; readonly file: string }[]): void => {
+  const fileOf = new Map<string, string>()
+  for (const { ns, file } of namespaces) {
+    const other = fileOf.get(ns)
+    if (other)
+      throw new BadMetadata(`${file}: Expected a unique namespace, got ${ns}, which ${other} has too`)
+    fileOf.set(ns, file)
+  }
 }
 
 const messageOfMistake = (error: unknown): string => {

@@ -1,52 +1,83 @@
-import { isAppError } from '../errors.ts'
+import { AppError, isAppError } from '../errors.ts'
 import type { Blobs } from '../ports/blobs.ts'
-import { BuildCache } from './bundle.ts'
+import { BuildCache } from './buildCache.ts'
 import { prepareChildCode } from '../sandbox/childCode.ts'
 import { inspectBuild } from './inspect.ts'
 import { DEFAULT_OPTIONS, type SandboxOptions } from '../sandbox/limits.ts'
+import { sourcesOf } from '../sandbox/namespaces.ts'
 import { Pool } from '../sandbox/pool.ts'
-import type { Runtime } from '../ports/runtime.ts'
+import type { BuildRef, Runtime } from '../ports/runtime.ts'
 import { stripBuild } from './strip.ts'
+import { TaskTurns } from './taskTurns.ts'
 
 export interface RuntimeDeps extends Partial<SandboxOptions> {
   readonly blobs: Blobs
-  /** For unpacked builds and the code of the children. It is disposable, and processes on one disk may share it. */
+  /** For unpacked builds and the code of the children. It is disposable and belongs to one process. */
   readonly cacheDir: string
   /** Where the code of the children is stored; default `cacheDir`. */
   readonly codeDir?: string
+  /** Megabytes of unpacked builds in `cacheDir`; default: no limit. */
+  readonly cacheMb?: number
+  /** The organization of an environment; default: each environment is its own. */
+  readonly ownerOf?: (env_id: string) => string
 }
 
-const TYPESCRIPT = /(?<!\.d)\.m?ts$/
+/** Builds that are unpacked, stripped or inspected at the same time: each may take a child and 600 MB of disk. */
+const TASKS = { places: 2, waiting: 64 }
 
 /** Runs user functions in child processes (DESIGN.md, The functions runtime). */
-export const openRuntime = ({ blobs, cacheDir, codeDir = cacheDir, ...overrides }: RuntimeDeps): Runtime => {
+export const openRuntime = ({
+  blobs,
+  cacheDir,
+  codeDir = cacheDir,
+  cacheMb = Infinity,
+  ownerOf = (env_id) => env_id,
+  ...overrides
+}: RuntimeDeps): Runtime => {
   const options: SandboxOptions = { ...DEFAULT_OPTIONS, ...overrides }
   const code = prepareChildCode(codeDir)
+  const turns = new TaskTurns(TASKS)
+  const closing = new AbortController()
   const cache = new BuildCache({
     blobs,
     cacheDir,
-    prepare: async (dir, files) => {
-      const sources = files.filter(
-        (file) => TYPESCRIPT.test(file) && !file.split('/').includes('node_modules'),
-      )
-      if (sources.length > 0) await stripBuild(dir, sources, code, options)
+    maxBytes: cacheMb * (1 << 20),
+    ownerOf,
+    isUsed: (hash) => pool.uses(hash),
+    prepare: async (dir, files, signal = closing.signal) => {
+      const sources = sourcesOf(files).filter((file) => file.endsWith('ts'))
+      if (sources.length > 0) await stripBuild(dir, sources, { code, options, signal })
     },
   })
-  const pool = new Pool({ options, code, unpacked: (build) => cache.ensure(build) })
+  cache.open()
+  const unpacked = async (build: BuildRef): Promise<string> => {
+    if (await cache.has(build.hash)) return cache.ensure(build)
+    const { signal } = closing
+    return turns.run(ownerOf(build.env_id), () => cache.ensure(build), { signal, forRun: true })
+  }
+  const pool = new Pool({ options, code, unpacked })
   return {
     invoke: (invocation) => pool.invoke(invocation),
-    inspect: async (build) => {
+    inspect: async (build, { file, signal: left }) => {
+      const signal = left ? AbortSignal.any([left, closing.signal]) : closing.signal
+      const inspect = () =>
+        cache.admit(build, file, (candidate) => inspectBuild(candidate, { code, options, signal }), signal)
       try {
-        return await inspectBuild(await cache.ensure(build), code, options)
+        return await turns.run(ownerOf(build.env_id), inspect, { signal })
       } catch (error) {
         if (isAppError(error, 'bad_request')) return { ok: false, message: error.message }
         throw error
       }
     },
+    forget: ({ hash }) => cache.forget(hash),
     prewarm: (build) => pool.prewarm(build),
     get children() {
-      return pool.children
+      return pool.children + turns.running
     },
-    close: () => pool.close(),
+    close: async () => {
+      closing.abort(new AppError('unavailable', 'The runtime was closed'))
+      await pool.close()
+      await turns.idle()
+    },
   }
 }

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { mkdir, open, type FileHandle } from 'node:fs/promises'
+import { mkdir, open, stat, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { type Entry, openPromise, type ZipFile } from 'yauzl'
@@ -18,11 +18,14 @@ export const unpack = async (
   dir: string,
   limits: ZipLimits = ZIP_LIMITS,
 ): Promise<string[]> => {
+  const archiveBytes = (await stat(zipFile)).size
   const zip = await refusing('Expected a zip archive', () =>
     openPromise(zipFile, { autoClose: false, strictFileNames: true }),
   )
   try {
-    const entries = await refusing('Expected a readable zip archive', () => directoryOf(zip, limits))
+    const entries = await refusing('Expected a readable zip archive', () =>
+      directoryOf(zip, limits, archiveBytes),
+    )
     const made = new Set<string>([dir])
     const files: string[] = []
     for (const entry of entries) {
@@ -40,8 +43,8 @@ export const unpack = async (
   }
 }
 
-const directoryOf = async (zip: ZipFile, limits: ZipLimits): Promise<Entry[]> => {
-  const policy = new ZipPolicy(limits)
+const directoryOf = async (zip: ZipFile, limits: ZipLimits, archiveBytes: number): Promise<Entry[]> => {
+  const policy = new ZipPolicy(limits, archiveBytes)
   const entries: Entry[] = []
   for await (const entry of zip.eachEntry()) {
     policy.check(entry)

@@ -8,9 +8,14 @@ export interface ZipLimits {
   readonly depth: number
   readonly fileBytes: number
   readonly totalBytes: number
+  /** Files and directories together, also directories that only a name implies. */
+  readonly paths: number
   /** Maximum unpacked bytes for one packed byte, for files larger than `ratioFrom`. */
   readonly ratio: number
   readonly ratioFrom: number
+  /** Maximum bytes on the disk for one byte of the archive, for archives that need more than `diskRatioFrom`. */
+  readonly diskRatio: number
+  readonly diskRatioFrom: number
 }
 
 export const ZIP_LIMITS: ZipLimits = {
@@ -19,9 +24,15 @@ export const ZIP_LIMITS: ZipLimits = {
   depth: 32,
   fileBytes: 100 << 20,
   totalBytes: 500 << 20,
+  paths: 20_000,
   ratio: 200,
   ratioFrom: 10 << 20,
+  diskRatio: 100,
+  diskRatioFrom: 20 << 20,
 }
+
+/** A file system stores files and directories in blocks, so many small ones need more than their bytes. */
+const BLOCK = 4096
 
 export const refuse = (message: string, cause?: unknown): AppError =>
   new AppError('bad_request', `file: ${message}`, { cause })
@@ -41,11 +52,15 @@ export class ZipPolicy {
   /** Every path so far, in the form in which case-insensitive file systems compare them. */
   readonly #kinds = new Map<string, 'file' | 'directory'>()
   readonly #ranges: { readonly start: number; readonly end: number; readonly name: string }[] = []
+  readonly #archiveBytes: number
   #total = 0
+  #diskBytes = 0
   #entries = 0
 
-  constructor(limits: ZipLimits) {
+  /** `archiveBytes`: the size of the archive, with everything between and around its entries. */
+  constructor(limits: ZipLimits, archiveBytes: number) {
     this.#limits = limits
+    this.#archiveBytes = archiveBytes
   }
 
   check(entry: Entry): void {
@@ -68,12 +83,19 @@ export class ZipPolicy {
         `Expected ${name} to be compressed at most ${this.#limits.ratio} to 1, got ${compressedSize} for ${uncompressedSize} bytes`,
       )
     }
+    this.#diskBytes += Math.ceil(uncompressedSize / BLOCK) * BLOCK
     const start = entry.relativeOffsetOfLocalHeader
     this.#ranges.push({ start, end: start + LOCAL_HEADER + compressedSize, name })
   }
 
-  /** Call this after the last entry. Throws if two entries share bytes of the archive. */
+  /** Call this after the last entry. Throws if two entries share bytes, or if the whole archive expands too much. */
   finish(): void {
+    const { diskRatio, diskRatioFrom } = this.#limits
+    if (this.#diskBytes > diskRatioFrom && this.#diskBytes > this.#archiveBytes * diskRatio) {
+      throw refuse(
+        `Expected the archive to expand at most ${diskRatio} to 1, got ${this.#archiveBytes} bytes for ${this.#diskBytes} on the disk`,
+      )
+    }
     this.#ranges.sort((a, b) => a.start - b.start)
     this.#ranges.forEach(({ start, name }, index) => {
       const before = this.#ranges[index - 1]
@@ -106,7 +128,11 @@ export class ZipPolicy {
       const known = this.#kinds.get(path)
       if (known && (known === 'file' || kind === 'file'))
         throw refuse(`Expected unique names, got ${name} again`)
+      if (known) return
       this.#kinds.set(path, kind)
+      if (kind === 'directory') this.#diskBytes += BLOCK
+      if (this.#kinds.size > this.#limits.paths)
+        throw refuse(`Expected at most ${this.#limits.paths} files and directories, exceeded at ${name}`)
     })
   }
 

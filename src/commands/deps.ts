@@ -22,7 +22,7 @@ export interface CommandDeps {
   readonly blobs: Blobs
   readonly payloads: Payloads
   /** Reads the functions of uploaded builds. */
-  readonly runtime: Pick<Runtime, 'inspect' | 'prewarm'>
+  readonly runtime: Pick<Runtime, 'inspect' | 'forget' | 'prewarm'>
   /**
    * The worker of this process, which claims runs in the append that publishes their event; null when there is none.
    */

@@ -7,8 +7,15 @@ export type { HostCall, Input, RunInfo, WebhookRequest } from '../sdk/wire.ts'
 /** Bytes of the zip of a build. */
 export const MAX_ZIP_BYTES = 100 << 20
 
-/** The key of the zip of a build in the blobs. `hash` is its hex SHA-256, so equal zips are stored once. */
-export const buildKey = (hash: string): string => `builds/${hash}.zip`
+/**
+ * The key of the zip of a build in the blobs. No two builds share a key, so the removal of one build cannot affect
+ * another with the same bytes.
+ */
+export const buildKey = ({ project_id, build_id, hash }: Omit<BuildRef, 'env_id'>): string =>
+  `builds/${project_id}/${build_id}-${hash}.zip`
+
+/** The key of zips that version 0.1.0 stored. Builds with equal bytes share it. */
+export const oldBuildKey = (hash: string): string => `builds/${hash}.zip`
 
 /** A build as the runtime needs it: its environment and project, and the unpacked bytes to run. */
 export interface BuildRef {
@@ -55,6 +62,14 @@ export type Outcome =
   | { readonly status: 'succeeded'; readonly result: unknown }
   | { readonly status: 'failed'; readonly error: RunError }
 
+/** A zip that was uploaded. */
+export interface Upload {
+  /** Path of the zip on the local disk. */
+  readonly file: string
+  /** Aborts when the client has left. */
+  readonly signal?: AbortSignal | undefined
+}
+
 /** The result of loading a build once in the sandbox. */
 export type Inspection =
   | { readonly ok: true; readonly functions: readonly FunctionSpec[] }
@@ -64,10 +79,13 @@ export type Inspection =
 export interface Runtime {
   invoke(invocation: Invocation): Promise<Outcome>
   /**
-   * Loads every module of an unpacked build and reads its functions. `message` names the user's file and
-   * line, relative to the build: `orders/handlers.ts:12: Unexpected token`.
+   * Unpacks a zip, loads every module and reads its functions. `message` names the user's file and line, relative to the
+   * build: `orders/handlers.ts:12: Unexpected token`. Inspections wait for their turn; rejects with `unavailable` if too
+   * many wait. An abort ends the inspection. Nothing of a refused build is kept.
    */
-  inspect(build: BuildRef): Promise<Inspection>
+  inspect(build: BuildRef, upload: Upload): Promise<Inspection>
+  /** Removes the unpacked files of a build that will not run again. */
+  forget(build: Pick<BuildRef, 'hash'>): Promise<void>
   /** Starts a child for the build and the rights ahead of the first run. */
   prewarm(build: LaneRef): void
   /** Processes alive, for `/status` and tests. */

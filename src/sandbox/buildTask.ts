@@ -11,26 +11,53 @@ export class TaskFailed extends Error {}
 
 const MAX_ERROR = 8 << 10
 
+/** User code wrote the text: a control character could forge a line of a terminal or a log. */
+const CONTROL = /(?![\n\t])\p{Cc}/gu
+
 export interface Task {
   readonly task: 'inspect' | 'strip'
   readonly dir: string
+  /** The files that the child reads, each once. */
+  readonly files: readonly string[]
+  /** Characters of all results together. */
+  readonly maxSize: number
   readonly code: ChildCode
   readonly options: SandboxOptions
+  /** Ends the task; its reason is the error. */
+  readonly signal?: AbortSignal | undefined
   readonly onResult: (frame: TaskFrame) => void
 }
 
 /**
  * Inspects or strips a whole build in a separate child. Rejects with `TaskFailed` when the build does not
- * load, or when it ends, blocks or breaks the child.
+ * load, or when it ends, blocks or breaks the child. User code shares the child, so it can write every frame itself.
+ * K1: a frame names one of `files`, and a result names each of them once. K2: the end is accepted after every result.
  */
-export const runTask = ({ task, dir, code, options, onResult }: Task): Promise<void> =>
+export const runTask = ({
+  task,
+  dir,
+  files,
+  maxSize,
+  code,
+  options,
+  signal,
+  onResult,
+}: Task): Promise<void> =>
   new Promise((resolve, reject) => {
+    const unread = new Set(files)
+    const missing = new Set(files)
+    let started = false
+    let size = 0
     let file = ''
-    let failure: TaskFailed | undefined
+    let failure: Error | undefined
     let done = false
-    const fail = (what: string) => {
-      failure ??= new TaskFailed(file ? `${file}: ${what}` : what)
+    const end = (error: Error) => {
+      failure ??= error
       child.kill()
+    }
+    const fail = (what: string) => end(new TaskFailed(printable(file ? `${file}: ${what}` : what)))
+    const takeOnce = (from: Set<string>, name: string) => {
+      if (!from.delete(name)) throw new ProtocolViolation('Expected each file of the build once')
     }
     const timer = setTimeout(
       () => fail(`Expected it to load within ${options.inspectMs} ms`),
@@ -39,21 +66,29 @@ export const runTask = ({ task, dir, code, options, onResult }: Task): Promise<v
     const child = startProcess(
       { dir, code, options },
       {
-        onFrame: (frame) => {
+        onFrame: (frame, length) => {
+          if ((size += length) > maxSize)
+            throw new ProtocolViolation(`Expected at most ${maxSize} characters of functions, got more`)
           switch (frame.type) {
             case 'ready':
+              if (started) throw new ProtocolViolation('Expected to be ready once')
+              started = true
               return child.send({ type: task })
             case 'loading':
+              takeOnce(unread, frame.file) // K1
               file = frame.file
               return
             case 'module':
             case 'stripped':
+              takeOnce(missing, frame.file) // K1
               return onResult(frame)
             case 'fault':
               return fail('Threw an uncaught error while it was loading')
             case 'done':
-              if (frame.error === undefined) done = true
-              else failure = new TaskFailed(frame.error.slice(0, MAX_ERROR))
+              if (frame.error !== undefined)
+                return end(new TaskFailed(printable(frame.error.slice(0, MAX_ERROR))))
+              if (missing.size > 0) throw new ProtocolViolation('Expected every file before the end') // K2
+              done = true
               return child.kill()
             default:
               throw new ProtocolViolation(`Expected a frame of a task, got ${frame.type}`)
@@ -61,12 +96,27 @@ export const runTask = ({ task, dir, code, options, onResult }: Task): Promise<v
         },
         onEnd: (ending) => {
           clearTimeout(timer)
+          signal?.removeEventListener('abort', onAbort)
           if (failure) reject(failure)
           else if (done) resolve()
           else
-            reject(new TaskFailed(file ? `${file}: ${ending.message} while it was loading` : ending.message))
+            reject(
+              new TaskFailed(
+                printable(file ? `${file}: ${ending.message} while it was loading` : ending.message),
+              ),
+            )
         },
       },
     )
+    const onAbort = () => end(reasonOf(signal))
+    signal?.addEventListener('abort', onAbort, { once: true })
+    if (signal?.aborted) onAbort()
     child.send({ type: 'init', dir, outputBytes: 0 })
   })
+
+const printable = (text: string): string => text.replace(CONTROL, '\ufffd')
+
+const reasonOf = (signal: AbortSignal | undefined): Error => {
+  const reason: unknown = signal?.reason
+  return reason instanceof Error ? reason : new Error('The task was cancelled')
+}

@@ -71,6 +71,12 @@ export class Pool implements LanePool {
     })
   }
 
+  /** Whether a child runs the build or is about to start. */
+  uses(hash: string): boolean {
+    for (const key of this.#lanes.keys()) if (key.includes(`/${hash}/`)) return true
+    return false
+  }
+
   prewarm(build: LaneRef): void {
     if (!this.#closed) this.#laneOf(build).warm()
   }

@@ -68,9 +68,10 @@ export const layers: readonly Layer[] = [
   // `child` shares its process with user code: of the service it may contain the protocol alone.
   { path: 'sandbox/frames', imports: ['events/jsonDepth', 'events/rawJson'] },
   { path: 'sandbox/protocol', imports: ['sandbox/frames', 'events/rawJson', 'sdk'], types: ['events'] },
+  { path: 'sandbox/namespaces', imports: [] },
   {
     path: 'sandbox/child',
-    imports: ['sandbox/frames', 'sdk', 'events/outputLimit'],
+    imports: ['sandbox/frames', 'sandbox/namespaces', 'sdk', 'events/outputLimit'],
     types: ['sandbox/protocol', 'events'],
   },
   {
@@ -80,7 +81,7 @@ export const layers: readonly Layer[] = [
   },
   {
     path: 'builds',
-    imports: [...kernel, 'ports', 'events/contextKey', 'domain/cron', 'sandbox'],
+    imports: [...kernel, 'ports', 'events/contextKey', 'domain/cron', 'sandbox', 'sandbox/namespaces'],
     types: ['events', 'sandbox/protocol'],
     packages: ['yauzl'],
   },

@@ -7,9 +7,9 @@ const inspectionOf = async (
   source: string | Record<string, string>,
   inspectMs = 10_000,
 ): Promise<Inspection> => {
-  const { runtime, build } = await openWorkbench(source, { inspectMs })
+  const { runtime, inspect } = await openWorkbench(source, { inspectMs })
   try {
-    return await runtime.inspect(build)
+    return await inspect()
   } finally {
     await runtime.close()
   }
@@ -28,9 +28,9 @@ const mistakeIn = async (metadata: string): Promise<string> => {
   return message.replace(/^a\.js: f: /, '')
 }
 
-const inspect = suite('inspecting a build')
+const inspecting = suite('inspecting a build')
 
-inspect('lists its functions with metadata and defaults, by ns and var', async () => {
+inspecting('lists its functions with metadata and defaults, by ns and var', async () => {
   const inspection = await inspectionOf('ok')
   assert.ok(inspection.ok)
   const functions = inspection.ok ? inspection.functions : []
@@ -71,7 +71,7 @@ inspect('lists its functions with metadata and defaults, by ns and var', async (
   assert.not.ok(refs.some((ref) => /_internal|NotAFunction|alsoNot/.test(ref)))
 })
 
-inspect('ignores hidden files, node_modules and declarations', async () => {
+inspecting('ignores hidden files, node_modules and declarations', async () => {
   const source = 'export const f = () => 1'
   const files = [
     '_a.js',
@@ -88,11 +88,11 @@ inspect('ignores hidden files, node_modules and declarations', async () => {
   assert.equal(inspection, { ok: true, functions: [{ ns: 'yes.h', var: 'f' }] })
 })
 
-inspect('accepts a build without functions', async () => {
+inspecting('accepts a build without functions', async () => {
   assert.equal(await inspectionOf({ 'readme.md': 'hello' }), { ok: true, functions: [] })
 })
 
-inspect('loads dependencies from node_modules, CommonJS too', async () => {
+inspecting('loads dependencies from node_modules, CommonJS too', async () => {
   const files = {
     'node_modules/left/package.json': '{"main":"index.js"}',
     'node_modules/left/index.js': 'module.exports = { pad: () => 1 }',
@@ -101,7 +101,7 @@ inspect('loads dependencies from node_modules, CommonJS too', async () => {
   assert.equal(await inspectionOf(files), { ok: true, functions: [{ ns: 'a', var: 'pad' }] })
 })
 
-inspect.run()
+inspecting.run()
 
 const load = suite('a build that does not load')
 
@@ -239,6 +239,11 @@ const refusals: [string, string][] = [
   ['{ timeout: 0 }', 'Expected timeout to be a whole number from 1 to 900000, got 0'],
   ['{ on_event: "x" }', 'Expected the key on-event, got on_event'],
   ['[1]', 'Expected metadata to be an object, got [1]'],
+  ['{ onEvent: "a\\nb" }', 'Expected on-event to have no control character, got "a\\nb"'],
+  [
+    `{ webhook: { service: "a", path: "/x", description: "\\x1b[2J" } }`,
+    'Expected webhook.description to have no control characters but line breaks and tabs, got "\\u001b[2J"',
+  ],
 ]
 for (const [given, message] of refusals) {
   metadata(`is refused: ${given}`, async () => assert.is(await mistakeIn(given), message))
@@ -293,3 +298,107 @@ metadata('applies to each export of one handler', async () => {
 })
 
 metadata.run()
+
+/** The lines that write a frame to the service as the child's own code does. */
+const FORGE = `
+  import { writeSync } from 'node:fs'
+  const forge = (...frames) => {
+    for (const frame of frames) {
+      const json = Buffer.from(JSON.stringify(frame))
+      const header = Buffer.alloc(4)
+      header.writeUInt32BE(json.length)
+      writeSync(3, Buffer.concat([header, json]))
+    }
+  }
+  const idle = () => new Promise(() => setInterval(() => {}, 1000))
+`
+const forging = (lines: string, inspectMs?: number) =>
+  messageOf({ 'a.js': `${FORGE}\n${lines}`, 'b.js': 'export const g = () => 1' }, inspectMs)
+const module = (file: string, functions: string, ns = 'x') =>
+  `forge({ type: 'module', ns: '${ns}', file: '${file}', functions: ${functions} })`
+
+const forged = suite('an inspection whose code writes to the service itself')
+
+forged('has the namespaces of its files, whatever it writes', async () => {
+  const lines = [
+    module('a.js', "[{ var: 'ok' }]", '../../etc'),
+    "forge({ type: 'loading', file: 'b.js' })",
+    module('b.js', '[]'),
+    "forge({ type: 'done' })",
+    'await idle()',
+  ]
+  assert.is(await forging(lines.join('\n')), 'ok: [{"ns":"a","var":"ok"}]')
+})
+
+const violations: [string, string][] = [
+  ['a file that the build does not have', module('../../etc/passwd', '[]')],
+  ['a file twice', `${module('b.js', '[]')}\n${module('b.js', '[]')}`],
+  ['the start of a file twice', "forge({ type: 'loading', file: 'a.js' })"],
+  ['the end before every file', "forge({ type: 'done' })"],
+  ['a second start', "forge({ type: 'ready' })"],
+  ['a frame of a run', "forge({ type: 'result', id: 0, value: 1 })"],
+]
+for (const [what, lines] of violations) {
+  forged(`is refused for ${what}`, async () =>
+    assert.match(await forging(`${lines}\nawait idle()`), /^a\.js: Expected .* while it was loading$/),
+  )
+}
+
+forged('is refused for a function that it reports twice', async () => {
+  const lines =
+    module('b.js', "[{ var: 'g' }, { var: 'g' }]") +
+    "\nforge({ type: 'module', ns: '', file: 'a.js', functions: [] }, { type: 'done' })\nawait idle()"
+  assert.is(await forging(lines), 'b/g: Expected a unique function, got it twice')
+})
+
+forged('is refused for names that no export can have, or metadata without end', async () => {
+  const end =
+    "\nforge({ type: 'module', ns: '', file: 'a.js', functions: [] }, { type: 'done' })\nawait idle()"
+  assert.is(
+    await forging(
+      module('b.js', "[{ var: 'g\\u001b[2J' }, { var: 'x'.repeat(1000) }, { var: '../g' }]") + end,
+    ),
+    'ok: []',
+  )
+  const long =
+    "{ webhook: { service: 'a', path: '/' }, secretHeaders: Array.from({ length: 100 }, (_, i) => 'x'.repeat(100) + i) }"
+  assert.match(
+    await forging(module('b.js', `[{ var: 'g', metadata: ${long} }]`) + end),
+    /^b\.js: g: Expected metadata of at most 8192 characters, got \d+$/,
+  )
+})
+
+forged('is ended when it floods the service', async () => {
+  assert.match(
+    await forging(
+      "const functions = [{ var: 'g', metadata: 'x'.repeat(7 << 20) }]\nfor (;;) forge({ type: 'module', ns: '', file: 'b.js', functions })",
+    ),
+    /^a\.js: Expected /,
+  )
+  assert.match(
+    await forging(
+      "const text = 'x'.repeat(100)\nfor (;;) forge({ type: 'log', id: 0, source: 'stdout', text })",
+    ),
+    /^a\.js: Expected a frame of a task, got log/,
+  )
+})
+
+forged('cannot write control characters into the refusal', async () => {
+  assert.is(
+    await forging("forge({ type: 'done', error: 'a.js:1: \\x1b[2Jforged\\r\\x00' })\nawait idle()"),
+    'a.js:1: \ufffd[2Jforged\ufffd\ufffd',
+  )
+})
+
+forged('with thousands of schedules is refused, and the service answers meanwhile', async () => {
+  const source = `import { fn } from 'svc'\n${Array.from({ length: 1001 }, (_, i) => `export const f${i} = fn({ schedule: '${i % 60} ${i % 24} ${1 + (i % 28)} 1 *' }, () => 1)`).join('\n')}`
+  const { promise, resolve } = Promise.withResolvers<string>()
+  let turns = 0
+  const turn = setInterval(() => turns++, 1)
+  void messageOf({ 'a.js': source }).then(resolve)
+  assert.is(await promise, 'Expected at most 1000 schedules, got more')
+  clearInterval(turn)
+  assert.ok(turns > 20, `Expected turns of the event loop, got ${turns}`)
+})
+
+forged.run()

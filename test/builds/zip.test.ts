@@ -211,6 +211,28 @@ const attacks: [string, Buffer, RegExp, Partial<ZipLimits>?][] = [
     { totalBytes: 10 },
   ],
   [
+    'expands too much as a whole',
+    rawZip(
+      Array.from({ length: 40 }, (_, n) => ({
+        name: `${n}.js`,
+        content: zeros.subarray(0, 1 << 20),
+        method: 8,
+      })),
+    ),
+    /archive to expand at most 100 to 1, got \d+ bytes for 41943040 on the disk/,
+  ],
+  [
+    'expands to many small files and directories',
+    rawZip([{ name: 'a/1' }, { name: 'b/2' }]),
+    /archive to expand at most 10 to 1, got \d+ bytes for 16384 on the disk/,
+    { diskRatio: 10, diskRatioFrom: 16_000 },
+  ],
+  [
+    'implies too many directories',
+    rawZip(Array.from({ length: 1000 }, (_, n) => ({ name: `${n}${'/d'.repeat(30)}/f` }))),
+    /at most 20000 files and directories, exceeded at "\d+\/d/,
+  ],
+  [
     'has too many entries',
     rawZip([{ name: 'a' }, { name: 'b' }, { name: 'c' }]),
     /at most 2 entries/,

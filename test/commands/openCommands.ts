@@ -27,6 +27,7 @@ export const openCommands = async () => {
             ? { ok: true, functions: functionsOf.get(hash) ?? [] }
             : { ok: false, message: 'main.js:1: no such build' },
         ),
+      forget: () => Promise.resolve(),
       prewarm() {},
     },
     authenticator: { ended() {} },

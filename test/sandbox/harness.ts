@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { RawJson } from '../../src/events/rawJson.ts'
 import { Readable } from 'node:stream'
 import { newId } from '../../src/ids.ts'
@@ -5,7 +7,7 @@ import { AppError } from '../../src/errors.ts'
 import type { Blobs } from '../../src/ports/blobs.ts'
 import { openRuntime } from '../../src/builds/openRuntime.ts'
 import type { SandboxOptions } from '../../src/sandbox/limits.ts'
-import type { Invocation, LaneRef, Outcome, RunInfo, Runtime } from '../../src/ports/runtime.ts'
+import type { Inspection, Invocation, LaneRef, Outcome, RunInfo, Runtime } from '../../src/ports/runtime.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { zipBuild, zipDir, type ZippedBuild } from '../support/zipBuild.ts'
 
@@ -24,9 +26,9 @@ export const buildBlobs = (): Blobs & { gets: number; add(build: ZippedBuild): v
     gets: 0,
     add: ({ bytes, hash }: ZippedBuild) => void held.set(`builds/${hash}.zip`, bytes),
     get: async (key: string) => {
-      blobs.gets++
       const bytes = held.get(key)
       if (!bytes) throw new AppError('not_found', `Expected a blob ${key}, got none`)
+      blobs.gets++
       return Readable.from([bytes])
     },
     put: unused,
@@ -52,6 +54,8 @@ export interface Workbench {
   readonly runtime: Runtime
   readonly build: LaneRef
   readonly cacheDir: string
+  /** Inspects the build as an upload. */
+  readonly inspect: (signal?: AbortSignal) => Promise<Inspection>
   /** Runs `ns/var` of the build, or a piece of code. */
   readonly invoke: (target: string | Invocation['target'], asked?: Asked) => Promise<Outcome>
   /** The error of a run that must fail. */
@@ -87,6 +91,11 @@ export const openWorkbench = async (
     hash: zipped.hash,
     rights: {},
   }
+  const inspect: Workbench['inspect'] = (signal) => {
+    const file = join(tempDir(), 'upload.zip')
+    writeFileSync(file, zipped.bytes)
+    return runtime.inspect(build, { file, signal })
+  }
   const invoke: Workbench['invoke'] = (target, { args = [], run, ...asked } = {}) =>
     runtime.invoke({
       build,
@@ -104,7 +113,7 @@ export const openWorkbench = async (
     if (outcome.status === 'failed') return outcome.error
     throw new Error(`Expected ${target} to fail, got ${JSON.stringify(outcome)}`)
   }
-  return { runtime, build, cacheDir, invoke, failure }
+  return { runtime, build, cacheDir, inspect, invoke, failure }
 }
 
 /** The result of a run that must succeed. */

@@ -25,7 +25,8 @@ const holdingRuntime = () => {
         signal.addEventListener('abort', () => resolve({ status: 'failed', error: cancelled }))
       }),
     inspect: () => Promise.resolve({ ok: true, functions: [] }),
-    prewarm() {},
+    forget: () => Promise.resolve(),
+        prewarm() {},
     children: 0,
     async close() {
       for (const settle of held) settle({ status: 'failed', error: lost })

@@ -5,6 +5,7 @@ import { buildFor } from '../../commands/builds/buildFor.ts'
 import { deployBuild } from '../../commands/builds/deployBuild.ts'
 import { uploadBuild } from '../../commands/builds/uploadBuild.ts'
 import { AppError } from '../../errors.ts'
+import { leaving } from '../http/leaving.ts'
 import type { BuildDoc } from '../../projections/builds.ts'
 import { type Ask, item, own, route } from '../route.ts'
 import { listOf, PageQuery } from '../paging.ts'
@@ -57,7 +58,7 @@ const upload = async (ask: Ask<{ project: string }>): Promise<{ build: BuildDoc;
     const form = await readUpload(ask.ctx, scratch)
     const { hash, live, build_id = null } = form
     return await ask.once([project, hash, live, build_id], (newId) =>
-      uploadBuild(ask.deps, { project, ...form }, { ...ask.caller, newId }),
+      uploadBuild(ask.deps, { project, ...form, signal: leaving(ask.ctx) }, { ...ask.caller, newId }),
     )
   } finally {
     await rm(scratch, { recursive: true, force: true })

@@ -2,23 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { join, relative, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { isModule, MODULE, type NamespaceFile, namespacesOf } from '../namespaces.ts'
 import { hideOtherFiles, isDenied, leadsOut, notFound, visibleIn } from './hiddenFiles.ts'
 
-const MODULE = /\.(?:js|mjs|ts|mts)$/
-const DECLARATION = /\.d\.m?ts$/
-
-/** A module of the build and the namespace that it defines. */
-export interface NamespaceFile {
-  readonly ns: string
-  /** Relative to the build, with `/`. */
-  readonly file: string
-}
-
-/** Every namespace of a build. Two files may define the same one; the inspection refuses that build. */
-export const namespacesIn = (dir: string): NamespaceFile[] =>
-  sourcesIn(dir)
-    .filter((file) => file.split('/').every((segment) => !/^[_.]/.test(segment)))
-    .map((file) => ({ ns: file.replace(MODULE, '').replaceAll('/', '.'), file }))
+/** Every namespace of a build. */
+export const namespacesIn = (dir: string): NamespaceFile[] => namespacesOf(sourcesIn(dir))
 
 /** Every module of a build outside `node_modules`, relative to it, in a fixed order. */
 export const sourcesIn = (dir: string, under = ''): string[] =>
@@ -27,7 +15,7 @@ export const sourcesIn = (dir: string, under = ''): string[] =>
     .flatMap((entry) => {
       const path = under ? `${under}/${entry.name}` : entry.name
       if (entry.isDirectory()) return entry.name === 'node_modules' ? [] : sourcesIn(dir, path)
-      return MODULE.test(entry.name) && !DECLARATION.test(entry.name) ? [path] : []
+      return isModule(entry.name) ? [path] : []
     })
 
 /** The `file:line` of each import that failed to resolve, for error messages. */

@@ -8,7 +8,6 @@ import { uploadBuild } from '../../../src/commands/builds/uploadBuild.ts'
 import type { FunctionSpec } from '../../../src/events/project.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import { derivedIdBeside, newId } from '../../../src/ids.ts'
-import { buildKey } from '../../../src/ports/runtime.ts'
 import { suite } from '../../support/suite.ts'
 import { tempDir } from '../../support/tempDir.ts'
 import { callerOf, openCommands } from '../openCommands.ts'
@@ -50,49 +49,57 @@ uploading('stores its zip and the functions that the sandbox found', async () =>
   assert.is((await node.blobs.head(build.storage_path))?.size, file.size)
 })
 
+const zips = async () => (await Array.fromAsync(node.blobs.list('builds/'))).map(({ key }) => key)
+const deny = (inspect: typeof deps.runtime.inspect) => ({ ...deps, runtime: { ...deps.runtime, inspect } })
+
 uploading('that does not load is refused, and stores nothing', async () => {
   const file = await fileOf('broken')
   node.functionsOf.delete(file.hash)
-  const before = await node.store.head()
+  const [before, stored] = [await node.store.head(), await zips()]
   await refusedWith('bad_request', () => upload(file))
   assert.is(await node.store.head(), before)
-  assert.is(await node.blobs.head(buildKey(file.hash)), null)
+  assert.equal(await zips(), stored)
 })
 
 uploading('that does not load keeps the zip of an earlier build with the same bytes', async () => {
   const file = await fileOf('flaky')
-  await upload(file)
+  const { build } = await upload(file)
   node.functionsOf.delete(file.hash)
   await refusedWith('bad_request', () => upload(file))
-  assert.ok(await node.blobs.head(buildKey(file.hash)))
+  assert.ok(await node.blobs.head(build.storage_path))
 })
 
 uploading('that does not load keeps the zip of a build that was accepted meanwhile', async () => {
   const file = await fileOf('at once')
   const inspected = Promise.withResolvers<{ ok: false; message: string }>()
   const asked = Promise.withResolvers<void>()
-  const inspect = () => (asked.resolve(), inspected.promise)
-  const slow = { ...deps, runtime: { ...deps.runtime, inspect } }
+  const slow = deny(() => (asked.resolve(), inspected.promise))
   const refused = refusedWith('bad_request', () => uploadBuild(slow, { project: 'shop', ...file }, caller))
   await asked.promise
-  await upload(file)
+  const { build } = await upload(file)
   inspected.resolve({ ok: false, message: 'main.js: took too long' })
   await refused
-  assert.ok(await node.blobs.head(buildKey(file.hash)))
+  assert.ok(await node.blobs.head(build.storage_path))
 })
 
-uploading('whose zip was removed by a refused upload of the same bytes stores it again', async () => {
-  const file = await fileOf('removed')
-  const inspect = async () => {
-    await node.blobs.remove(buildKey(file.hash))
-    return { ok: true, functions: [] } as const
-  }
-  const { build } = await uploadBuild(
-    { ...deps, runtime: { ...deps.runtime, inspect } },
-    { project: 'shop', ...file },
-    caller,
-  )
-  assert.is((await node.blobs.head(build.storage_path))?.size, file.size)
+uploading('that another organization makes with the same bytes has a zip of its own', async () => {
+  const file = await fileOf('shared')
+  const stranger = callerOf(newId())
+  await createProject(deps, { name: 'shop' }, stranger)
+  const [mine, theirs] = [await upload(file), await upload(file, stranger)]
+  assert.is.not(mine.build.storage_path, theirs.build.storage_path)
+})
+
+uploading('whose project is deleted during the inspection leaves no zip', async () => {
+  const file = await fileOf('too late')
+  await createProject(deps, { name: 'short-lived' }, caller)
+  const stored = await zips()
+  const late = deny(async () => {
+    await deleteProject(deps, { project: 'short-lived' }, caller)
+    return { ok: true, functions: [] }
+  })
+  await refusedWith('not_found', () => uploadBuild(late, { project: 'short-lived', ...file }, caller))
+  assert.equal(await zips(), stored)
 })
 
 uploading('six times at once under one build_id stores one build', async () => {

@@ -1,0 +1,250 @@
+import { createHash } from 'node:crypto'
+import { createWriteStream, existsSync, renameSync } from 'node:fs'
+import { lstat, mkdir, readdir, realpath, rename, rm, utimes } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { clock } from '../clock.ts'
+import { AppError, isAppError } from '../errors.ts'
+import { newId } from '../ids.ts'
+import type { Blobs } from '../ports/blobs.ts'
+import { buildKey, type BuildRef, MAX_ZIP_BYTES, oldBuildKey } from '../ports/runtime.ts'
+import { CacheShares } from './cacheShares.ts'
+import { unpack } from './zip.ts'
+
+const HASH = /^[0-9a-f]{64}$/
+
+export interface BuildCacheDeps {
+  readonly blobs: Pick<Blobs, 'get'>
+  /** Created when missing; it belongs to one process. `builds/<hash>` is an unpacked build; `tmp` is emptied at the start. */
+  readonly cacheDir: string
+  /** Bytes of unpacked builds on the disk. Builds with children stay, also beyond it. */
+  readonly maxBytes: number
+  /** The organization of an environment: organizations share the disk. */
+  readonly ownerOf: (env_id: string) => string
+  /** Whether a child of the build lives or is about to start. */
+  readonly isUsed: (hash: string) => boolean
+  /** Prepares an unpacked build for its runs. `files` are the names of all its files. */
+  readonly prepare: (dir: string, files: readonly string[], signal?: AbortSignal) => Promise<void>
+}
+
+/** An unpacked build that was not accepted yet. */
+export interface Candidate {
+  readonly dir: string
+  /** The names of all its files. */
+  readonly files: readonly string[]
+}
+
+/**
+ * Unpacked builds on the local disk, by hash.
+ * C1: a folder gets its final name when it is complete and its build is accepted. C2: everything else is in `tmp` and
+ * removed when its work ends, or at the next start. C3: builds beyond `maxBytes` are removed and unpacked again when needed.
+ */
+export class BuildCache {
+  readonly #deps: BuildCacheDeps
+  readonly #shares: CacheShares
+  readonly #fetching = new Map<string, Promise<string>>()
+  #opened: Promise<string> | undefined
+  #counted: Promise<void> = Promise.resolve()
+
+  constructor(deps: BuildCacheDeps) {
+    this.#deps = deps
+    this.#shares = new CacheShares(deps.maxBytes)
+  }
+
+  /** Removes what an earlier process left (C2). A failure is reported by the first use. */
+  open(): void {
+    this.#open().catch(() => {})
+  }
+
+  /** Whether the build is unpacked, so that `ensure` needs no time. */
+  async has(hash: string): Promise<boolean> {
+    return existsSync(this.#dirOf(await this.#open(), hash))
+  }
+
+  /**
+   * Resolves with the real path of the unpacked build, which is fetched when it is missing. Concurrent callers
+   * share one fetch. Rejects with `not_found`, `unavailable` or, for a zip we refuse, `bad_request`.
+   */
+  ensure(build: BuildRef): Promise<string> {
+    const { hash } = build
+    const known = this.#fetching.get(hash)
+    if (known) return known
+    const fetching = this.#ensure(build).finally(() => this.#fetching.delete(hash))
+    this.#fetching.set(hash, fetching)
+    return fetching
+  }
+
+  /**
+   * Unpacks an uploaded zip for `inspect`, and keeps it for runs if the result is accepted. Otherwise, and after any
+   * failure, everything that was unpacked is removed when this resolves.
+   */
+  async admit<Result extends { readonly ok: boolean }>(
+    build: BuildRef,
+    zipFile: string,
+    inspect: (candidate: Candidate) => Promise<Result>,
+    signal?: AbortSignal,
+  ): Promise<Result> {
+    const dir = this.#dirOf(await this.#open(), build.hash)
+    return this.#inTemporary(async (temporary) => {
+      const candidate = await this.#unpack(zipFile, temporary, signal)
+      const result = await inspect(candidate)
+      if (result.ok) await this.#keep(candidate.dir, dir, build)
+      return result
+    })
+  }
+
+  /** Removes an unpacked build that no child uses. */
+  async forget(hash: string): Promise<void> {
+    const cacheDir = await this.#open()
+    if (this.#fetching.has(hash) || this.#deps.isUsed(hash)) return
+    this.#shares.remove(hash)
+    await this.#remove(cacheDir, hash)
+  }
+
+  async #ensure(build: BuildRef): Promise<string> {
+    const dir = this.#dirOf(await this.#open(), build.hash)
+    if (existsSync(dir)) {
+      this.#use(dir, build)
+      return dir
+    }
+    await this.#inTemporary(async (temporary) => {
+      const zipFile = join(temporary, 'build.zip')
+      await this.#download(build, zipFile)
+      const { dir: unpacked } = await this.#unpack(zipFile, temporary)
+      await this.#keep(unpacked, dir, build)
+    })
+    return dir
+  }
+
+  #dirOf(cacheDir: string, hash: string): string {
+    if (HASH.test(hash)) return join(cacheDir, 'builds', hash)
+    throw new AppError(
+      'bad_request',
+      `hash: Expected 64 hex digits, got ${JSON.stringify(hash.slice(0, 80))}`,
+    )
+  }
+
+  async #inTemporary<T>(work: (temporary: string) => Promise<T>): Promise<T> {
+    const temporary = join(await this.#open(), 'tmp', newId())
+    try {
+      await mkdir(join(temporary, 'files'), { recursive: true })
+      return await work(temporary)
+    } finally {
+      await rm(temporary, { recursive: true, force: true }) // C2
+    }
+  }
+
+  async #unpack(zipFile: string, temporary: string, signal?: AbortSignal): Promise<Candidate> {
+    const dir = join(temporary, 'files')
+    const files = await unpack(zipFile, dir)
+    signal?.throwIfAborted()
+    await this.#deps.prepare(dir, files, signal)
+    return { dir, files }
+  }
+
+  /** Gives a folder its final name (C1). */
+  async #keep(unpacked: string, dir: string, build: BuildRef): Promise<void> {
+    const bytes = await diskBytesOf(unpacked)
+    await rename(unpacked, dir).catch((error: unknown) => {
+      if (!existsSync(dir)) throw error // otherwise the same bytes were faster
+    })
+    this.#shares.add(build.hash, {
+      bytes,
+      owner: this.#deps.ownerOf(build.env_id),
+      usedAt: clock.now(),
+    })
+    await this.#trim(build.hash)
+  }
+
+  #use(dir: string, { env_id, hash }: BuildRef): void {
+    const now = clock.now()
+    this.#shares.use(hash, this.#deps.ownerOf(env_id), now)
+    utimes(dir, now / 1000, now / 1000).catch(() => {}) // the order of use after a restart
+  }
+
+  /** Removes builds beyond the limit (C3), but not the one that was just unpacked. */
+  async #trim(newest: string): Promise<void> {
+    await this.#counted
+    const cacheDir = await this.#open()
+    const isUsed = (hash: string) => hash === newest || this.#fetching.has(hash) || this.#deps.isUsed(hash)
+    for (const hash of this.#shares.surplus(isUsed)) await this.#remove(cacheDir, hash)
+  }
+
+  /** The folder loses its name in one step, so that no child starts on half of it. */
+  async #remove(cacheDir: string, hash: string): Promise<void> {
+    const gone = join(cacheDir, 'tmp', newId())
+    try {
+      renameSync(this.#dirOf(cacheDir, hash), gone)
+    } catch {
+      return // it is not unpacked
+    }
+    await rm(gone, { recursive: true, force: true })
+  }
+
+  #open(): Promise<string> {
+    this.#opened ??= this.#prepare().catch((error: unknown) => {
+      this.#opened = undefined
+      throw error
+    })
+    return this.#opened
+  }
+
+  async #prepare(): Promise<string> {
+    await mkdir(join(this.#deps.cacheDir, 'builds'), { recursive: true })
+    const cacheDir = await realpath(this.#deps.cacheDir)
+    await rm(join(cacheDir, 'tmp'), { recursive: true, force: true }) // C2
+    await mkdir(join(cacheDir, 'tmp'))
+    this.#counted = this.#count(cacheDir).catch(() => {})
+    return cacheDir
+  }
+
+  /** Counts the builds that an earlier process unpacked. */
+  async #count(cacheDir: string): Promise<void> {
+    for (const hash of await readdir(join(cacheDir, 'builds'))) {
+      const dir = join(cacheDir, 'builds', hash)
+      const [bytes, { mtimeMs }] = [await diskBytesOf(dir), await lstat(dir)]
+      if (!this.#shares.has(hash)) this.#shares.add(hash, { bytes, owner: '', usedAt: mtimeMs })
+    }
+  }
+
+  async #download(build: BuildRef, zipFile: string): Promise<void> {
+    const sha256 = createHash('sha256')
+    let bytes = 0
+    const check = new Transform({
+      transform: (chunk: Buffer, _encoding, done) => {
+        bytes += chunk.length
+        sha256.update(chunk)
+        done(
+          bytes > MAX_ZIP_BYTES
+            ? new AppError('bad_request', `file: Expected at most ${MAX_ZIP_BYTES} bytes, got more`)
+            : null,
+          chunk,
+        )
+      },
+    })
+    await pipeline(await this.#zipOf(build), check, createWriteStream(zipFile))
+    const actual = sha256.digest('hex')
+    if (actual !== build.hash)
+      throw new AppError('bad_request', `file: Expected SHA-256 ${build.hash}, got ${actual}`)
+  }
+
+  async #zipOf(build: BuildRef) {
+    try {
+      return await this.#deps.blobs.get(buildKey(build))
+    } catch (error) {
+      if (!isAppError(error, 'not_found')) throw error
+      return this.#deps.blobs.get(oldBuildKey(build.hash))
+    }
+  }
+}
+
+/** Bytes of a directory tree on the disk. */
+const diskBytesOf = async (dir: string): Promise<number> => {
+  let bytes = 0
+  for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {
+    const { blocks, size } = await lstat(join(entry.parentPath, entry.name))
+    bytes += Math.max(blocks * 512, size)
+  }
+  return bytes
+}
