@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net'
 import { join } from 'node:path'
 import { createFront } from './api/app.ts'
 import { listen } from './api/server.ts'
@@ -63,7 +64,7 @@ export const start = async (
     const notReady = () => readiness.reason
     const status = { ...about, start_time: clock.iso() }
     const front = createFront({ logger, about: status, notReady }, () => refusal(notReady()))
-    const server = await listen(front, config)
+    const server = await listen(front, { ...config, logger })
     onClose(() => server.close())
 
     const engines = await openEngines(config, {
@@ -91,7 +92,7 @@ export const start = async (
         ? await (await import('./process/roles/worker.ts')).startWorker(node, runtime)
         : null
     if (roles.has('saga')) await (await import('./process/roles/saga.ts')).startSagas(node)
-    const listens = `http://${config.host}:${server.port}`
+    const listens = `http://${isIPv6(config.host) ? `[${config.host}]` : config.host}:${server.port}`
     const url = config.publicUrl ?? listens
     if (roles.has('api') && runtime) {
       const { createApi } = await import('./process/roles/api.ts')

@@ -1,19 +1,36 @@
-import { createServer, type Server, STATUS_CODES } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type Koa from 'koa'
 import { STOPPING_MS } from '../commands/runs/requestRun.ts'
 import { AppError } from '../errors.ts'
-import { newId } from '../ids.ts'
-import { errorBody } from './http/problem.ts'
+import type { Logger } from '../logger.ts'
+import { addressOf, isTrusted, type TrustedProxies } from '../ports/trustedProxies.ts'
+import { AddressLimit } from './http/addressLimit.ts'
+import { refuseSocket } from './http/refuseSocket.ts'
 
-/** A client must send its headers within this time. Node checks every 30 s. */
+/** A client must send its headers within this time, and its first byte too. */
 const HEADERS_TIMEOUT_MS = 20_000
+/** Node looks for clients that are too slow once in this time. */
+const LOOK_EVERY_MS = 5000
 const MAX_HEADER_BYTES = 16 << 10
-/** A refused client must read the reply within this time. */
-const LINGER_MS = 2000
+/** A client that reads none of its reply for this long is disconnected. */
+const STALLED_MS = 60_000
+const KEEP_ALIVE_MS = 65_000
+
+/** Connections of this process; each costs some KiB and a descriptor. */
+const MAX_CONNECTIONS = 10_000
+/** Connections of one address that is not a trusted proxy. */
+const MAX_CONNECTIONS_PER_ADDRESS = 1000
+/** A connection then ends, so that a load balancer can move its client to another node. */
+const MAX_REQUESTS_PER_CONNECTION = 10_000
 
 /** Time for requests in progress when the server stops. Those that wait for a run end earlier and still reply. */
 const DRAIN_MS = STOPPING_MS + 500
+
+/** `localhost` may be either of them. Another process must not get the other one at our port, and our clients' keys. */
+const LOOPBACKS = ['127.0.0.1', '::1'] as const
+/** Attempts to find a port that is free on both loopback addresses, if any port will do. */
+const PORT_TRIES = 10
 
 export interface ApiServer {
   readonly port: number
@@ -23,40 +40,119 @@ export interface ApiServer {
   close(): Promise<void>
 }
 
-/** Starts to listen. Rejects with `unavailable` when the address is not available. */
-export const listen = async (
-  app: Koa,
-  { port, host }: { port: number; host: string },
-): Promise<ApiServer> => {
+interface Options {
+  readonly port: number
+  readonly host: string
+  readonly trustedProxies: TrustedProxies
+  readonly logger: Pick<Logger, 'warn'>
+}
+
+/** Starts to listen; on both loopback addresses if `host` is one. Rejects with `unavailable` when one is not available. */
+export const listen = async (app: Koa, options: Options): Promise<ApiServer> => {
   let handle = app.callback()
+  const limit = limitOf(options)
+  const newServer = () => open((request, response) => void handle(request, response), limit)
+  const servers = await listenOn(hostsOf(options.host), options, newServer)
+  return {
+    port: portOf(servers[0]),
+    serve: (next) => (handle = next.callback()),
+    close: async () => void (await Promise.all(servers.map(close))),
+  }
+}
+
+const hostsOf = (host: string): readonly [string, ...string[]] => {
+  if (host === 'localhost') return LOOPBACKS
+  const other = LOOPBACKS.find((address) => address !== host)
+  return (LOOPBACKS as readonly string[]).includes(host) && other ? [host, other] : [host]
+}
+
+const open = (handle: RequestListener, limit: (socket: Socket) => void): Server => {
   const server = createServer(
     {
-      keepAliveTimeout: 65_000,
+      keepAliveTimeout: KEEP_ALIVE_MS,
       headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: LOOK_EVERY_MS,
       requestTimeout: 0,
       requireHostHeader: false, // see `http/requestHead.ts`, which replies with an error body
       maxHeaderSize: MAX_HEADER_BYTES,
     },
-    (request, response) => void handle(request, response),
+    handle,
   )
-  server.on('checkContinue', (request, response) => void handle(request, response)) // see `http/expectContinue.ts`
-  server.on('clientError', (error, socket) => refuse(socket as Socket, reasonOf(error)))
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(
-        new AppError('unavailable', `Cannot listen on ${host}:${port} (${error.code}): set PORT or HOST`, {
-          cause: error,
-        }),
-      ),
-    )
-    server.listen(port, host, 1024, () => resolve())
+  server.maxConnections = MAX_CONNECTIONS
+  server.maxRequestsPerSocket = MAX_REQUESTS_PER_CONNECTION
+  server.timeout = STALLED_MS
+  // Without a listener, Node would also end connections that wait for a long run.
+  server.on('timeout', (socket: Socket) => {
+    if (socket.timeout !== STALLED_MS || socket.writableLength > 0) socket.destroy()
   })
-  return {
-    port: (server.address() as AddressInfo).port,
-    serve: (next) => (handle = next.callback()),
-    close: () => close(server),
+  server.on('connection', limit)
+  server.on('checkContinue', handle) // see `http/expectContinue.ts`
+  server.on('clientError', (error, socket) => refuseSocket(socket as Socket, reasonOf(error)))
+  return server
+}
+
+/** Closes the connections of an address beyond its limit. A trusted proxy has those of many clients. */
+const limitOf = ({ trustedProxies, logger }: Options): ((socket: Socket) => void) => {
+  const limit = new AddressLimit(MAX_CONNECTIONS_PER_ADDRESS)
+  const reported = new Set<string>()
+  return (socket) => {
+    const address = addressOf(socket.remoteAddress ?? '')
+    if (address === null || isTrusted(trustedProxies, address)) return
+    if (limit.take(address)) return void socket.on('close', () => limit.giveBack(address))
+    socket.destroy()
+    if (reported.has(address) || reported.size >= MAX_CONNECTIONS) return
+    reported.add(address)
+    const message = `One address has ${MAX_CONNECTIONS_PER_ADDRESS} connections; more are closed. If it is your proxy, name it in SVC_TRUSTED_PROXIES`
+    logger.warn(message, { address })
   }
 }
+
+type Servers = readonly [Server, ...Server[]]
+
+const listenOn = async (
+  [first, second]: readonly [string, ...string[]],
+  { port, host }: Options,
+  newServer: () => Server,
+): Promise<Servers> => {
+  for (let tries = port === 0 ? PORT_TRIES : 1; ; tries--) {
+    const server = newServer()
+    await bind(server, first, port).catch((error: unknown) => {
+      throw cannotListen(host, port, error)
+    })
+    if (second === undefined) return [server]
+    const other = newServer()
+    try {
+      await bind(other, second, portOf(server))
+      return [server, other]
+    } catch (error) {
+      if (isMissing(error)) return [server]
+      server.close()
+      if (tries === 1) throw cannotListen(second, portOf(server) || port, error)
+    }
+  }
+}
+
+const bind = (server: Server, host: string, port: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ port, host, backlog: 1024 }, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+
+/** Whether the machine does not have the address: it may have no IPv6. */
+const isMissing = (error: unknown): boolean =>
+  ['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'EINVAL'].includes((error as NodeJS.ErrnoException).code ?? '')
+
+const cannotListen = (host: string, port: number, cause: unknown): AppError =>
+  new AppError(
+    'unavailable',
+    `Cannot listen on ${host}:${port} (${(cause as NodeJS.ErrnoException).code}): set PORT or HOST`,
+    { cause },
+  )
+
+const portOf = (server: Server): number => (server.address() as AddressInfo | null)?.port ?? 0
 
 const close = (server: Server): Promise<void> =>
   new Promise((resolve) => {
@@ -80,23 +176,4 @@ const reasonOf = ({ code }: NodeJS.ErrnoException): AppError => {
     default:
       return new AppError('bad_request', 'Expected an HTTP request')
   }
-}
-
-/** Sends the error body for input that never became a request, and closes the connection. */
-const refuse = (socket: Socket, reason: AppError): void => {
-  if (!socket.writable) return void socket.destroy()
-  const request_id = newId()
-  const body = JSON.stringify(errorBody(reason, request_id))
-  const head = [
-    `HTTP/1.1 ${reason.status} ${STATUS_CODES[reason.status]}`,
-    `X-Request-Id: ${request_id}`,
-    'Content-Type: application/json',
-    'Cache-Control: no-store',
-    'X-Content-Type-Options: nosniff',
-    'Referrer-Policy: no-referrer',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    'Connection: close',
-  ]
-  socket.end([...head, '', body].join('\r\n'))
-  setTimeout(() => socket.destroy(), LINGER_MS).unref() // a client may never close its side
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
-import { incoming } from '../../src/api/http/incoming.ts'
+import { incoming, pace } from '../../src/api/http/incoming.ts'
 import { isAppError } from '../../src/errors.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
@@ -83,3 +83,43 @@ body('that is interrupted is the sender’s error', async () => {
 })
 
 body.run()
+
+/** Reads a body as a library does, while its pace is watched. Returns how that ended. */
+const paced = async (send: (sent: ReturnType<typeof request>) => void): Promise<unknown> => {
+  let ending: unknown
+  const server = createServer((received, response) => {
+    const { tooSlow, stop } = pace(received, { silenceMs: 50 })
+    received.resume()
+    void Promise.race([once(received, 'end').then(() => 'read'), tooSlow])
+      .catch((error: unknown) => error)
+      .then((result) => {
+        ending = result
+        stop()
+        response.end()
+      })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const sent = request({ port: (server.address() as AddressInfo).port, method: 'POST' })
+  sent.on('response', (response) => response.resume()).on('error', () => {})
+  send(sent)
+  await until(() => ending)
+  sent.destroy()
+  server.closeAllConnections()
+  server.close()
+  return ending
+}
+
+const form = suite('the body of a form')
+
+form('that trickles is refused with a 408', async () => {
+  let trickle: NodeJS.Timeout | undefined
+  const ending = await paced((sent) => (trickle = setInterval(() => sent.write('x'), 5)))
+  clearInterval(trickle)
+  assert.ok(isAppError(ending, 'request_timeout'))
+})
+
+form('that arrives at once is read', async () => {
+  assert.is(await paced((sent) => sent.end(Buffer.alloc(1 << 20))), 'read')
+})
+
+form.run()

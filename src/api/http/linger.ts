@@ -19,7 +19,8 @@ export const lingering = (request: IncomingMessage, reply: string): Readable =>
     { objectMode: false },
   )
 
-const drained = (request: IncomingMessage): Promise<void> =>
+/** Discards a body until it ends, its client stops sending, or some time has passed. */
+export const drained = (request: IncomingMessage): Promise<void> =>
   new Promise((resolve) => {
     const done = () => {
       clearTimeout(silent)

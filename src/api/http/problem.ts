@@ -2,9 +2,9 @@ import type { Context, Next } from 'koa'
 import { AppError, messageOf } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import type { Logger } from '../../logger.ts'
-import { setDefaultHeaders } from './replyHeaders.ts'
+import { DEFAULT_HEADERS } from './replyHeaders.ts'
 import { checkHead } from './requestHead.ts'
-import { lingering } from './linger.ts'
+import { drained, lingering } from './linger.ts'
 import { awaitsContinue } from './expectContinue.ts'
 
 /** Adds the request id to every reply and turns every error into an error body (SPEC.md, Errors). */
@@ -14,10 +14,11 @@ export const problem =
     const request_id = newId()
     ctx.state.request_id = request_id
     ctx.set('X-Request-Id', request_id)
-    setDefaultHeaders(ctx)
+    ctx.set(DEFAULT_HEADERS)
     try {
       checkHead(ctx.req)
       await next()
+      if (!ctx.req.complete) endUnread(ctx)
     } catch (thrown) {
       const error = toAppError(thrown)
       if (error.code === 'internal_server_error' && error.data['byFunction'] !== true) {
@@ -42,6 +43,15 @@ export const problem =
       else sendEarly(ctx, JSON.stringify(body))
     }
   }
+
+/** Ends the connection some time after the reply: the client may send a body that no handler reads for ever. */
+const endUnread = ({ req, res }: Context): void => {
+  res.once('finish', () => {
+    void drained(req).then(() => {
+      if (!req.complete) req.destroy()
+    })
+  })
+}
 
 /** Replies before the whole body has arrived. The connection cannot be reused, because the body may follow. */
 const sendEarly = (ctx: Context, text: string): void => {

@@ -1,14 +1,12 @@
-import type { Context } from 'koa'
-
 /**
  * The headers of every reply, unless a route replaces them. Replies contain tokens and data of tenants, so no cache keeps
  * them, no browser guesses their type, and no other site learns their URL.
  */
-export const setDefaultHeaders = (ctx: Context): void => {
-  ctx.set('Cache-Control', 'no-store')
-  ctx.set('X-Content-Type-Options', 'nosniff')
-  ctx.set('Referrer-Policy', 'no-referrer')
-}
+export const DEFAULT_HEADERS = {
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+} as const
 
 /** Headers about the connection, and those that only the service sets. A function may copy them from another reply. */
 const OURS = new Set([

@@ -111,6 +111,7 @@ export const buildRoutes = [
     tag,
     needs: { type: 'build', action: 'create', path: projectPaths },
     form: UploadForm,
+    errors: ['request_timeout'],
     reply: {
       kind: 'item',
       status: 201,

@@ -3,6 +3,7 @@ import Type from 'typebox'
 import { AppError } from '../../errors.ts'
 import { MAX_ZIP_BYTES } from '../../ports/runtime.ts'
 import { isId } from '../../ids.ts'
+import { pace } from '../http/incoming.ts'
 import { unknownField } from '../http/validate.ts'
 
 /** The form of a build upload (SPEC.md, Builds). */
@@ -63,7 +64,12 @@ export const readUpload = async (ctx: Context, dir: string): Promise<Upload> => 
       throw refusedForm(error)
     },
   })
-  await parse(ctx, () => Promise.resolve())
+  const { tooSlow, stop } = pace(ctx.req)
+  try {
+    await Promise.race([parse(ctx, () => Promise.resolve()), tooSlow])
+  } finally {
+    stop()
+  }
   const request = ctx.request as unknown as {
     body?: Record<string, unknown>
     files?: Record<string, { filepath: string; size: number; hash?: string | null }>

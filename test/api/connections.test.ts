@@ -1,0 +1,110 @@
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import * as assert from 'uvu/assert'
+import { createFront } from '../../src/api/app.ts'
+import { listen } from '../../src/api/server.ts'
+import { silent } from '../../src/logger.ts'
+import { NO_PROXIES, parseTrustedProxies } from '../../src/ports/trustedProxies.ts'
+import { AppError, messageOf } from '../../src/errors.ts'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+
+const hasIPv6 = Object.values(networkInterfaces()).some((all) =>
+  all?.some(({ address }) => address === '::1'),
+)
+
+const front = createFront(
+  { logger: silent, about: { version: '1', git_sha: '1', start_time: '1' }, notReady: () => null },
+  () => new AppError('not_found', 'nothing here'),
+)
+const started = (host: string, { port = 0, trusted = '' } = {}) =>
+  listen(front, {
+    host,
+    port,
+    logger: silent,
+    trustedProxies: parseTrustedProxies(trusted) ?? NO_PROXIES,
+  })
+
+const opened = async (port: number): Promise<Socket> => {
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  return socket
+}
+
+const loopback = suite('a server on a loopback address')
+
+for (const host of ['127.0.0.1', 'localhost', '::1'])
+  loopback(`named ${host} answers on both of them`, async () => {
+    if (!hasIPv6 && host === '::1') return
+    const server = await started(host)
+    const hosts = hasIPv6 ? ['127.0.0.1', '[::1]', 'localhost'] : ['127.0.0.1']
+    for (const one of hosts) assert.is((await fetch(`http://${one}:${server.port}/healthz`)).status, 200, one)
+    await server.close()
+  })
+
+loopback('does not start if another process has its port on either of them', async () => {
+  for (const taken of hasIPv6 ? ['127.0.0.1', '::1'] : ['127.0.0.1']) {
+    const other = createServer().listen(0, taken)
+    await once(other, 'listening')
+    const { port } = other.address() as { port: number }
+    const message = await started('127.0.0.1', { port }).then(
+      () => 'started',
+      (error: unknown) => messageOf(error),
+    )
+    assert.is(message, `Cannot listen on ${taken}:${port} (EADDRINUSE): set PORT or HOST`)
+    other.close()
+  }
+})
+
+loopback.run()
+
+const connections = suite('a connection')
+
+connections('ends after the reply if its request does not', async () => {
+  const server = await started('127.0.0.1')
+  for (const head of ['GET /status', 'POST /none', 'OPTIONS /status', 'HEAD /healthz']) {
+    const socket = await opened(server.port)
+    let text = ''
+    socket.on('data', (chunk) => (text += String(chunk)))
+    socket.write(`${head} HTTP/1.1\r\nHost: svc\r\nContent-Length: 1000000\r\n\r\nx`)
+    await until(() => socket.closed)
+    assert.match(text, /^HTTP\/1\.1 (200|404) /, head)
+  }
+  await server.close()
+})
+
+connections('stays open after a request that ended', async () => {
+  const server = await started('127.0.0.1')
+  const socket = await opened(server.port)
+  let text = ''
+  socket.on('data', (chunk) => (text += String(chunk)))
+  for (const replies of [1, 2]) {
+    socket.write('GET /status HTTP/1.1\r\nHost: svc\r\nContent-Length: 2\r\n\r\nxx')
+    await until(() => text.split('HTTP/1.1 200').length === replies + 1)
+  }
+  socket.destroy()
+  await server.close()
+})
+
+connections('is refused if its address has 1000 already, unless it is a trusted proxy', async () => {
+  for (const [trusted, isRefused] of [
+    ['', true],
+    ['127.0.0.1', false],
+  ] as const) {
+    const server = await started('127.0.0.1', { trusted })
+    const sockets = await Promise.all(Array.from({ length: 1000 }, () => opened(server.port)))
+    const more = await opened(server.port)
+    more.write('GET /healthz HTTP/1.1\r\nHost: svc\r\nConnection: close\r\n\r\n')
+    let text = ''
+    more.on('data', (chunk) => (text += String(chunk)))
+    await until(() => more.closed)
+    assert.is(text === '', isRefused, text)
+    for (const socket of sockets) socket.destroy()
+    await until(async () => (await fetch(`http://127.0.0.1:${server.port}/healthz`).catch(() => null))?.ok)
+    await server.close()
+  }
+})
+
+connections.run()
