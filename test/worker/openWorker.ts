@@ -26,7 +26,7 @@ const holdingRuntime = () => {
       }),
     inspect: () => Promise.resolve({ ok: true, functions: [] }),
     forget: () => Promise.resolve(),
-        prewarm() {},
+    prewarm() {},
     children: 0,
     async close() {
       for (const settle of held) settle({ status: 'failed', error: lost })
