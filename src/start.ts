@@ -1,5 +1,4 @@
 import { isIPv6 } from 'node:net'
-import { join } from 'node:path'
 import { createFront } from './api/app.ts'
 import { listen } from './api/server.ts'
 import { clock } from './clock.ts'
@@ -8,7 +7,7 @@ import type { Logger } from './logger.ts'
 import type { Config } from './process/config.ts'
 import { lockDataDir } from './process/dataDir.ts'
 import { openEngines } from './process/engines.ts'
-import { openMasterKeys } from './process/openMasterKeys.ts'
+import { endLeftoverChildren } from './process/leftoverChildren.ts'
 import { openNode } from './process/openNode.ts'
 import { Readiness } from './process/readiness.ts'
 import { openSecrets, type Origin } from './process/secretsFile.ts'
@@ -60,34 +59,42 @@ export const start = async (
   }
   try {
     onClose(lockDataDir(config.dataDir))
-    const secrets = openSecrets(config, (message) => logger.warn(message))
+    const secrets = openSecrets(config)
+    const leftovers = endLeftoverChildren(config.dataDir)
+    if (leftovers > 0) logger.warn('Child processes of an earlier service were ended', { leftovers })
+    const { roles } = config
+    const runsCode = roles.has('api') || roles.has('worker')
+    const sandbox = runsCode
+      ? await (await import('./process/openSandbox.ts')).openSandbox({ config, codeDir, logger, onClose })
+      : null
+    if (sandbox)
+      logger.info(`Functions run in the ${sandbox.info.tier} tier`, { reason: sandbox.info.reason })
     const readiness = new Readiness(stopping.signal)
     const notReady = () => readiness.reason
     const status = { ...about, start_time: clock.iso() }
-    const front = createFront({ logger, about: status, notReady }, () => refusal(notReady()))
+    const info = sandbox?.info ?? null
+    const front = createFront({ logger, about: status, notReady, sandbox: info }, () => refusal(notReady()))
     const server = await listen(front, { ...config, logger })
     onClose(() => server.close())
 
-    const { engines, keys } = await openEngines(config, {
+    const engines = await openEngines(config, {
       logger,
       signal: AbortSignal.any([stopping.signal, givenUp]),
       opened: onClose,
-      openKeys: (opened) => openMasterKeys(opened, secrets),
       waiting: (reason) => readiness.waitFor(reason),
     })
-    const node = await openNode({ config, secrets, keys, engines, readiness, logger, onClose })
+    const node = await openNode({ config, secrets, engines, readiness, logger, onClose })
 
-    const { roles } = config
-    const runtime =
-      roles.has('api') || roles.has('worker')
-        ? (await import('./builds/openRuntime.ts')).openRuntime({
-            blobs: engines.blobs,
-            cacheDir: join(config.dataDir, 'cache'),
-            cacheMb: config.buildCacheMb,
-            ownerOf: (env_id) => node.views.directory.env(env_id)?.org_id ?? env_id,
-            ...(codeDir !== null && { codeDir }),
-          })
-        : null
+    const runtime = sandbox
+      ? (await import('./builds/openRuntime.ts')).openRuntime({
+          blobs: engines.blobs,
+          cacheDir: sandbox.cacheDir,
+          cacheMb: config.buildCacheMb,
+          ownerOf: (env_id) => node.views.directory.env(env_id)?.org_id ?? env_id,
+          codeDir: sandbox.codeDir,
+          ...sandbox.options,
+        })
+      : null
     if (runtime) onClose(() => runtime.close())
     const claimer =
       roles.has('worker') && runtime
@@ -98,14 +105,10 @@ export const start = async (
     const url = config.publicUrl ?? listens
     if (roles.has('api') && runtime) {
       const { createApi } = await import('./process/roles/api.ts')
-      const { operatorToken, previousOperatorToken } = secrets
-      const operatorTokens = [
-        operatorToken,
-        ...(previousOperatorToken === null ? [] : [previousOperatorToken]),
-      ]
+      const { operatorToken } = secrets
       const publicUrl = () => url
-      const given = { runtime, claimer, operatorTokens, publicUrl, stopping: stopping.signal, notReady }
-      server.serve(createApi(node, { ...given, about: status }))
+      const given = { runtime, claimer, operatorToken, publicUrl, stopping: stopping.signal, notReady }
+      server.serve(createApi(node, { ...given, about: status, sandbox: info }))
     }
     readiness.started()
     onClose(() => server.close()) // requests end before the resources that they use are closed

@@ -24,8 +24,10 @@ export interface ApiDeps extends CommandDeps {
   readonly notReady: () => string | null
   /** A folder for uploads in progress, on the same disk as the build cache. */
   readonly scratchDir: string
+  /** The isolation of user code; null on a node that executes none. */
+  readonly sandbox: { readonly tier: string; readonly reason: string } | null
   readonly about: { readonly version: string; readonly git_sha: string; readonly start_time: string }
 }
 
 /** The dependencies that exist on every node from its first moment. */
-export type FrontDeps = Pick<ApiDeps, 'logger' | 'about' | 'notReady'>
+export type FrontDeps = Pick<ApiDeps, 'logger' | 'about' | 'notReady' | 'sandbox'>

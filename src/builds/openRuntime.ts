@@ -7,6 +7,7 @@ import { DEFAULT_OPTIONS, type SandboxOptions } from '../sandbox/limits.ts'
 import { sourcesOf } from '../sandbox/namespaces.ts'
 import { Pool } from '../sandbox/pool.ts'
 import type { BuildRef, Runtime } from '../ports/runtime.ts'
+import { openToChildren } from './openToChildren.ts'
 import { stripBuild } from './strip.ts'
 import { TaskTurns } from './taskTurns.ts'
 
@@ -45,6 +46,7 @@ export const openRuntime = ({
     ownerOf,
     isUsed: (hash) => pool.uses(hash),
     prepare: async (dir, files, signal = closing.signal) => {
+      if (options.users) await openToChildren(dir, files, cacheDir)
       const sources = sourcesOf(files).filter((file) => file.endsWith('ts'))
       if (sources.length > 0) await stripBuild(dir, sources, { code, options, signal })
     },

@@ -3,6 +3,7 @@ import { isIP, SocketAddress } from 'node:net'
 import { domainNameOf } from '../ports/domainName.ts'
 import { NO_PROXIES, parseTrustedProxies, type TrustedProxies } from '../ports/trustedProxies.ts'
 import { AppError } from '../errors.ts'
+import { type Tier, tiers } from '../sandbox/processSandbox.ts'
 import { parseApiToken } from '../access/tokens.ts'
 
 export interface Config {
@@ -33,6 +34,10 @@ export interface Config {
   readonly dnsServers: readonly string[]
   /** Minimum time between two checks of the records of a custom domain. */
   readonly domainCheckMs: number
+  /** The tier in which children must run; auto: the strongest that works. */
+  readonly sandbox: Tier | 'auto'
+  /** Whether the service may run as root although its children cannot get users of their own. */
+  readonly allowRoot: boolean
   readonly sseTimeoutMs: number
   readonly runTimeoutMs: number
   readonly webhookTimeoutMs: number
@@ -154,6 +159,18 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
       'IP addresses, with or without a port, separated by commas',
     ),
     domainCheckMs: integer('SVC_DOMAIN_CHECK_MS', 10_000, 10, 3_600_000),
+    sandbox: check<Tier | 'auto'>(
+      'SVC_SANDBOX',
+      'auto',
+      (text) => ['auto' as const, ...tiers].find((tier) => tier === text),
+      `auto, ${tiers.join(' or ')}`,
+    ),
+    allowRoot: check(
+      'SVC_ALLOW_ROOT',
+      false,
+      (text) => (/^[01]$/.test(text) ? text === '1' : undefined),
+      '0 or 1',
+    ),
     sseTimeoutMs: integer('SVC_SSE_TIMEOUT_MS', 300_000, 100, 86_400_000),
     runTimeoutMs: integer('SVC_RUN_TIMEOUT_MS', 300_000, 1, 86_400_000),
     webhookTimeoutMs: integer('SVC_WEBHOOK_TIMEOUT_MS', 30_000, 1, 900_000),

@@ -1,5 +1,15 @@
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -34,7 +44,8 @@ export const prepareChildCode = (cacheDir: string): ChildCode => {
     .update(JSON.stringify([...modules]))
     .digest('hex')
     .slice(0, 16)
-  mkdirSync(join(cacheDir, 'runtime'), { recursive: true })
+  const runtime = join(cacheDir, 'runtime')
+  mkdirSync(runtime, { recursive: true })
   const dir = join(realpathSync(cacheDir), 'runtime', hash)
   if (!existsSync(dir)) write(modules, dir)
   return { dir, entry: join(dir, compiled(relative(ROOT, ENTRY))) }
@@ -65,10 +76,19 @@ const write = (modules: ReadonlyMap<string, string>, dir: string): void => {
     writeFileSync(path, toJavaScript(name, source))
   }
   writeFileSync(join(temporary, 'package.json'), '{"type":"module"}')
+  openToAll(temporary)
+  chmodSync(dirname(dir), 0o755)
   try {
     renameSync(temporary, dir)
   } catch (error) {
     rmSync(temporary, { recursive: true })
     if (!existsSync(dir)) throw error // another process may have created it first
   }
+}
+
+/** Children may have users of their own. The modes are set explicitly, because the umask may be strict. */
+const openToAll = (dir: string): void => {
+  chmodSync(dir, 0o755)
+  for (const entry of readdirSync(dir, { recursive: true, withFileTypes: true }))
+    chmodSync(join(entry.parentPath, entry.name), entry.isDirectory() ? 0o755 : 0o644)
 }

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
+import { constants } from 'node:os'
 import type { Readable } from 'node:stream'
 import { messageOf } from '../errors.ts'
 import { frameReader, frameWriter, ProtocolViolation } from './frames.ts'
@@ -12,6 +13,8 @@ import { nodeArgs } from './processSandbox.ts'
 export interface Ending {
   readonly code: 'worker_lost' | 'protocol_violation'
   readonly message: string
+  /** The end of its standard error. */
+  readonly output: string
 }
 
 interface Listener {
@@ -29,6 +32,9 @@ export interface SandboxedProcess {
   listen(yes: boolean): void
   /** Kills the process and all processes that it started, at once. */
   kill(): void
+  /** Stops the process until `thaw`: it uses no CPU and runs no timers. */
+  freeze(): void
+  thaw(): void
   /** True after `kill` and after a protocol violation. */
   readonly killed: boolean
 }
@@ -55,21 +61,40 @@ export const startProcess = (
   { dir, code, options, openEgress }: Start,
   listener: Listener,
 ): SandboxedProcess => {
-  const [command, ...args] = options.sandbox({
+  const neverStarted = (message: string): SandboxedProcess => {
+    user?.release()
+    setImmediate(() => listener.onEnd({ code: 'worker_lost', message, output: message }))
+    return { sendJson() {}, send() {}, listen() {}, kill() {}, freeze() {}, thaw() {}, killed: true }
+  }
+  const user = options.users?.take()
+  const {
+    args: [command, ...args],
+    input,
+  } = options.sandbox.start({
     node: options.node,
     nodeArgs: nodeArgs(options.heapMb),
     entry: code.entry,
     dirs: [dir, code.dir],
     dataMb: options.dataMb,
+    ownUser: user !== undefined,
   })
-  const child = spawn(command, args, {
-    cwd: dir,
-    env: { PATH: '/usr/local/bin:/usr/bin:/bin', TZ: 'UTC' },
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
-  })
-  const [, , , pipe, egress] = child.stdio as unknown as readonly Socket[] // what spawn makes of a 'pipe' after the third
-  if (!pipe || !egress) throw new Error('Expected spawn to open the pipes of the child')
+  let child: ChildProcess
+  try {
+    child = spawn(command, args, {
+      cwd: dir,
+      env: { PATH: '/usr/local/bin:/usr/bin:/bin', TZ: 'UTC' },
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', ...(input ? (['pipe'] as const) : [])],
+      ...(user && { uid: user.uid, gid: user.uid }),
+    })
+  } catch (error) {
+    return neverStarted(messageOf(error))
+  }
+  // The type knows the first three only. Without file descriptors, there are none.
+  const [, , , pipe, egress, inputPipe] = (child.stdio ?? []) as unknown as readonly (Socket | undefined)[]
+  if (!pipe || !egress) return neverStarted('The service has no file descriptors left')
+  if (input) inputPipe?.on('error', () => {}).end(input)
+  const forget = child.pid === undefined ? undefined : options.recordChild?.(child.pid)
   const writer = frameWriter((bytes) => pipe.write(bytes))
   let violation: Ending | undefined
   let stderr = ''
@@ -80,7 +105,7 @@ export const startProcess = (
   let drain: NodeJS.Timeout | undefined
 
   const violate = (error: unknown) => {
-    violation ??= { code: 'protocol_violation', message: messageOf(error) }
+    violation ??= { code: 'protocol_violation', message: messageOf(error), output: stderr }
     pipe.removeAllListeners('data').resume()
     stop()
   }
@@ -88,7 +113,7 @@ export const startProcess = (
   const stop = () => {
     killed = true
     pipe.resume() // a paused pipe does not report its end
-    kill(child)
+    signal(child, 'SIGKILL')
   }
 
   const read = frameReader(
@@ -112,7 +137,9 @@ export const startProcess = (
     if (ended || !exited || !piped) return
     ended = true
     clearTimeout(drain)
-    listener.onEnd(violation ?? { code: 'worker_lost', message: deathOf(child, stderr) })
+    forget?.()
+    user?.release()
+    listener.onEnd(violation ?? { code: 'worker_lost', message: deathOf(child, stderr), output: stderr })
   }
   const onPiped = () => {
     piped = true
@@ -147,6 +174,8 @@ export const startProcess = (
     send: (frame) => writer.send(JSON.stringify(frame)),
     listen: (yes) => void (yes ? pipe.resume() : pipe.pause()),
     kill: stop,
+    freeze: () => signal(child, 'SIGSTOP'),
+    thaw: () => signal(child, 'SIGCONT'),
     get killed() {
       return killed
     },
@@ -158,17 +187,22 @@ const discard = (stream: Readable | null): void => {
   stream?.on('error', () => {}).resume()
 }
 
+/** The signal or exit code that ended a process. bubblewrap exits with 128 and the signal of its child. */
 const deathOf = ({ exitCode, signalCode }: ChildProcess, stderr: string): string => {
   if (/heap out of memory|Allocation failed/.test(stderr))
     return 'The process of the function ran out of memory'
-  if (signalCode) return `The process of the function was ended by ${signalCode}`
+  const ended = signalCode ?? signalOf((exitCode ?? 0) - 128)
+  if (ended) return `The process of the function was ended by ${ended}`
   return `The process of the function exited with code ${exitCode ?? 'unknown'}`
 }
 
-/** Kills the whole process group, which may have ended. */
-const kill = ({ pid }: ChildProcess): void => {
+const signalOf = (number: number): string | undefined =>
+  Object.entries(constants.signals).find(([, each]) => each === number)?.[0]
+
+/** Signals the whole process group, which may have ended. A namespace does not stop signals from outside. */
+const signal = ({ pid }: ChildProcess, name: NodeJS.Signals): void => {
   if (pid === undefined) return
   try {
-    process.kill(-pid, 'SIGKILL')
+    process.kill(-pid, name)
   } catch {}
 }

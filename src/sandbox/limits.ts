@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { MAX_OUTPUT_BYTES } from '../events/outputLimit.ts'
 import type { LaneRef } from '../ports/runtime.ts'
+import type { ChildUsers } from './childUsers.ts'
 import { processSandbox, type Sandbox } from './processSandbox.ts'
 
 /** Limits on user code and on the lifetime of a child. Times are in milliseconds. */
@@ -45,13 +46,17 @@ export interface SandboxOptions extends SandboxLimits {
   readonly node: string
   /** The isolation of children. */
   readonly sandbox: Sandbox
+  /** Users of their own for children; absent: children run as the user of the service. */
+  readonly users?: ChildUsers
+  /** Called with the process id of a child that has started; the returned function when it has ended. */
+  readonly recordChild?: (pid: number) => () => void
   /** Receives the service's end of fd 4 of each child with runs. Without it, user code has no network. */
   readonly egress?: (build: LaneRef, pipe: Socket) => void
 }
 
 export const DEFAULT_OPTIONS: SandboxOptions = {
   node: process.execPath,
-  sandbox: processSandbox,
+  sandbox: processSandbox(),
   runsPerChild: 100,
   maxChildren: 32,
   maxIdle: 8,

@@ -15,7 +15,12 @@ const hasIPv6 = Object.values(networkInterfaces()).some((all) =>
 )
 
 const front = createFront(
-  { logger: silent, about: { version: '1', git_sha: '1', start_time: '1' }, notReady: () => null },
+  {
+    logger: silent,
+    about: { version: '1', git_sha: '1', start_time: '1' },
+    notReady: () => null,
+    sandbox: null,
+  },
   () => new AppError('not_found', 'nothing here'),
 )
 const started = (host: string, { port = 0, trusted = '' } = {}) =>

@@ -16,7 +16,10 @@ const replies = async (
   const printed: string[] = []
   const logger = openLogger((line) => void printed.push(line))
   const about = { version: '1', git_sha: 'a', start_time: '2026-05-01T10:00:00.000Z' }
-  const app = createFront({ logger, about, notReady }, () => new AppError('unavailable', 'is starting'))
+  const app = createFront(
+    { logger, about, notReady, sandbox: null },
+    () => new AppError('unavailable', 'is starting'),
+  )
   const server = createServer(app.callback()).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()

@@ -180,7 +180,10 @@ envelope('is open for status, health and readiness', async () => {
   const status = (await open('/status')) as Record<string, string>
   assert.equal(Object.keys(status).sort(), ['git_sha', 'service', 'start_time', 'status', 'version'])
   assert.equal([status['status'], status['service']], ['ok', 'svc'])
-  assert.equal([await open('/healthz'), await open('/readyz')], [{ status: 'ok' }, { status: 'ready' }])
+  assert.equal(await open('/healthz'), { status: 'ok' })
+  const { sandbox, ...ready } = (await open('/readyz')) as { sandbox: { tier: string; reason: string } }
+  assert.equal(ready, { status: 'ready' })
+  assert.ok(['process', 'namespace'].includes(sandbox.tier) && sandbox.reason)
 })
 
 envelope.after(() => server.stop())

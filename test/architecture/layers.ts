@@ -76,14 +76,7 @@ export const layers: readonly Layer[] = [
   },
   {
     path: 'sandbox',
-    imports: [
-      ...kernel,
-      'loops',
-      'events/rawJson',
-      'events/outputLimit',
-      'sandbox/frames',
-      'sandbox/protocol',
-    ],
+    imports: [...kernel, 'loops', 'events/outputLimit', 'sandbox/frames', 'sandbox/protocol'],
     types: ['events', 'ports', 'sdk'],
   },
   {
@@ -125,20 +118,8 @@ export const layers: readonly Layer[] = [
     imports: [...kernel, 'events', 'ports', 'sdk', 'content', 'commands', 'worker/runRights'],
   },
   {
-    path: 'worker/keptPayloads',
-    imports: [...kernel, 'events/rawJson'],
-    types: ['events', 'content'],
-  },
-  {
     path: 'worker/serveHostCall',
-    imports: [
-      ...kernel,
-      'events/contextKey',
-      'commands',
-      'worker/runRights',
-      'worker/keptPayloads',
-      'worker/serveFileCall',
-    ],
+    imports: [...kernel, 'events/contextKey', 'commands', 'worker/runRights', 'worker/serveFileCall'],
     types: ['events', 'ports', 'plans'],
   },
   {
@@ -152,7 +133,6 @@ export const layers: readonly Layer[] = [
       'commands',
       'worker/runRights',
       'worker/serveHostCall',
-      'worker/keptPayloads',
     ],
     types: ['access', 'domain', 'content', 'plans'],
   },
@@ -161,7 +141,6 @@ export const layers: readonly Layer[] = [
     imports: [
       ...facts,
       'events/contextKey',
-      'sdk',
       'events/jsonDepth',
       'access/permissions',
       'access/tokens',
@@ -177,7 +156,7 @@ export const layers: readonly Layer[] = [
 
   // The process: the only layer that knows more than one role, and `engines` the only file that knows adapters.
   { path: 'process/codeCache', imports: [] },
-  { path: 'process/config', imports: ['errors', 'ports', 'access/tokens'] },
+  { path: 'process/config', imports: ['errors', 'ports', 'access/tokens', 'sandbox'] },
   {
     path: 'process/engines',
     imports: [
@@ -207,6 +186,7 @@ export const layers: readonly Layer[] = [
       'projections',
       'plans',
       'cluster',
+      'sandbox',
       'commands',
       'sagas',
       'worker',

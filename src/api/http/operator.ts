@@ -12,12 +12,11 @@ export const operatorCause = (request_id: string): Cause => ({
 /** The operator of the installation: a caller with the operator token. */
 export class Operator {
   readonly #keyring: Keyring
-  readonly #macs: readonly string[]
+  readonly #mac: string
 
-  /** `tokens`: during a rotation of the master key, also the one that is derived from the former key. */
-  constructor({ tokens, keyring }: { tokens: readonly string[]; keyring: Keyring }) {
+  constructor({ token, keyring }: { token: string; keyring: Keyring }) {
     this.#keyring = keyring
-    this.#macs = tokens.map((token) => keyring.macOf(token))
+    this.#mac = keyring.macOf(token)
   }
 
   /** Throws `unauthorized` unless the token is the operator's. The time it takes does not depend on the token. */
@@ -27,6 +26,6 @@ export class Operator {
   }
 
   isToken(token: string): boolean {
-    return this.#macs.filter((mac) => this.#keyring.proves(token, mac)).length > 0
+    return this.#keyring.proves(token, this.#mac)
   }
 }

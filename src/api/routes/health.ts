@@ -45,14 +45,15 @@ export const healthRoutes: readonly PublicRoute<FrontDeps>[] = [
     operationId: 'getReadiness',
     summary: 'Check that the service accepts requests',
     description:
-      'Returns 503 while an engine cannot be reached, a read model is being built or the server is stopping.',
+      'Returns 503 while an engine cannot be reached, a read model is being built or the server is stopping. ' +
+      '`sandbox` is the isolation of user code on this node: the tier and the reason for it.',
     tag: 'Health',
     errors: ['unavailable'],
     reply: { kind: 'bare' },
     handle: ({ ctx, deps }) => {
       const reason = deps.notReady()
       if (reason !== null) throw new AppError('unavailable', reason)
-      ctx.body = { status: 'ready' }
+      ctx.body = { status: 'ready', ...(deps.sandbox && { sandbox: deps.sandbox }) }
       return own
     },
   }),

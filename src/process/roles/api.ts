@@ -13,14 +13,16 @@ import { Offers } from '../../cluster/offers.ts'
 import { keepGoing } from '../../loops/keepGoing.ts'
 import type { Node } from './node.ts'
 
-type Given = Pick<ApiDeps, 'runtime' | 'claimer' | 'publicUrl' | 'stopping' | 'notReady' | 'about'> & {
-  readonly operatorTokens: readonly string[]
+type Given = Pick<
+  ApiDeps,
+  'runtime' | 'claimer' | 'publicUrl' | 'stopping' | 'notReady' | 'about' | 'sandbox'
+> & {
+  readonly operatorToken: string
 }
 
 /** Creates the REST API with webhooks and streams. */
-export const createApi = (node: Node, { operatorTokens, ...given }: Given): Koa => {
+export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa => {
   const { store, aggregates, views, blobs, payloads, keyring, dataKeys, quotas, hints, logger, config } = node
-  const { masterKeys, masterKeyFile, wrappedKeys } = node
   const { node_id, liveness } = node
   const authenticator = new Authenticator({
     store,
@@ -42,14 +44,11 @@ export const createApi = (node: Node, { operatorTokens, ...given }: Given): Koa 
     payloads,
     keyring,
     dataKeys,
-    masterKeys,
-    masterKeyFile,
-    wrappedKeys,
     quotas,
     offers: liveness && new Offers(hints),
     orgRates: new OrgRates({ limiter: node.limiter, directory: views.directory }),
     authenticator,
-    operator: new Operator({ tokens: operatorTokens, keyring }),
+    operator: new Operator({ token: operatorToken, keyring }),
     idempotency: new Idempotency({
       store,
       aggregates,

@@ -40,6 +40,7 @@ export const confine = (): void => {
     'execve',
     'chdir',
   ])
+  if (pid === 1) endBySignals()
   for (const name of ['kill', '_kill']) onlySelf(process, name)
   define(process, 'loadEnvFile', loadEnvFile)
   define(process, 'report', noReport)
@@ -75,6 +76,29 @@ const onlySelf = (target: object, name: string): void => {
       ? (Reflect.apply(original, target, [pid, ...rest]) as unknown)
       : refusal(`${name} on another process`)(),
   )
+}
+
+/**
+ * The first process of a namespace ignores signals of its own without a listener. Its end by a signal is imitated with
+ * the exit code that a shell reports.
+ */
+const endBySignals = (): void => {
+  const kill = process.kill.bind(process)
+  const exit = (Reflect.get(process, 'reallyExit') as (code: number) => void).bind(process)
+  const { signals } = os.constants
+  const ignored = new Set<string | number>([0, 'SIGCHLD', 'SIGCONT', 'SIGURG', 'SIGWINCH'])
+  const endBy = (name: NodeJS.Signals): never => {
+    exit(128 + signals[name])
+    throw new Error(`Expected the end of the process by ${name}`)
+  }
+  process.abort = () => endBy('SIGABRT')
+  process.kill = (id: number, signal: NodeJS.Signals | number = 'SIGTERM') => {
+    const name = (Object.keys(signals) as NodeJS.Signals[]).find((each) =>
+      [each, signals[each]].includes(signal),
+    )
+    const ends = id === pid && name && !ignored.has(name) && process.listenerCount(name) === 0
+    return ends ? endBy(name) : kill(id, signal)
+  }
 }
 
 /** A report would describe the node. Node itself reads and writes the settings. */

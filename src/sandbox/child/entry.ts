@@ -82,10 +82,7 @@ const valueOf = async (
   const known = functionOf(target)
   const called = typeof known === 'function' ? known : await known
   run.throwIfStopped()
-  if (!input.kept) return called(...argumentsOf(input))
-  const bytes = await run.fetch(input.kept)
-  run.throwIfStopped()
-  return called(...argumentsOf(input, bytes))
+  return called(...argumentsOf(input))
 }
 
 /**

@@ -51,21 +51,14 @@ export const openFunctions = (dir: string) => {
     found.get(`${ns}/${name}`) ?? load(ns, name)
 }
 
-/** The value is a list of arguments, or the data of an `svc:call` event. */
-const listIn = (value: unknown): readonly unknown[] => {
-  const args = Array.isArray(value) ? value : (value as { args?: unknown } | null)?.args
-  return Array.isArray(args) ? args : []
-}
-
-/** Returns the arguments of a function. `kept` are the bytes of the input's large value. */
-export const argumentsOf = (input: Input, kept?: Buffer): readonly unknown[] => {
+export const argumentsOf = (input: Input): readonly unknown[] => {
   switch (input.kind) {
     case 'args':
-      return kept ? listIn(JSON.parse(kept.toString())) : input.args
+      return input.args
     case 'event':
-      return [kept ? { ...input.event, data: JSON.parse(kept.toString()) as unknown } : input.event]
+      return [input.event]
     case 'webhook':
-      return [toWebhookRequest({ ...input.request }, kept)]
+      return [toWebhookRequest({ ...input.request })]
     default:
       return input satisfies never
   }

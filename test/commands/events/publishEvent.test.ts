@@ -1,4 +1,3 @@
-import { KeptPayloads } from '../../../src/worker/keptPayloads.ts'
 import * as assert from 'uvu/assert'
 import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
 import { MAX_EVENT_TYPE } from '../../../src/events/eventType.ts'
@@ -35,7 +34,6 @@ const ways = {
     serveHostCall(
       { ...node.deps, maxRunDepth: 100 },
       {
-        kept: new KeptPayloads(node.payloads),
         plan,
         env_id,
         correlation_id: newId(),
@@ -95,7 +93,6 @@ for (const [what, data_type] of [
       serveHostCall(
         { ...node.deps, maxRunDepth: 100 },
         {
-          kept: new KeptPayloads(node.payloads),
           plan,
           env_id,
           correlation_id: newId(),

@@ -1,0 +1,114 @@
+import { join } from 'node:path'
+import { AppError, messageOf } from '../errors.ts'
+import type { Logger } from '../logger.ts'
+import { type ChildCode, prepareChildCode } from '../sandbox/childCode.ts'
+import { type ChildUsers, openChildUsers } from '../sandbox/childUsers.ts'
+import { chooseSandbox, type SandboxInfo } from '../sandbox/chooseSandbox.ts'
+import { DEFAULT_OPTIONS, type SandboxOptions } from '../sandbox/limits.ts'
+import { isOpenToAll, nodeForAll, openChildCache } from './childCache.ts'
+import type { Config } from './config.ts'
+import { childRecorder } from './leftoverChildren.ts'
+
+/** How children are started on this machine. */
+export interface OpenedSandbox {
+  readonly info: SandboxInfo
+  readonly cacheDir: string
+  readonly codeDir: string
+  readonly options: Pick<SandboxOptions, 'node' | 'sandbox' | 'recordChild' | 'users'>
+}
+
+interface Given {
+  readonly config: Config
+  /** Where `npm ci` stored the code of the children; null: in the cache. */
+  readonly codeDir: string | null
+  readonly logger: Logger
+  readonly onClose: (close: () => void) => void
+}
+
+type Place = Pick<OpenedSandbox, 'cacheDir' | 'codeDir'> & {
+  readonly code: ChildCode
+  readonly options: Omit<SandboxOptions, 'sandbox'>
+}
+
+/**
+ * Chooses the tier of the sandbox by starting a child in it. If the service runs as root, children get users of their
+ * own and a cache that they can enter. Rejects with `unavailable` when the configuration demands what does not work.
+ */
+export const openSandbox = async (given: Given): Promise<OpenedSandbox> => {
+  const { config, logger } = given
+  const isRoot = process.getuid?.() === 0
+  const opened = isRoot ? await openWithUsers(given) : await openIn(config, ownPlace(given))
+  if (typeof opened !== 'string') return opened
+  if (config.sandbox === 'namespace' && !config.allowRoot)
+    throw new AppError(
+      'unavailable',
+      `SVC_SANDBOX=namespace does not work here: ${opened}. ` +
+        'Install bubblewrap and allow user namespaces, or set SVC_SANDBOX=process',
+    )
+  if (!isRoot) throw new AppError('unavailable', `No child process can be started: ${opened}`)
+  const problem = `The service runs as root, and its children cannot run as users of their own: ${opened}`
+  if (!config.allowRoot)
+    throw new AppError('unavailable', `${problem}. Run it as another user, or set SVC_ALLOW_ROOT=1`)
+  logger.warn(problem)
+  const asRoot = await openIn(config, ownPlace(given))
+  if (typeof asRoot !== 'string') return asRoot
+  throw new AppError('unavailable', `No child process can be started: ${asRoot}`)
+}
+
+const ownPlace = ({ config, codeDir }: Given): Place => {
+  const cacheDir = join(config.dataDir, 'cache')
+  const recordChild = childRecorder(config.dataDir)
+  return {
+    cacheDir,
+    codeDir: codeDir ?? cacheDir,
+    code: prepareChildCode(codeDir ?? cacheDir),
+    options: { ...DEFAULT_OPTIONS, recordChild },
+  }
+}
+
+/** Resolves with the reason if no child starts as a user of its own. */
+const openWithUsers = async (given: Given): Promise<OpenedSandbox | string> => {
+  let users: ChildUsers
+  try {
+    users = await openChildUsers()
+  } catch (error) {
+    return messageOf(error)
+  }
+  const opened = await openIn(given.config, openPlace(given, users))
+  if (typeof opened === 'string') users.close()
+  else given.onClose(() => users.close())
+  return opened
+}
+
+const openPlace = ({ config, codeDir }: Given, users: ChildUsers): Place => {
+  const cacheDir = openChildCache(config.dataDir)
+  const known = codeDir === null ? null : prepareChildCode(codeDir)
+  const isOpen = known !== null && isOpenToAll(known.entry)
+  return {
+    cacheDir,
+    codeDir: codeDir !== null && isOpen ? codeDir : cacheDir,
+    code: isOpen ? known : prepareChildCode(cacheDir),
+    options: {
+      ...DEFAULT_OPTIONS,
+      node: nodeForAll(DEFAULT_OPTIONS.node, cacheDir),
+      users,
+      recordChild: childRecorder(config.dataDir),
+    },
+  }
+}
+
+const openIn = async (
+  config: Config,
+  { cacheDir, codeDir, code, options }: Place,
+): Promise<OpenedSandbox | string> => {
+  const chosen = await chooseSandbox(config.sandbox, code, options)
+  if (typeof chosen === 'string') return chosen
+  const { sandbox, tier, reason } = chosen
+  const { node, users, recordChild } = options
+  return {
+    info: { tier, reason },
+    cacheDir,
+    codeDir,
+    options: { node, sandbox, ...(recordChild && { recordChild }), ...(users && { users }) },
+  }
+}
