@@ -8,6 +8,7 @@ import type { Config } from './process/config.ts'
 import { lockDataDir } from './process/dataDir.ts'
 import { openEngines } from './process/engines.ts'
 import { endLeftoverChildren } from './process/leftoverChildren.ts'
+import { openMasterKeys } from './process/openMasterKeys.ts'
 import { openNode } from './process/openNode.ts'
 import { Readiness } from './process/readiness.ts'
 import { openSecrets, type Origin } from './process/secretsFile.ts'
@@ -59,7 +60,7 @@ export const start = async (
   }
   try {
     onClose(lockDataDir(config.dataDir))
-    const secrets = openSecrets(config)
+    const secrets = openSecrets(config, (message) => logger.warn(message))
     const leftovers = endLeftoverChildren(config.dataDir)
     if (leftovers > 0) logger.warn('Child processes of an earlier service were ended', { leftovers })
     const { roles } = config
@@ -77,13 +78,14 @@ export const start = async (
     const server = await listen(front, { ...config, logger })
     onClose(() => server.close())
 
-    const engines = await openEngines(config, {
+    const { engines, keys } = await openEngines(config, {
       logger,
       signal: AbortSignal.any([stopping.signal, givenUp]),
       opened: onClose,
+      openKeys: (opened) => openMasterKeys(opened, secrets),
       waiting: (reason) => readiness.waitFor(reason),
     })
-    const node = await openNode({ config, secrets, engines, readiness, logger, onClose })
+    const node = await openNode({ config, secrets, keys, engines, readiness, logger, onClose })
 
     const runtime = sandbox
       ? (await import('./builds/openRuntime.ts')).openRuntime({
@@ -105,9 +107,13 @@ export const start = async (
     const url = config.publicUrl ?? listens
     if (roles.has('api') && runtime) {
       const { createApi } = await import('./process/roles/api.ts')
-      const { operatorToken } = secrets
+      const { operatorToken, previousOperatorToken } = secrets
+      const operatorTokens = [
+        operatorToken,
+        ...(previousOperatorToken === null ? [] : [previousOperatorToken]),
+      ]
       const publicUrl = () => url
-      const given = { runtime, claimer, operatorToken, publicUrl, stopping: stopping.signal, notReady }
+      const given = { runtime, claimer, operatorTokens, publicUrl, stopping: stopping.signal, notReady }
       server.serve(createApi(node, { ...given, about: status, sandbox: info }))
     }
     readiness.started()

@@ -82,6 +82,18 @@ export const RotatedDataKey = Type.Object({
   resealed: Type.Integer({ description: 'Number of context variables encrypted again with the new key' }),
 })
 
+const MasterKeyId = Type.String({ description: 'A hash of a key that is derived from the master key' })
+
+export const MasterKeyStatus = Type.Object({
+  status: Type.Union([Type.Literal('idle'), Type.Literal('rotating')]),
+  master_key_id: MasterKeyId,
+  previous_master_key_id: nullable(MasterKeyId),
+  started_at: nullable(Timestamp),
+  ended_at: nullable(Timestamp),
+  rewrapped: Type.Integer({ description: 'Number of keys that are wrapped with the current master key' }),
+  remaining: Type.Integer({ description: 'Number of keys that are still wrapped with the previous one' }),
+})
+
 export const Event = Type.Object({
   event_id: Uuid,
   env_id: Uuid,

@@ -13,6 +13,8 @@ import type { Runtime } from '../ports/runtime.ts'
 import type { Views } from '../projections/views.ts'
 import type { DataKeys } from '../secrets/dataKeys.ts'
 import type { Keyring } from '../secrets/keyring.ts'
+import type { MasterKeyFile, MasterKeys } from '../secrets/masterKeys.ts'
+import type { WrappedKeys } from '../secrets/wrappedKeys.ts'
 
 /** The dependencies of all commands. Each command selects its own by `Pick`. */
 export interface CommandDeps {
@@ -33,6 +35,10 @@ export interface CommandDeps {
   readonly authenticator: Pick<Authenticator, 'ended'>
   readonly keyring: Keyring
   readonly dataKeys: DataKeys
+  readonly masterKeys: MasterKeys
+  /** Stores the master key; null when `SVC_MASTER_KEY` provides it. */
+  readonly masterKeyFile: MasterKeyFile | null
+  readonly wrappedKeys: WrappedKeys
   readonly quotas: Quotas
   readonly dns: Dns
   readonly certificates: Certificates

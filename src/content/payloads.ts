@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import { buffer, text } from 'node:stream/consumers'
 import type { Payload } from '../events/payload.ts'
 import { jsonBytes, parseLoosely, RawJson } from '../events/rawJson.ts'
+import type { PayloadRef } from '../events/scalars.ts'
+import { newId } from '../ids.ts'
 import type { Blobs } from '../ports/blobs.ts'
 
 /** Maximum bytes of JSON inside a fact; larger payloads become blobs. */
@@ -37,6 +39,35 @@ export class Payloads {
     const key = `payloads/${sha256.slice(0, 2)}/${sha256}.json`
     await this.#blobs.put(key, bytes)
     return { ref: { key, size: bytes.length, sha256 } }
+  }
+
+  /** Stores bytes of unknown size as a blob, unless there are at most `inlineBytes`; these are returned. */
+  async keepBytes(content: AsyncIterable<Buffer>, inlineBytes: number): Promise<Buffer | PayloadRef> {
+    const chunks = content[Symbol.asyncIterator]()
+    const first: Buffer[] = []
+    let size = 0
+    while (size <= inlineBytes) {
+      const next = await chunks.next()
+      if (next.done) return Buffer.concat(first)
+      first.push(next.value)
+      size += next.value.length
+    }
+    const hash = createHash('sha256')
+    const all = async function* (): AsyncGenerator<Buffer> {
+      for (const chunk of first.splice(0)) yield hashed(chunk)
+      for await (const chunk of { [Symbol.asyncIterator]: () => chunks }) yield hashed(chunk)
+    }
+    const hashed = (chunk: Buffer) => (hash.update(chunk), chunk)
+    const id = newId()
+    const key = `payloads/${id.slice(-2)}/${id}.bin`
+    const stored = await this.#blobs.put(key, all())
+    return { key, size: stored.size, sha256: hash.digest('hex') }
+  }
+
+  /** Reads a chunk of a payload in the blobs. */
+  async read({ key, size }: PayloadRef, from: number, bytes: number): Promise<Buffer> {
+    const to = Math.min(from + bytes, size) - 1
+    return to < from ? Buffer.alloc(0) : buffer(await this.#blobs.get(key, { from, to }))
   }
 
   /** Loads the fields of an object; large ones remain text. */

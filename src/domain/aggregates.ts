@@ -8,6 +8,7 @@ import type { Decider } from './decider.ts'
 import { CommandHandler } from './commandHandler.ts'
 import { context } from './context.ts'
 import { dataKey } from './dataKey.ts'
+import { installation } from './installation.ts'
 import { issued } from './issued.ts'
 import { name } from './name.ts'
 import { org } from './org.ts'
@@ -30,6 +31,7 @@ export const openAggregates = (store: EventStore, onUnprocessable?: (reason: str
     webhooks: handlerOf(webhook),
     files: handlerOf(file),
     uploads: handlerOf(upload),
+    installation: handlerOf(installation),
     orgs: handlerOf(org),
     envs: handlerOf(env),
     apiKeys: handlerOf(apiKey),

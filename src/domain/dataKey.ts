@@ -5,6 +5,9 @@ import { type Decider, type Folded, foreign } from './decider.ts'
 interface Keys {
   /** The key that seals new texts; null while there is none. */
   readonly current: string | null
+  /** All keys since the last destruction. */
+  readonly alive: readonly string[]
+  readonly destroyed: readonly string[]
   readonly closed: boolean
 }
 
@@ -22,7 +25,7 @@ type DataKeyEvent = EventOf<'DataKeyCreated' | 'DataKeysDestroyed'>
 
 /** The data keys of an environment or of one project: one of them is current, until all are destroyed. */
 export const dataKey: Decider<Keys, DataKeyCommand, DataKeyEvent> = {
-  initial: () => ({ current: null, closed: false }),
+  initial: () => ({ current: null, alive: [], destroyed: [], closed: false }),
 
   decide(command, { current, closed }) {
     const of = command.project_id === undefined ? {} : { project_id: command.project_id }
@@ -42,9 +45,14 @@ export const dataKey: Decider<Keys, DataKeyCommand, DataKeyEvent> = {
   evolve(keys, { event }: Folded<DataKeyEvent>) {
     switch (event.type) {
       case 'DataKeyCreated':
-        return { ...keys, current: event.key_id }
+        return { ...keys, current: event.key_id, alive: [...keys.alive, event.key_id] }
       case 'DataKeysDestroyed':
-        return { current: null, closed: event.final }
+        return {
+          current: null,
+          alive: [],
+          destroyed: [...keys.destroyed, ...keys.alive],
+          closed: event.final,
+        }
       default:
         return foreign(event)
     }

@@ -4,6 +4,7 @@ import * as context from './context.ts'
 import * as dataKey from './dataKey.ts'
 import * as credential from './credential.ts'
 import * as domain from './customDomain.ts'
+import * as installation from './installation.ts'
 import * as org from './org.ts'
 import * as project from './project.ts'
 import * as request from './request.ts'
@@ -48,6 +49,9 @@ export const schemaOf = {
   DomainActivated: domain.DomainActivated,
   DomainDeleted: domain.DomainDeleted,
   DomainRemoved: domain.DomainRemoved,
+  InstallationFounded: installation.InstallationFounded,
+  MasterKeyReplaced: installation.MasterKeyReplaced,
+  MasterKeyRetired: installation.MasterKeyRetired,
   OrgCreated: org.OrgCreated,
   OrgChanged: org.OrgChanged,
   EnvCreated: org.EnvCreated,

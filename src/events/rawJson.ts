@@ -46,6 +46,17 @@ export class RawJson {
   }
 }
 
+/** A large value that the process of a function fetches in chunks, in place of the result of a host call. */
+export class KeptJson {
+  readonly handle: number
+  readonly size: number
+
+  constructor(handle: number, size: number) {
+    this.handle = handle
+    this.size = size
+  }
+}
+
 /** A text that no client can know, in place of a `RawJson` inside a value. */
 const MARK = `raw-${crypto.randomUUID()}`
 const QUOTED_MARK = Buffer.from(`"${MARK}"`)

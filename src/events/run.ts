@@ -74,6 +74,8 @@ export const RunInput = record({
   kind: Type.Union([Type.Literal('args'), Type.Literal('webhook'), Type.Literal('tick')]),
   value: Type.Optional(Type.Unknown()),
   value_ref: Type.Optional(PayloadRef),
+  /** The body of a webhook request that is too large for the value: bytes, not JSON. */
+  body_ref: Type.Optional(PayloadRef),
   /** The secret fields of the value, as ciphertext of their JSON (I6). */
   sealed: Type.Optional(Type.String()),
 })

@@ -12,6 +12,8 @@ export const streamOf = {
   /** The file at one path of an environment; the path is hashed, because it may be long and have any characters. */
   file: (env_id: string, path: string) => `file-${env_id}-${hash('sha256', path)}`,
   upload: (upload_id: string) => `upload-${upload_id}`,
+  /** The master keys of the installation. */
+  installation: 'installation',
   org: (org_id: string) => `org-${org_id}`,
   orgSlug: (slug: string) => `orgslug-${slug}`,
   /** Every custom domain of an organization. */

@@ -29,12 +29,14 @@ export interface Engines {
   readonly limiter: RateLimiter
 }
 
-interface Opening {
+interface Opening<Keys> {
   readonly logger: Logger
   /** Aborts when the start is cancelled. */
   readonly signal: AbortSignal
   /** Receives the function that closes an opened engine. */
   readonly opened: (close: () => Promise<void>) => void
+  /** Opens the keys of the installation that these engines store. */
+  readonly openKeys: (engines: Pick<Engines, 'store' | 'blobs'>) => Promise<Keys>
   /** Receives the reason for waiting; null when the engine answers. */
   readonly waiting: (reason: string | null) => void
 }
@@ -46,7 +48,10 @@ const PAUSES = { firstMs: 100, longestMs: 2000 }
  * Opens the configured engines and loads only their adapters. Waits for an engine that is down. Rejects with
  * `bad_request` when waiting does not help, for example for a wrong password or a missing bucket.
  */
-export const openEngines = async (config: Config, opening: Opening): Promise<Engines> => {
+export const openEngines = async <Keys extends { readonly rootKey: Uint8Array }>(
+  config: Config,
+  opening: Opening<Keys>,
+): Promise<{ readonly engines: Engines; readonly keys: Keys }> => {
   const patiently = async <T extends { close(): Promise<void> }>(open: () => Promise<T>): Promise<T> => {
     let logged = ''
     const backoff = new Backoff(PAUSES)
@@ -67,15 +72,21 @@ export const openEngines = async (config: Config, opening: Opening): Promise<Eng
         throw new AppError('unavailable', 'The service was stopped while it waited for an engine')
     }
   }
-  return {
-    store: await patiently(() => openStore(config)),
-    readModels: await patiently(() => openReadModels(config, opening.logger)),
-    blobs: await patiently(() => openBlobs(config)),
-    hints: await patiently(() => openHintsOf(config, opening.logger)),
+  const store = await patiently(() => openStore(config))
+  const readModels = await patiently(() => openReadModels(config, opening.logger))
+  const blobs = await patiently(() => openBlobs(config))
+  const keys = await opening.openKeys({ store, blobs })
+  const installation = installationOf(keys.rootKey)
+  const engines = {
+    store,
+    readModels,
+    blobs,
+    hints: await patiently(() => openHintsOf(config, opening.logger, installation)),
     dns: openDns(config.dnsServers),
     certificates: noCertificates,
     limiter: await patiently(() => openLimiter(config, opening.logger)),
   }
+  return { engines, keys }
 }
 
 /** Opens the event store alone, for tools. */
@@ -103,14 +114,14 @@ export const openBlobs = async ({ blobs, dataDir }: Config): Promise<Blobs> =>
     : (await import('../adapters/s3/index.ts')).openS3Blobs(blobs)
 
 /** Hints contain the id of the installation: another one may share this Redis by mistake, with other positions. */
-const openHintsOf = async ({ redis, masterKey }: Config, logger: Logger): Promise<Hints> =>
+const openHintsOf = async ({ redis }: Config, logger: Logger, installation: string): Promise<Hints> =>
   redis === null
     ? openHints()
-    : (await import('../adapters/redis/index.ts')).openRedisHints(redis, logger, installationOf(masterKey))
+    : (await import('../adapters/redis/index.ts')).openRedisHints(redis, logger, installation)
 
 /** The id of the installation: equal on all its nodes, different for every other installation. */
-const installationOf = (masterKey: Buffer | null): string =>
-  masterKey ? `${Buffer.from(hkdfSync('sha256', masterKey, '', 'svc hints', 6)).toString('hex')}:` : ''
+const installationOf = (rootKey: Uint8Array): string =>
+  `${Buffer.from(hkdfSync('sha256', rootKey, '', 'svc hints', 6)).toString('hex')}:`
 
 const openLimiter = async ({ redis }: Config, logger: Logger): Promise<RateLimiter> =>
   redis === null

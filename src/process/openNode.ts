@@ -1,4 +1,5 @@
 import { Liveness } from '../cluster/liveness.ts'
+import { followMasterKeys } from '../commands/installation/followMasterKeys.ts'
 import { ensureFirstTenant } from '../commands/orgs/ensureFirstTenant.ts'
 import { Payloads } from '../content/payloads.ts'
 import { openAggregates } from '../domain/aggregates.ts'
@@ -9,8 +10,10 @@ import { Quotas } from '../plans/quotas.ts'
 import { openViews } from '../projections/views.ts'
 import { DataKeys } from '../secrets/dataKeys.ts'
 import { Keyring } from '../secrets/keyring.ts'
+import { WrappedKeys } from '../secrets/wrappedKeys.ts'
 import { type Config, isSolo } from './config.ts'
 import type { Engines } from './engines.ts'
+import type { OpenedMasterKeys } from './openMasterKeys.ts'
 import type { Readiness } from './readiness.ts'
 import type { Node } from './roles/node.ts'
 import { startProjecting } from './roles/projector.ts'
@@ -22,6 +25,7 @@ const PATIENCE_MS = 5000
 interface Given {
   readonly config: Config
   readonly secrets: Secrets
+  readonly keys: OpenedMasterKeys
   readonly engines: Engines
   readonly readiness: Readiness
   readonly logger: Logger
@@ -35,6 +39,7 @@ interface Given {
 export const openNode = async ({
   config,
   secrets,
+  keys: { masterKeys, rootKey, isFirstMasterKey },
   engines,
   readiness,
   logger,
@@ -57,11 +62,23 @@ export const openNode = async ({
 
   const aggregates = openAggregates(store, background.onGivenUp)
   const payloads = new Payloads(blobs)
-  const dataKeys = new DataKeys({ keys: aggregates.dataKeys, blobs, masterKey: secrets.masterKey })
+  const wrappedKeys = new WrappedKeys(blobs, masterKeys)
+  const dataKeys = new DataKeys({ keys: aggregates.dataKeys, wrapped: wrappedKeys })
   void keepGoing('The watch over data keys', (until) => dataKeys.watch(store, until), background)
-  const keyring = new Keyring(secrets.masterKey, dataKeys)
+  const masterKeyFile = secrets.file
+  const following = { store, aggregates, wrappedKeys, masterKeys, masterKeyFile, logger }
+  void keepGoing(
+    'The watch over master keys',
+    (until) => followMasterKeys(following, { rewraps: roles.has('saga') }, until),
+    background,
+  )
+  const keyring = new Keyring(rootKey, dataKeys)
+  // A key that is derived from a later master key is none of this installation's.
+  const hasFirstKey = secrets.origins.apiKey !== 'derived' || isFirstMasterKey
   const isFirstKeyNew =
-    roles.has('api') && (await ensureFirstTenant({ aggregates, keyring }, { token: secrets.apiKey }))
+    roles.has('api') &&
+    hasFirstKey &&
+    (await ensureFirstTenant({ aggregates, keyring }, { token: secrets.apiKey }))
 
   readiness.waitFor('The read models are being built')
   const progress = startProjecting({ ...engines, ...background, node_id, liveness }, roles.has('projector'))
@@ -83,6 +100,9 @@ export const openNode = async ({
     payloads,
     keyring,
     dataKeys,
+    masterKeys,
+    masterKeyFile,
+    wrappedKeys,
     views,
     quotas,
     liveness,

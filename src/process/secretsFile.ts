@@ -46,6 +46,8 @@ interface Stored {
   readonly operator_token?: string | undefined
 }
 
+type OnWarn = (message: string) => void
+
 export const secretsFileIn = (dataDir: string): string => join(dataDir, 'secrets.json')
 
 /**
@@ -53,9 +55,9 @@ export const secretsFileIn = (dataDir: string): string => join(dataDir, 'secrets
  * configured master key they derive from it, so that all nodes of a cluster have the same secrets. A file is created
  * only for a new installation, and never replaced: it may contain the only master key.
  */
-export const openSecrets = (config: SecretsConfig): Secrets => {
+export const openSecrets = (config: SecretsConfig, onWarn: OnWarn = () => {}): Secrets => {
   const path = secretsFileIn(config.dataDir)
-  const stored = readStored(path)
+  const stored = readStored(path, onWarn)
   const { masterKey } = config
   if (masterKey !== null) {
     const { api_key, operator_token } = derivedFrom(masterKey)
@@ -161,17 +163,20 @@ const checkNoData = (dataDir: string, path: string): void => {
     )
 }
 
-/** Readable or writable by users that are neither the owner nor in its group. */
-const OTHERS = 0o007
-const GROUP = 0o070
+/** Access for the group, and for all other users. */
+const OTHERS = 0o077
 
-const readStored = (path: string): Stored | null => {
+const readStored = (path: string, onWarn: OnWarn = () => {}): Stored | null => {
   try {
     if (!existsSync(path)) return null
     const { mode } = statSync(path)
-    if (mode & OTHERS)
-      throw refused(path, `other users can read it (mode ${octal(mode)}): run chmod 600 ${path}`)
-    if (mode & GROUP) chmodSync(path, 0o600) // volumes that are shared with a group set its bits
+    if (mode & OTHERS) {
+      chmodSync(path, 0o600)
+      onWarn(
+        `Other users had access to ${path} (mode ${octal(mode)}), and have none now; if one may have read it, ` +
+          'replace what it contains (docs/operations.md, Secrets)',
+      )
+    }
     return parseStored(readFileSync(path, 'utf8'))
   } catch (error) {
     throw isAppError(error) ? error : refused(path, `${messageOf(error)}; repair it, or ${RESTORE}`)

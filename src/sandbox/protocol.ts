@@ -1,7 +1,7 @@
 import type { RunError, Target } from '../events/run.ts'
 import { parseLoosely, RawJson } from '../events/rawJson.ts'
 import { isShallow, MAX_DEPTH, ProtocolViolation } from './frames.ts'
-import { FILE_ACTIONS, type HostCall, type Input, type RunInfo } from '../sdk/wire.ts'
+import { FILE_ACTIONS, type HostCall, type Input, type Kept, type RunInfo } from '../sdk/wire.ts'
 
 /** The reason for a request to stop a run. */
 export type StopReason = 'timeout' | 'cancelled'
@@ -25,6 +25,8 @@ export type ParentFrame =
       readonly id: number
       readonly call: number
       readonly value?: unknown
+      /** In place of `value`. */
+      readonly kept?: Kept
       readonly error?: RunError
     }
   | { readonly type: 'ping'; readonly n: number }
@@ -201,6 +203,8 @@ const hostCall = (request: unknown): HostCall => {
       return { op, fn: text(request, 'fn'), args: request.args }
     case 'context':
       return { op, key: text(request, 'key') }
+    case 'payload':
+      return { op, handle: count(request, 'handle'), from: count(request, 'from') }
     case 'files': {
       const { action, params } = request
       const known = FILE_ACTIONS.find((each) => each === action)

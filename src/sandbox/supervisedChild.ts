@@ -5,6 +5,8 @@ import type { SandboxOptions } from './limits.ts'
 import { type Ending, type SandboxedProcess, type Start, startProcess } from './childProcess.ts'
 import type { ChildFrame, StopReason } from './protocol.ts'
 import { errorOfHostCall, HostCalls } from './hostCalls.ts'
+import { KeptJson } from '../events/rawJson.ts'
+import type { Kept } from '../sdk/wire.ts'
 import type { Invocation, Outcome } from '../ports/runtime.ts'
 
 /** An invocation in the pool. Only the first `settle` has an effect. */
@@ -224,7 +226,7 @@ export class SupervisedChild {
     const held = size + HOST_CALL_BYTES
     this.#hold(held)
     if (request.op === 'run') this.#await(1)
-    const reply = (answer: { value: unknown } | { error: RunError }) => {
+    const reply = (answer: { value: unknown } | { kept: Kept } | { error: RunError }) => {
       this.#hold(-held)
       if (request.op === 'run') this.#await(-1)
       if (this.state === 'ended' || !this.#active.has(id)) return
@@ -241,7 +243,7 @@ export class SupervisedChild {
     }
     if (active.job.settled) return reply({ error: { code: 'cancelled', message: 'The run was stopped' } })
     active.calls.serve(request).then(
-      (value) => reply({ value }),
+      (value) => reply(value instanceof KeptJson ? { kept: value } : { value }),
       (error: unknown) => reply({ error: errorOfHostCall(error) }),
     )
   }

@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer'
+
 /** The input of an event handler. A scheduled function receives an event of type `svc:schedule`. */
 export interface Event<Data = unknown> {
   readonly type: string
@@ -41,13 +43,70 @@ export interface WebhookResponse {
 
 const ALIASES = { originalUrl: 'original-url', bodyRaw: 'body-raw', bodyBytes: 'body-bytes' } as const
 
-/** Decodes the bytes of a request and adds camelCase names as getters, which JSON leaves out. */
-export const toWebhookRequest = (wire: Readonly<Record<string, unknown>>): WebhookRequest => {
+/** A parsed body may need this much memory; a body that would need more remains text. */
+const MAX_PARSED_BYTES = 64 << 20
+/** Memory of one parsed list, object or field of a form. */
+const PARSED_PART_BYTES = 64
+/** A body over this size is parsed when the function reads it for the first time. */
+const LAZY_BYTES = 1 << 20
+
+/** Parses JSON of any content type, because many senders declare none or a form; otherwise a form, otherwise text. */
+export const bodyOf = (text: string, contentType = ''): unknown => {
+  try {
+    if (fits(text, /[{[]/g)) return JSON.parse(text)
+  } catch {}
+  return contentType.includes('application/x-www-form-urlencoded') && fits(text, /&/g)
+    ? Object.fromEntries(new URLSearchParams(text))
+    : text
+}
+
+/** Whether a body with a part at each match can be parsed. */
+const fits = (text: string, part: RegExp): boolean => {
+  const most = MAX_PARSED_BYTES / PARSED_PART_BYTES
+  if (text.length <= most) return true
+  let parts = 0
+  while (part.test(text)) if (++parts > most) return false
+  return true
+}
+
+/**
+ * Parses the body of a request, from the bytes or from `body-raw`, and adds camelCase names as getters, which JSON leaves
+ * out.
+ */
+export const toWebhookRequest = (
+  wire: Readonly<Record<string, unknown>>,
+  bytes?: Uint8Array,
+): WebhookRequest => {
   const request: Record<string, unknown> = { ...wire }
   const encoded = wire['body-bytes']
   if (typeof encoded === 'string') request['body-bytes'] = new Uint8Array(Buffer.from(encoded, 'base64'))
+  if (bytes) {
+    request['body-raw'] = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8')
+    if (!isUtf8(bytes)) request['body-bytes'] = new Uint8Array(bytes)
+  }
+  const raw = request['body-raw']
+  if (typeof raw === 'string' && !('body' in request)) addBody(request, raw)
   for (const [alias, key] of Object.entries(ALIASES)) {
     Object.defineProperty(request, alias, { get: () => request[key], enumerable: false })
   }
   return request as unknown as WebhookRequest
+}
+
+const addBody = (request: Record<string, unknown>, raw: string): void => {
+  const parse = () =>
+    bodyOf(raw, (request['headers'] as WebhookRequest['headers'] | undefined)?.['content-type'])
+  if (raw.length <= LAZY_BYTES) request['body'] = parse()
+  else
+    Object.defineProperty(request, 'body', {
+      get: () => {
+        const value = parse()
+        Object.defineProperty(request, 'body', { value, writable: true, enumerable: true })
+        return value
+      },
+      set: (value) => {
+        Object.defineProperty(request, 'body', { value, writable: true, enumerable: true })
+      },
+      enumerable: true,
+      configurable: true,
+    })
 }

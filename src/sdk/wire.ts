@@ -13,11 +13,24 @@ export interface RunInfo {
   readonly project_name: string
 }
 
-/** The input of a function (SPEC.md, Webhook request and Handler-side event). */
-export type Input =
+/** A large value that remains in the service: the process of the function fetches its bytes in chunks (`payload`). */
+export interface Kept {
+  /** Numbers the kept values of one run. */
+  readonly handle: number
+  /** Bytes. */
+  readonly size: number
+}
+
+/**
+ * The input of a function (SPEC.md, Webhook request and Handler-side event). `kept` contains what is too large for it, as
+ * JSON: the arguments or the data of the event that called the function, the data of the event. Of a webhook request,
+ * it contains the bytes of the body.
+ */
+export type Input = (
   | { readonly kind: 'args'; readonly args: readonly unknown[] }
   | { readonly kind: 'event'; readonly event: Event }
   | { readonly kind: 'webhook'; readonly request: WebhookRequest }
+) & { readonly kept?: Kept }
 
 /** A webhook request in a frame, with the keys of SPEC.md; `toWebhookRequest` adds the aliases. */
 export interface WebhookRequest {
@@ -26,6 +39,7 @@ export interface WebhookRequest {
   readonly 'original-url'?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string | readonly string[]>>
+  /** Present only in requests that earlier versions stored; otherwise the child parses `body-raw`. */
   readonly body?: unknown
   readonly 'body-raw'?: string
   /** Base64 here; the handler receives a `Uint8Array`. */
@@ -46,6 +60,8 @@ export type HostCall =
   | { readonly op: 'call'; readonly fn: string; readonly args: readonly unknown[] | JsonText }
   | { readonly op: 'run'; readonly fn: string; readonly args: readonly unknown[] | JsonText }
   | { readonly op: 'context'; readonly key: string }
+  /** Fetches a chunk of a kept value, as base64. The runtime makes this call, not the SDK. */
+  | { readonly op: 'payload'; readonly handle: number; readonly from: number }
   | {
       readonly op: 'files'
       readonly action: FileAction

@@ -1,20 +1,12 @@
-import { createSecretKey, hash, hkdfSync, type KeyObject, randomBytes } from 'node:crypto'
-import { text } from 'node:stream/consumers'
+import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { BoundedMap } from '../boundedMap.ts'
-import { decrypt, encrypt } from './cipher.ts'
 import type { Aggregates } from '../domain/aggregates.ts'
 import { type Cause, envIdOf } from '../events/event.ts'
 import { AppError, isAppError } from '../errors.ts'
 import { streamOf } from '../events/streams.ts'
 import { newId } from '../ids.ts'
-import type { Blobs } from '../ports/blobs.ts'
 import type { EventStore } from '../ports/eventStore.ts'
-
-/** The owner of a key: an environment, or one project of it. */
-export interface Scope {
-  readonly env_id: string
-  readonly project_id?: string | undefined
-}
+import { blobOf, type Scope, type WrappedKey, type WrappedKeys } from './wrappedKeys.ts'
 
 export interface DataKey {
   readonly id: string
@@ -22,8 +14,6 @@ export interface DataKey {
 }
 
 const KNOWN = 1000
-/** Replaces the project's id in the blob's key of an environment's own data key. */
-const OF_ENV = 'env'
 
 /**
  * Random AES-256 keys, one of them current for each scope. The log contains their ids. The keys are in the blobs,
@@ -31,28 +21,14 @@ const OF_ENV = 'env'
  */
 export class DataKeys {
   readonly #keys: Aggregates['dataKeys']
-  readonly #blobs: Blobs
-  readonly #wrapping: KeyObject
-  /** Id of the master key, stored in each wrapped key. */
-  readonly #wrappedBy: string
+  readonly #wrapped: WrappedKeys
   readonly #unwrapped = new BoundedMap<string, DataKey>(KNOWN)
   /** Only for environments: projects seal rarely, and must not use a key that was just destroyed. */
   readonly #current = new BoundedMap<string, DataKey>(KNOWN)
 
-  constructor({
-    keys,
-    blobs,
-    masterKey,
-  }: {
-    keys: Aggregates['dataKeys']
-    blobs: Blobs
-    masterKey: Uint8Array
-  }) {
+  constructor({ keys, wrapped }: { keys: Aggregates['dataKeys']; wrapped: WrappedKeys }) {
     this.#keys = keys
-    this.#blobs = blobs
-    const wrapping = Buffer.from(hkdfSync('sha256', masterKey, '', 'svc data keys', 32))
-    this.#wrapping = createSecretKey(wrapping)
-    this.#wrappedBy = hash('sha256', Buffer.concat([Buffer.from('svc key id'), wrapping])).slice(0, 16)
+    this.#wrapped = wrapped
   }
 
   /**
@@ -69,10 +45,11 @@ export class DataKeys {
 
   /** Resolves with a key by its id. Rejects with `not_found` when the key was destroyed. */
   async of(scope: Scope, key_id: string): Promise<DataKey> {
-    const at = blobOf(scope, key_id)
+    const wrapped = dataKeyOf(scope, key_id)
+    const at = blobOf(wrapped)
     const known = this.#unwrapped.get(at)
     if (known) return known
-    const key = createSecretKey(this.#unwrap(scope, key_id, await this.#wrapped(at)))
+    const key = createSecretKey(await this.#unwrap(wrapped))
     this.#unwrapped.set(at, { id: key_id, key })
     return { id: key_id, key }
   }
@@ -90,10 +67,9 @@ export class DataKeys {
    */
   async destroy(scope: Scope, { final }: { final: boolean }, cause: Cause): Promise<void> {
     const { env_id, project_id } = scope
-    const prefix = project_id === undefined ? `keys/${env_id}/` : `keys/${env_id}/${project_id}/`
-    const blobs = await Array.fromAsync(this.#blobs.list(prefix), ({ key }) => key)
-    const projects = project_id === undefined ? new Set(blobs.map(projectOf)) : new Set<string>()
-    projects.delete(OF_ENV)
+    const doomed = await Array.fromAsync(this.#wrapped.list(scope))
+    const projects = new Set(doomed.map((key) => (key.kind === 'data' ? key.scope.project_id : undefined)))
+    for (const own of [undefined, project_id]) projects.delete(own)
     const scopes: Scope[] = [scope, ...[...projects].map((id) => ({ env_id, project_id: id }))]
     for (const each of scopes) {
       // The fact is stored first, so that no key created after it is removed below.
@@ -103,7 +79,7 @@ export class DataKeys {
         cause,
       )
     }
-    for (const key of blobs) await this.#blobs.remove(key)
+    for (const key of doomed) await this.#wrapped.remove(key)
     this.#forget()
   }
 
@@ -134,8 +110,8 @@ export class DataKeys {
     const { env_id } = scope
     const id = newId()
     const bytes = randomBytes(32)
-    const at = blobOf(scope, id)
-    await this.#blobs.put(at, Buffer.from(this.#wrap(scope, id, bytes)))
+    const wrapped = dataKeyOf(scope, id)
+    await this.#wrapped.put(wrapped, bytes)
     const stream = streamOf.dataKeys(idOf(scope))
     const { events } = await this.#keys.handle(
       stream,
@@ -143,30 +119,19 @@ export class DataKeys {
       cause ?? { env_id, correlation_id: id },
     )
     if (events.length > 0) return { id, key: createSecretKey(bytes) }
-    await this.#blobs.remove(at)
+    await this.#wrapped.remove(wrapped)
     const current = await this.#currentId(scope)
     if (current === null) throw new AppError('conflict', 'The data keys are being destroyed')
     return this.of(scope, current)
   }
 
-  async #wrapped(at: string): Promise<string> {
+  async #unwrap(key: WrappedKey): Promise<Buffer> {
     try {
-      return await text(await this.#blobs.get(at))
+      return await this.#wrapped.get(key)
     } catch (error) {
       if (!isAppError(error, 'not_found')) throw error
       throw new AppError('not_found', 'The data key of this secret was destroyed', { cause: error })
     }
-  }
-
-  #wrap(scope: Scope, key_id: string, bytes: Uint8Array): string {
-    return `1.${this.#wrappedBy}.${encrypt(this.#wrapping, wrapping(scope, key_id), bytes).toString('base64')}`
-  }
-
-  #unwrap(scope: Scope, key_id: string, wrapped: string): Buffer {
-    const [, by, bytes = ''] = wrapped.split('.')
-    if (by !== this.#wrappedBy)
-      throw new AppError('internal_server_error', 'The data key was wrapped with a different SVC_MASTER_KEY')
-    return decrypt(this.#wrapping, wrapping(scope, key_id), Buffer.from(bytes, 'base64'))
   }
 }
 
@@ -174,11 +139,4 @@ const idOf = ({ env_id, project_id }: Scope): string => project_id ?? env_id
 
 const projectIn = ({ project_id }: Scope) => (project_id === undefined ? {} : { project_id })
 
-const blobOf = ({ env_id, project_id = OF_ENV }: Scope, key_id: string): string =>
-  `keys/${env_id}/${project_id}/${key_id}`
-
-const projectOf = (blob: string): string => blob.split('/')[2] ?? OF_ENV
-
-/** The binding of a wrapped key. */
-const wrapping = ({ env_id, project_id }: Scope, key_id: string): Buffer =>
-  Buffer.from(JSON.stringify(['svc data key', env_id, project_id ?? null, key_id]))
+const dataKeyOf = (scope: Scope, id: string): WrappedKey => ({ kind: 'data', id, scope })

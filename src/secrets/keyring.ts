@@ -2,8 +2,9 @@ import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual 
 import { base62Of } from '../access/tokens.ts'
 import { BoundedMap } from '../boundedMap.ts'
 import { decrypt, encrypt } from './cipher.ts'
-import type { DataKey, Scope } from './dataKeys.ts'
+import type { DataKey } from './dataKeys.ts'
 import { AppError } from '../errors.ts'
+import type { Scope } from './wrappedKeys.ts'
 
 /** Provides data keys; implemented by `DataKeys`. */
 interface DataKeySource {
@@ -16,8 +17,8 @@ const none: DataKeySource = {
   of: () => Promise.reject(new AppError('internal_server_error', 'This keyring has no data keys')),
 }
 
-const derive = (masterKey: Uint8Array, salt: string, purpose: string): Buffer =>
-  Buffer.from(hkdfSync('sha256', masterKey, salt, `svc ${purpose}`, 32))
+const derive = (rootKey: Uint8Array, salt: string, purpose: string): Buffer =>
+  Buffer.from(hkdfSync('sha256', rootKey, salt, `svc ${purpose}`, 32))
 
 /** The binding of a sealed text; JSON, so that no two bindings have the same bytes. */
 const sealing = (env_id: string, project_id: string | undefined, key_id: string, purpose: string): Buffer =>
@@ -26,20 +27,23 @@ const sealing = (env_id: string, project_id: string | undefined, key_id: string,
 /** Whether the text was sealed with the data key of this id. */
 export const isSealedWith = (key_id: string, sealed: string): boolean => sealed.startsWith(`2.${key_id}.`)
 
-/** Derives keys from the master key, one for each purpose, and seals texts with data keys. */
+/**
+ * Derives keys from the root key, one for each purpose, and seals texts with data keys. The root key is stored with the
+ * data keys, wrapped like them, so credentials and webhook URLs outlive the master key.
+ */
 export class Keyring {
   readonly #pepper: Buffer
   readonly #webhooks: Buffer
-  readonly #masterKey: Uint8Array
+  readonly #rootKey: Uint8Array
   readonly #envKeys = new BoundedMap<string, KeyObject>(1000)
   readonly #dataKeys: DataKeySource
 
-  /** `masterKey`: 32 bytes. Without `dataKeys`, `seal` and `unseal` reject. */
-  constructor(masterKey: Uint8Array, dataKeys: DataKeySource = none) {
-    this.#masterKey = masterKey
+  /** `rootKey`: 32 bytes. Without `dataKeys`, `seal` and `unseal` reject. */
+  constructor(rootKey: Uint8Array, dataKeys: DataKeySource = none) {
+    this.#rootKey = rootKey
     this.#dataKeys = dataKeys
-    this.#pepper = derive(masterKey, '', 'pepper')
-    this.#webhooks = derive(masterKey, '', 'webhook tokens')
+    this.#pepper = derive(rootKey, '', 'pepper')
+    this.#webhooks = derive(rootKey, '', 'webhook tokens')
   }
 
   /** The stored form of a secret: HMAC-SHA-256 with the pepper, hex. A slow hash is not needed for 256 random bits. */
@@ -66,7 +70,7 @@ export class Keyring {
 
   /**
    * Decrypts a sealed text. Rejects with `not_found` when its key was destroyed. Also rejects when the sealed text was
-   * changed, or when its owner, purpose or master key is different.
+   * changed, or when its owner or purpose is different.
    */
   async unseal(env_id: string, purpose: string, sealed: string, project_id?: string): Promise<string> {
     const [format, ...rest] = sealed.split('.')
@@ -78,9 +82,9 @@ export class Keyring {
     )
   }
 
-  /** Unseals the first format, which used a key derived from the master key before data keys existed. */
+  /** Unseals the first format, which used a derived key before data keys existed. */
   #unsealFirst(env_id: string, purpose: string, text: string): string {
-    const key = this.#envKeys.get(env_id) ?? createSecretKey(derive(this.#masterKey, env_id, 'environment'))
+    const key = this.#envKeys.get(env_id) ?? createSecretKey(derive(this.#rootKey, env_id, 'environment'))
     this.#envKeys.set(env_id, key)
     return decrypt(key, Buffer.from(`${env_id}\n${purpose}`), Buffer.from(text, 'base64')).toString('utf8')
   }

@@ -12,6 +12,7 @@ import { buildDocId } from '../projections/builds.ts'
 import type { Views } from '../projections/views.ts'
 import { inputOf } from './inputs.ts'
 import type { Outcome, Runtime } from '../ports/runtime.ts'
+import { KeptPayloads } from './keptPayloads.ts'
 import { type CredentialNow, rightsOf } from './runRights.ts'
 import { RunOutput } from './runOutput.ts'
 import { type HostCallDeps, serveHostCall } from './serveHostCall.ts'
@@ -120,7 +121,9 @@ export class Executions {
     const { store, views, payloads, keyring, runtime } = deps
     const env_id = envIdOf(carrier)
     const hash = await hashOf(views, env_id, plan)
+    const kept = new KeptPayloads(payloads)
     const under = {
+      kept,
       plan,
       env_id,
       correlation_id: carrier.metadata.correlation_id,
@@ -147,7 +150,7 @@ export class Executions {
         project_name: plan.project_name,
       },
       target: plan.target,
-      input: await inputOf(plan, carrier, { store, payloads, keyring }),
+      input: await inputOf(plan, carrier, { store, payloads, keyring }, kept),
       timeoutMs: plan.timeout ?? this.#runTimeoutMs,
       signal,
       onHostCall: (call) =>

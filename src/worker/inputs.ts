@@ -9,6 +9,7 @@ import type { EventStore } from '../ports/eventStore.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import { CALL } from '../events/eventType.ts'
 import type { Input, WebhookRequest } from '../ports/runtime.ts'
+import type { KeptPayloads } from './keptPayloads.ts'
 import { unsealRequest } from '../secrets/webhookMasking.ts'
 
 export interface InputDeps {
@@ -25,12 +26,13 @@ export const inputOf = async (
   plan: RunPlan,
   inHand: Recorded,
   { store, payloads, keyring }: InputDeps,
+  kept: KeptPayloads,
 ): Promise<Input> => {
   const at = plan.input_at
   const isInHand = !at || (inHand.revision === at.revision && inHand.stream === streamOf.stream(at.stream_id))
   const carrier = isInHand ? inHand : await factAt(store, at)
-  if (isOf(carrier, 'EventPublished')) return ofEvent(carrier, plan, payloads)
-  if (isOf(carrier, 'RunRequested')) return ofRequest(carrier, { payloads, keyring })
+  if (isOf(carrier, 'EventPublished')) return ofEvent(carrier, plan, kept)
+  if (isOf(carrier, 'RunRequested')) return ofRequest(carrier, { payloads, keyring }, kept)
   throw new AppError('internal_server_error', `Expected a fact with an input, got ${carrier.event.type}`)
 }
 
@@ -41,27 +43,31 @@ const factAt = async (store: EventStore, at: NonNullable<RunPlan['input_at']>): 
   throw new AppError('not_found', 'The retention period of the input has ended')
 }
 
-const ofEvent = async (
+const ofEvent = (
   { event }: Recorded<EventOf<'EventPublished'>>,
   plan: RunPlan,
-  payloads: Payloads,
-): Promise<Input> => {
-  const data = await payloads.load(payloadOf('event_data', event))
+  kept: KeptPayloads,
+): Input => {
+  const { value: data = null, ref } = payloadOf('event_data', event)
+  const large = ref && { kept: kept.add(ref) }
   if (event.event_type === CALL && plan.run_type === 'call') {
     const args = (data as { args?: unknown } | null)?.args
-    return { kind: 'args', args: Array.isArray(args) ? args : [] }
+    return { kind: 'args', args: Array.isArray(args) ? args : [], ...large }
   }
   const { event_type: type, event_id: id, event_time: timestamp, source } = event
-  return { kind: 'event', event: { type, data, id, timestamp, source } }
+  return { kind: 'event', event: { type, data, id, timestamp, source }, ...large }
 }
 
 const ofRequest = async (
   requested: Recorded<EventOf<'RunRequested'>>,
   { payloads, keyring }: Pick<InputDeps, 'payloads' | 'keyring'>,
+  kept: KeptPayloads,
 ): Promise<Input> => {
   const { event, at } = requested
   const { input } = event
   if (!input) return { kind: 'args', args: [] }
+  if (input.kind === 'args' && input.value_ref)
+    return { kind: 'args', args: [], kept: kept.add(input.value_ref) }
   const value = await payloads.load(payloadOf('value', input))
   switch (input.kind) {
     case 'args':
@@ -73,6 +79,7 @@ const ofRequest = async (
           keyring,
           env_id: envIdOf(requested),
         }),
+        ...(input.body_ref && { kept: kept.add(input.body_ref) }),
       }
     case 'tick':
       return {

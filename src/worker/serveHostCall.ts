@@ -8,10 +8,12 @@ import { readVariable } from '../commands/context/readVariable.ts'
 import { depthBelow } from '../commands/runs/runDepth.ts'
 import { functionFor } from '../commands/runs/functionFor.ts'
 import { runFunction } from '../commands/runs/runFunction.ts'
+import type { Payload } from '../events/payload.ts'
 import type { RunPlan } from '../events/run.ts'
 import type { Taking, Turns } from '../plans/functionRates.ts'
 import { newId } from '../ids.ts'
 import type { HostCall } from '../ports/runtime.ts'
+import type { KeptPayloads } from './keptPayloads.ts'
 import { demandOf, pathsOf, type RunRights } from './runRights.ts'
 import { serveFileCall } from './serveFileCall.ts'
 
@@ -26,6 +28,7 @@ export type HostCallDeps = Pick<
 
 /** The run that makes a host call. */
 export interface CallingRun {
+  readonly kept: KeptPayloads
   readonly plan: RunPlan
   readonly env_id: string
   readonly correlation_id: string
@@ -41,7 +44,7 @@ export interface CallingRun {
  */
 export const serveHostCall = async (
   deps: HostCallDeps,
-  { plan, env_id, correlation_id, rights, signal, turns }: CallingRun,
+  { plan, kept, env_id, correlation_id, rights, signal, turns }: CallingRun,
   call: HostCall,
 ): Promise<unknown> => {
   const { run_id, stream_id, project_id } = plan
@@ -75,17 +78,22 @@ export const serveHostCall = async (
       return callFunction(deps, { ...from(), ref: call.fn, args: call.args, project_id }, caller)
     case 'run':
       if (rights) await demandStart(rights, call.fn)
-      return runFunction(
-        deps,
-        {
-          ref: call.fn,
-          args: call.args,
-          parent: plan,
-          depth: depthBelow(plan, deps.maxRunDepth),
-          signal,
-        },
-        caller,
+      return resultOf(
+        await runFunction(
+          deps,
+          {
+            ref: call.fn,
+            args: call.args,
+            parent: plan,
+            depth: depthBelow(plan, deps.maxRunDepth),
+            signal,
+          },
+          caller,
+        ),
+        kept,
       )
+    case 'payload':
+      return kept.read(call.handle, call.from)
     case 'context':
       await demandContext(plan, rights, call.key)
       return readVariable(deps, { env_id, project_id, key: call.key })
@@ -114,3 +122,7 @@ const demandContext = async (plan: RunPlan, rights: RunRights, key: string): Pro
     `context("${key}"): ${ref} declares that it does not read this variable; to allow it, deploy it with \`context: [${wanted}]\` in its metadata`,
   )
 }
+
+/** A large result is fetched in chunks. */
+const resultOf = ({ value = null, ref }: Payload, kept: KeptPayloads): unknown =>
+  ref ? kept.add(ref) : value

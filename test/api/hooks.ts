@@ -13,6 +13,7 @@ import { fn, currentRun } from 'svc'
 ${METHODS.map((method) => `export const on${method} = fn({ webhook: { service: 'methods', path: '/all', method: '${method}' } }, (request) => request)`).join('\n')}
 ${hookOf('echo', '(request) => request')}
 ${hookOf('bytes', `(request) => ({ raw: request.bodyRaw, same: request['body-bytes'] === request.bodyBytes, bytes: request.bodyBytes && Buffer.from(request.bodyBytes).toString('hex') })`)}
+${hookOf('measure', `(request) => { const { body, bodyRaw } = request; let depth = 0; for (let at = body; Array.isArray(at); at = at[0]) depth++; return { raw: bodyRaw?.length, type: typeof body, depth, count: body?.length ?? Object.keys(body ?? {}).length } }`)}
 ${hookOf('reply', '({ body }) => body')}
 ${hookOf('nothing', '() => {}')}
 ${hookOf('throws', `() => { throw new Error('out of order') }`, ', retry: 3')}

@@ -1,15 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
-import { openSecrets } from '../../src/process/secretsFile.ts'
 import { readConfig } from '../../src/process/config.ts'
-import { openStore } from '../../src/process/engines.ts'
 import type { DomainEvent } from '../../src/events/index.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { derivedIdBeside, newId } from '../../src/ids.ts'
-import { Keyring } from '../../src/secrets/keyring.ts'
 import { deploy, type Event, type Run } from '../support/build.ts'
 import type { Answer, Api, Sent } from '../support/http.ts'
 import { installation } from '../support/installation.ts'
+import { openLog } from '../support/openLog.ts'
 import { spawnServer, startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
@@ -55,7 +53,7 @@ crash('between its event and its answer publishes no second event', async () => 
   await first.stop()
 
   const config = readConfig(installation(dataDir))
-  const store = await openStore(config)
+  const { store, keyring } = await openLog(config)
   const claim_id = newId()
   const [stream_id, event_id] = [derivedIdBeside(claim_id, 'stream'), derivedIdBeside(claim_id, 'event')]
   const metadata = { env_id, correlation_id: newId() }
@@ -71,9 +69,7 @@ crash('between its event and its answer publishes no second event', async () => 
     type: 'RequestClaimed',
     claim_id,
     attempt: 1,
-    fingerprint: new Keyring(openSecrets(config).masterKey).macOf(
-      JSON.stringify(['', { type: 'x', data: 1 }]),
-    ),
+    fingerprint: keyring.macOf(JSON.stringify(['', { type: 'x', data: 1 }])),
     holder: 'dead',
     at: new Date().toISOString(),
     until: new Date(Date.now() + 60_000).toISOString(),

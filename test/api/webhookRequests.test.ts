@@ -4,6 +4,8 @@ import { openSecrets } from '../../src/process/secretsFile.ts'
 import { readConfig } from '../../src/process/config.ts'
 import { installation } from '../support/installation.ts'
 import { startServer } from '../support/server.ts'
+import type { Run } from '../support/build.ts'
+import { until } from '../support/until.ts'
 import { suite } from '../support/suite.ts'
 import { callHook, deployHooks, METHODS } from './hooks.ts'
 
@@ -101,6 +103,78 @@ asking('carries binary bytes unchanged', async () => {
 asking('carries a body of a megabyte', async () => {
   const raw = JSON.stringify({ text: 'é'.repeat(500_000) })
   assert.is((await echo({ body: raw }))['body-raw'], raw)
+})
+
+const measure = async (body: RequestInit['body'], type = 'application/json') => {
+  const init = { body, headers: { 'Content-Type': type }, duplex: 'half' } as RequestInit
+  return (await callHook(urlOf('measure'), init)).json
+}
+
+asking('of 25 MiB of text reaches the function', async () => {
+  const raw = `"${'x'.repeat((25 << 20) - 2)}"`
+  assert.equal(await measure(raw), { raw: 25 << 20, type: 'string', depth: 0, count: (25 << 20) - 2 })
+})
+
+asking('whose JSON is deeper than any stack reaches the function', async () => {
+  const depth = 400_000
+  assert.equal(await measure('['.repeat(depth) + ']'.repeat(depth)), {
+    raw: 2 * depth,
+    type: 'object',
+    depth,
+    count: 1,
+  })
+})
+
+asking('that would need too much memory when it is parsed remains text', async () => {
+  const raw = `[${'{},'.repeat(8_000_000)}1]`
+  assert.equal(await measure(raw), { raw: raw.length, type: 'string', depth: 0, count: raw.length })
+  const form = 'a=&'.repeat(8_000_000)
+  assert.equal(await measure(form, 'application/x-www-form-urlencoded'), {
+    raw: form.length,
+    type: 'string',
+    depth: 0,
+    count: form.length,
+  })
+})
+
+asking('of unknown size reaches the function, whether it is small or large', async () => {
+  const stream = (size: number) => new Blob([`"${'x'.repeat(size - 2)}"`]).stream()
+  for (const size of [2, 100, 3 << 20])
+    assert.equal(await measure(stream(size)), { raw: size, type: 'string', depth: 0, count: size - 2 })
+})
+
+asking('of unknown size is refused when it grows over 25 MiB', async () => {
+  const status = await new Promise((resolve, reject) => {
+    const sent = request(urlOf('echo'), { method: 'POST' }, (response) => {
+      resolve(response.statusCode)
+      response.resume()
+      sent.destroy()
+    })
+    sent.on('error', reject)
+    for (let mib = 0; mib < 26; mib++) sent.write(Buffer.alloc(1 << 20, 'x'))
+  })
+  assert.is(status, 413)
+})
+
+asking('with a large body is replayed with the same body', async () => {
+  const raw = JSON.stringify({ text: 'y'.repeat(2 << 20) })
+  await measure(raw)
+  const [run] = (await api.page<Run>('/runs?type=call&limit=1')).data
+  const { event_id } = await api.post<{ event_id: string }>('/events', {
+    type: 'svc:replay',
+    data: { run_id: run?.run_id },
+  })
+  await until(async () => {
+    const [replay] = (await api.page<Run>(`/events/${event_id}/runs`)).data
+    return replay?.status === 'succeeded' && (replay.result as { raw: number }).raw === raw.length
+  })
+})
+
+asking('appears in the log of its run with a small body, parsed', async () => {
+  await measure('{"a":[1]}')
+  const [run] = (await api.page<Run>('/runs?type=call&limit=1')).data
+  const { request } = await api.get<{ request: { body: unknown } }>(`/runs/${run?.run_id}/logs`)
+  assert.equal(request.body, { a: [1] })
 })
 
 asking('of more than 25 MiB is refused', async () => {

@@ -76,7 +76,14 @@ export const layers: readonly Layer[] = [
   },
   {
     path: 'sandbox',
-    imports: [...kernel, 'loops', 'events/outputLimit', 'sandbox/frames', 'sandbox/protocol'],
+    imports: [
+      ...kernel,
+      'loops',
+      'events/rawJson',
+      'events/outputLimit',
+      'sandbox/frames',
+      'sandbox/protocol',
+    ],
     types: ['events', 'ports', 'sdk'],
   },
   {
@@ -118,8 +125,20 @@ export const layers: readonly Layer[] = [
     imports: [...kernel, 'events', 'ports', 'sdk', 'content', 'commands', 'worker/runRights'],
   },
   {
+    path: 'worker/keptPayloads',
+    imports: [...kernel, 'events/rawJson'],
+    types: ['events', 'content'],
+  },
+  {
     path: 'worker/serveHostCall',
-    imports: [...kernel, 'events/contextKey', 'commands', 'worker/runRights', 'worker/serveFileCall'],
+    imports: [
+      ...kernel,
+      'events/contextKey',
+      'commands',
+      'worker/runRights',
+      'worker/keptPayloads',
+      'worker/serveFileCall',
+    ],
     types: ['events', 'ports', 'plans'],
   },
   {
@@ -133,6 +152,7 @@ export const layers: readonly Layer[] = [
       'commands',
       'worker/runRights',
       'worker/serveHostCall',
+      'worker/keptPayloads',
     ],
     types: ['access', 'domain', 'content', 'plans'],
   },
@@ -141,6 +161,7 @@ export const layers: readonly Layer[] = [
     imports: [
       ...facts,
       'events/contextKey',
+      'sdk',
       'events/jsonDepth',
       'access/permissions',
       'access/tokens',

@@ -10,6 +10,8 @@ import { openLogger } from '../../src/logger.ts'
 import { Payloads } from '../../src/content/payloads.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
 import { Keyring } from '../../src/secrets/keyring.ts'
+import { MasterKeys } from '../../src/secrets/masterKeys.ts'
+import { WrappedKeys } from '../../src/secrets/wrappedKeys.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 
@@ -27,7 +29,8 @@ nodes.before.each(async (context) => {
   const payloads = new Payloads(blobs)
   const masterKey = new Uint8Array(32)
   const keys = openAggregates(store).dataKeys
-  const keyring = new Keyring(masterKey, new DataKeys({ keys, blobs, masterKey }))
+  const wrapped = new WrappedKeys(blobs, new MasterKeys([masterKey]))
+  const keyring = new Keyring(masterKey, new DataKeys({ keys, wrapped }))
   context.store = store
   context.node = (holder, isGone = () => false, waitMs = 5000) =>
     new Idempotency({

@@ -3,6 +3,8 @@ import type { FunctionSpec } from '../../src/events/project.ts'
 import { newId } from '../../src/ids.ts'
 import { DataKeys } from '../../src/secrets/dataKeys.ts'
 import { Keyring } from '../../src/secrets/keyring.ts'
+import { MasterKeys } from '../../src/secrets/masterKeys.ts'
+import { WrappedKeys } from '../../src/secrets/wrappedKeys.ts'
 import { openNode } from '../support/openNode.ts'
 
 const masterKey = new Uint8Array(32).fill(7)
@@ -11,7 +13,9 @@ const masterKey = new Uint8Array(32).fill(7)
 export const openCommands = async () => {
   const node = await openNode()
   const { aggregates, blobs, quotas, payloads, store, views } = node
-  const dataKeys = new DataKeys({ keys: aggregates.dataKeys, blobs, masterKey })
+  const masterKeys = new MasterKeys([masterKey])
+  const wrappedKeys = new WrappedKeys(blobs, masterKeys)
+  const dataKeys = new DataKeys({ keys: aggregates.dataKeys, wrapped: wrappedKeys })
   /** Functions that a build is found to have, by the hash of its zip. */
   const functionsOf = new Map<string, readonly FunctionSpec[]>()
   const deps: CommandDeps = {
@@ -35,6 +39,9 @@ export const openCommands = async () => {
     offers: null,
     keyring: new Keyring(masterKey, dataKeys),
     dataKeys,
+    masterKeys,
+    masterKeyFile: null,
+    wrappedKeys,
     quotas,
     dns: { cname: () => Promise.resolve([]) },
     certificates: { issue: () => Promise.resolve(), discard: () => Promise.resolve() },

@@ -203,6 +203,20 @@ export const exampleOf: { readonly [T in EventType]: EventOf<T> } = {
   ContextClosed: { type: 'ContextClosed', project_id: 'p', keys: ['API_KEY'] },
   DataKeyCreated: { type: 'DataKeyCreated', key_id: 'dk', project_id: 'p' },
   DataKeysDestroyed: { type: 'DataKeysDestroyed', project_id: 'p', final: true },
+  InstallationFounded: {
+    type: 'InstallationFounded',
+    root_key_id: 'rk',
+    master_key_id: '0123456789abcdef',
+    canary: 'x',
+  },
+  MasterKeyReplaced: {
+    type: 'MasterKeyReplaced',
+    master_key_id: 'fedcba9876543210',
+    replaces: '0123456789abcdef',
+    canary: 'x',
+    at,
+  },
+  MasterKeyRetired: { type: 'MasterKeyRetired', master_key_id: '0123456789abcdef', rewrapped: 3, at },
   SessionCreated: {
     type: 'SessionCreated',
     session_id: 'se',

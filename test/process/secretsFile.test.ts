@@ -87,7 +87,6 @@ const damages: Readonly<Record<string, { damage: (file: string) => void; names: 
     damage: (file) => writeFileSync(file, '{"master_key":"c2hvcnQ="}'),
     names: /master_key is invalid/,
   },
-  'can be read by all users': { damage: (file) => chmodSync(file, 0o644), names: /mode 0644.*chmod 600/ },
 }
 for (const [damage, { damage: apply, names }] of Object.entries(damages))
   secrets(`that ${damage} is refused in one line, and stays as it is`, () => {
@@ -107,13 +106,17 @@ secrets('that is a folder is refused in one line', () => {
   assert.match(refusal({ ...none, dataDir }), fileOf(dataDir))
 })
 
-secrets('that its group can read is closed to the group', () => {
-  const dataDir = tempDir()
-  const { masterKey } = openSecrets({ ...none, dataDir })
-  chmodSync(fileOf(dataDir), 0o660)
-  assert.equal(openSecrets({ ...none, dataDir }).masterKey, masterKey)
-  assert.is(statSync(fileOf(dataDir)).mode & 0o777, 0o600)
-})
+for (const mode of [0o660, 0o644])
+  secrets(`that other users can read (mode ${mode.toString(8)}) is closed to them, with a warning`, () => {
+    const dataDir = tempDir()
+    const { masterKey } = openSecrets({ ...none, dataDir })
+    chmodSync(fileOf(dataDir), mode)
+    const warnings: string[] = []
+    const again = openSecrets({ ...none, dataDir }, (message) => void warnings.push(message))
+    assert.equal(again.masterKey, masterKey)
+    assert.match(warnings.join(), new RegExp(`${fileOf(dataDir)} .mode 0${mode.toString(8)}.*replace`))
+    assert.is(statSync(fileOf(dataDir)).mode & 0o777, 0o600)
+  })
 
 secrets('that a crash left half written beside the complete one does not prevent the next write', () => {
   const dataDir = tempDir()

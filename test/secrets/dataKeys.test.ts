@@ -9,6 +9,8 @@ import { newId } from '../../src/ids.ts'
 import type { Blobs } from '../../src/ports/blobs.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
 import { Keyring } from '../../src/secrets/keyring.ts'
+import { MasterKeys } from '../../src/secrets/masterKeys.ts'
+import { WrappedKeys } from '../../src/secrets/wrappedKeys.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
@@ -27,7 +29,8 @@ const opening = async (context: Context) => {
   const store = openEventStore({ dir: tempDir() })
   const blobs = await openBlobs({ dir: tempDir() })
   const node = (key = masterKey) => {
-    const dataKeys = new DataKeys({ keys: openAggregates(store).dataKeys, blobs, masterKey: key })
+    const wrapped = new WrappedKeys(blobs, new MasterKeys([key]))
+    const dataKeys = new DataKeys({ keys: openAggregates(store).dataKeys, wrapped })
     return { dataKeys, keyring: new Keyring(key, dataKeys) }
   }
   Object.assign(context, { store, blobs, node })

@@ -1,15 +1,13 @@
-import { openSecrets } from '../../src/process/secretsFile.ts'
 import { openAggregates } from '../../src/domain/aggregates.ts'
 import { readConfig } from '../../src/process/config.ts'
-import { openStore } from '../../src/process/engines.ts'
 import type { DomainEvent } from '../../src/events/index.ts'
 import type { Plan } from '../../src/events/org.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
 import { FULL_ACCESS } from '../../src/access/permissions.ts'
 import { newApiToken, parseApiToken } from '../../src/access/tokens.ts'
-import { Keyring } from '../../src/secrets/keyring.ts'
 import { installation } from './installation.ts'
+import { openLog } from './openLog.ts'
 
 export interface PlantedEnv {
   readonly env_id: string
@@ -29,8 +27,7 @@ export const plantOrg = async (
   ...histories: readonly (readonly DomainEvent[])[]
 ): Promise<PlantedEnv[]> => {
   const config = readConfig(installation(dataDir))
-  const keyring = new Keyring(openSecrets(config).masterKey)
-  const store = await openStore(config)
+  const { store, keyring } = await openLog(config)
   const { orgs, envs, apiKeys } = openAggregates(store)
   const org_id = newId()
   const cause = { correlation_id: org_id }

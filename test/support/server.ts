@@ -4,18 +4,17 @@ import { openSecrets } from '../../src/process/secretsFile.ts'
 import { openAggregates } from '../../src/domain/aggregates.ts'
 import { codeDir } from '../../src/process/codeCache.js'
 import { readConfig } from '../../src/process/config.ts'
-import { openStore } from '../../src/process/engines.ts'
 import type { Permissions } from '../../src/events/org.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
 import { openLogger } from '../../src/logger.ts'
 import { newApiToken, parseApiToken } from '../../src/access/tokens.ts'
-import { Keyring } from '../../src/secrets/keyring.ts'
 import { start } from '../../src/start.ts'
 import { BREAKS, report } from './factCheck.ts'
 import { codeCache } from './codeCache.ts'
 import { type Api, openApi } from './http.ts'
 import { installation } from './installation.ts'
+import { openLog } from './openLog.ts'
 import { tempDir } from './tempDir.ts'
 import { until } from './until.ts'
 
@@ -120,8 +119,7 @@ export const addEnvironment = async (
   ...maps: readonly Permissions[]
 ): Promise<string[]> => {
   const config = readConfig(installation(dataDir))
-  const keyring = new Keyring(openSecrets(config).masterKey)
-  const store = await openStore(config)
+  const { store, keyring } = await openLog(config)
   const { orgs, envs, apiKeys } = openAggregates(store)
   const [org_id, env_id] = [newId(), newId()]
   const cause = { correlation_id: org_id, env_id }

@@ -1,3 +1,4 @@
+import { KeptPayloads } from '../../src/worker/keptPayloads.ts'
 import * as assert from 'uvu/assert'
 import { dispatchEvent } from '../../src/commands/events/dispatchEvent.ts'
 import { isOf, type Recorded } from '../../src/events/event.ts'
@@ -52,6 +53,7 @@ const ask = (plan: RunPlan, call: HostCall, maxRunDepth = 100) =>
   serveHostCall(
     { ...deps, maxRunDepth },
     {
+      kept: new KeptPayloads(node.payloads),
       plan,
       env_id: env.env_id,
       correlation_id: newId(),

@@ -12,11 +12,12 @@ export const operatorCause = (request_id: string): Cause => ({
 /** The operator of the installation: a caller with the operator token. */
 export class Operator {
   readonly #keyring: Keyring
-  readonly #mac: string
+  readonly #macs: readonly string[]
 
-  constructor({ token, keyring }: { token: string; keyring: Keyring }) {
+  /** `tokens`: during a rotation of the master key, also the one that is derived from the former key. */
+  constructor({ tokens, keyring }: { tokens: readonly string[]; keyring: Keyring }) {
     this.#keyring = keyring
-    this.#mac = keyring.macOf(token)
+    this.#macs = tokens.map((token) => keyring.macOf(token))
   }
 
   /** Throws `unauthorized` unless the token is the operator's. The time it takes does not depend on the token. */
@@ -26,6 +27,6 @@ export class Operator {
   }
 
   isToken(token: string): boolean {
-    return this.#keyring.proves(token, this.#mac)
+    return this.#macs.filter((mac) => this.#keyring.proves(token, mac)).length > 0
   }
 }

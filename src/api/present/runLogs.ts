@@ -2,6 +2,7 @@ import type { RunLog } from '../../commands/runs/readRunLog.ts'
 import type { Payloads } from '../../content/payloads.ts'
 import type { Payload } from '../../events/payload.ts'
 import type { WebhookRequest } from '../../ports/runtime.ts'
+import { bodyOf } from '../../sdk/input.ts'
 import { MASK } from '../../secrets/webhookMasking.ts'
 
 /** Returns the output of a run, with the request of a webhook run. */
@@ -12,7 +13,9 @@ export const presentRunLog = async (run_id: string, { lines, request }: RunLog, 
 })
 
 const presentRequest = async (payload: Payload, payloads: Payloads) => {
-  const { method, url, query, headers, ip, auth, body } = (await payloads.load(payload)) as WebhookRequest
+  const stored = (await payloads.load(payload)) as WebhookRequest
+  const { method, url, query, headers, ip, auth, 'body-raw': raw } = stored
+  const body = stored.body ?? (raw === undefined ? undefined : bodyOf(raw, headers?.['content-type']))
   return {
     method,
     url,

@@ -11,6 +11,7 @@ import { fileRoutes } from './files.ts'
 import { uploadRoutes } from './fileUploads.ts'
 import { functionRoutes } from './functions.ts'
 import { healthRoutes } from './health.ts'
+import { masterKeyRoutes } from './masterKey.ts'
 import { operatorRoutes } from './operator.ts'
 import { projectRoutes } from './projects.ts'
 import { runRoutes } from './runs.ts'
@@ -39,5 +40,6 @@ export const allRoutes: readonly Route[] = [
   ...serviceKeyRoutes,
   ...domainRoutes,
   ...webhookRoutes,
+  ...masterKeyRoutes,
   ...operatorRoutes,
 ]

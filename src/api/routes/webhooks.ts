@@ -5,7 +5,7 @@ import { newId } from '../../ids.ts'
 import { bearerOf } from '../http/bearer.ts'
 import { functionFailed, replyWith } from '../http/webhookReply.ts'
 import { webhookHead } from '../http/webhookHead.ts'
-import { readWebhookRequest } from '../http/webhookRequest.ts'
+import { largeBodyOf, readWebhookRequest } from '../http/webhookRequest.ts'
 import { own, type PublicAsk, type PublicRoute, publicRoute } from '../route.ts'
 
 const call = async ({ ctx, deps, request_id }: PublicAsk): Promise<void> => {
@@ -17,6 +17,7 @@ const call = async ({ ctx, deps, request_id }: PublicAsk): Promise<void> => {
     webhook.auth === 'required' &&
     (await authorizeWebhook(deps, endpoint, await deps.authenticator.authenticate(bearer)))
   await deps.orgRates.take(ctx, env.env_id)
+  const largeBody = largeBodyOf(ctx)
   const ending = await callWebhook(
     deps,
     {
@@ -25,6 +26,7 @@ const call = async ({ ctx, deps, request_id }: PublicAsk): Promise<void> => {
         ...(await readWebhookRequest(ctx, webhookHead(ctx, endpoint, deps))),
         ...(auth && { auth }),
       }),
+      largeBody,
       defaultTimeoutMs: deps.webhookTimeoutMs,
     },
     { cause: { env_id: env.env_id, correlation_id: request_id }, newId },

@@ -6,8 +6,8 @@ import { envIdAt } from './createEnv.ts'
 import { orgIdOf } from './createOrg.ts'
 import type { CommandDeps } from '../deps.ts'
 
-const SLUG = 'local'
-const ENV = 'dev'
+export const FIRST_ORG = 'local'
+export const FIRST_ENV = 'dev'
 
 /**
  * Creates the first organization, its environment and the API key of `token` (DESIGN.md, Start and configure). Every
@@ -21,16 +21,20 @@ export const ensureFirstTenant = async (
   const parsed = parseApiToken(token)
   if (!parsed) throw new AppError('bad_request', 'SVC_API_KEY: expected svc_<uuid>_<secret>')
   const { api_key_id, secret } = parsed
-  const org_id = orgIdOf(SLUG)
-  const env_id = envIdAt(SLUG, ENV)
+  const org_id = orgIdOf(FIRST_ORG)
+  const env_id = envIdAt(FIRST_ORG, FIRST_ENV)
   const cause = { correlation_id: org_id }
   const inEnv = { ...cause, env_id }
   await aggregates.orgs.handle(
     streamOf.org(org_id),
-    { type: 'CreateOrg', org_id, slug: SLUG, name: 'Local', plan: 'self_host' },
+    { type: 'CreateOrg', org_id, slug: FIRST_ORG, name: 'Local', plan: 'self_host' },
     cause,
   )
-  await aggregates.envs.handle(streamOf.env(env_id), { type: 'CreateEnv', env_id, org_id, name: ENV }, inEnv)
+  await aggregates.envs.handle(
+    streamOf.env(env_id),
+    { type: 'CreateEnv', env_id, org_id, name: FIRST_ENV },
+    inEnv,
+  )
   const { events } = await aggregates.apiKeys.handle(
     streamOf.key(api_key_id),
     {

@@ -1,5 +1,5 @@
 import { AppError } from '../../errors.ts'
-import { payloadFields, payloadOf } from '../../events/payload.ts'
+import { type Payload, payloadFields, payloadOf } from '../../events/payload.ts'
 import type { RunPlan } from '../../events/run.ts'
 import { streamOf } from '../../events/streams.ts'
 import { awaitEnding } from './awaitEnding.ts'
@@ -14,7 +14,7 @@ export type RunArguments = Extract<HostCall, { op: 'run' }>['args']
 type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'views' | 'payloads' | 'quotas'>
 
 /**
- * Runs a function as a child of a run and resolves with its result, any JSON (SDK `run`; DESIGN.md, A build). Rejects
+ * Runs a function as a child of a run and resolves with its result (SDK `run`; DESIGN.md, A build). Rejects
  * with `not_found`, `quota_exceeded`, `internal_server_error` with the child's message, or `conflict` when the child
  * was cancelled.
  */
@@ -28,7 +28,7 @@ export const runFunction = async (
     signal,
   }: { ref: string; args: RunArguments; parent: RunPlan; depth: number; signal: AbortSignal },
   { cause, newId }: Caller,
-): Promise<unknown> => {
+): Promise<Payload> => {
   const { aggregates, payloads, views, quotas } = deps
   const { env_id } = cause
   await quotas.checkRun(env_id)
@@ -55,7 +55,7 @@ export const runFunction = async (
   )
   const { run_id } = child
   const ending = await awaitEnding(deps, { run_id, stream_id, after: firstRevision }, { signal })
-  if (ending?.type === 'RunSucceeded') return payloads.load(payloadOf('result', ending))
+  if (ending?.type === 'RunSucceeded') return payloadOf('result', ending)
   if (ending?.type === 'RunFailed') throw new AppError('internal_server_error', ending.error.message)
   throw new AppError('conflict', `Run ${run_id} of ${ref} was cancelled`)
 }

@@ -5,6 +5,7 @@ import { sealRequest } from '../../secrets/webhookMasking.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { noWebhook, type WebhookEndpoint } from './findWebhook.ts'
 import { placeOf } from '../events/planRuns.ts'
+import { storeBody } from './storeBody.ts'
 import { requestRun } from '../runs/requestRun.ts'
 
 type Deps = Parameters<typeof requestRun>[0] &
@@ -25,10 +26,13 @@ export const callWebhook = async (
   {
     endpoint: { env, deployed },
     readRequest,
+    largeBody,
     defaultTimeoutMs,
   }: {
     endpoint: WebhookEndpoint
     readRequest: () => Promise<WebhookRequest>
+    /** A body that is stored while it arrives, and is not part of the request. */
+    largeBody?: (() => AsyncIterable<Buffer>) | undefined
     /** Timeout of a function that has none, milliseconds. */
     defaultTimeoutMs: number
   },
@@ -37,7 +41,9 @@ export const callWebhook = async (
   const { keyring, payloads, quotas } = deps
   const { env_id } = env
   await quotas.checkRun(env_id)
-  const { value, sealed } = await sealRequest(await readRequest(), {
+  const request = await readRequest()
+  const body = largeBody && (await storeBody(payloads, largeBody()))
+  const { value, sealed } = await sealRequest(body ? { ...request, ...body.fields } : request, {
     keyring,
     env_id,
     secretHeaders: deployed.fn.secret_headers ?? [],
@@ -50,7 +56,12 @@ export const callWebhook = async (
         ...placeOf(deployed),
         timeout: deployed.fn.timeout ?? defaultTimeoutMs,
       },
-      input: { kind: 'webhook', ...payloadFields('value', await payloads.keep(value)), sealed },
+      input: {
+        kind: 'webhook',
+        ...payloadFields('value', await payloads.keep(value)),
+        ...body?.stored,
+        sealed,
+      },
     },
     caller,
   )

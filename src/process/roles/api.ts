@@ -17,12 +17,13 @@ type Given = Pick<
   ApiDeps,
   'runtime' | 'claimer' | 'publicUrl' | 'stopping' | 'notReady' | 'about' | 'sandbox'
 > & {
-  readonly operatorToken: string
+  readonly operatorTokens: readonly string[]
 }
 
 /** Creates the REST API with webhooks and streams. */
-export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa => {
+export const createApi = (node: Node, { operatorTokens, ...given }: Given): Koa => {
   const { store, aggregates, views, blobs, payloads, keyring, dataKeys, quotas, hints, logger, config } = node
+  const { masterKeys, masterKeyFile, wrappedKeys } = node
   const { node_id, liveness } = node
   const authenticator = new Authenticator({
     store,
@@ -44,11 +45,14 @@ export const createApi = (node: Node, { operatorToken, ...given }: Given): Koa =
     payloads,
     keyring,
     dataKeys,
+    masterKeys,
+    masterKeyFile,
+    wrappedKeys,
     quotas,
     offers: liveness && new Offers(hints),
     orgRates: new OrgRates({ limiter: node.limiter, directory: views.directory }),
     authenticator,
-    operator: new Operator({ token: operatorToken, keyring }),
+    operator: new Operator({ tokens: operatorTokens, keyring }),
     idempotency: new Idempotency({
       store,
       aggregates,

@@ -6,6 +6,9 @@ import type { Quotas } from '../../plans/quotas.ts'
 import type { Views } from '../../projections/views.ts'
 import type { DataKeys } from '../../secrets/dataKeys.ts'
 import type { Keyring } from '../../secrets/keyring.ts'
+import type { MasterKeys } from '../../secrets/masterKeys.ts'
+import type { WrappedKeys } from '../../secrets/wrappedKeys.ts'
+import type { SecretsFile } from '../secretsFile.ts'
 import type { Config } from '../config.ts'
 import type { Engines } from '../engines.ts'
 
@@ -18,6 +21,9 @@ export interface Node extends Engines, Background {
   readonly payloads: Payloads
   readonly keyring: Keyring
   readonly dataKeys: DataKeys
+  readonly masterKeys: MasterKeys
+  readonly masterKeyFile: SecretsFile | null
+  readonly wrappedKeys: WrappedKeys
   readonly views: Views
   readonly quotas: Quotas
   /** The other nodes; null when this process works alone. */

@@ -82,7 +82,10 @@ const valueOf = async (
   const known = functionOf(target)
   const called = typeof known === 'function' ? known : await known
   run.throwIfStopped()
-  return called(...argumentsOf(input))
+  if (!input.kept) return called(...argumentsOf(input))
+  const bytes = await run.fetch(input.kept)
+  run.throwIfStopped()
+  return called(...argumentsOf(input, bytes))
 }
 
 /**

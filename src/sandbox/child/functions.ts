@@ -51,14 +51,21 @@ export const openFunctions = (dir: string) => {
     found.get(`${ns}/${name}`) ?? load(ns, name)
 }
 
-export const argumentsOf = (input: Input): readonly unknown[] => {
+/** The value is a list of arguments, or the data of an `svc:call` event. */
+const listIn = (value: unknown): readonly unknown[] => {
+  const args = Array.isArray(value) ? value : (value as { args?: unknown } | null)?.args
+  return Array.isArray(args) ? args : []
+}
+
+/** Returns the arguments of a function. `kept` are the bytes of the input's large value. */
+export const argumentsOf = (input: Input, kept?: Buffer): readonly unknown[] => {
   switch (input.kind) {
     case 'args':
-      return input.args
+      return kept ? listIn(JSON.parse(kept.toString())) : input.args
     case 'event':
-      return [input.event]
+      return [kept ? { ...input.event, data: JSON.parse(kept.toString()) as unknown } : input.event]
     case 'webhook':
-      return [toWebhookRequest({ ...input.request })]
+      return [toWebhookRequest({ ...input.request }, kept)]
     default:
       return input satisfies never
   }

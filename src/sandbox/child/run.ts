@@ -2,7 +2,7 @@ import type { ActiveRun } from '../../sdk/activeRun.ts'
 import type { RunError } from '../../events/run.ts'
 import { isShallow, MAX_DEPTH, MAX_FRAME } from '../frames.ts'
 import type { FailureCode, ParentFrame, StopReason } from '../protocol.ts'
-import type { HostCall, RunInfo } from '../../sdk/wire.ts'
+import type { HostCall, Kept, RunInfo } from '../../sdk/wire.ts'
 import type { Channel } from './channel.ts'
 import { LineCutter } from './output.ts'
 import type { Described } from './thrown.ts'
@@ -13,7 +13,7 @@ const MAX_RESULT = (MAX_FRAME / 4) * 3
 /** Concurrent host calls of one run; further ones wait here in order. */
 const MAX_HOST_CALLS = 100
 
-const { stringify } = JSON
+const { parse, stringify } = JSON
 
 type Invoke = Extract<ParentFrame, { type: 'invoke' }>
 type Reply = Extract<ParentFrame, { type: 'reply' }>
@@ -89,12 +89,24 @@ export class Run implements ActiveRun {
     })
   }
 
-  onReply({ call, value, error }: Reply): void {
+  /** Fetches the bytes of a kept value. */
+  async fetch({ handle, size }: Kept): Promise<Buffer> {
+    const bytes = Buffer.allocUnsafe(size)
+    for (let from = 0; from < size;) {
+      const chunk = (await this.request({ op: 'payload', handle, from })) as string
+      const written = bytes.write(chunk, from, 'base64')
+      if (written === 0) throw new Error(`Expected ${size} bytes of a value, got ${from}`)
+      from += written
+    }
+    return bytes
+  }
+
+  onReply({ call, value, kept, error }: Reply): void {
     const pending = this.#pending.get(call)
     if (!pending) return
     this.#pending.delete(call)
     if (error) pending.reject(toError(error))
-    else pending.resolve(value)
+    else pending.resolve(kept ? this.fetch(kept).then((bytes) => parse(bytes.toString()) as unknown) : value)
     while (this.#pending.size < MAX_HOST_CALLS && this.#waiting.length > 0) this.#waiting.shift()?.()
   }
 

@@ -1,3 +1,4 @@
+import { KeptPayloads } from '../../../src/worker/keptPayloads.ts'
 import * as assert from 'uvu/assert'
 import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
 import { MAX_EVENT_TYPE } from '../../../src/events/eventType.ts'
@@ -34,6 +35,7 @@ const ways = {
     serveHostCall(
       { ...node.deps, maxRunDepth: 100 },
       {
+        kept: new KeptPayloads(node.payloads),
         plan,
         env_id,
         correlation_id: newId(),
@@ -93,6 +95,7 @@ for (const [what, data_type] of [
       serveHostCall(
         { ...node.deps, maxRunDepth: 100 },
         {
+          kept: new KeptPayloads(node.payloads),
           plan,
           env_id,
           correlation_id: newId(),

@@ -1,0 +1,30 @@
+import Type from 'typebox'
+import { fact, Id, Time } from './scalars.ts'
+
+/** Id of a master key: a hash of a key that is derived from it. Each wrapped key names it. */
+const MasterKeyId = Type.String()
+
+/**
+ * The first start. `canary` is a random text, sealed with the master key: a start with another key is refused. The blob
+ * of `root_key_id` contains the key from which everything that outlives a master key is derived.
+ */
+export const InstallationFounded = fact('InstallationFounded', {
+  root_key_id: Id,
+  master_key_id: MasterKeyId,
+  canary: Type.String(),
+})
+
+/** From now on, this master key wraps every new key, and the keys that the former one has wrapped are wrapped again. */
+export const MasterKeyReplaced = fact('MasterKeyReplaced', {
+  master_key_id: MasterKeyId,
+  replaces: MasterKeyId,
+  canary: Type.String(),
+  at: Time,
+})
+
+/** No key is wrapped with this master key any more. `rewrapped`: the number of keys that were wrapped again. */
+export const MasterKeyRetired = fact('MasterKeyRetired', {
+  master_key_id: MasterKeyId,
+  rewrapped: Type.Integer(),
+  at: Time,
+})

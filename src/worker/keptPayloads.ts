@@ -1,0 +1,31 @@
+import type { Payloads } from '../content/payloads.ts'
+import { AppError } from '../errors.ts'
+import { KeptJson } from '../events/rawJson.ts'
+import type { PayloadRef } from '../events/scalars.ts'
+
+/** Bytes of one chunk: a reply that the function does not read stays in the memory of this process. */
+const CHUNK_BYTES = 1 << 20
+
+/**
+ * The large payloads of one run. Its process fetches them in chunks, so that no payload is in the memory of the service
+ * as a whole, and a run that waits for its turn occupies none.
+ */
+export class KeptPayloads {
+  readonly #payloads: Payloads
+  readonly #refs: PayloadRef[] = []
+
+  constructor(payloads: Payloads) {
+    this.#payloads = payloads
+  }
+
+  add(ref: PayloadRef): KeptJson {
+    return new KeptJson(this.#refs.push(ref) - 1, ref.size)
+  }
+
+  /** Returns a chunk as base64. Rejects with `bad_request` for a value that the run was not given. */
+  async read(handle: number, from: number): Promise<string> {
+    const ref = this.#refs[handle]
+    if (!ref) throw new AppError('bad_request', `handle: expected that of a value of this run, got ${handle}`)
+    return (await this.#payloads.read(ref, from, CHUNK_BYTES)).toString('base64')
+  }
+}
