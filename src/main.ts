@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { codeDir } from './process/codeCache.js'
 import { type Config, readConfig } from './process/config.ts'
 import { isAppError, messageOf } from './errors.ts'
-import { openLogger } from './logger.ts'
+import { masked, openLogger } from './logger.ts'
 import { type Service, start } from './start.ts'
 
 /** The process ends within this time after the first signal, and at once after a second signal. */
@@ -12,7 +12,7 @@ const logger = openLogger((line) => process.stdout.write(line))
 
 const fail = (error: unknown): never => {
   process.stderr.write(
-    `svc: ${isAppError(error) ? error.message : ((error as Error).stack ?? messageOf(error))}\n`,
+    `svc: ${masked(isAppError(error) ? error.message : ((error as Error).stack ?? messageOf(error)))}\n`,
   )
   process.exit(1)
 }

@@ -75,17 +75,22 @@ export class Authenticator {
     this.#monotonic = deps.monotonic ?? (() => clock.monotonic())
   }
 
-  /** Resolves with the credential of a token. Rejects with the same `unauthorized` for every fault. */
-  async authenticate(token: string | undefined): Promise<Credential> {
+  /**
+   * Resolves with the credential of a token. Rejects with the same `unauthorized` for every fault. `mayProve` is called
+   * before the work for a token that is not known to be valid, and may throw.
+   */
+  async authenticate(token: string | undefined, mayProve?: () => void): Promise<Credential> {
     const parsed = token === undefined ? null : parseToken(token)
     if (!parsed) throw unauthorized()
     if (this.#monotonic() > this.#trustedUntil) await this.#caughtUp()
     const { kind, id, secret } = parsed
-    const known = this.#current(kind, id) ?? (await this.#load(kind, id))
-    if (known?.proven === undefined || !sameText(known.proven, secret)) {
-      if (!this.#deps.keyring.proves(secret, known?.mac ?? NO_MAC) || !known) throw unauthorized()
-      known.proven = secret
-    }
+    const cached = this.#current(kind, id)
+    const isProven = cached?.proven !== undefined && sameText(cached.proven, secret)
+    if (!isProven) mayProve?.()
+    const known = cached ?? (await this.#load(kind, id))
+    const isValid = isProven || this.#deps.keyring.proves(secret, known?.mac ?? NO_MAC)
+    if (!isValid || !known) throw unauthorized()
+    known.proven = secret
     const { credential } = known
     if (credential.expires <= clock.now()) throw unauthorized()
     if (kind === 'service-key' && this.#monotonic() - known.used > USE_RECORDED_EVERY_MS)

@@ -2,6 +2,7 @@ import type { CommandDeps } from '../commands/deps.ts'
 import type { Logger } from '../logger.ts'
 import type { Authenticator } from '../access/authenticator.ts'
 import type { Idempotency } from '../commands/idempotency.ts'
+import type { Guesses } from './http/guesses.ts'
 import type { Operator } from './http/operator.ts'
 import type { TrustedProxies } from '../ports/trustedProxies.ts'
 import type { OrgRates } from './http/orgRates.ts'
@@ -11,6 +12,8 @@ import type { EnvFeeds } from './streams/envFeed.ts'
 export interface ApiDeps extends CommandDeps {
   readonly orgRates: OrgRates
   readonly authenticator: Authenticator
+  /** The requests of each address without a valid credential. */
+  readonly guesses: Guesses
   readonly operator: Operator
   /** The host name of the operator's API, in lower case; null: every host. */
   readonly operatorHost: string | null

@@ -39,6 +39,15 @@ export const addressOf = (text: string): string | null => {
   return isIP(address) === 0 ? null : address.toLowerCase()
 }
 
+/** Returns the network that one client usually has: its IPv4 address, or the first 64 bits of an IPv6 address. */
+export const networkOf = (address: string): string => {
+  if (isIP(address) !== 6) return address
+  const [before = [], after = []] = address.split('::').map((part) => (part === '' ? [] : part.split(':')))
+  const zeros = Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0')
+  const groups = [...before, ...zeros, ...after]
+  return `${groups.slice(0, 4).join(':')}::/64`
+}
+
 /** Whether the peer of a connection is a trusted proxy. */
 export const isTrusted = (proxies: TrustedProxies, peer: string): boolean =>
   proxies.kind === 'hops' ? proxies.hops > 0 : proxies.list.check(peer, isIP(peer) === 6 ? 'ipv6' : 'ipv4')

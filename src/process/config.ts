@@ -4,7 +4,7 @@ import { domainNameOf } from '../ports/domainName.ts'
 import { NO_PROXIES, parseTrustedProxies, type TrustedProxies } from '../ports/trustedProxies.ts'
 import { AppError } from '../errors.ts'
 import { type Tier, tiers } from '../sandbox/processSandbox.ts'
-import { parseApiToken } from '../access/tokens.ts'
+import { isStrong, parseApiToken, STRONG_SECRET } from '../access/tokens.ts'
 
 export interface Config {
   readonly port: number
@@ -129,14 +129,14 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
     apiKey: check<string | null>(
       'SVC_API_KEY',
       null,
-      (text) => (parseApiToken(text) ? text : undefined),
-      'svc_<uuid>_<secret>, the secret at least 16 letters and digits',
+      (text) => (isStrong(parseApiToken(text)?.secret ?? '') ? text : undefined),
+      `svc_<uuid>_<secret>, the secret of letters and digits, ${STRONG_SECRET} (openssl rand -hex 32)`,
     ),
     operatorToken: check<string | null>(
       'SVC_OPERATOR_TOKEN',
       null,
-      (text) => (text.length >= 16 ? text : undefined),
-      'at least 16 characters',
+      (text) => (isStrong(text) && /^[\x21-\x7e]+$/.test(text) ? text : undefined),
+      `${STRONG_SECRET}, without spaces (openssl rand -hex 32)`,
     ),
     operatorHost: check<string | null>(
       'SVC_OPERATOR_HOST',

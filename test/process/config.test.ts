@@ -18,6 +18,25 @@ config('names resolvers by address, with or without a port', () => {
   assert.equal(readConfig({ SVC_DNS_SERVERS: servers.join(', ') }).dnsServers, servers)
 })
 
+config('believes no proxy, unless some are named', () => {
+  assert.equal(readConfig({}).trustedProxies, { kind: 'hops', hops: 0 })
+  assert.equal(readConfig({ SVC_TRUSTED_PROXIES: '2' }).trustedProxies, { kind: 'hops', hops: 2 })
+  assert.is(readConfig({ SVC_TRUSTED_PROXIES: '10.0.0.0/8, ::1' }).trustedProxies.kind, 'addresses')
+})
+
+config('limits the operator to a host, in lower case', () => {
+  assert.is(readConfig({}).operatorHost, null)
+  assert.is(readConfig({ SVC_OPERATOR_HOST: 'Ops.Example' }).operatorHost, 'ops.example')
+})
+
+const KEY_ID = '01a20000-0000-7000-8000-000000000000'
+
+config('accepts secrets that are hard to guess', () => {
+  const token = 'f3a1c07e55d94b2286e0b1d7c4a9f812'
+  assert.is(readConfig({ SVC_OPERATOR_TOKEN: token }).operatorToken, token)
+  assert.is(readConfig({ SVC_API_KEY: `svc_${KEY_ID}_${token}` }).apiKey, `svc_${KEY_ID}_${token}`)
+})
+
 const refused = (env: Record<string, string>): string => {
   try {
     return `Expected a refusal, got ${readConfig(env).domainsZone}`
@@ -32,6 +51,14 @@ for (const [name, text] of [
   ['SVC_DNS_SERVERS', '192.0.2.1,'],
   ['SVC_DNS_SERVERS', '192.0.2.1:99999'],
   ['SVC_DOMAIN_CHECK_MS', '9'],
+  ['SVC_TRUSTED_PROXIES', 'proxy.local'],
+  ['SVC_OPERATOR_HOST', 'https://ops.example'],
+  ['SVC_OPERATOR_TOKEN', 'a'.repeat(16)],
+  ['SVC_OPERATOR_TOKEN', 'a'.repeat(64)],
+  ['SVC_OPERATOR_TOKEN', 'f3a1c07e55d94b2286e0b1d7c4a9f81'],
+  ['SVC_OPERATOR_TOKEN', 'f3a1c07e55d94b22 86e0b1d7c4a9f8122'],
+  ['SVC_API_KEY', `svc_${KEY_ID}_${'a'.repeat(32)}`],
+  ['SVC_API_KEY', `svc_${KEY_ID}_f3a1c07e55d94b22`],
 ] as const) {
   config(`refuses ${name}=${text}`, () => assert.match(refused({ [name]: text }), `${name}: expected`))
 }

@@ -14,7 +14,8 @@ import type {
 } from '../route.ts'
 import type { Credential } from '../../access/credential.ts'
 import { demand } from '../../access/permissions.ts'
-import { bearerOf } from './bearer.ts'
+import { authenticated } from './authenticated.ts'
+import { clientIp } from './clientIp.ts'
 import { DEFAULT_MAX_BODY, parseJson, readBody } from './body.ts'
 import { newId, type NewId } from '../../ids.ts'
 import { operatorCause } from './operator.ts'
@@ -38,7 +39,10 @@ export const servePublic =
 const serveOperator =
   (route: OperatorRoute, deps: ApiDeps) =>
   async (ctx: Context): Promise<void> => {
-    deps.operator.admit(ctx.headers.authorization)
+    deps.operator.admit(ctx.headers.authorization, {
+      ip: clientIp(ctx.req, deps),
+      request_id: ctx.state.request_id,
+    })
     const request = await validated(route, deps, ctx)
     const cause = operatorCause(request.request_id)
     const once: Once = (content, work) => onceFor(request, route, OPERATOR, content, work)
@@ -48,7 +52,7 @@ const serveOperator =
 const serveCredential =
   (route: CredentialRoute, deps: ApiDeps) =>
   async (ctx: Context): Promise<void> => {
-    const credential = await deps.authenticator.authenticate(bearerOf(ctx.headers.authorization))
+    const credential = await authenticated(ctx, deps)
     const counted = deps.orgRates.take(ctx, credential.env_id)
     if (counted) await counted
     const request = await validated(route, deps, ctx)

@@ -23,7 +23,8 @@ const meanings = {
   payload_too_large: 'The body is larger than allowed',
   unsupported_media_type: 'The media type of the body is not supported',
   range_not_satisfiable: 'The requested range is outside the content',
-  rate_limit_exceeded: 'The organization has sent too many requests',
+  rate_limit_exceeded:
+    'The organization has sent too many requests, or the address too many without a valid credential',
   session_limit_exceeded: 'The API key has too many active sessions',
   headers_too_large: 'The headers are larger than allowed',
   internal_server_error: 'An unexpected error occurred; the server log contains it with the request id',
@@ -71,7 +72,7 @@ const refusalsOf = ({
     ['idempotency_key_reused', takesKey],
     ['payload_too_large', closed && Boolean(body ?? form ?? rawBody)],
     ['unsupported_media_type', form !== undefined],
-    ['rate_limit_exceeded', needs !== null],
+    ['rate_limit_exceeded', closed],
     ['internal_server_error', closed],
     ['unavailable', closed],
   ]

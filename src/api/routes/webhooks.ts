@@ -2,7 +2,8 @@ import { authorizeWebhook } from '../../commands/webhooks/authorizeWebhook.ts'
 import { callWebhook } from '../../commands/webhooks/callWebhook.ts'
 import { findWebhook, noWebhook } from '../../commands/webhooks/findWebhook.ts'
 import { newId } from '../../ids.ts'
-import { bearerOf } from '../http/bearer.ts'
+import { authenticated } from '../http/authenticated.ts'
+import { clientIp } from '../http/clientIp.ts'
 import { functionFailed, replyWith } from '../http/webhookReply.ts'
 import { webhookHead } from '../http/webhookHead.ts'
 import { largeBodyOf, readWebhookRequest } from '../http/webhookRequest.ts'
@@ -10,12 +11,12 @@ import { own, type PublicAsk, type PublicRoute, publicRoute } from '../route.ts'
 
 const call = async ({ ctx, deps, request_id }: PublicAsk): Promise<void> => {
   const path = pathIn(ctx.path)
-  const endpoint = await findWebhook(deps, { method: ctx.method, hostname: ctx.hostname, path })
+  const endpoint = await findWebhook(deps, { method: ctx.method, hostname: ctx.hostname, path }, () =>
+    deps.guesses.count(clientIp(ctx.req, deps)),
+  )
   const { env, webhook } = endpoint
-  const bearer = bearerOf(ctx.headers.authorization)
   const auth =
-    webhook.auth === 'required' &&
-    (await authorizeWebhook(deps, endpoint, await deps.authenticator.authenticate(bearer)))
+    webhook.auth === 'required' && (await authorizeWebhook(deps, endpoint, await authenticated(ctx, deps)))
   await deps.orgRates.take(ctx, env.env_id)
   const largeBody = largeBodyOf(ctx)
   const ending = await callWebhook(

@@ -26,11 +26,16 @@ type Deps = Pick<CommandDeps, 'views' | 'keyring'>
 
 /**
  * Finds the endpoint of an address and checks its token (SPEC.md, Webhook routes). Rejects with `not_found` for any
- * flaw.
+ * flaw. `onUnknown` is called before the wait for a build that was just deployed, and may throw.
  */
-export const findWebhook = async (deps: Deps, address: WebhookAddress): Promise<WebhookEndpoint> => {
+export const findWebhook = async (
+  deps: Deps,
+  address: WebhookAddress,
+  onUnknown?: () => void,
+): Promise<WebhookEndpoint> => {
   const known = find(deps, address)
   if (known) return known
+  onUnknown?.()
   await deps.views.settled('builds') // I2: a build that was just deployed may be new to this node
   const found = find(deps, address)
   if (!found) throw noWebhook()

@@ -4,6 +4,7 @@ import type Koa from 'koa'
 import { createApp } from '../../api/app.ts'
 import type { ApiDeps } from '../../api/deps.ts'
 import { Authenticator } from '../../access/authenticator.ts'
+import { CREDENTIAL_GUESSES, Guesses } from '../../api/http/guesses.ts'
 import { OrgRates } from '../../api/http/orgRates.ts'
 import { Operator } from '../../api/http/operator.ts'
 import { Idempotency } from '../../commands/idempotency.ts'
@@ -52,7 +53,8 @@ export const createApi = (node: Node, { operatorTokens, ...given }: Given): Koa 
     offers: liveness && new Offers(hints),
     orgRates: new OrgRates({ limiter: node.limiter, directory: views.directory }),
     authenticator,
-    operator: new Operator({ tokens: operatorTokens, keyring }),
+    guesses: new Guesses({ ...CREDENTIAL_GUESSES, logger }),
+    operator: new Operator({ tokens: operatorTokens, keyring, logger }),
     idempotency: new Idempotency({
       store,
       aggregates,

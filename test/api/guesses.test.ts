@@ -1,0 +1,140 @@
+import * as assert from 'uvu/assert'
+import { isAppError } from '../../src/errors.ts'
+import { Guesses } from '../../src/api/http/guesses.ts'
+import { openLogger, silent } from '../../src/logger.ts'
+import { Operator } from '../../src/api/http/operator.ts'
+import { Keyring } from '../../src/secrets/keyring.ts'
+import { newApiToken, newSecret } from '../../src/access/tokens.ts'
+import { newId } from '../../src/ids.ts'
+import { openApi } from '../support/http.ts'
+import { startServer } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+import { deploy, type Webhook } from '../support/build.ts'
+
+const opened = (monotonic: () => number, lines: string[] = []) =>
+  new Guesses({
+    perSecond: 2,
+    burst: 3,
+    what: 'Guesses',
+    logger: openLogger((line) => void lines.push(line)),
+    monotonic,
+  })
+
+/** Counts wrong guesses until one is refused; at most ten. */
+const countedOf = (guesses: Guesses, address: string): number => {
+  for (let count = 0; count < 10; count++)
+    try {
+      guesses.count(address)
+    } catch (error) {
+      if (isAppError(error, 'rate_limit_exceeded')) return count
+      throw error
+    }
+  return 10
+}
+
+const guesses = suite('guesses of one address')
+
+guesses('are limited at once, and allowed again after some time', () => {
+  let now = 1000
+  const limit = opened(() => now)
+  assert.is(countedOf(limit, '203.0.113.7'), 3)
+  assert.is(countedOf(limit, '203.0.113.7'), 0)
+  now += 500
+  assert.is(countedOf(limit, '203.0.113.7'), 1)
+  now += 60_000
+  assert.is(countedOf(limit, '203.0.113.7'), 3)
+})
+
+guesses('do not limit another address', () => {
+  const limit = opened(() => 1000)
+  assert.is(countedOf(limit, '203.0.113.7'), 3)
+  assert.is(countedOf(limit, '203.0.113.8'), 3)
+})
+
+guesses('are those of a network of 64 bits with IPv6', () => {
+  const limit = opened(() => 1000)
+  assert.is(countedOf(limit, '2001:db8:0:1::1'), 3)
+  for (const same of ['2001:db8:0:1::2', '2001:db8:0:1:ffff:ffff:ffff:ffff', '2001:db8::1:0:0:0:3'])
+    assert.is(countedOf(limit, same), 0, same)
+  for (const other of ['2001:db8:0:2::1', '2001:db8::1', '::1']) assert.is(countedOf(limit, other), 3, other)
+})
+
+guesses('beyond the limit are logged once per minute, with the address', () => {
+  let now = 1000
+  const lines: string[] = []
+  const limit = opened(() => now, lines)
+  for (let n = 0; n < 3; n++) countedOf(limit, '203.0.113.7')
+  assert.is(lines.length, 1)
+  assert.match(lines[0] ?? '', /Guesses: .*"203\.0\.113\.7"/)
+  now += 60_000
+  countedOf(limit, '203.0.113.7')
+  assert.is(lines.length, 2)
+})
+
+guesses.run()
+
+const server = await startServer()
+const { api } = server
+const orgs = `${server.url}/operator/orgs`
+
+/** The statuses of as many requests at once. */
+const statusesOf = async (
+  count: number,
+  send: () => Promise<{ status: number }>,
+): Promise<Map<number, number>> => {
+  const replies = await Promise.all(Array.from({ length: count }, send))
+  return new Map(
+    [...Map.groupBy(replies, ({ status }) => status)].map(([status, group]) => [status, group.length]),
+  )
+}
+
+const limited = suite('requests of one address')
+
+limited('with wrong tokens are limited, but not those with a token that the node knows', async () => {
+  await deploy(api, 'hooks', {
+    'h.js': `import { fn } from 'svc'
+      export const hook = fn({ webhook: { service: 's', path: '/a' } }, () => 1)`,
+  })
+  const [hook] = await api.get<Webhook[]>('/projects/hooks/webhooks')
+  const statuses = await statusesOf(150, () => openApi(server.url, newApiToken(newId())).send('GET', '/env'))
+  assert.equal([...statuses.keys()].toSorted(), [401, 429])
+  assert.is((await api.send('GET', '/env')).status, 200)
+  assert.is((await api.send('POST', hook?.url ?? '')).status, 200)
+  const strangers = await statusesOf(150, () => openApi(server.url, 'none').send('GET', '/env'))
+  assert.ok(strangers.has(429))
+  const unknown = await statusesOf(150, () => api.send('POST', `${hook?.url}x`))
+  assert.equal([...unknown.keys()].toSorted(), [404, 429])
+})
+
+limited('with wrong operator tokens are limited and logged without the token', async () => {
+  const guess = 'a-wrong-operator-token-of-32-characters'
+  const statuses = await statusesOf(100, () => openApi(server.url, guess).send('GET', orgs))
+  assert.equal([...statuses.keys()].toSorted(), [401, 429])
+  const lines = server.output.filter((line) => line.includes('A wrong operator token was refused'))
+  assert.is(lines.length, statuses.get(401))
+  assert.match(lines[0] ?? '', /"ip":"127\.0\.0\.1","request_id":"/)
+  assert.not.match(server.output.join(''), guess)
+})
+
+limited(
+  'with the operator token are refused too after too many wrong ones, and admitted from elsewhere',
+  () => {
+    const token = newSecret('svc_operator_')
+    const operator = new Operator({ tokens: [token], keyring: new Keyring(Buffer.alloc(32)), logger: silent })
+    const codeOf = (sent: string, ip: string): string => {
+      try {
+        operator.admit(`Bearer ${sent}`, { ip, request_id: newId() })
+        return 'admitted'
+      } catch (error) {
+        return isAppError(error) ? error.code : 'broken'
+      }
+    }
+    assert.is(codeOf(token, '203.0.113.7'), 'admitted')
+    for (let n = 0; n < 100; n++) codeOf('wrong', '203.0.113.7')
+    assert.is(codeOf(token, '203.0.113.7'), 'rate_limit_exceeded')
+    assert.is(codeOf(token, '203.0.113.8'), 'admitted')
+  },
+)
+
+limited.after(() => server.stop())
+limited.run()
