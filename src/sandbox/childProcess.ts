@@ -37,6 +37,8 @@ export interface SandboxedProcess {
   thaw(): void
   /** True after `kill` and after a protocol violation. */
   readonly killed: boolean
+  /** Bytes that were sent and that the child has not read. */
+  readonly unread: number
 }
 
 const STDERR_TAIL = 4 << 10
@@ -64,7 +66,16 @@ export const startProcess = (
   const neverStarted = (message: string): SandboxedProcess => {
     user?.release()
     setImmediate(() => listener.onEnd({ code: 'worker_lost', message, output: message }))
-    return { sendJson() {}, send() {}, listen() {}, kill() {}, freeze() {}, thaw() {}, killed: true }
+    return {
+      sendJson() {},
+      send() {},
+      listen() {},
+      kill() {},
+      freeze() {},
+      thaw() {},
+      killed: true,
+      unread: 0,
+    }
   }
   const user = options.users?.take()
   const {
@@ -163,11 +174,10 @@ export const startProcess = (
     onExited()
   })
 
-  discard(child.stdout)
-  child.stderr?.on('data', (chunk: Buffer) => {
+  readSlowly(child.stdout, () => {})
+  readSlowly(child.stderr, (chunk) => {
     stderr = (stderr + chunk.toString('latin1')).slice(-STDERR_TAIL)
   })
-  child.stderr?.on('error', () => {})
 
   return {
     sendJson: writer.send,
@@ -179,12 +189,28 @@ export const startProcess = (
     get killed() {
       return killed
     },
+    get unread() {
+      return pipe.writableLength + writer.queued()
+    },
   }
 }
 
-/** Output outside any run has no reader, but a full pipe would block the child. */
-const discard = (stream: Readable | null): void => {
-  stream?.on('error', () => {}).resume()
+/** Output outside any run is read at this rate, because a full pipe would block the child and a flood the service. */
+const READ_BYTES = 1 << 20
+const READ_PAUSE_MS = 50
+
+const readSlowly = (stream: Readable | null, onChunk: (chunk: Buffer) => void): void => {
+  let left = READ_BYTES
+  stream
+    ?.on('error', () => {})
+    .on('data', (chunk: Buffer) => {
+      onChunk(chunk)
+      left -= chunk.length
+      if (left > 0) return
+      left = READ_BYTES
+      stream.pause()
+      setTimeout(() => stream.resume(), READ_PAUSE_MS).unref()
+    })
 }
 
 /** The signal or exit code that ended a process. bubblewrap exits with 128 and the signal of its child. */

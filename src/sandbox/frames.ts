@@ -62,6 +62,8 @@ export interface FrameWriter {
   readonly send: (json: string) => void
   /** The queued frames as bytes; null when there are none. */
   readonly take: () => Buffer | null
+  /** Bytes of the queued frames. */
+  readonly queued: () => number
 }
 
 /** Sends the frames of one turn of the event loop in a single write. */
@@ -100,6 +102,7 @@ export const frameWriter = (write: (bytes: Buffer) => void): FrameWriter => {
       total += HEADER + size
     },
     take,
+    queued: () => total,
   }
 }
 

@@ -24,8 +24,9 @@ export class HostCalls {
     this.#next++
   }
 
-  async serve(request: HostCall): Promise<unknown> {
-    const served = this.#serve(request)
+  /** Serves the call when it is its turn; null: at once. */
+  async serve(request: HostCall, turn: Promise<void> | null): Promise<unknown> {
+    const served = turn ? turn.then(() => this.#serve(request)) : this.#serve(request)
     if (request.op === 'run') return served // a child run may outlive a parent that does not await it
     this.#pending.add(served)
     try {

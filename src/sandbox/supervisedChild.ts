@@ -1,9 +1,11 @@
 import type { RunError } from '../events/run.ts'
 import { messageOf } from '../errors.ts'
+import { MAX_OUTPUT_LINES } from '../events/outputLimit.ts'
 import { MAX_FRAME, MAX_LINE, MAX_MESSAGE, MAX_STACK, ProtocolViolation } from './frames.ts'
 import type { SandboxOptions } from './limits.ts'
 import { type Ending, type SandboxedProcess, type Start, startProcess } from './childProcess.ts'
-import type { ChildFrame, StopReason } from './protocol.ts'
+import type { ChildFrame, ParentFrame, StopReason } from './protocol.ts'
+import { Intake, MAX_UNREAD, MAX_UNREAD_EVER } from './intake.ts'
 import { errorOfHostCall, HostCalls } from './hostCalls.ts'
 import { KeptJson } from '../events/rawJson.ts'
 import type { Kept } from '../sdk/wire.ts'
@@ -26,6 +28,7 @@ interface Active {
   readonly onAbort: () => void
   stopped?: { readonly reason: StopReason; readonly at: number }
   outputBytes: number
+  outputLines: number
 }
 
 export interface ChildListener {
@@ -37,14 +40,9 @@ export interface ChildListener {
   onEnd(child: SupervisedChild): void
 }
 
-/** Bytes of unanswered host calls. Above this, the service stops reading from the child. */
-const MAX_PENDING_BYTES = 32 << 20
-
-/** The fixed cost of a host call beside its bytes, so that a flood of small calls is bounded too. */
-const HOST_CALL_BYTES = 1024
-
 /** Bytes for the marker line that the child adds to cut output, and for its line breaks. */
 const OUTPUT_SLACK = 128
+const LINES_SLACK = 4
 
 /** The share of `rssMb` above which a child is replaced. */
 const RSS_SHARE = 0.8
@@ -73,7 +71,10 @@ export class SupervisedChild {
   #now: number
   #killedFor: RunError | undefined
   #nextId = 1
-  #pendingBytes = 0
+  readonly #intake: Intake
+  #faulty = false
+  /** Whether too much waits for the child to begin another run. */
+  #clogged = false
   #awaitingRuns = 0
   #ping = { n: 0, pending: false, silentMs: 0, at: 0 }
 
@@ -88,6 +89,7 @@ export class SupervisedChild {
       onFrame: (frame, size) => this.#onFrame(frame, size),
       onEnd: (ending) => this.#onEnd(ending),
     })
+    this.#intake = new Intake(this.#process)
     this.#process.send({ type: 'init', dir, outputBytes: options.outputBytes })
   }
 
@@ -98,7 +100,12 @@ export class SupervisedChild {
   /** Runs that wait for a child run do not count: they could block the child runs that they wait for. */
   get hasRoom(): boolean {
     const working = this.#active.size - this.#awaitingRuns
-    return this.state === 'ready' && !this.#process.killed && working < this.#options.runsPerChild
+    return (
+      this.state === 'ready' &&
+      !this.#process.killed &&
+      !this.#clogged &&
+      working < this.#options.runsPerChild
+    )
   }
 
   get idle(): boolean {
@@ -125,8 +132,10 @@ export class SupervisedChild {
       deadline: now + timeoutMs,
       onAbort,
       outputBytes: this.#options.outputBytes + OUTPUT_SLACK,
+      outputLines: MAX_OUTPUT_LINES + LINES_SLACK,
     })
     this.#now = now
+    this.#clogged = this.#process.unread > MAX_UNREAD
     if (signal.aborted) onAbort()
     else signal.addEventListener('abort', onAbort, { once: true })
     if (this.#nextId > this.#options.replaceAfterRuns) this.drain()
@@ -144,6 +153,11 @@ export class SupervisedChild {
       if (!active.stopped) {
         if (now >= active.deadline) this.#stop(id, 'timeout', now)
       } else if (now - active.stopped.at >= this.#options.graceMs) this.#giveUp(active, now)
+    }
+    this.#intake.tick(elapsedMs)
+    if (this.#clogged && this.#process.unread <= MAX_UNREAD) {
+      this.#clogged = false
+      this.#listener.onFreed(this)
     }
     this.#watch(now, elapsedMs)
   }
@@ -186,8 +200,10 @@ export class SupervisedChild {
         return this.#finish(frame.id, { status: 'failed', error })
       }
       case 'log':
+        this.#intake.charge(size)
         return this.#log(this.#activeOf(frame.id), frame.source, frame.text)
       case 'host':
+        this.#intake.charge(size)
         return this.#serve(frame, size)
       case 'pong':
         if (frame.n !== this.#ping.n || !this.#ping.pending)
@@ -196,6 +212,8 @@ export class SupervisedChild {
         if (frame.rss > this.#options.rssMb * RSS_SHARE * 1024 * 1024) this.drain()
         return
       case 'fault': // the process may be inconsistent: its runs may finish, but no new run starts
+        if (this.#faulty) throw new ProtocolViolation('Expected `fault` only once, got it again')
+        this.#faulty = true
         return this.drain()
       default:
         throw new ProtocolViolation(`Expected a frame of a run, got ${frame.type}`)
@@ -223,29 +241,34 @@ export class SupervisedChild {
   #serve({ id, call, request }: Extract<ChildFrame, { type: 'host' }>, size: number): void {
     const active = this.#activeOf(id)
     active.calls.begin(call)
-    const held = size + HOST_CALL_BYTES
-    this.#hold(held)
-    if (request.op === 'run') this.#await(1)
+    const isRun = request.op === 'run'
+    const { turn, done } = this.#intake.take(size, { isExempt: isRun })
+    if (isRun) this.#await(1)
     const reply = (answer: { value: unknown } | { kept: Kept } | { error: RunError }) => {
-      this.#hold(-held)
-      if (request.op === 'run') this.#await(-1)
-      if (this.state === 'ended' || !this.#active.has(id)) return
-      try {
-        this.#process.send({ type: 'reply', id, call, ...answer })
-      } catch (error) {
-        this.#process.send({
-          type: 'reply',
-          id,
-          call,
-          error: { code: 'payload_too_large', message: messageOf(error) },
-        })
-      }
+      if (isRun) this.#await(-1)
+      if (this.state !== 'ended' && this.#active.has(id)) this.#reply({ type: 'reply', id, call, ...answer })
+      done()
     }
     if (active.job.settled) return reply({ error: { code: 'cancelled', message: 'The run was stopped' } })
-    active.calls.serve(request).then(
+    active.calls.serve(request, turn).then(
       (value) => reply(value instanceof KeptJson ? { kept: value } : { value }),
       (error: unknown) => reply({ error: errorOfHostCall(error) }),
     )
+  }
+
+  #reply(frame: Extract<ParentFrame, { type: 'reply' }>): void {
+    try {
+      this.#process.send(frame)
+    } catch (error) {
+      const { id, call } = frame
+      const tooLarge = { code: 'payload_too_large', message: messageOf(error) }
+      this.#process.send({ type: 'reply', id, call, error: tooLarge })
+    }
+    if (this.#process.unread > MAX_UNREAD_EVER) this.#endUnread()
+  }
+
+  #endUnread(): void {
+    this.kill('unresponsive', 'The process did not read the replies to its requests')
   }
 
   #await(more: 1 | -1): void {
@@ -253,18 +276,12 @@ export class SupervisedChild {
     if (more > 0) this.#listener.onFreed(this)
   }
 
-  #hold(bytes: number): void {
-    const before = this.#pendingBytes > MAX_PENDING_BYTES
-    this.#pendingBytes += bytes
-    const after = this.#pendingBytes > MAX_PENDING_BYTES
-    if (before !== after) this.#process.listen(!after)
-  }
-
   #log(active: Active, source: 'stdout' | 'stderr', text: string): void {
-    if (active.outputBytes <= 0 || active.job.settled) return
+    if (active.outputBytes <= 0 || active.outputLines-- <= 0)
+      throw new ProtocolViolation('Expected no output of the run beyond its limit')
     const cut = text.slice(0, Math.min(active.outputBytes, MAX_LINE))
     active.outputBytes -= cut.length + 1
-    active.job.invocation.onLog({ source, text: cut })
+    if (!active.job.settled) active.job.invocation.onLog({ source, text: cut })
   }
 
   #stop(id: number, reason: StopReason, at: number): void {
@@ -289,7 +306,8 @@ export class SupervisedChild {
   /** Counts silence only while this process was running: a stalled parent must not kill healthy children. */
   #watch(now: number, elapsedMs: number): void {
     const { pending, at, n } = this.#ping
-    if (pending && this.#pendingBytes <= MAX_PENDING_BYTES) {
+    if (this.#intake.unreadMs >= this.#options.heartbeatMs) return this.#endUnread()
+    if (pending && this.#intake.listening) {
       this.#ping.silentMs += Math.min(elapsedMs, 2 * this.#options.tickMs)
       if (this.#ping.silentMs >= this.#options.heartbeatMs) {
         this.kill('unresponsive', `The process did not answer a ping within ${this.#options.heartbeatMs} ms`)
@@ -310,6 +328,7 @@ export class SupervisedChild {
     const error = code === 'protocol_violation' ? { code, message } : (this.#killedFor ?? { code, message })
     const ended = [...this.#active.values()]
     this.#active.clear()
+    this.#intake.end()
     this.#listener.onEnd(this) // first, so that no new run is sent to this child
     for (const active of ended) {
       active.job.invocation.signal.removeEventListener('abort', active.onAbort)

@@ -3,12 +3,10 @@ import { storeRunOutput } from '../commands/runs/storeRunOutput.ts'
 import type { Cause } from '../events/event.ts'
 import type { Aggregates } from '../domain/aggregates.ts'
 import { isRetryable, messageOf } from '../errors.ts'
-import { MAX_OUTPUT_BYTES, OUTPUT_CUT } from '../events/outputLimit.ts'
+import { MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES, OUTPUT_CUT } from '../events/outputLimit.ts'
 import type { LogLine } from '../events/runLog.ts'
 import type { Logger } from '../logger.ts'
 import { Backoff } from '../loops/backoff.ts'
-
-const MAX_LINES = 10_000
 
 /** A line waits this long for further lines, so that readers see it within a second. */
 const LINGER_MS = 250
@@ -46,10 +44,10 @@ export class RunOutput {
   }
 
   write({ source, text }: { readonly source: LogLine['source']; readonly text: string }): void {
-    if (this.#bytes > MAX_OUTPUT_BYTES || this.#lines > MAX_LINES) return
+    if (this.#bytes > MAX_OUTPUT_BYTES || this.#lines > MAX_OUTPUT_LINES) return
     this.#bytes += Buffer.byteLength(text) + 1
     this.#lines++
-    const isTooMuch = this.#bytes > MAX_OUTPUT_BYTES || this.#lines > MAX_LINES
+    const isTooMuch = this.#bytes > MAX_OUTPUT_BYTES || this.#lines > MAX_OUTPUT_LINES
     this.#waiting.push({
       at: clock.iso(),
       ...(isTooMuch ? { source: 'stderr', text: OUTPUT_CUT } : { source, text }),

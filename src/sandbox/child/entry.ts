@@ -22,6 +22,7 @@ const SDK_URL = import.meta.resolve(
 const runs = new Map<number, Run>()
 let dir = ''
 let outputBytes = 0
+let faulty = false
 let functionOf: ReturnType<typeof openFunctions>
 
 const onFrame = (frame: ParentFrame): void => {
@@ -95,7 +96,8 @@ const valueOf = async (
 const onFault = (thrown: unknown): void => {
   const run = runOfContext()
   run?.fail('function_failed', describe(thrown, dir, RUNTIME_DIR))
-  channel.send({ type: 'fault' })
+  if (!faulty) channel.send({ type: 'fault' })
+  faulty = true
 }
 
 const runOfContext = (): Run | undefined => {

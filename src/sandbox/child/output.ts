@@ -1,6 +1,6 @@
 import { Console } from 'node:console'
 import { Writable } from 'node:stream'
-import { OUTPUT_CUT } from '../../events/outputLimit.ts'
+import { MAX_OUTPUT_LINES, OUTPUT_CUT } from '../../events/outputLimit.ts'
 import { MAX_LINE } from '../frames.ts'
 
 export type Source = 'stdout' | 'stderr'
@@ -10,6 +10,7 @@ export class LineCutter {
   readonly #emit: (source: Source, line: string) => void
   readonly #partial = { stdout: '', stderr: '' }
   #left: number
+  #lines = 0
 
   constructor(bytes: number, emit: (source: Source, line: string) => void) {
     this.#left = bytes
@@ -22,7 +23,11 @@ export class LineCutter {
     this.#left -= cut.length
     const lines = (this.#partial[source] + cut).split('\n')
     this.#partial[source] = lines.pop() ?? ''
-    for (const line of lines) this.#line(source, line)
+    for (const line of lines) {
+      if (this.#lines >= MAX_OUTPUT_LINES) break
+      this.#line(source, line)
+    }
+    if (this.#lines >= MAX_OUTPUT_LINES) this.#left = 0
     while (this.#partial[source].length > MAX_LINE) {
       this.#emit(source, this.#partial[source].slice(0, MAX_LINE))
       this.#partial[source] = this.#partial[source].slice(MAX_LINE)
@@ -40,7 +45,7 @@ export class LineCutter {
   }
 
   #line(source: Source, line: string): void {
-    for (let at = 0; at === 0 || at < line.length; at += MAX_LINE)
+    for (let at = 0; at === 0 || at < line.length; at += MAX_LINE, this.#lines++)
       this.#emit(source, line.slice(at, at + MAX_LINE))
   }
 }

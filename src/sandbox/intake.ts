@@ -1,0 +1,128 @@
+/**
+ * Bounds what one child can make the service do. N1: at most `MAX_SERVING` host calls are served at a time, and none is
+ * begun while more than `MAX_UNREAD` bytes of replies wait for the child. N2: the service reads from the child only while
+ * its budget of frames and bytes lasts, no host call waits and little is held. A child that floods its pipe waits.
+ */
+
+/** Host calls of one child that are served at a time. `run` is exempt: its child run may need this child. */
+const MAX_SERVING = 100
+
+/** Bytes that wait in the pipe to the child. Above this, no host call and no run begins. */
+export const MAX_UNREAD = 16 << 20
+
+/** A child with more unread bytes is ended: it does not read. */
+export const MAX_UNREAD_EVER = 64 << 20
+
+/** Bytes of host calls without a reply. */
+const MAX_HELD = 32 << 20
+
+/** The fixed cost of a host call beside its bytes, so that a flood of small calls is bounded too. */
+const HOST_CALL_BYTES = 1024
+
+/** Frames and bytes of output and host calls per second; the burst is the whole output of two runs, or one large file. */
+const FRAMES_PER_S = 5000
+const FRAMES_BURST = 20_000
+const BYTES_PER_S = 8 << 20
+const BYTES_BURST = 96 << 20
+
+interface Pipe {
+  /** Bytes that were sent and not read by the child. */
+  readonly unread: number
+  listen(yes: boolean): void
+}
+
+export class Intake {
+  readonly #pipe: Pipe
+  #frames = FRAMES_BURST
+  #bytes = BYTES_BURST
+  #held = 0
+  #serving = 0
+  #listening = true
+  #waiting: (() => void)[] = []
+  #unreadMs = 0
+  #ended = false
+
+  constructor(pipe: Pipe) {
+    this.#pipe = pipe
+  }
+
+  /** Whether the service reads from the child. If not, the child cannot answer a ping. */
+  get listening(): boolean {
+    return this.#listening
+  }
+
+  /** The time for which too many replies have waited for the child, milliseconds. */
+  get unreadMs(): number {
+    return this.#unreadMs
+  }
+
+  /** Counts a frame of output or a host call. */
+  charge(bytes: number): void {
+    this.#frames--
+    this.#bytes -= bytes
+    if (this.#frames <= 0 || this.#bytes <= 0) this.#decide()
+  }
+
+  /**
+   * Holds the bytes of a host call until `done` is called. `turn` resolves when the call may be served; null: at once
+   * (N1).
+   */
+  take(
+    size: number,
+    { isExempt }: { isExempt: boolean },
+  ): { readonly turn: Promise<void> | null; done(): void } {
+    const bytes = size + HOST_CALL_BYTES
+    const places = isExempt ? 0 : 1
+    const done = () => {
+      this.#held -= bytes
+      this.#serving -= places
+      this.#proceed()
+    }
+    this.#held += bytes
+    if (isExempt || (this.#mayServe && this.#waiting.length === 0)) {
+      this.#serving += places
+      this.#decide()
+      return { turn: null, done }
+    }
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#waiting.push(resolve)
+    this.#decide()
+    return { turn: promise, done }
+  }
+
+  /** The child has ended: it reads nothing any more, and what it asked before is still served. */
+  end(): void {
+    this.#ended = true
+    this.#proceed()
+  }
+
+  tick(elapsedMs: number): void {
+    const seconds = elapsedMs / 1000
+    this.#frames = Math.min(FRAMES_BURST, this.#frames + FRAMES_PER_S * seconds)
+    this.#bytes = Math.min(BYTES_BURST, this.#bytes + BYTES_PER_S * seconds)
+    this.#unreadMs = this.#pipe.unread > MAX_UNREAD ? this.#unreadMs + elapsedMs : 0
+    if (!this.#listening) this.#proceed()
+  }
+
+  get #mayServe(): boolean {
+    return this.#serving < MAX_SERVING && (this.#ended || this.#pipe.unread <= MAX_UNREAD)
+  }
+
+  #proceed(): void {
+    let begun = 0
+    while (begun < this.#waiting.length && this.#mayServe) {
+      this.#serving++
+      this.#waiting[begun++]?.()
+    }
+    this.#waiting = begun > 0 ? this.#waiting.slice(begun) : this.#waiting
+    this.#decide()
+  }
+
+  /** N2 */
+  #decide(): void {
+    const yes = this.#frames > 0 && this.#bytes > 0 && this.#held <= MAX_HELD && this.#waiting.length === 0
+    if (yes === this.#listening || this.#ended) return
+    this.#listening = yes
+    this.#pipe.listen(yes)
+  }
+}
