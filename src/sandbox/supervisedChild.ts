@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import type { RunError } from '../events/run.ts'
 import { messageOf } from '../errors.ts'
 import { MAX_OUTPUT_LINES } from '../events/outputLimit.ts'
@@ -40,6 +41,9 @@ export interface ChildListener {
   onEnd(child: SupervisedChild): void
 }
 
+/** Ids of runs are random below this, so that no run can name another one in a frame. */
+const MAX_ID = 2 ** 47
+
 /** Bytes for the marker line that the child adds to cut output, and for its line breaks. */
 const OUTPUT_SLACK = 128
 const LINES_SLACK = 4
@@ -70,7 +74,7 @@ export class SupervisedChild {
   /** Monotonic milliseconds of the latest tick or run, which is precise enough for deadlines. */
   #now: number
   #killedFor: RunError | undefined
-  #nextId = 1
+  #begun = 0
   readonly #intake: Intake
   #faulty = false
   /** Whether too much waits for the child to begin another run. */
@@ -114,7 +118,8 @@ export class SupervisedChild {
 
   invoke(job: Job, now: number): void {
     const { run, target, input, timeoutMs, signal } = job.invocation
-    const id = this.#nextId++
+    const id = randomInt(MAX_ID)
+    this.#begun++
     job.started = true
     let json: string
     try {
@@ -138,7 +143,7 @@ export class SupervisedChild {
     this.#clogged = this.#process.unread > MAX_UNREAD
     if (signal.aborted) onAbort()
     else signal.addEventListener('abort', onAbort, { once: true })
-    if (this.#nextId > this.#options.replaceAfterRuns) this.drain()
+    if (this.#begun >= this.#options.replaceAfterRuns) this.drain()
   }
 
   /** Checks every deadline. The pool calls it each tick with monotonic milliseconds. */

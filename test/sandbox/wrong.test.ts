@@ -209,6 +209,7 @@ const forgeries = [
   'secondReady',
   'wrongField',
   'foreignTask',
+  'faultTwice',
   'oversized',
 ]
 for (const name of forgeries) {
@@ -223,11 +224,12 @@ pipe('loses its process when it closes the pipe', async ({ failure, invoke }) =>
   assert.type(await resultOf(invoke('dies/pid')), 'number')
 })
 
-pipe('may send its own result, but only once', async () => {
+pipe('cannot guess the id of another run', async () => {
   const { runtime, invoke, failure } = await openWorkbench('wrong')
-  const other = failure('dies/stubborn') // 1
-  assert.is(await resultOf(invoke('pipe/doubleReply', { args: [2] })), 'first')
+  const other = failure('dies/stubborn')
+  assert.is((await failure('pipe/guessesIds')).code, 'protocol_violation')
   assert.is((await other).code, 'protocol_violation')
+  assert.type(await resultOf(invoke('dies/pid')), 'number')
   await runtime.close()
 })
 

@@ -1,0 +1,87 @@
+import * as assert from 'uvu/assert'
+import { Intake, MAX_UNREAD } from '../../src/sandbox/intake.ts'
+import { suite } from '../support/suite.ts'
+
+const openPipe = () => ({
+  unread: 0,
+  listening: true,
+  listen(yes: boolean) {
+    this.listening = yes
+  },
+})
+
+/** Takes host calls and counts those whose turn it is. */
+const taking = (intake: Intake, calls: number, isExempt = false) => {
+  const begun: (() => void)[] = []
+  for (let n = 0; n < calls; n++) {
+    const { turn, done } = intake.take(100, { isExempt })
+    if (turn) void turn.then(() => begun.push(done))
+    else begun.push(done)
+  }
+  return begun
+}
+const turns = () => new Promise((resolve) => setImmediate(resolve))
+
+const intake = suite('the intake of a child')
+
+intake('serves 100 host calls at a time and reads no further until each has begun (N1)', async () => {
+  const pipe = openPipe()
+  const of = new Intake(pipe)
+  const begun = taking(of, 150)
+  await turns()
+  assert.equal([begun.length, pipe.listening], [100, false])
+  for (const done of begun.splice(0, 50)) done()
+  await turns()
+  assert.equal([begun.length, pipe.listening], [100, true])
+})
+
+intake('begins child runs at once, because they may need the same child', () => {
+  const of = new Intake(openPipe())
+  taking(of, 100)
+  assert.is(taking(of, 10, true).length, 10)
+})
+
+intake('begins no host call while replies wait unread, and continues when they were read', async () => {
+  const pipe = openPipe()
+  const of = new Intake(pipe)
+  pipe.unread = MAX_UNREAD + 1
+  const begun = taking(of, 2)
+  await turns()
+  assert.equal([begun.length, pipe.listening], [0, false])
+  of.tick(100)
+  assert.is(of.unreadMs, 100)
+  pipe.unread = 0
+  of.tick(100)
+  await turns()
+  assert.equal([begun.length, pipe.listening, of.unreadMs], [2, true, 0])
+})
+
+intake('stops reading from a child that floods, until its budget has grown again (N2)', () => {
+  const pipe = openPipe()
+  const of = new Intake(pipe)
+  for (let n = 0; n < 30_000; n++) of.charge(10)
+  assert.is(pipe.listening, false)
+  of.tick(1000)
+  assert.is(pipe.listening, false)
+  of.tick(2000)
+  assert.is(pipe.listening, true)
+})
+
+intake('stops reading from a child that sends too many bytes', () => {
+  const pipe = openPipe()
+  const of = new Intake(pipe)
+  for (let n = 0; n < 20; n++) of.charge(8 << 20)
+  assert.is(pipe.listening, false)
+})
+
+intake('serves what a child asked before its end', async () => {
+  const pipe = openPipe()
+  const of = new Intake(pipe)
+  pipe.unread = MAX_UNREAD + 1
+  const begun = taking(of, 3)
+  of.end()
+  await turns()
+  assert.is(begun.length, 3)
+})
+
+intake.run()
