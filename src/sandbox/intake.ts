@@ -70,7 +70,7 @@ export class Intake {
   take(
     size: number,
     { isExempt }: { isExempt: boolean },
-  ): { readonly turn: Promise<void> | null; done(): void } {
+  ): { readonly turn: Promise<void> | null; readonly done: () => void } {
     const bytes = size + HOST_CALL_BYTES
     const places = isExempt ? 0 : 1
     const done = () => {

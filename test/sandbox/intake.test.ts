@@ -13,11 +13,11 @@ const openPipe = () => ({
 /** Takes host calls and counts those whose turn it is. */
 const taking = (intake: Intake, calls: number, isExempt = false) => {
   const begun: (() => void)[] = []
-  for (let n = 0; n < calls; n++) {
-    const { turn, done } = intake.take(100, { isExempt })
-    if (turn) void turn.then(() => begun.push(done))
-    else begun.push(done)
+  const begin = async ({ turn, done: end }: ReturnType<Intake['take']>) => {
+    if (turn) await turn
+    begun.push(end)
   }
+  for (let n = 0; n < calls; n++) void begin(intake.take(100, { isExempt }))
   return begun
 }
 const turns = () => new Promise((resolve) => setImmediate(resolve))
@@ -30,7 +30,7 @@ intake('serves 100 host calls at a time and reads no further until each has begu
   const begun = taking(of, 150)
   await turns()
   assert.equal([begun.length, pipe.listening], [100, false])
-  for (const done of begun.splice(0, 50)) done()
+  for (const end of begun.splice(0, 50)) end()
   await turns()
   assert.equal([begun.length, pipe.listening], [100, true])
 })
