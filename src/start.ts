@@ -74,7 +74,10 @@ export const start = async (
     const notReady = () => readiness.reason
     const status = { ...about, start_time: clock.iso() }
     const info = sandbox?.info ?? null
-    const front = createFront({ logger, about: status, notReady, sandbox: info }, () => refusal(notReady()))
+    const front = createFront(
+      { logger, about: status, notReady, sandbox: info, trustedProxies: config.trustedProxies },
+      () => refusal(notReady()),
+    )
     const server = await listen(front, { ...config, logger })
     onClose(() => server.close())
 

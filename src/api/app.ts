@@ -1,9 +1,9 @@
 import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
 import { AppError, messageOf } from '../errors.ts'
-import type { Logger } from '../logger.ts'
 import type { ApiDeps, FrontDeps } from './deps.ts'
 import { problem } from './http/problem.ts'
+import { requestLimit } from './http/requestLimit.ts'
 import { serve, servePublic } from './http/serveRoute.ts'
 import { healthRoutes } from './routes/health.ts'
 import { allRoutes } from './routes/index.ts'
@@ -58,7 +58,7 @@ type Serves = (ctx: Pick<Context, 'hostname' | 'path'>) => boolean
 
 const appOf = (
   endpoints: readonly Endpoint[],
-  { logger }: { readonly logger: Logger },
+  { logger, trustedProxies }: Pick<FrontDeps, 'logger' | 'trustedProxies'>,
   unknown: (method: string, path: string) => AppError,
   serves: Serves = () => true,
 ): Koa => {
@@ -77,6 +77,7 @@ const appOf = (
     })
 
   app.use(problem(logger))
+  app.use(requestLimit({ trustedProxies }))
   app.use(async (ctx, next) => {
     if (!serves(ctx)) throw unknown(ctx.method, ctx.path)
     await next()

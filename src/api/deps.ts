@@ -33,4 +33,4 @@ export interface ApiDeps extends CommandDeps {
 }
 
 /** The dependencies that exist on every node from its first moment. */
-export type FrontDeps = Pick<ApiDeps, 'logger' | 'about' | 'notReady' | 'sandbox'>
+export type FrontDeps = Pick<ApiDeps, 'logger' | 'about' | 'notReady' | 'sandbox' | 'trustedProxies'>

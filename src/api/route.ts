@@ -143,11 +143,11 @@ interface RouteSpec<Q extends TObject = TObject, B extends TSchema = TSchema> {
   readonly reply: ReplyShape
 }
 
-type Handle<Request> = (ask: Request) => Promise<Reply> | Reply
+type Handle<Request, Result = Reply> = (ask: Request) => Promise<Result> | Result
 
 /** A declaration with compiled checks and without its input types. */
 interface Checked<Request> extends RouteSpec {
-  /** The reply contains a secret. Another credential must not get it with the same `Idempotency-Key`. */
+  /** The reply contains a secret. A second attempt for an `Idempotency-Key` issues another one. */
   readonly revealsSecret: boolean
   /** The route supports an `Idempotency-Key`. */
   readonly takesKey: boolean
@@ -175,6 +175,8 @@ export interface OperatorRoute extends Checked<OperatorAsk> {
 /** A route that requires a credential with permissions. */
 export interface CredentialRoute extends Checked<Ask> {
   readonly needs: readonly Needs[]
+  /** A permission that depends on stored data. It is checked before a stored reply is returned, too. */
+  readonly demand?: Handle<Ask, void>
   readonly operator?: undefined
 }
 
@@ -219,11 +221,14 @@ type Declared<Path, Q extends TObject, B extends TSchema, Request> = RouteSpec<Q
  */
 export const route = <Path extends string, Q extends TObject, B extends TSchema>({
   needs,
+  demand,
   ...spec
 }: Declared<Path, Q, B, Ask<ParamsOf<Path>, Static<Q>, Static<B>>> & {
   readonly needs: Needs<ParamsOf<Path>> | readonly Needs<ParamsOf<Path>>[]
+  readonly demand?: Handle<Ask<ParamsOf<Path>, Static<Q>, Static<B>>, void>
 }): CredentialRoute => ({
   ...checked<Ask>(spec, { takesKey: spec.method === 'POST' }),
+  ...(demand && { demand: demand as Handle<Ask, void> }),
   needs: (Array.isArray(needs) ? needs : [needs]) as readonly Needs[],
 })
 

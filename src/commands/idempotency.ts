@@ -14,7 +14,7 @@ const WAIT_MS = 5000
 /** A claim older than the longest request has lost its holder. */
 const LONGEST_MS = 20 * 60 * 1000
 
-/** The scope of a key: the environment, the method and the path; also the credential when the answer has a secret. */
+/** The scope of a key: the environment, the credential, the method and the path. */
 export type Scope = readonly string[]
 
 type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'payloads' | 'keyring' | 'stopping'> & {

@@ -20,6 +20,7 @@ const front = createFront(
     about: { version: '1', git_sha: '1', start_time: '1' },
     notReady: () => null,
     sandbox: null,
+    trustedProxies: parseTrustedProxies('127.0.0.0/8') ?? NO_PROXIES,
   },
   () => new AppError('not_found', 'nothing here'),
 )

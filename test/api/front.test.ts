@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert'
 import { createFront } from '../../src/api/app.ts'
 import { AppError } from '../../src/errors.ts'
 import { openLogger } from '../../src/logger.ts'
+import { NO_PROXIES } from '../../src/ports/trustedProxies.ts'
 import { suite } from '../support/suite.ts'
 
 const front = suite('the health checks of a node whose API has not started')
@@ -17,7 +18,7 @@ const replies = async (
   const logger = openLogger((line) => void printed.push(line))
   const about = { version: '1', git_sha: 'a', start_time: '2026-05-01T10:00:00.000Z' }
   const app = createFront(
-    { logger, about, notReady, sandbox: null },
+    { logger, about, notReady, sandbox: null, trustedProxies: NO_PROXIES },
     () => new AppError('unavailable', 'is starting'),
   )
   const server = createServer(app.callback()).listen(0, '127.0.0.1')

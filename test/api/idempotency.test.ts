@@ -115,6 +115,32 @@ keyed('returns the reply only to callers that could have sent the request', asyn
   assert.is((await post('/projects', { name: 'hidden' }, 'p7', openApi(server.url, readerKey))).status, 403)
 })
 
+keyed('belongs to its credential: another one of the environment cannot occupy it', async () => {
+  const { token } = await server.api.post<{ token: string }>('/sessions', {
+    permissions: { 'event:*': ['create'] },
+  })
+  const session = openApi(server.url, token)
+  const theirs = await post('/events', { event_type: 'squat' }, 'order-1', session)
+  assert.is(theirs.status, 201)
+  const ours = await post('/events', { event_type: 'order' }, 'order-1')
+  assert.equal([ours.status, isReplay(ours)], [201, false])
+})
+
+keyed('is replayed only after the checks that depend on stored data', async () => {
+  const { token, session_id } = await server.api.post<{ token: string; session_id: string }>('/sessions', {
+    permissions: { 'file:*': ['create'] },
+  })
+  const creator = openApi(server.url, token)
+  const body = { path: 'replayed.bin' }
+  const begun = await post('/files/uploads', body, 'u1', creator)
+  assert.is(begun.status, 201)
+  assert.ok(isReplay(await post('/files/uploads', body, 'u1', creator)))
+  await server.api.send('PUT', '/files/upload/replayed.bin', { body: 'now it exists' })
+  const again = await post('/files/uploads', body, 'u1', creator)
+  assert.equal([again.status, isReplay(again)], [403, false])
+  await server.api.remove(`/sessions/${session_id}`)
+})
+
 for (const key of ['', ' ', 'a b', 'ü', 'x'.repeat(256)]) {
   keyed(`is refused with the key "${key.slice(0, 8)}"`, async () => {
     const { status, message } = refusal(await post('/projects', { name: 'keyless' }, key))

@@ -1,3 +1,4 @@
+import { parseApiToken } from '../../src/access/tokens.ts'
 import { createHash, randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { readConfig } from '../../src/process/config.ts'
@@ -64,7 +65,8 @@ crash('between its event and its answer publishes no second event', async () => 
       'none',
     )
   const key = 'dead'
-  const scope = [env_id, 'POST', '/v1/events', key]
+  const { api_key_id } = parseApiToken(first.api.key) ?? {}
+  const scope = [env_id, api_key_id, 'POST', '/v1/events', key]
   await append(`idem-${createHash('sha256').update(JSON.stringify(scope)).digest('hex')}`, {
     type: 'RequestClaimed',
     claim_id,

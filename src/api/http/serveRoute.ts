@@ -71,7 +71,9 @@ const serveCredential =
       })
     const asked = { ...request, credential, once, hold }
     for (const needs of route.needs) if (!isGranted(needs, asked)) await demandOf(needs, asked)
-    await answer(route, request, once, (ids) => route.handle({ ...asked, caller: { cause, newId: ids } }))
+    const askedBy = (ids: NewId): Ask => ({ ...asked, caller: { cause, newId: ids } })
+    if (route.demand) await route.demand(askedBy(newId))
+    await answer(route, request, once, (ids) => route.handle(askedBy(ids)))
   }
 
 /** Reads the body, which the client may withhold until now, and checks the request against the declaration. */
@@ -209,7 +211,7 @@ const onceFor = async <T>(
     throw new AppError('bad_request', 'Idempotency-Key: expected 1 to 255 visible ASCII characters')
   }
   const { value, replayed } = await deps.idempotency.once(
-    { key, scope: [env_id, ...(revealsSecret ? [id] : []), method, ctx.path], request, env_id, request_id },
+    { key, scope: [env_id, id, method, ctx.path], request, env_id, request_id },
     // A second attempt must create a new secret with new ids, because no caller received the first secret.
     revealsSecret ? () => work(newId) : work,
   )

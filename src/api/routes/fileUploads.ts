@@ -120,11 +120,12 @@ export const uploadRoutes = [
     example: { path: 'backups/monday.tar', expected_size: 5368709120, content_type: 'application/x-tar' },
     errors: ['quota_exceeded'],
     reply: { kind: 'item', status: 201, schema: MultipartUpload },
+    demand: ({ body, credential: { env_id, permissions }, deps }) =>
+      demandWrite(deps, permissions, { env_id, path: checkedPath(body.path) }),
     handle: async (ask) => {
-      const { body, deps, caller, credential } = ask
+      const { body, deps, caller } = ask
       const path = checkedPath(body.path)
       const content_type = checkedContentType(body.content_type)
-      await demandWrite(deps, credential.permissions, { env_id: credential.env_id, path })
       const { expected_size } = body
       const upload = { path, content_type, expected_size, run_id: null }
       return item(present(await beginUpload(deps, upload, caller)), 201)
@@ -180,13 +181,14 @@ export const uploadRoutes = [
     needs: toWrite,
     errors: ['quota_exceeded'],
     reply: { kind: 'item', schema: FileUpload },
-    handle: async (ask) => {
+    demand: async (ask) => {
       const { status, upload } = await uploadOf(ask)
-      if (status === 'pending') {
-        const { env_id, permissions } = ask.credential
-        await demandWrite(ask.deps, permissions, { env_id, path: upload.path })
-      }
-      const { upload_id } = upload
+      if (status !== 'pending') return
+      const { env_id, permissions } = ask.credential
+      await demandWrite(ask.deps, permissions, { env_id, path: upload.path })
+    },
+    handle: async (ask) => {
+      const { upload_id } = ask.params
       const file = await completeUpload(ask.deps, { upload_id }, ask.caller.cause)
       return item(presentUpload(file), 200, { ETag: file.etag })
     },
