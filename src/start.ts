@@ -97,6 +97,7 @@ export const start = async (
           cacheMb: config.buildCacheMb,
           ownerOf: (env_id) => node.views.directory.env(env_id)?.org_id ?? env_id,
           codeDir: sandbox.codeDir,
+          egress: (await import('./process/roles/egress.ts')).startEgress(node, [server.port]).serve,
           ...sandbox.options,
         })
       : null

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { isIP, SocketAddress } from 'node:net'
+import { NOTHING_ALLOWED, type OperatorAllow, parseOperatorAllow } from '../egress/operatorAllow.ts'
 import { domainNameOf } from '../ports/domainName.ts'
 import { NO_PROXIES, parseTrustedProxies, type TrustedProxies } from '../ports/trustedProxies.ts'
 import { AppError } from '../errors.ts'
@@ -30,8 +31,10 @@ export interface Config {
   readonly trustedProxies: TrustedProxies
   /** The DNS zone with the names that custom domains point to. */
   readonly domainsZone: string
-  /** Resolvers for the records of custom domains, `address` or `address:port`; empty: the system's resolvers. */
+  /** Resolvers for custom domains and for the hosts of functions, `address` or `address:port`; empty: the system's. */
   readonly dnsServers: readonly string[]
+  /** Targets that functions may reach although they are not public. */
+  readonly egressAllow: OperatorAllow
   /** Minimum time between two checks of the records of a custom domain. */
   readonly domainCheckMs: number
   /** The tier in which children must run; auto: the strongest that works. */
@@ -157,6 +160,12 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
       [],
       parseServers,
       'IP addresses, with or without a port, separated by commas',
+    ),
+    egressAllow: check<OperatorAllow>(
+      'SVC_EGRESS_ALLOW',
+      NOTHING_ALLOWED,
+      parseOperatorAllow,
+      'networks (10.1.0.0/16), hosts or host:port, separated by commas',
     ),
     domainCheckMs: integer('SVC_DOMAIN_CHECK_MS', 10_000, 10, 3_600_000),
     sandbox: check<Tier | 'auto'>(

@@ -164,8 +164,11 @@ export const startProcess = (
     end()
   }
   pipe.on('error', () => {}) // the child closed its end; 'close' follows
-  egress.on('error', () => {})
-  openEgress?.(egress)
+  egress.on('error', (error) => {
+    if (error instanceof ProtocolViolation) violate(error)
+  })
+  if (openEgress) openEgress(egress)
+  else egress.destroy() // user code that connects learns at once that it has no network
   pipe.on('close', onPiped)
   child.on('exit', onExited)
   child.on('error', (error) => {

@@ -129,7 +129,8 @@ export class Lane {
       placed = true
       if (this.#closed) throw new AppError('unavailable', 'The runtime was closed')
       const { code, options } = this.#pool
-      const openEgress = (pipe: Socket) => options.egress?.(this.#build, pipe)
+      const { egress } = options
+      const openEgress = egress && ((pipe: Socket) => egress(this.#build, pipe))
       this.#current = new SupervisedChild({ dir, code, options, openEgress }, this.#pool.now(), {
         onReady: () => this.#pump(),
         onFreed: (child) => this.#onFreed(child),

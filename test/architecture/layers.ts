@@ -67,11 +67,19 @@ export const layers: readonly Layer[] = [
 
   // `child` shares its process with user code: of the service it may contain the protocol alone.
   { path: 'sandbox/frames', imports: ['events/jsonDepth', 'events/rawJson'] },
+  { path: 'egress/frames', imports: [] },
+  { path: 'egress/hosts', imports: [] },
+  { path: 'egress/operatorAllow', imports: ['egress/hosts'], types: ['egress/frames'] },
+  {
+    path: 'egress',
+    imports: [...kernel, 'sandbox/frames', 'egress/frames', 'egress/hosts', 'egress/operatorAllow'],
+    types: ['ports'],
+  },
   { path: 'sandbox/protocol', imports: ['sandbox/frames', 'events/rawJson', 'sdk'], types: ['events'] },
   { path: 'sandbox/namespaces', imports: [] },
   {
     path: 'sandbox/child',
-    imports: ['sandbox/frames', 'sandbox/namespaces', 'sdk', 'events/outputLimit'],
+    imports: ['sandbox/frames', 'sandbox/namespaces', 'egress/frames', 'sdk', 'events/outputLimit'],
     types: ['sandbox/protocol', 'events'],
   },
   {
@@ -177,7 +185,10 @@ export const layers: readonly Layer[] = [
 
   // The process: the only layer that knows more than one role, and `engines` the only file that knows adapters.
   { path: 'process/codeCache', imports: [] },
-  { path: 'process/config', imports: ['errors', 'ports', 'access/tokens', 'sandbox'] },
+  {
+    path: 'process/config',
+    imports: ['errors', 'ports', 'access/tokens', 'sandbox', 'egress/operatorAllow'],
+  },
   {
     path: 'process/engines',
     imports: [
@@ -210,6 +221,7 @@ export const layers: readonly Layer[] = [
       'sandbox',
       'commands',
       'sagas',
+      'egress',
       'worker',
       'api',
       'process/config',

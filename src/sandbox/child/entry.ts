@@ -10,6 +10,7 @@ import { openChannel } from './channel.ts'
 import { confine } from './confine.ts'
 import { argumentsOf, NotStarted, openFunctions } from './functions.ts'
 import { installHooks } from './modules.ts'
+import { installNetwork } from './network.ts'
 import { captureOutput } from './output.ts'
 import { Run } from './run.ts'
 import { describe, dirOf } from './thrown.ts'
@@ -106,6 +107,7 @@ const runOfContext = (): Run | undefined => {
 }
 
 confine()
+installNetwork()
 process.on('uncaughtException', onFault)
 process.on('unhandledRejection', onFault)
 captureOutput(() => runOfContext()?.output)

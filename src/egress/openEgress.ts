@@ -1,0 +1,63 @@
+import type { Socket } from 'node:net'
+import type { LaneRef } from '../ports/runtime.ts'
+import type { HostPattern } from './hosts.ts'
+import { openPolicy, type PolicyDeps } from './policy.ts'
+import { serveTunnel, type Tunnel } from './tunnel.ts'
+
+export interface EgressDeps extends PolicyDeps {
+  /** The allow list of a project at this moment; null: every public host. */
+  readonly networkOf: (build: LaneRef) => readonly HostPattern[] | null
+  /** The organization whose share of the connections a child uses. */
+  readonly orgOf: (build: LaneRef) => string
+  /** Interval between looks for idle connections, which end after one to two of them. */
+  readonly idleMs?: number
+}
+
+export interface Egress {
+  /** Serves the connections of one child until its pipe closes. */
+  readonly serve: (build: LaneRef, pipe: Socket) => Tunnel
+  readonly close: () => void
+}
+
+/** Open connections of all children of this node, and of the children of one organization. */
+const MAX_CONNECTIONS = 2048
+const MAX_OF_ORG = 512
+
+const IDLE_MS = 300_000
+
+/** Connects user code with public addresses, under the rules of its project (policy.ts). */
+export const openEgress = ({ networkOf, orgOf, idleMs = IDLE_MS, ...rules }: EgressDeps): Egress => {
+  const admit = openPolicy(rules)
+  const tunnels = new Set<Tunnel>()
+  const connectionsOf = new Map<string, number>()
+  let connections = 0
+  const timer = setInterval(() => {
+    for (const tunnel of tunnels) tunnel.closeIdle()
+  }, idleMs).unref()
+
+  return {
+    serve: (build, pipe) => {
+      const org = orgOf(build)
+      const count = (more: 1 | -1) => {
+        connections += more
+        const now = (connectionsOf.get(org) ?? 0) + more
+        if (now === 0) connectionsOf.delete(org)
+        else connectionsOf.set(org, now)
+      }
+      const tunnel = serveTunnel(pipe, {
+        admit,
+        network: () => networkOf(build),
+        takePlace: () => {
+          if (connections >= MAX_CONNECTIONS || (connectionsOf.get(org) ?? 0) >= MAX_OF_ORG) return false
+          count(1)
+          return true
+        },
+        givePlaceBack: () => count(-1),
+      })
+      tunnels.add(tunnel)
+      pipe.on('close', () => tunnels.delete(tunnel))
+      return tunnel
+    },
+    close: () => clearInterval(timer),
+  }
+}

@@ -1,0 +1,107 @@
+import { networkInterfaces } from 'node:os'
+import { clock } from '../clock.ts'
+import { notPublic } from './addresses.ts'
+import type { Address } from './frames.ts'
+import { hostOf, type HostPattern, matches } from './hosts.ts'
+import { inNetworks, namesHost, namesPort, type OperatorAllow } from './operatorAllow.ts'
+import { refusedBy } from './refusal.ts'
+import type { Resolve } from './resolver.ts'
+
+/** A target as the child names it. Without a port it is a lookup. */
+export interface Target {
+  readonly host: string
+  readonly port: number | null
+  readonly family: 0 | 4 | 6
+}
+
+export interface Asked extends Target {
+  /** The allow list of the project; null: every public host. */
+  readonly network: readonly HostPattern[] | null
+  /** The name for which this child received an address, so that `network` can contain names only. */
+  readonly nameOf?: (address: string) => string | undefined
+}
+
+/** Resolves a target once and returns the addresses to dial. Rejects with an `EgressError`. */
+export type Admit = (asked: Asked) => Promise<readonly Address[]>
+
+export interface PolicyDeps {
+  readonly resolve: Resolve
+  readonly allow: OperatorAllow
+  /** Ports on which this process listens. */
+  readonly ownPorts: () => ReadonlySet<number>
+  /** Canonical addresses of this machine. */
+  readonly ownAddresses?: () => ReadonlySet<string>
+}
+
+/**
+ * Decides which targets user code reaches. E1: the project's list contains the host as user code named it. E2: every
+ * resolved address is public, or the operator allows it; one that is not refuses the whole name. E3: the caller dials
+ * only the returned addresses, so a second answer of the DNS has no effect.
+ */
+export const openPolicy = ({
+  resolve,
+  allow,
+  ownPorts,
+  ownAddresses = addressesOfMachine(),
+}: PolicyDeps): Admit => {
+  /** Returns what forbids a resolved address. */
+  const forbidden = (named: string, found: Address, port: number | null): string | undefined => {
+    const isOwn = ownAddresses().has(found.address)
+    const reason = notPublic(found) ?? (isOwn ? 'an address of this machine' : undefined)
+    if (reason === undefined) return undefined
+    const isService = port !== null && ownPorts().has(port) && (isOwn || isThisHost(found))
+    if (isService && !namesPort(allow, named, port) && !namesPort(allow, found.address, port))
+      return 'the address of this service'
+    const allowed =
+      namesHost(allow, named, port) || namesHost(allow, found.address, port) || inNetworks(allow, found)
+    return allowed ? undefined : reason
+  }
+
+  return async ({ host, port, family, network, nameOf }) => {
+    const target = hostOf(host)
+    if (!target) throw refusedBy.spelling(host, port)
+    const named = target.kind === 'name' ? target.name : target.address
+    const alias = target.kind === 'address' ? nameOf?.(named) : undefined
+    const isListed = (name: string) => network?.some((pattern) => matches(pattern, name, port)) ?? true
+    if (!isListed(named) && !(alias !== undefined && isListed(alias))) throw refusedBy.network(named, port) // E1
+    const addresses =
+      target.kind === 'address'
+        ? [{ address: target.address, family: target.family }]
+        : canonical(await resolve(target.name, { family, trusted: namesHost(allow, named, port) }))
+    for (const found of addresses) {
+      const reason = forbidden(alias ?? named, found, port)
+      if (reason !== undefined) throw refusedBy.address(named, port, reason) // E2
+    }
+    return addresses
+  }
+}
+
+/** Whether the kernel delivers to this machine without an interface that has the address. */
+const isThisHost = ({ address }: Address): boolean => /^(?:127|0)\.|^::1?$/.test(address)
+
+/** Resolvers may return mapped addresses; a malformed one is dropped. */
+const canonical = (addresses: readonly Address[]): readonly Address[] =>
+  addresses.flatMap(({ address }) => {
+    const host = hostOf(address)
+    return host?.kind === 'address' ? [{ address: host.address, family: host.family }] : []
+  })
+
+/** Interfaces come and go, but reading them costs too much for every connection. */
+const INTERFACES_MS = 5000
+
+const addressesOfMachine = (): (() => ReadonlySet<string>) => {
+  let known: ReadonlySet<string> = new Set()
+  let readAt = Number.NEGATIVE_INFINITY
+  return () => {
+    const now = clock.monotonic()
+    if (now - readAt < INTERFACES_MS) return known
+    readAt = now
+    const all = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
+    known = new Set(
+      canonical(all.map(({ address }) => ({ address: address.replace(/%.*$/, ''), family: 4 }))).map(
+        ({ address }) => address,
+      ),
+    )
+    return known
+  }
+}
