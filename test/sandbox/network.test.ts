@@ -23,7 +23,7 @@ const network = suite<{ bench: Workbench; servers: Awaited<ReturnType<typeof ope
 
 network.before(async (context) => {
   context.servers = await openLocalServers()
-  context.bench = await openWorkbench('network', { egress: openEgressOf().serve })
+  context.bench = await openWorkbench('network', { egress: openEgressOf().serve, heartbeatMs: 5000 })
 })
 network.after(async ({ bench, servers }) => {
   await bench.runtime.close()
@@ -132,7 +132,7 @@ network('a build has no network while it is loaded at its upload', async ({ serv
     { egress: openEgressOf().serve },
   )
   const accepted = servers.accepted
-  const inspection = await bench.runtime.inspect(bench.build)
+  const inspection = await bench.inspect()
   assert.is(inspection.ok, false)
   assert.match(JSON.stringify(inspection), /there is no network while a build is loaded/)
   assert.is(servers.accepted, accepted)
