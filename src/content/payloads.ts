@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { buffer, text } from 'node:stream/consumers'
+import { AHEAD_BYTES, type Reservation } from './fileQuota.ts'
 import type { Payload } from '../events/payload.ts'
 import { jsonBytes, parseLoosely, RawJson } from '../events/rawJson.ts'
 import type { PayloadRef } from '../events/scalars.ts'
@@ -29,20 +30,28 @@ export class Payloads {
     this.#blobs = blobs
   }
 
-  /** Stores a JSON value, as a blob if it is large. The blob is durable when this resolves. */
-  async keep<Value>(value: Value): Promise<Payload<Value>> {
+  /**
+   * Stores a JSON value, as a blob if it is large. The blob is durable when this resolves. With `room`, a blob for which
+   * the plan has no room is refused and not stored.
+   */
+  async keep<Value>(value: Value, room?: Reservation): Promise<Payload<Value>> {
     const surelySmall = INLINE_BYTES / MOST_PER_ROUGH_BYTE
     if (roughBytes(value, surelySmall) < surelySmall) return { value }
     const bytes = jsonBytes(value)
     if (bytes.length <= INLINE_BYTES && !hasManyContainers(bytes)) return { value }
     const sha256 = createHash('sha256').update(bytes).digest('hex')
     const key = `payloads/${sha256.slice(0, 2)}/${sha256}.json`
+    await room?.cover(bytes.length)
     await this.#blobs.put(key, bytes)
     return { ref: { key, size: bytes.length, sha256 } }
   }
 
   /** Stores bytes of unknown size as a blob, unless there are at most `inlineBytes`; these are returned. */
-  async keepBytes(content: AsyncIterable<Buffer>, inlineBytes: number): Promise<Buffer | PayloadRef> {
+  async keepBytes(
+    content: AsyncIterable<Buffer>,
+    inlineBytes: number,
+    room?: Reservation,
+  ): Promise<Buffer | PayloadRef> {
     const chunks = content[Symbol.asyncIterator]()
     const first: Buffer[] = []
     let size = 0
@@ -53,11 +62,20 @@ export class Payloads {
       size += next.value.length
     }
     const hash = createHash('sha256')
+    let arrived = 0
     const all = async function* (): AsyncGenerator<Buffer> {
+      await room?.cover(size, AHEAD_BYTES)
       for (const chunk of first.splice(0)) yield hashed(chunk)
-      for await (const chunk of { [Symbol.asyncIterator]: () => chunks }) yield hashed(chunk)
+      for await (const chunk of { [Symbol.asyncIterator]: () => chunks }) {
+        await room?.cover(arrived + chunk.length, AHEAD_BYTES)
+        yield hashed(chunk)
+      }
     }
-    const hashed = (chunk: Buffer) => (hash.update(chunk), chunk)
+    const hashed = (chunk: Buffer) => {
+      arrived += chunk.length
+      hash.update(chunk)
+      return chunk
+    }
     const id = newId()
     const key = `payloads/${id.slice(-2)}/${id}.bin`
     const stored = await this.#blobs.put(key, all())

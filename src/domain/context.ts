@@ -26,6 +26,8 @@ export type ContextCommand =
       readonly variable_id: string
       readonly description: string
       readonly sealed: string
+      /** The number of variables that the plan allows. */
+      readonly most?: number
     })
   /** Without a description, the description stays unchanged. */
   | (Named & { readonly type: 'UpdateVariable'; readonly description?: string; readonly sealed: string })
@@ -56,7 +58,9 @@ export const context: Decider<Context, ContextCommand, ContextEvent> = {
     if (command.type === 'CreateVariable') {
       if (known?.variable_id === command.variable_id) return [] // a repeated command creates one variable
       if (known) throw new AppError('context_exists', `key: the project has a context variable "${key}"`)
-      const { variable_id, description, sealed } = command
+      const { variable_id, description, sealed, most = Infinity } = command
+      if (variables.size >= most)
+        throw new AppError('quota_exceeded', `The plan allows ${most} context variables per project`)
       return [{ type: 'ContextVariableCreated', variable_id, project_id, key, description, sealed }]
     }
     if (command.type === 'ResealVariable') {

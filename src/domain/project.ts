@@ -5,6 +5,12 @@ import { type WebhookAddress, webhooksIn } from './webhook.ts'
 
 type BuildOf = EventOf<'BuildUploaded'>
 
+/** A build of a project. */
+export type KnownBuild = Pick<BuildOf, 'hash' | 'size' | 'build_type' | 'storage_path'>
+
+/** The newest live builds of a project that are kept; an upload of another one deletes the oldest. */
+const KEPT_LIVE = 5
+
 /** The deployed build of a project. */
 export interface DeployedBuild {
   readonly build_id: string
@@ -16,7 +22,9 @@ export interface DeployedBuild {
 export interface ActiveProject {
   readonly status: 'active'
   readonly name: string
-  readonly builds: ReadonlyMap<string, Pick<BuildOf, 'hash' | 'build_type'>>
+  readonly builds: ReadonlyMap<string, KnownBuild>
+  /** Ids of deleted builds: no other build gets one of them. */
+  readonly deleted: ReadonlySet<string>
   readonly deployed: DeployedBuild | null
   /** Revision of the last deployment or abandoned deployment: one that was decided before it takes no effect. */
   readonly fence: number
@@ -37,7 +45,13 @@ export type ProjectCommand =
     }
   | { readonly type: 'AbandonRename'; readonly project_id: string; readonly fence: number }
   | { readonly type: 'DeleteProject'; readonly project_id: string }
-  | { readonly type: 'UploadBuild'; readonly build: Omit<BuildOf, 'type'> }
+  | {
+      readonly type: 'UploadBuild'
+      readonly build: Omit<BuildOf, 'type'>
+      /** The number of builds that the plan allows. */
+      readonly most?: number
+    }
+  | { readonly type: 'DeleteBuild'; readonly project_id: string; readonly build_id: string }
   | {
       readonly type: 'DeployBuild'
       readonly build: Pick<BuildOf, 'build_id' | 'project_id' | 'hash' | 'functions' | 'functions_ref'>
@@ -53,6 +67,7 @@ export type ProjectEvent = EventOf<
   | 'ProjectDeleted'
   | 'BuildUploaded'
   | 'BuildDeployed'
+  | 'BuildDeleted'
   | 'DeploymentAbandoned'
 >
 
@@ -62,11 +77,17 @@ export const activeProject = (project: Project): ActiveProject => {
   return project
 }
 
+/** The builds of a project; none when it does not exist or was deleted. */
+export const buildsOf = (project: Project): ActiveProject['builds'] =>
+  project.status === 'active' ? project.builds : new Map()
+
 /** Returns whether the same build exists already. Throws `conflict` when another one has its id. */
 export const buildExists = (
-  { builds }: Pick<ActiveProject, 'builds'>,
+  { builds, deleted }: Pick<ActiveProject, 'builds' | 'deleted'>,
   { build_id, hash, build_type }: Pick<BuildOf, 'build_id' | 'hash' | 'build_type'>,
 ): boolean => {
+  if (deleted.has(build_id))
+    throw new AppError('conflict', `build_id: ${build_id} was deleted; upload the build under another id`)
   const existing = builds.get(build_id)
   if (!existing) return false
   if (existing.hash !== hash)
@@ -82,6 +103,42 @@ export const admitDeployment = ({ builds }: Pick<ActiveProject, 'builds'>, build
   if (!build) throw new AppError('not_found', `No build ${build_id}`)
   if (build.build_type === 'live')
     throw new AppError('bad_request', 'build_id: a live build cannot be deployed; upload it without `live`')
+}
+
+/** An accepted build, and the end of the live builds that it replaces. Throws `quota_exceeded` beyond the plan. */
+const uploaded = (
+  { builds }: Pick<ActiveProject, 'builds'>,
+  { build, most = Infinity }: { readonly build: Omit<BuildOf, 'type'>; readonly most?: number },
+): ProjectEvent[] => {
+  const { project_id } = build
+  const live =
+    build.build_type === 'live' ? [...builds].filter(([, { build_type }]) => build_type === 'live') : []
+  const old = live.slice(0, Math.max(0, live.length + 1 - KEPT_LIVE))
+  if (builds.size - old.length >= most)
+    throw new AppError(
+      'quota_exceeded',
+      `The plan allows ${most} builds per project; delete a build that is not deployed`,
+    )
+  return [
+    { type: 'BuildUploaded', ...build },
+    ...old.map(
+      ([build_id, { size }]) =>
+        ({ type: 'BuildDeleted', build_id, project_id, size, reason: 'superseded' }) as const,
+    ),
+  ]
+}
+
+/** Throws `not_found`, or `conflict` for the deployed build, on which functions run. */
+const deleted = (
+  { builds, deployed, deleted: gone }: ActiveProject,
+  { project_id, build_id }: { readonly project_id: string; readonly build_id: string },
+): ProjectEvent[] => {
+  if (gone.has(build_id)) return [] // a repeated command deletes it once
+  const build = builds.get(build_id)
+  if (!build) throw new AppError('not_found', `No build ${build_id}`)
+  if (deployed?.build_id === build_id)
+    throw new AppError('conflict', `build_id: ${build_id} is deployed; deploy another build first`)
+  return [{ type: 'BuildDeleted', build_id, project_id, size: build.size, reason: 'asked' }]
 }
 
 const lateFor = (change: 'deployment' | 'rename', fence: number): AppError =>
@@ -119,7 +176,9 @@ export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
           { type: 'ProjectDeleted', project_id: command.project_id, build_ids: [...project.builds.keys()] },
         ]
       case 'UploadBuild':
-        return buildExists(project, command.build) ? [] : [{ type: 'BuildUploaded', ...command.build }]
+        return buildExists(project, command.build) ? [] : uploaded(project, command)
+      case 'DeleteBuild':
+        return deleted(project, command)
       case 'DeployBuild': {
         const { build_id } = command.build
         admitDeployment(project, build_id)
@@ -147,6 +206,7 @@ export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
           status: 'active',
           name: event.name,
           builds: new Map(),
+          deleted: new Set(),
           deployed: null,
           fence: revision,
           nameFence: revision,
@@ -159,8 +219,15 @@ export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
         return project.status === 'active' ? { status: 'deleted' } : project
       case 'BuildUploaded': {
         if (project.status !== 'active') return project
-        const { build_id, hash, build_type } = event
-        return { ...project, builds: new Map(project.builds).set(build_id, { hash, build_type }) }
+        const { build_id, hash, size, build_type, storage_path } = event
+        const build = { hash, size, build_type, storage_path }
+        return { ...project, builds: new Map(project.builds).set(build_id, build) }
+      }
+      case 'BuildDeleted': {
+        if (project.status !== 'active') return project
+        const builds = new Map(project.builds)
+        builds.delete(event.build_id)
+        return { ...project, builds, deleted: new Set(project.deleted).add(event.build_id) }
       }
       case 'BuildDeployed': {
         const { build_id, functions, functions_ref } = event

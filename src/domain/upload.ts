@@ -38,7 +38,9 @@ export const upload: Decider<UploadState, UploadCommand, UploadEvent> = {
     switch (command.type) {
       case 'AddPart':
         if (command.now >= expires_at) throw gone()
-        return [{ type: 'PartUploaded', upload_id, ...command.part }]
+        return [
+          { type: 'PartUploaded', upload_id, ...command.part, ...replacedBy(command.part, state.parts) },
+        ]
       case 'CompleteUpload':
         return [{ type: 'UploadCompleted', upload_id }]
       case 'AbortUpload':
@@ -56,7 +58,7 @@ export const upload: Decider<UploadState, UploadCommand, UploadEvent> = {
         return { status: 'pending', env_id: envIdOf(fact), upload, parts: new Map() }
       }
       case 'PartUploaded': {
-        const { type: _, upload_id: __, ...part } = event
+        const { type: _, upload_id: __, replaced_size: ___, ...part } = event
         if (state.status === 'pending') state.parts.set(part.part_number, part)
         return state
       }
@@ -68,6 +70,11 @@ export const upload: Decider<UploadState, UploadCommand, UploadEvent> = {
         return foreign(event)
     }
   },
+}
+
+const replacedBy = (part: Part, parts: ReadonlyMap<number, Part>): { replaced_size?: number } => {
+  const replaced = parts.get(part.part_number)
+  return replaced ? { replaced_size: replaced.size } : {}
 }
 
 /** Returns the parts in the order of the file. Throws `bad_request` that names the wrong part (SPEC.md, Part rules). */

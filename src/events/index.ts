@@ -32,6 +32,7 @@ export const schemaOf = {
   ProjectDeleted: project.ProjectDeleted,
   BuildUploaded: project.BuildUploaded,
   BuildDeployed: project.BuildDeployed,
+  BuildDeleted: project.BuildDeleted,
   DeploymentAbandoned: project.DeploymentAbandoned,
   RenameAbandoned: project.RenameAbandoned,
   WebhookReserved: project.WebhookReserved,

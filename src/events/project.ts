@@ -66,6 +66,15 @@ export const BuildDeployed = fact('BuildDeployed', {
   ...functions,
 })
 
+/** A build was deleted with its zip of `size` bytes. Its id is not used again. */
+export const BuildDeleted = fact('BuildDeleted', {
+  build_id: Id,
+  project_id: Id,
+  size: Type.Integer(),
+  /** `asked`: a caller deleted it. `superseded`: newer live builds replaced it. */
+  reason: Type.Union([Type.Literal('asked'), Type.Literal('superseded')]),
+})
+
 /** A deployment ended before it took effect, because another project has one of its webhooks. */
 export const DeploymentAbandoned = fact('DeploymentAbandoned', { project_id: Id })
 

@@ -37,7 +37,12 @@ const Part = record(part)
 export type Part = Static<typeof Part>
 
 /** The part is stored and replaces an earlier one with the same number. */
-export const PartUploaded = fact('PartUploaded', { upload_id: Id, ...part })
+export const PartUploaded = fact('PartUploaded', {
+  upload_id: Id,
+  ...part,
+  /** Bytes of the earlier part, if there was one. */
+  replaced_size: Type.Optional(Type.Integer()),
+})
 
 /** The parts were assembled into a file. */
 export const UploadCompleted = fact('UploadCompleted', { upload_id: Id })

@@ -10,15 +10,37 @@ const TB = 1024 * GB
 /** The limits that `GET /v1/org/usage` reports; `UNLIMITED` if absent. */
 export interface UsageLimits {
   readonly runs_per_month: number
-  /** Total size of all files. */
+  /** Total size of all files, zips of builds and parts of uploads in progress. */
   readonly storage_bytes: number
   readonly team_members: number
   readonly call_retention_days: number
   readonly call_storage_bytes: number
 }
 
+/**
+ * Numbers of things that an organization may have. They are finite in every plan, because each node has them in memory or
+ * serves them with memory and connections.
+ */
+export interface CountLimits {
+  readonly projects: number
+  readonly buildsPerProject: number
+  readonly functionsPerBuild: number
+  /** Functions of all deployed and live builds. */
+  readonly functions: number
+  readonly variablesPerProject: number
+  /** Uploads in parts that are in progress. */
+  readonly uploads: number
+  /** Names of consumers of the environment stream, per environment. */
+  readonly consumers: number
+  /** Live streams that are open at a time, on each node. */
+  readonly streams: number
+  /** Uploads of builds that are in progress at a time, on each node. */
+  readonly buildUploads: number
+}
+
 export interface PlanTerms {
   readonly limits: UsageLimits
+  readonly counts: CountLimits
   /** For the organization on all nodes together; null: unlimited. */
   readonly requestsPerSecond: number | null
   /** The size of one file. */
@@ -37,6 +59,17 @@ export const termsOf: Readonly<Record<Plan, PlanTerms>> = {
       call_retention_days: 7,
       call_storage_bytes: GB,
     },
+    counts: {
+      projects: 20,
+      buildsPerProject: 50,
+      functionsPerBuild: 500,
+      functions: 1000,
+      variablesPerProject: 100,
+      uploads: 10,
+      consumers: 5,
+      streams: 20,
+      buildUploads: 4,
+    },
     requestsPerSecond: 5,
     maxFileBytes: 100 * MB,
     maxDomains: 0,
@@ -48,6 +81,17 @@ export const termsOf: Readonly<Record<Plan, PlanTerms>> = {
       team_members: 5,
       call_retention_days: 30,
       call_storage_bytes: 10 * GB,
+    },
+    counts: {
+      projects: 100,
+      buildsPerProject: 200,
+      functionsPerBuild: 1000,
+      functions: 5000,
+      variablesPerProject: 200,
+      uploads: 50,
+      consumers: 20,
+      streams: 100,
+      buildUploads: 8,
     },
     requestsPerSecond: 20,
     maxFileBytes: GB,
@@ -61,6 +105,17 @@ export const termsOf: Readonly<Record<Plan, PlanTerms>> = {
       call_retention_days: 90,
       call_storage_bytes: 100 * GB,
     },
+    counts: {
+      projects: 500,
+      buildsPerProject: 500,
+      functionsPerBuild: 2000,
+      functions: 20_000,
+      variablesPerProject: 500,
+      uploads: 100,
+      consumers: 50,
+      streams: 500,
+      buildUploads: 16,
+    },
     requestsPerSecond: 100,
     maxFileBytes: 5 * GB,
     maxDomains: 3,
@@ -73,6 +128,17 @@ export const termsOf: Readonly<Record<Plan, PlanTerms>> = {
       call_retention_days: 365,
       call_storage_bytes: TB,
     },
+    counts: {
+      projects: 2000,
+      buildsPerProject: 1000,
+      functionsPerBuild: 5000,
+      functions: 50_000,
+      variablesPerProject: 1000,
+      uploads: 500,
+      consumers: 200,
+      streams: 2000,
+      buildUploads: 32,
+    },
     requestsPerSecond: null,
     maxFileBytes: 50 * GB,
     maxDomains: 50,
@@ -84,6 +150,17 @@ export const termsOf: Readonly<Record<Plan, PlanTerms>> = {
       team_members: UNLIMITED,
       call_retention_days: UNLIMITED,
       call_storage_bytes: UNLIMITED,
+    },
+    counts: {
+      projects: 2000,
+      buildsPerProject: 1000,
+      functionsPerBuild: 10_000,
+      functions: 50_000,
+      variablesPerProject: 1000,
+      uploads: 500,
+      consumers: 200,
+      streams: 2000,
+      buildUploads: 32,
     },
     requestsPerSecond: null,
     maxFileBytes: 50 * GB,

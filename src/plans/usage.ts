@@ -15,7 +15,7 @@ export interface Usage {
 }
 
 /** The read models that contain usage. A caller that needs everything in the log settles them first. */
-export const usageModels = ['callDays', 'fileTotals', 'orgs'] as const
+export const usageModels = ['callDays', 'fileTotals', 'holdings', 'orgs'] as const
 
 /** Returns the calendar month in UTC of a moment (milliseconds since 1970). `period_end` is the start of the next. */
 export const periodOf = (ms: number): { readonly period_start: string; readonly period_end: string } => {
@@ -26,7 +26,13 @@ export const periodOf = (ms: number): { readonly period_start: string; readonly 
 
 /** Returns the usage in the read models at a moment (milliseconds since 1970). */
 export const usageOf = async (
-  { directory, callDays, fileTotals, orgs }: Pick<Views, 'directory' | 'callDays' | 'fileTotals' | 'orgs'>,
+  {
+    directory,
+    callDays,
+    fileTotals,
+    holdings,
+    orgs,
+  }: Pick<Views, 'directory' | (typeof usageModels)[number]>,
   { org_id, limits, nowMs }: { org_id: string; limits: UsageLimits; nowMs: number },
 ): Promise<Usage> => {
   const monthFrom = dayOf(periodOf(nowMs).period_start)
@@ -45,6 +51,14 @@ export const usageOf = async (
   const team_members = (await orgs.get(org_id))?.team_members ?? 0
   let file_storage_bytes = 0
   for (const { bytes } of (await fileTotals.getMany(env_ids)).values()) file_storage_bytes += bytes
+  for (const env_id of env_ids)
+    for (const kind of ['builds', 'parts'] as const)
+      for await (const { bytes } of everyDoc(holdings, {
+        id: 'holder',
+        equal: { env_id, kind },
+        sort: 'holder',
+      }))
+        file_storage_bytes += bytes
   return { runs_this_period, file_storage_bytes, team_members, call_storage_bytes, call_count }
 }
 

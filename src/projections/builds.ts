@@ -27,7 +27,7 @@ export const buildDocId = (project_id: string, build_id: string): string => `${p
 
 export const builds: Projection<BuildDoc> = {
   name: 'builds',
-  version: 2,
+  version: 3,
   indexes: [
     { equal: ['env_id'], sort: 'order', counted: true },
     { equal: ['project_id'], sort: 'order', counted: true },
@@ -37,11 +37,12 @@ export const builds: Projection<BuildDoc> = {
     { equal: ['hash'], sort: 'order' },
     { equal: ['build_type'], sort: 'order' },
   ],
-  handles: ['BuildUploaded', 'BuildDeployed', 'ProjectDeleted'],
+  handles: ['BuildUploaded', 'BuildDeployed', 'BuildDeleted', 'ProjectDeleted'],
 
   idsOf({ event }) {
     switch (event.type) {
       case 'BuildUploaded':
+      case 'BuildDeleted':
         return [buildDocId(event.project_id, event.build_id)]
       case 'BuildDeployed':
         return [event.previous_build_id, event.build_id]
@@ -73,6 +74,7 @@ export const builds: Projection<BuildDoc> = {
         return (
           doc && { ...doc, deployed: id === buildDocId(event.project_id, event.build_id), updated_at: at }
         )
+      case 'BuildDeleted':
       case 'ProjectDeleted':
         return null
       default:

@@ -47,7 +47,11 @@ const bytesOf = ({ event }: Recorded): number => {
     case 'EventPublished':
       return sizeOf(payloadOf('event_data', event))
     case 'RunRequested':
-      return sizeOf(payloadOf('value', event.input ?? {})) + (event.input?.sealed?.length ?? 0)
+      return (
+        sizeOf(payloadOf('value', event.input ?? {})) +
+        (event.input?.sealed?.length ?? 0) +
+        (event.input?.body_ref?.size ?? 0)
+      )
     case 'StreamDataEmitted':
       return sizeOf(payloadOf('payload', event))
     case 'RunLogged':

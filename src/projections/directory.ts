@@ -73,6 +73,7 @@ const TYPES: readonly EventType[] = [
   'ProjectDeleted',
   'BuildUploaded',
   'BuildDeployed',
+  'BuildDeleted',
   'DomainActivated',
   'DomainDeleted',
 ]
@@ -163,6 +164,12 @@ export class Directory {
     return byId?.env_id === env_id ? byId : undefined
   }
 
+  /** The projects of an organization, in all its environments. */
+  *projectsOf(org_id: string): Generator<DirectoryProject> {
+    for (const project of this.#projects.values())
+      if (this.#envs.get(project.env_id)?.org_id === org_id) yield project
+  }
+
   /** Every project of every environment. */
   projects(): IterableIterator<DirectoryProject> {
     return this.#projects.values()
@@ -235,6 +242,11 @@ export class Directory {
       case 'BuildDeployed':
         await this.#setBuild(event.project_id, 'deployed', event, at)
         break
+      case 'BuildDeleted': {
+        const project = this.#projects.get(event.project_id)
+        if (project?.live?.build_id === event.build_id) this.#putProject({ ...project, live: null })
+        break
+      }
       case 'DomainActivated':
         this.#envByDomain.set(event.domain, envIdOf(recorded))
         break

@@ -5,6 +5,7 @@ import { domains } from './customDomains.ts'
 import { events } from './events.ts'
 import { fileTotals } from './fileTotals.ts'
 import { files } from './files.ts'
+import { holdings } from './holdings.ts'
 import { serviceKeys, sessions } from './issued.ts'
 import type { Projection } from './projection.ts'
 import { projects } from './projects.ts'
@@ -31,6 +32,7 @@ export const projectionOf = {
   workers,
   callDays,
   fileTotals,
+  holdings,
 } as const
 
 export const allProjections: readonly Projection[] = Object.values(projectionOf)

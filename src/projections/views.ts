@@ -11,6 +11,7 @@ import { type DomainDoc, domains } from './customDomains.ts'
 import { type EventDoc, events } from './events.ts'
 import { type FileTotalDoc, fileTotals } from './fileTotals.ts'
 import { type FileDoc, files } from './files.ts'
+import { type HoldingDoc, holdings } from './holdings.ts'
 import { projectionOf } from './index.ts'
 import { type ServiceKeyDoc, serviceKeys, type SessionDoc, sessions } from './issued.ts'
 import { nameOf } from './projection.ts'
@@ -45,6 +46,7 @@ interface Docs {
   workers: WorkerDoc
   callDays: CallDayDoc
   fileTotals: FileTotalDoc
+  holdings: HoldingDoc
 }
 export type DocOf<N extends ViewName> = Docs[N]
 
@@ -94,6 +96,7 @@ export const openViews = async (
     workers: readModels.reader(workers),
     callDays: readModels.reader(callDays),
     fileTotals: readModels.reader(fileTotals),
+    holdings: readModels.reader(holdings),
   }
   const behind = (cursor: Cursor, names: readonly ViewName[]): string[] =>
     (names.length > 0 ? names : viewNames)

@@ -1,5 +1,6 @@
 import type { CommandDeps } from '../commands/deps.ts'
 import { expireUploads } from '../commands/files/expireUploads.ts'
+import { removeOrphanZips } from '../commands/builds/removeOrphanZips.ts'
 import { removeOrphans } from '../commands/files/removeOrphans.ts'
 import type { Logger } from '../logger.ts'
 import type { Saga, SagaCore } from './saga.ts'
@@ -37,27 +38,30 @@ export const sweepFilesCore: SagaCore<null, SweepInput, SweepCommand> = {
 const alarm = (sweep: Sweep, at: number) =>
   ({ do: 'setAlarm', key: sweep, at, input: { type: 'due', sweep } }) as const
 
-/** Ends expired uploads and removes content that belongs to no file. Several nodes may run it. */
+/** Ends expired uploads and removes content that belongs to no file or build. Several nodes may run it. */
 export const sweepFiles = (
   deps: Pick<CommandDeps, 'aggregates' | 'blobs'> & {
-    readonly views: Pick<CommandDeps['views'], 'files' | 'uploads' | 'settled'>
+    readonly views: Pick<CommandDeps['views'], 'builds' | 'files' | 'uploads' | 'settled'>
     readonly logger: Logger
   },
-): Saga<null, SweepInput, SweepCommand> => ({
-  name: 'sweepFiles',
-  ...sweepFilesCore,
+): Saga<null, SweepInput, SweepCommand> => {
+  const suspects = new Set<string>()
+  return {
+    name: 'sweepFiles',
+    ...sweepFilesCore,
 
-  async *inputs(signal) {
-    yield { type: 'started', spread: Math.random() }
-    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-  },
+    async *inputs(signal) {
+      yield { type: 'started', spread: Math.random() }
+      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+    },
 
-  async carryOut({ sweep, now }) {
-    if (sweep === 'expireUploads') await expireUploads(deps, { now })
-    else {
-      const removed = await removeOrphans(deps, { now })
-      if (removed > 0) deps.logger.info('Content that belongs to no file was removed', { removed })
-    }
-    return undefined
-  },
-})
+    async carryOut({ sweep, now }) {
+      if (sweep === 'expireUploads') await expireUploads(deps, { now })
+      else {
+        const removed = (await removeOrphans(deps, { now })) + (await removeOrphanZips(deps, suspects))
+        if (removed > 0) deps.logger.info('Content that belongs to no file or build was removed', { removed })
+      }
+      return undefined
+    },
+  }
+}

@@ -48,6 +48,15 @@ const deploy = (build_id: string, fence = 0) => {
   return { type: 'DeployBuild', build, fence } as const
 }
 
+const gone = (build_id: string, reason: 'asked' | 'superseded' = 'asked'): EventOf<'BuildDeleted'> => ({
+  type: 'BuildDeleted',
+  build_id,
+  project_id: 'p',
+  size: 1,
+  reason,
+})
+const deleteBuild = (build_id: string) => ({ type: 'DeleteBuild', project_id: 'p', build_id }) as const
+
 const life = suite('a project')
 life('is created', () => given().when(create).then(created))
 life('is created once, also by a command after its deletion', () => {
@@ -147,3 +156,38 @@ builds('that are live are not deployed', () =>
   given(created, uploaded('a', 'live')).when(deploy('a')).refuses('bad_request'),
 )
 builds.run()
+
+const deletion = suite('the deletion of a build')
+deletion('is for builds that are not deployed, once', () => {
+  given(created, uploaded('a')).when(deleteBuild('a')).then(gone('a'))
+  given(created, uploaded('a'), gone('a')).when(deleteBuild('a')).then()
+  given(created, uploaded('a'), uploaded('b'), deployed('a'), deployed('b', 'a'))
+    .when(deleteBuild('a'))
+    .then(gone('a'))
+  given(created, uploaded('a'), deployed('a')).when(deleteBuild('a')).refuses('conflict')
+  given(created).when(deleteBuild('a')).refuses('not_found')
+  given(created, uploaded('a'), deleted).when(deleteBuild('a')).refuses('not_found')
+})
+deletion('is for ever: the build is neither deployed nor uploaded again', () => {
+  given(created, uploaded('a'), gone('a')).when(deploy('a')).refuses('not_found')
+  given(created, uploaded('a'), gone('a')).when(upload('a')).refuses('conflict')
+})
+deletion('of live builds leaves the newest five', () => {
+  const live = ['1', '2', '3', '4', '5'].map((id) => uploaded(id, 'live'))
+  given(created, ...live.slice(1))
+    .when(upload('6', 'live'))
+    .then(uploaded('6', 'live'))
+  given(created, uploaded('r'), ...live)
+    .when(upload('6', 'live'))
+    .then(uploaded('6', 'live'), gone('1', 'superseded'))
+  given(created, ...live)
+    .when(upload('r'))
+    .then(uploaded('r'))
+})
+deletion('makes room under the limit of builds per project', () => {
+  const third = { ...upload('c'), most: 2 }
+  given(created, uploaded('a'), uploaded('b')).when(third).refuses('quota_exceeded')
+  given(created, uploaded('a'), uploaded('b'), gone('a')).when(third).then(uploaded('c'))
+  given(created, uploaded('a'), uploaded('c')).when(third).then()
+})
+deletion.run()

@@ -39,7 +39,9 @@ life('begins, once', () => {
 })
 life('accepts parts, also with the same number again', () => {
   given(begun).when(add).then(added)
-  given(begun, added).when(add).then(added)
+  given(begun, added)
+    .when(add)
+    .then({ ...added, replaced_size: 5 })
 })
 life('accepts no parts once it has expired', () =>
   given(begun)

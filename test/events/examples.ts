@@ -119,6 +119,7 @@ export const exampleOf: { readonly [T in EventType]: EventOf<T> } = {
     ],
   },
   BuildDeployed: { type: 'BuildDeployed', ...build, previous_build_id: 'b0', functions_ref: ref },
+  BuildDeleted: { type: 'BuildDeleted', build_id: 'b', project_id: 'p', size: 10, reason: 'asked' },
   DeploymentAbandoned: { type: 'DeploymentAbandoned', project_id: 'p' },
   RenameAbandoned: { type: 'RenameAbandoned', project_id: 'p' },
   WebhookReserved: {

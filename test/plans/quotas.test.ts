@@ -36,6 +36,7 @@ const tenant = (plan: Plan, used: { runs?: number; bytes?: number; files?: numbe
       },
     },
     orgs: { get: () => Promise.resolve(null) },
+    holdings: { find: () => Promise.resolve({ items: [], total: 0 }) },
     fileTotals: {
       getMany: () => Promise.resolve(new Map([['env', { env_id: 'env', bytes: state.files }]])),
     },
@@ -43,7 +44,7 @@ const tenant = (plan: Plan, used: { runs?: number; bytes?: number; files?: numbe
   return { state, quotas: new Quotas(views, { monotonic: () => clock.monotonic() + state.laterMs }) }
 }
 
-const refusal = async (asked: Promise<void>): Promise<ErrorCode | null> => {
+const refusal = async (asked: Promise<unknown>): Promise<ErrorCode | null> => {
   try {
     await asked
     return null
@@ -167,3 +168,106 @@ files('does not affect calls, and calls do not affect files', async () => {
 })
 
 files.run()
+
+const room = suite('reserved room')
+
+room('counts for concurrent requests until it is released, and afterwards by the read models', async () => {
+  const { state, quotas } = tenant('free', { files: storage_bytes - 100 })
+  const [a, b] = [quotas.roomFor('env'), quotas.roomFor('env')]
+  const outcomes = await Promise.all([refusal(a.cover(60)), refusal(b.cover(60))])
+  assert.equal(outcomes, [null, 'quota_exceeded'])
+  state.files += 60
+  a.release()
+  assert.is(await refusal(quotas.roomFor('env').cover(41)), 'quota_exceeded')
+  assert.is(await refusal(quotas.roomFor('env').cover(40)), null)
+})
+
+room('of a hundred requests at once is never more than there is', async () => {
+  const { quotas } = tenant('free', { files: storage_bytes - 100 })
+  const outcomes = await Promise.all(
+    Array.from({ length: 100 }, () => refusal(quotas.roomFor('env').cover(7))),
+  )
+  assert.is(outcomes.filter((code) => code === null).length, 14)
+})
+
+room('that was released counts until a look that began later', async () => {
+  const { state, quotas } = tenant('free', { files: storage_bytes - 100 })
+  const first = quotas.roomFor('env')
+  await first.cover(60)
+  let letGo = () => {}
+  state.settle = () => new Promise((resolve) => (letGo = resolve))
+  const second = quotas.roomFor('env').cover(60) // its look begins before the first is stored
+  await until(() => letGo !== undefined)
+  first.release()
+  state.files += 60
+  state.settle = () => Promise.resolve()
+  letGo()
+  assert.is(await refusal(second), 'quota_exceeded')
+})
+
+room('grows with content of unknown size, ahead if the plan has room', async () => {
+  const { quotas } = tenant('free', { files: storage_bytes - 100 })
+  const unknown = quotas.roomFor('env')
+  await unknown.cover(10, 50)
+  assert.is(await refusal(quotas.roomFor('env').cover(41)), 'quota_exceeded')
+  await unknown.cover(60, 50)
+  await unknown.cover(100, 50)
+  assert.is(await refusal(unknown.cover(101, 50)), 'quota_exceeded')
+  unknown.release()
+})
+
+room('of content that is replaced is free for one writer at a time', async () => {
+  const { quotas } = tenant('free', { files: storage_bytes - 10 })
+  const replaced = { id: 'path', bytes: 50 }
+  const first = quotas.roomFor('env', replaced)
+  await first.cover(60)
+  assert.is(await refusal(quotas.roomFor('env', replaced).cover(11)), 'quota_exceeded')
+  first.release()
+  assert.is(await refusal(quotas.roomFor('env', replaced).cover(50)), null)
+})
+
+room('is not counted without a limit (Q1)', async () => {
+  const { state, quotas } = tenant('self_host', { files: 1e15 })
+  await quotas.roomFor('env').cover(1e12)
+  await quotas.dataFor('env').cover(1e12)
+  assert.is(state.looks, 0)
+})
+
+room('for data of runs is apart from room for files', async () => {
+  const { quotas } = tenant('free', { files: storage_bytes, bytes: call_storage_bytes - 5 })
+  assert.is(await refusal(quotas.dataFor('env').cover(5)), null)
+  assert.is(await refusal(quotas.dataFor('env').cover(6)), 'quota_exceeded')
+})
+
+room.run()
+
+const counts = suite('numbers under a plan')
+
+counts('are checked by one request of an organization at a time', async () => {
+  const { quotas } = tenant('free')
+  let projects = termsOf.free.counts.projects - 3
+  const create = () =>
+    quotas.inTurn('env', async () => {
+      const known = projects
+      await Promise.resolve()
+      quotas.checkCount('env', 'projects', known + 1)
+      await Promise.resolve()
+      projects = known + 1
+    })
+  const outcomes = await Promise.all(Array.from({ length: 10 }, () => refusal(create())))
+  assert.is(outcomes.filter((code) => code === null).length, 3)
+  assert.is(projects, termsOf.free.counts.projects)
+})
+
+counts('are finite in every plan, and a higher plan allows no less', () => {
+  const plans = [termsOf.free, termsOf.starter, termsOf.pro, termsOf.scale]
+  for (const [i, { counts: most }] of plans.entries())
+    for (const [name, count] of Object.entries(most)) {
+      assert.ok(Number.isSafeInteger(count))
+      const below = plans[i - 1]?.counts as Readonly<Record<string, number>> | undefined
+      assert.ok(count >= (below?.[name] ?? 0), name)
+    }
+  for (const count of Object.values(termsOf.self_host.counts)) assert.ok(Number.isSafeInteger(count))
+})
+
+counts.run()

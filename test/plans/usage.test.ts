@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import { openReadModels } from '../../src/adapters/embedded/readModels/index.ts'
 import { termsOf } from '../../src/plans/plans.ts'
 import { callDays, type CallDayDoc } from '../../src/projections/callDays.ts'
+import { type HoldingDoc, holdings } from '../../src/projections/holdings.ts'
 import { fileTotals, type FileTotalDoc } from '../../src/projections/fileTotals.ts'
 import type { Directory } from '../../src/projections/directory.ts'
 import { type OrgDoc, orgs } from '../../src/projections/tenants.ts'
@@ -97,6 +98,8 @@ const withDays = async (envs: Record<string, readonly (readonly [string, number,
   await readModels.goLive(callDays)
   await (await readModels.writer(fileTotals)).write([], '1')
   await readModels.goLive(fileTotals)
+  await (await readModels.writer(holdings)).write([], '1')
+  await readModels.goLive(holdings)
   await (await readModels.writer(orgs)).write([], '1')
   await readModels.goLive(orgs)
   const directory = {
@@ -109,6 +112,7 @@ const withDays = async (envs: Record<string, readonly (readonly [string, number,
         callDays: readModels.reader<CallDayDoc>(callDays),
         orgs: readModels.reader<OrgDoc>(orgs),
         fileTotals: readModels.reader<FileTotalDoc>(fileTotals),
+        holdings: readModels.reader<HoldingDoc>(holdings),
       },
       { org_id: 'org', limits: termsOf[plan].limits, nowMs: Date.parse(time) },
     )

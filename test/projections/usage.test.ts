@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import type { DomainEvent, EventOf } from '../../src/events/index.ts'
 import { callDays } from '../../src/projections/callDays.ts'
 import { fileTotals } from '../../src/projections/fileTotals.ts'
+import { holdings } from '../../src/projections/holdings.ts'
 import { suite } from '../support/suite.ts'
 import { docsAfter, recorded } from './recorded.ts'
 
@@ -62,6 +63,8 @@ calls('count data in the blobs, too', () => {
   assert.is(callsAfter({ type: 'RunSucceeded', ...ending, result_ref: ref })?.bytes, 70_000)
   const input = { kind: 'webhook', value_ref: ref, sealed: '1.abc' } as const
   assert.is(callsAfter({ type: 'RunRequested', ...plan, input })?.bytes, 70_005)
+  const body_ref = { ...ref, size: 1000 }
+  assert.is(callsAfter({ type: 'RunRequested', ...plan, input: { ...input, body_ref } })?.bytes, 71_005)
 })
 calls('are counted by the day, UTC, on which the log stored them, for each environment', () => {
   const [late] = recorded([begun])
@@ -105,3 +108,63 @@ fileTotal('shrinks when a file is deleted', () =>
   ),
 )
 fileTotal.run()
+
+const held = suite('what an environment stores besides its files')
+const build = (build_id: string, size: number): DomainEvent => ({
+  type: 'BuildUploaded',
+  build_id,
+  project_id: 'p',
+  hash: 'h',
+  size,
+  build_type: 'release',
+  storage_path: 'builds/x',
+  storage_backend: 'disk',
+  functions: [],
+})
+const part = (part_number: number, size: number, replaced_size?: number): DomainEvent => ({
+  type: 'PartUploaded',
+  upload_id: 'u',
+  part_number,
+  size,
+  etag: '"e"',
+  blob_etag: 'e',
+  ...(replaced_size !== undefined && { replaced_size }),
+})
+const upload: DomainEvent = {
+  type: 'UploadBegun',
+  upload_id: 'u',
+  path: 'a',
+  content_type: 'text/plain',
+  key: 'k',
+  blob_upload_id: 'b',
+  part_size: 5,
+  parts_expected: 1,
+  by_run_id: null,
+  expires_at: time,
+}
+const builds = (bytes: number) => ({ p: { holder: 'p', env_id: 'env', kind: 'builds', bytes } })
+const parts = (bytes: number) => ({ u: { holder: 'u', env_id: 'env', kind: 'parts', bytes } })
+
+held('are the zips of builds until they or their project are deleted', () => {
+  assert.equal(docsAfter(holdings, [build('a', 10), build('b', 5)]), builds(15))
+  const deleted: DomainEvent = {
+    type: 'BuildDeleted',
+    build_id: 'a',
+    project_id: 'p',
+    size: 10,
+    reason: 'asked',
+  }
+  assert.equal(docsAfter(holdings, [build('a', 10), build('b', 5), deleted]), builds(5))
+  const gone: DomainEvent = { type: 'ProjectDeleted', project_id: 'p', build_ids: ['a'] }
+  assert.equal(docsAfter(holdings, [build('a', 10), gone]), {})
+})
+held('are the parts of uploads in progress, each number once', () => {
+  assert.equal(docsAfter(holdings, [upload]), parts(0))
+  assert.equal(docsAfter(holdings, [upload, part(1, 10), part(2, 5), part(1, 3, 10)]), parts(8))
+  const over: DomainEvent[] = [
+    { type: 'UploadCompleted', upload_id: 'u' },
+    { type: 'UploadAborted', upload_id: 'u', reason: 'expired' },
+  ]
+  for (const end of over) assert.equal(docsAfter(holdings, [upload, part(1, 10), end]), {})
+})
+held.run()

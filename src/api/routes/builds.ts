@@ -2,12 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Static } from 'typebox'
 import { buildFor } from '../../commands/builds/buildFor.ts'
+import { deleteBuild } from '../../commands/builds/deleteBuild.ts'
 import { deployBuild } from '../../commands/builds/deployBuild.ts'
 import { uploadBuild } from '../../commands/builds/uploadBuild.ts'
 import { AppError } from '../../errors.ts'
 import { leaving } from '../http/leaving.ts'
 import type { BuildDoc } from '../../projections/builds.ts'
-import { type Ask, item, own, route } from '../route.ts'
+import { type Ask, item, none, own, route } from '../route.ts'
 import { listOf, PageQuery } from '../paging.ts'
 import { Build, BuildOfEnv, BuildUpload } from '../schemas.ts'
 import { projectOf, projectPaths } from './projects.ts'
@@ -111,7 +112,7 @@ export const buildRoutes = [
     tag,
     needs: { type: 'build', action: 'create', path: projectPaths },
     form: UploadForm,
-    errors: ['request_timeout'],
+    errors: ['quota_exceeded', 'rate_limit_exceeded', 'request_timeout', 'unavailable'],
     reply: {
       kind: 'item',
       status: 201,
@@ -183,6 +184,24 @@ export const buildRoutes = [
   }),
 
   route({
+    method: 'DELETE',
+    path: '/v1/projects/:project/builds/:build_id',
+    operationId: 'deleteBuild',
+    summary: 'Delete a build',
+    description:
+      'Deletes the build and its zip, which then no longer counts as storage. Its runs that have not begun fail. The ' +
+      'deployed build is refused with 409. Of live builds, the service keeps the newest five and deletes older ones itself.',
+    tag,
+    needs: { type: 'build', action: 'delete', path: projectPaths },
+    errors: ['conflict'],
+    reply: { kind: 'none' },
+    handle: async ({ params, deps, caller }) => {
+      await deleteBuild(deps, params, caller)
+      return none
+    },
+  }),
+
+  route({
     method: 'POST',
     path: '/v1/projects/:project/builds/:build_id/deploy',
     operationId: 'deployBuild',
@@ -192,6 +211,7 @@ export const buildRoutes = [
       'serves is refused with 409.',
     tag,
     needs: { type: 'build', action: 'execute', path: projectPaths },
+    errors: ['quota_exceeded'],
     reply: { kind: 'item', schema: Build },
     handle: async ({ params, deps, caller }) => item(present(await deployBuild(deps, params, caller))),
   }),

@@ -56,7 +56,7 @@ export const contextRoutes = [
     needs: needs('create'),
     body: Creation,
     example: { key: 'STRIPE_KEY', value: 'sk_live_…', description: 'From the Stripe dashboard' },
-    errors: ['context_exists'],
+    errors: ['context_exists', 'quota_exceeded'],
     reply: { kind: 'item', status: 201, schema: ContextVariable },
     handle: async ({ deps, params: { project }, body, caller }) => {
       const { project_id } = await createVariable(deps, { ...body, project }, caller)

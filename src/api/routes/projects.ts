@@ -60,7 +60,7 @@ export const projectRoutes = [
     needs: { type: 'project', action: 'create' },
     body: Body,
     example: { name: 'hello' },
-    errors: ['project_exists'],
+    errors: ['project_exists', 'quota_exceeded'],
     reply: { kind: 'item', status: 201, schema: Project },
     handle: async ({ body, deps, caller }) => item(present(await createProject(deps, body, caller)), 201),
   }),

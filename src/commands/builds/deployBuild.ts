@@ -5,24 +5,27 @@ import type { BuildDoc } from '../../projections/builds.ts'
 import { buildFor } from './buildFor.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { projectFor } from '../projects/projectFor.ts'
-import { reserveWebhooks, webhooksOf } from './reserveWebhooks.ts'
+import { webhooksIn } from '../../domain/webhook.ts'
+import { checkFunctions } from './checkFunctions.ts'
+import { functionsOf, reserveWebhooks } from './reserveWebhooks.ts'
 import { retryLate } from '../projects/retryLate.ts'
 
 /**
  * Deploys a build of a project (id or name) and replaces the deployed one (SPEC.md, Builds). Rejects with `not_found`,
- * with `bad_request` for a live build, or with `conflict` when another project has one of its webhooks.
+ * with `bad_request` for a live build, with `quota_exceeded`, or with `conflict` when another project has one of its webhooks.
  */
 export const deployBuild = async (
-  deps: Pick<CommandDeps, 'aggregates' | 'views' | 'payloads' | 'runtime'>,
+  deps: Pick<CommandDeps, 'aggregates' | 'views' | 'payloads' | 'runtime' | 'quotas'>,
   { project, build_id }: { project: string; build_id: string },
   { cause }: Caller,
 ): Promise<BuildDoc> => {
-  const { aggregates, views, runtime } = deps
+  const { aggregates, views, runtime, quotas } = deps
   const { env_id } = cause
   await views.settled('builds', 'projects')
   const { project_id } = projectFor(views.directory, env_id, project)
   const { hash, functions, functions_ref } = await buildFor(deps, project_id, build_id)
-  const webhooks = await webhooksOf(deps, { functions, functions_ref })
+  const list = await functionsOf(deps, { functions, functions_ref })
+  const webhooks = webhooksIn(list)
   const build = {
     build_id,
     project_id,
@@ -30,7 +33,9 @@ export const deployBuild = async (
     ...payloadFields('functions', { value: [...(functions ?? [])], ref: functions_ref }),
   }
   const stream = streamOf.project(project_id)
-  await retryLate(async () => {
+  const deploy = async () => {
+    await views.settled('projects')
+    checkFunctions(deps, env_id, { project_id, place: 'deployed', count: list.length })
     const fence = await aggregates.projects.read(stream, (state) => {
       const project = activeProject(state)
       admitDeployment(project, build_id)
@@ -38,7 +43,8 @@ export const deployBuild = async (
     })
     await reserveWebhooks(deps, { webhooks, project_id, fence }, cause)
     await aggregates.projects.handle(stream, { type: 'DeployBuild', build, fence }, cause)
-  })
+  }
+  await quotas.inTurn(env_id, () => retryLate(deploy))
   runtime.prewarm({ env_id, project_id, build_id, hash, rights: {} }) // most functions declare no context
   return buildFor(deps, project_id, build_id)
 }

@@ -13,18 +13,23 @@ type Deps = Pick<CommandDeps, 'aggregates' | 'views' | 'payloads'>
 /** Attempts to reserve an address while other deployments reserve it first; then the caller must retry. */
 const MAX_RACES = 20
 
-/** The webhook addresses of a build. A long list of functions is loaded from the blobs. */
-export const webhooksOf = async (
+interface Functions {
+  readonly functions?: readonly FunctionSpec[] | undefined
+  readonly functions_ref: EventOf<'BuildUploaded'>['functions_ref']
+}
+
+/** The functions of a build. A long list is loaded from the blobs. */
+export const functionsOf = async (
   { payloads }: Pick<CommandDeps, 'payloads'>,
-  {
-    functions,
-    functions_ref: ref,
-  }: {
-    functions?: readonly FunctionSpec[] | undefined
-    functions_ref: EventOf<'BuildUploaded'>['functions_ref']
-  },
-): Promise<WebhookAddress[]> =>
-  webhooksIn(functions ?? (ref ? ((await payloads.load({ ref })) as FunctionSpec[]) : []))
+  { functions, functions_ref: ref }: Functions,
+): Promise<readonly FunctionSpec[]> =>
+  functions ?? (ref ? ((await payloads.load({ ref })) as FunctionSpec[]) : [])
+
+/** The webhook addresses of a build. */
+export const webhooksOf = async (
+  deps: Pick<CommandDeps, 'payloads'>,
+  build: Functions,
+): Promise<WebhookAddress[]> => webhooksIn(await functionsOf(deps, build))
 
 /**
  * Reserves the webhook addresses of a build for the deployment that begins after `fence`. Only one project of the

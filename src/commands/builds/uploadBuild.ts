@@ -1,14 +1,18 @@
 import { createReadStream } from 'node:fs'
-import { activeProject, buildExists } from '../../domain/project.ts'
+import { activeProject, buildExists, buildsOf, type KnownBuild } from '../../domain/project.ts'
 import { AppError, isAppError } from '../../errors.ts'
 import { payloadFields } from '../../events/payload.ts'
+import type { FunctionSpec } from '../../events/project.ts'
 import { streamOf } from '../../events/streams.ts'
 import { buildKey, type BuildRef } from '../../ports/runtime.ts'
 import type { BuildDoc } from '../../projections/builds.ts'
 import { buildFor } from './buildFor.ts'
+import { checkFunctions } from './checkFunctions.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
-import { discardContent } from '../files/discardContent.ts'
+import { discardBuild } from '../projects/discardBuild.ts'
 import { projectFor } from '../projects/projectFor.ts'
+
+type Deps = Pick<CommandDeps, 'aggregates' | 'views' | 'blobs' | 'payloads' | 'runtime' | 'quotas'>
 
 export interface BuildToUpload {
   /** Id or name. */
@@ -31,64 +35,86 @@ export interface BuildToUpload {
  * with `conflict` when the `build_id` belongs to another build of the project.
  */
 export const uploadBuild = async (
-  deps: Pick<CommandDeps, 'aggregates' | 'views' | 'blobs' | 'payloads' | 'runtime'>,
+  deps: Deps,
   { project, file, size, hash, live, signal, build_id: wanted }: BuildToUpload,
-  { cause, newId }: Caller,
+  caller: Caller,
 ): Promise<{ build: BuildDoc; existed: boolean }> => {
-  const { aggregates, views, blobs, payloads, runtime } = deps
-  const { env_id } = cause
+  const { aggregates, views, runtime, quotas } = deps
+  const { env_id } = caller.cause
   await views.settled('projects')
   const { project_id } = projectFor(views.directory, env_id, project)
-  const stream = streamOf.project(project_id)
-  const build_id = wanted ?? newId('build')
+  const build_id = wanted ?? caller.newId('build')
   const build_type = live ? 'live' : 'release'
-  const exists = await aggregates.projects.read(stream, (state) =>
+  const exists = await aggregates.projects.read(streamOf.project(project_id), (state) =>
     buildExists(activeProject(state), { build_id, hash, build_type }),
   )
   if (exists) return { build: await buildFor(deps, project_id, build_id), existed: wanted !== undefined }
 
   const ref = { project_id, build_id, hash }
-  const inspection = await runtime.inspect({ env_id, ...ref }, { file, signal })
-  if (!inspection.ok) throw new AppError('bad_request', inspection.message)
-  const functions = await payloads.keep([...inspection.functions])
-  const storage_path = buildKey(ref)
+  const room = quotas.roomFor(env_id)
   try {
-    await blobs.put(storage_path, createReadStream(file))
-    const { events } = await aggregates.projects.handle(
-      stream,
-      {
-        type: 'UploadBuild',
-        build: {
-          build_id,
-          project_id,
-          hash,
-          size,
-          build_type,
-          storage_path,
-          storage_backend: blobs.backend,
-          ...payloadFields('functions', functions),
-        },
-      },
-      cause,
-    )
-    const existed = events.length === 0 && wanted !== undefined
-    return { build: await buildFor(deps, project_id, build_id), existed }
-  } catch (error) {
-    if (isAppError(error) && error.status < 500) await discardRefused(deps, ref)
-    throw error
+    await room.cover(size)
+    const inspection = await runtime.inspect({ env_id, ...ref }, { file, signal })
+    if (!inspection.ok) throw new AppError('bad_request', inspection.message)
+    const { functions } = inspection
+    const isNew = await storeBuild(deps, { ...ref, build_type, size, file, functions }, caller)
+    return { build: await buildFor(deps, project_id, build_id), existed: !isNew && wanted !== undefined }
+  } finally {
+    room.release()
   }
 }
 
-/** Removes the zip of an upload that the log refused, unless a concurrent upload of the same build was accepted. */
-const discardRefused = async (
-  { aggregates, blobs, runtime }: Pick<CommandDeps, 'aggregates' | 'blobs' | 'runtime'>,
-  { project_id, build_id, hash }: Omit<BuildRef, 'env_id'>,
-): Promise<void> => {
-  const accepted = await aggregates.projects.read(
-    streamOf.project(project_id),
-    (state) => state.status === 'active' && state.builds.get(build_id)?.hash === hash,
-  )
-  if (accepted) return
-  await discardContent(blobs, buildKey({ project_id, build_id, hash }))
-  await runtime.forget({ hash })
+type NewBuild = Omit<BuildRef, 'env_id'> &
+  Pick<KnownBuild, 'build_type' | 'size'> & {
+    readonly file: string
+    readonly functions: readonly FunctionSpec[]
+  }
+
+/** Stores the zip and then the fact that names it. Resolves with false if the project has the build already. */
+const storeBuild = async (
+  deps: Deps,
+  { project_id, build_id, hash, build_type, size, file, functions }: NewBuild,
+  { cause }: Caller,
+): Promise<boolean> => {
+  const { aggregates, views, blobs, payloads, quotas } = deps
+  const stream = streamOf.project(project_id)
+  const { env_id } = cause
+  quotas.checkCount(env_id, 'functionsPerBuild', functions.length)
+  const storage_path = buildKey({ project_id, build_id, hash })
+  const kept = await payloads.keep([...functions])
+  const putZip = () => blobs.put(storage_path, createReadStream(file))
+  await putZip()
+  const before = await aggregates.projects.read(stream, (state) => buildsOf(state))
+  const build = {
+    build_id,
+    project_id,
+    hash,
+    size,
+    build_type,
+    storage_path,
+    storage_backend: blobs.backend,
+    ...payloadFields('functions', kept),
+  }
+  const append = async () => {
+    if (build_type === 'live') {
+      await views.settled('projects')
+      checkFunctions(deps, env_id, { project_id, place: 'live', count: functions.length })
+    }
+    const most = quotas.countsOf(env_id).buildsPerProject
+    return aggregates.projects.handle(stream, { type: 'UploadBuild', build, most }, cause)
+  }
+  try {
+    const { events } = await quotas.inTurn(env_id, append)
+    if (!(await blobs.head(storage_path))) await putZip() // a refused upload of the same build may have removed it
+    for (const event of events) {
+      const old = event.type === 'BuildDeleted' ? before.get(event.build_id) : undefined
+      if (old) await discardBuild(deps, old)
+    }
+    return events.length > 0
+  } catch (error) {
+    const isRefused = isAppError(error) && error.status < 500
+    const now = isRefused ? await aggregates.projects.read(stream, (state) => buildsOf(state)) : before
+    if (isRefused && now.get(build_id)?.hash !== hash) await discardBuild(deps, { hash, storage_path })
+    throw error
+  }
 }

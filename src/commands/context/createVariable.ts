@@ -6,10 +6,10 @@ import { projectFor } from '../projects/projectFor.ts'
 
 /**
  * Creates a context variable of a project, given by id or name (SPEC.md, Context variables). Resolves with the
- * project's id. Rejects with `bad_request`, `not_found` or `context_exists`; no error contains the value (I6).
+ * project's id. Rejects with `bad_request`, `not_found`, `quota_exceeded` or `context_exists`; no error contains the value (I6).
  */
 export const createVariable = async (
-  { aggregates, views, keyring }: Pick<CommandDeps, 'aggregates' | 'views' | 'keyring'>,
+  { aggregates, views, keyring, quotas }: Pick<CommandDeps, 'aggregates' | 'views' | 'keyring' | 'quotas'>,
   {
     project,
     key,
@@ -25,7 +25,15 @@ export const createVariable = async (
   const variable_id = newId('context variable')
   await aggregates.contexts.handle(
     streamOf.context(project_id),
-    { type: 'CreateVariable', variable_id, project_id, key, description, sealed },
+    {
+      type: 'CreateVariable',
+      variable_id,
+      project_id,
+      key,
+      description,
+      sealed,
+      most: quotas.countsOf(env_id).variablesPerProject,
+    },
     cause,
   )
   return { project_id }

@@ -1,4 +1,5 @@
 import { clock } from '../../clock.ts'
+import type { Reservation } from '../../content/fileQuota.ts'
 import { recordedOf } from '../../domain/recorded.ts'
 import { AppError } from '../../errors.ts'
 import type { RunPlan } from '../../events/run.ts'
@@ -60,6 +61,20 @@ export const publishEvent = async (
 /** Publishes an event that is known to be valid. Rejects with `quota_exceeded`. */
 export const storeEvent = async (
   deps: Deps,
+  event: EventToPublish,
+  caller: Caller,
+): Promise<PublishedEvent> => {
+  const room = deps.quotas.dataFor(caller.cause.env_id)
+  try {
+    return await storeWithin(room, deps, event, caller)
+  } finally {
+    room.release()
+  }
+}
+
+const storeWithin = async (
+  room: Reservation,
+  deps: Deps,
   { event_type, event_data, source, depth, stream_id: continued }: EventToPublish,
   { cause, newId }: Caller,
 ): Promise<PublishedEvent> => {
@@ -79,7 +94,7 @@ export const storeEvent = async (
     env_id,
     event_id,
     event_type,
-    data: await deps.payloads.keep(event_data),
+    data: await deps.payloads.keep(event_data, room),
     source,
     ...(depth !== undefined && { depth }),
     create,

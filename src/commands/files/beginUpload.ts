@@ -17,7 +17,7 @@ const PART_BYTES = 16 << 20
 /**
  * Begins an upload in parts (SPEC.md, Multipart upload). A repeat with the same id returns the same upload. Any node
  * can continue it, because the log records every part. Rejects with `bad_request`, or with `quota_exceeded` when the
- * plan has no room for `expected_size` bytes.
+ * plan has no room for `expected_size` bytes or allows no further upload in progress.
  */
 export const beginUpload = async (
   deps: Pick<CommandDeps, 'aggregates' | 'blobs'> & { readonly quotas: FileQuota },
@@ -35,19 +35,21 @@ export const beginUpload = async (
   const begun = await uploadState(deps, upload_id)
   if ('upload' in begun) return begun.upload
   if (expected_size !== undefined) await checkFileQuota(deps, env_id, { path, size: expected_size })
-  const key = contentKey(env_id, freshId())
-  const upload: Upload = {
-    upload_id,
-    path,
-    content_type,
-    key,
-    blob_upload_id: await deps.blobs.createUpload(key),
-    ...(expected_size !== undefined && { expected_size }),
-    part_size: PART_BYTES,
-    parts_expected: Math.max(1, Math.ceil((expected_size ?? 0) / PART_BYTES)),
-    by_run_id: run_id,
-    expires_at: isoOf(clock.now() + UPLOAD_EXPIRES_MS),
-  }
-  await deps.aggregates.uploads.handle(streamOf.upload(upload_id), { type: 'BeginUpload', upload }, cause)
-  return upload
+  return deps.quotas.admitUpload(env_id, async () => {
+    const key = contentKey(env_id, freshId())
+    const upload: Upload = {
+      upload_id,
+      path,
+      content_type,
+      key,
+      blob_upload_id: await deps.blobs.createUpload(key),
+      ...(expected_size !== undefined && { expected_size }),
+      part_size: PART_BYTES,
+      parts_expected: Math.max(1, Math.ceil((expected_size ?? 0) / PART_BYTES)),
+      by_run_id: run_id,
+      expires_at: isoOf(clock.now() + UPLOAD_EXPIRES_MS),
+    }
+    await deps.aggregates.uploads.handle(streamOf.upload(upload_id), { type: 'BeginUpload', upload }, cause)
+    return upload
+  })
 }

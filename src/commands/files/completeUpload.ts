@@ -7,7 +7,7 @@ import type { File } from '../../events/file.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { Part, Upload } from '../../events/upload.ts'
 import { newId } from '../../ids.ts'
-import { checkFileQuota } from './checkFileQuota.ts'
+import { checkFileSize } from './checkFileQuota.ts'
 import { commitFile } from './commitFile.ts'
 import type { CommandDeps } from '../deps.ts'
 import { fileAt } from './fileAt.ts'
@@ -31,7 +31,7 @@ export const completeUpload = async (
     return file
   }
   const { parts, size } = assembled(known)
-  await checkFileQuota(deps, env_id, { path, size })
+  checkFileSize(deps.quotas, env_id, size) // its parts were counted when they arrived
   await joinParts(deps, known.upload, parts, size)
   const content = { file_id: newId(), path, key, size, etag: etagOf(parts), content_type, run_id }
   const file = await commitFile(deps, content, cause)

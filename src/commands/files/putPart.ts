@@ -50,12 +50,19 @@ export const putPart = async (
     }
   }
   const { key, blob_upload_id, upload_id } = upload
-  const put = await deps.blobs.putPart(key, blob_upload_id, part_number, hashed(), size)
-  const part = { part_number, size, etag: `"${digest.digest('hex')}"`, blob_etag: put.etag }
-  await deps.aggregates.uploads.handle(
-    streamOf.upload(upload_id),
-    { type: 'AddPart', part, now: clock.iso() },
-    cause,
-  )
-  return part
+  const former = parts.get(part_number)?.size ?? 0
+  const room = deps.quotas.roomFor(env_id, { id: `${upload_id}/${part_number}`, bytes: former })
+  try {
+    await room.cover(size)
+    const put = await deps.blobs.putPart(key, blob_upload_id, part_number, hashed(), size)
+    const part = { part_number, size, etag: `"${digest.digest('hex')}"`, blob_etag: put.etag }
+    await deps.aggregates.uploads.handle(
+      streamOf.upload(upload_id),
+      { type: 'AddPart', part, now: clock.iso() },
+      cause,
+    )
+    return part
+  } finally {
+    room.release()
+  }
 }

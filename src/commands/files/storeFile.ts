@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { clock } from '../../clock.ts'
 import { checkedContentType, checkedPath } from '../../content/fileChecks.ts'
 import { contentKey, MAX_STORING_MS } from '../../content/contentKey.ts'
-import type { FileQuota } from '../../content/fileQuota.ts'
+import { AHEAD_BYTES, type FileQuota } from '../../content/fileQuota.ts'
 import { AppError } from '../../errors.ts'
 import type { EnvCause } from '../../events/event.ts'
 import type { File } from '../../events/file.ts'
@@ -42,9 +42,8 @@ export const storeFile = async (
   const tooLarge = (got: string) =>
     new AppError('payload_too_large', `body: expected at most ${most} bytes, got ${got}`)
   if (announced !== null && announced > most) throw tooLarge(String(announced))
-  const checkRoom = async (size: number) =>
-    quotas.checkRoom(env_id, size - ((await fileAt(deps, env_id, path))?.size ?? 0))
-  if (announced !== null) await checkRoom(announced)
+  const former = await fileAt(deps, env_id, path)
+  const room = quotas.roomFor(env_id, { id: path, bytes: former?.size ?? 0 })
 
   const began = clock.now()
   const digest = createHash('sha256')
@@ -52,19 +51,21 @@ export const storeFile = async (
     let bytes = 0
     for await (const chunk of content()) {
       if ((bytes += chunk.length) > most) throw tooLarge('more')
+      await room.cover(bytes, AHEAD_BYTES)
       digest.update(chunk)
       yield chunk
     }
   }
-  const { key, size } = await blobs.put(contentKey(env_id, newId()), measured())
   try {
-    await checkRoom(size)
-    if (clock.now() - began > MAX_STORING_MS)
+    if (announced !== null) await room.cover(announced)
+    const { key, size } = await blobs.put(contentKey(env_id, newId()), measured())
+    if (clock.now() - began > MAX_STORING_MS) {
+      await discardContent(blobs, key)
       throw new AppError('request_timeout', `body: expected it within ${MAX_STORING_MS} ms`)
-  } catch (error) {
-    await discardContent(blobs, key)
-    throw error
+    }
+    const etag = `"${digest.digest('hex')}"`
+    return await commitFile(deps, { file_id: newId(), path, key, size, etag, content_type, run_id }, cause)
+  } finally {
+    room.release()
   }
-  const etag = `"${digest.digest('hex')}"`
-  return commitFile(deps, { file_id: newId(), path, key, size, etag, content_type, run_id }, cause)
 }

@@ -41,18 +41,22 @@ export const runFunction = async (
     depth,
     parent_run_id,
   }
-  const input = await payloads.keep(args)
-  const { firstRevision } = await aggregates.streams.handle(
-    streamOf.stream(stream_id),
-    {
-      type: 'RequestRun',
-      env_id,
-      plan: child,
-      input: { kind: 'args', ...payloadFields('value', input) },
-      create: false,
-    },
-    cause,
-  )
+  const room = quotas.dataFor(env_id)
+  const request = async () => {
+    const input = await payloads.keep(args, room)
+    return aggregates.streams.handle(
+      streamOf.stream(stream_id),
+      {
+        type: 'RequestRun',
+        env_id,
+        plan: child,
+        input: { kind: 'args', ...payloadFields('value', input) },
+        create: false,
+      },
+      cause,
+    )
+  }
+  const { firstRevision } = await request().finally(() => room.release())
   const { run_id } = child
   const ending = await awaitEnding(deps, { run_id, stream_id, after: firstRevision }, { signal })
   if (ending?.type === 'RunSucceeded') return payloadOf('result', ending)

@@ -5,10 +5,11 @@ import type { CommandDeps } from '../deps.ts'
 
 /**
  * Sends live data of a running run to the readers of its stream (SDK `emit`; SPEC.md, Server-sent events). The data is
- * durable when this resolves. Rejects with `bad_request` for an invalid `data_type`.
+ * durable when this resolves. Rejects with `bad_request` for an invalid `data_type`, or with
+ * `quota_exceeded`.
  */
 export const emitData = async (
-  { aggregates, payloads }: Pick<CommandDeps, 'aggregates' | 'payloads'>,
+  { aggregates, payloads, quotas }: Pick<CommandDeps, 'aggregates' | 'payloads' | 'quotas'>,
   {
     run_id,
     stream_id,
@@ -18,9 +19,14 @@ export const emitData = async (
   cause: EnvCause,
 ): Promise<void> => {
   checkTypeName('data_type', data_type)
-  await aggregates.streams.handle(
-    streamOf.stream(stream_id),
-    { type: 'EmitData', run_id, data_type, payload: await payloads.keep(payload) },
-    cause,
-  )
+  const room = quotas.dataFor(cause.env_id)
+  try {
+    await aggregates.streams.handle(
+      streamOf.stream(stream_id),
+      { type: 'EmitData', run_id, data_type, payload: await payloads.keep(payload, room) },
+      cause,
+    )
+  } finally {
+    room.release()
+  }
 }

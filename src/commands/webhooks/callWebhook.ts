@@ -9,7 +9,9 @@ import { storeBody } from './storeBody.ts'
 import { requestRun } from '../runs/requestRun.ts'
 
 type Deps = Parameters<typeof requestRun>[0] &
-  Pick<CommandDeps, 'keyring' | 'payloads'> & { readonly quotas: Pick<CommandDeps['quotas'], 'checkRun'> }
+  Pick<CommandDeps, 'keyring' | 'payloads'> & {
+    readonly quotas: Pick<CommandDeps['quotas'], 'checkRun' | 'dataFor'>
+  }
 
 /** The end of a webhook run. */
 export type WebhookEnding =
@@ -41,30 +43,34 @@ export const callWebhook = async (
   const { keyring, payloads, quotas } = deps
   const { env_id } = env
   await quotas.checkRun(env_id)
-  const request = await readRequest()
-  const body = largeBody && (await storeBody(payloads, largeBody()))
-  const { value, sealed } = await sealRequest(body ? { ...request, ...body.fields } : request, {
-    keyring,
-    env_id,
-    secretHeaders: deployed.fn.secret_headers ?? [],
-  })
-  const { ending } = await requestRun(
-    deps,
-    {
-      run: {
-        run_type: 'call',
-        ...placeOf(deployed),
-        timeout: deployed.fn.timeout ?? defaultTimeoutMs,
+  const asked = await readRequest()
+  const room = quotas.dataFor(env_id)
+  const request = async () => {
+    const body = largeBody && (await storeBody(payloads, largeBody(), room))
+    const { value, sealed } = await sealRequest(body ? { ...asked, ...body.fields } : asked, {
+      keyring,
+      env_id,
+      secretHeaders: deployed.fn.secret_headers ?? [],
+    })
+    return requestRun(
+      deps,
+      {
+        run: {
+          run_type: 'call',
+          ...placeOf(deployed),
+          timeout: deployed.fn.timeout ?? defaultTimeoutMs,
+        },
+        input: {
+          kind: 'webhook',
+          ...payloadFields('value', await payloads.keep(value, room)),
+          ...body?.stored,
+          sealed,
+        },
       },
-      input: {
-        kind: 'webhook',
-        ...payloadFields('value', await payloads.keep(value)),
-        ...body?.stored,
-        sealed,
-      },
-    },
-    caller,
-  )
+      caller,
+    )
+  }
+  const { ending } = await request().finally(() => room.release())
   switch (ending?.type) {
     case 'RunSucceeded':
       return { status: 'succeeded', result: await payloads.load(payloadOf('result', ending)) }

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import type { Reservation } from '../../content/fileQuota.ts'
 import type { Payloads } from '../../content/payloads.ts'
 import type { RunInput } from '../../events/run.ts'
 import type { WebhookRequest } from '../../ports/runtime.ts'
@@ -19,8 +20,9 @@ export const bodyFields = (bytes: Buffer): Pick<WebhookRequest, 'body-raw' | 'bo
 export const storeBody = async (
   payloads: Pick<Payloads, 'keepBytes'>,
   content: AsyncIterable<Buffer>,
+  room?: Reservation,
 ): Promise<{ fields: ReturnType<typeof bodyFields>; stored: Pick<RunInput, 'body_ref'> }> => {
-  const kept = await payloads.keepBytes(content, INLINE_BODY_BYTES)
+  const kept = await payloads.keepBytes(content, INLINE_BODY_BYTES, room)
   return Buffer.isBuffer(kept)
     ? { fields: bodyFields(kept), stored: {} }
     : { fields: {}, stored: { body_ref: kept } }

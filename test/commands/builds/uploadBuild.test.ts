@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { createProject } from '../../../src/commands/projects/createProject.ts'
 import { deleteProject } from '../../../src/commands/projects/deleteProject.ts'
+import { deleteBuild } from '../../../src/commands/builds/deleteBuild.ts'
+import { removeOrphanZips } from '../../../src/commands/builds/removeOrphanZips.ts'
 import { uploadBuild } from '../../../src/commands/builds/uploadBuild.ts'
 import type { FunctionSpec } from '../../../src/events/project.ts'
 import { streamOf } from '../../../src/events/streams.ts'
@@ -176,6 +178,65 @@ uploading('to a project that is deleted, or of another environment, is refused',
   await deleteProject(deps, { project: 'gone' }, caller)
   await refusedWith('not_found', () => upload({ project: 'gone' }))
   await refusedWith('not_found', () => upload({ project: project_id }, callerOf(newId())))
+})
+
+uploading(
+  'counts as storage until the build or the project is deleted, and its zip is then removed',
+  async () => {
+    const owner = callerOf(newId())
+    await createProject(deps, { name: 'counted' }, owner)
+    const held = async () => {
+      await node.views.settled('holdings')
+      const equal = { env_id: owner.cause.env_id, kind: 'builds' }
+      const { items } = await node.views.holdings.find({ equal, sort: 'holder', limit: 1, offset: 0 })
+      return items[0]?.bytes ?? 0
+    }
+    const [first, second] = [
+      await upload({ ...one, project: 'counted' }, owner),
+      await upload({ ...two, project: 'counted' }, owner),
+    ]
+    assert.is(await held(), one.size + two.size)
+    await deleteBuild(deps, { project: 'counted', build_id: first.build.build_id }, owner)
+    assert.is(await held(), two.size)
+    assert.is(await node.blobs.head(first.build.storage_path), null)
+    assert.ok(await node.blobs.head(second.build.storage_path))
+    await deleteProject(deps, { project: 'counted' }, owner)
+    assert.is(await held(), 0)
+    assert.is(await node.blobs.head(second.build.storage_path), null)
+  },
+)
+
+uploading('of a sixth live build deletes the oldest with its zip', async () => {
+  const owner = callerOf(newId())
+  await createProject(deps, { name: 'live' }, owner)
+  const paths: string[] = []
+  for (let i = 0; i < 6; i++)
+    paths.push((await upload({ project: 'live', live: true }, owner)).build.storage_path)
+  const stored = await Promise.all(paths.map(async (path) => (await node.blobs.head(path)) !== null))
+  assert.equal(stored, [false, true, true, true, true, true])
+})
+
+uploading('with more functions than the plan allows is refused, and nothing of it is kept', async () => {
+  const stored = await zips()
+  const full = { ...one, build_id: newId() }
+  const most = node.quotas.countsOf(caller.cause.env_id).functionsPerBuild
+  const many = Array.from({ length: most + 1 }, (_, i) => ({ ns: 'a', var: `f${i}` }))
+  const crowded = deny(() => Promise.resolve({ ok: true, functions: many }))
+  await refusedWith('quota_exceeded', () => uploadBuild(crowded, { project: 'shop', ...full }, caller))
+  assert.equal(await zips(), stored)
+})
+
+uploading('whose node died before its fact leaves a zip that the second sweep removes', async () => {
+  const orphan = `builds/${newId()}/${newId()}-${'a'.repeat(64)}.zip`
+  await node.blobs.put(orphan, Buffer.from('x'))
+  const stored = await zips()
+  const suspects = new Set<string>()
+  assert.is(await removeOrphanZips(deps, suspects), 0)
+  assert.is(await removeOrphanZips(deps, suspects), 1)
+  assert.equal(
+    await zips(),
+    stored.filter((key) => key !== orphan),
+  )
 })
 
 uploading.after(() => node.close())

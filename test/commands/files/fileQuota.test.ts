@@ -57,6 +57,11 @@ const store = (
     cause,
   )
 
+const full: FileQuota['roomFor'] = () => ({
+  cover: () => Promise.reject(new AppError('quota_exceeded', 'full')),
+  release() {},
+})
+
 const quota = suite<Context>('the quota of files')
 quota.before(async (context) => {
   const node = await openNode()
@@ -65,7 +70,12 @@ quota.before(async (context) => {
     const asked: number[] = []
     const quotas: FileQuota = {
       maxFileBytes: () => 100,
-      checkRoom: (_, bytes) => Promise.resolve(void asked.push(bytes)),
+      checkRoom: () => Promise.resolve(),
+      admitUpload: (_, begin) => begin(),
+      roomFor: (_, replaced) => ({
+        cover: (bytes) => Promise.resolve(void asked.push(bytes - (replaced?.bytes ?? 0))),
+        release() {},
+      }),
       ...given,
     }
     return { deps: { aggregates, blobs, quotas }, asked }
@@ -82,8 +92,7 @@ quota('is asked for the difference to the file before', async ({ under }) => {
 })
 
 quota('is asked before the first byte when the caller announces the size', async ({ under }) => {
-  const full = () => Promise.reject(new AppError('quota_exceeded', 'full'))
-  const { deps } = under({ checkRoom: full })
+  const { deps } = under({ roomFor: full })
   let begun = false
   const wanted = { path: 'early', content_type: '', run_id: null, announced: 10 }
   await refusedWith('quota_exceeded', () =>
@@ -95,8 +104,7 @@ quota('is asked before the first byte when the caller announces the size', async
 quota('leaves nothing of a file that it refuses', async ({ under, node }) => {
   const keys = () => Array.fromAsync(node.blobs.list('files/'))
   const before = (await keys()).length
-  const full = () => Promise.reject(new AppError('quota_exceeded', 'full'))
-  const { deps } = under({ checkRoom: full })
+  const { deps } = under({ roomFor: full })
   await refusedWith('quota_exceeded', () => store(deps, 'b', 1))
   assert.is(await fileAt(deps, 'env', 'b'), null)
   assert.is((await keys()).length, before)

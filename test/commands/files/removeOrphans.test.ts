@@ -12,6 +12,7 @@ import { readFile } from '../../../src/commands/files/readFile.ts'
 import { storeFile } from '../../../src/commands/files/storeFile.ts'
 import { uploadFor } from '../../../src/commands/files/uploadFor.ts'
 import { contentKey } from '../../../src/content/contentKey.ts'
+import type { FileQuota } from '../../../src/content/fileQuota.ts'
 import { newId } from '../../../src/ids.ts'
 import type { Blobs } from '../../../src/ports/blobs.ts'
 import { expireUploads } from '../../../src/commands/files/expireUploads.ts'
@@ -20,7 +21,12 @@ import { suite } from '../../support/suite.ts'
 import { cause, type Node, openNode } from '../../support/openNode.ts'
 
 const DAY_MS = 24 * 3600_000
-const quota = { maxFileBytes: () => 100 << 20, checkRoom: () => Promise.resolve() }
+const quota: FileQuota = {
+  maxFileBytes: () => 100 << 20,
+  checkRoom: () => Promise.resolve(),
+  admitUpload: (_, begin) => begin(),
+  roomFor: () => ({ cover: () => Promise.resolve(), release() {} }),
+}
 
 type FileDeps = Parameters<typeof storeFile>[0]
 

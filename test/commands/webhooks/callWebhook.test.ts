@@ -193,7 +193,10 @@ calling('keeps its request for the log of its run', async () => {
 })
 
 calling('over the quota is refused before its body is read, and nothing is stored', async () => {
-  const quotas = { checkRun: () => Promise.reject(new AppError('quota_exceeded', 'full')) }
+  const quotas = {
+    checkRun: () => Promise.reject(new AppError('quota_exceeded', 'full')),
+    dataFor: () => node.quotas.dataFor(''),
+  }
   const before = await node.store.head()
   let reads = 0
   const readRequest = () => Promise.resolve((reads++, request))
