@@ -1,7 +1,9 @@
 import Type, { type TProperties } from 'typebox'
 import type { Query } from '../ports/readModels.ts'
 import type { DocOf, ViewName, Views } from '../projections/views.ts'
-import { list, type Reply } from './route.ts'
+import { holding } from '../loops/byteBudget.ts'
+import { DOCUMENT_BYTES } from './http/memory.ts'
+import { type Ask, list, type Reply } from './route.ts'
 
 /** The query parameters of every list (SPEC.md, Pagination). */
 export const Paging = {
@@ -11,6 +13,19 @@ export const Paging = {
 /** Returns the query of a list that has filters of its own. */
 export const pageQuery = <P extends TProperties>(more: P) => Type.Object({ ...Paging, ...more })
 export const PageQuery = Type.Object(Paging)
+
+/** Replies with one page of documents that can have up to 64 KiB each, with memory of the organization for them. */
+export const largeListOf = async <N extends ViewName>(
+  { deps: { views, memory }, credential }: Pick<Ask, 'deps' | 'credential'>,
+  ...[name, query, present]: Last3<Parameters<typeof listOf<N>>>
+): Promise<Reply> =>
+  holding(
+    memory.values,
+    { owner: memory.ownerOf(credential.env_id), bytes: query.limit * DOCUMENT_BYTES },
+    () => listOf(views, name, query, present),
+  )
+
+type Last3<List> = List extends [unknown, ...infer Rest] ? Rest : never
 
 /**
  * Replies with one page of a read model that contains everything appended so far (I2). The newest document comes first

@@ -93,6 +93,17 @@ export const MasterKeyStatus = Type.Object({
   rewrapped: Type.Integer({ description: 'Number of keys that are wrapped with the current master key' }),
   remaining: Type.Integer({ description: 'Number of keys that are still wrapped with the previous one' }),
 })
+/** Replaces a large value of a list. */
+const reference = (name: string) =>
+  Type.Object(
+    {
+      size: Type.Integer({ description: 'Bytes of JSON' }),
+      href: Type.String({ description: 'Path of the request that returns the value' }),
+    },
+    {
+      description: `Only in lists: \`${name}\` is null, because it has over 64 KiB or the page has over 1 MiB of values`,
+    },
+  )
 
 export const Event = Type.Object({
   event_id: Uuid,
@@ -100,6 +111,7 @@ export const Event = Type.Object({
   stream_id: Uuid,
   event_type: Type.String(),
   event_data: Type.Unknown(),
+  event_data_ref: Type.Optional(reference('event_data')),
   event_time: Timestamp,
   created_at: Timestamp,
 })
@@ -124,6 +136,7 @@ export const Run = Type.Object({
   origin_run_id: nullable(Uuid),
   event_id: nullable(Uuid),
   result: Type.Unknown(),
+  result_ref: Type.Optional(reference('result')),
   error: Type.Optional(RunError),
   project_id: Uuid,
   project_name: Type.String(),

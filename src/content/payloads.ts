@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import { buffer, text } from 'node:stream/consumers'
 import { AHEAD_BYTES, type Reservation } from './fileQuota.ts'
 import type { Payload } from '../events/payload.ts'
-import { jsonBytes, parseLoosely, RawJson } from '../events/rawJson.ts'
+import { jsonBytes, RawJson, StoredJson } from '../events/rawJson.ts'
+import { type JsonContent, openJson } from './jsonContent.ts'
 import type { PayloadRef } from '../events/scalars.ts'
 import { newId } from '../ids.ts'
 import type { Blobs } from '../ports/blobs.ts'
@@ -88,9 +89,34 @@ export class Payloads {
     return to < from ? Buffer.alloc(0) : buffer(await this.#blobs.get(key, { from, to }))
   }
 
+  /** Returns a payload that remains in the blobs if it is large. */
+  stored({ value, ref }: Payload): unknown {
+    return ref ? new StoredJson(ref) : (value ?? null)
+  }
+
+  /** Converts a value to JSON that is read from the blobs while it is sent. */
+  openJson(value: unknown): Promise<JsonContent> {
+    return openJson(this.#blobs, value)
+  }
+
   /** Loads the fields of an object; large ones remain text. */
   async loadLoosely({ value, ref }: Payload): Promise<unknown> {
-    return ref ? parseLoosely(await buffer(await this.#blobs.get(ref.key))) : (value ?? null)
+    return ref ? new RawJson(await buffer(await this.#blobs.get(ref.key))).loose : (value ?? null)
+  }
+
+  /** Reads the fields of an object in the blobs; large ones remain there. Any other value remains there as a whole. */
+  async fieldsOf(stored: StoredJson): Promise<unknown> {
+    const { key, from, to } = stored
+    const whole = new RawJson(await buffer(await this.#blobs.get(key, { from, to: to - 1 })))
+    const { loose } = whole
+    if (loose === whole) return stored
+    return Object.fromEntries(
+      Object.entries(loose as object).map(([name, value]) => {
+        if (!(value instanceof RawJson) || value.bytes.buffer !== whole.bytes.buffer) return [name, value]
+        const at = from + value.bytes.byteOffset - whole.bytes.byteOffset
+        return [name, new StoredJson({ key, size: to }, at, at + value.bytes.length)]
+      }),
+    )
   }
 
   async load({ value, ref }: Payload): Promise<unknown> {
@@ -107,7 +133,7 @@ const hasManyContainers = (json: Buffer): boolean => {
 }
 
 /** Estimates the bytes of a value's JSON; stops counting at `limit`. */
-const roughBytes = (value: unknown, limit: number): number => {
+export const roughBytes = (value: unknown, limit: number): number => {
   let bytes = 0
   const visit = (part: unknown): void => {
     if (bytes >= limit) return

@@ -8,6 +8,9 @@ export const RAW_BYTES = 64 << 10
 
 /** Members of an object that is read member by member. */
 const MAX_MEMBERS = 64
+/** Bytes of the members of one object that are parsed. Beyond these, only the smallest are. */
+const PARSED_BYTES = 4 * RAW_BYTES
+const SMALLEST_BYTES = 1 << 10
 
 /**
  * A JSON value as its text in UTF-8. It is not parsed in the service, because `[{},{},…]` needs twenty times its size
@@ -35,14 +38,32 @@ export class RawJson {
 
   /** Reads an object whose large members remain text; any other value remains as it is. */
   get loose(): unknown {
-    return this.bytes[0] === OPEN_OBJECT ? parseLoosely(this.bytes) : this
+    try {
+      return this.bytes[0] === OPEN_OBJECT ? parseLoosely(this.bytes) : this
+    } catch {
+      return this // it has too many members
+    }
   }
 
-  /** `JSON.stringify` inserts a mark that `jsonBytes` replaces with the text. */
   toJSON(): string {
-    if (!inserted) throw new TypeError('Expected a value without text of JSON, or jsonBytes to convert it')
-    inserted.push(this.bytes)
-    return MARK
+    return insert(this)
+  }
+}
+
+/** A JSON value that remains in the blobs: its bytes `from` up to, but without, `to`. */
+export class StoredJson {
+  readonly key: string
+  readonly from: number
+  readonly to: number
+
+  constructor({ key, size }: { key: string; size: number }, from = 0, to = size) {
+    this.key = key
+    this.from = from
+    this.to = to
+  }
+
+  toJSON(): string {
+    return insert(this)
   }
 }
 
@@ -57,34 +78,48 @@ export class KeptJson {
   }
 }
 
-/** A text that no client can know, in place of a `RawJson` inside a value. */
+/** A text that no client can know, in place of a value that is not converted by `JSON.stringify`. */
 const MARK = `raw-${crypto.randomUUID()}`
 const QUOTED_MARK = Buffer.from(`"${MARK}"`)
 
-/** The texts of the value that is converted now. */
-let inserted: Buffer[] | null = null
+/** What the value that is converted now contains in place of marks. */
+let inserted: (RawJson | StoredJson)[] | null = null
 
-/** Converts a value to JSON, with the text of each `RawJson` in its place. */
-export const jsonBytes = (value: unknown): Buffer => {
-  if (value instanceof RawJson) return value.bytes
-  const texts: Buffer[] = []
+const insert = (part: RawJson | StoredJson): string => {
+  if (!inserted) throw new TypeError('Expected a value without text of JSON, or jsonPieces to convert it')
+  inserted.push(part)
+  return MARK
+}
+
+/** Converts a value to JSON. Values in the blobs remain pieces of their own. */
+export const jsonPieces = (value: unknown): (Buffer | StoredJson)[] => {
+  const parts: (RawJson | StoredJson)[] = []
   const before = inserted
-  inserted = texts
+  inserted = parts
   let json: Buffer
   try {
     json = Buffer.from(JSON.stringify(value) ?? 'null')
   } finally {
     inserted = before
   }
-  if (texts.length === 0) return json
-  const parts: Buffer[] = []
+  const pieces: (Buffer | StoredJson)[] = []
   let at = 0
-  for (const text of texts) {
+  for (const part of parts) {
     const mark = json.indexOf(QUOTED_MARK, at)
-    parts.push(json.subarray(at, mark), text)
+    pieces.push(json.subarray(at, mark), part instanceof RawJson ? part.bytes : part)
     at = mark + QUOTED_MARK.length
   }
-  return Buffer.concat([...parts, json.subarray(at)])
+  return [...pieces, json.subarray(at)].filter((piece) => piece instanceof StoredJson || piece.length > 0)
+}
+
+/** Converts a value without values in the blobs to JSON. */
+export const jsonBytes = (value: unknown): Buffer => {
+  if (value instanceof RawJson) return value.bytes
+  const pieces = jsonPieces(value).map((piece) => {
+    if (Buffer.isBuffer(piece)) return piece
+    throw new TypeError('Expected a value without values in the blobs')
+  })
+  return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
 }
 
 /**
@@ -98,7 +133,7 @@ export const parseLoosely = (bytes: Buffer, within: readonly string[] = []): unk
   if (bytes[start] === OPEN_OBJECT) return looseObject(bytes, start, within, bytes.length)
   const end = endOfValue(bytes, start)
   if (skipSpace(bytes, end) !== bytes.length) throw unexpected(bytes, end)
-  return looseValue(bytes, start, end, null)
+  return looseValue(bytes, { from: start, to: end, most: RAW_BYTES }, null)
 }
 
 /** `end`: the object must end there, apart from white space. */
@@ -109,15 +144,24 @@ const looseObject = (
   end: number,
 ): unknown => {
   const members: [string, unknown][] = []
+  let left = PARSED_BYTES
   for (const { key, from, to } of membersOf(bytes, start, end)) {
     if (members.length === MAX_MEMBERS) throw new SyntaxError(`Expected at most ${MAX_MEMBERS} members`)
-    members.push([key, looseValue(bytes, from, to, key === inner ? within : null)])
+    const most = Math.max(SMALLEST_BYTES, Math.min(RAW_BYTES, left))
+    const value = looseValue(bytes, { from, to, most }, key === inner ? within : null)
+    if (!(value instanceof RawJson)) left -= to - from
+    members.push([key, value])
   }
   return Object.fromEntries(members)
 }
 
-const looseValue = (bytes: Buffer, from: number, to: number, within: readonly string[] | null): unknown => {
-  if (to - from <= RAW_BYTES) return JSON.parse(bytes.toString('utf8', from, to)) as unknown
+/** `most`: bytes of a value that is parsed. */
+const looseValue = (
+  bytes: Buffer,
+  { from, to, most }: { from: number; to: number; most: number },
+  within: readonly string[] | null,
+): unknown => {
+  if (to - from <= most) return JSON.parse(bytes.toString('utf8', from, to)) as unknown
   if (within && bytes[from] === OPEN_OBJECT) return looseObject(bytes, from, within, to)
   return new RawJson(inOneLine(bytes.subarray(from, to)))
 }

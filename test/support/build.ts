@@ -69,11 +69,13 @@ export const ended = (api: Api, run_id: string): Promise<Run> =>
   })
 
 /** Waits until the event has `count` runs and all have ended. The newest is first. */
-export const handled = (api: Api, event_id: string, count = 1): Promise<Run[]> =>
-  until(async () => {
+export const handled = async (api: Api, event_id: string, count = 1): Promise<Run[]> => {
+  const listed = await until(async () => {
     const runs = await runsOf(api, event_id)
     return runs.length >= count && runs.every(isOver) ? runs : undefined
   })
+  return Promise.all(listed.map((run) => (run.result_ref ? api.get<Run>(`/runs/${run.run_id}`) : run)))
+}
 
 /** Publishes an event with one handler and waits for its run. */
 export const handle = async (api: Api, event_type: string, event_data: unknown = null): Promise<Run> => {

@@ -41,6 +41,11 @@ export class Recent {
     return position >= this.#from && position <= this.#last ? this.#events[position % KEPT] : undefined
   }
 
+  /** Returns the length in the log of an event that `at` returned. */
+  lengthAt(position: number): number {
+    return this.#sizes[position % KEPT] as number
+  }
+
   /** Returns up to `limit` events after a position; undefined if some of them were dropped. */
   after(position: number, limit: number): Recorded[] | undefined {
     if (position + 1 < this.#from) return undefined

@@ -17,6 +17,7 @@ import { demand } from '../../access/permissions.ts'
 import { authenticated } from './authenticated.ts'
 import { clientIp } from './clientIp.ts'
 import { DEFAULT_MAX_BODY, parseJson, readBody } from './body.ts'
+import { sendJson, type StoredField, storedFieldOf, withStored } from './jsonReply.ts'
 import { newId, type NewId } from '../../ids.ts'
 import { operatorCause } from './operator.ts'
 import { errorBody } from './problem.ts'
@@ -104,14 +105,23 @@ type Once = Ask['once']
 /** Replies with the result of the handler; a request with an `Idempotency-Key` gets the same reply again. */
 const answer = async (
   route: Route,
-  { ctx, body, request_id }: PublicAsk,
+  { ctx, body, request_id, deps }: PublicAsk,
   once: Once,
   handle: (newId: NewId) => Promise<Reply> | Reply,
 ): Promise<void> => {
   if (!isRepeatable(route) || ctx.headers['idempotency-key'] === undefined)
-    return present(ctx, await handle(newId))
+    return sendAnswer(ctx, answerTo(await handle(newId), request_id), deps)
   const content = [ctx.querystring, body ?? null]
-  send(ctx, await once(content, (ids) => finalAnswer(request_id, async () => handle(ids))))
+  await sendAnswer(ctx, await once(content, (ids) => finalAnswer(request_id, async () => handle(ids))), deps)
+}
+
+const sendAnswer = (
+  ctx: Context,
+  answer: Answer | null,
+  { payloads }: Pick<ApiDeps, 'payloads'>,
+): Promise<void> | undefined => {
+  if (answer) send(ctx, answer)
+  return answer?.stored && sendJson(ctx, withStored(answer.body, answer.stored), payloads)
 }
 
 /** The part of a request that permissions depend on. */
@@ -141,10 +151,17 @@ interface Answer {
   readonly status: number
   readonly headers?: Record<string, string>
   readonly body?: unknown
+  /** The field of the item that `body` leaves out. */
+  readonly stored?: StoredField
 }
 
+/** Null: the handler has sent the reply. */
+const answerTo = (reply: Reply, request_id: string): Answer | null =>
+  reply.kind === 'own' ? null : answerOf(reply, request_id)
+
 const present = (ctx: Context, reply: Reply): void => {
-  if (reply.kind !== 'own') send(ctx, answerOf(reply, ctx.state.request_id))
+  const answer = answerTo(reply, ctx.state.request_id)
+  if (answer) send(ctx, answer)
 }
 
 const send = (ctx: Context, { status, headers, body }: Answer): void => {
@@ -158,7 +175,9 @@ const answerOf = (reply: Exclude<Reply, { kind: 'own' }>, request_id: string): A
   switch (reply.kind) {
     case 'item': {
       const { status, headers, data } = reply
-      return { status, ...(headers && { headers }), body: { data, meta } }
+      const stored = storedFieldOf(data)
+      const known = stored ? { ...(data as object), [stored.name]: null } : data
+      return { status, ...(headers && { headers }), body: { data: known, meta }, ...(stored && { stored }) }
     }
     case 'list': {
       const { items, total, limit, offset } = reply

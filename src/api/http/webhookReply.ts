@@ -1,6 +1,9 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import type { Context } from 'koa'
+import type { Payloads } from '../../content/payloads.ts'
 import { AppError } from '../../errors.ts'
+import { RawJson, StoredJson } from '../../events/rawJson.ts'
+import { sendJson } from './jsonReply.ts'
 import { isOfFunction, namedInConnection } from './replyHeaders.ts'
 
 /** Limits of the headers of a function: proxies refuse more. */
@@ -18,31 +21,55 @@ export const functionFailed = (message: string): AppError =>
  * Replies with a handler's `{status, headers, body}`, or with 200 and any other result as JSON. `ownOrigin`: the request
  * came by a custom domain, so the function may set cookies and other headers for the origin.
  */
-export const replyWith = (ctx: Context, result: unknown, { ownOrigin }: { ownOrigin: boolean }): void => {
+export const replyWith = (
+  ctx: Context,
+  result: unknown,
+  {
+    ownOrigin,
+    payloads,
+    whole = result,
+  }: {
+    ownOrigin: boolean
+    payloads: Pick<Payloads, 'openJson'>
+    /** The result if it is in the blobs; `result` then contains its fields. */
+    whole?: unknown
+  },
+): Promise<void> | undefined => {
   const headers = isResponse(result) ? headersOf(result.headers ?? {}, ownOrigin) : []
   if (!ownOrigin) ctx.set('Content-Security-Policy', SANDBOX)
   if (!isResponse(result)) {
     ctx.status = 200
-    ctx.type = 'application/json'
-    ctx.body = JSON.stringify(result ?? null)
-    return
+    return sendBody(ctx, whole ?? null, payloads)
   }
   ctx.status = result.status
   const { body } = result
-  if (body !== undefined) {
-    ctx.type = 'application/json'
-    ctx.body = JSON.stringify(body)
-  } else ctx.body = null
+  const sending = body === undefined ? void (ctx.body = null) : sendBody(ctx, body, payloads)
   ctx.status = result.status
   for (const [name, values] of headers) {
     if (name === 'x-content-type-options' && !ownOrigin) continue
     const isPolicy = name === 'content-security-policy' && !ownOrigin
     ctx.set(name, isPolicy ? [SANDBOX, ...[values].flat()] : values)
   }
+  return sending
 }
+
+const sendBody = (
+  ctx: Context,
+  body: unknown,
+  payloads: Pick<Payloads, 'openJson'>,
+): Promise<void> | undefined => {
+  ctx.type = 'application/json'
+  if (body instanceof StoredJson || body instanceof RawJson) return sendJson(ctx, body, payloads)
+  ctx.body = JSON.stringify(body)
+  return undefined
+}
+
+const tooManyHeaders = (): AppError =>
+  functionFailed(`headers: expected at most ${MAX_HEADERS} with ${MAX_HEADER_BYTES} bytes in all`)
 
 /** The headers of a function that are sent, in lower case. Those about the connection or the origin are left out. */
 const headersOf = (headers: Record<string, unknown>, ownOrigin: boolean): Map<string, string | string[]> => {
+  if (headers instanceof StoredJson || headers instanceof RawJson) throw tooManyHeaders()
   const sent = new Map<string, string | string[]>()
   const entries = Object.entries(headers)
   const connection = entries.find(([name]) => name.toLowerCase() === 'connection')
@@ -55,8 +82,7 @@ const headersOf = (headers: Record<string, unknown>, ownOrigin: boolean): Map<st
     sent.set(name, values)
     bytes += name.length + [values].flat().join('').length
   }
-  if (sent.size > MAX_HEADERS || bytes > MAX_HEADER_BYTES)
-    throw functionFailed(`headers: expected at most ${MAX_HEADERS} with ${MAX_HEADER_BYTES} bytes in all`)
+  if (sent.size > MAX_HEADERS || bytes > MAX_HEADER_BYTES) throw tooManyHeaders()
   return sent
 }
 

@@ -1,6 +1,8 @@
+import type { IncomingMessage } from 'node:http'
 import type { Context } from 'koa'
 import { bodyFields, INLINE_BODY_BYTES } from '../../commands/webhooks/storeBody.ts'
 import { AppError } from '../../errors.ts'
+import type { GiveBack } from '../../loops/byteBudget.ts'
 import type { WebhookRequest } from '../../ports/runtime.ts'
 import { readBody } from './body.ts'
 import { incoming } from './incoming.ts'
@@ -11,29 +13,42 @@ const MAX_BODY_BYTES = 25 << 20
 
 /** Reads the request as the handler receives it (SPEC.md, Webhook request). `head` is its part before the body. */
 export const readWebhookRequest = async (ctx: Context, head: WebhookHead): Promise<WebhookRequest> => {
-  if (largeBodyOf(ctx)) return head
-  return { ...head, ...bodyFields(await readBody(ctx.req, INLINE_BODY_BYTES)) }
+  return isLarge(ctx.req) ? head : { ...head, ...bodyFields(await readBody(ctx.req, INLINE_BODY_BYTES)) }
 }
 
 /**
  * Returns a body that is large or of unknown size, chunk by chunk; undefined for other bodies. Rejects with
  * `payload_too_large` when it is known to be too large for every function.
  */
-export const largeBodyOf = ({ req }: Pick<Context, 'req'>): (() => AsyncIterable<Buffer>) | undefined => {
-  const announced = req.headers['content-length']
-  const size = announced === undefined ? undefined : Number(announced)
-  const isChunked = req.headers['transfer-encoding'] !== undefined
-  if (size !== undefined && size > MAX_BODY_BYTES) throw tooLarge()
-  return isChunked || (size ?? 0) > INLINE_BODY_BYTES ? () => limited(incoming(req)) : undefined
+export const largeBodyOf = (
+  { req }: Pick<Context, 'req'>,
+  takeMemory: () => Promise<GiveBack>,
+): (() => AsyncIterable<Buffer>) | undefined => {
+  if (sizeOf(req) > MAX_BODY_BYTES) throw tooLarge()
+  return isLarge(req) ? () => limited(req, takeMemory) : undefined
 }
+
+/** The announced size; 0 if there is none. */
+const sizeOf = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0)
+
+const isLarge = (request: IncomingMessage): boolean =>
+  request.headers['transfer-encoding'] !== undefined || sizeOf(request) > INLINE_BODY_BYTES
 
 const tooLarge = () => new AppError('payload_too_large', `body: expected at most ${MAX_BODY_BYTES} bytes`)
 
-async function* limited(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let size = 0
-  for await (const chunk of chunks) {
-    size += chunk.length
-    if (size > MAX_BODY_BYTES) throw tooLarge()
-    yield chunk
+async function* limited(
+  request: IncomingMessage,
+  takeMemory: () => Promise<GiveBack>,
+): AsyncGenerator<Buffer> {
+  const giveBack = await takeMemory()
+  try {
+    let size = 0
+    for await (const chunk of incoming(request)) {
+      size += chunk.length
+      if (size > MAX_BODY_BYTES) throw tooLarge()
+      yield chunk
+    }
+  } finally {
+    giveBack()
   }
 }

@@ -1,9 +1,17 @@
 import type { Payloads } from '../../content/payloads.ts'
 import { payloadOf } from '../../events/payload.ts'
 import type { EventDoc } from '../../projections/events.ts'
+import type { PageValues } from './pageValues.ts'
 
-/** Returns an event as the API describes it (SPEC.md, Event). */
-export const presentEvent = async (doc: EventDoc, payloads: Payloads) => {
+/** Returns an event as the API describes it (SPEC.md, Event). Large data remains in the blobs. */
+export const presentEvent = (doc: EventDoc, payloads: Pick<Payloads, 'stored'>) => {
   const { order: _, event_data_ref: __, ...event } = doc
-  return { ...event, event_data: await payloads.load(payloadOf('event_data', doc)) }
+  return { ...event, event_data: payloads.stored(payloadOf('event_data', doc)) }
+}
+
+/** Returns an event of a list, where large data is a reference. */
+export const presentListedEvent = (doc: EventDoc, values: PageValues) => {
+  const { order: _, event_data: __, event_data_ref: ___, ...event } = doc
+  const href = `/v1/events/${doc.event_id}`
+  return { ...event, ...values.fields('event_data', payloadOf('event_data', doc), href) }
 }

@@ -2,11 +2,27 @@ import type { Payloads } from '../../content/payloads.ts'
 import { payloadOf } from '../../events/payload.ts'
 import type { RunDoc } from '../../projections/runs.ts'
 import type { Run } from '../schemas.ts'
+import type { PageValues } from './pageValues.ts'
 
 /**
- * Returns a run as the API describes it (SPEC.md, Run). `result` of a failed run is its error (DESIGN.md, Contract).
+ * Returns a run as the API describes it (SPEC.md, Run). `result` of a failed run is its error (DESIGN.md, Contract). A
+ * large result remains in the blobs.
  */
-export const presentRun = async (doc: RunDoc, payloads: Payloads): Promise<Run> => ({
+export const presentRun = (doc: RunDoc, payloads: Pick<Payloads, 'stored'>): Run =>
+  withResult(
+    doc,
+    doc.error ? { result: { error: doc.error } } : { result: payloads.stored(payloadOf('result', doc)) },
+  )
+
+/** Returns a run of a list, where a large result is a reference. */
+export const presentListedRun = (doc: RunDoc, values: PageValues): Run => {
+  if (!doc.error)
+    return withResult(doc, values.fields('result', payloadOf('result', doc), `/v1/runs/${doc.run_id}`))
+  const error = values.error(doc.error)
+  return withResult({ ...doc, error }, { result: { error } })
+}
+
+const withResult = (doc: RunDoc, result: Pick<Run, 'result' | 'result_ref'>): Run => ({
   run_id: doc.run_id,
   env_id: doc.env_id,
   stream_id: doc.stream_id,
@@ -17,9 +33,8 @@ export const presentRun = async (doc: RunDoc, payloads: Payloads): Promise<Run> 
   stop_time: doc.stop_time,
   origin_run_id: doc.origin_run_id,
   event_id: doc.event_id,
-  ...(doc.error
-    ? { result: { error: doc.error }, error: doc.error }
-    : { result: await payloads.load(payloadOf('result', doc)) }),
+  ...result,
+  ...(doc.error && { error: doc.error }),
   project_id: doc.project_id,
   project_name: doc.project_name,
   fn: doc.fn,

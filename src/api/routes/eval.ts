@@ -27,7 +27,7 @@ export const evalRoutes = [
     handle: async ({ params: { project }, body, deps, caller, credential }) => {
       const { code, repl_id } = body
       const input = { project, code, repl_id, timeoutMs: deps.webhookTimeoutMs, credential }
-      return item(await presentRun(await evaluate(deps, input, caller), deps.payloads), 201)
+      return item(presentRun(await evaluate(deps, input, caller), deps.payloads), 201)
     },
   }),
 ]

@@ -3,10 +3,11 @@ import Type from 'typebox'
 import { publishEvent } from '../../commands/events/publishEvent.ts'
 import { EVENT_TYPE_RULES, MAX_EVENT_TYPE } from '../../events/eventType.ts'
 import { AppError } from '../../errors.ts'
-import { presentEvent } from '../present/event.ts'
-import { presentRun } from '../present/run.ts'
+import { presentEvent, presentListedEvent } from '../present/event.ts'
+import { PageValues } from '../present/pageValues.ts'
+import { presentListedRun } from '../present/run.ts'
 import { type Ask, item, route } from '../route.ts'
-import { listOf, pageQuery, PageQuery } from '../paging.ts'
+import { largeListOf, pageQuery, PageQuery } from '../paging.ts'
 import { Event, Run } from '../schemas.ts'
 
 const tag = 'Events'
@@ -105,9 +106,12 @@ export const eventRoutes = [
     needs: { type: 'event', action: 'read' },
     query: pageQuery({ event_type: Type.Optional(Type.String({ minLength: 1 })) }),
     reply: { kind: 'list', schema: Event },
-    handle: ({ query: { limit, offset, event_type }, credential: { env_id }, deps: { views, payloads } }) => {
+    handle: (ask) => {
+      const { limit, offset, event_type } = ask.query
+      const { env_id } = ask.credential
+      const values = new PageValues()
       const equal = { env_id, ...(event_type !== undefined && { event_type }) }
-      return listOf(views, 'events', { equal, limit, offset }, (doc) => presentEvent(doc, payloads))
+      return largeListOf(ask, 'events', { equal, limit, offset }, (doc) => presentListedEvent(doc, values))
     },
   }),
 
@@ -119,7 +123,7 @@ export const eventRoutes = [
     tag,
     needs: { type: 'event', action: 'read' },
     reply: { kind: 'item', schema: Event },
-    handle: async (ask) => item(await presentEvent(await eventOf(ask), ask.deps.payloads)),
+    handle: async (ask) => item(presentEvent(await eventOf(ask), ask.deps.payloads)),
   }),
 
   route({
@@ -132,9 +136,11 @@ export const eventRoutes = [
     query: PageQuery,
     reply: { kind: 'list', schema: Run },
     handle: async (ask) => {
-      const { views, payloads } = ask.deps
+      const values = new PageValues()
       const { event_id } = await eventOf(ask)
-      return listOf(views, 'runs', { ...ask.query, equal: { event_id } }, (doc) => presentRun(doc, payloads))
+      return largeListOf(ask, 'runs', { ...ask.query, equal: { event_id } }, (doc) =>
+        presentListedRun(doc, values),
+      )
     },
   }),
 ]

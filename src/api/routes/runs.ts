@@ -3,10 +3,11 @@ import { clock, isoOf } from '../../clock.ts'
 import { readRunLog } from '../../commands/runs/readRunLog.ts'
 import { AppError } from '../../errors.ts'
 import type { RunDoc } from '../../projections/runs.ts'
-import { presentRun } from '../present/run.ts'
+import { PageValues } from '../present/pageValues.ts'
+import { presentListedRun, presentRun } from '../present/run.ts'
 import { presentRunLog } from '../present/runLogs.ts'
 import { type Ask, item, route } from '../route.ts'
-import { listOf, pageQuery } from '../paging.ts'
+import { largeListOf, pageQuery } from '../paging.ts'
 import { Run, RunLogs, RunStats, RunStatus, RunType } from '../schemas.ts'
 
 const tag = 'Runs'
@@ -54,11 +55,15 @@ export const runRoutes = [
       ),
     }),
     reply: { kind: 'list', schema: Run },
-    handle: async ({ query, credential: { env_id }, deps: { views, payloads } }) => {
-      const { limit, offset, status, type, time_range } = query
+    handle: async (ask) => {
+      const { limit, offset, status, type, time_range } = ask.query
+      const { env_id } = ask.credential
       const equal = { env_id, ...(status && { status }), ...(type && { run_type: type }) }
       const from = time_range === undefined ? {} : { from: startOfRange(time_range) }
-      return listOf(views, 'runs', { equal, limit, offset, ...from }, (doc) => presentRun(doc, payloads))
+      const values = new PageValues()
+      return largeListOf(ask, 'runs', { equal, limit, offset, ...from }, (doc) =>
+        presentListedRun(doc, values),
+      )
     },
   }),
 
@@ -92,7 +97,7 @@ export const runRoutes = [
     tag,
     needs,
     reply: { kind: 'item', schema: Run },
-    handle: async (ask) => item(await presentRun(await runOf(ask), ask.deps.payloads)),
+    handle: async (ask) => item(presentRun(await runOf(ask), ask.deps.payloads)),
   }),
 
   route({

@@ -1,9 +1,13 @@
 import { authorizeWebhook } from '../../commands/webhooks/authorizeWebhook.ts'
 import { callWebhook } from '../../commands/webhooks/callWebhook.ts'
 import { findWebhook, noWebhook } from '../../commands/webhooks/findWebhook.ts'
+import { StoredJson } from '../../events/rawJson.ts'
 import { newId } from '../../ids.ts'
 import { authenticated } from '../http/authenticated.ts'
 import { clientIp } from '../http/clientIp.ts'
+import { holding } from '../../loops/byteBudget.ts'
+import type { ApiDeps } from '../deps.ts'
+import { STREAMED_BYTES } from '../http/memory.ts'
 import { functionFailed, replyWith } from '../http/webhookReply.ts'
 import { webhookHead } from '../http/webhookHead.ts'
 import { largeBodyOf, readWebhookRequest } from '../http/webhookRequest.ts'
@@ -18,7 +22,8 @@ const call = async ({ ctx, deps, request_id }: PublicAsk): Promise<void> => {
   const auth =
     webhook.auth === 'required' && (await authorizeWebhook(deps, endpoint, await authenticated(ctx, deps)))
   await deps.orgRates.take(ctx, env.env_id)
-  const largeBody = largeBodyOf(ctx)
+  const owner = env.org_id
+  const largeBody = largeBodyOf(ctx, () => deps.memory.bodies.take(owner, STREAMED_BYTES))
   const ending = await callWebhook(
     deps,
     {
@@ -33,8 +38,20 @@ const call = async ({ ctx, deps, request_id }: PublicAsk): Promise<void> => {
     { cause: { env_id: env.env_id, correlation_id: request_id }, newId },
   )
   if (ending.status === 'failed') throw functionFailed(ending.message)
-  replyWith(ctx, ending.result, { ownOrigin: endpoint.domain !== null })
+  const result =
+    ending.result instanceof StoredJson ? await fieldsOf(ending.result, owner, deps) : ending.result
+  const { payloads } = deps
+  const ownOrigin = endpoint.domain !== null
+  const sending = replyWith(ctx, result, { ownOrigin, payloads, whole: ending.result })
+  if (sending) await sending
 }
+
+/** Reads status and headers of a large result; its body remains in the blobs until it is sent. */
+const fieldsOf = (
+  result: StoredJson,
+  owner: string,
+  { memory, payloads }: Pick<ApiDeps, 'memory' | 'payloads'>,
+): Promise<unknown> => holding(memory.values, { owner, bytes: result.to }, () => payloads.fieldsOf(result))
 
 /** The path after `/webhook/`, decoded. An encoded slash is not a separator: each endpoint has one path. */
 const pathIn = (path: string): string => {

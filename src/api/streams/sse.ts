@@ -9,9 +9,13 @@ const STALLED_MS = 60_000
 /** A browser reconnects after this time. */
 const RETRY_MS = 2000
 
-/** One server-sent event as bytes. `id` must be free of line breaks; data is one line of JSON. */
+/** The lines of a server-sent event before and after its data, which is one line of JSON. */
+export const frameHead = (id: string, event: string): string => `id: ${id}\nevent: ${event}\ndata: `
+export const FRAME_END = '\n\n'
+
+/** One server-sent event as bytes. `id` must be free of line breaks. */
 export const frame = (id: string, event: string, data: unknown): Buffer =>
-  Buffer.from(`id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+  Buffer.from(`${frameHead(id, event)}${JSON.stringify(data)}${FRAME_END}`)
 
 const HEARTBEAT = Buffer.from(':hb\n\n')
 
@@ -22,6 +26,7 @@ export class SseReply {
   readonly #response: ServerResponse
   readonly #heartbeat: NodeJS.Timeout
   readonly #left = new AbortController()
+  #isInFrame = false
 
   constructor(ctx: Context) {
     ctx.respond = false
@@ -38,7 +43,7 @@ export class SseReply {
     ctx.req.socket.setNoDelay(true)
     ctx.res.write(`retry: ${RETRY_MS}\n`) // no blank line: it belongs to the first event
     this.#heartbeat = setInterval(() => {
-      if (this.#response.writableLength === 0) this.write(HEARTBEAT) // otherwise a stalled client would seem active
+      if (this.#response.writableLength === 0 && !this.#isInFrame) this.write(HEARTBEAT) // otherwise a stalled client would seem active
     }, HEARTBEAT_MS)
     ctx.res.setTimeout(STALLED_MS, () => this.#letGo())
     ctx.res.on('close', () => this.#close())
@@ -48,6 +53,20 @@ export class SseReply {
   /** Writes without a limit: the caller awaits `flushed` before the next write. */
   write(bytes: Buffer): void {
     if (!this.gone.aborted) this.#response.write(bytes)
+  }
+
+  /** Writes one event whose data is read as fast as the client receives it. */
+  async writeFrame(head: string, data: AsyncIterable<Buffer>): Promise<void> {
+    this.#isInFrame = true
+    this.write(Buffer.from(head))
+    for await (const chunk of data) {
+      this.write(chunk)
+      await this.flushed()
+      if (this.gone.aborted) return
+    }
+    this.write(Buffer.from(FRAME_END))
+    this.#isInFrame = false
+    await this.flushed()
   }
 
   /** Writes events without waiting; a client that is too slow is disconnected. */

@@ -1,9 +1,10 @@
 import { type Activity, followStream } from '../../commands/streams/followStream.ts'
+import { StoredJson } from '../../events/rawJson.ts'
 import type { StreamStart } from '../../commands/streams/startOfStream.ts'
 import type { Payloads } from '../../content/payloads.ts'
 import type { ApiDeps } from '../deps.ts'
 import { presentRun } from '../present/run.ts'
-import { frame, type SseReply } from './sse.ts'
+import { frame, frameHead, type SseReply } from './sse.ts'
 
 /** Frames are written together up to this size. A single frame can be megabytes, and the client can be slow. */
 const TOGETHER_BYTES = 64 << 10
@@ -31,10 +32,17 @@ export const tailStream = async (
       await client.flushed()
     }
     for (const activity of part.activities) {
-      const bytes = await activityFrame(activity, deps.payloads)
+      const { id, type, data, isLarge } = frameOf(activity, deps.payloads)
+      if (isLarge) {
+        await send()
+        const { chunks } = await deps.payloads.openJson(data)
+        await client.writeFrame(frameHead(id, type), chunks)
+      } else {
+        const bytes = frame(id, type, data)
+        together.push(bytes)
+        size += bytes.length
+      }
       revision = activity.revision
-      together.push(bytes)
-      size += bytes.length
       if (size >= TOGETHER_BYTES) await send()
       if (client.gone.aborted) return
     }
@@ -54,13 +62,16 @@ const RUN_EVENTS = {
   cancelled: 'run:cancel',
 } as const
 
-const activityFrame = async (activity: Activity, payloads: Payloads): Promise<Buffer> => {
+/** An event of the stream; large data remains in the blobs. */
+const frameOf = (activity: Activity, payloads: Payloads) => {
   const id = String(activity.revision)
   if (activity.kind === 'data') {
     const { run_id, data_type } = activity
+    const payload = payloads.stored(activity.payload)
     const type = 'stream:data'
-    return frame(id, type, { type, run_id, data_type, payload: await payloads.load(activity.payload) })
+    return { id, type, data: { type, run_id, data_type, payload }, isLarge: payload instanceof StoredJson }
   }
   const type = RUN_EVENTS[activity.kind]
-  return frame(id, type, { type, run: await presentRun(activity.run, payloads) })
+  const run = presentRun(activity.run, payloads)
+  return { id, type, data: { type, run }, isLarge: run.result instanceof StoredJson }
 }

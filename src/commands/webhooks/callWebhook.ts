@@ -15,6 +15,7 @@ type Deps = Parameters<typeof requestRun>[0] &
 
 /** The end of a webhook run. */
 export type WebhookEnding =
+  /** A large result is a `StoredJson`. */
   | { readonly status: 'succeeded'; readonly result: unknown }
   | { readonly status: 'failed'; readonly message: string }
 
@@ -73,7 +74,7 @@ export const callWebhook = async (
   const { ending } = await request().finally(() => room.release())
   switch (ending?.type) {
     case 'RunSucceeded':
-      return { status: 'succeeded', result: await payloads.load(payloadOf('result', ending)) }
+      return { status: 'succeeded', result: payloads.stored(payloadOf('result', ending)) }
     case 'RunFailed':
       if (ending.error.code === 'function_not_found') throw noWebhook() // its build was deleted meanwhile
       return { status: 'failed', message: ending.error.message }

@@ -5,6 +5,7 @@ import { createApp } from '../../api/app.ts'
 import type { ApiDeps } from '../../api/deps.ts'
 import { Authenticator } from '../../access/authenticator.ts'
 import { CREDENTIAL_GUESSES, Guesses } from '../../api/http/guesses.ts'
+import { ApiMemory } from '../../api/http/memory.ts'
 import { OrgRates } from '../../api/http/orgRates.ts'
 import { Operator } from '../../api/http/operator.ts'
 import { Idempotency } from '../../commands/idempotency.ts'
@@ -51,6 +52,7 @@ export const createApi = (node: Node, { operatorTokens, ...given }: Given): Koa 
     wrappedKeys,
     quotas,
     offers: liveness && new Offers(hints),
+    memory: new ApiMemory(views.directory),
     orgRates: new OrgRates({ limiter: node.limiter, directory: views.directory }),
     authenticator,
     guesses: new Guesses({ ...CREDENTIAL_GUESSES, logger }),

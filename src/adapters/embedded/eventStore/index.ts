@@ -26,6 +26,8 @@ interface Pending {
 }
 
 const BATCH = 1024
+/** Characters in the log of one batch: a slow reader keeps its batch in memory. */
+const BATCH_LENGTH = 1 << 20
 const ALL = ''
 /** Interval of pending background work (positions of groups, WALs). */
 const HOUSEKEEPING_MS = 200
@@ -88,7 +90,7 @@ class EmbeddedEventStore implements EventStore {
 
   async *read(stream: string, { from = 0, limit = Infinity } = {}): AsyncGenerator<Recorded> {
     for (let revision = from, left = limit; left > 0;) {
-      const events = this.#readStream(stream, revision, Math.min(left, BATCH))
+      const { events } = this.#readStream(stream, revision, Math.min(left, BATCH))
       if (events.length === 0) return
       for (const event of events) yield readable(event)
       revision += events.length
@@ -121,13 +123,13 @@ class EmbeddedEventStore implements EventStore {
     let revision = after
     let reported = false
     while (!stop.aborted) {
-      const events = this.#readStream(stream, revision + 1, BATCH)
+      const { events, isCut } = this.#readStream(stream, revision + 1, BATCH)
       if (events.length === 0 && reported) {
         await this.#wakes.next(stream)
         continue
       }
       revision += events.length
-      reported = events.length < BATCH
+      reported = !isCut
       yield* readableStreamBatch({ events, caughtUp: reported })
     }
   }
@@ -242,7 +244,7 @@ class EmbeddedEventStore implements EventStore {
     const wanted = expected === 'none' ? -1 : expected
     if (events.length === 0 && wanted === actual)
       return { revision: actual, cursor: cursorOf(this.#log.last) }
-    const stored = wanted < actual ? this.#readStream(stream, wanted + 1, events.length) : []
+    const stored = wanted < actual ? this.#readStream(stream, wanted + 1, events.length, Infinity).events : []
     const last = stored[stored.length - 1]
     if (last && stored.length === events.length && stored.every(({ id }, i) => id === events[i]?.id)) {
       return { revision: last.revision, cursor: last.cursor }
@@ -271,11 +273,29 @@ class EmbeddedEventStore implements EventStore {
     }
   }
 
-  #readStream(stream: string, from: number, limit: number): Recorded[] {
+  /** `isCut`: the stream may have further events. */
+  #readStream(
+    stream: string,
+    from: number,
+    limit: number,
+    mostLength = BATCH_LENGTH,
+  ): { events: Recorded[]; isCut: boolean } {
     if (this.#closing.signal.aborted) throw closed()
     this.#mend()
     try {
-      return this.#index.positionsOf(stream, from, limit).map((at) => this.#recent.at(at) ?? this.#log.at(at))
+      const positions = this.#index.positionsOf(stream, from, limit)
+      const events: Recorded[] = []
+      let left = mostLength
+      for (const at of positions) {
+        if (left <= 0) break
+        const recent = this.#recent.at(at)
+        const { event, length } = recent
+          ? { event: recent, length: this.#recent.lengthAt(at) }
+          : this.#log.at(at)
+        events.push(event)
+        left -= length
+      }
+      return { events, isCut: events.length < positions.length || positions.length === limit }
     } catch (error) {
       throw unavailable(error)
     }
@@ -283,7 +303,7 @@ class EmbeddedEventStore implements EventStore {
 
   #readLog(after: number): Recorded[] {
     try {
-      return this.#recent.after(after, BATCH) ?? this.#log.readAfter(after, BATCH)
+      return this.#recent.after(after, BATCH) ?? this.#log.readAfter(after, BATCH, BATCH_LENGTH)
     } catch (error) {
       throw unavailable(error)
     }
@@ -305,7 +325,7 @@ class EmbeddedEventStore implements EventStore {
   #catchUpIndex(): void {
     if (this.#index.last > this.#log.last) this.#index.reset(this.#log.last) // the log is an older copy than its index
     while (this.#index.last < this.#log.last && this.#index.whole) {
-      for (const event of this.#log.readAfter(this.#index.last, BATCH))
+      for (const event of this.#log.readAfter(this.#index.last, BATCH, BATCH_LENGTH))
         this.#index.add(event, positionOf(event.cursor))
     }
     this.#index.commit()

@@ -80,11 +80,14 @@ export class Log {
   append(entries: readonly string[]): void {
     const first = this.#last + 1
     try {
-      if (entries.length <= EVENTS_PER_ROW) this.#write(first, entries)
+      const rows = rowsOf(entries)
+      if (rows.length === 1) this.#write(first, entries)
       else {
         this.#db.exec('BEGIN IMMEDIATE')
-        for (let at = 0; at < entries.length; at += EVENTS_PER_ROW) {
-          this.#write(first + at, entries.slice(at, at + EVENTS_PER_ROW))
+        let at = first
+        for (const row of rows) {
+          this.#write(at, row)
+          at += row.length
         }
         this.#db.exec('COMMIT')
       }
@@ -97,27 +100,31 @@ export class Log {
     this.#written = 0
   }
 
-  /** Reads at least `limit` events after a position, if there are as many, in complete rows. */
-  readAfter(position: number, limit: number): Recorded[] {
+  /**
+   * Reads at least `limit` events or `length` characters after a position, if there are as many, in complete rows.
+   */
+  readAfter(position: number, limit: number, length: number): Recorded[] {
     const events: Recorded[] = []
+    let read = 0
     const holding = this.#rowAt.get(position + 1)
     if (!holding) return events
     for (const [first, entries] of this.#rowsFrom.iterate(holding[0])) {
       for (const event of this.#parse(first, entries)) if (Number(event.cursor) > position) events.push(event)
-      if (events.length >= limit) break
+      read += entries.length
+      if (events.length >= limit || read >= length) break
     }
     return events
   }
 
-  /** Returns the event at a position of the log. */
-  at(position: number): Recorded {
+  /** Returns the event at a position of the log, and its approximate length there. */
+  at(position: number): { readonly event: Recorded; readonly length: number } {
     const row = this.#rowAt.get(position)
     if (!row) throw unavailable(new Error(`no event at position ${position}`))
     const [first, entries] = row
     const events = this.#parse(first, entries)
     const event = events[position - first]
     if (!event) throw unavailable(new Error(`no event at position ${position}`))
-    return event
+    return { event, length: entries.length / events.length }
   }
 
   close(): void {
@@ -146,6 +153,23 @@ export class Log {
       .exec(`CREATE TABLE IF NOT EXISTS filler (bytes BLOB); BEGIN; INSERT INTO filler VALUES (zeroblob(${WAL_BYTES}));
       DELETE FROM filler; COMMIT; PRAGMA wal_checkpoint(RESTART)`)
   }
+}
+
+/** Divides events into rows. A row is parsed as a whole, also for one of its events. */
+const rowsOf = (entries: readonly string[]): (readonly string[])[] => {
+  const rows: string[][] = []
+  let length = 0
+  for (const entry of entries) {
+    const row = rows.at(-1)
+    if (!row || row.length === EVENTS_PER_ROW || length + entry.length > PARSED_ROW_LENGTH) {
+      rows.push([entry])
+      length = entry.length
+    } else {
+      row.push(entry)
+      length += entry.length
+    }
+  }
+  return rows
 }
 
 /** Converts an event to its form in the log, without the position. */
