@@ -204,6 +204,28 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
   return config
 }
 
+/** The settings of a client on the machine of the service. */
+export interface ClientConfig {
+  readonly url: string
+  readonly dataDir: string
+  readonly masterKey: Buffer | null
+  readonly operatorToken: string | null
+}
+
+/** Reads the environment of a client. The defaults reach a service that was started in the same directory. */
+export const readClientConfig = (
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): ClientConfig => {
+  const url = parseUrl(env['SVC_URL'] || `http://${env['HOST'] || '127.0.0.1'}:${env['PORT'] || 8080}`)
+  if (url === undefined) throw new AppError('bad_request', 'SVC_URL: expected an http or https URL')
+  return {
+    url,
+    dataDir: resolve(env['SVC_DATA_DIR'] || '.svc'),
+    masterKey: parseKey(env['SVC_MASTER_KEY'] ?? '') ?? null,
+    operatorToken: env['SVC_OPERATOR_TOKEN'] || null,
+  }
+}
+
 const parseRoles = (text: string): ReadonlySet<Role> | undefined => {
   const roles = text.split(',').map((role) => role.trim())
   const known = new Set(roles.filter((role): role is Role => (allRoles as readonly string[]).includes(role)))

@@ -48,7 +48,7 @@ interface Stored {
 
 type OnWarn = (message: string) => void
 
-export const secretsFileIn = (dataDir: string): string => join(dataDir, 'secrets.json')
+const secretsFileIn = (dataDir: string): string => join(dataDir, 'secrets.json')
 
 /**
  * Reads the secrets of this installation: from the configuration, else from `secrets.json`, else new ones. With a
@@ -98,6 +98,10 @@ export const openSecrets = (config: SecretsConfig, onWarn: OnWarn = () => {}): S
     file: new SecretsFile(path),
   }
 }
+
+/** The operator token of an installation on this machine, without `SVC_OPERATOR_TOKEN`; null when there is none. */
+export const operatorTokenIn = (dataDir: string, masterKey: Buffer | null): string | null =>
+  readStored(secretsFileIn(dataDir))?.operator_token ?? (masterKey && derivedFrom(masterKey).operator_token)
 
 /** The `secrets.json` of this installation. */
 export class SecretsFile {

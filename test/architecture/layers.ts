@@ -189,6 +189,7 @@ export const layers: readonly Layer[] = [
     path: 'process/config',
     imports: ['errors', 'ports', 'access/tokens', 'sandbox', 'egress/operatorAllow'],
   },
+  { path: 'process/secretsFile', imports: ['errors', 'ids', 'access/tokens', 'process/config'] },
   {
     path: 'process/engines',
     imports: [
@@ -225,14 +226,25 @@ export const layers: readonly Layer[] = [
       'worker',
       'api',
       'process/config',
+      'process/secretsFile',
       'process/engines',
     ],
     packages: ['koa'],
   },
   {
     path: 'start',
-    imports: [...kernel, 'builds', 'api', 'process/config', 'process/engines', 'process'],
+    imports: [
+      ...kernel,
+      'builds',
+      'api',
+      'process/config',
+      'process/secretsFile',
+      'process/engines',
+      'process',
+    ],
   },
+  // The command line: a client of the operator API.
+  { path: 'cli', imports: ['errors', 'process/config', 'process/secretsFile'] },
   { path: 'main', imports: ['errors', 'logger', 'process/config', 'process/codeCache', 'start'] },
   // Loads the modules of a server, so that the code cache contains them.
   {
