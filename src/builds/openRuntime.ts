@@ -73,6 +73,7 @@ export const openRuntime = ({
     },
     forget: ({ hash }) => cache.forget(hash),
     prewarm: (build) => pool.prewarm(build),
+    isFullFor: (org_id) => pool.isFullFor(org_id),
     get children() {
       return pool.children + turns.running
     },

@@ -13,8 +13,12 @@ export interface WantedRun {
 /** The worker of a process, for commands: they append its claims together with their own facts. */
 export interface Claimer {
   readonly worker_id: string
-  /** True while it can execute one more run. */
-  readonly hasRoom: boolean
+  /** False once it begins to stop. */
+  readonly isOpen: boolean
+  /** Whether it would begin one more run of the environment soon: no run of the organization waits for a place. */
+  hasRoom(env_id: string): boolean
+  /** The ids of the organizations whose runs wait for places. */
+  readonly fullFor: readonly string[]
   /** Appends a claim of this worker for an event or a run. A delivery that arrives meanwhile waits for the append. */
   claiming<T>(id: string, append: () => Promise<T>): Promise<T>
   /**

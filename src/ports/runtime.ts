@@ -36,6 +36,8 @@ export interface Rights {
 
 /** A build and the rights of a run. Runs with different rights, projects or environments never share a child. */
 export interface LaneRef extends BuildRef {
+  /** The organization that pays for the child: children are shared fairly between organizations. */
+  readonly org_id: string
   readonly rights: Rights
 }
 
@@ -43,7 +45,8 @@ export interface Invocation {
   readonly build: LaneRef
   readonly run: RunInfo
   readonly target: Target
-  readonly input: Input
+  /** Called once, when a child has room: until then the run waits, and its input takes no memory. */
+  readonly loadInput: () => Promise<Input>
   readonly timeoutMs: number
   /** Aborts when the run is cancelled: user code is signalled, and its child is killed 5 s later. */
   readonly signal: AbortSignal
@@ -88,6 +91,8 @@ export interface Runtime {
   forget(build: Pick<BuildRef, 'hash'>): Promise<void>
   /** Starts a child for the build and the rights ahead of the first run. */
   prewarm(build: LaneRef): void
+  /** Whether runs of the organization wait here because other runs have the places for children. */
+  isFullFor(org_id: string): boolean
   /** Processes alive, for `/status` and tests. */
   readonly children: number
   /** Kills every child; open runs end as `worker_lost`. */

@@ -143,6 +143,11 @@ export class Directory {
     return this.#envs.get(env_id)
   }
 
+  /** The organization that an environment counts for. An unknown environment counts for itself. */
+  orgIdOf(env_id: string): string {
+    return this.#envs.get(env_id)?.org_id ?? env_id
+  }
+
   /** The ids of an organization's environments. */
   envsOf(org_id: string): Iterable<string> {
     return this.#envsOfOrg.get(org_id) ?? []

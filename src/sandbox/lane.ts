@@ -4,7 +4,7 @@ import { pauseAfter } from '../loops/backoff.ts'
 import { type Job, SupervisedChild } from './supervisedChild.ts'
 import type { SandboxOptions } from './limits.ts'
 import type { ChildCode } from './childCode.ts'
-import type { LaneRef } from '../ports/runtime.ts'
+import type { Input, LaneRef, Outcome } from '../ports/runtime.ts'
 
 /** The key of the lane of a run: equal exactly for runs that may share a child. */
 export const laneKeyOf = ({ env_id, project_id, hash, rights }: LaneRef): string => {
@@ -18,9 +18,9 @@ export interface LanePool {
   /** Returns the real path of the unpacked build. */
   readonly unpacked: (build: LaneRef) => Promise<string>
   now(): number
-  /** Resolves when one more child may start. The lane frees the place when the child has ended. */
-  takePlace(): Promise<void>
-  givePlaceBack(): void
+  /** Resolves when one more child of the organization may start. The lane frees the place when the child has ended. */
+  takePlace(org_id: string): Promise<void>
+  givePlaceBack(org_id: string): void
   /** The lane's child has become idle. */
   onIdle(): void
 }
@@ -29,6 +29,8 @@ export interface LanePool {
 interface Waiting {
   readonly job: Job
   readonly reject: (error: unknown) => void
+  /** Present when a child had room and then ended before the input was loaded. */
+  readonly input?: Input
 }
 
 /**
@@ -43,6 +45,8 @@ export class Lane {
   #starting = false
   #queue: Waiting[] = []
   #head = 0
+  /** Jobs with a place in the current child whose input is being loaded. */
+  #loading = 0
   /** Consecutive crashes without a completed run between them. */
   #crashes = 0
   #crashedAt = 0
@@ -54,19 +58,24 @@ export class Lane {
     this.#build = build
   }
 
+  get org_id(): string {
+    return this.#build.org_id
+  }
+
   get children(): number {
     return this.#draining.size + (this.#current ? 1 : 0)
   }
 
   /** Whether the pool may drop this lane: it has no child and no queue, and its backoff is over. */
   isEmpty(now: number): boolean {
-    if (this.children > 0 || this.#starting || this.#head < this.#queue.length) return false
+    if (this.children > 0 || this.#starting || this.#loading > 0 || this.#head < this.#queue.length)
+      return false
     return this.#crashes === 0 || now - this.#crashedAt > this.#pool.options.maxBackoffMs
   }
 
   /** The time since which the warm child is idle; undefined if it is busy or does not exist. */
   get idleSince(): number | undefined {
-    return this.#current?.idle ? this.#current.idleSince : undefined
+    return this.#current?.idle && this.#loading === 0 ? this.#current.idleSince : undefined
   }
 
   /** `reject` receives failures that user code did not cause: a missing build, or a process that cannot start. */
@@ -96,7 +105,7 @@ export class Lane {
     for (const child of this.#draining) child.retire()
     this.#current?.retire()
     for (const { job } of this.#queue.splice(0).slice(this.#head)) {
-      job.settle({ status: 'failed', error: { code: 'worker_lost', message: 'The runtime was closed' } })
+      job.settle(closed)
     }
     this.#head = 0
   }
@@ -107,8 +116,8 @@ export class Lane {
       if (!waiting) break
       if (!waiting.job.settled) {
         if (!this.#current) return this.warm()
-        if (!this.#current.hasRoom) return
-        this.#current.invoke(waiting.job, this.#pool.now())
+        if (this.#current.room <= this.#loading) return
+        void this.#begin(waiting)
       }
       this.#head++
       if (this.#head < 1024 || this.#head * 2 < this.#queue.length) continue
@@ -119,13 +128,34 @@ export class Lane {
     this.#head = 0
   }
 
+  /** Sends the job to the child that has room for it, or queues it again if that child has ended meanwhile. */
+  async #begin({ job, reject, input: loaded }: Waiting): Promise<void> {
+    this.#loading++
+    let input: Input
+    try {
+      input = loaded ?? (await job.invocation.loadInput())
+    } catch (error) {
+      this.#loading--
+      if (!job.settled) reject(error)
+      return this.#pump()
+    }
+    this.#loading--
+    if (job.settled) this.#pump()
+    else if (this.#current && this.#current.room > 0) this.#current.invoke(job, input, this.#pool.now())
+    else if (this.#closed) job.settle(closed)
+    else {
+      this.#queue.push({ job, reject, input })
+      this.#pump()
+    }
+  }
+
   async #start(): Promise<void> {
     this.#starting = true // L1
     let placed = false
     try {
       await this.#backOff()
       const dir = await this.#pool.unpacked(this.#build)
-      await this.#pool.takePlace()
+      await this.#pool.takePlace(this.org_id)
       placed = true
       if (this.#closed) throw new AppError('unavailable', 'The runtime was closed')
       const { code, options } = this.#pool
@@ -138,7 +168,7 @@ export class Lane {
         onEnd: (child) => this.#onEnd(child),
       })
     } catch (error) {
-      if (placed) this.#pool.givePlaceBack()
+      if (placed) this.#pool.givePlaceBack(this.org_id)
       this.#rejectAll(error)
     } finally {
       this.#starting = false
@@ -177,7 +207,7 @@ export class Lane {
     }
     if (child === this.#current) this.#current = undefined
     this.#draining.delete(child)
-    this.#pool.givePlaceBack()
+    this.#pool.givePlaceBack(this.org_id)
     if (child.wasReady || this.#closed) this.#pump()
     else
       this.#rejectAll(
@@ -191,6 +221,12 @@ export class Lane {
     this.#head = 0
     for (const { job, reject } of waiting) if (!job.settled) reject(error)
   }
+}
+
+/** The outcome of a run whose runtime was closed. */
+export const closed: Outcome = {
+  status: 'failed',
+  error: { code: 'worker_lost', message: 'The runtime was closed' },
 }
 
 export const unavailable = (error: unknown): AppError =>

@@ -1,6 +1,7 @@
 import { clock } from '../clock.ts'
+import { FairPlaces } from '../loops/fairPlaces.ts'
 import type { Job } from './supervisedChild.ts'
-import { Lane, laneKeyOf, type LanePool, unavailable } from './lane.ts'
+import { closed, Lane, laneKeyOf, type LanePool, unavailable } from './lane.ts'
 import type { SandboxOptions } from './limits.ts'
 import type { ChildCode } from './childCode.ts'
 import type { BuildRef, Invocation, LaneRef, Outcome } from '../ports/runtime.ts'
@@ -12,17 +13,19 @@ export interface PoolDeps {
   readonly unpacked: (build: BuildRef) => Promise<string>
 }
 
+/** An organization has at most this many children for each free place, so it leaves some to the others. */
+const PLACES_PER_FREE = 2
+
 /**
- * Owns the lanes, so that no child serves two environments, projects or sets of rights. At most
- * `maxChildren` children exist at a time; one timer checks all deadlines.
+ * Owns the lanes, so that no child serves two environments, projects or sets of rights. At most `maxChildren` children
+ * exist at a time, shared fairly between organizations (decision 0025); one timer checks all deadlines.
  */
 export class Pool implements LanePool {
   readonly options: SandboxOptions
   readonly code: ChildCode
   readonly unpacked: PoolDeps['unpacked']
   readonly #lanes = new Map<string, Lane>()
-  readonly #waiting: (() => void)[] = []
-  #places: number
+  readonly #places: FairPlaces
   #timer: NodeJS.Timeout | undefined
   #lastTick = 0
   #closed = false
@@ -32,7 +35,7 @@ export class Pool implements LanePool {
     this.options = options
     this.code = code
     this.unpacked = unpacked
-    this.#places = options.maxChildren
+    this.#places = new FairPlaces({ total: options.maxChildren, perFree: PLACES_PER_FREE })
   }
 
   get children(): number {
@@ -42,7 +45,7 @@ export class Pool implements LanePool {
   }
 
   invoke(invocation: Invocation): Promise<Outcome> {
-    if (this.#closed) return Promise.resolve(lost)
+    if (this.#closed) return Promise.resolve(closed)
     return new Promise((resolve, reject) => {
       const { signal } = invocation
       const job: Job = {
@@ -78,7 +81,7 @@ export class Pool implements LanePool {
   }
 
   prewarm(build: LaneRef): void {
-    if (!this.#closed) this.#laneOf(build).warm()
+    if (!this.#closed && this.#places.hasPlaceFor(build.org_id)) this.#laneOf(build).warm()
   }
 
   /** Resolves when every child has ended. */
@@ -88,8 +91,8 @@ export class Pool implements LanePool {
       this.#onEmpty = resolve
     })
     for (const lane of this.#lanes.values()) lane.close()
-    for (const proceed of this.#waiting.splice(0)) proceed()
-    if (this.#places < this.options.maxChildren) await emptied
+    this.#places.openAll()
+    if (this.#places.taken > 0) await emptied
     clearInterval(this.#timer)
   }
 
@@ -97,23 +100,25 @@ export class Pool implements LanePool {
     return clock.monotonic()
   }
 
-  async takePlace(): Promise<void> {
-    this.#places--
-    if (this.#places >= 0 || this.#closed) return
-    this.#makeRoom()
-    await new Promise<void>((resolve) => {
-      this.#waiting.push(resolve)
-    })
+  isFullFor(org_id: string): boolean {
+    return this.#places.waitsFor(org_id)
   }
 
-  givePlaceBack(): void {
-    this.#places++
-    this.#waiting.shift()?.()
-    if (this.#places >= this.options.maxChildren) this.#onEmpty?.()
+  async takePlace(org_id: string): Promise<void> {
+    if (this.#closed) return this.#places.retake(org_id)
+    if (this.#places.tryTake(org_id)) return
+    const placed = this.#places.take(org_id)
+    this.#makeRoom()
+    await placed
+  }
+
+  givePlaceBack(org_id: string): void {
+    this.#places.giveBack(org_id)
+    if (this.#places.taken === 0) this.#onEmpty?.()
   }
 
   onIdle(): void {
-    if (this.#waiting.length > 0) this.#makeRoom()
+    this.#makeRoom()
   }
 
   #laneOf(build: LaneRef): Lane {
@@ -142,26 +147,38 @@ export class Pool implements LanePool {
     this.#coolDown(now)
   }
 
-  /** Ends children that were idle for too long and, if too many are idle, the ones with the longest idle time. */
+  /** Ends children that were idle for too long and, if too many are idle, those of the organization with the most. */
   #coolDown(now: number): void {
     const idle = this.#idleLanes()
-    const surplus = idle.length - this.options.maxIdle
-    idle.forEach(([lane, since], index) => {
-      if (index < surplus || now - since >= this.options.idleMs) lane.retireIdle()
-    })
+    for (const lane of idle) if (now - (lane.idleSince ?? now) >= this.options.idleMs) lane.retireIdle()
+    let surplus = idle.length - this.options.maxIdle
+    if (surplus <= 0) return
+    const byOrg = Object.values(Object.groupBy(idle, ({ org_id }) => org_id)).map((lanes = []) => lanes)
+    for (; surplus > 0; surplus--) {
+      const most = byOrg.reduce((a, b) => (b.length > a.length ? b : a))
+      most.shift()?.retireIdle()
+    }
   }
 
+  /**
+   * Ends an idle child for the organization whose turn is next: of the one with the most children, and of none with fewer
+   * than the waiting one has.
+   */
   #makeRoom(): void {
-    this.#idleLanes()[0]?.[0].retireIdle()
+    const [waiting] = this.#places.waiting
+    if (waiting === undefined) return
+    const least = this.#places.takenBy(waiting)
+    let found: Lane | undefined
+    for (const lane of this.#idleLanes()) {
+      const taken = this.#places.takenBy(lane.org_id)
+      if (taken >= least && (!found || taken > this.#places.takenBy(found.org_id))) found = lane
+    }
+    found?.retireIdle()
   }
 
   /** Longest idle first. */
-  #idleLanes(): [Lane, number][] {
-    const idle: [Lane, number][] = []
-    for (const lane of this.#lanes.values())
-      if (lane.idleSince !== undefined) idle.push([lane, lane.idleSince])
-    return idle.sort((a, b) => a[1] - b[1])
+  #idleLanes(): Lane[] {
+    const idle = [...this.#lanes.values()].filter(({ idleSince }) => idleSince !== undefined)
+    return idle.sort((a, b) => (a.idleSince ?? 0) - (b.idleSince ?? 0))
   }
 }
-
-const lost: Outcome = { status: 'failed', error: { code: 'worker_lost', message: 'The runtime was closed' } }

@@ -10,7 +10,7 @@ import { Intake, MAX_UNREAD, MAX_UNREAD_EVER } from './intake.ts'
 import { errorOfHostCall, HostCalls } from './hostCalls.ts'
 import { KeptJson } from '../events/rawJson.ts'
 import type { Kept } from '../sdk/wire.ts'
-import type { Invocation, Outcome } from '../ports/runtime.ts'
+import type { Input, Invocation, Outcome } from '../ports/runtime.ts'
 
 /** An invocation in the pool. Only the first `settle` has an effect. */
 export interface Job {
@@ -27,6 +27,8 @@ interface Active {
   readonly calls: HostCalls
   readonly deadline: number
   readonly onAbort: () => void
+  /** Child runs that it waits for. */
+  awaited: number
   stopped?: { readonly reason: StopReason; readonly at: number }
   outputBytes: number
   outputLines: number
@@ -47,6 +49,9 @@ const MAX_ID = 2 ** 47
 /** Bytes for the marker line that the child adds to cut output, and for its line breaks. */
 const OUTPUT_SLACK = 128
 const LINES_SLACK = 4
+
+/** Limits the runs that wait for child runs: at most this many for each one that may work. */
+const AWAITING_PER_RUN = 10
 
 /** The share of `rssMb` above which a child is replaced. */
 const RSS_SHARE = 0.8
@@ -101,23 +106,23 @@ export class SupervisedChild {
     return this.#active.size
   }
 
-  /** Runs that wait for a child run do not count: they could block the child runs that they wait for. */
-  get hasRoom(): boolean {
+  /**
+   * The number of runs that it accepts now. Runs that wait for a child run do not count: they could block the child runs
+   * that they wait for.
+   */
+  get room(): number {
+    if (this.state !== 'ready' || this.#process.killed || this.#clogged) return 0
+    const { runsPerChild } = this.#options
     const working = this.#active.size - this.#awaitingRuns
-    return (
-      this.state === 'ready' &&
-      !this.#process.killed &&
-      !this.#clogged &&
-      working < this.#options.runsPerChild
-    )
+    return Math.min(runsPerChild - working, runsPerChild * AWAITING_PER_RUN - this.#active.size)
   }
 
   get idle(): boolean {
     return this.state === 'ready' && !this.#process.killed && this.#active.size === 0
   }
 
-  invoke(job: Job, now: number): void {
-    const { run, target, input, timeoutMs, signal } = job.invocation
+  invoke(job: Job, input: Input, now: number): void {
+    const { run, target, timeoutMs, signal } = job.invocation
     const id = randomInt(MAX_ID)
     this.#begun++
     job.started = true
@@ -136,6 +141,7 @@ export class SupervisedChild {
       calls,
       deadline: now + timeoutMs,
       onAbort,
+      awaited: 0,
       outputBytes: this.#options.outputBytes + OUTPUT_SLACK,
       outputLines: MAX_OUTPUT_LINES + LINES_SLACK,
     })
@@ -234,6 +240,7 @@ export class SupervisedChild {
   #finish(id: number, outcome: Outcome): void {
     const active = this.#activeOf(id)
     this.#active.delete(id)
+    if (active.awaited > 0) this.#awaitingRuns--
     active.job.invocation.signal.removeEventListener('abort', active.onAbort)
     const final: Outcome = active.stopped ? { status: 'failed', error: stopError(active) } : outcome
     if (active.stopped || active.calls.idle) active.job.settle(final)
@@ -248,10 +255,12 @@ export class SupervisedChild {
     active.calls.begin(call)
     const isRun = request.op === 'run'
     const { turn, done } = this.#intake.take(size, { isExempt: isRun })
-    if (isRun) this.#await(1)
+    if (isRun) this.#await(active, 1)
     const reply = (answer: { value: unknown } | { kept: Kept } | { error: RunError }) => {
-      if (isRun) this.#await(-1)
-      if (this.state !== 'ended' && this.#active.has(id)) this.#reply({ type: 'reply', id, call, ...answer })
+      if (this.state !== 'ended' && this.#active.has(id)) {
+        if (isRun) this.#await(active, -1)
+        this.#reply({ type: 'reply', id, call, ...answer })
+      }
       done()
     }
     if (active.job.settled) return reply({ error: { code: 'cancelled', message: 'The run was stopped' } })
@@ -276,9 +285,14 @@ export class SupervisedChild {
     this.kill('unresponsive', 'The process did not read the replies to its requests')
   }
 
-  #await(more: 1 | -1): void {
-    this.#awaitingRuns += more
-    if (more > 0) this.#listener.onFreed(this)
+  /** Counts a run once, however many child runs it waits for. */
+  #await(active: Active, more: 1 | -1): void {
+    const before = active.awaited > 0
+    active.awaited += more
+    const after = active.awaited > 0
+    if (before === after) return
+    this.#awaitingRuns += after ? 1 : -1
+    if (after) this.#listener.onFreed(this)
   }
 
   #log(active: Active, source: 'stdout' | 'stderr', text: string): void {

@@ -2,14 +2,16 @@ import { createHash } from 'node:crypto'
 import { BoundedMap } from '../boundedMap.ts'
 import { endRun } from '../commands/runs/endRun.ts'
 import { AppError, isAppError, messageOf } from '../errors.ts'
-import { envIdOf, type Recorded } from '../events/event.ts'
+import { type EnvCause, envIdOf, type Recorded } from '../events/event.ts'
 import type { RunError, RunPlan } from '../events/run.ts'
 import type { Logger } from '../logger.ts'
 import { Backoff } from '../loops/backoff.ts'
 import { atMost } from '../loops/deadline.ts'
+import { FairPlaces } from '../loops/fairPlaces.ts'
 import type { FunctionRates } from '../plans/functionRates.ts'
 import { buildDocId } from '../projections/builds.ts'
 import type { Views } from '../projections/views.ts'
+import { INPUTS_IN_HAND, SLOTS_PER_FREE, WEIGHT_CHARACTERS } from './capacity.ts'
 import { inputOf } from './inputs.ts'
 import type { Outcome, Runtime } from '../ports/runtime.ts'
 import { KeptPayloads } from './keptPayloads.ts'
@@ -35,26 +37,80 @@ const LOST: RunError = {
   message: 'The worker missed its heartbeats and was declared lost',
 }
 
-/** The runs that this process executes, from their claim to their terminal fact. */
+/** A run from its claim to its terminal fact. */
+interface Execution {
+  readonly org_id: string
+  /** Its share of the memory for waiting runs: 1, and more for long evaluated code. */
+  readonly weight: number
+  readonly cancel: AbortController
+  state: 'waiting' | 'started' | 'ended'
+  /** Child runs that it waits for. */
+  awaited: number
+}
+
+/**
+ * The runs that this process executes, from their claim to their terminal fact. Organizations share the places for runs
+ * that a child has started, and the memory for runs that wait (decision 0025).
+ */
 export class Executions {
   readonly #deps: ExecutionDeps
   readonly #runTimeoutMs: number
-  readonly #cancels = new Map<string, AbortController>()
+  readonly #slots: FairPlaces
+  readonly #executions = new Map<string, Execution>()
   readonly #running = new Set<Promise<void>>()
   readonly #begun = new BoundedMap<string, true>(REMEMBERED)
+  /** The weight of the waiting runs, by organization. */
+  readonly #waiting = new Map<string, number>()
+  readonly #maxConcurrentRuns: number
   readonly #changed: () => void
-  #awaiting = 0
 
-  /** `changed` is called when a place may be free. `runTimeoutMs` applies to functions without a timeout. */
-  constructor(deps: ExecutionDeps, { runTimeoutMs, changed }: { runTimeoutMs: number; changed: () => void }) {
+  /**
+   * `changed` is called when more runs may be claimed. `runTimeoutMs` applies to functions without a timeout.
+   */
+  constructor(
+    deps: ExecutionDeps,
+    {
+      maxConcurrentRuns,
+      runTimeoutMs,
+      changed,
+    }: { maxConcurrentRuns: number; runTimeoutMs: number; changed: () => void },
+  ) {
     this.#deps = deps
     this.#runTimeoutMs = runTimeoutMs
     this.#changed = changed
+    this.#maxConcurrentRuns = maxConcurrentRuns
+    this.#slots = new FairPlaces({ total: maxConcurrentRuns, perFree: SLOTS_PER_FREE })
   }
 
-  /** Number of occupied places. A run that waits for its child occupies none, because the child may need it. */
-  get taken(): number {
-    return this.#running.size - this.#awaiting
+  /**
+   * Whether a run of the organization would begin soon: none of its runs waits for places that others have, and few wait
+   * for its own runs.
+   */
+  hasRoom(org_id: string): boolean {
+    const waiting = this.#waiting.get(org_id) ?? 0
+    if (waiting > 0 && this.#deps.runtime.isFullFor(org_id)) return false
+    return waiting < this.#mostWaiting() && this.#slots.hasPlaceFor(org_id)
+  }
+
+  /** Whether a run of the organization may be claimed: if none waits here, one waits for its turn. */
+  mayClaim(org_id: string): boolean {
+    return !this.#waiting.has(org_id) || this.hasRoom(org_id)
+  }
+
+  /** Counts a claim in progress as a waiting run. */
+  async claiming<T>(org_id: string, claim: () => Promise<T>): Promise<T> {
+    this.#wait(org_id, 1)
+    try {
+      return await claim()
+    } finally {
+      this.#wait(org_id, -1)
+      this.#changed()
+    }
+  }
+
+  /** The organizations whose runs wait here for places. */
+  get fullFor(): readonly string[] {
+    return [...this.#waiting.keys()].filter((org_id) => !this.hasRoom(org_id))
   }
 
   /** Whether this process began the run, which may have ended since. */
@@ -64,25 +120,36 @@ export class Executions {
 
   /** Executes a run that the worker claimed, once. `carrier` is the fact with its input. */
   begin(plan: RunPlan, carrier: Recorded, worker_id: string): void {
-    if (this.has(plan.run_id)) return
-    this.#begun.set(plan.run_id, true)
-    const cancel = new AbortController()
-    this.#cancels.set(plan.run_id, cancel)
-    const running = this.#run(plan, carrier, worker_id, cancel.signal).finally(() => {
-      this.#cancels.delete(plan.run_id)
+    const { run_id, target } = plan
+    if (this.has(run_id)) return
+    this.#begun.set(run_id, true)
+    const execution: Execution = {
+      org_id: this.#deps.views.directory.orgIdOf(envIdOf(carrier)),
+      weight: 'code' in target ? 1 + Math.floor(target.code.length / WEIGHT_CHARACTERS) : 1,
+      cancel: new AbortController(),
+      state: 'waiting',
+      awaited: 0,
+    }
+    this.#executions.set(run_id, execution)
+    this.#wait(execution.org_id, execution.weight)
+    const running = this.#run(plan, carrier, worker_id, execution).finally(() => {
+      this.#executions.delete(run_id)
       this.#running.delete(running)
+      if (execution.state === 'waiting') this.#wait(execution.org_id, -execution.weight)
+      else if (execution.awaited === 0) this.#slots.giveBack(execution.org_id)
+      execution.state = 'ended'
       this.#changed()
     })
     this.#running.add(running)
   }
 
   cancel(run_id: string): void {
-    this.#cancels.get(run_id)?.abort()
+    this.#executions.get(run_id)?.cancel.abort()
   }
 
   /** Fails every run with `worker_lost`, as the recovery does, because the worker was declared lost. */
   loseAll(): void {
-    for (const cancel of this.#cancels.values()) cancel.abort(LOST)
+    for (const { cancel } of this.#executions.values()) cancel.abort(LOST)
   }
 
   /** Resolves when every run that executes now has ended, or after `ms`. */
@@ -90,13 +157,14 @@ export class Executions {
     await atMost(ms, Promise.allSettled(this.#running))
   }
 
-  async #run(plan: RunPlan, carrier: Recorded, worker_id: string, signal: AbortSignal): Promise<void> {
+  async #run(plan: RunPlan, carrier: Recorded, worker_id: string, execution: Execution): Promise<void> {
+    const { signal } = execution.cancel
     const env_id = envIdOf(carrier)
     const cause = { env_id, correlation_id: carrier.metadata.correlation_id, causation_id: plan.run_id }
     const output = new RunOutput(this.#deps, plan.run_id, cause)
     let outcome: Outcome
     try {
-      outcome = await this.#invoke(plan, carrier, output, signal)
+      outcome = await this.#invoke(plan, this.#inHand(plan, carrier, execution), cause, output, execution)
     } catch (error) {
       outcome = { status: 'failed', error: failureOf(error) }
     }
@@ -116,23 +184,36 @@ export class Executions {
     }
   }
 
-  async #invoke(plan: RunPlan, carrier: Recorded, output: RunOutput, signal: AbortSignal): Promise<Outcome> {
+  /** Only the first waiting runs of an organization keep their input in memory; the others read it again. */
+  #inHand(plan: RunPlan, carrier: Recorded, { org_id }: Execution): Recorded | null {
+    return (this.#waiting.get(org_id) ?? 0) <= INPUTS_IN_HAND || !plan.input_at ? carrier : null
+  }
+
+  async #invoke(
+    plan: RunPlan,
+    inHand: Recorded | null,
+    { env_id, correlation_id }: EnvCause,
+    output: RunOutput,
+    execution: Execution,
+  ): Promise<Outcome> {
     const deps = this.#deps
     const { store, views, payloads, keyring, runtime } = deps
-    const env_id = envIdOf(carrier)
+    const { org_id } = execution
+    const { signal } = execution.cancel
     const hash = await hashOf(views, env_id, plan)
     const kept = new KeptPayloads(payloads)
     const under = {
       kept,
       plan,
       env_id,
-      correlation_id: carrier.metadata.correlation_id,
+      correlation_id,
       rights: rightsOf(plan, deps.credentialNow),
       signal,
       turns: deps.functionRates.turnsOf(env_id, signal),
     }
     return runtime.invoke({
       build: {
+        org_id,
         env_id,
         project_id: plan.project_id,
         build_id: plan.build_id,
@@ -150,25 +231,49 @@ export class Executions {
         project_name: plan.project_name,
       },
       target: plan.target,
-      input: await inputOf(plan, carrier, { store, payloads, keyring }, kept),
+      loadInput: async () => {
+        await this.#start(execution)
+        return inputOf(plan, inHand, { store, payloads, keyring }, kept)
+      },
       timeoutMs: plan.timeout ?? this.#runTimeoutMs,
       signal,
       onHostCall: (call) =>
         call.op === 'run'
-          ? this.#whileAwaiting(serveHostCall(deps, under, call))
+          ? this.#whileAwaiting(execution, serveHostCall(deps, under, call))
           : serveHostCall(deps, under, call),
       onLog: (line) => output.write(line),
     })
   }
 
-  async #whileAwaiting(ended: Promise<unknown>): Promise<unknown> {
-    this.#awaiting++
+  /** Takes a place for a run when a child has room for it. */
+  async #start(execution: Execution): Promise<void> {
+    const { org_id, weight, cancel } = execution
+    if (!this.#slots.tryTake(org_id)) await this.#slots.take(org_id, cancel.signal)
+    execution.state = 'started'
+    this.#wait(org_id, -weight)
     this.#changed()
+  }
+
+  /** A run that waits for its child run occupies no place, because the child may need it. */
+  async #whileAwaiting(execution: Execution, ended: Promise<unknown>): Promise<unknown> {
+    const { org_id } = execution
+    if (execution.awaited++ === 0) this.#slots.giveBack(org_id)
     try {
       return await ended
     } finally {
-      this.#awaiting--
+      if (--execution.awaited === 0 && execution.state !== 'ended') this.#slots.retake(org_id)
     }
+  }
+
+  #wait(org_id: string, more: number): void {
+    const weight = (this.#waiting.get(org_id) ?? 0) + more
+    if (weight > 0) this.#waiting.set(org_id, weight)
+    else this.#waiting.delete(org_id)
+  }
+
+  /** Claimed runs of one organization that may wait here. A dead worker loses them, so there are not many. */
+  #mostWaiting(): number {
+    return Math.ceil(this.#maxConcurrentRuns / Math.max(1, this.#waiting.size))
   }
 }
 

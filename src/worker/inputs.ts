@@ -19,18 +19,20 @@ export interface InputDeps {
 }
 
 /**
- * Returns the input of a run from the given fact, or from the fact that its plan references. A retry and a replay
+ * Returns the input of a run from the given fact, if there is one, or from the fact that its plan references. A retry and a replay
  * reference the input of the first run.
  */
 export const inputOf = async (
   plan: RunPlan,
-  inHand: Recorded,
+  inHand: Recorded | null,
   { store, payloads, keyring }: InputDeps,
   kept: KeptPayloads,
 ): Promise<Input> => {
   const at = plan.input_at
-  const isInHand = !at || (inHand.revision === at.revision && inHand.stream === streamOf.stream(at.stream_id))
+  const isInHand =
+    !at || (inHand?.revision === at.revision && inHand.stream === streamOf.stream(at.stream_id))
   const carrier = isInHand ? inHand : await factAt(store, at)
+  if (!carrier) throw new AppError('internal_server_error', 'Expected a fact with an input, got none')
   if (isOf(carrier, 'EventPublished')) return ofEvent(carrier, plan, kept)
   if (isOf(carrier, 'RunRequested')) return ofRequest(carrier, { payloads, keyring }, kept)
   throw new AppError('internal_server_error', `Expected a fact with an input, got ${carrier.event.type}`)

@@ -9,14 +9,17 @@ import { stopWorker } from '../commands/runs/stopWorker.ts'
 import { isOf, type Recorded } from '../events/event.ts'
 import type { EventOf, EventType } from '../events/index.ts'
 import type { RunPlan } from '../events/run.ts'
+import { messageOf } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { Pauses } from '../loops/backoff.ts'
 import { keepGoing } from '../loops/keepGoing.ts'
 import type { Claimer, WantedRun } from '../ports/claimer.ts'
 import type { Delivery } from '../ports/eventStore.ts'
+import { Bypass } from './bypass.ts'
 import { DirectClaims } from './directClaims.ts'
 import { type ExecutionDeps, Executions } from './executions.ts'
 import { FailedClaims } from './failedClaims.ts'
+import { HeldDeliveries } from './heldDeliveries.ts'
 
 export interface WorkerOptions {
   /** Maximum number of concurrent runs, default `MAX_CONCURRENT_RUNS`. */
@@ -41,6 +44,11 @@ const RUN_DRAIN_MS = 20_000
 /** Time to store the ends of runs whose process was closed, milliseconds. */
 const LAST_ENDS_MS = 2000
 
+/** With this many held deliveries, the events of organizations with room are read ahead of the others. */
+const FULL = IN_FLIGHT / 2
+/** With fewer, the consumer group alone is fast enough again. */
+const ROOMY = IN_FLIGHT / 4
+
 /** Default time in which the reply to an append must arrive, milliseconds. A later reply counts as lost. */
 const ANSWERED_MS = 6000
 
@@ -52,6 +60,8 @@ const ANSWERED_MS = 6000
  * W4: a claim whose append got no reply is found in the log, also when its event is delivered to another worker.
  * W5: a worker that was declared lost (for example after a pause) continues with a new id and ends all claims of its
  * old id.
+ * W6: the events of an organization do not wait for those of another: deliveries of an organization without room are held,
+ * and while they fill the window, the others' events are claimed ahead of it.
  */
 export class Worker implements Claimer {
   readonly #deps: ExecutionDeps
@@ -61,15 +71,22 @@ export class Worker implements Claimer {
   readonly #stopping = new AbortController()
   readonly #failed: FailedClaims
   #worker_id = newId()
-  #roomMade: (() => void) | undefined
+  readonly #held = new HeldDeliveries()
+  readonly #bypass: Bypass
 
   constructor(deps: ExecutionDeps, options: WorkerOptions) {
     this.#deps = deps
     this.#options = options
     this.#failed = new FailedClaims(deps, { pauses: options.claimPauses })
+    const { maxConcurrentRuns = MAX_CONCURRENT_RUNS, runTimeoutMs } = options
     this.#executions = new Executions(deps, {
-      runTimeoutMs: options.runTimeoutMs,
-      changed: () => this.#roomMade?.(),
+      maxConcurrentRuns,
+      runTimeoutMs,
+      changed: () => this.#takeHeld(),
+    })
+    this.#bypass = new Bypass(deps, {
+      mayClaim: (org_id) => this.#executions.mayClaim(org_id),
+      claim: (org_id, event) => this.#executions.claiming(org_id, () => this.#claimAhead(event)),
     })
   }
 
@@ -77,9 +94,16 @@ export class Worker implements Claimer {
     return this.#worker_id
   }
 
-  get hasRoom(): boolean {
-    const { maxConcurrentRuns = MAX_CONCURRENT_RUNS } = this.#options
-    return !this.#stopping.signal.aborted && this.#executions.taken < maxConcurrentRuns
+  get isOpen(): boolean {
+    return !this.#stopping.signal.aborted
+  }
+
+  get fullFor(): readonly string[] {
+    return this.#executions.fullFor
+  }
+
+  hasRoom(env_id: string): boolean {
+    return this.isOpen && this.#executions.hasRoom(this.#deps.views.directory.orgIdOf(env_id))
   }
 
   async start(): Promise<void> {
@@ -96,6 +120,7 @@ export class Worker implements Claimer {
   /** Claims no more runs, waits for those in progress, then ends the remaining ones. */
   async stop({ drainMs }: { drainMs: number } = { drainMs: RUN_DRAIN_MS }): Promise<void> {
     this.#stopping.abort()
+    this.#bypass.close()
     await this.#executions.drain(drainMs)
     await this.#deps.runtime.close()
     await this.#executions.drain(LAST_ENDS_MS)
@@ -127,14 +152,48 @@ export class Worker implements Claimer {
   async #consume(signal: AbortSignal): Promise<void> {
     const options = { types: ['EventPublished', 'RunRequested'], inFlight: IN_FLIGHT, signal } as const
     for await (const delivery of this.#deps.store.consume('workers', options)) {
-      while (!this.hasRoom && !signal.aborted)
-        await new Promise<void>((resolve) => (this.#roomMade = resolve))
       if (signal.aborted) return // the unacknowledged event is delivered to another worker
-      void this.#take(delivery)
+      const org_id = this.#orgOf(delivery.event)
+      if (!this.#held.has(org_id) && this.#executions.mayClaim(org_id)) this.#take(org_id, delivery)
+      else {
+        this.#held.add(org_id, delivery)
+        if (this.#held.size >= FULL) this.#bypass.open(delivery.event.cursor) // W6
+      }
     }
   }
 
-  async #take(delivery: Delivery): Promise<void> {
+  #takeHeld(): void {
+    if (this.#held.size === 0 || !this.isOpen) return
+    for (const [org_id, delivery] of this.#held.ready((org_id) => this.#executions.mayClaim(org_id)))
+      this.#take(org_id, delivery)
+    if (this.#held.size < ROOMY) this.#bypass.close()
+  }
+
+  /** Claims an event before its delivery. The delivery claims it if this fails. */
+  async #claimAhead(event: Recorded): Promise<void> {
+    const worker_id = this.#worker_id
+    const id = subjectOf(event)
+    if (await this.#direct.has(id)) return
+    try {
+      const claimed = await this.claiming(id, () => this.#claim(event, worker_id))
+      this.execute(claimed, event, worker_id)
+    } catch (error) {
+      this.#deps.logger.warn('An event could not be claimed ahead of its delivery', {
+        event: event.id,
+        error: messageOf(error),
+      })
+    }
+  }
+
+  #orgOf({ metadata }: Recorded): string {
+    return this.#deps.views.directory.orgIdOf(metadata.env_id ?? '') // a fact without one fails when it is claimed
+  }
+
+  #take(org_id: string, delivery: Delivery): void {
+    void this.#executions.claiming(org_id, () => this.#claimDelivered(delivery))
+  }
+
+  async #claimDelivered(delivery: Delivery): Promise<void> {
     const { event } = delivery
     if (await this.#direct.has(subjectOf(event))) return delivery.ack()
     const worker_id = this.#worker_id
@@ -143,7 +202,7 @@ export class Worker implements Claimer {
       delivery.ack() // W2
       for (const plan of claimed) this.#executions.begin(plan, event, worker_id)
     } catch (error) {
-      await this.#failed.settle(delivery, error)
+      void this.#failed.settle(delivery, error) // it may wait for long
     }
   }
 

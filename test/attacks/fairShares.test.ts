@@ -1,6 +1,10 @@
-import { deploy, handled, publish, type Run, runsOf } from '../support/build.ts'
+import { clock } from '../../src/clock.ts'
+import { newId } from '../../src/ids.ts'
+import { deploy, handled, publish, type Run, runsOf, type Webhook } from '../support/build.ts'
+import type { Api } from '../support/http.ts'
 import { until } from '../support/until.ts'
 import { attackSuite } from './attack.ts'
+import type { Target } from './target.ts'
 
 /** A function that sends the event which starts it, once or twice. */
 const ENDLESS = (times: number) => `
@@ -24,7 +28,87 @@ const FAN_OUT = `
   }
 `
 
+const HOOK = (service: string) => `
+  import { fn } from 'svc'
+  export const hook = fn({ webhook: { service: '${service}', path: '/hook' } }, () => ({ status: 200, body: 'ok' }))
+`
+
+/** Sleeps for the longest time that a run may take. */
+const SLEEPING = `
+  import { fn } from 'svc'
+  export const sleep = fn({ 'on-event': 'sleep', timeout: 900000 }, () => new Promise((r) => setTimeout(r, 890000)))
+`
+
+/** Publishes events with 50 requests at a time. */
+const flood = async (api: Api, event_type: string, count: number): Promise<void> => {
+  let left = count
+  await Promise.all(
+    Array.from({ length: 50 }, async () => {
+      while (left-- > 0) await publish(api, event_type)
+    }),
+  )
+}
+
+/** The URL of a webhook of the victim, which has been called once. */
+const hookOf = async (target: Target): Promise<string> => {
+  const { api } = target.victim
+  const project = `p-${newId()}`
+  await deploy(api, project, { 'main.ts': HOOK(project) })
+  const [hook] = await api.get<Webhook[]>(`/projects/${project}/webhooks`)
+  if (!hook) throw new Error('Expected a webhook')
+  await reply(hook.url)
+  return hook.url
+}
+
+/** The time of a call of the webhook. Throws if it gets no reply. */
+const reply = async (url: string): Promise<number> => {
+  const began = clock.monotonic()
+  const { status } = await fetch(url, { method: 'POST', signal: AbortSignal.timeout(10_000) })
+  if (status !== 200) throw new Error(`The victim's webhook returned ${status}`)
+  return Math.round(clock.monotonic() - began)
+}
+
+const runningOf = async (api: Api): Promise<number> =>
+  (await api.page<Run>('/runs?status=running&limit=1')).pagination.total
+
 attackSuite('fair shares', [
+  {
+    id: 'A/16-starvation/runs',
+    attempt:
+      'take all places of the worker with 2,500 sleeping runs of one build, then publish 5,000 events more',
+    severity: 'high',
+    async run(target) {
+      const fresh = await target.fresh()
+      const hook = await hookOf(fresh)
+      const { api } = fresh.attacker
+      await deploy(api, 'sleepers', { 'main.ts': SLEEPING })
+      await flood(api, 'sleep', 2500)
+      const asleep = await reply(hook)
+      const flooding = flood(api, 'sleep', 5000)
+      const during = await reply(hook)
+      await flooding
+      await deploy(fresh.victim.api, 'handlers', { 'main.ts': ENDLESS(0) })
+      const { event_id } = await publish(fresh.victim.api, 'again')
+      await handled(fresh.victim.api, event_id)
+      return `with ${await runningOf(api)} runs of the attacker, the victim's webhook replied in ${asleep} ms, during a flood in ${during} ms; its event was handled`
+    },
+  },
+  {
+    id: 'A/16-starvation/children',
+    attempt: 'take all places for processes with 34 builds that have one sleeping run each',
+    severity: 'high',
+    async run(target) {
+      const fresh = await target.fresh()
+      const hook = await hookOf(fresh)
+      const { api } = fresh.attacker
+      for (let n = 0; n < 34; n++)
+        await deploy(api, `sleeper-${n}`, { 'main.ts': SLEEPING.replaceAll('sleep', `sleep${n}`) })
+      for (let n = 0; n < 34; n++) await publish(api, `sleep${n}`)
+      const first = await reply(hook)
+      const again = await hookOf(fresh)
+      return `with ${await runningOf(api)} sleeping builds of the attacker, the victim's webhook replied in ${first} ms, and that of a new build in ${await reply(again)} ms`
+    },
+  },
   {
     id: 'A/16-starvation/recursion',
     attempt: 'a function that starts itself forever by its own event',

@@ -7,7 +7,15 @@ import { AppError } from '../../src/errors.ts'
 import type { Blobs } from '../../src/ports/blobs.ts'
 import { openRuntime } from '../../src/builds/openRuntime.ts'
 import type { SandboxOptions } from '../../src/sandbox/limits.ts'
-import type { Inspection, Invocation, LaneRef, Outcome, RunInfo, Runtime } from '../../src/ports/runtime.ts'
+import type {
+  Input,
+  Inspection,
+  Invocation,
+  LaneRef,
+  Outcome,
+  RunInfo,
+  Runtime,
+} from '../../src/ports/runtime.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { zipBuild, zipDir, type ZippedBuild } from '../support/zipBuild.ts'
 
@@ -45,7 +53,8 @@ export const buildBlobs = (): Blobs & { gets: number; add(build: ZippedBuild): v
   return blobs
 }
 
-export interface Asked extends Partial<Omit<Invocation, 'target' | 'run'>> {
+export interface Asked extends Partial<Omit<Invocation, 'target' | 'run' | 'loadInput'>> {
+  readonly input?: Input
   readonly args?: readonly unknown[]
   readonly run?: Partial<RunInfo>
 }
@@ -84,7 +93,8 @@ export const openWorkbench = async (
   blobs.add(zipped)
   const cacheDir = tempDir()
   const runtime = openRuntime({ blobs, cacheDir, ...IMPATIENT, ...options })
-  const build = {
+  const build: LaneRef = {
+    org_id: newId(),
     env_id: newId(),
     project_id: newId(),
     build_id: newId(),
@@ -96,12 +106,12 @@ export const openWorkbench = async (
     writeFileSync(file, zipped.bytes)
     return runtime.inspect(build, { file, signal })
   }
-  const invoke: Workbench['invoke'] = (target, { args = [], run, ...asked } = {}) =>
+  const invoke: Workbench['invoke'] = (target, { args = [], run, input, ...asked } = {}) =>
     runtime.invoke({
       build,
       run: { ...runInfo(), ...run },
       target: typeof target === 'string' ? targetOf(target) : target,
-      input: { kind: 'args', args },
+      loadInput: () => Promise.resolve(input ?? { kind: 'args', args }),
       timeoutMs: 15_000,
       signal: new AbortController().signal,
       onHostCall: () => Promise.resolve(null),

@@ -18,6 +18,9 @@ import { deployBuild, openWorker, wanted } from './openWorker.ts'
 type Build = Awaited<ReturnType<typeof deployBuild>>
 type Context = { node: Node; build: Build; hints: Hints; stop: AbortController }
 
+/** Each environment is an organization of its own. */
+const directory = { orgIdOf: (env_id: string) => env_id }
+
 const opening = async (context: Context) => {
   const node = await openNode()
   const hints: Hints = { ...openHints(), connected: true } // as if another node heard them
@@ -51,7 +54,7 @@ offering.after.each(closing)
 offering('is claimed by a worker that learned of it only by the offer', async (context) => {
   const { node, hints, stop } = context
   const { worker, held } = openWorker(node)
-  const offers = new Offers(hints)
+  const offers = new Offers(hints, directory)
   const hasRoom = new Promise((resolve) => hints.on('room', resolve))
   takeOffers(worker, hints, { signal: stop.signal, logger: silent })
   await hasRoom
@@ -76,7 +79,7 @@ offering('that no worker takes is requested in the log, and runs once', async (c
 offering('goes to the workers with room, in turn', async ({ hints, build }) => {
   const heard: string[] = []
   hints.on('offered', (text) => heard.push(text.split(' ', 1)[0] ?? ''))
-  const offers = new Offers(hints)
+  const offers = new Offers(hints, directory)
   const run = wanted(build)
   assert.not(offers.make(run))
   for (const text of ['a yes', 'b yes', 'c yes', 'b no']) hints.publish('room', text)
@@ -92,7 +95,7 @@ offering('of a REPL goes to the same worker as before, from any node', async ({ 
   hints.on('offered', (text) =>
     heard.push([text.split(' ', 1)[0] ?? '', /"repl_id":"(\w+)"/.exec(text)?.[1] ?? '']),
   )
-  const nodes = [new Offers(hints), new Offers(hints)]
+  const nodes = [new Offers(hints, directory), new Offers(hints, directory)]
   for (const worker_id of ['a', 'b', 'c', 'd']) hints.publish('room', `${worker_id} yes`)
   const { plan, ...run } = wanted(build)
   const session = (repl_id: string) => ({ ...run, plan: { ...plan, target: { code: '1', repl_id } } })
@@ -107,7 +110,10 @@ offering('of a REPL goes to the same worker as before, from any node', async ({ 
 })
 
 offering('is not made when it is long, or no other node can receive it', async ({ hints, build }) => {
-  const [offers, unheard] = [new Offers(hints), new Offers({ ...hints, connected: false })]
+  const [offers, unheard] = [
+    new Offers(hints, directory),
+    new Offers({ ...hints, connected: false }, directory),
+  ]
   hints.publish('room', 'a yes')
   await until(() => offers.make(wanted(build)) || undefined)
   assert.not(offers.make({ ...wanted(build), input: { kind: 'args', value: ['x'.repeat(20_000)] } }))

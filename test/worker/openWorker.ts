@@ -27,6 +27,7 @@ const holdingRuntime = () => {
     inspect: () => Promise.resolve({ ok: true, functions: [] }),
     forget: () => Promise.resolve(),
     prewarm() {},
+    isFullFor: () => false,
     children: 0,
     async close() {
       for (const settle of held) settle({ status: 'failed', error: lost })
@@ -72,18 +73,22 @@ export const openWorker = (
   }
 }
 
-/** Deploys a build of a project `shop`. */
-export const deployBuild = async ({ aggregates, views }: Node) => {
+/** Deploys a build of a project `shop` of an environment. */
+export const deployBuild = async ({ aggregates, views }: Node, env_id = cause.env_id) => {
   const build = { build_id: newId(), project_id: newId(), hash: 'a'.repeat(64), functions: [] }
   const project = streamOf.project(build.project_id)
   await aggregates.projects.handle(
     project,
     { type: 'CreateProject', project_id: build.project_id, name: 'shop' },
-    cause,
+    { ...cause, env_id },
   )
   const stored = { size: 1, storage_path: 'x', storage_backend: 'disk', build_type: 'release' } as const
-  await aggregates.projects.handle(project, { type: 'UploadBuild', build: { ...build, ...stored } }, cause)
-  await aggregates.projects.handle(project, { type: 'DeployBuild', build, fence: 0 }, cause)
+  await aggregates.projects.handle(
+    project,
+    { type: 'UploadBuild', build: { ...build, ...stored } },
+    { ...cause, env_id },
+  )
+  await aggregates.projects.handle(project, { type: 'DeployBuild', build, fence: 0 }, { ...cause, env_id })
   await views.settled()
   return build
 }

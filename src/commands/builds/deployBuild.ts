@@ -45,6 +45,13 @@ export const deployBuild = async (
     await aggregates.projects.handle(stream, { type: 'DeployBuild', build, fence }, cause)
   }
   await quotas.inTurn(env_id, () => retryLate(deploy))
-  runtime.prewarm({ env_id, project_id, build_id, hash, rights: {} }) // most functions declare no context
+  runtime.prewarm({
+    org_id: deps.views.directory.orgIdOf(env_id),
+    env_id,
+    project_id,
+    build_id,
+    hash,
+    rights: {},
+  }) // most functions declare no context
   return buildFor(deps, project_id, build_id)
 }

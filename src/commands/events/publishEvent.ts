@@ -142,7 +142,7 @@ const claimOf = async (
 ): Promise<{ plans: readonly RunPlan[]; worker_id: string } | null> => {
   if (isControl(event.event_type)) return null
   await directory.reach(await store.head()) // every handler that was deployed before the event is known
-  if (!claimer.hasRoom) return null
+  if (!claimer.hasRoom(env_id)) return null
   const planned = planRuns(event, undefined, { env_id, revision: FIRST_EVENT_AT }, { directory })
   return planned.kind === 'start' ? { plans: planned.plans, worker_id: claimer.worker_id } : null
 }

@@ -54,7 +54,7 @@ export const requestRun = async (
   const ended = (onFact?: () => void) =>
     awaitEnding(deps, { run_id, stream_id, after: REQUESTED_AT }, { signal: over.signal, onFact })
   try {
-    const here = deps.claimer?.hasRoom ? deps.claimer : null
+    const here = deps.claimer?.hasRoom(cause.env_id) ? deps.claimer : null
     const isSession = sessionOf(wanted) !== undefined
     if ((!here || isSession) && deps.offers?.make(wanted)) {
       const begun = Promise.withResolvers<true>()

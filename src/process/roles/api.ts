@@ -51,7 +51,7 @@ export const createApi = (node: Node, { operatorTokens, ...given }: Given): Koa 
     masterKeyFile,
     wrappedKeys,
     quotas,
-    offers: liveness && new Offers(hints),
+    offers: liveness && new Offers(hints, views.directory),
     memory: new ApiMemory(views.directory),
     orgRates: new OrgRates({ limiter: node.limiter, directory: views.directory }),
     authenticator,
