@@ -346,4 +346,10 @@ export const Domain = Type.Object({
     Type.String({ description: 'Target of the CNAME record that routes the domain to this service' }),
   ),
   created_at: Timestamp,
+  expires_at: nullable(
+    Type.String({
+      format: 'date-time',
+      description: 'A domain that is not proved by then is removed; null for a proved domain',
+    }),
+  ),
 })

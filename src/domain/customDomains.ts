@@ -23,6 +23,8 @@ export type DomainsCommand =
   | { readonly type: 'ActivateDomain'; readonly domain_id: string }
   | { readonly type: 'DeleteDomain'; readonly domain_id: string }
   | { readonly type: 'RemoveDomain'; readonly domain_id: string }
+  /** Deletes the domain unless it is proved. */
+  | { readonly type: 'ExpireDomain'; readonly domain_id: string }
 
 type DomainEvent = EventOf<
   | 'DomainRegistered'
@@ -73,6 +75,9 @@ export const domains: Decider<Domains, DomainsCommand, DomainEvent> = {
       case 'DeleteDomain':
         if (domain === undefined) throw new AppError('not_found', `No domain ${domain_id}`)
         return status === 'deleting' ? [] : [{ type: 'DomainDeleted', domain_id, domain }]
+      case 'ExpireDomain':
+        if (status !== 'pending_validation' || domain === undefined) return []
+        return [{ type: 'DomainDeleted', domain_id, domain }]
       case 'RemoveDomain':
         return status === 'deleting' ? [{ type: 'DomainRemoved', domain_id }] : []
       default:

@@ -21,5 +21,27 @@ export const domainNameOf = (text: string): string | null => {
   return labels.every((label) => IS_LABEL.test(label)) ? name : null
 }
 
+/** Zones that resolvers answer from a private network (RFC 6762, 6761, 8375, 9476, and common habit). */
+const PRIVATE_ZONES = [
+  'alt',
+  'arpa',
+  'consul',
+  'corp',
+  'home',
+  'internal',
+  'intranet',
+  'invalid',
+  'lan',
+  'local',
+  'localdomain',
+  'localhost',
+  'onion',
+  'private',
+]
+
+/** Whether a name can be asked of the resolver without asking about a private network. */
+export const isPublicName = (name: string): boolean =>
+  name.includes('.') && !PRIVATE_ZONES.some((zone) => isIn(zone, name))
+
 /** Returns whether a name is `zone` or a name below it. */
 export const isIn = (zone: string, name: string): boolean => name === zone || name.endsWith(`.${zone}`)

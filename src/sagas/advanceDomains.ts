@@ -1,6 +1,8 @@
+import { clock } from '../clock.ts'
 import { advanceDomain } from '../commands/customDomains/advanceDomain.ts'
 import { isRetryable, messageOf } from '../errors.ts'
 import type { Cursor } from '../events/event.ts'
+import { expireClaim, expiryOf } from '../commands/customDomains/expireClaim.ts'
 import type { Logger } from '../logger.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import { type DomainDoc, domains as projection } from '../projections/customDomains.ts'
@@ -8,7 +10,7 @@ import type { Views } from '../projections/views.ts'
 import type { Saga, SagaCore } from './saga.ts'
 
 const LONGEST_PAUSE_MS = 60 * 60 * 1000
-/** A domain without its record for this time is no longer checked, except by `verify`. */
+/** A proved domain that does not lead here for this time is no longer checked, except by `verify`. */
 const PATIENCE_MS = 7 * 24 * 60 * 60 * 1000
 
 export type DomainInput =
@@ -48,14 +50,16 @@ const waitsForOwner = ({ status }: DomainDoc): boolean =>
   status === 'pending_validation' || status === 'provisioning'
 
 const alarmsOf = (doc: DomainDoc, now: number, waitMs: number) => {
-  const isTooOld = waitsForOwner(doc) && now - Date.parse(doc.since) > PATIENCE_MS
+  const isTooOld = doc.status === 'provisioning' && now - Date.parse(doc.since) > PATIENCE_MS
   if (doc.status === 'active' || isTooOld) return []
-  return [{ do: 'setAlarm', key: doc.domain_id, at: now + waitMs, input: { type: 'due', doc } } as const]
+  const expiry = expiryOf(doc)
+  const at = expiry !== null && expiry > now ? Math.min(expiry, now + waitMs) : now + waitMs
+  return [{ do: 'setAlarm', key: doc.domain_id, at, input: { type: 'due', doc } } as const]
 }
 
 /**
- * Moves custom domains through their statuses (SPEC.md, Custom domain status) and removes deleted ones. Each step
- * happens once, even if several nodes try. The read models contain everything up to `from`.
+ * Moves custom domains through their statuses (SPEC.md, Custom domain status), and removes deleted ones and those that
+ * were not proved in time. Each step happens once, even if several nodes try. The read models contain everything up to `from`.
  */
 export const advanceDomains = (
   deps: Parameters<typeof advanceDomain>[0] & {
@@ -86,9 +90,10 @@ export const advanceDomains = (
   },
 
   async carryOut(doc) {
+    const unmoved = { type: 'unmoved', doc } as const // failures do not make the checks more frequent
     try {
       const { moved } = await advanceDomain(deps, doc, doc.domain_id)
-      return moved ? undefined : { type: 'unmoved', doc } // after a move, the next input comes from its fact
+      if (moved) return undefined // the next input comes from its fact
     } catch (error) {
       if (!isRetryable(error)) throw error
       const { domain } = doc
@@ -96,7 +101,13 @@ export const advanceDomains = (
         domain,
         error: messageOf(error),
       })
-      return { type: 'unmoved', doc } // failures do not make the checks more frequent
+    }
+    if ((expiryOf(doc) ?? Infinity) > clock.now()) return unmoved
+    try {
+      return (await expireClaim(deps, doc, doc.domain_id)) ? undefined : unmoved
+    } catch (error) {
+      if (!isRetryable(error)) throw error
+      return unmoved
     }
   },
 })

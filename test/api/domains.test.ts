@@ -29,6 +29,7 @@ const env = {
 
 /** Reserves a name as a node does that dies before it registers the domain. */
 const reserved = async (domain: string, holder: string): Promise<void> => {
+  openSecrets(readConfig(installation(dataDir, env))) // a log without secrets.json is refused
   const store = await openStore(readConfig(installation(dataDir, env)))
   const metadata = { env_id: 'other', correlation_id: 'c' }
   const event = { type: 'NameReserved', name: domain, holder } as const
@@ -82,7 +83,8 @@ const domains = suite('custom domains')
 
 domains('are registered with 201, all fields of SPEC.md, pending_validation', async () => {
   const { status, json } = await api.send('POST', '/domains', { body: { domain: 'Hooks.Example.COM' } })
-  const { domain_id, env_id, created_at, ...rest } = (json as { data: Domain }).data
+  const { domain_id, env_id, created_at, expires_at, ...rest } = (json as { data: Domain }).data
+  assert.is(Date.parse(expires_at ?? '') - Date.parse(created_at), 7 * 24 * 3_600_000)
   assert.is(status, 201)
   assert.ok(isId(domain_id) && isId(env_id))
   assert.is(new Date(created_at).toISOString(), created_at)
@@ -187,8 +189,23 @@ domains('without their record stay pending_validation; the message names the rec
   assert.equal(rest, { domain_id, domain: domain.domain, status: 'pending_validation' })
   assert.ok(message.includes(`${name} CNAME ${value}`), message)
   dns.records.set(name, 'someone.else.example')
-  assert.match((await verify(domain)).message, /someone\.else\.example/)
+  dns.records.set('someone.else.example', 'db.secret.example')
+  const { message: found } = await verify(domain)
+  assert.match(found, /someone\.else\.example/)
+  assert.not.match(found, /secret/)
   assert.equal(await get(domain), domain)
+})
+
+domains('are proved without questions about private names', async () => {
+  for (const target of ['db.internal', 'db.internal.corp', 'printer.local', 'single', 'x.localhost']) {
+    const domain = await register()
+    dns.records.set(domain.validation_cname_name, target)
+    dns.records.set(target, domain.validation_cname_value)
+    assert.is((await verify(domain)).status, 'pending_validation', target)
+    assert.not(dns.asked.includes(target), target)
+  }
+  for (const domain of ['db.internal', 'x.corp', 'a.b.local'])
+    assert.is((await api.refused('POST', '/domains', { domain })).code, 'bad_request')
 })
 
 domains('keep their status while DNS does not answer', async () => {

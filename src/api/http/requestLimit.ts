@@ -13,7 +13,8 @@ export const requestLimit = (deps: { readonly trustedProxies: TrustedProxies }):
   return async (ctx: Context, next: Next): Promise<void> => {
     const { req, res, path } = ctx
     const isLimited = /^\/(?:v1|webhook|operator)\//.test(path)
-    if (!isLimited || !isTrusted(deps.trustedProxies, req.socket.remoteAddress ?? '')) return void (await next())
+    if (!isLimited || !isTrusted(deps.trustedProxies, req.socket.remoteAddress ?? ''))
+      return void (await next())
     const ip = clientIp(req, deps)
     if (!limit.take(ip))
       throw new AppError(

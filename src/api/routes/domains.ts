@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { deleteDomain } from '../../commands/customDomains/deleteDomain.ts'
+import { expiryOf } from '../../commands/customDomains/expireClaim.ts'
 import { domainFor } from '../../commands/customDomains/domainFor.ts'
 import { registerDomain } from '../../commands/customDomains/registerDomain.ts'
 import { verifyDomain } from '../../commands/customDomains/verifyDomain.ts'
@@ -11,7 +12,10 @@ import { Domain } from '../schemas.ts'
 
 const tag = 'Domains'
 
-const present = ({ org_id: _, since: __, order: ___, ...domain }: DomainDoc) => domain
+const present = ({ org_id: _, since, order: __, ...domain }: DomainDoc) => {
+  const expiry = expiryOf({ status: domain.status, since })
+  return { ...domain, expires_at: expiry === null ? null : new Date(expiry).toISOString() }
+}
 
 const path = ({ domain_id }: { domain_id: string }) => [domain_id]
 
@@ -43,7 +47,8 @@ export const domainRoutes = [
     description:
       'First create the CNAME record `validation_cname_name` → `validation_cname_value` to prove that the domain is ' +
       'yours, then point the domain to `routing_domain`. The service checks both records regularly; `verify` checks ' +
-      'at once.',
+      'at once. A domain that is not proved by `expires_at` is removed. If another environment has registered your ' +
+      'domain without proof, the 409 names a record: create it and register the domain again.',
     tag,
     needs: { type: 'domain', action: 'create' },
     body: Type.Object({

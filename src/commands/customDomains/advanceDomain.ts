@@ -1,6 +1,7 @@
 import type { DomainsCommand } from '../../domain/customDomains.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { Dns } from '../../ports/dns.ts'
+import { isPublicName } from '../../ports/domainName.ts'
 import type { DomainDoc } from '../../projections/customDomains.ts'
 import type { CommandDeps } from '../deps.ts'
 
@@ -9,7 +10,8 @@ const MAX_HOPS = 8
 
 /**
  * Moves a domain to its next status if its DNS records allow it (SPEC.md, Custom domain status). The step happens once,
- * even if several nodes try. `seen` is the record that was found instead. Rejects with `unavailable` when DNS fails.
+ * even if several nodes try. `seen` is the target of the record that was found instead; what it leads to is not reported,
+ * because the resolver may know private names. Rejects with `unavailable` when DNS fails.
  */
 export const advanceDomain = async (
   {
@@ -32,23 +34,23 @@ export const advanceDomain = async (
   }
   switch (doc.status) {
     case 'pending_validation': {
-      const seen = await lastOf(dns, doc.validation_cname_name, doc.validation_cname_value)
-      if (seen !== doc.validation_cname_value) return { moved: false, seen }
+      const { leads, seen } = await follow(dns, doc.validation_cname_name, doc.validation_cname_value)
+      if (!leads) return { moved: false, seen }
       await certificates.issue(domain)
       return handle({ type: 'ValidateDomain', domain_id, routing_domain: `${domain_id}.edge.${domainsZone}` })
     }
     case 'validated': // DNS routes every name under the zone's `edge` to the service
       return handle({ type: 'RouteDomain', domain_id })
     case 'provisioning': {
-      const seen = await lastOf(dns, domain, doc.routing_domain ?? '')
-      return seen === doc.routing_domain
-        ? handle({ type: 'ActivateDomain', domain_id })
-        : { moved: false, seen }
+      const { leads, seen } = await follow(dns, domain, doc.routing_domain ?? '')
+      return leads ? handle({ type: 'ActivateDomain', domain_id }) : { moved: false, seen }
     }
     case 'active':
       return { moved: false, seen: doc.routing_domain }
     case 'deleting':
-      await certificates.discard(domain)
+      // An unproved claim may have lost its name to another holder already, which keeps its certificate.
+      if (await aggregates.names.read(streamOf.domainName(domain), ({ held }) => held?.holder === domain_id))
+        await certificates.discard(domain)
       await aggregates.names.handle(
         streamOf.domainName(domain),
         { type: 'ReleaseName', name: domain, holder: domain_id },
@@ -60,15 +62,21 @@ export const advanceDomain = async (
   }
 }
 
-/**
- * Follows the CNAME records of `name`. Returns `target` if they reach it, else the last target; null without records.
- */
-const lastOf = async (dns: Dns, name: string, target: string): Promise<string | null> => {
-  let last: string | null = null
-  for (let hop = 0; hop < MAX_HOPS && last !== target; hop++) {
-    const targets = await dns.cname(last ?? name)
-    if (targets.length === 0) break
-    last = targets.includes(target) ? target : (targets[0] ?? null)
+/** Follows the CNAME records of `name`: whether they lead to `target`, and the first target; null without a record. */
+const follow = async (
+  dns: Dns,
+  name: string,
+  target: string,
+): Promise<{ readonly leads: boolean; readonly seen: string | null }> => {
+  let seen: string | null = null
+  let next = name
+  for (let hop = 0; hop < MAX_HOPS && isPublicName(next); hop++) {
+    const targets = await dns.cname(next)
+    if (targets.includes(target)) return { leads: true, seen: target }
+    const [first] = targets
+    if (first === undefined) break
+    seen ??= first
+    next = first
   }
-  return last
+  return { leads: false, seen }
 }

@@ -1,19 +1,20 @@
 import { admitDomain } from '../../domain/customDomains.ts'
 import type { NameHolder } from '../../domain/name.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, isAppError } from '../../errors.ts'
 import { streamOf } from '../../events/streams.ts'
 import { termsOf } from '../../plans/plans.ts'
-import { domainNameOf, isIn } from '../../ports/domainName.ts'
+import { domainNameOf, isIn, isPublicName } from '../../ports/domainName.ts'
 import type { DomainDoc } from '../../projections/customDomains.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { domainFor } from './domainFor.ts'
+import { expireClaim } from './expireClaim.ts'
 import { reserveName, type ReservationState } from '../projects/reserveName.ts'
 
-type Deps = Pick<CommandDeps, 'aggregates' | 'views' | 'domainsZone' | 'publicUrl'>
+type Deps = Pick<CommandDeps, 'aggregates' | 'views' | 'domainsZone' | 'publicUrl' | 'dns'>
 
 /**
- * Registers a custom domain for an environment (SPEC.md, Custom domains). A domain is unique in the service. Rejects
- * with `bad_request` for an invalid name, with `plan_required`, `domain_limit_reached` or `domain_exists`.
+ * Registers a custom domain for an environment (SPEC.md, Custom domains). A domain is unique in the service. A caller that
+ * proves the domain by its claim record takes precedence over an unproved claim. Rejects with `bad_request` for an invalid name, with `plan_required`, `domain_limit_reached` or `domain_exists`.
  */
 export const registerDomain = async (
   deps: Deps,
@@ -32,9 +33,14 @@ export const registerDomain = async (
   await aggregates.domains.read(stream, (known) => {
     if (!known.has(domain_id)) admitDomain(known, max) // a reached limit is reported before a taken name
   })
+  const claim = { name: `_svc-claim.${domain}`, target: `${cause.env_id}.claim.${domainsZone}` }
   const stateOf = async ({ holder }: NameHolder): Promise<ReservationState> => {
     await views.settled('domains')
-    return (await views.domains.get(holder)) ? 'in use' : 'not created'
+    const held = await views.domains.get(holder)
+    if (!held) return 'not created'
+    if (held.status !== 'pending_validation') return 'in use'
+    if (!(await isClaimed(deps, claim))) throw unproved(domain, claim)
+    return (await expireClaim(deps, held, cause.correlation_id)) ? 'void' : 'in use'
   }
   const name = { stream: streamOf.domainName(domain), name: domain, by: { holder: domain_id } }
   await reserveName(deps, { ...name, taken: 'domain_exists', stateOf }, cause)
@@ -59,6 +65,26 @@ export const registerDomain = async (
   return domainFor(deps, cause.env_id, domain_id)
 }
 
+interface ClaimRecord {
+  readonly name: string
+  readonly target: string
+}
+
+const isClaimed = async ({ dns }: Pick<Deps, 'dns'>, { name, target }: ClaimRecord): Promise<boolean> => {
+  try {
+    return (await dns.cname(name)).includes(target)
+  } catch (error) {
+    if (isAppError(error, 'unavailable')) return false
+    throw error
+  }
+}
+
+const unproved = (domain: string, { name, target }: ClaimRecord): AppError =>
+  new AppError(
+    'domain_exists',
+    `domain: ${domain} is registered, but not proved. If it is yours, create the DNS record ${name} CNAME ${target} and register it again`,
+  )
+
 const validName = (text: string, { domainsZone, publicUrl }: Deps): string => {
   const name = domainNameOf(text)
   if (name === null) {
@@ -67,6 +93,8 @@ const validName = (text: string, { domainsZone, publicUrl }: Deps): string => {
       `domain: expected a domain name such as hooks.example.com, got "${text.slice(0, 60)}"`,
     )
   }
+  if (!isPublicName(name))
+    throw new AppError('bad_request', `domain: expected a public domain name, got ${name}`)
   if (isIn(domainsZone, name) || name === new URL(publicUrl()).hostname)
     throw new AppError('bad_request', `domain: ${name} belongs to this service`)
   return name

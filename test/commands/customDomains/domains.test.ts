@@ -8,7 +8,7 @@ import { domainFor } from '../../../src/commands/customDomains/domainFor.ts'
 import { registerDomain } from '../../../src/commands/customDomains/registerDomain.ts'
 import { STALE_MS } from '../../../src/commands/projects/reserveName.ts'
 import { verifyDomain } from '../../../src/commands/customDomains/verifyDomain.ts'
-import { AppError } from '../../../src/errors.ts'
+import { AppError, messageOf } from '../../../src/errors.ts'
 import type { Plan } from '../../../src/events/org.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import { newId } from '../../../src/ids.ts'
@@ -82,6 +82,30 @@ registering('refuses a name that any environment has', async () => {
   const { domain } = await register()
   const other = await tenant('scale')
   for (const as of [caller, other]) await refusedWith('domain_exists', () => register(domain, as))
+})
+
+registering('gives a name to the environment that proves it, unless its holder has proved it', async () => {
+  const holder = await register()
+  const owner = await tenant('scale')
+  const claim = `_svc-claim.${holder.domain}`
+  const message = await register(holder.domain, owner).then(() => '', messageOf)
+  const target = `${owner.cause.env_id}.claim.svc.test`
+  assert.ok(message.includes(`${claim} CNAME ${target}`), message)
+  for (const wrong of [`${env_id}.claim.svc.test`, 'fails']) {
+    records.set(claim, wrong)
+    await refusedWith('domain_exists', () => register(holder.domain, owner))
+  }
+  records.set(claim, target)
+  const owned = await register(holder.domain, owner)
+  assert.is(await statusOf(holder), 'deleting')
+  await advance(holder)
+  await refusedWith('domain_exists', () => register(holder.domain))
+
+  const proved = await activated()
+  records.set(`_svc-claim.${proved.domain}`, target)
+  await refusedWith('domain_exists', () => register(proved.domain, owner))
+  assert.is(await statusOf(proved), 'active')
+  assert.is.not(owned.domain_id, holder.domain_id)
 })
 
 registering('gives a name to one of the environments that ask at once', async () => {
