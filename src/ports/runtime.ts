@@ -62,7 +62,12 @@ export interface Invocation {
  * `result_not_serializable`, `result_too_large` or `protocol_violation`.
  */
 export type Outcome =
-  | { readonly status: 'succeeded'; readonly result: unknown }
+  | {
+      readonly status: 'succeeded'
+      readonly result: unknown
+      /** To be called when the result is stored: until then, its bytes count as memory of its process. */
+      readonly done?: () => void
+    }
   | { readonly status: 'failed'; readonly error: RunError }
 
 /** A zip that was uploaded. */

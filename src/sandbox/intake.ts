@@ -2,6 +2,7 @@
  * Bounds what one child can make the service do. N1: at most `MAX_SERVING` host calls are served at a time, and none is
  * begun while more than `MAX_UNREAD` bytes of replies wait for the child. N2: the service reads from the child only while
  * its budget of frames and bytes lasts, no host call waits and little is held. A child that floods its pipe waits.
+ * N3: the children of one process share the bytes that are held and unread.
  */
 
 /** Host calls of one child that are served at a time. `run` is exempt: its child run may need this child. */
@@ -15,6 +16,24 @@ export const MAX_UNREAD_EVER = 64 << 20
 
 /** Bytes of host calls without a reply. */
 const MAX_HELD = 32 << 20
+
+/**
+ * The same for all children of this process together. Above these, a child with unanswered bytes is not read, and a host
+ * call begins only for a child that has read nearly all of its replies (N3).
+ */
+const MAX_HELD_BY_ALL = 96 << 20
+const MAX_UNREAD_BY_ALL = 64 << 20
+const NEARLY_ALL_READ = 256 << 10
+
+/** The intakes of living children. */
+const intakes = new Set<Intake>()
+let heldByAll = 0
+
+const unreadByAll = (): number => {
+  let unread = 0
+  for (const intake of intakes) unread += intake.unread
+  return unread
+}
 
 /** The fixed cost of a host call beside its bytes, so that a flood of small calls is bounded too. */
 const HOST_CALL_BYTES = 1024
@@ -44,6 +63,21 @@ export class Intake {
 
   constructor(pipe: Pipe) {
     this.#pipe = pipe
+    intakes.add(this)
+  }
+
+  get unread(): number {
+    return this.#pipe.unread
+  }
+
+  /** Holds the bytes of a result until it is stored. */
+  hold(bytes: number): () => void {
+    this.#hold(bytes)
+    this.#decide()
+    return () => {
+      this.#hold(-bytes)
+      this.#proceed()
+    }
   }
 
   /** Whether the service reads from the child. If not, the child cannot answer a ping. */
@@ -74,11 +108,11 @@ export class Intake {
     const bytes = size + HOST_CALL_BYTES
     const places = isExempt ? 0 : 1
     const done = () => {
-      this.#held -= bytes
+      this.#hold(-bytes)
       this.#serving -= places
       this.#proceed()
     }
-    this.#held += bytes
+    this.#hold(bytes)
     if (isExempt || (this.#mayServe && this.#waiting.length === 0)) {
       this.#serving += places
       this.#decide()
@@ -93,7 +127,13 @@ export class Intake {
   /** The child has ended: it reads nothing any more, and what it asked before is still served. */
   end(): void {
     this.#ended = true
+    intakes.delete(this)
     this.#proceed()
+  }
+
+  #hold(bytes: number): void {
+    this.#held += bytes
+    heldByAll += bytes
   }
 
   tick(elapsedMs: number): void {
@@ -105,7 +145,10 @@ export class Intake {
   }
 
   get #mayServe(): boolean {
-    return this.#serving < MAX_SERVING && (this.#ended || this.#pipe.unread <= MAX_UNREAD)
+    if (this.#serving >= MAX_SERVING) return false
+    const { unread } = this.#pipe
+    if (this.#ended || unread <= NEARLY_ALL_READ) return true
+    return unread <= MAX_UNREAD && unreadByAll() <= MAX_UNREAD_BY_ALL
   }
 
   #proceed(): void {
@@ -120,7 +163,8 @@ export class Intake {
 
   /** N2 */
   #decide(): void {
-    const yes = this.#frames > 0 && this.#bytes > 0 && this.#held <= MAX_HELD && this.#waiting.length === 0
+    const mayHold = this.#held <= (heldByAll > MAX_HELD_BY_ALL ? 0 : MAX_HELD)
+    const yes = this.#frames > 0 && this.#bytes > 0 && mayHold && this.#waiting.length === 0
     if (yes === this.#listening || this.#ended) return
     this.#listening = yes
     this.#pipe.listen(yes)

@@ -8,7 +8,7 @@ import { type Ending, type SandboxedProcess, type Start, startProcess } from './
 import type { ChildFrame, ParentFrame, StopReason } from './protocol.ts'
 import { Intake, MAX_UNREAD, MAX_UNREAD_EVER } from './intake.ts'
 import { errorOfHostCall, HostCalls } from './hostCalls.ts'
-import { KeptJson } from '../events/rawJson.ts'
+import { KeptJson, RawJson } from '../events/rawJson.ts'
 import type { Kept } from '../sdk/wire.ts'
 import type { Input, Invocation, Outcome } from '../ports/runtime.ts'
 
@@ -201,7 +201,7 @@ export class SupervisedChild {
         return this.#listener.onReady()
       case 'result':
         this.proven = true
-        return this.#finish(frame.id, { status: 'succeeded', result: frame.value })
+        return this.#finish(frame.id, this.#succeeded(frame.value))
       case 'failure': {
         this.proven = true
         const { code, stack } = frame
@@ -231,6 +231,11 @@ export class SupervisedChild {
     }
   }
 
+  #succeeded(result: unknown): Outcome {
+    if (!(result instanceof RawJson)) return { status: 'succeeded', result }
+    return { status: 'succeeded', result, done: this.#intake.hold(result.bytes.length) }
+  }
+
   #activeOf(id: number): Active {
     const active = this.#active.get(id)
     if (active) return active
@@ -243,6 +248,7 @@ export class SupervisedChild {
     if (active.awaited > 0) this.#awaitingRuns--
     active.job.invocation.signal.removeEventListener('abort', active.onAbort)
     const final: Outcome = active.stopped ? { status: 'failed', error: stopError(active) } : outcome
+    if (active.job.settled || final !== outcome) doneWith(outcome)
     if (active.stopped || active.calls.idle) active.job.settle(final)
     else void active.calls.settled().then(() => active.job.settle(final))
     if (this.#active.size === 0) this.idleSince = this.#now
@@ -354,6 +360,10 @@ export class SupervisedChild {
       active.job.settle({ status: 'failed', error: active.stopped ? stopError(active) : error })
     }
   }
+}
+
+const doneWith = (outcome: Outcome): void => {
+  if (outcome.status === 'succeeded') outcome.done?.()
 }
 
 const stopError = ({ job, stopped }: Active): RunError =>

@@ -9,11 +9,19 @@ import { Backoff } from '../loops/backoff.ts'
 import { atMost } from '../loops/deadline.ts'
 import { FairPlaces } from '../loops/fairPlaces.ts'
 import type { FunctionRates } from '../plans/functionRates.ts'
+import { ByteBudget, holding } from '../loops/byteBudget.ts'
 import { buildDocId } from '../projections/builds.ts'
 import type { Views } from '../projections/views.ts'
-import { INPUTS_IN_HAND, SLOTS_PER_FREE, WEIGHT_CHARACTERS } from './capacity.ts'
+import {
+  CONTENT_BYTES,
+  CONTENT_WAIT_MS,
+  contentBytes,
+  INPUTS_IN_HAND,
+  SLOTS_PER_FREE,
+  WEIGHT_CHARACTERS,
+} from './capacity.ts'
 import { inputOf } from './inputs.ts'
-import type { Outcome, Runtime } from '../ports/runtime.ts'
+import type { HostCall, Outcome, Runtime } from '../ports/runtime.ts'
 import { KeptPayloads } from './keptPayloads.ts'
 import { type CredentialNow, rightsOf } from './runRights.ts'
 import { RunOutput } from './runOutput.ts'
@@ -63,6 +71,11 @@ export class Executions {
   readonly #waiting = new Map<string, number>()
   readonly #maxConcurrentRuns: number
   readonly #changed: () => void
+  readonly #content = new ByteBudget({
+    name: 'the content of files and values in functions',
+    totalBytes: CONTENT_BYTES,
+    waitMs: CONTENT_WAIT_MS,
+  })
 
   /**
    * `changed` is called when more runs may be claimed. `runTimeoutMs` applies to functions without a timeout.
@@ -173,7 +186,9 @@ export class Executions {
     const backoff = new Backoff(PAUSES)
     for (;;) {
       try {
-        return await endRun(this.#deps, { plan, outcome, worker_id }, cause)
+        await endRun(this.#deps, { plan, outcome, worker_id }, cause)
+        if (outcome.status === 'succeeded') outcome.done?.()
+        return
       } catch (error) {
         this.#deps.logger.warn('The end of a run could not be stored and is retried', {
           run_id: plan.run_id,
@@ -240,9 +255,20 @@ export class Executions {
       onHostCall: (call) =>
         call.op === 'run'
           ? this.#whileAwaiting(execution, serveHostCall(deps, under, call))
-          : serveHostCall(deps, under, call),
+          : this.#whileHolding(execution, call, () => serveHostCall(deps, under, call)),
       onLog: (line) => output.write(line),
     })
+  }
+
+  /** Content in host calls takes memory of the organization, because all runs may ask for it at once. */
+  #whileHolding(
+    { org_id, cancel }: Execution,
+    call: HostCall,
+    serve: () => Promise<unknown>,
+  ): Promise<unknown> {
+    const bytes = contentBytes(call)
+    if (bytes === 0) return serve()
+    return holding(this.#content, { owner: org_id, bytes, signal: cancel.signal }, serve)
   }
 
   /** Takes a place for a run when a child has room for it. */
