@@ -7,12 +7,14 @@ import type { Operator } from './http/operator.ts'
 import type { TrustedProxies } from '../ports/trustedProxies.ts'
 import type { ApiMemory } from './http/memory.ts'
 import type { OrgRates } from './http/orgRates.ts'
+import type { OpenCounts } from '../plans/openCounts.ts'
 import type { EnvFeeds } from './streams/envFeed.ts'
 
 /** The dependencies of handlers: those of commands and those of HTTP. */
 export interface ApiDeps extends CommandDeps {
   readonly orgRates: OrgRates
   readonly memory: ApiMemory
+  readonly openCounts: OpenCounts
   readonly authenticator: Authenticator
   /** The requests of each address without a valid credential. */
   readonly guesses: Guesses

@@ -56,6 +56,7 @@ export const schemaOf = {
   OrgCreated: org.OrgCreated,
   OrgChanged: org.OrgChanged,
   EnvCreated: org.EnvCreated,
+  ConsumerNamed: org.ConsumerNamed,
   ApiKeyCreated: org.ApiKeyCreated,
   ApiKeyChanged: org.ApiKeyChanged,
   ApiKeyDeleted: org.ApiKeyDeleted,

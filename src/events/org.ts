@@ -31,6 +31,9 @@ export const OrgChanged = fact('OrgChanged', {
 
 export const EnvCreated = fact('EnvCreated', { env_id: Id, org_id: Id, name: Type.String() })
 
+/** A client of the environment stream used this name of a consumer for the first time. */
+export const ConsumerNamed = fact('ConsumerNamed', { name: Type.String() })
+
 /** `mac` is HMAC-SHA-256 of the secret under the pepper, hex; the secret itself is stored nowhere (I6). */
 export const ApiKeyCreated = fact('ApiKeyCreated', {
   api_key_id: Id,

@@ -13,4 +13,11 @@ envs('is created once', () => {
     .when({ ...create, name: 'other' })
     .then()
 })
+envs('has a number of named consumers, each named once', () => {
+  const name = (text: string) => ({ type: 'NameConsumer', name: text, most: 2 }) as const
+  const named = (text: string) => ({ type: 'ConsumerNamed', name: text }) as const
+  given(created).when(name('a')).then(named('a'))
+  given(created, named('a'), named('b')).when(name('a')).then()
+  given(created, named('a'), named('b')).when(name('c')).refuses('quota_exceeded')
+})
 envs.run()

@@ -178,6 +178,7 @@ export const exampleOf: { readonly [T in EventType]: EventOf<T> } = {
   DomainRemoved: { type: 'DomainRemoved', domain_id: 'd' },
   OrgCreated: { type: 'OrgCreated', org_id: 'o', slug: 'acme', name: 'Acme', plan: 'free' },
   OrgChanged: { type: 'OrgChanged', org_id: 'o', name: 'Acme', plan: 'pro', team_members: 3 },
+  ConsumerNamed: { type: 'ConsumerNamed', name: 'mailer' },
   EnvCreated: { type: 'EnvCreated', env_id: 'env', org_id: 'o', name: 'dev' },
   ApiKeyCreated: { type: 'ApiKeyCreated', env_id: 'env', name: 'ci', ...issued },
   ApiKeyChanged: {

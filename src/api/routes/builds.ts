@@ -54,6 +54,7 @@ const presentUpload = (build: BuildDoc): Static<typeof BuildUpload> => {
 const upload = async (ask: Ask<{ project: string }>): Promise<{ build: BuildDoc; existed: boolean }> => {
   await ask.deps.views.settled('builds')
   const { project_id: project } = projectOf(ask)
+  const leave = ask.deps.openCounts.enter(ask.credential.env_id, 'buildUploads')
   const scratch = await mkdtemp(join(ask.deps.scratchDir, 'form-'))
   try {
     const form = await readUpload(ask.ctx, scratch)
@@ -63,6 +64,7 @@ const upload = async (ask: Ask<{ project: string }>): Promise<{ build: BuildDoc;
     )
   } finally {
     await rm(scratch, { recursive: true, force: true })
+    leave()
   }
 }
 

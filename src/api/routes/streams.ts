@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { nameConsumer } from '../../commands/streams/nameConsumer.ts'
 import { startOfStream } from '../../commands/streams/startOfStream.ts'
 import { AppError } from '../../errors.ts'
 import { type Cursor, START } from '../../events/event.ts'
@@ -23,6 +24,31 @@ const resumeAt = ({ ctx }: Pick<Ask, 'ctx'>, from: string | undefined): string |
   return header === '' ? from : header
 }
 
+/**
+ * Replies with a live stream, which counts as open until its connection ends. `prepare` may still reject; `serve` writes
+ * the events.
+ */
+const openStream = async <T>(
+  ask: Pick<Ask, 'ctx' | 'deps' | 'credential' | 'hold'>,
+  prepare: () => Promise<T>,
+  serve: (client: SseReply, prepared: T) => Promise<void>,
+): Promise<typeof own> => {
+  const { ctx, deps, credential } = ask
+  const leave = deps.openCounts.enter(credential.env_id, 'streams')
+  ctx.res.once('close', leave)
+  try {
+    const prepared = await prepare()
+    if (ctx.res.closed) throw new AppError('unavailable', 'The client left before the reply')
+    const client = new SseReply(ctx)
+    ask.hold({ gone: client.gone, end: () => client.end() })
+    void serve(client, prepared).catch(() => client.end())
+    return own
+  } catch (error) {
+    leave()
+    throw error
+  }
+}
+
 export const streamRoutes = [
   route({
     method: 'GET',
@@ -40,13 +66,13 @@ export const streamRoutes = [
     }),
     reply: { kind: 'stream', events: streamEvents },
     handle: async (ask) => {
-      const { params, query, credential, deps, ctx } = ask
+      const { params, query, credential, deps } = ask
       const from = resumeAt(ask, query.from)
-      const start = await startOfStream(deps, { stream_id: params.stream_id, from }, credential.env_id)
-      const client = new SseReply(ctx)
-      ask.hold({ gone: client.gone, end: () => client.end() })
-      void tailStream(client, { start, project: query.project }, deps).catch(() => client.end())
-      return own
+      return openStream(
+        ask,
+        () => startOfStream(deps, { stream_id: params.stream_id, from }, credential.env_id),
+        (client, start) => tailStream(client, { start, project: query.project }, deps),
+      )
     },
   }),
 
@@ -65,19 +91,18 @@ export const streamRoutes = [
     errors: ['not_found', 'quota_exceeded'],
     reply: { kind: 'stream', events: { ...publishedEvent, ...streamEvents } },
     handle: async (ask) => {
-      const { deps, ctx } = ask
-      const { body } = ask
-      const { event, revision } = await ask.once(body, (newId) =>
-        publish({ ...ask, caller: { ...ask.caller, newId } }),
+      const { deps, body } = ask
+      return openStream(
+        ask,
+        () => ask.once(body, (newId) => publish({ ...ask, caller: { ...ask.caller, newId } })),
+        (client, { event, revision }) => {
+          const { event_id, stream_id, event_type } = event
+          const type = 'event:published'
+          client.write(frame(String(revision), type, { type, event_id, stream_id, event_type }))
+          const start = { stream_id, after: revision, mayBeComplete: true }
+          return tailStream(client, { start }, deps)
+        },
       )
-      const { event_id, stream_id, event_type } = event
-      const client = new SseReply(ctx)
-      ask.hold({ gone: client.gone, end: () => client.end() })
-      const type = 'event:published'
-      client.write(frame(String(revision), type, { type, event_id, stream_id, event_type }))
-      const start = { stream_id, after: revision, mayBeComplete: true }
-      void tailStream(client, { start }, deps).catch(() => client.end())
-      return own
     },
   }),
 
@@ -88,7 +113,8 @@ export const streamRoutes = [
     summary: 'Follow all activity of the environment',
     description:
       'The stream ends after five minutes; reconnect with the last `id`. With `consumer`, the server stores the ' +
-      'position. Clients of the same consumer share the events, and each event is delivered at least once.',
+      'position. Clients of the same consumer share the events, and each event is delivered at least once. A plan limits ' +
+      'the names of consumers and the streams that are open at a time.',
     tag,
     needs: { type: 'env', action: 'read' },
     query: Type.Object({
@@ -100,27 +126,29 @@ export const streamRoutes = [
       ),
       ...Resume,
     }),
+    errors: ['quota_exceeded'],
     reply: { kind: 'stream', events: envEvents },
     handle: async (ask) => {
-      const { query, credential, deps, ctx } = ask
+      const { query, credential, deps, caller } = ask
       const { env_id } = credential
-      const from = resumeAt(ask, query.from)
-      const after = await cursorAt(deps.store, from)
-      const client = new SseReply(ctx)
-      ask.hold({ gone: client.gone, end: () => client.end() })
-      const end = () => client.end()
-      const timeout = setTimeout(end, deps.sseTimeoutMs)
-      client.gone.addEventListener('abort', () => clearTimeout(timeout), { once: true })
-      deps.stopping.addEventListener('abort', end, { once: true })
-      client.gone.addEventListener('abort', () => deps.stopping.removeEventListener('abort', end), {
-        once: true,
-      })
-      const serving =
-        query.consumer === undefined
+      const { consumer } = query
+      const prepare = async () => {
+        const after = await cursorAt(deps.store, resumeAt(ask, query.from))
+        if (consumer !== undefined) await nameConsumer(deps, consumer, caller)
+        return after
+      }
+      return openStream(ask, prepare, (client, after) => {
+        const end = () => client.end()
+        const timeout = setTimeout(end, deps.sseTimeoutMs)
+        client.gone.addEventListener('abort', () => clearTimeout(timeout), { once: true })
+        deps.stopping.addEventListener('abort', end, { once: true })
+        client.gone.addEventListener('abort', () => deps.stopping.removeEventListener('abort', end), {
+          once: true,
+        })
+        return consumer === undefined
           ? deps.feeds.serve(client, env_id, after)
-          : serveConsumer(client, { env_id, consumer: query.consumer, after }, deps.store)
-      void serving.catch(end)
-      return own
+          : serveConsumer(client, { env_id, consumer, after }, deps.store)
+      })
     },
   }),
 ]

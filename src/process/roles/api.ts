@@ -7,6 +7,7 @@ import { Authenticator } from '../../access/authenticator.ts'
 import { CREDENTIAL_GUESSES, Guesses } from '../../api/http/guesses.ts'
 import { ApiMemory } from '../../api/http/memory.ts'
 import { OrgRates } from '../../api/http/orgRates.ts'
+import { OpenCounts } from '../../plans/openCounts.ts'
 import { Operator } from '../../api/http/operator.ts'
 import { Idempotency } from '../../commands/idempotency.ts'
 import { EnvFeeds } from '../../api/streams/envFeed.ts'
@@ -53,6 +54,7 @@ export const createApi = (node: Node, { operatorTokens, ...given }: Given): Koa 
     quotas,
     offers: liveness && new Offers(hints, views.directory),
     memory: new ApiMemory(views.directory),
+    openCounts: new OpenCounts(views.directory),
     orgRates: new OrgRates({ limiter: node.limiter, directory: views.directory }),
     authenticator,
     guesses: new Guesses({ ...CREDENTIAL_GUESSES, logger }),
