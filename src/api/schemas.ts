@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox'
 import { Plan } from '../events/org.ts'
 import { DomainStatus } from '../events/customDomain.ts'
 import { RunError, RunType } from '../events/run.ts'
+import { MAX_NETWORK } from '../commands/projects/projectNetwork.ts'
 import { actionsOf, SERVICE_KEY_TYPES } from '../access/permissions.ts'
 
 export { RunType }
@@ -40,10 +41,18 @@ export const Permissions = permissionMap([...actionsOf.keys()], { '^\\*:\\*$': a
 /** The permission types that a service key may have. */
 export const ServiceKeyPermissions = permissionMap(SERVICE_KEY_TYPES)
 
+/** Hosts that the functions of a project may reach. */
+export const Network = Type.Union([Type.Array(Type.String(), { maxItems: MAX_NETWORK }), Type.Null()], {
+  description:
+    'Hosts to which functions of the project may connect: names, `*.example.com` for all names below a zone, or ' +
+    'addresses, each with an optional `:port`. Null allows every public host, an empty list none.',
+})
+
 export const Project = Type.Object({
   project_id: Uuid,
   env_id: Uuid,
   name: Type.String(),
+  network: Network,
   active: Type.Boolean(),
   created_at: Timestamp,
   updated_at: Timestamp,

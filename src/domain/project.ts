@@ -22,6 +22,8 @@ export interface DeployedBuild {
 export interface ActiveProject {
   readonly status: 'active'
   readonly name: string
+  /** The hosts that functions may reach; null: every public host. */
+  readonly network: readonly string[] | null
   readonly builds: ReadonlyMap<string, KnownBuild>
   /** Ids of deleted builds: no other build gets one of them. */
   readonly deleted: ReadonlySet<string>
@@ -35,7 +37,17 @@ export interface ActiveProject {
 type Project = { readonly status: 'absent' } | { readonly status: 'deleted' } | ActiveProject
 
 export type ProjectCommand =
-  | { readonly type: 'CreateProject'; readonly project_id: string; readonly name: string }
+  | {
+      readonly type: 'CreateProject'
+      readonly project_id: string
+      readonly name: string
+      readonly network?: readonly string[] | null
+    }
+  | {
+      readonly type: 'ChangeNetwork'
+      readonly project_id: string
+      readonly network: readonly string[] | null
+    }
   | {
       readonly type: 'RenameProject'
       readonly project_id: string
@@ -63,6 +75,7 @@ export type ProjectCommand =
 export type ProjectEvent = EventOf<
   | 'ProjectCreated'
   | 'ProjectRenamed'
+  | 'ProjectNetworkChanged'
   | 'RenameAbandoned'
   | 'ProjectDeleted'
   | 'BuildUploaded'
@@ -155,7 +168,8 @@ export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
   decide(command, state) {
     if (command.type === 'CreateProject') {
       if (state.status !== 'absent') return [] // a repeated command creates one project
-      return [{ type: 'ProjectCreated', project_id: command.project_id, name: command.name }]
+      const { project_id, name, network } = command
+      return [{ type: 'ProjectCreated', project_id, name, ...(network && { network: [...network] }) }]
     }
     if (command.type === 'AbandonDeployment') {
       if (state.status !== 'active' || state.fence !== command.fence) return []
@@ -171,6 +185,11 @@ export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
         if (project.name === command.name) return []
         if (project.nameFence !== command.fence) throw lateFor('rename', project.nameFence)
         return [{ type: 'ProjectRenamed', project_id: command.project_id, name: command.name }]
+      case 'ChangeNetwork': {
+        const { project_id, network } = command
+        if (JSON.stringify(network) === JSON.stringify(project.network)) return []
+        return [{ type: 'ProjectNetworkChanged', project_id, network: network && [...network] }]
+      }
       case 'DeleteProject':
         return [
           { type: 'ProjectDeleted', project_id: command.project_id, build_ids: [...project.builds.keys()] },
@@ -205,6 +224,7 @@ export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
         return {
           status: 'active',
           name: event.name,
+          network: event.network ?? null,
           builds: new Map(),
           deleted: new Set(),
           deployed: null,
@@ -213,6 +233,8 @@ export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
         }
       case 'ProjectRenamed':
         return changed({ name: event.name, nameFence: revision })
+      case 'ProjectNetworkChanged':
+        return changed({ network: event.network })
       case 'RenameAbandoned':
         return changed({ nameFence: revision })
       case 'ProjectDeleted':

@@ -29,6 +29,7 @@ export const schemaOf = {
   RunLogged: runLog.RunLogged,
   ProjectCreated: project.ProjectCreated,
   ProjectRenamed: project.ProjectRenamed,
+  ProjectNetworkChanged: project.ProjectNetworkChanged,
   ProjectDeleted: project.ProjectDeleted,
   BuildUploaded: project.BuildUploaded,
   BuildDeployed: project.BuildDeployed,

@@ -30,7 +30,17 @@ export const FunctionSpec = record({
 })
 export type FunctionSpec = Static<typeof FunctionSpec>
 
-export const ProjectCreated = fact('ProjectCreated', { project_id: Id, name: Type.String() })
+/** The hosts that functions may reach; absent or null: every public host. */
+const network = Type.Union([Type.Array(Type.String()), Type.Null()])
+
+export const ProjectCreated = fact('ProjectCreated', {
+  project_id: Id,
+  name: Type.String(),
+  network: Type.Optional(network),
+})
+
+/** From now on, functions of the project open connections to these hosts only. */
+export const ProjectNetworkChanged = fact('ProjectNetworkChanged', { project_id: Id, network })
 
 export const ProjectRenamed = fact('ProjectRenamed', { project_id: Id, name: Type.String() })
 

@@ -18,6 +18,8 @@ export interface DirectoryProject {
   readonly project_id: string
   readonly env_id: string
   readonly name: string
+  /** The hosts that functions may reach; null: every public host. */
+  readonly network: readonly string[] | null
   readonly deployed: DirectoryBuild | null
   /** The newest live (development) build. */
   readonly live: DirectoryBuild | null
@@ -49,7 +51,7 @@ type FunctionsOf = { readonly functions?: readonly FunctionSpec[]; readonly func
 export interface DirectorySeed {
   readonly orgs: readonly { org_id: string; slug: string; plan: Plan }[]
   readonly envs: readonly { env_id: string; org_id: string; name: string }[]
-  readonly projects: readonly { project_id: string; env_id: string; name: string }[]
+  readonly projects: readonly Pick<DirectoryProject, 'project_id' | 'env_id' | 'name' | 'network'>[]
   readonly builds: readonly (FunctionsOf & {
     build_id: string
     project_id: string
@@ -70,6 +72,7 @@ const TYPES: readonly EventType[] = [
   'EnvCreated',
   'ProjectCreated',
   'ProjectRenamed',
+  'ProjectNetworkChanged',
   'ProjectDeleted',
   'BuildUploaded',
   'BuildDeployed',
@@ -221,6 +224,7 @@ export class Directory {
           this.#projects.get(event.project_id) ?? {
             ...event,
             env_id: envIdOf(recorded),
+            network: event.network ?? null,
             deployed: null,
             live: null,
           },
@@ -231,6 +235,11 @@ export class Directory {
         if (!project) break
         this.#forgetName(project)
         this.#putProject({ ...project, name: event.name })
+        break
+      }
+      case 'ProjectNetworkChanged': {
+        const project = this.#projects.get(event.project_id)
+        if (project) this.#projects.set(project.project_id, { ...project, network: event.network })
         break
       }
       case 'ProjectDeleted': {
@@ -277,8 +286,8 @@ export class Directory {
     for (const env of this.#envs.values()) if (env.org_id === org_id) this.#addEnv(env)
   }
 
-  #putProject({ project_id, env_id, name, deployed, live }: DirectoryProject): void {
-    const project = { project_id, env_id, name, deployed, live }
+  #putProject({ project_id, env_id, name, network, deployed, live }: DirectoryProject): void {
+    const project = { project_id, env_id, name, network, deployed, live }
     this.#projects.set(project_id, project)
     this.#byName.set(`${env_id}/${name}`, project_id)
     this.#changed(project)

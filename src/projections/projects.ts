@@ -6,6 +6,8 @@ export type ProjectDoc = {
   readonly project_id: string
   readonly env_id: string
   readonly name: string
+  /** The hosts that functions may reach; null: every public host. */
+  readonly network: readonly string[] | null
   readonly active: boolean
   readonly created_at: string
   readonly updated_at: string
@@ -14,9 +16,9 @@ export type ProjectDoc = {
 
 export const projects: Projection<ProjectDoc> = {
   name: 'projects',
-  version: 1,
+  version: 2,
   indexes: [{ equal: ['env_id'], sort: 'order', counted: true }],
-  handles: ['ProjectCreated', 'ProjectRenamed', 'ProjectDeleted'],
+  handles: ['ProjectCreated', 'ProjectRenamed', 'ProjectNetworkChanged', 'ProjectDeleted'],
   idsOf: ({ event }) => ('project_id' in event ? [event.project_id ?? ''] : []),
 
   evolve(doc, recorded) {
@@ -27,6 +29,7 @@ export const projects: Projection<ProjectDoc> = {
           project_id: event.project_id,
           env_id: envIdOf(recorded),
           name: event.name,
+          network: event.network ?? null,
           active: true,
           created_at: at,
           updated_at: at,
@@ -34,6 +37,8 @@ export const projects: Projection<ProjectDoc> = {
         }
       case 'ProjectRenamed':
         return doc && { ...doc, name: event.name, updated_at: at }
+      case 'ProjectNetworkChanged':
+        return doc && { ...doc, network: event.network, updated_at: at }
       case 'ProjectDeleted':
         return null
       default:

@@ -17,7 +17,7 @@ projects('are created with 201 and all fields of SPEC.md', async () => {
   assert.is(status, 201)
   assert.ok(isId(project_id) && isId(env_id))
   assert.is(new Date(created_at).toISOString(), created_at)
-  assert.equal(rest, { name: 'first', active: true, updated_at: created_at })
+  assert.equal(rest, { name: 'first', network: null, active: true, updated_at: created_at })
 })
 
 projects('are found by name and by id', async () => {
@@ -100,6 +100,50 @@ projects(
       else await create(name)
   },
 )
+
+projects('have a network, which is set at creation and changed later, in its canonical form', async () => {
+  const network = ['API.Example.com.', '*.zone.example:443', '[2001:DB8::1]:80', 'api.example.com']
+  const canonical = ['api.example.com', '*.zone.example:443', '[2001:db8::1]:80']
+  const created = await api.post<Project>('/projects', { name: 'networked', network })
+  assert.equal(created.network, canonical)
+  assert.equal((await api.get<Project>('/projects/networked')).network, canonical)
+  const changed = await api.patch<Project>('/projects/networked', { name: 'moved', network: [] })
+  assert.equal([changed.name, changed.network], ['moved', []])
+  assert.is((await api.patch<Project>('/projects/moved', { network: null })).network, null)
+  assert.is((await api.patch<Project>('/projects/moved', { name: 'kept' })).network, null)
+})
+
+for (const [entry, shown] of [
+  ['https://a.example', '"https://a.example"'],
+  ['*', '"*"'],
+  ['10.0.0.0/8', '"10.0.0.0/8"'],
+  ['0x7f.1', '"0x7f.1"'],
+  ['a.example:0', '"a.example:0"'],
+  ['', '""'],
+] as const)
+  projects(`name the wrong entry ${shown} of a network, and change nothing`, async () => {
+    await create('unchanged').catch(() => {})
+    const before = await api.get<Project>('/projects/unchanged')
+    const network = ['a.example', entry]
+    for (const [method, path] of [
+      ['POST', '/projects'],
+      ['PATCH', '/projects/unchanged'],
+    ] as const) {
+      const { status, message } = await api.refused(method, path, { name: 'other', network })
+      assert.is(status, 400)
+      assert.ok(message.startsWith('network/1: ') && message.includes(shown), message)
+    }
+    assert.equal(await api.get('/projects/unchanged'), before)
+  })
+
+projects('have at most 100 entries in their network', async () => {
+  const network = Array.from({ length: 101 }, (_, index) => `a${index}.example`)
+  const { status, message } = await api.refused('POST', '/projects', { name: 'long', network })
+  assert.is(status, 400)
+  assert.match(message, /^network/)
+  const most = await api.post<Project>('/projects', { name: 'long', network: network.slice(1) })
+  assert.is(most.network?.length, 100)
+})
 
 projects('cannot be renamed to a name that is taken', async () => {
   await create('mine')

@@ -6,6 +6,7 @@ import { suite } from '../support/suite.ts'
 const given = givenOf(project, { env_id: 'env', correlation_id: 'c' })
 
 const created: DomainEvent = { type: 'ProjectCreated', project_id: 'p', name: 'shop' }
+const restricted: DomainEvent = { type: 'ProjectNetworkChanged', project_id: 'p', network: ['a.example'] }
 const renamed: DomainEvent = { type: 'ProjectRenamed', project_id: 'p', name: 'store' }
 const deleted: DomainEvent = { type: 'ProjectDeleted', project_id: 'p', build_ids: [] }
 const uploaded = (
@@ -62,6 +63,18 @@ life('is created', () => given().when(create).then(created))
 life('is created once, also by a command after its deletion', () => {
   given(created).when(create).then()
   given(created, deleted).when(create).then()
+})
+life('has a network, which changes once for each new list', () => {
+  const changeNetwork = { type: 'ChangeNetwork', project_id: 'p', network: ['a.example'] } as const
+  given(created).when(changeNetwork).then(restricted)
+  given(created, restricted).when(changeNetwork).then()
+  given(created, restricted)
+    .when({ ...changeNetwork, network: null })
+    .then({ ...restricted, network: null })
+  given()
+    .when({ ...create, network: ['a.example'] })
+    .then({ ...created, network: ['a.example'] })
+  given(created, deleted).when(changeNetwork).refuses('not_found')
 })
 life('is renamed', () => given(created).when(rename).then(renamed))
 life('is not renamed on an old fence: another rename took effect, or it was abandoned', () => {

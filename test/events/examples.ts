@@ -87,6 +87,7 @@ export const exampleOf: { readonly [T in EventType]: EventOf<T> } = {
   RunCancelled: { type: 'RunCancelled', ...end, started_revision: null, was: 'requested' },
   RunLogged: { type: 'RunLogged', run_id: 'r', part: 0, lines: [{ at, source: 'stdout', text: 'hi' }] },
   ProjectCreated: { type: 'ProjectCreated', project_id: 'p', name: 'shop' },
+  ProjectNetworkChanged: { type: 'ProjectNetworkChanged', project_id: 'p', network: ['api.example.com'] },
   ProjectRenamed: { type: 'ProjectRenamed', project_id: 'p', name: 'store' },
   ProjectDeleted: { type: 'ProjectDeleted', project_id: 'p', build_ids: ['b'] },
   BuildUploaded: {

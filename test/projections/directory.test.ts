@@ -78,7 +78,8 @@ const facts: readonly DomainEvent[] = [
   uploaded('p2', 'live2', [handler('live')], 'live'),
   { type: 'ProjectRenamed', project_id: 'p2', name: 'market' },
   { type: 'ProjectDeleted', project_id: 'p1', build_ids: ['b2'] },
-  { type: 'ProjectCreated', project_id: 'p4', name: 'store' },
+  { type: 'ProjectCreated', project_id: 'p4', name: 'store', network: ['a.example'] },
+  { type: 'ProjectNetworkChanged', project_id: 'p2', network: ['b.example'] },
   deployed('p2', 'b1', [handler('a'), hook], 'b3'),
   uploaded('p4', 'b4', [handler('a')]),
   registered('d1', 'a.example.com'),
@@ -97,6 +98,7 @@ const shown = (directory: Directory) => ({
   named: ['shop', 'store', 'boutique', 'market', 'p1', 'p2', 'p3', 'p4'].map(
     (name) => directory.project('env', name)?.project_id,
   ),
+  networks: ['p2', 'p3', 'p4'].map((id) => directory.project('env', id)?.network),
   elsewhere: directory.project('other', 'p2'),
   handlers: directory
     .handlersOf('env', 'order:created')
@@ -205,7 +207,7 @@ directory('reports the project whose functions changed', async (context) => {
   await listening.seed({
     orgs: [],
     envs: [],
-    projects: [{ project_id: 'p5', env_id: 'env', name: 'x' }],
+    projects: [{ project_id: 'p5', env_id: 'env', name: 'x', network: null }],
     builds: [],
     domains: [],
     cursor: '',

@@ -23,6 +23,7 @@ const projectDoc = {
   project_id: 'p',
   env_id: 'env',
   name: 'shop',
+  network: null,
   active: true,
   created_at: at(0),
   updated_at: at(0),
@@ -34,6 +35,12 @@ project('is renamed, and keeps its place', () =>
     p: { ...projectDoc, name: 'store', updated_at: at(1) },
   }),
 )
+project('has the network that was set last', () => {
+  const network = ['api.example.com']
+  assert.equal(docsAfter(projects, [{ ...created, network }]), { p: { ...projectDoc, network } })
+  const changed: DomainEvent = { type: 'ProjectNetworkChanged', project_id: 'p', network }
+  assert.equal(docsAfter(projects, [created, changed]), { p: { ...projectDoc, network, updated_at: at(1) } })
+})
 project('is gone', () =>
   assert.equal(
     docsAfter(projects, [created, { type: 'ProjectDeleted', project_id: 'p', build_ids: [] }]),

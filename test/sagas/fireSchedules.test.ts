@@ -33,7 +33,7 @@ const deployed = async (functions: readonly FunctionSpec[], ago: number, project
   await directory.seed({
     orgs: [{ org_id: 'org', slug: 'local', plan: 'self_host' }],
     envs: [{ env_id: 'env', org_id: 'org', name: 'dev' }],
-    projects: [{ project_id, env_id: 'env', name: 'shop' }],
+    projects: [{ project_id, env_id: 'env', name: 'shop', network: null }],
     builds: [{ ...build, functions, updated_at: isoOf(clock.now() - ago) }],
     domains: [],
     cursor: '',

@@ -3,20 +3,20 @@ import { createProject } from '../../commands/projects/createProject.ts'
 import { deleteProject } from '../../commands/projects/deleteProject.ts'
 import { projectDocFor, projectFor } from '../../commands/projects/projectFor.ts'
 import { PROJECT_NAME } from '../../commands/projects/projectName.ts'
-import { renameProject } from '../../commands/projects/renameProject.ts'
+import { updateProject } from '../../commands/projects/updateProject.ts'
 import type { DirectoryProject } from '../../projections/directory.ts'
 import type { ProjectDoc } from '../../projections/projects.ts'
 import { type Ask, item, none, route } from '../route.ts'
 import { listOf, PageQuery } from '../paging.ts'
-import { Project } from '../schemas.ts'
+import { Network, Project } from '../schemas.ts'
 
 const tag = 'Projects'
-const Body = Type.Object({
-  name: Type.String({
-    pattern: PROJECT_NAME,
-    description: 'Unique in the environment; can be used in paths instead of the id',
-  }),
+const name = Type.String({
+  pattern: PROJECT_NAME,
+  description: 'Unique in the environment; can be used in paths instead of the id',
 })
+const NewProject = Type.Object({ name, network: Type.Optional(Network) })
+const ChangedProject = Type.Object({ name: Type.Optional(name), network: Type.Optional(Network) })
 
 const present = ({ order: _, ...project }: ProjectDoc) => project
 
@@ -58,7 +58,7 @@ export const projectRoutes = [
     summary: 'Create a project',
     tag,
     needs: { type: 'project', action: 'create' },
-    body: Body,
+    body: NewProject,
     example: { name: 'hello' },
     errors: ['project_exists', 'quota_exceeded'],
     reply: { kind: 'item', status: 201, schema: Project },
@@ -83,15 +83,15 @@ export const projectRoutes = [
     method: 'PATCH',
     path: '/v1/projects/:project',
     operationId: 'updateProject',
-    summary: 'Rename a project',
+    summary: 'Change the name or the network of a project',
     tag,
     needs: { type: 'project', action: 'update', path: projectPaths },
-    body: Body,
-    example: { name: 'hello' },
+    body: ChangedProject,
+    example: { name: 'hello', network: ['api.stripe.com'] },
     errors: ['project_exists'],
     reply: { kind: 'item', schema: Project },
     handle: async ({ params, body, deps, caller }) =>
-      item(present(await renameProject(deps, { ...body, ...params }, caller))),
+      item(present(await updateProject(deps, { ...body, ...params }, caller))),
   }),
 
   route({

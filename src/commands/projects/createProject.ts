@@ -3,14 +3,19 @@ import type { ProjectDoc } from '../../projections/projects.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { projectDocFor } from './projectFor.ts'
 import { reserveProjectName } from './projectName.ts'
+import { checkedNetwork } from './projectNetwork.ts'
 
-/** Creates a project with a name unique in the environment (SPEC.md, Projects). Rejects with `project_exists` or `quota_exceeded`. */
+/**
+ * Creates a project with a name unique in the environment (SPEC.md, Projects). Rejects with `project_exists` or
+ * `quota_exceeded`, and with `bad_request` for an entry of `network` that is no host.
+ */
 export const createProject = async (
   deps: Pick<CommandDeps, 'aggregates' | 'views' | 'quotas'>,
-  { name }: { name: string },
+  { name, network = null }: { name: string; network?: readonly string[] | null | undefined },
   { cause, newId }: Caller,
 ): Promise<ProjectDoc> => {
   const project_id = newId('project')
+  const checked = checkedNetwork(network)
   const { aggregates, views, quotas } = deps
   const { env_id } = cause
   await quotas.inTurn(env_id, async () => {
@@ -22,7 +27,7 @@ export const createProject = async (
     await reserveProjectName(deps, { name, project_id }, cause)
     await aggregates.projects.handle(
       streamOf.project(project_id),
-      { type: 'CreateProject', project_id, name },
+      { type: 'CreateProject', project_id, name, network: checked },
       cause,
       { fresh: true },
     )

@@ -32,9 +32,9 @@ await directory.seed({
     { env_id: 'other', org_id: 'org', name: 'prod' },
   ],
   projects: [
-    { project_id: SHOP, env_id: 'env', name: 'shop' },
-    { project_id: STORE, env_id: 'env', name: 'store' },
-    { project_id: 'theirs', env_id: 'other', name: 'shop' },
+    { project_id: SHOP, env_id: 'env', name: 'shop', network: null },
+    { project_id: STORE, env_id: 'env', name: 'store', network: null },
+    { project_id: 'theirs', env_id: 'other', name: 'shop', network: null },
   ],
   builds: [
     {
