@@ -16,6 +16,8 @@ export interface EgressDeps extends PolicyDeps {
 export interface Egress {
   /** Serves the connections of one child until its pipe closes. */
   readonly serve: (build: LaneRef, pipe: Socket) => Tunnel
+  /** Closes the connections of a project that its list no longer contains. */
+  readonly recheck: (project_id: string) => void
   readonly close: () => void
 }
 
@@ -28,11 +30,11 @@ const IDLE_MS = 300_000
 /** Connects user code with public addresses, under the rules of its project (policy.ts). */
 export const openEgress = ({ networkOf, orgOf, idleMs = IDLE_MS, ...rules }: EgressDeps): Egress => {
   const admit = openPolicy(rules)
-  const tunnels = new Set<Tunnel>()
+  const tunnels = new Map<Tunnel, LaneRef>()
   const connectionsOf = new Map<string, number>()
   let connections = 0
   const timer = setInterval(() => {
-    for (const tunnel of tunnels) tunnel.closeIdle()
+    for (const tunnel of tunnels.keys()) tunnel.closeIdle()
   }, idleMs).unref()
 
   return {
@@ -54,9 +56,12 @@ export const openEgress = ({ networkOf, orgOf, idleMs = IDLE_MS, ...rules }: Egr
         },
         givePlaceBack: () => count(-1),
       })
-      tunnels.add(tunnel)
+      tunnels.set(tunnel, build)
       pipe.on('close', () => tunnels.delete(tunnel))
       return tunnel
+    },
+    recheck: (project_id) => {
+      for (const [tunnel, build] of tunnels) if (build.project_id === project_id) tunnel.closeUnlisted()
     },
     close: () => clearInterval(timer),
   }

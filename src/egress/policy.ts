@@ -2,7 +2,7 @@ import { networkInterfaces } from 'node:os'
 import { clock } from '../clock.ts'
 import { notPublic } from './addresses.ts'
 import type { Address } from './frames.ts'
-import { hostOf, type HostPattern, matches } from './hosts.ts'
+import { type Host, hostOf, type HostPattern, matches } from './hosts.ts'
 import { inNetworks, namesHost, namesPort, type OperatorAllow } from './operatorAllow.ts'
 import { refusedBy } from './refusal.ts'
 import type { Resolve } from './resolver.ts'
@@ -60,10 +60,9 @@ export const openPolicy = ({
   return async ({ host, port, family, network, nameOf }) => {
     const target = hostOf(host)
     if (!target) throw refusedBy.spelling(host, port)
-    const named = target.kind === 'name' ? target.name : target.address
+    const named = nameIn(target)
     const alias = target.kind === 'address' ? nameOf?.(named) : undefined
-    const isListed = (name: string) => network?.some((pattern) => matches(pattern, name, port)) ?? true
-    if (!isListed(named) && !(alias !== undefined && isListed(alias))) throw refusedBy.network(named, port) // E1
+    if (!isListed({ named, alias, port }, network)) throw refusedBy.network(named, port) // E1
     const addresses =
       target.kind === 'address'
         ? [{ address: target.address, family: target.family }]
@@ -75,6 +74,24 @@ export const openPolicy = ({
     return addresses
   }
 }
+
+/** Whether the list of a project contains an open connection, which was admitted under an earlier list. */
+export const isStillListed = ({ host, port, network, nameOf }: Omit<Asked, 'family'>): boolean => {
+  const target = hostOf(host)
+  if (!target) return false
+  const named = nameIn(target)
+  return isListed({ named, alias: nameOf?.(named), port }, network)
+}
+
+const nameIn = (host: Host): string => (host.kind === 'name' ? host.name : host.address)
+
+const isListed = (
+  { named, alias, port }: { named: string; alias: string | undefined; port: number | null },
+  network: Asked['network'],
+): boolean =>
+  network?.some(
+    (pattern) => matches(pattern, named, port) || (alias !== undefined && matches(pattern, alias, port)),
+  ) ?? true
 
 /** Whether the kernel delivers to this machine without an interface that has the address. */
 const isThisHost = ({ address }: Address): boolean => /^(?:127|0)\.|^::1?$/.test(address)

@@ -22,6 +22,12 @@ const NEXT_ADDRESS_MS = 250
 /** Reads of all streams share this buffer: each copies its bytes before the next read begins. */
 const scratch = Buffer.allocUnsafeSlow(64 << 10)
 
+/** The target as user code named it. */
+export interface StreamTarget {
+  readonly host: string
+  readonly port: number
+}
+
 export interface StreamListener {
   /** Queues a frame for the child. */
   send(frame: Buffer): void
@@ -37,8 +43,8 @@ export interface StreamListener {
  * closed and both sides sent `close`.
  */
 export class EgressStream {
+  readonly target: StreamTarget
   readonly #id: number
-  readonly #port: number
   readonly #listener: StreamListener
   #socket: Socket | undefined
   #opened = false
@@ -58,9 +64,9 @@ export class EgressStream {
   /** Whether bytes moved since the last look. */
   #moved = true
 
-  constructor(id: number, port: number, listener: StreamListener) {
+  constructor(id: number, target: StreamTarget, listener: StreamListener) {
+    this.target = target
     this.#id = id
-    this.#port = port
     this.#listener = listener
   }
 
@@ -68,11 +74,11 @@ export class EgressStream {
   dial(addresses: readonly Address[]): void {
     if (this.#childClosed) return this.#close()
     const [first] = addresses
-    if (!first) return this.fail(refusedBy.connect('ENETUNREACH', '', this.#port).fields)
+    if (!first) return this.fail(refusedBy.connect('ENETUNREACH', '', this.target.port).fields)
     const pinned: LookupFunction = (_name, _options, callback) => callback(null, [...addresses])
     const socket = connect({
       ...(addresses.length === 1 ? { host: first.address } : { host: 'pinned.invalid', lookup: pinned }),
-      port: this.#port,
+      port: this.target.port,
       allowHalfOpen: true,
       noDelay: true,
       autoSelectFamily: true,
@@ -81,7 +87,7 @@ export class EgressStream {
     })
     this.#socket = socket
     socket.setTimeout(CONNECT_MS, () => {
-      this.#error ??= refusedBy.connect('ETIMEDOUT', first.address, this.#port).fields
+      this.#error ??= refusedBy.connect('ETIMEDOUT', first.address, this.target.port).fields
       socket.destroy()
     })
     socket.on('connect', () => this.#onConnect(socket))
@@ -143,12 +149,15 @@ export class EgressStream {
     if (!this.#childClosed) this.#socket?.pause()
   }
 
+  /** Closes the connection with an error. */
+  abort(error: NetworkError): void {
+    this.#error ??= error
+    this.#socket?.destroy()
+  }
+
   /** Closes the stream if no byte moved since the last call. */
   closeIfIdle(): void {
-    if (!this.#moved && this.#opened) {
-      this.#error ??= refusedBy.stream('ETIMEDOUT', 'read').fields
-      this.#socket?.destroy()
-    }
+    if (!this.#moved && this.#opened) this.abort(refusedBy.stream('ETIMEDOUT', 'read').fields)
     this.#moved = false
   }
 
@@ -167,7 +176,7 @@ export class EgressStream {
     this.#opened = true
     const { remoteAddress = '', localAddress = '', localPort = 0 } = socket
     const opened: Opened = {
-      remote: { address: remoteAddress, port: this.#port },
+      remote: { address: remoteAddress, port: this.target.port },
       local: { address: localAddress, port: localPort },
     }
     this.#listener.send(jsonFrame(FRAME.opened, this.#id, opened))
@@ -230,6 +239,6 @@ export class EgressStream {
     } = error as NodeJS.ErrnoException & { address?: string }
     return this.#opened
       ? refusedBy.stream(code, syscall).fields
-      : refusedBy.connect(code, address, this.#port).fields
+      : refusedBy.connect(code, address, this.target.port).fields
   }
 }

@@ -14,7 +14,7 @@ import {
   OversizedFrame,
 } from './frames.ts'
 import type { HostPattern } from './hosts.ts'
-import type { Admit, Target } from './policy.ts'
+import { type Admit, isStillListed, type Target } from './policy.ts'
 import { EgressError, refusedBy } from './refusal.ts'
 import { EgressStream } from './stream.ts'
 import { Turns } from './turns.ts'
@@ -33,6 +33,8 @@ export interface Tunnel {
   readonly bytes: number
   /** Concurrent streams. */
   readonly streams: number
+  /** Closes every stream that the list of the project no longer contains. */
+  closeUnlisted(): void
   /** Closes every stream on which no byte moved since the last call. */
   closeIdle(): void
 }
@@ -59,6 +61,7 @@ export const serveTunnel = (pipe: Socket, deps: TunnelDeps): Tunnel => {
   const reader = new FrameReader()
   const streams = new Map<number, EgressStream>()
   const names = new BoundedMap<string, string>(MAX_NAMES)
+  const nameOf = (address: string) => names.get(address)
   let lookups = 0
   /** Places that the streams have. */
   let places = 0
@@ -148,7 +151,7 @@ export const serveTunnel = (pipe: Socket, deps: TunnelDeps): Tunnel => {
     turns.spend(ASK_COST)
     const placed = deps.takePlace()
     if (placed) places++
-    const stream = new EgressStream(id, target.port, {
+    const stream = new EgressStream(id, target, {
       send,
       get mayRead() {
         return mayRead()
@@ -184,8 +187,7 @@ export const serveTunnel = (pipe: Socket, deps: TunnelDeps): Tunnel => {
     send(jsonFrame(FRAME.found, id, found))
   }
 
-  const admitted = (target: Target) =>
-    deps.admit({ ...target, network: deps.network(), nameOf: (address) => names.get(address) })
+  const admitted = (target: Target) => deps.admit({ ...target, network: deps.network(), nameOf })
 
   const end = () => {
     if (ended) return
@@ -212,6 +214,14 @@ export const serveTunnel = (pipe: Socket, deps: TunnelDeps): Tunnel => {
     },
     get streams() {
       return streams.size
+    },
+    closeUnlisted: () => {
+      const network = deps.network()
+      for (const stream of streams.values()) {
+        const { host, port } = stream.target
+        if (!isStillListed({ host, port, network, nameOf }))
+          stream.abort(refusedBy.network(host, port).fields)
+      }
     },
     closeIdle: () => {
       for (const stream of streams.values()) stream.closeIfIdle()

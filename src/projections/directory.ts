@@ -136,7 +136,7 @@ export class Directory {
     return this.#waiting.wait(cursor, signal)
   }
 
-  /** Calls back with each project whose functions changed. */
+  /** Calls back with each project whose functions or network changed. */
   onChange(listener: (project_id: string) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
@@ -239,7 +239,7 @@ export class Directory {
       }
       case 'ProjectNetworkChanged': {
         const project = this.#projects.get(event.project_id)
-        if (project) this.#projects.set(project.project_id, { ...project, network: event.network })
+        if (project) this.#putProject({ ...project, network: event.network })
         break
       }
       case 'ProjectDeleted': {

@@ -30,15 +30,20 @@ interface Setting {
 
 const tunnels = suite<{ servers: Server[] }>('the tunnel between a child and the egress')
 
+/** All sockets of a test. */
+const sockets: Socket[] = []
+
 tunnels.before.each((context) => {
   context.servers = []
 })
 tunnels.after.each(({ servers }) => {
+  for (const socket of sockets.splice(0)) socket.destroy()
   for (const server of servers) server.close()
 })
 
 const setUp = async (deps: Partial<TunnelDeps> = {}): Promise<Setting> => {
   const [pipe, child] = await socketPair()
+  sockets.push(pipe, child)
   let places = 0
   const tunnel = serveTunnel(pipe, {
     admit: async () => [{ address: '127.0.0.1', family: 4 }],
@@ -67,6 +72,7 @@ const serve = async (
 ): Promise<number> => {
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     socket.on('error', () => {})
+    sockets.push(socket)
     onSocket(socket)
   }).listen(0, '127.0.0.1')
   servers.push(server)
@@ -135,17 +141,17 @@ const violations: Readonly<Record<string, Buffer | ((port: number) => Buffer)>> 
 }
 for (const [name, attempt] of Object.entries(violations))
   tunnels(`${name} ends the child and its connections`, async (context) => {
-    let sockets = 0
+    let connected = 0
     const onSocket = (socket: Socket) => {
-      sockets++
-      socket.resume().on('close', () => sockets--)
+      connected++
+      socket.resume().on('close', () => connected--)
       socket.on('end', () => socket.end())
     }
     const setting = await opened(context, onSocket, { admit: slowLookups })
     setting.child.write(typeof attempt === 'function' ? attempt(setting.port) : attempt)
     await until(() => setting.pipe.destroyed)
     assert.is(setting.violation()?.name, 'ProtocolViolation')
-    await until(() => sockets === 0)
+    await until(() => connected === 0)
     assert.is(setting.tunnel.streams, 0)
     assert.is(setting.places(), 0)
   })
@@ -271,6 +277,17 @@ tunnels('a connection over the share of the organization is refused', async () =
   assert.is(setting.places(), 0)
 })
 
+tunnels('a connection that the list no longer contains is closed with the reason', async (context) => {
+  let network = [{ host: 'a.example', below: false, port: null }]
+  const setting = await opened(context, (socket) => socket.resume(), { network: () => network })
+  setting.tunnel.closeUnlisted()
+  assert.is(setting.tunnel.streams, 1)
+  network = []
+  setting.tunnel.closeUnlisted()
+  await hasFrame(setting, 1, FRAME.close)
+  assert.match(setting.frames.at(-1)?.payload.toString() ?? '', /not in `network`/)
+})
+
 tunnels('a connection without data is closed at the second look', async (context) => {
   const setting = await opened(context, (socket) => socket.on('data', () => {}))
   setting.tunnel.closeIdle()
@@ -286,14 +303,14 @@ tunnels('a connection without data is closed at the second look', async (context
 })
 
 tunnels('all connections close when the child ends', async (context) => {
-  let sockets = 0
+  let connected = 0
   const setting = await opened(context, (socket) => {
-    sockets++
-    socket.resume().on('close', () => sockets--)
+    connected++
+    socket.resume().on('close', () => connected--)
     socket.on('end', () => socket.end())
   })
   setting.child.destroy()
-  await until(() => sockets === 0 && setting.tunnel.streams === 0)
+  await until(() => connected === 0 && setting.tunnel.streams === 0)
 })
 
 tunnels('other work of the service continues while a child moves a lot of data', async (context) => {

@@ -17,6 +17,7 @@ export const startEgress = ({ config, views, onClose }: Node, ports: readonly nu
     },
     orgOf: ({ env_id }) => directory.env(env_id)?.org_id ?? env_id,
   })
+  onClose(directory.onChange((project_id) => egress.recheck(project_id)))
   onClose(() => egress.close())
   return egress
 }
