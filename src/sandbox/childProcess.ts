@@ -55,6 +55,9 @@ export interface Start {
 /** Frames that a child sent before its end must arrive within this time after it. */
 const DRAIN_MS = 1000
 
+/** A child that closed its pipe is killed after this time. bubblewrap reports the exit code of its child within it. */
+const EXIT_MS = 500
+
 /**
  * Owns the operating system process of one child and its pipe. Every frame is checked before the listener
  * gets it. A failure of any kind, even a failed start, is reported by `onEnd` and never thrown.
@@ -114,6 +117,7 @@ export const startProcess = (
   let ended = false
   let killed = false
   let drain: NodeJS.Timeout | undefined
+  let exiting: NodeJS.Timeout | undefined
 
   const violate = (error: unknown) => {
     violation ??= { code: 'protocol_violation', message: messageOf(error), output: stderr }
@@ -148,13 +152,15 @@ export const startProcess = (
     if (ended || !exited || !piped) return
     ended = true
     clearTimeout(drain)
+    clearTimeout(exiting)
     forget?.()
     user?.release()
     listener.onEnd(violation ?? { code: 'worker_lost', message: deathOf(child, stderr), output: stderr })
   }
   const onPiped = () => {
     piped = true
-    stop() // without the pipe a living child cannot be used
+    killed = true // without the pipe a living child cannot be used
+    exiting = setTimeout(stop, EXIT_MS)
     end()
   }
   const onExited = () => {

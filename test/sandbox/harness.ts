@@ -6,7 +6,10 @@ import { newId } from '../../src/ids.ts'
 import { AppError } from '../../src/errors.ts'
 import type { Blobs } from '../../src/ports/blobs.ts'
 import { openRuntime } from '../../src/builds/openRuntime.ts'
-import type { SandboxOptions } from '../../src/sandbox/limits.ts'
+import { prepareChildCode } from '../../src/sandbox/childCode.ts'
+import { chooseSandbox } from '../../src/sandbox/chooseSandbox.ts'
+import { DEFAULT_OPTIONS, type SandboxOptions } from '../../src/sandbox/limits.ts'
+import type { Sandbox, Tier } from '../../src/sandbox/processSandbox.ts'
 import type {
   Input,
   Inspection,
@@ -83,6 +86,16 @@ const IMPATIENT: Partial<SandboxOptions> = {
   backoffMs: 10,
 }
 
+/** The tier that these tests run in. `npm test` runs them in each one that this machine has. */
+export const TIER: Tier = process.env['SVC_TEST_SANDBOX'] === 'namespace' ? 'namespace' : 'process'
+let inTier: Promise<Sandbox> | undefined
+
+const sandboxOf = async (tier: Tier): Promise<Sandbox> => {
+  const chosen = await chooseSandbox(tier, prepareChildCode(tempDir()), DEFAULT_OPTIONS)
+  if (typeof chosen === 'string') throw new Error(`Expected the ${tier} tier to work, got: ${chosen}`)
+  return chosen.sandbox
+}
+
 /** A runtime on one build: the name of a fixture directory, or files by path. */
 export const openWorkbench = async (
   source: string | Readonly<Record<string, string>>,
@@ -92,7 +105,8 @@ export const openWorkbench = async (
   const blobs = buildBlobs()
   blobs.add(zipped)
   const cacheDir = tempDir()
-  const runtime = openRuntime({ blobs, cacheDir, ...IMPATIENT, ...options })
+  const sandbox = await (inTier ??= sandboxOf(TIER))
+  const runtime = openRuntime({ blobs, cacheDir, sandbox, ...IMPATIENT, ...options })
   const build: LaneRef = {
     org_id: newId(),
     env_id: newId(),

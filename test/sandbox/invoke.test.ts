@@ -82,8 +82,10 @@ invoke('keeps concurrent runs apart', async ({ invoke }) => {
 })
 
 invoke('executes runs in one shared process', async ({ invoke, runtime }) => {
-  const pids = await Promise.all(Array.from({ length: 20 }, () => resultOf(invoke('orders.handlers/pid'))))
-  assert.is(new Set(pids).size, 1)
+  const identities = await Promise.all(
+    Array.from({ length: 20 }, () => resultOf(invoke('orders.handlers/identity'))),
+  )
+  assert.is(new Set(identities).size, 1)
   assert.is(runtime.children, 1)
 })
 
@@ -206,24 +208,24 @@ lifetime('starts before the first run when it is prewarmed', async () => {
 
 lifetime('is the only one of its build, however many runs start at once', async () => {
   const { runtime, invoke } = await openWorkbench('ok')
-  await Promise.all(Array.from({ length: 30 }, () => resultOf(invoke('orders.handlers/pid'))))
+  await Promise.all(Array.from({ length: 30 }, () => resultOf(invoke('orders.handlers/identity'))))
   assert.is(runtime.children, 1)
   await runtime.close()
 })
 
 lifetime('is replaced after its number of runs', async () => {
   const { runtime, invoke } = await openWorkbench('ok', { replaceAfterRuns: 3 })
-  const pids = []
-  for (let n = 0; n < 7; n++) pids.push(await resultOf(invoke('orders.handlers/pid')))
-  assert.is(new Set(pids).size, 3)
+  const identities = []
+  for (let n = 0; n < 7; n++) identities.push(await resultOf(invoke('orders.handlers/identity')))
+  assert.is(new Set(identities).size, 3)
   await runtime.close()
 })
 
 lifetime('ends after its current runs when it uses too much memory', async () => {
   const { runtime, invoke } = await openWorkbench('ok', { rssMb: 1, pingMs: 10 })
-  const first = await resultOf(invoke('orders.handlers/pid'))
+  const first = await resultOf(invoke('orders.handlers/identity'))
   assert.is(await resultOf(invoke('orders.handlers/later', { args: [200] })), 'done')
-  assert.is.not(await resultOf(invoke('orders.handlers/pid')), first)
+  assert.is.not(await resultOf(invoke('orders.handlers/identity')), first)
   await runtime.close()
 })
 
@@ -245,8 +247,10 @@ lifetime('ends when it was idle for too long', async () => {
 
 lifetime('ends for another environment when the number of children is reached', async () => {
   const { runtime, build, invoke } = await openWorkbench('ok', { maxChildren: 1 })
-  const mine = await resultOf(invoke('orders.handlers/pid'))
-  const theirs = await resultOf(invoke('orders.handlers/pid', { build: { ...build, env_id: 'another' } }))
+  const mine = await resultOf(invoke('orders.handlers/identity'))
+  const theirs = await resultOf(
+    invoke('orders.handlers/identity', { build: { ...build, env_id: 'another' } }),
+  )
   assert.is.not(mine, theirs)
   assert.is(runtime.children, 1)
   await runtime.close()
@@ -262,7 +266,8 @@ lifetime('is not shared between environments', async () => {
 
 lifetime('is shared only by runs of one project with the same rights', async () => {
   const { runtime, build, invoke } = await openWorkbench('ok')
-  const pidOf = (lane: object) => resultOf(invoke('orders.handlers/pid', { build: { ...build, ...lane } }))
+  const identityOf = (lane: object) =>
+    resultOf(invoke('orders.handlers/identity', { build: { ...build, ...lane } }))
   const lanes = [
     {},
     { project_id: 'another' },
@@ -271,10 +276,10 @@ lifetime('is shared only by runs of one project with the same rights', async () 
     { rights: { evaluator: 'one' } },
     { rights: { evaluator: 'another' } },
   ]
-  const pids = []
-  for (const lane of lanes) pids.push(await pidOf(lane))
-  assert.is(new Set(pids).size, lanes.length)
-  assert.is(await pidOf({ rights: { context: ['B', 'A', 'A'] } }), pids[3])
+  const identities = []
+  for (const lane of lanes) identities.push(await identityOf(lane))
+  assert.is(new Set(identities).size, lanes.length)
+  assert.is(await identityOf({ rights: { context: ['B', 'A', 'A'] } }), identities[3])
   await runtime.close()
 })
 
@@ -284,7 +289,7 @@ lifetime('ends with the runtime: its runs and later runs are lost', async () => 
   await until(() => runtime.children === 1)
   await runtime.close()
   assert.is((await running).code, 'worker_lost')
-  assert.is((await failure('orders.handlers/pid')).code, 'worker_lost')
+  assert.is((await failure('orders.handlers/identity')).code, 'worker_lost')
   assert.is(runtime.children, 0)
 })
 

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { allRoles } from '../../src/process/config.ts'
 import { isAnyNamed, isNamed } from './engines.ts'
 import { type FileResult, type Limits, runFile } from './runFile.ts'
@@ -47,7 +47,8 @@ const longestFirst = (files: readonly string[]): string[] => [
 export async function* passes(files: readonly string[]): AsyncGenerator<readonly Job[]> {
   const plain = (file: string): Job => ({ file, run: (limits) => runFile(file, limits) })
   const real = isAnyNamed() ? files.filter(isOfApi).map(onEngines) : []
-  yield [...longestFirst(files.filter((file) => !needsAll(file))).map(plain), ...real]
+  const isolated = hasNamespaces ? files.filter(isOfSandbox).map(inNamespaces) : []
+  yield [...longestFirst(files.filter((file) => !needsAll(file))).map(plain), ...isolated, ...real]
   for (const file of files.filter(needsAll)) yield [{ file, run: (limits) => runFile(file, slower(limits)) }]
   if (isNamed('mongodb') && isNamed('s3')) yield* onCluster(files.filter(isOfCluster))
 }
@@ -57,6 +58,19 @@ const needsAll = (file: string): boolean => file.startsWith('test/cluster/')
 
 /** Tests of the API run on every engine. */
 const isOfApi = (file: string): boolean => file.startsWith('test/api/')
+
+/** Whether bubblewrap is here. `SVC_TEST_NAMESPACE=required`: these tests fail without it. */
+const hasNamespaces = process.env['SVC_TEST_NAMESPACE'] === 'required' || existsSync('/usr/bin/bwrap')
+
+/** Tests of the sandbox run in both of its tiers. */
+const isOfSandbox = (file: string): boolean =>
+  file.startsWith('test/sandbox/') && readFileSync(file, 'utf8').includes('openWorkbench')
+
+const inNamespaces = (file: string): Job => ({
+  file,
+  on: 'the namespace tier',
+  run: (limits) => runFile(file, limits, { SVC_TEST_SANDBOX: 'namespace', TMPDIR: '/var/tmp' }),
+})
 
 /** Runs the file on the named engines, with a stand-in if no variable names an event store. */
 const onEngines = (file: string): Job => ({

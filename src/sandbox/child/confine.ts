@@ -14,6 +14,8 @@ import v8 from 'node:v8'
 // oxlint-disable-next-line no-restricted-properties -- the child's own, which contains nothing of the service
 const { pid, env: environment } = process
 
+const HOME = '/tmp'
+
 const refusal = (name: string) =>
   function refused(): never {
     const error = new Error(`A function cannot use ${name}`)
@@ -23,7 +25,8 @@ const refusal = (name: string) =>
 /** Call it before any user code is loaded. */
 export const confine = (): void => {
   // The real environment is read by libc: HOSTALIASES or TZ would make it open files.
-  define(process, 'env', { ...environment })
+  const { PWD: _workingDirectory, ...env } = environment // bubblewrap adds it
+  define(process, 'env', env)
 
   refuse(process, [
     '_debugProcess',
@@ -52,6 +55,8 @@ export const confine = (): void => {
 
   onlySelf(os, 'getPriority')
   define(os, 'networkInterfaces', () => ({})) // those of the node
+  define(os, 'homedir', () => HOME) // a user of its own has none
+  define(os, 'userInfo', () => ({ uid: -1, gid: -1, username: 'svc', homedir: HOME, shell: null }))
   refuse(os, ['setPriority'])
   refuse(v8, [
     'setFlagsFromString',
