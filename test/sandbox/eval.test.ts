@@ -9,7 +9,7 @@ interface Context extends Workbench {
 const evaluation = suite<Context>('evaluating code')
 
 evaluation.before(async (context) => {
-  const bench = await openWorkbench('ok')
+  const bench = await openWorkbench('ok', { heartbeatMs: 10_000 })
   const evaluate: Context['evaluate'] = (code, repl_id, asked) =>
     resultOf(bench.invoke(repl_id === undefined ? { code } : { code, repl_id }, asked))
   Object.assign(context, bench, { evaluate })

@@ -229,7 +229,7 @@ pipe('cannot guess the id of another run', async () => {
   const other = failure('dies/stubborn')
   assert.is((await failure('pipe/guessesIds')).code, 'protocol_violation')
   assert.is((await other).code, 'protocol_violation')
-  assert.type(await resultOf(invoke('dies/pid')), 'number')
+  assert.type(await resultOf(invoke('dies/identity')), 'number')
   await runtime.close()
 })
 
