@@ -14,6 +14,9 @@ export const MAX_STACK = 16 << 10
 
 const HEADER = 4
 
+/** In a child, the timers of a run end with it. Frames must be sent nevertheless. */
+const nextTurn = setImmediate
+
 /** The other side broke the protocol; nothing that it sends afterwards is trusted. */
 export class ProtocolViolation extends Error {
   override name = 'ProtocolViolation'
@@ -96,7 +99,7 @@ export const frameWriter = (write: (bytes: Buffer) => void): FrameWriter => {
     send: (json) => {
       const size = Buffer.byteLength(json)
       if (size > MAX_FRAME) throw new RangeError(`Expected at most ${MAX_FRAME} bytes of JSON, got ${size}`)
-      if (queue.length === 0) setImmediate(flush)
+      if (queue.length === 0) nextTurn(flush)
       queue.push(json)
       sizes.push(size)
       total += HEADER + size

@@ -53,6 +53,11 @@ const LINES_SLACK = 4
 /** Limits the runs that wait for child runs: at most this many for each one that may work. */
 const AWAITING_PER_RUN = 10
 
+/** The time in which a child without runs must answer a ping, milliseconds. */
+const REST_MS = 1000
+/** After this part of it, no run is sent to the child. */
+const QUIET_MS = 200
+
 /** The share of `rssMb` above which a child is replaced. */
 const RSS_SHARE = 0.8
 
@@ -82,9 +87,10 @@ export class SupervisedChild {
   #begun = 0
   readonly #intake: Intake
   #faulty = false
-  /** Whether too much waits for the child to begin another run. */
-  #clogged = false
+  #wasClogged = false
   #awaitingRuns = 0
+  /** An idle child is frozen, so that nothing of an ended run continues. */
+  #frozen = false
   #ping = { n: 0, pending: false, silentMs: 0, at: 0 }
 
   constructor(start: Start, now: number, listener: ChildListener) {
@@ -111,10 +117,17 @@ export class SupervisedChild {
    * that they wait for.
    */
   get room(): number {
-    if (this.state !== 'ready' || this.#process.killed || this.#clogged) return 0
+    if (this.state !== 'ready' || this.#process.killed || this.#isClogged) return 0
     const { runsPerChild } = this.#options
     const working = this.#active.size - this.#awaitingRuns
     return Math.min(runsPerChild - working, runsPerChild * AWAITING_PER_RUN - this.#active.size)
+  }
+
+  /** Too much waits for the child, or it is busy without a run. Runs wait meanwhile: the child may be replaced. */
+  get #isClogged(): boolean {
+    if (this.#process.unread > MAX_UNREAD) return true
+    const { pending, silentMs } = this.#ping
+    return this.#active.size === 0 && pending && silentMs >= QUIET_MS
   }
 
   get idle(): boolean {
@@ -128,8 +141,9 @@ export class SupervisedChild {
     job.started = true
     let json: string
     try {
-      json = JSON.stringify({ type: 'invoke', id, run, target, input })
+      json = JSON.stringify({ type: 'invoke', id, run, target, input, ...(this.#frozen && { thawed: true }) })
       this.#process.sendJson(json)
+      this.#thaw(now)
     } catch (error) {
       const message = `Expected an input of at most ${MAX_FRAME} bytes of JSON: ${messageOf(error)}`
       return job.settle({ status: 'failed', error: { code: 'function_failed', message } })
@@ -146,7 +160,6 @@ export class SupervisedChild {
       outputLines: MAX_OUTPUT_LINES + LINES_SLACK,
     })
     this.#now = now
-    this.#clogged = this.#process.unread > MAX_UNREAD
     if (signal.aborted) onAbort()
     else signal.addEventListener('abort', onAbort, { once: true })
     if (this.#begun >= this.#options.replaceAfterRuns) this.drain()
@@ -166,11 +179,10 @@ export class SupervisedChild {
       } else if (now - active.stopped.at >= this.#options.graceMs) this.#giveUp(active, now)
     }
     this.#intake.tick(elapsedMs)
-    if (this.#clogged && this.#process.unread <= MAX_UNREAD) {
-      this.#clogged = false
-      this.#listener.onFreed(this)
-    }
     this.#watch(now, elapsedMs)
+    const freed = this.#wasClogged && !this.#isClogged
+    this.#wasClogged = this.#isClogged
+    if (freed) this.#listener.onFreed(this)
   }
 
   /** Accepts no more runs and ends the child after the last one. */
@@ -221,7 +233,7 @@ export class SupervisedChild {
           throw new ProtocolViolation(`Expected a pong for ping ${this.#ping.n}, got one for ${frame.n}`)
         this.#ping = { ...this.#ping, pending: false, silentMs: 0 }
         if (frame.rss > this.#options.rssMb * RSS_SHARE * 1024 * 1024) this.drain()
-        return
+        return this.#freeze()
       case 'fault': // the process may be inconsistent: its runs may finish, but no new run starts
         if (this.#faulty) throw new ProtocolViolation('Expected `fault` only once, got it again')
         this.#faulty = true
@@ -328,19 +340,38 @@ export class SupervisedChild {
     }
   }
 
-  /** Counts silence only while this process was running: a stalled parent must not kill healthy children. */
+  /**
+   * Counts silence only while this process was running: a stalled parent must not kill healthy children. A child without
+   * runs is asked once, and then frozen. It is replaced if it does not answer, because something continues in it.
+   */
   #watch(now: number, elapsedMs: number): void {
     const { pending, at, n } = this.#ping
-    if (this.#intake.unreadMs >= this.#options.heartbeatMs) return this.#endUnread()
+    const { heartbeatMs, pingMs, tickMs } = this.#options
+    if (this.#frozen) return
+    if (this.#intake.unreadMs >= heartbeatMs) return this.#endUnread()
     if (pending && this.#intake.listening) {
-      this.#ping.silentMs += Math.min(elapsedMs, 2 * this.#options.tickMs)
-      if (this.#ping.silentMs >= this.#options.heartbeatMs) {
-        this.kill('unresponsive', `The process did not answer a ping within ${this.#options.heartbeatMs} ms`)
+      this.#ping.silentMs += Math.min(elapsedMs, 2 * tickMs)
+      if (this.idle && this.#ping.silentMs >= REST_MS) this.retire()
+      else if (this.#ping.silentMs >= heartbeatMs) {
+        this.kill('unresponsive', `The process did not answer a ping within ${heartbeatMs} ms`)
       }
-    } else if (!pending && this.#active.size > 0 && now - at >= this.#options.pingMs) {
+    } else if (!pending && (this.#active.size > 0 ? now - at >= pingMs : now - this.idleSince >= tickMs)) {
       this.#ping = { n: n + 1, pending: true, silentMs: 0, at: now }
       this.#process.send({ type: 'ping', n: n + 1 })
     }
+  }
+
+  #freeze(): void {
+    if (!this.idle) return
+    this.#frozen = true
+    this.#process.freeze()
+  }
+
+  #thaw(now: number): void {
+    if (!this.#frozen) return
+    this.#frozen = false
+    this.#process.thaw()
+    this.#ping.at = now
   }
 
   #retireIfEmpty(): void {

@@ -13,6 +13,7 @@ import { installHooks } from './modules.ts'
 import { installNetwork } from './network.ts'
 import { captureOutput } from './output.ts'
 import { Run } from './run.ts'
+import { nextTurn, ownTimers } from './timers.ts'
 import { describe, dirOf } from './thrown.ts'
 
 const RUNTIME_DIR = dirOf(new URL('../..', import.meta.url).href)
@@ -56,7 +57,9 @@ const channel = openChannel(onFrame)
 const invoke = (frame: Extract<ParentFrame, { type: 'invoke' }>): void => {
   const run = new Run(frame, channel, outputBytes, () => runs.delete(frame.id))
   runs.set(frame.id, run)
-  void activeRuns.run(run, execute, run, frame)
+  const begin = () => void activeRuns.run(run, execute, run, frame)
+  if (frame.thawed) nextTurn(() => nextTurn(begin))
+  else begin()
 }
 
 const execute = async (
@@ -101,13 +104,20 @@ const onFault = (thrown: unknown): void => {
   faulty = true
 }
 
-const runOfContext = (): Run | undefined => {
+/** The run of the current async context, which may have ended. */
+const ownerOfContext = (): Run | undefined => {
   const run = activeRuns.getStore()
-  return run instanceof Run && !run.ended ? run : undefined
+  return run instanceof Run ? run : undefined
+}
+
+const runOfContext = (): Run | undefined => {
+  const run = ownerOfContext()
+  return run?.ended ? undefined : run
 }
 
 confine()
 installNetwork()
 process.on('uncaughtException', onFault)
 process.on('unhandledRejection', onFault)
-captureOutput(() => runOfContext()?.output)
+ownTimers(ownerOfContext)
+captureOutput(ownerOfContext)

@@ -6,6 +6,7 @@ import { Readable, Writable } from 'node:stream'
 import { pathToFileURL } from 'node:url'
 import * as sdk from '../../sdk/index.ts'
 import { namespacesIn } from './modules.ts'
+import { whileLoading } from './timers.ts'
 import { syntaxErrorOf } from './thrown.ts'
 
 /** Sessions kept for `repl_id`s; the least recently used one is dropped first. */
@@ -81,7 +82,7 @@ const loadAll = async (dir: string): Promise<object> => {
   const all: object = Object.create(null)
   for (const { ns, file } of namespacesIn(dir)) {
     try {
-      const module: unknown = await import(pathToFileURL(join(dir, file)).href)
+      const module: unknown = await whileLoading(() => import(pathToFileURL(join(dir, file)).href))
       Object.defineProperty(all, ns, { enumerable: true, value: module })
     } catch (error) {
       Object.defineProperty(all, ns, {

@@ -5,6 +5,7 @@ import { toWebhookRequest } from '../../sdk/input.ts'
 import type { FailureCode } from '../protocol.ts'
 import type { Input } from '../../sdk/wire.ts'
 import { namespacesIn } from './modules.ts'
+import { whileLoading } from './timers.ts'
 import { type Described, describeLoad } from './thrown.ts'
 
 /** The run failed before its function was called. */
@@ -36,7 +37,9 @@ export const openFunctions = (dir: string) => {
       throw new NotStarted('function_not_found', `Expected a module for namespace ${ns}, got none`)
     let module: Record<string, unknown>
     try {
-      module = await import(pathToFileURL(join(dir, file)).href)
+      module = await whileLoading(
+        () => import(pathToFileURL(join(dir, file)).href) as Promise<Record<string, unknown>>,
+      )
     } catch (thrown) {
       throw new NotStarted('load_failed', describeLoad(thrown, file, dir))
     }

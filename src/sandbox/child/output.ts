@@ -50,27 +50,32 @@ export class LineCutter {
   }
 }
 
+interface OutputOwner {
+  readonly ended: boolean
+  readonly output: LineCutter
+}
+
 /**
  * Assigns output to the run that printed it: `console`, `process.stdout` and `process.stderr` write to
- * `cutterOfRun()`, or to the real streams outside any run.
+ * the output of `runOfContext()`, or to the real streams outside any run. Output after the end of its run is dropped.
  */
-export const captureOutput = (cutterOfRun: () => LineCutter | undefined): void => {
-  const streams = { stdout: captured('stdout', cutterOfRun), stderr: captured('stderr', cutterOfRun) }
+export const captureOutput = (runOfContext: () => OutputOwner | undefined): void => {
+  const streams = { stdout: captured('stdout', runOfContext), stderr: captured('stderr', runOfContext) }
   globalThis.console = new Console({ ...streams, ignoreErrors: false })
   for (const source of ['stdout', 'stderr'] as const) {
     Object.defineProperty(process, source, { get: () => streams[source], configurable: true })
   }
 }
 
-const captured = (source: Source, cutterOfRun: () => LineCutter | undefined): Writable => {
+const captured = (source: Source, runOfContext: () => OutputOwner | undefined): Writable => {
   // oxlint-disable-next-line typescript/unbound-method -- called with `process` as its `this`
   const real = Object.getOwnPropertyDescriptor(process, source)?.get
   return new Writable({
     decodeStrings: false,
     write: (chunk: string | Buffer, _encoding, done) => {
-      const cutter = cutterOfRun()
-      if (cutter) cutter.write(source, chunk.toString())
-      else (real?.call(process) as Writable | undefined)?.write(chunk)
+      const run = runOfContext()
+      if (run && !run.ended) run.output.write(source, chunk.toString())
+      if (!run) (real?.call(process) as Writable | undefined)?.write(chunk)
       done()
     },
   })

@@ -5,6 +5,7 @@ import type { FailureCode, ParentFrame, StopReason } from '../protocol.ts'
 import type { HostCall, Kept, RunInfo } from '../../sdk/wire.ts'
 import type { Channel } from './channel.ts'
 import { LineCutter } from './output.ts'
+import { clearTimersOf } from './timers.ts'
 import type { Described } from './thrown.ts'
 
 /** Maximum bytes of a function's result as JSON; the rest of the frame is for its other fields. */
@@ -35,6 +36,7 @@ export class Run implements ActiveRun {
   #calls = 0
   readonly #pending = new Map<number, Pending>()
   readonly #waiting: (() => void)[] = []
+  readonly timers = new Set<NodeJS.Timeout | NodeJS.Immediate>()
   #ended = false
   #stopped: Error | undefined
 
@@ -150,6 +152,7 @@ export class Run implements ActiveRun {
     for (const send of this.#waiting.splice(0)) send() // the service waits for these host calls too
     this.#output?.end()
     this.#ended = true
+    if (this.timers.size > 0) clearTimersOf(this)
     this.#channel.sendJson(json)
     this.#onEnd()
   }

@@ -1,0 +1,111 @@
+import { readFileSync } from 'node:fs'
+import * as assert from 'uvu/assert'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+import { openWorkbench, resultOf, type Workbench } from './harness.ts'
+
+const code = `
+  import { setTimeout as wait, setInterval as every, scheduler } from 'node:timers/promises'
+  import { promisify } from 'node:util'
+  import timers from 'node:timers'
+  import { readFile } from 'node:fs/promises'
+  globalThis.fired = {}
+  const count = (name) => () => (globalThis.fired[name] = (globalThis.fired[name] ?? 0) + 1)
+  const loops = {
+    setTimeout: (f) => { const again = () => { f(); setTimeout(again, 5) }; again() },
+    setInterval: (f) => setInterval(f, 5),
+    setImmediate: (f) => { const again = () => { f(); setImmediate(again) }; again() },
+    'node:timers': (f) => timers.setInterval(f, 5),
+    'timers/promises': async (f) => { for (;;) { await wait(5); f() } },
+    'an iterated interval': async (f) => { for await (const _ of every(5)) f() },
+    'the scheduler': async (f) => { for (;;) { await scheduler.wait(5); f() } },
+    'promisify': async (f) => { for (;;) { await promisify(setTimeout)(5); f() } },
+    'a new timer after the end': async (f) => { for (let n = 0; n < 20; n++) await readFile(new URL(import.meta.url)); f(); setInterval(f, 5) },
+  }
+  setInterval(count('module'), 5)
+  export const starts = async (name) => {
+    void loops[name](count(name))
+    if (name !== 'a new timer after the end') await new Promise((resolve) => setTimeout(resolve, 30))
+    return globalThis.fired[name] ?? 0
+  }
+  export const firedWithin = async (name, ms) => {
+    const before = globalThis.fired[name] ?? 0
+    await new Promise((resolve) => setTimeout(resolve, ms))
+    return (globalThis.fired[name] ?? 0) - before
+  }
+  export const pid = () => process.pid
+  export const prints = () => { void Promise.resolve().then(() => Promise.resolve()).then(async () => {
+    for (let n = 0; n < 50; n++) await null
+    console.log('late')
+  }); console.log('in time') }
+  export const spins = () => void readFile(new URL(import.meta.url)).then(() => readFile(new URL(import.meta.url))).then(() => { for (;;); })
+  export const timed = async (ms) => { const before = Date.now(); await wait(ms); return Date.now() - before >= ms - 1 }
+  export const aborted = async () => {
+    const abort = new AbortController()
+    const waiting = wait(10_000, 1, { signal: abort.signal }).catch((error) => error.name + ' ' + error.code)
+    abort.abort()
+    return waiting
+  }
+`
+
+const after = suite<Workbench>('after the end of a run')
+after.before(async (context) => void Object.assign(context, await openWorkbench({ 'm.js': code })))
+after.after(({ runtime }) => runtime.close())
+
+for (const name of [
+  'setTimeout',
+  'setInterval',
+  'setImmediate',
+  'node:timers',
+  'timers/promises',
+  'an iterated interval',
+  'the scheduler',
+  'promisify',
+])
+  after(`no timer of it fires, although the process serves others: ${name}`, async ({ invoke }) => {
+    assert.ok((await resultOf(invoke('m/starts', { args: [name] }))) as number)
+    assert.is(await resultOf(invoke('m/firedWithin', { args: [name, 60] })), 0)
+  })
+
+after('it can create no timer any more', async ({ invoke }) => {
+  const name = 'a new timer after the end'
+  assert.is(await resultOf(invoke('m/starts', { args: [name] })), 0)
+  assert.is(await resultOf(invoke('m/firedWithin', { args: [name, 200] })), 1) // the loop before the timer
+})
+
+after('timers of modules continue while the process serves runs', async ({ invoke }) => {
+  assert.ok(((await resultOf(invoke('m/firedWithin', { args: ['module', 60] }))) as number) > 0)
+})
+
+after('timers of a run in progress are not affected', async ({ invoke }) => {
+  assert.is(await resultOf(invoke('m/timed', { args: [30] })), true)
+  assert.is(await resultOf(invoke('m/aborted')), 'AbortError ABORT_ERR')
+})
+
+after('its output is dropped', async ({ invoke }) => {
+  const lines: string[] = []
+  await resultOf(invoke('m/prints', { onLog: ({ text }) => lines.push(text) }))
+  await resultOf(invoke('m/firedWithin', { args: ['module', 30], onLog: ({ text }) => lines.push(text) }))
+  assert.equal(lines, ['in time'])
+})
+
+/** The state of a process: `T` is stopped. */
+const stateOf = (pid: unknown): string | undefined =>
+  /\) (\S)/.exec(readFileSync(`/proc/${pid}/stat`, 'latin1'))?.[1]
+
+after('its process is frozen, and serves the next run', async ({ invoke }) => {
+  const pid = await resultOf(invoke('m/pid'))
+  await until(() => stateOf(pid) === 'T')
+  assert.is(await resultOf(invoke('m/pid')), pid)
+})
+
+after('its process is replaced when its code continues, and the next run succeeds', async ({ invoke }) => {
+  const pid = await resultOf(invoke('m/pid'))
+  await resultOf(invoke('m/spins'))
+  await until(async () => {
+    const outcome = await invoke('m/pid')
+    return outcome.status === 'succeeded' && outcome.result !== pid
+  })
+})
+
+after.run()
