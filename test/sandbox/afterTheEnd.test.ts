@@ -63,7 +63,7 @@ for (const name of [
   'promisify',
 ])
   after(`no timer of it fires, although the process serves others: ${name}`, async ({ invoke }) => {
-    assert.ok((await resultOf(invoke('m/starts', { args: [name] }))) as number)
+    assert.ok(await resultOf(invoke('m/starts', { args: [name] })))
     assert.is(await resultOf(invoke('m/firedWithin', { args: [name, 60] })), 0)
   })
 
@@ -91,7 +91,7 @@ after('its output is dropped', async ({ invoke }) => {
 
 /** The state of a process: `T` is stopped. */
 const stateOf = (pid: unknown): string | undefined =>
-  /\) (\S)/.exec(readFileSync(`/proc/${pid}/stat`, 'latin1'))?.[1]
+  /\) (\S)/.exec(readFileSync(`/proc/${String(pid)}/stat`, 'latin1'))?.[1]
 
 after('its process is frozen, and serves the next run', async ({ invoke }) => {
   const pid = await resultOf(invoke('m/pid'))
