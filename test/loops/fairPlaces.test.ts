@@ -28,11 +28,14 @@ fair('are never all taken by one organization, so a newcomer does not wait', () 
   }
 })
 
-fair('of 32 leave one to the eighth organization, although seven take as many as they get and keep them', () => {
-  const places = new FairPlaces({ total: 32, perFree: 2 })
-  for (let n = 0; n < 7; n++) assert.ok(fill(places, `greedy ${n}`) > 0)
-  assert.ok(places.tryTake('newcomer'))
-})
+fair(
+  'of 32 leave one to the eighth organization, although seven take as many as they get and keep them',
+  () => {
+    const places = new FairPlaces({ total: 32, perFree: 2 })
+    for (let n = 0; n < 7; n++) assert.ok(fill(places, `greedy ${n}`) > 0)
+    assert.ok(places.tryTake('newcomer'))
+  },
+)
 
 fair('are at most the total', () => {
   const places = new FairPlaces({ total: 10, perFree: 2 })

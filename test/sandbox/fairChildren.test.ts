@@ -29,25 +29,25 @@ fair('leave a place to a newcomer, although one of them fills all it gets with s
 
 fair('end first where an organization has the most, when a place is needed', async () => {
   const { runtime, build, invoke } = await openWorkbench('ok', { maxChildren: 3 })
-  const pidOf = (lane: LaneRef) => resultOf(invoke('orders.handlers/pid', { build: lane }))
+  const identityOf = (lane: LaneRef) => resultOf(invoke('orders.handlers/identity', { build: lane }))
   const [small = build] = lanesOf(build, 'small', 1)
   const [large = build, second = build] = lanesOf(build, 'large', 2)
-  const mine = await pidOf(small) // idle for the longest time
-  const before = [await pidOf(large), await pidOf(second)]
-  await pidOf(lanesOf(build, 'third', 1)[0] ?? build)
-  assert.is(await pidOf(small), mine)
-  assert.is.not(await pidOf(large), before[0])
+  const mine = await identityOf(small) // idle for the longest time
+  const before = [await identityOf(large), await identityOf(second)]
+  await identityOf(lanesOf(build, 'third', 1)[0] ?? build)
+  assert.is(await identityOf(small), mine)
+  assert.is.not(await identityOf(large), before[0])
   await runtime.close()
 })
 
 fair('that are idle and beyond the limit end where an organization has the most', async () => {
   const { runtime, build, invoke } = await openWorkbench('ok', { maxIdle: 2 })
-  const pidOf = (lane: LaneRef) => resultOf(invoke('orders.handlers/pid', { build: lane }))
+  const identityOf = (lane: LaneRef) => resultOf(invoke('orders.handlers/identity', { build: lane }))
   const [small = build] = lanesOf(build, 'small', 1)
-  const mine = await pidOf(small)
-  await Promise.all(lanesOf(build, 'large', 3).map(pidOf))
+  const mine = await identityOf(small)
+  await Promise.all(lanesOf(build, 'large', 3).map(identityOf))
   await until(() => runtime.children <= 2)
-  assert.is(await pidOf(small), mine)
+  assert.is(await identityOf(small), mine)
   await runtime.close()
 })
 

@@ -1,0 +1,52 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { childRecorder, endLeftoverChildren } from '../../src/process/leftoverChildren.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+
+const leftovers = suite('children that a dead service left')
+
+/** A process like a child: the leader of its group. */
+const started = () => {
+  const child = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' })
+  return { child, pid: child.pid ?? 0, ended: once(child, 'exit') }
+}
+
+leftovers('are ended by the next service on the data directory', async () => {
+  const dataDir = tempDir()
+  assert.is(endLeftoverChildren(dataDir), 0)
+  const { child, pid, ended } = started()
+  childRecorder(dataDir)(pid)
+  assert.is(endLeftoverChildren(dataDir), 1)
+  await ended
+  assert.is(child.signalCode, 'SIGKILL')
+  assert.is(endLeftoverChildren(dataDir), 0)
+})
+
+leftovers('are not confused with a later process of the same id', async () => {
+  const dataDir = tempDir()
+  endLeftoverChildren(dataDir)
+  const { child, pid, ended } = started()
+  writeFileSync(join(dataDir, 'children', String(pid)), '1')
+  assert.is(endLeftoverChildren(dataDir), 0)
+  assert.is(child.signalCode, null)
+  child.kill()
+  await ended
+})
+
+leftovers('are forgotten when they have ended', async () => {
+  const dataDir = tempDir()
+  endLeftoverChildren(dataDir)
+  const { child, pid, ended } = started()
+  const forget = childRecorder(dataDir)(pid)
+  assert.ok(existsSync(join(dataDir, 'children', String(pid))))
+  child.kill()
+  await ended
+  forget()
+  assert.not.ok(existsSync(join(dataDir, 'children', String(pid))))
+})
+
+leftovers.run()
