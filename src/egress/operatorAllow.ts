@@ -35,6 +35,10 @@ export const parseOperatorAllow = (text: string): OperatorAllow | undefined => {
 export const namesHost = ({ hosts }: OperatorAllow, host: string, port: number | null): boolean =>
   hosts.some((pattern) => matches(pattern, host, port))
 
+/** Whether an entry is the host itself, and no wildcard under which user code could invent names. */
+export const namesExactly = ({ hosts }: OperatorAllow, host: string, port: number | null): boolean =>
+  hosts.some((pattern) => !pattern.below && matches(pattern, host, port))
+
 /** Whether an entry names the host with its port, and so means the very service that listens there. */
 export const namesPort = ({ hosts }: OperatorAllow, host: string, port: number | null): boolean =>
   hosts.some((pattern) => pattern.port !== null && matches(pattern, host, port))

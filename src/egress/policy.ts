@@ -3,7 +3,7 @@ import { clock } from '../clock.ts'
 import { notPublic } from './addresses.ts'
 import type { Address } from './frames.ts'
 import { type Host, hostOf, type HostPattern, matches } from './hosts.ts'
-import { inNetworks, namesHost, namesPort, type OperatorAllow } from './operatorAllow.ts'
+import { inNetworks, namesExactly, namesHost, namesPort, type OperatorAllow } from './operatorAllow.ts'
 import { refusedBy } from './refusal.ts'
 import type { Resolve } from './resolver.ts'
 
@@ -17,7 +17,7 @@ export interface Target {
 export interface Asked extends Target {
   /** The allow list of the project; null: every public host. */
   readonly network: readonly HostPattern[] | null
-  /** The name for which this child received an address, so that `network` can contain names only. */
+  /** The canonical name for which this child received an address, so that `network` can contain names only. */
   readonly nameOf?: (address: string) => string | undefined
 }
 
@@ -66,7 +66,7 @@ export const openPolicy = ({
     const addresses =
       target.kind === 'address'
         ? [{ address: target.address, family: target.family }]
-        : canonical(await resolve(target.name, { family, trusted: namesHost(allow, named, port) }))
+        : canonical(await resolve(target.name, { family, trusted: namesExactly(allow, named, port) }))
     for (const found of addresses) {
       const reason = forbidden(alias ?? named, found, port)
       if (reason !== undefined) throw refusedBy.address(named, port, reason) // E2

@@ -13,7 +13,7 @@ import {
   type NetworkError,
   OversizedFrame,
 } from './frames.ts'
-import type { HostPattern } from './hosts.ts'
+import { hostOf, type HostPattern } from './hosts.ts'
 import { type Admit, isStillListed, type Target } from './policy.ts'
 import { EgressError, refusedBy } from './refusal.ts'
 import { EgressStream } from './stream.ts'
@@ -164,12 +164,11 @@ export const serveTunnel = (pipe: Socket, deps: TunnelDeps): Tunnel => {
     })
     streams.set(id, stream)
     if (!placed) return stream.fail(refusedBy.busy().fields)
-    admitted(target).then(
-      (addresses) => {
+    admitted(target)
+      .then((addresses) => {
         if (!ended) stream.dial(addresses)
-      },
-      (error: unknown) => stream.fail(fieldsOf(error)),
-    )
+      })
+      .catch((error: unknown) => stream.fail(fieldsOf(error)))
   }
 
   const lookUp = async (id: number, target: Target): Promise<void> => {
@@ -178,7 +177,8 @@ export const serveTunnel = (pipe: Socket, deps: TunnelDeps): Tunnel => {
     let found: Found
     try {
       const addresses = await admitted(target)
-      for (const { address } of addresses) names.set(address, target.host)
+      const host = hostOf(target.host)
+      if (host?.kind === 'name') for (const { address } of addresses) names.set(address, host.name)
       found = { addresses }
     } catch (error) {
       found = { error: fieldsOf(error) }
