@@ -5,6 +5,7 @@ import { type ChildCode, prepareChildCode } from '../sandbox/childCode.ts'
 import { type ChildUsers, openChildUsers } from '../sandbox/childUsers.ts'
 import { chooseSandbox, type SandboxInfo } from '../sandbox/chooseSandbox.ts'
 import { DEFAULT_OPTIONS, type SandboxOptions } from '../sandbox/limits.ts'
+import { openCgroups } from './cgroups.ts'
 import { isOpenToAll, nodeForAll, openChildCache } from './childCache.ts'
 import type { Config } from './config.ts'
 import { childRecorder } from './leftoverChildren.ts'
@@ -23,6 +24,31 @@ interface Given {
   readonly codeDir: string | null
   readonly logger: Logger
   readonly onClose: (close: () => void) => void
+  readonly openUsers?: () => Promise<ChildUsers>
+}
+
+/** A child may use this many times `rssMb`, at which it is replaced. */
+const MEMORY_FACTOR = 1.5
+
+/** Processes and threads of a child; Node starts about ten. */
+const MAX_PROCESSES = 64
+
+/** While the processor is busy, a child gets half the share of the service. */
+const CPU_WEIGHT = 50
+
+/** Records each child for the next service, and moves it into a cgroup of its own where this is possible. */
+const recorderOf = ({ dataDir }: Config): ((pid: number) => () => void) => {
+  const record = childRecorder(dataDir)
+  const memoryMb = DEFAULT_OPTIONS.rssMb * MEMORY_FACTOR
+  const cgroups = openCgroups({ memoryMb, processes: MAX_PROCESSES, cpuWeight: CPU_WEIGHT })
+  return (pid) => {
+    const forget = record(pid)
+    const remove = cgroups?.add(pid)
+    return () => {
+      forget()
+      remove?.()
+    }
+  }
 }
 
 type Place = Pick<OpenedSandbox, 'cacheDir' | 'codeDir'> & {
@@ -57,12 +83,11 @@ export const openSandbox = async (given: Given): Promise<OpenedSandbox> => {
 
 const ownPlace = ({ config, codeDir }: Given): Place => {
   const cacheDir = join(config.dataDir, 'cache')
-  const recordChild = childRecorder(config.dataDir)
   return {
     cacheDir,
     codeDir: codeDir ?? cacheDir,
     code: prepareChildCode(codeDir ?? cacheDir),
-    options: { ...DEFAULT_OPTIONS, recordChild },
+    options: { ...DEFAULT_OPTIONS, recordChild: recorderOf(config) },
   }
 }
 
@@ -70,7 +95,7 @@ const ownPlace = ({ config, codeDir }: Given): Place => {
 const openWithUsers = async (given: Given): Promise<OpenedSandbox | string> => {
   let users: ChildUsers
   try {
-    users = await openChildUsers()
+    users = await (given.openUsers ?? openChildUsers)()
   } catch (error) {
     return messageOf(error)
   }
@@ -92,7 +117,7 @@ const openPlace = ({ config, codeDir }: Given, users: ChildUsers): Place => {
       ...DEFAULT_OPTIONS,
       node: nodeForAll(DEFAULT_OPTIONS.node, cacheDir),
       users,
-      recordChild: childRecorder(config.dataDir),
+      recordChild: recorderOf(config),
     },
   }
 }

@@ -1,0 +1,72 @@
+import * as assert from 'uvu/assert'
+import { silent } from '../../src/logger.ts'
+import { readConfig } from '../../src/process/config.ts'
+import { openSandbox } from '../../src/process/openSandbox.ts'
+import { messageOf } from '../../src/errors.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+
+const isRoot = process.getuid?.() === 0
+const hasNamespaces = process.env['SVC_TEST_NAMESPACE'] === 'required'
+
+const opening = suite('the sandbox at the start')
+
+/** Opens the sandbox and closes it again. */
+const open = async (env: Readonly<Record<string, string>> = {}, lacks: { users?: string } = {}) => {
+  const closers: (() => void)[] = []
+  const config = readConfig({ SVC_DATA_DIR: tempDir(), ...env })
+  try {
+    return await openSandbox({
+      config,
+      codeDir: null,
+      logger: silent,
+      onClose: (close) => void closers.push(close),
+      ...(lacks.users !== undefined && { openUsers: () => Promise.reject(new Error(lacks.users)) }),
+    })
+  } finally {
+    for (const close of closers) close()
+  }
+}
+
+const refusal = async (...given: Parameters<typeof open>): Promise<string> => {
+  try {
+    return `Expected a refusal, got the ${(await open(...given)).info.tier} tier`
+  } catch (error) {
+    return messageOf(error)
+  }
+}
+
+opening('uses the required tier', async () => {
+  const { info } = await open({ SVC_SANDBOX: 'process' })
+  assert.equal(info, { tier: 'process', reason: 'SVC_SANDBOX=process' })
+})
+
+opening('uses the strongest tier that works', async () => {
+  const { info } = await open()
+  if (hasNamespaces) assert.is(info.tier, 'namespace')
+  else assert.ok(info.reason)
+})
+
+opening('refuses a tier that does not exist', async () => {
+  assert.match(await refusal({ SVC_SANDBOX: 'none' }), 'SVC_SANDBOX: expected auto, process or namespace')
+})
+
+if (isRoot) {
+  opening('gives the children of root users of their own, and a cache that they can enter', async () => {
+    const { options, cacheDir } = await open()
+    assert.ok(options.users)
+    assert.match(cacheDir, /^\/var\/tmp\/svc-/)
+  })
+
+  opening('refuses root if children cannot have users of their own', async () => {
+    assert.match(
+      await refusal({}, { users: 'setuid is forbidden' }),
+      /runs as root.*setuid is forbidden.*set SVC_ALLOW_ROOT=1/,
+    )
+    const { options, cacheDir } = await open({ SVC_ALLOW_ROOT: '1' }, { users: 'setuid is forbidden' })
+    assert.is(options.users, undefined)
+    assert.not.match(cacheDir, '/var/tmp/svc-')
+  })
+}
+
+opening.run()
