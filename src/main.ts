@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { codeDir } from './process/codeCache.js'
 import { type Config, readConfig } from './process/config.ts'
+import { preventCoreDumps } from './process/noCoreDumps.ts'
 import { isAppError, messageOf } from './errors.ts'
 import { masked, openLogger } from './logger.ts'
 import { type Service, start } from './start.ts'
@@ -23,6 +24,7 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 
 const main = async (): Promise<void> => {
   process.umask(0o077) // other users have no access to any file of the service
+  preventCoreDumps()
   process.report.excludeEnv = true // the environment may contain the master key
   const startGivenUp = new AbortController()
   let service: Service | undefined

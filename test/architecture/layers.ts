@@ -186,6 +186,7 @@ export const layers: readonly Layer[] = [
 
   // The process: the only layer that knows more than one role, and `engines` the only file that knows adapters.
   { path: 'process/codeCache', imports: [] },
+  { path: 'process/noCoreDumps', imports: [] },
   {
     path: 'process/config',
     imports: ['errors', 'ports', 'access/tokens', 'sandbox', 'egress/operatorAllow'],
@@ -247,7 +248,7 @@ export const layers: readonly Layer[] = [
   },
   // The command line: a client of the operator API.
   { path: 'cli', imports: ['errors', 'process/config', 'process/secretsFile'] },
-  { path: 'main', imports: ['errors', 'logger', 'process/config', 'process/codeCache', 'start'] },
+  { path: 'main', imports: ['errors', 'logger', 'process/config', 'process/codeCache', 'process/noCoreDumps', 'start'] },
   // Loads the modules of a server, so that the code cache contains them.
   {
     path: 'process/prepare',
