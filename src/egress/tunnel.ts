@@ -1,5 +1,7 @@
 import type { Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import { BoundedMap } from '../boundedMap.ts'
+import { clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import { ProtocolViolation } from '../sandbox/frames.ts'
 import {
@@ -14,6 +16,7 @@ import {
   OversizedFrame,
 } from './frames.ts'
 import { hostOf, type HostPattern } from './hosts.ts'
+import { paced } from './pace.ts'
 import { type Admit, isStillListed, type Target } from './policy.ts'
 import { EgressError, refusedBy } from './refusal.ts'
 import { EgressStream } from './stream.ts'
@@ -44,7 +47,7 @@ const MAX_QUEUED = 256 << 10
 
 /** Cost in bytes of one frame beside its payload, and of one that opens a connection or asks the DNS. */
 const FRAME_COST = 64
-const ASK_COST = 4 << 10
+const ASK_COST = 16 << 10
 
 /** Characters of a request to open or look up. */
 const MAX_REQUEST = 1024
@@ -56,11 +59,13 @@ const MAX_NAMES = 256
  * Serves the connections of one child over its pipe. T1: a frame that the child's side would never send destroys the
  * pipe with a `ProtocolViolation`. T2: at most `MAX_QUEUED` bytes and one read wait in the pipe. T3: one turn of the
  * event loop moves a bounded number of bytes (turns.ts). T4: all streams end with the pipe.
+ * T5: new connections and lookups are paced (pace.ts).
  */
 export const serveTunnel = (pipe: Socket, deps: TunnelDeps): Tunnel => {
   const reader = new FrameReader()
   const streams = new Map<number, EgressStream>()
   const names = new BoundedMap<string, string>(MAX_NAMES)
+  const waitMs = paced()
   const nameOf = (address: string) => names.get(address)
   let lookups = 0
   /** Places that the streams have. */
@@ -187,7 +192,11 @@ export const serveTunnel = (pipe: Socket, deps: TunnelDeps): Tunnel => {
     send(jsonFrame(FRAME.found, id, found))
   }
 
-  const admitted = (target: Target) => deps.admit({ ...target, network: deps.network(), nameOf })
+  const admitted = async (target: Target) => {
+    const ms = waitMs(clock.monotonic())
+    if (ms > 0) await delay(ms, undefined, { ref: false }) // T5
+    return deps.admit({ ...target, network: deps.network(), nameOf })
+  }
 
   const end = () => {
     if (ended) return

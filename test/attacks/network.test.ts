@@ -1,5 +1,6 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { createServer as createHttp } from 'node:http'
 import { join } from 'node:path'
@@ -75,6 +76,12 @@ const openVictim = async () => {
   }
 }
 
+/** Resident memory of the service in MiB. */
+const residentMb = ({ server }: Target): number => {
+  const status = readFileSync(`/proc/${server.process.pid}/status`, 'utf8')
+  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024)
+}
+
 const servicePort = ({ server }: Target) => Number(new URL(server.url).port)
 
 /** The result of a function that caught everything. */
@@ -82,6 +89,22 @@ const resultOf = ({ status, result, error }: Run): unknown => {
   if (status === 'succeeded') return result
   throw new Error(`Expected the function to catch its errors, it ended ${status}: ${JSON.stringify(error)}`)
 }
+
+/** Opens the pipe of the process beside Node's modules, as code does that removed their replacements. */
+const PIPE = `
+  const net = await import('node:net')
+  const frame = (kind, id, payload = Buffer.alloc(0)) => {
+    const header = Buffer.alloc(9)
+    header[0] = kind
+    header.writeUInt32BE(id, 1)
+    header.writeUInt32BE(payload.length, 5)
+    return Buffer.concat([header, payload])
+  }
+  const open = (id, host = '127.0.0.1', port = 80) =>
+    frame(1, id, Buffer.from(JSON.stringify({ host, port, family: 0 })))
+  const pipe = new net.Socket({ fd: 4 })
+  pipe.on('error', () => {})
+`
 
 const FETCH = `
   export const attack = async (url) => {
@@ -255,17 +278,7 @@ attackSuite('the network of functions', [
     async run(target) {
       const { api } = target.victim
       const abuse = (bytes: string) => `
-        const net = await import('node:net')
-        const frame = (kind, id, payload = Buffer.alloc(0)) => {
-          const header = Buffer.alloc(9)
-          header[0] = kind
-          header.writeUInt32BE(id, 1)
-          header.writeUInt32BE(payload.length, 5)
-          return Buffer.concat([header, payload])
-        }
-        const open = (id) => frame(1, id, Buffer.from(JSON.stringify({ host: '127.0.0.1', port: 80, family: 0 })))
-        const pipe = new net.Socket({ fd: 4 })
-        pipe.on('error', () => {})
+        ${PIPE}
         pipe.write(${bytes})
         await new Promise((resolve) => setTimeout(resolve, 3000))
         return 'still runs'
@@ -286,6 +299,98 @@ attackSuite('the network of functions', [
         await api.get('/projects') // the service answers other tenants
       }
       return outcomes.join(', ')
+    },
+  },
+  {
+    id: 'A/28-network/own-frames',
+    attempt: 'code that writes correct frames to the pipe itself, to reach loopback and the service',
+    severity: 'high',
+    async run(target) {
+      const victim = await openVictim()
+      try {
+        const run = await runIn(
+          target.attacker.api,
+          {
+            'main.ts': `export const attack = async (hosts, ports) => {
+              ${PIPE}
+              let received = Buffer.alloc(0)
+              pipe.on('data', (chunk) => { received = Buffer.concat([received, chunk]) })
+              let id = 0
+              for (const host of hosts) for (const port of ports) pipe.write(open(++id, host, port))
+              pipe.write(frame(2, ++id, Buffer.from(JSON.stringify({ host: 'localhost', family: 0 }))))
+              const answers = []
+              while (answers.length < id) {
+                await new Promise((resolve) => setTimeout(resolve, 20))
+                while (received.length >= 9 && received.length >= 9 + received.readUInt32BE(5)) {
+                  const end = 9 + received.readUInt32BE(5)
+                  answers.push([received[0], received.toString('utf8', 9, end)])
+                  received = received.subarray(end)
+                }
+              }
+              return answers
+            }`,
+          },
+          [
+            '127.0.0.1',
+            'localhost',
+            '::1',
+            '::ffff:127.0.0.1',
+            '0.0.0.0',
+            '2130706433',
+            '0177.1',
+            'LOCALHOST.',
+          ],
+          [victim.port, servicePort(target)],
+        )
+        const answers = resultOf(run) as readonly (readonly [number, string])[]
+        const through = answers.filter(([, text]) => !text.includes('ERR_EGRESS_REFUSED'))
+        if (through.length > 0 || victim.reached > 0)
+          throw new Error(`went through: ${JSON.stringify(through)}`)
+        return `refused by the service: ${answers.length} of ${answers.length}`
+      } finally {
+        victim.close()
+      }
+    },
+  },
+  {
+    id: 'A/28-network/unread',
+    attempt: 'large downloads over all connections of a process that reads none of them',
+    severity: 'high',
+    async run(target) {
+      const data = Buffer.alloc(1 << 20)
+      const source = createServer((socket) => {
+        socket.on('error', () => {})
+        const more = () => {
+          while (socket.write(data));
+        }
+        socket.on('drain', more)
+        more()
+      }).listen(0, '127.0.0.1')
+      await once(source, 'listening')
+      const { port } = source.address() as AddressInfo
+      try {
+        const fresh = await target.fresh({ SVC_EGRESS_ALLOW: `127.0.0.1:${port}` })
+        await runIn(fresh.attacker.api, { 'main.ts': 'export const attack = () => 1' })
+        const before = residentMb(fresh)
+        const run = await runIn(
+          fresh.attacker.api,
+          {
+            'main.ts': `export const attack = async (port) => {
+              ${PIPE}
+              pipe.pause()
+              for (let id = 1; id <= 128; id++) pipe.write(open(id, '127.0.0.1', port))
+              await new Promise((resolve) => setTimeout(resolve, 3000))
+              return 'done'
+            }`,
+          },
+          port,
+        )
+        const grown = residentMb(fresh) - before
+        if (grown > 64) throw new Error(`went through: the service grew by ${grown} MiB`)
+        return `run ${run.status}; the service grew by ${grown} MiB`
+      } finally {
+        source.close()
+      }
     },
   },
   {
