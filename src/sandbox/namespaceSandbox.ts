@@ -43,6 +43,8 @@ export const namespaceSandbox = ({
         NODE,
         '--proc',
         '/proc',
+        '--remount-ro', // settings of the kernel belong to its root user, who may also start the service
+        '/proc',
         ...DEVICES.flatMap((path) => ['--dev-bind', path, path]),
         '--size',
         String(TMP_BYTES),
