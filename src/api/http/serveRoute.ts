@@ -17,6 +17,9 @@ import { demand } from '../../access/permissions.ts'
 import { authenticated } from './authenticated.ts'
 import { clientIp } from './clientIp.ts'
 import { DEFAULT_MAX_BODY, parseJson, readBody } from './body.ts'
+import { largeSizeOf, parseInMemory } from './jsonMemory.ts'
+import type { ApiMemory } from './memory.ts'
+import type { GiveBack } from '../../loops/byteBudget.ts'
 import { sendJson, type StoredField, storedFieldOf, withStored } from './jsonReply.ts'
 import { newId, type NewId } from '../../ids.ts'
 import { operatorCause } from './operator.ts'
@@ -56,26 +59,38 @@ const serveCredential =
     const credential = await authenticated(ctx, deps)
     const counted = deps.orgRates.take(ctx, credential.env_id)
     if (counted) await counted
-    const request = await validated(route, deps, ctx)
-    const cause = {
-      env_id: credential.env_id,
-      correlation_id: request.request_id,
-      actor: credential.id,
+    const owner = deps.memory.ownerOf(credential.env_id)
+    const { done, ...request } = await validated(route, deps, ctx, { of: deps.memory, owner })
+    try {
+      await serveAs(credential, { route, deps, request })
+    } finally {
+      done?.()
     }
-    const once: Once = (content, work) => onceFor(request, route, credential, content, work)
-    const hold: Ask['hold'] = ({ gone, end }) =>
-      deps.authenticator.hold({
-        credential,
-        gone,
-        end,
-        mayStill: (now) => isLetIn(route, { ...request, credential: now }),
-      })
-    const asked = { ...request, credential, once, hold }
-    for (const needs of route.needs) if (!isGranted(needs, asked)) await demandOf(needs, asked)
-    const askedBy = (ids: NewId): Ask => ({ ...asked, caller: { cause, newId: ids } })
-    if (route.demand) await route.demand(askedBy(newId))
-    await answer(route, request, once, (ids) => route.handle(askedBy(ids)))
   }
+
+const serveAs = async (
+  credential: Credential,
+  { route, deps, request }: { route: CredentialRoute; deps: ApiDeps; request: PublicAsk },
+): Promise<void> => {
+  const cause = {
+    env_id: credential.env_id,
+    correlation_id: request.request_id,
+    actor: credential.id,
+  }
+  const once: Once = (content, work) => onceFor(request, route, credential, content, work)
+  const hold: Ask['hold'] = ({ gone, end }) =>
+    deps.authenticator.hold({
+      credential,
+      gone,
+      end,
+      mayStill: (now) => isLetIn(route, { ...request, credential: now }),
+    })
+  const asked = { ...request, credential, once, hold }
+  for (const needs of route.needs) if (!isGranted(needs, asked)) await demandOf(needs, asked)
+  const askedBy = (ids: NewId): Ask => ({ ...asked, caller: { cause, newId: ids } })
+  if (route.demand) await route.demand(askedBy(newId))
+  await answer(route, request, once, (ids) => route.handle(askedBy(ids)))
+}
 
 /** Reads the body, which the client may withhold until now, and checks the request against the declaration. */
 const validated = async <Deps>(
@@ -87,17 +102,36 @@ const validated = async <Deps>(
   }: Pick<Route, 'checkQuery' | 'checkBody' | 'maxBodyBytes' | 'sendsContinue'>,
   deps: Deps,
   ctx: Context,
-): Promise<PublicAsk<Record<string, string>, unknown, unknown, Deps>> => {
+  memory?: { readonly of: ApiMemory; readonly owner: string },
+): Promise<Validated<Deps>> => {
   if (!sendsContinue) sendContinue(ctx)
-  const body = checkBody ? checkBody(parseJson(await readBody(ctx.req, maxBodyBytes))) : undefined
+  const read = () => readBody(ctx.req, maxBodyBytes)
+  const parse = (json: Buffer) => {
+    const body = checkBody?.(parseJson(json))
+    return { body, query: checkQuery(ctx.query) }
+  }
+  const limit = memory && checkBody ? largeSizeOf(ctx.req, maxBodyBytes) : null
+  const large =
+    memory && limit !== null
+      ? await parseInMemory(memory.of, memory.owner, { limit, read, parse })
+      : undefined
+  const { body, query } = large?.value ?? parse(checkBody ? await read() : NO_BODY)
   return {
+    ...(large && { done: large.done }),
     params: ctx['params'] as Record<string, string>,
-    query: checkQuery(ctx.query),
+    query,
     body,
     deps,
     request_id: ctx.state.request_id,
     ctx,
   }
+}
+
+const NO_BODY = Buffer.alloc(0)
+
+type Validated<Deps> = PublicAsk<Record<string, string>, unknown, unknown, Deps> & {
+  /** Gives back the memory of a large body. */
+  readonly done?: GiveBack
 }
 
 type Once = Ask['once']

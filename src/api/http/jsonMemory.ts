@@ -1,0 +1,53 @@
+import type { IncomingMessage } from 'node:http'
+import type { GiveBack } from '../../loops/byteBudget.ts'
+import type { ApiMemory } from './memory.ts'
+
+/** Bodies up to this size take no memory of their organization: the connections are limited too. */
+const SMALL_BYTES = 64 << 10
+
+/** Memory of one list or object, of one member of an object and of one element of a list, when JSON is parsed. */
+const CONTAINER_BYTES = 64
+const MEMBER_BYTES = 48
+const ELEMENT_BYTES = 8
+
+/** The memory that a JSON body may need when it is parsed. */
+const parsedBytes = (json: Buffer): number => {
+  let bytes = 2 * json.length
+  for (const byte of json) {
+    if (byte === 0x5b || byte === 0x7b) bytes += CONTAINER_BYTES
+    else if (byte === 0x3a) bytes += MEMBER_BYTES
+    else if (byte === 0x2c) bytes += ELEMENT_BYTES
+  }
+  return bytes
+}
+
+/**
+ * Reads and parses a large JSON body with memory of its owner: for its bytes while they arrive, and for its value until
+ * `done` is called. The two are separate, so that no body that arrives slowly keeps others from being parsed.
+ */
+export const parseInMemory = async <Value>(
+  memory: ApiMemory,
+  owner: string,
+  { limit, read, parse }: { limit: number; read: () => Promise<Buffer>; parse: (json: Buffer) => Value },
+): Promise<{ readonly value: Value; readonly done: GiveBack }> => {
+  const doneReading = await memory.bodies.take(owner, limit)
+  try {
+    const json = await read()
+    const done = await memory.values.take(owner, parsedBytes(json))
+    try {
+      return { value: parse(json), done }
+    } catch (error) {
+      done()
+      throw error
+    }
+  } finally {
+    doneReading()
+  }
+}
+
+/** The bytes that a large body may have; null for a small one. */
+export const largeSizeOf = ({ headers }: IncomingMessage, limit: number): number | null => {
+  if (headers['transfer-encoding'] !== undefined) return limit
+  const announced = Number(headers['content-length'] ?? 0)
+  return announced > SMALL_BYTES && announced <= limit ? announced : null
+}
