@@ -2,10 +2,11 @@ import type { Cursor } from '../../events/event.ts'
 import { type Background, keepGoing } from '../../loops/keepGoing.ts'
 import type { EventStore } from '../../ports/eventStore.ts'
 import { envFrame, envTypes } from './envFrames.ts'
-import type { SseReply } from './sse.ts'
+import { MAX_QUEUED_BYTES, type SseReply } from './sse.ts'
 
-/** Recent frames that a feed keeps for clients that are slightly behind. */
+/** Recent frames that a feed keeps for clients that are slightly behind, and their bytes. */
 const KEPT = 2048
+const KEPT_BYTES = 4 << 20
 
 interface Entry {
   readonly cursor: Cursor
@@ -20,6 +21,7 @@ interface Entry {
 class EnvFeed {
   readonly #clients = new Set<SseReply>()
   readonly #kept: Entry[] = []
+  #keptBytes = 0
   /** The feed keeps all its frames after this cursor. */
   #floor: Cursor
   #position: Cursor
@@ -46,6 +48,7 @@ class EnvFeed {
         if (!bytes) continue
         frames.push(bytes)
         this.#kept.push({ cursor: event.cursor, bytes })
+        this.#keptBytes += bytes.length
       }
       this.#position = cursor
       this.#forget()
@@ -55,21 +58,26 @@ class EnvFeed {
     }
   }
 
-  /** Attaches a client that has everything up to `after`. Returns false if the feed no longer has the next frames. */
+  /**
+   * Attaches a client that has everything up to `after`. Returns false if the feed no longer has the next frames, or
+   * there are too many for a client that may not read them.
+   */
   attach(client: SseReply, after: Cursor): boolean {
     if (after < this.#floor) return false
-    const missed = this.#kept.filter(({ cursor }) => cursor > after)
-    if (missed.length > 0) client.write(Buffer.concat(missed.map(({ bytes }) => bytes)))
+    const missed = this.#kept.filter(({ cursor }) => cursor > after).map(({ bytes }) => bytes)
+    if (missed.reduce((size, { length }) => size + length, 0) > MAX_QUEUED_BYTES) return false
+    for (const bytes of missed) client.write(bytes)
     this.#clients.add(client)
     client.gone.addEventListener('abort', () => this.#clients.delete(client), { once: true })
     return true
   }
 
   #forget(): void {
-    const tooMany = this.#kept.length - KEPT
-    if (tooMany < KEPT / 2) return // in large steps, because removal from the front moves the rest of the array
+    let tooMany = this.#kept.length - KEPT
+    if (this.#keptBytes > KEPT_BYTES) tooMany = Math.max(tooMany, Math.ceil(this.#kept.length / 2))
+    else if (tooMany < KEPT / 2) return // in large steps, because removal from the front moves the rest of the array
     this.#floor = (this.#kept[tooMany - 1] as Entry).cursor
-    this.#kept.splice(0, tooMany)
+    for (const { bytes } of this.#kept.splice(0, tooMany)) this.#keptBytes -= bytes.length
   }
 }
 

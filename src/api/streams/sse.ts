@@ -3,7 +3,7 @@ import type { Context } from 'koa'
 
 const HEARTBEAT_MS = 15_000
 /** A client with more queued bytes than this is disconnected. It reconnects with its last id (I5). */
-const MAX_QUEUED_BYTES = 256 << 10
+export const MAX_QUEUED_BYTES = 256 << 10
 /** A client that reads none of its queued bytes for this long is disconnected too. */
 const STALLED_MS = 60_000
 /** A browser reconnects after this time. */
