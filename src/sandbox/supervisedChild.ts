@@ -7,9 +7,10 @@ import type { SandboxOptions } from './limits.ts'
 import { type Ending, type SandboxedProcess, type Start, startProcess } from './childProcess.ts'
 import type { ChildFrame, ParentFrame, StopReason } from './protocol.ts'
 import { Intake, MAX_UNREAD, MAX_UNREAD_EVER } from './intake.ts'
+import { Masking } from './masking.ts'
 import { errorOfHostCall, HostCalls } from './hostCalls.ts'
 import { KeptJson, RawJson } from '../events/rawJson.ts'
-import type { Kept } from '../sdk/wire.ts'
+import type { HostCall, Kept } from '../sdk/wire.ts'
 import type { Input, Invocation, Outcome } from '../ports/runtime.ts'
 
 /** An invocation in the pool. Only the first `settle` has an effect. */
@@ -58,6 +59,14 @@ const REST_MS = 1000
 /** After this part of it, no run is sent to the child. */
 const QUIET_MS = 200
 
+/** The search for secrets in a frame counts as this many times its bytes. */
+const MASKING_COST = 4
+
+const TOO_MANY_VALUES: RunError = {
+  code: 'unavailable',
+  message: 'context(key): the process has read too many different values; try again in another run',
+}
+
 /** The share of `rssMb` above which a child is replaced. */
 const RSS_SHARE = 0.8
 
@@ -89,6 +98,8 @@ export class SupervisedChild {
   #faulty = false
   #wasClogged = false
   #awaitingRuns = 0
+  /** The values of context that the child was given; undefined while there are none. */
+  #masking: Masking | undefined
   /** An idle child is frozen, so that nothing of an ended run continues. */
   #frozen = false
   #ping = { n: 0, pending: false, silentMs: 0, at: 0 }
@@ -213,21 +224,23 @@ export class SupervisedChild {
         return this.#listener.onReady()
       case 'result':
         this.proven = true
-        return this.#finish(frame.id, this.#succeeded(frame.value))
+        return this.#finish(frame.id, this.#succeeded(this.#masked(frame.value, size)))
       case 'failure': {
         this.proven = true
         const { code, stack } = frame
-        const message = frame.message.slice(0, MAX_MESSAGE)
+        const message = this.#maskedText(frame.message.slice(0, MAX_MESSAGE))
         const error =
-          stack === undefined ? { code, message } : { code, message, stack: stack.slice(0, MAX_STACK) }
+          stack === undefined
+            ? { code, message }
+            : { code, message, stack: this.#maskedText(stack.slice(0, MAX_STACK)) }
         return this.#finish(frame.id, { status: 'failed', error })
       }
       case 'log':
         this.#intake.charge(size)
-        return this.#log(this.#activeOf(frame.id), frame.source, frame.text)
+        return this.#log(this.#activeOf(frame.id), frame.source, this.#maskedText(frame.text))
       case 'host':
         this.#intake.charge(size)
-        return this.#serve(frame, size)
+        return this.#serve({ ...frame, request: this.#maskedCall(frame.request, size) }, size)
       case 'pong':
         if (frame.n !== this.#ping.n || !this.#ping.pending)
           throw new ProtocolViolation(`Expected a pong for ping ${this.#ping.n}, got one for ${frame.n}`)
@@ -283,7 +296,10 @@ export class SupervisedChild {
     }
     if (active.job.settled) return reply({ error: { code: 'cancelled', message: 'The run was stopped' } })
     active.calls.serve(request, turn).then(
-      (value) => reply(value instanceof KeptJson ? { kept: value } : { value }),
+      (value) => {
+        if (request.op === 'context' && !this.#remember(value)) return reply({ error: TOO_MANY_VALUES })
+        reply(value instanceof KeptJson ? { kept: value } : { value })
+      },
       (error: unknown) => reply({ error: errorOfHostCall(error) }),
     )
   }
@@ -297,6 +313,49 @@ export class SupervisedChild {
       this.#process.send({ type: 'reply', id, call, error: tooLarge })
     }
     if (this.#process.unread > MAX_UNREAD_EVER) this.#endUnread()
+  }
+
+  /** The child is about to get this value of context. Returns false if it has too many. */
+  #remember(value: unknown): boolean {
+    if (typeof value !== 'string') return true
+    this.#masking ??= new Masking()
+    const isKnown = this.#masking.add(value)
+    if (this.#masking.isHalfFull) this.drain()
+    return isKnown
+  }
+
+  #masked(value: unknown, size: number): unknown {
+    if (!this.#masking) return value
+    this.#intake.charge(MASKING_COST * size)
+    return this.#masking.json(value)
+  }
+
+  #maskedText(text: string): string {
+    return this.#masking ? this.#masking.text(text) : text
+  }
+
+  /** Names of functions, keys and content of files remain: masking would change their meaning. */
+  #maskedCall(request: HostCall, size: number): HostCall {
+    if (!this.#masking) return request
+    switch (request.op) {
+      case 'emit':
+        return {
+          ...request,
+          data_type: this.#maskedText(request.data_type),
+          payload: this.#masked(request.payload, size),
+        }
+      case 'send':
+        return {
+          ...request,
+          event_type: this.#maskedText(request.event_type),
+          event_data: this.#masked(request.event_data, size),
+        }
+      case 'call':
+      case 'run':
+        return { ...request, args: this.#masked(request.args, size) as typeof request.args }
+      default:
+        return request
+    }
   }
 
   #endUnread(): void {

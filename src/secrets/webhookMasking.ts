@@ -1,11 +1,9 @@
+import { MASK } from '../events/mask.ts'
 import type { Keyring } from './keyring.ts'
 import type { WebhookRequest } from '../ports/runtime.ts'
 
 /** Headers that are masked in every stored request (SPEC.md, Authentication, rule 10). */
 const MASKED = ['authorization', 'cookie', 'proxy-authorization', 'set-cookie']
-
-/** The text that replaces a secret. */
-export const MASK = '***'
 
 const PURPOSE = 'webhook request'
 

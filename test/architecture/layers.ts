@@ -36,6 +36,7 @@ export const layers: readonly Layer[] = [
   { path: 'events/rawJson', imports: [] },
   { path: 'events/outputLimit', imports: [] },
   { path: 'events/contextKey', imports: ['errors'] },
+  { path: 'events/mask', imports: [] },
   { path: 'events', imports: ['errors'], packages: ['typebox'] },
   // The SDK is published: its types and its code are its own.
   { path: 'sdk', imports: [] },
@@ -55,7 +56,11 @@ export const layers: readonly Layer[] = [
   { path: 'content', imports: [...facts] },
   { path: 'access/permissions', imports: ['errors'], types: ['events'] },
   { path: 'access/tokens', imports: [] },
-  { path: 'secrets', imports: [...facts, 'events/streams', 'access/tokens'], types: ['domain'] },
+  {
+    path: 'secrets',
+    imports: [...facts, 'events/mask', 'events/streams', 'access/tokens'],
+    types: ['domain'],
+  },
   { path: 'projections', imports: [...facts], types: ['content'] },
   { path: 'plans', imports: [...facts], types: ['content', 'projections'] },
   {
@@ -88,6 +93,7 @@ export const layers: readonly Layer[] = [
       ...kernel,
       'loops',
       'events/rawJson',
+      'events/mask',
       'events/outputLimit',
       'sandbox/frames',
       'sandbox/protocol',
@@ -170,6 +176,7 @@ export const layers: readonly Layer[] = [
     imports: [
       ...facts,
       'events/contextKey',
+      'events/mask',
       'sdk',
       'events/jsonDepth',
       'access/permissions',

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
@@ -33,7 +33,7 @@ const code = `
     await new Promise((resolve) => setTimeout(resolve, ms))
     return (globalThis.fired[name] ?? 0) - before
   }
-  export const pid = () => process.pid
+  export const mark = () => (globalThis.mark ??= Math.random())
   export const prints = () => { void Promise.resolve().then(() => Promise.resolve()).then(async () => {
     for (let n = 0; n < 50; n++) await null
     console.log('late')
@@ -89,22 +89,33 @@ after('its output is dropped', async ({ invoke }) => {
   assert.equal(lines, ['in time'])
 })
 
-/** The state of a process: `T` is stopped. */
-const stateOf = (pid: unknown): string | undefined =>
-  /\) (\S)/.exec(readFileSync(`/proc/${String(pid)}/stat`, 'latin1'))?.[1]
+/** The states of the processes below this one: `T` is stopped. */
+const statesBelow = (pid: number): string[] => {
+  const stats = readdirSync('/proc').flatMap((name) => {
+    try {
+      return [readFileSync(`/proc/${name}/stat`, 'latin1')]
+    } catch {
+      return [] // it is no process, or has ended
+    }
+  })
+  const processes = stats.map((stat) => /^(\d+) .*\) (\S) (\d+)/s.exec(stat) ?? [])
+  const below = (parent: string): string[] =>
+    processes.flatMap(([, id = '', state = '', of]) => (of === parent ? [state, ...below(id)] : []))
+  return below(String(pid))
+}
 
 after('its process is frozen, and serves the next run', async ({ invoke }) => {
-  const pid = await resultOf(invoke('m/pid'))
-  await until(() => stateOf(pid) === 'T')
-  assert.is(await resultOf(invoke('m/pid')), pid)
+  const mark = await resultOf(invoke('m/mark'))
+  await until(() => statesBelow(process.pid).includes('T'))
+  assert.is(await resultOf(invoke('m/mark')), mark)
 })
 
 after('its process is replaced when its code continues, and the next run succeeds', async ({ invoke }) => {
-  const pid = await resultOf(invoke('m/pid'))
+  const mark = await resultOf(invoke('m/mark'))
   await resultOf(invoke('m/spins'))
   await until(async () => {
-    const outcome = await invoke('m/pid')
-    return outcome.status === 'succeeded' && outcome.result !== pid
+    const outcome = await invoke('m/mark')
+    return outcome.status === 'succeeded' && outcome.result !== mark
   })
 })
 

@@ -3,7 +3,7 @@ import type { Payloads } from '../../content/payloads.ts'
 import type { Payload } from '../../events/payload.ts'
 import type { WebhookRequest } from '../../ports/runtime.ts'
 import { bodyOf } from '../../sdk/input.ts'
-import { MASK } from '../../secrets/webhookMasking.ts'
+import { MASK } from '../../events/mask.ts'
 
 /** Returns the output of a run, with the request of a webhook run. */
 export const presentRunLog = async (run_id: string, { lines, request }: RunLog, payloads: Payloads) => ({

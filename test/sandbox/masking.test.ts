@@ -1,0 +1,79 @@
+import * as assert from 'uvu/assert'
+import { jsonBytes, RawJson } from '../../src/events/rawJson.ts'
+import { Masking } from '../../src/sandbox/masking.ts'
+import { suite } from '../support/suite.ts'
+
+const SECRET = 'sk_live_"ü+/é~4711'
+const maskingOf = (...values: string[]): Masking => {
+  const masking = new Masking()
+  for (const value of values) assert.ok(masking.add(value))
+  return masking
+}
+
+const masking = suite('a secret in what a child sends')
+
+const base64 = (text: string) => Buffer.from(text).toString('base64')
+const forms: Readonly<Record<string, [text: string, masked: string]>> = {
+  'as it is': [`key ${SECRET}, again ${SECRET}.`, 'key ***, again ***.'],
+  'in JSON in a text': [JSON.stringify({ key: SECRET }), '{"key":"***"}'],
+  'in a URL': [`?key=${encodeURIComponent(SECRET)}&a=1`, '?key=***&a=1'],
+  'in a form': [new URLSearchParams({ key: 'a b&c d e f' }).toString(), 'key=***'],
+  'as hexadecimal digits': [Buffer.from(SECRET).toString('hex'), '***'],
+}
+for (const [what, [text, masked]] of Object.entries(forms))
+  masking(`is replaced ${what}`, () => assert.is(maskingOf(SECRET, 'a b&c d e f').text(text), masked))
+
+for (const before of ['', 'u', 'us', 'user:'])
+  masking(`is replaced in base64 after "${before}"`, () => {
+    const text = maskingOf(SECRET).text(`Basic ${base64(before + SECRET)}`)
+    assert.ok(text.includes('***'))
+    assert.not.ok(Buffer.from(text.replace('***', ''), 'base64').toString().includes('live'))
+  })
+
+masking('is replaced in values and keys of JSON of any depth, and as a number', () => {
+  assert.equal(maskingOf(SECRET, '471147').json([{ a: { [SECRET]: 471147 } }, `x${SECRET}`, 1, null, true]), [
+    { a: { '***': '***' } },
+    'x***',
+    1,
+    null,
+    true,
+  ])
+})
+
+masking('is replaced in large JSON without parsing it, also if it is written with other escapes', () => {
+  const json = `{"a":"\\u0073k_live_\\"ü+\\/é~4711","${'k'.repeat(100)}":["\\nfoo",471147,-1.5e3,true]}`
+  const masked = maskingOf(SECRET, '471147', 'nfoo').json(new RawJson(Buffer.from(json)))
+  assert.ok(masked instanceof RawJson)
+  assert.equal(JSON.parse(jsonBytes(masked).toString()), {
+    a: '***',
+    ['k'.repeat(100)]: ['\nfoo', '***', -1500, true],
+  })
+})
+
+masking('leaves a value without secrets as it is', () => {
+  const raw = new RawJson(Buffer.from('["nothing"]'))
+  assert.is(maskingOf(SECRET).json(raw), raw)
+  assert.is(maskingOf('abc').text('abc is too short to be masked'), 'abc is too short to be masked')
+})
+
+masking('is replaced line by line if it has several', () => {
+  const key = '-----BEGIN KEY-----\nMIIEvQIBADANBgkq\nhkiG9w0BAQEFAASC\n-----END KEY-----'
+  assert.is(maskingOf(key).text('hkiG9w0BAQEFAASC'), '***')
+  assert.is(maskingOf(key).text(`a ${key} b`), 'a *** b')
+})
+
+masking('is replaced as a whole, however long it is and whatever it shares with another one', () => {
+  const [one, other] = [`${'p'.repeat(100)}-one`, `${'p'.repeat(100)}-other`]
+  assert.is(maskingOf(one, other).text(`${one} ${other}`), '*** ***')
+})
+
+masking('limits the number of values of one process', () => {
+  const of = new Masking()
+  let given = 0
+  while (of.add(`value number ${given}`)) given++
+  assert.is(given, 512)
+  assert.ok(of.isHalfFull)
+  assert.ok(of.add('value number 7'))
+})
+
+masking.run()
