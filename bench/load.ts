@@ -11,7 +11,7 @@ export interface LoadResult {
   readonly failed: number
 }
 
-interface Load {
+export interface Load {
   readonly url: string
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>

@@ -23,13 +23,20 @@ export class BenchServer {
   readonly process: ChildProcess
   readonly url: string
   readonly key: string
+  readonly #operatorToken: string
   #projects = 0
 
-  private constructor(dir: string, process: ChildProcess, url: string, key: string) {
+  private constructor(
+    dir: string,
+    process: ChildProcess,
+    url: string,
+    secrets: { apiKey: string; operatorToken: string },
+  ) {
     this.dir = dir
     this.process = process
     this.url = url
-    this.key = key
+    this.key = secrets.apiKey
+    this.#operatorToken = secrets.operatorToken
   }
 
   /** `env`: configuration variables in addition to directory and port. */
@@ -58,7 +65,7 @@ export class BenchServer {
         if (ready !== undefined) resolve(ready)
       })
     })
-    return new BenchServer(dir, child, url, openSecrets(readConfig(whole)).apiKey)
+    return new BenchServer(dir, child, url, openSecrets(readConfig(whole)))
   }
 
   async api<T>(method: string, path: string, body?: unknown): Promise<T> {
@@ -70,6 +77,23 @@ export class BenchServer {
     const json = (await reply.json()) as { data: T; error?: { message: string } }
     if (json.error) throw new Error(`${method} ${path}: ${json.error.message}`)
     return json.data
+  }
+
+  /** Creates another organization on the same server. */
+  async tenant(slug: string): Promise<BenchServer> {
+    const create = async <T>(path: string, body: unknown): Promise<T> => {
+      const reply = await fetch(`${this.url}/operator${path}`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${this.#operatorToken}` },
+        body: JSON.stringify(body),
+      })
+      return ((await reply.json()) as { data: T }).data
+    }
+    await create('/orgs', { slug, name: slug, plan: 'self_host' })
+    const { env_id } = await create<{ env_id: string }>(`/orgs/${slug}/envs`, { name: 'dev' })
+    const { token } = await create<{ token: string }>(`/envs/${env_id}/api-keys`, { name: 'full' })
+    const operatorToken = this.#operatorToken
+    return new BenchServer(this.dir, this.process, this.url, { apiKey: token, operatorToken })
   }
 
   /** Deploys modules from their text; resolves with the webhook URLs by path. */

@@ -4,6 +4,7 @@ import { ensureFirstTenant } from '../commands/orgs/ensureFirstTenant.ts'
 import { Payloads } from '../content/payloads.ts'
 import { openAggregates } from '../domain/aggregates.ts'
 import { newId } from '../ids.ts'
+import { FairTurns } from '../loops/fairTurns.ts'
 import { keepGoing } from '../loops/keepGoing.ts'
 import type { Logger } from '../logger.ts'
 import { Quotas } from '../plans/quotas.ts'
@@ -105,6 +106,7 @@ export const openNode = async ({
     wrappedKeys,
     views,
     quotas,
+    turns: new FairTurns(),
     liveness,
     isFirstKeyNew,
     onClose,

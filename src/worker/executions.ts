@@ -8,6 +8,7 @@ import type { Logger } from '../logger.ts'
 import { Backoff } from '../loops/backoff.ts'
 import { atMost } from '../loops/deadline.ts'
 import { FairPlaces } from '../loops/fairPlaces.ts'
+import type { FairTurns } from '../loops/fairTurns.ts'
 import type { FunctionRates } from '../plans/functionRates.ts'
 import { ByteBudget, holding } from '../loops/byteBudget.ts'
 import { buildDocId } from '../projections/builds.ts'
@@ -31,6 +32,7 @@ export interface ExecutionDeps extends HostCallDeps {
   readonly runtime: Runtime
   readonly credentialNow: CredentialNow
   readonly logger: Logger
+  readonly turns: Pick<FairTurns, 'take'>
   readonly functionRates: Pick<FunctionRates, 'turnsOf'>
 }
 
@@ -54,6 +56,15 @@ interface Execution {
   state: 'waiting' | 'started' | 'ended'
   /** Child runs that it waits for. */
   awaited: number
+}
+
+interface Begun {
+  readonly plan: RunPlan
+  /** The fact with the input; null if it is read again later. */
+  readonly inHand: Recorded | null
+  readonly cause: EnvCause
+  readonly worker_id: string
+  readonly execution: Execution
 }
 
 /**
@@ -145,7 +156,13 @@ export class Executions {
     }
     this.#executions.set(run_id, execution)
     this.#wait(execution.org_id, execution.weight)
-    const running = this.#run(plan, carrier, worker_id, execution).finally(() => {
+    const cause = {
+      env_id: envIdOf(carrier),
+      correlation_id: carrier.metadata.correlation_id,
+      causation_id: run_id,
+    }
+    const inHand = this.#inHand(plan, carrier, execution)
+    const running = this.#run({ plan, inHand, cause, worker_id, execution }).finally(() => {
       this.#executions.delete(run_id)
       this.#running.delete(running)
       if (execution.state === 'waiting') this.#wait(execution.org_id, -execution.weight)
@@ -170,19 +187,19 @@ export class Executions {
     await atMost(ms, Promise.allSettled(this.#running))
   }
 
-  async #run(plan: RunPlan, carrier: Recorded, worker_id: string, execution: Execution): Promise<void> {
+  async #run({ plan, inHand, cause, worker_id, execution }: Begun): Promise<void> {
     const { signal } = execution.cancel
-    const env_id = envIdOf(carrier)
-    const cause = { env_id, correlation_id: carrier.metadata.correlation_id, causation_id: plan.run_id }
     const output = new RunOutput(this.#deps, plan.run_id, cause)
     let outcome: Outcome
     try {
-      outcome = await this.#invoke(plan, this.#inHand(plan, carrier, execution), cause, output, execution)
+      outcome = await this.#invoke({ plan, inHand, cause, execution }, output)
     } catch (error) {
       outcome = { status: 'failed', error: failureOf(error) }
     }
     if (signal.reason === LOST && outcome.status === 'failed') outcome = { status: 'failed', error: LOST }
     await output.close()
+    const turn = this.#deps.turns.take(execution.org_id)
+    if (turn) await turn
     const backoff = new Backoff(PAUSES)
     for (;;) {
       try {
@@ -205,11 +222,8 @@ export class Executions {
   }
 
   async #invoke(
-    plan: RunPlan,
-    inHand: Recorded | null,
-    { env_id, correlation_id }: EnvCause,
+    { plan, inHand, cause: { env_id, correlation_id }, execution }: Omit<Begun, 'worker_id'>,
     output: RunOutput,
-    execution: Execution,
   ): Promise<Outcome> {
     const deps = this.#deps
     const { store, views, payloads, keyring, runtime } = deps
@@ -252,10 +266,13 @@ export class Executions {
       },
       timeoutMs: plan.timeout ?? this.#runTimeoutMs,
       signal,
-      onHostCall: (call) =>
-        call.op === 'run'
-          ? this.#whileAwaiting(execution, serveHostCall(deps, under, call))
-          : this.#whileHolding(execution, call, () => serveHostCall(deps, under, call)),
+      onHostCall: (call) => {
+        const serve = () => serveHostCall(deps, under, call)
+        const turn = deps.turns.take(org_id)
+        if (call.op === 'run') return this.#whileAwaiting(execution, turn ? turn.then(serve) : serve())
+        const hold = () => this.#whileHolding(execution, call, serve)
+        return turn ? turn.then(hold) : hold()
+      },
       onLog: (line) => output.write(line),
     })
   }
@@ -275,9 +292,12 @@ export class Executions {
   async #start(execution: Execution): Promise<void> {
     const { org_id, weight, cancel } = execution
     if (!this.#slots.tryTake(org_id)) await this.#slots.take(org_id, cancel.signal)
+    if (execution.state === 'ended') return this.#slots.giveBack(org_id)
     execution.state = 'started'
     this.#wait(org_id, -weight)
     this.#changed()
+    const turn = this.#deps.turns.take(org_id)
+    if (turn) await turn
   }
 
   /** A run that waits for its child run occupies no place, because the child may need it. */

@@ -196,6 +196,8 @@ export class Worker implements Claimer {
   async #claimDelivered(delivery: Delivery): Promise<void> {
     const { event } = delivery
     if (await this.#direct.has(subjectOf(event))) return delivery.ack()
+    const turn = this.#deps.turns.take(this.#orgOf(event))
+    if (turn) await turn
     const worker_id = this.#worker_id
     try {
       const claimed = await this.#claim(event, worker_id)

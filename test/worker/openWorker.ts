@@ -2,6 +2,7 @@ import { credentialNow } from '../../src/access/storedCredential.ts'
 import type { Evaluator, RunPlan } from '../../src/events/run.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
+import { FairTurns } from '../../src/loops/fairTurns.ts'
 import { type Logger, silent } from '../../src/logger.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
 import type { Invocation, Outcome, Runtime } from '../../src/ports/runtime.ts'
@@ -63,6 +64,7 @@ export const openWorker = (
     runtime,
     logger,
     maxRunDepth: 100,
+    turns: new FairTurns(),
     functionRates: { turnsOf: () => null },
     credentialNow: (credential: Pick<Evaluator, 'kind' | 'id'>) => credentialNow(views, credential),
   }

@@ -1,6 +1,7 @@
 import type { Context } from 'koa'
 import { AppError } from '../../errors.ts'
 import type { Plan } from '../../events/org.ts'
+import type { FairTurns } from '../../loops/fairTurns.ts'
 import { termsOf } from '../../plans/plans.ts'
 import type { RateLimit, RateLimiter } from '../../ports/rateLimiter.ts'
 import type { Directory } from '../../projections/directory.ts'
@@ -28,22 +29,41 @@ export class OrgRates {
   readonly #limiter: RateLimiter
   readonly #directory: Pick<Directory, 'env'>
 
-  constructor({ limiter, directory }: { limiter: RateLimiter; directory: Pick<Directory, 'env'> }) {
+  readonly #turns: FairTurns
+
+  constructor({
+    limiter,
+    directory,
+    turns,
+  }: {
+    limiter: RateLimiter
+    directory: Pick<Directory, 'env'>
+    turns: FairTurns
+  }) {
     this.#limiter = limiter
     this.#directory = directory
+    this.#turns = turns
   }
 
   /**
-   * Counts a request of the environment's organization and sets the headers of its reply. Rejects with
-   * `rate_limit_exceeded`. Returns null if the plan has no limit: a promise for each request would cost time.
+   * Counts a request of the environment's organization and sets the headers of its reply. Resolves when it is the turn
+   * of the organization. Rejects with `rate_limit_exceeded`. Returns null if the request may continue at once: a promise
+   * for each request would cost time.
    */
   take(ctx: Pick<Context, 'set'>, env_id: string): Promise<void> | null {
     const env = this.#directory.env(env_id)
     const rate = env && rates.get(env.plan)
-    return rate ? this.#take(ctx, env.org_id, rate) : null
+    const turn = this.#turns.take(env?.org_id ?? env_id)
+    return rate ? this.#take(ctx, env.org_id, rate, turn) : turn
   }
 
-  async #take(ctx: Pick<Context, 'set'>, org_id: string, { limit, policy }: Rate): Promise<void> {
+  async #take(
+    ctx: Pick<Context, 'set'>,
+    org_id: string,
+    { limit, policy }: Rate,
+    turn: Promise<void> | null,
+  ): Promise<void> {
+    if (turn) await turn
     const { allowed, remaining, retryAfterMs, resetMs } = await this.#limiter.take(org_id, limit)
     ctx.set('RateLimit-Policy', policy)
     ctx.set('RateLimit', `"org";r=${remaining};t=${Math.ceil(resetMs / 1000)}`)

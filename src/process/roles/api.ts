@@ -55,7 +55,7 @@ export const createApi = (node: Node, { operatorTokens, ...given }: Given): Koa 
     offers: liveness && new Offers(hints, views.directory),
     memory: new ApiMemory(views.directory),
     openCounts: new OpenCounts(views.directory),
-    orgRates: new OrgRates({ limiter: node.limiter, directory: views.directory }),
+    orgRates: new OrgRates({ limiter: node.limiter, directory: views.directory, turns: node.turns }),
     authenticator,
     guesses: new Guesses({ ...CREDENTIAL_GUESSES, logger }),
     operator: new Operator({ tokens: operatorTokens, keyring, logger }),

@@ -1,6 +1,7 @@
 import type { Liveness } from '../../cluster/liveness.ts'
 import type { Payloads } from '../../content/payloads.ts'
 import type { Aggregates } from '../../domain/aggregates.ts'
+import type { FairTurns } from '../../loops/fairTurns.ts'
 import type { Background } from '../../loops/keepGoing.ts'
 import type { Quotas } from '../../plans/quotas.ts'
 import type { Views } from '../../projections/views.ts'
@@ -26,6 +27,8 @@ export interface Node extends Engines, Background {
   readonly wrappedKeys: WrappedKeys
   readonly views: Views
   readonly quotas: Quotas
+  /** The event loop of this process, shared by organizations. */
+  readonly turns: FairTurns
   /** The other nodes; null when this process works alone. */
   readonly liveness: Liveness | null
   /** Registers a function to call when the process stops. They are called in reverse order. */

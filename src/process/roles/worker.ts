@@ -21,6 +21,7 @@ export const startWorker = async (node: Node, runtime: Runtime): Promise<Worker>
       runtime,
       logger,
       maxRunDepth: config.maxRunDepth,
+      turns: node.turns,
       functionRates: new FunctionRates({ limiter: node.limiter, directory: views.directory }),
       credentialNow: (credential) => credentialNow(views, credential),
     },
