@@ -24,7 +24,7 @@ export const UPLOAD_WINDOW = 32 << 10
 export const DOWNLOAD_WINDOW = 256 << 10
 
 /** Concurrent streams and lookups of one child. The child queues more; a child that sends more is ended. */
-export const MAX_STREAMS = 128
+export const MAX_STREAMS = 256
 export const MAX_LOOKUPS = 32
 
 /** Bytes of one frame without its header. */

@@ -65,6 +65,7 @@ const works: Readonly<Record<string, readonly [string, unknown]>> = {
     'looksUpItself',
     { text: 'q', remoteAddress: '127.0.0.1' },
   ],
+  'a socket connects again after its end': ['connectsAgain', 'again'],
   'data that is read late is complete': ['readsLate', 2 << 20],
   'names are resolved by the service': [
     'resolves',
@@ -103,6 +104,14 @@ network('errors have the fields of Node', async (context) => {
   assert.is(`${reset.syscall} ${reset.code}`, 'read ECONNRESET')
   const aborted = (await call(context, 'isAborted')) as { code: string }
   assert.is(aborted.code, 'ABORT_ERR')
+})
+
+network('the callback of a write is called when the connection fails or is destroyed', async (context) => {
+  const errors = (await call(context, 'failsToWrite')) as { code: string }[]
+  assert.equal(
+    errors.map(({ code }) => code),
+    ['ECONNREFUSED', 'ERR_SOCKET_CLOSED'],
+  )
 })
 
 network('what a function cannot use is refused with the reason', async ({ bench }) => {

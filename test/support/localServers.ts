@@ -56,6 +56,7 @@ export const openLocalServers = async () => {
         secure.on('data', (data: Buffer) => secure.end(`secure ${data.toString()}`))
       }),
     ),
+    silent: createTcp((socket) => socket.on('error', () => {}).pause()),
     resets: createTcp((socket) => socket.once('data', () => socket.resetAndDestroy())),
   }
   const sockets = new Set<Socket>()

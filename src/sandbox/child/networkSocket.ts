@@ -22,6 +22,8 @@ interface Connection {
   opened: Opened | undefined
   /** Calls that wait until the stream is open. */
   readonly whenOpen: (() => void)[]
+  /** The callback of the write or end in progress. */
+  unsettled: Callback | undefined
 }
 
 type Family = 0 | 4 | 6
@@ -70,6 +72,7 @@ export const connectThrough = (tunnel: NetworkTunnel, socket: TunnelSocket, endp
     giveUp: () => {},
     opened: undefined,
     whenOpen: [],
+    unsettled: undefined,
   }
   connections.set(socket, connection)
   Object.defineProperties(socket, tunnelled)
@@ -165,6 +168,7 @@ const onClose = (
   if (!ended.has(connection)) socket.destroy(networkError(RESET))
 }
 
+const CLOSED = { code: 'ERR_SOCKET_CLOSED', message: 'Socket is closed' }
 const RESET = { code: 'ECONNRESET', syscall: 'read', errno: -104, message: 'read ECONNRESET' }
 
 const bytesOf = (chunk: string | Uint8Array, encoding?: BufferEncoding): Buffer =>
@@ -174,22 +178,32 @@ const bytesOf = (chunk: string | Uint8Array, encoding?: BufferEncoding): Buffer 
 
 type Callback = (error?: Error | null) => void
 
-/** Calls back in the context of the caller, which may be another run than the one that connected. */
-const write = (socket: TunnelSocket, bytes: Buffer, callback: Callback): void => {
+/** Starts once the stream is open. Calls back once, in the context of the caller, also if the socket is destroyed. */
+const start = (socket: TunnelSocket, callback: Callback, action: (done: Callback) => void): void => {
   const connection = connections.get(socket)
   if (!connection) return callback(networkError(RESET))
-  socket._unrefTimer()
-  let isSync = true
   const inContext = AsyncLocalStorage.snapshot()
-  const send = () =>
-    connection.stream.write(bytes, (error) => {
-      if (isSync) return callback(error)
-      socket._unrefTimer()
-      inContext(callback, error)
-    })
-  if (socket.connecting) connection.whenOpen.push(send)
-  else send()
+  let isSync = true
+  const done = (error?: Error | null) => {
+    if (connection.unsettled !== done) return
+    connection.unsettled = undefined
+    if (isSync) callback(error)
+    else inContext(callback, error)
+  }
+  connection.unsettled = done
+  if (socket.connecting) connection.whenOpen.push(() => action(done))
+  else action(done)
   isSync = false
+}
+
+const write = (socket: TunnelSocket, bytes: Buffer, callback: Callback): void => {
+  socket._unrefTimer()
+  start(socket, callback, (done) =>
+    connections.get(socket)?.stream.write(bytes, (error) => {
+      socket._unrefTimer()
+      done(error)
+    }),
+  )
 }
 
 /** Replaces the methods of a socket that would use its handle. */
@@ -215,18 +229,17 @@ const tunnelled: PropertyDescriptorMap & ThisType<TunnelSocket> = {
   },
   _final: {
     value(this: TunnelSocket, callback: Callback) {
-      const connection = connections.get(this)
-      const end = () => {
-        connection?.stream.end()
-        callback()
-      }
-      if (this.connecting) connection?.whenOpen.push(end)
-      else end()
+      start(this, callback, (done) => {
+        connections.get(this)?.stream.end()
+        done()
+      })
     },
   },
   _destroy: {
     value(this: TunnelSocket, error: Error | null, callback: Callback) {
-      connections.get(this)?.giveUp()
+      const connection = connections.get(this)
+      connection?.giveUp()
+      connection?.unsettled?.(error ?? networkError(CLOSED))
       destroyOf(this, error, callback)
     },
   },
