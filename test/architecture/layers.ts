@@ -255,7 +255,10 @@ export const layers: readonly Layer[] = [
   },
   // The command line: a client of the operator API.
   { path: 'cli', imports: ['errors', 'process/config', 'process/secretsFile'] },
-  { path: 'main', imports: ['errors', 'logger', 'process/config', 'process/codeCache', 'process/noCoreDumps', 'start'] },
+  {
+    path: 'main',
+    imports: ['errors', 'logger', 'process/config', 'process/codeCache', 'process/noCoreDumps', 'start'],
+  },
   // Loads the modules of a server, so that the code cache contains them.
   {
     path: 'process/prepare',
