@@ -229,6 +229,34 @@ rotating(
   },
 )
 
+rotating(
+  'that begins and ends while a key is being stored finds that key wrapped with the new one',
+  async (engines) => {
+    await startNode(engines, OLD)
+    const node = await startNode(engines, NEW, OLD)
+    let hasRotated = false
+    const slow: Blobs = {
+      ...engines.blobs,
+      async put(key, content) {
+        if (!hasRotated) {
+          hasRotated = true
+          await rotateMasterKey(node, {}, cause)
+          await rewrapKeys(node, never)
+        }
+        return engines.blobs.put(key, content)
+      },
+    }
+    const wrapped = new WrappedKeys(slow, node.masterKeys)
+    const keyring = new Keyring(
+      node.rootKey,
+      new DataKeys({ keys: openAggregates(engines.store).dataKeys, wrapped }),
+    )
+    const sealed = await keyring.seal('env', 'p', 'text')
+    assert.ok(hasRotated)
+    assert.is(await (await startNode(engines, NEW)).keyring.unseal('env', 'p', sealed), 'text')
+  },
+)
+
 rotating('needs both keys until it is done, in any order, and then only the new one', async (engines) => {
   const { node } = await rotated(engines)
   assert.match(await refusal(startNode(engines, NEW)), /^SVC_MASTER_KEY_PREVIOUS: /)
