@@ -213,10 +213,11 @@ export class Quotas implements FileQuota {
   async #decide(look: Look, env_id: string, room: Room, more: number): Promise<void> {
     const held = look.held[room]
     const pending = () => held.open + held.closed - held.looked
+    const before = pending()
     try {
-      await this.#check(env_id, [wishOf[room](pending() + more)])
+      await this.#check(env_id, [wishOf[room](before + more)])
     } catch (error) {
-      if (pending() === 0) throw error
+      if (before === 0) throw error
       await atMost(LONGEST_LOOK_MS, look.underWay ?? Promise.resolve()) // it may have begun before a release
       await this.#check(env_id, [wishOf[room](pending() + more)])
     }

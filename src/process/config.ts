@@ -183,7 +183,7 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
     sseTimeoutMs: integer('SVC_SSE_TIMEOUT_MS', 300_000, 100, 86_400_000),
     runTimeoutMs: integer('SVC_RUN_TIMEOUT_MS', 300_000, 1, 86_400_000),
     webhookTimeoutMs: integer('SVC_WEBHOOK_TIMEOUT_MS', 30_000, 1, 900_000),
-    buildCacheMb: integer('SVC_BUILD_CACHE_MB', 2048, 600, 1_048_576),
+    buildCacheMb: integer('SVC_BUILD_CACHE_MB', 2048, 64, 1_048_576),
     maxRunDepth: integer('SVC_MAX_RUN_DEPTH', 100, 0, 1_000_000),
   }
   if (isSolo(config) && config.roles.size < allRoles.length) {

@@ -33,7 +33,7 @@ export interface Target {
   /** Runs `main/attack` of a new project of the attacker with the arguments; `code` is the module `main.ts`. */
   run(code: string, ...args: readonly unknown[]): Promise<Run>
   /** Starts another service in the same tier, for attacks that could end this one. */
-  fresh(env?: Readonly<Record<string, string>>): Promise<Target>
+  fresh(env?: Readonly<Record<string, string>>, dataDir?: string): Promise<Target>
   close(): Promise<void>
 }
 
@@ -41,10 +41,14 @@ export interface Target {
 export const openTarget = async (
   tier: Tier,
   env: Readonly<Record<string, string>> = {},
+  givenDir?: string,
 ): Promise<Target | string> => {
   let server: ServerProcess
   try {
-    server = await spawnServer({ env: { SVC_SANDBOX: tier, ...env } })
+    server = await spawnServer({
+      env: { SVC_SANDBOX: tier, ...env },
+      ...(givenDir !== undefined && { dataDir: givenDir }),
+    })
   } catch (error) {
     if (tier === 'process') throw error
     return messageOf(error)
@@ -79,8 +83,8 @@ export const openTarget = async (
     victim: await tenant('self_host'),
     tenant,
     run: (code, ...args) => runIn(attacker.api, { 'main.ts': code }, ...args),
-    fresh: async (more = {}) => {
-      const target = await openTarget(tier, { ...env, ...more })
+    fresh: async (more = {}, own) => {
+      const target = await openTarget(tier, { ...env, ...more }, own)
       if (typeof target === 'string') throw new Error(target)
       opened.push(target)
       return target

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import type { Inspection } from '../../src/ports/runtime.ts'
 import { suite } from '../support/suite.ts'
+import { FORGE } from '../support/forge.ts'
 import { openWorkbench } from '../sandbox/harness.ts'
 
 const inspectionOf = async (
@@ -299,19 +300,6 @@ metadata('applies to each export of one handler', async () => {
 
 metadata.run()
 
-/** The lines that write a frame to the service as the child's own code does. */
-const FORGE = `
-  import { writeSync } from 'node:fs'
-  const forge = (...frames) => {
-    for (const frame of frames) {
-      const json = Buffer.from(JSON.stringify(frame))
-      const header = Buffer.alloc(4)
-      header.writeUInt32BE(json.length)
-      writeSync(3, Buffer.concat([header, json]))
-    }
-  }
-  const idle = () => new Promise(() => setInterval(() => {}, 1000))
-`
 const forging = (lines: string, inspectMs?: number) =>
   messageOf({ 'a.js': `${FORGE}\n${lines}`, 'b.js': 'export const g = () => 1' }, inspectMs)
 const module = (file: string, functions: string, ns = 'x') =>

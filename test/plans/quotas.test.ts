@@ -182,6 +182,17 @@ room('counts for concurrent requests until it is released, and afterwards by the
   assert.is(await refusal(quotas.roomFor('env').cover(40)), null)
 })
 
+room('that was released and stored counts once', async () => {
+  const { state, quotas } = tenant('free', { files: storage_bytes - 100 })
+  for (let i = 0; i < 10; i++) {
+    const one = quotas.roomFor('env')
+    await one.cover(10)
+    state.files += 10
+    one.release()
+  }
+  assert.is(await refusal(quotas.roomFor('env').cover(1)), 'quota_exceeded')
+})
+
 room('of a hundred requests at once is never more than there is', async () => {
   const { quotas } = tenant('free', { files: storage_bytes - 100 })
   const outcomes = await Promise.all(
