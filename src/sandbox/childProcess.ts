@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
-import { constants } from 'node:os'
+import { constants, getPriority, setPriority } from 'node:os'
 import type { Readable } from 'node:stream'
 import { messageOf } from '../errors.ts'
 import { frameReader, frameWriter, ProtocolViolation } from './frames.ts'
@@ -48,6 +49,8 @@ export interface Start {
   readonly dir: string
   readonly code: ChildCode
   readonly options: SandboxOptions
+  /** The number of children that the organization has already. */
+  readonly siblings?: number
   /** Receives the service's end of fd 4, over which all connections of user code are made. */
   readonly openEgress?: ((pipe: Socket) => void) | undefined
 }
@@ -63,7 +66,7 @@ const EXIT_MS = 500
  * gets it. A failure of any kind, even a failed start, is reported by `onEnd` and never thrown.
  */
 export const startProcess = (
-  { dir, code, options, openEgress }: Start,
+  { dir, code, options, siblings = 0, openEgress }: Start,
   listener: Listener,
 ): SandboxedProcess => {
   const neverStarted = (message: string): SandboxedProcess => {
@@ -108,6 +111,7 @@ export const startProcess = (
   const [, , , pipe, egress, inputPipe] = (child.stdio ?? []) as unknown as readonly (Socket | undefined)[]
   if (!pipe || !egress) return neverStarted('The service has no file descriptors left')
   if (input) inputPipe?.on('error', () => {}).end(input)
+  lowerPriority(child, siblings)
   const forget = child.pid === undefined ? undefined : options.recordChild?.(child.pid)
   const writer = frameWriter((bytes) => pipe.write(bytes))
   let violation: Ending | undefined
@@ -220,6 +224,24 @@ const readSlowly = (stream: Readable | null, onChunk: (chunk: Buffer) => void): 
       stream.pause()
       setTimeout(() => stream.resume(), READ_PAUSE_MS).unref()
     })
+}
+
+/** Niceness of a child above that of the service, and the most that is added for further children. */
+const NICER = 5
+const MOST_NICER_FOR_SIBLINGS = 10
+const NICEST = 19
+
+/**
+ * On a busy processor, the service comes before its children, and an organization with many children gets little more than
+ * one with few. Linux may schedule by session: then the niceness of the session counts.
+ */
+const lowerPriority = ({ pid }: ChildProcess, siblings: number): void => {
+  if (pid === undefined) return
+  const niceness = Math.min(NICEST, getPriority() + NICER + Math.min(siblings, MOST_NICER_FOR_SIBLINGS))
+  try {
+    setPriority(pid, niceness)
+    writeFileSync(`/proc/${pid}/autogroup`, String(niceness))
+  } catch {} // it has ended, or the system has no such scheduling
 }
 
 /** The signal or exit code that ended a process. bubblewrap exits with 128 and the signal of its child. */

@@ -21,6 +21,8 @@ export interface LanePool {
   /** Resolves when one more child of the organization may start. The lane frees the place when the child has ended. */
   takePlace(org_id: string): Promise<void>
   givePlaceBack(org_id: string): void
+  /** The places that an organization has. */
+  placesOf(org_id: string): number
   /** The lane's child has become idle. */
   onIdle(): void
 }
@@ -160,8 +162,9 @@ export class Lane {
       if (this.#closed) throw new AppError('unavailable', 'The runtime was closed')
       const { code, options } = this.#pool
       const { egress } = options
+      const siblings = this.#pool.placesOf(this.org_id) - 1
       const openEgress = egress && ((pipe: Socket) => egress(this.#build, pipe))
-      this.#current = new SupervisedChild({ dir, code, options, openEgress }, this.#pool.now(), {
+      this.#current = new SupervisedChild({ dir, code, options, siblings, openEgress }, this.#pool.now(), {
         onReady: () => this.#pump(),
         onFreed: (child) => this.#onFreed(child),
         onDraining: (child) => this.#onDraining(child),

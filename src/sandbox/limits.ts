@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { totalmem } from 'node:os'
 import { MAX_OUTPUT_BYTES } from '../events/outputLimit.ts'
 import type { LaneRef } from '../ports/runtime.ts'
 import type { ChildUsers } from './childUsers.ts'
@@ -8,7 +9,7 @@ import { processSandbox, type Sandbox } from './processSandbox.ts'
 export interface SandboxLimits {
   /** Concurrent runs in one child; further runs wait in order of arrival. */
   readonly runsPerChild: number
-  /** Concurrent children. A build that needs another child waits until an idle one has ended. */
+  /** Concurrent children of all organizations. A build that needs another child waits until it gets a place. */
   readonly maxChildren: number
   /** Idle children kept warm. */
   readonly maxIdle: number
@@ -54,11 +55,17 @@ export interface SandboxOptions extends SandboxLimits {
   readonly egress?: (build: LaneRef, pipe: Socket) => void
 }
 
+const RSS_MB = 400
+
+/** As many children as fit into three quarters of the memory, each at `rssMb`: at least 4, and at most 32. */
+export const childrenFor = (memoryBytes: number): number =>
+  Math.min(32, Math.max(4, Math.floor((memoryBytes * 0.75) / (RSS_MB << 20))))
+
 export const DEFAULT_OPTIONS: SandboxOptions = {
   node: process.execPath,
   sandbox: processSandbox(),
   runsPerChild: 100,
-  maxChildren: 32,
+  maxChildren: childrenFor(Math.min(totalmem(), process.constrainedMemory() || Infinity)),
   maxIdle: 8,
   idleMs: 600_000,
   replaceAfterRuns: 100_000,
@@ -72,6 +79,6 @@ export const DEFAULT_OPTIONS: SandboxOptions = {
   maxBackoffMs: 10_000,
   heapMb: 192,
   dataMb: 1024,
-  rssMb: 400,
+  rssMb: RSS_MB,
   outputBytes: MAX_OUTPUT_BYTES,
 }

@@ -117,6 +117,10 @@ export class Pool implements LanePool {
     if (this.#places.taken === 0) this.#onEmpty?.()
   }
 
+  placesOf(org_id: string): number {
+    return this.#places.takenBy(org_id)
+  }
+
   onIdle(): void {
     this.#makeRoom()
   }

@@ -1,4 +1,6 @@
+import { getPriority } from 'node:os'
 import * as assert from 'uvu/assert'
+import { childrenFor } from '../../src/sandbox/limits.ts'
 import type { LaneRef } from '../../src/ports/runtime.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
@@ -49,6 +51,29 @@ fair('that are idle and beyond the limit end where an organization has the most'
   await until(() => runtime.children <= 2)
   assert.is(await identityOf(small), mine)
   await runtime.close()
+})
+
+fair('get less of a busy processor than the service, and less with each further child', async () => {
+  const { runtime, build, invoke } = await openWorkbench({
+    'main.ts': `import os from 'node:os'\nexport const niceness = () => os.getPriority()\n`,
+  })
+  const own = getPriority()
+  const found: unknown[] = []
+  for (const lane of [...lanesOf(build, 'large', 2), ...lanesOf(build, 'small', 1)])
+    found.push(await resultOf(invoke('main/niceness', { build: lane })))
+  assert.equal(
+    found,
+    [5, 6, 5].map((nicer) => Math.min(19, own + nicer)),
+  )
+  await runtime.close()
+})
+
+fair('are as many as fit into three quarters of the memory', () => {
+  const GiB = 1 << 30
+  assert.equal(
+    [1, 4, 8, 64].map((n) => childrenFor(n * GiB)),
+    [4, 7, 15, 32],
+  )
 })
 
 fair('count a run that waits for several child runs once', async () => {
