@@ -84,4 +84,46 @@ intake('serves what a child asked before its end', async () => {
   assert.is(begun.length, 3)
 })
 
+intake(
+  'of one child stops while all children together hold too much, and only if it holds something (N3)',
+  () => {
+    const pipes = Array.from({ length: 5 }, openPipe)
+    const all = pipes.map((pipe) => new Intake(pipe))
+    const results = all.slice(0, 4).map((one) => one.hold(30 << 20))
+    const last = all[4] as Intake
+    assert.equal(
+      pipes.map(({ listening }) => listening),
+      [true, true, true, false, true],
+      'the fourth went over the limit of all',
+    )
+    const done = last.hold(100)
+    assert.is(pipes[4]?.listening, false)
+    for (const stored of results) stored()
+    last.tick(50)
+    done()
+    assert.equal(
+      pipes.map(({ listening }) => listening),
+      [true, true, true, true, true],
+    )
+    for (const one of all) one.end()
+  },
+)
+
+intake(
+  'begins no host call of a child with unread replies while all children have too many (N3)',
+  async () => {
+    const pipes = Array.from({ length: 6 }, openPipe)
+    const all = pipes.map((pipe) => new Intake(pipe))
+    for (const pipe of pipes) pipe.unread = 15 << 20
+    const begun = taking(all[0] as Intake, 1)
+    await turns()
+    assert.is(begun.length, 0)
+    for (const pipe of pipes.slice(1)) pipe.unread = 0
+    all[0]?.tick(50)
+    await turns()
+    assert.is(begun.length, 1)
+    for (const one of all) one.end()
+  },
+)
+
 intake.run()
