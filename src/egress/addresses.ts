@@ -1,8 +1,10 @@
 import { BlockList } from 'node:net'
 import type { Address } from './frames.ts'
 
+type Ranges = readonly (readonly [string, number, string])[]
+
 /** Ranges of IPv4 that are not public (IANA special-purpose registry), and addresses of clouds' own services. */
-const NOT_PUBLIC_4: readonly (readonly [string, number, string])[] = [
+const NOT_PUBLIC_4: Ranges = [
   ['0.0.0.0', 8, 'an address of this host'],
   ['10.0.0.0', 8, 'a private address'],
   ['100.64.0.0', 10, 'an address of a provider network'],
@@ -28,7 +30,7 @@ const NOT_PUBLIC_4: readonly (readonly [string, number, string])[] = [
 const GLOBAL_6: readonly [string, number] = ['2000::', 3]
 
 /** Ranges of IPv6 outside global unicast, for the message, and those inside that are not public. */
-const NOT_PUBLIC_6: readonly (readonly [string, number, string])[] = [
+const NOT_PUBLIC_6: Ranges = [
   ['::1', 128, 'a loopback address'],
   ['::', 96, 'an address of this host or an IPv4-compatible address'],
   ['64:ff9b::', 16, 'a translated (NAT64) address'],
@@ -43,22 +45,26 @@ const NOT_PUBLIC_6: readonly (readonly [string, number, string])[] = [
   ['3fff::', 20, 'a documentation address'],
 ]
 
-const listOf = (family: 'ipv4' | 'ipv6', ...[address, prefix]: readonly [string, number]): BlockList => {
-  const list = new BlockList()
-  list.addSubnet(address, prefix, family)
-  return list
+/** Finds the reason of an address. A public address, the usual case, costs one check. */
+const reasonIn = (family: 'ipv4' | 'ipv6', ranges: Ranges): ((address: string) => string | undefined) => {
+  const all = new BlockList()
+  const each = ranges.map(([address, prefix, reason]) => {
+    const list = new BlockList()
+    list.addSubnet(address, prefix, family)
+    all.addSubnet(address, prefix, family)
+    return { list, reason }
+  })
+  return (address) =>
+    all.check(address, family) ? each.find(({ list }) => list.check(address, family))?.reason : undefined
 }
 
-const rangesOf = (family: 'ipv4' | 'ipv6', ranges: typeof NOT_PUBLIC_4) =>
-  ranges.map(([address, prefix, reason]) => ({ list: listOf(family, address, prefix), reason }))
-
-const ranges4 = rangesOf('ipv4', NOT_PUBLIC_4)
-const ranges6 = rangesOf('ipv6', NOT_PUBLIC_6)
-const global6 = listOf('ipv6', ...GLOBAL_6)
+const reasonIn4 = reasonIn('ipv4', NOT_PUBLIC_4)
+const reasonIn6 = reasonIn('ipv6', NOT_PUBLIC_6)
+const global6 = new BlockList()
+global6.addSubnet(...GLOBAL_6, 'ipv6')
 
 /** Returns what a canonical address is instead of public; undefined if it is public. */
 export const notPublic = ({ address, family }: Address): string | undefined => {
-  if (family === 4) return ranges4.find(({ list }) => list.check(address, 'ipv4'))?.reason
-  const special = ranges6.find(({ list }) => list.check(address, 'ipv6'))
-  return special?.reason ?? (global6.check(address, 'ipv6') ? undefined : 'a reserved address')
+  if (family === 4) return reasonIn4(address)
+  return reasonIn6(address) ?? (global6.check(address, 'ipv6') ? undefined : 'a reserved address')
 }

@@ -7,8 +7,6 @@ import { serveTunnel, type Tunnel } from './tunnel.ts'
 export interface EgressDeps extends PolicyDeps {
   /** The allow list of a project at this moment; null: every public host. */
   readonly networkOf: (build: LaneRef) => readonly HostPattern[] | null
-  /** The organization whose share of the connections a child uses. */
-  readonly orgOf: (build: LaneRef) => string
   /** Interval between looks for idle connections, which end after one to two of them. */
   readonly idleMs?: number
 }
@@ -25,10 +23,14 @@ export interface Egress {
 const MAX_CONNECTIONS = 2048
 const MAX_OF_ORG = 512
 
+/** Beyond this number, the rest is for organizations that have few connections. */
+const CROWDED = MAX_CONNECTIONS * 0.75
+const FEW = 64
+
 const IDLE_MS = 300_000
 
 /** Connects user code with public addresses, under the rules of its project (policy.ts). */
-export const openEgress = ({ networkOf, orgOf, idleMs = IDLE_MS, ...rules }: EgressDeps): Egress => {
+export const openEgress = ({ networkOf, idleMs = IDLE_MS, ...rules }: EgressDeps): Egress => {
   const admit = openPolicy(rules)
   const tunnels = new Map<Tunnel, LaneRef>()
   const connectionsOf = new Map<string, number>()
@@ -39,7 +41,7 @@ export const openEgress = ({ networkOf, orgOf, idleMs = IDLE_MS, ...rules }: Egr
 
   return {
     serve: (build, pipe) => {
-      const org = orgOf(build)
+      const org = build.org_id
       const count = (more: 1 | -1) => {
         connections += more
         const now = (connectionsOf.get(org) ?? 0) + more
@@ -50,7 +52,8 @@ export const openEgress = ({ networkOf, orgOf, idleMs = IDLE_MS, ...rules }: Egr
         admit,
         network: () => networkOf(build),
         takePlace: () => {
-          if (connections >= MAX_CONNECTIONS || (connectionsOf.get(org) ?? 0) >= MAX_OF_ORG) return false
+          const most = connections < CROWDED ? MAX_OF_ORG : FEW
+          if (connections >= MAX_CONNECTIONS || (connectionsOf.get(org) ?? 0) >= most) return false
           count(1)
           return true
         },

@@ -33,6 +33,9 @@ export interface PolicyDeps {
   readonly ownAddresses?: () => ReadonlySet<string>
 }
 
+/** Addresses of one name. Checking the thousands that an answer can contain would block other work. */
+const MAX_ADDRESSES = 32
+
 /**
  * Decides which targets user code reaches. E1: the project's list contains the host as user code named it. E2: every
  * resolved address is public, or the operator allows it; one that is not refuses the whole name. E3: the caller dials
@@ -57,6 +60,12 @@ export const openPolicy = ({
     return allowed ? undefined : reason
   }
 
+  const resolved = async (name: string, family: 0 | 4 | 6, port: number | null) => {
+    const found = await resolve(name, { family, trusted: namesExactly(allow, name, port) })
+    if (found.length > MAX_ADDRESSES) throw refusedBy.size(name, port, MAX_ADDRESSES)
+    return canonical(found)
+  }
+
   return async ({ host, port, family, network, nameOf }) => {
     const target = hostOf(host)
     if (!target) throw refusedBy.spelling(host, port)
@@ -66,7 +75,7 @@ export const openPolicy = ({
     const addresses =
       target.kind === 'address'
         ? [{ address: target.address, family: target.family }]
-        : canonical(await resolve(target.name, { family, trusted: namesExactly(allow, named, port) }))
+        : await resolved(target.name, family, port)
     for (const found of addresses) {
       const reason = forbidden(alias ?? named, found, port)
       if (reason !== undefined) throw refusedBy.address(named, port, reason) // E2

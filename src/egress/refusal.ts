@@ -41,6 +41,9 @@ export const refusedBy = {
       `the host is not in \`network\` of the project; add "${host}" to \`network\` (PATCH /v1/projects/{project})`,
     ),
 
+  size: (host: string, port: number | null, most: number) =>
+    refused(host, port, `the name has more than ${most} addresses`),
+
   address: (host: string, port: number | null, kind: string) =>
     refused(
       host,

@@ -133,6 +133,13 @@ policy('one address that is not public refuses the whole name', async () => {
   assert.is(await admitted('public.example', { answers }), '1.1.1.1 2606:4700::1111')
 })
 
+policy('a name with very many addresses is refused', async () => {
+  const addresses = (count: number) => Array.from({ length: count }, (_, index) => `1.1.1.${index}`)
+  const answers = { 'some.example': addresses(32), 'many.example': addresses(33) }
+  assert.is((await admitted('some.example', { answers })).split(' ').length, 32)
+  assert.match(await admitted('many.example', { answers }), /more than 32 addresses/)
+})
+
 policy('a lookup obeys the same rules', async () => {
   assert.match(
     await admitted('a.example', { answers: { 'a.example': ['10.0.0.1'] } }, null),

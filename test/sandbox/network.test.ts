@@ -13,7 +13,6 @@ const openEgressOf = (deps: Partial<PolicyDeps> = {}) =>
     allow: parseOperatorAllow('127.0.0.0/8,::1') ?? NOTHING_ALLOWED,
     ownPorts: () => new Set(),
     networkOf: () => null,
-    orgOf: ({ env_id }) => env_id,
     ...deps,
   })
 
@@ -111,6 +110,24 @@ network('the callback of a write is called when the connection fails or is destr
   assert.equal(
     errors.map(({ code }) => code),
     ['ECONNREFUSED', 'ERR_SOCKET_CLOSED'],
+  )
+})
+
+network('callbacks of a socket belong to the run that connected it', async ({ bench, servers }) => {
+  const printed = async (text: string) => {
+    const lines: string[] = []
+    await resultOf(
+      bench.invoke('calls/prints', {
+        args: [servers.ports, text],
+        onLog: (line) => void lines.push(line.text),
+      }),
+    )
+    return lines
+  }
+  const texts = ['one', 'two', 'three']
+  assert.equal(
+    await Promise.all(texts.map(printed)),
+    texts.map((text) => [text]),
   )
 })
 

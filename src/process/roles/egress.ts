@@ -15,7 +15,6 @@ export const startEgress = ({ config, views, onClose }: Node, ports: readonly nu
       const project = directory.project(env_id, project_id)
       return project ? patternsOf(project.network) : [] // a deleted project reaches nothing
     },
-    orgOf: ({ env_id }) => directory.env(env_id)?.org_id ?? env_id,
   })
   onClose(directory.onChange((project_id) => egress.recheck(project_id)))
   onClose(() => egress.close())
