@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import { openBlobs } from '../../../src/adapters/embedded/blobs.ts'
 import { openEventStore } from '../../../src/adapters/embedded/eventStore/index.ts'
 import { newApiToken } from '../../../src/access/tokens.ts'
+import { followMasterKeys } from '../../../src/commands/installation/followMasterKeys.ts'
 import { masterKeyStatus } from '../../../src/commands/installation/masterKeyStatus.ts'
 import { openInstallation } from '../../../src/commands/installation/openInstallation.ts'
 import { readInstallation } from '../../../src/commands/installation/readInstallation.ts'
@@ -9,7 +10,8 @@ import { rewrapKeys } from '../../../src/commands/installation/rewrapKeys.ts'
 import { rotateMasterKey } from '../../../src/commands/installation/rotateMasterKey.ts'
 import { ensureFirstTenant } from '../../../src/commands/orgs/ensureFirstTenant.ts'
 import { openAggregates } from '../../../src/domain/aggregates.ts'
-import { AppError, isAppError } from '../../../src/errors.ts'
+import { AppError, isAppError, PermanentError } from '../../../src/errors.ts'
+import { openLogger } from '../../../src/logger.ts'
 import { newId } from '../../../src/ids.ts'
 import type { Blobs } from '../../../src/ports/blobs.ts'
 import type { EventStore } from '../../../src/ports/eventStore.ts'
@@ -19,6 +21,7 @@ import { masterKeyIdOf, MasterKeys } from '../../../src/secrets/masterKeys.ts'
 import { WrappedKeys } from '../../../src/secrets/wrappedKeys.ts'
 import { suite } from '../../support/suite.ts'
 import { tempDir } from '../../support/tempDir.ts'
+import { until } from '../../support/until.ts'
 
 const keyOf = (byte: number) => Buffer.alloc(32, byte)
 const [OLD, NEW, FOREIGN] = [keyOf(1), keyOf(2), keyOf(3)]
@@ -365,5 +368,25 @@ rotating('does not return to a key that was replaced earlier', async (engines) =
   await rewrapKeys(node, never)
   const again = await startNode(engines, OLD, NEW)
   assert.match(await refusal(rotateMasterKey(again, {}, cause)), /^master_key: /)
+})
+rotating('is reported by a node that lacks the new key, and stores no key on it', async (engines) => {
+  const old = await startNode(engines, OLD)
+  const { node } = await rotated(engines)
+  const lines: string[] = []
+  const logger = openLogger((line) => void lines.push(line))
+  const deps = { store: engines.store, logger }
+  const failed = await followMasterKeys({ ...old, ...deps }, { rewraps: true }, never).catch(
+    (error: unknown) => error,
+  )
+  assert.instance(failed, PermanentError)
+  assert.match((failed as Error).message, masterKeyIdOf(NEW))
+  assert.match(await refusal(old.keyring.seal('later', 'p', 'text')), 'restart it')
+  const stop = new AbortController()
+  const following = followMasterKeys({ ...node, ...deps }, { rewraps: true }, stop.signal)
+  await until(async () => (await masterKeyStatus(node)).status === 'idle')
+  await until(() => !node.masterKeys.has(masterKeyIdOf(OLD)))
+  stop.abort()
+  await following
+  for (const key of [OLD, NEW]) assert.not.match(lines.join(''), key.toString('base64'))
 })
 rotating.run()
