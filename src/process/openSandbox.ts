@@ -65,21 +65,24 @@ export const openSandbox = async (given: Given): Promise<OpenedSandbox> => {
   const isRoot = process.getuid?.() === 0
   const opened = isRoot ? await openWithUsers(given) : await openIn(config, ownPlace(given))
   if (typeof opened !== 'string') return opened
-  if (config.sandbox === 'namespace' && !config.allowRoot)
-    throw new AppError(
-      'unavailable',
-      `SVC_SANDBOX=namespace does not work here: ${opened}. ` +
-        'Install bubblewrap and allow user namespaces, or set SVC_SANDBOX=process',
-    )
-  if (!isRoot) throw new AppError('unavailable', `No child process can be started: ${opened}`)
+  if (!isRoot || (config.sandbox === 'namespace' && !config.allowRoot)) throw unavailable(config, opened)
   const problem = `The service runs as root, and its children cannot run as users of their own: ${opened}`
   if (!config.allowRoot)
     throw new AppError('unavailable', `${problem}. Run it as another user, or set SVC_ALLOW_ROOT=1`)
   logger.warn(problem)
   const asRoot = await openIn(config, ownPlace(given))
-  if (typeof asRoot !== 'string') return asRoot
-  throw new AppError('unavailable', `No child process can be started: ${asRoot}`)
+  if (typeof asRoot === 'string') throw unavailable(config, asRoot)
+  return asRoot
 }
+
+const unavailable = ({ sandbox }: Config, reason: string): AppError =>
+  new AppError(
+    'unavailable',
+    sandbox === 'namespace'
+      ? `SVC_SANDBOX=namespace does not work here: ${reason}. ` +
+          'Install bubblewrap and allow user namespaces, or set SVC_SANDBOX=process'
+      : `No child process can be started: ${reason}`,
+  )
 
 const ownPlace = ({ config, codeDir }: Given): Place => {
   const cacheDir = join(config.dataDir, 'cache')
