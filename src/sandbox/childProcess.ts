@@ -209,7 +209,7 @@ export const startProcess = (
 }
 
 /** Output outside any run is read at this rate, because a full pipe would block the child and a flood the service. */
-const READ_BYTES = 1 << 20
+const READ_BYTES = 512 << 10
 const READ_PAUSE_MS = 50
 
 const readSlowly = (stream: Readable | null, onChunk: (chunk: Buffer) => void): void => {
