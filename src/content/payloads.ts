@@ -33,15 +33,15 @@ export class Payloads {
 
   /**
    * Stores a JSON value, as a blob if it is large. The blob is durable when this resolves. With `room`, a blob for which
-   * the plan has no room is refused and not stored.
+   * the plan has no room is refused and not stored. With `at`, the blob has this key, so that its owner can remove it.
    */
-  async keep<Value>(value: Value, room?: Reservation): Promise<Payload<Value>> {
+  async keep<Value>(value: Value, room?: Reservation, at?: string): Promise<Payload<Value>> {
     const surelySmall = INLINE_BYTES / MOST_PER_ROUGH_BYTE
     if (roughBytes(value, surelySmall) < surelySmall) return { value }
     const bytes = jsonBytes(value)
     if (bytes.length <= INLINE_BYTES && !hasManyContainers(bytes)) return { value }
     const sha256 = createHash('sha256').update(bytes).digest('hex')
-    const key = `payloads/${sha256.slice(0, 2)}/${sha256}.json`
+    const key = at ?? `payloads/${sha256.slice(0, 2)}/${sha256}.json`
     await room?.cover(bytes.length)
     await this.#blobs.put(key, bytes)
     return { ref: { key, size: bytes.length, sha256 } }

@@ -5,7 +5,7 @@ import { type WebhookAddress, webhooksIn } from './webhook.ts'
 
 type BuildOf = EventOf<'BuildUploaded'>
 
-/** A build of a project. */
+/** A build of a project; `size` contains the list of its functions if that is in the blobs. */
 export type KnownBuild = Pick<BuildOf, 'hash' | 'size' | 'build_type' | 'storage_path'>
 
 /** The newest live builds of a project that are kept; an upload of another one deletes the oldest. */
@@ -118,27 +118,31 @@ export const admitDeployment = ({ builds }: Pick<ActiveProject, 'builds'>, build
     throw new AppError('bad_request', 'build_id: a live build cannot be deployed; upload it without `live`')
 }
 
-/** An accepted build, and the end of the live builds that it replaces. Throws `quota_exceeded` beyond the plan. */
-const uploaded = (
+/** Returns the live builds that another build replaces. Throws `quota_exceeded` if the project would have too many builds. */
+export const admitBuild = (
   { builds }: Pick<ActiveProject, 'builds'>,
-  { build, most = Infinity }: { readonly build: Omit<BuildOf, 'type'>; readonly most?: number },
-): ProjectEvent[] => {
-  const { project_id } = build
-  const live =
-    build.build_type === 'live' ? [...builds].filter(([, { build_type }]) => build_type === 'live') : []
+  build_type: BuildOf['build_type'],
+  most: number,
+): [string, KnownBuild][] => {
+  const live = build_type === 'live' ? [...builds].filter(([, known]) => known.build_type === 'live') : []
   const old = live.slice(0, Math.max(0, live.length + 1 - KEPT_LIVE))
   if (builds.size - old.length >= most)
     throw new AppError(
       'quota_exceeded',
       `The plan allows ${most} builds per project; delete a build that is not deployed`,
     )
-  return [
-    { type: 'BuildUploaded', ...build },
-    ...old.map(
-      ([build_id, { size }]) =>
-        ({ type: 'BuildDeleted', build_id, project_id, size, reason: 'superseded' }) as const,
-    ),
-  ]
+  return old
+}
+
+/** An accepted build, and the end of the live builds that it replaces. */
+const uploaded = (
+  project: Pick<ActiveProject, 'builds'>,
+  { build, most = Infinity }: { readonly build: Omit<BuildOf, 'type'>; readonly most?: number },
+): ProjectEvent[] => {
+  const { project_id, build_type } = build
+  const ended = ([build_id, { size }]: [string, KnownBuild]) =>
+    ({ type: 'BuildDeleted', build_id, project_id, size, reason: 'superseded' }) as const
+  return [{ type: 'BuildUploaded', ...build }, ...admitBuild(project, build_type, most).map(ended)]
 }
 
 /** Throws `not_found`, or `conflict` for the deployed build, on which functions run. */
@@ -241,7 +245,8 @@ export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
         return project.status === 'active' ? { status: 'deleted' } : project
       case 'BuildUploaded': {
         if (project.status !== 'active') return project
-        const { build_id, hash, size, build_type, storage_path } = event
+        const { build_id, hash, build_type, storage_path } = event
+        const size = event.size + (event.functions_ref?.size ?? 0)
         const build = { hash, size, build_type, storage_path }
         return { ...project, builds: new Map(project.builds).set(build_id, build) }
       }

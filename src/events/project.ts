@@ -76,7 +76,7 @@ export const BuildDeployed = fact('BuildDeployed', {
   ...functions,
 })
 
-/** A build was deleted with its zip of `size` bytes. Its id is not used again. */
+/** A build was deleted. `size`: bytes of its zip, and of its functions in the blobs. Its id is not used again. */
 export const BuildDeleted = fact('BuildDeleted', {
   build_id: Id,
   project_id: Id,

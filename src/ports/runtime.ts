@@ -14,6 +14,9 @@ export const MAX_ZIP_BYTES = 100 << 20
 export const buildKey = ({ project_id, build_id, hash }: Omit<BuildRef, 'env_id'>): string =>
   `builds/${project_id}/${build_id}-${hash}.zip`
 
+/** The key of a long list of the functions of a build, beside its zip. */
+export const functionsKey = (zipKey: string): string => zipKey.replace(/\.zip$/, '.json')
+
 /** The key of zips that version 0.1.0 stored. Builds with equal bytes share it. */
 export const oldBuildKey = (hash: string): string => `builds/${hash}.zip`
 

@@ -1,3 +1,4 @@
+import { isAppError } from '../errors.ts'
 import { type Cursor, envIdOf, type Recorded, START } from '../events/event.ts'
 import type { EventType } from '../events/index.ts'
 import type { Plan } from '../events/org.ts'
@@ -305,9 +306,19 @@ export class Directory {
     since: string,
   ): Promise<void> {
     const known =
-      functions ?? ((functions_ref ? await this.#loadFunctions(functions_ref) : []) as FunctionSpec[])
+      functions ?? ((functions_ref ? await this.#functionsAt(functions_ref) : []) as FunctionSpec[])
     const project = this.#projects.get(project_id)
     if (project) this.#putProject({ ...project, [slot]: { build_id, hash, functions: known, since } })
+  }
+
+  /** The list of a build that was deleted since is gone; a later fact replaces the build or its project. */
+  async #functionsAt(ref: PayloadRef): Promise<unknown> {
+    try {
+      return await this.#loadFunctions(ref)
+    } catch (error) {
+      if (isAppError(error, 'not_found')) return []
+      throw error
+    }
   }
 
   #changed(project: DirectoryProject): void {

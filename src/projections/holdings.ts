@@ -1,7 +1,7 @@
 import { envIdOf } from '../events/event.ts'
 import type { Projection } from './projection.ts'
 
-/** The stored bytes of an environment besides its files: the zips of a project's builds, or the parts of an upload. */
+/** The stored bytes of an environment besides its files: those of a project's builds, or of the parts of an upload. */
 export type HoldingDoc = {
   /** Id of the project or upload. */
   readonly holder: string
@@ -34,7 +34,12 @@ export const holdings: Projection<HoldingDoc> = {
     const bytes = doc?.bytes ?? 0
     switch (event.type) {
       case 'BuildUploaded':
-        return { holder, env_id: envIdOf(recorded), kind: 'builds', bytes: bytes + event.size }
+        return {
+          holder,
+          env_id: envIdOf(recorded),
+          kind: 'builds',
+          bytes: bytes + event.size + (event.functions_ref?.size ?? 0),
+        }
       case 'BuildDeleted':
         return doc && { ...doc, bytes: bytes - event.size }
       case 'UploadBegun':

@@ -1,10 +1,11 @@
 import { createReadStream } from 'node:fs'
-import { activeProject, buildExists, buildsOf, type KnownBuild } from '../../domain/project.ts'
+import { activeProject, admitBuild, buildExists, buildsOf, type KnownBuild } from '../../domain/project.ts'
 import { AppError, isAppError } from '../../errors.ts'
 import { payloadFields } from '../../events/payload.ts'
 import type { FunctionSpec } from '../../events/project.ts'
 import { streamOf } from '../../events/streams.ts'
-import { buildKey, type BuildRef } from '../../ports/runtime.ts'
+import type { Reservation } from '../../content/fileQuota.ts'
+import { buildKey, type BuildRef, functionsKey } from '../../ports/runtime.ts'
 import type { BuildDoc } from '../../projections/builds.ts'
 import { buildFor } from './buildFor.ts'
 import { checkFunctions } from './checkFunctions.ts'
@@ -50,6 +51,10 @@ export const uploadBuild = async (
   )
   if (exists) return { build: await buildFor(deps, project_id, build_id), existed: wanted !== undefined }
 
+  const most = quotas.countsOf(env_id).buildsPerProject
+  await aggregates.projects.read(streamOf.project(project_id), (state) =>
+    admitBuild(activeProject(state), build_type, most),
+  )
   const ref = { project_id, build_id, hash }
   const room = quotas.roomFor(env_id)
   try {
@@ -57,7 +62,7 @@ export const uploadBuild = async (
     const inspection = await runtime.inspect({ env_id, ...ref }, { file, signal })
     if (!inspection.ok) throw new AppError('bad_request', inspection.message)
     const { functions } = inspection
-    const isNew = await storeBuild(deps, { ...ref, build_type, size, file, functions }, caller)
+    const isNew = await storeBuild(deps, { ...ref, build_type, size, file, functions, room }, caller)
     return { build: await buildFor(deps, project_id, build_id), existed: !isNew && wanted !== undefined }
   } finally {
     room.release()
@@ -68,12 +73,13 @@ type NewBuild = Omit<BuildRef, 'env_id'> &
   Pick<KnownBuild, 'build_type' | 'size'> & {
     readonly file: string
     readonly functions: readonly FunctionSpec[]
+    readonly room: Reservation
   }
 
 /** Stores the zip and then the fact that names it. Resolves with false if the project has the build already. */
 const storeBuild = async (
   deps: Deps,
-  { project_id, build_id, hash, build_type, size, file, functions }: NewBuild,
+  { project_id, build_id, hash, build_type, size, file, functions, room }: NewBuild,
   { cause }: Caller,
 ): Promise<boolean> => {
   const { aggregates, views, blobs, payloads, quotas } = deps
@@ -81,7 +87,8 @@ const storeBuild = async (
   const { env_id } = cause
   quotas.checkCount(env_id, 'functionsPerBuild', functions.length)
   const storage_path = buildKey({ project_id, build_id, hash })
-  const kept = await payloads.keep([...functions])
+  const withZip: Reservation = { ...room, cover: (bytes) => room.cover(size + bytes) }
+  const kept = await payloads.keep([...functions], withZip, functionsKey(storage_path))
   const putZip = () => blobs.put(storage_path, createReadStream(file))
   await putZip()
   const before = await aggregates.projects.read(stream, (state) => buildsOf(state))

@@ -1,10 +1,10 @@
 import type { KnownBuild } from '../../domain/project.ts'
-import { oldBuildKey } from '../../ports/runtime.ts'
+import { functionsKey, oldBuildKey } from '../../ports/runtime.ts'
 import type { CommandDeps } from '../deps.ts'
 import { discardContent } from '../files/discardContent.ts'
 
 /**
- * Removes the zip and the unpacked files of a deleted build. A zip that version 0.1.0 stored is kept while another build
+ * Removes the zip, the list of functions and the unpacked files of a deleted build. A zip that version 0.1.0 stored is kept while another build
  * names it. Never rejects: after a failure, the sweep removes the zip.
  */
 export const discardBuild = async (
@@ -19,6 +19,7 @@ export const discardBuild = async (
       if (total > items.length || items.some((build) => build.storage_path === storage_path)) return
     }
     await discardContent(blobs, storage_path)
+    await discardContent(blobs, functionsKey(storage_path))
     await runtime.forget({ hash })
   } catch {}
 }

@@ -206,6 +206,24 @@ uploading(
   },
 )
 
+uploading('with a long list of functions counts it, and removes it with the build', async () => {
+  const owner = callerOf(newId())
+  await createProject(deps, { name: 'long' }, owner)
+  const functions = Array.from({ length: 2000 }, (_, i) => ({ ns: 'module', var: `function${i}_of_many` }))
+  const file = await fileOf('long list', functions)
+  const { build } = await upload({ ...file, project: 'long' }, owner)
+  const list = build.functions_ref
+  if (!list) throw new Error('Expected the list to be in the blobs')
+  await node.views.settled('holdings')
+  const equal = { env_id: owner.cause.env_id, kind: 'builds' }
+  const find = () => node.views.holdings.find({ equal, sort: 'holder', limit: 1, offset: 0 })
+  assert.is((await find()).items[0]?.bytes, file.size + list.size)
+  await deleteBuild(deps, { project: 'long', build_id: build.build_id }, owner)
+  await node.views.settled('holdings')
+  assert.is((await find()).items[0]?.bytes, 0)
+  assert.is(await node.blobs.head(list.key), null)
+})
+
 uploading('of a sixth live build deletes the oldest with its zip', async () => {
   const owner = callerOf(newId())
   await createProject(deps, { name: 'live' }, owner)
