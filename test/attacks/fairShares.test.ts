@@ -39,6 +39,14 @@ const SLEEPING = `
   export const sleep = fn({ 'on-event': 'sleep', timeout: 900000 }, () => new Promise((r) => setTimeout(r, 890000)))
 `
 
+/** Functions that sleep in a process each, because they read different context variables. */
+const APART = (count: number) => `
+  import { fn } from 'svc'
+  const sleep = (n: number) =>
+    fn({ 'on-event': 'sleep' + n, context: ['KEY_' + n], timeout: 900000 }, () => new Promise((r) => setTimeout(r, 890000)))
+  ${Array.from({ length: count }, (_, n) => `export const sleep${n} = sleep(${n})`).join('\n')}
+`
+
 /** Publishes events with 50 requests at a time. */
 const flood = async (api: Api, event_type: string, count: number): Promise<void> => {
   let left = count
@@ -75,16 +83,16 @@ attackSuite('fair shares', [
   {
     id: 'A/16-starvation/runs',
     attempt:
-      'take all places of the worker with 2,500 sleeping runs of one build, then publish 5,000 events more',
+      'take all places of the worker with 2,100 sleeping runs of one build, then publish 1,000 events more',
     severity: 'high',
     async run(target) {
       const fresh = await target.fresh()
       const hook = await hookOf(fresh)
       const { api } = fresh.attacker
       await deploy(api, 'sleepers', { 'main.ts': SLEEPING })
-      await flood(api, 'sleep', 2500)
+      await flood(api, 'sleep', 2100)
       const asleep = await reply(hook)
-      const flooding = flood(api, 'sleep', 5000)
+      const flooding = flood(api, 'sleep', 1000)
       const during = await reply(hook)
       await flooding
       await deploy(fresh.victim.api, 'handlers', { 'main.ts': ENDLESS(0) })
@@ -95,18 +103,18 @@ attackSuite('fair shares', [
   },
   {
     id: 'A/16-starvation/children',
-    attempt: 'take all places for processes with 34 builds that have one sleeping run each',
+    attempt:
+      'take all places for processes with 40 functions that have one sleeping run each, and share no process',
     severity: 'high',
     async run(target) {
       const fresh = await target.fresh()
       const hook = await hookOf(fresh)
       const { api } = fresh.attacker
-      for (let n = 0; n < 34; n++)
-        await deploy(api, `sleeper-${n}`, { 'main.ts': SLEEPING.replaceAll('sleep', `sleep${n}`) })
-      for (let n = 0; n < 34; n++) await publish(api, `sleep${n}`)
+      await deploy(api, 'sleepers', { 'main.ts': APART(40) })
+      for (let n = 0; n < 40; n++) await publish(api, `sleep${n}`)
       const first = await reply(hook)
       const again = await hookOf(fresh)
-      return `with ${await runningOf(api)} sleeping builds of the attacker, the victim's webhook replied in ${first} ms, and that of a new build in ${await reply(again)} ms`
+      return `with ${await runningOf(api)} sleeping runs of the attacker, the victim's webhook replied in ${first} ms, and that of a new build in ${await reply(again)} ms`
     },
   },
   {
