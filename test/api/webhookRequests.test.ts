@@ -64,8 +64,14 @@ asking('has the URL of the service in original-url, whatever its headers say', a
 })
 
 asking('contains no credential of this service, but any other', async () => {
-  for (const token of [api.key, `${api.key}x`, operatorToken])
-    assert.not('authorization' in (await echo({ headers: { Authorization: `bearer  ${token}` } })).headers)
+  for (const authorization of [
+    `bearer  ${api.key}`,
+    `Token ${api.key}`,
+    api.key,
+    `Custom key="${api.key}", id=1`,
+    `Bearer ${operatorToken}`,
+  ])
+    assert.not('authorization' in (await echo({ headers: { Authorization: authorization } })).headers)
   for (const authorization of ['Basic YTpi', 'Bearer of-another-service'])
     assert.is(
       (await echo({ headers: { Authorization: authorization } })).headers['authorization'],

@@ -49,7 +49,7 @@ const headersFor = (
   return headers
 }
 
-const isOurs = (authorization: string, operator: Deps['operator']): boolean => {
-  const token = bearerOf(authorization)
-  return token !== undefined && (parseToken(token) !== null || operator.isToken(token))
-}
+/** Whether a token of the service is part of the header, with any scheme. */
+const isOurs = (authorization: string, operator: Deps['operator']): boolean =>
+  authorization.split(/[\s,;="]+/).some((part) => parseToken(part) !== null) ||
+  operator.isToken(bearerOf(authorization) ?? '')
