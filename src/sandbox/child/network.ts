@@ -21,9 +21,6 @@ const LAZY: Readonly<Record<string, (open: () => NetworkTunnel) => void>> = {
   dgram: patchDatagrams,
 }
 
-/** Globals of Node that use TLS without an import. */
-const GLOBALS = ['fetch', 'WebSocket', 'EventSource']
-
 /** Call it before any user code is loaded. */
 export const installNetwork = (): void => {
   const outsideRuns = AsyncLocalStorage.snapshot()
@@ -51,7 +48,15 @@ export const installNetwork = (): void => {
       return getBuiltinModule(name)
     },
   })
-  for (const name of GLOBALS) onFirstUse(name, () => patchOnce('tls'))
+  const { fetch } = globalThis
+  onFirstUse('fetch', () => {
+    patchOnce('tls')
+    return fetch
+  })
+  onFirstUse('WebSocket', () => {
+    patchOnce('tls')
+    return Reflect.get(Object(getBuiltinModule('node:http')), 'WebSocket')
+  })
 
   Socket.prototype.connect = function connect(this: TunnelSocket, ...args: unknown[]) {
     const [options, onConnect] = normalized(args)
@@ -79,22 +84,14 @@ const refuse = (socket: TunnelSocket, message: string): TunnelSocket => {
   return socket
 }
 
-/** Replaces a global by one that calls back before its first use, and is itself afterwards. */
-const onFirstUse = (name: string, callback: () => void): void => {
-  const original = Object.getOwnPropertyDescriptor(globalThis, name)
-  if (!original?.configurable) return
-  Object.defineProperty(globalThis, name, {
-    configurable: true,
-    enumerable: original.enumerable ?? true,
-    get: () => {
-      Object.defineProperty(globalThis, name, original)
-      callback()
-      return Reflect.get(globalThis, name) as unknown
-    },
-    set: (value: unknown) => {
-      Object.defineProperty(globalThis, name, { value, writable: true, configurable: true })
-    },
-  })
+/** Replaces a global by one whose value is determined when it is first used. */
+const onFirstUse = (name: string, valueOf: () => unknown): void => {
+  const become = (value: unknown): unknown => {
+    Object.defineProperty(globalThis, name, { value, writable: true, configurable: true })
+    return value
+  }
+  Reflect.deleteProperty(globalThis, name) // redefining it would load its implementation, which takes 40 ms
+  Object.defineProperty(globalThis, name, { configurable: true, get: () => become(valueOf()), set: become })
 }
 
 type Options = Readonly<Record<string, unknown>>
