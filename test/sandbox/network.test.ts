@@ -22,7 +22,7 @@ const network = suite<{ bench: Workbench; servers: Awaited<ReturnType<typeof ope
 
 network.before(async (context) => {
   context.servers = await openLocalServers()
-  context.bench = await openWorkbench('network', { egress: openEgressOf().serve, heartbeatMs: 5000 })
+  context.bench = await openWorkbench('network', { egress: openEgressOf().serve, heartbeatMs: 20_000 })
 })
 network.after(async ({ bench, servers }) => {
   await bench.runtime.close()
@@ -138,7 +138,10 @@ network('what a function cannot use is refused with the reason', async ({ bench 
 })
 
 network('a private address is refused with the reason and the remedy', async () => {
-  const bench = await openWorkbench('network', { egress: openEgressOf({ allow: NOTHING_ALLOWED }).serve })
+  const bench = await openWorkbench('network', {
+    egress: openEgressOf({ allow: NOTHING_ALLOWED }).serve,
+    heartbeatMs: 20_000,
+  })
   const { cause } = (await resultOf(
     bench.invoke('calls/fetchesUrl', { args: ['http://169.254.169.254/latest/meta-data'] }),
   )) as { cause: { code: string; message: string } }
