@@ -15,8 +15,10 @@ export interface Claimer {
   readonly worker_id: string
   /** False once it begins to stop. */
   readonly isOpen: boolean
-  /** Whether it would begin one more run of the environment soon: no run of the organization waits for a place. */
+  /** Whether it can take one more run of the environment. */
   hasRoom(env_id: string): boolean
+  /** Whether runs of the organization wait here for places, so that another worker is better for one more. */
+  isFullFor(env_id: string): boolean
   /** The ids of the organizations whose runs wait for places. */
   readonly fullFor: readonly string[]
   /** Appends a claim of this worker for an event or a run. A delivery that arrives meanwhile waits for the append. */

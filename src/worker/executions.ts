@@ -106,14 +106,15 @@ export class Executions {
     this.#slots = new FairPlaces({ total: maxConcurrentRuns, perFree: SLOTS_PER_FREE })
   }
 
-  /**
-   * Whether a run of the organization would begin soon: none of its runs waits for places that others have, and few wait
-   * for its own runs.
-   */
+  /** Whether one more run of the organization may wait or begin here. */
   hasRoom(org_id: string): boolean {
     const waiting = this.#waiting.get(org_id) ?? 0
-    if (waiting > 0 && this.#deps.runtime.isFullFor(org_id)) return false
     return waiting < this.#mostWaiting() && this.#slots.hasPlaceFor(org_id)
+  }
+
+  /** Whether runs of the organization wait here for places that other runs have: another worker is better for it. */
+  isFullFor(org_id: string): boolean {
+    return !this.hasRoom(org_id) || (this.#waiting.has(org_id) && this.#deps.runtime.isFullFor(org_id))
   }
 
   /** Whether a run of the organization may be claimed: if none waits here, one waits for its turn. */
@@ -134,7 +135,7 @@ export class Executions {
 
   /** The organizations whose runs wait here for places. */
   get fullFor(): readonly string[] {
-    return [...this.#waiting.keys()].filter((org_id) => !this.hasRoom(org_id))
+    return [...this.#waiting.keys()].filter((org_id) => this.isFullFor(org_id))
   }
 
   /** Whether this process began the run, which may have ended since. */

@@ -102,6 +102,10 @@ export class Worker implements Claimer {
     return this.#executions.fullFor
   }
 
+  isFullFor(env_id: string): boolean {
+    return this.#executions.isFullFor(this.#deps.views.directory.orgIdOf(env_id))
+  }
+
   hasRoom(env_id: string): boolean {
     return this.isOpen && this.#executions.hasRoom(this.#deps.views.directory.orgIdOf(env_id))
   }

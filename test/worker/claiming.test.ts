@@ -90,6 +90,23 @@ offering('goes to the workers with room, in turn', async ({ hints, build }) => {
   assert.not(heard[0] === heard[1])
 })
 
+offering(
+  'does not go to a worker where runs of its organization wait for places',
+  async ({ hints, build }) => {
+    const heard: string[] = []
+    hints.on('offered', (text) => heard.push(text.split(' ', 1)[0] ?? ''))
+    const offers = new Offers(hints, directory)
+    const run = wanted(build)
+    for (const text of ['a yes env,third', 'b yes third']) hints.publish('room', text)
+    await until(() => offers.make(run) || undefined)
+    for (let n = 0; n < 3; n++) assert.ok(offers.make(run))
+    const third = { ...run, cause: { ...run.cause, env_id: 'third' } }
+    assert.not(offers.make(third))
+    await until(() => heard.length === 4)
+    assert.equal(new Set(heard), new Set(['b']))
+  },
+)
+
 offering('of a REPL goes to the same worker as before, from any node', async ({ hints, build }) => {
   const heard: string[][] = []
   hints.on('offered', (text) =>

@@ -87,6 +87,23 @@ fair('counts only runs that a child has started as concurrent', async (context) 
   await worker.stop({ drainMs: 10 })
 })
 
+fair(
+  'claims further runs of an organization while one of its builds waits for a process',
+  async (context) => {
+    const { worker, invocations, runtime } = openWorker(context.node, { maxConcurrentRuns: 100 })
+    runtime.isFullFor = (org_id) => org_id === 'flood'
+    await worker.start()
+    for (let n = 0; n < 5; n++) await request(context, 'flood')
+    await until(() => invocations.length === 5)
+    assert.equal(
+      [worker.hasRoom('flood'), worker.isFullFor('flood'), worker.isFullFor('other')],
+      [true, true, false],
+    )
+    assert.equal(worker.fullFor, ['flood'])
+    await worker.stop({ drainMs: 10 })
+  },
+)
+
 fair('gives a free place to the organization with the fewest runs', async (context) => {
   const { worker, invocations, held } = openWorker(context.node, { maxConcurrentRuns: 2 })
   for (const env_id of ['flood', 'flood', 'flood', 'other', 'third'])

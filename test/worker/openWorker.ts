@@ -69,6 +69,7 @@ export const openWorker = (
     credentialNow: (credential: Pick<Evaluator, 'kind' | 'id'>) => credentialNow(views, credential),
   }
   return {
+    runtime,
     worker: new Worker(deps, { maxConcurrentRuns: 10, runTimeoutMs: 60_000, ...options }),
     held,
     invocations,

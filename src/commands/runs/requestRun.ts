@@ -56,7 +56,7 @@ export const requestRun = async (
   try {
     const here = deps.claimer?.hasRoom(cause.env_id) ? deps.claimer : null
     const isSession = sessionOf(wanted) !== undefined
-    if ((!here || isSession) && deps.offers?.make(wanted)) {
+    if ((!here || isSession || here.isFullFor(cause.env_id)) && deps.offers?.make(wanted)) {
       const begun = Promise.withResolvers<true>()
       const ending = ended(() => begun.resolve(true))
       ending.catch(() => {}) // awaited below, unless storing the request fails first
