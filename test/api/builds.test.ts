@@ -153,6 +153,20 @@ deploying('refuses live builds', async () => {
   assert.is((await api.get<Build>('/projects/shop/builds/live')).build_id, later.build_id)
 })
 
+deploying('protects a build from deletion, and other builds can be deleted', async () => {
+  const { build_id: first } = await deploy(api, 'deleting', filesOf(1))
+  const { build_id: second } = await deploy(api, 'deleting', filesOf(2))
+  assert.is((await api.refused('DELETE', `/projects/deleting/builds/${second}`)).code, 'conflict')
+  await api.remove(`/projects/deleting/builds/${first}`)
+  assert.is((await api.refused('GET', `/projects/deleting/builds/${first}`)).code, 'not_found')
+  assert.is((await api.refused('POST', `/projects/deleting/builds/${first}/deploy`)).code, 'not_found')
+  const { data } = await api.page<Build>('/projects/deleting/builds')
+  assert.equal(
+    data.map(({ build_id }) => build_id),
+    [second],
+  )
+})
+
 deploying.run()
 
 /** A build with these webhooks of the service `pay`; `many` adds functions until the list is over 64 KiB. */
