@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { openSecrets } from '../../src/process/secretsFile.ts'
 import { readConfig } from '../../src/process/config.ts'
@@ -22,8 +23,13 @@ const { env_id } = await api.get<{ env_id: string }>('/env')
 const at = (path: string, env = env_id): string => `${server.url}/operator/envs/${env}${path}`
 const rotate = (): Promise<Rotated> => operator.post(at('/rotate-data-key'))
 
-const code = `import { context, fn } from 'svc'
-  export const tell = (key) => context(key).catch(({ code }) => code)
+const hash = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+/** Values of variables are masked in results, so the function returns their hash. */
+const code = `import { createHash } from 'node:crypto'
+  import { context, fn } from 'svc'
+  const hash = (text) => createHash('sha256').update(text).digest('hex')
+  export const tell = (key) => context(key).then(hash, ({ code }) => code)
   export const hook = fn({ webhook: { service: 'bank', path: '/paid' } }, ({ headers }) => ({ got: headers.cookie }))`
 await deploy(api, 'one', { 'f.js': code })
 await api.post('/projects', { name: 'two' })
@@ -47,13 +53,13 @@ rotation('seals every context variable again, and earlier ciphertext can still b
   const before = await api.page('/projects/one/context')
   const once = await rotate()
   assert.equal([once.env_id, once.resealed], [env_id, 3])
-  assert.equal([await valueOf('A'), await valueOf('B')], ['first', 'other'])
+  assert.equal([await valueOf('A'), await valueOf('B')], ['first', 'other'].map(hash))
   assert.equal(await api.page('/projects/one/context').then(({ data }) => data), before.data)
   await api.send('PUT', '/projects/one/context/A', { body: { value: 'second' } })
   const twice = await rotate()
   assert.is.not(twice.key_id, once.key_id)
   assert.is(twice.resealed, 3)
-  assert.is(await valueOf('A'), 'second')
+  assert.is(await valueOf('A'), hash('second'))
   assert.equal(await hooked(), { got: 'c' })
 })
 
@@ -71,14 +77,14 @@ rotation.run()
 const erasure = suite('destroying the data keys of an environment')
 erasure('erases its secrets permanently, and new ones can be stored', async () => {
   await create('one', 'DOOMED', 'x')
-  assert.is(await valueOf('DOOMED'), 'x')
+  assert.is(await valueOf('DOOMED'), hash('x'))
   const before = await api.page<{ key: string }>('/projects/one/context')
   assert.is((await operator.send('DELETE', at('/data-keys'))).status, 204)
   assert.is(await valueOf('DOOMED'), 'not_found')
   assert.is((await rotate()).resealed, 0)
   assert.equal((await api.page('/projects/one/context')).data, before.data)
   await api.send('PUT', '/projects/one/context/DOOMED', { body: { value: 'new' } })
-  assert.is(await valueOf('DOOMED'), 'new')
+  assert.is(await valueOf('DOOMED'), hash('new'))
   assert.equal(await hooked(), { got: 'c' })
   assert.is((await operator.send('DELETE', at('/data-keys'))).status, 204)
 })
