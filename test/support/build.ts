@@ -74,7 +74,7 @@ export const handled = async (api: Api, event_id: string, count = 1): Promise<Ru
     const runs = await runsOf(api, event_id)
     return runs.length >= count && runs.every(isOver) ? runs : undefined
   })
-  return Promise.all(listed.map((run) => (run.result_ref ? api.get<Run>(`/runs/${run.run_id}`) : run)))
+  return Promise.all(listed.map(async (run) => (run.result_ref ? api.get<Run>(`/runs/${run.run_id}`) : run)))
 }
 
 /** Publishes an event with one handler and waits for its run. */
