@@ -18,7 +18,7 @@ export const actionsOf: ReadonlyMap<string, readonly string[]> = new Map(
     event: ['create', 'read'],
     run: ['read'],
     project: ['create', 'read', 'update', 'delete'],
-    build: ['create', 'read', 'execute', 'delete'],
+    build: ['create', 'read', 'execute'],
     context: ['create', 'read', 'update', 'delete'],
     key: ['create', 'read', 'update', 'delete'],
     session: ['create', 'read', 'delete'],

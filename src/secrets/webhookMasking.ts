@@ -20,7 +20,9 @@ export const sealRequest = async (
   const masked = new Set([...MASKED, ...secretHeaders])
   const secrets: Secrets = {
     ...(url !== undefined && { 'original-url': url }),
-    headers: Object.fromEntries(Object.entries(headers).filter(([name]) => masked.has(name))),
+    headers: Object.fromEntries(
+      Object.entries(headers).filter(([name, text]) => masked.has(name) && text !== MASK),
+    ),
     ...(auth && { auth }),
   }
   return {
@@ -35,7 +37,7 @@ export const sealRequest = async (
   }
 }
 
-/** Restores the request as it was received. */
+/** Restores the request as it was received, without the credentials that are withheld from the function. */
 export const unsealRequest = async (
   value: WebhookRequest,
   sealed: string | undefined,
@@ -43,5 +45,14 @@ export const unsealRequest = async (
 ): Promise<WebhookRequest> => {
   if (sealed === undefined) return value
   const { headers, ...secrets } = JSON.parse(await keyring.unseal(env_id, PURPOSE, sealed)) as Secrets
-  return { ...value, ...secrets, headers: { ...value.headers, ...headers } }
+  const restored = Object.entries({ ...value.headers, ...headers })
+  return {
+    ...value,
+    ...secrets,
+    headers: Object.fromEntries(restored.filter((header) => !isWithheld(header))),
+  }
 }
+
+/** A masked header without a sealed value: the log shows that it was sent, and the function does not get it. */
+const isWithheld = ([name, text]: readonly [string, string]): boolean =>
+  text === MASK && MASKED.includes(name)

@@ -153,7 +153,7 @@ logs('of a webhook contain its request: method, url, query, ip and headers in pl
     method: 'POST',
     url: '/webhook/web/open',
     query: { page: '1' },
-    ip: '203.0.113.9',
+    ip: '127.0.0.1', // of the peer: no proxy is trusted
     auth: null,
     body: { paid: true },
   })

@@ -31,5 +31,11 @@ export const withTable = (document: string, table: string): string => {
   return `${document.slice(0, begin + BEGIN.length)}\n\n${table}\n\n${document.slice(end)}`
 }
 
+/** The attacks that the document names. */
+export const idsIn = (document: string): string[] =>
+  [...document.slice(document.indexOf(BEGIN), document.indexOf(END)).matchAll(/^\| ([AB]\/\S+) \|/gm)].map(
+    ([, id = '']) => id,
+  )
+
 export const cellOf = (text: string): string =>
   text.replaceAll(/\s+/g, ' ').replaceAll('|', '\\|').slice(0, 200)

@@ -53,8 +53,8 @@ export async function* passes(files: readonly string[]): AsyncGenerator<readonly
   if (isNamed('mongodb') && isNamed('s3')) yield* onCluster(files.filter(isOfCluster))
 }
 
-/** Whether the file kills nodes and loses engines under load: nothing else runs beside it. */
-const needsAll = (file: string): boolean => file.startsWith('test/cluster/')
+/** Whether the file kills nodes, loses engines or floods a service: nothing else runs beside it. */
+const needsAll = (file: string): boolean => /^test\/(?:attacks|cluster)\//.test(file)
 
 /** Tests of the API run on every engine. */
 const isOfApi = (file: string): boolean => file.startsWith('test/api/')

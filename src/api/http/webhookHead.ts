@@ -1,6 +1,7 @@
 import type { Context } from 'koa'
 import { parseToken } from '../../access/tokens.ts'
 import type { WebhookEndpoint } from '../../commands/webhooks/findWebhook.ts'
+import { MASK } from '../../events/mask.ts'
 import type { WebhookRequest } from '../../ports/runtime.ts'
 import { isTrusted } from '../../ports/trustedProxies.ts'
 import type { ApiDeps } from '../deps.ts'
@@ -34,7 +35,10 @@ const originOf = (ctx: Context, domain: string | null, { publicUrl, trustedProxi
   return `${scheme}://${domain}`
 }
 
-/** Credentials of this service are not for the function: its deployer could act as the caller. */
+/**
+ * Credentials of this service are withheld from the function, because its deployer could act as the caller. The log
+ * shows that they were sent.
+ */
 const headersFor = (
   ctx: Context,
   { isChecked }: { isChecked: boolean },
@@ -42,9 +46,11 @@ const headersFor = (
 ): Record<string, string> => {
   const headers: Record<string, string> = {}
   for (const [name, value] of Object.entries(ctx.headers)) {
-    if (name === 'proxy-authorization') continue
-    if (name === 'authorization' && (isChecked || isOurs(String(value), operator))) continue
-    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value
+    const isWithheld =
+      name === 'proxy-authorization' ||
+      (name === 'authorization' && (isChecked || isOurs(String(value), operator)))
+    if (isWithheld) headers[name] = MASK
+    else if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value
   }
   return headers
 }

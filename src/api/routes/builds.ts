@@ -194,7 +194,7 @@ export const buildRoutes = [
       'Deletes the build and its zip, which then no longer counts as storage. Its runs that have not begun fail. The ' +
       'deployed build is refused with 409. Of live builds, the service keeps the newest five and deletes older ones itself.',
     tag,
-    needs: { type: 'build', action: 'delete', path: projectPaths },
+    needs: { type: 'project', action: 'update', path: projectPaths },
     errors: ['conflict'],
     reply: { kind: 'none' },
     handle: async ({ params, deps, caller }) => {
