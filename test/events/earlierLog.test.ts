@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { cpSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
@@ -208,8 +209,13 @@ earlier('has its organizations and keys', async ({ server, operator }) => {
 })
 
 earlier('unseals its secrets for functions', async ({ api }) => {
-  assert.is((await call(api, 'orders/secretOf', 'API_KEY')).result, 'second secret')
-  assert.is((await call(api, 'orders/secretOf', 'REGION')).result, 'eu-west')
+  // Values of variables are masked in results, so the code returns their hash.
+  const hash = (text: string) => createHash('sha256').update(text).digest('hex')
+  const code = `const { createHash } = await import('node:crypto')
+    const hash = (text) => createHash('sha256').update(text).digest('hex')
+    ;[hash(await ns.orders.secretOf('API_KEY')), hash(await ns.orders.secretOf('REGION'))]`
+  const { result } = await api.post<{ result: unknown }>('/projects/shop/eval', { code })
+  assert.equal(result, ['second secret', 'eu-west'].map(hash))
 })
 
 earlier('has the same webhook token, and the webhook is served', async ({ server, api }) => {

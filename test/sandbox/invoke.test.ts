@@ -108,7 +108,7 @@ invoke('serves the host calls of the function in order', async ({ invoke }) => {
     called: { run_id: 'r' },
     ran: 7,
     emitted: null,
-    secret: 's3cret',
+    secret: '***', // masked in results
     put: [],
     list: [],
   })
