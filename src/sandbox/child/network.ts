@@ -7,18 +7,22 @@ import { registerHooks, syncBuiltinESMExports } from 'node:module'
 import net, { type NetConnectOpts, Socket } from 'node:net'
 import { type Endpoint, connectThrough, type TunnelSocket } from './networkSocket.ts'
 import { patchDatagrams, patchDns, patchTls } from './networkModules.ts'
+import { connectionRefusalAfterEnd } from './endedRun.ts'
+import { boundFetch, boundWebSocket, patchHttp } from './networkRequests.ts'
 import { networkError, NetworkTunnel } from './networkTunnel.ts'
 
 const FD = 4
 
 /** Modules that are patched when they are first used, because loading them costs a child 15 ms and 5 MB. */
-const LAZY: Readonly<Record<string, (open: () => NetworkTunnel) => void>> = {
-  tls: patchTls,
-  https: patchTls,
-  http2: patchTls,
-  dns: patchDns,
-  'dns/promises': patchDns,
-  dgram: patchDatagrams,
+const LAZY: Readonly<Record<string, readonly ((open: () => NetworkTunnel) => void)[]>> = {
+  tls: [patchTls],
+  http: [patchHttp],
+  _http_agent: [patchHttp],
+  https: [patchTls, patchHttp],
+  http2: [patchTls],
+  dns: [patchDns],
+  'dns/promises': [patchDns],
+  dgram: [patchDatagrams],
 }
 
 /** Call it before any user code is loaded. */
@@ -29,11 +33,13 @@ export const installNetwork = (): void => {
 
   const patched = new Set<unknown>()
   const patchOnce = (name: unknown) => {
-    const patch = typeof name === 'string' ? LAZY[name.replace(/^node:/, '')] : undefined
-    if (!patch || patched.has(patch)) return
-    patched.add(patch)
-    outsideRuns(patch, open)
-    syncBuiltinESMExports()
+    const patches = typeof name === 'string' ? LAZY[name.replace(/^node:/, '')] : undefined
+    for (const patch of patches ?? []) {
+      if (patched.has(patch)) continue
+      patched.add(patch)
+      outsideRuns(patch, open)
+      syncBuiltinESMExports()
+    }
   }
   registerHooks({
     resolve: (specifier, context, next) => {
@@ -51,17 +57,19 @@ export const installNetwork = (): void => {
   const { fetch } = globalThis
   onFirstUse('fetch', () => {
     patchOnce('tls')
-    return fetch
+    return boundFetch(fetch)
   })
   onFirstUse('WebSocket', () => {
     patchOnce('tls')
-    return Reflect.get(Object(getBuiltinModule('node:http')), 'WebSocket')
+    return boundWebSocket()
   })
 
   Socket.prototype.connect = function connect(this: TunnelSocket, ...args: unknown[]) {
     const [options, onConnect] = normalized(args)
     if (onConnect) this.once('connect', onConnect)
     if (this._parent?.connecting) return this
+    const refusal = connectionRefusalAfterEnd()
+    if (refusal) return destroyed(this, refusal)
     const endpoint = endpointOf(options)
     if ('path' in endpoint)
       return refuse(this, `connect ${endpoint.path}: a function cannot use Unix sockets`)
@@ -79,8 +87,10 @@ export const installNetwork = (): void => {
 
 const refused = (message: string): Error => networkError({ code: 'ERR_EGRESS_REFUSED', message })
 
-const refuse = (socket: TunnelSocket, message: string): TunnelSocket => {
-  process.nextTick(() => socket.destroy(refused(message)))
+const refuse = (socket: TunnelSocket, message: string): TunnelSocket => destroyed(socket, refused(message))
+
+const destroyed = (socket: TunnelSocket, error: Error): TunnelSocket => {
+  process.nextTick(() => socket.destroy(error))
   return socket
 }
 

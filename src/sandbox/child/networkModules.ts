@@ -4,6 +4,7 @@ import { isIP, Socket } from 'node:net'
 import type tls from 'node:tls'
 import { promisify } from 'node:util'
 import type { Address } from '../../egress/frames.ts'
+import { refusalAfterEnd } from './endedRun.ts'
 import { connectionOf, shareAddresses, type TunnelSocket } from './networkSocket.ts'
 import { networkError, type NetworkTunnel } from './networkTunnel.ts'
 
@@ -71,6 +72,12 @@ type Options = Readonly<Record<string, unknown>>
 const familyOf = (family: unknown): 0 | 4 | 6 =>
   family === 4 || family === 'IPv4' ? 4 : family === 6 || family === 'IPv6' ? 6 : 0
 
+const lookUp = (tunnel: NetworkTunnel, ...[host, family, callback]: Parameters<NetworkTunnel['lookUp']>) => {
+  const refusal = refusalAfterEnd()
+  if (refusal) process.nextTick(callback, refusal, [])
+  else tunnel.lookUp(host, family, callback)
+}
+
 /** Functions that ask the service, and all others as refusals. */
 export const patchDns = (open: OpenTunnel): void => {
   const module = builtin('node:dns')
@@ -82,7 +89,7 @@ export const patchDns = (open: OpenTunnel): void => {
     callback: (error: Error | null, found: readonly Address[]) => void,
   ) => {
     const literal = isIP(host)
-    if (literal === 0) return open().lookUp(host, family, callback)
+    if (literal === 0) return lookUp(open(), host, family, callback)
     process.nextTick(callback, null, [{ address: host, family: literal }])
   }
 
@@ -119,7 +126,7 @@ export const patchDns = (open: OpenTunnel): void => {
   const resolve = (family: 4 | 6) => (host: string, given: unknown, done?: unknown) => {
     const callback = (typeof given === 'function' ? given : done) as Callback
     const withTtl = typeof given === 'object' && given !== null && (given as Options)['ttl'] === true
-    open().lookUp(host, family, (error, found) => {
+    lookUp(open(), host, family, (error, found) => {
       if (error) return callback(error)
       callback(
         null,

@@ -38,6 +38,9 @@ const loading = new AsyncLocalStorage<true>()
 /** Loads modules. Their timers belong to the process, also if a run loads them. */
 export const whileLoading = <T>(load: () => T): T => loading.run(true, load)
 
+/** Whether the current async context is that of a module that loads. */
+export const isLoading = (): boolean => loading.getStore() === true
+
 export const clearTimersOf = ({ timers: open }: TimerOwner): void => {
   for (const timer of open) original.clear(timer)
   open.clear()
@@ -53,7 +56,7 @@ export const ownTimers = (runOfContext: () => TimerOwner | undefined): void => {
   const owners = new WeakMap<Timer, Set<Timer>>()
   const ownerOf = (): TimerOwner | undefined => {
     const run = runOfContext()
-    return run && !loading.getStore() ? run : undefined
+    return run && !isLoading() ? run : undefined
   }
 
   const start = (
