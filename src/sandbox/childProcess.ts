@@ -226,14 +226,17 @@ const readSlowly = (stream: Readable | null, onChunk: (chunk: Buffer) => void): 
     })
 }
 
-/** Niceness of a child above that of the service, and the most that is added for further children. */
+/**
+ * Niceness of a child above that of the service, and the most that is added for further children. Three halve the share:
+ * more would starve a child beside its siblings until it counts as unresponsive.
+ */
 const NICER = 5
-const MOST_NICER_FOR_SIBLINGS = 10
+const MOST_NICER_FOR_SIBLINGS = 3
 const NICEST = 19
 
 /**
- * On a busy processor, the service comes before its children, and an organization with many children gets little more than
- * one with few. Linux may schedule by session: then the niceness of the session counts.
+ * On a busy processor, the service comes before its children, and an only child before one of many. Linux may schedule
+ * by session: then the niceness of the session counts.
  */
 const lowerPriority = ({ pid }: ChildProcess, siblings: number): void => {
   if (pid === undefined) return

@@ -8,6 +8,7 @@ import { type Ending, type SandboxedProcess, type Start, startProcess } from './
 import type { ChildFrame, ParentFrame, StopReason } from './protocol.ts'
 import { Intake, MAX_UNREAD, MAX_UNREAD_EVER } from './intake.ts'
 import { Masking } from './masking.ts'
+import { cpuShare } from './cpuShare.ts'
 import { errorOfHostCall, HostCalls } from './hostCalls.ts'
 import { KeptJson, RawJson } from '../events/rawJson.ts'
 import type { HostCall, Kept } from '../sdk/wire.ts'
@@ -89,7 +90,8 @@ export class SupervisedChild {
   readonly #listener: ChildListener
   readonly #process: SandboxedProcess
   readonly #active = new Map<number, Active>()
-  readonly #startedAt: number
+  /** Milliseconds since the start, by the share of a processor. */
+  #startingMs = 0
   /** Monotonic milliseconds of the latest tick or run, which is precise enough for deadlines. */
   #now: number
   #killedFor: RunError | undefined
@@ -108,7 +110,6 @@ export class SupervisedChild {
     const { dir, options } = start
     this.#options = options
     this.#listener = listener
-    this.#startedAt = now
     this.#now = now
     this.idleSince = now
     this.#process = startProcess(start, {
@@ -180,7 +181,8 @@ export class SupervisedChild {
   tick(now: number, elapsedMs: number): void {
     this.#now = now
     if (this.state === 'starting') {
-      if (now - this.#startedAt > this.#options.startMs)
+      this.#startingMs += Math.min(elapsedMs, 2 * this.#options.tickMs) * cpuShare()
+      if (this.#startingMs > this.#options.startMs)
         this.kill('worker_lost', `The process did not start within ${this.#options.startMs} ms`)
       return
     }
@@ -409,7 +411,7 @@ export class SupervisedChild {
     if (this.#frozen) return
     if (this.#intake.unreadMs >= heartbeatMs) return this.#endUnread()
     if (pending && this.#intake.listening) {
-      this.#ping.silentMs += Math.min(elapsedMs, 2 * tickMs)
+      this.#ping.silentMs += Math.min(elapsedMs, 2 * tickMs) * cpuShare()
       if (this.idle && this.#ping.silentMs >= REST_MS) this.retire()
       else if (this.#ping.silentMs >= heartbeatMs) {
         this.kill('unresponsive', `The process did not answer a ping within ${heartbeatMs} ms`)
