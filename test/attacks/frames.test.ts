@@ -1,25 +1,8 @@
 import { newId } from '../../src/ids.ts'
 import { deploy, handle, type Run } from '../support/build.ts'
 import { type Attack, attackSuite } from './attack.ts'
-import { cpuSecondsOf } from './cpu.ts'
+import { flood, FORGE, writing } from './flood.ts'
 import { runIn, type Target } from './target.ts'
-
-/** What forges frames: `frame(value)` are the bytes, `put(bytes)` writes them at once. */
-const FORGE = `
-  import { writeSync } from 'node:fs'
-  import { context, currentRun, emit, files, run, send } from 'svc'
-  const frame = (value: unknown) => {
-    const body = Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))
-    const head = Buffer.alloc(4)
-    head.writeUInt32BE(body.length)
-    return Buffer.concat([head, body])
-  }
-  const put = (bytes: Buffer) => {
-    for (let at = 0; at < bytes.length; ) {
-      try { at += writeSync(3, bytes, at) } catch (error: any) { if (error.code !== 'EAGAIN') throw error }
-    }
-  }
-`
 
 const FORGERIES: Readonly<Record<string, string>> = {
   garbage: `Buffer.from('nonsense nonsense')`,
@@ -54,36 +37,14 @@ const forged = async (target: Target): Promise<string> => {
   return `each ended its own process: ${outcomes.join(', ')}`
 }
 
-/** Floods while another tenant works. Resolves with the CPU time that the service spent in these seconds. */
-const FLOOD_MS = 4000
-const flood = async (target: Target, each: string): Promise<string> => {
-  const { pid } = target.server.process
-  const running = target.run(
-    `${FORGE} export const attack = async () => {
-      const bytes = ${each}
-      const many = Buffer.concat(Array.from({ length: Math.max(1, Math.floor(65536 / bytes.length)) }, () => bytes))
-      const until = Date.now() + ${FLOOD_MS}
-      let sent = 0
-      while (Date.now() < until) {
-        try { sent += writeSync(FD, many) } catch (error: any) { if (error.code !== 'EAGAIN') throw error }
-        await new Promise((resolve) => setImmediate(resolve))
-      }
-      return sent
-    }`.replace('FD', each.includes('raw:') ? '1' : '3'),
-  )
-  const before = cpuSecondsOf(pid)
-  const { status, error } = await running
-  const used = cpuSecondsOf(pid) - before
-  if (used > FLOOD_MS / 2000) throw new Error(`the service used ${used} s of CPU in ${FLOOD_MS} ms`)
-  return `the run ended ${status} ${error?.code ?? ''}; the service used ${used.toFixed(1)} s of CPU, start of the process included`
-}
-
 const floods: Readonly<Record<string, string>> = {
-  stdout: `Buffer.from('raw: ' + 'x'.repeat(1000))`,
-  'log-frames': `frame({ type: 'log', id: 1, source: 'stdout', text: '' })`,
-  'fault-frames': `frame({ type: 'fault' })`,
-  'pong-frames': `frame({ type: 'pong', n: 1, rss: 1 })`,
-  'host-frames': `frame({ type: 'host', id: 1, call: 0, request: { op: 'emit', data_type: 'x', payload: 1 } })`,
+  stdout: writing(`Buffer.from('x'.repeat(1000))`, 1),
+  'log-frames': writing(`frame({ type: 'log', id: 1, source: 'stdout', text: '' })`),
+  'fault-frames': writing(`frame({ type: 'fault' })`),
+  'pong-frames': writing(`frame({ type: 'pong', n: 1, rss: 1 })`),
+  'host-frames': writing(
+    `frame({ type: 'host', id: 1, call: 0, request: { op: 'emit', data_type: 'x', payload: 1 } })`,
+  ),
 }
 
 const NAMES = `${FORGE} export const attack = async () => {
@@ -178,11 +139,11 @@ const attacks: Attack[] = [
     severity: 'medium',
     run: forgesAnother,
   },
-  ...Object.entries(floods).map(([name, each]): Attack => ({
+  ...Object.entries(floods).map(([name, code]): Attack => ({
     id: `A/12-floods/${name}`,
     attempt: `flood the service with ${name}`,
     severity: 'medium',
-    run: (target) => flood(target, each),
+    run: (target) => flood(target, code),
   })),
 ]
 
