@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { runFile } from '../support/runFile.ts'
 import type { AttackResult } from './attack.ts'
-import { cellOf, DOCUMENT, tableOf, withTable } from './table.ts'
+import { cellOf, DOCUMENT, tableOf, withResults } from './table.ts'
 
 const FILE_LIMITS = { timeoutMs: 900_000, lingerMs: 5000 }
 
@@ -27,7 +27,9 @@ const main = async (): Promise<void> => {
   const counts = Map.groupBy(results, ({ outcome }) => outcome)
   process.stdout.write(`\n${tableOf(results)}\n\n${results.length} attempts: `)
   process.stdout.write(`${[...counts].map(([outcome, found]) => `${found.length} ${outcome}`).join(', ')}\n`)
-  if (values.write) writeFileSync(DOCUMENT, withTable(readFileSync(DOCUMENT, 'utf8'), tableOf(results)))
+  if (!values.write) return
+  const others = positionals.length > 0
+  writeFileSync(DOCUMENT, withResults(readFileSync(DOCUMENT, 'utf8'), results, { others }))
 }
 
 const resultsOf = async (files: readonly string[]): Promise<AttackResult[]> => {
