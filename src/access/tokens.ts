@@ -26,14 +26,15 @@ export interface ApiToken {
   readonly secret: string
 }
 
-const STRONG_LENGTH = 32
-const STRONG_VARIETY = 8
+const VARIETY = 8
+
 /** The rule of `isStrong` for messages. */
-export const STRONG_SECRET = `at least ${STRONG_LENGTH} characters, ${STRONG_VARIETY} of them different`
+export const strongSecret = (characters: number): string =>
+  `at least ${characters} characters, ${VARIETY} of them different`
 
 /** Whether a secret of a person's choice is hard to guess. Random ones always are. */
-export const isStrong = (secret: string): boolean =>
-  secret.length >= STRONG_LENGTH && new Set(secret).size >= STRONG_VARIETY
+export const isStrong = (secret: string, characters: number): boolean =>
+  secret.length >= characters && new Set(secret).size >= VARIETY
 
 const API_TOKEN = /^svc_([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_([A-Za-z0-9]{16,128})$/
 

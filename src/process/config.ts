@@ -5,7 +5,7 @@ import { domainNameOf } from '../ports/domainName.ts'
 import { NO_PROXIES, parseTrustedProxies, type TrustedProxies } from '../ports/trustedProxies.ts'
 import { AppError } from '../errors.ts'
 import { type Tier, tiers } from '../sandbox/processSandbox.ts'
-import { isStrong, parseApiToken, STRONG_SECRET } from '../access/tokens.ts'
+import { isStrong, parseApiToken, strongSecret } from '../access/tokens.ts'
 
 export interface Config {
   readonly port: number
@@ -51,6 +51,10 @@ export interface Config {
 }
 
 const EMBEDDED = 'embedded:'
+
+/** Least characters of the secret of an API key, as in every token, and of the token that may do everything. */
+const API_KEY_LENGTH = 16
+const OPERATOR_TOKEN_LENGTH = 32
 
 type EngineUrls = Pick<Config, 'eventStore' | 'readModels' | 'blobs'>
 
@@ -132,14 +136,14 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
     apiKey: check<string | null>(
       'SVC_API_KEY',
       null,
-      (text) => (isStrong(parseApiToken(text)?.secret ?? '') ? text : undefined),
-      `svc_<uuid>_<secret>, the secret of letters and digits, ${STRONG_SECRET} (openssl rand -hex 32)`,
+      (text) => (isStrong(parseApiToken(text)?.secret ?? '', API_KEY_LENGTH) ? text : undefined),
+      `svc_<uuid>_<secret>, the secret of letters and digits, ${strongSecret(API_KEY_LENGTH)} (openssl rand -hex 32)`,
     ),
     operatorToken: check<string | null>(
       'SVC_OPERATOR_TOKEN',
       null,
-      (text) => (isStrong(text) && /^[\x21-\x7e]+$/.test(text) ? text : undefined),
-      `${STRONG_SECRET}, without spaces (openssl rand -hex 32)`,
+      (text) => (isStrong(text, OPERATOR_TOKEN_LENGTH) && /^[\x21-\x7e]+$/.test(text) ? text : undefined),
+      `${strongSecret(OPERATOR_TOKEN_LENGTH)}, without spaces (openssl rand -hex 32)`,
     ),
     operatorHost: check<string | null>(
       'SVC_OPERATOR_HOST',
