@@ -118,7 +118,7 @@ export class Lane {
       if (!waiting) break
       if (!waiting.job.settled) {
         if (!this.#current) return this.warm()
-        if (this.#current.room <= this.#loading) return
+        if (this.#current.room <= this.#loading) return this.#current.wake(this.#pool.now())
         void this.#begin(waiting)
       }
       this.#head++

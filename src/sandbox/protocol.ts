@@ -18,8 +18,6 @@ export type ParentFrame =
       readonly run: RunInfo
       readonly target: Target
       readonly input: Input
-      /** The child was frozen: what arrived on its sockets meanwhile is handled before the run begins. */
-      readonly thawed?: true
     }
   | { readonly type: 'cancel'; readonly id: number; readonly reason: StopReason }
   | {

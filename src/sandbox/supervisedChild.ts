@@ -104,6 +104,8 @@ export class SupervisedChild {
   #masking: Masking | undefined
   /** An idle child is frozen, so that nothing of an ended run continues. */
   #frozen = false
+  /** A thawed child gets runs after it has answered a ping: something of an ended run could continue in it. */
+  #waking = false
   #ping = { n: 0, pending: false, silentMs: 0, at: 0 }
 
   constructor(start: Start, now: number, listener: ChildListener) {
@@ -130,6 +132,7 @@ export class SupervisedChild {
    */
   get room(): number {
     if (this.state !== 'ready' || this.#process.killed || this.#isClogged) return 0
+    if (this.#frozen || this.#waking) return 0
     const { runsPerChild } = this.#options
     const working = this.#active.size - this.#awaitingRuns
     return Math.min(runsPerChild - working, runsPerChild * AWAITING_PER_RUN - this.#active.size)
@@ -153,9 +156,8 @@ export class SupervisedChild {
     job.started = true
     let json: string
     try {
-      json = JSON.stringify({ type: 'invoke', id, run, target, input, ...(this.#frozen && { thawed: true }) })
+      json = JSON.stringify({ type: 'invoke', id, run, target, input })
       this.#process.sendJson(json)
-      this.#thaw(now)
     } catch (error) {
       const message = `Expected an input of at most ${MAX_FRAME} bytes of JSON: ${messageOf(error)}`
       return job.settle({ status: 'failed', error: { code: 'function_failed', message } })
@@ -248,7 +250,7 @@ export class SupervisedChild {
           throw new ProtocolViolation(`Expected a pong for ping ${this.#ping.n}, got one for ${frame.n}`)
         this.#ping = { ...this.#ping, pending: false, silentMs: 0 }
         if (frame.rss > this.#options.rssMb * RSS_SHARE * 1024 * 1024) this.drain()
-        return this.#freeze()
+        return this.#waking ? this.#awake() : this.#freeze()
       case 'fault': // the process may be inconsistent: its runs may finish, but no new run starts
         if (this.#faulty) throw new ProtocolViolation('Expected `fault` only once, got it again')
         this.#faulty = true
@@ -406,7 +408,7 @@ export class SupervisedChild {
    * runs is asked once, and then frozen. It is replaced if it does not answer, because something continues in it.
    */
   #watch(now: number, elapsedMs: number): void {
-    const { pending, at, n } = this.#ping
+    const { pending, at } = this.#ping
     const { heartbeatMs, pingMs, tickMs } = this.#options
     if (this.#frozen) return
     if (this.#intake.unreadMs >= heartbeatMs) return this.#endUnread()
@@ -417,22 +419,35 @@ export class SupervisedChild {
         this.kill('unresponsive', `The process did not answer a ping within ${heartbeatMs} ms`)
       }
     } else if (!pending && (this.#active.size > 0 ? now - at >= pingMs : now - this.idleSince >= tickMs)) {
-      this.#ping = { n: n + 1, pending: true, silentMs: 0, at: now }
-      this.#process.send({ type: 'ping', n: n + 1 })
+      this.#sendPing(now)
     }
+  }
+
+  #sendPing(now: number): void {
+    const n = this.#ping.n + 1
+    this.#ping = { n, pending: true, silentMs: 0, at: now }
+    this.#process.send({ type: 'ping', n })
+  }
+
+  /** Thaws a frozen child. `onFreed` reports that it has room. */
+  wake(now: number): void {
+    if (!this.#frozen) return
+    this.#frozen = false
+    this.#waking = true
+    this.idleSince = now
+    this.#process.thaw()
+    this.#sendPing(now)
+  }
+
+  #awake(): void {
+    this.#waking = false
+    this.#listener.onFreed(this)
   }
 
   #freeze(): void {
     if (!this.idle) return
     this.#frozen = true
     this.#process.freeze()
-  }
-
-  #thaw(now: number): void {
-    if (!this.#frozen) return
-    this.#frozen = false
-    this.#process.thaw()
-    this.#ping.at = now
   }
 
   #retireIfEmpty(): void {

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
+import { clock } from '../../src/clock.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 import { openWorkbench, resultOf, type Workbench } from './harness.ts'
@@ -44,6 +45,9 @@ const code = `
     console.log('late')
   }); console.log('in time') }
   export const spins = () => void readFile(new URL(import.meta.url)).then(() => readFile(new URL(import.meta.url))).then(() => { for (;;); })
+  let latest = Infinity
+  setInterval(() => { while (Date.now() - latest > 1000) {} if (latest < Infinity) latest = Date.now() }, 5)
+  export const blocksAfterPause = () => { latest = Date.now() }
   export const timed = async (ms) => { const before = Date.now(); await wait(ms); return Date.now() - before >= ms - 1 }
   export const aborted = async () => {
     const abort = new AbortController()
@@ -122,6 +126,14 @@ after('its process is replaced when its code continues, and the next run succeed
     const outcome = await invoke('m/mark')
     return outcome.status === 'succeeded' && outcome.result !== mark
   })
+})
+
+after('no run begins in a process that blocks when it is thawed', async ({ invoke }) => {
+  await resultOf(invoke('m/blocksAfterPause'))
+  const frozen = await until(() => statesBelow(process.pid).includes('T') && clock.monotonic())
+  await until(() => clock.monotonic() - Number(frozen) > 1100)
+  const { status } = await invoke('m/mark')
+  assert.is(status, 'succeeded')
 })
 
 after.run()

@@ -13,7 +13,7 @@ import { installHooks } from './modules.ts'
 import { installNetwork } from './network.ts'
 import { captureOutput } from './output.ts'
 import { Run } from './run.ts'
-import { nextTurn, ownTimers } from './timers.ts'
+import { ownTimers } from './timers.ts'
 import { describe, dirOf } from './thrown.ts'
 
 const RUNTIME_DIR = dirOf(new URL('../..', import.meta.url).href)
@@ -57,9 +57,7 @@ const channel = openChannel(onFrame)
 const invoke = (frame: Extract<ParentFrame, { type: 'invoke' }>): void => {
   const run = new Run(frame, channel, outputBytes, () => runs.delete(frame.id))
   runs.set(frame.id, run)
-  const begin = () => void activeRuns.run(run, execute, run, frame)
-  if (frame.thawed) nextTurn(() => nextTurn(begin))
-  else begin()
+  void activeRuns.run(run, execute, run, frame)
 }
 
 const execute = async (

@@ -30,9 +30,6 @@ const original = {
 }
 const { clearTimeout: clearTimeoutOf, clearImmediate: clearImmediateOf } = timers
 
-/** For the runtime itself, which waits for the event loop. */
-export const { setImmediate: nextTurn } = original
-
 const loading = new AsyncLocalStorage<true>()
 
 /** Loads modules. Their timers belong to the process, also if a run loads them. */
