@@ -82,7 +82,7 @@ export class KeptJson {
 const MARK = `raw-${crypto.randomUUID()}`
 const QUOTED_MARK = Buffer.from(`"${MARK}"`)
 
-/** What the value that is converted now contains in place of marks. */
+/** The parts of the value that is converted now, in the order of their marks. */
 let inserted: (RawJson | StoredJson)[] | null = null
 
 const insert = (part: RawJson | StoredJson): string => {

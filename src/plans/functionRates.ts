@@ -5,7 +5,7 @@ import type { RateLimit, RateLimiter } from '../ports/rateLimiter.ts'
 import type { Directory } from '../projections/directory.ts'
 import { termsOf } from './plans.ts'
 
-/** What user code asks for: to start a run (`send`, `call`, `run`), or to send live data (`emit`). */
+/** A request of user code: to start a run (`send`, `call`, `run`), or to send live data (`emit`). */
 export type Taking = 'start' | 'emit'
 
 /** Emits that cost as much as one request: token streams have up to 100 per second, also on the smallest plan. */

@@ -10,7 +10,7 @@ import { isOpenToAll, nodeForAll, openChildCache } from './childCache.ts'
 import type { Config } from './config.ts'
 import { childRecorder } from './leftoverChildren.ts'
 
-/** How children are started on this machine. */
+/** The start of children on this machine. */
 export interface OpenedSandbox {
   readonly info: SandboxInfo
   readonly cacheDir: string

@@ -155,7 +155,7 @@ const derivedFrom = (masterKey: Buffer): { readonly api_key: string; readonly op
 const RESTORE =
   'restore it from the backup of this data directory, or set SVC_MASTER_KEY to the master key that it contained'
 
-/** What the embedded engines store. Beside it, a new master key would open nothing. */
+/** The files of the embedded engines. Beside it, a new master key would open nothing. */
 const DATA = ['log.db', 'blobs']
 
 const checkNoData = (dataDir: string, path: string): void => {

@@ -1,4 +1,4 @@
-/** How children are isolated, weakest first. */
+/** The tiers of isolation, weakest first. */
 export const tiers = ['process', 'namespace'] as const
 export type Tier = (typeof tiers)[number]
 

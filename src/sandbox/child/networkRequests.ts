@@ -35,7 +35,7 @@ export const boundWebSocket = (): unknown => {
   return bound
 }
 
-/** What agents use and the types leave out. */
+/** Fields that agents use and the types leave out. */
 interface Internals {
   onSocket(socket: null, error: Error): void
 }
