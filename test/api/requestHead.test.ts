@@ -14,7 +14,7 @@ const { operatorToken } = openSecrets(readConfig(installation(server.dataDir)))
 /** Sends text as it is and returns status and text of the reply. */
 const sent = async (...lines: readonly string[]): Promise<{ status: number; text: string }> => {
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
-  socket.end([...lines, 'Connection: close', '', ''].join('\r\n'))
+  socket.write([...lines, 'Connection: close', '', ''].join('\r\n')) // the server ends the connection
   const text = (await buffer(socket)).toString()
   return { status: Number(text.split(' ')[1]), text }
 }
