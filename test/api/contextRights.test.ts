@@ -3,7 +3,7 @@ import { call, deploy } from '../support/build.ts'
 import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 
-const server = await startServer()
+const server = await startServer({ env: {} }) // one worker: processes are compared, so no cluster
 const { api } = server
 
 const READ = `async (key) => {
