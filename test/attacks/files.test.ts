@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { attackSuite } from './attack.ts'
 import { runIn } from './target.ts'
@@ -68,7 +69,7 @@ attackSuite('files of the host and of the service', [
             '/etc/shadow',
             '/etc/hostname',
             '/etc/resolv.conf',
-            '/root/.bashrc',
+            join(homedir(), '.bashrc'),
             '/var/tmp',
             '/home',
             '/dev/mem',
@@ -113,7 +114,7 @@ attackSuite('files of the host and of the service', [
         dots: `${FS} return fs.readFileSync(process.cwd() + '/../../../../../../../../etc/passwd')`,
         slashes: `${FS} return fs.readFileSync('//etc//passwd')`,
         nul: `${FS} return fs.readFileSync('/etc/passwd\\0' + process.cwd())`,
-        self: `${FS} return fs.readFileSync('/proc/self/root/etc/passwd')`,
+        self: `${FS} return fs.readFileSync(['/proc/self/root', 'etc/passwd'].join('/'))`,
         tmp: `${FS} return fs.readFileSync('/tmp/../etc/passwd')`,
         patched: `const path = (await import('node:path')).default;
           const { resolve, toNamespacedPath } = path;
