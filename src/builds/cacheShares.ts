@@ -14,6 +14,7 @@ interface Unpacked {
  */
 export class CacheShares {
   readonly #maxBytes: number
+  /** In the order of use: it decides between builds that were used in the same millisecond. */
   readonly #builds = new Map<string, Unpacked>()
 
   constructor(maxBytes: number) {
@@ -31,12 +32,13 @@ export class CacheShares {
   }
 
   add(hash: string, build: Readonly<Unpacked>): void {
+    this.#builds.delete(hash)
     this.#builds.set(hash, { ...build })
   }
 
   use(hash: string, owner: string, usedAt: number): void {
     const build = this.#builds.get(hash)
-    if (build) Object.assign(build, { owner, usedAt })
+    if (build) this.add(hash, { ...build, owner, usedAt })
   }
 
   remove(hash: string): void {

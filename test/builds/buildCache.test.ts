@@ -196,4 +196,15 @@ shares('of many organizations shrink together', () => {
   )
 })
 
+shares('end in the order of use, also within one millisecond', () => {
+  const cache = new CacheShares(20)
+  for (const name of ['a', 'b']) cache.add(name, { bytes: 10, owner: 'org', usedAt: 1 })
+  cache.use('a', 'org', 1)
+  cache.add('c', { bytes: 10, owner: 'org', usedAt: 1 })
+  assert.equal(
+    cache.surplus(() => false),
+    ['b'],
+  )
+})
+
 shares.run()

@@ -65,6 +65,14 @@ runs('counts tests over files, one line each', async () => {
   assert.match(output, /^ok {4}test\/deep\/er\/b\.test\.ts {2}2 passed/m)
 })
 
+runs('repeats the names of failed tests at the end', async () => {
+  const { output } = await run({
+    'a.test.ts': `it('fails', () => assert.unreachable())\nit('passes', () => {})\nit.run()`,
+    'b.test.ts': `it('passes', () => {})\nit.run()`,
+  })
+  assert.match(output, /^failures:\ntest\/a\.test\.ts\n {2}it {2}"fails"\nengines:/m)
+})
+
 runs('reports the exercised engines before the last line', async () => {
   const asks = `import { engineUrl, reportExercised } from ${JSON.stringify(import.meta.resolve('./engines.ts'))}\n`
   const { output, last } = await run({

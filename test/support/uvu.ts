@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { parseArgs } from 'node:util'
+import { parseArgs, stripVTControlCharacters } from 'node:util'
 import { engineReport, exercisedIn } from './engines.ts'
 import { type Job, passes } from './passes.ts'
 import { type FileResult, stopAll } from './runFile.ts'
@@ -33,6 +33,8 @@ const main = async (): Promise<void> => {
   }
 
   const exercised = new Set<string>()
+  /** Repeated at the end: a log is often read from there, and may be cut before. */
+  const failedTests: string[] = []
   let passed = 0
   let failed = 0
   const run = async ({ file, on, run }: Job): Promise<void> => {
@@ -44,6 +46,7 @@ const main = async (): Promise<void> => {
     failed += failures
     const name = on === undefined ? file : `${file} (on ${on})`
     process.stdout.write(failures === 0 ? lineOf(name, result) : reportOf(name, result, problems))
+    if (failures > 0) failedTests.push(name, ...failedIn(result.output))
   }
   for await (const jobs of passes(files)) {
     const waiting = [...jobs]
@@ -52,6 +55,7 @@ const main = async (): Promise<void> => {
     }
     await Promise.all(Array.from({ length: FILES_AT_A_TIME }, work))
   }
+  if (failedTests.length > 0) process.stdout.write(['failures:', ...failedTests, ''].join('\n'))
   process.stdout.write(`${engineReport(exercised)}\n`)
   finish(passed, failed)
 }
@@ -70,6 +74,10 @@ const reportOf = (
     ...problems.map((problem) => `  ${file}: ${problem}`),
     '',
   ].join('\n')
+
+/** The names of the failed tests in what a file printed. */
+const failedIn = (output: string): string[] =>
+  [...stripVTControlCharacters(output).matchAll(/^ +FAIL +(.+)$/gm)].map(([, name = '']) => `  ${name}`)
 
 /** Problems that only the source shows: `.only` leaves tests out, and uvu's own suites let errors pass. */
 const problemsOf = (file: string): string[] => {
