@@ -7,11 +7,12 @@ import type { SandboxOptions } from './limits.ts'
 import { type Ending, type SandboxedProcess, type Start, startProcess } from './childProcess.ts'
 import type { ChildFrame, ParentFrame, StopReason } from './protocol.ts'
 import { Intake, MAX_UNREAD, MAX_UNREAD_EVER } from './intake.ts'
-import { Masking } from './masking.ts'
+import { GivenValues } from './givenValues.ts'
 import { cpuShare } from './cpuShare.ts'
+import { Pulse } from './pulse.ts'
 import { errorOfHostCall, HostCalls } from './hostCalls.ts'
 import { KeptJson, RawJson } from '../events/rawJson.ts'
-import type { HostCall, Kept } from '../sdk/wire.ts'
+import type { Kept } from '../sdk/wire.ts'
 import type { Input, Invocation, Outcome } from '../ports/runtime.ts'
 
 /** An invocation in the pool. Only the first `settle` has an effect. */
@@ -55,14 +56,6 @@ const LINES_SLACK = 4
 /** Limits the runs that wait for child runs: at most this many for each one that may work. */
 const AWAITING_PER_RUN = 10
 
-/** The time in which a child without runs must answer a ping, milliseconds. */
-const REST_MS = 1000
-/** After this part of it, no run is sent to the child. */
-const QUIET_MS = 200
-
-/** The search for secrets in a frame counts as this many times its bytes. */
-const MASKING_COST = 4
-
 const TOO_MANY_VALUES: RunError = {
   code: 'unavailable',
   message: 'context(key): the process has read too many different values; try again in another run',
@@ -100,13 +93,8 @@ export class SupervisedChild {
   #faulty = false
   #wasClogged = false
   #awaitingRuns = 0
-  /** The values of context that the child was given; undefined while there are none. */
-  #masking: Masking | undefined
-  /** An idle child is frozen, so that nothing of an ended run continues. */
-  #frozen = false
-  /** A thawed child gets runs after it has answered a ping: something of an ended run could continue in it. */
-  #waking = false
-  #ping = { n: 0, pending: false, silentMs: 0, at: 0 }
+  readonly #given: GivenValues
+  readonly #pulse: Pulse
 
   constructor(start: Start, now: number, listener: ChildListener) {
     const { dir, options } = start
@@ -119,6 +107,8 @@ export class SupervisedChild {
       onEnd: (ending) => this.#onEnd(ending),
     })
     this.#intake = new Intake(this.#process)
+    this.#given = new GivenValues(this.#intake)
+    this.#pulse = new Pulse(this.#process, options)
     this.#process.send({ type: 'init', dir, outputBytes: options.outputBytes })
   }
 
@@ -131,8 +121,7 @@ export class SupervisedChild {
    * that they wait for.
    */
   get room(): number {
-    if (this.state !== 'ready' || this.#process.killed || this.#isClogged) return 0
-    if (this.#frozen || this.#waking) return 0
+    if (this.state !== 'ready' || this.#process.killed || this.#isClogged || !this.#pulse.isAwake) return 0
     const { runsPerChild } = this.#options
     const working = this.#active.size - this.#awaitingRuns
     return Math.min(runsPerChild - working, runsPerChild * AWAITING_PER_RUN - this.#active.size)
@@ -140,9 +129,7 @@ export class SupervisedChild {
 
   /** Too much waits for the child, or it is busy without a run. Runs wait meanwhile: the child may be replaced. */
   get #isClogged(): boolean {
-    if (this.#process.unread > MAX_UNREAD) return true
-    const { pending, silentMs } = this.#ping
-    return this.#active.size === 0 && pending && silentMs >= QUIET_MS
+    return this.#process.unread > MAX_UNREAD || (this.#active.size === 0 && this.#pulse.isQuiet)
   }
 
   get idle(): boolean {
@@ -228,29 +215,25 @@ export class SupervisedChild {
         return this.#listener.onReady()
       case 'result':
         this.proven = true
-        return this.#finish(frame.id, this.#succeeded(this.#masked(frame.value, size)))
+        return this.#finish(frame.id, this.#succeeded(this.#given.inJson(frame.value, size)))
       case 'failure': {
         this.proven = true
         const { code, stack } = frame
-        const message = this.#maskedText(frame.message.slice(0, MAX_MESSAGE))
+        const message = this.#given.inText(frame.message.slice(0, MAX_MESSAGE))
         const error =
           stack === undefined
             ? { code, message }
-            : { code, message, stack: this.#maskedText(stack.slice(0, MAX_STACK)) }
+            : { code, message, stack: this.#given.inText(stack.slice(0, MAX_STACK)) }
         return this.#finish(frame.id, { status: 'failed', error })
       }
       case 'log':
         this.#intake.charge(size)
-        return this.#log(this.#activeOf(frame.id), frame.source, this.#maskedText(frame.text))
+        return this.#log(this.#activeOf(frame.id), frame.source, this.#given.inText(frame.text))
       case 'host':
         this.#intake.charge(size)
-        return this.#serve({ ...frame, request: this.#maskedCall(frame.request, size) }, size)
+        return this.#serve({ ...frame, request: this.#given.inCall(frame.request, size) }, size)
       case 'pong':
-        if (frame.n !== this.#ping.n || !this.#ping.pending)
-          throw new ProtocolViolation(`Expected a pong for ping ${this.#ping.n}, got one for ${frame.n}`)
-        this.#ping = { ...this.#ping, pending: false, silentMs: 0 }
-        if (frame.rss > this.#options.rssMb * RSS_SHARE * 1024 * 1024) this.drain()
-        return this.#waking ? this.#awake() : this.#freeze()
+        return this.#onPong(frame.n, frame.rss)
       case 'fault': // the process may be inconsistent: its runs may finish, but no new run starts
         if (this.#faulty) throw new ProtocolViolation('Expected `fault` only once, got it again')
         this.#faulty = true
@@ -321,45 +304,9 @@ export class SupervisedChild {
 
   /** The child is about to get this value of context. Returns false if it has too many. */
   #remember(value: unknown): boolean {
-    if (typeof value !== 'string') return true
-    this.#masking ??= new Masking()
-    const isKnown = this.#masking.add(value)
-    if (this.#masking.isHalfFull) this.drain()
+    const isKnown = this.#given.add(value)
+    if (this.#given.isHalfFull) this.drain()
     return isKnown
-  }
-
-  #masked(value: unknown, size: number): unknown {
-    if (!this.#masking) return value
-    this.#intake.charge(MASKING_COST * size)
-    return this.#masking.json(value)
-  }
-
-  #maskedText(text: string): string {
-    return this.#masking ? this.#masking.text(text) : text
-  }
-
-  /** Names of functions, keys and content of files remain: masking would change their meaning. */
-  #maskedCall(request: HostCall, size: number): HostCall {
-    if (!this.#masking) return request
-    switch (request.op) {
-      case 'emit':
-        return {
-          ...request,
-          data_type: this.#maskedText(request.data_type),
-          payload: this.#masked(request.payload, size),
-        }
-      case 'send':
-        return {
-          ...request,
-          event_type: this.#maskedText(request.event_type),
-          event_data: this.#masked(request.event_data, size),
-        }
-      case 'call':
-      case 'run':
-        return { ...request, args: this.#masked(request.args, size) as typeof request.args }
-      default:
-        return request
-    }
   }
 
   #endUnread(): void {
@@ -403,51 +350,27 @@ export class SupervisedChild {
     }
   }
 
-  /**
-   * Counts silence only while this process was running: a stalled parent must not kill healthy children. A child without
-   * runs is asked once, and then frozen. It is replaced if it does not answer, because something continues in it.
-   */
   #watch(now: number, elapsedMs: number): void {
-    const { pending, at } = this.#ping
-    const { heartbeatMs, pingMs, tickMs } = this.#options
-    if (this.#frozen) return
+    const { heartbeatMs } = this.#options
     if (this.#intake.unreadMs >= heartbeatMs) return this.#endUnread()
-    if (pending && this.#intake.listening) {
-      this.#ping.silentMs += Math.min(elapsedMs, 2 * tickMs) * cpuShare()
-      if (this.idle && this.#ping.silentMs >= REST_MS) this.retire()
-      else if (this.#ping.silentMs >= heartbeatMs) {
-        this.kill('unresponsive', `The process did not answer a ping within ${heartbeatMs} ms`)
-      }
-    } else if (!pending && (this.#active.size > 0 ? now - at >= pingMs : now - this.idleSince >= tickMs)) {
-      this.#sendPing(now)
-    }
+    const { idleSince } = this
+    const { listening } = this.#intake
+    const silence = this.#pulse.tick(now, elapsedMs, { runs: this.#active.size, idleSince, listening })
+    if (silence === 'restless' && this.idle) this.retire() // something continues in it
+    else if (silence !== null)
+      this.kill('unresponsive', `The process did not answer a ping within ${heartbeatMs} ms`)
   }
 
-  #sendPing(now: number): void {
-    const n = this.#ping.n + 1
-    this.#ping = { n, pending: true, silentMs: 0, at: now }
-    this.#process.send({ type: 'ping', n })
+  #onPong(n: number, rss: number): void {
+    const answered = this.#pulse.answer(n)
+    if (rss > this.#options.rssMb * RSS_SHARE * 1024 * 1024) this.drain()
+    if (answered === 'awake') this.#listener.onFreed(this)
+    else if (this.idle) this.#pulse.freeze()
   }
 
   /** Thaws a frozen child. `onFreed` reports that it has room. */
   wake(now: number): void {
-    if (!this.#frozen) return
-    this.#frozen = false
-    this.#waking = true
-    this.idleSince = now
-    this.#process.thaw()
-    this.#sendPing(now)
-  }
-
-  #awake(): void {
-    this.#waking = false
-    this.#listener.onFreed(this)
-  }
-
-  #freeze(): void {
-    if (!this.idle) return
-    this.#frozen = true
-    this.#process.freeze()
+    if (this.#pulse.wake(now)) this.idleSince = now
   }
 
   #retireIfEmpty(): void {

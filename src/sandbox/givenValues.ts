@@ -1,0 +1,67 @@
+import type { HostCall } from '../sdk/wire.ts'
+import type { Intake } from './intake.ts'
+import { Masking } from './masking.ts'
+
+/** The search for secrets in a frame counts as this many times its bytes. */
+const MASKING_COST = 4
+
+/**
+ * The values of context that one child was given: they are masked in what it sends.
+ * G1: a value is masked from before the child receives it. G2: the search counts against the intake of the child.
+ */
+export class GivenValues {
+  readonly #intake: Intake
+  /** Undefined while there are none. */
+  #masking: Masking | undefined
+
+  constructor(intake: Intake) {
+    this.#intake = intake
+  }
+
+  /** The child is about to get this value (G1). Returns false if it has too many. */
+  add(value: unknown): boolean {
+    if (typeof value !== 'string') return true
+    this.#masking ??= new Masking()
+    return this.#masking.add(value)
+  }
+
+  /** Whether the child should be replaced before it has too many values. */
+  get isHalfFull(): boolean {
+    return this.#masking?.isHalfFull ?? false
+  }
+
+  /** Masks any JSON value that came in a frame of `size` bytes (G2). */
+  inJson(value: unknown, size: number): unknown {
+    if (!this.#masking) return value
+    this.#intake.charge(MASKING_COST * size)
+    return this.#masking.json(value)
+  }
+
+  inText(text: string): string {
+    return this.#masking ? this.#masking.text(text) : text
+  }
+
+  /** Names of functions, keys and content of files remain: masking would change their meaning. */
+  inCall(request: HostCall, size: number): HostCall {
+    if (!this.#masking) return request
+    switch (request.op) {
+      case 'emit':
+        return {
+          ...request,
+          data_type: this.inText(request.data_type),
+          payload: this.inJson(request.payload, size),
+        }
+      case 'send':
+        return {
+          ...request,
+          event_type: this.inText(request.event_type),
+          event_data: this.inJson(request.event_data, size),
+        }
+      case 'call':
+      case 'run':
+        return { ...request, args: this.inJson(request.args, size) as typeof request.args }
+      default:
+        return request
+    }
+  }
+}

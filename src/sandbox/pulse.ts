@@ -1,0 +1,100 @@
+import type { SandboxedProcess } from './childProcess.ts'
+import { cpuShare } from './cpuShare.ts'
+import { ProtocolViolation } from './frames.ts'
+import type { SandboxOptions } from './limits.ts'
+
+/** The time in which a child without runs must answer a ping, milliseconds. */
+const REST_MS = 1000
+/** After this part of it, no run is sent to the child. */
+const QUIET_MS = 200
+
+/** The runs of a child, as its pulse needs to know them. */
+interface Activity {
+  readonly runs: number
+  /** Monotonic milliseconds since when it has no runs. */
+  readonly idleSince: number
+  /** Whether the service reads from the child. If not, the child cannot answer. */
+  readonly listening: boolean
+}
+
+/** The answer to a ping decides this: `awake` children may get runs, and `resting` ones may be frozen. */
+type Answered = 'awake' | 'resting'
+
+/** What silence means: a child without runs is replaced, another one is killed. */
+type Silence = 'restless' | 'unresponsive'
+
+/**
+ * Pings, freezes and wakes one ready child.
+ * P1: silence counts only while this process was running: a stalled service must not kill healthy children.
+ * P2: a child without runs is asked once and then frozen, so that nothing of an ended run continues.
+ * P3: a thawed child gets runs after it has answered: something of an ended run could continue in it.
+ */
+export class Pulse {
+  readonly #process: Pick<SandboxedProcess, 'send' | 'freeze' | 'thaw'>
+  readonly #options: Pick<SandboxOptions, 'heartbeatMs' | 'pingMs' | 'tickMs'>
+  #ping = { n: 0, pending: false, silentMs: 0, at: 0 }
+  #state: 'awake' | 'frozen' | 'waking' = 'awake'
+
+  constructor(
+    process: Pick<SandboxedProcess, 'send' | 'freeze' | 'thaw'>,
+    options: Pick<SandboxOptions, 'heartbeatMs' | 'pingMs' | 'tickMs'>,
+  ) {
+    this.#process = process
+    this.#options = options
+  }
+
+  /** Whether the child may get runs. */
+  get isAwake(): boolean {
+    return this.#state === 'awake'
+  }
+
+  /** Whether a ping has had no answer for a while. */
+  get isQuiet(): boolean {
+    return this.#ping.pending && this.#ping.silentMs >= QUIET_MS
+  }
+
+  /** Sends a ping when it is due, and counts the silence after it. */
+  tick(now: number, elapsedMs: number, { runs, idleSince, listening }: Activity): Silence | null {
+    const { heartbeatMs, pingMs, tickMs } = this.#options
+    const { pending, at } = this.#ping
+    if (this.#state === 'frozen') return null
+    if (!pending) {
+      if (runs > 0 ? now - at >= pingMs : now - idleSince >= tickMs) this.#send(now)
+      return null
+    }
+    if (!listening) return null
+    this.#ping.silentMs += Math.min(elapsedMs, 2 * tickMs) * cpuShare() // P1
+    if (runs === 0 && this.#ping.silentMs >= REST_MS) return 'restless'
+    return this.#ping.silentMs >= heartbeatMs ? 'unresponsive' : null
+  }
+
+  /** Takes the answer to the ping `n`. Throws a `ProtocolViolation` for any other. */
+  answer(n: number): Answered {
+    if (n !== this.#ping.n || !this.#ping.pending)
+      throw new ProtocolViolation(`Expected a pong for ping ${this.#ping.n}, got one for ${n}`)
+    this.#ping = { ...this.#ping, pending: false, silentMs: 0 }
+    if (this.#state !== 'waking') return 'resting'
+    this.#state = 'awake'
+    return 'awake'
+  }
+
+  freeze(): void {
+    this.#state = 'frozen'
+    this.#process.freeze()
+  }
+
+  /** Thaws a frozen child, which is awake after its answer (P3). Returns false if the child was not frozen. */
+  wake(now: number): boolean {
+    if (this.#state !== 'frozen') return false
+    this.#state = 'waking'
+    this.#process.thaw()
+    this.#send(now)
+    return true
+  }
+
+  #send(now: number): void {
+    const n = this.#ping.n + 1
+    this.#ping = { n, pending: true, silentMs: 0, at: now }
+    this.#process.send({ type: 'ping', n })
+  }
+}
