@@ -7,6 +7,7 @@ const benches: Readonly<Record<string, () => Promise<Figure[]>>> = {
   appends: async () => (await import('./appends.ts')).appends(),
   endToEnd: async () => (await import('./endToEnd.ts')).endToEnd(),
   webhook: async () => (await import('./webhook.ts')).webhook(),
+  tiers: async () => (await import('./tiers.ts')).tiers(),
   twoTenants: async () => (await import('./twoTenants.ts')).twoTenants(),
   start: async () => (await import('./startLatency.ts')).startLatency(),
   requests: async () => (await import('./requests.ts')).requests(),

@@ -2,7 +2,7 @@ import type { Figure } from './figure.ts'
 import { load } from './load.ts'
 import { BenchServer } from './server.ts'
 
-const HOOK = {
+export const HOOK = {
   'hook.js':
     "import { fn } from 'svc'\nexport const hook = fn({ webhook: { service: 'bench', path: '/hook' } }, () => ({ status: 200, body: 1 }))\n",
 }
