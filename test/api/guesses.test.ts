@@ -11,6 +11,10 @@ import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { deploy, type Webhook } from '../support/build.ts'
 
+const server = await startServer()
+const { api } = server
+const orgs = `${server.url}/operator/orgs`
+
 const opened = (monotonic: () => number, lines: string[] = []) =>
   new Guesses({
     perSecond: 2,
@@ -72,10 +76,6 @@ guesses('beyond the limit are logged once per minute, with the address', () => {
 })
 
 guesses.run()
-
-const server = await startServer()
-const { api } = server
-const orgs = `${server.url}/operator/orgs`
 
 /** The statuses of as many requests at once. */
 const statusesOf = async (

@@ -28,6 +28,9 @@ const TIMEOUT_MS = 20_000
 /** Suites that were not run yet. Those that remain when the process ends were forgotten. */
 const unrun = new Set<string>()
 
+/** Whether the first test has begun: uvu runs the suites that it knows then, and reports a suite that comes later apart. */
+let isRunning = false
+
 process.on('exit', () => {
   if (unrun.size === 0 || process.exitCode) return
   process.exitCode = 1
@@ -37,7 +40,7 @@ process.on('exit', () => {
 /**
  * uvu's `suite`, which never fails silently. An error in `before` fails every test of the suite. An error in
  * `before.each` or `after.each` fails its test, and one in `after` the last test. A test or hook that takes longer than
- * `timeoutMs` (default 20 s) fails. A suite that has no tests or is never run fails its file.
+ * `timeoutMs` (default 20 s) fails. A suite that has no tests, is never run, or is run after an await fails its file.
  */
 export const suite = <Context extends object = Record<string, never>>(
   name: string,
@@ -52,6 +55,10 @@ export const suite = <Context extends object = Record<string, never>>(
   unrun.add(name)
 
   const run = () => {
+    if (isRunning)
+      throw new Error(
+        `Expected .run() of "${name}" before the first test: move each await of the file above .run()`,
+      )
     unrun.delete(name)
     const listed = chosen.length > 0 ? chosen : tests
     if (tests.length + chosen.length + skipped === 0) {
@@ -66,6 +73,7 @@ export const suite = <Context extends object = Record<string, never>>(
       for (const callback of callbacks) await within(patienceMs, what, () => callback(context))
     }
     inner.before(async () => {
+      isRunning = true
       broken = await failureOf(() => each('before', hooks.before.once))
     })
     for (const test of listed) {

@@ -65,6 +65,16 @@ runs('counts tests over files, one line each', async () => {
   assert.match(output, /^ok {4}test\/deep\/er\/b\.test\.ts {2}2 passed/m)
 })
 
+runs('fails a file that awaits something between two suites', async () => {
+  const late = "const late = suite('late')\nlate('passes', () => {})\nlate.run()"
+  const pause = 'await new Promise((resolve) => setTimeout(resolve, 50))'
+  await fails(
+    `it('passes', () => {})\nit.run()\n${pause}\n${late}`,
+    '2 passed, 1 failed',
+    /Expected \.run\(\) of "late" before the first test/,
+  )
+})
+
 runs('repeats the names of failed tests at the end', async () => {
   const { output } = await run({
     'a.test.ts': `it('fails', () => assert.unreachable())\nit('passes', () => {})\nit.run()`,

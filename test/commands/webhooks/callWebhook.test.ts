@@ -42,6 +42,8 @@ const address: WebhookAddress = {
   path: `acme/dev/stripe/paid/${token}`,
 }
 
+const endpoint = await findWebhook(deps, address)
+
 const finding = suite('the address of a webhook')
 
 finding('names the function of the deployed build that has the endpoint', async () => {
@@ -76,7 +78,6 @@ finding(
 
 finding.run()
 
-const endpoint = await findWebhook(deps, address)
 const sender = (permissions: Permissions, more: Partial<Sender> = {}): Sender => ({
   kind: 'api-key',
   id: newId(),
