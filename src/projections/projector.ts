@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { BoundedMap } from '../boundedMap.ts'
 import { messageOf } from '../errors.ts'
 import { type Cursor, type Recorded, START } from '../events/event.ts'
@@ -13,6 +14,9 @@ const KEPT_DOCS = 2048
 
 /** The most pages of the log in one batch. */
 const PAGES = 4
+
+/** Events that are folded before other work continues. */
+const FOLDS_PER_TURN = 256
 
 /** The time for which a batch grows while no reader waits: it makes fewer and larger writes. */
 const LINGER_MS = 100
@@ -141,7 +145,8 @@ export class Projector {
       }
     }
     const folded = new Map<string, Stored>()
-    for (const { recorded, ids } of touched) {
+    for (const [n, { recorded, ids }] of touched.entries()) {
+      if (n % FOLDS_PER_TURN === FOLDS_PER_TURN - 1) await turn()
       for (const id of ids) {
         const before = folded.get(id) ?? known.get(id)
         if (before && recorded.cursor <= before.cursor) continue // P4

@@ -81,7 +81,7 @@ await deploy(api, 'healthy', { 'healthy.js': `export const ping = (n) => n` })
 const started = new Map<string, string>()
 const healthy: Promise<Run>[] = []
 
-const code = suite('code that misbehaves')
+const code = suite('code that misbehaves', { timeoutMs: 40_000 })
 
 code.before(async () => {
   for (const [name, { code }] of Object.entries(wrong)) {

@@ -1,7 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
+import { setImmediate as turn } from 'node:timers/promises'
 import { AppError } from '../../../errors.ts'
+import type { Cursor } from '../../../events/event.ts'
 import type {
   Collection,
   CollectionSpec,
@@ -11,6 +13,7 @@ import type {
   ReadModels,
   Stored,
   WritableCollection,
+  Write,
 } from '../../../ports/readModels.ts'
 import { refuseUndeclared } from '../../shared/declared.ts'
 import { findUnindexed } from '../../shared/unindexed.ts'
@@ -27,6 +30,9 @@ export type { Discarded } from './file.ts'
 /** A document changes about one page; it shares the pages of indexes with others of its batch. */
 const PAGE_BYTES = 4096
 const WAL_FULL_BYTES = 32 << 20
+
+/** The most documents that are written at once: a slice takes a few milliseconds. */
+const SLICE = 100
 
 interface Options {
   readonly dir: string
@@ -75,11 +81,25 @@ class EmbeddedReadModels implements ReadModels {
     return {
       ...this.#collection<D>(spec, () => table),
       stored: async (ids) => this.#guard(() => byId(ids, (id) => table.stored(id))) as Map<string, Stored<D>>,
-      write: async (writes, checkpoint) => {
-        this.#guard(() => table.write(writes, checkpoint))
-        this.#wal.wrote((writes.length + 4) * PAGE_BYTES)
-      },
+      write: (writes, checkpoint) => this.#write(table, writes, checkpoint),
     }
+  }
+
+  /** Writes the last slice with the checkpoint. Other work continues between slices. */
+  async #write(table: Table, writes: readonly Write[], checkpoint: Cursor): Promise<void> {
+    let rest = writes
+    while (rest.length > SLICE) {
+      const slice = rest.slice(0, SLICE)
+      this.#writeSlice(table, slice, null)
+      rest = rest.slice(SLICE)
+      await turn()
+    }
+    this.#writeSlice(table, rest, checkpoint)
+  }
+
+  #writeSlice(table: Table, writes: readonly Write[], checkpoint: Cursor | null): void {
+    this.#guard(() => table.write(writes, checkpoint))
+    this.#wal.wrote((writes.length + 4) * PAGE_BYTES)
   }
 
   async goLive(spec: CollectionSpec): Promise<void> {

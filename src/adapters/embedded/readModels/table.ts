@@ -184,13 +184,15 @@ export class Table {
     return (row?.['checkpoint'] ?? null) as string | null
   }
 
-  /** Writes all or nothing. The checkpoint never moves back: a late repeat of an old batch changes nothing. */
-  write(writes: readonly Write[], checkpoint: string): void {
+  /**
+   * Writes all or nothing; null leaves the checkpoint. It never moves back: a late repeat of an old batch changes nothing.
+   */
+  write(writes: readonly Write[], checkpoint: string | null): void {
     try {
       transaction(this.#db, () => {
         for (const write of writes) this.#apply(write)
         this.#counts.flush()
-        this.#advance.run(checkpoint, this.spec.name, this.spec.version)
+        if (checkpoint !== null) this.#advance.run(checkpoint, this.spec.name, this.spec.version)
       })
     } finally {
       this.#counts.discard()
