@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { jsonPieces, type StoredJson } from '../events/rawJson.ts'
 import type { Blobs } from '../ports/blobs.ts'
 
@@ -16,30 +17,34 @@ export interface JsonContent {
  * Rejects with `not_found` before anything is sent if a part no longer exists.
  */
 export const openJson = async (blobs: Pick<Blobs, 'get'>, value: unknown): Promise<JsonContent> => {
-  const pieces = jsonPieces(value)
-  const opened = new Map<StoredJson, Awaited<ReturnType<Blobs['get']>>>()
+  const parts: (Buffer | Readable)[] = []
   const close = () => {
-    for (const stream of opened.values()) stream.destroy()
+    for (const part of parts) if (!Buffer.isBuffer(part)) part.destroy()
   }
   let size = 0
-  for (const piece of pieces) {
-    if (Buffer.isBuffer(piece)) size += piece.length
-    else {
-      const { key, from, to } = piece
-      size += to - from
-      const stream = await blobs.get(key, { from, to: to - 1 })
-      stream.on('error', () => {}) // reported where it is read
-      opened.set(piece, stream)
+  try {
+    for (const piece of jsonPieces(value)) {
+      size += Buffer.isBuffer(piece) ? piece.length : piece.to - piece.from
+      parts.push(Buffer.isBuffer(piece) ? piece : await opened(blobs, piece))
     }
+  } catch (error) {
+    close()
+    throw error
   }
   const chunks = async function* (): AsyncGenerator<Buffer> {
     try {
-      for (const piece of pieces)
-        if (Buffer.isBuffer(piece)) yield piece
-        else yield* opened.get(piece) as AsyncIterable<Buffer>
+      for (const part of parts)
+        if (Buffer.isBuffer(part)) yield part
+        else yield* part as AsyncIterable<Buffer>
     } finally {
       close()
     }
   }
   return { size, chunks: chunks(), close }
+}
+
+const opened = async (blobs: Pick<Blobs, 'get'>, { key, from, to }: StoredJson): Promise<Readable> => {
+  const stream = await blobs.get(key, { from, to: to - 1 })
+  stream.on('error', () => {}) // reported where it is read
+  return stream
 }

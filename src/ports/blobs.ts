@@ -35,7 +35,7 @@ export interface Blobs extends Uploads {
   put(key: string, content: AsyncIterable<Uint8Array> | Uint8Array): Promise<BlobInfo>
   /**
    * Bytes `from`..`to` inclusive, by default all; an empty range beyond the end. Rejects with `not_found` before any byte
-   * is sent; a later failure is the error of the stream.
+   * is sent; a later failure is the error of the stream. The caller reads the stream to its end or destroys it.
    */
   get(key: string, range?: { from: number; to?: number }): Promise<Readable>
   head(key: string): Promise<BlobInfo | null>

@@ -4,10 +4,13 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import * as assert from 'uvu/assert'
 import { openBlobs } from '../../src/adapters/embedded/blobs.ts'
 import { blobsContract } from '../contracts/blobs.ts'
 import { uploadsContract } from '../contracts/blobUploads.ts'
+import { openFilesIn } from '../support/openFiles.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
@@ -71,6 +74,20 @@ disk('a put that the disk refuses is unavailable, and leaves no file', async () 
   const { stdout } = await promisify(execFile)('bash', ['-c', command, process.execPath, script, dir])
   assert.is(stdout, 'unavailable')
   assert.equal(filesIn(dir), [])
+})
+
+disk('a stream that is neither read nor destroyed leaves no file open', async () => {
+  const dir = tempDir()
+  const blobs = await openBlobs({ dir })
+  await blobs.put('a', Buffer.from('abandoned'))
+  await (async () => void (await blobs.get('a')))()
+  assert.is(openFilesIn(dir).length, 1)
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  await until(() => {
+    collect()
+    return openFilesIn(dir).length === 0
+  })
 })
 
 disk('no key leaves the folder', async () => {

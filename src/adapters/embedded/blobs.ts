@@ -1,6 +1,7 @@
-import type { Dirent } from 'node:fs'
-import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import { close, createReadStream, type Dirent, open as openCallback } from 'node:fs'
+import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { AppError } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import type { BlobInfo, Blobs } from '../../ports/blobs.ts'
@@ -16,6 +17,11 @@ import {
   writeSynced,
 } from './blobFiles.ts'
 import { openUploads } from './blobUploads.ts'
+
+const openFile = promisify(openCallback)
+
+/** Closes the file of a stream that was neither read to its end nor destroyed. A collected FileHandle would end the process. */
+const abandoned = new FinalizationRegistry<number>((fd) => close(fd))
 
 /**
  * Opens blobs as files under `<dir>/objects`. A put is written in `<dir>/tmp`, synced and renamed; files that a crash
@@ -46,14 +52,17 @@ export const openBlobs = async ({ dir }: { dir: string }): Promise<Blobs> => {
     },
 
     async get(key, range) {
-      const file = await open(pathOf(key)).catch((error: unknown) => {
+      const fd = await openFile(pathOf(key), 'r').catch((error: unknown) => {
         if (isMissing(error)) throw new AppError('not_found', `No blob ${key}`, { cause: error })
         throw refused(error)
       })
-      return file.createReadStream({
+      const stream = createReadStream('', {
+        fd,
         start: range?.from ?? 0,
         ...(range?.to !== undefined && { end: range.to }),
       })
+      abandoned.register(stream, fd, stream)
+      return stream.once('close', () => abandoned.unregister(stream))
     },
 
     async head(key) {

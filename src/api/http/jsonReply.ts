@@ -13,6 +13,7 @@ export const sendJson = async (
   ctx.type = 'application/json'
   ctx.body = Readable.from(content.chunks, { objectMode: false })
   ctx.length = content.size
+  if (ctx.res.closed) return content.close() // the client left meanwhile, so the body is not read
   ctx.res.once('close', content.close) // also of a HEAD request, whose body is not read
 }
 

@@ -35,8 +35,8 @@ export const tailStream = async (
       const { id, type, data, isLarge } = frameOf(activity, deps.payloads)
       if (isLarge) {
         await send()
-        const { chunks } = await deps.payloads.openJson(data)
-        await client.writeFrame(frameHead(id, type), chunks)
+        const { chunks, close } = await deps.payloads.openJson(data)
+        await client.writeFrame(frameHead(id, type), chunks).finally(close) // also if it reads nothing
       } else {
         const bytes = frame(id, type, data)
         together.push(bytes)
