@@ -5,6 +5,9 @@ import type { CommandDeps } from '../deps.ts'
 /** The fact that ended a run. */
 export type Ending = EventOf<'RunSucceeded' | 'RunFailed' | 'RunCancelled'>
 
+/** Without a reason, an abort creates an error with a stack, which takes longer than all else here. */
+const FOUND = 'found'
+
 /**
  * Follows a stream after a revision until the run ends there; null when the signal aborts first. The revision is that
  * of the caller's own append, so the ending is after it. `onFact` is called when the first facts arrive.
@@ -23,7 +26,7 @@ export const awaitEnding = async (
     }
     return null
   } finally {
-    found.abort()
+    found.abort(FOUND)
   }
 }
 

@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { BoundedMap } from '../../../boundedMap.ts'
 import type { Recorded } from '../../../events/event.ts'
 import { openDatabase, rows } from '../sqlite.ts'
+import { Tails } from './tails.ts'
 
 /** Entries in one commit, so that the pages that they share are written once. */
 const ENTRIES_PER_COMMIT = 16_384
@@ -24,6 +25,7 @@ export class StreamIndex {
   readonly #position
   readonly #setPosition
   readonly #heads = new BoundedMap<string, number>(HEADS)
+  readonly #tails = new Tails()
   #last: number
   #uncommitted = 0
   #commits = 0
@@ -66,6 +68,7 @@ export class StreamIndex {
   add(event: Recorded, position: number): void {
     this.#write(() => {
       this.#insert.run(event.stream, event.revision, position)
+      this.#tails.add(event.stream, event.revision, position)
       this.#last = position
       if (++this.#uncommitted >= ENTRIES_PER_COMMIT) this.commit()
     })
@@ -89,6 +92,8 @@ export class StreamIndex {
 
   /** Returns the positions of up to `limit` events of a stream from a revision. */
   positionsOf(stream: string, from: number, limit: number): number[] {
+    const recent = this.#tails.from(stream, from, limit)
+    if (recent) return recent
     return this.#positions.all(stream, from, limit).map(([position]) => position)
   }
 
@@ -134,6 +139,7 @@ export class StreamIndex {
     this.#uncommitted++
     this.#last = 0
     this.#heads.clear()
+    this.#tails.clear()
   }
 
   /** Returns to the last commit. The caller adds the later entries. */
@@ -141,6 +147,7 @@ export class StreamIndex {
     if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
     this.#db.exec('BEGIN')
     this.#heads.clear()
+    this.#tails.clear()
     this.#uncommitted = 0
     this.#last = this.positionNamed('indexed') ?? 0
     this.#whole = true
