@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
-import { openApi } from '../support/http.ts'
+import type { Permissions } from '../../src/events/org.ts'
+import { type Api, openApi } from '../support/http.ts'
 import { deploy, type Webhook } from '../support/build.ts'
 import { newId } from '../../src/ids.ts'
 import type { Tenant } from './target.ts'
@@ -67,4 +68,10 @@ export const hooksOf = async (
   return new Map(data.map(({ path, url }) => [path.slice(1), url]))
 }
 
-export const withToken = ({ api }: Tenant, token: string) => openApi(api.url, token)
+export const withToken = ({ api }: Tenant, token: string): Api => openApi(api.url, token)
+
+/** The API with a new session of the tenant that has these permissions only. */
+export const limited = async (tenant: Tenant, permissions: Permissions): Promise<Api> => {
+  const { token } = await tenant.api.post<{ token: string }>('/sessions', { permissions })
+  return withToken(tenant, token)
+}

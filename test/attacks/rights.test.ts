@@ -1,16 +1,11 @@
 import { newId } from '../../src/ids.ts'
-import type { Permissions } from '../../src/events/org.ts'
 import { call as callFunction, deploy, handle, type Run } from '../support/build.ts'
-import { type Api, openApi } from '../support/http.ts'
+import type { Api } from '../support/http.ts'
 import { type Attack, attackSuite } from './attack.ts'
+import { limited } from './raw.ts'
 import type { Target } from './target.ts'
 
 const SECRET = 'planted-secret-of-project-a'
-
-const limited = async ({ attacker: { api } }: Target, permissions: Permissions): Promise<Api> => {
-  const { token } = await api.post<{ token: string }>('/sessions', { permissions })
-  return openApi(api.url, token)
-}
 
 const evaluate = (api: Api, project: string, code: string, more: object = {}): Promise<Run> =>
   api.post(`/projects/${project}/eval`, { code, ...more })
@@ -27,7 +22,7 @@ const twins = async (target: Target): Promise<{ a: string; b: string; other: Api
   await deploy(api, b, files)
   await api.post(`/projects/${a}/context`, { key: 'KEY', value: SECRET })
   await handle(api, 'svc:call', { fn: 'main/attack', project: a, args: [] })
-  return { a, b, other: await limited(target, { [`build:${b}`]: ['execute', 'read'] }) }
+  return { a, b, other: await limited(target.attacker, { [`build:${b}`]: ['execute', 'read'] }) }
 }
 
 /** Fails if the run has the secret, in any form. */
@@ -152,7 +147,7 @@ const attacks: Attack[] = [
       await deploy(api, bank, { [`bank.ts`]: `export const transfer = () => 'went through'` })
       await api.post(`/projects/${shop}/context`, { key: 'KEY', value: 'went through' })
       await api.send('PUT', '/files/upload/salaries.txt', { body: 'went through' })
-      const key = await limited(target, { [`build:${shop}`]: ['execute'] })
+      const key = await limited(target.attacker, { [`build:${shop}`]: ['execute'] })
       const run = await evaluate(
         key,
         shop,

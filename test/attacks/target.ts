@@ -96,6 +96,9 @@ export const openTarget = async (
   }
 }
 
+/** The port of the service. */
+export const portOf = ({ server }: Target): number => Number(new URL(server.url).port)
+
 /** Deploys the files to a new project and calls `main/attack`. A failed run is returned, not thrown. */
 export const runIn = async (api: Api, files: Files, ...args: readonly unknown[]): Promise<Run> => {
   const project = `p-${newId()}`

@@ -1,3 +1,4 @@
+import type { Run } from '../support/build.ts'
 import type { Target } from './target.ts'
 
 /** The outcome of one attempt inside a function. */
@@ -39,9 +40,7 @@ export const refuses = async (
   attempts: Readonly<Record<string, string>>,
   args: Readonly<Record<string, unknown>> = {},
 ): Promise<string> => {
-  const { status, result, error } = await target.run(TRYING(attempts), args)
-  if (status !== 'succeeded')
-    throw new Error(`Expected the function to try everything, it ended ${status}: ${JSON.stringify(error)}`)
+  const result = resultOf(await target.run(TRYING(attempts), args))
   const outcomes = Object.entries(result as Readonly<Record<string, Tried>>)
   const through = outcomes.filter(([, { value }]) => value !== undefined && value !== 'null')
   if (through.length > 0)
@@ -49,4 +48,10 @@ export const refuses = async (
       `went through: ${through.map(([name, { value }]) => `${name} -> ${String(value)}`).join(' / ')}`,
     )
   return `refused: ${outcomes.map(([name, { error = 'nothing' }]) => `${name}: ${error}`).join(', ')}`
+}
+
+/** The result of a function that caught everything. */
+export const resultOf = ({ status, result, error }: Run): unknown => {
+  if (status === 'succeeded') return result
+  throw new Error(`Expected the function to catch its errors, it ended ${status}: ${JSON.stringify(error)}`)
 }
