@@ -4,7 +4,13 @@ import type { DomainEvent } from '../../src/events/index.ts'
 import type { Projection } from '../../src/projections/projection.ts'
 import type { Doc } from '../../src/ports/readModels.ts'
 
-const at = (n: number): string => `2026-05-01T10:00:00.${String(n).padStart(3, '0')}Z`
+/** The time of fact `n`, in a log that begins with fact 0. */
+export const at = (n: number): string => `2026-05-01T10:00:00.${String(n).padStart(3, '0')}Z`
+
+const cursorOf = (n: number): string => String(n + 1).padStart(16, '0')
+
+/** The order of a document that began with fact `n`. */
+export const order = (n: number): string => `${at(n)}/${cursorOf(n)}`
 
 /** Facts as in a new log: the first one at cursor 1, each stored a millisecond after the one before. */
 export const recorded = (facts: readonly DomainEvent[], env_id = 'env'): Recorded[] =>
@@ -12,7 +18,7 @@ export const recorded = (facts: readonly DomainEvent[], env_id = 'env'): Recorde
     id: `id-${i}`,
     stream: 's',
     revision: i,
-    cursor: String(i + 1).padStart(16, '0'),
+    cursor: cursorOf(i),
     at: at(i),
     event,
     metadata: { env_id, correlation_id: 'c' },

@@ -1,0 +1,193 @@
+import * as assert from 'uvu/assert'
+import type { DomainEvent } from '../../src/events/index.ts'
+import { domains } from '../../src/projections/customDomains.ts'
+import { serviceKeys, sessions } from '../../src/projections/issued.ts'
+import { apiKeys, envs, orgs } from '../../src/projections/tenants.ts'
+import { suite } from '../support/suite.ts'
+import { at, docsAfter, order } from './recorded.ts'
+
+const tenant = suite('the documents of tenants')
+const orgDoc = {
+  org_id: 'o',
+  slug: 'acme',
+  name: 'Acme',
+  plan: 'pro',
+  team_members: 1,
+  created_at: at(0),
+  order: order(0),
+}
+tenant('an organization', () =>
+  assert.equal(
+    docsAfter(orgs, [{ type: 'OrgCreated', org_id: 'o', slug: 'acme', name: 'Acme', plan: 'pro' }]),
+    {
+      o: orgDoc,
+    },
+  ),
+)
+tenant('an organization that changed', () =>
+  assert.equal(
+    docsAfter(orgs, [
+      { type: 'OrgCreated', org_id: 'o', slug: 'acme', name: 'Acme', plan: 'pro' },
+      { type: 'OrgChanged', org_id: 'o', plan: 'scale' },
+      { type: 'OrgChanged', org_id: 'o', name: 'New', team_members: 5 },
+    ]),
+    { o: { ...orgDoc, plan: 'scale', name: 'New', team_members: 5 } },
+  ),
+)
+tenant('an environment', () =>
+  assert.equal(docsAfter(envs, [{ type: 'EnvCreated', env_id: 'n', org_id: 'o', name: 'dev' }]), {
+    n: { env_id: 'n', org_id: 'o', name: 'dev', active: true, created_at: at(0), order: order(0) },
+  }),
+)
+const keyCreated: DomainEvent = {
+  type: 'ApiKeyCreated',
+  api_key_id: 'k',
+  env_id: 'n',
+  name: 'first',
+  mac: 'mm',
+  permissions: { '*:*': ['*'] },
+}
+const keyDoc = {
+  api_key_id: 'k',
+  env_id: 'n',
+  name: 'first',
+  mac: 'mm',
+  permissions: { '*:*': ['*'] },
+  enabled: true,
+  created_at: at(0),
+  updated_at: at(0),
+  order: order(0),
+}
+tenant('an API key, without its secret (I6)', () =>
+  assert.equal(docsAfter(apiKeys, [keyCreated]), { k: keyDoc }),
+)
+tenant('an API key that changed', () =>
+  assert.equal(
+    docsAfter(apiKeys, [
+      keyCreated,
+      { type: 'ApiKeyChanged', api_key_id: 'k', enabled: false },
+      { type: 'ApiKeyChanged', api_key_id: 'k', name: 'ci', permissions: { 'run:*': ['read'] } },
+    ]),
+    { k: { ...keyDoc, enabled: false, name: 'ci', permissions: { 'run:*': ['read'] }, updated_at: at(2) } },
+  ),
+)
+tenant('an API key that is gone', () =>
+  assert.equal(docsAfter(apiKeys, [keyCreated, { type: 'ApiKeyDeleted', api_key_id: 'k' }]), {}),
+)
+tenant.run()
+
+const credential = suite('the documents of what an API key issued')
+const sessionCreated: DomainEvent = {
+  type: 'SessionCreated',
+  session_id: 's',
+  api_key_id: 'k',
+  mac: 'mm',
+  permissions: { 'run:*': ['read'] },
+  metadata: { user: 7 },
+  expires_at: at(9),
+}
+const sessionDoc = {
+  session_id: 's',
+  api_key_id: 'k',
+  mac: 'mm',
+  permissions: { 'run:*': ['read'] },
+  metadata: { user: 7 },
+  expires_at: at(9),
+  env_id: 'env',
+  created_at: at(0),
+  order: order(0),
+}
+credential('a session', () => assert.equal(docsAfter(sessions, [sessionCreated]), { s: sessionDoc }))
+for (const reason of ['revoked', 'expired'] as const)
+  credential(`a session that was ${reason} is gone`, () =>
+    assert.equal(
+      docsAfter(sessions, [
+        sessionCreated,
+        { ...sessionCreated, session_id: 't' },
+        { type: 'SessionsEnded', api_key_id: 'k', session_ids: ['t', 'u'], reason },
+      ]),
+      { s: sessionDoc },
+    ),
+  )
+const serviceKeyCreated: DomainEvent = {
+  type: 'ServiceKeyCreated',
+  service_key_id: 's',
+  api_key_id: 'k',
+  mac: 'mm',
+  name: 'n',
+  description: 'd',
+  permissions: { 'run:*': ['read'] },
+  metadata: 'sealed',
+  expires_at: null,
+}
+const serviceKeyDoc = {
+  service_key_id: 's',
+  api_key_id: 'k',
+  mac: 'mm',
+  name: 'n',
+  description: 'd',
+  permissions: { 'run:*': ['read'] },
+  metadata: 'sealed',
+  expires_at: null,
+  env_id: 'env',
+  revoked_at: null,
+  last_used_at: null,
+  created_at: at(0),
+  order: order(0),
+}
+credential('a service key', () =>
+  assert.equal(docsAfter(serviceKeys, [serviceKeyCreated]), { s: serviceKeyDoc }),
+)
+credential('a service key that was used, and revoked, is still there', () =>
+  assert.equal(
+    docsAfter(serviceKeys, [
+      serviceKeyCreated,
+      { type: 'ServiceKeyUsed', service_key_id: 's', api_key_id: 'k', at: at(5) },
+      { type: 'ServiceKeysRevoked', service_key_ids: ['s', 'x'], api_key_id: 'k', at: at(6) },
+    ]),
+    { s: { ...serviceKeyDoc, last_used_at: at(5), revoked_at: at(6) } },
+  ),
+)
+credential.run()
+
+const domain = suite('the document of a custom domain')
+const registered: DomainEvent = {
+  type: 'DomainRegistered',
+  domain_id: 'd',
+  org_id: 'o',
+  domain: 'a.example.com',
+  validation_cname_name: '_acme-challenge.a.example.com',
+  validation_cname_value: 'd.acme.svc.test',
+}
+const path: readonly DomainEvent[] = [
+  registered,
+  { type: 'DomainValidated', domain_id: 'd', routing_domain: 'd.edge.svc.test' },
+  { type: 'DomainRouted', domain_id: 'd' },
+  { type: 'DomainActivated', domain_id: 'd', domain: 'a.example.com' },
+  { type: 'DomainDeleted', domain_id: 'd', domain: 'a.example.com' },
+]
+for (const [n, status] of (
+  ['pending_validation', 'validated', 'provisioning', 'active', 'deleting'] as const
+).entries()) {
+  domain(`is ${status}, and has its routing domain once it is validated`, () =>
+    assert.equal(docsAfter(domains, path.slice(0, n + 1)), {
+      d: {
+        domain_id: 'd',
+        env_id: 'env',
+        org_id: 'o',
+        domain: 'a.example.com',
+        status,
+        validation_cname_name: '_acme-challenge.a.example.com',
+        validation_cname_value: 'd.acme.svc.test',
+        routing_domain: n === 0 ? null : 'd.edge.svc.test',
+        created_at: at(0),
+        since: at(n),
+        order: order(0),
+      },
+    }),
+  )
+}
+domain('is gone', () =>
+  assert.equal(docsAfter(domains, [...path, { type: 'DomainRemoved', domain_id: 'd' }]), {}),
+)
+domain.run()
