@@ -53,7 +53,7 @@ export type RunCommand =
   | { readonly type: 'CancelRun'; readonly run_id: string; readonly now: string }
   | { readonly type: 'RetryRun'; readonly run_id: string; readonly retry_run_id: string }
 
-type RunEvent = EventOf<
+export type RunEvent = EventOf<
   | 'StreamDataEmitted'
   | 'RunRequested'
   | 'RunStarted'

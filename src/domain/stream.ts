@@ -5,7 +5,7 @@ import { type Payload, payloadFields } from '../events/payload.ts'
 import { derivedIdBeside, isDerived } from '../ids.ts'
 import type { Decider, Folded } from './decider.ts'
 import type { Immutable } from './immutable.ts'
-import { decideRun, evolveRuns, type OpenRuns, type RunCommand, started } from './run.ts'
+import { decideRun, evolveRuns, type OpenRuns, type RunCommand, type RunEvent, started } from './run.ts'
 
 /** The open work of one svc stream. Ended runs are dropped, so the state of a long stream stays small. */
 export interface StreamState {
@@ -68,18 +68,7 @@ export type StreamCommand =
     }
   | RunCommand
 
-export type StreamEvent = EventOf<
-  | 'StreamCreated'
-  | 'EventPublished'
-  | 'EventHandled'
-  | 'StreamDataEmitted'
-  | 'RunRequested'
-  | 'RunStarted'
-  | 'RunSucceeded'
-  | 'RunFailed'
-  | 'RunRetried'
-  | 'RunCancelled'
->
+export type StreamEvent = EventOf<'StreamCreated' | 'EventPublished' | 'EventHandled'> | RunEvent
 
 /** The rules of an svc stream: its events, their runs and the endings of these (I3, I4). */
 export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
