@@ -1,19 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, messageOf } from '../errors.ts'
+import type { MasterKeyStatus } from '../commands/installation/masterKeyStatus.ts'
 import type { CliCommand, Output } from './command.ts'
 import { connect, operatorToken } from './operatorClient.ts'
-
-/** The reply of the service (docs/api.md, The operator API). */
-interface MasterKeyStatus {
-  readonly status: 'idle' | 'rotating'
-  readonly master_key_id: string
-  readonly previous_master_key_id: string | null
-  readonly started_at: string | null
-  readonly ended_at: string | null
-  readonly rewrapped: number
-  readonly remaining: number
-}
 
 const PATH = '/operator/secrets/rotate-master'
 /** The interval at which the progress is read. */

@@ -253,8 +253,8 @@ export const layers: readonly Layer[] = [
       'process',
     ],
   },
-  // The command line: a client of the operator API.
-  { path: 'cli', imports: ['errors', 'process/config', 'process/secretsFile'] },
+  // The command line: a client of the operator API. The types of commands are the types of the replies.
+  { path: 'cli', imports: ['errors', 'process/config', 'process/secretsFile'], types: ['commands'] },
   {
     path: 'main',
     imports: ['errors', 'logger', 'process/config', 'process/codeCache', 'process/noCoreDumps', 'start'],
