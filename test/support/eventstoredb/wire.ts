@@ -1,5 +1,6 @@
 import shared from '@eventstore/db-client/generated/shared_pb.js'
 import { createUUID, parseUUID } from '@eventstore/db-client/dist/utils/grpcUUID.js'
+import type { Resolved } from './links.ts'
 import { type Proposed, revisionText, type Stored } from './stored.ts'
 
 /** Dates are sent in tenths of microseconds. */
@@ -15,7 +16,7 @@ interface RecordedMessage extends PositionMessage {
   setCustomMetadata(value: Uint8Array): unknown
 }
 
-export const fill = <M extends RecordedMessage>(message: M, event: Stored): M => {
+const fill = <M extends RecordedMessage>(message: M, event: Stored): M => {
   message.setId(createUUID(event.id))
   message.setStreamIdentifier(identifierOf(event.stream))
   message.setStreamRevision(revisionText(event.revision))
@@ -26,6 +27,27 @@ export const fill = <M extends RecordedMessage>(message: M, event: Stored): M =>
   fields.set('type', event.type)
   fields.set('content-type', event.contentType)
   fields.set('created', String(BigInt(event.created) * TICKS_PER_MS))
+  return message
+}
+
+/** An event that a reader receives, or a link and its event. Streams and groups have different types for it. */
+interface ReadMessage<R> {
+  setEvent(value: R): unknown
+  setLink(value: R): unknown
+  setNoPosition(value: shared.Empty): unknown
+  setCommitPosition(value: string): unknown
+}
+
+export const fillRead = <R extends RecordedMessage, M extends ReadMessage<R>>(
+  message: M,
+  newRecorded: () => R,
+  { event, link }: Resolved,
+): M => {
+  if (event) message.setEvent(fill(newRecorded(), event))
+  if (link) message.setLink(fill(newRecorded(), link))
+  const position = (link ?? event)?.position
+  if (position === undefined) message.setNoPosition(new shared.Empty())
+  else message.setCommitPosition(String(position))
   return message
 }
 

@@ -1,17 +1,11 @@
 import groups from '@eventstore/db-client/generated/persistent_pb.js'
-import shared from '@eventstore/db-client/generated/shared_pb.js'
 import type { Resolved } from '../links.ts'
-import { fill } from '../wire.ts'
+import { fillRead } from '../wire.ts'
 
 const { ReadEvent, SubscriptionConfirmation } = groups.ReadResp
 
-export const deliveryMessage = ({ event, link }: Resolved, retries: number): groups.ReadResp => {
-  const read = new ReadEvent()
-  if (event) read.setEvent(fill(new ReadEvent.RecordedEvent(), event))
-  if (link) read.setLink(fill(new ReadEvent.RecordedEvent(), link))
-  const position = (link ?? event)?.position
-  if (position === undefined) read.setNoPosition(new shared.Empty())
-  else read.setCommitPosition(String(position))
+export const deliveryMessage = (resolved: Resolved, retries: number): groups.ReadResp => {
+  const read = fillRead(new ReadEvent(), () => new ReadEvent.RecordedEvent(), resolved)
   read.setRetryCount(retries)
   return new groups.ReadResp().setEvent(read)
 }
