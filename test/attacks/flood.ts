@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { cpuSecondsOf } from './cpu.ts'
 import type { Target } from './target.ts'
 
@@ -20,9 +19,6 @@ export const FORGE = `
 `
 
 const FLOOD_MS = 4000
-
-/** The most memory that the service may use with one flood. */
-const MOST_RESIDENT_MIB = 1024
 
 /** A module that repeats a piece of code without end, with a turn of the event loop after each. */
 export const repeating = (prepared: string, each: string): string => `${FORGE}
@@ -56,14 +52,4 @@ export const flood = async (target: Target, code: string): Promise<string> => {
   const used = cpuSecondsOf(pid) - before
   if (used > FLOOD_MS / 2000) throw new Error(`the service used ${used} s of CPU in ${FLOOD_MS} ms`)
   return `the run ended ${status} ${error?.code ?? ''}; the service used ${used.toFixed(1)} s of CPU, start of the process included`
-}
-
-/** Fails if the service ever used more memory than it may. Resolves with the most. */
-export const boundedMemory = ({ server }: Target): string => {
-  const [, kib = 0] =
-    /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${server.process.pid}/status`, 'utf8')) ?? []
-  const mib = Math.ceil(Number(kib) / 1024)
-  if (mib > MOST_RESIDENT_MIB)
-    throw new Error(`Expected at most ${MOST_RESIDENT_MIB} MiB of memory, got ${mib}`)
-  return `at most ${mib} MiB`
 }

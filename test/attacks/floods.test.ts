@@ -1,5 +1,6 @@
 import { type Attack, attackSuite } from './attack.ts'
-import { boundedMemory, flood, LARGE, repeating, writing } from './flood.ts'
+import { boundedMemory } from './boundedMemory.ts'
+import { flood, LARGE, repeating, writing } from './flood.ts'
 
 const DEEP = `'{"type":"host","id":1,"call":0,"request":{"op":"emit","data_type":"x","payload":' + '{"a":'.repeat(900) + '1' + '}'.repeat(900) + '}}'`
 const floods: Readonly<Record<string, string>> = {

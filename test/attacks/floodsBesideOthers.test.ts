@@ -1,6 +1,7 @@
 import { attackSuite } from './attack.ts'
+import { boundedMemory } from './boundedMemory.ts'
 import { deployed, endOf, shown } from './calls.ts'
-import { boundedMemory, FORGE, LARGE, repeating, writing } from './flood.ts'
+import { FORGE, LARGE, repeating, writing } from './flood.ts'
 import type { Target } from './target.ts'
 
 const EMITS = repeating(

@@ -1,16 +1,15 @@
-import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { deploy, publish, type Run, runsOf, type Webhook } from '../support/build.ts'
 import type { Api } from '../support/http.ts'
 import { until } from '../support/until.ts'
 import { type Attack, attackSuite } from './attack.ts'
+import { boundedMemory } from './boundedMemory.ts'
 import type { Target } from './target.ts'
 
 export const MIB = 1 << 20
 
-/** The heap of the service under attack, and the most memory that it may ever use (docs/operations.md). */
+/** The heap of the service under attack. */
 const HEAP_MIB = 300
-const MOST_RESIDENT_MIB = 1024
 
 const HOSTILE = `
   import { emit, files, fn, run } from 'svc'
@@ -78,10 +77,7 @@ const survived = async ({ target }: Attacked): Promise<string> => {
     throw new Error(`The service died: ${output.join('').slice(-2000)}`)
   const alive = await fetch(`${url}/healthz`)
   if (alive.status !== 200) throw new Error(`/healthz replies ${alive.status}`)
-  const [, kib = 0] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${service.pid}/status`, 'utf8')) ?? []
-  const mib = Math.ceil(Number(kib) / 1024)
-  if (mib > MOST_RESIDENT_MIB) throw new Error(`Expected at most ${MOST_RESIDENT_MIB} MiB, got ${mib}`)
-  return `alive, at most ${mib} MiB so far with a heap of ${HEAP_MIB} MiB`
+  return `alive, ${boundedMemory(target)} so far with a heap of ${HEAP_MIB} MiB`
 }
 
 /** Sends a request and never reads the reply. */

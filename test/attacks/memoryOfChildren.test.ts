@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { DEFAULT_OPTIONS } from '../../src/sandbox/limits.ts'
 import { attackSuite } from './attack.ts'
 import { deployed, endOf, shown } from './calls.ts'
-import { descendantsOf } from './processes.ts'
+import { descendantsOf, mostResidentMibOf } from './processes.ts'
 
 /** Bodies that take memory until something refuses it. `kept` holds what they got. */
 const HOARDS: Readonly<Record<string, string>> = {
@@ -22,21 +21,11 @@ const CODE = `const kept: unknown[] = []
     .join(',\n')} }
   export const attack = (name: string) => bodies[name]()`
 
-/** The most resident memory of a process so far, MiB; 0 if it has ended. */
-const residentMib = (pid: number): number => {
-  try {
-    const [, kib = 0] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
-    return Math.ceil(Number(kib) / 1024)
-  } catch {
-    return 0
-  }
-}
-
 /** Calls `work`, and samples the most memory that any child had meanwhile. */
 const mostOf = async (service: number, work: () => Promise<void>): Promise<number> => {
   let most = 0
   const sample = setInterval(() => {
-    for (const pid of descendantsOf(service)) most = Math.max(most, residentMib(pid))
+    for (const pid of descendantsOf(service)) most = Math.max(most, mostResidentMibOf(pid))
   }, 50)
   try {
     await work()

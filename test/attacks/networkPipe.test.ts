@@ -1,16 +1,10 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { attackSuite } from './attack.ts'
 import { openHostService } from './hostService.ts'
-import { portOf, runIn, type Target } from './target.ts'
+import { residentMibOf } from './processes.ts'
+import { portOf, runIn } from './target.ts'
 import { resultOf } from './tries.ts'
-
-/** Resident memory of the service in MiB. */
-const residentMb = ({ server }: Target): number => {
-  const status = readFileSync(`/proc/${server.process.pid}/status`, 'utf8')
-  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024)
-}
 
 /** Opens the pipe of the process beside Node's modules, as code does that removed their replacements. */
 const PIPE = `
@@ -129,7 +123,8 @@ attackSuite('the pipe between functions and the network', [
       try {
         const fresh = await target.fresh({ SVC_EGRESS_ALLOW: `127.0.0.1:${port}` })
         await runIn(fresh.attacker.api, { 'main.ts': 'export const attack = () => 1' })
-        const before = residentMb(fresh)
+        const { pid = 0 } = fresh.server.process
+        const before = residentMibOf(pid)
         const run = await runIn(
           fresh.attacker.api,
           {
@@ -143,7 +138,9 @@ attackSuite('the pipe between functions and the network', [
           },
           port,
         )
-        const grown = residentMb(fresh) - before
+        const after = residentMibOf(pid)
+        if (after === 0) throw new Error('went through: the service ended')
+        const grown = after - before
         if (grown > 64) throw new Error(`went through: the service grew by ${grown} MiB`)
         return `run ${run.status}; the service grew by ${grown} MiB`
       } finally {

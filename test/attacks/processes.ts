@@ -33,6 +33,17 @@ export const environOf = (pid: number): string => textOf(pid, 'environ')
 export const limitOf = (pid: number, name: string): string | null =>
   new RegExp(`^${name}\\s+(\\S+)`, 'm').exec(textOf(pid, 'limits'))?.[1] ?? null
 
+const memoryMibOf = (pid: number, field: string): number => {
+  const [, kib = 0] = new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(textOf(pid, 'status')) ?? []
+  return Math.ceil(Number(kib) / 1024)
+}
+
+/** The resident memory of a process; 0 if it has ended. */
+export const residentMibOf = (pid: number): number => memoryMibOf(pid, 'VmRSS')
+
+/** The most resident memory of a process so far; 0 if it has ended. */
+export const mostResidentMibOf = (pid: number): number => memoryMibOf(pid, 'VmHWM')
+
 /** The targets of all open descriptors. */
 export const linksOf = (pid: number): string[] => {
   try {

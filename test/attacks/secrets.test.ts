@@ -87,6 +87,13 @@ const plant = async ({ attacker, operator, server }: Target): Promise<Record<str
   }
 }
 
+/** The secrets that an operator can set, as variables of the environment. */
+const newSecrets = () => ({
+  SVC_API_KEY: newApiToken(newId()),
+  SVC_OPERATOR_TOKEN: `operator-${newId()}-${newId()}`,
+  SVC_MASTER_KEY: Buffer.from(newId()).subarray(0, 32).toString('base64'),
+})
+
 const CORE = 'Max core file size'
 
 /** Processes that this one starts inherit the limit, as they do from a shell. */
@@ -137,11 +144,7 @@ attackSuite('secrets at rest', [
       'read SVC_API_KEY, SVC_OPERATOR_TOKEN and SVC_MASTER_KEY of the environment in the log or in the data directory',
     severity: 'medium',
     async run({ tier }) {
-      const env = {
-        SVC_API_KEY: newApiToken(newId()),
-        SVC_OPERATOR_TOKEN: `operator-${newId()}-${newId()}`,
-        SVC_MASTER_KEY: Buffer.from(newId()).subarray(0, 32).toString('base64'),
-      }
+      const env = newSecrets()
       const server = await spawnServer({ env: { SVC_SANDBOX: tier, ...env } })
       try {
         for (const [name, secret] of Object.entries(env)) {
@@ -161,11 +164,7 @@ attackSuite('secrets at rest', [
       'read a secret of the service in the arguments, the environment or the open files of its child processes',
     severity: 'critical',
     async run({ tier }) {
-      const env = {
-        SVC_API_KEY: newApiToken(newId()),
-        SVC_OPERATOR_TOKEN: `operator-${newId()}-${newId()}`,
-        SVC_MASTER_KEY: Buffer.from(newId()).subarray(0, 32).toString('base64'),
-      }
+      const env = newSecrets()
       const server = await spawnServer({ env: { SVC_SANDBOX: tier, ...env } })
       try {
         const api = openApi(server.url, env.SVC_API_KEY)
