@@ -141,11 +141,8 @@ nodes(
   },
 )
 
-nodes('end the streams of the others too', async ({ node, open }) => {
-  const there = open()
-  const { api_key_id } = await newApiKey(node)
-  const session = await newSession(node, api_key_id)
-  const credential = (await asked(there, session.token)) as Credential
+/** A stream of the credential, which the node may end. */
+const held = (there: Authenticator, credential: Credential): AbortSignal => {
   const gone = new AbortController()
   there.hold({
     credential,
@@ -153,8 +150,17 @@ nodes('end the streams of the others too', async ({ node, open }) => {
     end: () => gone.abort(),
     mayStill: () => Promise.resolve(true),
   })
+  return gone.signal
+}
+
+nodes('end the streams of the others too', async ({ node, open }) => {
+  const there = open()
+  const { api_key_id } = await newApiKey(node)
+  const session = await newSession(node, api_key_id)
+  const credential = (await asked(there, session.token)) as Credential
+  const gone = held(there, credential)
   await revoke(node, api_key_id, session.session_id)
-  await until(() => gone.signal.aborted)
+  await until(() => gone.aborted)
 })
 
 nodes('that ended before their stream began do not get a stream', async ({ node, open }) => {
@@ -164,14 +170,8 @@ nodes('that ended before their stream began do not get a stream', async ({ node,
   const credential = (await asked(there, session.token)) as Credential
   await revoke(node, api_key_id, session.session_id)
   await until(async () => (await asked(there, session.token)) === 'unauthorized')
-  const gone = new AbortController()
-  there.hold({
-    credential,
-    gone: gone.signal,
-    end: () => gone.abort(),
-    mayStill: () => Promise.resolve(true),
-  })
-  await until(() => gone.signal.aborted)
+  const gone = held(there, credential)
+  await until(() => gone.aborted)
 })
 
 nodes(

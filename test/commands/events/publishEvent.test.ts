@@ -1,8 +1,9 @@
-import { KeptPayloads } from '../../../src/worker/keptPayloads.ts'
 import * as assert from 'uvu/assert'
 import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
 import { MAX_EVENT_TYPE } from '../../../src/events/eventType.ts'
 import { derivedIdBeside, newId } from '../../../src/ids.ts'
+import type { HostCall } from '../../../src/sdk/wire.ts'
+import { KeptPayloads } from '../../../src/worker/keptPayloads.ts'
 import { serveHostCall } from '../../../src/worker/serveHostCall.ts'
 import { suite } from '../../support/suite.ts'
 import { callerOf, openCommands } from '../openCommands.ts'
@@ -27,24 +28,27 @@ const plan = {
   attempt: 1,
 } as const
 
+const hostCall = (call: HostCall) =>
+  serveHostCall(
+    { ...node.deps, maxRunDepth: 100 },
+    {
+      kept: new KeptPayloads(node.payloads),
+      plan,
+      env_id,
+      correlation_id: newId(),
+      rights: null,
+      signal: new AbortController().signal,
+      turns: null,
+    },
+    call,
+  )
+
 /** The two ways to publish: the API, and `send` of a running function. */
 const ways = {
   'POST /v1/events': (event_type: string, event_data: unknown) =>
     publishEvent(node.deps, { event_type, event_data, source: 'api' }, caller),
   'send() of a function': (event_type: string, event_data: unknown) =>
-    serveHostCall(
-      { ...node.deps, maxRunDepth: 100 },
-      {
-        kept: new KeptPayloads(node.payloads),
-        plan,
-        env_id,
-        correlation_id: newId(),
-        rights: null,
-        signal: new AbortController().signal,
-        turns: null,
-      },
-      { op: 'send', event_type, event_data },
-    ),
+    hostCall({ op: 'send', event_type, event_data }),
 }
 
 const refused: [what: string, event_type: string, event_data: unknown, code: 'bad_request' | 'not_found'][] =
@@ -91,21 +95,7 @@ for (const [what, data_type] of [
   ['without characters', ''],
 ])
   emitting(`refuses a type ${what}`, () =>
-    refusedWith('bad_request', () =>
-      serveHostCall(
-        { ...node.deps, maxRunDepth: 100 },
-        {
-          kept: new KeptPayloads(node.payloads),
-          plan,
-          env_id,
-          correlation_id: newId(),
-          rights: null,
-          signal: new AbortController().signal,
-          turns: null,
-        },
-        { op: 'emit', data_type: data_type ?? '', payload: null },
-      ),
-    ),
+    refusedWith('bad_request', () => hostCall({ op: 'emit', data_type: data_type ?? '', payload: null })),
   )
 emitting.run()
 
