@@ -1,7 +1,8 @@
 import { newApiToken } from '../../src/access/tokens.ts'
 import { newId } from '../../src/ids.ts'
+import { as, newSession } from '../api/issuing.ts'
 import { attackSuite } from './attack.ts'
-import { allRefused, bearer, expected, head, limited, raw, withToken } from './raw.ts'
+import { allRefused, bearer, expected, head, limited, raw } from './raw.ts'
 
 attackSuite('credentials of clients', [
   {
@@ -105,10 +106,8 @@ attackSuite('credentials of clients', [
           outcomes[`${path} ${JSON.stringify(map)}`] = (
             await narrow.send('POST', path, { body: { permissions: map } })
           ).status
-      const gone = await attacker.api.post<{ token: string; session_id: string }>('/sessions', {
-        permissions: { 'env:*': ['read'] },
-      })
-      const ended = withToken(attacker, gone.token)
+      const gone = await newSession(attacker.api, { 'env:*': ['read'] })
+      const ended = as(attacker.api, gone)
       expected((await ended.send('GET', '/env')).status === 200, 'the session is not valid')
       await attacker.api.remove(`/sessions/${gone.session_id}`)
       outcomes['revoked'] = (await ended.send('GET', '/env')).status

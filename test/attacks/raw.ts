@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import type { Permissions } from '../../src/events/org.ts'
-import { type Api, openApi } from '../support/http.ts'
+import type { Api } from '../support/http.ts'
+import { as, newSession } from '../api/issuing.ts'
 import { deploy, type Webhook } from '../support/build.ts'
 import { newId } from '../../src/ids.ts'
 import type { Tenant } from './target.ts'
@@ -68,10 +69,6 @@ export const hooksOf = async (
   return new Map(data.map(({ path, url }) => [path.slice(1), url]))
 }
 
-export const withToken = ({ api }: Tenant, token: string): Api => openApi(api.url, token)
-
 /** The API with a new session of the tenant that has these permissions only. */
-export const limited = async (tenant: Tenant, permissions: Permissions): Promise<Api> => {
-  const { token } = await tenant.api.post<{ token: string }>('/sessions', { permissions })
-  return withToken(tenant, token)
-}
+export const limited = async ({ api }: Tenant, permissions: Permissions): Promise<Api> =>
+  as(api, await newSession(api, permissions))
