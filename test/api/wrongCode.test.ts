@@ -31,7 +31,7 @@ const wrong: Record<
   exits: { code: `() => process.exit(3)`, error: 'worker_lost', message: /exited with code 3/ },
   kills: { code: `() => process.kill(process.pid, 'SIGKILL')`, error: 'worker_lost', message: /SIGKILL/ },
   heap: {
-    code: `() => { const a = []; for (;;) a.push(Array(1_000_000).fill({})) }`,
+    code: `() => { const a = []; for (;;) a.push(Array(30_000_000).fill({})) }`,
     error: 'worker_lost',
     message: /memory/,
   },
@@ -84,8 +84,9 @@ const healthy: Promise<Run>[] = []
 const code = suite('code that misbehaves', { timeoutMs: 40_000 })
 
 code.before(async () => {
-  for (const [name, { code }] of Object.entries(wrong)) {
+  for (const [name, { code }] of Object.entries(wrong))
     await deploy(api, name, { [`${name}.js`]: `${PREAMBLE}export const go = ${code}` })
+  for (const name of Object.keys(wrong)) {
     started.set(name, (await publish(api, 'svc:call', { fn: `${name}/go` })).event_id)
     healthy.push(call(api, 'healthy/ping', healthy.length))
   }
