@@ -184,6 +184,7 @@ const formsOf = (value: string): Set<string> => {
     encodeURIComponent(value.toWellFormed()),
     new URLSearchParams([['', value]]).toString().slice(1),
     bytes.toString('hex'),
+    bytes.toString('hex').toUpperCase(),
     ...[0, 1, 2].flatMap((offset) => base64FormsOf(bytes, offset)),
   ]
   const lines = value.split(/\r?\n/).length > 1 ? value.split(/\r?\n/).slice(0, MAX_LINES) : []
@@ -191,12 +192,18 @@ const formsOf = (value: string): Set<string> => {
   return new Set([value, escaped, ...long])
 }
 
-/** The characters of base64 that depend on the value alone, when it begins at this offset of three bytes. */
+/**
+ * The characters of base64 that depend on the value alone, when it begins at this offset of three bytes: where more
+ * bytes follow, and where it is at the end.
+ */
 const base64FormsOf = (bytes: Buffer, offset: number): string[] => {
   const text = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64')
   const from = Math.ceil((offset * 4) / 3)
   const own = text.slice(from, Math.floor(((offset + bytes.length) * 4) / 3))
-  return [own, own.replaceAll('+', '-').replaceAll('/', '_')]
+  return [own, text.slice(from).replace(/=+$/, '')].flatMap((form) => [
+    form,
+    form.replaceAll('+', '-').replaceAll('/', '_'),
+  ])
 }
 
 const endOfString = (bytes: Buffer, start: number): number => {

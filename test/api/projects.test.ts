@@ -136,11 +136,16 @@ for (const [entry, shown] of [
     assert.equal(await api.get('/projects/unchanged'), before)
   })
 
+projects('name the types that their network may have', async () => {
+  const { message } = await api.refused('POST', '/projects', { name: 'wrong', network: 'all' })
+  assert.is(message, 'network: expected array or null, got "all"')
+})
+
 projects('have at most 100 entries in their network', async () => {
   const network = Array.from({ length: 101 }, (_, index) => `a${index}.example`)
   const { status, message } = await api.refused('POST', '/projects', { name: 'long', network })
   assert.is(status, 400)
-  assert.match(message, /^network/)
+  assert.match(message, /^network: must not have more than 100 items/)
   const most = await api.post<Project>('/projects', { name: 'long', network: network.slice(1) })
   assert.is(most.network?.length, 100)
 })

@@ -19,6 +19,12 @@ const forms: Readonly<Record<string, [text: string, masked: string]>> = {
   'in a URL': [`?key=${encodeURIComponent(SECRET)}&a=1`, '?key=***&a=1'],
   'in a form': [new URLSearchParams({ key: 'a b&c d e f' }).toString(), 'key=***'],
   'as hexadecimal digits': [Buffer.from(SECRET).toString('hex'), '***'],
+  'as large hexadecimal digits': [Buffer.from(SECRET).toString('hex').toUpperCase(), '***'],
+  'in base64 up to its last character': [base64(SECRET), '***='],
+  'in base64 up to its last character, before other bytes': [
+    base64(`${SECRET}ü`),
+    `***${base64(`${SECRET}ü`).slice(26)}`,
+  ],
 }
 for (const [what, [text, masked]] of Object.entries(forms))
   masking(`is replaced ${what}`, () => assert.is(maskingOf(SECRET, 'a b&c d e f').text(text), masked))

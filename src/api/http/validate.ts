@@ -51,15 +51,19 @@ const refusal = (validator: Validator, input: unknown, what: string): AppError =
   // A misspelt field is also missing under its right name; the message about the misspelling is clearer.
   const unknown = errors.find(({ keyword }) => keyword === 'boolean')
   if (unknown) return unknownField(pathOf(unknown), fieldsAt(validator.Type(), pathOf(unknown).slice(0, -1)))
-  // The message about a union as a whole is clearer than those about its members.
-  const error = errors.find(({ keyword }) => keyword === 'anyOf') ?? errors[0]
+  // The message about a union as a whole is clearer than those about its members, unless the value is nearly one of them.
+  const union = errors.find(({ keyword }) => keyword === 'anyOf')
+  const nearly = errors.find(
+    ({ keyword }) => keyword !== 'anyOf' && keyword !== 'type' && keyword !== 'const',
+  )
+  const error = nearly ?? union ?? errors[0]
   const missing = error?.keyword === 'required' ? error.params.requiredProperties[0] : undefined
   const path = [...(error ? pathOf(error) : []), ...(missing === undefined ? [] : [missing])]
   const field = path.join('.') || what
   if (missing !== undefined) return new AppError('bad_request', `${field}: is required`)
-  const literals = error?.keyword === 'anyOf' ? literalsAt(validator.Type(), path) : []
   const expected =
-    literals.length > 0 ? `expected one of ${literals.join(', ')}` : (error?.message ?? 'is not valid')
+    (error?.keyword === 'anyOf' && alternativesAt(validator.Type(), path)) ||
+    (error?.message ?? 'is not valid')
   return new AppError(
     'bad_request',
     `${field}: ${expected}${takesSecrets(validator.Type()) ? '' : gotOf(input, path)}`,
@@ -96,9 +100,13 @@ const gotOf = (input: unknown, path: readonly string[]): string => {
   return text === undefined ? '' : `, got ${shortened(text)}`
 }
 
-const literalsAt = (schema: TSchema, path: readonly string[]): string[] => {
-  const members = (schemaAt(schema, path) as { anyOf?: { const?: unknown }[] } | undefined)?.anyOf ?? []
-  return members.flatMap((member) => (member.const === undefined ? [] : [String(member.const)]))
+/** The members of a union: its literals, or its types. */
+const alternativesAt = (schema: TSchema, path: readonly string[]): string | undefined => {
+  const { anyOf = [] } = (schemaAt(schema, path) ?? {}) as { anyOf?: { const?: unknown; type?: string }[] }
+  const literals = anyOf.flatMap((member) => (member.const === undefined ? [] : [String(member.const)]))
+  if (literals.length > 0) return `expected one of ${literals.join(', ')}`
+  const types = anyOf.flatMap(({ type }) => type ?? [])
+  return types.length > 0 && types.length === anyOf.length ? `expected ${types.join(' or ')}` : undefined
 }
 
 const fieldsAt = (schema: TSchema, path: readonly string[]): string[] =>
