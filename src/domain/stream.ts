@@ -2,7 +2,7 @@ import { AppError } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
 import type { RunError, RunInput, RunPlan } from '../events/run.ts'
 import { type Payload, payloadFields } from '../events/payload.ts'
-import { derivedIdBeside, isDerived } from '../ids.ts'
+import { derivedIdBeside, isDerived, timeOf } from '../ids.ts'
 import type { Decider, Folded } from './decider.ts'
 import type { Immutable } from './immutable.ts'
 import { decideRun, evolveRuns, type OpenRuns, type RunCommand, type RunEvent, started } from './run.ts'
@@ -14,12 +14,27 @@ export interface StreamState {
   /** Published events that are not dispatched yet. */
   readonly undispatched: Set<string>
   readonly runs: OpenRuns
-  /** The newest events that were published under an `Idempotency-Key`. */
-  keyed: readonly string[]
+  /** The newest events that were published under an `Idempotency-Key`: their revisions by id. */
+  readonly keyed: Map<string, number>
+  /** The events that `keyed` no longer contains: the newest time of their ids, and the revision of the last one. */
+  forgotten: { readonly time: number; readonly revision: number } | null
 }
 
-/** Few are enough, because a request is repeated soon: after a crash, or when another node took over. */
+/** Most repeats are found among these: a request is repeated soon, after a crash or when another node took over. */
 const KEYED = 64
+
+/**
+ * The state no longer contains whether the event was published. The caller looks it up among the facts up to `revision`
+ * and repeats the command with `absent_to`.
+ */
+export class PossiblyPublished extends AppError {
+  readonly revision: number
+
+  constructor(event_id: string, revision: number) {
+    super('conflict', `Event ${event_id} may have been published by an earlier attempt of its request`)
+    this.revision = revision
+  }
+}
 
 /** A stream is idle when nothing of it is running, due or undispatched. */
 export const isIdle = ({ undispatched, runs }: Immutable<StreamState>): boolean =>
@@ -37,6 +52,8 @@ export type StreamCommand =
       readonly depth?: number | undefined
       /** True: the stream is created if it is absent. False: it must exist in the environment. */
       readonly create: boolean
+      /** The facts up to this revision are known not to contain the event. */
+      readonly absent_to?: number | undefined
       /** A worker that claims the runs of its handlers in the same append. */
       readonly claim?: { readonly plans: readonly RunPlan[]; readonly worker_id: string }
       readonly now: string
@@ -72,7 +89,13 @@ export type StreamEvent = EventOf<'StreamCreated' | 'EventPublished' | 'EventHan
 
 /** The rules of an svc stream: its events, their runs and the endings of these (I3, I4). */
 export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
-  initial: () => ({ env_id: null, undispatched: new Set(), runs: new Map(), keyed: [] }),
+  initial: () => ({
+    env_id: null,
+    undispatched: new Set(),
+    runs: new Map(),
+    keyed: new Map(),
+    forgotten: null,
+  }),
 
   idOf(event) {
     switch (event.type) {
@@ -91,7 +114,8 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
     switch (command.type) {
       case 'PublishEvent': {
         const { event_id, stream_id, event_type, data, source, depth, now } = command
-        if (state.keyed.includes(event_id)) return [] // a repeated request publishes once
+        if (state.keyed.has(event_id)) return [] // a repeated request publishes once
+        demandAbsent(state, command)
         return [
           ...opening(state, stream_id, command.env_id, command.create),
           {
@@ -139,7 +163,7 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
         break
       case 'EventPublished':
         state.undispatched.add(event.event_id)
-        if (isDerived(event.event_id)) state.keyed = [...state.keyed.slice(1 - KEYED), event.event_id]
+        if (isDerived(event.event_id)) remember(state, event.event_id, revision)
         break
       case 'EventHandled':
         state.undispatched.delete(event.event_id)
@@ -156,6 +180,25 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
  * the caller need not read it.
  */
 export const openingOf = (fact: Folded): Folded | undefined => (fact.revision === 1 ? fact : undefined)
+
+/** I3: refuses to publish an event that may be in the stream already. A fresh id is newer than all that were forgotten. */
+const demandAbsent = (
+  { forgotten }: StreamState,
+  { event_id, absent_to = -1 }: Extract<StreamCommand, { type: 'PublishEvent' }>,
+): void => {
+  if (!forgotten || !isDerived(event_id) || timeOf(event_id) > forgotten.time) return
+  if (absent_to < forgotten.revision) throw new PossiblyPublished(event_id, forgotten.revision)
+}
+
+const remember = (state: StreamState, event_id: string, revision: number): void => {
+  state.keyed.set(event_id, revision)
+  if (state.keyed.size <= KEYED) return
+  const [oldest] = state.keyed
+  if (!oldest) return
+  const [id, at] = oldest
+  state.keyed.delete(id)
+  state.forgotten = { time: Math.max(state.forgotten?.time ?? 0, timeOf(id)), revision: at }
+}
 
 /** Returns `StreamCreated` if the stream is to be created. A stream of another environment does not exist (I7). */
 const opening = (state: StreamState, stream_id: string, env_id: string, create: boolean): StreamEvent[] => {

@@ -22,6 +22,11 @@ import {
   succeeded,
 } from './streamFacts.ts'
 
+/** The id of an event that was published under an `Idempotency-Key` at this time, milliseconds since 1970. */
+const keyedAt = (ms: number, what: string): string => {
+  const time = ms.toString(16).padStart(12, '0')
+  return derivedIdBeside(`${time.slice(0, 8)}-${time.slice(8)}-7000-be21-1748e5bd2d51`, what)
+}
 const publish = (options: { create?: boolean; env_id?: string } = {}) => ({
   type: 'PublishEvent' as const,
   stream_id: 's',
@@ -69,6 +74,34 @@ publishing('under a key is done once, whether the event was handled meanwhile or
     .then({ ...published, event_id })
 })
 publishing('is refused without a stream', () => given().when(publish()).refuses('not_found'))
+publishing(
+  'under a key is not done again after many other keyed events, without a look at the earlier facts',
+  () => {
+    const first = keyedAt(1000, 'first')
+    const others = Array.from({ length: 100 }, (_, n) => keyedAt(1001 + n, 'other'))
+    const facts = [first, ...others].map((event_id) => ({ ...published, event_id }))
+    const again = { ...publish(), event_id: first }
+    given(created, ...facts)
+      .when(again)
+      .refuses('conflict')
+    given(created, ...facts)
+      .when({ ...again, absent_to: 1 })
+      .refuses('conflict')
+    given(created, ...facts)
+      .when({ ...again, absent_to: 101 })
+      .then({ ...published, event_id: first })
+    given(created, ...facts)
+      .when({ ...again, event_id: others.at(-1) ?? '' })
+      .then()
+  },
+)
+publishing('under a new key needs no look at the earlier facts of a busy stream', () => {
+  const others = Array.from({ length: 100 }, (_, n) => keyedAt(1001 + n, 'other'))
+  const event_id = keyedAt(1101, 'new')
+  given(created, ...others.map((event_id) => ({ ...published, event_id })))
+    .when({ ...publish(), event_id })
+    .then({ ...published, event_id })
+})
 publishing("is refused on another environment's stream, made or not (I7)", () => {
   given(created)
     .when(publish({ env_id: 'other' }))

@@ -4,8 +4,9 @@ import { recordedOf } from '../../domain/recorded.ts'
 import { AppError } from '../../errors.ts'
 import type { RunPlan } from '../../events/run.ts'
 import { streamOf } from '../../events/streams.ts'
-import { isDerived, isId } from '../../ids.ts'
+import { isId } from '../../ids.ts'
 import type { Claimer } from '../../ports/claimer.ts'
+import { appendEvent } from './appendEvent.ts'
 import { checkControl } from './checkControl.ts'
 import { CANCEL, checkEventType, isControl } from '../../events/eventType.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
@@ -101,10 +102,9 @@ const storeWithin = async (
     ...(claim && { claim }),
     now,
   } as const
-  const append = () =>
-    deps.aggregates.streams.handle(stream, command, cause, { fresh: create && !isDerived(event_id) })
+  const append = () => appendEvent(deps, stream, command, cause)
   const handled = await (claim && claimer ? claimer.claiming(event_id, append) : append())
-  if (handled.events.length === 0) return publishedBefore(deps, stream, { event_id, env_id, event_data })
+  if (!handled) return publishedBefore(deps, stream, { event_id, env_id, event_data })
   const carrier = recordedOf(handled, 'EventPublished', { stream, at: now, metadata: cause })
   if (claim) claimer?.execute(claim.plans, carrier, claim.worker_id)
   return {
@@ -115,11 +115,12 @@ const storeWithin = async (
 
 /** Reads the event that an earlier request with the same `Idempotency-Key` published before its node died. */
 const publishedBefore = async (
-  { store }: Deps,
+  { store, aggregates }: Deps,
   stream: string,
   { event_id, env_id, event_data }: { event_id: string; env_id: string; event_data: unknown },
 ): Promise<PublishedEvent> => {
-  for await (const { event, revision } of store.read(stream)) {
+  const from = await aggregates.streams.read(stream, ({ keyed }) => keyed.get(event_id) ?? 0)
+  for await (const { event, revision } of store.read(stream, { from })) {
     if (event.type !== 'EventPublished' || event.event_id !== event_id) continue
     const { stream_id, event_type, event_time } = event
     return {
@@ -127,7 +128,7 @@ const publishedBefore = async (
       revision,
     }
   }
-  throw new AppError('internal_server_error', `Expected event ${event_id} in ${stream}`)
+  throw new AppError('unavailable', `The event store returned ${stream} without event ${event_id}`)
 }
 
 /** Revision of an event in a stream that is created for it: `StreamCreated` comes first. */

@@ -101,6 +101,20 @@ emitting.run()
 
 const stream = suite('an event')
 
+/** Begins a stream; `publishUnder` continues it with the ids of a claim, as under an `Idempotency-Key`. */
+const beginStream = async () => {
+  const {
+    event: { stream_id },
+  } = await publishEvent(node.deps, { event_type: 'a', event_data: 1, source: 'api' }, caller)
+  const publishUnder = (claim_id: string) =>
+    publishEvent(
+      node.deps,
+      { event_type: 'a', event_data: 1, source: 'api', stream_id },
+      { ...caller, newId: (what) => derivedIdBeside(claim_id, what) },
+    )
+  return { stream_id, publishUnder }
+}
+
 stream('begins a stream of its own unless it names one', async () => {
   const { event, revision } = await publishEvent(
     node.deps,
@@ -142,6 +156,22 @@ stream('is stored once when its request is sent again with the same ids', async 
   const [first, second] = [await publish(), await publish()]
   assert.equal(second, first)
   assert.equal(await node.typesIn(first.event.stream_id), ['StreamCreated', 'EventPublished'])
+})
+
+stream('is stored once when its request is sent again after many others with keys', async () => {
+  const { stream_id, publishUnder } = await beginStream()
+  const claim_id = newId()
+  const published = await publishUnder(claim_id)
+  for (let n = 0; n < 130; n++) await publishUnder(newId())
+  assert.equal(await publishUnder(claim_id), published)
+  assert.is((await node.typesIn(stream_id)).length, 133)
+})
+
+stream('is stored although its key is older than many others of the stream', async () => {
+  const late = newId()
+  const { publishUnder } = await beginStream()
+  for (let n = 0; n < 130; n++) await publishUnder(newId())
+  assert.is((await publishUnder(late)).revision, 132)
 })
 
 stream('keeps data over 64 KiB out of the log', async () => {
