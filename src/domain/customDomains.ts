@@ -5,7 +5,8 @@ import { type Decider, type Folded, foreign } from './decider.ts'
 
 interface Domain {
   readonly domain: string
-  readonly status: DomainStatus
+  /** `abandoned`: it was not registered in time, and cannot be registered any more. */
+  readonly status: DomainStatus | 'abandoned'
 }
 
 /** The domains of an organization by id. */
@@ -18,6 +19,7 @@ export type DomainsCommand =
       /** The number of domains that the plan allows; null for any number. */
       readonly max: number | null
     }
+  | { readonly type: 'AbandonRegistration'; readonly domain_id: string }
   | { readonly type: 'ValidateDomain'; readonly domain_id: string; readonly routing_domain: string }
   | { readonly type: 'RouteDomain'; readonly domain_id: string }
   | { readonly type: 'ActivateDomain'; readonly domain_id: string }
@@ -28,6 +30,7 @@ export type DomainsCommand =
 
 type DomainEvent = EventOf<
   | 'DomainRegistered'
+  | 'RegistrationAbandoned'
   | 'DomainValidated'
   | 'DomainRouted'
   | 'DomainActivated'
@@ -39,7 +42,9 @@ type DomainEvent = EventOf<
 export const admitDomain = (domains: ReadonlyMap<string, Domain>, max: number | null): void => {
   if (max === null) return
   if (max === 0) throw new AppError('plan_required', 'Custom domains need the plan Pro or Scale')
-  const used = [...domains.values()].filter(({ status }) => status !== 'deleting').length
+  const used = [...domains.values()].filter(
+    ({ status }) => status !== 'deleting' && status !== 'abandoned',
+  ).length
   if (used >= max) {
     throw new AppError(
       'domain_limit_reached',
@@ -57,12 +62,18 @@ export const domains: Decider<Domains, DomainsCommand, DomainEvent> = {
 
   decide(command, domains) {
     if (command.type === 'RegisterDomain') {
-      if (domains.has(command.fact.domain_id)) return [] // a repeated command registers one domain
+      const known = domains.get(command.fact.domain_id)
+      if (known?.status === 'abandoned')
+        throw new AppError('conflict', 'domain: its registration took too long; register it again')
+      if (known) return [] // a repeated command registers one domain
       admitDomain(domains, command.max)
       return [command.fact]
     }
     const { domain_id } = command
-    const { status, domain } = domains.get(domain_id) ?? {}
+    const known = domains.get(domain_id)
+    if (command.type === 'AbandonRegistration')
+      return known ? [] : [{ type: 'RegistrationAbandoned', domain_id }]
+    const { status, domain } = known && known.status !== 'abandoned' ? known : {}
     switch (command.type) {
       case 'ValidateDomain':
         if (status !== 'pending_validation') return []
@@ -89,6 +100,8 @@ export const domains: Decider<Domains, DomainsCommand, DomainEvent> = {
     switch (event.type) {
       case 'DomainRegistered':
         return domains.set(event.domain_id, { domain: event.domain, status: 'pending_validation' })
+      case 'RegistrationAbandoned':
+        return domains.set(event.domain_id, { domain: '', status: 'abandoned' })
       case 'DomainValidated':
         return advanced(domains, event.domain_id, 'validated')
       case 'DomainRouted':

@@ -3,7 +3,7 @@ import type { EventOf } from '../events/index.ts'
 import { type Decider, type Folded, foreign } from './decider.ts'
 
 /** The holder of a name. A rename has the fence it was decided on; a creation and a fact of version 0.1.0 have none. */
-export type NameHolder = Pick<EventOf<'NameReserved'>, 'holder' | 'fence' | 'reserved_at'>
+export type NameHolder = Pick<EventOf<'NameReserved'>, 'holder' | 'fence' | 'reserved_at' | 'org_id'>
 
 /** Null when the name is available. */
 interface Reservation {

@@ -34,7 +34,14 @@ export interface ActiveProject {
   readonly nameFence: number
 }
 
-type Project = { readonly status: 'absent' } | { readonly status: 'deleted' } | ActiveProject
+type Project =
+  | {
+      readonly status: 'absent'
+      /** Revision of the last abandoned creation; -1 for none. A creation that was decided before it takes no effect. */
+      readonly nameFence: number
+    }
+  | { readonly status: 'deleted' }
+  | ActiveProject
 
 export type ProjectCommand =
   | {
@@ -42,7 +49,10 @@ export type ProjectCommand =
       readonly project_id: string
       readonly name: string
       readonly network?: readonly string[] | null
+      /** The `nameFence` for which the name was reserved; default -1. */
+      readonly fence?: number
     }
+  | { readonly type: 'AbandonCreation'; readonly project_id: string; readonly fence: number }
   | {
       readonly type: 'ChangeNetwork'
       readonly project_id: string
@@ -74,6 +84,7 @@ export type ProjectCommand =
 
 export type ProjectEvent = EventOf<
   | 'ProjectCreated'
+  | 'CreationAbandoned'
   | 'ProjectRenamed'
   | 'ProjectNetworkChanged'
   | 'RenameAbandoned'
@@ -158,8 +169,8 @@ const deleted = (
   return [{ type: 'BuildDeleted', build_id, project_id, size: build.size, reason: 'asked' }]
 }
 
-const lateFor = (change: 'deployment' | 'rename', fence: number): AppError =>
-  new AppError('conflict', `Another ${change} of the project came first`, { data: { fence } })
+const lateFor = (change: 'creation' | 'deployment' | 'rename', fence: number): AppError =>
+  new AppError('conflict', `Another change of the project came before its ${change}`, { data: { fence } })
 
 /** Returns whether a change was refused because another one came first: it may be tried again on the new fence. */
 export const isLate = (error: unknown): boolean =>
@@ -167,13 +178,18 @@ export const isLate = (error: unknown): boolean =>
 
 /** The rules of a project and its builds: at most one build is deployed. */
 export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
-  initial: () => ({ status: 'absent' }),
+  initial: () => ({ status: 'absent', nameFence: -1 }),
 
   decide(command, state) {
     if (command.type === 'CreateProject') {
       if (state.status !== 'absent') return [] // a repeated command creates one project
-      const { project_id, name, network } = command
+      const { project_id, name, network, fence = -1 } = command
+      if (state.nameFence !== fence) throw lateFor('creation', state.nameFence)
       return [{ type: 'ProjectCreated', project_id, name, ...(network && { network: [...network] }) }]
+    }
+    if (command.type === 'AbandonCreation') {
+      if (state.status !== 'absent' || state.nameFence !== command.fence) return []
+      return [{ type: 'CreationAbandoned', project_id: command.project_id }]
     }
     if (command.type === 'AbandonDeployment') {
       if (state.status !== 'active' || state.fence !== command.fence) return []
@@ -235,6 +251,8 @@ export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
           fence: revision,
           nameFence: revision,
         }
+      case 'CreationAbandoned':
+        return project.status === 'absent' ? { ...project, nameFence: revision } : project
       case 'ProjectRenamed':
         return changed({ name: event.name, nameFence: revision })
       case 'ProjectNetworkChanged':

@@ -20,6 +20,9 @@ export const DomainRegistered = fact('DomainRegistered', {
   validation_cname_value: Type.String(),
 })
 
+/** Another caller took over the name that was reserved for the domain. Its registration can no longer take effect. */
+export const RegistrationAbandoned = fact('RegistrationAbandoned', { domain_id: Id })
+
 /** The record was found and the certificate issued. The owner must point the domain to `routing_domain`. */
 export const DomainValidated = fact('DomainValidated', { domain_id: Id, routing_domain: Type.String() })
 

@@ -104,14 +104,19 @@ export const WebhookReserved = fact('WebhookReserved', {
 /** A rename ended before it took effect, because its node died or was slow and another project needs the name. */
 export const RenameAbandoned = fact('RenameAbandoned', { project_id: Id })
 
+/** Another project took over the name that was reserved for the project. An earlier creation can no longer take effect. */
+export const CreationAbandoned = fact('CreationAbandoned', { project_id: Id })
+
 /**
  * A name has one holder: the first append to its reservation stream wins. `fence` is the revision of the last change of
- * name before a rename. A rename that was decided on an older fence can no longer take effect.
+ * name before a rename; -1 before a creation. A change that was decided on an older fence can no longer take effect.
  */
 export const NameReserved = fact('NameReserved', {
   name: Type.String(),
   holder: Id,
   fence: Type.Optional(Type.Integer()),
   reserved_at: Type.Optional(Time),
+  /** Of a custom domain: the organization that registers it. */
+  org_id: Type.Optional(Id),
 })
 export const NameReleased = fact('NameReleased', { name: Type.String(), holder: Id })

@@ -44,7 +44,10 @@ export const PartUploaded = fact('PartUploaded', {
   replaced_size: Type.Optional(Type.Integer()),
 })
 
-/** The parts were assembled into a file. */
+/** The parts were joined. From now on the upload cannot be cancelled, and its content becomes a file. */
+export const UploadJoined = fact('UploadJoined', { upload_id: Id })
+
+/** The joined parts are a file. */
 export const UploadCompleted = fact('UploadCompleted', { upload_id: Id })
 
 /** The upload was cancelled or expired, and its parts are removed. */

@@ -53,6 +53,16 @@ registering('does not count domains that are being deleted or are deleted', () =
   given(registered(), deleted).when(register('e', 1)).then(registered('e'))
   given(registered(), deleted, removed).when(register('e', 1)).then(registered('e'))
 })
+registering('has no effect after it was abandoned, unless the domain was registered first', () => {
+  const abandon = { type: 'AbandonRegistration', domain_id: 'd' } as const
+  const abandoned: DomainEvent = { type: 'RegistrationAbandoned', domain_id: 'd' }
+  given().when(abandon).then({ type: 'RegistrationAbandoned', domain_id: 'd' })
+  given(abandoned).when(abandon).then()
+  given(registered()).when(abandon).then()
+  given(abandoned).when(register('d', null)).refuses('conflict')
+  given(abandoned).when(erase).refuses('not_found')
+  given(abandoned).when(register('e', 1)).then(registered('e'))
+})
 registering.run()
 
 const path: readonly DomainEvent[] = [registered(), validated, routed, activated]

@@ -34,6 +34,7 @@ const deployed = (build_id: string, previous_build_id?: string): EventOf<'BuildD
 
 const abandoned: EventOf<'DeploymentAbandoned'> = { type: 'DeploymentAbandoned', project_id: 'p' }
 const renameAbandoned: EventOf<'RenameAbandoned'> = { type: 'RenameAbandoned', project_id: 'p' }
+const creationAbandoned: EventOf<'CreationAbandoned'> = { type: 'CreationAbandoned', project_id: 'p' }
 const abandon = (fence: number) => ({ type: 'AbandonDeployment', project_id: 'p', fence }) as const
 
 const create = { type: 'CreateProject', project_id: 'p', name: 'shop' } as const
@@ -75,6 +76,16 @@ life('has a network, which changes once for each new list', () => {
     .when({ ...create, network: ['a.example'] })
     .then({ ...created, network: ['a.example'] })
   given(created, deleted).when(changeNetwork).refuses('not_found')
+})
+life('is not created on an old fence: another project took its name', () => {
+  const abandonCreation = { type: 'AbandonCreation', project_id: 'p', fence: -1 } as const
+  given().when(abandonCreation).then(creationAbandoned)
+  given(created).when(abandonCreation).then()
+  given(creationAbandoned).when(abandonCreation).then()
+  given(creationAbandoned).when(create).refuses('conflict')
+  given(creationAbandoned)
+    .when({ ...create, fence: 0 })
+    .then(created)
 })
 life('is renamed', () => given(created).when(rename).then(renamed))
 life('is not renamed on an old fence: another rename took effect, or it was abandoned', () => {

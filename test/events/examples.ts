@@ -123,6 +123,7 @@ export const exampleOf: { readonly [T in EventType]: EventOf<T> } = {
   BuildDeleted: { type: 'BuildDeleted', build_id: 'b', project_id: 'p', size: 10, reason: 'asked' },
   DeploymentAbandoned: { type: 'DeploymentAbandoned', project_id: 'p' },
   RenameAbandoned: { type: 'RenameAbandoned', project_id: 'p' },
+  CreationAbandoned: { type: 'CreationAbandoned', project_id: 'p' },
   WebhookReserved: {
     type: 'WebhookReserved',
     method: 'POST',
@@ -163,6 +164,7 @@ export const exampleOf: { readonly [T in EventType]: EventOf<T> } = {
     etag: '"e"',
     blob_etag: 'e',
   },
+  UploadJoined: { type: 'UploadJoined', upload_id: 'u' },
   UploadCompleted: { type: 'UploadCompleted', upload_id: 'u' },
   UploadAborted: { type: 'UploadAborted', upload_id: 'u', reason: 'expired' },
   DomainRegistered: {
@@ -172,6 +174,7 @@ export const exampleOf: { readonly [T in EventType]: EventOf<T> } = {
     validation_cname_name: '_acme-challenge.hooks.example.com',
     validation_cname_value: 'd.acme.svc.test',
   },
+  RegistrationAbandoned: { type: 'RegistrationAbandoned', domain_id: 'd' },
   DomainValidated: { type: 'DomainValidated', domain_id: 'd', routing_domain: 'd.svc.test' },
   DomainRouted: { type: 'DomainRouted', domain_id: 'd' },
   DomainActivated: { type: 'DomainActivated', ...domain },

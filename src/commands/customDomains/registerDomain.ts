@@ -1,6 +1,8 @@
 import { admitDomain } from '../../domain/customDomains.ts'
+import { clock } from '../../clock.ts'
 import type { NameHolder } from '../../domain/name.ts'
 import { AppError, isAppError } from '../../errors.ts'
+import type { EnvCause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
 import { termsOf } from '../../plans/plans.ts'
 import { domainNameOf, isIn, isPublicName } from '../../ports/domainName.ts'
@@ -8,7 +10,7 @@ import type { DomainDoc } from '../../projections/customDomains.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { domainFor } from './domainFor.ts'
 import { expireClaim } from './expireClaim.ts'
-import { reserveName, type ReservationState } from '../projects/reserveName.ts'
+import { isStale, reserveName, type ReservationState } from '../projects/reserveName.ts'
 
 type Deps = Pick<CommandDeps, 'aggregates' | 'views' | 'domainsZone' | 'publicUrl' | 'dns'>
 
@@ -34,15 +36,16 @@ export const registerDomain = async (
     if (!known.has(domain_id)) admitDomain(known, max) // a reached limit is reported before a taken name
   })
   const claim = { name: `_svc-claim.${domain}`, target: `${cause.env_id}.claim.${domainsZone}` }
-  const stateOf = async ({ holder }: NameHolder): Promise<ReservationState> => {
+  const stateOf = async (other: NameHolder): Promise<ReservationState> => {
     await views.settled('domains')
-    const held = await views.domains.get(holder)
-    if (!held) return 'not created'
+    const held = await views.domains.get(other.holder)
+    if (!held) return isStale(other) && (await abandon(deps, other, cause)) ? 'void' : 'in use'
     if (held.status !== 'pending_validation') return 'in use'
     if (!(await isClaimed(deps, claim))) throw unproved(domain, claim)
     return (await expireClaim(deps, held, cause.correlation_id)) ? 'void' : 'in use'
   }
-  const name = { stream: streamOf.domainName(domain), name: domain, by: { holder: domain_id } }
+  const by = { holder: domain_id, org_id, reserved_at: clock.iso() }
+  const name = { stream: streamOf.domainName(domain), name: domain, by }
   await reserveName(deps, { ...name, taken: 'domain_exists', stateOf }, cause)
   const fact = {
     type: 'DomainRegistered',
@@ -63,6 +66,21 @@ export const registerDomain = async (
     throw error
   }
   return domainFor(deps, cause.env_id, domain_id)
+}
+
+/**
+ * Prevents the registration of a domain whose node died or was too slow. Resolves with false if it was registered
+ * meanwhile. Reservations of version 0.1.0 do not name the organization: they are void by their age alone.
+ */
+const abandon = async (
+  { aggregates }: Deps,
+  { holder: domain_id, org_id }: NameHolder,
+  cause: EnvCause,
+): Promise<boolean> => {
+  if (org_id === undefined) return true
+  const stream = streamOf.domains(org_id)
+  await aggregates.domains.handle(stream, { type: 'AbandonRegistration', domain_id }, cause)
+  return aggregates.domains.read(stream, (known) => known.get(domain_id)?.status === 'abandoned')
 }
 
 interface ClaimRecord {

@@ -4,6 +4,7 @@ import type { Caller, CommandDeps } from '../deps.ts'
 import { projectDocFor } from './projectFor.ts'
 import { reserveProjectName } from './projectName.ts'
 import { checkedNetwork } from './projectNetwork.ts'
+import { retryLate } from './retryLate.ts'
 
 /**
  * Creates a project with a name unique in the environment (SPEC.md, Projects). Rejects with `project_exists` or
@@ -24,13 +25,16 @@ export const createProject = async (
     const projects = org_id === undefined ? [] : [...views.directory.projectsOf(org_id)]
     if (!projects.some((project) => project.project_id === project_id))
       quotas.checkCount(env_id, 'projects', projects.length + 1)
-    await reserveProjectName(deps, { name, project_id }, cause)
-    await aggregates.projects.handle(
-      streamOf.project(project_id),
-      { type: 'CreateProject', project_id, name, network: checked },
-      cause,
-      { fresh: true },
-    )
+    const stream = streamOf.project(project_id)
+    await retryLate(async () => {
+      const fence = await aggregates.projects.read(stream, (state) =>
+        state.status === 'absent' ? state.nameFence : null,
+      )
+      if (fence === null) return // a repeated request: the project may have another name by now
+      await reserveProjectName(deps, { name, project_id, fence }, cause)
+      const command = { type: 'CreateProject', project_id, name, network: checked, fence } as const
+      await aggregates.projects.handle(stream, command, cause)
+    })
   })
   return projectDocFor(deps, project_id)
 }

@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts'
 import type { EnvCause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
-import { reserveName, type ReservationState, STALE_MS } from './reserveName.ts'
+import { isStale, reserveName, type ReservationState } from './reserveName.ts'
 
 /** Pattern of project names (SPEC.md, Project). */
 export const PROJECT_NAME = '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$'
@@ -19,7 +19,7 @@ type Deps = Pick<CommandDeps, 'aggregates' | 'views'>
  */
 export const reserveProjectName = async (
   deps: Deps,
-  { name, project_id, fence }: { name: string; project_id: string; fence?: number },
+  { name, project_id, fence }: { name: string; project_id: string; fence: number },
   cause: EnvCause,
 ): Promise<void> => {
   if (!VALID.test(name))
@@ -32,7 +32,7 @@ export const reserveProjectName = async (
     {
       stream: streamOf.projectName(cause.env_id, name),
       name,
-      by: { holder: project_id, ...(fence !== undefined && { fence, reserved_at: clock.iso() }) },
+      by: { holder: project_id, fence, reserved_at: clock.iso() },
       taken: 'project_exists',
       stateOf: (held) => stateOf(deps, name, held, cause),
     },
@@ -46,19 +46,21 @@ const stateOf = async (
   held: NameHolder,
   cause: EnvCause,
 ): Promise<ReservationState> => {
-  const { holder: project_id, reserved_at } = held
+  const { holder: project_id } = held
   const fence = fenceOf(held)
   const stream = streamOf.project(project_id)
   for (;;) {
-    const project = await aggregates.projects.read(stream, (state) =>
-      state.status === 'active' ? { name: state.name, fence: state.nameFence } : state.status,
-    )
-    if (project === 'deleted') return 'void'
-    if (project === 'absent') return views.directory.project(cause.env_id, name) ? 'in use' : 'not created'
-    if (project.name === name) return 'in use'
-    if (fence < project.fence) return 'void'
-    if (reserved_at && Date.parse(reserved_at) > clock.now() - STALE_MS) return 'in use'
-    // Its node died, or its rename will now fail as too slow.
-    await aggregates.projects.handle(stream, { type: 'AbandonRename', project_id, fence }, cause)
+    const project = await aggregates.projects.read(stream, (state) => {
+      if (state.status === 'deleted') return null
+      const { status, nameFence } = state
+      return { status, nameFence, name: state.status === 'active' ? state.name : null }
+    })
+    if (project?.name === name) return 'in use'
+    if (!project || fence < project.nameFence) return 'void'
+    if (project.status === 'absent' && views.directory.project(cause.env_id, name)) return 'in use'
+    if (!isStale(held)) return 'in use'
+    // Its node died, or its creation or rename will now fail as too slow.
+    const type = project.status === 'absent' ? 'AbandonCreation' : 'AbandonRename'
+    await aggregates.projects.handle(stream, { type, project_id, fence }, cause)
   }
 }

@@ -9,7 +9,11 @@ import type { CommandDeps } from '../deps.ts'
 export const STALE_MS = 10_000
 
 /** State of a reservation. In the state `void`, its holder can no longer get the name through it. */
-export type ReservationState = 'in use' | 'void' | 'not created'
+export type ReservationState = 'in use' | 'void'
+
+/** Whether a reservation is so old that it has no result because its node died, or was too slow. */
+export const isStale = ({ holder, reserved_at }: NameHolder): boolean =>
+  (reserved_at === undefined ? timeOf(holder) : Date.parse(reserved_at)) <= clock.now() - STALE_MS
 
 /**
  * Reserves a unique name for `by`. It takes over a reservation that is void, or whose node died before it created the
@@ -34,13 +38,10 @@ export const reserveName = async (
 ): Promise<void> => {
   const held = await aggregates.names.read(stream, (state) => state.held)
   const other = held && held.holder !== reservation.by.holder ? held : undefined
-  const isGone = other && isOver(await stateOf(other), other.holder)
+  const isGone = other && (await stateOf(other)) === 'void'
   await aggregates.names.handle(
     stream,
     { type: 'ReserveName', ...reservation, ...(isGone && { gone: other }) },
     cause,
   )
 }
-
-const isOver = (state: ReservationState, holder: string): boolean =>
-  state === 'void' || (state === 'not created' && timeOf(holder) <= clock.now() - STALE_MS)

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { clock } from '../../../src/clock.ts'
+import { clock, isoOf } from '../../../src/clock.ts'
 import { advanceDomain } from '../../../src/commands/customDomains/advanceDomain.ts'
 import { createEnv } from '../../../src/commands/orgs/createEnv.ts'
 import { createOrg } from '../../../src/commands/orgs/createOrg.ts'
@@ -8,6 +8,7 @@ import { domainFor } from '../../../src/commands/customDomains/domainFor.ts'
 import { registerDomain } from '../../../src/commands/customDomains/registerDomain.ts'
 import { STALE_MS } from '../../../src/commands/projects/reserveName.ts'
 import { verifyDomain } from '../../../src/commands/customDomains/verifyDomain.ts'
+import { openAggregates } from '../../../src/domain/aggregates.ts'
 import { AppError, messageOf } from '../../../src/errors.ts'
 import type { Plan } from '../../../src/events/org.ts'
 import { streamOf } from '../../../src/events/streams.ts'
@@ -124,6 +125,32 @@ registering(
     await refusedWith('domain_exists', () => register('recent.example.com'))
   },
 )
+
+registering('has no effect after another caller took the name over from its slow node', async () => {
+  const [domain, domain_id] = [newName(), newId()]
+  const org_id = node.views.directory.env(env_id)?.org_id ?? 'none'
+  const by = { holder: domain_id, org_id, reserved_at: isoOf(clock.now() - STALE_MS - 1000) }
+  const reserve = { type: 'ReserveName', name: domain, by, taken: 'domain_exists' } as const
+  await node.aggregates.names.handle(streamOf.domainName(domain), reserve, caller.cause)
+  const taker = await tenant('scale')
+  await register(domain, taker)
+  const fact = {
+    type: 'DomainRegistered',
+    domain_id,
+    org_id,
+    domain,
+    validation_cname_name: 'n',
+    validation_cname_value: 'v',
+  } as const
+  await refusedWith('conflict', () =>
+    openAggregates(node.store).domains.handle(
+      streamOf.domains(org_id),
+      { type: 'RegisterDomain', fact, max: null },
+      caller.cause,
+    ),
+  )
+  await refusedWith('domain_exists', () => register(domain))
+})
 
 registering('needs a plan with domains, and says so before it says that a name is taken', async () => {
   const { domain } = await register()

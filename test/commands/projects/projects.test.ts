@@ -44,10 +44,14 @@ const caller = callerOf(env_id)
 const create = (name: string, as = caller) => createProject(deps, { name }, as)
 const typesIn = async (stream: string) =>
   (await Array.fromAsync(node.store.read(stream))).map(({ event }) => event.type)
+/** An id of a project whose creation began `ms` ago. */
+const slowId = (ms = STALE_MS + 1000): string => {
+  const time = (clock.now() - ms).toString(16).padStart(12, '0')
+  return `${time.slice(0, 8)}-${time.slice(8)}${newId().slice(13)}`
+}
 /** A name reserved by a node that went no further, `ms` ago. */
 const reservedAgo = async (name: string, ms: number): Promise<void> => {
-  const time = (clock.now() - ms).toString(16).padStart(12, '0')
-  const holder = `${time.slice(0, 8)}-${time.slice(8)}${newId().slice(13)}`
+  const holder = slowId(ms)
   const command = { type: 'ReserveName', name, by: { holder }, taken: 'project_exists' } as const
   await node.aggregates.names.handle(streamOf.projectName(env_id, name), command, caller.cause)
 }
@@ -94,6 +98,44 @@ creating('takes over a name whose node died before it created the project', asyn
 creating('does not take over a name whose project another node may still create', async () => {
   await reservedAgo('fresh', 0)
   await refusedWith('project_exists', () => create('fresh'))
+})
+
+creating('has no effect after another project took the name over from its slow node', async () => {
+  const [ids, fence] = [callerOf(env_id), -1]
+  const project_id = slowId()
+  const slow = { ...ids, newId: () => project_id }
+  const by = { holder: project_id, fence, reserved_at: new Date(clock.now() - STALE_MS - 1000).toISOString() }
+  const reserve = { type: 'ReserveName', name: 'slowly', by, taken: 'project_exists' } as const
+  await node.aggregates.names.handle(streamOf.projectName(env_id, 'slowly'), reserve, caller.cause)
+  const { project_id: taker } = await create('slowly')
+  const command = { type: 'CreateProject', project_id, name: 'slowly', fence } as const
+  await refusedWith('conflict', () =>
+    elsewhere.aggregates.projects.handle(streamOf.project(project_id), command, caller.cause),
+  )
+  await refusedWith('project_exists', () => createProject(elsewhere, { name: 'slowly' }, slow))
+  await node.views.settled()
+  assert.is(node.views.directory.project(env_id, 'slowly')?.project_id, taker)
+  assert.equal(await typesIn(streamOf.project(project_id)), ['CreationAbandoned'])
+})
+
+creating('that lost its name can be repeated with another name', async () => {
+  const project_id = slowId()
+  const slow = { ...callerOf(env_id), newId: () => project_id }
+  await node.aggregates.projects.handle(
+    streamOf.project(project_id),
+    { type: 'AbandonCreation', project_id, fence: -1 },
+    caller.cause,
+  )
+  assert.is((await createProject(deps, { name: 'another' }, slow)).project_id, project_id)
+})
+
+creating('repeated after a rename changes nothing', async () => {
+  const key = newId()
+  const again = { ...caller, newId: (what: string) => derivedIdBeside(key, what) }
+  const { project_id } = await create('before-rename', again)
+  await renameProject(deps, { project: project_id, name: 'after-rename' }, caller)
+  assert.is((await create('before-rename', again)).name, 'after-rename')
+  assert.is.not((await create('before-rename')).project_id, project_id)
 })
 
 creating('takes over a name that its deleted project did not release', async () => {
