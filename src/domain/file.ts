@@ -6,7 +6,12 @@ import { type Decider, type Folded, foreign } from './decider.ts'
 /** The file at a path. */
 interface FileAtPath {
   readonly file: File | null
+  /** The keys of its latest former content, which is removed: a repeated command must not store it again. */
+  readonly former: readonly string[]
 }
+
+/** The contents that other writers store during a repeated command are fewer. */
+const FORMER = 16
 
 export type FileCommand =
   | {
@@ -28,13 +33,13 @@ type FileEvent = EventOf<'FileStored' | 'FileDeleted'>
  * one after the other. Content is stored under its own key before a fact names it.
  */
 export const file: Decider<FileAtPath, FileCommand, FileEvent> = {
-  initial: () => ({ file: null }),
+  initial: () => ({ file: null, former: [] }),
 
-  decide(command, { file: now }) {
+  decide(command, { file: now, former }) {
     switch (command.type) {
       case 'StoreFile': {
         const { file, run_id } = command
-        if (now?.key === file.key) return [] // a repeated command stores one file
+        if (now?.key === file.key || former.includes(file.key)) return [] // a repeated command stores one file
         return [
           {
             type: 'FileStored',
@@ -58,14 +63,15 @@ export const file: Decider<FileAtPath, FileCommand, FileEvent> = {
     }
   },
 
-  evolve(_, { event }: Folded<FileEvent>) {
+  evolve({ file: now, former }, { event }: Folded<FileEvent>) {
+    const gone = now ? [...former.slice(1 - FORMER), now.key] : former
     switch (event.type) {
       case 'FileStored': {
         const { type: _, replaced: __, ...file } = event
-        return { file }
+        return { file, former: gone }
       }
       case 'FileDeleted':
-        return { file: null }
+        return { file: null, former: gone }
       default:
         return foreign(event)
     }

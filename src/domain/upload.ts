@@ -8,7 +8,8 @@ import { type Decider, type Folded, foreign } from './decider.ts'
 export type UploadState =
   | { readonly status: 'absent' | 'aborted' }
   | {
-      readonly status: 'pending' | 'completed'
+      /** `joined`: its content becomes a file, so it can no longer be cancelled. */
+      readonly status: 'pending' | 'joined' | 'completed'
       readonly env_id: string
       readonly upload: Upload
       /** By number, in the order of arrival. */
@@ -18,10 +19,14 @@ export type UploadState =
 export type UploadCommand =
   | { readonly type: 'BeginUpload'; readonly upload: Upload }
   | { readonly type: 'AddPart'; readonly part: Part; readonly now: string }
+  | { readonly type: 'JoinParts' }
   | { readonly type: 'CompleteUpload' }
+  /** `expired` also ends an upload whose completion stopped before its content became a file. */
   | { readonly type: 'AbortUpload'; readonly reason: 'asked' | 'expired' }
 
-type UploadEvent = EventOf<'UploadBegun' | 'PartUploaded' | 'UploadCompleted' | 'UploadAborted'>
+type UploadEvent = EventOf<
+  'UploadBegun' | 'PartUploaded' | 'UploadJoined' | 'UploadCompleted' | 'UploadAborted'
+>
 
 const gone = () => new AppError('not_found', 'No such upload: it is complete, cancelled or expired')
 
@@ -32,18 +37,21 @@ export const upload: Decider<UploadState, UploadCommand, UploadEvent> = {
   decide(command, state) {
     if (command.type === 'BeginUpload')
       return state.status === 'absent' ? [{ type: 'UploadBegun', ...command.upload }] : []
-    if (command.type === 'CompleteUpload' && state.status === 'completed') return [] // a repeat is a no-op
-    if (state.status !== 'pending') throw gone()
+    if (!('upload' in state)) throw gone()
+    const { status } = state
     const { upload_id, expires_at } = state.upload
     switch (command.type) {
       case 'AddPart':
-        if (command.now >= expires_at) throw gone()
+        if (status !== 'pending' || command.now >= expires_at) throw gone()
         return [
           { type: 'PartUploaded', upload_id, ...command.part, ...replacedBy(command.part, state.parts) },
         ]
+      case 'JoinParts': // the append decides between a completion and a cancellation
+        return status === 'pending' ? [{ type: 'UploadJoined', upload_id }] : []
       case 'CompleteUpload':
-        return [{ type: 'UploadCompleted', upload_id }]
+        return status === 'completed' ? [] : [{ type: 'UploadCompleted', upload_id }] // a repeat is a no-op
       case 'AbortUpload':
+        if (status === 'completed' || (status === 'joined' && command.reason === 'asked')) throw gone()
         return [{ type: 'UploadAborted', upload_id, reason: command.reason }]
       default:
         return command satisfies never
@@ -62,10 +70,12 @@ export const upload: Decider<UploadState, UploadCommand, UploadEvent> = {
         if (state.status === 'pending') state.parts.set(part.part_number, part)
         return state
       }
+      case 'UploadJoined':
+        return 'upload' in state ? { ...state, status: 'joined' } : state
       case 'UploadCompleted':
-        return state.status === 'pending' ? { ...state, status: 'completed' } : state
+        return 'upload' in state ? { ...state, status: 'completed' } : state
       case 'UploadAborted':
-        return state.status === 'pending' ? { status: 'aborted' } : state
+        return 'upload' in state ? { status: 'aborted' } : state
       default:
         return foreign(event)
     }

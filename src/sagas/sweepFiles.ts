@@ -40,7 +40,7 @@ const alarm = (sweep: Sweep, at: number) =>
 
 /** Ends expired uploads and removes content that belongs to no file or build. Several nodes may run it. */
 export const sweepFiles = (
-  deps: Pick<CommandDeps, 'aggregates' | 'blobs'> & {
+  deps: Pick<CommandDeps, 'aggregates' | 'blobs' | 'store'> & {
     readonly views: Pick<CommandDeps['views'], 'builds' | 'files' | 'uploads' | 'settled'>
     readonly logger: Logger
   },

@@ -26,7 +26,7 @@ type FileCall = Extract<HostCall, { op: 'files' }>
 
 /** Serves a file operation of a running function, on its environment. Content larger than a frame is sent in chunks. */
 export const serveFileCall = async (
-  deps: Pick<CommandDeps, 'aggregates' | 'blobs' | 'quotas' | 'views'>,
+  deps: Pick<CommandDeps, 'aggregates' | 'blobs' | 'quotas' | 'store' | 'views'>,
   { run_id, caller, rights }: { run_id: string; caller: Caller; rights: RunRights },
   { action, params }: FileCall,
 ): Promise<unknown> => {

@@ -22,6 +22,7 @@ const about = {
 const begun: DomainEvent = { type: 'UploadBegun', ...about }
 const part: Part = { part_number: 1, size: 5, etag: '"e"', blob_etag: 'e' }
 const added: EventOf<'PartUploaded'> = { type: 'PartUploaded', upload_id: 'u', ...part }
+const joined = { type: 'UploadJoined', upload_id: 'u' } as const
 const completed = { type: 'UploadCompleted', upload_id: 'u' } as const
 const aborted = { type: 'UploadAborted', upload_id: 'u', reason: 'asked' } as const
 
@@ -52,6 +53,22 @@ life('is completed once, also by a repeated command', () => {
   given(begun, added).when(complete).then(completed)
   given(begun, added, completed).when(complete).then()
 })
+life('whose parts are joined is completed, and can no longer be cancelled', () => {
+  given(begun, added).when({ type: 'JoinParts' }).then(joined)
+  given(begun, added, joined).when({ type: 'JoinParts' }).then()
+  given(begun, added, joined, completed).when({ type: 'JoinParts' }).then()
+  given(begun, added, joined).when(abort).refuses('not_found')
+  given(begun, added, joined).when(add).refuses('not_found')
+  given(begun, added, joined).when(complete).then(completed)
+})
+life('whose completion stopped expires', () =>
+  given(begun, added, joined)
+    .when({ ...abort, reason: 'expired' })
+    .then({ ...aborted, reason: 'expired' }),
+)
+life('that is cancelled cannot be completed', () =>
+  given(begun, added, aborted).when({ type: 'JoinParts' }).refuses('not_found'),
+)
 life('is cancelled, or expires', () => {
   given(begun, added).when(abort).then(aborted)
   given(begun)

@@ -143,7 +143,7 @@ export const uploadRoutes = [
     reply: { kind: 'item', schema: UploadUnderWay },
     handle: async (ask) => {
       const { status, upload, parts } = await uploadOf(ask)
-      if (status !== 'pending') throw noUpload(upload.upload_id)
+      if (status === 'completed') throw noUpload(upload.upload_id)
       const ordered = [...parts.values()].sort((a, b) => a.part_number - b.part_number)
       return item({ ...present(upload), parts: ordered.map(presentPart) })
     },
@@ -183,7 +183,7 @@ export const uploadRoutes = [
     reply: { kind: 'item', schema: FileUpload },
     demand: async (ask) => {
       const { status, upload } = await uploadOf(ask)
-      if (status !== 'pending') return
+      if (status === 'completed') return
       const { env_id, permissions } = ask.credential
       await demandWrite(ask.deps, permissions, { env_id, path: upload.path })
     },

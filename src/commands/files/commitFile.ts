@@ -5,17 +5,16 @@ import type { File } from '../../events/file.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 import { discardContent } from './discardContent.ts'
-import { fileAt } from './fileAt.ts'
+import { fileOfContent } from './fileOfContent.ts'
 
 type Content = Pick<File, 'path' | 'key' | 'size' | 'etag' | 'content_type'>
 
 /**
  * Makes stored content the content of the file at its path. The content is durable before this fact names it (I1).
- * Replaced content is removed afterwards; the sweep removes it after a crash. Rejects with `conflict` if the file was
- * deleted meanwhile.
+ * Replaced content is removed afterwards; the sweep removes it after a crash. A repeat resolves with the same file.
  */
 export const commitFile = async (
-  { aggregates, blobs }: Pick<CommandDeps, 'aggregates' | 'blobs'>,
+  { aggregates, blobs, store }: Pick<CommandDeps, 'aggregates' | 'blobs' | 'store'>,
   { run_id, ...content }: Content & { file_id: string; run_id: string | null },
   cause: EnvCause,
 ): Promise<File> => {
@@ -38,7 +37,7 @@ export const commitFile = async (
     if (isAppError(error, 'conflict')) await discardContent(blobs, content.key)
     throw error
   }
-  const stored = await fileAt({ aggregates }, env_id, content.path)
-  if (!stored) throw new AppError('conflict', `path: "${content.path}" was deleted in the meantime`)
+  const stored = await fileOfContent({ aggregates, store }, env_id, content)
+  if (!stored) throw new AppError('unavailable', `The event store returned no fact of "${content.path}"`)
   return stored
 }

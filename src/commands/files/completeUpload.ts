@@ -10,33 +10,52 @@ import { newId } from '../../ids.ts'
 import { checkFileSize } from './checkFileQuota.ts'
 import { commitFile } from './commitFile.ts'
 import type { CommandDeps } from '../deps.ts'
+import { discardContent } from './discardContent.ts'
 import { fileAt } from './fileAt.ts'
-import { noUpload, uploadFor, type UploadRef } from './uploadFor.ts'
+import { fileOfContent } from './fileOfContent.ts'
+import { noUpload, uploadFor, type UploadRef, uploadState } from './uploadFor.ts'
+
+type Deps = Pick<CommandDeps, 'aggregates' | 'blobs' | 'store'> & { readonly quotas: FileQuota }
 
 /**
- * Joins the parts of an upload to a file (SPEC.md, Multipart upload). The three steps (join, commit, end the upload)
- * can each be repeated after a crash. A repeat after completion resolves with the file at the path.
+ * Joins the parts of an upload to a file (SPEC.md, Multipart upload). Of a completion and a cancellation, the first
+ * fact wins. Each step can be repeated after a crash. A repeat after completion resolves with the same file, also if it
+ * has other content now, and rejects with `not_found` if it was deleted.
  */
-export const completeUpload = async (
-  deps: Pick<CommandDeps, 'aggregates' | 'blobs'> & { readonly quotas: FileQuota },
-  ref: UploadRef,
-  cause: EnvCause,
-): Promise<File> => {
+export const completeUpload = async (deps: Deps, ref: UploadRef, cause: EnvCause): Promise<File> => {
+  const { aggregates } = deps
   const { env_id } = cause
   const known = await uploadFor(deps, env_id, ref)
   const { upload_id, path, key, content_type, by_run_id: run_id } = known.upload
-  if (known.status === 'completed') {
-    const file = await fileAt(deps, env_id, path)
-    if (!file) throw noUpload(upload_id)
-    return file
-  }
+  const stream = streamOf.upload(upload_id)
   const { parts, size } = assembled(known)
-  checkFileSize(deps.quotas, env_id, size) // its parts were counted when they arrived
-  await joinParts(deps, known.upload, parts, size)
+  if (known.status === 'pending') {
+    checkFileSize(deps.quotas, env_id, size) // its parts were counted when they arrived
+    try {
+      await joinParts(deps, known.upload, parts, size)
+      await aggregates.uploads.handle(stream, { type: 'JoinParts' }, cause)
+    } catch (error) {
+      if (!isAppError(error, 'not_found') || !(await isCompleted(deps, known.upload))) throw error
+      return completeUpload(deps, ref, cause)
+    }
+  }
+  const before = known.status === 'pending' ? null : await fileOfContent(deps, env_id, { path, key })
+  if (known.status === 'completed') {
+    const now = await fileAt(deps, env_id, path)
+    if (!before || now?.file_id !== before.file_id) throw noUpload(upload_id)
+    return before
+  }
   const content = { file_id: newId(), path, key, size, etag: etagOf(parts), content_type, run_id }
-  const file = await commitFile(deps, content, cause)
-  await deps.aggregates.uploads.handle(streamOf.upload(upload_id), { type: 'CompleteUpload' }, cause)
+  const file = before ?? (await commitFile(deps, content, cause))
+  await aggregates.uploads.handle(stream, { type: 'CompleteUpload' }, cause)
   return file
+}
+
+/** Whether another caller completed the upload while this one joined its parts, or cancelled it. */
+const isCompleted = async (deps: Deps, { upload_id, key }: Upload): Promise<boolean> => {
+  const { status } = await uploadState(deps, upload_id)
+  if (status === 'aborted') await discardContent(deps.blobs, key) // the parts may have been joined first
+  return status === 'joined' || status === 'completed'
 }
 
 const joinParts = async (

@@ -1,14 +1,42 @@
+import { clock } from '../../clock.ts'
+import { streamOf } from '../../events/streams.ts'
+import type { Upload } from '../../events/upload.ts'
 import type { CommandDeps } from '../deps.ts'
+import { discardContent } from './discardContent.ts'
 import { endUpload } from './endUpload.ts'
+import { fileOfContent } from './fileOfContent.ts'
 import { uploadState } from './uploadFor.ts'
 
-/** Ends an upload that was not completed in time. Resolves with true if it was still pending. */
+type Deps = Pick<CommandDeps, 'aggregates' | 'blobs' | 'store'>
+
+/** A completion that has not ended this long after the upload expired has lost its node. */
+const COMPLETING_MS = 3600_000
+
+/** Ends an upload that was not completed in time. Resolves with true if its content did not become a file. */
 export const expireUpload = async (
-  deps: Pick<CommandDeps, 'aggregates' | 'blobs'>,
+  deps: Deps,
   { env_id, upload_id }: { env_id: string; upload_id: string },
 ): Promise<boolean> => {
   const state = await uploadState(deps, upload_id)
-  if (state.status !== 'pending') return false
-  await endUpload(deps, state.upload, 'expired', { env_id, correlation_id: upload_id })
+  if (state.status !== 'pending' && state.status !== 'joined') return false
+  const { upload } = state
+  if (state.status === 'joined') {
+    if (Date.parse(upload.expires_at) + COMPLETING_MS > clock.now()) return false
+    if (await isFile(deps, env_id, upload)) return false
+  }
+  await endUpload(deps, upload, 'expired', { env_id, correlation_id: upload_id })
+  if (state.status === 'joined') await discardContent(deps.blobs, upload.key)
+  return true
+}
+
+/** Completes an upload whose node died after the content had become a file. */
+const isFile = async (
+  deps: Deps,
+  env_id: string,
+  { upload_id, path, key }: Pick<Upload, 'upload_id' | 'path' | 'key'>,
+): Promise<boolean> => {
+  if (!(await fileOfContent(deps, env_id, { path, key }))) return false
+  const cause = { env_id, correlation_id: upload_id }
+  await deps.aggregates.uploads.handle(streamOf.upload(upload_id), { type: 'CompleteUpload' }, cause)
   return true
 }

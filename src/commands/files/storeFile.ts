@@ -30,7 +30,7 @@ export interface FileToStore {
  * `request_timeout`; then no content is kept.
  */
 export const storeFile = async (
-  deps: Pick<CommandDeps, 'aggregates' | 'blobs'> & { readonly quotas: FileQuota },
+  deps: Pick<CommandDeps, 'aggregates' | 'blobs' | 'store'> & { readonly quotas: FileQuota },
   { run_id, announced, maxBytes = Infinity, content, ...wanted }: FileToStore,
   cause: EnvCause,
 ): Promise<File> => {

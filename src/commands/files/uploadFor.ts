@@ -6,7 +6,7 @@ import { streamOf } from '../../events/streams.ts'
 import type { Upload } from '../../events/upload.ts'
 import type { CommandDeps } from '../deps.ts'
 
-/** An upload in parts that is pending or complete. */
+/** An upload in parts that was not cancelled. */
 export type KnownUpload = Extract<Immutable<UploadState>, { upload: Upload }>
 
 export interface UploadRef {
@@ -23,15 +23,15 @@ export const uploadState = (
     'parts' in state ? { ...state, parts: new Map(state.parts) } : state,
   )
 
-/** Reads a pending or complete upload of the environment. Rejects with `not_found` for others and after expiry (I7). */
+/** Reads an upload of the environment. Rejects with `not_found` for others, and after it expired or was cancelled (I7). */
 export const uploadFor = async (
   deps: Pick<CommandDeps, 'aggregates'>,
   env_id: string,
   { upload_id, by_run_id }: UploadRef,
 ): Promise<KnownUpload> => {
   const state = await uploadState(deps, upload_id)
-  const isOver = state.status === 'pending' && state.upload.expires_at <= clock.iso()
-  if (!('upload' in state) || state.env_id !== env_id || isOver) throw noUpload(upload_id)
+  if (!('upload' in state) || state.env_id !== env_id) throw noUpload(upload_id)
+  if (state.status !== 'completed' && state.upload.expires_at <= clock.iso()) throw noUpload(upload_id)
   if (by_run_id !== undefined && state.upload.by_run_id !== by_run_id) throw noUpload(upload_id)
   return state
 }

@@ -1,17 +1,25 @@
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import * as assert from 'uvu/assert'
+import { clock } from '../../../src/clock.ts'
 import { abortUpload } from '../../../src/commands/files/abortUpload.ts'
-import { beginUpload } from '../../../src/commands/files/beginUpload.ts'
+import { beginUpload, UPLOAD_EXPIRES_MS } from '../../../src/commands/files/beginUpload.ts'
 import { completeUpload } from '../../../src/commands/files/completeUpload.ts'
 import { deleteFile } from '../../../src/commands/files/deleteFile.ts'
+import { expireUpload } from '../../../src/commands/files/expireUpload.ts'
 import { fileAt } from '../../../src/commands/files/fileAt.ts'
 import { putPart } from '../../../src/commands/files/putPart.ts'
 import { readFile } from '../../../src/commands/files/readFile.ts'
 import { storeFile } from '../../../src/commands/files/storeFile.ts'
 import { uploadFor } from '../../../src/commands/files/uploadFor.ts'
+import { openAggregates } from '../../../src/domain/aggregates.ts'
+import { AppError } from '../../../src/errors.ts'
+import type { EventType } from '../../../src/events/index.ts'
+import { streamOf } from '../../../src/events/streams.ts'
+import type { Upload } from '../../../src/events/upload.ts'
 import { newId } from '../../../src/ids.ts'
 import { suite } from '../../support/suite.ts'
+import { withMethods } from '../../support/withMethods.ts'
 import { callerOf, openCommands } from '../openCommands.ts'
 import { refusedWith } from '../refusedWith.ts'
 
@@ -40,6 +48,35 @@ const contentAt = async (path: string) => {
   return file && text(await readFile(deps, file))
 }
 
+const store = (path: unknown, content: string, content_type: unknown = '') =>
+  storeFile(
+    deps,
+    {
+      path,
+      content_type,
+      run_id: null,
+      announced: null,
+      content: () => Readable.from([Buffer.from(content)]),
+    },
+    cause,
+  )
+const uploadKeys = async (upload_id: string): Promise<Upload> => {
+  for await (const { event } of node.store.read(streamOf.upload(upload_id)))
+    if (event.type === 'UploadBegun') return event
+  throw new Error('Expected an upload')
+}
+/** Completes an upload on a node that dies before it stores a fact of the type. */
+const dying = (type: EventType, ref: { upload_id: string }) => {
+  const store = withMethods(node.store, {
+    append: (stream, events, expected) =>
+      events.some(({ event }) => event.type === type)
+        ? Promise.reject(new AppError('unavailable', 'The node is dead'))
+        : node.store.append(stream, events, expected),
+  })
+  const dead = { ...deps, store, aggregates: openAggregates(store) }
+  return refusedWith('unavailable', () => completeUpload(dead, ref, cause))
+}
+
 const uploads = suite('an upload in parts')
 
 uploads('becomes a file; a repeated completion resolves with the same file', async () => {
@@ -49,6 +86,85 @@ uploads('becomes a file; a repeated completion resolves with the same file', asy
   assert.equal(await completeUpload(deps, { upload_id }, cause), file)
   assert.is(await contentAt(path), 'content')
 })
+
+uploads('that is completed and cancelled at once ends in one way', async () => {
+  const elsewhere = { ...deps, aggregates: openAggregates(node.store) }
+  for (let round = 0; round < 20; round++) {
+    const { upload_id, path } = await begin()
+    await put(upload_id, 1, 'content')
+    if (round % 2) await store(path, 'before')
+    const [completed, cancelled] = await Promise.allSettled([
+      completeUpload(deps, { upload_id }, cause),
+      abortUpload(elsewhere, { upload_id }, cause),
+    ])
+    const before = round % 2 ? 'before' : null
+    assert.is.not(completed.status, cancelled.status)
+    assert.is(await contentAt(path), completed.status === 'fulfilled' ? 'content' : before)
+  }
+})
+
+uploads('that was cancelled while its parts were joined leaves the file as it was', async () => {
+  const { upload_id, path } = await begin()
+  await put(upload_id, 1, 'content')
+  await store(path, 'before')
+  const blobs = withMethods(node.blobs, {
+    async completeUpload(...args) {
+      const joined = await node.blobs.completeUpload(...args)
+      await abortUpload(deps, { upload_id }, cause)
+      return joined
+    },
+  })
+  await refusedWith('not_found', () => completeUpload({ ...deps, blobs }, { upload_id }, cause))
+  assert.is(await contentAt(path), 'before')
+  assert.is(await node.blobs.head((await uploadKeys(upload_id)).key), null)
+})
+
+uploads('cannot be cancelled once its parts are joined', async () => {
+  const { upload_id, path } = await begin()
+  await put(upload_id, 1, 'content')
+  await dying('FileStored', { upload_id })
+  await refusedWith('not_found', () => abortUpload(deps, { upload_id }, cause))
+  assert.is((await completeUpload(deps, { upload_id }, cause)).size, 7)
+  assert.is(await contentAt(path), 'content')
+})
+
+uploads('whose file has other content by now is completed again with its own size and ETag', async () => {
+  const { upload_id, path } = await begin()
+  await put(upload_id, 1, 'content')
+  const file = await completeUpload(deps, { upload_id }, cause)
+  await store(path, 'other content')
+  assert.equal(await completeUpload(deps, { upload_id }, cause), file)
+  assert.is(await contentAt(path), 'other content')
+})
+
+uploads('whose node died after its file was stored does not replace later content', async () => {
+  const { upload_id, path } = await begin()
+  await put(upload_id, 1, 'content')
+  await dying('UploadCompleted', { upload_id })
+  await store(path, 'other content')
+  assert.is((await completeUpload(deps, { upload_id }, cause)).size, 7)
+  assert.is(await contentAt(path), 'other content')
+})
+
+for (const [what, dies, kept] of [
+  ['before its content became a file', 'FileStored', null],
+  ['after its content became a file', 'UploadCompleted', 'content'],
+] as const)
+  uploads(`whose node died ${what} ends when it expires`, async () => {
+    const { upload_id, path } = await begin()
+    await put(upload_id, 1, 'content')
+    await dying(dies, { upload_id })
+    assert.is(await expireUpload(deps, { env_id, upload_id }), false) // its node may be slow
+    const { now } = clock
+    clock.now = () => now() + UPLOAD_EXPIRES_MS + 2 * 3600_000
+    try {
+      assert.is(await expireUpload(deps, { env_id, upload_id }), kept === null)
+    } finally {
+      clock.now = now
+    }
+    assert.is(await contentAt(path), kept)
+    await refusedWith('not_found', () => abortUpload(deps, { upload_id }, cause))
+  })
 
 uploads('begins once for one id', async () => {
   const id = newId()
@@ -116,19 +232,6 @@ uploads('leaves nothing when it is cancelled', async () => {
 uploads.run()
 
 const files = suite('storeFile and deleteFile')
-
-const store = (path: unknown, content: string, content_type: unknown = '') =>
-  storeFile(
-    deps,
-    {
-      path,
-      content_type,
-      run_id: null,
-      announced: null,
-      content: () => Readable.from([Buffer.from(content)]),
-    },
-    cause,
-  )
 
 for (const path of ['', '/a', 'a/', 'a//b', 'a/../b', '.', 'a\u0000', 'ä'.repeat(513), 7])
   files(`refuse the path ${JSON.stringify(path).slice(0, 20)}`, () =>

@@ -72,9 +72,9 @@ const sweep = suite<Context>('the sweep of files')
 sweep.before.each(async (context) => {
   const node = await openNode()
   const { aggregates, views } = node
-  const files = { aggregates, blobs: node.blobs, quotas: quota }
+  const files = { aggregates, blobs: node.blobs, store: node.store, quotas: quota }
   Object.assign(context, { node, files, dying: { ...files, blobs: unremovable(node.blobs) } })
-  context.deps = { blobs: node.blobs, aggregates, views }
+  context.deps = { blobs: node.blobs, aggregates, store: node.store, views }
 })
 sweep.after.each(({ node }) => node.close())
 
