@@ -25,6 +25,8 @@ export class DataKeys {
   readonly #unwrapped = new BoundedMap<string, DataKey>(KNOWN)
   /** Only for environments: projects seal rarely, and must not use a key that was just destroyed. */
   readonly #current = new BoundedMap<string, DataKey>(KNOWN)
+  /** Counts the destructions, so that a key whose unwrapping began before one is not cached after it. */
+  #generation = 0
 
   constructor({ keys, wrapped }: { keys: Aggregates['dataKeys']; wrapped: WrappedKeys }) {
     this.#keys = keys
@@ -49,8 +51,10 @@ export class DataKeys {
     const at = blobOf(wrapped)
     const known = this.#unwrapped.get(at)
     if (known) return known
+    const generation = this.#generation
     const key = createSecretKey(await this.#unwrap(wrapped))
-    this.#unwrapped.set(at, { id: key_id, key })
+    if (await this.#isDestroyed(scope, key_id)) throw destroyed() // its blob is about to be removed
+    if (generation === this.#generation) this.#unwrapped.set(at, { id: key_id, key })
     return { id: key_id, key }
   }
 
@@ -66,20 +70,18 @@ export class DataKeys {
    * be sealed for the scope. A repetition after a failure completes it.
    */
   async destroy(scope: Scope, { final }: { final: boolean }, cause: Cause): Promise<void> {
-    const { env_id, project_id } = scope
-    const doomed = await Array.fromAsync(this.#wrapped.list(scope))
-    const projects = new Set(doomed.map((key) => (key.kind === 'data' ? key.scope.project_id : undefined)))
-    for (const own of [undefined, project_id]) projects.delete(own)
-    const scopes: Scope[] = [scope, ...[...projects].map((id) => ({ env_id, project_id: id }))]
-    for (const each of scopes) {
-      // The fact is stored first, so that no key created after it is removed below.
-      await this.#keys.handle(
-        streamOf.dataKeys(idOf(each)),
-        { type: 'DestroyDataKeys', ...projectIn(each), final },
-        cause,
-      )
+    const done = new Set<string>()
+    for (let scopes = [scope]; scopes.length > 0; scopes = await this.#scopesIn(scope, done)) {
+      for (const each of scopes) {
+        const command = { type: 'DestroyDataKeys', ...projectIn(each), final } as const
+        await this.#keys.handle(streamOf.dataKeys(idOf(each)), command, cause)
+        done.add(idOf(each))
+      }
     }
-    for (const key of doomed) await this.#wrapped.remove(key)
+    // Only the facts name the destroyed keys: one that was created before them may be in no earlier list of blobs, and
+    // one that is created after them remains.
+    for await (const key of this.#wrapped.list(scope))
+      if (key.kind === 'data' && (await this.#isDestroyed(key.scope, key.id))) await this.#wrapped.remove(key)
     this.#forget()
   }
 
@@ -100,7 +102,24 @@ export class DataKeys {
     return this.#keys.read(streamOf.dataKeys(idOf(scope)), ({ current }) => current)
   }
 
+  /** The scopes within a scope that have keys, without those that are done. */
+  async #scopesIn(scope: Scope, done: ReadonlySet<string>): Promise<Scope[]> {
+    const found = new Map<string, Scope>()
+    for await (const key of this.#wrapped.list(scope))
+      if (key.kind === 'data' && !done.has(idOf(key.scope))) found.set(idOf(key.scope), key.scope)
+    return [...found.values()]
+  }
+
+  /** Whether the log contains the destruction of a key, or its scope is closed. */
+  #isDestroyed(scope: Scope, key_id: string): Promise<boolean> {
+    return this.#keys.read(
+      streamOf.dataKeys(idOf(scope)),
+      ({ closed, destroyed }) => closed || destroyed.includes(key_id),
+    )
+  }
+
   #forget(): void {
+    this.#generation++
     this.#current.clear()
     this.#unwrapped.clear()
   }
@@ -130,10 +149,13 @@ export class DataKeys {
       return await this.#wrapped.get(key)
     } catch (error) {
       if (!isAppError(error, 'not_found')) throw error
-      throw new AppError('not_found', 'The data key of this secret was destroyed', { cause: error })
+      throw destroyed(error)
     }
   }
 }
+
+const destroyed = (cause?: unknown): AppError =>
+  new AppError('not_found', 'The data key of this secret was destroyed', { cause })
 
 const idOf = ({ env_id, project_id }: Scope): string => project_id ?? env_id
 

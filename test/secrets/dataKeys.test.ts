@@ -12,6 +12,7 @@ import { Keyring } from '../../src/secrets/keyring.ts'
 import { MasterKeys } from '../../src/secrets/masterKeys.ts'
 import { WrappedKeys } from '../../src/secrets/wrappedKeys.ts'
 import { suite } from '../support/suite.ts'
+import { withMethods } from '../support/withMethods.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 
@@ -39,6 +40,11 @@ const closing = async ({ store, blobs }: Context) => {
   await store.close()
   await blobs.close()
 }
+const dataKeysOn = (store: EventStore, blobs: Blobs): DataKeys =>
+  new DataKeys({
+    keys: openAggregates(store).dataKeys,
+    wrapped: new WrappedKeys(blobs, new MasterKeys([masterKey])),
+  })
 const throws = (work: Promise<unknown>): Promise<unknown> =>
   work.then(
     () => assert.unreachable('Expected it not to open'),
@@ -198,6 +204,62 @@ keys('of an environment destroyed take those of its projects with them', async (
     const again = await keyring.seal('env', 'p', 'new', project)
     assert.is(await keyring.unseal('env', 'p', again, project), 'new')
   }
+})
+
+for (const [what, project] of [
+  ['an environment', undefined],
+  ['a project without a key before', 'project'],
+] as const)
+  keys(
+    `of ${what} that is created right before the destruction is destroyed too`,
+    async ({ node, store, blobs }) => {
+      const other = node()
+      await other.keyring.seal('env', 'p', 'x')
+      let sealed = ''
+      /** Another node creates a key and seals with it, right before the first fact of the destruction is stored. */
+      const late = withMethods(store, {
+        async append(stream, events, expected) {
+          if (sealed === '') {
+            sealed = 'pending'
+            await other.dataKeys.rotate({ env_id: 'env', project_id: project }, cause)
+            sealed = await other.keyring.seal('env', 'p', 'x', project)
+          }
+          return store.append(stream, events, expected)
+        },
+      })
+      await dataKeysOn(late, blobs).destroy({ env_id: 'env' }, { final: false }, cause)
+      assert.ok(isAppError(await throws(node().keyring.unseal('env', 'p', sealed, project)), 'not_found'))
+      assert.equal(await Array.fromAsync(blobs.list('keys/env/')), [])
+    },
+  )
+
+keys('that is created after a destruction remains', async ({ node, store, blobs }) => {
+  const other = node()
+  await other.keyring.seal('env', 'p', 'x')
+  const [before] = await Array.fromAsync(blobs.list('keys/env/'))
+  let sealed = ''
+  const removing = withMethods(blobs, {
+    async remove(key) {
+      if (key === before?.key) sealed = await node().keyring.seal('env', 'p', 'new')
+      await blobs.remove(key)
+    },
+  })
+  await dataKeysOn(store, removing).destroy({ env_id: 'env' }, { final: false }, cause)
+  assert.is(await node().keyring.unseal('env', 'p', sealed), 'new')
+})
+
+keys('unseals nothing from the moment its destruction is stored', async ({ node, store, blobs }) => {
+  const sealed = await node().keyring.seal('env', 'p', 'x')
+  let tried = 0
+  const removing = withMethods(blobs, {
+    async remove(key) {
+      assert.ok(isAppError(await throws(node().keyring.unseal('env', 'p', sealed)), 'not_found'))
+      tried++
+      await blobs.remove(key)
+    },
+  })
+  await dataKeysOn(store, removing).destroy({ env_id: 'env' }, { final: false }, cause)
+  assert.is(tried, 1)
 })
 
 keys('is forgotten when another node destroys it', async ({ node, store }) => {
