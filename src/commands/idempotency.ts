@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { clock, isoOf } from '../clock.ts'
+import { factAt } from '../domain/factAt.ts'
 import { AppError } from '../errors.ts'
 import { payloadFields, payloadOf } from '../events/payload.ts'
 import { streamOf } from '../events/streams.ts'
@@ -145,12 +146,11 @@ export class Idempotency {
 
   async #kept(stream: string, revision: number, env_id: string): Promise<unknown> {
     const { store, payloads, keyring } = this.#deps
-    for await (const { event } of store.read(stream, { from: revision, limit: 1 })) {
-      if (event.type !== 'RequestAnswered') break
-      const text = await payloads.load(payloadOf('sealed', event))
-      return JSON.parse(await keyring.unseal(env_id, stream, text as string))
-    }
-    throw new AppError('internal_server_error', `Expected the answer of a request at ${stream} ${revision}`)
+    const event = (await factAt(store, stream, revision))?.event
+    if (event?.type !== 'RequestAnswered')
+      throw new AppError('internal_server_error', `Expected the answer of a request at ${stream} ${revision}`)
+    const text = await payloads.load(payloadOf('sealed', event))
+    return JSON.parse(await keyring.unseal(env_id, stream, text as string))
   }
 
   /** Resolves with whether a fact was appended after the revision within `ms`. */

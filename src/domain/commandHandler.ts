@@ -138,16 +138,22 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
 
   async #run(stream: string, actor: Actor<State, Command, Event>): Promise<void> {
     let conflicts = 0
+    let reached = -1 // the revision of the stream, as a lost race reported it
     while (actor.waiting.length > 0 || actor.reading.length > 0) {
       if (actor.reading.length > 0) await this.#read(stream, actor)
       if (actor.waiting.length === 0) continue
       const waiting = actor.waiting.splice(0, conflicts > 0 ? 1 : COMMANDS_PER_APPEND)
       try {
-        if (!actor.loaded || conflicts > 0) actor.loaded = await this.#catchUp(stream, actor.loaded)
+        if (!actor.loaded || conflicts > 0) {
+          actor.loaded = await this.#catchUp(stream, actor.loaded)
+          // A read is complete, so facts that it did not return have expired, and the stream continues after them.
+          actor.loaded.revision = Math.max(actor.loaded.revision, reached)
+        }
         await this.#answer(stream, actor.loaded, waiting)
         conflicts = 0
       } catch (error) {
         const lost = isAppError(error, 'wrong_revision')
+        if (lost && typeof error.data['actual'] === 'number') reached = error.data['actual']
         // A state with facts that were not stored is dropped; a state that is only behind catches up.
         if (!lost || waiting.length > 1) {
           actor.loaded = undefined

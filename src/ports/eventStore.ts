@@ -53,7 +53,10 @@ export interface EventStore {
    */
   append(stream: string, events: readonly NewEvent[], expected: Expected): Promise<Appended>
 
-  /** Reads forwards from a revision (inclusive, default 0). A missing stream is an empty one. */
+  /**
+   * Reads forwards from a revision (inclusive, default 0). A missing stream is an empty one. A read that ends early is
+   * complete: no further event was stored. Events that have expired are skipped, also at `from`.
+   */
   read(stream: string, options?: { from?: number; limit?: number }): AsyncIterable<Recorded>
 
   /** Delivers the whole log after a cursor (default: from the start), then new events, until the signal aborts. */

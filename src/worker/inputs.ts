@@ -1,3 +1,4 @@
+import { factAt } from '../domain/factAt.ts'
 import { AppError } from '../errors.ts'
 import { envIdOf, isOf, type Recorded } from '../events/event.ts'
 import type { EventOf } from '../events/index.ts'
@@ -31,18 +32,12 @@ export const inputOf = async (
   const at = plan.input_at
   const isInHand =
     !at || (inHand?.revision === at.revision && inHand.stream === streamOf.stream(at.stream_id))
-  const carrier = isInHand ? inHand : await factAt(store, at)
+  const carrier = isInHand ? inHand : await factAt(store, streamOf.stream(at.stream_id), at.revision)
+  if (!carrier && at) throw new AppError('not_found', 'The retention period of the input has ended')
   if (!carrier) throw new AppError('internal_server_error', 'Expected a fact with an input, got none')
   if (isOf(carrier, 'EventPublished')) return ofEvent(carrier, plan, kept)
   if (isOf(carrier, 'RunRequested')) return ofRequest(carrier, { payloads, keyring }, kept)
   throw new AppError('internal_server_error', `Expected a fact with an input, got ${carrier.event.type}`)
-}
-
-const factAt = async (store: EventStore, at: NonNullable<RunPlan['input_at']>): Promise<Recorded> => {
-  for await (const recorded of store.read(streamOf.stream(at.stream_id), { from: at.revision, limit: 1 })) {
-    return recorded
-  }
-  throw new AppError('not_found', 'The retention period of the input has ended')
 }
 
 const ofEvent = (

@@ -11,10 +11,12 @@ import { type Address, parseAddress } from './address.ts'
 import { Appender } from './appender.ts'
 import { Connection } from './connection.ts'
 import { appErrorOf } from './failures.ts'
+import { EndCheck } from './endCheck.ts'
 import { setRetention } from './setRetention.ts'
 import { consume } from './group.ts'
 import { closed, PAGE, Reader } from './reader.ts'
 import { ALL, type Follower, Tail } from './tail.ts'
+import { wholeStream } from './wholeStream.ts'
 import { isCursor, proposedOf } from './wire.ts'
 
 const PAUSE_MS = 200
@@ -74,14 +76,7 @@ class EventStoreDb implements EventStore {
   }
 
   async *read(stream: string, { from = 0, limit = Infinity } = {}): AsyncGenerator<Recorded> {
-    for (let revision = from, left = limit; left > 0;) {
-      const asked = Math.min(left, PAGE)
-      const events = await this.#reader.stream(stream, revision, asked)
-      for (const event of events) yield readable(event)
-      if (events.length < asked) return
-      revision += events.length
-      left -= events.length
-    }
+    for await (const event of wholeStream(this.#reader, stream, { from, limit })) yield readable(event)
   }
 
   async *subscribe({
@@ -116,7 +111,10 @@ class EventStoreDb implements EventStore {
         }
         place += events.length
         reported = events.length < PAGE
-        cursor = reported ? this.#tail.position : (events.at(-1) as Recorded).cursor
+        const isAhead = events.length > 0 && (events[0] as Recorded).cursor <= cursor // of the tail of this node
+        if (isAhead) events = events.filter((event) => event.cursor > cursor)
+        const reached = reported ? this.#tail.position : (events.at(-1)?.cursor ?? cursor)
+        if (reached > cursor) cursor = reached
         yield* readableBatch({
           events: matches ? events.filter(matches) : events,
           cursor,
@@ -131,6 +129,13 @@ class EventStoreDb implements EventStore {
     await this.#tail.begun()
     const follower: Follower = { queue: [], overflowed: false }
     const leave = this.#tail.follow(stream, follower)
+    const end = new EndCheck(
+      () => this.#reader.last(stream),
+      () => {
+        follower.overflowed = true
+        this.#tail.wakes.wake(stream)
+      },
+    )
     try {
       let revision = after
       let behind = true
@@ -138,22 +143,28 @@ class EventStoreDb implements EventStore {
         if (behind || follower.overflowed) {
           follower.overflowed = false
           follower.queue.length = 0
-          const events = await this.#again(() => this.#reader.stream(stream, revision + 1, PAGE), stop)
-          if (!events) return
-          behind = events.length > 0 // a short page may be incomplete, so only an empty page is the end
+          end.doubt()
+          const page = await this.#again(() => this.#reader.stream(stream, revision + 1, PAGE), stop)
+          if (!page) return
+          const { events } = page
+          behind = events.length > 0 // a short page may be incomplete; an empty one is checked while waiting
           revision = events.at(-1)?.revision ?? revision
           yield* readableStreamBatch({ events, caughtUp: !behind })
           continue
         }
         const events = follower.queue.splice(0).filter((event) => event.revision > revision)
-        if (events.length === 0) await this.#tail.wakes.next(stream)
-        else if (events[0]?.revision !== revision + 1) behind = true
+        if (events.length === 0) {
+          end.wait(revision)
+          await this.#tail.wakes.next(stream)
+        } else if (events[0]?.revision !== revision + 1) behind = true
         else {
+          end.prove()
           revision += events.length
           yield* readableStreamBatch({ events, caughtUp: true })
         }
       }
     } finally {
+      end.close()
       leave()
     }
   }

@@ -1,7 +1,7 @@
 import { BACKWARDS, END, type EventStoreDBClient, FORWARDS, type ResolvedEvent } from '@eventstore/db-client'
 import { BoundedMap } from '../../boundedMap.ts'
 import { AppError } from '../../errors.ts'
-import { type Cursor, type Recorded, START } from '../../events/event.ts'
+import type { Cursor, Recorded } from '../../events/event.ts'
 import type { Connection } from './connection.ts'
 import { appErrorOf, isClientWedged, isMissingStream } from './failures.ts'
 import { cursorOf, positionOf, recordedOf } from './wire.ts'
@@ -16,6 +16,14 @@ export interface Page {
   readonly cursor: Cursor
   /** True if the log had no further events at the time of the read. */
   readonly last: boolean
+}
+
+/** A part of a stream, as one read returned it. */
+export interface StreamPage {
+  readonly events: readonly Recorded[]
+  /** The revision after the last event of the page. */
+  readonly next: number
+  readonly isMissing: boolean
 }
 
 interface Read extends AsyncIterable<ResolvedEvent> {
@@ -46,9 +54,13 @@ export class Reader {
     this.#prefix = prefix
   }
 
-  /** Reads up to `limit` events of a stream from a revision. A missing stream has none. */
-  async stream(stream: string, from: number, limit: number): Promise<Recorded[]> {
+  /**
+   * Reads up to `limit` events of a stream from a revision, in one call. The server may end a read too early without an
+   * error, so a short page is not the end of the stream (`wholeStream`).
+   */
+  async stream(stream: string, from: number, limit: number): Promise<StreamPage> {
     const events: Recorded[] = []
+    let next = from
     try {
       const read = (client: EventStoreDBClient) =>
         client.readStream(this.#prefix + stream, {
@@ -58,14 +70,50 @@ export class Reader {
           requiresLeader: true,
         })
       for await (const { event } of this.#bounded(read)) {
+        if (event) next = Number(event.revision) + 1
         const recorded = event && recordedOf(event, this.#prefix)
         if (recorded) events.push(recorded)
       }
     } catch (error) {
-      if (isMissingStream(error)) return []
+      if (isMissingStream(error)) return { events: [], next: from, isMissing: true }
       throw this.#failed(error)
     }
-    return events
+    return { events, next, isMissing: false }
+  }
+
+  /**
+   * Reads the revision of the last event of a stream; -1 if the stream is missing. Null if the server returned no event,
+   * because all have expired or because it ended the read too early.
+   */
+  async last(stream: string): Promise<number | null> {
+    const [event, isMissing] = await this.#newestOf(this.#prefix + stream)
+    if (isMissing) return -1
+    return event?.event ? Number(event.event.revision) : null
+  }
+
+  /** Whether events of a stream expire. False also if the server ended the read of the metadata too early. */
+  async expires(stream: string): Promise<boolean> {
+    const [metadata] = await this.#newestOf(`$$${this.#prefix}${stream}`)
+    const fields = metadata?.event?.data
+    return typeof fields === 'object' && fields !== null && '$maxAge' in fields
+  }
+
+  async #newestOf(name: string): Promise<[newest: ResolvedEvent | undefined, isMissing: boolean]> {
+    let newest: ResolvedEvent | undefined
+    try {
+      const read = (client: EventStoreDBClient) =>
+        client.readStream(name, {
+          fromRevision: END,
+          direction: BACKWARDS,
+          maxCount: 1,
+          requiresLeader: true,
+        })
+      for await (const resolved of this.#bounded(read)) newest = resolved
+    } catch (error) {
+      if (isMissingStream(error)) return [undefined, true]
+      throw this.#failed(error)
+    }
+    return [newest, false]
   }
 
   /** Reads a page of the log after a cursor. A full page never changes and is cached. */
@@ -137,7 +185,7 @@ export class Reader {
   }
 
   async #head(): Promise<Cursor> {
-    let cursor = START
+    let cursor: Cursor | undefined
     try {
       const read = (client: EventStoreDBClient) =>
         client.readAll({
@@ -151,6 +199,9 @@ export class Reader {
     } catch (error) {
       throw this.#failed(error)
     }
+    // A server's log is never empty: it writes events of its own at its first start.
+    if (cursor === undefined)
+      throw new AppError('unavailable', 'The event store ended a read of its log too early')
     return cursor
   }
 

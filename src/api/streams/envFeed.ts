@@ -8,6 +8,9 @@ import { MAX_QUEUED_BYTES, type SseReply } from './sse.ts'
 const KEPT = 2048
 const KEPT_BYTES = 4 << 20
 
+/** A client of a feed. */
+export type FeedClient = Pick<SseReply, 'gone' | 'push' | 'write' | 'flushed'>
+
 interface Entry {
   readonly cursor: Cursor
   readonly bytes: Buffer
@@ -16,10 +19,13 @@ interface Entry {
 /**
  * The activity of one environment on this node: one subscription whose frames are built once for all clients.
  * F1: a client gets every frame after its cursor once and in order (I5). It reads the log itself until the feed has
- * all further frames, and is then attached at exactly that point.
+ * all further frames, and is then attached at exactly that point. A client that another node served may be ahead of the
+ * feed: it gets no frame up to its cursor again.
  */
 class EnvFeed {
-  readonly #clients = new Set<SseReply>()
+  readonly #clients = new Set<FeedClient>()
+  /** Clients that another node served beyond the position of this feed, by the cursor of their last frame. */
+  readonly #ahead = new Map<FeedClient, Cursor>()
   readonly #kept: Entry[] = []
   #keptBytes = 0
   /** The feed keeps all its frames after this cursor. */
@@ -32,7 +38,7 @@ class EnvFeed {
   }
 
   get isEmpty(): boolean {
-    return this.#clients.size === 0
+    return this.#clients.size === 0 && this.#ahead.size === 0
   }
 
   async run(store: EventStore, env_id: string, signal: AbortSignal): Promise<void> {
@@ -42,19 +48,33 @@ class EnvFeed {
       types: envTypes,
       signal,
     })) {
-      const frames: Buffer[] = []
+      const frames: Entry[] = []
       for (const event of events) {
         const bytes = envFrame(event)
         if (!bytes) continue
-        frames.push(bytes)
-        this.#kept.push({ cursor: event.cursor, bytes })
+        const entry = { cursor: event.cursor, bytes }
+        frames.push(entry)
+        this.#kept.push(entry)
         this.#keptBytes += bytes.length
       }
       this.#position = cursor
       this.#forget()
-      if (frames.length === 0) continue
-      const together = frames.length === 1 ? (frames[0] as Buffer) : Buffer.concat(frames)
-      for (const client of this.#clients) client.push(together)
+      if (frames.length > 0) {
+        const together = joined(frames)
+        for (const client of this.#clients) client.push(together)
+      }
+      if (this.#ahead.size > 0) this.#catchUp(frames)
+    }
+  }
+
+  /** Sends the frames to the clients that are ahead of them, as far as they are new. */
+  #catchUp(frames: readonly Entry[]): void {
+    for (const [client, after] of this.#ahead) {
+      const fresh = frames.filter(({ cursor }) => cursor > after)
+      if (fresh.length > 0) client.push(joined(fresh))
+      if (this.#position < after) continue
+      this.#ahead.delete(client)
+      if (!client.gone.aborted) this.#clients.add(client)
     }
   }
 
@@ -62,14 +82,20 @@ class EnvFeed {
    * Attaches a client that has everything up to `after`. Returns false if the feed no longer has the next frames, or
    * there are too many for a client that may not read them.
    */
-  attach(client: SseReply, after: Cursor): boolean {
+  attach(client: FeedClient, after: Cursor): boolean {
     if (after < this.#floor) return false
     const missed = this.#kept.filter(({ cursor }) => cursor > after).map(({ bytes }) => bytes)
     if (missed.reduce((size, { length }) => size + length, 0) > MAX_QUEUED_BYTES) return false
     for (const bytes of missed) client.write(bytes)
-    this.#clients.add(client)
-    client.gone.addEventListener('abort', () => this.#clients.delete(client), { once: true })
+    if (after > this.#position) this.#ahead.set(client, after)
+    else this.#clients.add(client)
+    client.gone.addEventListener('abort', () => this.#remove(client), { once: true })
     return true
+  }
+
+  #remove(client: FeedClient): void {
+    this.#clients.delete(client)
+    this.#ahead.delete(client)
   }
 
   #forget(): void {
@@ -79,6 +105,11 @@ class EnvFeed {
     this.#floor = (this.#kept[tooMany - 1] as Entry).cursor
     for (const { bytes } of this.#kept.splice(0, tooMany)) this.#keptBytes -= bytes.length
   }
+}
+
+const joined = (frames: readonly Entry[]): Buffer => {
+  const [first] = frames
+  return first && frames.length === 1 ? first.bytes : Buffer.concat(frames.map(({ bytes }) => bytes))
 }
 
 /** The feeds of the environments with clients on this node. */
@@ -93,7 +124,7 @@ export class EnvFeeds {
   }
 
   /** Sends every frame of the environment after the cursor to the client until it disconnects. */
-  async serve(client: SseReply, env_id: string, after: Cursor): Promise<void> {
+  async serve(client: FeedClient, env_id: string, after: Cursor): Promise<void> {
     const feed = await this.#feedOf(env_id)
     if (feed.attach(client, after)) return
     for await (const { events, cursor } of this.#store.subscribe({

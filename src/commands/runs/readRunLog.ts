@@ -1,3 +1,4 @@
+import { factAt } from '../../domain/factAt.ts'
 import { type Payload, payloadOf } from '../../events/payload.ts'
 import type { LogLine } from '../../events/runLog.ts'
 import { streamOf } from '../../events/streams.ts'
@@ -29,8 +30,7 @@ const requestAt = async (
   store: CommandDeps['store'],
   { stream_id, revision }: NonNullable<RunDoc['input_at']>,
 ): Promise<Payload | null> => {
-  for await (const { event } of store.read(streamOf.stream(stream_id), { from: revision, limit: 1 }))
-    if (event.type === 'RunRequested' && event.input?.kind === 'webhook')
-      return payloadOf('value', event.input)
-  return null
+  const event = (await factAt(store, streamOf.stream(stream_id), revision))?.event
+  if (event?.type !== 'RunRequested' || event.input?.kind !== 'webhook') return null
+  return payloadOf('value', event.input)
 }

@@ -1,3 +1,4 @@
+import { factAt } from '../../domain/factAt.ts'
 import { isIdle } from '../../domain/stream.ts'
 import type { Recorded } from '../../events/event.ts'
 import { type Payload, payloadOf } from '../../events/payload.ts'
@@ -108,8 +109,6 @@ const startedAt = async (
   { stream }: Recorded,
   { run_id, started_revision: from }: Ending,
 ): Promise<RunDoc | null> => {
-  if (from === null) return null
-  for await (const started of store.read(stream, { from, limit: 1 }))
-    return runs.evolve(null, started, run_id)
-  return null
+  const started = from === null ? null : await factAt(store, stream, from)
+  return started && runs.evolve(null, started, run_id)
 }

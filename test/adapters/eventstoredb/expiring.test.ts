@@ -1,9 +1,23 @@
 import * as assert from 'uvu/assert'
+import { openBlobs } from '../../../src/adapters/embedded/blobs.ts'
+import { Idempotency } from '../../../src/commands/idempotency.ts'
+import { Payloads } from '../../../src/content/payloads.ts'
+import { openAggregates } from '../../../src/domain/aggregates.ts'
+import { factAt } from '../../../src/domain/factAt.ts'
+import { silent } from '../../../src/logger.ts'
+import { DataKeys } from '../../../src/secrets/dataKeys.ts'
+import { Keyring } from '../../../src/secrets/keyring.ts'
+import { MasterKeys } from '../../../src/secrets/masterKeys.ts'
+import { WrappedKeys } from '../../../src/secrets/wrappedKeys.ts'
 import { newId } from '../../../src/ids.ts'
 import { facts } from '../../contracts/eventStore/facts.ts'
+import { eventsOf, gather } from '../../contracts/eventStore/gather.ts'
 import { suite } from '../../support/suite.ts'
+import { tempDir } from '../../support/tempDir.ts'
 import { until } from '../../support/until.ts'
 import { alone, payloadsIn } from './harness.ts'
+
+const masterKey = new Uint8Array(32)
 
 const expire = suite('EventStoreDB adapter: retention')
 
@@ -18,6 +32,54 @@ expire(
     assert.is((await store.append(stream, facts(stream, 1, 3), 2)).revision, 3)
     assert.equal(await payloadsIn(store, stream), [3])
     assert.equal(await payloadsIn(store, other), [0, 1, 2])
+  }),
+)
+
+expire(
+  'an event at a revision is absent once it has expired, although later ones are there',
+  alone(async ({ store }) => {
+    const stream = `e-${newId()}`
+    await store.append(stream, facts(stream, 2), 'none')
+    await store.expire(stream, 1)
+    await until(async () => (await payloadsIn(store, stream)).length === 0)
+    await store.append(stream, facts(stream, 1, 2), 1)
+    assert.is(await factAt(store, stream, 0), null)
+    assert.is((await factAt(store, stream, 2))?.revision, 2)
+  }),
+)
+
+expire(
+  'an Idempotency-Key can be used again when all facts about it have expired',
+  alone(async ({ store }) => {
+    const blobs = await openBlobs({ dir: tempDir() })
+    const node = () => {
+      const aggregates = openAggregates(store)
+      const keys = new DataKeys({
+        keys: aggregates.dataKeys,
+        wrapped: new WrappedKeys(blobs, new MasterKeys([masterKey])),
+      })
+      return new Idempotency({
+        store,
+        aggregates,
+        payloads: new Payloads(blobs),
+        keyring: new Keyring(masterKey, keys),
+        logger: silent,
+        holder: newId(),
+        isGone: () => false,
+        stopping: new AbortController().signal,
+      })
+    }
+    const asked = { key: 'k', scope: ['env', 'POST', '/v1/events'], env_id: 'env', request_id: 'r' }
+    const used = gather((signal) => store.subscribe({ types: ['RequestClaimed'], signal }))
+    await node().once({ ...asked, request: 1 }, () => Promise.resolve('first'))
+    const stream = (await until(() => eventsOf(used.items)[0])).stream
+    await used.stop()
+    await store.expire(stream, 1)
+    await until(async () => (await payloadsIn(store, stream)).length === 0)
+    const later = { ...asked, request: 2 }
+    const second = { value: 'second', replayed: false }
+    assert.equal(await node().once(later, () => Promise.resolve('second')), second)
+    assert.equal(await node().once(later, () => Promise.resolve('third')), { ...second, replayed: true })
   }),
 )
 

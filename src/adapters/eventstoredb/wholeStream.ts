@@ -1,0 +1,34 @@
+import { AppError } from '../../errors.ts'
+import type { Recorded } from '../../events/event.ts'
+import { PAGE, type Reader } from './reader.ts'
+
+/** The reads without a new event after which a stream counts as expired, or the server as unavailable. */
+const EMPTY_READS = 3
+
+/**
+ * Yields up to `limit` events of a stream from a revision, and ends early only at its end: a read that the server ended
+ * too early is continued. Rejects with `unavailable` if the server goes on ending reads too early.
+ */
+export async function* wholeStream(
+  reader: Pick<Reader, 'stream' | 'last' | 'expires'>,
+  stream: string,
+  { from, limit }: { from: number; limit: number },
+): AsyncGenerator<Recorded> {
+  let next = from
+  let left = limit
+  for (let empty = 0; left > 0;) {
+    const asked = Math.min(left, PAGE)
+    const page = await reader.stream(stream, next, asked)
+    yield* page.events
+    if (page.isMissing) return
+    left -= page.events.length
+    empty = page.next === next ? empty + 1 : 0
+    next = page.next
+    if (page.events.length === asked) continue
+    const last = await reader.last(stream)
+    if (last !== null && last < next) return
+    if (empty < EMPTY_READS) continue
+    if (last === null && (await reader.expires(stream))) return
+    throw new AppError('unavailable', `The event store ended the reads of ${stream} before its last event`)
+  }
+}
