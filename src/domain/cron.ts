@@ -1,4 +1,16 @@
 import { Cron } from 'croner'
+import { BoundedMap } from '../boundedMap.ts'
+
+/** A parsed expression takes 80 KB, and most schedules of a service have one of few expressions. */
+const parsed = new BoundedMap<string, Cron>(256)
+
+const parse = (cron: string): Cron => {
+  const known = parsed.get(cron)
+  if (known) return known
+  const made = new Cron(cron, { mode: '5-part', timezone: 'UTC' })
+  parsed.set(cron, made)
+  return made
+}
 
 /**
  * Computes when a cron expression is due. It follows Vixie cron's rule for clock changes, which no available library
@@ -17,7 +29,7 @@ export const ticksOf = (cron: string, timezone: string): Ticks => {
   if (fields.length !== 5 && !nickname) {
     throw new Error(`Expected a cron expression of five fields, got ${JSON.stringify(cron)}`)
   }
-  const wall = new Cron(cron, { mode: '5-part', timezone: 'UTC' })
+  const wall = parse(cron)
   const fixedHour = nickname ? !/hourly/i.test(cron) : /^\d+(,\d+)*$/.test(fields[1] ?? '')
   const zoned = (ms: number) => Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(timezone)
   try {

@@ -173,6 +173,10 @@ export class Directory {
     return byId?.env_id === env_id ? byId : undefined
   }
 
+  projectById(project_id: string): DirectoryProject | undefined {
+    return this.#projects.get(project_id)
+  }
+
   /** The projects of an organization, in all its environments. */
   *projectsOf(org_id: string): Generator<DirectoryProject> {
     for (const project of this.#projects.values())

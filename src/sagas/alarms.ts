@@ -1,41 +1,129 @@
 import schedule from 'node-schedule'
+import { clock } from '../clock.ts'
+import { Heap } from '../loops/heap.ts'
 
 /**
- * Alarms by key. Setting a key again moves its alarm; an instant in the past rings at once. After `close` no alarm is
- * set: otherwise late work would keep the process alive with its next alarm.
+ * The longest time between two looks at the clock, milliseconds. A timer alone does not count the time in which the
+ * machine was suspended, and does not notice that the clock was set.
+ */
+export const LOOK_EVERY_MS = 10_000
+/** A clock that lost more than this between two looks was set back. */
+const SET_BACK_MS = 1000
+/** Alarms that were moved or cleared and are not removed from the queue yet. */
+const MOST_DROPPED = 1000
+
+interface Alarm {
+  readonly key: string
+  readonly at: number
+  readonly ring: () => void
+}
+
+interface Clock {
+  /** Milliseconds since 1970. */
+  now(): number
+  /** Milliseconds that only grow. */
+  monotonic(): number
+}
+
+/**
+ * Alarms by key. Setting a key again moves its alarm; an instant in the past rings at once. If the clock is set back, an
+ * alarm rings after the time that was left, so before its instant. After `close` no alarm is set: otherwise late work
+ * would keep the process alive with its next alarm.
  */
 export class Alarms {
-  readonly #jobs = new Map<string, () => void>()
+  readonly #clock: Clock
+  readonly #lookEveryMs: number
+  readonly #alarms = new Map<string, Alarm>()
+  /** The alarms, the earliest first, and some that were moved or cleared. */
+  #queue = new Heap<Alarm>(isEarlier)
+  #look: { readonly due: number; cancel(): void } | undefined
+  #seen: { readonly now: number; readonly monotonic: number }
   #closed = false
+
+  constructor({
+    clock: shown = clock,
+    lookEveryMs = LOOK_EVERY_MS,
+  }: { clock?: Clock; lookEveryMs?: number } = {}) {
+    this.#clock = shown
+    this.#lookEveryMs = lookEveryMs
+    this.#seen = { now: shown.now(), monotonic: shown.monotonic() }
+  }
 
   /** `at`: milliseconds since 1970. */
   set(key: string, at: number, ring: () => void): void {
-    this.clear(key)
     if (this.#closed) return
-    const fire = () => {
-      this.#jobs.delete(key)
-      ring()
-    }
-    const job = schedule.scheduleJob(new Date(at), fire)
-    if (job) this.#jobs.set(key, () => job.cancel())
-    else {
-      const immediate = setImmediate(fire) // node-schedule refuses instants in the past
-      this.#jobs.set(key, () => clearImmediate(immediate))
-    }
+    this.#readClock()
+    const alarm = { key, at, ring }
+    this.#alarms.set(key, alarm)
+    this.#queue.push(alarm)
+    if (this.#queue.size > this.#alarms.size + MOST_DROPPED) this.#requeue()
+    this.#lookAt(at)
   }
 
   clear(key: string): void {
-    this.#jobs.get(key)?.()
-    this.#jobs.delete(key)
+    this.#alarms.delete(key)
   }
 
   get size(): number {
-    return this.#jobs.size
+    return this.#alarms.size
   }
 
   close(): void {
     this.#closed = true
-    for (const cancel of this.#jobs.values()) cancel()
-    this.#jobs.clear()
+    this.#look?.cancel()
+    this.#alarms.clear()
   }
+
+  #ringDue(): void {
+    this.#look = undefined
+    const now = this.#readClock()
+    const due: Alarm[] = []
+    for (let first = this.#queue.first; first && first.at <= now; first = this.#queue.first) {
+      due.push(first)
+      this.#queue.pop()
+    }
+    for (const alarm of due) {
+      if (this.#alarms.get(alarm.key) !== alarm) continue // moved or cleared
+      this.#alarms.delete(alarm.key)
+      alarm.ring()
+    }
+    if (this.#alarms.size > 0 && this.#queue.first) this.#lookAt(this.#queue.first.at)
+  }
+
+  /** Looks at the clock at an instant, or earlier. */
+  #lookAt(at: number): void {
+    const pauseMs = Math.min(Math.max(0, at - this.#seen.now), this.#lookEveryMs)
+    const due = this.#seen.monotonic + pauseMs
+    if (this.#closed || (this.#look && this.#look.due <= due)) return
+    this.#look?.cancel()
+    this.#look = { due, cancel: wakeIn(pauseMs, () => this.#ringDue()) }
+  }
+
+  #readClock(): number {
+    const [now, monotonic] = [this.#clock.now(), this.#clock.monotonic()]
+    const gained = now - this.#seen.now - (monotonic - this.#seen.monotonic)
+    this.#seen = { now, monotonic }
+    if (gained < -SET_BACK_MS) this.#requeue(gained)
+    return now
+  }
+
+  /** Moves all alarms, and drops from the queue those that were moved or cleared before. */
+  #requeue(byMs = 0): void {
+    this.#queue = new Heap<Alarm>(isEarlier)
+    for (const alarm of this.#alarms.values()) {
+      const moved = { ...alarm, at: alarm.at + byMs }
+      this.#alarms.set(alarm.key, moved)
+      this.#queue.push(moved)
+    }
+  }
+}
+
+const isEarlier = (one: Alarm, other: Alarm): boolean => one.at < other.at
+
+/** Calls back after a pause; returns a function that prevents it. */
+const wakeIn = (pauseMs: number, wake: () => void): (() => void) => {
+  const job = pauseMs > 0 ? schedule.scheduleJob(new Date(clock.now() + pauseMs), wake) : null
+  if (job) return () => job.cancel()
+  const immediate = setImmediate(wake) // node-schedule refuses instants in the past
+  return () => clearImmediate(immediate)
 }

@@ -3,10 +3,13 @@ import { type Ticks, ticksOf } from '../domain/cron.ts'
 import { isAppError, messageOf } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import type { Deployed, Directory, DirectoryProject } from '../projections/directory.ts'
+import { LOOK_EVERY_MS } from './alarms.ts'
 import type { Saga, SagaCore } from './saga.ts'
 
 /** A missed tick still fires if a node returns within this time; older ticks are skipped. */
 const CATCH_UP_MS = 60_000
+/** A tick is too late when its alarm rings after this time: the machine was suspended for longer than the rule allows. */
+const TOO_LATE_MS = CATCH_UP_MS + LOOK_EVERY_MS
 
 export interface Schedule {
   readonly schedule_id: string
@@ -48,6 +51,9 @@ export const fireSchedulesCore: SagaCore<null, ScheduleInput, Tick> = {
       }
       case 'due': {
         const { schedule, at } = input
+        const isClockSetBack = now < at
+        if (isClockSetBack) return { state, steps: arm(schedule, now, now) }
+        if (now - at > TOO_LATE_MS) return { state, steps: arm(schedule, at, now) }
         const key = schedule.schedule_id
         return { state, steps: [{ do: 'carryOut', key, command: { schedule, at } }] }
       }
@@ -59,9 +65,12 @@ export const fireSchedulesCore: SagaCore<null, ScheduleInput, Tick> = {
   },
 }
 
-/** Sets the alarm for the first tick after `after`, but skips ticks older than `CATCH_UP_MS`. */
+/**
+ * Sets the alarm for the first tick after `after`, but skips ticks older than `CATCH_UP_MS`. `after` is in the future only
+ * if the clock was set back since.
+ */
 const arm = (schedule: Schedule, after: number, now: number) => {
-  const at = schedule.ticks.after(Math.max(after, now - CATCH_UP_MS))
+  const at = schedule.ticks.after(Math.max(Math.min(after, now), now - CATCH_UP_MS))
   if (at === null) return []
   const input = { type: 'due', schedule, at } as const
   return [{ do: 'setAlarm', key: schedule.schedule_id, at, input } as const]
@@ -73,7 +82,7 @@ const arm = (schedule: Schedule, after: number, now: number) => {
  */
 export const fireSchedules = (
   deps: TickDeps & {
-    readonly directory: Pick<Directory, 'projects' | 'onChange'>
+    readonly directory: Pick<Directory, 'projects' | 'projectById' | 'onChange'>
     readonly logger: Logger
   },
 ): Saga<null, ScheduleInput, Tick> => ({
@@ -85,7 +94,7 @@ export const fireSchedules = (
     const known = new Map<string, readonly Schedule[]>()
     const deployed = (project_id: string, project: DirectoryProject | undefined): ScheduleInput => {
       const former = known.get(project_id) ?? []
-      const schedules = project ? schedulesOf(project, logger) : []
+      const schedules = (project ? schedulesOf(project, logger) : []).map((one) => continued(one, former))
       if (schedules.length > 0) known.set(project_id, schedules)
       else known.delete(project_id)
       return { type: 'deployed', schedules, former }
@@ -102,8 +111,7 @@ export const fireSchedules = (
       while (!signal.aborted) {
         for (const project_id of changed) {
           changed.delete(project_id)
-          const project = [...directory.projects()].find((one) => one.project_id === project_id)
-          yield deployed(project_id, project)
+          yield deployed(project_id, directory.projectById(project_id))
         }
         if (changed.size === 0 && !signal.aborted) await new Promise<void>((resolve) => (wake = resolve))
       }
@@ -125,6 +133,19 @@ export const fireSchedules = (
 
   afterFailure: ({ schedule, at }) => ({ type: 'fired', schedule, at }),
 })
+
+/**
+ * A schedule that the previous build had too is as old as it was there: a tick that was due before the deployment and
+ * has not fired yet is caught up. Ticks that have fired do not fire again.
+ */
+const continued = (schedule: Schedule, former: readonly Schedule[]): Schedule => {
+  const { cron, timezone } = schedule.scheduled.fn.schedule ?? {}
+  const before = former.find(({ schedule_id, scheduled: { fn } }) => {
+    const isSame = schedule_id === schedule.schedule_id
+    return isSame && fn.schedule?.cron === cron && fn.schedule?.timezone === timezone
+  })
+  return before ? { ...schedule, since: before.since } : schedule
+}
 
 /** The schedules of a project's deployed build. An unreadable schedule is logged and omitted. */
 const schedulesOf = (project: DirectoryProject, logger: Logger): Schedule[] => {

@@ -51,7 +51,7 @@ export const layers: readonly Layer[] = [
   adapter('s3', '@bradenmacdonald/s3-lite-client'),
   adapter('system'),
 
-  { path: 'domain/cron', imports: [], packages: ['croner'] },
+  { path: 'domain/cron', imports: ['boundedMap'], packages: ['croner'] },
   { path: 'domain', imports: [...facts] },
   { path: 'content', imports: [...facts] },
   { path: 'access/permissions', imports: ['errors'], types: ['events'] },

@@ -140,6 +140,38 @@ rule('a machine that slept fires only the last of its missed ticks', () => {
     .at(NOON + 1000)
     .then(armed(minutely, NOON))
 })
+rule('a tick whose alarm rings after a sleep of nine hours is skipped', () => {
+  const nightly = scheduleAt('0 3 * * *', NOON - 24 * HOUR)
+  const tick = { type: 'due', schedule: nightly, at: NOON - 9 * HOUR } as const
+  reacting(fireSchedulesCore)
+    .given()
+    .when(tick)
+    .at(NOON)
+    .then(armed(nightly, NOON + 15 * HOUR))
+})
+rule('a tick that was due in a short sleep fires when the machine wakes within a minute', () => {
+  const nightly = scheduleAt('0 12 * * *', NOON - 24 * HOUR)
+  const tick = { schedule: nightly, at: NOON }
+  reacting(fireSchedulesCore)
+    .given()
+    .when({ type: 'due', ...tick })
+    .at(NOON + MINUTE + 9000)
+    .then({ do: 'carryOut', key: nightly.schedule_id, command: tick })
+})
+rule('after the clock was set back, a schedule waits for its next tick by the new time', () => {
+  const hourly = scheduleAt('0 * * * *', NOON - 24 * HOUR)
+  const tomorrow = NOON + 24 * HOUR
+  reacting(fireSchedulesCore)
+    .given()
+    .when({ type: 'due', schedule: hourly, at: tomorrow })
+    .at(NOON + 1)
+    .then(armed(hourly, NOON + HOUR))
+  reacting(fireSchedulesCore)
+    .given()
+    .when({ type: 'fired', schedule: hourly, at: tomorrow })
+    .at(NOON + 1)
+    .then(armed(hourly, NOON + HOUR))
+})
 rule('a schedule without a further tick has no alarm', () => {
   const never = { ...scheduleAt('* * * * *', NOON), ticks: { after: () => null } }
   reacting(fireSchedulesCore)
@@ -283,36 +315,37 @@ schedule('ends when its build is no longer deployed', async ({ node }) => {
   await until(() => alarms.size === 0)
 })
 
+schedule('fires a tick that was due right before a redeploy', async ({ node }) => {
+  const { directory, project_id } = await deployed([everyMinute], 10 * MINUTE)
+  const { projects, projectById } = directory
+  let isRedeployed = false
+  let changed = (_: string): void => {}
+  const redeployed = {
+    projects: () => projects.call(directory),
+    projectById: (id: string) => {
+      const project = projectById.call(directory, id)
+      if (!project?.deployed) return project
+      return { ...project, deployed: { ...project.deployed, since: isoOf(clock.now()) } }
+    },
+    onChange: (listener: (id: string) => void) => {
+      changed = listener
+      return () => {}
+    },
+  }
+  const { streams } = node.aggregates
+  /** The first attempt to store the tick fails, and its build is replaced before the next one. */
+  const handle = ((...args: Parameters<typeof streams.handle>) => {
+    if (isRedeployed) return streams.handle(...args)
+    isRedeployed = true
+    changed(project_id)
+    return Promise.reject(new AppError('unavailable', 'down'))
+  }) as typeof streams.handle
+  saga({ ...node, aggregates: { streams: { handle } as typeof streams }, directory: redeployed })
+  await until(async () => (await requestedIn(node)).length > 0)
+})
+
 schedule('keeps its id over redeploys', () => {
   assert.is(scheduleIdOf('p', 'jobs', 'sweep'), scheduleIdOf('p', 'jobs', 'sweep'))
   assert.is.not(scheduleIdOf('p', 'jobs', 'sweep'), scheduleIdOf('q', 'jobs', 'sweep'))
 })
 schedule.run()
-
-const alarm = suite('an alarm')
-alarm('rings once at its time, or immediately when that is past', async () => {
-  const alarms = new Alarms()
-  const rung: string[] = []
-  alarms.set('soon', clock.now() + 30, () => void rung.push('soon'))
-  alarms.set('past', clock.now() - 1000, () => void rung.push('past'))
-  assert.is(alarms.size, 2)
-  await until(() => alarms.size === 0)
-  assert.equal(rung, ['past', 'soon'])
-  alarms.close()
-})
-alarm('moves when set again, does not ring when cleared, and is not set after close', async () => {
-  const alarms = new Alarms()
-  const rung: string[] = []
-  alarms.set('a', clock.now() + 3_600_000, () => void rung.push('late'))
-  alarms.set('a', clock.now() - 1, () => void rung.push('moved'))
-  alarms.set('b', clock.now() - 1, () => void rung.push('cleared'))
-  alarms.clear('b')
-  await until(() => rung.length > 0)
-  alarms.set('c', clock.now() + 3_600_000, () => void rung.push('closed'))
-  alarms.close()
-  alarms.set('d', clock.now() - 1, () => void rung.push('after the end'))
-  await new Promise(setImmediate)
-  assert.is(alarms.size, 0)
-  assert.equal(rung, ['moved'])
-})
-alarm.run()
