@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { clock, isoOf } from '../clock.ts'
-import { factAt } from '../domain/factAt.ts'
+import { readFact } from './streams/readFact.ts'
 import { AppError } from '../errors.ts'
 import { payloadFields, payloadOf } from '../events/payload.ts'
 import { streamOf } from '../events/streams.ts'
@@ -146,7 +146,7 @@ export class Idempotency {
 
   async #kept(stream: string, revision: number, env_id: string): Promise<unknown> {
     const { store, payloads, keyring } = this.#deps
-    const event = (await factAt(store, stream, revision))?.event
+    const event = (await readFact(store, stream, revision))?.event
     if (event?.type !== 'RequestAnswered')
       throw new AppError('internal_server_error', `Expected the answer of a request at ${stream} ${revision}`)
     const text = await payloads.load(payloadOf('sealed', event))

@@ -1,4 +1,4 @@
-import { factAt } from '../domain/factAt.ts'
+import { readFact } from '../commands/streams/readFact.ts'
 import { AppError } from '../errors.ts'
 import { envIdOf, isOf, type Recorded } from '../events/event.ts'
 import type { EventOf } from '../events/index.ts'
@@ -32,7 +32,7 @@ export const inputOf = async (
   const at = plan.input_at
   const isInHand =
     !at || (inHand?.revision === at.revision && inHand.stream === streamOf.stream(at.stream_id))
-  const carrier = isInHand ? inHand : await factAt(store, streamOf.stream(at.stream_id), at.revision)
+  const carrier = isInHand ? inHand : await readFact(store, streamOf.stream(at.stream_id), at.revision)
   if (!carrier && at) throw new AppError('not_found', 'The retention period of the input has ended')
   if (!carrier) throw new AppError('internal_server_error', 'Expected a fact with an input, got none')
   if (isOf(carrier, 'EventPublished')) return ofEvent(carrier, plan, kept)

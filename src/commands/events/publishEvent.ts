@@ -4,9 +4,9 @@ import { recordedOf } from '../../domain/recorded.ts'
 import { AppError } from '../../errors.ts'
 import type { RunPlan } from '../../events/run.ts'
 import { streamOf } from '../../events/streams.ts'
-import { isId } from '../../ids.ts'
+import { isDerived, isId } from '../../ids.ts'
 import type { Claimer } from '../../ports/claimer.ts'
-import { appendEvent } from './appendEvent.ts'
+import { appendOnce } from './appendOnce.ts'
 import { checkControl } from './checkControl.ts'
 import { CANCEL, checkEventType, isControl } from '../../events/eventType.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
@@ -102,7 +102,10 @@ const storeWithin = async (
     ...(claim && { claim }),
     now,
   } as const
-  const append = () => appendEvent(deps, stream, command, cause)
+  const append = () =>
+    isDerived(event_id)
+      ? appendOnce(deps, stream, command, cause)
+      : deps.aggregates.streams.handle(stream, command, cause, { fresh: create })
   const handled = await (claim && claimer ? claimer.claiming(event_id, append) : append())
   if (!handled) return publishedBefore(deps, stream, { event_id, env_id, event_data })
   const carrier = recordedOf(handled, 'EventPublished', { stream, at: now, metadata: cause })

@@ -1,4 +1,4 @@
-import { factAt } from '../../domain/factAt.ts'
+import { readFact } from '../streams/readFact.ts'
 import { type Payload, payloadOf } from '../../events/payload.ts'
 import type { LogLine } from '../../events/runLog.ts'
 import { streamOf } from '../../events/streams.ts'
@@ -30,7 +30,7 @@ const requestAt = async (
   store: CommandDeps['store'],
   { stream_id, revision }: NonNullable<RunDoc['input_at']>,
 ): Promise<Payload | null> => {
-  const event = (await factAt(store, streamOf.stream(stream_id), revision))?.event
+  const event = (await readFact(store, streamOf.stream(stream_id), revision))?.event
   if (event?.type !== 'RunRequested' || event.input?.kind !== 'webhook') return null
   return payloadOf('value', event.input)
 }

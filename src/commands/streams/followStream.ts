@@ -1,4 +1,4 @@
-import { factAt } from '../../domain/factAt.ts'
+import { readFact } from './readFact.ts'
 import { isIdle } from '../../domain/stream.ts'
 import type { Recorded } from '../../events/event.ts'
 import { type Payload, payloadOf } from '../../events/payload.ts'
@@ -109,6 +109,6 @@ const startedAt = async (
   { stream }: Recorded,
   { run_id, started_revision: from }: Ending,
 ): Promise<RunDoc | null> => {
-  const started = from === null ? null : await factAt(store, stream, from)
+  const started = from === null ? null : await readFact(store, stream, from)
   return started && runs.evolve(null, started, run_id)
 }

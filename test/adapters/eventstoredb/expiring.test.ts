@@ -3,7 +3,7 @@ import { openBlobs } from '../../../src/adapters/embedded/blobs.ts'
 import { Idempotency } from '../../../src/commands/idempotency.ts'
 import { Payloads } from '../../../src/content/payloads.ts'
 import { openAggregates } from '../../../src/domain/aggregates.ts'
-import { factAt } from '../../../src/domain/factAt.ts'
+import { readFact } from '../../../src/commands/streams/readFact.ts'
 import { silent } from '../../../src/logger.ts'
 import { DataKeys } from '../../../src/secrets/dataKeys.ts'
 import { Keyring } from '../../../src/secrets/keyring.ts'
@@ -43,8 +43,8 @@ expire(
     await store.expire(stream, 1)
     await until(async () => (await payloadsIn(store, stream)).length === 0)
     await store.append(stream, facts(stream, 1, 2), 1)
-    assert.is(await factAt(store, stream, 0), null)
-    assert.is((await factAt(store, stream, 2))?.revision, 2)
+    assert.is(await readFact(store, stream, 0), null)
+    assert.is((await readFact(store, stream, 2))?.revision, 2)
   }),
 )
 

@@ -1,8 +1,8 @@
-import type { Recorded } from '../events/event.ts'
-import type { EventStore } from '../ports/eventStore.ts'
+import type { Recorded } from '../../events/event.ts'
+import type { EventStore } from '../../ports/eventStore.ts'
 
 /** Reads the fact at a revision of a stream. Resolves with null if there is none, or if it has expired. */
-export const factAt = async (
+export const readFact = async (
   store: Pick<EventStore, 'read'>,
   stream: string,
   revision: number,

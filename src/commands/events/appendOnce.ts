@@ -1,25 +1,23 @@
 import type { Handled } from '../../domain/commandHandler.ts'
 import { PossiblyPublished, type StreamCommand, type StreamEvent } from '../../domain/stream.ts'
 import type { EnvCause } from '../../events/event.ts'
-import { isDerived } from '../../ids.ts'
 import type { CommandDeps } from '../deps.ts'
 
 type Publish = Extract<StreamCommand, { type: 'PublishEvent' }>
 
 /**
- * Appends a published event to its stream, once (I3). Resolves with null if an earlier attempt of the request, here or
- * on another node, has appended it.
+ * Appends an event that is published under an `Idempotency-Key`, once (I3). Resolves with null if an earlier attempt of
+ * the request, here or on another node, has appended it.
  */
-export const appendEvent = async (
+export const appendOnce = async (
   { aggregates, views }: Pick<CommandDeps, 'aggregates' | 'views'>,
   stream: string,
   publish: Publish,
   cause: EnvCause,
 ): Promise<Handled<StreamEvent> | null> => {
-  const fresh = publish.create && !isDerived(publish.event_id)
   for (let command = publish; ;) {
     try {
-      const handled = await aggregates.streams.handle(stream, command, cause, { fresh })
+      const handled = await aggregates.streams.handle(stream, command, cause)
       return handled.events.length > 0 ? handled : null
     } catch (error) {
       if (!(error instanceof PossiblyPublished)) throw error
