@@ -53,11 +53,11 @@ export class Alarms {
   set(key: string, at: number, ring: () => void): void {
     if (this.#closed) return
     this.#readClock()
-    const alarm = { key, at, ring }
+    const alarm = { key, at: Number.isNaN(at) ? 0 : at, ring } // an unreadable time is in the past
     this.#alarms.set(key, alarm)
     this.#queue.push(alarm)
     if (this.#queue.size > this.#alarms.size + MOST_DROPPED) this.#requeue()
-    this.#lookAt(at)
+    this.#lookAt(alarm.at)
   }
 
   clear(key: string): void {

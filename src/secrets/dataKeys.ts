@@ -132,12 +132,15 @@ export class DataKeys {
     const wrapped = dataKeyOf(scope, id)
     await this.#wrapped.put(wrapped, bytes)
     const stream = streamOf.dataKeys(idOf(scope))
-    const { events } = await this.#keys.handle(
-      stream,
-      { type: 'CreateDataKey', key_id: id, ...projectIn(scope), replaces },
-      cause ?? { env_id, correlation_id: id },
-    )
-    if (events.length > 0) return { id, key: createSecretKey(bytes) }
+    const command = { type: 'CreateDataKey', key_id: id, ...projectIn(scope), replaces } as const
+    const signed = cause ?? { env_id, correlation_id: id }
+    try {
+      const { events } = await this.#keys.handle(stream, command, signed)
+      if (events.length > 0) return { id, key: createSecretKey(bytes) }
+    } catch (error) {
+      if (isAppError(error, 'not_found')) await this.#wrapped.remove(wrapped) // the scope was closed meanwhile
+      throw error
+    }
     await this.#wrapped.remove(wrapped)
     const current = await this.#currentId(scope)
     if (current === null) throw new AppError('conflict', 'The data keys are being destroyed')

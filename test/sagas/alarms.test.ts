@@ -52,6 +52,15 @@ alarm('rings soon after the machine wakes, when its time passed during the sleep
   assert.is(alarms.size, 1)
   alarms.close()
 })
+alarm('whose time cannot be read rings at once', async () => {
+  const alarms = new Alarms()
+  const rung: string[] = []
+  alarms.set('late', clock.now() + HOUR, () => void rung.push('late'))
+  alarms.set('unreadable', NaN, () => void rung.push('unreadable'))
+  await until(() => rung.length > 0)
+  assert.equal(rung, ['unreadable'])
+  alarms.close()
+})
 alarm('looks at the clock at least once a minute', () => assert.ok(LOOK_EVERY_MS <= 60_000))
 alarm('rings after the time that was left, when the clock is set back', async () => {
   const { clock, setBy } = setClock()

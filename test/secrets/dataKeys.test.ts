@@ -248,6 +248,12 @@ keys('that is created after a destruction remains', async ({ node, store, blobs 
   assert.is(await node().keyring.unseal('env', 'p', sealed), 'new')
 })
 
+keys('that arrives after its project was deleted leaves nothing', async ({ node, store, blobs }) => {
+  await dataKeysOn(store, blobs).destroy({ env_id: 'env', project_id: 'gone' }, { final: true }, cause)
+  assert.ok(isAppError(await throws(node().keyring.seal('env', 'p', 'x', 'gone')), 'not_found'))
+  assert.equal(await Array.fromAsync(blobs.list('keys/env/')), [])
+})
+
 keys('unseals nothing from the moment its destruction is stored', async ({ node, store, blobs }) => {
   const sealed = await node().keyring.seal('env', 'p', 'x')
   let tried = 0
