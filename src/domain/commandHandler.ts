@@ -146,8 +146,8 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
       try {
         if (!actor.loaded || conflicts > 0) {
           actor.loaded = await this.#catchUp(stream, actor.loaded)
-          // A read is complete, so facts that it did not return have expired, and the stream continues after them.
-          actor.loaded.revision = Math.max(actor.loaded.revision, reached)
+          if (actor.loaded.revision < reached && (await this.#store.isExpired(stream)))
+            actor.loaded = { state: this.#decider.initial(), revision: reached }
         }
         await this.#answer(stream, actor.loaded, waiting)
         conflicts = 0
@@ -211,7 +211,7 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
       if (facts.length > 0)
         cursor = (await this.#store.append(stream, facts, revision < 0 ? 'none' : revision)).cursor
       else if ((await this.#catchUp(stream, loaded)).revision !== revision) continue
-      else if (waiting.some(({ known }) => known > revision))
+      else if (waiting.some(({ known }) => known > revision) && !(await this.#store.isExpired(stream)))
         throw new AppError('unavailable', `The event store returned fewer facts of ${stream} than there are`)
       fold()
       for (const answer of answers) answer(cursor)
@@ -256,6 +256,8 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
     const loaded = known ?? { state: this.#decider.initial(), revision: -1 }
     try {
       for await (const recorded of this.#store.read(stream, { from: loaded.revision + 1 })) {
+        // The facts in between have expired, and with them all that were before.
+        if (recorded.revision > loaded.revision + 1) loaded.state = this.#decider.initial()
         loaded.state = this.#fold(loaded.state, recorded)
         loaded.revision = recorded.revision
       }

@@ -81,6 +81,9 @@ export interface EventStore {
    */
   expire(stream: string, maxAgeSeconds: number): Promise<void>
 
+  /** Whether a stream has events, but all of them have expired: it then reads as an empty one and keeps its revision. */
+  isExpired(stream: string): Promise<boolean>
+
   /** The cursor of the newest event; `START` when the log is empty. */
   head(): Promise<Cursor>
 

@@ -12,7 +12,7 @@ import { Keyring } from '../../src/secrets/keyring.ts'
 import { MasterKeys } from '../../src/secrets/masterKeys.ts'
 import { WrappedKeys } from '../../src/secrets/wrappedKeys.ts'
 import { suite } from '../support/suite.ts'
-import { withMethods } from '../support/withMethods.ts'
+import { forwarding } from '../support/forwarding.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 
@@ -217,7 +217,7 @@ for (const [what, project] of [
       await other.keyring.seal('env', 'p', 'x')
       let sealed = ''
       /** Another node creates a key and seals with it, right before the first fact of the destruction is stored. */
-      const late = withMethods(store, {
+      const late = forwarding(store, {
         async append(stream, events, expected) {
           if (sealed === '') {
             sealed = 'pending'
@@ -238,12 +238,13 @@ keys('that is created after a destruction remains', async ({ node, store, blobs 
   await other.keyring.seal('env', 'p', 'x')
   const [before] = await Array.fromAsync(blobs.list('keys/env/'))
   let sealed = ''
-  const removing = withMethods(blobs, {
+  const removing: Blobs = {
+    ...blobs,
     async remove(key) {
       if (key === before?.key) sealed = await node().keyring.seal('env', 'p', 'new')
       await blobs.remove(key)
     },
-  })
+  }
   await dataKeysOn(store, removing).destroy({ env_id: 'env' }, { final: false }, cause)
   assert.is(await node().keyring.unseal('env', 'p', sealed), 'new')
 })
@@ -257,13 +258,14 @@ keys('that arrives after its project was deleted leaves nothing', async ({ node,
 keys('unseals nothing from the moment its destruction is stored', async ({ node, store, blobs }) => {
   const sealed = await node().keyring.seal('env', 'p', 'x')
   let tried = 0
-  const removing = withMethods(blobs, {
+  const removing: Blobs = {
+    ...blobs,
     async remove(key) {
       assert.ok(isAppError(await throws(node().keyring.unseal('env', 'p', sealed)), 'not_found'))
       tried++
       await blobs.remove(key)
     },
-  })
+  }
   await dataKeysOn(store, removing).destroy({ env_id: 'env' }, { final: false }, cause)
   assert.is(tried, 1)
 })

@@ -8,6 +8,7 @@ export const forwarding = (store: EventStore, own: Partial<EventStore>): EventSt
   follow: (...args) => store.follow(...args),
   consume: (...args) => store.consume(...args),
   expire: (...args) => store.expire(...args),
+  isExpired: (...args) => store.isExpired(...args),
   head: () => store.head(),
   isCursor: (text) => store.isCursor(text),
   close: () => store.close(),

@@ -16,7 +16,7 @@ import { setRetention } from './setRetention.ts'
 import { consume } from './group.ts'
 import { closed, PAGE, Reader } from './reader.ts'
 import { ALL, type Follower, Tail } from './tail.ts'
-import { wholeStream } from './wholeStream.ts'
+import { hasExpired, wholeStream } from './wholeStream.ts'
 import { isCursor, proposedOf } from './wire.ts'
 
 const PAUSE_MS = 200
@@ -179,6 +179,10 @@ class EventStoreDb implements EventStore {
 
   expire(stream: string, maxAgeSeconds: number): Promise<void> {
     return setRetention(this.#connection, this.#prefix + stream, maxAgeSeconds, this.#login)
+  }
+
+  isExpired(stream: string): Promise<boolean> {
+    return hasExpired(this.#reader, stream)
   }
 
   head(): Promise<Cursor> {

@@ -28,7 +28,16 @@ export async function* wholeStream(
     const last = await reader.last(stream)
     if (last !== null && last < next) return
     if (empty < EMPTY_READS) continue
-    if (last === null && (await reader.expires(stream))) return
+    if (last === null && (await hasExpired(reader, stream))) return
     throw new AppError('unavailable', `The event store ended the reads of ${stream} before its last event`)
   }
+}
+
+/** Whether a stream has events, but all of them have expired. One read proves nothing, because it may have ended too early. */
+export const hasExpired = async (
+  reader: Pick<Reader, 'last' | 'expires'>,
+  stream: string,
+): Promise<boolean> => {
+  for (let reads = 0; reads < EMPTY_READS; reads++) if ((await reader.last(stream)) !== null) return false
+  return reader.expires(stream)
 }

@@ -3,6 +3,10 @@ import { openBlobs } from '../../../src/adapters/embedded/blobs.ts'
 import { Idempotency } from '../../../src/commands/idempotency.ts'
 import { Payloads } from '../../../src/content/payloads.ts'
 import { openAggregates } from '../../../src/domain/aggregates.ts'
+import { CommandHandler } from '../../../src/domain/commandHandler.ts'
+import { openingOf, stream as svcStream } from '../../../src/domain/stream.ts'
+import { streamOf } from '../../../src/events/streams.ts'
+import { clock } from '../../../src/clock.ts'
 import { readFact } from '../../../src/commands/streams/readFact.ts'
 import { silent } from '../../../src/logger.ts'
 import { DataKeys } from '../../../src/secrets/dataKeys.ts'
@@ -45,6 +49,51 @@ expire(
     await store.append(stream, facts(stream, 1, 2), 1)
     assert.is(await readFact(store, stream, 0), null)
     assert.is((await readFact(store, stream, 2))?.revision, 2)
+  }),
+)
+
+expire(
+  'an event that was dispatched is not dispatched again when the facts about it have expired',
+  alone(async ({ store }) => {
+    for (const later of [0, 1]) {
+      const [stream_id, event_id] = [newId(), newId()]
+      const stream = streamOf.stream(stream_id)
+      const cause = { env_id: 'env', correlation_id: 'c' }
+      const handler = () => new CommandHandler(store, svcStream)
+      const now = clock.iso()
+      const about = { stream_id, event_id, now } as const
+      const publish = {
+        ...about,
+        type: 'PublishEvent',
+        env_id: 'env',
+        event_type: 'x',
+        source: 'api',
+      } as const
+      await handler().handle(stream, { ...publish, data: { value: 1 }, create: true }, cause)
+      const dispatch = { ...about, type: 'DispatchEvent', plans: [], worker_id: 'w' } as const
+      await handler().handle(stream, dispatch, cause)
+      const published = await readFact(store, stream, 1)
+      await store.expire(stream, 1)
+      await until(() => store.isExpired(stream))
+      if (later) await store.append(stream, facts(stream, 1), 2)
+      const opening = published ? openingOf(published) : undefined
+      for (const known of [{ known: 1 }, { known: 1, opening }])
+        assert.is((await handler().handle(stream, dispatch, cause, known)).events.length, 0)
+    }
+  }),
+)
+
+expire(
+  'a stream has expired when all its events have, and not when reads of it end too early',
+  alone(async ({ standIn, store }) => {
+    const stream = `e-${newId()}`
+    assert.is(await store.isExpired(stream), false)
+    await store.append(stream, facts(stream, 2), 'none')
+    standIn.misbehave.cutReads(0, { times: 100 })
+    assert.is(await store.isExpired(stream), false)
+    standIn.misbehave.heal()
+    await store.expire(stream, 1)
+    await until(() => store.isExpired(stream))
   }),
 )
 

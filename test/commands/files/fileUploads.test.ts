@@ -18,8 +18,9 @@ import type { EventType } from '../../../src/events/index.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import type { Upload } from '../../../src/events/upload.ts'
 import { newId } from '../../../src/ids.ts'
+import type { Blobs } from '../../../src/ports/blobs.ts'
 import { suite } from '../../support/suite.ts'
-import { withMethods } from '../../support/withMethods.ts'
+import { forwarding } from '../../support/forwarding.ts'
 import { callerOf, openCommands } from '../openCommands.ts'
 import { refusedWith } from '../refusedWith.ts'
 
@@ -67,7 +68,7 @@ const uploadKeys = async (upload_id: string): Promise<Upload> => {
 }
 /** Completes an upload on a node that dies before it stores a fact of the type. */
 const dying = (type: EventType, ref: { upload_id: string }) => {
-  const store = withMethods(node.store, {
+  const store = forwarding(node.store, {
     append: (stream, events, expected) =>
       events.some(({ event }) => event.type === type)
         ? Promise.reject(new AppError('unavailable', 'The node is dead'))
@@ -107,13 +108,14 @@ uploads('that was cancelled while its parts were joined leaves the file as it wa
   const { upload_id, path } = await begin()
   await put(upload_id, 1, 'content')
   await store(path, 'before')
-  const blobs = withMethods(node.blobs, {
+  const blobs: Blobs = {
+    ...node.blobs,
     async completeUpload(...args) {
       const joined = await node.blobs.completeUpload(...args)
       await abortUpload(deps, { upload_id }, cause)
       return joined
     },
-  })
+  }
   await refusedWith('not_found', () => completeUpload({ ...deps, blobs }, { upload_id }, cause))
   assert.is(await contentAt(path), 'before')
   assert.is(await node.blobs.head((await uploadKeys(upload_id)).key), null)

@@ -166,6 +166,10 @@ class EmbeddedEventStore implements EventStore {
     return Promise.resolve()
   }
 
+  isExpired(): Promise<boolean> {
+    return Promise.resolve(false) // no event expires here
+  }
+
   head(): Promise<string> {
     return Promise.resolve(cursorOf(this.#log.last))
   }
