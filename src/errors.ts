@@ -62,7 +62,11 @@ export class AppError extends Error {
 }
 
 /** An error that no later attempt can resolve: a loop that gets it stops at once. */
-export class PermanentError extends AppError {}
+export class PermanentError extends AppError {
+  override get retryable(): boolean {
+    return false
+  }
+}
 
 export const isAppError = (error: unknown, code?: ErrorCode): error is AppError =>
   error instanceof AppError && (code === undefined || error.code === code)

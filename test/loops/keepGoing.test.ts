@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { AppError } from '../../src/errors.ts'
+import { AppError, PermanentError } from '../../src/errors.ts'
 import { keepGoing } from '../../src/loops/keepGoing.ts'
 import { suite } from '../support/suite.ts'
 
@@ -66,6 +66,14 @@ loop('is stopped after seven restarts did not help against a defect, and the nod
 loop('treats an error that no retry can resolve as a defect', async () => {
   const { runs } = await failing(Array.from({ length: 100 }, () => new AppError('bad_request', 'no')))
   assert.is(runs, 8)
+})
+
+loop('is stopped at once by a permanent error, whatever its code', async () => {
+  for (const code of ['unavailable', 'internal_server_error'] as const) {
+    const { runs, givenUp } = await failing([new PermanentError(code, 'The log is damaged')])
+    assert.is(runs, 1, code)
+    assert.equal(givenUp, ['The test was stopped: The log is damaged'])
+  }
 })
 
 loop('is restarted when it returned, without a line', async () => {
