@@ -87,6 +87,18 @@ export interface EventStore {
   /** The cursor of the newest event; `START` when the log is empty. */
   head(): Promise<Cursor>
 
+  /**
+   * The newest position of the log that the store remembers apart from the log. It is beyond `head()` when the log has
+   * lost its end. `START` if the store remembers nothing.
+   */
+  remembered(): Promise<Cursor>
+
+  /** The loss was accepted: forgets what is beyond `head()`. */
+  acceptLoss(): Promise<void>
+
+  /** The number of events after one cursor up to another; null if the store cannot count them by their cursors. */
+  countBetween(after: Cursor, upTo: Cursor): number | null
+
   /** Returns whether a text from a client can be a cursor of this log, also one beyond its end. */
   isCursor(text: string): boolean
 

@@ -4,8 +4,33 @@ import { AppError, messageOf } from '../../errors.ts'
 /** Opens a database in WAL mode. `full`: a commit returns after its fsync; `normal`: only checkpoints sync. */
 export const openDatabase = (file: string, durability: 'full' | 'normal'): DatabaseSync => {
   const db = new DatabaseSync(file)
-  db.exec(`PRAGMA journal_mode=WAL; PRAGMA synchronous=${durability.toUpperCase()}; PRAGMA cache_size=-16000`)
-  return db
+  return closedOnFailure(db, () => {
+    db.exec(
+      `PRAGMA journal_mode=WAL; PRAGMA synchronous=${durability.toUpperCase()}; PRAGMA cache_size=-16000`,
+    )
+    return db
+  })
+}
+
+/** Prepares an opened database. It is closed if this fails, because its file may be moved or opened again. */
+export const closedOnFailure = <T>(db: { close(): void }, prepare: () => T): T => {
+  try {
+    return prepare()
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+const SQLITE_CORRUPT = 11
+const SQLITE_NOTADB = 26
+
+/** Whether SQLite reports damage of a file. */
+export const isDamage = (error: unknown): boolean => {
+  if (!(error instanceof Error)) return false
+  if (!('errcode' in error)) return error.cause !== undefined && isDamage(error.cause)
+  const code = Number(error.errcode) & 0xff // the upper bits are details
+  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB
 }
 
 /** Runs `work` in one transaction. Failures of SQLite (disk full, I/O error) become `unavailable`. */

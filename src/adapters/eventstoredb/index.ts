@@ -189,6 +189,18 @@ class EventStoreDb implements EventStore {
     return this.#reader.head()
   }
 
+  remembered(): Promise<Cursor> {
+    return Promise.resolve(START)
+  }
+
+  acceptLoss(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  countBetween(): null {
+    return null // cursors are positions in bytes
+  }
+
   isCursor(text: string): boolean {
     return isCursor(text)
   }

@@ -132,6 +132,29 @@ export const reading = (name: string, open: () => Promise<OpenEventStore>): void
   )
 
   read(
+    'the end of a whole log is not beyond its head, also after an accepted loss',
+    alone(open, async ({ store, reopen }) => {
+      const stream = `r-${newId()}`
+      await store.append(stream, facts(stream, 3), 'none')
+      assert.ok((await store.remembered()) <= (await store.head()))
+      const later = await reopen()
+      assert.ok((await later.remembered()) <= (await later.head()))
+      await later.acceptLoss()
+      assert.equal((await Array.fromAsync(later.read(stream))).map(payloadOf), numbers(3))
+    }),
+  )
+
+  read(
+    'events between two cursors are counted, if the store can',
+    alone(open, async ({ store }) => {
+      const stream = `r-${newId()}`
+      const { cursor: first } = await store.append(stream, facts(stream, 1), 'none')
+      const { cursor: last } = await store.append(stream, facts(stream, 4), 0)
+      assert.ok([null, 4].includes(store.countBetween(first, last)))
+    }),
+  )
+
+  read(
     'what was appended before a close without waiting is there or was refused',
     alone(open, async ({ store, reopen }) => {
       const stream = `r-${newId()}`

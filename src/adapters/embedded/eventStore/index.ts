@@ -9,12 +9,15 @@ import { matcherOf } from '../../shared/matching.ts'
 import { readableBatch, readableStreamBatch } from '../../shared/readable.ts'
 import { Recent } from '../../shared/recent.ts'
 import { Wakes } from '../../shared/wakes.ts'
-import { openCheckpointer } from '../checkpointer.ts'
-import { unavailable } from '../sqlite.ts'
+import { type Checkpointer, openCheckpointer } from '../checkpointer.ts'
+import type { OnDiscarded } from '../disposableFile.ts'
+import { closedOnFailure, unavailable } from '../sqlite.ts'
+import { ConsumerPositions } from './consumerPositions.ts'
 import { cursorOf, isCursor, positionOf } from './cursors.ts'
 import { Group } from './groups.ts'
-import { entryOf, Log } from './log.ts'
-import { StreamIndex } from './streamIndex.ts'
+import { entryOf, type Log, openLog } from './log.ts'
+import { Refusals } from './refusals.ts'
+import { openStreamIndex, type StreamIndex } from './streamIndex.ts'
 
 /** An append whose events have positions in the log but are not durable yet. */
 interface Pending {
@@ -32,17 +35,47 @@ const ALL = ''
 /** Interval of pending background work (positions of groups, WALs). */
 const HOUSEKEEPING_MS = 200
 
+interface Options {
+  readonly dir: string
+  /** Called when `index.db` was unusable and is built again. */
+  readonly onDiscarded?: OnDiscarded
+  /** Called with the reason when writes are refused (disk full), and with null when they are accepted again. */
+  readonly onRefusing?: (reason: string | null) => void
+}
+
 /**
  * The embedded event store: a small EventStoreDB on SQLite. Appends that arrive while the event loop is busy
- * are committed together; each reply follows the fsync (I1).
+ * are committed together; each reply follows the fsync (I1). Throws `unavailable` as long as the disk is full.
  */
-export const openEventStore = ({ dir }: { dir: string }): EventStore => {
+export const openEventStore = ({
+  dir,
+  onDiscarded = () => {},
+  onRefusing = () => {},
+}: Options): EventStore => {
   mkdirSync(dir, { recursive: true })
-  return new EmbeddedEventStore(dir)
+  const checkpointer = openCheckpointer()
+  try {
+    const log = openLog(join(dir, 'log.db'), checkpointer)
+    return closedOnFailure(log, () => {
+      const index = openStreamIndex(join(dir, 'index.db'), onDiscarded)
+      return closedOnFailure(index, () => new EmbeddedEventStore({ checkpointer, log, index, onRefusing }))
+    })
+  } catch (error) {
+    throw unavailable(error)
+  }
+}
+
+interface Opened {
+  readonly checkpointer: Checkpointer
+  readonly log: Log
+  readonly index: StreamIndex
+  readonly onRefusing: (reason: string | null) => void
 }
 
 class EmbeddedEventStore implements EventStore {
-  readonly #checkpointer = openCheckpointer()
+  readonly #checkpointer: Checkpointer
+  readonly #consumers: ConsumerPositions
+  readonly #refusals: Refusals
   readonly #log: Log
   readonly #index: StreamIndex
   readonly #recent: Recent
@@ -55,10 +88,17 @@ class EmbeddedEventStore implements EventStore {
   #housekeeping: NodeJS.Timeout | undefined
   #quiet = true
 
-  constructor(dir: string) {
-    this.#log = new Log(join(dir, 'log.db'), this.#checkpointer)
-    this.#index = new StreamIndex(join(dir, 'index.db'))
+  constructor({ checkpointer, log, index, onRefusing }: Opened) {
+    this.#checkpointer = checkpointer
+    this.#log = log
+    this.#index = index
+    this.#consumers = new ConsumerPositions(index, log)
+    this.#refusals = new Refusals(() => {
+      log.probe()
+      this.#mend()
+    }, onRefusing)
     this.#catchUpIndex()
+    if (index.logId !== log.id) index.assign(log.id)
     this.#recent = new Recent(this.#log.last)
   }
 
@@ -144,7 +184,6 @@ class EmbeddedEventStore implements EventStore {
     }: Filter & { from?: string; inFlight?: number; signal: AbortSignal },
   ) {
     if (this.#closing.signal.aborted) throw closed()
-    const stored = `group:${group}`
     const known = this.#groups.get(group)
     const joined =
       known ??
@@ -152,8 +191,8 @@ class EmbeddedEventStore implements EventStore {
         group,
         {
           subscribe: (options) => this.subscribe(options),
-          load: () => this.#index.positionNamed(stored),
-          save: (_, position) => this.#index.setPosition(stored, position),
+          load: (name) => this.#consumers.of(name),
+          save: (name, position) => this.#consumers.save(name, position),
           changed: () => this.#tidyLater(),
         },
         positionOf(from),
@@ -178,12 +217,27 @@ class EmbeddedEventStore implements EventStore {
     return isCursor(text)
   }
 
+  remembered(): Promise<string> {
+    return Promise.resolve(cursorOf(Math.max(this.#index.remembered, this.#log.last)))
+  }
+
+  acceptLoss(): Promise<void> {
+    this.#index.forgetLost()
+    return Promise.resolve()
+  }
+
+  countBetween(after: string, upTo: string): number {
+    return positionOf(upTo) - positionOf(after)
+  }
+
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return
     if (this.#commitDue) this.#commit()
     this.#closing.abort()
     clearTimeout(this.#housekeeping)
+    this.#refusals.close()
     for (const group of this.#groups.values()) group.save()
+    this.#keepConsumers(() => this.#consumers.keep())
     this.#index.close()
     this.#log.close()
     await this.#checkpointer.close()
@@ -209,8 +263,10 @@ class EmbeddedEventStore implements EventStore {
     } catch (error) {
       for (const { stream } of events) this.#index.forgetHead(stream)
       for (const { reject } of pending) reject(error)
+      this.#refusals.failed(error)
       return
     }
+    this.#refusals.succeeded()
     const streams = new Set<string>()
     let position = this.#log.last - events.length
     for (const [n, event] of events.entries()) {
@@ -236,9 +292,18 @@ class EmbeddedEventStore implements EventStore {
   #tidy(): void {
     this.#housekeeping = undefined
     for (const group of this.#groups.values()) group.save()
+    this.#keepConsumers(() => this.#consumers.keepIfDue())
     if (this.#quiet) this.#index.settle()
-    else this.#tidyLater()
+    if (!this.#quiet || this.#consumers.isBehind) this.#tidyLater()
     this.#quiet = true
+  }
+
+  #keepConsumers(keep: () => void): void {
+    try {
+      keep()
+    } catch (error) {
+      this.#refusals.failed(error) // the index has the positions
+    }
   }
 
   /** The reply to an append whose expected revision is not the stream's: a repeat or an error. */
@@ -296,6 +361,7 @@ class EmbeddedEventStore implements EventStore {
         const { event, length } = recent
           ? { event: recent, length: this.#recent.lengthAt(at) }
           : this.#log.at(at)
+        if (event.stream !== stream || event.revision !== from + events.length) this.#index.refuse()
         events.push(event)
         left -= length
       }
@@ -319,15 +385,17 @@ class EmbeddedEventStore implements EventStore {
     try {
       this.#index.restore()
       this.#catchUpIndex()
+      if (!this.#index.whole)
+        throw new AppError('unavailable', 'The index of the event store cannot be written')
     } catch (error) {
+      this.#refusals.failed(error)
       throw unavailable(error)
     }
-    if (!this.#index.whole)
-      throw new AppError('unavailable', 'The index of the event store cannot be written')
   }
 
   #catchUpIndex(): void {
-    if (this.#index.last > this.#log.last) this.#index.reset(this.#log.last) // the log is an older copy than its index
+    const isAnotherLog = ![undefined, this.#log.id].includes(this.#index.logId)
+    if (isAnotherLog || this.#index.last > this.#log.last) this.#index.reset(this.#log.last, { isAnotherLog })
     while (this.#index.last < this.#log.last && this.#index.whole) {
       for (const event of this.#log.readAfter(this.#index.last, BATCH, BATCH_LENGTH))
         this.#index.add(event, positionOf(event.cursor))

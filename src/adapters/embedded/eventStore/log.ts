@@ -1,13 +1,17 @@
+import { existsSync, statSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { BoundedMap } from '../../../boundedMap.ts'
-import { AppError, messageOf } from '../../../errors.ts'
+import { AppError, messageOf, PermanentError } from '../../../errors.ts'
 import type { Metadata, Recorded } from '../../../events/event.ts'
 import type { DomainEvent } from '../../../events/index.ts'
 import { upcast } from '../../../events/upcast.ts'
+import { newId } from '../../../ids.ts'
 import type { Checkpointer } from '../checkpointer.ts'
-import { openDatabase, rows, unavailable } from '../sqlite.ts'
+import { closedOnFailure, isDamage, openDatabase, rows, transaction, unavailable } from '../sqlite.ts'
 import { WalKeeper } from '../walKeeper.ts'
+import { isIntact, withChecksum } from './checksum.ts'
 import { cursorOf } from './cursors.ts'
+import { damagedLog } from './damagedLog.ts'
 
 /** An event in a row. Its position is the first position of the row plus its index. */
 type Entry = [
@@ -19,7 +23,8 @@ type Entry = [
   metadata: Metadata,
 ]
 
-type LogRow = [first: number, entries: string]
+/** `entries`: a JSON text with its checksum; damage can turn it into a value of another type. */
+type LogRow = [first: number, count: number, entries: unknown]
 
 /**
  * One row contains up to 64 consecutive events as one JSON text: a commit then writes few pages, and a read
@@ -33,39 +38,80 @@ const WAL_BYTES = 4 << 20
 /** The size from which the WAL is moved into the database; it is below the initial size of the file. */
 const WAL_FULL_BYTES = 2 << 20
 
+const PAGE_BYTES = 4096
+
 /** The number of parsed rows that are cached for reads of old events, and their largest size in characters. */
 const PARSED_ROWS = 128
 const PARSED_ROW_LENGTH = 128 << 10
 
-/** The log on disk: `log.db`. It contains only complete rows of events; every index can be rebuilt from it. */
+/** The size of a write that shows whether the disk has room. */
+const PROBE_BYTES = 64 << 10
+
+/** Opens `log.db`. Throws `unavailable` as long as the disk is full. */
+export const openLog = (file: string, checkpointer: Checkpointer): Log => {
+  const wal = `${file}-wal`
+  // SQLite deletes the WAL of a database that it has to create.
+  if (!existsSync(file) && existsSync(wal) && statSync(wal).size > 0)
+    throw new PermanentError(
+      'internal_server_error',
+      `${file} is missing, but ${wal} contains its newest events: restore ${file}, or move ${wal} away`,
+    )
+  try {
+    const db = openDatabase(file, 'full')
+    return closedOnFailure(db, () => new Log(db, file, checkpointer))
+  } catch (error) {
+    throw isDamage(error) ? unreadable(file, error) : unavailable(error)
+  }
+}
+
+const unreadable = (file: string, error: unknown): PermanentError =>
+  new PermanentError(
+    'internal_server_error',
+    `${file} is damaged (${messageOf(error)}): restore the log from a backup (docs/operations.md, Damage)`,
+    { cause: error },
+  )
+
+/**
+ * The log on disk: `log.db`. It contains complete rows of events, the id of the log, and from time to time the
+ * positions of consumers. Every index can be rebuilt from it.
+ */
 export class Log {
+  readonly id: string
   readonly #db: DatabaseSync
   readonly #insert
   readonly #rowAt
   readonly #rowsFrom
+  readonly #consumer
+  readonly #setConsumer
   readonly #parsed = new BoundedMap<number, Recorded[]>(PARSED_ROWS)
   readonly #wal: WalKeeper
   #last: number
   #written = 0
 
-  constructor(file: string, checkpointer: Checkpointer) {
-    this.#db = openDatabase(file, 'full')
+  constructor(db: DatabaseSync, file: string, checkpointer: Checkpointer) {
+    this.#db = db
     this.#wal = new WalKeeper(this.#db, file, checkpointer, { fullBytes: WAL_FULL_BYTES })
     this.#db.exec(
-      `CREATE TABLE IF NOT EXISTS log (first INTEGER PRIMARY KEY, count INTEGER NOT NULL, entries TEXT NOT NULL)`,
+      `CREATE TABLE IF NOT EXISTS log (first INTEGER PRIMARY KEY, count INTEGER NOT NULL, entries TEXT NOT NULL);
+      CREATE TABLE IF NOT EXISTS consumers (name TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE TABLE IF NOT EXISTS identity (log_id TEXT NOT NULL)`,
     )
-    this.#growWal()
+    this.#fill(WAL_BYTES)
+    this.id = identityIn(this.#db) ?? identify(this.#db, newId())
     this.#insert = this.#db.prepare('INSERT INTO log VALUES (?, ?, ?)')
     this.#rowAt = rows<LogRow>(
-      this.#db.prepare('SELECT first, entries FROM log WHERE first <= ? ORDER BY first DESC LIMIT 1'),
+      this.#db.prepare('SELECT first, count, entries FROM log WHERE first <= ? ORDER BY first DESC LIMIT 1'),
     )
     this.#rowsFrom = rows<LogRow>(
-      this.#db.prepare('SELECT first, entries FROM log WHERE first >= ? ORDER BY first'),
+      this.#db.prepare('SELECT first, count, entries FROM log WHERE first >= ? ORDER BY first'),
     )
-    const row = this.#db
-      .prepare('SELECT first + count - 1 AS last FROM log ORDER BY first DESC LIMIT 1')
-      .get()
-    this.#last = Number(row?.['last'] ?? 0)
+    this.#consumer = rows<[position: number]>(
+      this.#db.prepare('SELECT position FROM consumers WHERE name = ?'),
+    )
+    this.#setConsumer = this.#db.prepare('INSERT OR REPLACE INTO consumers VALUES (?, ?)')
+    const newest = this.#rowAt.get(Number.MAX_SAFE_INTEGER)
+    this.#last = newest ? newest[0] + newest[1] - 1 : 0
+    if (newest) this.#parse(newest) // later positions are counted from it
   }
 
   /** The position of the newest durable event; 0 if there is none. */
@@ -104,27 +150,57 @@ export class Log {
    * Reads at least `limit` events or `length` characters after a position, if there are as many, in complete rows.
    */
   readAfter(position: number, limit: number, length: number): Recorded[] {
-    const events: Recorded[] = []
-    let read = 0
-    const holding = this.#rowAt.get(position + 1)
-    if (!holding) return events
-    for (const [first, entries] of this.#rowsFrom.iterate(holding[0])) {
-      for (const event of this.#parse(first, entries)) if (Number(event.cursor) > position) events.push(event)
-      read += entries.length
-      if (events.length >= limit || read >= length) break
-    }
-    return events
+    if (position >= this.#last) return []
+    return this.#undamaged(position + 1, this.#last, () => {
+      const events: Recorded[] = []
+      const holding = this.#rowAt.get(position + 1)
+      let next = holding?.[0] ?? position + 1
+      let read = 0
+      for (const row of this.#rowsFrom.iterate(next)) {
+        const [first, count] = row
+        if (first !== next) throw damagedLog(next, first - 1, 'their rows are missing')
+        const { events: found, length: size } = this.#parse(row)
+        for (const event of found) if (Number(event.cursor) > position) events.push(event)
+        next = first + count
+        read += size
+        if (events.length >= limit || read >= length) break
+      }
+      if (events.length === 0) throw damagedLog(next, this.#last, 'their rows are missing')
+      return events
+    })
   }
 
   /** Returns the event at a position of the log, and its approximate length there. */
   at(position: number): { readonly event: Recorded; readonly length: number } {
-    const row = this.#rowAt.get(position)
-    if (!row) throw unavailable(new Error(`no event at position ${position}`))
-    const [first, entries] = row
-    const events = this.#parse(first, entries)
-    const event = events[position - first]
-    if (!event) throw unavailable(new Error(`no event at position ${position}`))
-    return { event, length: entries.length / events.length }
+    return this.#undamaged(position, position, () => {
+      const row = this.#rowAt.get(position)
+      const parsed = row && this.#parse(row)
+      const event = row && parsed?.events[position - row[0]]
+      if (!event) throw damagedLog(position, position, 'its row is missing')
+      return { event, length: parsed.length / parsed.events.length }
+    })
+  }
+
+  /** The position of a consumer group that `keepConsumers` stored last; undefined if there is none. */
+  consumer(group: string): number | undefined {
+    return this.#consumer.get(group)?.[0]
+  }
+
+  /** Stores the positions of consumer groups beside the events. Throws `unavailable`. */
+  keepConsumers(positions: ReadonlyMap<string, number>): void {
+    transaction(this.#db, () => {
+      for (const [group, position] of positions) this.#setConsumer.run(group, position)
+    })
+    this.#wal.wrote(2 * PAGE_BYTES)
+  }
+
+  /** Throws `unavailable` while the disk has no room. */
+  probe(): void {
+    try {
+      this.#fill(PROBE_BYTES)
+    } catch (error) {
+      throw unavailable(error)
+    }
   }
 
   close(): void {
@@ -133,26 +209,54 @@ export class Log {
   }
 
   /** Caches parsed rows, because several readers read the same part of the log within a short time. */
-  #parse(first: number, entries: string): Recorded[] {
+  #parse([first, count, entries]: LogRow): { readonly events: Recorded[]; readonly length: number } {
+    if (typeof entries !== 'string') throw damagedLog(first, first + count - 1, 'they are not a text')
     let events = this.#parsed.get(first)
     if (!events) {
+      if (!isIntact(first, count, entries))
+        throw damagedLog(first, first + count - 1, 'they do not match their checksum')
       events = parseRow(first, entries)
+      if (events.length !== count) throw damagedLog(first, first + count - 1, `found ${events.length}`)
       if (entries.length <= PARSED_ROW_LENGTH) this.#parsed.set(first, events)
     }
-    return events
+    return { events, length: entries.length }
+  }
+
+  /** Runs a read. An error of SQLite or of the parser becomes one that names the positions that were read. */
+  #undamaged<T>(first: number, last: number, read: () => T): T {
+    try {
+      return read()
+    } catch (error) {
+      if (isDamage(error) || error instanceof SyntaxError)
+        throw damagedLog(first, last, messageOf(error), error)
+      throw error
+    }
   }
 
   #write(first: number, entries: readonly string[]): void {
-    const text = `[${entries.join(',')}]`
+    const text = withChecksum(first, entries.length, `[${entries.join(',')}]`)
     this.#insert.run(first, entries.length, text)
-    this.#written += text.length + 8192 // a row changes about two more pages
+    this.#written += text.length + 2 * PAGE_BYTES // a row changes about two more pages
   }
 
-  #growWal(): void {
-    this.#db
-      .exec(`CREATE TABLE IF NOT EXISTS filler (bytes BLOB); BEGIN; INSERT INTO filler VALUES (zeroblob(${WAL_BYTES}));
-      DELETE FROM filler; COMMIT; PRAGMA wal_checkpoint(RESTART)`)
+  /** Writes and removes a value. The WAL and the database keep the room for it. */
+  #fill(bytes: number): void {
+    try {
+      this.#db
+        .exec(`CREATE TABLE IF NOT EXISTS filler (bytes BLOB); BEGIN; INSERT INTO filler VALUES (zeroblob(${bytes}));
+        DELETE FROM filler; COMMIT; PRAGMA wal_checkpoint(RESTART)`)
+    } finally {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+    }
   }
+}
+
+const identityIn = (db: DatabaseSync): string | undefined =>
+  rows<[log_id: string]>(db.prepare('SELECT log_id FROM identity')).get()?.[0]
+
+const identify = (db: DatabaseSync, log_id: string): string => {
+  db.prepare('INSERT INTO identity VALUES (?)').run(log_id)
+  return log_id
 }
 
 /** Divides events into rows. A row is parsed as a whole, also for one of its events. */

@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { BoundedMap } from '../../../boundedMap.ts'
 import type { Recorded } from '../../../events/event.ts'
-import { openDatabase, rows } from '../sqlite.ts'
+import { type OnDiscarded, markDamaged, openDisposable } from '../disposableFile.ts'
+import { closedOnFailure, isDamage, openDatabase, rows, unavailable } from '../sqlite.ts'
 import { Tails } from './tails.ts'
 
 /** Entries in one commit, so that the pages that they share are written once. */
@@ -13,17 +14,33 @@ const COMMITS_PER_CHECKPOINT = 16
 /** Streams whose last revision is kept in memory. */
 const HEADS = 50_000
 
+/** The position of the last event that an index had before the log lost its end. */
+const REMEMBERED = 'remembered'
+
+/** Opens `index.db`. A damaged file is moved aside, and the index is built again. */
+export const openStreamIndex = (file: string, onDiscarded: OnDiscarded): StreamIndex =>
+  openDisposable(
+    file,
+    () => {
+      const db = openDatabase(file, 'normal')
+      return closedOnFailure(db, () => new StreamIndex(db, file))
+    },
+    onDiscarded,
+  )
+
 /**
  * The position of each event of each stream in the log: `index.db`. It is written after the log in long
  * transactions and needs no sync: entries that a crash destroys are rebuilt from the log at open.
  */
 export class StreamIndex {
   readonly #db: DatabaseSync
+  readonly #file: string
   readonly #insert
   readonly #positions
   readonly #head
   readonly #position
   readonly #setPosition
+  readonly #logId
   readonly #heads = new BoundedMap<string, number>(HEADS)
   readonly #tails = new Tails()
   #last: number
@@ -31,12 +48,14 @@ export class StreamIndex {
   #commits = 0
   #whole = true
 
-  constructor(file: string) {
-    this.#db = openDatabase(file, 'normal')
+  constructor(db: DatabaseSync, file: string) {
+    this.#db = db
+    this.#file = file
     this.#db.exec(`PRAGMA wal_autocheckpoint=0;
       CREATE TABLE IF NOT EXISTS entries (stream TEXT, revision INTEGER, position INTEGER,
         PRIMARY KEY (stream, revision)) WITHOUT ROWID;
-      CREATE TABLE IF NOT EXISTS positions (name TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID`)
+      CREATE TABLE IF NOT EXISTS positions (name TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE TABLE IF NOT EXISTS identity (log_id TEXT NOT NULL)`)
     this.#insert = this.#db.prepare('INSERT OR REPLACE INTO entries VALUES (?, ?, ?)')
     this.#positions = rows<[position: number]>(
       this.#db.prepare(
@@ -48,6 +67,7 @@ export class StreamIndex {
     )
     this.#position = this.#db.prepare('SELECT position FROM positions WHERE name = ?')
     this.#setPosition = this.#db.prepare('INSERT OR REPLACE INTO positions VALUES (?, ?)')
+    this.#logId = rows<[log_id: string]>(this.#db.prepare('SELECT log_id FROM identity'))
     this.#last = this.positionNamed('indexed') ?? 0
     this.#db.exec('BEGIN')
   }
@@ -55,6 +75,31 @@ export class StreamIndex {
   /** Position of the newest event that was added. */
   get last(): number {
     return this.#last
+  }
+
+  /** The position of the newest event that this index has ever had, also of one that the log has lost. */
+  get remembered(): number {
+    return Math.max(this.positionNamed(REMEMBERED) ?? 0, this.#last)
+  }
+
+  /** Forgets the events that the log has lost. */
+  forgetLost(): void {
+    this.setPosition(REMEMBERED, 0)
+    this.commit()
+  }
+
+  /** The id of the log from which the index was built; undefined in a new one, and in one of an earlier version. */
+  get logId(): string | undefined {
+    return this.#logId.get()?.[0]
+  }
+
+  assign(log_id: string): void {
+    this.#write(() => {
+      this.#db.exec('DELETE FROM identity')
+      this.#db.prepare('INSERT INTO identity VALUES (?)').run(log_id)
+      this.#uncommitted++
+    })
+    this.commit()
   }
 
   /**
@@ -78,7 +123,7 @@ export class StreamIndex {
   headOf(stream: string): number {
     const known = this.#heads.get(stream)
     if (known !== undefined) return known
-    return this.#head.get(stream)?.[0] ?? -1
+    return this.#read(() => this.#head.get(stream)?.[0] ?? -1)
   }
 
   /** Records the revision of a pending append; `forgetHead` reverts it. */
@@ -94,7 +139,13 @@ export class StreamIndex {
   positionsOf(stream: string, from: number, limit: number): number[] {
     const recent = this.#tails.from(stream, from, limit)
     if (recent) return recent
-    return this.#positions.all(stream, from, limit).map(([position]) => position)
+    return this.#read(() => this.#positions.all(stream, from, limit).map(([position]) => position))
+  }
+
+  /** Refuses an index that named the wrong event. The next start builds it again. */
+  refuse(): never {
+    markDamaged(this.#file)
+    throw unavailable(new Error('index.db is damaged; the next start of the service builds it again'))
   }
 
   /** A position kept by name beside the index, such as a consumer group's. */
@@ -132,10 +183,16 @@ export class StreamIndex {
     })
   }
 
-  /** Removes all entries and every position beyond the end of the log. The caller adds the entries again. */
-  reset(end: number): void {
+  /**
+   * Removes all entries, because the log ends at `end` or is another one. The caller adds the entries again. The index
+   * remembers where it ended, until `forgetLost`.
+   */
+  reset(end: number, { isAnotherLog }: { readonly isAnotherLog: boolean }): void {
+    const { remembered } = this
     this.#db.exec('DELETE FROM entries')
+    if (isAnotherLog) this.#db.exec('DELETE FROM positions')
     this.#db.prepare('UPDATE positions SET position = ? WHERE position > ?').run(end, end)
+    if (remembered > end) this.#setPosition.run(REMEMBERED, remembered)
     this.#uncommitted++
     this.#last = 0
     this.#heads.clear()
@@ -163,8 +220,18 @@ export class StreamIndex {
     if (!this.#whole) return
     try {
       work()
-    } catch {
+    } catch (error) {
       this.#whole = false
+      if (isDamage(error)) markDamaged(this.#file)
+    }
+  }
+
+  #read<T>(work: () => T): T {
+    try {
+      return work()
+    } catch (error) {
+      if (isDamage(error)) this.refuse()
+      throw unavailable(error)
     }
   }
 

@@ -1,0 +1,48 @@
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { messageOf } from '../../errors.ts'
+import { isDamage, unavailable } from './sqlite.ts'
+
+/** A database file that could not be used. Its content is rebuilt from the log (I8). */
+export interface Discarded {
+  readonly reason: string
+  /** The new path of the file, for diagnosis. */
+  readonly movedTo: string
+}
+
+export type OnDiscarded = (discarded: Discarded) => void
+
+/** The error for a file of another program or format. */
+export class AlienFile extends Error {}
+
+/** Opens a file that can be rebuilt. One that is unusable is moved aside and replaced by an empty one. */
+export const openDisposable = <T>(file: string, open: (file: string) => T, onDiscarded: OnDiscarded): T => {
+  try {
+    mkdirSync(dirname(file), { recursive: true })
+    if (existsSync(markerOf(file))) return renew(file, open, 'it is damaged', onDiscarded)
+    return open(file)
+  } catch (error) {
+    if (!isDamage(error) && !(error instanceof AlienFile)) throw unavailable(error) // busy, no permission, disk full: the file may be good
+    return renew(file, open, messageOf(error), onDiscarded)
+  }
+}
+
+/** Records damage that was found while the file was in use: the next start discards it. */
+export const markDamaged = (file: string): void => writeFileSync(markerOf(file), '')
+
+const markerOf = (file: string): string => `${file}.damaged`
+
+/** Moves a file aside and opens an empty one in its place. */
+export const renew = <T>(
+  file: string,
+  open: (file: string) => T,
+  reason: string,
+  onDiscarded: OnDiscarded,
+): T => {
+  const movedTo = `${file}.unusable`
+  rmSync(movedTo, { recursive: true, force: true })
+  if (existsSync(file)) renameSync(file, movedTo)
+  for (const companion of [`${file}-wal`, `${file}-shm`, markerOf(file)]) rmSync(companion, { force: true })
+  onDiscarded({ reason, movedTo })
+  return open(file)
+}
