@@ -8,7 +8,7 @@ import type { Config } from './process/config.ts'
 import { lockDataDir } from './process/dataDir.ts'
 import { openEngines } from './process/engines.ts'
 import { endLeftoverChildren } from './process/leftoverChildren.ts'
-import { openMasterKeys } from './process/openMasterKeys.ts'
+import { openLog } from './process/openLog.ts'
 import { openNode } from './process/openNode.ts'
 import { Readiness } from './process/readiness.ts'
 import { openSecrets, type Origin } from './process/secretsFile.ts'
@@ -85,8 +85,9 @@ export const start = async (
       logger,
       signal: AbortSignal.any([stopping.signal, givenUp]),
       opened: onClose,
-      openKeys: (opened) => openMasterKeys(opened, secrets),
+      openKeys: (opened) => openLog(opened, { secrets, config, logger }),
       waiting: (reason) => readiness.waitFor(reason),
+      refusing: (reason) => readiness.refusing(reason),
     })
     const node = await openNode({ config, secrets, keys, engines, readiness, logger, onClose })
 

@@ -23,6 +23,10 @@ export type Installation =
   | {
       readonly status: 'founded'
       readonly root_key_id: string
+      /** The ids of this log, and those of logs that it replaces. The last one is its id now. */
+      readonly log_ids: readonly string[]
+      /** Each loss that an operator has accepted. */
+      readonly acceptances: readonly string[]
       /** Id of the master key of the first start. */
       readonly founded_by: string
       /** Wraps new keys. */
@@ -48,10 +52,19 @@ export type InstallationCommand =
       readonly rewrapped: number
       readonly now: string
     }
+  | {
+      readonly type: 'AcceptLogLoss'
+      readonly log_id: string
+      readonly loss: string
+      readonly acceptance: string
+      readonly now: string
+    }
 
-type InstallationEvent = EventOf<'InstallationFounded' | 'MasterKeyReplaced' | 'MasterKeyRetired'>
+type InstallationEvent = EventOf<
+  'InstallationFounded' | 'MasterKeyReplaced' | 'MasterKeyRetired' | 'LogLossAccepted'
+>
 
-/** The master keys of the installation: one is current, and at most one is being replaced. */
+/** The id of the log, and the master keys of the installation: one is current, and at most one is being replaced. */
 export const installation: Decider<Installation, InstallationCommand, InstallationEvent> = {
   initial: () => ({ status: 'absent' }),
 
@@ -62,6 +75,11 @@ export const installation: Decider<Installation, InstallationCommand, Installati
     }
     if (state.status === 'absent')
       throw new AppError('internal_server_error', 'Expected an installation with a master key, got none')
+    if (command.type === 'AcceptLogLoss') {
+      const { log_id, loss, acceptance, now: at } = command
+      if (state.acceptances.includes(acceptance)) return [] // another node was faster
+      return [{ type: 'LogLossAccepted', log_id, loss, acceptance, at }]
+    }
     const { master_key_id, now: at } = command
     const { current, former, retired } = state
     switch (command.type) {
@@ -94,6 +112,8 @@ export const installation: Decider<Installation, InstallationCommand, Installati
         return {
           status: 'founded',
           root_key_id: event.root_key_id,
+          log_ids: [...(event.replaces ?? []), event.root_key_id],
+          acceptances: [],
           founded_by: event.master_key_id,
           current: { id: event.master_key_id, canary: event.canary },
           former: null,
@@ -118,6 +138,13 @@ export const installation: Decider<Installation, InstallationCommand, Installati
             ...state.rotation,
             ended: { at: event.at, rewrapped: event.rewrapped },
           },
+        }
+      case 'LogLossAccepted':
+        if (state.status === 'absent') return state
+        return {
+          ...state,
+          log_ids: [...state.log_ids, event.log_id],
+          acceptances: [...state.acceptances, event.acceptance],
         }
       default:
         return foreign(event)

@@ -57,6 +57,7 @@ export const schemaOf = {
   InstallationFounded: installation.InstallationFounded,
   MasterKeyReplaced: installation.MasterKeyReplaced,
   MasterKeyRetired: installation.MasterKeyRetired,
+  LogLossAccepted: installation.LogLossAccepted,
   OrgCreated: org.OrgCreated,
   OrgChanged: org.OrgChanged,
   EnvCreated: org.EnvCreated,

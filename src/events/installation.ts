@@ -5,13 +5,15 @@ import { fact, Id, Time } from './scalars.ts'
 const MasterKeyId = Type.String()
 
 /**
- * The first start. `canary` is a random text, sealed with the master key: a start with another key is refused. The blob
+ * The first start. `root_key_id` is also the first id of this log. `replaces`: the ids of logs that are missing, which an
+ * operator has given up. `canary` is a random text, sealed with the master key: a start with another key is refused. The blob
  * of `root_key_id` contains the key from which everything that outlives a master key is derived.
  */
 export const InstallationFounded = fact('InstallationFounded', {
   root_key_id: Id,
   master_key_id: MasterKeyId,
   canary: Type.String(),
+  replaces: Type.Optional(Type.Array(Id)),
 })
 
 /** From now on, this master key wraps every new key, and the keys that the former one has wrapped are wrapped again. */
@@ -26,5 +28,16 @@ export const MasterKeyReplaced = fact('MasterKeyReplaced', {
 export const MasterKeyRetired = fact('MasterKeyRetired', {
   master_key_id: MasterKeyId,
   rewrapped: Type.Integer(),
+  at: Time,
+})
+
+/**
+ * An operator has accepted that facts are lost. `log_id` is the id of the log from now on: what was derived from it before
+ * is built again. `acceptance` is what the operator was asked to repeat.
+ */
+export const LogLossAccepted = fact('LogLossAccepted', {
+  log_id: Id,
+  loss: Type.String(),
+  acceptance: Type.String(),
   at: Time,
 })

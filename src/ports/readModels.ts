@@ -86,6 +86,14 @@ export interface WritableCollection<D extends Doc = Doc> extends Collection<D> {
   write(writes: readonly Write[], checkpoint: Cursor): Promise<void>
 }
 
+/** The log that read models were folded from. */
+export interface FoldedLog {
+  /** Null if they are new, or were written by a version that did not note it. */
+  readonly log_id: string | null
+  /** The newest checkpoint of a collection; null if there is none. */
+  readonly checkpoint: Cursor | null
+}
+
 /**
  * Disposable views of the log (I8). Adapters: embedded (SQLite), MongoDB. No transactions are required.
  * Errors: `unavailable`.
@@ -96,5 +104,12 @@ export interface ReadModels {
   writer<D extends Doc>(spec: CollectionSpec): Promise<WritableCollection<D>>
   /** Makes this version visible to readers and drops older ones. If a newer version is live, nothing changes. */
   goLive(spec: CollectionSpec): Promise<void>
+  source(): Promise<FoldedLog>
+  /** Notes the log that the read models are folded from. */
+  assign(log_id: string): Promise<void>
+  /** The number of documents that contain events after a cursor. It may read every document. */
+  countAfter(cursor: Cursor): Promise<number>
+  /** Removes every collection, then notes the log. Called before this process has a reader or writer. */
+  restart(log_id: string): Promise<void>
   close(): Promise<void>
 }

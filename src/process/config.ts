@@ -21,6 +21,8 @@ export interface Config {
   readonly masterKey: Buffer | null
   /** The key that `masterKey` replaces, during its rotation. */
   readonly previousMasterKey: Buffer | null
+  /** Names a loss of events that the operator accepts; null: none. */
+  readonly acceptLoss: string | null
   readonly apiKey: string | null
   readonly operatorToken: string | null
   /** The host name of the operator's API; null: every host. */
@@ -132,6 +134,12 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
       null,
       parseKey,
       '32 bytes as base64: the value of SVC_MASTER_KEY before its rotation',
+    ),
+    acceptLoss: check<string | null>(
+      'SVC_ACCEPT_LOSS',
+      null,
+      (text) => (/^[0-9a-f]{12}$/.test(text) ? text : undefined),
+      'the value that the refused start has printed',
     ),
     apiKey: check<string | null>(
       'SVC_API_KEY',

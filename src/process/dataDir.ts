@@ -23,7 +23,7 @@ export const lockDataDir = (dir: string): (() => void) => {
     mkdirSync(dir, { recursive: true, mode: 0o700 })
     closeToOthers(dir)
     unlock = lockFile(join(dir, 'lock.db'))
-    if (unlock) writeFileSync(owner, String(process.pid), { mode: 0o600 })
+    if (unlock) writeOwner(owner)
   } catch (error) {
     if (error instanceof AppError) throw error
     throw new AppError('unavailable', `SVC_DATA_DIR: cannot write in ${dir} (${reasonOf(error)})`, {
@@ -39,6 +39,15 @@ export const lockDataDir = (dir: string): (() => void) => {
   return () => {
     rmSync(owner, { force: true })
     unlock()
+  }
+}
+
+/** The id is only for people. A full disk does not prevent the start, which waits for room itself. */
+const writeOwner = (file: string): void => {
+  try {
+    writeFileSync(file, String(process.pid), { mode: 0o600 })
+  } catch (error) {
+    if (reasonOf(error) !== 'ENOSPC') throw error
   }
 }
 

@@ -35,10 +35,12 @@ interface Opening<Keys> {
   readonly signal: AbortSignal
   /** Receives the function that closes an opened engine. */
   readonly opened: (close: () => Promise<void>) => void
-  /** Opens the keys of the installation that these engines store. */
-  readonly openKeys: (engines: Pick<Engines, 'store' | 'blobs'>) => Promise<Keys>
+  /** Checks that these engines belong together, and opens the keys of the installation that they store. */
+  readonly openKeys: (engines: Pick<Engines, 'store' | 'readModels' | 'blobs'>) => Promise<Keys>
   /** Receives the reason for waiting; null when the engine answers. */
   readonly waiting: (reason: string | null) => void
+  /** Receives the reason why the opened event store refuses writes; null when it accepts them again. */
+  readonly refusing: (reason: string | null) => void
 }
 
 /** Pauses between attempts to open an engine. */
@@ -72,10 +74,10 @@ export const openEngines = async <Keys extends { readonly rootKey: Uint8Array }>
         throw new AppError('unavailable', 'The service was stopped while it waited for an engine')
     }
   }
-  const store = await patiently(() => openStore(config))
+  const store = await patiently(() => openStore(config, opening))
   const readModels = await patiently(() => openReadModels(config, opening.logger))
   const blobs = await patiently(() => openBlobs(config))
-  const keys = await opening.openKeys({ store, blobs })
+  const keys = await opening.openKeys({ store, readModels, blobs })
   const installation = installationOf(keys.rootKey)
   const engines = {
     store,
@@ -90,9 +92,21 @@ export const openEngines = async <Keys extends { readonly rootKey: Uint8Array }>
 }
 
 /** Opens the event store alone, for tools. */
-export const openStore = async ({ eventStore, dataDir }: Config): Promise<EventStore> =>
+export const openStore = async (
+  { eventStore, dataDir }: Config,
+  { logger, refusing }: Partial<Pick<Opening<unknown>, 'logger' | 'refusing'>> = {},
+): Promise<EventStore> =>
   isEmbeddedUrl(eventStore)
-    ? (await import('../adapters/embedded/eventStore/index.ts')).openEventStore({ dir: dataDir })
+    ? (await import('../adapters/embedded/eventStore/index.ts')).openEventStore({
+        dir: dataDir,
+        onDiscarded: (discarded) =>
+          logger?.warn('The index of the log was unusable and is built again', { ...discarded }),
+        onRefusing: (reason) => {
+          if (reason === null) logger?.info('The event store accepts writes again')
+          else logger?.error('The event store refuses writes', { reason })
+          refusing?.(reason)
+        },
+      })
     : (await import('../adapters/eventstoredb/index.ts')).openEventStoreDb(eventStore)
 
 const openReadModels = async ({ readModels, dataDir }: Config, logger: Logger): Promise<ReadModels> =>

@@ -12,10 +12,14 @@ export interface OpenedMasterKeys {
   readonly isFirstMasterKey: boolean
 }
 
-/** Opens the master keys of this process and checks them against the log. Founds the installation at its first start. */
+/**
+ * Opens the master keys of this process and checks them against the log. Founds the installation at its first start;
+ * `replaces` are the ids of missing logs that it replaces.
+ */
 export const openMasterKeys = async (
   { store, blobs }: Pick<Engines, 'store' | 'blobs'>,
   { masterKey, previousMasterKey, apiKey, file }: Secrets,
+  replaces: readonly string[] = [],
 ): Promise<OpenedMasterKeys> => {
   const aggregates = openAggregates(store)
   const currentId = async () => (await readInstallation({ aggregates }))?.current.id ?? masterKeys.configured
@@ -26,7 +30,7 @@ export const openMasterKeys = async (
   const source = file?.path ?? 'SVC_MASTER_KEY'
   const opened = await openInstallation(
     { store, aggregates, blobs, masterKeys },
-    { masterKey, apiKey, source },
+    { masterKey, apiKey, source, replaces },
   )
   return { masterKeys, ...opened }
 }

@@ -1,5 +1,6 @@
 import { Liveness } from '../cluster/liveness.ts'
 import { followMasterKeys } from '../commands/installation/followMasterKeys.ts'
+import { watchHead } from '../commands/installation/watchHead.ts'
 import { ensureFirstTenant } from '../commands/orgs/ensureFirstTenant.ts'
 import { Payloads } from '../content/payloads.ts'
 import { openAggregates } from '../domain/aggregates.ts'
@@ -12,7 +13,7 @@ import { openViews } from '../projections/views.ts'
 import { DataKeys } from '../secrets/dataKeys.ts'
 import { Keyring } from '../secrets/keyring.ts'
 import { WrappedKeys } from '../secrets/wrappedKeys.ts'
-import { type Config, isSolo } from './config.ts'
+import { type Config, isEmbeddedUrl, isSolo } from './config.ts'
 import type { Engines } from './engines.ts'
 import type { OpenedMasterKeys } from './openMasterKeys.ts'
 import type { Readiness } from './readiness.ts'
@@ -62,6 +63,8 @@ export const openNode = async ({
   onClose(() => ending.abort())
 
   const aggregates = openAggregates(store, background.onGivenUp)
+  if (!isEmbeddedUrl(config.eventStore))
+    void keepGoing('The watch over the end of the log', watchHead(store), background)
   const payloads = new Payloads(blobs)
   const wrappedKeys = new WrappedKeys(blobs, masterKeys)
   const dataKeys = new DataKeys({ keys: aggregates.dataKeys, wrapped: wrappedKeys })

@@ -3,6 +3,7 @@ export class Readiness {
   readonly #stopping: AbortSignal
   #waiting: string | null = STARTING
   #failed: string | null = null
+  #refusing: string | null = null
 
   constructor(stopping: AbortSignal) {
     this.#stopping = stopping
@@ -17,6 +18,11 @@ export class Readiness {
     this.#waiting = null
   }
 
+  /** Sets the reason why the event store refuses writes; null clears it. */
+  refusing(reason: string | null): void {
+    this.#refusing = reason && `Writes are refused: ${reason}`
+  }
+
   /** Records that a background loop stays stopped, so that an operator must act. The first reason is kept. */
   fail(reason: string): void {
     this.#failed ??= reason
@@ -24,7 +30,9 @@ export class Readiness {
 
   /** The reason why the node is not ready; null when it is. */
   get reason(): string | null {
-    return this.#stopping.aborted ? 'The server is stopping' : (this.#failed ?? this.#waiting)
+    return this.#stopping.aborted
+      ? 'The server is stopping'
+      : (this.#failed ?? this.#waiting ?? this.#refusing)
   }
 }
 

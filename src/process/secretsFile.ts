@@ -221,9 +221,17 @@ const fieldsOf = (text: string): Readonly<Record<string, unknown>> => {
 
 /** Replaces the file by a rename, so that a crash leaves the old or the new one. Durable when it returns. */
 const writeStored = (path: string, stored: Stored): void => {
+  try {
+    replaceFile(path, `${JSON.stringify(stored, null, 2)}\n`)
+  } catch (error) {
+    throw new AppError('unavailable', `${path} cannot be written: ${messageOf(error)}`, { cause: error })
+  }
+}
+
+const replaceFile = (path: string, text: string): void => {
   const scratch = `${path}.new`
   rmSync(scratch, { force: true })
-  writeFileSync(scratch, `${JSON.stringify(stored, null, 2)}\n`, { mode: 0o600, flag: 'wx', flush: true })
+  writeFileSync(scratch, text, { mode: 0o600, flag: 'wx', flush: true })
   renameSync(scratch, path)
   const folder = openSync(dirname(path), 'r')
   try {

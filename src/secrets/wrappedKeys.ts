@@ -6,6 +6,8 @@ import { type MasterKeys, wrappedBy } from './masterKeys.ts'
 const FOLDER = 'keys/'
 /** Replaces the environment's id in the blob's key of a root key. */
 const ROOT = 'installation'
+/** The folder of the root keys. */
+export const ROOT_KEYS = `${FOLDER}${ROOT}/`
 /** Replaces the project's id in the blob's key of an environment's own data key. */
 const OF_ENV = 'env'
 

@@ -1,6 +1,7 @@
 import { suite } from '../support/suite.ts'
 import type { OpenReadModels } from './readModels/collection.ts'
 import { findingContract } from './readModels/finding.ts'
+import { sourceContract } from './readModels/source.ts'
 import { storingContract } from './readModels/storing.ts'
 import { versionsContract } from './readModels/versions.ts'
 
@@ -12,6 +13,7 @@ export const readModelsContract = (name: string, open: () => Promise<OpenReadMod
     ['storing', storingContract],
     ['finding', findingContract],
     ['versions', versionsContract],
+    ['source', sourceContract],
   ] as const) {
     const each = suite<OpenReadModels>(`${name} read models: ${what}`)
     each.before(async (context) => Object.assign(context, await open()))

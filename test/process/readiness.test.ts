@@ -23,6 +23,15 @@ readiness('ends for good when a loop in the background was stopped, with the fir
   assert.is(node.reason, 'The directory failed 8 times in a row and was stopped: broken')
 })
 
+readiness('ends while writes are refused', () => {
+  const node = new Readiness(new AbortController().signal)
+  node.started()
+  node.refusing('The disk is full')
+  assert.is(node.reason, 'Writes are refused: The disk is full')
+  node.refusing(null)
+  assert.is(node.reason, null)
+})
+
 readiness('ends when the server stops', () => {
   const stopping = new AbortController()
   const node = new Readiness(stopping.signal)

@@ -84,6 +84,10 @@ export const withWriter = (
 ): ReadModels => ({
   reader: (spec) => readModels.reader(spec),
   goLive: (spec) => readModels.goLive(spec),
+  source: () => readModels.source(),
+  assign: (log_id) => readModels.assign(log_id),
+  countAfter: (cursor) => readModels.countAfter(cursor),
+  restart: (log_id) => readModels.restart(log_id),
   close: () => readModels.close(),
   async writer(spec) {
     const collection = await readModels.writer(spec)

@@ -1,9 +1,11 @@
 import { type Db, type MongoClient, ReadConcern } from 'mongodb'
 import { AppError } from '../../errors.ts'
+import type { Cursor } from '../../events/event.ts'
 import type {
   Collection,
   CollectionSpec,
   Doc,
+  FoldedLog,
   ReadModels,
   Stored,
   WritableCollection,
@@ -103,6 +105,23 @@ class MongoReadModels implements ReadModels {
     })
     this.#dropping.add(dropping)
     void dropping.then(() => this.#dropping.delete(dropping))
+  }
+
+  source(): Promise<FoldedLog> {
+    return this.#open(() => this.#registry.source())
+  }
+
+  assign(log_id: string): Promise<void> {
+    return this.#open(() => this.#registry.assign(log_id))
+  }
+
+  countAfter(cursor: Cursor): Promise<number> {
+    return this.#open(() => this.#registry.countAfter(cursor))
+  }
+
+  async restart(log_id: string): Promise<void> {
+    await this.#open(() => this.#registry.dropAll())
+    await this.#registry.assign(log_id)
   }
 
   async close(): Promise<void> {

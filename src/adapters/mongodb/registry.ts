@@ -1,8 +1,8 @@
 import type { Collection as Documents, Db } from 'mongodb'
-import type { Cursor } from '../../events/event.ts'
+import { type Cursor, START } from '../../events/event.ts'
 import { AppError } from '../../errors.ts'
-import type { CollectionSpec } from '../../ports/readModels.ts'
-import { ask, isDuplicate } from './failures.ts'
+import type { CollectionSpec, FoldedLog } from '../../ports/readModels.ts'
+import { ask, isAbsent, isDuplicate } from './failures.ts'
 
 /** One row for each created version: `runs__v1`. */
 interface VersionRow {
@@ -19,15 +19,25 @@ interface PointerRow {
   readonly live: { readonly version: number; readonly indexes: string }
 }
 
+/** The only row of its collection. */
+interface IdentityRow {
+  readonly _id: 'log'
+  readonly log_id: string
+}
+
 export const collectionName = ({ name, version }: Pick<CollectionSpec, 'name' | 'version'>): string =>
   `${name}__v${version}`
 
-/** The stored facts about each collection: its versions, their indexes and checkpoints, and the live version. */
+/** The stored facts about the log and each collection: its versions, their indexes and checkpoints, and the live version. */
 export class Registry {
+  readonly #db: Db
   readonly #versions: Documents<VersionRow>
   readonly #pointers: Documents<PointerRow>
+  readonly #identity: Documents<IdentityRow>
 
   constructor(db: Db) {
+    this.#db = db
+    this.#identity = db.collection<IdentityRow>('identity')
     this.#versions = db.collection<VersionRow>('versions')
     this.#pointers = db.collection<PointerRow>('pointers')
   }
@@ -72,6 +82,51 @@ export class Registry {
 
   async forget(spec: Pick<CollectionSpec, 'name' | 'version'>): Promise<void> {
     await ask(() => this.#versions.deleteOne({ _id: collectionName(spec) }))
+  }
+
+  async source(): Promise<FoldedLog> {
+    const identity = await ask(() => this.#identity.findOne({ _id: 'log' }))
+    let newest: Cursor | null = null
+    for (const { checkpoint } of await this.#folded())
+      if (checkpoint !== null && (newest === null || checkpoint > newest)) newest = checkpoint
+    return { log_id: identity?.log_id ?? null, checkpoint: newest }
+  }
+
+  async assign(log_id: string): Promise<void> {
+    const set = () => this.#identity.updateOne({ _id: 'log' }, { $set: { log_id } }, { upsert: true })
+    await ask(() =>
+      set().catch((error: unknown) => (isDuplicate(error) ? set() : Promise.reject(error as Error))),
+    )
+  }
+
+  /** Drops the collections of all versions, also those that are not live. */
+  async dropAll(): Promise<void> {
+    await ask(() => this.#pointers.deleteMany({}))
+    for (const { _id } of await ask(() => this.#versions.find().toArray())) {
+      await ask(() =>
+        this.#db
+          .collection(_id)
+          .drop()
+          .catch((error: unknown) => {
+            if (!isAbsent(error)) throw error // an earlier attempt has dropped it
+          }),
+      )
+      await ask(() => this.#versions.deleteOne({ _id }))
+    }
+  }
+
+  async countAfter(cursor: Cursor): Promise<number> {
+    let count = 0
+    for (const { _id } of await this.#folded()) {
+      const query = { 'last.cursor': { $gt: cursor }, 'last.gone': false }
+      count += Number((await ask(() => this.#db.command({ count: _id, query })))['n'])
+    }
+    return count
+  }
+
+  /** The versions that were folded from the log; the others have no checkpoint. */
+  async #folded(): Promise<VersionRow[]> {
+    return ask(() => this.#versions.find({ checkpoint: { $gt: START } }).toArray())
   }
 
   /** Returns the live version, or null if none is live. */

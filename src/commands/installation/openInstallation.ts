@@ -21,6 +21,8 @@ interface Given {
   readonly apiKey: string
   /** Where the master key is from, for messages: `SVC_MASTER_KEY` or the path of `secrets.json`. */
   readonly source: string
+  /** The ids of missing logs that an operator has given up. */
+  readonly replaces?: readonly string[]
 }
 
 export interface OpenedInstallation {
@@ -50,7 +52,11 @@ export const openInstallation = async (deps: Deps, given: Given): Promise<Opened
   }
 }
 
-const found = async (deps: Deps, wrapped: WrappedKeys, { masterKey, ...given }: Given): Promise<void> => {
+const found = async (
+  deps: Deps,
+  wrapped: WrappedKeys,
+  { masterKey, replaces = [], ...given }: Given,
+): Promise<void> => {
   const { aggregates, store, masterKeys } = deps
   const isNew = (await store.head()) === START
   if (!isNew) await checkEarlierLog(deps, wrapped, { masterKey, ...given })
@@ -61,7 +67,13 @@ const found = async (deps: Deps, wrapped: WrappedKeys, { masterKey, ...given }: 
   const canary = masterKeys.canaryOf(master_key_id)
   const { events } = await aggregates.installation.handle(
     streamOf.installation,
-    { type: 'FoundInstallation', root_key_id: root.id, master_key_id, canary },
+    {
+      type: 'FoundInstallation',
+      root_key_id: root.id,
+      master_key_id,
+      canary,
+      ...(replaces.length > 0 && { replaces: [...replaces] }),
+    },
     { correlation_id: root.id },
   )
   if (events.length === 0) await wrapped.remove(root) // another node was faster
@@ -134,7 +146,7 @@ const wrongKey = (source: string, got: string, expected: string): AppError =>
       '`svc secrets rotate-master`',
   )
 
-const foreignBlobs = (missing: string): AppError =>
+export const foreignBlobs = (missing: string): AppError =>
   new AppError(
     'bad_request',
     `SVC_BLOBS: the blobs do not belong to this log: ${missing} is missing; use the blobs with which the log was ` +

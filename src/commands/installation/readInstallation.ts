@@ -11,5 +11,12 @@ export const readInstallation = ({
   readonly aggregates: Pick<Aggregates, 'installation'>
 }): Promise<Founded | null> =>
   aggregates.installation.read(streamOf.installation, (state) =>
-    state.status === 'founded' ? { ...state, retired: [...state.retired] } : null,
+    state.status === 'founded'
+      ? {
+          ...state,
+          retired: [...state.retired],
+          log_ids: [...state.log_ids],
+          acceptances: [...state.acceptances],
+        }
+      : null,
   )

@@ -1,52 +1,26 @@
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import { messageOf } from '../../../errors.ts'
-import { openDatabase, unavailable } from '../sqlite.ts'
-
-/** A database file that could not be used: read models are rebuilt from the log (I8). */
-export interface Discarded {
-  readonly reason: string
-  /** The new path of the file, for diagnosis. */
-  readonly movedTo: string
-}
+import { AlienFile, type OnDiscarded, openDisposable, renew } from '../disposableFile.ts'
+import { closedOnFailure, openDatabase } from '../sqlite.ts'
 
 /** Increased when the tables change: files of older versions are then discarded. */
 const FORMAT = 1
 /** Marks the file as one of svc: "svcR". */
 const APPLICATION = 0x73766352
 
-const SQLITE_CORRUPT = 11
-const SQLITE_NOTADB = 26
+export const fileIn = (dir: string): string => join(dir, 'read-models.db')
 
 /** Opens `<dir>/read-models.db`. A file that is unusable is moved aside and replaced by an empty one. */
-export const openFile = (dir: string, onDiscarded: (discarded: Discarded) => void): DatabaseSync => {
-  const file = join(dir, 'read-models.db')
-  try {
-    mkdirSync(dir, { recursive: true })
-    if (existsSync(markerOf(file))) return renew(file, 'it is damaged', onDiscarded)
-    return open(file)
-  } catch (error) {
-    if (!isDamage(error)) throw unavailable(error) // busy, no permission, disk full: the file may be good
-    return renew(file, messageOf(error), onDiscarded)
-  }
-}
+export const openFile = (dir: string, onDiscarded: OnDiscarded): DatabaseSync =>
+  openDisposable(fileIn(dir), open, onDiscarded)
 
-/** Records damage, so that the next start knows it. */
-export const markerOf = (file: string): string => `${file}.damaged`
-
-/** Whether SQLite reports damage of the file. */
-export const isDamage = (error: unknown): boolean => {
-  if (!(error instanceof Error) || !('errcode' in error)) return error instanceof AlienFile
-  const code = Number(error.errcode) & 0xff // the upper bits are details
-  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB
-}
-
-class AlienFile extends Error {}
+/** Replaces `<dir>/read-models.db`, which no one uses, by an empty one. */
+export const renewFile = (dir: string, reason: string, onDiscarded: OnDiscarded): DatabaseSync =>
+  renew(fileIn(dir), open, reason, onDiscarded)
 
 const open = (file: string): DatabaseSync => {
   const db = openDatabase(file, 'normal')
-  try {
+  return closedOnFailure(db, () => {
     const { user_version: format } = db.prepare('PRAGMA user_version').get() ?? {}
     const { application_id: application } = db.prepare('PRAGMA application_id').get() ?? {}
     const { tables } = db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get() ?? {}
@@ -59,20 +33,9 @@ const open = (file: string): DatabaseSync => {
     db.exec(`PRAGMA application_id=${APPLICATION}; PRAGMA user_version=${FORMAT};
       CREATE TABLE IF NOT EXISTS collections
         (name TEXT, version INTEGER, spec TEXT NOT NULL, live INTEGER NOT NULL DEFAULT 0, checkpoint TEXT,
-         PRIMARY KEY (name, version)) WITHOUT ROWID`)
+         PRIMARY KEY (name, version)) WITHOUT ROWID;
+      CREATE TABLE IF NOT EXISTS identity (log_id TEXT NOT NULL)`)
     db.prepare('SELECT name, version, spec, live, checkpoint FROM collections').all()
     return db
-  } catch (error) {
-    db.close()
-    throw error
-  }
-}
-
-const renew = (file: string, reason: string, onDiscarded: (discarded: Discarded) => void): DatabaseSync => {
-  const movedTo = `${file}.unusable`
-  rmSync(movedTo, { recursive: true, force: true })
-  if (existsSync(file)) renameSync(file, movedTo)
-  for (const companion of [`${file}-wal`, `${file}-shm`, markerOf(file)]) rmSync(companion, { force: true })
-  onDiscarded({ reason, movedTo })
-  return open(file)
+  })
 }

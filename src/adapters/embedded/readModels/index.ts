@@ -1,5 +1,3 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate as turn } from 'node:timers/promises'
 import { AppError } from '../../../errors.ts'
@@ -8,6 +6,7 @@ import type {
   Collection,
   CollectionSpec,
   Doc,
+  FoldedLog,
   Found,
   Query,
   ReadModels,
@@ -18,14 +17,15 @@ import type {
 import { refuseUndeclared } from '../../shared/declared.ts'
 import { findUnindexed } from '../../shared/unindexed.ts'
 import { openCheckpointer } from '../checkpointer.ts'
-import { unavailable } from '../sqlite.ts'
+import { markDamaged, type OnDiscarded } from '../disposableFile.ts'
+import { isDamage, transaction, unavailable } from '../sqlite.ts'
 import { WalKeeper } from '../walKeeper.ts'
 import { dropSlowly } from './dropping.ts'
-import { type Discarded, isDamage, markerOf, openFile } from './file.ts'
+import { fileIn, openFile, renewFile } from './file.ts'
 import { rowsOf } from './rows.ts'
 import { Table, tableName } from './table.ts'
 
-export type { Discarded } from './file.ts'
+export type { Discarded } from '../disposableFile.ts'
 
 /** A document changes about one page; it shares the pages of indexes with others of its batch. */
 const PAGE_BYTES = 4096
@@ -37,36 +37,45 @@ const SLICE = 64
 interface Options {
   readonly dir: string
   /** Called when the file was unusable and replaced by a new one: every collection must be filled again (I8). */
-  readonly onDiscarded?: (discarded: Discarded) => void
+  readonly onDiscarded?: OnDiscarded
 }
 
 /** Opens read models in `<dir>/read-models.db`. One process at a time. */
 export const openReadModels = ({ dir, onDiscarded = () => {} }: Options): ReadModels =>
-  new EmbeddedReadModels(openFile(dir, onDiscarded), join(dir, 'read-models.db'))
+  new EmbeddedReadModels(dir, onDiscarded)
 
 class EmbeddedReadModels implements ReadModels {
-  readonly #db: DatabaseSync
-  readonly #file: string
+  readonly #dir: string
+  readonly #onDiscarded: OnDiscarded
   readonly #checkpointer = openCheckpointer()
-  readonly #wal: WalKeeper
   readonly #tables = new Map<string, Table>()
   /** The live version by collection. */
   readonly #live = new Map<string, Table>()
   readonly #closing = new AbortController()
+  #db: DatabaseSync
+  #wal: WalKeeper
   #dropping: Promise<void> = Promise.resolve()
   /** Whether a slice was written in this turn of the event loop: the projectors share one in each turn. */
   #hasWritten = false
+  #leaving = new AbortController()
 
-  constructor(db: DatabaseSync, file: string) {
-    this.#db = db
-    this.#file = file
-    this.#wal = new WalKeeper(db, file, this.#checkpointer, { fullBytes: WAL_FULL_BYTES })
-    const rows = db.prepare('SELECT spec, max(version) FROM collections WHERE live = 1 GROUP BY name').all()
+  constructor(dir: string, onDiscarded: OnDiscarded) {
+    this.#dir = dir
+    this.#onDiscarded = onDiscarded
+    this.#db = openFile(dir, onDiscarded)
+    this.#wal = this.#keepWal()
+    const rows = this.#db
+      .prepare('SELECT spec, max(version) FROM collections WHERE live = 1 GROUP BY name')
+      .all()
     for (const { spec } of rows) {
       const table = this.#open(JSON.parse(String(spec)) as CollectionSpec)
       this.#live.set(table.spec.name, table)
     }
     for (const table of this.#live.values()) this.#dropOlder(table.spec)
+  }
+
+  #keepWal(): WalKeeper {
+    return new WalKeeper(this.#db, fileIn(this.#dir), this.#checkpointer, { fullBytes: WAL_FULL_BYTES })
   }
 
   reader<D extends Doc>(spec: CollectionSpec): Collection<D> {
@@ -118,13 +127,61 @@ class EmbeddedReadModels implements ReadModels {
     this.#dropOlder(spec)
   }
 
+  async source(): Promise<FoldedLog> {
+    return this.#guard(() => {
+      const { log_id } = this.#db.prepare('SELECT log_id FROM identity').get() ?? {}
+      const { newest } = this.#db.prepare('SELECT max(checkpoint) AS newest FROM collections').get() ?? {}
+      return {
+        log_id: typeof log_id === 'string' ? log_id : null,
+        checkpoint: typeof newest === 'string' ? newest : null,
+      }
+    })
+  }
+
+  async assign(log_id: string): Promise<void> {
+    this.#guard(() =>
+      transaction(this.#db, () => {
+        this.#db.exec('DELETE FROM identity')
+        this.#db.prepare('INSERT INTO identity VALUES (?)').run(log_id)
+      }),
+    )
+  }
+
+  async countAfter(cursor: Cursor): Promise<number> {
+    return this.#guard(() => {
+      let count = 0
+      for (const row of this.#db.prepare(`SELECT spec FROM collections WHERE checkpoint > ''`).all())
+        count += this.#open(JSON.parse(String(row['spec'])) as CollectionSpec).countAfter(cursor)
+      return count
+    })
+  }
+
+  async restart(log_id: string): Promise<void> {
+    await this.#leave()
+    this.#guard(() => {
+      this.#db.close()
+      this.#tables.clear()
+      this.#live.clear()
+      this.#db = renewFile(this.#dir, 'they belong to another log', this.#onDiscarded)
+      this.#wal = this.#keepWal()
+      this.#leaving = new AbortController()
+    })
+    await this.assign(log_id)
+  }
+
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return
     this.#closing.abort()
-    await this.#dropping
-    this.#wal.close()
+    await this.#leave()
     await this.#checkpointer.close()
     this.#db.close()
+  }
+
+  /** Ends the background work on the file. */
+  async #leave(): Promise<void> {
+    this.#leaving.abort()
+    await this.#dropping
+    this.#wal.close()
   }
 
   #collection<D extends Doc>(spec: CollectionSpec, tableNow: () => Table): Collection<D> {
@@ -186,7 +243,7 @@ class EmbeddedReadModels implements ReadModels {
   }
 
   async #drop(old: { name: string; version: number }): Promise<void> {
-    const { signal } = this.#closing
+    const { signal } = this.#leaving
     const table = this.#tables.get(tableName(old))
     await table?.unread(signal)
     this.#tables.delete(tableName(old))
@@ -212,8 +269,7 @@ class EmbeddedReadModels implements ReadModels {
 
   /** Marks a damaged file, which is discarded at the next open. */
   #noteDamage(error: unknown): void {
-    if (isDamage(error) || (error instanceof Error && isDamage(error.cause)))
-      writeFileSync(markerOf(this.#file), '')
+    if (isDamage(error)) markDamaged(fileIn(this.#dir))
   }
 }
 

@@ -110,6 +110,14 @@ export class Table {
     }
   }
 
+  /** The number of documents that contain events after a cursor. */
+  countAfter(cursor: string): number {
+    const newer = rows<[count: number]>(
+      this.#db.prepare(`SELECT count(*) FROM ${this.#name} WHERE cursor > ? AND gone = 0`),
+    )
+    return newer.get(cursor)?.[0] ?? 0
+  }
+
   /** Keeps the table from being dropped until the returned function is called. */
   retain(): () => void {
     this.#readers++

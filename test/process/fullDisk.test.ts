@@ -1,0 +1,92 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { type Event, publish } from '../support/build.ts'
+import { spawnServer } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
+
+const smallDisk = new URL('../fixtures/smallDisk.ts', import.meta.url).href
+const EMBEDDED = {
+  SVC_EVENT_STORE: 'embedded:',
+  SVC_READ_MODELS: 'embedded:',
+  SVC_BLOBS: 'embedded:',
+  SVC_REDIS: '',
+  NODE_OPTIONS: `--import ${smallDisk}`,
+}
+
+const limitFiles = async (pid: number, bytes: number | 'unlimited'): Promise<void> => {
+  const limiting = spawn('prlimit', ['--pid', String(pid), `--fsize=${bytes}:`], { stdio: 'inherit' })
+  assert.equal(await once(limiting, 'close'), [0, null])
+}
+
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address ? address.port : 0
+}
+
+const readyz = async (url: string): Promise<{ status: number; text: string }> => {
+  const reply = await fetch(`${url}/readyz`)
+  return { status: reply.status, text: await reply.text() }
+}
+
+const disk = suite('a service on a full disk (I9)', { timeoutMs: 120_000 })
+
+disk('reports in /readyz that writes are refused, and when they are accepted again', async () => {
+  const server = await spawnServer({ env: EMBEDDED })
+  const { api, url } = server
+  const pid = server.process.pid ?? 0
+  const { event_id } = await publish(api, 'order:created')
+  await limitFiles(pid, 4096)
+  const refused = await until(async () => {
+    const { status } = await api.send('POST', '/events', { body: { event_type: 'order:created' } })
+    return status === 503
+  })
+  assert.ok(refused)
+  const full = await until(async () => {
+    const ready = await readyz(url)
+    return ready.status === 503 ? ready : undefined
+  })
+  assert.match(full.text, /Writes are refused: /)
+  await limitFiles(pid, 'unlimited')
+  await until(async () => (await readyz(url)).status === 200) // nobody has written in the meantime
+  await publish(api, 'order:created')
+  assert.is((await api.get<Event>(`/events/${event_id}`)).event_id, event_id)
+  await server.end('SIGTERM')
+})
+
+disk('that was killed there starts again, waits, and continues when there is room', async () => {
+  const dataDir = tempDir()
+  const first = await spawnServer({ dataDir, env: EMBEDDED })
+  const { event_id } = await publish(first.api, 'order:created')
+  await limitFiles(first.process.pid ?? 0, 4096)
+  await until(async () => (await readyz(first.url)).status === 503 || (await publish(first.api, 'x'), false))
+  await first.end('SIGKILL')
+
+  const port = await freePort()
+  const starting = spawnServer({
+    dataDir,
+    env: { ...EMBEDDED, SVC_TEST_FILE_BYTES: String(1 << 20), PORT: String(port) },
+  })
+  starting.catch(() => {}) // awaited below
+  const url = `http://127.0.0.1:${port}`
+  const waiting = await until(async () => {
+    const ready = await readyz(url)
+    return /embedded store failed/.test(ready.text) ? ready : undefined
+  })
+  assert.is(waiting.status, 503)
+  await limitFiles(Number(readFileSync(join(dataDir, 'lock'), 'utf8')), 'unlimited')
+  const second = await starting
+  assert.is((await second.api.get<Event>(`/events/${event_id}`)).event_id, event_id)
+  await publish(second.api, 'order:created')
+  await second.end('SIGTERM')
+})
+disk.run()
