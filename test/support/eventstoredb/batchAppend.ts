@@ -5,7 +5,8 @@ import { clock } from '../../../src/clock.ts'
 import { type Pending, pendingOf, responseOf, resultOf } from './batchMessages.ts'
 import { badRequest, notReady, timedOut, tooLarge } from './batchStatus.ts'
 import type { AppendFault } from './misbehaviour.ts'
-import type { Node } from './node.ts'
+import { failsNow, type Node } from './node.ts'
+import type { Refusal } from './refusals.ts'
 import { proposedOf, sizeOf, uuidOf } from './wire.ts'
 import { MAX_APPEND_BYTES, write } from './write.ts'
 
@@ -68,13 +69,16 @@ export const batchAppend = (node: Node) => (call: Call) => {
     reply(one, how === 'not ready' ? notReady() : result)
   }
 
-  call.on('data', (request: streams.BatchAppendReq) => {
+  const serve = (request: streams.BatchAppendReq): void => {
     const silence = node.misbehaviour.silenceOf('appends')
     if (silence) void silence.then(() => take(request))
     else take(request)
-  })
+  }
   call.on('end', () => call.end())
   call.on('error', () => {}) // the client has disconnected
+  const refuse = (refusal: Refusal) => void call.emit('error', refusal)
+  const fails = failsNow(node, 'append', { end: () => call.end(), refuse })
+  call.on('data', fails ? () => {} : serve)
 }
 
 const later = (act: () => void, ms: number): void => void setTimeout(act, ms).unref()

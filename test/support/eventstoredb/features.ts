@@ -3,16 +3,18 @@ import groupsGrpc from '@eventstore/db-client/generated/persistent_grpc_pb.js'
 import serverFeatures from '@eventstore/db-client/generated/serverfeatures_pb.js'
 import type shared from '@eventstore/db-client/generated/shared_pb.js'
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js'
-import type { Node } from './node.ts'
+import { failsNow, type Node } from './node.ts'
 
 const VERSION = '24.6.0'
 const OLD_VERSION = '20.10.5'
 
 /** Lists the supported calls. The client requests the list before its first append. */
 export const features =
-  ({ misbehaviour }: Node): handleUnaryCall<shared.Empty, serverFeatures.SupportedMethods> =>
+  (node: Node): handleUnaryCall<shared.Empty, serverFeatures.SupportedMethods> =>
   (_, reply) => {
+    const { misbehaviour } = node
     const answer = () => reply(null, supported(misbehaviour.isOld))
+    if (failsNow(node, 'features', { refuse: reply })) return
     const silence = misbehaviour.silenceOf('features')
     if (silence) void silence.then(answer)
     else answer()

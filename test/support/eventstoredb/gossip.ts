@@ -4,21 +4,24 @@ import { createUUID } from '@eventstore/db-client/dist/utils/grpcUUID.js'
 import gossip from '@eventstore/db-client/generated/gossip_pb.js'
 import type shared from '@eventstore/db-client/generated/shared_pb.js'
 import { clock } from '../../../src/clock.ts'
-import type { Node } from './node.ts'
+import { failsNow, type Node } from './node.ts'
 
 const { VNodeState } = gossip.MemberInfo
 
 /** Reports this node and, if it is a follower, its leader. */
 export const readGossip =
-  ({ misbehaviour, port }: Node): handleUnaryCall<shared.Empty, gossip.ClusterInfo> =>
+  (node: Node): handleUnaryCall<shared.Empty, gossip.ClusterInfo> =>
   (_, reply) => {
+    const { misbehaviour, port } = node
     const answer = () => {
-      const { leader } = misbehaviour
+      const { leader, isElecting } = misbehaviour
       const info = new gossip.ClusterInfo()
+      if (isElecting) return reply(null, info.setMembersList([memberOf(port, VNodeState.UNKNOWN)]))
       info.addMembers(memberOf(port, leader ? VNodeState.FOLLOWER : VNodeState.LEADER))
       if (leader) info.addMembers(memberOf(leader.port, VNodeState.LEADER))
       reply(null, info)
     }
+    if (failsNow(node, 'gossip', { refuse: reply })) return
     const silence = misbehaviour.silenceOf('gossip')
     if (silence) void silence.then(answer)
     else answer()

@@ -1,9 +1,9 @@
 import { Log } from './log.ts'
 import { type Misbehave, Misbehaviour } from './misbehaviour.ts'
-import { run } from './server.ts'
+import { run, type Security } from './server.ts'
 
 export interface StandIn {
-  /** `esdb://127.0.0.1:PORT?tls=false`; the port stays the same over restarts. */
+  /** `esdb://127.0.0.1:PORT?tls=false`, also of a node with TLS; the port stays the same over restarts. */
   readonly url: string
   readonly port: number
   readonly misbehave: Misbehave
@@ -17,9 +17,13 @@ export interface StandIn {
  * a stand-in for tests without a real server. Port 0 (default) is any free port. Nodes that share
  * a log are replicas; `misbehave.follow` makes all but one of them followers.
  */
-export const startStandIn = async ({ port: asked = 0, log = new Log() } = {}): Promise<StandIn> => {
+export const startStandIn = async ({
+  port: asked = 0,
+  log = new Log(),
+  security,
+}: { port?: number; log?: Log; security?: Security } = {}): Promise<StandIn> => {
   const misbehaviour = new Misbehaviour()
-  let running = await run(log, misbehaviour, asked)
+  let running = await run(log, misbehaviour, asked, security)
   const { port } = running
   return {
     url: `esdb://127.0.0.1:${port}?tls=false`,
@@ -27,7 +31,7 @@ export const startStandIn = async ({ port: asked = 0, log = new Log() } = {}): P
     misbehave: misbehaviour,
     stop: () => running.kill(),
     restart: async () => {
-      running = await run(log, misbehaviour, port)
+      running = await run(log, misbehaviour, port, security)
     },
   }
 }

@@ -20,6 +20,15 @@ export interface Struck {
   readonly times: number
 }
 
+/** A call that a node can accept without serving it. */
+export type Call = 'read' | 'subscription' | 'consumer' | 'group' | 'append' | 'features' | 'gossip'
+
+/**
+ * unanswered: the call is accepted and never gets a reply, an error or an end, also after `heal`. ended: it ends without
+ * an error. not ready: it is refused as during a start.
+ */
+export type CallFault = 'unanswered' | 'ended' | 'not ready'
+
 const SERVICES = ['features', 'gossip', 'reads', 'subscriptions', 'groups', 'appends'] as const
 
 export type Service = (typeof SERVICES)[number]
@@ -28,6 +37,12 @@ export type Service = (typeof SERVICES)[number]
 export interface Misbehave {
   /** Lets the next `times` (default 1) appends fail, to streams that `stream` accepts. */
   appends(fault: AppendFault, options?: { times?: number; stream?: (name: string) => boolean }): Struck
+  /** Lets the next `times` (default 1) calls of a kind fail. `consumer` joins a group; `group` is any other call about one. */
+  calls(kind: Call, fault: CallFault, options?: { times?: number }): Struck
+  /** Groups forget the consumers that they have now, whose calls stay open and get nothing. */
+  forgetConsumers(): void
+  /** Gossip names no leader and no follower, as during an election. */
+  elect(): void
   /** Ends the next `times` (default 1) reads after a number of events, without an error. */
   cutReads(afterEvents: number, options?: { times?: number }): Struck
   /** Ends all open subscriptions, also those to groups, without an error. */
@@ -47,7 +62,7 @@ export interface Misbehave {
 
 interface Rule<Fault> {
   readonly fault: Fault
-  readonly stream: (name: string) => boolean
+  readonly accepts: (name: string) => boolean
   readonly struck: { times: number }
   left: number
 }
@@ -55,25 +70,40 @@ interface Rule<Fault> {
 /** The faults of a node, as its services see them. */
 export class Misbehaviour implements Misbehave {
   #appends: Rule<AppendFault>[] = []
+  #calls: Rule<CallFault>[] = []
   #reads: Rule<number>[] = []
   readonly #silent = new Set<Service>()
   #starting = false
+  #electing = false
   #leader: { readonly port: number } | undefined
   #checkpointsHeld = false
   #old = false
   #healed = Promise.withResolvers<void>()
   readonly #endings = new Set<() => void>()
   readonly #followings = new Set<() => void>()
+  readonly #forgettings = new Set<() => void>()
 
   appends(
     fault: AppendFault,
     { times = 1, stream = () => true }: { times?: number; stream?: (name: string) => boolean } = {},
   ): Struck {
-    return add(this.#appends, { fault, stream, left: times, struck: { times: 0 } })
+    return add(this.#appends, { fault, accepts: stream, left: times, struck: { times: 0 } })
+  }
+
+  calls(kind: Call, fault: CallFault, { times = 1 } = {}): Struck {
+    return add(this.#calls, { fault, accepts: (asked) => asked === kind, left: times, struck: { times: 0 } })
+  }
+
+  forgetConsumers(): void {
+    for (const forget of this.#forgettings) forget()
+  }
+
+  elect(): void {
+    this.#electing = true
   }
 
   cutReads(afterEvents: number, { times = 1 } = {}): Struck {
-    return add(this.#reads, { fault: afterEvents, stream: () => true, left: times, struck: { times: 0 } })
+    return add(this.#reads, { fault: afterEvents, accepts: () => true, left: times, struck: { times: 0 } })
   }
 
   endSubscriptions(): void {
@@ -99,9 +129,11 @@ export class Misbehaviour implements Misbehave {
 
   heal(): void {
     this.#appends = []
+    this.#calls = []
     this.#reads = []
     this.#silent.clear()
     this.#starting = false
+    this.#electing = false
     this.#leader = undefined
     this.#checkpointsHeld = false
     this.#old = false
@@ -111,6 +143,10 @@ export class Misbehaviour implements Misbehave {
 
   beOld(): void {
     this.#old = true
+  }
+
+  get isElecting(): boolean {
+    return this.#electing
   }
 
   get isOld(): boolean {
@@ -127,6 +163,11 @@ export class Misbehaviour implements Misbehave {
 
   appendFault(stream: string): AppendFault | undefined {
     return strike(this.#appends, stream)
+  }
+
+  /** The fault of a call that arrives now. */
+  callFault(kind: Call): CallFault | undefined {
+    return strike(this.#calls, kind)
   }
 
   /** The number of events after which the next read ends. */
@@ -153,6 +194,12 @@ export class Misbehaviour implements Misbehave {
     return () => void this.#endings.delete(end)
   }
 
+  /** Has `forget` called by `forgetConsumers` until the returned function is called. */
+  onForget(forget: () => void): () => void {
+    this.#forgettings.add(forget)
+    return () => void this.#forgettings.delete(forget)
+  }
+
   /** Has `stepDown` called when the node becomes a follower until the returned function is called. */
   onFollow(stepDown: () => void): () => void {
     this.#followings.add(stepDown)
@@ -165,8 +212,8 @@ const add = <Fault>(rules: Rule<Fault>[], rule: Rule<Fault>): Struck => {
   return rule.struck
 }
 
-const strike = <Fault>(rules: readonly Rule<Fault>[], stream: string): Fault | undefined => {
-  const rule = rules.find((one) => one.left > 0 && one.stream(stream))
+const strike = <Fault>(rules: readonly Rule<Fault>[], name: string): Fault | undefined => {
+  const rule = rules.find((one) => one.left > 0 && one.accepts(name))
   if (!rule) return undefined
   rule.left--
   rule.struck.times++

@@ -1,6 +1,6 @@
 import type { Metadata } from '@grpc/grpc-js'
 import type { Log } from './log.ts'
-import type { Misbehaviour, Service } from './misbehaviour.ts'
+import type { Call, Misbehaviour, Service } from './misbehaviour.ts'
 import { notReady, type Refusal } from './refusals.ts'
 
 /** The shared state of the services of one node. */
@@ -23,4 +23,16 @@ export const admitted = async (
   await misbehaviour.silenceOf(service)
   if (killed.aborted) return notReady() // the node was killed while it was silent
   return misbehaviour.refusalOf(service, asked)
+}
+
+/** Lets a call that arrives now fail if a test asked for it. Returns whether it did. */
+export const failsNow = (
+  { misbehaviour }: Node,
+  kind: Call,
+  { end, refuse }: { end?: () => void; refuse: (refusal: Refusal) => void },
+): boolean => {
+  const fault = misbehaviour.callFault(kind)
+  if (fault === 'ended' && end) end()
+  else if (fault !== undefined && fault !== 'unanswered') refuse(notReady())
+  return fault !== undefined
 }

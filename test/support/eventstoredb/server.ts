@@ -5,6 +5,7 @@ import gossipGrpc from '@eventstore/db-client/generated/gossip_grpc_pb.js'
 import groupsGrpc from '@eventstore/db-client/generated/persistent_grpc_pb.js'
 import featuresGrpc from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js'
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js'
+import { authenticating, type Login } from './authenticating.ts'
 import { features } from './features.ts'
 import { readGossip } from './gossip.ts'
 import { groupsService } from './groups/service.ts'
@@ -23,15 +24,32 @@ export interface Running {
   kill(): Promise<void>
 }
 
+/** How a secured node identifies itself, and the only user that it accepts. */
+export interface Security {
+  readonly key: Buffer
+  readonly cert: Buffer
+  readonly login: Login
+}
+
 /** Port 0 is any free one. */
-export const run = async (log: Log, misbehaviour: Misbehaviour, asked: number): Promise<Running> => {
+export const run = async (
+  log: Log,
+  misbehaviour: Misbehaviour,
+  asked: number,
+  security?: Security,
+): Promise<Running> => {
   const killed = new AbortController()
   const sockets = new Map<string, Socket>()
   const server = new Server({
     'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
     'grpc.max_send_message_length': -1,
+    ...(security && { interceptors: [authenticating(security.login)] }),
   })
-  const injector = server.createConnectionInjector(ServerCredentials.createInsecure())
+  const injector = server.createConnectionInjector(
+    security
+      ? ServerCredentials.createSsl(null, [{ private_key: security.key, cert_chain: security.cert }])
+      : ServerCredentials.createInsecure(),
+  )
   const listener = createServer({ noDelay: true }, (socket) => {
     const peer = `${socket.remoteAddress}:${socket.remotePort}`
     sockets.set(peer, socket)

@@ -4,10 +4,10 @@ import type streams from '@eventstore/db-client/generated/streams_pb.js'
 import { append } from './append.ts'
 import { batchAppend } from './batchAppend.ts'
 import { softDelete, tombstone } from './end.ts'
-import { admitted, type Node } from './node.ts'
+import { admitted, failsNow, type Node } from './node.ts'
 import { type Question, questionOf } from './question.ts'
 import { read } from './read.ts'
-import { handlerThrew } from './refusals.ts'
+import { handlerThrew, type Refusal } from './refusals.ts'
 import { subscribe } from './subscribe.ts'
 
 /** The service of streams. */
@@ -29,6 +29,9 @@ const answer = async (
   } catch {
     return void call.emit('error', handlerThrew()) // the filter is not a regular expression
   }
+  const kind = question.subscribes ? 'subscription' : 'read'
+  const refuse = (refusal: Refusal) => void call.emit('error', refusal)
+  if (failsNow(node, kind, { end: () => call.end(), refuse })) return
   const refusal = await admitted(node, question.subscribes ? 'subscriptions' : 'reads', call.metadata)
   if (call.cancelled) return
   if (refusal) call.emit('error', refusal)

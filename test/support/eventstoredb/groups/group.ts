@@ -57,7 +57,11 @@ export class Group {
     this.#checkpoints = new Checkpoints(log, definition)
     this.#progress = new Progress(this.#checkpoints, definition.settings, () => misbehaviour.checkpointsHeld)
     this.#source = new Source(log, definition, this.#checkpoints.last, this.#progress)
-    this.#leaveLog = log.onChange(() => this.#handOut())
+    const leave = [
+      log.onChange(() => this.#handOut()),
+      misbehaviour.onForget(() => [...this.consumers].forEach((consumer) => this.leave(consumer))),
+    ]
+    this.#leaveLog = () => leave.forEach((stop) => stop())
   }
 
   get lastCheckpoint(): number | undefined {

@@ -1,6 +1,6 @@
 import groups from '@eventstore/db-client/generated/persistent_pb.js'
-import { admitted, type Node } from '../node.ts'
-import { groupMissing } from '../refusals.ts'
+import { admitted, failsNow, type Node } from '../node.ts'
+import { groupMissing, type Refusal } from '../refusals.ts'
 import { nameOf, uuidOf } from '../wire.ts'
 import type { Consumer, GroupCall } from './consumer.ts'
 import { ALL } from './definition.ts'
@@ -23,6 +23,8 @@ export const join = (node: Node, registry: Registry) => (call: GroupCall) => {
   const isOpen = () => !call.cancelled && !call.writableEnded
 
   const begin = async (options: groups.ReadReq.Options): Promise<void> => {
+    const refuse = (error: Refusal) => void call.emit('error', error)
+    if (failsNow(node, 'consumer', { end: () => call.end(), refuse })) return
     const refusal = await admitted(node, 'groups', call.metadata)
     if (!isOpen()) return
     if (refusal) return void call.emit('error', refusal)

@@ -2,7 +2,7 @@ import type { handleUnaryCall, ServerUnaryCall } from '@grpc/grpc-js'
 import type { IPersistentSubscriptionsServer } from '@eventstore/db-client/generated/persistent_grpc_pb.js'
 import groups from '@eventstore/db-client/generated/persistent_pb.js'
 import shared from '@eventstore/db-client/generated/shared_pb.js'
-import { admitted, type Node } from '../node.ts'
+import { admitted, failsNow, type Node } from '../node.ts'
 import { groupExists, groupMissing, handlerThrew, Refusal } from '../refusals.ts'
 import { nameOf } from '../wire.ts'
 import { ALL, definitionOf } from './definition.ts'
@@ -26,6 +26,7 @@ export const groupsService = (node: Node): IPersistentSubscriptionsServer => {
       answer: (request: Request, call: ServerUnaryCall<Request, Response>) => Response,
     ): handleUnaryCall<Request, Response> =>
     (call, reply) => {
+      if (failsNow(node, 'group', { refuse: reply })) return
       void admitted(node, 'groups', call.metadata)
         .then((refusal) => {
           if (refusal) throw refusal

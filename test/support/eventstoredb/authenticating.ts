@@ -1,0 +1,29 @@
+import { Metadata, ServerInterceptingCall, type ServerInterceptor, status } from '@grpc/grpc-js'
+
+export interface Login {
+  readonly username: string
+  readonly password: string
+}
+
+/** Calls that need no user. */
+const OPEN = /^\/event_store\.client\.(gossip|server_features)\./
+
+/** Refuses each call with a wrong login, and calls without one where they need it. */
+export const authenticating =
+  ({ username, password }: Login): ServerInterceptor =>
+  ({ path }, call) =>
+    new ServerInterceptingCall(call, {
+      start: (begin) =>
+        begin({
+          onReceiveMetadata: (metadata, receive) => {
+            const [given] = metadata.get('authorization')
+            const expected = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+            if (given === expected || (given === undefined && OPEN.test(path))) return receive(metadata)
+            const [code, details] =
+              given === undefined
+                ? [status.PERMISSION_DENIED, 'Access Denied']
+                : [status.UNAUTHENTICATED, 'Bad HTTP credentials']
+            call.sendStatus({ code, details, metadata: new Metadata() })
+          },
+        }),
+    })
