@@ -1,8 +1,10 @@
 import { AppError } from '../../errors.ts'
 
 export interface Address {
-  /** The connection string of the client, without the options of svc. */
+  /** The connection string of the client, without the options of svc and without a connection name. */
   readonly connectionString: string
+  /** The first part of the name of each connection, as the server lists it. */
+  readonly connectionName: string
   /** The prefix of every stream, type and group name, so that several installations can share one server. */
   readonly prefix: string
   /** User and password, for calls that require them. A server without authentication ignores them. */
@@ -33,11 +35,14 @@ export const parseAddress = (url: string): Address => {
     )
   }
   options.delete('prefix')
+  const connectionName = options.get('connectionName') ?? 'svc'
+  options.delete('connectionName')
   if (!options.has('gossipTimeout')) options.set('gossipTimeout', String(GOSSIP_TIMEOUT_S))
   const login = user === undefined ? '' : `${user}@`
   const [username = '', password = ''] = (user ?? '').split(':').map(decodeURIComponent)
   return {
     connectionString: `${scheme}://${login}${hosts}?${options.toString()}`,
+    connectionName,
     prefix,
     login: { username, password },
     place: `${scheme}://${hosts}`,

@@ -11,7 +11,7 @@ import { AppError } from '../../errors.ts'
 import { type Cursor, START } from '../../events/event.ts'
 import { Backoff } from '../../loops/backoff.ts'
 import type { Appended, Expected } from '../../ports/eventStore.ts'
-import type { Connection, Generation } from './connection.ts'
+import { type Connection, type Generation, silent } from './connection.ts'
 import { appErrorOf, isClientWedged } from './failures.ts'
 import { closed } from './reader.ts'
 import { cursorOf, type Proposed } from './wire.ts'
@@ -45,7 +45,7 @@ export class Appender {
   readonly #prefix: string
   readonly #waiting = new Map<string, Waiting>()
   #call: { readonly duplex: Call; readonly of: Generation } | undefined
-  #opening: Promise<Call> | undefined
+  #opening: { readonly duplex: Promise<Call>; readonly of: Generation } | undefined
   #answeredAt = 0
 
   constructor(connection: Connection, prefix: string) {
@@ -106,14 +106,21 @@ export class Appender {
   #open(): Promise<Call> {
     const generation = this.#connection.current
     if (this.#call?.of === generation) return Promise.resolve(this.#call.duplex)
-    this.#opening ??= this.#openCall(generation).finally(() => (this.#opening = undefined))
-    return this.#opening
+    if (this.#opening?.of === generation) return this.#opening.duplex
+    const opening = { duplex: this.#openCall(generation), of: generation }
+    this.#opening = opening
+    const forget = () => {
+      if (this.#opening === opening) this.#opening = undefined
+    }
+    opening.duplex.then(forget, forget)
+    return opening.duplex
   }
 
   #openCall(generation: Generation): Promise<Call> {
     return new Promise((resolve, reject) => {
       generation.inner
         .execute(streamsGrpc.StreamsClient as never, 'batchAppend', (stub: streamsGrpc.StreamsClient) => {
+          if (generation.gone.aborted) return Promise.reject(silent())
           const duplex = stub.batchAppend(
             ...generation.inner.callArguments({ requiresLeader: true }, { deadline: Infinity }),
           ) as Call
@@ -142,6 +149,7 @@ export class Appender {
 
   #answer(reply: streams.BatchAppendResp): void {
     this.#answeredAt = clock.monotonic()
+    this.#connection.heard(this.#answeredAt)
     const id = reply.getCorrelationId()
     if (id) this.#waiting.get(parseUUID(id))?.resolve(reply) // A1
   }

@@ -1,38 +1,18 @@
-import type { CallOptions, Client as Stub, Metadata } from '@grpc/grpc-js'
-import { EventStoreDBClient } from '@eventstore/db-client'
 import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
-import { atMost, withDeadline } from '../../loops/deadline.ts'
+import { withDeadline } from '../../loops/deadline.ts'
 import type { Address } from './address.ts'
-
-/** Private methods of the client, which calls over the generated stubs need. */
-interface Inner {
-  execute<S extends Stub, T>(
-    stub: new (address: string, credentials: never) => S,
-    name: string,
-    action: (stub: S) => Promise<T>,
-  ): Promise<T>
-  callArguments(options: { requiresLeader?: boolean }, call?: CallOptions): [Metadata, CallOptions]
-  readonly capabilities: Promise<ServerFeatures>
-}
-
-interface ServerFeatures {
-  readonly serverVersion: string
-  supports(method: { readonly path: string }): boolean
-}
+import { type OpenClient, openClient, type ServerFeatures } from './client.ts'
 
 /** One client. `gone` aborts when another client replaces it. */
-export interface Generation {
-  readonly client: EventStoreDBClient
-  readonly inner: Inner
+export interface Generation extends Pick<OpenClient, 'client' | 'inner'> {
   readonly gone: AbortSignal
 }
 
+/** Time for the first reply to a call, milliseconds. The client waits without a limit. */
+export const FIRST_REPLY_MS = 3000
 /** The shortest time between two replacements: a new client needs a moment to find its node. */
 const RENEW_EVERY_MS = 1000
-const FEATURES_MS = 3000
-/** `dispose` can hang for minutes. */
-const DISPOSE_MS = 2000
 
 /**
  * The connection to the event store. The client reconnects by itself after most failures. After others, such as
@@ -41,13 +21,16 @@ const DISPOSE_MS = 2000
 export class Connection {
   readonly #address: Address
   readonly #closed = new AbortController()
+  #opened: OpenClient
   #current: Generation
-  #giveUp: () => void
+  #gone: AbortController
   #renewedAt = clock.monotonic()
+  #heardAt = clock.monotonic()
+  #tlsError: unknown
 
   constructor(address: Address) {
     this.#address = address
-    ;[this.#current, this.#giveUp] = open(address)
+    ;[this.#opened, this.#current, this.#gone] = this.#open()
   }
 
   get current(): Generation {
@@ -58,43 +41,62 @@ export class Connection {
     return this.#closed.signal
   }
 
-  /** Returns the features of the server. The client's own request has no deadline. */
+  /** The error of the last TLS connection; undefined if it succeeded. */
+  get tlsError(): unknown {
+    return this.#tlsError
+  }
+
+  /** Returns the features of the server. */
   features(): Promise<ServerFeatures> {
-    return withDeadline(FEATURES_MS, this.#current.inner.capabilities, silent)
+    return this.reply(({ inner }) => inner.capabilities)
+  }
+
+  /** Settles as the call does. Rejects with `unavailable` if there is no reply in time. */
+  async reply<T>(
+    call: (generation: Generation) => Promise<T>,
+    { generation = this.#current, ms = FIRST_REPLY_MS }: { generation?: Generation; ms?: number } = {},
+  ): Promise<T> {
+    const began = clock.monotonic()
+    const replied = await withDeadline(ms, call(generation), () => {
+      this.suspect(began)
+      return silent()
+    })
+    this.heard()
+    return replied
+  }
+
+  /** Records that the server has answered any call. */
+  heard(at = clock.monotonic()): void {
+    this.#heardAt = at
+  }
+
+  /** Replaces the client if the server has answered no call since a time: another node may answer. */
+  suspect(since: number): void {
+    if (this.#heardAt < since) this.renew()
   }
 
   /** Replaces a client that no longer works. */
   renew(): void {
     if (this.closed.aborted || clock.monotonic() - this.#renewedAt < RENEW_EVERY_MS) return
     this.#renewedAt = clock.monotonic()
-    const { client } = this.#current
-    const giveUp = this.#giveUp
-    ;[this.#current, this.#giveUp] = open(this.#address)
-    giveUp()
-    void dispose(client)
+    const [opened, gone] = [this.#opened, this.#gone]
+    ;[this.#opened, this.#current, this.#gone] = this.#open()
+    gone.abort()
+    void opened.close()
   }
 
   async close(): Promise<void> {
     if (this.closed.aborted) return
     this.#closed.abort()
-    this.#giveUp()
-    await dispose(this.#current.client)
+    this.#gone.abort()
+    await this.#opened.close()
   }
-}
 
-const open = ({ connectionString }: Address): [Generation, () => void] => {
-  const client = EventStoreDBClient.connectionString(connectionString)
-  const giveUp = new AbortController()
-  return [{ client, inner: client as unknown as Inner, gone: giveUp.signal }, () => giveUp.abort()]
-}
-
-const dispose = async (client: EventStoreDBClient): Promise<void> => {
-  const channel = (client as unknown as { getChannel(): Promise<{ close(): void }> }).getChannel()
-  await atMost(DISPOSE_MS, client.dispose()).catch(() => {})
-  await atMost(
-    DISPOSE_MS,
-    channel.then((open) => open.close()),
-  ).catch(() => {})
+  #open(): [OpenClient, Generation, AbortController] {
+    const opened = openClient(this.#address, (error) => (this.#tlsError = error))
+    const gone = new AbortController()
+    return [opened, { client: opened.client, inner: opened.inner, gone: gone.signal }, gone]
+  }
 }
 
 /** The failure of a server that does not answer in time. */

@@ -11,14 +11,19 @@ import { Backoff } from '../../loops/backoff.ts'
 import type { Delivery, Filter } from '../../ports/eventStore.ts'
 import { readable } from '../../events/upcast.ts'
 import { matcherOf } from '../shared/matching.ts'
-import type { Connection, Generation } from './connection.ts'
+import { clock } from '../../clock.ts'
+import { type Connection, type Generation, silent } from './connection.ts'
 import { appErrorOf, isClientWedged, isExistingGroup, isMissingGroup } from './failures.ts'
+import { GroupWatch } from './groupWatch.ts'
+import type { Tail } from './tail.ts'
 import { cursorOf, positionOf, recordedOf } from './wire.ts'
 
 /** An event that is not acknowledged within this time is delivered again. */
 const MESSAGE_TIMEOUT_MS = 60_000
 /** High enough that an event is never parked: a consumer that cannot handle it receives it again. */
 const MAX_RETRIES = 1_000_000
+/** Time for the confirmation of a consumer, milliseconds. A busy server takes more than a second. */
+const JOIN_MS = 5000
 const PAUSES = { firstMs: 20, longestMs: 1000 }
 /** Acknowledgements get no reply, so the call stays open this long until they have been sent. */
 const FLUSH_MS = 50
@@ -29,6 +34,7 @@ const FLUSH_MS = 50
  */
 export async function* consume(
   connection: Connection,
+  tail: Tail,
   prefix: string,
   group: string,
   {
@@ -40,13 +46,15 @@ export async function* consume(
 ): AsyncGenerator<Delivery> {
   const name = `${prefix}${group}`
   const matches = matcherOf(filter)
+  const delivered = matcherOf(filter.types ? { types: filter.types } : {}) // the server knows no environments
   const stop = AbortSignal.any([signal, connection.closed])
   const backoff = new Backoff(PAUSES)
   while (!stop.aborted) {
     const generation = connection.current
     try {
-      const begin = await beginOf(generation, name)
-      for await (const { resolved, acks } of join(generation, name, inFlight, stop)) {
+      const begin = await beginOf(connection, generation, name)
+      const joining = { connection, generation, tail, name, inFlight, delivered, stop }
+      for await (const { resolved, acks } of join(joining)) {
         backoff.reset()
         const recorded = resolved.event && recordedOf(resolved.event, prefix)
         if (recorded && recorded.cursor > begin && (!matches || matches(recorded)))
@@ -55,7 +63,9 @@ export async function* consume(
       }
     } catch (error) {
       if (stop.aborted) return
-      const failure = isMissingGroup(error) ? await create(generation, name, prefix, filter, from) : error
+      const failure = isMissingGroup(error)
+        ? await create(connection, generation, name, prefix, filter, from)
+        : error
       if (generation.gone.aborted || failure === undefined) continue
       if (isClientWedged(failure)) connection.renew()
       else if (!appErrorOf(failure).retryable) throw appErrorOf(failure)
@@ -74,7 +84,20 @@ const deliveryOf = (event: Delivery['event'], resolved: AllStreamResolvedEvent, 
   return { event, ack: () => settle('add'), retry: () => settle('retry') }
 }
 
-async function* join({ client, gone }: Generation, name: string, inFlight: number, stop: AbortSignal) {
+interface Joining {
+  readonly connection: Connection
+  readonly generation: Generation
+  readonly tail: Tail
+  readonly name: string
+  readonly inFlight: number
+  /** Selects the events that the server delivers. */
+  readonly delivered: ReturnType<typeof matcherOf>
+  readonly stop: AbortSignal
+}
+
+async function* join({ connection, generation, tail, name, inFlight, delivered, stop }: Joining) {
+  const { client, gone } = generation
+  const began = clock.monotonic()
   const subscription = client.subscribeToPersistentSubscriptionToAll(
     name,
     { bufferSize: inFlight, requiresLeader: true },
@@ -83,12 +106,34 @@ async function* join({ client, gone }: Generation, name: string, inFlight: numbe
   const acks = new Acks(subscription)
   subscription.on('error', () => {}) // an unhandled error after the end would end the process
   const leave = () => subscription.destroy()
+  const unconfirmed = setTimeout(() => {
+    connection.suspect(began)
+    subscription.destroy(silent())
+  }, JOIN_MS)
+  subscription.once('confirmation', () => {
+    clearTimeout(unconfirmed)
+    connection.heard()
+  })
+  const watch = new GroupWatch(connection, generation, tail, {
+    name,
+    matches: delivered,
+    hasRoom: () => subscription.readableLength === 0 && acks.outstanding < inFlight,
+    isIdle: () => acks.outstanding === 0,
+    onDeaf: () => subscription.destroy(silent()),
+  })
   stop.addEventListener('abort', leave, { once: true })
   gone.addEventListener('abort', leave, { once: true })
   try {
     if (stop.aborted) return
-    for await (const resolved of subscription) yield { resolved, acks }
+    for await (const resolved of subscription) {
+      watch.heard(resolved.event?.position)
+      connection.heard()
+      acks.outstanding++
+      yield { resolved, acks }
+    }
   } finally {
+    watch.stop()
+    clearTimeout(unconfirmed)
     stop.removeEventListener('abort', leave)
     gone.removeEventListener('abort', leave)
     void acks.flush()
@@ -98,6 +143,8 @@ async function* join({ client, gone }: Generation, name: string, inFlight: numbe
 
 /** Sends the acknowledgements of one turn of the event loop in one message. */
 class Acks {
+  /** Deliveries without an acknowledgement. */
+  outstanding = 0
   readonly #subscription: PersistentSubscriptionToAll
   #waiting: AllStreamResolvedEvent[] = []
   #due: NodeJS.Immediate | undefined
@@ -107,11 +154,13 @@ class Acks {
   }
 
   add(resolved: AllStreamResolvedEvent): void {
+    this.outstanding--
     this.#waiting.push(resolved)
     this.#due ??= setImmediate(() => void this.flush())
   }
 
   retry(resolved: AllStreamResolvedEvent): void {
+    this.outstanding--
     this.#subscription.nack('retry', 'to be delivered again', resolved).catch(() => {})
   }
 
@@ -125,9 +174,12 @@ class Acks {
 }
 
 /** Returns the cursor after which the group begins. The server itself begins with the event at that cursor. */
-const beginOf = async ({ client }: Generation, name: string): Promise<Cursor> => {
+const beginOf = async (connection: Connection, generation: Generation, name: string): Promise<Cursor> => {
   try {
-    const { startFrom } = (await client.getPersistentSubscriptionToAllInfo(name)).settings
+    const info = await connection.reply(({ client }) => client.getPersistentSubscriptionToAllInfo(name), {
+      generation,
+    })
+    const { startFrom } = info.settings
     return typeof startFrom === 'object' ? cursorOf(startFrom) : START
   } catch (error) {
     if (isMissingGroup(error)) throw error
@@ -137,7 +189,8 @@ const beginOf = async ({ client }: Generation, name: string): Promise<Cursor> =>
 
 /** Creates the group. Resolves with the error, or undefined. */
 const create = (
-  { client }: Generation,
+  connection: Connection,
+  generation: Generation,
   name: string,
   prefix: string,
   { types }: Filter,
@@ -161,10 +214,14 @@ const create = (
     : prefix === ''
       ? excludeSystemEvents()
       : eventTypeFilter({ prefixes: [prefix] })
-  return client.createPersistentSubscriptionToAll(name, settings, { filter }).then(
-    () => undefined,
-    (error: unknown) => (isExistingGroup(error) ? undefined : error),
-  )
+  return connection
+    .reply(({ client }) => client.createPersistentSubscriptionToAll(name, settings, { filter }), {
+      generation,
+    })
+    .then(
+      () => undefined,
+      (error: unknown) => (isExistingGroup(error) ? undefined : error),
+    )
 }
 
 const escape = (text: string): string => text.replace(/[.-]/g, '\\$&')

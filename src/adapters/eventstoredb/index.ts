@@ -15,6 +15,7 @@ import { EndCheck } from './endCheck.ts'
 import { setRetention } from './setRetention.ts'
 import { consume } from './group.ts'
 import { closed, PAGE, Reader } from './reader.ts'
+import { tlsRefusalOf } from './secureChannels.ts'
 import { ALL, type Follower, Tail } from './tail.ts'
 import { hasExpired, wholeStream } from './wholeStream.ts'
 import { isCursor, proposedOf } from './wire.ts'
@@ -26,13 +27,14 @@ const PAUSE_MS = 200
  */
 export const openEventStoreDb = async (url: string): Promise<EventStore> => {
   const address = parseAddress(url)
-  const store = new EventStoreDb(address)
+  let store: EventStoreDb | undefined
   try {
+    store = new EventStoreDb(address)
     await store.check()
     return store
   } catch (error) {
-    await store.close()
-    throw openingFailure(error, address)
+    await store?.close()
+    throw openingFailure(store?.tlsRefusal ?? error, address)
   }
 }
 
@@ -56,6 +58,11 @@ class EventStoreDb implements EventStore {
     this.#reader = new Reader(this.#connection, address.prefix)
     this.#appender = new Appender(this.#connection, address.prefix)
     this.#tail = new Tail(this.#connection, this.#reader, address.prefix)
+  }
+
+  /** The reason why a TLS connection to the server cannot succeed. */
+  get tlsRefusal(): AppError | undefined {
+    return tlsRefusalOf(this.#connection.tlsError)
   }
 
   /** Rejects if the server does not answer, refuses the login or is too old. */
@@ -86,7 +93,7 @@ class EventStoreDb implements EventStore {
   }: Filter & { after?: Cursor; signal: AbortSignal }): AsyncGenerator<Batch> {
     const matches = matcherOf(filter)
     const stop = this.#untilAborted(signal, ALL)
-    await this.#tail.begun()
+    await this.#tail.begun(stop)
     let cursor = after
     let reported = false // whether the last batch was `caughtUp`
     while (!stop.aborted) {
@@ -126,7 +133,7 @@ class EventStoreDb implements EventStore {
 
   async *follow(stream: string, { after = -1, signal }: { after?: number; signal: AbortSignal }) {
     const stop = this.#untilAborted(signal, stream)
-    await this.#tail.begun()
+    await this.#tail.begun(stop)
     const follower: Follower = { queue: [], overflowed: false }
     const leave = this.#tail.follow(stream, follower)
     const end = new EndCheck(
@@ -174,7 +181,7 @@ class EventStoreDb implements EventStore {
     options: Filter & { from?: Cursor; inFlight?: number; signal: AbortSignal },
   ): AsyncGenerator<Delivery> {
     if (this.#connection.closed.aborted) throw closed()
-    return consume(this.#connection, this.#prefix, group, options)
+    return consume(this.#connection, this.#tail, this.#prefix, group, options)
   }
 
   expire(stream: string, maxAgeSeconds: number): Promise<void> {

@@ -1,13 +1,11 @@
 import { BACKWARDS, END, type EventStoreDBClient, FORWARDS, type ResolvedEvent } from '@eventstore/db-client'
 import { BoundedMap } from '../../boundedMap.ts'
+import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
 import type { Cursor, Recorded } from '../../events/event.ts'
-import type { Connection } from './connection.ts'
+import { type Connection, FIRST_REPLY_MS, silent } from './connection.ts'
 import { appErrorOf, isClientWedged, isMissingStream } from './failures.ts'
 import { cursorOf, positionOf, recordedOf } from './wire.ts'
-
-/** A read fails when no event arrives for this long. The client itself has no timeout. */
-const SILENT_MS = 3000
 
 /** A part of the log. */
 export interface Page {
@@ -38,7 +36,10 @@ export const PAGE = 512
 const KEPT_PAGES = 8
 const KEPT_MS = 5000
 
-/** Bounded reads. Every page is read to its end, because the server continues a call that is abandoned. */
+/**
+ * Bounded reads: a read fails if no event arrives for `FIRST_REPLY_MS`. Every page is read to its end, because the server
+ * continues a call that is abandoned.
+ */
 export class Reader {
   readonly #connection: Connection
   readonly #prefix: string
@@ -210,14 +211,18 @@ export class Reader {
     const { client, gone } = this.#connection.current
     const read = begin(client)
     read.on('error', () => {}) // an unhandled error after the end would end the process
-    const giveUp = () => read.destroy(new AppError('unavailable', 'The event store does not answer'))
-    const timer = setTimeout(giveUp, SILENT_MS)
+    const giveUp = () => read.destroy(silent())
+    const timer = setTimeout(() => {
+      this.#connection.suspect(clock.monotonic() - FIRST_REPLY_MS)
+      giveUp()
+    }, FIRST_REPLY_MS)
     gone.addEventListener('abort', giveUp, { once: true })
     try {
       for await (const resolved of read) {
         timer.refresh()
         yield resolved
       }
+      this.#connection.heard()
     } finally {
       clearTimeout(timer)
       gone.removeEventListener('abort', giveUp)

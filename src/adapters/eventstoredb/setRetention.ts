@@ -1,6 +1,5 @@
-import { withDeadline } from '../../loops/deadline.ts'
 import type { Address } from './address.ts'
-import { type Connection, silent } from './connection.ts'
+import type { Connection } from './connection.ts'
 import { appErrorOf } from './failures.ts'
 
 /** Time for the server to store the metadata of a stream, milliseconds. */
@@ -13,11 +12,12 @@ export const setRetention = async (
   maxAge: number,
   login: Address['login'],
 ): Promise<void> => {
-  const { client } = connection.current
   try {
-    // This call can have a deadline; the client's batch append cannot (decision 0010).
-    const done = client.setStreamMetadata(stream, { maxAge }, { credentials: login, requiresLeader: true })
-    await withDeadline(DEADLINE_MS, done, silent)
+    // With credentials the client makes a call of its own; its batch append has no deadline (decision 0010).
+    const options = { credentials: login, requiresLeader: true }
+    await connection.reply(({ client }) => client.setStreamMetadata(stream, { maxAge }, options), {
+      ms: DEADLINE_MS,
+    })
   } catch (error) {
     throw appErrorOf(error)
   }

@@ -4,7 +4,7 @@ import { type Cursor, type Recorded, START } from '../../events/event.ts'
 import { Backoff } from '../../loops/backoff.ts'
 import { Recent } from '../shared/recent.ts'
 import { Wakes } from '../shared/wakes.ts'
-import type { Connection, Generation } from './connection.ts'
+import { type Connection, FIRST_REPLY_MS, type Generation, silent } from './connection.ts'
 import { isClientWedged } from './failures.ts'
 import type { Reader } from './reader.ts'
 import { cursorOf, positionOf, recordedOf } from './wire.ts'
@@ -43,6 +43,7 @@ export class Tail {
   #floor: Cursor = START
   #position: Cursor = START
   #begun: Promise<void> | undefined
+  #hasBegun = false
   #waking = false
   #heardAt = 0
   readonly #woken = new Set<string>()
@@ -53,13 +54,22 @@ export class Tail {
     this.#prefix = prefix
   }
 
-  /** Resolves once the tail has read the end of the log, or the store is closed. */
-  begun(): Promise<void> {
-    return (this.#begun ??= this.#begin())
+  /** Resolves once the tail has read the end of the log, or when the store is closed or the signal aborts. */
+  async begun(signal?: AbortSignal): Promise<void> {
+    const begun = (this.#begun ??= this.#begin())
+    if (this.#hasBegun || !signal) return begun
+    const { promise: aborted, resolve } = Promise.withResolvers<void>()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+    if (!signal.aborted) await Promise.race([begun, aborted])
   }
 
   get position(): Cursor {
     return this.#position
+  }
+
+  /** The place of the newest event. */
+  get newest(): number {
+    return this.#last
   }
 
   /** Returns the place of a reader that has read up to a cursor; undefined if it must first read the log. */
@@ -69,6 +79,11 @@ export class Tail {
     for (let event = this.#recent.at(place); event && event.cursor > cursor; event = this.#recent.at(place))
       place--
     return place
+  }
+
+  /** Returns the place after a cursor, or the first place in memory. */
+  nearestPlaceAfter(cursor: Cursor): number {
+    return this.placeAfter(cursor < this.#floor ? this.#floor : cursor) ?? this.#last
   }
 
   /** Returns up to `limit` events after a place; undefined if they are no longer in memory. */
@@ -93,6 +108,7 @@ export class Tail {
       try {
         this.#position = await this.#reader.head()
         this.#floor = this.#position
+        this.#hasBegun = true
         void this.#run()
         return
       } catch {
@@ -120,10 +136,17 @@ export class Tail {
   async #listen({ client, gone }: Generation): Promise<void> {
     const position = positionOf(this.#position)
     const subscription = client.subscribeToAll({ fromPosition: position, requiresLeader: true })
-    this.#heardAt = clock.monotonic()
+    const began = clock.monotonic()
+    this.#heardAt = began
     const watch = setInterval(() => void this.#watch(), SILENT_MS / 2)
+    let unconfirmed: NodeJS.Timeout | undefined
     try {
       await new Promise<void>((resolve, reject) => {
+        unconfirmed = setTimeout(() => {
+          this.#connection.suspect(began)
+          reject(silent())
+        }, FIRST_REPLY_MS)
+        subscription.once('confirmation', () => clearTimeout(unconfirmed))
         subscription.on('data', (resolved: AllStreamResolvedEvent) => this.#take(resolved))
         subscription.on('error', reject)
         subscription.on('end', resolve)
@@ -132,6 +155,7 @@ export class Tail {
       })
     } finally {
       clearInterval(watch)
+      clearTimeout(unconfirmed)
       subscription.removeAllListeners('data')
       subscription.on('error', () => {}) // an unhandled later error would end the process
       subscription.unsubscribe().catch(() => {})
@@ -151,6 +175,7 @@ export class Tail {
 
   #take({ event }: AllStreamResolvedEvent): void {
     this.#heardAt = clock.monotonic()
+    this.#connection.heard(this.#heardAt)
     if (!event?.position) return
     const cursor = cursorOf(event.position)
     if (cursor <= this.#position) return // T1

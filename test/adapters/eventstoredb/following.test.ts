@@ -1,32 +1,13 @@
 import * as assert from 'uvu/assert'
 import { openEventStoreDb } from '../../../src/adapters/eventstoredb/index.ts'
 import { newId } from '../../../src/ids.ts'
-import type { EventStore } from '../../../src/ports/eventStore.ts'
 import { fact, facts, numbers, payloadOf } from '../../contracts/eventStore/facts.ts'
 import { eventsOf, gather } from '../../contracts/eventStore/gather.ts'
 import { startStandIn } from '../../support/eventstoredb/index.ts'
 import { Log } from '../../support/eventstoredb/log.ts'
 import { suite } from '../../support/suite.ts'
 import { until } from '../../support/until.ts'
-import { alone, type Opened } from './harness.ts'
-
-/** A reader of each kind on one stream. */
-const readersOf = (store: EventStore, stream: string) => {
-  const log = gather((signal) => store.subscribe({ env_id: stream, signal }))
-  const own = gather((signal) => store.follow(stream, { signal }))
-  const group = gather(async function* (signal) {
-    for await (const delivery of store.consume(newId(), { env_id: stream, signal })) {
-      yield payloadOf(delivery.event)
-      delivery.ack()
-    }
-  })
-  return {
-    log: () => eventsOf(log.items).map(payloadOf),
-    own: () => eventsOf(own.items).map(payloadOf),
-    group: () => [...new Set(group.items)].toSorted((a, b) => Number(a) - Number(b)),
-    stop: () => Promise.all([log.stop(), own.stop(), group.stop()]),
-  }
-}
+import { alone, type Opened, readersOf } from './harness.ts'
 
 /** Three readers get all events from before and after `trouble`; those of the log and the stream get each event once. */
 const survives = (trouble: (opened: Opened) => Promise<void> | void) =>
@@ -137,7 +118,7 @@ const withCluster =
       one: Opened['standIn']
       two: Opened['standIn']
       leads: (leader: 'one' | 'two') => void
-      store: EventStore
+      store: Opened['store']
     }) => Promise<void>,
   ) =>
   async (): Promise<void> => {
