@@ -153,9 +153,12 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
         conflicts = 0
       } catch (error) {
         const lost = isAppError(error, 'wrong_revision')
-        if (lost && typeof error.data['actual'] === 'number') reached = error.data['actual']
+        const { expected, actual } = revisionsIn(error)
+        // After a change of its leader, a store may read less than it refused before: no other writer is the cause.
+        const isOutage = expected < reached || actual < expected
+        if (lost && actual >= 0) reached = actual
         // A state with facts that were not stored is dropped; a state that is only behind catches up.
-        if (!lost || waiting.length > 1) {
+        if (!lost || waiting.length > 1 || actual < expected) {
           actor.loaded = undefined
           this.#loaded.delete(stream)
         }
@@ -164,10 +167,8 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
           if (conflicts > 1) await delay(jittered(pauseAfter(conflicts - 2, PAUSES)))
           continue
         }
+        const refusal = !lost ? error : isOutage ? fewerFacts(stream) : tooManyWriters(stream, error)
         conflicts = 0
-        const refusal = lost
-          ? new AppError('conflict', `Too many concurrent commands change ${stream}`, { cause: error })
-          : error
         for (const { reject } of waiting) reject(refusal)
       }
     }
@@ -212,7 +213,7 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
         cursor = (await this.#store.append(stream, facts, revision < 0 ? 'none' : revision)).cursor
       else if ((await this.#catchUp(stream, loaded)).revision !== revision) continue
       else if (waiting.some(({ known }) => known > revision) && !(await this.#store.isExpired(stream)))
-        throw new AppError('unavailable', `The event store returned fewer facts of ${stream} than there are`)
+        throw fewerFacts(stream)
       fold()
       for (const answer of answers) answer(cursor)
       return
@@ -275,4 +276,17 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
       throw unprocessable(recorded, messageOf(error), error)
     }
   }
+}
+
+const fewerFacts = (stream: string): AppError =>
+  new AppError('unavailable', `The event store returned fewer facts of ${stream} than there are`)
+
+const tooManyWriters = (stream: string, cause: unknown): AppError =>
+  new AppError('conflict', `Too many concurrent commands change ${stream}`, { cause })
+
+/** The revisions in a refused append; -1 is an empty stream, NaN an unknown revision. */
+const revisionsIn = (error: unknown): { expected: number; actual: number } => {
+  const { expected, actual } = isAppError(error, 'wrong_revision') ? error.data : {}
+  const revisionOf = (value: unknown) => (value === 'none' ? -1 : typeof value === 'number' ? value : NaN)
+  return { expected: revisionOf(expected), actual: revisionOf(actual) }
 }

@@ -154,6 +154,31 @@ aggregates(
   },
 )
 
+aggregates(
+  'is refused as unavailable when the store reads fewer facts than its refusals prove',
+  async ({ store, watch, at }) => {
+    const handler = new CommandHandler(store, stream)
+    const data = { stream: at, expected: 'none', actual: 7 }
+    watch.before = () => Promise.reject(new AppError('wrong_revision', 'stale', { data }))
+    assert.is(await codeOf(handler.handle(at, publish(true), cause)), 'unavailable')
+    watch.before = async () => {}
+    assert.is(await codeOf(handler.handle(at, publish(true), cause)), 'fulfilled')
+  },
+)
+
+aggregates(
+  'is decided on the stored facts when they are fewer than those that were read before',
+  async ({ store, watch, at }) => {
+    const handler = new CommandHandler(store, stream)
+    await handler.handle(at, publish(true), cause)
+    const data = { stream: at, expected: 1, actual: 'none' }
+    watch.before = (append) =>
+      append === 2 ? Promise.reject(new AppError('wrong_revision', 'ahead', { data })) : Promise.resolve()
+    assert.is(await codeOf(handler.handle(at, publish(), cause)), 'fulfilled')
+    assert.is(watch.readFrom, 0)
+  },
+)
+
 aggregates.run()
 
 const nodes = suite<Context>('what another node stored')

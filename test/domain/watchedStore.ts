@@ -8,6 +8,8 @@ export const openWatchedStore = () => {
   const watch = {
     appends: 0,
     reads: 0,
+    /** The revision at which the last read began. */
+    readFrom: -1,
     before: async (_append: number): Promise<void> => {},
     after: async (_append: number): Promise<void> => {},
   }
@@ -21,6 +23,7 @@ export const openWatchedStore = () => {
     },
     read(...args) {
       watch.reads++
+      watch.readFrom = args[1]?.from ?? 0
       return store.read(...args)
     },
   })
