@@ -60,7 +60,8 @@ export interface Invocation {
 }
 
 /**
- * The ending of an invocation. `error.code` is `function_failed` if user code threw. Otherwise it is `timeout`,
+ * The ending of an invocation. `error.code` is `function_failed` if user code threw, and `unavailable` if it threw the
+ * error of a host call that an outage of the service refused. Otherwise it is `timeout`,
  * `cancelled`, `worker_lost` (the child died), `unresponsive`, `load_failed`, `function_not_found`,
  * `result_not_serializable`, `result_too_large` or `protocol_violation`.
  */

@@ -36,6 +36,7 @@ export type ParentFrame =
 /** Error codes of failed runs that a child may report. */
 export const FAILURE_CODES = [
   'function_failed',
+  'unavailable',
   'load_failed',
   'function_not_found',
   'result_not_serializable',

@@ -74,6 +74,22 @@ for (const [code, message] of mistakes) {
   })
 }
 
+evaluation(
+  'fails as unavailable with the error of an SDK call that an outage refused',
+  async ({ invoke }) => {
+    const away = Object.assign(new Error('The event store does not answer'), { code: 'unavailable' })
+    const onHostCall = () => Promise.reject(away)
+    const codeOf = async (code: string) => {
+      const outcome = await invoke({ code }, { onHostCall })
+      return outcome.status === 'failed' ? outcome.error.code : outcome.status
+    }
+    assert.is(await codeOf('await context("KEY")'), 'unavailable')
+    assert.is(await codeOf('await context("KEY").catch(() => 1)'), 'succeeded')
+    const own = 'throw Object.assign(new Error("mine"), { code: "unavailable" })'
+    assert.is(await codeOf(own), 'function_failed')
+  },
+)
+
 evaluation('captures its output', async ({ evaluate }) => {
   const lines: unknown[] = []
   await evaluate('console.log("hello")', undefined, { onLog: (line) => lines.push(line) })

@@ -77,6 +77,7 @@ export const callWebhook = async (
       return { status: 'succeeded', result: payloads.stored(payloadOf('result', ending)) }
     case 'RunFailed':
       if (ending.error.code === 'function_not_found') throw noWebhook() // its build was deleted meanwhile
+      if (ending.error.code === 'unavailable') throw new AppError('unavailable', ending.error.message)
       return { status: 'failed', message: ending.error.message }
     case 'RunCancelled':
       return { status: 'failed', message: 'The run was cancelled' }

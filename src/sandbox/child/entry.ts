@@ -68,7 +68,8 @@ const execute = async (
     run.succeed(await valueOf(run, target, input))
   } catch (thrown) {
     if (thrown instanceof NotStarted) run.fail(thrown.code, thrown.described)
-    else run.fail('function_failed', describe(thrown, dir, RUNTIME_DIR))
+    else
+      run.fail(run.isOutage(thrown) ? 'unavailable' : 'function_failed', describe(thrown, dir, RUNTIME_DIR))
   }
 }
 

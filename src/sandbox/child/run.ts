@@ -37,6 +37,8 @@ export class Run implements ActiveRun {
   readonly #pending = new Map<number, Pending>()
   readonly #waiting: (() => void)[] = []
   readonly timers = new Set<NodeJS.Timeout | NodeJS.Immediate>()
+  /** The errors of host calls that an outage of the service refused. */
+  #outages: WeakSet<object> | undefined
   #ended = false
   #stopped: Error | undefined
 
@@ -107,9 +109,20 @@ export class Run implements ActiveRun {
     const pending = this.#pending.get(call)
     if (!pending) return
     this.#pending.delete(call)
-    if (error) pending.reject(toError(error))
+    if (error) pending.reject(this.#errorOf(error))
     else pending.resolve(kept ? this.fetch(kept).then((bytes) => parse(bytes.toString()) as unknown) : value)
     while (this.#pending.size < MAX_HOST_CALLS && this.#waiting.length > 0) this.#waiting.shift()?.()
+  }
+
+  /** Whether the function failed with the error of a host call that an outage refused. */
+  isOutage(thrown: unknown): boolean {
+    return typeof thrown === 'object' && thrown !== null && (this.#outages?.has(thrown) ?? false)
+  }
+
+  #errorOf({ code, message }: RunError): Error {
+    const error = Object.assign(new Error(message), { code })
+    if (code === 'unavailable') (this.#outages ??= new WeakSet()).add(error)
+    return error
   }
 
   /** Asks user code to stop: its signal aborts, and its pending host calls reject. */
@@ -157,5 +170,3 @@ export class Run implements ActiveRun {
     this.#onEnd()
   }
 }
-
-const toError = ({ code, message }: RunError): Error => Object.assign(new Error(message), { code })

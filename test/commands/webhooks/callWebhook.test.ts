@@ -155,6 +155,13 @@ calling('returns why its function failed', async () => {
   assert.equal(ending, { status: 'failed', message: 'no money' })
 })
 
+calling('whose function was refused by an outage of the service is unavailable', async () => {
+  const { message } = await refusedWith('unavailable', () =>
+    call({ status: 'failed', error: { code: 'unavailable', message: 'The event store does not answer' } }),
+  )
+  assert.is(message, 'The event store does not answer')
+})
+
 calling('whose build was deleted before its run began is refused like an unknown webhook', async () => {
   const { message } = await refusedWith('not_found', () =>
     call({ status: 'failed', error: { code: 'function_not_found', message: 'Build x no longer exists' } }),
