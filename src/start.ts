@@ -10,7 +10,10 @@ import { openEngines } from './process/engines.ts'
 import { endLeftoverChildren } from './process/leftoverChildren.ts'
 import { openLog } from './process/openLog.ts'
 import { openNode } from './process/openNode.ts'
+import { Outages } from './process/outages.ts'
 import { Readiness } from './process/readiness.ts'
+import { watchUntakenEvents } from './process/roles/untakenEvents.ts'
+import { watchEngines } from './process/watchEngines.ts'
 import { openSecrets, type Origin } from './process/secretsFile.ts'
 
 export interface Service {
@@ -70,12 +73,18 @@ export const start = async (
       : null
     if (sandbox)
       logger.info(`Functions run in the ${sandbox.info.tier} tier`, { reason: sandbox.info.reason })
-    const readiness = new Readiness(stopping.signal)
+    const outages = new Outages(logger)
+    const readiness = new Readiness(stopping.signal, outages)
     const notReady = () => readiness.reason
     const status = { ...about, start_time: clock.iso() }
     const info = sandbox?.info ?? null
+    let oldestUntakenMs: (() => number) | undefined
+    const readyDetails = () => ({
+      ...(outages.current.length > 0 && { outages: outages.current }),
+      ...(oldestUntakenMs && { oldest_untaken_event_ms: oldestUntakenMs() }),
+    })
     const front = createFront(
-      { logger, about: status, notReady, sandbox: info, trustedProxies: config.trustedProxies },
+      { logger, about: status, notReady, readyDetails, sandbox: info, trustedProxies: config.trustedProxies },
       () => refusal(notReady()),
     )
     const server = await listen(front, { ...config, logger })
@@ -89,6 +98,7 @@ export const start = async (
       waiting: (reason) => readiness.waitFor(reason),
       refusing: (reason) => readiness.refusing(reason),
     })
+    watchEngines(engines, config, { outages, signal: stopping.signal })
     const node = await openNode({ config, secrets, keys, engines, readiness, logger, onClose })
 
     const runtime = sandbox
@@ -107,6 +117,7 @@ export const start = async (
       roles.has('worker') && runtime
         ? await (await import('./process/roles/worker.ts')).startWorker(node, runtime)
         : null
+    if (roles.has('worker') || roles.has('saga')) oldestUntakenMs = watchUntakenEvents(node)
     if (roles.has('saga')) await (await import('./process/roles/saga.ts')).startSagas(node)
     const listens = `http://${isIPv6(config.host) ? `[${config.host}]` : config.host}:${server.port}`
     const url = config.publicUrl ?? listens
@@ -118,7 +129,15 @@ export const start = async (
         ...(previousOperatorToken === null ? [] : [previousOperatorToken]),
       ]
       const publicUrl = () => url
-      const given = { runtime, claimer, operatorTokens, publicUrl, stopping: stopping.signal, notReady }
+      const given = {
+        runtime,
+        claimer,
+        operatorTokens,
+        publicUrl,
+        stopping: stopping.signal,
+        notReady,
+        readyDetails,
+      }
       server.serve(createApi(node, { ...given, about: status, sandbox: info }))
     }
     readiness.started()

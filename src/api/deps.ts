@@ -29,6 +29,8 @@ export interface ApiDeps extends CommandDeps {
   readonly webhookTimeoutMs: number
   /** Returns why the service is not ready; null when it is. */
   readonly notReady: () => string | null
+  /** Returns further fields for `/readyz`: outages, and the age of the oldest event that no worker has taken. */
+  readonly readyDetails?: () => Readonly<Record<string, unknown>>
   /** A folder for uploads in progress, on the same disk as the build cache. */
   readonly scratchDir: string
   /** The isolation of user code; null on a node that executes none. */
@@ -37,4 +39,7 @@ export interface ApiDeps extends CommandDeps {
 }
 
 /** The dependencies that exist on every node from its first moment. */
-export type FrontDeps = Pick<ApiDeps, 'logger' | 'about' | 'notReady' | 'sandbox' | 'trustedProxies'>
+export type FrontDeps = Pick<
+  ApiDeps,
+  'logger' | 'about' | 'notReady' | 'readyDetails' | 'sandbox' | 'trustedProxies'
+>

@@ -1,12 +1,16 @@
+import type { Outages } from './outages.ts'
+
 /** The reason why this node is not ready, for `/readyz` and for refused requests. */
 export class Readiness {
   readonly #stopping: AbortSignal
+  readonly #outages: Pick<Outages, 'reason'>
   #waiting: string | null = STARTING
   #failed: string | null = null
   #refusing: string | null = null
 
-  constructor(stopping: AbortSignal) {
+  constructor(stopping: AbortSignal, outages: Pick<Outages, 'reason'> = { reason: null }) {
     this.#stopping = stopping
+    this.#outages = outages
   }
 
   /** Sets the reason for waiting; null clears it. */
@@ -30,9 +34,8 @@ export class Readiness {
 
   /** The reason why the node is not ready; null when it is. */
   get reason(): string | null {
-    return this.#stopping.aborted
-      ? 'The server is stopping'
-      : (this.#failed ?? this.#waiting ?? this.#refusing)
+    if (this.#stopping.aborted) return 'The server is stopping'
+    return this.#failed ?? this.#waiting ?? this.#refusing ?? this.#outages.reason
   }
 }
 

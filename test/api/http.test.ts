@@ -182,7 +182,7 @@ envelope('is open for status, health and readiness', async () => {
   assert.equal([status['status'], status['service']], ['ok', 'svc'])
   assert.equal(await open('/healthz'), { status: 'ok' })
   const { sandbox, ...ready } = (await open('/readyz')) as { sandbox: { tier: string; reason: string } }
-  assert.equal(ready, { status: 'ready' })
+  assert.equal(ready, { status: 'ready', oldest_untaken_event_ms: 0 })
   assert.ok(['process', 'namespace'].includes(sandbox.tier) && sandbox.reason)
 })
 

@@ -39,4 +39,18 @@ readiness('ends when the server stops', () => {
   stopping.abort()
   assert.is(node.reason, 'The server is stopping')
 })
+
+readiness('ends while an engine is away, and a stopped loop is the more important reason', () => {
+  const outages: { reason: string | null } = { reason: null }
+  const node = new Readiness(new AbortController().signal, outages)
+  node.started()
+  outages.reason = 'The event store has not answered since noon'
+  assert.is(node.reason, outages.reason)
+  outages.reason = null
+  assert.is(node.reason, null)
+  outages.reason = 'The event store has not answered since noon'
+  node.fail('broken')
+  assert.is(node.reason, 'broken')
+})
+
 readiness.run()

@@ -1,3 +1,4 @@
+import { clock } from '../../clock.ts'
 import { newId } from '../../ids.ts'
 import type { Logger } from '../../logger.ts'
 import { HINT_TOPICS, type Hints, type HintTopic } from '../../ports/hints.ts'
@@ -35,7 +36,8 @@ class RedisHints implements Hints {
   #inFlight = 0
   #subscribing: Promise<void> | undefined
   #subscribed = false
-  #loggedLost = false
+  /** The time of the loss that was logged; null while Redis is available. */
+  #lostAt: number | null = null
   #closed = false
 
   constructor(address: Address, logger: Logger, installation: string) {
@@ -110,15 +112,18 @@ class RedisHints implements Hints {
   }
 
   #lost(reason: string): void {
-    if (this.#loggedLost || this.#closed) return
-    this.#loggedLost = true
+    if (this.#lostAt !== null || this.#closed) return
+    this.#lostAt = clock.monotonic()
     const { place } = this.#address
     this.#logger.warn(`Redis at ${place} is unavailable: nodes get no hints and poll instead`, { reason })
   }
 
   #back(): void {
-    if (!this.#loggedLost || !this.connected) return
-    this.#loggedLost = false
-    this.#logger.info(`Redis at ${this.#address.place} is available: nodes exchange hints again`)
+    if (this.#lostAt === null || !this.connected) return
+    const lasted_ms = Math.round(clock.monotonic() - this.#lostAt)
+    this.#lostAt = null
+    this.#logger.info(`Redis at ${this.#address.place} is available: nodes exchange hints again`, {
+      lasted_ms,
+    })
   }
 }

@@ -49,6 +49,7 @@ class RedisRateLimiter implements RateLimiter {
   readonly #connection: Connection
   /** Time of the next attempt to use Redis; null while Redis counts. */
   #tryAt: number | null = null
+  #lostAt = 0
   #closed = false
 
   constructor(address: Address, logger: Logger) {
@@ -104,6 +105,7 @@ class RedisRateLimiter implements RateLimiter {
   #lost(reason: string): void {
     if (this.#tryAt !== null || this.#closed) return
     this.#tryAt = clock.monotonic() + TRY_EVERY_MS
+    this.#lostAt = clock.monotonic()
     const { place } = this.#address
     this.#logger.warn(`Redis at ${place} is unavailable: each node limits rates on its own`, { reason })
   }
@@ -111,8 +113,9 @@ class RedisRateLimiter implements RateLimiter {
   #back(): void {
     if (this.#tryAt === null) return
     this.#tryAt = null
-    this.#logger.info(
-      `Redis at ${this.#address.place} is available: rate limits apply to all nodes together again`,
-    )
+    const { place } = this.#address
+    this.#logger.info(`Redis at ${place} is available: rate limits apply to all nodes together again`, {
+      lasted_ms: Math.round(clock.monotonic() - this.#lostAt),
+    })
   }
 }

@@ -46,14 +46,17 @@ export const healthRoutes: readonly PublicRoute<FrontDeps>[] = [
     summary: 'Check that the service accepts requests',
     description:
       'Returns 503 while an engine cannot be reached, a read model is being built or the server is stopping. ' +
-      '`sandbox` is the isolation of user code on this node: the tier and the reason for it.',
+      'An engine that has not answered for 5 seconds is named in the message, with the time since when. ' +
+      '`sandbox` is the isolation of user code on this node: the tier and the reason for it. ' +
+      '`outages` lists engines that do not answer at this moment. `oldest_untaken_event_ms` is the age of the oldest ' +
+      'event that no worker has taken, on nodes with the role `worker` or `saga`.',
     tag: 'Health',
     errors: ['unavailable'],
     reply: { kind: 'bare' },
     handle: ({ ctx, deps }) => {
       const reason = deps.notReady()
       if (reason !== null) throw new AppError('unavailable', reason)
-      ctx.body = { status: 'ready', ...(deps.sandbox && { sandbox: deps.sandbox }) }
+      ctx.body = { status: 'ready', ...(deps.sandbox && { sandbox: deps.sandbox }), ...deps.readyDetails?.() }
       return own
     },
   }),

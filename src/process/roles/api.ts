@@ -18,7 +18,7 @@ import type { Node } from './node.ts'
 
 type Given = Pick<
   ApiDeps,
-  'runtime' | 'claimer' | 'publicUrl' | 'stopping' | 'notReady' | 'about' | 'sandbox'
+  'runtime' | 'claimer' | 'publicUrl' | 'stopping' | 'notReady' | 'readyDetails' | 'about' | 'sandbox'
 > & {
   readonly operatorTokens: readonly string[]
 }

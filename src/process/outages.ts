@@ -1,0 +1,88 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { clock } from '../clock.ts'
+import { AppError, messageOf } from '../errors.ts'
+import type { Logger } from '../logger.ts'
+import { withDeadline } from '../loops/deadline.ts'
+
+/** An engine is asked this often, milliseconds. */
+const ASK_EVERY_MS = 1000
+/** Time for its reply, milliseconds: longer than the deadlines of most adapters, whose errors say more. */
+const REPLY_MS = 4000
+/** After an outage of this length the node is not ready, milliseconds. Shorter ones are not worth a change of nodes. */
+const TOLERATED_MS = 5000
+
+/** An engine of this node. */
+export interface AskedEngine {
+  /** The subject of a sentence, such as `The event store`. */
+  readonly name: string
+  /** Rejects if the engine cannot serve this node. */
+  readonly ask: () => Promise<unknown>
+}
+
+interface Outage {
+  readonly engine: AskedEngine
+  /** ISO 8601. */
+  readonly since: string
+  readonly beganAt: number
+}
+
+/** The outages of the engines of this node. The log has one line at the beginning of each outage and one at its end. */
+export class Outages {
+  readonly #outages = new Map<string, Outage>()
+  readonly #logger: Logger
+
+  constructor(logger: Logger) {
+    this.#logger = logger
+  }
+
+  /** The outages at this moment, for `/readyz`. */
+  get current(): readonly { readonly engine: string; readonly since: string }[] {
+    return [...this.#outages.values()].map(({ engine, since }) => ({ engine: engine.name, since }))
+  }
+
+  /** The reason why the node is not ready; null while all outages are short. */
+  get reason(): string | null {
+    for (const { engine, since, beganAt } of this.#outages.values()) {
+      if (clock.monotonic() - beganAt >= TOLERATED_MS) return `${engine.name} has not answered since ${since}`
+    }
+    return null
+  }
+
+  /** Asks an engine until the signal aborts. */
+  async watch(engine: AskedEngine, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const began = { engine, since: clock.iso(), beganAt: clock.monotonic() }
+      const failure = await failureOf(engine)
+      if (signal.aborted) return
+      const outage = this.#outages.get(engine.name)
+      if (failure && !outage) this.#begin(began, failure)
+      if (!failure && outage) this.#end(outage)
+      await delay(ASK_EVERY_MS, undefined, { signal, ref: false }).catch(() => {})
+    }
+  }
+
+  #begin(outage: Outage, failure: { readonly error: unknown }): void {
+    const { engine, since } = outage
+    this.#outages.set(engine.name, outage)
+    this.#logger.warn(`${engine.name} does not answer`, { since, error: messageOf(failure.error) })
+  }
+
+  #end({ engine, since, beganAt }: Outage): void {
+    this.#outages.delete(engine.name)
+    const lasted_ms = Math.round(clock.monotonic() - beganAt)
+    this.#logger.info(`${engine.name} answers again`, { since, lasted_ms })
+  }
+}
+
+const failureOf = async ({ name, ask }: AskedEngine): Promise<{ readonly error: unknown } | undefined> => {
+  try {
+    await withDeadline(
+      REPLY_MS,
+      ask(),
+      () => new AppError('unavailable', `${name} did not answer in ${REPLY_MS} ms`),
+    )
+    return undefined
+  } catch (error) {
+    return { error }
+  }
+}

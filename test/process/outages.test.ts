@@ -1,0 +1,116 @@
+import * as assert from 'uvu/assert'
+import { Outages } from '../../src/process/outages.ts'
+import { clock } from '../../src/clock.ts'
+import { AppError } from '../../src/errors.ts'
+import { openLogger } from '../../src/logger.ts'
+import { startStandIn } from '../support/eventstoredb/index.ts'
+import { startServer } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+import { together } from '../support/together.ts'
+import { until } from '../support/until.ts'
+
+const SVC_MASTER_KEY = Buffer.alloc(32, 7).toString('base64')
+
+const outages = suite('an engine that stops answering', { timeoutMs: 60_000 })
+const outagesTogether = together(outages)
+
+/** Watches one engine until `work` ends. `away` is its error; null while it answers. */
+const watching = async (
+  work: (watched: {
+    outages: Outages
+    lines: string[]
+    away: (error: Error | null) => void
+  }) => Promise<void>,
+): Promise<void> => {
+  const lines: string[] = []
+  const stopping = new AbortController()
+  const watched = new Outages(openLogger((line) => void lines.push(line)))
+  let failure: Error | null = null
+  let asked = 0
+  const ask = () => {
+    asked++
+    return failure ? Promise.reject(failure) : Promise.resolve()
+  }
+  const watch = watched.watch({ name: 'The engine', ask }, stopping.signal)
+  await until(() => asked > 0)
+  await work({ outages: watched, lines, away: (error) => (failure = error) })
+  stopping.abort()
+  await watch
+}
+
+outagesTogether('is logged once when the outage begins, and once when it ends with its duration', () =>
+  watching(async ({ outages: watched, lines, away }) => {
+    assert.equal(watched.current, [])
+    for (const round of [1, 2]) {
+      away(new AppError('unavailable', 'refused'))
+      await until(() => watched.reason !== null)
+      assert.is(lines.length, 2 * round - 1, lines.join(''))
+      assert.match(
+        lines.at(-1) ?? '',
+        /warn The engine does not answer \{"since":"[^"]+","error":"refused"\}/,
+      )
+      away(null)
+      await until(() => watched.current.length === 0)
+      assert.is(watched.reason, null)
+      assert.is(lines.length, 2 * round, lines.join(''))
+      const [, lasted] =
+        /info The engine answers again \{.*"lasted_ms":(\d+)\}/.exec(lines.at(-1) ?? '') ?? []
+      assert.ok(Number(lasted) >= 5000, lines.join(''))
+    }
+  }),
+)
+
+outagesTogether('makes the node not ready after five seconds, with its name and the time since when', () =>
+  watching(async ({ outages: watched, away }) => {
+    const began = clock.monotonic()
+    away(new Error('broken'))
+    await until(() => watched.current.length === 1)
+    assert.is(watched.current[0]?.engine, 'The engine')
+    const reason = await until(() => watched.reason)
+    assert.ok(clock.monotonic() - began >= 5000)
+    assert.is(reason, `The engine has not answered since ${watched.current[0]?.since}`)
+  }),
+)
+
+outagesTogether('also counts as away if it accepts the question and never replies', () =>
+  watching(async ({ outages: watched }) => {
+    const stopping = new AbortController()
+    void watched.watch({ name: 'The silent engine', ask: () => new Promise(() => {}) }, stopping.signal)
+    await until(() => watched.current.length === 1)
+    assert.is(watched.current[0]?.engine, 'The silent engine')
+    stopping.abort()
+  }),
+)
+
+outagesTogether('is reported by /readyz, while requests get 503 with Retry-After', async () => {
+  const standIn = await startStandIn()
+  const server = await startServer({ env: { SVC_EVENT_STORE: standIn.url, SVC_MASTER_KEY } })
+  const ready = async () => {
+    const reply = await fetch(`${server.url}/readyz`)
+    return { status: reply.status, text: await reply.text() }
+  }
+  assert.is((await ready()).status, 200)
+  for (const round of [1, 2]) {
+    if (round === 1) await standIn.stop()
+    else standIn.misbehave.silence()
+    const reply = await until(async () => ((await ready()).status === 503 ? ready() : null), {
+      timeoutMs: 20_000,
+    })
+    assert.match(reply.text, /The event store has not answered since \d{4}-\d\d-\d\dT/)
+    const { status, headers } = await server.api.send('POST', '/events', {
+      body: { event_type: 'away', event_data: {} },
+    })
+    assert.is(status, 503)
+    assert.ok(Number(headers.get('retry-after')) > 0)
+    if (round === 1) await standIn.restart()
+    else standIn.misbehave.heal()
+    await until(async () => (await ready()).status === 200, { timeoutMs: 20_000 })
+    const count = (text: string) => server.output.filter((line) => line.includes(text)).length
+    assert.is(count('The event store does not answer {'), round, server.output.join(''))
+    assert.is(count('The event store answers again'), round, server.output.join(''))
+  }
+  await server.stop()
+  await standIn.stop()
+})
+
+outages.run()

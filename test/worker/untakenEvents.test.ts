@@ -1,0 +1,104 @@
+import * as assert from 'uvu/assert'
+import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
+import type { DomainEvent } from '../../src/events/index.ts'
+import { newId } from '../../src/ids.ts'
+import { openLogger } from '../../src/logger.ts'
+import { UntakenEvents } from '../../src/worker/untakenEvents.ts'
+import { exampleOf } from '../events/examples.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
+
+interface Context {
+  append(...events: readonly DomainEvent[]): Promise<void>
+  watch(options?: { remembered?: number; lateMs?: number }): Promise<UntakenEvents>
+  lines: string[]
+  close(): Promise<void>
+}
+
+const untaken = suite<Context>('the events that no worker takes')
+
+untaken.before.each((context) => {
+  const store = openEventStore({ dir: tempDir() })
+  const stopping = new AbortController()
+  const lines: string[] = []
+  const append = async (...events: readonly DomainEvent[]) => {
+    const stored = events.map((event) => ({
+      id: newId(),
+      event,
+      metadata: { correlation_id: 'c', env_id: 'e' },
+    }))
+    await store.append(`stream-${newId()}`, stored, 'none')
+  }
+  Object.assign(context, {
+    lines,
+    append,
+    async watch(options = {}) {
+      const logger = openLogger((line) => void lines.push(line))
+      const watched = new UntakenEvents({ store, logger }, options)
+      void watched.follow(stopping.signal)
+      await until(async () => {
+        await append(published('first'))
+        return watched.oldestMs > 0
+      })
+      await append(handled('first'))
+      await until(() => watched.oldestMs === 0)
+      return watched
+    },
+    async close() {
+      stopping.abort()
+      await store.close()
+    },
+  } satisfies Partial<Context>)
+})
+untaken.after.each(({ close }) => close())
+
+const published = (event_id: string): DomainEvent => ({ ...exampleOf.EventPublished, event_id })
+const handled = (event_id: string): DomainEvent => ({ ...exampleOf.EventHandled, event_id })
+const requested = (run_id: string): DomainEvent => ({ ...exampleOf.RunRequested, run_id })
+
+untaken('have the age of the oldest one, until a worker takes it', async ({ append, watch }) => {
+  const watched = await watch()
+  await append(published('a'))
+  await until(() => watched.oldestMs > 20)
+  await append(published('b'))
+  assert.ok(watched.oldestMs > 20)
+  await append(handled('a'), handled('b'))
+  await until(() => watched.oldestMs === 0)
+})
+
+for (const type of ['RunStarted', 'RunCancelled', 'RunFailed'] as const)
+  untaken(`include requested runs until their ${type}`, async ({ append, watch }) => {
+    const watched = await watch()
+    await append(requested('r'))
+    await until(() => watched.oldestMs > 0)
+    await append({ ...exampleOf[type], run_id: 'r' })
+    await until(() => watched.oldestMs === 0)
+  })
+
+untaken('are logged once when they wait too long, and once when all are taken', async (context) => {
+  const { append, watch, lines } = context
+  await watch({ lateMs: 500 })
+  for (const round of [1, 2]) {
+    await append(published(`late${round}`))
+    await until(() => lines.length === 2 * round - 1)
+    assert.match(lines.at(-1) ?? '', `No worker has taken an event for too long {"id":"late${round}"`)
+    await append(handled(`late${round}`))
+    await until(() => lines.length === 2 * round)
+    assert.match(lines.at(-1) ?? '', /Workers take all events in time again \{"lasted_ms":\d+\}/)
+  }
+})
+
+untaken('are all found, although only a few are remembered', async ({ append, watch }) => {
+  const watched = await watch({ remembered: 2 })
+  for (const id of ['a', 'b', 'c', 'd', 'e']) await append(published(id))
+  await until(() => watched.oldestMs > 0)
+  for (const id of ['a', 'b', 'd', 'e']) await append(handled(id))
+  await append(requested('r'), { ...exampleOf.RunStarted, run_id: 'r' })
+  const { oldestMs } = watched
+  await until(() => watched.oldestMs > oldestMs + 20) // the event c
+  await append(handled('c'))
+  await until(() => watched.oldestMs === 0)
+})
+
+untaken.run()
