@@ -8,7 +8,7 @@ import { suite } from '../../support/suite.ts'
 import { together } from '../../support/together.ts'
 import { until } from '../../support/until.ts'
 import { readersOf } from './harness.ts'
-import { unhandledDuring } from './unhandled.ts'
+import { unhandledDuring } from '../../support/unhandled.ts'
 
 const cluster = suite('EventStoreDB adapter: a cluster of three', { timeoutMs: 120_000 })
 const clusterTogether = together(cluster)
@@ -47,13 +47,11 @@ const survives =
       }
       await progress()
       for (const loss of losses) {
-        const gone = [nodes.leader ?? nodes.nodes[0], ...nodes.nodes].filter(
-          (node, i, all) => node !== undefined && all.indexOf(node) === i,
-        )
-        const chosen = gone.slice(0, loss.length)
-        for (const [i, how] of loss.entries()) if (chosen[i]) await nodes.lose(chosen[i], how)
+        const { leader = nodes.nodes[0] } = nodes
+        const gone = [leader, ...nodes.nodes.filter((node) => node !== leader)].slice(0, loss.length)
+        for (const [i, node] of gone.entries()) await nodes.lose(node, loss[i] ?? 'killed')
         if (loss.length === 1) await progress()
-        for (const node of chosen) if (node) await nodes.back(node)
+        for (const node of gone) await nodes.back(node)
         await progress()
       }
       over.abort()

@@ -11,7 +11,7 @@ import { suite } from '../../support/suite.ts'
 import { together } from '../../support/together.ts'
 import { until } from '../../support/until.ts'
 import { alone, appendOne, type Opened, readersOf } from './harness.ts'
-import { unhandledDuring } from './unhandled.ts'
+import { unhandledDuring } from '../../support/unhandled.ts'
 
 const PATIENT = { timeoutMs: 30_000 }
 
