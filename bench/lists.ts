@@ -56,7 +56,7 @@ const plant = async (dir: string, env_id: string, count: number): Promise<void> 
         replay_of: null,
         retry_at: null,
         worker_id: env_id,
-        running_since: null,
+        running_on: null,
         input_at: null,
         order: `${at}/${cursor}`,
       }

@@ -30,6 +30,7 @@ const KEYS: Readonly<Record<string, string>> = {
   'on-event': 'on-event',
   onEvent: 'on-event',
   retry: 'retry',
+  once: 'once',
   schedule: 'schedule',
   webhook: 'webhook',
   'secret-headers': 'secret-headers',
@@ -96,6 +97,9 @@ const setField = (spec: Spec, key: string, value: unknown, where: string): void 
       return
     case 'retry':
       spec.retry = retryOf(value, where)
+      return
+    case 'once':
+      if (booleanOf(value, `${where}once`)) spec.once = true
       return
     case 'schedule':
       spec.schedule = scheduleOf(value, where)
@@ -248,6 +252,11 @@ const textOf = (value: unknown, what: string): string => {
 const integerOf = (value: unknown, what: string, least: number, most: number): number => {
   if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
   throw new BadMetadata(expected(what, `to be a whole number from ${least} to ${most}`, value))
+}
+
+const booleanOf = (value: unknown, what: string): boolean => {
+  if (typeof value === 'boolean') return value
+  throw new BadMetadata(expected(what, 'to be true or false', value))
 }
 
 /** `what` is `file: var: field`; the message has the word Expected before the field. */

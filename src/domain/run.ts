@@ -3,11 +3,21 @@ import { AppError } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
 import { type Payload, payloadFields } from '../events/payload.ts'
 import type { RunError, RunPlan } from '../events/run.ts'
+import { derivedIdBeside } from '../ids.ts'
 import { foreign } from './decider.ts'
+
+/** Attempts of a chain in addition to its retry policy, because earlier ones were lost through no fault of their own. */
+const MAX_LOST = 3
 
 /** A run that has not ended: requested, claimed by a worker, or failed and waiting for its retry. */
 export type OpenRun =
-  | { readonly status: 'requested'; readonly plan: RunPlan; readonly requestedRevision: number }
+  | {
+      readonly status: 'requested'
+      readonly plan: RunPlan
+      readonly requestedRevision: number
+      /** The revision of an earlier claim whose worker returned the run; else null. */
+      readonly startedRevision: number | null
+    }
   | {
       readonly status: 'running'
       readonly plan: RunPlan
@@ -33,6 +43,7 @@ export type RunCommand =
       readonly now: string
     }
   | { readonly type: 'ClaimRun'; readonly run_id: string; readonly worker_id: string; readonly now: string }
+  | { readonly type: 'ReturnRun'; readonly run_id: string; readonly worker_id: string }
   | {
       readonly type: 'EmitData'
       readonly run_id: string
@@ -45,6 +56,17 @@ export type RunCommand =
       readonly run_id: string
       readonly error: RunError
       /** The run ends only if it is claimed by this worker. */
+      readonly worker_id: string
+      readonly now: string
+      /** `now` in milliseconds since 1970, for the time of the retry. */
+      readonly nowMs: number
+    }
+  | {
+      /** The run was lost through no fault of its own. */
+      readonly type: 'LoseRun'
+      readonly run_id: string
+      readonly error: RunError
+      /** The run is lost only if it is claimed by this worker. */
       readonly worker_id: string
       readonly now: string
       /** `now` in milliseconds since 1970, for the time of the retry. */
@@ -78,17 +100,23 @@ export const decideRun = (command: RunCommand, runs: ReadonlyMap<string, OpenRun
         stream_id: run.plan.stream_id,
         revision: run.requestedRevision,
       }
-      return [started({ ...run.plan, input_at }, command.worker_id, command.now)]
+      const claim = started({ ...run.plan, input_at }, command.worker_id, command.now)
+      return [run.startedRevision === null ? claim : { ...claim, reclaimed: true }]
+    }
+
+    case 'ReturnRun': {
+      if (run?.status !== 'running' || run.workerId !== command.worker_id) return []
+      return [{ type: 'RunRequested', ...run.plan, returned_by: command.worker_id }]
     }
 
     case 'EmitData': {
-      if (run?.status !== 'running') throw new AppError('conflict', `Run ${command.run_id} is not running`)
+      const { plan } = runningRun(runs, command.run_id)
       const { data_type, payload } = command
       return [
         {
           type: 'StreamDataEmitted',
           run_id: command.run_id,
-          stream_id: run.plan.stream_id,
+          stream_id: plan.stream_id,
           data_type,
           ...payloadFields('payload', payload),
         },
@@ -108,15 +136,19 @@ export const decideRun = (command: RunCommand, runs: ReadonlyMap<string, OpenRun
 
     case 'FailRun': {
       if (run?.status !== 'running' || run.workerId !== command.worker_id) return [] // I4
-      const { retry, attempt } = run.plan
-      const retries = retry !== undefined && attempt <= retry.attempts
+      return [failedBy(run, command)]
+    }
+
+    case 'LoseRun': {
+      if (run?.status !== 'running' || run.workerId !== command.worker_id) return [] // I4
+      const { plan } = run
+      const { lost = 0 } = plan
+      const { error, now } = command
+      if (startsOnce(plan)) return [{ type: 'RunFailed', ...ending(run, now), error }]
+      if (lost >= MAX_LOST) return [failedBy(run, command)]
       return [
-        {
-          type: 'RunFailed',
-          ...ending(run, command.now),
-          error: command.error,
-          ...(retries && { retry_at: isoOf(command.nowMs + retry.delay) }),
-        },
+        { type: 'RunFailed', ...ending(run, now), error, retry_at: now },
+        ...retried({ ...plan, lost: lost + 1, replaces_lost: true }, retryIdOf(plan.run_id)),
       ]
     }
 
@@ -127,17 +159,8 @@ export const decideRun = (command: RunCommand, runs: ReadonlyMap<string, OpenRun
 
     case 'RetryRun': {
       if (run?.status !== 'pending_retry') return []
-      const { plan } = run
-      const retry: RunPlan = {
-        ...plan,
-        run_id: command.retry_run_id,
-        attempt: plan.attempt + 1,
-        origin_run_id: plan.origin_run_id ?? plan.run_id,
-      }
-      return [
-        { type: 'RunRetried', run_id: plan.run_id, stream_id: plan.stream_id, retry_run_id: retry.run_id },
-        { type: 'RunRequested', ...retry },
-      ]
+      const { replaces_lost: _, ...plan } = run.plan
+      return retried(plan, command.retry_run_id)
     }
 
     default:
@@ -151,12 +174,14 @@ export const evolveRuns = (runs: OpenRuns, event: RunEvent, revision: number): v
     case 'StreamDataEmitted':
       break
     case 'RunRequested': {
-      const { type: _, input: __, ...plan } = event
-      runs.set(event.run_id, { status: 'requested', plan, requestedRevision: revision })
+      const { type: _, input: __, returned_by: ___, ...plan } = event
+      const before = runs.get(event.run_id)
+      const startedRevision = before?.status === 'running' ? before.startedRevision : null
+      runs.set(event.run_id, { status: 'requested', plan, requestedRevision: revision, startedRevision })
       break
     }
     case 'RunStarted': {
-      const { type: _, worker_id, start_time: __, ...plan } = event
+      const { type: _, worker_id, start_time: __, reclaimed: ___, ...plan } = event
       runs.set(event.run_id, {
         status: 'running',
         plan,
@@ -197,10 +222,53 @@ export const started = (plan: RunPlan, worker_id: string, now: string): EventOf<
   start_time: now,
 })
 
+/** Returns a run that is running. Code that continues after the end of its run has no further effects. */
+export const runningRun = (
+  runs: ReadonlyMap<string, OpenRun>,
+  run_id: string,
+): Extract<OpenRun, { status: 'running' }> => {
+  const run = runs.get(run_id)
+  if (run?.status === 'running') return run
+  throw new AppError('conflict', `Run ${run_id} is not running`)
+}
+
+/** The id of the next attempt of a run. It is derived, so a run has one. */
+export const retryIdOf = (run_id: string): string => derivedIdBeside(run_id, 'retry')
+
+/** The code of such a run never starts twice: its caller waits for it, or its function is declared so. */
+const startsOnce = ({ once, target }: RunPlan): boolean => once === true || 'code' in target
+
+/** The failure of a run, with the time of its retry if its policy has one. */
+const failedBy = (
+  run: OpenRun,
+  { error, now, nowMs }: { readonly error: RunError; readonly now: string; readonly nowMs: number },
+): EventOf<'RunFailed'> => {
+  const { retry, attempt, lost = 0 } = run.plan
+  const retries = retry !== undefined && attempt - lost <= retry.attempts
+  return {
+    type: 'RunFailed',
+    ...ending(run, now),
+    error,
+    ...(retries && { retry_at: isoOf(nowMs + retry.delay) }),
+  }
+}
+
+/** The facts that request the next attempt of a chain. */
+const retried = (plan: RunPlan, retry_run_id: string): RunEvent[] => [
+  { type: 'RunRetried', run_id: plan.run_id, stream_id: plan.stream_id, retry_run_id },
+  {
+    type: 'RunRequested',
+    ...plan,
+    run_id: retry_run_id,
+    attempt: plan.attempt + 1,
+    origin_run_id: plan.origin_run_id ?? plan.run_id,
+  },
+]
+
 const ending = (run: OpenRun, now: string) => ({
   run_id: run.plan.run_id,
   stream_id: run.plan.stream_id,
   run_type: run.plan.run_type,
-  started_revision: run.status === 'requested' ? null : run.startedRevision,
+  started_revision: run.startedRevision,
   stop_time: now,
 })

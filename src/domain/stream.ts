@@ -5,7 +5,15 @@ import { type Payload, payloadFields } from '../events/payload.ts'
 import { derivedIdBeside, isDerived, timeOf } from '../ids.ts'
 import type { Decider, Folded } from './decider.ts'
 import type { Immutable } from './immutable.ts'
-import { decideRun, evolveRuns, type OpenRuns, type RunCommand, type RunEvent, started } from './run.ts'
+import {
+  decideRun,
+  evolveRuns,
+  type OpenRuns,
+  type RunCommand,
+  type RunEvent,
+  runningRun,
+  started,
+} from './run.ts'
 
 /** The open work of one svc stream. Ended runs are dropped, so the state of a long stream stays small. */
 export interface StreamState {
@@ -50,6 +58,8 @@ export type StreamCommand =
       readonly data: Payload
       readonly source: string
       readonly depth?: number | undefined
+      /** The run that publishes it, which must be running. */
+      readonly by_run_id?: string | undefined
       /** True: the stream is created if it is absent. False: it must exist in the environment. */
       readonly create: boolean
       /** The facts up to this revision are known not to contain the event. */
@@ -116,6 +126,7 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
         const { event_id, stream_id, event_type, data, source, depth, now } = command
         if (state.keyed.has(event_id)) return [] // a repeated request publishes once
         demandAbsent(state, command)
+        if (command.by_run_id !== undefined) runningRun(state.runs, command.by_run_id)
         return [
           ...opening(state, stream_id, command.env_id, command.create),
           {
@@ -145,6 +156,7 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
       case 'RequestRun':
         if (state.runs.has(command.plan.run_id)) return []
         if (command.create && state.env_id !== null) return [] // a tick fires once, although several nodes have its alarm
+        if (command.plan.parent_run_id !== undefined) runningRun(state.runs, command.plan.parent_run_id)
         return [
           ...opening(state, command.plan.stream_id, command.env_id, command.create),
           { type: 'RunRequested', ...command.plan, ...(command.input && { input: command.input }) },

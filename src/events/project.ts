@@ -9,6 +9,8 @@ export const FunctionSpec = record({
   /** Event type this function handles. */
   on_event: Type.Optional(Type.String()),
   retry: Type.Optional(Retry),
+  /** True: a run that was lost through no fault of its own does not start again. */
+  once: Type.Optional(Type.Boolean()),
   schedule: Type.Optional(record({ cron: Type.String(), timezone: Type.String() })),
   webhook: Type.Optional(
     record({

@@ -47,12 +47,18 @@ const plan = {
   /** Milliseconds. */
   timeout: Type.Optional(Type.Integer()),
   retry: Type.Optional(Retry),
+  /** True: the run never starts a second time after its process or machine died. */
+  once: Type.Optional(Type.Boolean()),
   /** Keys of the context variables that the run may read; absent: all of its project. */
   context: Type.Optional(Type.Immutable(Type.Array(Type.String()))),
   /** Present on evaluated code, which may do what this credential may. */
   evaluator: Type.Optional(Evaluator),
   /** 1 for the first run, 2 for its first retry. */
   attempt: Type.Integer(),
+  /** The number of earlier attempts that were lost through no fault of their own; absent: 0. */
+  lost: Type.Optional(Type.Integer()),
+  /** True: the attempt before it was lost, so this one does not count as a further run of the plan of the organization. */
+  replaces_lost: Type.Optional(Type.Boolean()),
   /** The number of runs above this one in the chain of causes; absent: 0. A retry keeps it. */
   depth: Type.Optional(Type.Integer()),
   event_id: Type.Optional(Id),
@@ -82,10 +88,21 @@ export const RunInput = record({
 export type RunInput = Static<typeof RunInput>
 
 /** A run was requested; the worker that claims it appends `RunStarted`. */
-export const RunRequested = fact('RunRequested', { ...plan, input: Type.Optional(RunInput) })
+export const RunRequested = fact('RunRequested', {
+  ...plan,
+  input: Type.Optional(RunInput),
+  /** The worker that had claimed the run and returned it before its code began. */
+  returned_by: Type.Optional(Id),
+})
 
 /** A worker claimed the run: this append is the claim, and there is no other lock (I3). */
-export const RunStarted = fact('RunStarted', { ...plan, worker_id: Id, start_time: Time })
+export const RunStarted = fact('RunStarted', {
+  ...plan,
+  worker_id: Id,
+  start_time: Time,
+  /** True: an earlier worker had claimed the run and returned it. */
+  reclaimed: Type.Optional(Type.Boolean()),
+})
 
 export const RunError = record({
   code: Type.String(),

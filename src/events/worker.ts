@@ -8,8 +8,8 @@ export const WorkerStarted = fact('WorkerStarted', {
   at: Time,
 })
 
-/** The worker finished or handed back all of its work. */
+/** The worker finished or returned all of its work. */
 export const WorkerStopped = fact('WorkerStopped', { worker_id: Id, at: Time })
 
-/** The worker was declared dead; its runs end as `worker_lost`. */
+/** The worker was declared dead, and its runs were ended before. */
 export const WorkerLost = fact('WorkerLost', { worker_id: Id, at: Time })

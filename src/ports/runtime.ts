@@ -50,6 +50,8 @@ export interface Invocation {
   readonly target: Target
   /** Called once, when a child has room: until then the run waits, and its input takes no memory. */
   readonly loadInput: () => Promise<Input>
+  /** Called when a child receives the run: from then on, user code may have begun. */
+  readonly onStart?: () => void
   readonly timeoutMs: number
   /** Aborts when the run is cancelled: user code is signalled, and its child is killed 5 s later. */
   readonly signal: AbortSignal
@@ -73,6 +75,8 @@ export type Outcome =
       readonly done?: () => void
     }
   | { readonly status: 'failed'; readonly error: RunError }
+  /** The run was lost through no fault of its own, and may run again. */
+  | { readonly status: 'lost'; readonly error: RunError }
 
 /** A zip that was uploaded. */
 export interface Upload {

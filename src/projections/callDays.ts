@@ -34,7 +34,7 @@ export const callDays: Projection<CallDayDoc> = {
     return {
       env_id: envIdOf(recorded),
       day: dayOf(at),
-      runs: event.type === 'RunStarted' ? runs + 1 : runs,
+      runs: event.type === 'RunStarted' && !event.reclaimed && !event.replaces_lost ? runs + 1 : runs,
       bytes: bytes + bytesOf(recorded),
     }
   },

@@ -24,7 +24,7 @@ export const events: Projection<EventDoc> = {
     { equal: ['env_id', 'event_type'], sort: 'order', counted: true, steps: BY_TIME },
   ],
   handles: ['EventPublished'],
-  begins: ['EventPublished'],
+  begins: () => true,
   idsOf: ({ event }) => (event.type === 'EventPublished' ? [event.event_id] : []),
 
   evolve(doc, recorded) {

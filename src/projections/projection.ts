@@ -9,8 +9,8 @@ import type { CollectionSpec, Doc } from '../ports/readModels.ts'
  */
 export interface Projection<D extends Doc = Doc> extends CollectionSpec {
   readonly handles: readonly EventType[]
-  /** The types that begin a document. The projector does not read what was stored before. */
-  readonly begins?: readonly EventType[]
+  /** Whether an event begins a document. The projector does not read what was stored before. */
+  begins?(recorded: Recorded): boolean
   /** Returns the ids of the documents that an event of `handles` may change. */
   idsOf(recorded: Recorded): readonly string[]
   /** Returns the document after the event; null removes it. */

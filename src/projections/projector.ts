@@ -2,7 +2,6 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { BoundedMap } from '../boundedMap.ts'
 import { messageOf } from '../errors.ts'
 import { type Cursor, type Recorded, START } from '../events/event.ts'
-import type { EventType } from '../events/index.ts'
 import { unprocessable } from '../events/upcast.ts'
 import type { Batch, EventStore } from '../ports/eventStore.ts'
 import type { ReadModels, Stored, Write, WritableCollection } from '../ports/readModels.ts'
@@ -41,7 +40,6 @@ const IDLE_BATCHES = 256
 export class Projector {
   readonly name: string
   readonly #projection: Projection
-  readonly #begins: ReadonlySet<EventType>
   readonly #readModels: ReadModels
   readonly #store: EventStore
   readonly #docs = new BoundedMap<string, Stored>(KEPT_DOCS)
@@ -63,7 +61,6 @@ export class Projector {
     this.name = nameOf(projection)
     this.#options = { lingerMs, onMoved }
     this.#projection = projection
-    this.#begins = new Set(projection.begins)
     this.#readModels = readModels
     this.#store = store
   }
@@ -134,7 +131,7 @@ export class Projector {
       for (const id of ids) {
         const kept = known.get(id) ?? this.#docs.get(id)
         if (kept) known.set(id, kept)
-        else if (this.#begins.has(recorded.event.type) && !unknown.has(id)) begun.add(id)
+        else if (this.#projection.begins?.(recorded) && !unknown.has(id)) begun.add(id)
         else if (!begun.has(id)) unknown.add(id)
       }
     }

@@ -30,8 +30,8 @@ export type RunDoc = {
   readonly replay_of: string | null
   readonly retry_at: string | null
   readonly worker_id: string
-  /** The `order` while the run is running, then null: recovery finds the runs of a lost worker by it. */
-  readonly running_since: string | null
+  /** `worker_id/order` while a worker has the run, else null: recovery finds the runs of dead workers by it. */
+  readonly running_on: string | null
   /** The position of the input, for a replay. */
   readonly input_at: RunPlan['input_at'] | null
   readonly order: string
@@ -39,24 +39,29 @@ export type RunDoc = {
 
 export const runs: Projection<RunDoc> = {
   name: 'runs',
-  version: 2,
+  version: 3,
   indexes: [
     { equal: ['env_id'], sort: 'order', counted: true, steps: BY_TIME },
     { equal: ['env_id', 'status'], sort: 'order', counted: true, steps: BY_TIME },
     { equal: ['env_id', 'run_type'], sort: 'order', counted: true, steps: BY_TIME },
     { equal: ['env_id', 'status', 'run_type'], sort: 'order', counted: true, steps: BY_TIME },
     { equal: ['event_id'], sort: 'order' },
-    { equal: ['worker_id'], sort: 'running_since', sparse: true },
+    { equal: [], sort: 'running_on', sparse: true },
     { equal: [], sort: 'retry_at', sparse: true },
   ],
-  handles: ['RunStarted', 'RunSucceeded', 'RunFailed', 'RunRetried', 'RunCancelled'],
-  begins: ['RunStarted'],
-  idsOf: ({ event }) => ('run_id' in event ? [event.run_id] : []),
+  handles: ['RunStarted', 'RunRequested', 'RunSucceeded', 'RunFailed', 'RunRetried', 'RunCancelled'],
+  begins: ({ event }) => event.type === 'RunStarted' && !event.reclaimed,
+  idsOf({ event }) {
+    if (event.type === 'RunRequested' && event.returned_by === undefined) return []
+    return 'run_id' in event ? [event.run_id] : []
+  },
 
   evolve(doc, recorded) {
     const { event } = recorded
     if (event.type === 'RunStarted') {
-      const { target } = event
+      const { target, worker_id } = event
+      if (doc && event.reclaimed) return { ...doc, worker_id, running_on: runningOn(worker_id, doc) }
+      const order = orderOf(recorded)
       return {
         run_id: event.run_id,
         env_id: envIdOf(recorded),
@@ -75,19 +80,21 @@ export const runs: Projection<RunDoc> = {
         parent_run_id: event.parent_run_id ?? null,
         replay_of: event.replay_of ?? null,
         retry_at: null,
-        worker_id: event.worker_id,
-        running_since: orderOf(recorded),
+        worker_id,
+        running_on: runningOn(worker_id, { order }),
         input_at: event.input_at ?? null,
-        order: orderOf(recorded),
+        order,
       }
     }
     if (!doc) return null // cancelled before a worker claimed it: it was never a run
-    const running_since = null
+    const running_on = null
     switch (event.type) {
+      case 'RunRequested':
+        return { ...doc, running_on } // returned: it waits for its next worker
       case 'RunSucceeded':
         return {
           ...doc,
-          running_since,
+          running_on,
           status: 'succeeded',
           stop_time: event.stop_time,
           ...payloadFields('result', payloadOf('result', event)),
@@ -95,7 +102,7 @@ export const runs: Projection<RunDoc> = {
       case 'RunFailed':
         return {
           ...doc,
-          running_since,
+          running_on,
           status: event.retry_at ? 'pending_retry' : 'failed',
           stop_time: event.stop_time,
           error: event.error,
@@ -104,9 +111,17 @@ export const runs: Projection<RunDoc> = {
       case 'RunRetried':
         return { ...doc, status: 'failed', retry_at: null }
       case 'RunCancelled':
-        return { ...doc, running_since, status: 'cancelled', stop_time: event.stop_time, retry_at: null }
+        return { ...doc, running_on, status: 'cancelled', stop_time: event.stop_time, retry_at: null }
       default:
         return doc
     }
   },
 }
+
+const runningOn = (worker_id: string, { order }: Pick<RunDoc, 'order'>): string => `${worker_id}/${order}`
+
+/** The bounds of `running_on` for the runs of a worker: "0" is the character after "/". */
+export const runsOn = (worker_id: string): { readonly from: string; readonly before: string } => ({
+  from: `${worker_id}/`,
+  before: `${worker_id}0`,
+})

@@ -1,32 +1,28 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CommandDeps } from '../commands/deps.ts'
-import { aliveWorkers, loseWorker } from '../commands/runs/loseWorker.ts'
+import { type DeadWorker, deadWorkers, isDead } from '../commands/runs/deadWorkers.ts'
+import { loseWorker } from '../commands/runs/loseWorker.ts'
 import type { Logger } from '../logger.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Saga, SagaCore } from './saga.ts'
 
-/** Interval between checks for silent workers. */
+/** Interval between checks for dead workers. */
 const LOOK_MS = 1000
 
-interface SilentWorker {
-  readonly worker_id: string
-  readonly node: string
-}
-
 export type RecoveryInput =
-  | { readonly type: 'looked'; readonly silent: readonly SilentWorker[] }
+  | { readonly type: 'looked'; readonly dead: readonly DeadWorker[] }
   | { readonly type: 'recovered'; readonly worker_id: string }
 
 /** The workers whose runs are being ended, or could not be ended: each is attempted once. */
 type Recovering = ReadonlySet<string>
 
-/** Declares a silent worker lost once: its runs fail and follow their retry policy. */
-export const recoverRunsCore: SagaCore<Recovering, RecoveryInput, SilentWorker> = {
+/** Ends the runs of each dead worker once. */
+export const recoverRunsCore: SagaCore<Recovering, RecoveryInput, DeadWorker> = {
   initial: new Set(),
   react(state, input) {
     switch (input.type) {
       case 'looked': {
-        const found = input.silent.filter(({ worker_id }) => !state.has(worker_id))
+        const found = input.dead.filter(({ worker_id }) => !state.has(worker_id))
         return {
           state: new Set([...state, ...found.map(({ worker_id }) => worker_id)]),
           steps: found.map((command) => ({ do: 'carryOut', key: command.worker_id, command })),
@@ -40,7 +36,7 @@ export const recoverRunsCore: SagaCore<Recovering, RecoveryInput, SilentWorker> 
   },
 }
 
-/** Ends the runs of silent workers. Several nodes may watch, because the log accepts one end of each run. */
+/** Ends the runs of dead workers. Several nodes may watch, because the log accepts one end of each run. */
 export const recoverRuns = (
   deps: Pick<CommandDeps, 'aggregates'> & {
     readonly store: Pick<EventStore, 'head'>
@@ -48,25 +44,27 @@ export const recoverRuns = (
     readonly liveness: { isLost(worker_id: string): boolean; forget(worker_id: string): void }
     readonly logger: Logger
   },
-): Saga<Recovering, RecoveryInput, SilentWorker> => ({
-  name: 'recoverRuns',
-  ...recoverRunsCore,
+): Saga<Recovering, RecoveryInput, DeadWorker> => {
+  const isLost = (worker_id: string) => deps.liveness.isLost(worker_id)
+  return {
+    name: 'recoverRuns',
+    ...recoverRunsCore,
 
-  async *inputs(signal) {
-    while (!signal.aborted) {
-      const silent: SilentWorker[] = []
-      for await (const { worker_id, node } of aliveWorkers(deps.views))
-        if (deps.liveness.isLost(worker_id)) silent.push({ worker_id, node })
-      yield { type: 'looked', silent }
-      await delay(LOOK_MS, undefined, { signal }).catch(() => {})
-    }
-  },
+    async *inputs(signal) {
+      while (!signal.aborted) {
+        yield { type: 'looked', dead: await Array.fromAsync(deadWorkers(deps.views, isLost)) }
+        await delay(LOOK_MS, undefined, { signal }).catch(() => {})
+      }
+    },
 
-  async carryOut({ worker_id, node }) {
-    await deps.views.reach(await deps.store.head()) // so that its latest runs are known
-    const runs_ended = await loseWorker(deps, { worker_id })
-    deps.logger.warn('A worker was lost', { worker_id, node, runs_ended })
-    deps.liveness.forget(worker_id)
-    return { type: 'recovered', worker_id }
-  },
-})
+    async carryOut({ worker_id, node }) {
+      await deps.views.reach(await deps.store.head()) // its latest runs are known, and a worker that has just begun
+      if (await isDead(deps.views, worker_id, isLost)) {
+        const runs_lost = await loseWorker(deps, { worker_id })
+        deps.logger.warn('A worker was lost', { worker_id, node, runs_lost })
+        deps.liveness.forget(worker_id)
+      }
+      return { type: 'recovered', worker_id }
+    },
+  }
+}

@@ -141,6 +141,7 @@ export class SupervisedChild {
     const id = randomInt(MAX_ID)
     this.#begun++
     job.started = true
+    job.invocation.onStart?.()
     let json: string
     try {
       json = JSON.stringify({ type: 'invoke', id, run, target, input })

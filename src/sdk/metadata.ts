@@ -28,6 +28,8 @@ export interface Metadata {
   readonly 'on-event'?: string
   readonly onEvent?: string
   readonly retry?: Retry
+  /** True: a run whose process or machine died does not start again; it ends as `worker_lost`. */
+  readonly once?: boolean
   readonly schedule?: Schedule
   readonly webhook?: Webhook
   /** Names of further headers to mask in run logs. */

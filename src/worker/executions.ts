@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { BoundedMap } from '../boundedMap.ts'
 import { endRun } from '../commands/runs/endRun.ts'
-import { AppError, isAppError, messageOf } from '../errors.ts'
+import { returnRun } from '../commands/runs/returnRun.ts'
+import { AppError, isAppError, isRetryable, messageOf } from '../errors.ts'
 import { type EnvCause, envIdOf, type Recorded } from '../events/event.ts'
 import type { RunError, RunPlan } from '../events/run.ts'
 import type { Logger } from '../logger.ts'
 import { Backoff } from '../loops/backoff.ts'
-import { atMost } from '../loops/deadline.ts'
 import { FairPlaces } from '../loops/fairPlaces.ts'
 import type { FairTurns } from '../loops/fairTurns.ts'
 import type { FunctionRates } from '../plans/functionRates.ts'
@@ -22,6 +22,7 @@ import {
   WEIGHT_CHARACTERS,
 } from './capacity.ts'
 import { inputOf } from './inputs.ts'
+import { InProgress } from './inProgress.ts'
 import type { HostCall, Outcome, Runtime } from '../ports/runtime.ts'
 import { KeptPayloads } from './keptPayloads.ts'
 import { type CredentialNow, rightsOf } from './runRights.ts'
@@ -39,6 +40,9 @@ export interface ExecutionDeps extends HostCallDeps {
 /** Pauses between attempts to store the end of a run. */
 const PAUSES = { firstMs: 50, longestMs: 2000 }
 
+/** Pauses between attempts to begin a run while its build or its input cannot be read. */
+const OUTAGE_PAUSES = { firstMs: 100, longestMs: 5000 }
+
 /** Number of remembered run ids, so that no claim is executed twice. */
 const REMEMBERED = 16_384
 
@@ -47,19 +51,32 @@ const LOST: RunError = {
   message: 'The worker missed its heartbeats and was declared lost',
 }
 
+/** The reason to abort a run that another worker is to execute, because this one stops. */
+const RETURNED = Symbol('returned')
+
+/** The outcome of a run that ended before its code began. */
+const CANCELLED: Outcome = {
+  status: 'failed',
+  error: { code: 'cancelled', message: 'The run was cancelled' },
+}
+
 /** A run from its claim to its terminal fact. */
 interface Execution {
+  readonly plan: RunPlan
   readonly org_id: string
   /** Its share of the memory for waiting runs: 1, and more for long evaluated code. */
   readonly weight: number
   readonly cancel: AbortController
   state: 'waiting' | 'started' | 'ended'
+  /** User code may have begun, so the run cannot be returned. */
+  hasBegun: boolean
+  /** Present after an outage delayed its begin. */
+  outage?: Backoff
   /** Child runs that it waits for. */
   awaited: number
 }
 
 interface Begun {
-  readonly plan: RunPlan
   /** The fact with the input; null if it is read again later. */
   readonly inHand: Recorded | null
   readonly cause: EnvCause
@@ -69,19 +86,29 @@ interface Begun {
 
 /**
  * The runs that this process executes, from their claim to their terminal fact. Organizations share the places for runs
- * that a child has started, and the memory for runs that wait (decision 0025).
+ * that a child has started, and the memory for runs that wait (decision 0025). Runs whose code has not begun are returned
+ * when the worker stops or was declared lost (decision 0030).
  */
 export class Executions {
   readonly #deps: ExecutionDeps
   readonly #runTimeoutMs: number
   readonly #slots: FairPlaces
   readonly #executions = new Map<string, Execution>()
-  readonly #running = new Set<Promise<void>>()
+  /** Claims, and runs until their ends are stored. */
+  readonly inProgress = new InProgress()
   readonly #begun = new BoundedMap<string, true>(REMEMBERED)
   /** The weight of the waiting runs, by organization. */
   readonly #waiting = new Map<string, number>()
   readonly #maxConcurrentRuns: number
   readonly #changed: () => void
+  readonly #returned: (run_id: string) => void
+  /** The worker stops: runs whose code has not begun are returned. */
+  #isReturning = false
+  /** The children are being ended: their runs are lost through no fault of their own. */
+  #isClosing = false
+  /** Builds or inputs cannot be read; this is logged once. */
+  #isAway = false
+  readonly #abandoned = new AbortController()
   readonly #content = new ByteBudget({
     name: 'the content of files and values in functions',
     totalBytes: CONTENT_BYTES,
@@ -89,7 +116,8 @@ export class Executions {
   })
 
   /**
-   * `changed` is called when more runs may be claimed. `runTimeoutMs` applies to functions without a timeout.
+   * `changed` is called when more runs may be claimed, and `returned` before a run is returned. `runTimeoutMs` applies to
+   * functions without a timeout.
    */
   constructor(
     deps: ExecutionDeps,
@@ -97,11 +125,18 @@ export class Executions {
       maxConcurrentRuns,
       runTimeoutMs,
       changed,
-    }: { maxConcurrentRuns: number; runTimeoutMs: number; changed: () => void },
+      returned,
+    }: {
+      maxConcurrentRuns: number
+      runTimeoutMs: number
+      changed: () => void
+      returned: (run_id: string) => void
+    },
   ) {
     this.#deps = deps
     this.#runTimeoutMs = runTimeoutMs
     this.#changed = changed
+    this.#returned = returned
     this.#maxConcurrentRuns = maxConcurrentRuns
     this.#slots = new FairPlaces({ total: maxConcurrentRuns, perFree: SLOTS_PER_FREE })
   }
@@ -125,10 +160,12 @@ export class Executions {
   /** Counts a claim in progress as a waiting run. */
   async claiming<T>(org_id: string, claim: () => Promise<T>): Promise<T> {
     this.#wait(org_id, 1)
+    this.inProgress.begin()
     try {
       return await claim()
     } finally {
       this.#wait(org_id, -1)
+      this.inProgress.end()
       this.#changed()
     }
   }
@@ -140,19 +177,24 @@ export class Executions {
 
   /** Whether this process began the run, which may have ended since. */
   has(run_id: string): boolean {
-    return this.#begun.get(run_id) ?? false
+    return this.#executions.has(run_id) || (this.#begun.get(run_id) ?? false)
   }
 
-  /** Executes a run that the worker claimed, once. `carrier` is the fact with its input. */
-  begin(plan: RunPlan, carrier: Recorded, worker_id: string): void {
+  /**
+   * Executes a run that the worker claimed, once. `carrier` is the fact with its input. `isLost`: the worker was declared
+   * lost under the id of the claim, so the run is returned.
+   */
+  begin(plan: RunPlan, carrier: Recorded, worker_id: string, isLost: boolean): void {
     const { run_id, target } = plan
     if (this.has(run_id)) return
     this.#begun.set(run_id, true)
     const execution: Execution = {
+      plan,
       org_id: this.#deps.views.directory.orgIdOf(envIdOf(carrier)),
       weight: 'code' in target ? 1 + Math.floor(target.code.length / WEIGHT_CHARACTERS) : 1,
       cancel: new AbortController(),
       state: 'waiting',
+      hasBegun: false,
       awaited: 0,
     }
     this.#executions.set(run_id, execution)
@@ -163,48 +205,79 @@ export class Executions {
       causation_id: run_id,
     }
     const inHand = this.#inHand(plan, carrier, execution)
-    const running = this.#run({ plan, inHand, cause, worker_id, execution }).finally(() => {
-      this.#executions.delete(run_id)
-      this.#running.delete(running)
+    if (isLost) execution.cancel.abort(LOST)
+    else if (this.#isReturning && !this.#isNeeded(plan)) execution.cancel.abort(RETURNED)
+    this.inProgress.begin()
+    void this.#run({ inHand, cause, worker_id, execution }).finally(() => {
+      if (this.#executions.get(run_id) === execution) this.#executions.delete(run_id)
       if (execution.state === 'waiting') this.#wait(execution.org_id, -execution.weight)
       else if (execution.awaited === 0) this.#slots.giveBack(execution.org_id)
       execution.state = 'ended'
+      this.inProgress.end()
       this.#changed()
     })
-    this.#running.add(running)
   }
 
   cancel(run_id: string): void {
     this.#executions.get(run_id)?.cancel.abort()
   }
 
-  /** Fails every run with `worker_lost`, as the recovery does, because the worker was declared lost. */
+  /** Ends every run as lost, as the recovery does, because the worker was declared lost. */
   loseAll(): void {
     for (const { cancel } of this.#executions.values()) cancel.abort(LOST)
   }
 
-  /** Resolves when every run that executes now has ended, or after `ms`. */
-  async drain(ms: number): Promise<void> {
-    await atMost(ms, Promise.allSettled(this.#running))
+  /** Returns the runs whose code has not begun, now and from now on. Those that another run here waits for continue. */
+  returnWaiting(): void {
+    this.#isReturning = true
+    for (const { plan, hasBegun, cancel } of this.#executions.values())
+      if (!hasBegun && !this.#isNeeded(plan)) cancel.abort(RETURNED)
   }
 
-  async #run({ plan, inHand, cause, worker_id, execution }: Begun): Promise<void> {
-    const { signal } = execution.cancel
+  /** The runs that wait for child runs. */
+  get awaiting(): readonly RunPlan[] {
+    return [...this.#executions.values()].flatMap(({ plan, awaited }) => (awaited > 0 ? [plan] : []))
+  }
+
+  /** From now on, a child that ends was ended by the service. */
+  closing(): void {
+    this.#isClosing = true
+  }
+
+  /** Stores no more ends: the recovery ends the remaining runs. */
+  abandon(): void {
+    this.#abandoned.abort()
+  }
+
+  async #run(begun: Begun): Promise<void> {
+    const { cause, worker_id, execution } = begun
+    const { plan } = execution
     const output = new RunOutput(this.#deps, plan.run_id, cause)
-    let outcome: Outcome
-    try {
-      outcome = await this.#invoke({ plan, inHand, cause, execution }, output)
-    } catch (error) {
-      outcome = { status: 'failed', error: failureOf(error) }
+    let outcome: Outcome | undefined
+    while (!outcome) {
+      try {
+        outcome = execution.cancel.signal.aborted ? CANCELLED : await this.#invoke(begun, output)
+      } catch (error) {
+        outcome = await this.#afterOutage(execution, error)
+      }
     }
-    if (signal.reason === LOST && outcome.status === 'failed') outcome = { status: 'failed', error: LOST }
+    const { reason } = execution.cancel.signal
+    const isReturned = !execution.hasBegun && (reason === RETURNED || reason === LOST)
+    if (outcome.status === 'failed') {
+      if (reason === LOST) outcome = { status: 'lost', error: LOST }
+      else if (this.#isClosing && outcome.error.code === 'worker_lost')
+        outcome = { ...outcome, status: 'lost' }
+    }
+    if (isReturned) this.#forget(plan.run_id)
     await output.close()
     const turn = this.#deps.turns.take(execution.org_id)
     if (turn) await turn
     const backoff = new Backoff(PAUSES)
-    for (;;) {
+    const { signal } = this.#abandoned
+    while (!signal.aborted) {
       try {
-        await endRun(this.#deps, { plan, outcome, worker_id }, cause)
+        if (isReturned) await returnRun(this.#deps, { plan, worker_id }, cause)
+        else await endRun(this.#deps, { plan, outcome, worker_id }, cause)
         if (outcome.status === 'succeeded') outcome.done?.()
         return
       } catch (error) {
@@ -212,9 +285,38 @@ export class Executions {
           run_id: plan.run_id,
           error: messageOf(error),
         })
-        await backoff.pause({ ref: false }) // W3
+        await backoff.pause({ signal, ref: false }) // W3
       }
     }
+  }
+
+  /** An outage before its code has begun is no outcome: resolves after a pause, without one. */
+  async #afterOutage(execution: Execution, error: unknown): Promise<Outcome | undefined> {
+    const { plan, hasBegun, cancel } = execution
+    if (hasBegun || cancel.signal.aborted || !isRetryable(error))
+      return { status: 'failed', error: failureOf(error) }
+    if (!this.#isAway)
+      this.#deps.logger.warn('The build or the input of a run cannot be read; runs wait until it can', {
+        run_id: plan.run_id,
+        error: messageOf(error),
+      })
+    this.#isAway = true
+    this.#leavePlace(execution)
+    execution.outage ??= new Backoff(OUTAGE_PAUSES)
+    await execution.outage.pause({ signal: cancel.signal, ref: false })
+    return undefined
+  }
+
+  /** The run may be claimed here again, also before the reply to its return arrives. */
+  #forget(run_id: string): void {
+    this.#executions.delete(run_id)
+    this.#begun.delete(run_id)
+    this.#returned(run_id)
+  }
+
+  /** A run executes here and waits for this one. */
+  #isNeeded({ parent_run_id }: RunPlan): boolean {
+    return parent_run_id !== undefined && this.#executions.has(parent_run_id)
   }
 
   /** Only the first waiting runs of an organization keep their input in memory; the others read it again. */
@@ -223,12 +325,12 @@ export class Executions {
   }
 
   async #invoke(
-    { plan, inHand, cause: { env_id, correlation_id }, execution }: Omit<Begun, 'worker_id'>,
+    { inHand, cause: { env_id, correlation_id }, execution }: Omit<Begun, 'worker_id'>,
     output: RunOutput,
   ): Promise<Outcome> {
     const deps = this.#deps
     const { store, views, payloads, keyring, runtime } = deps
-    const { org_id } = execution
+    const { plan, org_id } = execution
     const { signal } = execution.cancel
     const hash = await hashOf(views, env_id, plan)
     const kept = new KeptPayloads(payloads)
@@ -265,6 +367,10 @@ export class Executions {
         await this.#start(execution)
         return inputOf(plan, inHand, { store, payloads, keyring }, kept)
       },
+      onStart: () => {
+        execution.hasBegun = true
+        this.#isAway = false
+      },
       timeoutMs: plan.timeout ?? this.#runTimeoutMs,
       signal,
       onHostCall: (call) => {
@@ -299,6 +405,14 @@ export class Executions {
     this.#changed()
     const turn = this.#deps.turns.take(org_id)
     if (turn) await turn
+  }
+
+  /** Gives back the place of a run whose input could not be loaded. */
+  #leavePlace(execution: Execution): void {
+    if (execution.state !== 'started') return
+    execution.state = 'waiting'
+    this.#slots.giveBack(execution.org_id)
+    this.#wait(execution.org_id, execution.weight)
   }
 
   /** A run that waits for its child run occupies no place, because the child may need it. */

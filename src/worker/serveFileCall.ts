@@ -14,24 +14,31 @@ import { checkedPath, MAX_PATH_BYTES } from '../content/fileChecks.ts'
 import { AppError } from '../errors.ts'
 import { isId } from '../ids.ts'
 import type { File } from '../events/file.ts'
+import type { RunPlan } from '../events/run.ts'
 import { MAX_PARTS } from '../ports/blobs.ts'
 import type { HostCall } from '../ports/runtime.ts'
 import { demandOf, type RunRights } from './runRights.ts'
+import { demandRunning } from '../commands/runs/demandRunning.ts'
 import { CHUNK_BYTES } from '../sdk/wire.ts'
 
 /** Bytes of content in a reply. The limit is low, because unread replies stay in the memory of this process. */
 const MAX_GIVEN_BYTES = 1 << 20
+
+/** Actions that change a file, which a run that has ended must not do. */
+const CHANGES: ReadonlySet<FileCall['action']> = new Set(['put', 'begin', 'complete', 'delete'])
 
 type FileCall = Extract<HostCall, { op: 'files' }>
 
 /** Serves a file operation of a running function, on its environment. Content larger than a frame is sent in chunks. */
 export const serveFileCall = async (
   deps: Pick<CommandDeps, 'aggregates' | 'blobs' | 'quotas' | 'store' | 'views'>,
-  { run_id, caller, rights }: { run_id: string; caller: Caller; rights: RunRights },
+  { plan, caller, rights }: { plan: RunPlan; caller: Caller; rights: RunRights },
   { action, params }: FileCall,
 ): Promise<unknown> => {
   const { cause } = caller
   const { env_id } = cause
+  const { run_id } = plan
+  if (CHANGES.has(action)) await demandRunning(deps, plan)
   const { path, content_type } = params
   const file = async (needed: 'read' | 'delete'): Promise<File> => {
     const at = checkedPath(path)

@@ -50,7 +50,12 @@ export const serveHostCall = async (
   const { run_id, stream_id, project_id } = plan
   const cause = { env_id, correlation_id, causation_id: run_id }
   const caller = { cause, newId }
-  const from = () => ({ stream_id, source: `run:${run_id}`, depth: depthBelow(plan, deps.maxRunDepth) })
+  const from = () => ({
+    stream_id,
+    source: `run:${run_id}`,
+    depth: depthBelow(plan, deps.maxRunDepth),
+    by_run_id: run_id,
+  })
   const taking = takingOf(call)
   if (turns && taking) await turns.take(taking)
   /** The function that is started runs with its own rights. */
@@ -98,7 +103,7 @@ export const serveHostCall = async (
       await demandContext(plan, rights, call.key)
       return readVariable(deps, { env_id, project_id, key: call.key })
     case 'files':
-      return serveFileCall(deps, { run_id, caller, rights }, call)
+      return serveFileCall(deps, { plan, caller, rights }, call)
     default:
       return call satisfies never
   }

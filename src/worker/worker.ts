@@ -1,17 +1,19 @@
 import { IN_FLIGHT, MAX_CONCURRENT_RUNS } from './capacity.ts'
 import { hostname } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
 import { claimRun } from '../commands/runs/claimRun.ts'
 import { claimsOf } from '../commands/runs/claimsOf.ts'
 import { dispatchEvent } from '../commands/events/dispatchEvent.ts'
+import { requestedChildren } from '../commands/runs/requestedChildren.ts'
 import { storeRequest } from '../commands/runs/requestRun.ts'
 import { startWorker } from '../commands/runs/startWorker.ts'
 import { stopWorker } from '../commands/runs/stopWorker.ts'
-import { isOf, type Recorded } from '../events/event.ts'
+import { type Cursor, isOf, type Recorded, START } from '../events/event.ts'
 import type { EventOf, EventType } from '../events/index.ts'
 import type { RunPlan } from '../events/run.ts'
 import { messageOf } from '../errors.ts'
 import { newId } from '../ids.ts'
-import type { Pauses } from '../loops/backoff.ts'
+import { Backoff, type Pauses } from '../loops/backoff.ts'
 import { keepGoing } from '../loops/keepGoing.ts'
 import type { Claimer, WantedRun } from '../ports/claimer.ts'
 import type { Delivery } from '../ports/eventStore.ts'
@@ -44,6 +46,12 @@ const RUN_DRAIN_MS = 20_000
 /** Time to store the ends of runs whose process was closed, milliseconds. */
 const LAST_ENDS_MS = 2000
 
+/** Interval between looks for child runs of runs in progress while the worker stops, milliseconds. */
+const CHILDREN_MS = 50
+
+/** Pauses between attempts to register under a new id. */
+const REGISTER_PAUSES: Pauses = { firstMs: 100, longestMs: 2000 }
+
 /** With this many held deliveries, the events of organizations with room are read ahead of the others. */
 const FULL = IN_FLIGHT / 2
 /** With fewer, the consumer group alone is fast enough again. */
@@ -58,19 +66,25 @@ const ANSWERED_MS = 6000
  * W2: an event is acknowledged to the group only after its claim is durable, here or elsewhere.
  * W3: every claimed run ends: storing its end is retried until it succeeds or the worker dies.
  * W4: a claim whose append got no reply is found in the log, also when its event is delivered to another worker.
- * W5: a worker that was declared lost (for example after a pause) continues with a new id and ends all claims of its
- * old id.
+ * W5: a worker that was declared lost (for example after a pause) ends all claims of its old id. It claims again only when
+ * its new id is registered, because recovery ends the runs of workers that are not.
  * W6: the events of an organization do not wait for those of another: deliveries of an organization without room are held,
  * and while they fill the window, the others' events are claimed ahead of it.
+ * W7: a worker that stops leaves nothing behind: it returns what has not begun, and ends the rest. Otherwise it does not
+ * say that it stopped, and recovery ends what is left.
  */
 export class Worker implements Claimer {
   readonly #deps: ExecutionDeps
   readonly #options: WorkerOptions
   readonly #executions: Executions
-  readonly #direct = new DirectClaims()
+  readonly #direct: DirectClaims
   readonly #stopping = new AbortController()
   readonly #failed: FailedClaims
   #worker_id = newId()
+  /** It was declared lost, and its next id is not registered. */
+  #isLost = false
+  /** The position in the log up to which the facts about this worker are known. */
+  #watched: Cursor = START
   readonly #held = new HeldDeliveries()
   readonly #bypass: Bypass
 
@@ -83,9 +97,11 @@ export class Worker implements Claimer {
       maxConcurrentRuns,
       runTimeoutMs,
       changed: () => this.#takeHeld(),
+      returned: (run_id) => this.#direct.forget(run_id),
     })
+    this.#direct = new DirectClaims(this.#executions.inProgress)
     this.#bypass = new Bypass(deps, {
-      mayClaim: (org_id) => this.#executions.mayClaim(org_id),
+      mayClaim: (org_id) => this.#mayClaim(org_id),
       claim: (org_id, event) => this.#executions.claiming(org_id, () => this.#claimAhead(event)),
     })
   }
@@ -95,7 +111,7 @@ export class Worker implements Claimer {
   }
 
   get isOpen(): boolean {
-    return !this.#stopping.signal.aborted
+    return !this.#isLost && !this.#stopping.signal.aborted
   }
 
   get fullFor(): readonly string[] {
@@ -113,22 +129,37 @@ export class Worker implements Claimer {
   async start(): Promise<void> {
     const { store, logger } = this.#deps
     const signal = this.#stopping.signal
-    const head = await store.head()
-    await this.#announce()
+    this.#watched = await store.head()
+    await this.#register(this.#worker_id)
     const { onGivenUp } = this.#options
     const background = { signal, logger, onGivenUp }
     void keepGoing('The worker', (until) => this.#consume(until), background)
-    void keepGoing('The watch over runs', (until) => this.#watch(head, until), background)
+    void keepGoing('The watch over runs', (until) => this.#watch(until), background)
   }
 
-  /** Claims no more runs, waits for those in progress, then ends the remaining ones. */
+  /** Returns the runs that have not begun, waits for the others, then ends the remaining ones as lost (W7). */
   async stop({ drainMs }: { drainMs: number } = { drainMs: RUN_DRAIN_MS }): Promise<void> {
-    this.#stopping.abort()
+    const { runtime, logger } = this.#deps
+    const { inProgress } = this.#executions
+    const drained = new AbortController()
+    this.#stopping.abort() // unclaimed deliveries go to another worker
     this.#bypass.close()
-    await this.#executions.drain(drainMs)
-    await this.#deps.runtime.close()
-    await this.#executions.drain(LAST_ENDS_MS)
-    await stopWorker(this.#deps, { worker_id: this.worker_id })
+    this.#executions.returnWaiting()
+    void this.#claimChildren(drained.signal)
+    await inProgress.over(drainMs)
+    drained.abort()
+    this.#executions.closing()
+    await runtime.close()
+    await inProgress.over(LAST_ENDS_MS)
+    const { count } = inProgress
+    this.#executions.abandon()
+    if (count > 0)
+      return logger.warn('The worker stopped before all of its runs had ended; recovery ends them', { count })
+    try {
+      await stopWorker(this.#deps, { worker_id: this.worker_id })
+    } catch (error) {
+      logger.warn('The end of the worker could not be stored', { error: messageOf(error) })
+    }
   }
 
   async take(run: WantedRun): Promise<void> {
@@ -144,13 +175,23 @@ export class Worker implements Claimer {
 
   execute(plans: readonly RunPlan[], carrier: Recorded, worker_id: string): void {
     this.#direct.add(subjectOf(carrier))
-    for (const plan of plans) this.#executions.begin(plan, carrier, worker_id)
+    this.#begin(plans, carrier, worker_id)
   }
 
-  async #announce(): Promise<void> {
-    const worker_id = this.#worker_id
+  #begin(plans: readonly RunPlan[], carrier: Recorded, worker_id: string): void {
+    const isLost = this.#isLost || worker_id !== this.#worker_id // W5
+    for (const plan of plans) this.#executions.begin(plan, carrier, worker_id, isLost)
+  }
+
+  async #register(worker_id: string): Promise<void> {
     this.#options.onIdentity?.(worker_id)
     await startWorker(this.#deps, { worker_id, node: `${hostname()}/${process.pid}` })
+    this.#worker_id = worker_id
+    this.#isLost = false
+  }
+
+  #mayClaim(org_id: string): boolean {
+    return this.isOpen && this.#executions.mayClaim(org_id)
   }
 
   async #consume(signal: AbortSignal): Promise<void> {
@@ -158,7 +199,7 @@ export class Worker implements Claimer {
     for await (const delivery of this.#deps.store.consume('workers', options)) {
       if (signal.aborted) return // the unacknowledged event is delivered to another worker
       const org_id = this.#orgOf(delivery.event)
-      if (!this.#held.has(org_id) && this.#executions.mayClaim(org_id)) this.#take(org_id, delivery)
+      if (!this.#held.has(org_id) && this.#mayClaim(org_id)) this.#take(org_id, delivery)
       else {
         this.#held.add(org_id, delivery)
         if (this.#held.size >= FULL) this.#bypass.open(delivery.event.cursor) // W6
@@ -168,7 +209,7 @@ export class Worker implements Claimer {
 
   #takeHeld(): void {
     if (this.#held.size === 0 || !this.isOpen) return
-    for (const [org_id, delivery] of this.#held.ready((org_id) => this.#executions.mayClaim(org_id)))
+    for (const [org_id, delivery] of this.#held.ready((org_id) => this.#mayClaim(org_id)))
       this.#take(org_id, delivery)
     if (this.#held.size < ROOMY) this.#bypass.close()
   }
@@ -194,19 +235,20 @@ export class Worker implements Claimer {
   }
 
   #take(org_id: string, delivery: Delivery): void {
-    void this.#executions.claiming(org_id, () => this.#claimDelivered(delivery))
+    void this.#executions.claiming(org_id, () => this.#claimDelivered(org_id, delivery))
   }
 
-  async #claimDelivered(delivery: Delivery): Promise<void> {
+  async #claimDelivered(org_id: string, delivery: Delivery): Promise<void> {
     const { event } = delivery
     if (await this.#direct.has(subjectOf(event))) return delivery.ack()
-    const turn = this.#deps.turns.take(this.#orgOf(event))
+    const turn = this.#deps.turns.take(org_id)
     if (turn) await turn
+    if (!this.isOpen) return this.#held.add(org_id, delivery)
     const worker_id = this.#worker_id
     try {
       const claimed = await this.#claim(event, worker_id)
       delivery.ack() // W2
-      for (const plan of claimed) this.#executions.begin(plan, event, worker_id)
+      this.#begin(claimed, event, worker_id)
     } catch (error) {
       void this.#failed.settle(delivery, error) // it may wait for long
     }
@@ -244,7 +286,7 @@ export class Worker implements Claimer {
       if (!isOpen()) return
       try {
         const claimed = await this.#claimedBefore(stream_id, (plan) => plan.run_id === run_id)
-        for (const plan of claimed) this.#executions.begin(plan, started, worker_id)
+        this.#begin(claimed, started, worker_id)
       } catch {
         later() // the store is unavailable: the reply may still arrive
       }
@@ -255,30 +297,68 @@ export class Worker implements Claimer {
   }
 
   /** Follows the facts about this worker's runs and about the worker itself. */
-  async #watch(after: string, signal: AbortSignal): Promise<void> {
+  async #watch(signal: AbortSignal): Promise<void> {
+    const after = this.#watched
     const types: EventType[] = ['RunCancelled', 'WorkerLost']
     if (!this.#options.alone) types.push('RunStarted')
-    for await (const { events } of this.#deps.store.subscribe({ after, types, signal })) {
+    for await (const { events, cursor } of this.#deps.store.subscribe({ after, types, signal })) {
       for (const recorded of events) {
         const { event } = recorded
         if (isOf(recorded, 'RunStarted')) this.#expectAnswer(recorded)
         else if (event.type === 'RunCancelled') this.#executions.cancel(event.run_id)
-        else if (event.type === 'WorkerLost' && event.worker_id === this.#worker_id) await this.#beginAgain()
+        else if (event.type === 'WorkerLost' && event.worker_id === this.#worker_id) this.#beginAgain()
       }
+      this.#watched = cursor
     }
   }
 
   /** Continues with a new id (W5). */
-  async #beginAgain(): Promise<void> {
+  #beginAgain(): void {
+    if (this.#isLost) return
     this.#deps.logger.warn(
       'This worker missed its heartbeats and was declared lost; continuing with a new id',
-      {
-        worker_id: this.#worker_id,
-      },
+      { worker_id: this.#worker_id },
     )
-    this.#worker_id = newId()
+    this.#isLost = true
     this.#executions.loseAll()
-    await this.#announce()
+    void this.#registerAgain(newId())
+  }
+
+  async #registerAgain(worker_id: string): Promise<void> {
+    const { signal } = this.#stopping
+    const backoff = new Backoff(REGISTER_PAUSES)
+    while (!signal.aborted) {
+      try {
+        await this.#register(worker_id)
+        return this.#takeHeld()
+      } catch (error) {
+        this.#deps.logger.warn('The worker could not register under its new id and tries again', {
+          worker_id,
+          error: messageOf(error),
+        })
+        await backoff.pause({ signal })
+      }
+    }
+  }
+
+  /** Claims the child runs for which runs here wait, because this may be the only worker. */
+  async #claimChildren(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      for (const plan of this.#executions.awaiting) await this.#claimChildrenOf(plan)
+      await delay(CHILDREN_MS, undefined, { signal }).catch(() => {})
+    }
+  }
+
+  async #claimChildrenOf(parent: RunPlan): Promise<void> {
+    try {
+      for (const requested of await requestedChildren(this.#deps, parent))
+        await this.#executions.claiming(this.#orgOf(requested), () => this.#claimAhead(requested))
+    } catch (error) {
+      this.#deps.logger.warn('The child runs of a run could not be read', {
+        run_id: parent.run_id,
+        error: messageOf(error),
+      })
+    }
   }
 }
 

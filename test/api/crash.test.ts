@@ -83,23 +83,28 @@ for (const acknowledged of KILLED_AFTER) {
   )
 }
 
-crash('ends lost runs within seconds, each for good', async () => {
+crash('starts lost runs again within seconds, with and without a retry policy', async () => {
   const { event_id } = await publish(server.api, 'work', 60_000)
   await until(async () => (await runsOf(server.api, event_id)).length === 2)
   await server.end('SIGKILL')
   const api = await start()
-  const [plain] = (await until(
-    async () => {
-      const runs = (await runsOf(api, event_id)).filter(({ fn }) => fn === 'jobs/plain')
-      return runs.every(isLost) ? runs : undefined
-    },
-    { timeoutMs: 3000 },
-  )) as [Run]
-  assert.match(plain.error?.message ?? '', 'died')
-  const { run_id } = await until(async () =>
-    (await runsOf(api, event_id)).find(({ status }) => status === 'running'),
+  const runs = await until(async () => {
+    const found = await runsOf(api, event_id)
+    return found.length === 4 ? found : undefined
+  })
+  const ofAttempt = (n: number) => runs.filter(({ attempt }) => attempt === n)
+  assert.ok(ofAttempt(1).every(isLost))
+  assert.match(ofAttempt(1)[0]?.error?.message ?? '', 'died')
+  assert.equal(
+    ofAttempt(2)
+      .map(({ fn, status }) => [fn, status])
+      .sort(),
+    [
+      ['jobs/keeps', 'running'],
+      ['jobs/plain', 'running'],
+    ],
   )
-  await publish(api, 'svc:cancel', { run_id })
+  for (const { run_id } of ofAttempt(2)) await publish(api, 'svc:cancel', { run_id })
 })
 
 crash('starts the retries that were due meanwhile', async () => {
@@ -123,11 +128,12 @@ crash('lets its clients resume at their positions (I5)', async () => {
   const [run] = (await follower.upTo('run:start')).slice(-1)
   await server.end('SIGKILL')
   await until(() => follower.over)
-  const again = await follow(await start(), `/streams/${String(data['stream_id'])}/subscribe`, {
+  const resumed = await follow(await start(), `/streams/${String(data['stream_id'])}/subscribe`, {
     lastId: run?.id ?? '',
   })
-  const names = (await again.rest()).map(({ event }) => event)
-  assert.equal(names, ['run:start', 'run:fail', 'run:fail', 'run:start', 'run:stop', 'stream:complete'])
+  const names = (await resumed.rest()).map(({ event }) => event)
+  const again = ['run:start', 'run:start', 'run:stop', 'run:stop']
+  assert.equal(names, ['run:start', 'run:fail', 'run:fail', ...again, 'stream:complete'])
 })
 
 crash('survives repeated kills', async () => {

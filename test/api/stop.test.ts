@@ -7,9 +7,9 @@ import { follow } from './sse.ts'
 
 const FUNCTIONS = `
 import { setTimeout } from 'node:timers/promises'
-import { fn } from 'svc'
+import { fn, send } from 'svc'
 export const slow = fn({ webhook: { service: 'slow', path: '/hook' } }, async ({ body }) => { await setTimeout(body); return 'answered' })
-export const work = fn({ 'on-event': 'work' }, async ({ data }) => { await setTimeout(data); return 'worked' })
+export const work = fn({ 'on-event': 'work' }, async ({ data }) => { await send('begun', null); await setTimeout(data); return 'worked' })
 `
 
 const stopping = suite<{ server: ServerProcess; url: string }>('a service that is asked to stop')
@@ -59,9 +59,9 @@ stopping('accepts no requests while it drains', async ({ server, url }) => {
   assert.is(await code, 0)
 })
 
-stopping('lets runs end, and stores everything', async ({ server }) => {
+stopping('lets runs in progress end, and stores everything', async ({ server }) => {
   const event = await publish(server.api, 'work', 500)
-  await isRunning(server)
+  await until(async () => (await server.api.page('/events?event_type=begun')).pagination.total > 0)
   assert.is(await server.end('SIGTERM'), 0)
   const again = await spawnServer({ dataDir: server.dataDir })
   const [run] = (await runsOf(again.api, event.event_id)) as [Run]

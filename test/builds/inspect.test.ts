@@ -195,6 +195,8 @@ const refusals: [string, string][] = [
     'Expected retry.delay to be a whole number from 0 to 3600000, got 3600001',
   ],
   ['{ retry: "often" }', 'Expected retry to be a number or {attempts, delay}, got "often"'],
+  ['{ once: "yes" }', 'Expected once to be true or false, got "yes"'],
+  ['{ Once: true }', 'Expected the key once, got Once'],
   ['{ "on-event": "" }', 'Expected on-event to be a string of 1 to 1024 characters, got ""'],
   [
     '{ schedule: "60 * * * *" }',
@@ -266,6 +268,11 @@ metadata('may use camelCase, no retries, leap days and keys of the author', asyn
       },
     ])}`,
   )
+})
+
+metadata('keeps that a function starts once, and leaves out that it does not', async () => {
+  assert.is(await mistakeIn('{ once: true }'), `ok: ${JSON.stringify([{ ns: 'a', var: 'f', once: true }])}`)
+  assert.is(await mistakeIn('{ once: false }'), `ok: ${JSON.stringify([{ ns: 'a', var: 'f' }])}`)
 })
 
 metadata('keeps the keys of context variables, sorted and once, and an empty list too', async () => {

@@ -122,6 +122,17 @@ publishing('with a claim also gives it to its handlers', () =>
     .when({ ...publish(), claim: { plans: [plan], worker_id: 'worker' } })
     .then(published, handled, started(plan)),
 )
+publishing('by a run is refused before it starts and after its end', () => {
+  const sent = { ...publish(), by_run_id: 'run', event_id: 'sent' }
+  given(...running)
+    .when(sent)
+    .then({ ...published, event_id: 'sent' })
+  given(created, requested).when(sent).refuses('conflict')
+  for (const end of [succeeded, failed, cancelled])
+    given(...running, end)
+      .when(sent)
+      .refuses('conflict')
+})
 publishing.run()
 
 const dispatching = suite('dispatching an event (I3)')
@@ -198,6 +209,16 @@ requesting('is refused without a stream of the environment', () => {
   given(created)
     .when({ ...request, env_id: 'other' })
     .refuses('not_found')
+})
+requesting('a child run is refused when its parent is not running', () => {
+  const child = { ...request, plan: { ...asked, run_id: 'child', parent_run_id: 'run' } }
+  given(...running)
+    .when(child)
+    .then({ type: 'RunRequested', ...child.plan })
+  for (const end of [succeeded, failed, cancelled])
+    given(...running, end)
+      .when(child)
+      .refuses('conflict')
 })
 requesting.run()
 

@@ -115,10 +115,8 @@ all('has a name of its own, and an index for each query sorted by a field of its
     assert.is(new Set(indexes.map(({ equal, sort }) => `${equal.join()} ${sort}`)).size, indexes.length, name)
   }
 })
-all('begins its documents with facts that were tried', () =>
-  assert.equal(allProjections.flatMap(({ begins = [] }) => begins).toSorted(), [
-    'EventPublished',
-    'RunStarted',
-  ]),
-)
+all('begins its documents with facts that were tried', () => {
+  const begun = allProjections.filter(({ begins }) => begins !== undefined).map(({ name }) => name)
+  assert.equal(begun.toSorted(), ['events', 'runs'])
+})
 all.run()

@@ -29,7 +29,7 @@ export const names: Projection<NameDoc> = {
 }
 export const any = names as unknown as Projection
 /** The same, of which the first fact is folded without a look at what is stored. */
-export const begins = { ...any, begins: ['ProjectCreated'] } as Projection
+export const begins: Projection = { ...any, begins: ({ event }) => event.type === 'ProjectCreated' }
 
 export const newEvents = (facts: readonly DomainEvent[]): NewEvent[] =>
   facts.map((event) => ({ id: newId(), event, metadata: { env_id: 'env', correlation_id: 'c' } }))

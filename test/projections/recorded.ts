@@ -44,7 +44,7 @@ export const docsAfter = <D extends Doc>(
 /** Fails unless the documents of a fact that the projection `begins` with are the same for any stored document. */
 export const beginsWith = <D extends Doc>(projection: Projection<D>, fact: DomainEvent): void => {
   const [first] = recorded([fact])
-  if (!first || !projection.begins?.includes(fact.type)) throw new Error(`Expected ${fact.type} to begin`)
+  if (!first || !projection.begins?.(first)) throw new Error(`Expected ${fact.type} to begin`)
   for (const id of projection.idsOf(first)) {
     const former = { order: 'x', some: 1 } as unknown as D
     assert.equal(projection.evolve(former, first, id), projection.evolve(null, first, id))

@@ -22,6 +22,8 @@ const started: EventOf<'RunStarted'> = {
   worker_id: 'w',
   start_time,
 }
+const { worker_id: _, start_time: __, ...plan } = started
+const asked: EventOf<'RunRequested'> = { ...plan, type: 'RunRequested' }
 const ending = { run_id: 'run', stream_id: 's', run_type: 'event', started_revision: 3, stop_time } as const
 const error = { code: 'user_error', message: 'broke', stack: 'at orders' }
 const succeeded: DomainEvent = { type: 'RunSucceeded', ...ending, result: { ok: true } }
@@ -49,11 +51,11 @@ const running = {
   replay_of: null,
   retry_at: null,
   worker_id: 'w',
-  running_since: '2026-05-01T10:00:00.000Z/0000000000000001',
+  running_on: 'w/2026-05-01T10:00:00.000Z/0000000000000001',
   input_at: { stream_id: 's', revision: 1 },
   order: '2026-05-01T10:00:00.000Z/0000000000000001',
 } as const
-const over = { ...running, stop_time, running_since: null }
+const over = { ...running, stop_time, running_on: null }
 
 const run = suite('the document of a run')
 for (const [what, facts, expected] of [
@@ -97,6 +99,21 @@ run('contains its cause', () => {
     ['o', 'p', 'r', 3, null, null],
   )
 })
+const returned: DomainEvent = { ...asked, returned_by: 'w' }
+const reclaimed: DomainEvent = { ...started, worker_id: 'v', reclaimed: true }
+run('that a worker returned still waits, on no worker', () => {
+  assert.equal(docsAfter(runs, [started, returned]), { run: { ...running, running_on: null } })
+})
+run('that a worker returned keeps its place and its start with its next worker', () => {
+  const on = { worker_id: 'v', running_on: `v/${running.order}` }
+  assert.equal(docsAfter(runs, [started, returned, reclaimed]), { run: { ...running, ...on } })
+  assert.equal(docsAfter(runs, [started, returned, reclaimed, succeeded])['run']?.status, 'succeeded')
+})
+run('that was cancelled after a worker returned it is cancelled', () => {
+  const facts = [started, returned, { ...cancelled, was: 'requested' }] as const
+  assert.is(docsAfter(runs, facts)['run']?.status, 'cancelled')
+})
+run('that was only requested is not listed', () => assert.equal(docsAfter(runs, [asked]), {}))
 run('is one of many', () => {
   const docs = docsAfter(runs, [started, { ...started, run_id: 'other' }, succeeded])
   assert.equal([docs['run']?.status, docs['other']?.status], ['succeeded', 'running'])

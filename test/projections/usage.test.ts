@@ -42,6 +42,10 @@ const callsAfter = (...facts: DomainEvent[]) => docsAfter(callDays, facts)['env/
 calls('are the runs that started', () =>
   assert.equal(callsAfter(begun, begun), { env_id: 'env', day: '2026-05-01', runs: 2, bytes: 0 }),
 )
+calls('count a run once, also when a second worker claims it or its first attempt was lost', () => {
+  assert.is(callsAfter(begun, { ...begun, reclaimed: true })?.runs, 1)
+  assert.is(callsAfter(begun, { ...begun, lost: 1, replaces_lost: true })?.runs, 1)
+})
 calls('keep the JSON of event data, inputs, live data, output, results and errors, in UTF-8', () => {
   const emitted = { type: 'StreamDataEmitted', run_id: 'r', stream_id: 's', data_type: 't' } as const
   const kept: readonly [DomainEvent, number][] = [

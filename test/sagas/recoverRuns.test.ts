@@ -11,20 +11,20 @@ import { until } from '../support/until.ts'
 import { reacting } from './reacting.ts'
 
 const w = { worker_id: 'w', node: 'host/1' }
-const looked = (...silentOnes: readonly (typeof w)[]) => ({ type: 'looked', silent: silentOnes }) as const
+const looked = (...dead: readonly (typeof w)[]) => ({ type: 'looked', dead }) as const
 const recover = { do: 'carryOut', key: 'w', command: w } as const
 
 const rule = suite('the rules of recovery')
-rule('a worker that became silent is recovered', () => {
+rule('a dead worker is recovered', () => {
   reacting(recoverRunsCore).given().when(looked(w)).at(0).then(recover)
 })
-rule('nothing is done while no worker is silent', () => {
+rule('nothing is done while no worker is dead', () => {
   reacting(recoverRunsCore).given().when(looked()).at(0).then()
 })
-rule('a worker is recovered once, however often it is seen silent', () => {
+rule('a worker is recovered once, however often it is seen dead', () => {
   reacting(recoverRunsCore).given(looked(w)).when(looked(w)).at(0).then()
 })
-rule('a recovered worker that becomes silent again is recovered again', () => {
+rule('a recovered worker whose further runs are found is recovered again', () => {
   reacting(recoverRunsCore)
     .given(looked(w), { type: 'recovered', worker_id: 'w' })
     .when(looked(w))
@@ -61,6 +61,19 @@ recovery('ends the runs of workers that are lost, and of no others', async () =>
   assert.equal(forgotten, [ids[0]])
   assert.ok((await node.typesIn(lost.stream_id)).includes('RunFailed'))
   assert.not.ok((await node.typesIn(kept.stream_id)).includes('RunFailed'))
+  await node.close()
+})
+recovery('leaves a worker alone that was registered since its runs were found', async () => {
+  const node = await openNode()
+  const worker_id = newId()
+  const run = await startRun(node, worker_id)
+  await node.views.settled()
+  const liveness = { isLost: () => false, forget: () => {} }
+  const saga = recoverRuns({ ...node, liveness, logger: silent })
+  const start = { type: 'StartWorker', worker_id, node: 'host/1', now } as const
+  await node.aggregates.workers.handle(streamOf.worker(worker_id), start, { correlation_id: worker_id })
+  await saga.carryOut({ worker_id, node: null })
+  assert.not.ok((await node.typesIn(run.stream_id)).includes('RunFailed'))
   await node.close()
 })
 recovery.run()

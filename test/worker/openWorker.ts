@@ -1,5 +1,6 @@
 import { credentialNow } from '../../src/access/storedCredential.ts'
 import type { Evaluator, RunPlan } from '../../src/events/run.ts'
+import type { FunctionSpec } from '../../src/events/project.ts'
 import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
 import { FairTurns } from '../../src/loops/fairTurns.ts'
@@ -11,8 +12,11 @@ import { Worker, type WorkerOptions } from '../../src/worker/worker.ts'
 import { Keyring } from '../../src/secrets/keyring.ts'
 import { cause, type Node, now } from '../support/openNode.ts'
 
-/** Keeps every invocation in progress until it is cancelled or closed, like a function that never returns. */
-const holdingRuntime = () => {
+/**
+ * Keeps every invocation in progress until it is cancelled or closed, like a function that never returns. With `begins`
+ * false no child has room, so no code begins.
+ */
+const holdingRuntime = (begins: boolean) => {
   const held: ((outcome: Outcome) => void)[] = []
   const invocations: Invocation[] = []
   const lost = { code: 'worker_lost', message: 'closed' }
@@ -22,6 +26,7 @@ const holdingRuntime = () => {
         const { signal } = invocation
         held.push(resolve)
         invocations.push(invocation)
+        if (begins) invocation.onStart?.()
         const cancelled = { code: 'cancelled', message: 'The run was cancelled' }
         signal.addEventListener('abort', () => resolve({ status: 'failed', error: cancelled }))
       }),
@@ -49,10 +54,10 @@ export const openWorker = (
     keyring = new Keyring(new Uint8Array(32)),
     logger = silent,
   }: Node & { readonly keyring?: Keyring; readonly logger?: Logger },
-  options: Partial<WorkerOptions> = {},
+  { begins = true, ...options }: Partial<WorkerOptions> & { readonly begins?: boolean } = {},
   through: EventStore = store,
 ) => {
-  const { runtime, held, invocations } = holdingRuntime()
+  const { runtime, held, invocations } = holdingRuntime(begins)
   const deps = {
     store: through,
     aggregates,
@@ -77,8 +82,12 @@ export const openWorker = (
 }
 
 /** Deploys a build of a project `shop` of an environment. */
-export const deployBuild = async ({ aggregates, views }: Node, env_id = cause.env_id) => {
-  const build = { build_id: newId(), project_id: newId(), hash: 'a'.repeat(64), functions: [] }
+export const deployBuild = async (
+  { aggregates, views }: Node,
+  env_id = cause.env_id,
+  functions: FunctionSpec[] = [],
+) => {
+  const build = { build_id: newId(), project_id: newId(), hash: 'a'.repeat(64), functions }
   const project = streamOf.project(build.project_id)
   await aggregates.projects.handle(
     project,
@@ -96,7 +105,13 @@ export const deployBuild = async ({ aggregates, views }: Node, env_id = cause.en
   return build
 }
 
-/** A requested run of the build, in its own stream. */
+/** A run of a function of the build, in its own stream. It may start again, unlike evaluated code. */
+export const wantedCall = (build: { build_id: string; project_id: string }): WantedRun => {
+  const run = wanted(build)
+  return { ...run, plan: { ...run.plan, run_type: 'call', target: { ns: 'a', var: 'b' } } }
+}
+
+/** A requested run of evaluated code beside the build, in its own stream. */
 export const wanted = (build: { build_id: string; project_id: string }): WantedRun => {
   const [run_id, stream_id] = [newId(), newId()]
   const plan: RunPlan = {

@@ -1,8 +1,13 @@
 import * as assert from 'uvu/assert'
 import { clock } from '../../src/clock.ts'
+import { isOf } from '../../src/events/event.ts'
 import type { EventOf } from '../../src/events/index.ts'
 import { streamOf } from '../../src/events/streams.ts'
-import { openNode } from '../support/openNode.ts'
+import { openAggregates } from '../../src/domain/aggregates.ts'
+import { AppError } from '../../src/errors.ts'
+import { storeRequest } from '../../src/commands/runs/requestRun.ts'
+import { forwarding } from '../support/forwarding.ts'
+import { type Node, openNode } from '../support/openNode.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 import { deployBuild, openWorker, wanted } from './openWorker.ts'
@@ -35,6 +40,77 @@ lost('ends its remaining runs as lost, and continues under a new id (W5)', async
   await until(() => held.length === 2)
   const started = (await factsOf(after.plan.stream_id)).find(({ type }) => type === 'RunStarted')
   assert.is((started as EventOf<'RunStarted'>).worker_id, ids[1])
+  await worker.stop({ drainMs: 10 })
+  await node.close()
+})
+
+/** Declares the worker lost, as recovery does. */
+const loseIt = ({ aggregates }: Node, worker_id: string) =>
+  aggregates.workers.handle(
+    streamOf.worker(worker_id),
+    { type: 'LoseWorker', worker_id, now: clock.iso() },
+    { correlation_id: worker_id },
+  )
+
+lost('claims nothing until its new id is registered, however long that takes (W5)', async () => {
+  const node = await openNode()
+  const build = await deployBuild(node)
+  const ids: string[] = []
+  let refused = 0
+  const away = new AbortController()
+  const broken = forwarding(node.store, {
+    append(stream, events, expected) {
+      const isNext = events.some(({ event }) => event.type === 'WorkerStarted') && ids.length > 1
+      if (!isNext || away.signal.aborted) return node.store.append(stream, events, expected)
+      refused++
+      return Promise.reject(new AppError('unavailable', 'the store does not answer'))
+    },
+  })
+  const { worker, held } = openWorker(
+    { ...node, aggregates: openAggregates(broken) },
+    { onIdentity: (worker_id) => ids.push(worker_id) },
+    broken,
+  )
+  await worker.start()
+  await loseIt(node, ids[0] ?? '')
+  await until(() => refused > 1)
+  const run = wanted(build)
+  await storeRequest(node, run)
+  assert.equal([worker.isOpen, worker.hasRoom('env')], [false, false])
+  away.abort()
+  await until(() => held.length === 1)
+  const [registered] = await Array.fromAsync(node.store.read(streamOf.worker(worker.worker_id)))
+  const facts = await Array.fromAsync(node.store.read(streamOf.stream(run.plan.stream_id)))
+  const claim = facts.find((fact) => isOf(fact, 'RunStarted'))
+  assert.ok(registered && claim && registered.cursor < claim.cursor)
+  assert.is(claim.event.worker_id, worker.worker_id)
+  await worker.stop({ drainMs: 10 })
+  await node.close()
+})
+
+lost('returns the runs whose code has not begun, and may claim them again', async () => {
+  const node = await openNode()
+  const build = await deployBuild(node)
+  const ids: string[] = []
+  const { worker, invocations } = openWorker(node, {
+    begins: false,
+    onIdentity: (worker_id) => ids.push(worker_id),
+  })
+  await worker.start()
+  const run = wanted(build)
+  await worker.take(run)
+  await until(() => invocations.length === 1)
+  await loseIt(node, ids[0] ?? '')
+  await until(() => invocations.length === 2)
+  assert.equal((await node.typesIn(run.plan.stream_id)).slice(2), [
+    'RunStarted',
+    'RunRequested',
+    'RunStarted',
+  ])
+  assert.equal(
+    invocations.map(({ run: { run_id } }) => run_id),
+    [run.plan.run_id, run.plan.run_id],
+  )
   await worker.stop({ drainMs: 10 })
   await node.close()
 })

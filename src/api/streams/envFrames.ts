@@ -27,6 +27,7 @@ export const envFrame = ({ event, cursor }: Recorded): Buffer | null => {
       return frame(cursor, 'event:handled', { event_id, stream_id, run_ids, ...(error && { error }) })
     }
     case 'RunStarted': {
+      if (event.reclaimed) return null // its first start was reported
       const { run_id, stream_id, run_type } = event
       return frame(cursor, 'run:start', { run_id, stream_id, run_type })
     }

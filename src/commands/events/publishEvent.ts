@@ -26,6 +26,8 @@ export interface EventToPublish {
   readonly source: string
   /** The depth of the runs that the event starts; absent: 0. */
   readonly depth?: number | undefined
+  /** The run that publishes it, which must be running; the event continues its stream. */
+  readonly by_run_id?: string | undefined
 }
 
 export interface PublishedEvent {
@@ -44,7 +46,8 @@ export interface PublishedEvent {
 
 /**
  * Publishes an event (SPEC.md, Publishing and handling). The event is durable when this resolves (I1), and each
- * matching handler of the deployed builds runs once (I3). Rejects with `bad_request`, `not_found` or `quota_exceeded`.
+ * matching handler of the deployed builds runs once (I3). Rejects with `bad_request`, `not_found`, `quota_exceeded`, or
+ * `conflict` when the run that publishes it has ended.
  */
 export const publishEvent = async (
   deps: Deps,
@@ -76,7 +79,7 @@ export const storeEvent = async (
 const storeWithin = async (
   room: Reservation,
   deps: Deps,
-  { event_type, event_data, source, depth, stream_id: continued }: EventToPublish,
+  { event_type, event_data, source, depth, by_run_id, stream_id: continued }: EventToPublish,
   { cause, newId }: Caller,
 ): Promise<PublishedEvent> => {
   const { env_id } = cause
@@ -98,6 +101,7 @@ const storeWithin = async (
     data: await deps.payloads.keep(event_data, room),
     source,
     ...(depth !== undefined && { depth }),
+    by_run_id,
     create,
     ...(claim && { claim }),
     now,

@@ -1,3 +1,4 @@
+import { retryIdOf } from '../../domain/run.ts'
 import type { DomainEvent, EventOf } from '../../events/index.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -9,8 +10,8 @@ export type Ending = EventOf<'RunSucceeded' | 'RunFailed' | 'RunCancelled'>
 const FOUND = 'found'
 
 /**
- * Follows a stream after a revision until the run ends there; null when the signal aborts first. The revision is that
- * of the caller's own append, so the ending is after it. `onFact` is called when the first facts arrive.
+ * Follows a stream after a revision until the run, or the last of its retries, ends there; null when the signal aborts
+ * first. The revision is that of the caller's own append, so the ending is after it. `onFact` is called when the first facts arrive.
  */
 export const awaitEnding = async (
   { store }: Pick<CommandDeps, 'store'>,
@@ -19,10 +20,15 @@ export const awaitEnding = async (
 ): Promise<Ending | null> => {
   const found = new AbortController()
   const until = AbortSignal.any([signal, found.signal])
+  const chain = new Set([run_id])
   try {
     for await (const { events } of store.follow(streamOf.stream(stream_id), { after, signal: until })) {
       if (events.length > 0) onFact?.()
-      for (const { event } of events) if (isEnding(event) && event.run_id === run_id) return event
+      for (const { event } of events) {
+        if (!isEnding(event) || !chain.has(event.run_id)) continue
+        if (event.type !== 'RunFailed' || event.retry_at === undefined) return event
+        chain.add(retryIdOf(event.run_id))
+      }
     }
     return null
   } finally {

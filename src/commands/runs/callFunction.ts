@@ -26,6 +26,7 @@ export const callFunction = async (
     stream_id: string
     source: string
     depth?: number | undefined
+    by_run_id?: string | undefined
   },
   caller: Caller,
 ): Promise<{ event_id: string; run_id: string }> => {

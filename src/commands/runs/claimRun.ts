@@ -12,7 +12,7 @@ export const claimRun = async (
   { requested, worker_id }: { requested: Recorded<EventOf<'RunRequested'>>; worker_id: string },
 ): Promise<RunPlan | null> => {
   const { event, metadata, revision } = requested
-  const { type: _, input: __, ...plan } = event
+  const { type: _, input: __, returned_by: ___, ...plan } = event
   const { stream_id, run_id } = plan
   const { events } = await aggregates.streams.handle(
     streamOf.stream(stream_id),

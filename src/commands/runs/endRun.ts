@@ -1,14 +1,14 @@
 import { clock } from '../../clock.ts'
 import { isAppError } from '../../errors.ts'
 import type { EnvCause } from '../../events/event.ts'
-import type { RunPlan } from '../../events/run.ts'
+import type { RunError, RunPlan } from '../../events/run.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { Outcome } from '../../ports/runtime.ts'
 import type { CommandDeps } from '../deps.ts'
 
 /**
  * Stores the end of a run that a worker executed (SPEC.md, Run status). A no-op if the run has ended or belongs to
- * another worker (I4). A result that cannot be stored fails the run. Rejects with `unavailable`; the caller then
+ * another worker (I4). A lost run starts again as its next attempt. A result that cannot be stored fails the run. Rejects with `unavailable`; the caller then
  * retries.
  */
 export const endRun = async (
@@ -21,17 +21,17 @@ export const endRun = async (
   cause: EnvCause,
 ): Promise<void> => {
   const stream = streamOf.stream(stream_id)
-  const fail = async (error: Extract<Outcome, { status: 'failed' }>['error']): Promise<void> => {
-    const now = clock.iso()
-    const command = { type: 'FailRun', run_id, error, worker_id, now, nowMs: clock.now() } as const
+  const end = async (type: 'FailRun' | 'LoseRun', error: RunError): Promise<void> => {
+    const command = { type, run_id, error, worker_id, now: clock.iso(), nowMs: clock.now() }
     await aggregates.streams.handle(stream, command, cause)
   }
-  if (outcome.status === 'failed') return fail(outcome.error)
+  if (outcome.status === 'failed') return end('FailRun', outcome.error)
+  if (outcome.status === 'lost') return end('LoseRun', outcome.error)
   try {
     const result = await payloads.keep(outcome.result)
     await aggregates.streams.handle(stream, { type: 'SucceedRun', run_id, result, now: clock.iso() }, cause)
   } catch (error) {
     if (!isAppError(error, 'bad_request')) throw error
-    await fail({ code: 'result_not_serializable', message: error.message })
+    await end('FailRun', { code: 'result_not_serializable', message: error.message })
   }
 }

@@ -1,5 +1,5 @@
+import { retryIdOf } from '../../domain/run.ts'
 import { streamOf } from '../../events/streams.ts'
-import { derivedIdBeside } from '../../ids.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 
 /** Requests the retry of a failed run (SPEC.md, Retry behavior). The id is derived, so it happens once. */
@@ -8,10 +8,9 @@ export const retryRun = async (
   { run_id, stream_id }: { readonly run_id: string; readonly stream_id: string },
   { cause }: Pick<Caller, 'cause'>,
 ): Promise<void> => {
-  const retry_run_id = derivedIdBeside(run_id, 'retry')
   await aggregates.streams.handle(
     streamOf.stream(stream_id),
-    { type: 'RetryRun', run_id, retry_run_id },
+    { type: 'RetryRun', run_id, retry_run_id: retryIdOf(run_id) },
     cause,
   )
 }

@@ -72,6 +72,7 @@ const activities = (deps: Deps, isWanted: (project: Project) => boolean, wantsAl
     const { event, revision, stream } = recorded
     switch (event.type) {
       case 'RunStarted': {
+        if (event.reclaimed) return null // its first start was reported
         const run = runs.evolve(null, recorded, event.run_id)
         if (!run) return null
         open.set(event.run_id, run)

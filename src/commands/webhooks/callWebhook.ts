@@ -59,6 +59,7 @@ export const callWebhook = async (
         run: {
           run_type: 'call',
           ...placeOf(deployed),
+          once: true, // its caller waits for the reply, and sends the request again if it needs to
           timeout: deployed.fn.timeout ?? defaultTimeoutMs,
         },
         input: {

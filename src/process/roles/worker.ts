@@ -1,9 +1,11 @@
 import { credentialNow } from '../../access/storedCredential.ts'
 import { takeOffers } from '../../cluster/offers.ts'
+import { isRetryable, stackOf } from '../../errors.ts'
 import { FunctionRates } from '../../plans/functionRates.ts'
 import type { Runtime } from '../../ports/runtime.ts'
 import { Worker } from '../../worker/worker.ts'
-import { aliveWorkers, loseWorker } from '../../commands/runs/loseWorker.ts'
+import { deadWorkers } from '../../commands/runs/deadWorkers.ts'
+import { loseWorker } from '../../commands/runs/loseWorker.ts'
 import type { Node } from './node.ts'
 
 /** Starts a worker, which claims and executes runs. */
@@ -35,9 +37,14 @@ export const startWorker = async (node: Node, runtime: Runtime): Promise<Worker>
   if (!liveness) {
     // The lock on the data directory proves that every earlier worker is dead.
     await views.reach(await store.head())
-    for await (const { worker_id, node: lost } of aliveWorkers(views)) {
-      const runs_ended = await loseWorker(node, { worker_id })
-      logger.warn('A worker was lost', { worker_id, node: lost, runs_ended })
+    for await (const { worker_id, node: lost } of deadWorkers(views, () => true)) {
+      try {
+        const runs_lost = await loseWorker(node, { worker_id })
+        logger.warn('A worker was lost', { worker_id, node: lost, runs_lost })
+      } catch (error) {
+        if (isRetryable(error)) throw error
+        logger.error('Some runs of a lost worker could not be ended', { worker_id, error: stackOf(error) })
+      }
     }
   }
   await worker.start()

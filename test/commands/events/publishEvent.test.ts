@@ -1,10 +1,12 @@
 import * as assert from 'uvu/assert'
 import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
 import { MAX_EVENT_TYPE } from '../../../src/events/eventType.ts'
+import { streamOf } from '../../../src/events/streams.ts'
 import { derivedIdBeside, newId } from '../../../src/ids.ts'
 import type { HostCall } from '../../../src/sdk/wire.ts'
 import { KeptPayloads } from '../../../src/worker/keptPayloads.ts'
 import { serveHostCall } from '../../../src/worker/serveHostCall.ts'
+import { now } from '../../support/openNode.ts'
 import { suite } from '../../support/suite.ts'
 import { callerOf, openCommands } from '../openCommands.ts'
 import { refusedWith } from '../refusedWith.ts'
@@ -27,6 +29,12 @@ const plan = {
   target: { ns: 'orders', var: 'onCreated' },
   attempt: 1,
 } as const
+
+await node.aggregates.streams.handle(
+  streamOf.stream(begun.stream_id),
+  { type: 'RequestRun', env_id, plan, create: false, claim: { worker_id: newId(), now } },
+  caller.cause,
+)
 
 const hostCall = (call: HostCall) =>
   serveHostCall(

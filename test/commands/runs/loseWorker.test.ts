@@ -2,15 +2,11 @@ import * as assert from 'uvu/assert'
 import type { EventOf } from '../../../src/events/index.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import { newId } from '../../../src/ids.ts'
-import { silent } from '../../../src/logger.ts'
-import { START } from '../../../src/events/event.ts'
 import type { Collection, Doc } from '../../../src/ports/readModels.ts'
-import { aliveWorkers, loseWorker } from '../../../src/commands/runs/loseWorker.ts'
-import { retryRuns } from '../../../src/sagas/retryRuns.ts'
-import { runSaga } from '../../../src/sagas/runSaga.ts'
-import { clock } from '../../../src/clock.ts'
+import { AppError } from '../../../src/errors.ts'
+import { deadWorkers } from '../../../src/commands/runs/deadWorkers.ts'
+import { loseWorker } from '../../../src/commands/runs/loseWorker.ts'
 import { suite } from '../../support/suite.ts'
-import { until } from '../../support/until.ts'
 import { now, type Node, openNode, startRun } from '../../support/openNode.ts'
 
 const startWorker = async ({ aggregates }: Node): Promise<string> => {
@@ -34,8 +30,8 @@ const recover = async (node: Node, dead: readonly string[]) => {
     },
   })
   const views = { runs: slow(runs), workers: slow(workers) }
-  for await (const { worker_id } of aliveWorkers(views))
-    if (dead.includes(worker_id)) await loseWorker({ aggregates: node.aggregates, views }, { worker_id })
+  for await (const { worker_id } of deadWorkers(views, (id) => dead.includes(id)))
+    await loseWorker({ aggregates: node.aggregates, views }, { worker_id })
   await node.views.settled()
 }
 const statuses = async ({ views }: Node, runs: readonly { run_id: string }[]) => {
@@ -72,16 +68,57 @@ recovery('ends the runs of every lost worker, however many', async ({ node }) =>
   )
 })
 
-recovery('is followed by the retry', async ({ node }) => {
+recovery('starts each run again as its next attempt, in the same append', async ({ node }) => {
   const dead = await startWorker(node)
-  const run = await startRun(node, dead, { attempts: 2, delay: 20 })
+  const run = await startRun(node, dead)
   await recover(node, [dead])
-  void runSaga(retryRuns({ ...node, from: START }), { logger: silent, clock }, node.signal)
-  await until(async () => (await node.typesIn(run.stream_id)).includes('RunRequested'))
   const stored = await Array.fromAsync(node.store.read(streamOf.stream(run.stream_id)))
   const asked = stored.at(-1)?.event as EventOf<'RunRequested'>
-  assert.is(asked.origin_run_id, run.run_id)
-  assert.is(asked.attempt, 2)
+  assert.equal(
+    [asked.type, asked.origin_run_id, asked.attempt, asked.lost],
+    ['RunRequested', run.run_id, 2, 1],
+  )
+})
+
+recovery('ends the runs of a worker that said it stopped', async ({ node }) => {
+  const [stopped, alive] = [await startWorker(node), await startWorker(node)]
+  const [left, kept] = [await startRun(node, stopped), await startRun(node, alive)]
+  await node.aggregates.workers.handle(
+    streamOf.worker(stopped),
+    { type: 'StopWorker', worker_id: stopped, now },
+    { correlation_id: stopped },
+  )
+  await recover(node, [])
+  assert.equal(await statuses(node, [left]), ['failed worker_lost'])
+  assert.equal(await statuses(node, [kept]), ['running undefined'])
+})
+
+recovery('ends the runs of workers that never registered', async ({ node }) => {
+  const alive = await startWorker(node)
+  const left = await Promise.all(Array.from({ length: 3 }, () => startRun(node, newId())))
+  const kept = await startRun(node, alive)
+  await recover(node, [])
+  assert.equal(await statuses(node, left), ['failed worker_lost'])
+  assert.equal(await statuses(node, [kept]), ['running undefined'])
+})
+
+recovery('of one run with a defect does not keep the others', async ({ node }) => {
+  const dead = await startWorker(node)
+  const runs = await Promise.all(Array.from({ length: 3 }, () => startRun(node, dead)))
+  await node.views.settled()
+  const [broken, ...others] = runs
+  const handle = ((stream, ...rest) =>
+    stream === streamOf.stream(broken?.stream_id ?? '')
+      ? Promise.reject(new AppError('internal_server_error', 'a fact that cannot be processed'))
+      : node.aggregates.streams.handle(stream, ...rest)) as typeof node.aggregates.streams.handle
+  const streams = { handle } as Node['aggregates']['streams']
+  const cut = { aggregates: { ...node.aggregates, streams }, views: node.views }
+  await loseWorker(cut, { worker_id: dead }).then(
+    () => assert.unreachable('expected the defect'),
+    (error: Error) => assert.is(error.message, 'a fact that cannot be processed'),
+  )
+  await node.views.settled()
+  assert.equal(await statuses(node, others), ['failed worker_lost'])
 })
 
 recovery('twice is once', async ({ node }) => {
@@ -100,7 +137,7 @@ recovery('that was cut begins again: the worker is lost only when its runs have 
   await node.views.settled()
   let left = 2
   const handle = ((...args: Parameters<typeof node.aggregates.streams.handle>) => {
-    if (left-- === 0) return Promise.reject(new Error('the process dies here'))
+    if (left-- === 0) return Promise.reject(new AppError('unavailable', 'the process dies here'))
     return node.aggregates.streams.handle(...args)
   }) as typeof node.aggregates.streams.handle
   const streams = { handle } as Node['aggregates']['streams']

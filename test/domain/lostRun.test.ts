@@ -1,0 +1,154 @@
+import type { EventOf } from '../../src/events/index.ts'
+import type { RunPlan } from '../../src/events/run.ts'
+import { derivedIdBeside } from '../../src/ids.ts'
+import { suite } from '../support/suite.ts'
+import {
+  cancelled,
+  created,
+  error,
+  failed,
+  failedForNow,
+  given,
+  now,
+  plan,
+  requested,
+  retried,
+  running,
+  runningWithRetry,
+  started,
+  succeeded,
+} from './streamFacts.ts'
+
+const nowMs = Date.parse(now)
+const claim = { type: 'ClaimRun', run_id: 'run', worker_id: 'worker', now } as const
+const fail = { type: 'FailRun', run_id: 'run', error, worker_id: 'worker', now, nowMs } as const
+const cancel = { type: 'CancelRun', run_id: 'run', now } as const
+const retry = { type: 'RetryRun', run_id: 'run', retry_run_id: 'again' } as const
+
+const returnRun = { type: 'ReturnRun', run_id: 'run', worker_id: 'worker' } as const
+const returned: EventOf<'RunRequested'> = { type: 'RunRequested', ...plan, returned_by: 'worker' }
+const returning = suite('a claimed run whose code has not begun')
+returning('is requested again with the same id, input and attempt', () =>
+  given(...running)
+    .when(returnRun)
+    .then(returned),
+)
+returning('is returned only by the worker that claimed it, and once', () => {
+  given(...running)
+    .when({ ...returnRun, worker_id: 'other' })
+    .then()
+  given(...running, returned)
+    .when(returnRun)
+    .then()
+  given(...running, succeeded)
+    .when(returnRun)
+    .then()
+})
+returning('is claimed by its next worker, as before', () =>
+  given(...running, returned)
+    .when({ ...claim, worker_id: 'other' })
+    .then({ ...started(plan, 'other'), reclaimed: true }),
+)
+returning('belongs to its next worker alone', () => {
+  const again = [...running, returned, { ...started(plan, 'other'), reclaimed: true }]
+  given(...again)
+    .when(fail)
+    .then()
+  given(...again)
+    .when({ ...fail, worker_id: 'other' })
+    .then({ ...failed, started_revision: 5 })
+})
+returning('points to its first start when it is cancelled before its next worker claims it', () =>
+  given(...running, returned)
+    .when(cancel)
+    .then({ ...cancelled, was: 'requested' }),
+)
+returning.run()
+
+const lose = { type: 'LoseRun', run_id: 'run', worker_id: 'worker', error, now, nowMs } as const
+const next = derivedIdBeside('run', 'retry')
+const lostOnce = (
+  plan: RunPlan,
+  started_revision = 3,
+): EventOf<'RunFailed' | 'RunRetried' | 'RunRequested'>[] => [
+  { ...failed, started_revision, retry_at: now },
+  { type: 'RunRetried', run_id: 'run', stream_id: 's', retry_run_id: next },
+  {
+    type: 'RunRequested',
+    ...plan,
+    run_id: next,
+    attempt: plan.attempt + 1,
+    lost: (plan.lost ?? 0) + 1,
+    replaces_lost: true,
+    origin_run_id: plan.origin_run_id ?? 'run',
+  },
+]
+const losing = suite('a run that was lost through no fault of its own')
+losing('starts again at once as its next attempt, with and without a retry policy', () => {
+  given(...running)
+    .when(lose)
+    .then(...lostOnce(plan))
+  given(...runningWithRetry)
+    .when(lose)
+    .then(...lostOnce(retried))
+})
+losing('is lost only for the worker that claimed it, and once', () => {
+  given(...running)
+    .when({ ...lose, worker_id: 'other' })
+    .then()
+  given(...running, ...lostOnce(plan))
+    .when(lose)
+    .then()
+  given(created, requested).when(lose).then()
+  for (const first of [succeeded, failed, cancelled])
+    given(...running, first)
+      .when(lose)
+      .then()
+})
+losing('starts again three times, then fails', () => {
+  const second = { ...plan, attempt: 3, lost: 2, origin_run_id: 'first' }
+  given(created, started(second))
+    .when(lose)
+    .then(...lostOnce(second, 1))
+  const third = { ...plan, attempt: 4, lost: 3, origin_run_id: 'first' }
+  given(created, started(third))
+    .when(lose)
+    .then({ ...failed, started_revision: 1 })
+})
+losing('keeps all attempts of its retry policy', () => {
+  const third = { ...retried, attempt: 4, lost: 3 }
+  given(created, started(third))
+    .when(fail)
+    .then({ ...failedForNow, started_revision: 1 })
+  given(created, started({ ...third, attempt: 5 }))
+    .when(fail)
+    .then({ ...failedForNow, started_revision: 1 })
+  given(created, started({ ...third, attempt: 6 }))
+    .when(fail)
+    .then({ ...failed, started_revision: 1 })
+})
+losing('counts again with its next retry by policy', () => {
+  const second = { ...retried, attempt: 2, lost: 1, replaces_lost: true }
+  const { replaces_lost: _, ...counted } = second
+  given(created, started(second), { ...failedForNow, started_revision: 1 })
+    .when(retry)
+    .then(
+      { type: 'RunRetried', run_id: 'run', stream_id: 's', retry_run_id: 'again' },
+      { type: 'RunRequested', ...counted, run_id: 'again', attempt: 3, origin_run_id: 'run' },
+    )
+})
+losing('uses its retry policy when it was lost too often', () =>
+  given(created, started({ ...retried, attempt: 4, lost: 3 }))
+    .when(lose)
+    .then({ ...failedForNow, started_revision: 1 }),
+)
+losing('fails when it may start only once: declared so, or evaluated code', () => {
+  for (const once of [
+    { ...retried, once: true },
+    { ...plan, target: { code: '1' } },
+  ])
+    given(created, started(once))
+      .when(lose)
+      .then({ ...failed, started_revision: 1 })
+})
+losing.run()
