@@ -1,8 +1,5 @@
-import { createHash } from 'node:crypto'
 import { BoundedMap } from '../boundedMap.ts'
-import { endRun } from '../commands/runs/endRun.ts'
-import { returnRun } from '../commands/runs/returnRun.ts'
-import { AppError, isAppError, isRetryable, messageOf } from '../errors.ts'
+import { isAppError, isRetryable, messageOf } from '../errors.ts'
 import { type EnvCause, envIdOf, type Recorded } from '../events/event.ts'
 import type { RunError, RunPlan } from '../events/run.ts'
 import type { Logger } from '../logger.ts'
@@ -11,8 +8,6 @@ import { FairPlaces } from '../loops/fairPlaces.ts'
 import type { FairTurns } from '../loops/fairTurns.ts'
 import type { FunctionRates } from '../plans/functionRates.ts'
 import { ByteBudget, holding } from '../loops/byteBudget.ts'
-import { buildDocId } from '../projections/builds.ts'
-import type { Views } from '../projections/views.ts'
 import {
   CONTENT_BYTES,
   CONTENT_WAIT_MS,
@@ -25,6 +20,8 @@ import { inputOf } from './inputs.ts'
 import { InProgress } from './inProgress.ts'
 import type { HostCall, Outcome, Runtime } from '../ports/runtime.ts'
 import { KeptPayloads } from './keptPayloads.ts'
+import { laneOf } from './laneOf.ts'
+import { storeEnd } from './storeEnd.ts'
 import { type CredentialNow, rightsOf } from './runRights.ts'
 import { RunOutput } from './runOutput.ts'
 import { type HostCallDeps, serveHostCall } from './serveHostCall.ts'
@@ -36,9 +33,6 @@ export interface ExecutionDeps extends HostCallDeps {
   readonly turns: Pick<FairTurns, 'take'>
   readonly functionRates: Pick<FunctionRates, 'turnsOf'>
 }
-
-/** Pauses between attempts to store the end of a run. */
-const PAUSES = { firstMs: 50, longestMs: 2000 }
 
 /** Pauses between attempts to begin a run while its build or its input cannot be read. */
 const OUTAGE_PAUSES = { firstMs: 100, longestMs: 5000 }
@@ -206,7 +200,7 @@ export class Executions {
     }
     const inHand = this.#inHand(plan, carrier, execution)
     if (isLost) execution.cancel.abort(LOST)
-    else if (this.#isReturning && !this.#isNeeded(plan)) execution.cancel.abort(RETURNED)
+    else if (this.#isClosing || (this.#isReturning && !this.#isNeeded(plan))) execution.cancel.abort(RETURNED)
     this.inProgress.begin()
     void this.#run({ inHand, cause, worker_id, execution }).finally(() => {
       if (this.#executions.get(run_id) === execution) this.#executions.delete(run_id)
@@ -239,9 +233,10 @@ export class Executions {
     return [...this.#executions.values()].flatMap(({ plan, awaited }) => (awaited > 0 ? [plan] : []))
   }
 
-  /** From now on, a child that ends was ended by the service. */
+  /** From now on, a child that ends was ended by the service, and no run begins. */
   closing(): void {
     this.#isClosing = true
+    for (const { hasBegun, cancel } of this.#executions.values()) if (!hasBegun) cancel.abort(RETURNED)
   }
 
   /** Stores no more ends: the recovery ends the remaining runs. */
@@ -272,22 +267,8 @@ export class Executions {
     await output.close()
     const turn = this.#deps.turns.take(execution.org_id)
     if (turn) await turn
-    const backoff = new Backoff(PAUSES)
-    const { signal } = this.#abandoned
-    while (!signal.aborted) {
-      try {
-        if (isReturned) await returnRun(this.#deps, { plan, worker_id }, cause)
-        else await endRun(this.#deps, { plan, outcome, worker_id }, cause)
-        if (outcome.status === 'succeeded') outcome.done?.()
-        return
-      } catch (error) {
-        this.#deps.logger.warn('The end of a run could not be stored and is retried', {
-          run_id: plan.run_id,
-          error: messageOf(error),
-        })
-        await backoff.pause({ signal, ref: false }) // W3
-      }
-    }
+    const end = { plan, outcome: isReturned ? null : outcome, worker_id }
+    await storeEnd(this.#deps, end, cause, this.#abandoned.signal) // W3
   }
 
   /** An outage before its code has begun is no outcome: resolves after a pause, without one. */
@@ -332,7 +313,7 @@ export class Executions {
     const { store, views, payloads, keyring, runtime } = deps
     const { plan, org_id } = execution
     const { signal } = execution.cancel
-    const hash = await hashOf(views, env_id, plan)
+    const build = await laneOf(views, { env_id, org_id }, plan)
     const kept = new KeptPayloads(payloads)
     const under = {
       kept,
@@ -344,14 +325,7 @@ export class Executions {
       turns: deps.functionRates.turnsOf(env_id, signal),
     }
     return runtime.invoke({
-      build: {
-        org_id,
-        env_id,
-        project_id: plan.project_id,
-        build_id: plan.build_id,
-        hash,
-        rights: { context: plan.context, evaluator: evaluatorOf(plan) },
-      },
+      build,
       run: {
         run_id: plan.run_id,
         stream_id: plan.stream_id,
@@ -437,28 +411,6 @@ export class Executions {
     return Math.ceil(this.#maxConcurrentRuns / Math.max(1, this.#waiting.size))
   }
 }
-
-/** Reads the hash of a plan's build. The directory contains the hashes of deployed builds. */
-const hashOf = async (
-  views: Pick<Views, 'directory' | 'builds'>,
-  env_id: string,
-  plan: RunPlan,
-): Promise<string> => {
-  const project = views.directory.project(env_id, plan.project_id)
-  for (const build of [project?.deployed, project?.live])
-    if (build?.build_id === plan.build_id) return build.hash
-  const build = await views.builds.get(buildDocId(plan.project_id, plan.build_id))
-  if (build?.env_id !== env_id) throw new AppError('not_found', `Build ${plan.build_id} no longer exists`)
-  return build.hash
-}
-
-/** Evaluations share a process only with others of the same credential with the same permissions. */
-const evaluatorOf = ({ target, evaluator }: RunPlan): string | undefined => {
-  if (!('code' in target)) return undefined
-  return evaluator ? `${evaluator.id} ${digestOf(JSON.stringify(evaluator.permissions))}` : 'unknown'
-}
-
-const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 const failureOf = (error: unknown): RunError =>
   isAppError(error, 'not_found')

@@ -1,19 +1,16 @@
 import { IN_FLIGHT, MAX_CONCURRENT_RUNS } from './capacity.ts'
-import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { claimRun } from '../commands/runs/claimRun.ts'
 import { claimsOf } from '../commands/runs/claimsOf.ts'
 import { dispatchEvent } from '../commands/events/dispatchEvent.ts'
 import { requestedChildren } from '../commands/runs/requestedChildren.ts'
 import { storeRequest } from '../commands/runs/requestRun.ts'
-import { startWorker } from '../commands/runs/startWorker.ts'
 import { stopWorker } from '../commands/runs/stopWorker.ts'
 import { type Cursor, isOf, type Recorded, START } from '../events/event.ts'
 import type { EventOf, EventType } from '../events/index.ts'
 import type { RunPlan } from '../events/run.ts'
 import { messageOf } from '../errors.ts'
-import { newId } from '../ids.ts'
-import { Backoff, type Pauses } from '../loops/backoff.ts'
+import type { Pauses } from '../loops/backoff.ts'
 import { keepGoing } from '../loops/keepGoing.ts'
 import type { Claimer, WantedRun } from '../ports/claimer.ts'
 import type { Delivery } from '../ports/eventStore.ts'
@@ -22,6 +19,7 @@ import { DirectClaims } from './directClaims.ts'
 import { type ExecutionDeps, Executions } from './executions.ts'
 import { FailedClaims } from './failedClaims.ts'
 import { HeldDeliveries } from './heldDeliveries.ts'
+import { Registration } from './registration.ts'
 
 export interface WorkerOptions {
   /** Maximum number of concurrent runs, default `MAX_CONCURRENT_RUNS`. */
@@ -48,9 +46,6 @@ const LAST_ENDS_MS = 2000
 
 /** Interval between looks for child runs of runs in progress while the worker stops, milliseconds. */
 const CHILDREN_MS = 50
-
-/** Pauses between attempts to register under a new id. */
-const REGISTER_PAUSES: Pauses = { firstMs: 100, longestMs: 2000 }
 
 /** With this many held deliveries, the events of organizations with room are read ahead of the others. */
 const FULL = IN_FLIGHT / 2
@@ -80,9 +75,7 @@ export class Worker implements Claimer {
   readonly #direct: DirectClaims
   readonly #stopping = new AbortController()
   readonly #failed: FailedClaims
-  #worker_id = newId()
-  /** It was declared lost, and its next id is not registered. */
-  #isLost = false
+  readonly #registration: Registration
   /** The position in the log up to which the facts about this worker are known. */
   #watched: Cursor = START
   readonly #held = new HeldDeliveries()
@@ -91,6 +84,7 @@ export class Worker implements Claimer {
   constructor(deps: ExecutionDeps, options: WorkerOptions) {
     this.#deps = deps
     this.#options = options
+    this.#registration = new Registration(deps, options.onIdentity)
     this.#failed = new FailedClaims(deps, { pauses: options.claimPauses })
     const { maxConcurrentRuns = MAX_CONCURRENT_RUNS, runTimeoutMs } = options
     this.#executions = new Executions(deps, {
@@ -107,11 +101,11 @@ export class Worker implements Claimer {
   }
 
   get worker_id(): string {
-    return this.#worker_id
+    return this.#registration.worker_id
   }
 
   get isOpen(): boolean {
-    return !this.#isLost && !this.#stopping.signal.aborted
+    return !this.#registration.isLost && !this.#stopping.signal.aborted
   }
 
   get fullFor(): readonly string[] {
@@ -130,7 +124,7 @@ export class Worker implements Claimer {
     const { store, logger } = this.#deps
     const signal = this.#stopping.signal
     this.#watched = await store.head()
-    await this.#register(this.#worker_id)
+    await this.#registration.register()
     const { onGivenUp } = this.#options
     const background = { signal, logger, onGivenUp }
     void keepGoing('The worker', (until) => this.#consume(until), background)
@@ -163,7 +157,7 @@ export class Worker implements Claimer {
   }
 
   async take(run: WantedRun): Promise<void> {
-    const worker_id = this.#worker_id
+    const worker_id = this.worker_id
     const { run_id } = run.plan
     const requested = await this.claiming(run_id, () => storeRequest(this.#deps, run, worker_id))
     if (requested) this.execute([run.plan], requested, worker_id)
@@ -179,15 +173,8 @@ export class Worker implements Claimer {
   }
 
   #begin(plans: readonly RunPlan[], carrier: Recorded, worker_id: string): void {
-    const isLost = this.#isLost || worker_id !== this.#worker_id // W5
+    const isLost = !this.#registration.isCurrent(worker_id) // W5
     for (const plan of plans) this.#executions.begin(plan, carrier, worker_id, isLost)
-  }
-
-  async #register(worker_id: string): Promise<void> {
-    this.#options.onIdentity?.(worker_id)
-    await startWorker(this.#deps, { worker_id, node: `${hostname()}/${process.pid}` })
-    this.#worker_id = worker_id
-    this.#isLost = false
   }
 
   #mayClaim(org_id: string): boolean {
@@ -216,7 +203,7 @@ export class Worker implements Claimer {
 
   /** Claims an event before its delivery. The delivery claims it if this fails. */
   async #claimAhead(event: Recorded): Promise<void> {
-    const worker_id = this.#worker_id
+    const worker_id = this.worker_id
     const id = subjectOf(event)
     if (await this.#direct.has(id)) return
     try {
@@ -244,7 +231,7 @@ export class Worker implements Claimer {
     const turn = this.#deps.turns.take(org_id)
     if (turn) await turn
     if (!this.isOpen) return this.#held.add(org_id, delivery)
-    const worker_id = this.#worker_id
+    const worker_id = this.worker_id
     try {
       const claimed = await this.#claim(event, worker_id)
       delivery.ack() // W2
@@ -274,14 +261,14 @@ export class Worker implements Claimer {
 
   /** Reads the runs of a stream that this worker claimed by an append without a reply (W4). */
   async #claimedBefore(stream_id: string, belongs: (plan: RunPlan) => boolean): Promise<readonly RunPlan[]> {
-    const claims = await claimsOf(this.#deps, { stream_id, worker_id: this.#worker_id })
+    const claims = await claimsOf(this.#deps, { stream_id, worker_id: this.worker_id })
     return claims.filter(belongs)
   }
 
   /** W4: executes a claim of this worker unless its append gets a reply in time. */
   #expectAnswer(started: Recorded<EventOf<'RunStarted'>>): void {
     const { run_id, stream_id, worker_id } = started.event
-    const isOpen = () => worker_id === this.#worker_id && !this.#executions.has(run_id)
+    const isOpen = () => worker_id === this.worker_id && !this.#executions.has(run_id)
     const look = async () => {
       if (!isOpen()) return
       try {
@@ -306,39 +293,24 @@ export class Worker implements Claimer {
         const { event } = recorded
         if (isOf(recorded, 'RunStarted')) this.#expectAnswer(recorded)
         else if (event.type === 'RunCancelled') this.#executions.cancel(event.run_id)
-        else if (event.type === 'WorkerLost' && event.worker_id === this.#worker_id) this.#beginAgain()
+        else if (event.type === 'WorkerLost' && this.#registration.isCurrent(event.worker_id))
+          void this.#beginAgain()
       }
       this.#watched = cursor
     }
   }
 
   /** Continues with a new id (W5). */
-  #beginAgain(): void {
-    if (this.#isLost) return
+  async #beginAgain(): Promise<void> {
+    const { worker_id } = this
     this.#deps.logger.warn(
       'This worker missed its heartbeats and was declared lost; continuing with a new id',
-      { worker_id: this.#worker_id },
+      { worker_id },
     )
-    this.#isLost = true
+    const renewed = this.#registration.renew(this.#stopping.signal)
     this.#executions.loseAll()
-    void this.#registerAgain(newId())
-  }
-
-  async #registerAgain(worker_id: string): Promise<void> {
-    const { signal } = this.#stopping
-    const backoff = new Backoff(REGISTER_PAUSES)
-    while (!signal.aborted) {
-      try {
-        await this.#register(worker_id)
-        return this.#takeHeld()
-      } catch (error) {
-        this.#deps.logger.warn('The worker could not register under its new id and tries again', {
-          worker_id,
-          error: messageOf(error),
-        })
-        await backoff.pause({ signal })
-      }
-    }
+    await renewed
+    this.#takeHeld()
   }
 
   /** Claims the child runs for which runs here wait, because this may be the only worker. */

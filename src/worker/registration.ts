@@ -1,0 +1,67 @@
+import { hostname } from 'node:os'
+import type { CommandDeps } from '../commands/deps.ts'
+import { startWorker } from '../commands/runs/startWorker.ts'
+import { messageOf } from '../errors.ts'
+import { newId } from '../ids.ts'
+import type { Logger } from '../logger.ts'
+import { Backoff, type Pauses } from '../loops/backoff.ts'
+
+/** Pauses between attempts to register under a new id. */
+const PAUSES: Pauses = { firstMs: 100, longestMs: 2000 }
+
+/** The id with which a worker claims. It is registered in the log before the first claim (W5). */
+export class Registration {
+  readonly #deps: Pick<CommandDeps, 'aggregates'> & { readonly logger: Logger }
+  readonly #onIdentity: (worker_id: string) => void
+  #worker_id = newId()
+  #isLost = false
+
+  /** `onIdentity` receives each id before it is registered. */
+  constructor(
+    deps: Pick<CommandDeps, 'aggregates'> & { readonly logger: Logger },
+    onIdentity: (worker_id: string) => void = () => {},
+  ) {
+    this.#deps = deps
+    this.#onIdentity = onIdentity
+  }
+
+  get worker_id(): string {
+    return this.#worker_id
+  }
+
+  /** The worker was declared lost, and its next id is not registered. */
+  get isLost(): boolean {
+    return this.#isLost
+  }
+
+  /** Whether runs that were claimed with this id belong to a worker that lives. */
+  isCurrent(worker_id: string): boolean {
+    return !this.#isLost && worker_id === this.#worker_id
+  }
+
+  async register(worker_id = this.#worker_id): Promise<void> {
+    this.#onIdentity(worker_id)
+    await startWorker(this.#deps, { worker_id, node: `${hostname()}/${process.pid}` })
+    this.#worker_id = worker_id
+    this.#isLost = false
+  }
+
+  /** The worker was declared lost: registers a new id until it succeeds or the signal aborts. */
+  async renew(signal: AbortSignal): Promise<void> {
+    const { logger } = this.#deps
+    this.#isLost = true
+    const worker_id = newId()
+    const backoff = new Backoff(PAUSES)
+    while (!signal.aborted) {
+      try {
+        return await this.register(worker_id)
+      } catch (error) {
+        logger.warn('The worker could not register under its new id and tries again', {
+          worker_id,
+          error: messageOf(error),
+        })
+        await backoff.pause({ signal })
+      }
+    }
+  }
+}
