@@ -228,9 +228,13 @@ export class Executions {
       if (!hasBegun && !this.#isNeeded(plan)) cancel.abort(RETURNED)
   }
 
-  /** The runs that wait for child runs. */
+  /** The runs that wait for child runs which do not execute here. */
   get awaiting(): readonly RunPlan[] {
-    return [...this.#executions.values()].flatMap(({ plan, awaited }) => (awaited > 0 ? [plan] : []))
+    const executions = [...this.#executions.values()]
+    const children = Map.groupBy(executions, ({ plan }) => plan.parent_run_id)
+    return executions.flatMap(({ plan, awaited }) =>
+      awaited > (children.get(plan.run_id)?.length ?? 0) ? [plan] : [],
+    )
   }
 
   /** From now on, a child that ends was ended by the service, and no run begins. */

@@ -46,6 +46,8 @@ const LAST_ENDS_MS = 2000
 
 /** Interval between looks for child runs of runs in progress while the worker stops, milliseconds. */
 const CHILDREN_MS = 50
+/** The runs whose child runs are looked for at a time. */
+const CHILDREN = 128
 
 /** With this many held deliveries, the events of organizations with room are read ahead of the others. */
 const FULL = IN_FLIGHT / 2
@@ -316,7 +318,8 @@ export class Worker implements Claimer {
   /** Claims the child runs for which runs here wait, because this may be the only worker. */
   async #claimChildren(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      for (const plan of this.#executions.awaiting) await this.#claimChildrenOf(plan)
+      const parents = this.#executions.awaiting.slice(0, CHILDREN)
+      await Promise.all(parents.map((plan) => this.#claimChildrenOf(plan)))
       await delay(CHILDREN_MS, undefined, { signal }).catch(() => {})
     }
   }
