@@ -16,7 +16,7 @@ import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
 import { isAppError } from '../../src/errors.ts'
 import type { Recorded } from '../../src/events/event.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
-import { facts, failureOf, numbers, payloadOf } from '../contracts/eventStore/facts.ts'
+import { fact, facts, failureOf, numbers, payloadOf } from '../contracts/eventStore/facts.ts'
 import { gather } from '../contracts/eventStore/gather.ts'
 import { plantStored } from '../support/plantStored.ts'
 import { randomOf, SEED } from '../support/randomOf.ts'
@@ -267,6 +267,41 @@ index('does not make a group start again, because the log keeps its position', a
 index.run()
 
 const ends = suite('the end of the log')
+
+ends(
+  'that one flipped bit in the WAL cut off is noticed without the index, if two commits are lost',
+  async () => {
+    const dir = tempDir()
+    const store = openEventStore({ dir })
+    const commits = 6
+    for (let n = 0; n < commits; n++)
+      await store.append('one', [fact('env', `payload-${n}`)], n === 0 ? 'none' : n - 1)
+    for (let damaged = 0; damaged < commits; damaged++) {
+      const copy = tempDir()
+      for (const name of ['log.db', 'log.db-wal']) cpSync(join(dir, name), join(copy, name))
+      const wal = join(copy, 'log.db-wal')
+      const bytes = readFileSync(wal)
+      const at = bytes.indexOf(`payload-${damaged}`)
+      bytes[at] = (bytes[at] as number) ^ 1
+      writeFileSync(wal, bytes)
+      const lost = commits - damaged
+      for (const _ of ['the first start', 'the second start']) {
+        const cut = openEventStore({ dir: copy })
+        assert.is((await wholeLog(cut)).length, damaged)
+        // The newest commit alone may also be what a crash left.
+        assert.is(Number(await cut.remembered()), lost > 1 ? commits : damaged)
+        await cut.close()
+      }
+    }
+    const whole = tempDir()
+    for (const name of ['log.db', 'log.db-wal']) cpSync(join(dir, name), join(whole, name))
+    const reopened = openEventStore({ dir: whole })
+    assert.is((await wholeLog(reopened)).length, commits)
+    assert.is(await reopened.remembered(), await reopened.head())
+    await reopened.close()
+    await store.close()
+  },
+)
 
 ends('is remembered by the index, until the loss was accepted', async () => {
   const dir = await filled()

@@ -59,6 +59,7 @@ durability(
       for (const one of await appendAndKill(dir, after)) acknowledged.set(one.cursor, one)
       const store = openEventStore({ dir })
       const all = await wholeLog(store)
+      assert.is(await store.remembered(), await store.head(), `after kill ${kill} at ${after}`)
       all.forEach(({ cursor }, i) => assert.is(Number(cursor), i + 1, `after kill ${kill} at ${after}`))
       const heads = new Map<string, number>()
       for (const { stream, revision } of all) {

@@ -104,7 +104,7 @@ const describe = async (deps: Deps, { log, readModels, blobs }: Traces, losses: 
         ? 'The end of the log is missing'
         : `The log ${log.ids.at(-1) ?? 'of an earlier version'} is another one`
   const seen = await Promise.all(losses.map((loss) => describeOne(deps, loss)))
-  const ids = { 'read models': readModels.log_id, blobs: blobs.log_id, index: null }
+  const ids = { 'read models': readModels.log_id, blobs: blobs.log_id, 'event store': null }
   const named = losses.flatMap(({ seenBy }) =>
     ids[seenBy] === null ? [] : [`${seenBy} of log ${ids[seenBy]}`],
   )
@@ -116,7 +116,7 @@ const describeOne = async ({ store, readModels }: Deps, { seenBy, range }: Loss)
   const { after, upTo } = range
   const events = store.countBetween(after, upTo)
   if (events !== null)
-    return `the ${seenBy} ${seenBy === 'index' ? 'has' : 'have'} ${events} ${events === 1 ? 'event' : 'events'} that the log lacks`
+    return `the ${seenBy} ${seenBy === 'event store' ? 'remembers' : 'have'} at least ${events} ${events === 1 ? 'event' : 'events'} that the log lacks`
   const documents = await readModels.countAfter(after).catch((error: unknown) => {
     if (isAppError(error, 'unavailable')) return null // it took too long
     throw error

@@ -20,7 +20,7 @@ export interface Traces {
 
 /** Part of what an engine has of a log is not in the log. */
 export interface Loss {
-  readonly seenBy: 'index' | 'read models' | 'blobs'
+  readonly seenBy: 'event store' | 'read models' | 'blobs'
   /** `end`: the events after a position are missing. `log`: there is no log. `other`: the log is another one. */
   readonly missing: 'end' | 'log' | 'other'
   /** The missing events; null when the engine does not know positions. */
@@ -47,7 +47,7 @@ export const lossesIn = (
       range: upTo === null ? null : { after: missing === 'end' ? head : START, upTo },
     })
 
-  if (remembered > head) lost('index', isNew ? 'log' : 'end', remembered)
+  if (remembered > head) lost('event store', isNew ? 'log' : 'end', remembered)
 
   const { checkpoint } = readModels
   const isFolded = checkpoint !== null && checkpoint !== START

@@ -77,7 +77,10 @@ log('reports the number of missing events, and changes nothing', async (context)
   const { deps } = context
   const [head, source] = [await deps.store.head(), await deps.readModels.source()]
   const message = await refusal(checkLog(deps, null))
-  assert.match(message, 'The end of the log is missing: the read models have 3 events that the log lacks')
+  assert.match(
+    message,
+    'The end of the log is missing: the read models have at least 3 events that the log lacks',
+  )
   assert.is(await refusal(checkLog(deps, '0123456789ab')), message)
   assert.equal([await deps.store.head(), await deps.readModels.source()], [head, source])
 })

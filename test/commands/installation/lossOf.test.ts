@@ -57,7 +57,7 @@ rules('is not found in an installation of an earlier version, whose engines name
 
 rules('is found when the index or the read models are ahead of the log', () => {
   assert.equal(lossesOf(whole, { log: { remembered: at230 } }), [
-    { seenBy: 'index', missing: 'end', range: { after: at200, upTo: at230 } },
+    { seenBy: 'event store', missing: 'end', range: { after: at200, upTo: at230 } },
   ])
   for (const log_id of ['a', null])
     assert.equal(lossesOf(whole, { readModels: { log_id, checkpoint: at230 } }), [
@@ -67,7 +67,9 @@ rules('is found when the index or the read models are ahead of the log', () => {
 
 rules('is found when there is no log, but index, read models or blobs of one', () => {
   const range = { after: START, upTo: at60 }
-  assert.equal(lossesOf(empty, { log: { remembered: at60 } }), [{ seenBy: 'index', missing: 'log', range }])
+  assert.equal(lossesOf(empty, { log: { remembered: at60 } }), [
+    { seenBy: 'event store', missing: 'log', range },
+  ])
   for (const log_id of ['a', null])
     assert.equal(lossesOf(empty, { readModels: { log_id, checkpoint: at60 } }), [
       { seenBy: 'read models', missing: 'log', range },

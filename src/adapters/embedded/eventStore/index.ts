@@ -98,6 +98,7 @@ class EmbeddedEventStore implements EventStore {
       this.#mend()
     }, onRefusing)
     this.#catchUpIndex()
+    if (log.lost > 0) index.remember(log.last + log.lost)
     if (index.logId !== log.id) index.assign(log.id)
     this.#recent = new Recent(this.#log.last)
   }

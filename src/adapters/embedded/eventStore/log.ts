@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs'
+import { copyFileSync, existsSync, statSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { BoundedMap } from '../../../boundedMap.ts'
 import { AppError, messageOf, PermanentError } from '../../../errors.ts'
@@ -12,6 +12,7 @@ import { WalKeeper } from '../walKeeper.ts'
 import { isIntact, withChecksum } from './checksum.ts'
 import { cursorOf } from './cursors.ts'
 import { damagedLog } from './damagedLog.ts'
+import { lostCommits } from './lostCommits.ts'
 
 /** An event in a row. Its position is the first position of the row plus its index. */
 type Entry = [
@@ -50,15 +51,18 @@ const PROBE_BYTES = 64 << 10
 /** Opens `log.db`. Throws `unavailable` as long as the disk is full. */
 export const openLog = (file: string, checkpointer: Checkpointer): Log => {
   const wal = `${file}-wal`
+  const isWalUsed = existsSync(wal) && statSync(wal).size > 0
   // SQLite deletes the WAL of a database that it has to create.
-  if (!existsSync(file) && existsSync(wal) && statSync(wal).size > 0)
+  if (!existsSync(file) && isWalUsed)
     throw new PermanentError(
       'internal_server_error',
       `${file} is missing, but ${wal} contains its newest events: restore ${file}, or move ${wal} away`,
     )
   try {
+    const lost = isWalUsed ? lostCommits(wal) : 0
+    if (lost > 0) copyFileSync(wal, `${wal}.damaged`) // SQLite overwrites what it cannot read
     const db = openDatabase(file, 'full')
-    return closedOnFailure(db, () => new Log(db, file, checkpointer))
+    return closedOnFailure(db, () => new Log(db, file, { checkpointer, lost }))
   } catch (error) {
     throw isDamage(error) ? unreadable(file, error) : unavailable(error)
   }
@@ -77,6 +81,8 @@ const unreadable = (file: string, error: unknown): PermanentError =>
  */
 export class Log {
   readonly id: string
+  /** The least number of events after `last` that this opening has found to be lost. */
+  readonly lost: number
   readonly #db: DatabaseSync
   readonly #insert
   readonly #rowAt
@@ -88,8 +94,13 @@ export class Log {
   #last: number
   #written = 0
 
-  constructor(db: DatabaseSync, file: string, checkpointer: Checkpointer) {
+  constructor(
+    db: DatabaseSync,
+    file: string,
+    { checkpointer, lost }: { readonly checkpointer: Checkpointer; readonly lost: number },
+  ) {
     this.#db = db
+    this.lost = lost
     this.#wal = new WalKeeper(this.#db, file, checkpointer, { fullBytes: WAL_FULL_BYTES })
     this.#db.exec(
       `CREATE TABLE IF NOT EXISTS log (first INTEGER PRIMARY KEY, count INTEGER NOT NULL, entries TEXT NOT NULL);

@@ -82,6 +82,13 @@ export class StreamIndex {
     return Math.max(this.positionNamed(REMEMBERED) ?? 0, this.#last)
   }
 
+  /** Remembers that the log had an event at this position. */
+  remember(position: number): void {
+    if (position <= this.remembered) return
+    this.setPosition(REMEMBERED, position)
+    this.commit()
+  }
+
   /** Forgets the events that the log has lost. */
   forgetLost(): void {
     this.setPosition(REMEMBERED, 0)
