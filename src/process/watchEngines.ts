@@ -16,13 +16,13 @@ export const watchEngines = (
   { outages, signal }: { readonly outages: Outages; readonly signal: AbortSignal },
 ): void => {
   const engines: readonly (AskedEngine & { readonly url: string })[] = [
-    { name: 'The event store', url: config.eventStore, ask: () => store.head() },
+    { name: 'The event store (EventStoreDB)', url: config.eventStore, ask: () => store.head() },
     {
-      name: 'The database of the read models',
+      name: 'The database of the read models (MongoDB)',
       url: config.readModels,
       ask: () => readModels.reader(NO_COLLECTION).checkpoint(),
     },
-    { name: 'The store of the blobs', url: config.blobs, ask: () => blobs.head(NO_BLOB) },
+    { name: 'The store of the blobs (S3)', url: config.blobs, ask: () => blobs.head(NO_BLOB) },
   ]
   for (const engine of engines) if (!isEmbeddedUrl(engine.url)) void outages.watch(engine, signal)
 }

@@ -96,7 +96,7 @@ outagesTogether('is reported by /readyz, while requests get 503 with Retry-After
     const reply = await until(async () => ((await ready()).status === 503 ? ready() : null), {
       timeoutMs: 20_000,
     })
-    assert.match(reply.text, /The event store has not answered since \d{4}-\d\d-\d\dT/)
+    assert.match(reply.text, /The event store \(EventStoreDB\) has not answered since \d{4}-\d\d-\d\dT/)
     const { status, headers } = await server.api.send('POST', '/events', {
       body: { event_type: 'away', event_data: {} },
     })
@@ -106,8 +106,8 @@ outagesTogether('is reported by /readyz, while requests get 503 with Retry-After
     else standIn.misbehave.heal()
     await until(async () => (await ready()).status === 200, { timeoutMs: 20_000 })
     const count = (text: string) => server.output.filter((line) => line.includes(text)).length
-    assert.is(count('The event store does not answer {'), round, server.output.join(''))
-    assert.is(count('The event store answers again'), round, server.output.join(''))
+    assert.is(count('The event store (EventStoreDB) does not answer {'), round, server.output.join(''))
+    assert.is(count('The event store (EventStoreDB) answers again'), round, server.output.join(''))
   }
   await server.stop()
   await standIn.stop()

@@ -11,8 +11,8 @@ import { AppError } from '../../errors.ts'
 import { type Cursor, START } from '../../events/event.ts'
 import { Backoff } from '../../loops/backoff.ts'
 import type { Appended, Expected } from '../../ports/eventStore.ts'
-import { type Connection, type Generation, silent } from './connection.ts'
-import { appErrorOf, isClientWedged } from './failures.ts'
+import type { Connection, Generation } from './connection.ts'
+import { appErrorOf, isClientWedged, silent } from './failures.ts'
 import { closed } from './reader.ts'
 import { cursorOf, type Proposed } from './wire.ts'
 
@@ -134,7 +134,7 @@ export class Appender {
           })
         })
         .catch((error: Error) => {
-          reject(error)
+          reject(generation.gone.aborted ? silent() : error) // the failure of a replaced client says nothing of the new one
           if (this.#call?.of === generation || !this.#call) this.#drop(error)
         })
     })

@@ -4,6 +4,7 @@ import { AppError, messageOf } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import { atMost } from '../../loops/deadline.ts'
 import type { Address } from './address.ts'
+import { silent } from './failures.ts'
 import { withSecureChannels } from './secureChannels.ts'
 
 /** Private methods of the client, which calls over the generated stubs need. */
@@ -59,7 +60,7 @@ export const openClient = (address: Address, onConnected: (error: unknown) => vo
   hooks.handleError = (stub, error) => handleError(stub, error).catch(() => {}) // H1
   hooks.supports = () => Promise.resolve(true) // H2
   hooks.createChannel = async () => {
-    if (isClosed) throw new Error('The client is closed')
+    if (isClosed) throw silent()
     channel = await createChannel()
     if (isClosed) channel.close() // H3
     return channel

@@ -1,8 +1,8 @@
 import { clock } from '../../clock.ts'
-import { AppError } from '../../errors.ts'
 import { withDeadline } from '../../loops/deadline.ts'
 import type { Address } from './address.ts'
 import { type OpenClient, openClient, type ServerFeatures } from './client.ts'
+import { silent } from './failures.ts'
 
 /** One client. `gone` aborts when another client replaces it. */
 export interface Generation extends Pick<OpenClient, 'client' | 'inner'> {
@@ -98,6 +98,3 @@ export class Connection {
     return [opened, { client: opened.client, inner: opened.inner, gone: gone.signal }, gone]
   }
 }
-
-/** The failure of a server that does not answer in time. */
-export const silent = (): AppError => new AppError('unavailable', 'The event store does not answer')

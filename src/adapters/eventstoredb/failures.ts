@@ -21,6 +21,9 @@ export const isExistingGroup = (error: unknown): boolean => typeOf(error) === 'p
 export const isClientWedged = (error: unknown): boolean =>
   !(error instanceof AppError) && typeOf(error) === undefined
 
+/** The failure of a server that does not answer in time. */
+export const silent = (): AppError => new AppError('unavailable', 'The event store does not answer')
+
 /** Failures that a retry cannot solve: a wrong login, or a position that never existed. */
 const refusalOf = (error: unknown): AppError | undefined => {
   const { code, message = '' } = (error ?? {}) as Failure

@@ -3,8 +3,8 @@ import { BoundedMap } from '../../boundedMap.ts'
 import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
 import type { Cursor, Recorded } from '../../events/event.ts'
-import { type Connection, FIRST_REPLY_MS, silent } from './connection.ts'
-import { appErrorOf, isClientWedged, isMissingStream } from './failures.ts'
+import { type Connection, FIRST_REPLY_MS } from './connection.ts'
+import { appErrorOf, isClientWedged, isMissingStream, silent } from './failures.ts'
 import { cursorOf, positionOf, recordedOf } from './wire.ts'
 
 /** A part of the log. */
