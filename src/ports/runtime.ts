@@ -53,6 +53,8 @@ export interface Invocation {
   /** Called when a child receives the run: from then on, user code may have begun. */
   readonly onStart?: () => void
   readonly timeoutMs: number
+  /** The run gets a child of its own, because it was lost with others before: it cannot be lost so again. */
+  readonly alone?: boolean
   /** Aborts when the run is cancelled: user code is signalled, and its child is killed 5 s later. */
   readonly signal: AbortSignal
   /** Serves a request of the SDK; a rejection reaches user code as a thrown error. */
@@ -64,7 +66,7 @@ export interface Invocation {
 /**
  * The ending of an invocation. `error.code` is `function_failed` if user code threw, and `unavailable` if it threw the
  * error of a host call that an outage of the service refused. Otherwise it is `timeout`,
- * `cancelled`, `worker_lost` (the child died), `unresponsive`, `load_failed`, `function_not_found`,
+ * `cancelled`, `worker_lost` (the run ended its child), `unresponsive`, `load_failed`, `function_not_found`,
  * `result_not_serializable`, `result_too_large` or `protocol_violation`.
  */
 export type Outcome =
@@ -93,6 +95,7 @@ export type Inspection =
 
 /** Runs user functions in child processes. No method rejects because of user code. */
 export interface Runtime {
+  /** Rejects if no user code of the run was started: the build or its input is not available, or no child starts. */
   invoke(invocation: Invocation): Promise<Outcome>
   /**
    * Unpacks a zip, loads every module and reads its functions. `message` names the user's file and line, relative to the
@@ -108,6 +111,6 @@ export interface Runtime {
   isFullFor(org_id: string): boolean
   /** Processes alive, for `/status` and tests. */
   readonly children: number
-  /** Kills every child; open runs end as `worker_lost`. */
+  /** Kills every child. Runs that a child had received are `lost`, the others reject with `unavailable`. */
   close(): Promise<void>
 }

@@ -14,6 +14,8 @@ import { nodeArgs } from './processSandbox.ts'
 export interface Ending {
   readonly code: 'worker_lost' | 'protocol_violation'
   readonly message: string
+  /** The id in the forbidden frame. */
+  readonly frameId?: number | undefined
   /** The end of its standard error. */
   readonly output: string
 }
@@ -124,7 +126,8 @@ export const startProcess = (
   let exiting: NodeJS.Timeout | undefined
 
   const violate = (error: unknown) => {
-    violation ??= { code: 'protocol_violation', message: messageOf(error), output: stderr }
+    const frameId = error instanceof ProtocolViolation ? error.frameId : undefined
+    violation ??= { code: 'protocol_violation', message: messageOf(error), frameId, output: stderr }
     pipe.removeAllListeners('data').resume()
     stop()
   }

@@ -20,6 +20,14 @@ const nextTurn = setImmediate
 /** The other side broke the protocol; nothing that it sends afterwards is trusted. */
 export class ProtocolViolation extends Error {
   override name = 'ProtocolViolation'
+  /** The id in the frame: only code of that run can send it. */
+  frameId?: number
+}
+
+/** Adds the id of a frame to the violation that it caused. */
+export const blaming = (error: unknown, frameId: unknown): unknown => {
+  if (error instanceof ProtocolViolation && typeof frameId === 'number') error.frameId ??= frameId
+  return error
 }
 
 /**

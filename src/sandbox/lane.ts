@@ -4,7 +4,7 @@ import { pauseAfter } from '../loops/backoff.ts'
 import { type Job, SupervisedChild } from './supervisedChild.ts'
 import type { SandboxOptions } from './limits.ts'
 import type { ChildCode } from './childCode.ts'
-import type { Input, LaneRef, Outcome } from '../ports/runtime.ts'
+import type { Input, LaneRef } from '../ports/runtime.ts'
 
 /** The key of the lane of a run: equal exactly for runs that may share a child. */
 export const laneKeyOf = ({ env_id, project_id, hash, rights }: LaneRef): string => {
@@ -27,6 +27,9 @@ export interface LanePool {
   onIdle(): void
 }
 
+/** Consecutive starts of a child that may fail before the runs that wait for it are rejected. */
+const MAX_STARTS = 8
+
 /** A queued job. The queue skips it if it was settled in the meantime. */
 interface Waiting {
   readonly job: Job
@@ -37,11 +40,13 @@ interface Waiting {
 
 /**
  * Owns the runs of one lane (environment, project, build and rights): the queue, the child that takes runs, and draining children.
- * L1: at most one child starts or takes runs at a time. L2: the queue is first in, first out.
+ * L1: at most one child starts or takes runs at a time. L2: the queue is first in, first out. L3: a child that did not
+ * become ready fails no run, because it ran no user code: the queue waits for the next one.
  */
 export class Lane {
   readonly #pool: LanePool
   readonly #build: LaneRef
+  readonly #options: SandboxOptions
   readonly #draining = new Set<SupervisedChild>()
   #current: SupervisedChild | undefined
   #starting = false
@@ -52,12 +57,17 @@ export class Lane {
   /** Consecutive crashes without a completed run between them. */
   #crashes = 0
   #crashedAt = 0
+  /** Consecutive children that did not become ready. */
+  #failedStarts = 0
   #wakeUp: NodeJS.Timeout | undefined
   #closed = false
 
-  constructor(pool: LanePool, build: LaneRef) {
+  /** With `runsPerLife`, each child is replaced after that many runs. */
+  constructor(pool: LanePool, build: LaneRef, { runsPerLife }: { readonly runsPerLife?: number } = {}) {
     this.#pool = pool
     this.#build = build
+    this.#options =
+      runsPerLife === undefined ? pool.options : { ...pool.options, replaceAfterRuns: runsPerLife }
   }
 
   get org_id(): string {
@@ -106,10 +116,7 @@ export class Lane {
     clearTimeout(this.#wakeUp)
     for (const child of this.#draining) child.retire()
     this.#current?.retire()
-    for (const { job } of this.#queue.splice(0).slice(this.#head)) {
-      job.settle(closed)
-    }
-    this.#head = 0
+    this.#rejectAll(closed())
   }
 
   #pump(): void {
@@ -144,7 +151,7 @@ export class Lane {
     this.#loading--
     if (job.settled) this.#pump()
     else if (this.#current && this.#current.room > 0) this.#current.invoke(job, input, this.#pool.now())
-    else if (this.#closed) job.settle(closed)
+    else if (this.#closed) reject(closed())
     else {
       this.#queue.push({ job, reject, input })
       this.#pump()
@@ -159,13 +166,17 @@ export class Lane {
       const dir = await this.#pool.unpacked(this.#build)
       await this.#pool.takePlace(this.org_id)
       placed = true
-      if (this.#closed) throw new AppError('unavailable', 'The runtime was closed')
-      const { code, options } = this.#pool
+      if (this.#closed) throw closed()
+      const { code } = this.#pool
+      const options = this.#options
       const { egress } = options
       const siblings = this.#pool.placesOf(this.org_id) - 1
       const openEgress = egress && ((pipe: Socket) => egress(this.#build, pipe))
       this.#current = new SupervisedChild({ dir, code, options, siblings, openEgress }, this.#pool.now(), {
-        onReady: () => this.#pump(),
+        onReady: () => {
+          this.#failedStarts = 0
+          this.#pump()
+        },
         onFreed: (child) => this.#onFreed(child),
         onDraining: (child) => this.#onDraining(child),
         onEnd: (child) => this.#onEnd(child),
@@ -211,11 +222,14 @@ export class Lane {
     if (child === this.#current) this.#current = undefined
     this.#draining.delete(child)
     this.#pool.givePlaceBack(this.org_id)
-    if (child.wasReady || this.#closed) this.#pump()
-    else
-      this.#rejectAll(
-        new AppError('unavailable', `The process of the build could not start: ${child.ending}`),
-      )
+    if (!child.wasReady && !this.#closed && ++this.#failedStarts >= MAX_STARTS) this.#giveUpStarting(child)
+    this.#pump() // L3
+  }
+
+  #giveUpStarting({ ending }: SupervisedChild): void {
+    const text = `The process of the build did not start in ${this.#failedStarts} attempts: ${ending}`
+    this.#failedStarts = 0
+    this.#rejectAll(new AppError('unavailable', text))
   }
 
   #rejectAll(error: unknown): void {
@@ -226,11 +240,8 @@ export class Lane {
   }
 }
 
-/** The outcome of a run whose runtime was closed. */
-export const closed: Outcome = {
-  status: 'failed',
-  error: { code: 'worker_lost', message: 'The runtime was closed' },
-}
+/** The error of a run that no child had received when the runtime was closed. */
+export const closed = (): AppError => new AppError('unavailable', 'The runtime was closed')
 
 export const unavailable = (error: unknown): AppError =>
   error instanceof AppError

@@ -1,4 +1,5 @@
 import { clock } from '../clock.ts'
+import { BoundedMap } from '../boundedMap.ts'
 import { FairPlaces } from '../loops/fairPlaces.ts'
 import type { Job } from './supervisedChild.ts'
 import { closed, Lane, laneKeyOf, type LanePool, unavailable } from './lane.ts'
@@ -16,6 +17,9 @@ export interface PoolDeps {
 /** An organization has at most this many children for each free place, so it leaves some to the others. */
 const PLACES_PER_FREE = 2
 
+/** Chains of runs that are remembered as suspects. */
+const SUSPECTS = 4096
+
 /**
  * Owns the lanes, so that no child serves two environments, projects or sets of rights. At most `maxChildren` children
  * exist at a time, shared fairly between organizations (decision 0025); one timer checks all deadlines.
@@ -26,6 +30,8 @@ export class Pool implements LanePool {
   readonly unpacked: PoolDeps['unpacked']
   readonly #lanes = new Map<string, Lane>()
   readonly #places: FairPlaces
+  /** The chains of runs that may have ended their process. */
+  readonly #suspects = new BoundedMap<string, true>(SUSPECTS)
   #timer: NodeJS.Timeout | undefined
   #lastTick = 0
   #closed = false
@@ -45,16 +51,19 @@ export class Pool implements LanePool {
   }
 
   invoke(invocation: Invocation): Promise<Outcome> {
-    if (this.#closed) return Promise.resolve(closed)
+    if (this.#closed) return Promise.reject(closed())
     return new Promise((resolve, reject) => {
-      const { signal } = invocation
+      const { signal, run, build } = invocation
+      const chain = run.origin_run_id ?? run.run_id
       const job: Job = {
         invocation,
         settled: false,
         started: false,
+        suspect: false,
         settle: (outcome) => {
           if (job.settled) return
           job.settled = true
+          if (job.suspect) this.#suspects.set(chain, true)
           signal.removeEventListener('abort', onAbort)
           resolve(outcome)
         },
@@ -66,7 +75,8 @@ export class Pool implements LanePool {
       }
       if (signal.aborted) return onAbort()
       signal.addEventListener('abort', onAbort)
-      this.#laneOf(invocation.build).submit(job, (error) => {
+      const isAlone = invocation.alone === true || this.#suspects.get(chain) === true
+      this.#laneOf(build, isAlone ? run.run_id : undefined).submit(job, (error) => {
         signal.removeEventListener('abort', onAbort)
         job.settled = true
         reject(unavailable(error))
@@ -125,12 +135,13 @@ export class Pool implements LanePool {
     this.#makeRoom()
   }
 
-  #laneOf(build: LaneRef): Lane {
+  /** With the id of a run, the lane is for this run alone. */
+  #laneOf(build: LaneRef, aloneFor?: string): Lane {
     this.#timer ??= this.#startTimer()
-    const key = laneKeyOf(build)
+    const key = aloneFor === undefined ? laneKeyOf(build) : `${laneKeyOf(build)}/${aloneFor}`
     const known = this.#lanes.get(key)
     if (known) return known
-    const lane = new Lane(this, build)
+    const lane = new Lane(this, build, aloneFor === undefined ? {} : { runsPerLife: 1 })
     this.#lanes.set(key, lane)
     return lane
   }

@@ -1,6 +1,6 @@
 import type { RunError, Target } from '../events/run.ts'
 import { parseLoosely, RawJson } from '../events/rawJson.ts'
-import { isShallow, MAX_DEPTH, ProtocolViolation } from './frames.ts'
+import { blaming, isShallow, MAX_DEPTH, ProtocolViolation } from './frames.ts'
 import { FILE_ACTIONS, type HostCall, type Input, type Kept, type RunInfo } from '../sdk/wire.ts'
 
 /** The reason for a request to stop a run. */
@@ -52,8 +52,9 @@ export interface RawFunction {
 
 /**
  * Frames from a child. User code can write to the same pipe, so each frame is checked on receipt.
- * `fault` reports an error that user code threw outside any awaited call. `loading`, `module`, `stripped`
- * and `done` belong to `inspect` and `strip`: the current file, the results and the end.
+ * `fault` reports an error that user code threw outside any awaited call. `ending` comes from code that ends the
+ * process; it has no id if the run of that code has ended. `loading`, `module`, `stripped` and `done` belong to
+ * `inspect` and `strip`: the current file, the results and the end.
  */
 export type ChildFrame =
   | { readonly type: 'ready' }
@@ -69,6 +70,7 @@ export type ChildFrame =
   | { readonly type: 'log'; readonly id: number; readonly source: 'stdout' | 'stderr'; readonly text: string }
   | { readonly type: 'pong'; readonly n: number; readonly rss: number }
   | { readonly type: 'fault' }
+  | { readonly type: 'ending'; readonly id?: number }
   | { readonly type: 'loading'; readonly file: string }
   | {
       readonly type: 'module'
@@ -91,6 +93,14 @@ export const parseLargeChildFrame = (bytes: Buffer): ChildFrame =>
   checked(objectIn(() => parseLoosely(bytes, ['request', 'params'])))
 
 const checked = (frame: Fields): ChildFrame => {
+  try {
+    return frameOf(frame)
+  } catch (error) {
+    throw blaming(error, frame.id)
+  }
+}
+
+const frameOf = (frame: Fields): ChildFrame => {
   switch (frame.type) {
     case 'result':
       return { type: 'result', id: count(frame, 'id'), value: frame.value }
@@ -114,6 +124,8 @@ const checked = (frame: Fields): ChildFrame => {
     case 'ready':
     case 'fault':
       return { type: frame.type }
+    case 'ending':
+      return frame.id === undefined ? { type: 'ending' } : { type: 'ending', id: count(frame, 'id') }
     case 'loading':
       return { type: 'loading', file: text(frame, 'file') }
     case 'module':

@@ -53,6 +53,11 @@ export class Pulse {
     return this.#ping.pending && this.#ping.silentMs >= QUIET_MS
   }
 
+  /** Monotonic milliseconds since when the child may have been silent; infinite after an answer. */
+  get silentSince(): number {
+    return this.#ping.pending ? this.#ping.at - this.#options.pingMs : Infinity
+  }
+
   /** Sends a ping when it is due, and counts the silence after it. */
   tick(now: number, elapsedMs: number, { runs, idleSince, listening }: Activity): Silence | null {
     const { heartbeatMs, pingMs, tickMs } = this.#options

@@ -2,7 +2,8 @@ import { randomInt } from 'node:crypto'
 import type { RunError } from '../events/run.ts'
 import { messageOf } from '../errors.ts'
 import { MAX_OUTPUT_LINES } from '../events/outputLimit.ts'
-import { MAX_FRAME, MAX_LINE, MAX_MESSAGE, MAX_STACK, ProtocolViolation } from './frames.ts'
+import { culpritOf, outcomeAfter } from './culprit.ts'
+import { blaming, MAX_FRAME, MAX_LINE, MAX_MESSAGE, MAX_STACK, ProtocolViolation } from './frames.ts'
 import type { SandboxOptions } from './limits.ts'
 import { type Ending, type SandboxedProcess, type Start, startProcess } from './childProcess.ts'
 import type { ChildFrame, ParentFrame, StopReason } from './protocol.ts'
@@ -21,6 +22,8 @@ export interface Job {
   settled: boolean
   /** True when a child has received it. */
   started: boolean
+  /** True when it was lost with its child and may be the culprit: it must run again in a child of its own. */
+  suspect: boolean
   settle(outcome: Outcome): void
 }
 
@@ -88,6 +91,14 @@ export class SupervisedChild {
   /** Monotonic milliseconds of the latest tick or run, which is precise enough for deadlines. */
   #now: number
   #killedFor: RunError | undefined
+  /** The run that did not stop in time, for which the child was killed. */
+  #gaveUp: Active | undefined
+  /** The reason of the service for the end of a child without fault of a run. */
+  #shutDown: string | undefined
+  /** The id of the run whose code called for the end of the process; null if that run had ended. */
+  #endingBy: number | null | undefined
+  /** A run whose time was over since then may have lost it to a run that occupied the process. */
+  #silentSince = Infinity
   #begun = 0
   readonly #intake: Intake
   #faulty = false
@@ -127,9 +138,9 @@ export class SupervisedChild {
     return Math.min(runsPerChild - working, runsPerChild * AWAITING_PER_RUN - this.#active.size)
   }
 
-  /** Too much waits for the child, or it is busy without a run. Runs wait meanwhile: the child may be replaced. */
+  /** Too much waits for the child, or it does not answer. Runs wait meanwhile: the child may be replaced. */
   get #isClogged(): boolean {
-    return this.#process.unread > MAX_UNREAD || (this.#active.size === 0 && this.#pulse.isQuiet)
+    return this.#process.unread > MAX_UNREAD || this.#pulse.isQuiet
   }
 
   get idle(): boolean {
@@ -179,7 +190,8 @@ export class SupervisedChild {
     for (const [id, active] of this.#active) {
       if (!active.stopped) {
         if (now >= active.deadline) this.#stop(id, 'timeout', now)
-      } else if (now - active.stopped.at >= this.#options.graceMs) this.#giveUp(active, now)
+      } else if (now - active.stopped.at >= this.#options.graceMs && !this.#isHeldUp(active))
+        this.#giveUp(active, now)
     }
     this.#intake.tick(elapsedMs)
     this.#watch(now, elapsedMs)
@@ -199,15 +211,26 @@ export class SupervisedChild {
   /** Ends the child without a backoff. */
   retire(): void {
     this.retired = true
-    this.kill('worker_lost', 'The process was shut down')
+    const reason = 'The process was shut down'
+    if (!this.#process.killed) this.#shutDown = reason
+    this.kill('worker_lost', reason)
   }
 
   kill(code: 'worker_lost' | 'unresponsive', message: string): void {
     this.#killedFor ??= { code, message }
+    if (code === 'unresponsive') this.#silentSince = Math.min(this.#silentSince, this.#pulse.silentSince)
     this.#process.kill()
   }
 
   #onFrame(frame: ChildFrame, size: number): void {
+    try {
+      this.#take(frame, size)
+    } catch (error) {
+      throw 'id' in frame ? blaming(error, frame.id) : error
+    }
+  }
+
+  #take(frame: ChildFrame, size: number): void {
     switch (frame.type) {
       case 'ready':
         if (this.state !== 'starting') throw new ProtocolViolation('Expected `ready` only once, got it again')
@@ -238,6 +261,10 @@ export class SupervisedChild {
       case 'fault': // the process may be inconsistent: its runs may finish, but no new run starts
         if (this.#faulty) throw new ProtocolViolation('Expected `fault` only once, got it again')
         this.#faulty = true
+        return this.drain()
+      case 'ending':
+        if (frame.id !== undefined) this.#activeOf(frame.id)
+        this.#endingBy = frame.id ?? null
         return this.drain()
       default:
         throw new ProtocolViolation(`Expected a frame of a run, got ${frame.type}`)
@@ -339,6 +366,11 @@ export class SupervisedChild {
     this.#process.send({ type: 'cancel', id, reason })
   }
 
+  /** Whether the run may have exceeded its time because another run occupies the process. */
+  #isHeldUp({ stopped }: Active): boolean {
+    return stopped?.reason === 'timeout' && this.#active.size > 1 && this.#pulse.isQuiet
+  }
+
   /** Settles a run that did not stop in time. The child must end, because its code may never end. */
   #giveUp(active: Active, now: number): void {
     if (!active.job.settled) active.job.settle({ status: 'failed', error: stopError(active) })
@@ -347,6 +379,7 @@ export class SupervisedChild {
     const othersWait = [...this.#active.values()].some(({ job }) => !job.settled)
     if (!othersWait || now - stopped >= 2 * this.#options.graceMs) {
       this.retired = true
+      if (!this.#process.killed) this.#gaveUp = active
       this.kill('worker_lost', 'The process was ended because another run in it did not stop in time')
     }
   }
@@ -363,10 +396,11 @@ export class SupervisedChild {
   }
 
   #onPong(n: number, rss: number): void {
+    const wasQuiet = this.#pulse.isQuiet
     const answered = this.#pulse.answer(n)
     if (rss > this.#options.rssMb * RSS_SHARE * 1024 * 1024) this.drain()
-    if (answered === 'awake') this.#listener.onFreed(this)
-    else if (this.idle) this.#pulse.freeze()
+    if (answered === 'awake' || wasQuiet) this.#listener.onFreed(this)
+    if (answered === 'resting' && this.idle) this.#pulse.freeze()
   }
 
   /** Thaws a frozen child. `onFreed` reports that it has room. */
@@ -378,20 +412,37 @@ export class SupervisedChild {
     if (this.state === 'draining' && this.#active.size === 0) this.retire()
   }
 
-  #onEnd({ code, message }: Ending): void {
+  #onEnd({ code, message, frameId }: Ending): void {
     this.state = 'ended'
     this.ending = message
-    const error = code === 'protocol_violation' ? { code, message } : (this.#killedFor ?? { code, message })
+    const reason = code === 'protocol_violation' ? { code, message } : (this.#killedFor ?? { code, message })
     const ended = [...this.#active.values()]
+    const culprit = culpritOf({
+      open: ended,
+      begun: this.#begun,
+      gaveUp: this.#gaveUp,
+      retired: this.#shutDown,
+      named: this.#active.get(frameId ?? this.#endingBy ?? -1),
+      byEnded: this.#endingBy === null,
+    })
     this.#active.clear()
     this.#intake.end()
     this.#listener.onEnd(this) // first, so that no new run is sent to this child
     for (const active of ended) {
       active.job.invocation.signal.removeEventListener('abort', active.onAbort)
-      active.job.settle({ status: 'failed', error: active.stopped ? stopError(active) : error })
+      active.job.suspect = culprit.kind === 'unknown'
+      const outcome = outcomeAfter(culprit, active, { reason, idOf })
+      const wasStopped = active.stopped && !(outcome.status === 'lost' && this.#lostItsTime(active.stopped))
+      active.job.settle(wasStopped ? { status: 'failed', error: stopError(active) } : outcome)
     }
   }
+
+  #lostItsTime({ reason, at }: { readonly reason: StopReason; readonly at: number }): boolean {
+    return reason === 'timeout' && at >= this.#silentSince
+  }
 }
+
+const idOf = ({ job }: Active): string => job.invocation.run.run_id
 
 const doneWith = (outcome: Outcome): void => {
   if (outcome.status === 'succeeded') outcome.done?.()

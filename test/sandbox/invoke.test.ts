@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { isAppError } from '../../src/errors.ts'
 import type { HostCall } from '../../src/ports/runtime.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
@@ -283,13 +284,14 @@ lifetime('is shared only by runs of one project with the same rights', async () 
   await runtime.close()
 })
 
-lifetime('ends with the runtime: its runs and later runs are lost', async () => {
-  const { runtime, failure } = await openWorkbench('ok')
-  const running = failure('orders.handlers/waits')
-  await until(() => runtime.children === 1)
+lifetime('ends with the runtime: its runs are lost, and later runs are refused', async () => {
+  const { runtime, invoke } = await openWorkbench('ok')
+  const running = invoke('orders.handlers/waits')
+  await resultOf(invoke('orders.handlers/identity'))
   await runtime.close()
-  assert.is((await running).code, 'worker_lost')
-  assert.is((await failure('orders.handlers/identity')).code, 'worker_lost')
+  assert.is((await running).status, 'lost')
+  const refusal = await invoke('orders.handlers/identity').catch((error: unknown) => error)
+  assert.ok(isAppError(refusal, 'unavailable'))
   assert.is(runtime.children, 0)
 })
 

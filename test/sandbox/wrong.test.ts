@@ -102,11 +102,11 @@ for (const [name, message] of Object.entries(deaths)) {
   })
 }
 
-dying('ends only the runs of its own process', async ({ failure }) => {
+dying('ends only the runs of its own process', async ({ invoke, failure }) => {
   const other = await openWorkbench('ok')
   const elsewhere = other.invoke('orders.handlers/later', { args: [100] })
-  const [first, second] = await Promise.all([failure('dies/stubborn'), failure('dies/exit')])
-  assert.equal([first.code, second.code], ['worker_lost', 'worker_lost'])
+  const [first, second] = await Promise.all([invoke('dies/stubborn'), failure('dies/exit')])
+  assert.equal([first.status, second.code], ['lost', 'worker_lost'])
   assert.is(await resultOf(elsewhere), 'done')
   await other.runtime.close()
 })
@@ -225,10 +225,10 @@ pipe('loses its process when it closes the pipe', async ({ failure, invoke }) =>
 })
 
 pipe('cannot guess the id of another run', async () => {
-  const { runtime, invoke, failure } = await openWorkbench('wrong')
-  const other = failure('dies/stubborn')
-  assert.is((await failure('pipe/guessesIds')).code, 'protocol_violation')
-  assert.is((await other).code, 'protocol_violation')
+  const { runtime, invoke } = await openWorkbench('wrong')
+  const other = invoke('dies/stubborn')
+  assert.is((await invoke('pipe/guessesIds')).status, 'lost')
+  assert.is((await other).status, 'lost')
   assert.type(await resultOf(invoke('dies/identity')), 'number')
   await runtime.close()
 })

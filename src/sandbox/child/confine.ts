@@ -10,6 +10,7 @@ import os from 'node:os'
 import traceEvents from 'node:trace_events'
 import { parseEnv } from 'node:util'
 import v8 from 'node:v8'
+import { endingSignal } from './endings.ts'
 
 // oxlint-disable-next-line no-restricted-properties -- the child's own, which contains nothing of the service
 const { pid, env: environment } = process
@@ -90,19 +91,14 @@ const onlySelf = (target: object, name: string): void => {
 const endBySignals = (): void => {
   const kill = process.kill.bind(process)
   const exit = (Reflect.get(process, 'reallyExit') as (code: number) => void).bind(process)
-  const { signals } = os.constants
-  const ignored = new Set<string | number>([0, 'SIGCHLD', 'SIGCONT', 'SIGURG', 'SIGWINCH'])
   const endBy = (name: NodeJS.Signals): never => {
-    exit(128 + signals[name])
+    exit(128 + os.constants.signals[name])
     throw new Error(`Expected the end of the process by ${name}`)
   }
   process.abort = () => endBy('SIGABRT')
   process.kill = (id: number, signal: NodeJS.Signals | number = 'SIGTERM') => {
-    const name = (Object.keys(signals) as NodeJS.Signals[]).find((each) =>
-      [each, signals[each]].includes(signal),
-    )
-    const ends = id === pid && name && !ignored.has(name) && process.listenerCount(name) === 0
-    return ends ? endBy(name) : kill(id, signal)
+    const name = id === pid ? endingSignal(signal) : undefined
+    return name ? endBy(name) : kill(id, signal)
   }
 }
 

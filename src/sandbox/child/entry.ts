@@ -8,6 +8,7 @@ import { activeRuns } from '../../sdk/activeRun.ts'
 import type { ParentFrame } from '../protocol.ts'
 import { openChannel } from './channel.ts'
 import { confine } from './confine.ts'
+import { reportEndings } from './endings.ts'
 import { argumentsOf, NotStarted, openFunctions } from './functions.ts'
 import { installHooks } from './modules.ts'
 import { installNetwork } from './network.ts'
@@ -114,6 +115,10 @@ const runOfContext = (): Run | undefined => {
   return run?.ended ? undefined : run
 }
 
+reportEndings(() => {
+  const run = ownerOfContext()
+  if (run) channel.sendLast({ type: 'ending', ...(!run.ended && { id: run.id }) })
+})
 confine()
 installNetwork()
 process.on('uncaughtException', onFault)
