@@ -139,10 +139,11 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
   async #run(stream: string, actor: Actor<State, Command, Event>): Promise<void> {
     let conflicts = 0
     let reached = -1 // the revision of the stream, as a lost race reported it
+    let most = COMMANDS_PER_APPEND
     while (actor.waiting.length > 0 || actor.reading.length > 0) {
       if (actor.reading.length > 0) await this.#read(stream, actor)
       if (actor.waiting.length === 0) continue
-      const waiting = actor.waiting.splice(0, conflicts > 0 ? 1 : COMMANDS_PER_APPEND)
+      const waiting = actor.waiting.splice(0, conflicts > 0 ? 1 : most)
       try {
         if (!actor.loaded || conflicts > 0) {
           actor.loaded = await this.#catchUp(stream, actor.loaded)
@@ -161,6 +162,11 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
         if (!lost || waiting.length > 1 || actual < expected) {
           actor.loaded = undefined
           this.#loaded.delete(stream)
+        }
+        if (waiting.length > 1 && isAppError(error, 'payload_too_large')) {
+          most = 1 // together they are too large
+          actor.waiting.unshift(...waiting)
+          continue
         }
         if (lost && ++conflicts < MAX_CONFLICTS) {
           actor.waiting.unshift(...waiting)

@@ -19,8 +19,8 @@ import {
 export interface StreamState {
   /** Null while the stream does not exist. */
   env_id: string | null
-  /** Published events that are not dispatched yet. */
-  readonly undispatched: Set<string>
+  /** Published events that are not dispatched yet; the ids of their runs that were claimed already, if there are any. */
+  readonly undispatched: Map<string, Set<string> | null>
   readonly runs: OpenRuns
   /** The newest events that were published under an `Idempotency-Key`: their revisions by id. */
   readonly keyed: Map<string, number>
@@ -72,7 +72,15 @@ export type StreamCommand =
       readonly type: 'DispatchEvent'
       readonly stream_id: string
       readonly event_id: string
-      /** The runs of its handlers, which this worker claims together. */
+      /** The runs of its handlers, which this worker claims together, except those that were claimed already. */
+      readonly plans: readonly RunPlan[]
+      readonly worker_id: string
+      readonly now: string
+    }
+  | {
+      /** Claims a part of the runs of an event, because all of them do not fit into one append. */
+      readonly type: 'ClaimPart'
+      readonly event_id: string
       readonly plans: readonly RunPlan[]
       readonly worker_id: string
       readonly now: string
@@ -101,7 +109,7 @@ export type StreamEvent = EventOf<'StreamCreated' | 'EventPublished' | 'EventHan
 export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
   initial: () => ({
     env_id: null,
-    undispatched: new Set(),
+    undispatched: new Map(),
     runs: new Map(),
     keyed: new Map(),
     forgotten: null,
@@ -139,18 +147,28 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
             ...(depth !== undefined && { depth }),
             event_time: now,
           },
-          ...(command.claim ? handled(command, command.claim.plans, command.claim.worker_id, now) : []),
+          ...(command.claim ? handled(command, command.claim, now) : []),
         ]
       }
 
-      case 'DispatchEvent': // I3: the first append claims all runs; a redelivery finds them claimed
-        if (!state.undispatched.has(command.event_id)) return []
-        return handled(command, command.plans, command.worker_id, command.now)
+      case 'DispatchEvent': {
+        // I3: the first append claims all runs; a redelivery finds them claimed
+        const claimed = state.undispatched.get(command.event_id)
+        if (claimed === undefined) return []
+        return handled(command, { ...command, plans: without(claimed, command.plans) }, command.now, claimed)
+      }
+
+      case 'ClaimPart': {
+        const claimed = state.undispatched.get(command.event_id)
+        if (claimed === undefined) return []
+        return without(claimed, command.plans).map((plan) => started(plan, command.worker_id, command.now))
+      }
 
       case 'AbandonEvent': {
         const { event_id, stream_id, error } = command
-        if (!state.undispatched.has(event_id)) return []
-        return [{ type: 'EventHandled', event_id, stream_id, run_ids: [], error }]
+        const claimed = state.undispatched.get(event_id)
+        if (claimed === undefined) return []
+        return [{ type: 'EventHandled', event_id, stream_id, run_ids: [...(claimed ?? [])], error }]
       }
 
       case 'RequestRun':
@@ -174,11 +192,15 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
       case 'StreamCreated':
         break
       case 'EventPublished':
-        state.undispatched.add(event.event_id)
+        state.undispatched.set(event.event_id, null)
         if (isDerived(event.event_id)) remember(state, event.event_id, revision)
         break
       case 'EventHandled':
         state.undispatched.delete(event.event_id)
+        break
+      case 'RunStarted':
+        claimedPart(state.undispatched, event)
+        evolveRuns(state.runs, event, revision)
         break
       default:
         evolveRuns(state.runs, event, revision)
@@ -219,13 +241,29 @@ const opening = (state: StreamState, stream_id: string, env_id: string, create: 
   throw new AppError('not_found', `No stream ${stream_id}`)
 }
 
-/** Returns the facts that dispatch an event and claim its runs for a worker. */
+/** Returns the facts that dispatch an event and claim its runs for a worker. `claimed`: the ids of those claimed before. */
 const handled = (
   { event_id, stream_id }: { event_id: string; stream_id: string },
-  plans: readonly RunPlan[],
-  worker_id: string,
+  { plans, worker_id }: { readonly plans: readonly RunPlan[]; readonly worker_id: string },
   now: string,
+  claimed: Iterable<string> | null = null,
 ): StreamEvent[] => [
-  { type: 'EventHandled', event_id, stream_id, run_ids: plans.map(({ run_id }) => run_id) },
+  { type: 'EventHandled', event_id, stream_id, run_ids: [...(claimed ?? []), ...plans.map(runIdOf)] },
   ...plans.map((plan) => started(plan, worker_id, now)),
 ]
+
+const runIdOf = ({ run_id }: RunPlan): string => run_id
+
+const without = (claimed: ReadonlySet<string> | null, plans: readonly RunPlan[]): readonly RunPlan[] =>
+  claimed ? plans.filter(({ run_id }) => !claimed.has(run_id)) : plans
+
+/** Notes a run that was claimed before its event was dispatched. A retry is no run of the event itself. */
+const claimedPart = (
+  undispatched: StreamState['undispatched'],
+  { event_id, run_id, attempt }: EventOf<'RunStarted'>,
+): void => {
+  const claimed = event_id !== undefined && attempt === 1 ? undispatched.get(event_id) : undefined
+  if (event_id === undefined || claimed === undefined) return
+  if (claimed) claimed.add(run_id)
+  else undispatched.set(event_id, new Set([run_id]))
+}

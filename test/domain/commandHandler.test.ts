@@ -97,6 +97,22 @@ aggregates(
   },
 )
 
+aggregates('is stored alone if it is too large together with others', async ({ store, at }) => {
+  const limited = forwarding(store, {
+    append(stream, facts, expected) {
+      if (facts.length > 3) throw new AppError('payload_too_large', 'Too large')
+      return store.append(stream, facts, expected)
+    },
+  })
+  const handler = new CommandHandler(limited, stream)
+  await handler.handle(at, publish(true), cause)
+  const codes = await Promise.all(
+    Array.from({ length: 20 }, () => codeOf(handler.handle(at, publish(), cause))),
+  )
+  assert.equal(new Set(codes), new Set(['fulfilled']))
+  assert.is((await typesIn(store, at)).length, 22)
+})
+
 aggregates('does not wait for commands on other streams', async ({ store, watch, at }) => {
   const handler = new CommandHandler(store, stream)
   let release = () => {}

@@ -157,6 +157,30 @@ dispatching('stores nothing when it is repeated, by any worker, also when the ru
     .when(dispatch)
     .then()
 })
+const [one, two, three] = ['one', 'two', 'three'].map((run_id) => ({ ...plan, event_id: 'event', run_id }))
+assert.ok(one && two && three)
+const part = { type: 'ClaimPart', event_id: 'event', plans: [one, two], worker_id: 'worker', now } as const
+dispatching('may claim a part of the runs before, each of them once', () => {
+  given(created, published).when(part).then(started(one), started(two))
+  given(created, published, started(one)).when(part).then(started(two))
+  given(created, published, started(one), { ...succeeded, run_id: 'one' })
+    .when({ ...part, worker_id: 'other' })
+    .then(started(two, 'other'))
+  given(...running)
+    .when(part)
+    .then()
+})
+dispatching('claims what is left and names all runs', () =>
+  given(created, published, started(one, 'other'), started(two))
+    .when({ ...dispatch, plans: [two, three] })
+    .then({ ...handled, run_ids: ['one', 'two', 'three'] }, started(three)),
+)
+dispatching('names no retry of a run that was claimed before', () => {
+  const again = { ...one, run_id: 'again', attempt: 2, origin_run_id: 'one' }
+  given(created, published, started(one), started(again))
+    .when({ ...dispatch, plans: [two] })
+    .then({ ...handled, run_ids: ['one', 'two'] }, started(two))
+})
 dispatching('stores nothing for an event that does not exist', () => given(created).when(dispatch).then())
 dispatching(
   'that a defect prevents is recorded with the reason, unless the event was dispatched meanwhile',
@@ -165,6 +189,9 @@ dispatching(
     given(created, published)
       .when(abandon)
       .then({ ...handled, run_ids: [], error })
+    given(created, published, started({ ...plan, event_id: 'event' }))
+      .when(abandon)
+      .then({ ...handled, run_ids: ['run'], error })
     given(...running)
       .when(abandon)
       .then()

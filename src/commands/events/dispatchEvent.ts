@@ -9,7 +9,8 @@ import { cancelRun } from '../runs/cancelRun.ts'
 import { isControl, REPLAY } from '../../events/eventType.ts'
 import type { CommandDeps } from '../deps.ts'
 import { findRun } from '../runs/findRun.ts'
-import { planRuns } from './planRuns.ts'
+import { claimsOf } from '../runs/claimsOf.ts'
+import { partsOf, planRuns } from './planRuns.ts'
 
 type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'views' | 'payloads'>
 type Published = Recorded<EventOf<'EventPublished'>>
@@ -17,7 +18,8 @@ type Published = Recorded<EventOf<'EventPublished'>>
 /**
  * Dispatches a published event: claims the runs of its handlers for a worker, or cancels the run that `svc:cancel`
  * names (I3; SPEC.md, Publishing and handling). Resolves with the claimed runs; null if a worker has dispatched the
- * event. An event deeper than `maxRunDepth` starts no runs.
+ * event. Many runs are claimed in parts; a redelivery after a crash claims the rest. An event deeper than `maxRunDepth`
+ * starts no runs.
  */
 export const dispatchEvent = async (
   deps: Deps,
@@ -41,13 +43,18 @@ export const dispatchEvent = async (
   if (planned.kind === 'cancel') await cancelRun(deps, planned.run_id, cause)
   const isTooDeep = (event.depth ?? 0) > maxRunDepth // the limit was lowered since the event was published
   const plans = planned.kind === 'start' && !isTooDeep ? planned.plans : []
-  const { events } = await aggregates.streams.handle(
-    streamOf.stream(stream_id),
-    { type: 'DispatchEvent', stream_id, event_id, plans, worker_id, now: clock.iso() },
-    cause,
-    { opening: openingOf(published), known: revision },
-  )
-  return events.length > 0 ? plans : null
+  const stream = streamOf.stream(stream_id)
+  const claim = { event_id, worker_id, now: clock.iso() }
+  const at = { opening: openingOf(published), known: revision }
+  const parts = partsOf(plans)
+  for (const part of parts.slice(0, -1))
+    await aggregates.streams.handle(stream, { ...claim, type: 'ClaimPart', plans: part }, cause, at)
+  const last = { ...claim, type: 'DispatchEvent', stream_id, plans: parts.at(-1) ?? [] } as const
+  const { events } = await aggregates.streams.handle(stream, last, cause, at)
+  if (events.length === 0) return null
+  if (events.length === 1 + plans.length) return plans
+  const claims = await claimsOf(deps, { stream_id, worker_id }) // other parts, also of an earlier delivery
+  return claims.filter((plan) => plan.event_id === event_id)
 }
 
 const runIdIn = (data: unknown): unknown =>

@@ -72,6 +72,28 @@ export const planRuns = (
   }
 }
 
+/** Bytes of claims in one append. EventStoreDB accepts 1 MiB, which other commands of the stream may share. */
+const PART_BYTES = 256 << 10
+/** As many runs always fit, because each one has at most 100 keys of context variables. */
+const FEW = 16
+
+/** Splits the runs of an event into parts that fit into one append each; there is at least one part. */
+export const partsOf = (plans: readonly RunPlan[]): readonly (readonly RunPlan[])[] => {
+  if (plans.length <= FEW) return [plans]
+  const parts: RunPlan[][] = [[]]
+  let bytes = 0
+  for (const plan of plans) {
+    const size = Buffer.byteLength(JSON.stringify(plan))
+    if (bytes + size > PART_BYTES) {
+      parts.push([])
+      bytes = 0
+    }
+    bytes += size
+    parts.at(-1)?.push(plan)
+  }
+  return parts
+}
+
 /** Id of the run of a function that an event starts. `callFunction` returns it before the run is planned. */
 export const runIdOf = (event_id: string, { project, fn }: Pick<Deployed, 'project' | 'fn'>): string =>
   derivedIdBeside(event_id, project.project_id, fn.ns, fn.var)

@@ -10,7 +10,7 @@ import { appendOnce } from './appendOnce.ts'
 import { checkControl } from './checkControl.ts'
 import { CANCEL, checkEventType, isControl } from '../../events/eventType.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
-import { planRuns } from './planRuns.ts'
+import { partsOf, planRuns } from './planRuns.ts'
 
 type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'views' | 'payloads' | 'quotas'> & {
   readonly claimer?: Claimer | null
@@ -152,5 +152,6 @@ const claimOf = async (
   await directory.reach(await store.head()) // every handler that was deployed before the event is known
   if (!claimer.hasRoom(env_id)) return null
   const planned = planRuns(event, undefined, { env_id, revision: FIRST_EVENT_AT }, { directory })
-  return planned.kind === 'start' ? { plans: planned.plans, worker_id: claimer.worker_id } : null
+  if (planned.kind !== 'start' || partsOf(planned.plans).length > 1) return null
+  return { plans: planned.plans, worker_id: claimer.worker_id }
 }
