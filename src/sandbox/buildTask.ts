@@ -1,3 +1,4 @@
+import { AppError } from '../errors.ts'
 import type { SandboxOptions } from './limits.ts'
 import type { ChildCode } from './childCode.ts'
 import { startProcess } from './childProcess.ts'
@@ -30,7 +31,7 @@ export interface Task {
 
 /**
  * Inspects or strips a whole build in a separate child. Rejects with `TaskFailed` when the build does not
- * load, or when it ends, blocks or breaks the child. User code shares the child, so it can write every frame itself.
+ * load, or when it ends, blocks or breaks the child, and with `unavailable` when no child starts. User code shares the child, so it can write every frame itself.
  * K1: a frame names one of `files`, and a result names each of them once. K2: the end is accepted after every result.
  */
 export const runTask = ({
@@ -97,7 +98,10 @@ export const runTask = ({
         onEnd: (ending) => {
           clearTimeout(timer)
           signal?.removeEventListener('abort', onAbort)
-          if (failure) reject(failure)
+          const isOurs = failure === undefined || failure instanceof TaskFailed
+          if (!started && isOurs)
+            reject(new AppError('unavailable', `No process for the build started: ${ending.message}`))
+          else if (failure) reject(failure)
           else if (done) resolve()
           else
             reject(

@@ -41,7 +41,8 @@ export const culpritOf = <Run>({
   if (gaveUp !== undefined) return { kind: 'run', run: gaveUp }
   if (retired !== undefined) return { kind: 'none', message: retired }
   const [only] = open
-  if (only !== undefined && (begun === 1 || (open.length === 1 && !byEnded))) return { kind: 'run', run: only }
+  if (only !== undefined && (begun === 1 || (open.length === 1 && !byEnded)))
+    return { kind: 'run', run: only }
   if (named !== undefined) return { kind: 'run', run: named }
   return byEnded ? { kind: 'none', message: 'lost with a run that had ended' } : { kind: 'unknown' }
 }
@@ -54,7 +55,9 @@ export const outcomeAfter = <Run>(
 ): Exclude<Outcome, { status: 'succeeded' }> => {
   switch (culprit.kind) {
     case 'run':
-      return culprit.run === run ? { status: 'failed', error: reason } : lost(`lost with run ${idOf(culprit.run)}`)
+      return culprit.run === run
+        ? { status: 'failed', error: reason }
+        : lost(`lost with run ${idOf(culprit.run)}`)
     case 'unknown':
       return lost(`lost with its process, which ended because of one of its runs: ${reason.message}`)
     case 'none':

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { isAppError } from '../../src/errors.ts'
 import { newId } from '../../src/ids.ts'
 import { culpritOf, outcomeAfter } from '../../src/sandbox/culprit.ts'
 import { processSandbox } from '../../src/sandbox/processSandbox.ts'
@@ -78,7 +79,8 @@ const lossOf = (outcome: Outcome): string => {
 const known = suite<Workbench>('a run that ends its process')
 
 known.before(
-  async (context) => void Object.assign(context, await openWorkbench({ 'main.js': source }, { heartbeatMs: 15_000 })),
+  async (context) =>
+    void Object.assign(context, await openWorkbench({ 'main.js': source }, { heartbeatMs: 15_000 })),
 )
 known.after(({ runtime }) => runtime.close())
 
@@ -266,6 +268,15 @@ starting('again and again is reported to its runs, which no user code has seen',
     assert.match(refusal?.message ?? '', /did not start in 8 attempts: .*exited with code 1/)
   }
   assert.is(starts(), 8)
+  await bench.runtime.close()
+})
+
+starting('is no defect of the build that is inspected', async () => {
+  const { sandbox } = sandboxThatFails(1)
+  const bench = await openWorkbench({ 'main.js': source }, { sandbox })
+  const refusal = await bench.inspect().catch((refused: unknown) => refused)
+  assert.ok(isAppError(refusal, 'unavailable'))
+  assert.is((await bench.inspect()).ok, true)
   await bench.runtime.close()
 })
 

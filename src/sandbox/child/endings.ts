@@ -1,6 +1,5 @@
 import os from 'node:os'
 
-// oxlint-disable-next-line no-restricted-properties -- the child's own
 const { pid } = process
 const { signals } = os.constants
 const IGNORED = new Set<string>(['SIGCHLD', 'SIGCONT', 'SIGURG', 'SIGWINCH'])
