@@ -153,8 +153,9 @@ export const decideRun = (command: RunCommand, runs: ReadonlyMap<string, OpenRun
     }
 
     case 'CancelRun': {
-      if (!run) return [] // I4
-      return [{ type: 'RunCancelled', ...ending(run, command.now), was: run.status }]
+      const open = run ?? waitingRetry(runs, command.run_id)
+      if (!open) return [] // I4
+      return [{ type: 'RunCancelled', ...ending(open, command.now), was: open.status }]
     }
 
     case 'RetryRun': {
@@ -212,6 +213,12 @@ export const evolveRuns = (runs: OpenRuns, event: RunEvent, revision: number): v
     default:
       foreign(event)
   }
+}
+
+/** The retry of a run, while no worker has claimed it: the caller knows only the id of the run. */
+const waitingRetry = (runs: ReadonlyMap<string, OpenRun>, run_id: string): OpenRun | undefined => {
+  const retry = runs.get(derivedIdBeside(run_id, 'retry'))
+  return retry?.status === 'requested' ? retry : undefined
 }
 
 /** Returns the fact that a worker claimed the run. */

@@ -4,6 +4,7 @@ import type { Cursor, Recorded } from '../events/event.ts'
 import type { Logger } from '../logger.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Directory } from '../projections/directory.ts'
+import { needsRoom } from './heldDeliveries.ts'
 
 /** Claims in progress at a time. */
 const CONCURRENT = 32
@@ -88,7 +89,7 @@ export class Bypass {
       for await (const { events, cursor } of this.#deps.store.subscribe({ after, types, signal: until })) {
         for (const event of events) {
           const org_id = this.#deps.views.directory.orgIdOf(event.metadata.env_id ?? '')
-          if (!this.#host.mayClaim(org_id)) {
+          if (needsRoom(event) && !this.#host.mayClaim(org_id)) {
             if (!this.#passed.has(org_id)) this.#passed.set(org_id, before)
           } else {
             const claim = this.#host.claim(org_id, event).finally(() => claiming.delete(claim))

@@ -1,4 +1,10 @@
+import { CANCEL } from '../events/eventType.ts'
+import type { Recorded } from '../events/event.ts'
 import type { Delivery } from '../ports/eventStore.ts'
+
+/** Whether the event may start runs. A cancellation starts none, and it makes room. */
+export const needsRoom = ({ event }: Recorded): boolean =>
+  event.type !== 'EventPublished' || event.event_type !== CANCEL
 
 /**
  * Deliveries without a claim, because too many runs of their organization wait here. They are not acknowledged, so the

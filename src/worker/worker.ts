@@ -18,7 +18,7 @@ import { Bypass } from './bypass.ts'
 import { DirectClaims } from './directClaims.ts'
 import { type ExecutionDeps, Executions } from './executions.ts'
 import { FailedClaims } from './failedClaims.ts'
-import { HeldDeliveries } from './heldDeliveries.ts'
+import { HeldDeliveries, needsRoom } from './heldDeliveries.ts'
 import { Registration } from './registration.ts'
 
 export interface WorkerOptions {
@@ -188,7 +188,8 @@ export class Worker implements Claimer {
     for await (const delivery of this.#deps.store.consume('workers', options)) {
       if (signal.aborted) return // the unacknowledged event is delivered to another worker
       const org_id = this.#orgOf(delivery.event)
-      if (!this.#held.has(org_id) && this.#mayClaim(org_id)) this.#take(org_id, delivery)
+      if (!needsRoom(delivery.event)) this.#take(org_id, delivery)
+      else if (!this.#held.has(org_id) && this.#mayClaim(org_id)) this.#take(org_id, delivery)
       else {
         this.#held.add(org_id, delivery)
         if (this.#held.size >= FULL) this.#bypass.open(delivery.event.cursor) // W6

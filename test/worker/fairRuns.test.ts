@@ -2,7 +2,9 @@ import * as assert from 'uvu/assert'
 import { storeRequest } from '../../src/commands/runs/requestRun.ts'
 import type { Invocation } from '../../src/ports/runtime.ts'
 import type { WantedRun } from '../../src/ports/claimer.ts'
-import { type Node, openNode } from '../support/openNode.ts'
+import { streamOf } from '../../src/events/streams.ts'
+import { newId } from '../../src/ids.ts'
+import { type Node, now, openNode } from '../support/openNode.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 import { deployBuild, openWorker, wanted } from './openWorker.ts'
@@ -57,6 +59,43 @@ fair(
     await worker.stop({ drainMs: 10 })
   },
 )
+
+/** Publishes `svc:cancel` for a run. */
+const cancel = (node: Node, env_id: string, run_id: string) => {
+  const stream_id = newId()
+  const command = {
+    type: 'PublishEvent',
+    stream_id,
+    env_id,
+    event_id: newId(),
+    event_type: 'svc:cancel',
+    data: { value: { run_id } },
+    source: 'api',
+    create: true,
+    now,
+  } as const
+  return node.aggregates.streams.handle(streamOf.stream(stream_id), command, {
+    env_id,
+    correlation_id: stream_id,
+  })
+}
+
+for (const waiting of [0, 10, 400]) {
+  fair(`carries out a cancellation while it is full and ${waiting} other runs wait`, async (context) => {
+    const { node } = context
+    const { worker, invocations } = openWorker(node, { maxConcurrentRuns: 2 })
+    await worker.start()
+    for (let n = 0; n < 2; n++) await request(context, 'flood')
+    await until(() => invocations.length === 2)
+    for (const { loadInput } of invocations) await loadInput()
+    for (let n = 0; n < waiting; n++) await request(context, 'flood')
+    const [first] = invocations
+    assert.ok(first)
+    await cancel(node, 'flood', first.run.run_id)
+    await until(has(node, first.run.stream_id, 'RunCancelled'))
+    await worker.stop({ drainMs: 10 })
+  })
+}
 
 fair('claims the waiting runs of a flood one by one as its runs begin', async (context) => {
   const { node } = context

@@ -2,6 +2,7 @@ import { AppError } from '../../errors.ts'
 import { CALL, CANCEL, REPLAY } from '../../events/eventType.ts'
 import { RawJson } from '../../events/rawJson.ts'
 import { isId } from '../../ids.ts'
+import { findCall } from '../runs/findCall.ts'
 import type { CommandDeps } from '../deps.ts'
 
 /**
@@ -10,18 +11,22 @@ import type { CommandDeps } from '../deps.ts'
  * (I7).
  */
 export const checkControl = async (
-  { views }: Pick<CommandDeps, 'views'>,
+  deps: Pick<CommandDeps, 'views' | 'payloads'>,
   { event_type, event_data, env_id }: { event_type: string; event_data: unknown; env_id: string },
 ): Promise<void> => {
+  const { views } = deps
   const data = event_data instanceof RawJson ? event_data.loose : event_data
   const fields = (typeof data === 'object' && data !== null ? data : {}) as Record<string, unknown>
   switch (event_type) {
     case CALL:
       return checkCall(views, fields, env_id)
     case CANCEL:
-      return void (await runOf(views, fields, env_id))
+      return checkCancel(deps, fields, env_id)
     case REPLAY: {
-      const run = await runOf(views, fields, env_id)
+      const run_id = idIn(fields)
+      await views.settled('runs')
+      const run = await views.runs.get(run_id)
+      if (run?.env_id !== env_id) throw unknownRun(run_id)
       if (!run.fn || !run.input_at)
         throw new AppError('bad_request', 'event_data.run_id: evaluated code cannot be replayed')
       return
@@ -55,11 +60,20 @@ const checkCall = async (
   }
 }
 
-const runOf = async (views: CommandDeps['views'], { run_id }: Record<string, unknown>, env_id: string) => {
-  if (typeof run_id !== 'string' || !isId(run_id))
-    throw new AppError('bad_request', 'event_data.run_id: expected a UUID')
-  await views.settled('runs')
-  const run = await views.runs.get(run_id)
-  if (run?.env_id !== env_id) throw new AppError('not_found', `No run ${run_id}`)
-  return run
+const checkCancel = async (
+  deps: Pick<CommandDeps, 'views' | 'payloads'>,
+  fields: Record<string, unknown>,
+  env_id: string,
+): Promise<void> => {
+  const run_id = idIn(fields)
+  await deps.views.settled('runs', 'events', 'builds', 'projects')
+  const run = await deps.views.runs.get(run_id)
+  if (run?.env_id !== env_id && !(await findCall(deps, run_id, env_id))) throw unknownRun(run_id)
 }
+
+const idIn = ({ run_id }: Record<string, unknown>): string => {
+  if (typeof run_id === 'string' && isId(run_id)) return run_id
+  throw new AppError('bad_request', 'event_data.run_id: expected a UUID')
+}
+
+const unknownRun = (run_id: string): AppError => new AppError('not_found', `No run ${run_id}`)

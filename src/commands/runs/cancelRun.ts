@@ -3,18 +3,30 @@ import type { EnvCause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 import { findRun } from './findRun.ts'
+import { findCall } from './findCall.ts'
 
-/** Cancels a run of the environment (SPEC.md, Run status). A no-op for an unknown or ended run (I4, I7). */
+const CANCELLED = { code: 'cancelled', message: 'The call was cancelled before its run began' }
+
+/**
+ * Cancels a run of the environment (SPEC.md, Run status), also one that only waits. If the run has failed and its retry
+ * waits for a worker, the retry is cancelled. A no-op for an unknown or ended run (I4, I7).
+ */
 export const cancelRun = async (
-  deps: Pick<CommandDeps, 'store' | 'views' | 'aggregates'>,
+  deps: Pick<CommandDeps, 'store' | 'views' | 'aggregates' | 'payloads'>,
   run_id: string,
   cause: EnvCause,
 ): Promise<void> => {
-  const run = await findRun(deps, run_id, cause.env_id)
-  if (!run) return
-  await deps.aggregates.streams.handle(
-    streamOf.stream(run.stream_id),
-    { type: 'CancelRun', run_id, now: clock.iso() },
-    cause,
-  )
+  const { streams } = deps.aggregates
+  const { env_id } = cause
+  const run = await findRun(deps, run_id, env_id)
+  const call = run ? null : await findCall(deps, run_id, env_id)
+  const stream_id = (run ?? call)?.stream_id
+  if (stream_id === undefined) return
+  const stream = streamOf.stream(stream_id)
+  if (call) {
+    const { event_id } = call
+    await streams.handle(stream, { type: 'AbandonEvent', stream_id, event_id, error: CANCELLED }, cause)
+  }
+  // If a worker dispatched the call meanwhile, its run is cancelled.
+  await streams.handle(stream, { type: 'CancelRun', run_id, now: clock.iso() }, cause)
 }

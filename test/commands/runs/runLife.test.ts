@@ -15,6 +15,7 @@ import type { Outcome } from '../../../src/ports/runtime.ts'
 import { suite } from '../../support/suite.ts'
 import { wanted } from '../../worker/openWorker.ts'
 import { openCommands } from '../openCommands.ts'
+import { refusedWith } from '../refusedWith.ts'
 import { plantBuild, plantEnv } from '../plantEnv.ts'
 
 const node = await openCommands()
@@ -145,8 +146,6 @@ cancelling('of an unknown run does nothing', async () => {
   assert.is(await node.store.head(), before)
 })
 
-cancelling.run()
-
 /** Requests a run on a stream of its own and returns the request as a delivery has it. */
 const request = async () => {
   const run = { ...wanted(build), cause: env.caller.cause }
@@ -155,6 +154,67 @@ const request = async () => {
   assert.ok(requested)
   return { run, requested }
 }
+
+cancelling('reaches a run that was only requested, in its own environment', async () => {
+  const { requested } = await request()
+  const { run_id, stream_id } = requested.event
+  await cancelRun(deps, run_id, other.caller.cause)
+  assert.equal(await factsOf(stream_id, 'RunCancelled'), [])
+  await publishEvent(deps, { event_type: 'svc:cancel', event_data: { run_id }, source: 'api' }, env.caller)
+  await cancelRun(deps, run_id, env.caller.cause)
+  const [fact] = await factsOf(stream_id, 'RunCancelled')
+  assert.is(fact?.event.was, 'requested')
+  assert.is(await claimRun(deps, { requested, worker_id }), null)
+})
+
+/** Calls `math/add` from a run; no worker has handled the call yet. */
+const calledBy = async (stream_id: string, args: readonly unknown[] = [1, 2]) => {
+  const call = { ref: 'math/add', args, project_id: build.project_id, stream_id, source: 'run:x' }
+  const { event_id, run_id } = await callFunction(deps, call, env.caller)
+  const published = (await factsOf(stream_id, 'EventPublished')).find(
+    ({ event }) => event.event_id === event_id,
+  )
+  assert.ok(published)
+  return { run_id, published }
+}
+
+for (const [what, args] of [
+  ['a call', [1, 2]],
+  ['a call with large arguments', ['x'.repeat(100_000)]],
+] as const) {
+  cancelling(`reaches ${what} that no worker has handled`, async () => {
+    const { stream_id } = await publish('nothing')
+    const { run_id, published } = await calledBy(stream_id, args)
+    const event = { event_type: 'svc:cancel', event_data: { run_id }, source: 'api' }
+    await publishEvent(deps, event, env.caller)
+    await cancelRun(deps, run_id, env.caller.cause)
+    assert.is(await dispatchEvent(deps, { published, worker_id }), null)
+    assert.equal(await factsOf(stream_id, 'RunStarted'), [])
+    assert.is((await factsOf(stream_id, 'EventHandled')).at(-1)?.event.error?.code, 'cancelled')
+  })
+}
+
+cancelling('reaches the run of a call that a worker handles at the same time', async () => {
+  const { stream_id } = await publish('nothing')
+  const { run_id, published } = await calledBy(stream_id)
+  await Promise.all([
+    cancelRun(deps, run_id, env.caller.cause),
+    dispatchEvent(deps, { published, worker_id }),
+  ])
+  const types = await node.typesIn(stream_id)
+  assert.is(types.includes('RunStarted'), types.includes('RunCancelled'))
+})
+
+cancelling('reaches no call of another environment (I7)', async () => {
+  const { stream_id } = await publish('nothing')
+  const { run_id, published } = await calledBy(stream_id)
+  await cancelRun(deps, run_id, other.caller.cause)
+  assert.equal((await dispatchEvent(deps, { published, worker_id }))?.length, 1)
+  const event = { event_type: 'svc:cancel', event_data: { run_id: newId() }, source: 'api' }
+  await refusedWith('not_found', () => publishEvent(deps, event, env.caller))
+})
+
+cancelling.run()
 
 const claiming = suite('the claim of a requested run')
 
