@@ -217,7 +217,7 @@ export const evolveRuns = (runs: OpenRuns, event: RunEvent, revision: number): v
 
 /** The retry of a run, while no worker has claimed it: the caller knows only the id of the run. */
 const waitingRetry = (runs: ReadonlyMap<string, OpenRun>, run_id: string): OpenRun | undefined => {
-  const retry = runs.get(derivedIdBeside(run_id, 'retry'))
+  const retry = runs.get(retryIdOf(run_id))
   return retry?.status === 'requested' ? retry : undefined
 }
 

@@ -12,11 +12,13 @@ import { projects } from './projects.ts'
 import { runs } from './runs.ts'
 import { apiKeys, envs, orgs } from './tenants.ts'
 import { uploads } from './uploads.ts'
+import { waitingRuns } from './waitingRuns.ts'
 import { workers } from './workers.ts'
 
 /** All read models, by the names that `Views` has for them. */
 export const projectionOf = {
   runs,
+  waitingRuns,
   events,
   projects,
   builds,

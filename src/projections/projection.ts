@@ -11,6 +11,11 @@ export interface Projection<D extends Doc = Doc> extends CollectionSpec {
   readonly handles: readonly EventType[]
   /** Whether an event begins a document. The projector does not read what was stored before. */
   begins?(recorded: Recorded): boolean
+  /**
+   * Documents usually end soon after they began. One that begins and ends in one batch is not stored, so it leaves no
+   * removal behind. After a crash, a document may remain that should have ended: readers must expect it.
+   */
+  readonly isBrief?: true
   /** Returns the ids of the documents that an event of `handles` may change. */
   idsOf(recorded: Recorded): readonly string[]
   /** Returns the document after the event; null removes it. */

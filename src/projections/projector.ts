@@ -154,6 +154,7 @@ export class Projector {
     const writes: Write[] = []
     for (const [id, after] of folded) {
       this.#docs.set(id, after)
+      if (this.#projection.isBrief && after.doc === null && begun.has(id)) continue
       writes.push({ id, ...after })
     }
     return writes

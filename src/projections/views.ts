@@ -20,6 +20,7 @@ import { type ProjectDoc, projects } from './projects.ts'
 import { type RunDoc, runs } from './runs.ts'
 import { type ApiKeyDoc, apiKeys, type EnvDoc, envs, type OrgDoc, orgs } from './tenants.ts'
 import { type UploadDoc, uploads } from './uploads.ts'
+import { type WaitingRunDoc, waitingRuns } from './waitingRuns.ts'
 import { type WorkerDoc, workers } from './workers.ts'
 import type { Payloads } from '../content/payloads.ts'
 import type { Cursor } from '../events/event.ts'
@@ -31,6 +32,7 @@ const viewNames = Object.keys(projectionOf) as ViewName[]
 /** The document type of each read model. */
 interface Docs {
   runs: RunDoc
+  waitingRuns: WaitingRunDoc
   events: EventDoc
   projects: ProjectDoc
   builds: BuildDoc
@@ -81,6 +83,7 @@ export const openViews = async (
 ): Promise<Views> => {
   const collections: Collections = {
     runs: readModels.reader(runs),
+    waitingRuns: readModels.reader(waitingRuns),
     events: readModels.reader(events),
     projects: readModels.reader(projects),
     builds: readModels.reader(builds),

@@ -31,3 +31,6 @@ export const contentBytes = (call: HostCall): number => {
   if (typeof given === 'string') return 2 * given.length
   return call.action === 'get' || call.action === 'read' ? GIVEN_BYTES : 0
 }
+
+/** A run that was lost so often gets a process of its own (decision 0031). */
+export const SHARED_LOSSES = 2

@@ -13,6 +13,7 @@ import {
   CONTENT_WAIT_MS,
   contentBytes,
   INPUTS_IN_HAND,
+  SHARED_LOSSES,
   SLOTS_PER_FREE,
   WEIGHT_CHARACTERS,
 } from './capacity.ts'
@@ -350,6 +351,7 @@ export class Executions {
         this.#isAway = false
       },
       timeoutMs: plan.timeout ?? this.#runTimeoutMs,
+      alone: (plan.lost ?? 0) >= SHARED_LOSSES,
       signal,
       onHostCall: (call) => {
         const serve = () => serveHostCall(deps, under, call)

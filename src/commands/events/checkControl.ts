@@ -2,7 +2,7 @@ import { AppError } from '../../errors.ts'
 import { CALL, CANCEL, REPLAY } from '../../events/eventType.ts'
 import { RawJson } from '../../events/rawJson.ts'
 import { isId } from '../../ids.ts'
-import { findCall } from '../runs/findCall.ts'
+import { findWaiting } from '../runs/findWaiting.ts'
 import type { CommandDeps } from '../deps.ts'
 
 /**
@@ -66,9 +66,9 @@ const checkCancel = async (
   env_id: string,
 ): Promise<void> => {
   const run_id = idIn(fields)
-  await deps.views.settled('runs', 'events', 'builds', 'projects')
+  await deps.views.settled('runs', 'waitingRuns', 'events', 'builds', 'projects')
   const run = await deps.views.runs.get(run_id)
-  if (run?.env_id !== env_id && !(await findCall(deps, run_id, env_id))) throw unknownRun(run_id)
+  if (run?.env_id !== env_id && !(await findWaiting(deps, run_id, env_id))) throw unknownRun(run_id)
 }
 
 const idIn = ({ run_id }: Record<string, unknown>): string => {

@@ -3,7 +3,7 @@ import type { EnvCause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 import { findRun } from './findRun.ts'
-import { findCall } from './findCall.ts'
+import { findWaiting } from './findWaiting.ts'
 
 const CANCELLED = { code: 'cancelled', message: 'The call was cancelled before its run began' }
 
@@ -19,14 +19,13 @@ export const cancelRun = async (
   const { streams } = deps.aggregates
   const { env_id } = cause
   const run = await findRun(deps, run_id, env_id)
-  const call = run ? null : await findCall(deps, run_id, env_id)
-  const stream_id = (run ?? call)?.stream_id
+  const waiting = run ? null : await findWaiting(deps, run_id, env_id)
+  const stream_id = (run ?? waiting)?.stream_id
   if (stream_id === undefined) return
   const stream = streamOf.stream(stream_id)
-  if (call) {
-    const { event_id } = call
+  const event_id = waiting?.event_id
+  if (event_id !== undefined)
     await streams.handle(stream, { type: 'AbandonEvent', stream_id, event_id, error: CANCELLED }, cause)
-  }
   // If a worker dispatched the call meanwhile, its run is cancelled.
   await streams.handle(stream, { type: 'CancelRun', run_id, now: clock.iso() }, cause)
 }
