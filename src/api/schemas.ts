@@ -125,6 +125,16 @@ export const Event = Type.Object({
   created_at: Timestamp,
 })
 
+export const AbandonedEvent = Type.Object({
+  event_id: Uuid,
+  env_id: Uuid,
+  stream_id: Uuid,
+  event_type: Type.String(),
+  event_time: Timestamp,
+  error: Type.Object({ code: Type.String(), message: Type.String() }),
+  replayed_as: Type.Union([Uuid, Type.Null()]),
+})
+
 export const RunStatus = Type.Union([
   Type.Literal('running'),
   Type.Literal('succeeded'),

@@ -95,7 +95,7 @@ export type StreamCommand =
       readonly claim?: { readonly worker_id: string; readonly now: string }
     }
   | {
-      /** The event cannot be dispatched. */
+      /** The event cannot be dispatched, or its call was cancelled. */
       readonly type: 'AbandonEvent'
       readonly stream_id: string
       readonly event_id: string

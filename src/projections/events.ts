@@ -1,5 +1,7 @@
 import { envIdOf } from '../events/event.ts'
+import type { DomainEvent, EventOf } from '../events/index.ts'
 import { payloadFields, payloadOf } from '../events/payload.ts'
+import type { RunError } from '../events/run.ts'
 import type { PayloadRef } from '../events/scalars.ts'
 import { BY_TIME, orderOf, type Projection } from './projection.ts'
 
@@ -14,21 +16,29 @@ export type EventDoc = {
   readonly event_time: string
   readonly created_at: string
   readonly order: string
+  /** When a defect kept the event from its handlers, in the form of `order`, and the error that its stream records. */
+  readonly abandoned?: string
+  readonly error?: RunError
 }
 
 export const events: Projection<EventDoc> = {
   name: 'events',
-  version: 2,
+  version: 3,
   indexes: [
     { equal: ['env_id'], sort: 'order', counted: true, steps: BY_TIME },
     { equal: ['env_id', 'event_type'], sort: 'order', counted: true, steps: BY_TIME },
+    { equal: [], sort: 'abandoned', sparse: true },
   ],
-  handles: ['EventPublished'],
-  begins: () => true,
-  idsOf: ({ event }) => (event.type === 'EventPublished' ? [event.event_id] : []),
+  handles: ['EventPublished', 'EventHandled'],
+  begins: ({ event }) => event.type === 'EventPublished',
+  idsOf({ event }) {
+    if (event.type === 'EventPublished') return [event.event_id]
+    return isAbandoned(event) ? [event.event_id] : []
+  },
 
   evolve(doc, recorded) {
     const { event } = recorded
+    if (isAbandoned(event)) return doc && { ...doc, abandoned: orderOf(recorded), error: event.error }
     if (event.type !== 'EventPublished') return doc
     const { event_id, stream_id, event_type, event_time } = event
     return {
@@ -43,3 +53,7 @@ export const events: Projection<EventDoc> = {
     }
   },
 }
+
+/** A defect kept the event from its handlers. A client that cancels a call has it handled with another error. */
+const isAbandoned = (event: DomainEvent): event is EventOf<'EventHandled'> & { readonly error: RunError } =>
+  event.type === 'EventHandled' && event.error !== undefined && event.error.code !== 'cancelled'

@@ -1,8 +1,7 @@
 import * as assert from 'uvu/assert'
-import { deploy, publish, type Run, runsOf } from '../support/build.ts'
+import { deploy, handled, publish, type Run } from '../support/build.ts'
 import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
-import { until } from '../support/until.ts'
 
 const INNOCENT = 4
 
@@ -33,30 +32,23 @@ const { api } = server
 const culprits = suite('a function that ends its process', { timeoutMs: 60_000 })
 
 /** The ended attempts of an event's only handler, first attempt first. */
-const attemptsOf = async (event_id: string): Promise<Run[]> => {
-  const runs = (await runsOf(api, event_id)).toSorted((a, b) => a.attempt - b.attempt)
-  const last = runs.at(-1)
-  const isOver =
-    last && ['succeeded', 'failed'].includes(last.status) && !runs.some(({ retry_at }) => retry_at)
-  assert.ok(isOver, JSON.stringify(runs))
-  return runs
-}
+const attemptsOf = async (event_id: string, count: number): Promise<Run[]> =>
+  (await handled(api, event_id, count)).toSorted((a, b) => a.attempt - b.attempt)
 
 /** The attempts of the culprit, and those of each innocent run. */
-const outcomes = async (project: string, cause: string) => {
+const outcomes = async (project: string, cause: string, attempts: number) => {
   await deploy(api, project, {
     [`${project}.js`]: code.replaceAll(`'on-event': '`, `'on-event': '${project}:`),
   })
   const work = []
   for (let n = 0; n < INNOCENT; n++) work.push(await publish(api, `${project}:work`, n))
   const { event_id } = await publish(api, `${project}:${cause}`)
-  const over = (of: string) => until(() => attemptsOf(of), { timeoutMs: 50_000 })
-  const innocent = await Promise.all(work.map((event) => over(event.event_id)))
-  return { culprit: await over(event_id), innocent }
+  const innocent = await Promise.all(work.map((event) => attemptsOf(event.event_id, 2)))
+  return { culprit: await attemptsOf(event_id, attempts), innocent }
 }
 
 culprits('fails alone, and the other runs start again', async () => {
-  const { culprit, innocent } = await outcomes('exits', 'exit')
+  const { culprit, innocent } = await outcomes('exits', 'exit', 1)
   assert.equal(
     culprit.map(({ status, error }) => [status, error?.code, error?.message]),
     [['failed', 'worker_lost', 'The process of the function exited with code 3']],
@@ -69,7 +61,7 @@ culprits('fails alone, and the other runs start again', async () => {
 })
 
 culprits('is found in its second attempt if the first one left no trace', async () => {
-  const { culprit, innocent } = await outcomes('fills', 'fill')
+  const { culprit, innocent } = await outcomes('fills', 'fill', 2)
   assert.equal(
     culprit.map(({ status }) => status),
     ['failed', 'failed'],

@@ -1,4 +1,5 @@
 import type { Route } from '../route.ts'
+import { abandonedEventRoutes } from './abandonedEvents.ts'
 import { buildRoutes } from './builds.ts'
 import { contextRoutes } from './context.ts'
 import { dataKeyRoutes } from './dataKeys.ts'
@@ -41,5 +42,6 @@ export const allRoutes: readonly Route[] = [
   ...domainRoutes,
   ...webhookRoutes,
   ...masterKeyRoutes,
+  ...abandonedEventRoutes,
   ...operatorRoutes,
 ]

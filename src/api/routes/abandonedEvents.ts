@@ -1,0 +1,47 @@
+import Type from 'typebox'
+import { replayEvent, replayIdOf } from '../../commands/events/replayEvent.ts'
+import type { EventDoc } from '../../projections/events.ts'
+import type { Views } from '../../projections/views.ts'
+import { listOf, PageQuery } from '../paging.ts'
+import { item, operatorRoute } from '../route.ts'
+import { AbandonedEvent, Event } from '../schemas.ts'
+
+const tag = 'Operator'
+
+const presentAbandoned = async (doc: EventDoc, { events }: Views) => {
+  const { event_id, env_id, stream_id, event_type, event_time, error } = doc
+  const replay = await events.get(replayIdOf(event_id))
+  return { event_id, env_id, stream_id, event_type, event_time, error, replayed_as: replay?.event_id ?? null }
+}
+
+export const abandonedEventRoutes = [
+  operatorRoute({
+    tag,
+    method: 'GET',
+    path: '/operator/abandoned-events',
+    operationId: 'listAbandonedEvents',
+    summary: 'List the events that a defect kept from their handlers',
+    description: 'The log of the worker contains the reason. `replayed_as` is the event that repeats it.',
+    query: PageQuery,
+    reply: { kind: 'list', schema: AbandonedEvent },
+    handle: ({ query, deps: { views } }) =>
+      listOf(views, 'events', { equal: {}, sort: 'abandoned', from: '', descending: true, ...query }, (doc) =>
+        presentAbandoned(doc, views),
+      ),
+  }),
+
+  operatorRoute({
+    tag,
+    method: 'POST',
+    path: '/operator/events/:event_id/replay',
+    operationId: 'replayEvent',
+    summary: 'Publish an event again',
+    description:
+      'For an abandoned event, when the cause is removed. Publishes the type and data of the event on the same stream, so ' +
+      'its handlers run. A repetition returns the same event.',
+    errors: ['quota_exceeded'],
+    reply: { kind: 'item', status: 201, schema: Event },
+    handle: async ({ deps, params: { event_id }, operator }) =>
+      item(await replayEvent(deps, { event_id }, operator.cause), 201),
+  }),
+]
