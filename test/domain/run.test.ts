@@ -1,5 +1,6 @@
 import type { DomainEvent } from '../../src/events/index.ts'
 import type { RunPlan } from '../../src/events/run.ts'
+import { derivedIdBeside } from '../../src/ids.ts'
 import { suite } from '../support/suite.ts'
 import {
   asked,
@@ -117,6 +118,18 @@ endings('cancelling records the earlier status of the run', () => {
   given(...runningWithRetry, failedForNow)
     .when(cancel)
     .then({ ...cancelled, was: 'pending_retry' })
+})
+endings('cancelling a failed run cancels its retry while no worker has it', () => {
+  const retry_run_id = derivedIdBeside('run', 'retry')
+  const again = { ...requested, run_id: retry_run_id, attempt: 2, origin_run_id: 'run' }
+  const retriedBy = { type: 'RunRetried', run_id: 'run', stream_id: 's', retry_run_id } as const
+  const until = [...runningWithRetry, failedForNow, retriedBy, again]
+  given(...until)
+    .when(cancel)
+    .then({ ...cancelled, run_id: retry_run_id, started_revision: null, was: 'requested' })
+  given(...until, started({ ...plan, run_id: retry_run_id, attempt: 2 }))
+    .when(cancel)
+    .then()
 })
 for (const first of [succeeded, failed, cancelled]) {
   endings(`${first.type} is final: nothing changes it`, () => {

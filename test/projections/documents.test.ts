@@ -91,6 +91,23 @@ event('may have its data in the blobs', () => {
   const event_data_ref = { key: 'k', size: 70_000, sha256: 'h' }
   assert.equal(docsAfter(events, [{ ...bare, event_data_ref }]), { e: { ...eventDoc, event_data_ref } })
 })
+event('contains the defect that kept it from its handlers', () => {
+  const error = { code: 'internal_server_error', message: 'x' }
+  const handled: EventOf<'EventHandled'> = {
+    type: 'EventHandled',
+    event_id: 'e',
+    stream_id: 's',
+    run_ids: [],
+  }
+  const doc = { ...eventDoc, event_data: { n: 1 } }
+  assert.equal(docsAfter(events, [published, { ...handled, error }]), {
+    e: { ...doc, abandoned: order(1), error },
+  })
+  assert.equal(docsAfter(events, [published, handled]), { e: doc })
+  assert.equal(docsAfter(events, [published, { ...handled, error: { ...error, code: 'cancelled' } }]), {
+    e: doc,
+  })
+})
 event('begins with its fact, whatever was stored before', () => beginsWith(events, published))
 event.run()
 

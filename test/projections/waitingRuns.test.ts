@@ -5,7 +5,7 @@ import { Projector } from '../../src/projections/projector.ts'
 import { waitingRuns } from '../../src/projections/waitingRuns.ts'
 import { suite } from '../support/suite.ts'
 import { newEvents, projecting } from './projectedNames.ts'
-import { docsAfter } from './recorded.ts'
+import { beginsWith, docsAfter } from './recorded.ts'
 
 const now = '2026-05-01T10:00:00.000Z'
 const plan = {
@@ -56,6 +56,8 @@ rule('is not one that a worker returned, because lists contain it', () =>
   assert.equal(docsAfter(waitingRuns, [{ ...requested, returned_by: 'w' }]), {}),
 )
 
+rule('begins with its request, whatever was stored before', () => beginsWith(waitingRuns, requested))
+
 rule.run()
 
 const projector = projecting('a projector of brief documents')
@@ -63,7 +65,7 @@ const projector = projecting('a projector of brief documents')
 projector(
   'stores nothing of a document that ends in the batch where it began',
   async ({ store, readModels, run }) => {
-    const brief: Projection = waitingRuns as unknown as Projection
+    const brief: Projection = waitingRuns
     const projecting = new Projector(brief, { readModels, store })
     await store.append('s', newEvents([requested, started]), 'none')
     const long = { ...requested, run_id: 'long' }

@@ -1,4 +1,3 @@
-import Type from 'typebox'
 import { replayEvent, replayIdOf } from '../../commands/events/replayEvent.ts'
 import type { EventDoc } from '../../projections/events.ts'
 import type { Views } from '../../projections/views.ts'
