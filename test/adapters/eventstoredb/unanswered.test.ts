@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { openEventStoreDb } from '../../../src/adapters/eventstoredb/index.ts'
+import { clock } from '../../../src/clock.ts'
 import { isAppError } from '../../../src/errors.ts'
 import { newId } from '../../../src/ids.ts'
 import { fact, failureOf, numbers, payloadOf } from '../../contracts/eventStore/facts.ts'
@@ -103,7 +104,7 @@ unansweredTogether(
 )
 
 unansweredTogether(
-  'a consumer that its server has forgotten joins again, and an idle one does not',
+  'a consumer that its server has forgotten joins again',
   alone(async ({ standIn, store }) => {
     const stream = `u-${newId()}`
     const begin = () =>
@@ -122,6 +123,41 @@ unansweredTogether(
     await store.append(stream, [fact(stream, 3)], 2)
     await until(() => group.items.includes(3), PATIENT)
     await group.stop()
+  }),
+)
+
+/** Longer than the silence after which a consumer asks the server, and shorter than the one after which it joins again. */
+const SILENCE_MS = 9000
+
+unansweredTogether(
+  'a consumer without room, one without events and one whose events go to others do not join again',
+  alone(async ({ standIn, store }) => {
+    const other = await openEventStoreDb(standIn.url)
+    const stream = `u-${newId()}`
+    const full = gather((signal) => store.consume('full', { env_id: stream, inFlight: 1, signal }))
+    const idle = gather((signal) => store.consume('idle', { types: ['WorkerLost'], signal }))
+    const shared = [store, other].map((one) =>
+      gather(async function* (signal) {
+        for await (const delivery of one.consume('shared', { env_id: stream, signal })) {
+          yield payloadOf(delivery.event)
+          delivery.ack()
+        }
+      }),
+    )
+    const got = () => shared.flatMap(({ items }) => items)
+    await appendOne(store, 0, stream)
+    await until(() => full.items.length === 1 && got().length > 0, PATIENT)
+    await store.append(stream, [fact(stream, 1)], 0)
+    await until(() => shared.every(({ items }) => items.length > 0), PATIENT)
+    const joins = standIn.misbehave.calls('consumer', 'unanswered', { times: 10 })
+    await store.append(stream, [fact(stream, 2)], 1) // goes to one of the two
+    await until(() => got().includes(2), PATIENT)
+    const began = clock.monotonic()
+    await until(() => clock.monotonic() - began > SILENCE_MS, PATIENT)
+    assert.is(joins.times, 0)
+    assert.is(full.items.length, 1)
+    for (const consumer of [full, idle, ...shared]) await consumer.stop()
+    await other.close()
   }),
 )
 
