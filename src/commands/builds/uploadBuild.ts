@@ -88,9 +88,17 @@ const storeBuild = async (
   quotas.checkCount(env_id, 'functionsPerBuild', functions.length)
   const storage_path = buildKey({ project_id, build_id, hash })
   const withZip: Reservation = { ...room, cover: (bytes) => room.cover(size + bytes) }
-  const kept = await payloads.keep([...functions], withZip, functionsKey(storage_path))
   const putZip = () => blobs.put(storage_path, createReadStream(file))
+  const putList = () => payloads.keep([...functions], withZip, functionsKey(storage_path))
+  const kept = await putList()
   await putZip()
+  /** A refused upload of the same build may have removed its content, because it did not know of this one. */
+  const putAgain = async (): Promise<void> => {
+    if (!(await blobs.head(storage_path))) await putZip()
+    if (kept.ref && !(await blobs.head(kept.ref.key))) await putList()
+  }
+  const isAccepted = () =>
+    aggregates.projects.read(stream, (state) => buildsOf(state).get(build_id)?.hash === hash)
   const before = await aggregates.projects.read(stream, (state) => buildsOf(state))
   const build = {
     build_id,
@@ -112,16 +120,18 @@ const storeBuild = async (
   }
   try {
     const { events } = await quotas.inTurn(env_id, append)
-    if (!(await blobs.head(storage_path))) await putZip() // a refused upload of the same build may have removed it
+    await putAgain()
     for (const event of events) {
       const old = event.type === 'BuildDeleted' ? before.get(event.build_id) : undefined
       if (old) await discardBuild(deps, old)
     }
     return events.length > 0
   } catch (error) {
-    const isRefused = isAppError(error) && error.status < 500
-    const now = isRefused ? await aggregates.projects.read(stream, (state) => buildsOf(state)) : before
-    if (isRefused && now.get(build_id)?.hash !== hash) await discardBuild(deps, { hash, storage_path })
+    const isRefused = isAppError(error) && error.status < 500 // after any other error the fact may have been stored
+    if (isRefused && !(await isAccepted())) {
+      await discardBuild(deps, { hash, storage_path })
+      if (await isAccepted()) await putAgain()
+    }
     throw error
   }
 }

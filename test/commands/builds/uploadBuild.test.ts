@@ -7,9 +7,14 @@ import { deleteProject } from '../../../src/commands/projects/deleteProject.ts'
 import { deleteBuild } from '../../../src/commands/builds/deleteBuild.ts'
 import { removeOrphanZips } from '../../../src/commands/builds/removeOrphanZips.ts'
 import { uploadBuild } from '../../../src/commands/builds/uploadBuild.ts'
+import { openAggregates } from '../../../src/domain/aggregates.ts'
+import { AppError } from '../../../src/errors.ts'
 import type { FunctionSpec } from '../../../src/events/project.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import { derivedIdBeside, newId } from '../../../src/ids.ts'
+import type { Blobs } from '../../../src/ports/blobs.ts'
+import { functionsKey } from '../../../src/ports/runtime.ts'
+import { forwarding } from '../../support/forwarding.ts'
 import { suite } from '../../support/suite.ts'
 import { tempDir } from '../../support/tempDir.ts'
 import { callerOf, openCommands } from '../openCommands.ts'
@@ -82,6 +87,28 @@ uploading('that does not load keeps the zip of a build that was accepted meanwhi
   inspected.resolve({ ok: false, message: 'main.js: took too long' })
   await refused
   assert.ok(await node.blobs.head(build.storage_path))
+})
+
+uploading('that is refused keeps the content of the same build, which was accepted meanwhile', async () => {
+  const functions = Array.from({ length: 2000 }, (_, i) => ({ ns: 'module', var: `function${i}_of_many` }))
+  const file = await fileOf('accepted while the other one is removed', functions)
+  const build_id = newId()
+  const store = forwarding(node.store, {
+    append: () => Promise.reject(new AppError('payload_too_large', 'refused')),
+  })
+  let accepted = ''
+  const blobs: Blobs = {
+    ...node.blobs,
+    async remove(key) {
+      if (accepted === '') accepted = (await upload({ ...file, build_id })).build.storage_path
+      await node.blobs.remove(key)
+    },
+  }
+  const refused = { ...deps, aggregates: openAggregates(store), blobs }
+  await refusedWith('payload_too_large', () =>
+    uploadBuild(refused, { project: 'shop', ...file, build_id }, caller),
+  )
+  for (const key of [accepted, functionsKey(accepted)]) assert.ok(await node.blobs.head(key), key)
 })
 
 uploading('that another organization makes with the same bytes has a zip of its own', async () => {
