@@ -261,10 +261,16 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
 
   async #catchUp(stream: string, known: Loaded<State> | undefined): Promise<Loaded<State>> {
     const loaded = known ?? { state: this.#decider.initial(), revision: -1 }
+    let isFirst = true
     try {
       for await (const recorded of this.#store.read(stream, { from: loaded.revision + 1 })) {
-        // The facts in between have expired, and with them all that were before.
-        if (recorded.revision > loaded.revision + 1) loaded.state = this.#decider.initial()
+        if (isFirst && loaded.revision >= 0 && recorded.revision > loaded.revision + 1) {
+          // The facts in between have expired, so the state is folded again without all that has expired.
+          loaded.state = this.#decider.initial()
+          loaded.revision = -1
+          return await this.#catchUp(stream, loaded)
+        }
+        isFirst = false
         loaded.state = this.#fold(loaded.state, recorded)
         loaded.revision = recorded.revision
       }
