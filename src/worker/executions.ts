@@ -8,6 +8,7 @@ import { FairPlaces } from '../loops/fairPlaces.ts'
 import type { FairTurns } from '../loops/fairTurns.ts'
 import type { FunctionRates } from '../plans/functionRates.ts'
 import { ByteBudget, holding } from '../loops/byteBudget.ts'
+import { throttled } from '../loops/throttled.ts'
 import {
   CONTENT_BYTES,
   CONTENT_WAIT_MS,
@@ -86,6 +87,7 @@ interface Begun {
  */
 export class Executions {
   readonly #deps: ExecutionDeps
+  readonly #ending: Parameters<typeof storeEnd>[0]
   readonly #runTimeoutMs: number
   readonly #slots: FairPlaces
   readonly #executions = new Map<string, Execution>()
@@ -129,6 +131,7 @@ export class Executions {
     },
   ) {
     this.#deps = deps
+    this.#ending = { ...deps, warn: throttled(deps.logger) }
     this.#runTimeoutMs = runTimeoutMs
     this.#changed = changed
     this.#returned = returned
@@ -273,7 +276,7 @@ export class Executions {
     const turn = this.#deps.turns.take(execution.org_id)
     if (turn) await turn
     const end = { plan, outcome: isReturned ? null : outcome, worker_id }
-    await storeEnd(this.#deps, end, cause, this.#abandoned.signal) // W3
+    await storeEnd(this.#ending, end, cause, this.#abandoned.signal) // W3
   }
 
   /** An outage before its code has begun is no outcome: resolves after a pause, without one. */

@@ -7,6 +7,7 @@ import { isRetryable, messageOf, PermanentError, stackOf } from '../errors.ts'
 import { describeFact, isOf } from '../events/event.ts'
 import type { Logger } from '../logger.ts'
 import { jittered, pauseAfter, type Pauses } from '../loops/backoff.ts'
+import { throttled } from '../loops/throttled.ts'
 import type { Delivery } from '../ports/eventStore.ts'
 
 /** The pause before a delivery is claimed again after an outage, milliseconds. */
@@ -33,6 +34,8 @@ const COUNTED = 4096
 export class FailedClaims {
   readonly #deps: Pick<CommandDeps, 'aggregates'> & { readonly logger: Logger }
   readonly #pauses: Pauses
+  /** Logs outages, which many deliveries meet at once. */
+  readonly #warn: Logger['warn']
   readonly #defects = new BoundedMap<string, number>(COUNTED)
 
   constructor(
@@ -41,6 +44,7 @@ export class FailedClaims {
   ) {
     this.#deps = deps
     this.#pauses = pauses
+    this.#warn = throttled(deps.logger)
   }
 
   async settle(delivery: Delivery, error: unknown): Promise<void> {
@@ -58,7 +62,7 @@ export class FailedClaims {
   }
 
   async #waitOut(delivery: Delivery, error: unknown): Promise<void> {
-    this.#deps.logger.warn('An event could not be claimed and is retried', {
+    this.#warn('An event could not be claimed and is retried', {
       event: delivery.event.id,
       error: messageOf(error),
     })

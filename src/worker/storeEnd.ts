@@ -1,7 +1,7 @@
 import type { CommandDeps } from '../commands/deps.ts'
 import { endRun } from '../commands/runs/endRun.ts'
 import { returnRun } from '../commands/runs/returnRun.ts'
-import { messageOf } from '../errors.ts'
+import { isRetryable, messageOf } from '../errors.ts'
 import type { EnvCause } from '../events/event.ts'
 import type { RunPlan } from '../events/run.ts'
 import type { Logger } from '../logger.ts'
@@ -11,9 +11,15 @@ import type { Outcome } from '../ports/runtime.ts'
 /** Pauses between attempts to store the end of a run. */
 const PAUSES = { firstMs: 50, longestMs: 2000 }
 
-/** Stores the end of a run, or returns it if `outcome` is null. Tries until it succeeds or the signal aborts (W3). */
+/**
+ * Stores the end of a run, or returns it if `outcome` is null. Tries until it succeeds or the signal aborts (W3). `warn`
+ * logs outages, which many runs meet at once.
+ */
 export const storeEnd = async (
-  deps: Pick<CommandDeps, 'aggregates' | 'payloads'> & { readonly logger: Logger },
+  deps: Pick<CommandDeps, 'aggregates' | 'payloads'> & {
+    readonly logger: Logger
+    readonly warn: Logger['warn']
+  },
   { outcome, ...run }: { plan: RunPlan; outcome: Outcome | null; worker_id: string },
   cause: EnvCause,
   signal: AbortSignal,
@@ -25,10 +31,10 @@ export const storeEnd = async (
       if (outcome?.status === 'succeeded') outcome.done?.()
       return
     } catch (error) {
-      deps.logger.warn('The end of a run could not be stored and is retried', {
-        run_id: run.plan.run_id,
-        error: messageOf(error),
-      })
+      const message = 'The end of a run could not be stored and is retried'
+      const fields = { run_id: run.plan.run_id, error: messageOf(error) }
+      if (isRetryable(error)) deps.warn(message, fields)
+      else deps.logger.warn(message, fields)
       await backoff.pause({ signal, ref: false })
     }
   }

@@ -3,6 +3,7 @@ import { Outages } from '../../src/process/outages.ts'
 import { clock } from '../../src/clock.ts'
 import { AppError } from '../../src/errors.ts'
 import { openLogger } from '../../src/logger.ts'
+import { deploy, handled, publish } from '../support/build.ts'
 import { startStandIn } from '../support/eventstoredb/index.ts'
 import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
@@ -109,6 +110,25 @@ outagesTogether('is reported by /readyz, while requests get 503 with Retry-After
     assert.is(count('The event store (EventStoreDB) does not answer {'), round, server.output.join(''))
     assert.is(count('The event store (EventStoreDB) answers again'), round, server.output.join(''))
   }
+  await server.stop()
+  await standIn.stop()
+})
+
+outagesTogether('does not fill the log with the runs that it delays', async () => {
+  const standIn = await startStandIn()
+  const server = await startServer({ env: { SVC_EVENT_STORE: standIn.url, SVC_MASTER_KEY } })
+  const code = `import { fn } from 'svc'
+export const onWork = fn({ 'on-event': 'work' }, () => new Promise((done) => setTimeout(done, 1000)))`
+  await deploy(server.api, 'shop', { 'jobs.js': code })
+  const events = await Promise.all(Array.from({ length: 30 }, () => publish(server.api, 'work')))
+  await standIn.stop()
+  await until(() => server.output.some((line) => line.includes('The end of a run could not be stored')))
+  await until(async () => (await fetch(`${server.url}/readyz`)).status === 503, { timeoutMs: 20_000 })
+  await standIn.restart()
+  for (const { event_id } of events) assert.is((await handled(server.api, event_id))[0]?.status, 'succeeded')
+  const count = (text: string) => server.output.filter((line) => line.includes(text)).length
+  assert.is(count('The end of a run could not be stored'), 1, server.output.join(''))
+  assert.ok(count('An event could not be claimed') <= 1, server.output.join(''))
   await server.stop()
   await standIn.stop()
 })
