@@ -22,7 +22,11 @@ export const replayEvent = async (
   if (!original) throw new AppError('not_found', `No event ${event_id}`)
   const { env_id, stream_id, event_type } = original
   const before = await views.events.get(replayIdOf(event_id))
-  if (before) return { ...before, event_data: payloads.stored(payloadOf('event_data', before)) }
+  if (before) {
+    const { event_id, event_time, created_at } = before
+    const event_data = payloads.stored(payloadOf('event_data', before))
+    return { event_id, env_id, stream_id, event_type, event_data, event_time, created_at }
+  }
   const event_data = await payloads.load(payloadOf('event_data', original))
   const { event } = await storeEvent(
     deps,
