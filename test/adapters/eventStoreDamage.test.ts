@@ -200,6 +200,12 @@ damage.run()
 
 const index = suite('damage to index.db')
 
+const editIndex = (dir: string, sql: string): void => {
+  const db = new DatabaseSync(join(dir, 'index.db'))
+  db.exec(sql)
+  db.close()
+}
+
 /** Overwrites part of a file. */
 const overwrite = (file: string, at: number, bytes: Uint8Array): void => {
   const descriptor = openSync(file, 'r+')
@@ -218,11 +224,46 @@ index('of its header moves it aside, and it is built again', async () => {
   await store.close()
 })
 
+index('of an entry is noticed at the start, and it is built again', async () => {
+  for (const sql of [
+    'UPDATE entries SET position = 300 WHERE revision = 5',
+    "UPDATE entries SET stream = 'ona' WHERE revision = 639",
+    'DELETE FROM entries WHERE revision = 639',
+    "UPDATE positions SET position = 512 WHERE name = 'indexed'",
+    "UPDATE positions SET position = 6400 WHERE name = 'indexed'",
+    'DROP TABLE entries; CREATE TABLE entries (damaged)',
+    "UPDATE positions SET position = 'damaged' WHERE name = 'indexed'",
+  ]) {
+    const dir = await filled()
+    editIndex(dir, sql)
+    const discarded: Discarded[] = []
+    const store = openEventStore({ dir, onDiscarded: (what) => discarded.push(what) })
+    assert.is(discarded.length, 1, sql)
+    assert.is(await store.remembered(), await store.head())
+    assert.is((await store.append('one', facts('env', 1), COUNT - 1)).revision, COUNT)
+    await store.close()
+  }
+})
+
+index('of an earlier version is taken as it is, with the positions of groups', async () => {
+  const dir = await filled()
+  editIndex(dir, "DELETE FROM positions WHERE name IN ('sum', 'check')")
+  const discarded: Discarded[] = []
+  for (const added of [0, 1]) {
+    const store = openEventStore({ dir, onDiscarded: (what) => discarded.push(what) })
+    await store.append('one', facts('env', 1), COUNT - 1 + added)
+    await store.close()
+  }
+  assert.equal(discarded, [])
+})
+
 index('that names another event is not read as that event, and the next start builds it again', async () => {
   const dir = await filled()
-  const db = new DatabaseSync(join(dir, 'index.db'))
-  db.exec('UPDATE entries SET position = 300 WHERE revision = 5')
-  db.close()
+  // A file without a check is taken as it is.
+  editIndex(
+    dir,
+    "UPDATE entries SET position = 300 WHERE revision = 5; DELETE FROM positions WHERE name IN ('sum', 'check')",
+  )
   const store = openEventStore({ dir })
   assert.ok(isAppError(await failureOf(Array.fromAsync(store.read('one'))), 'unavailable'))
   await store.close()

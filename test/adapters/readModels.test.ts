@@ -115,6 +115,23 @@ file('is moved aside and rebuilt when it is not a read model', async () => {
   kept.close()
 })
 
+file('is rebuilt when it cannot be understood', async () => {
+  for (const sql of [
+    `UPDATE collections SET spec = '{damaged'`,
+    'DROP TABLE identity; CREATE TABLE identity (damaged)',
+  ]) {
+    const dir = tempDir()
+    await fill(dir, 10)
+    const db = new DatabaseSync(join(dir, 'read-models.db'))
+    db.exec(sql)
+    db.close()
+    const { readModels, discarded } = open(dir)
+    assert.is(discarded.length, 1, sql)
+    assert.equal(await readModels.source(), { log_id: null, checkpoint: null })
+    await readModels.close()
+  }
+})
+
 file('is rebuilt after damage was found while it was in use', async () => {
   const dir = tempDir()
   await fill(dir, 2000)

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { messageOf } from '../../errors.ts'
-import { isDamage, unavailable } from './sqlite.ts'
+import { isFaultOfFile, unavailable } from './sqlite.ts'
 
 /** A database file that could not be used. Its content is rebuilt from the log (I8). */
 export interface Discarded {
@@ -22,7 +22,7 @@ export const openDisposable = <T>(file: string, open: (file: string) => T, onDis
     if (existsSync(markerOf(file))) return renew(file, open, 'it is damaged', onDiscarded)
     return open(file)
   } catch (error) {
-    if (!isDamage(error) && !(error instanceof AlienFile)) throw unavailable(error) // busy, no permission, disk full: the file may be good
+    if (!isFaultOfFile(error)) throw unavailable(error)
     return renew(file, open, messageOf(error), onDiscarded)
   }
 }

@@ -33,6 +33,17 @@ export const isDamage = (error: unknown): boolean => {
   return code === SQLITE_CORRUPT || code === SQLITE_NOTADB
 }
 
+/** What SQLite reports when a file may be good: no permission, busy, no memory, read-only, I/O, disk full, not opened. */
+const SURROUNDINGS = new Set([3, 5, 6, 7, 8, 10, 13, 14])
+
+/** Whether the content of a file is at fault. Damage also shows as missing columns, or as values that are no numbers. */
+export const isFaultOfFile = (error: unknown): boolean => {
+  if (error instanceof AppError) return isFaultOfFile(error.cause)
+  if (!(error instanceof Error)) return false
+  if ('errcode' in error) return !SURROUNDINGS.has(Number(error.errcode) & 0xff)
+  return !('code' in error && /^E[A-Z]+$/.test(String(error.code))) // else it is of the file system
+}
+
 /** Runs `work` in one transaction. Failures of SQLite (disk full, I/O error) become `unavailable`. */
 export const transaction = <T>(db: DatabaseSync, work: () => T): T => {
   try {

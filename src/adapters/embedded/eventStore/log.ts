@@ -7,7 +7,15 @@ import type { DomainEvent } from '../../../events/index.ts'
 import { upcast } from '../../../events/upcast.ts'
 import { newId } from '../../../ids.ts'
 import type { Checkpointer } from '../checkpointer.ts'
-import { closedOnFailure, isDamage, openDatabase, rows, transaction, unavailable } from '../sqlite.ts'
+import {
+  closedOnFailure,
+  isDamage,
+  isFaultOfFile,
+  openDatabase,
+  rows,
+  transaction,
+  unavailable,
+} from '../sqlite.ts'
 import { WalKeeper } from '../walKeeper.ts'
 import { isIntact, withChecksum } from './checksum.ts'
 import { cursorOf } from './cursors.ts'
@@ -64,7 +72,7 @@ export const openLog = (file: string, checkpointer: Checkpointer): Log => {
     const db = openDatabase(file, 'full')
     return closedOnFailure(db, () => new Log(db, file, { checkpointer, lost }))
   } catch (error) {
-    throw isDamage(error) ? unreadable(file, error) : unavailable(error)
+    throw !(error instanceof AppError) && isFaultOfFile(error) ? unreadable(file, error) : unavailable(error)
   }
 }
 

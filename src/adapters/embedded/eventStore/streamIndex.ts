@@ -1,8 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { BoundedMap } from '../../../boundedMap.ts'
 import type { Recorded } from '../../../events/event.ts'
-import { type OnDiscarded, markDamaged, openDisposable } from '../disposableFile.ts'
+import { AlienFile, type OnDiscarded, markDamaged, openDisposable } from '../disposableFile.ts'
 import { closedOnFailure, isDamage, openDatabase, rows, unavailable } from '../sqlite.ts'
+import { checkOf, withEntry } from './indexDigest.ts'
 import { Tails } from './tails.ts'
 
 /** Entries in one commit, so that the pages that they share are written once. */
@@ -14,6 +15,13 @@ const COMMITS_PER_CHECKPOINT = 16
 /** Streams whose last revision is kept in memory. */
 const HEADS = 50_000
 
+/** A larger index is not read whole when it is opened: for so many entries, this takes about a quarter of a second. */
+const CHECKED_ENTRIES = 200_000
+
+/** The sum over all entries, and the number that checks it. */
+const SUM = 'sum'
+const CHECK = 'check'
+
 /** The position of the last event that an index had before the log lost its end. */
 const REMEMBERED = 'remembered'
 
@@ -23,7 +31,11 @@ export const openStreamIndex = (file: string, onDiscarded: OnDiscarded): StreamI
     file,
     () => {
       const db = openDatabase(file, 'normal')
-      return closedOnFailure(db, () => new StreamIndex(db, file))
+      return closedOnFailure(db, () => {
+        const index = new StreamIndex(db, file)
+        if (!index.isIntact()) throw new AlienFile('its entries are not those that were written')
+        return index
+      })
     },
     onDiscarded,
   )
@@ -44,6 +56,7 @@ export class StreamIndex {
   readonly #heads = new BoundedMap<string, number>(HEADS)
   readonly #tails = new Tails()
   #last: number
+  #sum: number
   #uncommitted = 0
   #commits = 0
   #whole = true
@@ -69,7 +82,27 @@ export class StreamIndex {
     this.#setPosition = this.#db.prepare('INSERT OR REPLACE INTO positions VALUES (?, ?)')
     this.#logId = rows<[log_id: string]>(this.#db.prepare('SELECT log_id FROM identity'))
     this.#last = this.positionNamed('indexed') ?? 0
+    this.#sum = this.positionNamed(SUM) ?? 0
     this.#db.exec('BEGIN')
+  }
+
+  /** Whether the file is as it was written. An index of an earlier version has no check, and gets one. */
+  isIntact(): boolean {
+    if (!['undefined', 'string'].includes(typeof this.logId)) return false
+    const check = this.positionNamed(CHECK)
+    if (check === undefined) this.#sum = this.#sumOfAll()
+    else if (this.#last <= CHECKED_ENTRIES) return check === checkOf(this.#sumOfAll(), this.#last)
+    return check === undefined || check === checkOf(this.#sum, this.#last)
+  }
+
+  #sumOfAll(): number {
+    let sum = 0
+    const all = rows<[stream: string, revision: number, position: number]>(
+      this.#db.prepare('SELECT stream, revision, position FROM entries'),
+    )
+    for (const [stream, revision, position] of all.iterate())
+      sum = withEntry(sum, String(stream), Number(revision), Number(position))
+    return sum
   }
 
   /** Position of the newest event that was added. */
@@ -121,6 +154,7 @@ export class StreamIndex {
     this.#write(() => {
       this.#insert.run(event.stream, event.revision, position)
       this.#tails.add(event.stream, event.revision, position)
+      this.#sum = withEntry(this.#sum, event.stream, event.revision, position)
       this.#last = position
       if (++this.#uncommitted >= ENTRIES_PER_COMMIT) this.commit()
     })
@@ -171,6 +205,8 @@ export class StreamIndex {
   commit(): void {
     if (this.#uncommitted === 0) return
     this.setPosition('indexed', this.#last)
+    this.setPosition(SUM, this.#sum)
+    this.setPosition(CHECK, checkOf(this.#sum, this.#last))
     this.#write(() => {
       this.#db.exec('COMMIT')
       this.#uncommitted = 0
@@ -202,6 +238,7 @@ export class StreamIndex {
     if (remembered > end) this.#setPosition.run(REMEMBERED, remembered)
     this.#uncommitted++
     this.#last = 0
+    this.#sum = 0
     this.#heads.clear()
     this.#tails.clear()
   }
@@ -214,6 +251,7 @@ export class StreamIndex {
     this.#tails.clear()
     this.#uncommitted = 0
     this.#last = this.positionNamed('indexed') ?? 0
+    this.#sum = this.positionNamed(SUM) ?? 0
     this.#whole = true
   }
 

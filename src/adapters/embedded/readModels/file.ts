@@ -36,6 +36,7 @@ const open = (file: string): DatabaseSync => {
          PRIMARY KEY (name, version)) WITHOUT ROWID;
       CREATE TABLE IF NOT EXISTS identity (log_id TEXT NOT NULL)`)
     db.prepare('SELECT name, version, spec, live, checkpoint FROM collections').all()
+    db.prepare('SELECT log_id FROM identity').all()
     return db
   })
 }

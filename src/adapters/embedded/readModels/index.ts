@@ -18,7 +18,7 @@ import { refuseUndeclared } from '../../shared/declared.ts'
 import { findUnindexed } from '../../shared/unindexed.ts'
 import { openCheckpointer } from '../checkpointer.ts'
 import { markDamaged, type OnDiscarded } from '../disposableFile.ts'
-import { isDamage, transaction, unavailable } from '../sqlite.ts'
+import { isDamage, isFaultOfFile, transaction, unavailable } from '../sqlite.ts'
 import { WalKeeper } from '../walKeeper.ts'
 import { dropSlowly } from './dropping.ts'
 import { fileIn, openFile, renewFile } from './file.ts'
@@ -41,8 +41,15 @@ interface Options {
 }
 
 /** Opens read models in `<dir>/read-models.db`. One process at a time. */
-export const openReadModels = ({ dir, onDiscarded = () => {} }: Options): ReadModels =>
-  new EmbeddedReadModels(dir, onDiscarded)
+export const openReadModels = ({ dir, onDiscarded = () => {} }: Options): ReadModels => {
+  try {
+    return new EmbeddedReadModels(dir, onDiscarded)
+  } catch (error) {
+    if (!isFaultOfFile(error)) throw unavailable(error)
+    markDamaged(fileIn(dir))
+    return new EmbeddedReadModels(dir, onDiscarded)
+  }
+}
 
 class EmbeddedReadModels implements ReadModels {
   readonly #dir: string
