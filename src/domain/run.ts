@@ -66,6 +66,8 @@ export type RunCommand =
       readonly type: 'LoseRun'
       readonly run_id: string
       readonly error: RunError
+      /** True: its process ended, while its worker lived. */
+      readonly withProcess?: boolean
       /** The run is lost only if it is claimed by this worker. */
       readonly worker_id: string
       readonly now: string
@@ -148,7 +150,15 @@ export const decideRun = (command: RunCommand, runs: ReadonlyMap<string, OpenRun
       if (lost >= MAX_LOST) return [failedBy(run, command)]
       return [
         { type: 'RunFailed', ...ending(run, now), error, retry_at: now },
-        ...retried({ ...plan, lost: lost + 1, replaces_lost: true }, retryIdOf(plan.run_id)),
+        ...retried(
+          {
+            ...plan,
+            lost: lost + 1,
+            ...(command.withProcess && { lost_with_process: (plan.lost_with_process ?? 0) + 1 }),
+            replaces_lost: true,
+          },
+          retryIdOf(plan.run_id),
+        ),
       ]
     }
 

@@ -57,6 +57,8 @@ const plan = {
   attempt: Type.Integer(),
   /** The number of earlier attempts that were lost through no fault of their own; absent: 0. */
   lost: Type.Optional(Type.Integer()),
+  /** The number of those that were lost with a process, while their worker lived; absent: 0. */
+  lost_with_process: Type.Optional(Type.Integer()),
   /** True: the attempt before it was lost, so this one does not count as a further run of the plan of the organization. */
   replaces_lost: Type.Optional(Type.Boolean()),
   /** The number of runs above this one in the chain of causes; absent: 0. A retry keeps it. */

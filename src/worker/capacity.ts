@@ -32,5 +32,5 @@ export const contentBytes = (call: HostCall): number => {
   return call.action === 'get' || call.action === 'read' ? GIVEN_BYTES : 0
 }
 
-/** A run that was lost so often gets a process of its own (decision 0031). */
+/** A run that was lost so often with a process gets one of its own (decision 0031). */
 export const SHARED_LOSSES = 2

@@ -354,7 +354,7 @@ export class Executions {
         this.#isAway = false
       },
       timeoutMs: plan.timeout ?? this.#runTimeoutMs,
-      alone: (plan.lost ?? 0) >= SHARED_LOSSES,
+      alone: (plan.lost_with_process ?? 0) >= SHARED_LOSSES,
       signal,
       onHostCall: (call) => {
         const serve = () => serveHostCall(deps, under, call)

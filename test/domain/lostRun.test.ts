@@ -92,6 +92,13 @@ losing('starts again at once as its next attempt, with and without a retry polic
     .when(lose)
     .then(...lostOnce(retried))
 })
+losing('counts apart whether its process ended, because a dead worker says nothing about the run', () => {
+  const [failure, retry, request] = lostOnce(plan)
+  if (!failure || !retry || !request) throw new Error('unreachable')
+  given(...running)
+    .when({ ...lose, withProcess: true })
+    .then(failure, retry, { ...request, lost_with_process: 1 } as typeof request)
+})
 losing('is lost only for the worker that claimed it, and once', () => {
   given(...running)
     .when({ ...lose, worker_id: 'other' })

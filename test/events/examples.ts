@@ -76,6 +76,7 @@ export const exampleOf: { readonly [T in EventType]: EventOf<T> } = {
     retry: { attempts: 3, delay: 1000 },
     once: true,
     lost: 2,
+    lost_with_process: 1,
     replaces_lost: true,
     depth: 2,
     event_id: 'e',

@@ -22,7 +22,8 @@ export const endRun = async (
 ): Promise<void> => {
   const stream = streamOf.stream(stream_id)
   const end = async (type: 'FailRun' | 'LoseRun', error: RunError): Promise<void> => {
-    const command = { type, run_id, error, worker_id, now: clock.iso(), nowMs: clock.now() }
+    const ended = { run_id, error, worker_id, now: clock.iso(), nowMs: clock.now() }
+    const command = type === 'LoseRun' ? { ...ended, type, withProcess: true } : { ...ended, type }
     await aggregates.streams.handle(stream, command, cause)
   }
   if (outcome.status === 'failed') return end('FailRun', outcome.error)
