@@ -2,6 +2,7 @@ import { type IncomingHttpHeaders, request } from 'node:http'
 import * as assert from 'uvu/assert'
 import type { Static } from 'typebox'
 import type * as schemas from '../../src/api/schemas.ts'
+import { clock } from '../../src/clock.ts'
 import { isId, newId } from '../../src/ids.ts'
 import { openStore } from '../../src/process/engines.ts'
 import { streamOf } from '../../src/events/streams.ts'
@@ -27,6 +28,12 @@ const env = {
   SVC_DOMAIN_CHECK_MS: '60000', // `verify` checks the records; the test of the saga has another server
 }
 
+/** An id of this time, milliseconds. */
+const idAt = (time: number): string => {
+  const digits = time.toString(16).padStart(12, '0')
+  return `${digits.slice(0, 8)}-${digits.slice(8)}-7000-8000-000000000000`
+}
+
 /** Reserves a name as a node does that dies before it registers the domain. */
 const reserved = async (domain: string, holder: string): Promise<void> => {
   openSecrets(readConfig(installation(dataDir, env))) // a log without secrets.json is refused
@@ -37,7 +44,7 @@ const reserved = async (domain: string, holder: string): Promise<void> => {
   await store.close()
 }
 await reserved('left.example.com', '01a10000-0000-7000-8000-000000000000')
-await reserved('now.example.com', newId())
+await reserved('now.example.com', idAt(clock.now() + 600_000)) // so that it stays recent while other tests run
 
 const server = await startServer({ dataDir, env })
 const { api } = server
