@@ -118,7 +118,7 @@ export const NameReserved = fact('NameReserved', {
   holder: Id,
   fence: Type.Optional(Type.Integer()),
   reserved_at: Type.Optional(Time),
-  /** Of a custom domain: the organization that registers it. */
+  /** The organization that registers a custom domain. */
   org_id: Type.Optional(Id),
 })
 export const NameReleased = fact('NameReleased', { name: Type.String(), holder: Id })

@@ -20,7 +20,7 @@ interface Activity {
 /** The answer to a ping decides this: `awake` children may get runs, and `resting` ones may be frozen. */
 type Answered = 'awake' | 'resting'
 
-/** What silence means: a child without runs is replaced, another one is killed. */
+/** The meaning of silence: a child without runs is replaced, another one is killed. */
 type Silence = 'restless' | 'unresponsive'
 
 /**

@@ -26,7 +26,7 @@ interface Ending {
 const returned = (body: string, code?: string): Ending => ({ body, ...(code !== undefined && { code }) })
 const thrown = (value: string): Ending => ({ body: `throw ${value}`, code: 'function_failed' })
 
-/** What a function returns or throws, and how its run must end. */
+/** The result or error of a function, and the required end of its run. */
 const VALUES: Readonly<Record<string, Ending>> = {
   proxy: returned(
     `return new Proxy({}, { ownKeys() { throw new Error('trap') } })`,

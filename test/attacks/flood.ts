@@ -1,7 +1,7 @@
 import { cpuSecondsOf } from './cpu.ts'
 import type { Target } from './target.ts'
 
-/** What forges frames: `frame(value)` are the bytes, `put(bytes)` writes them at once. */
+/** Code that forges frames: `frame(value)` are the bytes, `put(bytes)` writes them at once. */
 export const FORGE = `
   import { writeSync } from 'node:fs'
   import { context, currentRun, emit, files, run, send } from 'svc'

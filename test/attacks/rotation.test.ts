@@ -52,7 +52,7 @@ const startWithVariable = async (tier: Tier, value: string) => {
   }
 }
 
-/** What a function reads of the variable: its hash, or the error. */
+/** The variable as a function reads it: its hash, or the error. */
 const readVariable = async (api: Api): Promise<string> => {
   const { result, error } = await handle(api, 'svc:call', { fn: 'main/read', project: 'keeper', args: [] })
   return typeof result === 'string' ? result : `refused: ${error?.code}`

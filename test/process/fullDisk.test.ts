@@ -57,7 +57,7 @@ disk('reports in /readyz that writes are refused, and when they are accepted aga
   })
   assert.match(full.text, /Writes are refused: /)
   await limitFiles(pid, 'unlimited')
-  await until(async () => (await readyz(url)).status === 200) // nobody has written in the meantime
+  await until(async () => (await readyz(url)).status === 200) // nothing was written in the meantime
   await publish(api, 'order:created')
   assert.is((await api.get<Event>(`/events/${event_id}`)).event_id, event_id)
   await server.end('SIGTERM')

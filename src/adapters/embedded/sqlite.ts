@@ -33,7 +33,7 @@ export const isDamage = (error: unknown): boolean => {
   return code === SQLITE_CORRUPT || code === SQLITE_NOTADB
 }
 
-/** What SQLite reports when a file may be good: no permission, busy, no memory, read-only, I/O, disk full, not opened. */
+/** Errors of SQLite with which a file may be good: no permission, busy, no memory, read-only, I/O, disk full, not opened. */
 const SURROUNDINGS = new Set([3, 5, 6, 7, 8, 10, 13, 14])
 
 /** Whether the content of a file is at fault. Damage also shows as missing columns, or as values that are no numbers. */

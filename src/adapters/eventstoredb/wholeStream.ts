@@ -7,7 +7,7 @@ const EMPTY_READS = 3
 
 /**
  * Yields up to `limit` events of a stream from a revision, and ends early only at its end: a read that the server ended
- * too early is continued. Rejects with `unavailable` if the server goes on ending reads too early.
+ * too early is continued. Rejects with `unavailable` if the server continues to end reads too early.
  */
 export async function* wholeStream(
   reader: Pick<Reader, 'stream' | 'last' | 'expires'>,

@@ -1,6 +1,6 @@
 import { type Cursor, START } from '../../events/event.ts'
 
-/** What the engines show about the log, before anything is written. */
+/** The findings of the engines about the log, before anything is written. */
 export interface Traces {
   readonly log: {
     /** Its ids, the current one last; empty before its first start, and in a log of an earlier version. */

@@ -123,7 +123,7 @@ starting('is refused with blobs of another log', async (engines) => {
 })
 starting.run()
 
-/** What version 0.1.0 stored: no canary, and everything derived from the master key. */
+/** The state that version 0.1.0 stored: no canary, and everything derived from the master key. */
 const earlierNode = async ({ store, blobs }: Context, masterKey: Buffer) => {
   const aggregates = openAggregates(store)
   const wrapped = new WrappedKeys(blobs, new MasterKeys([masterKey]))

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type StandIn, startStandIn } from './index.ts'
 import { Log } from './log.ts'
 
-/** How a node is lost. A paused one keeps its connections and replies to nothing. */
+/** The way in which a node is lost. A paused one keeps its connections and replies to nothing. */
 export type Loss = 'killed' | 'ended' | 'paused'
 
 export interface StandInCluster {

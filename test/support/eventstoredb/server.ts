@@ -24,7 +24,7 @@ export interface Running {
   kill(): Promise<void>
 }
 
-/** How a secured node identifies itself, and the only user that it accepts. */
+/** The identity of a secured node, and the only user that it accepts. */
 export interface Security {
   readonly key: Buffer
   readonly cert: Buffer
