@@ -17,6 +17,9 @@ export interface Chosen extends SandboxInfo {
   readonly sandbox: Sandbox
 }
 
+/** A child that starts on a busy machine may take long; the service does not start without one. */
+const PROBE_MS = 30_000
+
 type Options = Omit<SandboxOptions, 'sandbox'>
 
 /**
@@ -75,7 +78,7 @@ const failureOf = (sandbox: Sandbox, code: ChildCode, options: Options): Promise
         },
       },
     )
-    const timer = setTimeout(() => child.kill(), options.startMs)
+    const timer = setTimeout(() => child.kill(), PROBE_MS)
     child.send({ type: 'init', dir: code.dir, outputBytes: 0 })
   })
 

@@ -26,7 +26,7 @@ const code = `
   }))
 `
 
-const server = await startServer()
+const server = await startServer({ env: {} }) // one worker: the runs must share a process, so no cluster
 const { api } = server
 
 const culprits = suite('a function that ends its process', { timeoutMs: 60_000 })
