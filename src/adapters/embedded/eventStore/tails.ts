@@ -1,7 +1,7 @@
 import { BoundedMap } from '../../../boundedMap.ts'
 
 /** Streams whose newest positions are kept in memory. */
-const STREAMS = 4096
+const STREAMS = 256
 
 /** Positions that are kept for each stream; twice as many before older ones are dropped. */
 const POSITIONS = 64

@@ -32,7 +32,7 @@ const PAGE_BYTES = 4096
 const WAL_FULL_BYTES = 32 << 20
 
 /** The most documents that are written at once: a slice takes a few milliseconds. */
-const SLICE = 64
+const SLICE = 256
 
 interface Options {
   readonly dir: string
