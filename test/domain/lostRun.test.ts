@@ -3,7 +3,12 @@ import type { RunPlan } from '../../src/events/run.ts'
 import { derivedIdBeside } from '../../src/ids.ts'
 import { suite } from '../support/suite.ts'
 import {
+  nowMs,
+  fail,
+  cancel,
+  retry,
   cancelled,
+  claim,
   created,
   error,
   failed,
@@ -18,12 +23,6 @@ import {
   started,
   succeeded,
 } from './streamFacts.ts'
-
-const nowMs = Date.parse(now)
-const claim = { type: 'ClaimRun', run_id: 'run', worker_id: 'worker', now } as const
-const fail = { type: 'FailRun', run_id: 'run', error, worker_id: 'worker', now, nowMs } as const
-const cancel = { type: 'CancelRun', run_id: 'run', now } as const
-const retry = { type: 'RetryRun', run_id: 'run', retry_run_id: 'again' } as const
 
 const returnRun = { type: 'ReturnRun', run_id: 'run', worker_id: 'worker' } as const
 const returned: EventOf<'RunRequested'> = { type: 'RunRequested', ...plan, returned_by: 'worker' }

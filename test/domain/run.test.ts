@@ -3,6 +3,10 @@ import type { RunPlan } from '../../src/events/run.ts'
 import { derivedIdBeside } from '../../src/ids.ts'
 import { suite } from '../support/suite.ts'
 import {
+  claim,
+  fail,
+  cancel,
+  retry,
   asked,
   cancelled,
   created,
@@ -21,12 +25,7 @@ import {
   succeeded,
 } from './streamFacts.ts'
 
-const nowMs = Date.parse(now)
-const claim = { type: 'ClaimRun', run_id: 'run', worker_id: 'worker', now } as const
 const succeed = { type: 'SucceedRun', run_id: 'run', result: { value: 7 }, now } as const
-const fail = { type: 'FailRun', run_id: 'run', error, worker_id: 'worker', now, nowMs } as const
-const cancel = { type: 'CancelRun', run_id: 'run', now } as const
-const retry = { type: 'RetryRun', run_id: 'run', retry_run_id: 'again' } as const
 const emit = { type: 'EmitData', run_id: 'run', data_type: 'token', payload: { value: 'a' } } as const
 
 const abandoning = suite('a requested run that a defect prevents from starting')
