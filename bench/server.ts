@@ -11,7 +11,7 @@ const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 /** The flags of `npm start`. */
 const flags = [
   '--disable-sigusr1',
-  '--max-semi-space-size=4',
+  '--max-semi-space-size=8',
   '--disable-warning=ExperimentalWarning',
   '--import',
   new URL('../src/process/codeCache.js', import.meta.url).href,

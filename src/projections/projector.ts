@@ -120,10 +120,7 @@ export class Projector {
   }
 
   async #fold(collection: WritableCollection, events: readonly Recorded[]): Promise<Write[]> {
-    const touched = events.map((recorded) => ({
-      recorded,
-      ids: this.#pure(recorded, () => this.#projection.idsOf(recorded)),
-    }))
+    const touched = events.map((recorded) => ({ recorded, ids: this.#idsOf(recorded) }))
     const known = new Map<string, Stored>()
     const unknown = new Set<string>()
     const begun = new Set<string>()
@@ -142,13 +139,13 @@ export class Projector {
       }
     }
     const folded = new Map<string, Stored>()
-    for (const [n, { recorded, ids }] of touched.entries()) {
-      if (n % FOLDS_PER_TURN === FOLDS_PER_TURN - 1) await turn()
+    let n = 0
+    for (const { recorded, ids } of touched) {
+      if (++n % FOLDS_PER_TURN === 0) await turn()
       for (const id of ids) {
         const before = folded.get(id) ?? known.get(id)
         if (before && recorded.cursor <= before.cursor) continue // P4
-        const doc = this.#pure(recorded, () => this.#projection.evolve(before?.doc ?? null, recorded, id))
-        folded.set(id, { doc, cursor: recorded.cursor })
+        folded.set(id, { doc: this.#evolve(before?.doc ?? null, recorded, id), cursor: recorded.cursor })
       }
     }
     const writes: Write[] = []
@@ -160,10 +157,18 @@ export class Projector {
     return writes
   }
 
-  /** Runs a pure step of the fold. An error is the fault of the fact, so the new error names the fact. */
-  #pure<T>(recorded: Recorded, step: () => T): T {
+  #idsOf(recorded: Recorded): readonly string[] {
     try {
-      return step()
+      return this.#projection.idsOf(recorded)
+    } catch (error) {
+      throw unprocessable(recorded, messageOf(error), error)
+    }
+  }
+
+  /** An error of the fold is the fault of the fact, so the new error names the fact. */
+  #evolve(doc: Stored['doc'], recorded: Recorded, id: string): Stored['doc'] {
+    try {
+      return this.#projection.evolve(doc, recorded, id)
     } catch (error) {
       throw unprocessable(recorded, messageOf(error), error)
     }

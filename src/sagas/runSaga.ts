@@ -7,6 +7,12 @@ import type { Saga, Step } from './saga.ts'
 /** Pauses between attempts of a command while an engine is unavailable. */
 const PAUSES = { firstMs: 500, longestMs: 2000 }
 
+/** A command in progress. It has no signal until it must pause, because a signal for each command costs time. */
+interface Work {
+  isDropped: boolean
+  pause?: AbortController
+}
+
 interface Driver {
   readonly logger: Logger
   readonly clock: { now(): number }
@@ -28,7 +34,7 @@ export const runSaga = async <State, Input, Command>(
   const ended = new AbortController()
   const until = AbortSignal.any([signal, ended.signal])
   const failed = Promise.withResolvers<never>()
-  const underWay = new Map<string, AbortController>()
+  const underWay = new Map<string, Work>()
   let state = saga.initial
   let isAway = false
 
@@ -51,8 +57,8 @@ export const runSaga = async <State, Input, Command>(
         return alarms.set(step.key, step.at, () => takeLater(step.input))
       case 'drop':
         alarms.clear(step.key)
-        underWay.get(step.key)?.abort()
-        return void underWay.delete(step.key)
+        drop(step.key)
+        return
       case 'carryOut':
         if (!underWay.has(step.key)) void carryOut(step.key, step.command)
         return
@@ -60,23 +66,30 @@ export const runSaga = async <State, Input, Command>(
         return step satisfies never
     }
   }
-  const carryOut = async (key: string, command: Command): Promise<void> => {
-    const dropped = new AbortController()
-    underWay.set(key, dropped)
-    const wanted = AbortSignal.any([until, dropped.signal])
-    const outcome = await attempt(key, command, wanted)
-    if (underWay.get(key) === dropped) underWay.delete(key)
-    if (outcome !== undefined && !wanted.aborted) takeLater(outcome)
+  const drop = (key: string): void => {
+    const work = underWay.get(key)
+    if (!work) return
+    work.isDropped = true
+    work.pause?.abort()
+    underWay.delete(key)
   }
-  const attempt = async (key: string, command: Command, wanted: AbortSignal): Promise<Input | undefined> => {
-    const backoff = new Backoff(PAUSES)
+  const carryOut = async (key: string, command: Command): Promise<void> => {
+    const work: Work = { isDropped: false }
+    underWay.set(key, work)
+    const outcome = await attempt(key, command, work)
+    if (underWay.get(key) === work) underWay.delete(key)
+    if (outcome !== undefined && isWanted(work)) takeLater(outcome)
+  }
+  const isWanted = (work: Work): boolean => !work.isDropped && !until.aborted
+  const attempt = async (key: string, command: Command, work: Work): Promise<Input | undefined> => {
+    let backoff: Backoff | undefined
     for (;;) {
       try {
         const outcome = await saga.carryOut(command)
         isAway = false
         return outcome
       } catch (error) {
-        if (wanted.aborted) return undefined
+        if (!isWanted(work)) return undefined
         if (!isRetryable(error)) {
           logger.error(`The saga ${saga.name} failed to carry out a command and skips it`, {
             key,
@@ -91,8 +104,10 @@ export const runSaga = async <State, Input, Command>(
           })
         isAway = true
       }
-      await backoff.pause({ signal: wanted })
-      if (wanted.aborted) return undefined
+      backoff ??= new Backoff(PAUSES)
+      work.pause ??= new AbortController()
+      await backoff.pause({ signal: AbortSignal.any([until, work.pause.signal]) })
+      if (!isWanted(work)) return undefined
     }
   }
   const follow = async (): Promise<void> => {

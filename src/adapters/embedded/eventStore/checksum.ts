@@ -10,21 +10,25 @@ const DIGITS_OF = Array.from({ length: 256 }, (_, byte) =>
   [6, 4, 2, 0].map((shift) => DIGITS[(byte >> shift) & 3]).join(''),
 )
 
-/** The CRC-32 of the JSON text of a row and of its place in the log, as white space. */
-const checksumOf = (first: number, count: number, json: string): string => {
-  const crc = crc32(json, crc32(`${first} ${count}`))
-  return (
-    (DIGITS_OF[crc >>> 24] ?? '') +
-    (DIGITS_OF[(crc >>> 16) & 0xff] ?? '') +
-    (DIGITS_OF[(crc >>> 8) & 0xff] ?? '') +
-    (DIGITS_OF[crc & 0xff] ?? '')
-  )
-}
+/** A CRC-32 as white space. */
+const digitsOf = (crc: number): string =>
+  (DIGITS_OF[crc >>> 24] ?? '') +
+  (DIGITS_OF[(crc >>> 16) & 0xff] ?? '') +
+  (DIGITS_OF[(crc >>> 8) & 0xff] ?? '') +
+  (DIGITS_OF[crc & 0xff] ?? '')
 
-/** Appends the checksum to the JSON text of a row. */
-export const withChecksum = (first: number, count: number, json: string): string =>
-  json + checksumOf(first, count, json)
+/** The checksum of a row includes its place in the log. */
+const placeOf = (first: number, count: number): string => `${first} ${count}`
+
+/** Returns the text of a row: the JSON of its entries and their checksum. The checksum needs no second copy of the text. */
+export const rowText = (first: number, entries: readonly string[]): string => {
+  const [only] = entries
+  const joined = only !== undefined && entries.length === 1 ? only : entries.join(',')
+  const crc = crc32(']', crc32(joined, crc32(`${placeOf(first, entries.length)}[`)))
+  return `[${joined}]${digitsOf(crc)}`
+}
 
 /** Whether a row is as it was written. A row of an earlier version has no checksum and counts as intact. */
 export const isIntact = (first: number, count: number, text: string): boolean =>
-  text.endsWith(']') || text.slice(-LENGTH) === checksumOf(first, count, text.slice(0, -LENGTH))
+  text.endsWith(']') ||
+  text.slice(-LENGTH) === digitsOf(crc32(text.slice(0, -LENGTH), crc32(placeOf(first, count))))

@@ -270,8 +270,9 @@ class EmbeddedEventStore implements EventStore {
     this.#refusals.succeeded()
     const streams = new Set<string>()
     let position = this.#log.last - events.length
-    for (const [n, event] of events.entries()) {
-      this.#recent.add(event, entries[n]?.length ?? 0)
+    let n = 0
+    for (const event of events) {
+      this.#recent.add(event, entries[n++]?.length ?? 0)
       this.#index.add(event, ++position)
       streams.add(event.stream)
     }

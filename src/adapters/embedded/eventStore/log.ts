@@ -17,7 +17,7 @@ import {
   unavailable,
 } from '../sqlite.ts'
 import { WalKeeper } from '../walKeeper.ts'
-import { isIntact, withChecksum } from './checksum.ts'
+import { isIntact, rowText } from './checksum.ts'
 import { cursorOf } from './cursors.ts'
 import { damagedLog } from './damagedLog.ts'
 import { lostCommits } from './lostCommits.ts'
@@ -253,7 +253,7 @@ export class Log {
   }
 
   #write(first: number, entries: readonly string[]): void {
-    const text = withChecksum(first, entries.length, `[${entries.join(',')}]`)
+    const text = rowText(first, entries)
     this.#insert.run(first, entries.length, text)
     this.#written += text.length + 2 * PAGE_BYTES // a row changes about two more pages
   }
