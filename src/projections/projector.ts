@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { BoundedMap } from '../boundedMap.ts'
+import { clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import { type Cursor, type Recorded, START } from '../events/event.ts'
 import { unprocessable } from '../events/upcast.ts'
@@ -14,8 +15,11 @@ const KEPT_DOCS = 2048
 /** The most pages of the log in one batch. */
 const PAGES = 4
 
-/** Events that are folded before other work continues. */
-const FOLDS_PER_TURN = 256
+/** The time for which events are folded before other work continues, milliseconds. */
+const FOLD_MS = 2
+
+/** Events that are folded between two looks at the clock. */
+const FOLDS_PER_LOOK = 16
 
 /** The time for which a batch grows while no reader waits: it makes fewer and larger writes. */
 const LINGER_MS = 100
@@ -140,8 +144,12 @@ export class Projector {
     }
     const folded = new Map<string, Stored>()
     let n = 0
+    let until = clock.monotonic() + FOLD_MS
     for (const { recorded, ids } of touched) {
-      if (++n % FOLDS_PER_TURN === 0) await turn()
+      if (++n % FOLDS_PER_LOOK === 0 && clock.monotonic() >= until) {
+        await turn()
+        until = clock.monotonic() + FOLD_MS
+      }
       for (const id of ids) {
         const before = folded.get(id) ?? known.get(id)
         if (before && recorded.cursor <= before.cursor) continue // P4

@@ -31,8 +31,8 @@ export type { Discarded } from '../disposableFile.ts'
 const PAGE_BYTES = 4096
 const WAL_FULL_BYTES = 32 << 20
 
-/** The most documents that are written at once: a slice takes a few milliseconds. */
-const SLICE = 256
+/** The time for which documents are written before other work continues, milliseconds. */
+const SLICE_MS = 2
 
 interface Options {
   readonly dir: string
@@ -108,17 +108,16 @@ class EmbeddedReadModels implements ReadModels {
    * version is live, there is one slice.
    */
   async #write(table: Table, writes: readonly Write[], checkpoint: Cursor): Promise<void> {
-    const size = this.#live.has(table.spec.name) ? SLICE : writes.length
-    for (let at = 0; ; at += size) {
-      const slice = writes.slice(at, at + size)
-      const isLast = at + size >= writes.length
+    const milliseconds = this.#live.has(table.spec.name) ? SLICE_MS : Infinity
+    let at = 0
+    do {
       while (this.#hasWritten) await turn()
       this.#hasWritten = true
       setImmediate(() => (this.#hasWritten = false))
-      this.#guard(() => table.write(slice, isLast ? checkpoint : null))
-      this.#wal.wrote((slice.length + 4) * PAGE_BYTES)
-      if (isLast) return
-    }
+      const next = this.#guard(() => table.write(writes, checkpoint, { at, milliseconds }))
+      this.#wal.wrote((next - at + 4) * PAGE_BYTES)
+      at = next
+    } while (at < writes.length)
   }
 
   async goLive(spec: CollectionSpec): Promise<void> {

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { clock } from '../../../clock.ts'
 import type { CollectionSpec, Doc, Found, Query, Stored, Write } from '../../../ports/readModels.ts'
 import { boundsOf } from '../../shared/bounds.ts'
 import { type Column, columnOf, fieldOf, indexedFields, sameColumn } from '../../shared/columns.ts'
@@ -12,6 +13,9 @@ type Row = [rowid: number, cursor: string, gone: 0 | 1, ...fields: Column[]]
 
 /** The smallest offset for which the counts find the beginning of a page faster. */
 const FAR = 200
+
+/** Documents that are written between two looks at the clock. */
+const WRITES_PER_LOOK = 16
 
 /** The query has no upper bound. */
 const isOpen = ({ before, prefix }: Query): boolean => before === undefined && prefix === undefined
@@ -193,15 +197,26 @@ export class Table {
   }
 
   /**
-   * Writes all or nothing; null leaves the checkpoint. It never moves back: a late repeat of an old batch changes nothing.
+   * Writes documents from `at` in one transaction until `milliseconds` have passed, and the checkpoint with the last one.
+   * Returns the next `at`. The checkpoint never moves back: a late repeat of an old batch changes nothing.
    */
-  write(writes: readonly Write[], checkpoint: string | null): void {
+  write(
+    writes: readonly Write[],
+    checkpoint: string,
+    { at, milliseconds }: { readonly at: number; readonly milliseconds: number },
+  ): number {
+    const until = clock.monotonic() + milliseconds
+    let next = at
     try {
       transaction(this.#db, () => {
-        for (const write of writes) this.#apply(write)
+        for (const write of writes.slice(at)) {
+          this.#apply(write)
+          if (++next % WRITES_PER_LOOK === 0 && clock.monotonic() >= until) break
+        }
         this.#counts.flush()
-        if (checkpoint !== null) this.#advance.run(checkpoint, this.spec.name, this.spec.version)
+        if (next === writes.length) this.#advance.run(checkpoint, this.spec.name, this.spec.version)
       })
+      return next
     } finally {
       this.#counts.discard()
     }
