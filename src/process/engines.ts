@@ -109,7 +109,8 @@ export const openStore = async (
       })
     : (await import('../adapters/eventstoredb/index.ts')).openEventStoreDb(eventStore)
 
-const openReadModels = async ({ readModels, dataDir }: Config, logger: Logger): Promise<ReadModels> =>
+/** Opens the read models alone, for tools. */
+export const openReadModels = async ({ readModels, dataDir }: Config, logger: Logger): Promise<ReadModels> =>
   isEmbeddedUrl(readModels)
     ? (await import('../adapters/embedded/readModels/index.ts')).openReadModels({
         dir: dataDir,

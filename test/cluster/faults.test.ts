@@ -4,8 +4,15 @@ import { clock } from '../../src/clock.ts'
 import { deploy, type Event, type Run } from '../support/build.ts'
 import { engineUrl, reportExercised } from '../support/engines.ts'
 import { startStandIn } from '../support/eventstoredb/index.ts'
+import {
+  type EngineProxies,
+  engineSettings,
+  type EngineSetting,
+  hostOf,
+  openEngineProxies,
+} from '../support/engineProxies.ts'
 import { allOf } from '../support/exactRuns.ts'
-import { type FaultProxy, openFaultProxy } from '../support/faultProxy.ts'
+import type { FaultProxy } from '../support/faultProxy.ts'
 import type { Api } from '../support/http.ts'
 import { realEngines } from '../support/installation.ts'
 import { PATIENCE } from '../support/patience.ts'
@@ -28,35 +35,21 @@ const faults: Readonly<Record<string, (proxy: FaultProxy) => void>> = {
   'takes 2 s longer': (proxy) => proxy.delay(2000),
   'closes its half of connections': (proxy) => proxy.halfClose(),
 }
-const engines = {
-  SVC_EVENT_STORE: 2113,
-  SVC_READ_MODELS: 27_017,
-  SVC_REDIS: 6379,
-  SVC_BLOBS: 9000,
-} as const
-type Setting = keyof typeof engines
 
 const typeOf = (setting: string, what: string): string =>
   `${setting}-${what}`.replace(/[^A-Za-z]+/g, '-').toLowerCase()
 
 /** Each outage has its own type of event with a handler, so that no test reads the events of another one. */
-const TYPES = Object.keys(engines).flatMap((setting) =>
-  Object.keys(faults).map((what) => typeOf(setting, what)),
-)
+const TYPES = engineSettings.flatMap((setting) => Object.keys(faults).map((what) => typeOf(setting, what)))
 const HANDLERS = TYPES.map(
   (type, n) => `export const on${n} = fn({ 'on-event': '${type}' }, ({ data }) => data.length)`,
 ).join('\n')
 /** Too large for a fact, so that it is stored in the blobs. */
 const LARGE = 'x'.repeat(70 << 10)
 
-const hostOf = (url: string, port: number) => {
-  const [, host = '', given] = /^\w[\w+]*:\/\/(?:[^@/]*@)?([^:/?]+)(?::(\d+))?/.exec(url) ?? []
-  return { host, port: Number(given ?? port) }
-}
-
 interface Opened {
   readonly server: TestServer
-  readonly proxies: Readonly<Record<Setting, FaultProxy>>
+  readonly proxies: EngineProxies
   close(): Promise<void>
 }
 
@@ -68,13 +61,7 @@ const open = async (): Promise<Opened> => {
     process.env['SVC_TEST_STAND_IN'] = standIn.url
   }
   const dataDir = tempDir()
-  const env = realEngines(dataDir)
-  const proxies = {} as Record<Setting, FaultProxy>
-  for (const [setting, port] of Object.entries(engines) as [Setting, number][]) {
-    const url = env[setting] ?? ''
-    proxies[setting] = await openFaultProxy(hostOf(url, port))
-    env[setting] = proxies[setting].url(url)
-  }
+  const { proxies, env } = await openEngineProxies(realEngines(dataDir))
   const server = await startServer({ dataDir, env })
   return {
     server,
@@ -125,18 +112,20 @@ const underLoad = async (api: Api, type: string, over: AbortSignal): Promise<Ans
 const isRefusal = ({ status, retryAfter }: Answered): boolean => status === 503 && retryAfter !== null
 
 const outage =
-  (setting: Setting, what: string, fault: (proxy: FaultProxy) => void) =>
+  (setting: EngineSetting, what: string, fault: (proxy: FaultProxy) => void) =>
   async ({ server, proxies }: Opened): Promise<void> => {
     const { api } = server
     const type = typeOf(setting, what)
+    const proxy = proxies[setting]
+    assert.ok(proxy, `no engine ${setting}`)
     const began = clock.monotonic()
     const over = new AbortController()
     const load = underLoad(api, type, over.signal)
     load.catch(() => {}) // its failure is reported below
     try {
-      fault(proxies[setting])
+      fault(proxy)
       await delay(OUTAGE_MS)
-      await proxies[setting].heal()
+      await proxy.heal()
       await until(
         async () => {
           const answers = [await publish(api, type, 'x'), await publish(api, type, LARGE)]
@@ -147,7 +136,7 @@ const outage =
       )
     } finally {
       over.abort()
-      await proxies[setting].heal()
+      await proxy.heal()
     }
     const answers = await load
     for (const answer of answers) {
@@ -176,7 +165,7 @@ const outage =
   }
 
 /** One service for all faults of one engine: one per fault would take longer, one for all engines would become slow. */
-const losing = (setting: Setting): void => {
+const losing = (setting: EngineSetting): void => {
   const lost = suite<Opened>(`${setting}, unavailable for a while`, { timeoutMs: 90_000 + OUTAGE_MS * 2 })
   lost.before(async (context) => {
     Object.assign(context, await open())
@@ -189,7 +178,7 @@ const losing = (setting: Setting): void => {
 
 const needed = ['mongodb', 'redis', 's3'] as const
 if (needed.every((engine) => engineUrl(engine) !== null)) {
-  for (const setting of Object.keys(engines) as Setting[]) losing(setting)
+  for (const setting of engineSettings) losing(setting)
 } else {
   process.stdout.write('Not tested with faults: it takes SVC_TEST_MONGODB, SVC_TEST_REDIS and SVC_TEST_S3\n')
   const addresses = suite('the address of an engine')

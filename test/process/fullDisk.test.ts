@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { type Event, publish } from '../support/build.ts'
+import { limitFiles } from '../support/limitFiles.ts'
 import { spawnServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
@@ -17,11 +17,6 @@ const EMBEDDED = {
   SVC_BLOBS: 'embedded:',
   SVC_REDIS: '',
   NODE_OPTIONS: `--import ${smallDisk}`,
-}
-
-const limitFiles = async (pid: number, bytes: number | 'unlimited'): Promise<void> => {
-  const limiting = spawn('prlimit', ['--pid', String(pid), `--fsize=${bytes}:`], { stdio: 'inherit' })
-  assert.equal(await once(limiting, 'close'), [0, null])
 }
 
 const freePort = async (): Promise<number> => {
@@ -45,7 +40,7 @@ disk('reports in /readyz that writes are refused, and when they are accepted aga
   const { api, url } = server
   const pid = server.process.pid ?? 0
   const { event_id } = await publish(api, 'order:created')
-  await limitFiles(pid, 4096)
+  assert.is(await limitFiles(pid, 4096), 0)
   const refused = await until(async () => {
     const { status } = await api.send('POST', '/events', { body: { event_type: 'order:created' } })
     return status === 503
@@ -56,7 +51,7 @@ disk('reports in /readyz that writes are refused, and when they are accepted aga
     return ready.status === 503 ? ready : undefined
   })
   assert.match(full.text, /Writes are refused: /)
-  await limitFiles(pid, 'unlimited')
+  assert.is(await limitFiles(pid, 'unlimited'), 0)
   await until(async () => (await readyz(url)).status === 200) // nothing was written in the meantime
   await publish(api, 'order:created')
   assert.is((await api.get<Event>(`/events/${event_id}`)).event_id, event_id)
@@ -67,7 +62,7 @@ disk('that was killed there starts again, waits, and continues when there is roo
   const dataDir = tempDir()
   const first = await spawnServer({ dataDir, env: EMBEDDED })
   const { event_id } = await publish(first.api, 'order:created')
-  await limitFiles(first.process.pid ?? 0, 4096)
+  assert.is(await limitFiles(first.process.pid ?? 0, 4096), 0)
   await until(async () => (await readyz(first.url)).status === 503 || (await publish(first.api, 'x'), false))
   await first.end('SIGKILL')
 
@@ -83,7 +78,7 @@ disk('that was killed there starts again, waits, and continues when there is roo
     return /embedded store failed/.test(ready.text) ? ready : undefined
   })
   assert.is(waiting.status, 503)
-  await limitFiles(Number(readFileSync(join(dataDir, 'lock'), 'utf8')), 'unlimited')
+  assert.is(await limitFiles(Number(readFileSync(join(dataDir, 'lock'), 'utf8')), 'unlimited'), 0)
   const second = await starting
   assert.is((await second.api.get<Event>(`/events/${event_id}`)).event_id, event_id)
   await publish(second.api, 'order:created')

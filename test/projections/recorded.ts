@@ -3,6 +3,7 @@ import type { Recorded } from '../../src/events/event.ts'
 import type { DomainEvent } from '../../src/events/index.ts'
 import type { Projection } from '../../src/projections/projection.ts'
 import type { Doc } from '../../src/ports/readModels.ts'
+import { docsOf } from '../support/docsOf.ts'
 
 /** The time of fact `n`, in a log that begins with fact 0. */
 export const at = (n: number): string => `2026-05-01T10:00:00.${String(n).padStart(3, '0')}Z`
@@ -28,18 +29,7 @@ export const recorded = (facts: readonly DomainEvent[], env_id = 'env'): Recorde
 export const docsAfter = <D extends Doc>(
   projection: Projection<D>,
   facts: readonly DomainEvent[],
-): Record<string, D> => {
-  const docs = new Map<string, D>()
-  for (const one of recorded(facts)) {
-    if (!projection.handles.includes(one.event.type)) continue
-    for (const id of projection.idsOf(one)) {
-      const doc = projection.evolve(docs.get(id) ?? null, one, id)
-      if (doc) docs.set(id, doc)
-      else docs.delete(id)
-    }
-  }
-  return Object.fromEntries(docs)
-}
+): Record<string, D> => Object.fromEntries(docsOf(projection, recorded(facts)))
 
 /** Fails unless the documents of a fact that the projection `begins` with are the same for any stored document. */
 export const beginsWith = <D extends Doc>(projection: Projection<D>, fact: DomainEvent): void => {
