@@ -1,0 +1,63 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import type { Finding } from './check/finding.ts'
+import type { Records } from './records.ts'
+import { soak, type SoakResult } from './soak.ts'
+
+/** Findings that are printed with their facts; all are in the file. */
+const PRINTED = 20
+
+/**
+ * `npm run soak -- --minutes 30 --seed 1` loads a service on the engines in `SVC_TEST_*` (default: embedded) while its
+ * parts fail, and then compares the log, the read models, the transcripts and the records of clients. The exit code is
+ * 1 if it finds a difference.
+ */
+const main = async (): Promise<void> => {
+  const { values } = parseArgs({
+    options: { minutes: { type: 'string', default: '30' }, seed: { type: 'string', default: '1' } },
+  })
+  const [minutes, seed] = [Number(values.minutes), Number(values.seed)]
+  if (!(minutes > 0) || !Number.isSafeInteger(seed))
+    throw new Error(`Expected --minutes above 0 and a whole --seed, got ${values.minutes} and ${values.seed}`)
+  const result = await soak({ minutes, seed, report: print })
+  const { faults, findings, records } = result
+  for (const finding of findings.slice(0, PRINTED)) printFinding(finding, seed)
+  if (findings.length > 0) print(`everything is in ${keep(result)}`)
+  print(
+    `seed ${seed}, ${minutes} minutes: ${faults} faults; compared ${sizesOf(records)}; ${findings.length} findings`,
+  )
+  process.exitCode = findings.length === 0 ? 0 : 1
+}
+
+const sizesOf = ({ log, publications, effects, transcripts, models }: Records): string => {
+  const frames = transcripts.reduce((sum, { frames }) => sum + frames.length, 0)
+  const docs = models.reduce((sum, { docs }) => sum + docs.length, 0)
+  return (
+    `${log.length} facts, ${publications.length} publications, ${effects.length} starts of functions, ` +
+    `${frames} received events of ${transcripts.length} followers, ${docs} documents`
+  )
+}
+
+const print = (line: string): void => void process.stdout.write(`${line}\n`)
+
+const printFinding = ({ rule, message, facts }: Finding, seed: number): void => {
+  print(`FINDING (seed ${seed}) ${rule}: ${message}`)
+  for (const fact of facts) print(`  ${fact}`)
+}
+
+/** Keeps the records and the output of the nodes. Returns their directory. */
+const keep = ({ findings, records, outputs }: SoakResult): string => {
+  const dir = mkdtempSync(join(tmpdir(), 'svc-soak-'))
+  const { log, ...others } = records
+  writeFileSync(join(dir, 'findings.json'), JSON.stringify(findings, null, 1))
+  writeFileSync(join(dir, 'log.jsonl'), log.map((fact) => `${JSON.stringify(fact)}\n`).join(''))
+  writeFileSync(join(dir, 'records.json'), JSON.stringify(others))
+  for (const [name, output] of outputs) writeFileSync(join(dir, `${name}.log`), output)
+  return dir
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1)) // ends the nodes too
+
+await main()
