@@ -24,29 +24,15 @@ export interface Load {
  * Sends one request after another on each connection, over bare sockets: on two cores, a heavier client would distort
  * the measurement.
  */
-export const load = async ({
-  url,
-  method = 'POST',
-  headers = {},
-  body = '',
-  connections,
-  requests,
-}: Load): Promise<LoadResult> => {
-  const { hostname, port, pathname, search } = new URL(url)
-  const lines = [
-    `${method} ${pathname}${search} HTTP/1.1`,
-    `Host: ${hostname}`,
-    `Content-Length: ${Buffer.byteLength(body)}`,
-  ]
-  for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`)
-  const bytes = Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`)
+export const load = async ({ connections, requests, ...request }: Load): Promise<LoadResult> => {
+  const { connected, bytes } = requestTo(request)
   const took: number[] = []
   let left = requests
   let failed = 0
   const began = performance.now()
   await Promise.all(
     Array.from({ length: connections }, async () => {
-      const socket = connect(Number(port), hostname).setNoDelay()
+      const socket = connected()
       try {
         while (left-- > 0) {
           const sent = performance.now()
@@ -64,13 +50,33 @@ export const load = async ({
   return { perSecond: requests / seconds, p50: percentile(took, 0.5), p99: percentile(took, 0.99), failed }
 }
 
+/** The bytes of a request, and what opens a connection for it. */
+export const requestTo = ({
+  url,
+  method = 'POST',
+  headers = {},
+  body = '',
+}: Omit<Load, 'connections' | 'requests'>): { connected: () => Socket; bytes: Buffer } => {
+  const { hostname, port, pathname, search } = new URL(url)
+  const lines = [
+    `${method} ${pathname}${search} HTTP/1.1`,
+    `Host: ${hostname}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+  ]
+  for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`)
+  const bytes = Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`)
+  return { bytes, connected: () => connect(Number(port), hostname).setNoDelay() }
+}
+
 /** Sends a request and resolves with the status once the reply's Content-Length has arrived. */
-const roundTrip = (socket: Socket, request: Buffer): Promise<number> =>
+export const roundTrip = (socket: Socket, request: Buffer): Promise<number> =>
   new Promise((resolve, reject) => {
     let text = ''
+    const onClose = () => reject(new Error('The server closed the connection'))
     const done = () => {
       socket.off('data', onData)
       socket.off('error', reject)
+      socket.off('close', onClose)
     }
     const onData = (chunk: Buffer) => {
       text += chunk.toString('latin1')
@@ -83,5 +89,6 @@ const roundTrip = (socket: Socket, request: Buffer): Promise<number> =>
     }
     socket.on('data', onData)
     socket.once('error', reject)
+    socket.once('close', onClose)
     socket.write(request)
   })
