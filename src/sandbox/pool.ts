@@ -1,7 +1,7 @@
 import { clock } from '../clock.ts'
 import { BoundedMap } from '../boundedMap.ts'
 import { FairPlaces } from '../loops/fairPlaces.ts'
-import type { Job } from './supervisedChild.ts'
+import type { Job } from './openRun.ts'
 import { closed, Lane, laneKeyOf, type LanePool, unavailable } from './lane.ts'
 import type { SandboxOptions } from './limits.ts'
 import type { ChildCode } from './childCode.ts'

@@ -1,44 +1,20 @@
 import { randomInt } from 'node:crypto'
 import type { RunError } from '../events/run.ts'
 import { messageOf } from '../errors.ts'
-import { MAX_OUTPUT_LINES } from '../events/outputLimit.ts'
-import { culpritOf, outcomeAfter } from './culprit.ts'
-import { blaming, MAX_FRAME, MAX_LINE, MAX_MESSAGE, MAX_STACK, ProtocolViolation } from './frames.ts'
+import { blaming, MAX_FRAME, MAX_MESSAGE, MAX_STACK, ProtocolViolation } from './frames.ts'
 import type { SandboxOptions } from './limits.ts'
+import { ChildEnd } from './childEnd.ts'
 import { type Ending, type SandboxedProcess, type Start, startProcess } from './childProcess.ts'
 import type { ChildFrame, ParentFrame, StopReason } from './protocol.ts'
 import { Intake, MAX_UNREAD, MAX_UNREAD_EVER } from './intake.ts'
 import { GivenValues } from './givenValues.ts'
 import { cpuShare } from './cpuShare.ts'
 import { Pulse } from './pulse.ts'
-import { errorOfHostCall, HostCalls } from './hostCalls.ts'
+import { errorOfHostCall } from './hostCalls.ts'
+import { type Job, OpenRun } from './openRun.ts'
 import { KeptJson, RawJson } from '../events/rawJson.ts'
 import type { Kept } from '../sdk/wire.ts'
-import type { Input, Invocation, Outcome } from '../ports/runtime.ts'
-
-/** An invocation in the pool. Only the first `settle` has an effect. */
-export interface Job {
-  readonly invocation: Invocation
-  settled: boolean
-  /** True when a child has received it. */
-  started: boolean
-  /** True when it was lost with its child and may be the culprit: it must run again in a child of its own. */
-  suspect: boolean
-  settle(outcome: Outcome): void
-}
-
-/** A job in this child. It remains, settled or not, until the child reports its end or dies. */
-interface Active {
-  readonly job: Job
-  readonly calls: HostCalls
-  readonly deadline: number
-  readonly onAbort: () => void
-  /** Child runs that it waits for. */
-  awaited: number
-  stopped?: { readonly reason: StopReason; readonly at: number }
-  outputBytes: number
-  outputLines: number
-}
+import type { Input, Outcome } from '../ports/runtime.ts'
 
 export interface ChildListener {
   onReady(): void
@@ -51,10 +27,6 @@ export interface ChildListener {
 
 /** Ids of runs are random below this, so that no run can name another one in a frame. */
 const MAX_ID = 2 ** 47
-
-/** Bytes for the marker line that the child adds to cut output, and for its line breaks. */
-const OUTPUT_SLACK = 128
-const LINES_SLACK = 4
 
 /** Limits the runs that wait for child runs: at most this many for each one that may work. */
 const AWAITING_PER_RUN = 10
@@ -85,20 +57,12 @@ export class SupervisedChild {
   readonly #options: SandboxOptions
   readonly #listener: ChildListener
   readonly #process: SandboxedProcess
-  readonly #active = new Map<number, Active>()
+  readonly #active = new Map<number, OpenRun>()
   /** Milliseconds since the start, by the share of a processor. */
   #startingMs = 0
   /** Monotonic milliseconds of the latest tick or run, which is precise enough for deadlines. */
   #now: number
-  #killedFor: RunError | undefined
-  /** The run that did not stop in time, for which the child was killed. */
-  #gaveUp: Active | undefined
-  /** The reason of the service for the end of a child without fault of a run. */
-  #shutDown: string | undefined
-  /** The id of the run whose code called for the end of the process; null if that run had ended. */
-  #endingBy: number | null | undefined
-  /** A run whose time was over since then may have lost it to a run that occupied the process. */
-  #silentSince = Infinity
+  readonly #end = new ChildEnd()
   #begun = 0
   readonly #intake: Intake
   #faulty = false
@@ -148,7 +112,7 @@ export class SupervisedChild {
   }
 
   invoke(job: Job, input: Input, now: number): void {
-    const { run, target, timeoutMs, signal } = job.invocation
+    const { run, target, timeoutMs } = job.invocation
     const id = randomInt(MAX_ID)
     this.#begun++
     job.started = true
@@ -161,20 +125,14 @@ export class SupervisedChild {
       const message = `Expected an input of at most ${MAX_FRAME} bytes of JSON: ${messageOf(error)}`
       return job.settle({ status: 'failed', error: { code: 'function_failed', message } })
     }
-    const onAbort = () => this.#stop(id, 'cancelled', this.#now)
-    const calls = new HostCalls(job.invocation.onHostCall)
-    this.#active.set(id, {
-      job,
-      calls,
+    const open = new OpenRun(job, {
       deadline: now + timeoutMs,
-      onAbort,
-      awaited: 0,
-      outputBytes: this.#options.outputBytes + OUTPUT_SLACK,
-      outputLines: MAX_OUTPUT_LINES + LINES_SLACK,
+      outputBytes: this.#options.outputBytes,
+      onAbort: () => this.#stop(id, 'cancelled', this.#now),
     })
+    this.#active.set(id, open)
     this.#now = now
-    if (signal.aborted) onAbort()
-    else signal.addEventListener('abort', onAbort, { once: true })
+    open.listen()
     if (this.#begun >= this.#options.replaceAfterRuns) this.drain()
   }
 
@@ -212,13 +170,13 @@ export class SupervisedChild {
   retire(): void {
     this.retired = true
     const reason = 'The process was shut down'
-    if (!this.#process.killed) this.#shutDown = reason
+    if (!this.#process.killed) this.#end.shutDown(reason)
     this.kill('worker_lost', reason)
   }
 
   kill(code: 'worker_lost' | 'unresponsive', message: string): void {
-    this.#killedFor ??= { code, message }
-    if (code === 'unresponsive') this.#silentSince = Math.min(this.#silentSince, this.#pulse.silentSince)
+    this.#end.killFor({ code, message })
+    if (code === 'unresponsive') this.#end.silentSince(this.#pulse.silentSince)
     this.#process.kill()
   }
 
@@ -252,7 +210,7 @@ export class SupervisedChild {
       }
       case 'log':
         this.#intake.charge(size)
-        return this.#log(this.#activeOf(frame.id), frame.source, this.#given.inText(frame.text))
+        return this.#activeOf(frame.id).log(frame.source, this.#given.inText(frame.text))
       case 'host':
         this.#intake.charge(size)
         return this.#serve({ ...frame, request: this.#given.inCall(frame.request, size) }, size)
@@ -264,7 +222,7 @@ export class SupervisedChild {
         return this.drain()
       case 'ending':
         if (frame.id !== undefined) this.#activeOf(frame.id)
-        this.#endingBy = frame.id ?? null
+        this.#end.endingBy(frame.id)
         return this.drain()
       default:
         throw new ProtocolViolation(`Expected a frame of a run, got ${frame.type}`)
@@ -276,7 +234,7 @@ export class SupervisedChild {
     return { status: 'succeeded', result, done: this.#intake.hold(result.bytes.length) }
   }
 
-  #activeOf(id: number): Active {
+  #activeOf(id: number): OpenRun {
     const active = this.#active.get(id)
     if (active) return active
     throw new ProtocolViolation(`Expected the id of a live run, got ${id}`) // C3
@@ -286,8 +244,8 @@ export class SupervisedChild {
     const active = this.#activeOf(id)
     this.#active.delete(id)
     if (active.awaited > 0) this.#awaitingRuns--
-    active.job.invocation.signal.removeEventListener('abort', active.onAbort)
-    const final: Outcome = active.stopped ? { status: 'failed', error: stopError(active) } : outcome
+    active.unlisten()
+    const final = active.stopped ? active.stopOutcome : outcome
     if (active.job.settled || final !== outcome) doneWith(outcome)
     if (active.stopped || active.calls.idle) active.job.settle(final)
     else void active.calls.settled().then(() => active.job.settle(final))
@@ -342,21 +300,13 @@ export class SupervisedChild {
   }
 
   /** Counts a run once, however many child runs it waits for. */
-  #await(active: Active, more: 1 | -1): void {
+  #await(active: OpenRun, more: 1 | -1): void {
     const before = active.awaited > 0
     active.awaited += more
     const after = active.awaited > 0
     if (before === after) return
     this.#awaitingRuns += after ? 1 : -1
     if (after) this.#listener.onFreed(this)
-  }
-
-  #log(active: Active, source: 'stdout' | 'stderr', text: string): void {
-    if (active.outputBytes <= 0 || active.outputLines-- <= 0)
-      throw new ProtocolViolation('Expected no output of the run beyond its limit')
-    const cut = text.slice(0, Math.min(active.outputBytes, MAX_LINE))
-    active.outputBytes -= cut.length + 1
-    if (!active.job.settled) active.job.invocation.onLog({ source, text: cut })
   }
 
   #stop(id: number, reason: StopReason, at: number): void {
@@ -367,19 +317,19 @@ export class SupervisedChild {
   }
 
   /** Whether the run may have exceeded its time because another run occupies the process. */
-  #isHeldUp({ stopped }: Active): boolean {
+  #isHeldUp({ stopped }: OpenRun): boolean {
     return stopped?.reason === 'timeout' && this.#active.size > 1 && this.#pulse.isQuiet
   }
 
   /** Settles a run that did not stop in time. The child must end, because its code may never end. */
-  #giveUp(active: Active, now: number): void {
-    if (!active.job.settled) active.job.settle({ status: 'failed', error: stopError(active) })
+  #giveUp(active: OpenRun, now: number): void {
+    if (!active.job.settled) active.job.settle(active.stopOutcome)
     const stopped = active.stopped?.at ?? now
     this.drain()
     const othersWait = [...this.#active.values()].some(({ job }) => !job.settled)
     if (!othersWait || now - stopped >= 2 * this.#options.graceMs) {
       this.retired = true
-      if (!this.#process.killed) this.#gaveUp = active
+      if (!this.#process.killed) this.#end.giveUp(active)
       this.kill('worker_lost', 'The process was ended because another run in it did not stop in time')
     }
   }
@@ -412,43 +362,17 @@ export class SupervisedChild {
     if (this.state === 'draining' && this.#active.size === 0) this.retire()
   }
 
-  #onEnd({ code, message, frameId }: Ending): void {
+  #onEnd(ending: Ending): void {
     this.state = 'ended'
-    this.ending = message
-    const reason = code === 'protocol_violation' ? { code, message } : (this.#killedFor ?? { code, message })
-    const ended = [...this.#active.values()]
-    const culprit = culpritOf({
-      open: ended,
-      begun: this.#begun,
-      gaveUp: this.#gaveUp,
-      retired: this.#shutDown,
-      named: this.#active.get(frameId ?? this.#endingBy ?? -1),
-      byEnded: this.#endingBy === null,
-    })
+    this.ending = ending.message
+    const open = new Map(this.#active)
     this.#active.clear()
     this.#intake.end()
     this.#listener.onEnd(this) // first, so that no new run is sent to this child
-    for (const active of ended) {
-      active.job.invocation.signal.removeEventListener('abort', active.onAbort)
-      active.job.suspect = culprit.kind === 'unknown'
-      const outcome = outcomeAfter(culprit, active, { reason, idOf })
-      const wasStopped = active.stopped && !(outcome.status === 'lost' && this.#lostItsTime(active.stopped))
-      active.job.settle(wasStopped ? { status: 'failed', error: stopError(active) } : outcome)
-    }
-  }
-
-  #lostItsTime({ reason, at }: { readonly reason: StopReason; readonly at: number }): boolean {
-    return reason === 'timeout' && at >= this.#silentSince
+    this.#end.settle(ending, open, this.#begun)
   }
 }
-
-const idOf = ({ job }: Active): string => job.invocation.run.run_id
 
 const doneWith = (outcome: Outcome): void => {
   if (outcome.status === 'succeeded') outcome.done?.()
 }
-
-const stopError = ({ job, stopped }: Active): RunError =>
-  stopped?.reason === 'timeout'
-    ? { code: 'timeout', message: `The run did not end within ${job.invocation.timeoutMs} ms` }
-    : { code: 'cancelled', message: 'The run was cancelled' }

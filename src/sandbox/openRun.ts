@@ -1,0 +1,80 @@
+import type { RunError } from '../events/run.ts'
+import { MAX_OUTPUT_LINES } from '../events/outputLimit.ts'
+import type { Invocation, Outcome } from '../ports/runtime.ts'
+import { MAX_LINE, ProtocolViolation } from './frames.ts'
+import { HostCalls } from './hostCalls.ts'
+import type { StopReason } from './protocol.ts'
+
+/** An invocation in the pool. Only the first `settle` has an effect. */
+export interface Job {
+  readonly invocation: Invocation
+  settled: boolean
+  /** True when a child has received it. */
+  started: boolean
+  /** True when it was lost with its child and may be the culprit: it must run again in a child of its own. */
+  suspect: boolean
+  settle(outcome: Outcome): void
+}
+
+/** Bytes for the marker line that the child adds to cut output, and for its line breaks. */
+const OUTPUT_SLACK = 128
+const LINES_SLACK = 4
+
+/** A job in a child. It remains, settled or not, until the child reports its end or dies. */
+export class OpenRun {
+  readonly job: Job
+  readonly calls: HostCalls
+  /** Monotonic milliseconds. */
+  readonly deadline: number
+  readonly #onAbort: () => void
+  /** Child runs that it waits for. */
+  awaited = 0
+  stopped?: { readonly reason: StopReason; readonly at: number }
+  #outputBytes: number
+  #outputLines = MAX_OUTPUT_LINES + LINES_SLACK
+
+  constructor(
+    job: Job,
+    { deadline, outputBytes, onAbort }: { deadline: number; outputBytes: number; onAbort: () => void },
+  ) {
+    this.job = job
+    this.calls = new HostCalls(job.invocation.onHostCall)
+    this.deadline = deadline
+    this.#onAbort = onAbort
+    this.#outputBytes = outputBytes + OUTPUT_SLACK
+  }
+
+  get run_id(): string {
+    return this.job.invocation.run.run_id
+  }
+
+  /** Calls `onAbort` when the run is cancelled, also if it was cancelled already. */
+  listen(): void {
+    const { signal } = this.job.invocation
+    if (signal.aborted) this.#onAbort()
+    else signal.addEventListener('abort', this.#onAbort, { once: true })
+  }
+
+  unlisten(): void {
+    this.job.invocation.signal.removeEventListener('abort', this.#onAbort)
+  }
+
+  log(source: 'stdout' | 'stderr', text: string): void {
+    if (this.#outputBytes <= 0 || this.#outputLines-- <= 0)
+      throw new ProtocolViolation('Expected no output of the run beyond its limit')
+    const cut = text.slice(0, Math.min(this.#outputBytes, MAX_LINE))
+    this.#outputBytes -= cut.length + 1
+    if (!this.job.settled) this.job.invocation.onLog({ source, text: cut })
+  }
+
+  /** The outcome of a run that was stopped, whatever it returned. */
+  get stopOutcome(): Extract<Outcome, { status: 'failed' }> {
+    return { status: 'failed', error: this.#stopError }
+  }
+
+  get #stopError(): RunError {
+    return this.stopped?.reason === 'timeout'
+      ? { code: 'timeout', message: `The run did not end within ${this.job.invocation.timeoutMs} ms` }
+      : { code: 'cancelled', message: 'The run was cancelled' }
+  }
+}
