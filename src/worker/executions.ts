@@ -3,8 +3,6 @@ import { isAppError, isRetryable, messageOf } from '../errors.ts'
 import { type EnvCause, envIdOf, type Recorded } from '../events/event.ts'
 import type { RunError, RunPlan } from '../events/run.ts'
 import type { Logger } from '../logger.ts'
-import { Backoff } from '../loops/backoff.ts'
-import { FairPlaces } from '../loops/fairPlaces.ts'
 import type { FairTurns } from '../loops/fairTurns.ts'
 import type { FunctionRates } from '../plans/functionRates.ts'
 import { ByteBudget, holding } from '../loops/byteBudget.ts'
@@ -15,7 +13,6 @@ import {
   contentBytes,
   INPUTS_IN_HAND,
   SHARED_LOSSES,
-  SLOTS_PER_FREE,
   WEIGHT_CHARACTERS,
 } from './capacity.ts'
 import { inputOf } from './inputs.ts'
@@ -23,6 +20,8 @@ import { InProgress } from './inProgress.ts'
 import type { HostCall, Outcome, Runtime } from '../ports/runtime.ts'
 import { KeptPayloads } from './keptPayloads.ts'
 import { laneOf } from './laneOf.ts'
+import { OutageWait } from './outageWait.ts'
+import { type Placed, RunPlaces } from './runPlaces.ts'
 import { storeEnd } from './storeEnd.ts'
 import { type CredentialNow, rightsOf } from './runRights.ts'
 import { RunOutput } from './runOutput.ts'
@@ -35,9 +34,6 @@ export interface ExecutionDeps extends HostCallDeps {
   readonly turns: Pick<FairTurns, 'take'>
   readonly functionRates: Pick<FunctionRates, 'turnsOf'>
 }
-
-/** Pauses between attempts to begin a run while its build or its input cannot be read. */
-const OUTAGE_PAUSES = { firstMs: 100, longestMs: 5000 }
 
 /** Number of remembered run ids, so that no claim is executed twice. */
 const REMEMBERED = 16_384
@@ -57,19 +53,10 @@ const CANCELLED: Outcome = {
 }
 
 /** A run from its claim to its terminal fact. */
-interface Execution {
+interface Execution extends Placed {
   readonly plan: RunPlan
-  readonly org_id: string
-  /** Its share of the memory for waiting runs: 1, and more for long evaluated code. */
-  readonly weight: number
-  readonly cancel: AbortController
-  state: 'waiting' | 'started' | 'ended'
   /** User code may have begun, so the run cannot be returned. */
   hasBegun: boolean
-  /** Present after an outage delayed its begin. */
-  outage?: Backoff
-  /** Child runs that it waits for. */
-  awaited: number
 }
 
 interface Begun {
@@ -81,30 +68,25 @@ interface Begun {
 }
 
 /**
- * The runs that this process executes, from their claim to their terminal fact. Organizations share the places for runs
- * that a child has started, and the memory for runs that wait (decision 0025). Runs whose code has not begun are returned
- * when the worker stops or was declared lost (decision 0030).
+ * The runs that this process executes, from their claim to their terminal fact. Runs whose code has not begun
+ * are returned when the worker stops or was declared lost (decision 0030).
  */
 export class Executions {
   readonly #deps: ExecutionDeps
   readonly #ending: Parameters<typeof storeEnd>[0]
   readonly #runTimeoutMs: number
-  readonly #slots: FairPlaces
+  readonly #places: RunPlaces
+  readonly #outage: OutageWait
   readonly #executions = new Map<string, Execution>()
   /** Claims, and runs until their ends are stored. */
   readonly inProgress = new InProgress()
   readonly #begun = new BoundedMap<string, true>(REMEMBERED)
-  /** The weight of the waiting runs, by organization. */
-  readonly #waiting = new Map<string, number>()
-  readonly #maxConcurrentRuns: number
   readonly #changed: () => void
   readonly #returned: (run_id: string) => void
   /** The worker stops: runs whose code has not begun are returned. */
   #isReturning = false
-  /** The children are being ended: their runs are lost through no fault of their own. */
+  /** The children are being ended, so no run begins. */
   #isClosing = false
-  /** Builds or inputs cannot be read; this is logged once. */
-  #isAway = false
   readonly #abandoned = new AbortController()
   readonly #content = new ByteBudget({
     name: 'the content of files and values in functions',
@@ -135,34 +117,35 @@ export class Executions {
     this.#runTimeoutMs = runTimeoutMs
     this.#changed = changed
     this.#returned = returned
-    this.#maxConcurrentRuns = maxConcurrentRuns
-    this.#slots = new FairPlaces({ total: maxConcurrentRuns, perFree: SLOTS_PER_FREE })
+    this.#places = new RunPlaces(maxConcurrentRuns)
+    this.#outage = new OutageWait(deps.logger)
   }
 
   /** Whether one more run of the organization may wait or begin here. */
   hasRoom(org_id: string): boolean {
-    const waiting = this.#waiting.get(org_id) ?? 0
-    return waiting < this.#mostWaiting() && this.#slots.hasPlaceFor(org_id)
+    return this.#places.hasRoom(org_id)
   }
 
   /** Whether runs of the organization wait here for places that other runs have: another worker is better for it. */
   isFullFor(org_id: string): boolean {
-    return !this.hasRoom(org_id) || (this.#waiting.has(org_id) && this.#deps.runtime.isFullFor(org_id))
+    return (
+      !this.hasRoom(org_id) || (this.#places.weightOf(org_id) > 0 && this.#deps.runtime.isFullFor(org_id))
+    )
   }
 
   /** Whether a run of the organization may be claimed: if none waits here, one waits for its turn. */
   mayClaim(org_id: string): boolean {
-    return !this.#waiting.has(org_id) || this.hasRoom(org_id)
+    return this.#places.weightOf(org_id) === 0 || this.hasRoom(org_id)
   }
 
   /** Counts a claim in progress as a waiting run. */
   async claiming<T>(org_id: string, claim: () => Promise<T>): Promise<T> {
-    this.#wait(org_id, 1)
+    this.#places.wait(org_id, 1)
     this.inProgress.begin()
     try {
       return await claim()
     } finally {
-      this.#wait(org_id, -1)
+      this.#places.wait(org_id, -1)
       this.inProgress.end()
       this.#changed()
     }
@@ -170,7 +153,7 @@ export class Executions {
 
   /** The organizations whose runs wait here for places. */
   get fullFor(): readonly string[] {
-    return [...this.#waiting.keys()].filter((org_id) => this.isFullFor(org_id))
+    return this.#places.waiting.filter((org_id) => this.isFullFor(org_id))
   }
 
   /** Whether this process began the run, which may have ended since. */
@@ -196,7 +179,7 @@ export class Executions {
       awaited: 0,
     }
     this.#executions.set(run_id, execution)
-    this.#wait(execution.org_id, execution.weight)
+    this.#places.wait(execution.org_id, execution.weight)
     const cause = {
       env_id: envIdOf(carrier),
       correlation_id: carrier.metadata.correlation_id,
@@ -208,9 +191,7 @@ export class Executions {
     this.inProgress.begin()
     void this.#run({ inHand, cause, worker_id, execution }).finally(() => {
       if (this.#executions.get(run_id) === execution) this.#executions.delete(run_id)
-      if (execution.state === 'waiting') this.#wait(execution.org_id, -execution.weight)
-      else if (execution.awaited === 0) this.#slots.giveBack(execution.org_id)
-      execution.state = 'ended'
+      this.#places.end(execution)
       this.inProgress.end()
       this.#changed()
     })
@@ -241,7 +222,7 @@ export class Executions {
     )
   }
 
-  /** From now on, a child that ends was ended by the service, and no run begins. */
+  /** From now on, no run begins. */
   closing(): void {
     this.#isClosing = true
     for (const { hasBegun, cancel } of this.#executions.values()) if (!hasBegun) cancel.abort(RETURNED)
@@ -261,16 +242,13 @@ export class Executions {
       try {
         outcome = execution.cancel.signal.aborted ? CANCELLED : await this.#invoke(begun, output)
       } catch (error) {
-        outcome = await this.#afterOutage(execution, error)
+        outcome = this.#failedWith(execution, error)
+        if (!outcome) await this.#waitForEndOfOutage(execution, error)
       }
     }
     const { reason } = execution.cancel.signal
     const isReturned = !execution.hasBegun && (reason === RETURNED || reason === LOST)
-    if (outcome.status === 'failed') {
-      if (reason === LOST) outcome = { status: 'lost', error: LOST }
-      else if (this.#isClosing && outcome.error.code === 'worker_lost')
-        outcome = { ...outcome, status: 'lost' }
-    }
+    if (outcome.status === 'failed' && reason === LOST) outcome = { status: 'lost', error: LOST }
     if (isReturned) this.#forget(plan.run_id)
     await output.close()
     const turn = this.#deps.turns.take(execution.org_id)
@@ -279,21 +257,16 @@ export class Executions {
     await storeEnd(this.#ending, end, cause, this.#abandoned.signal) // W3
   }
 
-  /** An outage before its code has begun is no outcome: resolves after a pause, without one. */
-  async #afterOutage(execution: Execution, error: unknown): Promise<Outcome | undefined> {
-    const { plan, hasBegun, cancel } = execution
-    if (hasBegun || cancel.signal.aborted || !isRetryable(error))
-      return { status: 'failed', error: failureOf(error) }
-    if (!this.#isAway)
-      this.#deps.logger.warn('The build or the input of a run cannot be read; runs wait until it can', {
-        run_id: plan.run_id,
-        error: messageOf(error),
-      })
-    this.#isAway = true
-    this.#leavePlace(execution)
-    execution.outage ??= new Backoff(OUTAGE_PAUSES)
-    await execution.outage.pause({ signal: cancel.signal, ref: false })
-    return undefined
+  /** An outage before its code has begun is no outcome. */
+  #failedWith({ hasBegun, cancel }: Execution, error: unknown): Outcome | undefined {
+    if (!hasBegun && !cancel.signal.aborted && isRetryable(error)) return undefined
+    return { status: 'failed', error: failureOf(error) }
+  }
+
+  async #waitForEndOfOutage(execution: Execution, error: unknown): Promise<void> {
+    const { plan, cancel } = execution
+    this.#places.leave(execution)
+    await this.#outage.pause({ run_id: plan.run_id, signal: cancel.signal }, error)
   }
 
   /** The run may be claimed here again, also before the reply to its return arrives. */
@@ -310,7 +283,7 @@ export class Executions {
 
   /** Only the first waiting runs of an organization keep their input in memory; the others read it again. */
   #inHand(plan: RunPlan, carrier: Recorded, { org_id }: Execution): Recorded | null {
-    return (this.#waiting.get(org_id) ?? 0) <= INPUTS_IN_HAND || !plan.input_at ? carrier : null
+    return this.#places.weightOf(org_id) <= INPUTS_IN_HAND || !plan.input_at ? carrier : null
   }
 
   async #invoke(
@@ -351,7 +324,7 @@ export class Executions {
       },
       onStart: () => {
         execution.hasBegun = true
-        this.#isAway = false
+        this.#outage.over()
       },
       timeoutMs: plan.timeout ?? this.#runTimeoutMs,
       alone: (plan.lost_with_process ?? 0) >= SHARED_LOSSES,
@@ -359,7 +332,7 @@ export class Executions {
       onHostCall: (call) => {
         const serve = () => serveHostCall(deps, under, call)
         const turn = deps.turns.take(org_id)
-        if (call.op === 'run') return this.#whileAwaiting(execution, turn ? turn.then(serve) : serve())
+        if (call.op === 'run') return this.#places.whileAwaiting(execution, turn ? turn.then(serve) : serve())
         const hold = () => this.#whileHolding(execution, call, serve)
         return turn ? turn.then(hold) : hold()
       },
@@ -380,44 +353,11 @@ export class Executions {
 
   /** Takes a place for a run when a child has room for it. */
   async #start(execution: Execution): Promise<void> {
-    const { org_id, weight, cancel } = execution
-    if (!this.#slots.tryTake(org_id)) await this.#slots.take(org_id, cancel.signal)
-    if (execution.state === 'ended') return this.#slots.giveBack(org_id)
-    execution.state = 'started'
-    this.#wait(org_id, -weight)
+    if (!this.#places.tryTake(execution)) await this.#places.take(execution)
+    if (execution.state === 'ended') return
     this.#changed()
-    const turn = this.#deps.turns.take(org_id)
+    const turn = this.#deps.turns.take(execution.org_id)
     if (turn) await turn
-  }
-
-  /** Gives back the place of a run whose input could not be loaded. */
-  #leavePlace(execution: Execution): void {
-    if (execution.state !== 'started') return
-    execution.state = 'waiting'
-    this.#slots.giveBack(execution.org_id)
-    this.#wait(execution.org_id, execution.weight)
-  }
-
-  /** A run that waits for its child run occupies no place, because the child may need it. */
-  async #whileAwaiting(execution: Execution, ended: Promise<unknown>): Promise<unknown> {
-    const { org_id } = execution
-    if (execution.awaited++ === 0) this.#slots.giveBack(org_id)
-    try {
-      return await ended
-    } finally {
-      if (--execution.awaited === 0 && execution.state !== 'ended') this.#slots.retake(org_id)
-    }
-  }
-
-  #wait(org_id: string, more: number): void {
-    const weight = (this.#waiting.get(org_id) ?? 0) + more
-    if (weight > 0) this.#waiting.set(org_id, weight)
-    else this.#waiting.delete(org_id)
-  }
-
-  /** Claimed runs of one organization that may wait here. A dead worker loses them, so there are not many. */
-  #mostWaiting(): number {
-    return Math.ceil(this.#maxConcurrentRuns / Math.max(1, this.#waiting.size))
   }
 }
 

@@ -36,7 +36,7 @@ const holdingRuntime = (begins: boolean) => {
     isFullFor: () => false,
     children: 0,
     async close() {
-      for (const settle of held) settle({ status: 'failed', error: lost })
+      for (const settle of held) settle({ status: 'lost', error: lost })
     },
   }
   return { runtime, held, invocations }
