@@ -17,7 +17,7 @@ import { isAppError } from '../../src/errors.ts'
 import type { Recorded } from '../../src/events/event.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
 import { fact, facts, failureOf, numbers, payloadOf } from '../contracts/eventStore/facts.ts'
-import { gather } from '../contracts/eventStore/gather.ts'
+import { gather, wholeLog } from '../contracts/eventStore/gather.ts'
 import { plantStored } from '../support/plantStored.ts'
 import { randomOf, SEED } from '../support/randomOf.ts'
 import { suite } from '../support/suite.ts'
@@ -27,15 +27,6 @@ import { until } from '../support/until.ts'
 const ROWS = 10
 const PER_ROW = 64
 const COUNT = ROWS * PER_ROW
-
-const wholeLog = async (store: EventStore): Promise<Recorded[]> => {
-  const all: Recorded[] = []
-  for await (const { events, caughtUp } of store.subscribe({ signal: new AbortController().signal })) {
-    all.push(...events)
-    if (caughtUp) return all
-  }
-  return all
-}
 
 /** A closed store with one stream of `COUNT` events, whose only file is `log.db`. */
 const filled = async (): Promise<string> => {

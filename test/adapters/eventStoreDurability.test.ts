@@ -4,8 +4,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
-import type { Recorded } from '../../src/events/event.ts'
-import type { EventStore } from '../../src/ports/eventStore.ts'
+import { wholeLog } from '../contracts/eventStore/gather.ts'
 import { randomOf, SEED } from '../support/randomOf.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
@@ -35,15 +34,6 @@ const appendAndKill = async (dir: string, after: number): Promise<Acknowledged[]
   await closed
   assert.is(child.signalCode, 'SIGKILL')
   return acknowledged
-}
-
-const wholeLog = async (store: EventStore): Promise<Recorded[]> => {
-  const all: Recorded[] = []
-  for await (const { events, caughtUp } of store.subscribe({ signal: new AbortController().signal })) {
-    all.push(...events)
-    if (caughtUp) return all
-  }
-  return all
 }
 
 const durability = suite('the log after SIGKILL (I1)', { timeoutMs: 170_000 })

@@ -1,5 +1,6 @@
 import { project } from '../../src/domain/project.ts'
 import type { DomainEvent, EventOf } from '../../src/events/index.ts'
+import { deployed, uploaded } from '../support/buildFacts.ts'
 import { given as givenOf } from '../support/given.ts'
 import { suite } from '../support/suite.ts'
 
@@ -9,29 +10,6 @@ const created: DomainEvent = { type: 'ProjectCreated', project_id: 'p', name: 's
 const restricted: DomainEvent = { type: 'ProjectNetworkChanged', project_id: 'p', network: ['a.example'] }
 const renamed: DomainEvent = { type: 'ProjectRenamed', project_id: 'p', name: 'store' }
 const deleted: DomainEvent = { type: 'ProjectDeleted', project_id: 'p', build_ids: [] }
-const uploaded = (
-  build_id: string,
-  build_type: 'release' | 'live' = 'release',
-): EventOf<'BuildUploaded'> => ({
-  type: 'BuildUploaded',
-  build_id,
-  project_id: 'p',
-  hash: `hash of ${build_id}`,
-  size: 1,
-  build_type,
-  storage_path: 'builds/x',
-  storage_backend: 'disk',
-  functions: [],
-})
-const deployed = (build_id: string, previous_build_id?: string): EventOf<'BuildDeployed'> => ({
-  type: 'BuildDeployed',
-  build_id,
-  project_id: 'p',
-  hash: `hash of ${build_id}`,
-  functions: [],
-  ...(previous_build_id !== undefined && { previous_build_id }),
-})
-
 const abandoned: EventOf<'DeploymentAbandoned'> = { type: 'DeploymentAbandoned', project_id: 'p' }
 const renameAbandoned: EventOf<'RenameAbandoned'> = { type: 'RenameAbandoned', project_id: 'p' }
 const creationAbandoned: EventOf<'CreationAbandoned'> = { type: 'CreationAbandoned', project_id: 'p' }
@@ -54,7 +32,7 @@ const gone = (build_id: string, reason: 'asked' | 'superseded' = 'asked'): Event
   type: 'BuildDeleted',
   build_id,
   project_id: 'p',
-  size: 1,
+  size: 9,
   reason,
 })
 const deleteBuild = (build_id: string) => ({ type: 'DeleteBuild', project_id: 'p', build_id }) as const

@@ -1,8 +1,9 @@
 import * as assert from 'uvu/assert'
-import type { DomainEvent, EventOf } from '../../src/events/index.ts'
+import type { DomainEvent } from '../../src/events/index.ts'
 import { builds } from '../../src/projections/builds.ts'
 import { contextVariables } from '../../src/projections/contextVariables.ts'
 import { projects } from '../../src/projections/projects.ts'
+import { deployed, uploaded } from '../support/buildFacts.ts'
 import { suite } from '../support/suite.ts'
 import { at, docsAfter, order } from './recorded.ts'
 
@@ -39,28 +40,6 @@ project('is gone', () =>
 project.run()
 
 const build = suite('the document of a build')
-const uploaded = (
-  build_id: string,
-  build_type: 'release' | 'live' = 'release',
-): EventOf<'BuildUploaded'> => ({
-  type: 'BuildUploaded',
-  build_id,
-  project_id: 'p',
-  hash: 'h',
-  size: 9,
-  build_type,
-  storage_path: `builds/${build_id}.zip`,
-  storage_backend: 'disk',
-  functions: [{ ns: 'a', var: 'b' }],
-})
-const deployed = (build_id: string, previous_build_id?: string): DomainEvent => ({
-  type: 'BuildDeployed',
-  build_id,
-  project_id: 'p',
-  hash: 'h',
-  functions: [{ ns: 'a', var: 'b' }],
-  ...(previous_build_id !== undefined && { previous_build_id }),
-})
 const buildDoc = (build_id: string, n: number) => {
   const { type: _, ...rest } = uploaded(build_id)
   return {

@@ -1,4 +1,5 @@
 import type { Recorded } from '../../../src/events/event.ts'
+import type { EventStore } from '../../../src/ports/eventStore.ts'
 
 export interface Gathered<T> {
   readonly items: T[]
@@ -28,3 +29,13 @@ export const gather = <T>(iterate: (signal: AbortSignal) => AsyncIterable<T>): G
 
 export const eventsOf = (batches: readonly { readonly events: readonly Recorded[] }[]): Recorded[] =>
   batches.flatMap(({ events }) => events)
+
+/** Everything that is stored, in the order of the log. */
+export const wholeLog = async (store: EventStore): Promise<Recorded[]> => {
+  const all: Recorded[] = []
+  for await (const { events, caughtUp } of store.subscribe({ signal: new AbortController().signal })) {
+    all.push(...events)
+    if (caughtUp) return all
+  }
+  return all
+}
