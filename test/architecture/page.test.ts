@@ -29,3 +29,20 @@ architecture('names every folder under src', () => {
 })
 
 architecture.run()
+
+const guarantees = suite('docs/guarantees.md')
+
+guarantees('names only tests that exist, and some for each guarantee', () => {
+  const sections = readFileSync(join(root, 'docs/guarantees.md'), 'utf8').split(/^## /m).slice(1)
+  assert.ok(sections.length >= 9)
+  for (const section of sections) {
+    const named = section.match(PATH) ?? []
+    assert.ok(named.length > 0, `Expected tests of ${section.split('\n')[0]}`)
+    assert.equal(
+      named.filter((path) => !existsSync(join(root, path))),
+      [],
+    )
+  }
+})
+
+guarantees.run()
