@@ -114,6 +114,6 @@ const publisher = ({ streams }: Aggregates, env_id: string) => {
     } as const
     const dispatched = { stream_id, event_id, plans: [plan], worker_id, now }
     await streams.handle(stream, { type: 'DispatchEvent', ...dispatched }, cause)
-    await streams.handle(stream, { type: 'SucceedRun', run_id, result: data, now }, cause)
+    await streams.handle(stream, { type: 'SucceedRun', run_id, result: data, worker_id, now }, cause)
   }
 }

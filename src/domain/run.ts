@@ -50,7 +50,14 @@ export type RunCommand =
       readonly data_type: string
       readonly payload: Payload
     }
-  | { readonly type: 'SucceedRun'; readonly run_id: string; readonly result: Payload; readonly now: string }
+  | {
+      readonly type: 'SucceedRun'
+      readonly run_id: string
+      readonly result: Payload
+      /** The run ends only if it is claimed by this worker. */
+      readonly worker_id: string
+      readonly now: string
+    }
   | {
       readonly type: 'FailRun'
       readonly run_id: string
@@ -126,7 +133,7 @@ export const decideRun = (command: RunCommand, runs: ReadonlyMap<string, OpenRun
     }
 
     case 'SucceedRun': {
-      if (run?.status !== 'running') return [] // I4
+      if (run?.status !== 'running' || run.workerId !== command.worker_id) return [] // I4
       return [
         {
           type: 'RunSucceeded',

@@ -21,8 +21,12 @@ export type UploadCommand =
   | { readonly type: 'AddPart'; readonly part: Part; readonly now: string }
   | { readonly type: 'JoinParts' }
   | { readonly type: 'CompleteUpload' }
-  /** `expired` also ends an upload whose completion stopped before its content became a file. */
-  | { readonly type: 'AbortUpload'; readonly reason: 'asked' | 'expired' }
+  /** `seen`: the status that the caller read. An upload whose completion has begun since then does not end. */
+  | {
+      readonly type: 'AbortUpload'
+      readonly reason: 'asked' | 'expired'
+      readonly seen: 'pending' | 'joined'
+    }
 
 type UploadEvent = EventOf<
   'UploadBegun' | 'PartUploaded' | 'UploadJoined' | 'UploadCompleted' | 'UploadAborted'
@@ -51,7 +55,7 @@ export const upload: Decider<UploadState, UploadCommand, UploadEvent> = {
       case 'CompleteUpload':
         return status === 'completed' ? [] : [{ type: 'UploadCompleted', upload_id }] // a repeat is a no-op
       case 'AbortUpload':
-        if (status === 'completed' || (status === 'joined' && command.reason === 'asked')) throw gone()
+        if (status !== command.seen) throw gone()
         return [{ type: 'UploadAborted', upload_id, reason: command.reason }]
       default:
         return command satisfies never

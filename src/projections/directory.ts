@@ -95,6 +95,8 @@ export class Directory {
   readonly #envByDomain = new Map<string, string>()
   readonly #projects = new Map<string, DirectoryProject>()
   readonly #byName = new Map<string, string>()
+  /** The live builds of each project, in the order of their uploads: the last one is live. */
+  readonly #liveBuilds = new Map<string, readonly DirectoryBuild[]>()
   readonly #wiring = new Map<string, Wiring>()
   readonly #waiting = new Waiters()
   readonly #listeners = new Set<(project_id: string) => void>()
@@ -251,6 +253,7 @@ export class Directory {
         const project = this.#projects.get(event.project_id)
         if (!project) break
         this.#projects.delete(event.project_id)
+        this.#liveBuilds.delete(event.project_id)
         this.#forgetName(project)
         this.#changed(project)
         break
@@ -263,7 +266,12 @@ export class Directory {
         break
       case 'BuildDeleted': {
         const project = this.#projects.get(event.project_id)
-        if (project?.live?.build_id === event.build_id) this.#putProject({ ...project, live: null })
+        const left = this.#liveBuildsOf(event.project_id).filter(
+          ({ build_id }) => build_id !== event.build_id,
+        )
+        this.#liveBuilds.set(event.project_id, left)
+        if (project?.live?.build_id === event.build_id)
+          this.#putProject({ ...project, live: left.at(-1) ?? null })
         break
       }
       case 'DomainActivated':
@@ -312,7 +320,22 @@ export class Directory {
     const known =
       functions ?? ((functions_ref ? await this.#functionsAt(functions_ref) : []) as FunctionSpec[])
     const project = this.#projects.get(project_id)
-    if (project) this.#putProject({ ...project, [slot]: { build_id, hash, functions: known, since } })
+    if (!project) return
+    const build = { build_id, hash, functions: known, since }
+    this.#putProject({ ...project, [slot]: slot === 'live' ? this.#addLive(project_id, build) : build })
+  }
+
+  /** Adds a live build, or the same one again, and returns the newest. */
+  #addLive(project_id: string, build: DirectoryBuild): DirectoryBuild {
+    const before = this.#liveBuildsOf(project_id)
+    const at = before.findIndex(({ build_id }) => build_id === build.build_id)
+    const live = at < 0 ? [...before, build] : before.with(at, build)
+    this.#liveBuilds.set(project_id, live)
+    return live.at(-1) ?? build
+  }
+
+  #liveBuildsOf(project_id: string): readonly DirectoryBuild[] {
+    return this.#liveBuilds.get(project_id) ?? []
   }
 
   /** The list of a build that was deleted since is gone; a later fact replaces the build or its project. */

@@ -25,7 +25,13 @@ import {
   succeeded,
 } from './streamFacts.ts'
 
-const succeed = { type: 'SucceedRun', run_id: 'run', result: { value: 7 }, now } as const
+const succeed = {
+  type: 'SucceedRun',
+  run_id: 'run',
+  result: { value: 7 },
+  worker_id: 'worker',
+  now,
+} as const
 const emit = { type: 'EmitData', run_id: 'run', data_type: 'token', payload: { value: 'a' } } as const
 
 const abandoning = suite('a requested run that a defect prevents from starting')

@@ -29,7 +29,7 @@ const aborted = { type: 'UploadAborted', upload_id: 'u', reason: 'asked' } as co
 const begin = { type: 'BeginUpload', upload: about } as const
 const add = { type: 'AddPart', part, now: '2026-05-01' } as const
 const complete = { type: 'CompleteUpload' } as const
-const abort = { type: 'AbortUpload', reason: 'asked' } as const
+const abort = { type: 'AbortUpload', reason: 'asked', seen: 'pending' } as const
 
 const life = suite('an upload in parts')
 life('begins, once', () => {
@@ -61,11 +61,16 @@ life('whose parts are joined is completed, and can no longer be cancelled', () =
   given(begun, added, joined).when(add).refuses('not_found')
   given(begun, added, joined).when(complete).then(completed)
 })
-life('whose completion stopped expires', () =>
+life('whose completion stopped expires, unless the completion began after the upload was read', () => {
+  const expire = { ...abort, reason: 'expired' } as const
   given(begun, added, joined)
-    .when({ ...abort, reason: 'expired' })
-    .then({ ...aborted, reason: 'expired' }),
-)
+    .when({ ...expire, seen: 'joined' })
+    .then({ ...aborted, reason: 'expired' })
+  given(begun, added, joined).when(expire).refuses('not_found')
+  given(begun, added, joined, completed)
+    .when({ ...expire, seen: 'joined' })
+    .refuses('not_found')
+})
 life('that is cancelled cannot be completed', () =>
   given(begun, added, aborted).when({ type: 'JoinParts' }).refuses('not_found'),
 )

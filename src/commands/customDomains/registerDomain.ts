@@ -58,11 +58,13 @@ export const registerDomain = async (
   try {
     await aggregates.domains.handle(stream, { type: 'RegisterDomain', fact, max }, cause)
   } catch (error) {
-    await aggregates.names.handle(
-      name.stream,
-      { type: 'ReleaseName', name: domain, holder: domain_id },
-      cause,
-    )
+    const isRefused = isAppError(error) && error.status < 500 // after any other error the fact may have been stored
+    if (isRefused)
+      await aggregates.names.handle(
+        name.stream,
+        { type: 'ReleaseName', name: domain, holder: domain_id },
+        cause,
+      )
     throw error
   }
   return domainFor(deps, cause.env_id, domain_id)

@@ -40,7 +40,10 @@ export const dispatchEvent = async (
     : undefined
   const replayed = event.event_type === REPLAY ? await findRun(deps, runIdIn(data), env_id) : null
   const planned = planRuns(event, data, { env_id, revision }, { directory: views.directory, replayed })
-  if (planned.kind === 'cancel') await cancelRun(deps, planned.run_id, cause)
+  if (planned.kind === 'cancel') {
+    if (await isDispatched(deps, published)) return null // a later attempt of the run is not cancelled
+    await cancelRun(deps, planned.run_id, cause)
+  }
   const isTooDeep = (event.depth ?? 0) > maxRunDepth // the limit was lowered since the event was published
   const plans = planned.kind === 'start' && !isTooDeep ? planned.plans : []
   const stream = streamOf.stream(stream_id)
@@ -56,6 +59,16 @@ export const dispatchEvent = async (
   const claims = await claimsOf(deps, { stream_id, worker_id }) // other parts, also of an earlier delivery
   return claims.filter((plan) => plan.event_id === event_id)
 }
+
+/** Whether the event was dispatched before. A node that is behind does not know the event, and answers false. */
+const isDispatched = (
+  { aggregates }: Pick<Deps, 'aggregates'>,
+  { event: { event_id, stream_id }, revision }: Published,
+): Promise<boolean> =>
+  aggregates.streams.read(
+    streamOf.stream(stream_id),
+    ({ undispatched }, last) => last >= revision && !undispatched.has(event_id),
+  )
 
 const runIdIn = (data: unknown): unknown =>
   typeof data === 'object' && data !== null && 'run_id' in data ? data.run_id : undefined

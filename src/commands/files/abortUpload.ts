@@ -10,5 +10,5 @@ export const abortUpload = async (
   cause: EnvCause,
 ): Promise<void> => {
   const { upload } = await uploadFor(deps, cause.env_id, ref)
-  await endUpload(deps, upload, 'asked', cause)
+  await endUpload(deps, upload, { reason: 'asked', seen: 'pending' }, cause)
 }

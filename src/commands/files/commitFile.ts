@@ -1,5 +1,5 @@
 import { clock } from '../../clock.ts'
-import { AppError, isAppError } from '../../errors.ts'
+import { AppError } from '../../errors.ts'
 import type { EnvCause } from '../../events/event.ts'
 import type { File } from '../../events/file.ts'
 import { streamOf } from '../../events/streams.ts'
@@ -20,22 +20,16 @@ export const commitFile = async (
 ): Promise<File> => {
   const { env_id } = cause
   const file = { ...content, storage_backend: blobs.backend }
-  try {
-    const { events } = await aggregates.files.handle(
-      streamOf.file(env_id, content.path),
-      { type: 'StoreFile', file, run_id, now: clock.iso() },
-      cause,
-    )
-    const [fact] = events
-    if (fact?.type === 'FileStored') {
-      const { type: _, replaced, ...stored } = fact
-      if (replaced) await discardContent(blobs, replaced.key)
-      return stored
-    }
-  } catch (error) {
-    // After any other error the fact may have been stored.
-    if (isAppError(error, 'conflict')) await discardContent(blobs, content.key)
-    throw error
+  const { events } = await aggregates.files.handle(
+    streamOf.file(env_id, content.path),
+    { type: 'StoreFile', file, run_id, now: clock.iso() },
+    cause,
+  )
+  const [fact] = events
+  if (fact?.type === 'FileStored') {
+    const { type: _, replaced, ...stored } = fact
+    if (replaced) await discardContent(blobs, replaced.key)
+    return stored
   }
   const stored = await fileOfContent({ aggregates, store }, env_id, content)
   if (!stored) throw new AppError('unavailable', `The event store returned no fact of "${content.path}"`)

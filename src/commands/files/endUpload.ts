@@ -7,9 +7,9 @@ import type { CommandDeps } from '../deps.ts'
 export const endUpload = async (
   { aggregates, blobs }: Pick<CommandDeps, 'aggregates' | 'blobs'>,
   { upload_id, key, blob_upload_id }: Pick<Upload, 'upload_id' | 'key' | 'blob_upload_id'>,
-  reason: 'asked' | 'expired',
+  how: { reason: 'asked' | 'expired'; seen: 'pending' | 'joined' },
   cause: EnvCause,
 ): Promise<void> => {
-  await aggregates.uploads.handle(streamOf.upload(upload_id), { type: 'AbortUpload', reason }, cause)
+  await aggregates.uploads.handle(streamOf.upload(upload_id), { type: 'AbortUpload', ...how }, cause)
   await blobs.abortUpload(key, blob_upload_id).catch(() => {})
 }

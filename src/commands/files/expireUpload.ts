@@ -1,4 +1,5 @@
 import { clock } from '../../clock.ts'
+import { isAppError } from '../../errors.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { Upload } from '../../events/upload.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -19,13 +20,18 @@ export const expireUpload = async (
 ): Promise<boolean> => {
   const state = await uploadState(deps, upload_id)
   if (state.status !== 'pending' && state.status !== 'joined') return false
-  const { upload } = state
-  if (state.status === 'joined') {
+  const { upload, status: seen } = state
+  if (seen === 'joined') {
     if (Date.parse(upload.expires_at) + COMPLETING_MS > clock.now()) return false
     if (await isFile(deps, env_id, upload)) return false
   }
-  await endUpload(deps, upload, 'expired', { env_id, correlation_id: upload_id })
-  if (state.status === 'joined') await discardContent(deps.blobs, upload.key)
+  try {
+    await endUpload(deps, upload, { reason: 'expired', seen }, { env_id, correlation_id: upload_id })
+  } catch (error) {
+    if (isAppError(error, 'not_found')) return false // its client has completed or cancelled it meanwhile
+    throw error
+  }
+  if (seen === 'joined') await discardContent(deps.blobs, upload.key)
   return true
 }
 

@@ -3,7 +3,7 @@ import { clock } from '../../clock.ts'
 import { checkedContentType, checkedPath } from '../../content/fileChecks.ts'
 import { contentKey, MAX_STORING_MS } from '../../content/contentKey.ts'
 import { AHEAD_BYTES, type FileQuota } from '../../content/fileQuota.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, isAppError } from '../../errors.ts'
 import type { EnvCause } from '../../events/event.ts'
 import type { File } from '../../events/file.ts'
 import { newId } from '../../ids.ts'
@@ -64,7 +64,12 @@ export const storeFile = async (
       throw new AppError('request_timeout', `body: expected it within ${MAX_STORING_MS} ms`)
     }
     const etag = `"${digest.digest('hex')}"`
-    return await commitFile(deps, { file_id: newId(), path, key, size, etag, content_type, run_id }, cause)
+    const stored = { file_id: newId(), path, key, size, etag, content_type, run_id }
+    return await commitFile(deps, stored, cause).catch(async (error: unknown) => {
+      // After any other error the fact may have been stored.
+      if (isAppError(error, 'conflict')) await discardContent(blobs, key)
+      throw error
+    })
   } finally {
     room.release()
   }

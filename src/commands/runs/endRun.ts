@@ -30,7 +30,8 @@ export const endRun = async (
   if (outcome.status === 'lost') return end('LoseRun', outcome.error)
   try {
     const result = await payloads.keep(outcome.result)
-    await aggregates.streams.handle(stream, { type: 'SucceedRun', run_id, result, now: clock.iso() }, cause)
+    const command = { type: 'SucceedRun', run_id, result, worker_id, now: clock.iso() } as const
+    await aggregates.streams.handle(stream, command, cause)
   } catch (error) {
     if (!isAppError(error, 'bad_request')) throw error
     await end('FailRun', { code: 'result_not_serializable', message: error.message })

@@ -14,6 +14,7 @@ import type { Plan } from '../../../src/events/org.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import { newId } from '../../../src/ids.ts'
 import type { DomainDoc } from '../../../src/projections/customDomains.ts'
+import { forwarding } from '../../support/forwarding.ts'
 import { suite } from '../../support/suite.ts'
 import { callerOf, openCommands } from '../openCommands.ts'
 import { refusedWith } from '../refusedWith.ts'
@@ -125,6 +126,22 @@ registering(
     await refusedWith('domain_exists', () => register('recent.example.com'))
   },
 )
+
+registering('keeps its name when the reply of the log is lost', async () => {
+  const domain = newName()
+  const store = forwarding(node.store, {
+    async append(...args) {
+      const appended = await node.store.append(...args)
+      if (args[1].some(({ event }) => event.type === 'DomainRegistered'))
+        throw new AppError('unavailable', 'The reply is lost')
+      return appended
+    },
+  })
+  const losing = { ...deps, store, aggregates: openAggregates(store) }
+  await refusedWith('unavailable', () => registerDomain(losing, { domain }, caller))
+  const other = await tenant('scale')
+  await refusedWith('domain_exists', () => register(domain, other))
+})
 
 registering('has no effect after another caller took the name over from its slow node', async () => {
   const [domain, domain_id] = [newName(), newId()]

@@ -148,6 +148,40 @@ uploads('whose node died after its file was stored does not replace later conten
   assert.is(await contentAt(path), 'other content')
 })
 
+uploads('that expires while it is completed becomes a file', async () => {
+  const { upload_id, path } = await begin()
+  await put(upload_id, 1, 'content')
+  let joined: Promise<unknown> | undefined
+  const store = forwarding(node.store, {
+    async append(stream, events, expected) {
+      if (events.some(({ event }) => event.type === 'UploadAborted'))
+        await (joined ??= dying('FileStored', { upload_id }))
+      return node.store.append(stream, events, expected)
+    },
+  })
+  const sweeping = { ...deps, store, aggregates: openAggregates(store) }
+  assert.is(await expireUpload(sweeping, { env_id, upload_id }), false)
+  assert.is((await completeUpload(deps, { upload_id }, cause)).size, 7)
+  assert.is(await contentAt(path), 'content')
+})
+
+uploads('keeps its content when too many other writers change its path', async () => {
+  const { upload_id, path } = await begin()
+  await put(upload_id, 1, 'content')
+  const store = forwarding(node.store, {
+    append: (stream, events, expected) =>
+      events.some(({ event }) => event.type === 'FileStored')
+        ? Promise.reject(
+            new AppError('wrong_revision', 'lost', { data: { stream, expected, actual: expected } }),
+          )
+        : node.store.append(stream, events, expected),
+  })
+  const crowded = { ...deps, store, aggregates: openAggregates(store) }
+  await refusedWith('conflict', () => completeUpload(crowded, { upload_id }, cause))
+  await completeUpload(deps, { upload_id }, cause)
+  assert.is(await contentAt(path), 'content')
+})
+
 for (const [what, dies, kept] of [
   ['before its content became a file', 'FileStored', null],
   ['after its content became a file', 'UploadCompleted', 'content'],

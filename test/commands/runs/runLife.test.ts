@@ -5,6 +5,7 @@ import { claimRun } from '../../../src/commands/runs/claimRun.ts'
 import { claimsOf } from '../../../src/commands/runs/claimsOf.ts'
 import { dispatchEvent } from '../../../src/commands/events/dispatchEvent.ts'
 import { endRun } from '../../../src/commands/runs/endRun.ts'
+import { returnRun } from '../../../src/commands/runs/returnRun.ts'
 import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
 import { storeRequest } from '../../../src/commands/runs/requestRun.ts'
 import { isOf, type Recorded } from '../../../src/events/event.ts'
@@ -194,6 +195,21 @@ for (const [what, args] of [
   })
 }
 
+cancelling('happens once: its event, delivered again, does not reach a later attempt', async () => {
+  const plan = await claimed()
+  const { published } = await publish('svc:cancel', { run_id: plan.run_id })
+  const lost: Outcome = { status: 'lost', error: { code: 'worker_lost', message: 'lost' } }
+  await endRun(deps, { plan, outcome: lost, worker_id }, env.caller.cause)
+  const [requested] = await factsOf(plan.stream_id, 'RunRequested')
+  assert.ok(requested)
+  const next = await claimRun(deps, { requested, worker_id })
+  assert.ok(next)
+  assert.equal(await dispatchEvent(deps, { published, worker_id }), [])
+  await returnRun(deps, { plan: next, worker_id }, env.caller.cause)
+  assert.is(await dispatchEvent(deps, { published, worker_id }), null)
+  assert.equal(await factsOf(plan.stream_id, 'RunCancelled'), [])
+})
+
 cancelling('reaches the run of a call that a worker handles at the same time', async () => {
   const { stream_id } = await publish('nothing')
   const { run_id, published } = await calledBy(stream_id)
@@ -261,11 +277,15 @@ ending('is the first one that is stored (I4)', async () => {
   assert.equal(await factsOf(plan.stream_id, 'RunSucceeded'), [])
 })
 
-ending('cannot be a failure that another worker reports', async () => {
-  const plan = await claimed()
-  await endRun(deps, { plan, outcome: failed, worker_id: another_id }, env.caller.cause)
-  assert.equal(await factsOf(plan.stream_id, 'RunFailed'), [])
-})
+for (const [outcome, type] of [
+  [failed, 'RunFailed'],
+  [succeeded(1), 'RunSucceeded'],
+] as const)
+  ending(`cannot be a ${type} that another worker reports`, async () => {
+    const plan = await claimed()
+    await endRun(deps, { plan, outcome, worker_id: another_id }, env.caller.cause)
+    assert.equal(await factsOf(plan.stream_id, type), [])
+  })
 
 ending('is a failure when its result cannot be converted to JSON', async () => {
   const plan = await claimed()
