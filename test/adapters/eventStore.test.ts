@@ -1,17 +1,4 @@
-import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
 import { eventStoreContract } from '../contracts/eventStore.ts'
-import { tempDir } from '../support/tempDir.ts'
+import { openEmbedded } from '../contracts/eventStore/openEmbedded.ts'
 
-eventStoreContract('embedded', async () => {
-  const dir = tempDir()
-  let store = openEventStore({ dir })
-  return {
-    store,
-    async reopen() {
-      await store.close()
-      store = openEventStore({ dir })
-      return store
-    },
-    close: () => store.close(),
-  }
-})
+eventStoreContract('embedded', () => Promise.resolve(openEmbedded()))

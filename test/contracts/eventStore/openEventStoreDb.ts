@@ -1,0 +1,32 @@
+import { openEventStoreDb } from '../../../src/adapters/eventstoredb/index.ts'
+import { newId } from '../../../src/ids.ts'
+import { startStandIn } from '../../support/eventstoredb/index.ts'
+import type { OpenEventStore } from '../eventStore.ts'
+
+/** The adapter on a server. Each opening has its own prefix, because the log may be shared. */
+export const openOn = async (
+  url: string,
+  after: () => Promise<void> = async () => {},
+): Promise<OpenEventStore> => {
+  const own = new URL(url)
+  own.searchParams.set('prefix', `t${newId().slice(-12)}.`)
+  let store = await openEventStoreDb(own.href)
+  return {
+    store,
+    async reopen() {
+      await store.close()
+      store = await openEventStoreDb(own.href)
+      return store
+    },
+    async close() {
+      await store.close()
+      await after()
+    },
+  }
+}
+
+/** The adapter on a stand-in of its own. */
+export const openOnStandIn = async (): Promise<OpenEventStore> => {
+  const standIn = await startStandIn()
+  return openOn(standIn.url, () => standIn.stop())
+}

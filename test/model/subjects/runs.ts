@@ -1,0 +1,59 @@
+import fc from 'fast-check'
+import type { Subject } from '../subject.ts'
+import { BUILDS, EVENTS, type RunsCommand, WORKERS } from './runsSetup.ts'
+import { openRuns } from './runsReal.ts'
+import { type RunsState, step, view } from './runsModel.ts'
+
+const event = fc.constantFrom(...Object.keys(EVENTS))
+const worker = fc.constantFrom(...WORKERS)
+const build = fc.constantFrom(...Object.keys(BUILDS))
+/** A run of an event or a tick, or one of its next attempts. */
+const run = fc
+  .tuple(
+    fc.oneof(
+      {
+        weight: 5,
+        arbitrary: fc
+          .tuple(event, fc.constantFrom('first', 'first', 'second', 'called'))
+          .map((at) => at.join('/')),
+      },
+      { weight: 1, arbitrary: fc.constantFrom('tick0', 'tick1') },
+    ),
+    fc.constantFrom('', '', '', '!', '!', '!!', '!!!'),
+  )
+  .map((parts) => parts.join(''))
+const op = <const T extends string>(...values: T[]) => fc.constantFrom(...values)
+
+/** Events, their runs and the workers that claim them. */
+export const runs: Subject<RunsState, RunsCommand> = {
+  name: 'runs',
+  initial: { deployed: null, events: {}, runs: {} },
+
+  commands: fc.oneof(
+    { weight: 2, arbitrary: fc.record({ op: op('deploy'), build }) },
+    { weight: 8, arbitrary: fc.record({ op: op('publish'), event, claim: fc.boolean() }) },
+    { weight: 8, arbitrary: fc.record({ op: op('dispatch'), event, worker }) },
+    { weight: 1, arbitrary: fc.record({ op: op('abandonEvent'), event }) },
+    { weight: 1, arbitrary: fc.record({ op: op('tick'), run: op('tick0', 'tick1') }) },
+    { weight: 8, arbitrary: fc.record({ op: op('claim', 'claim', 'claim', 'return'), run, worker }) },
+    { weight: 8, arbitrary: fc.record({ op: op('abandonRun', 'retry', 'retry', 'cancel', 'emit'), run }) },
+    {
+      weight: 8,
+      arbitrary: fc.record({
+        op: op('end'),
+        run,
+        worker,
+        outcome: op('succeeded', 'failed', 'failed', 'lost', 'lost'),
+      }),
+    },
+    { weight: 1, arbitrary: fc.record({ op: op('loseWorker'), worker }) },
+  ),
+
+  step,
+  view,
+  repeats: ({ op }) => op !== 'loseWorker',
+
+  excuse: () => ({}),
+
+  open: openRuns,
+}
