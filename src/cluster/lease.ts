@@ -11,6 +11,10 @@ type LeaseDoc = { readonly holder: string }
 
 const leases: CollectionSpec = { name: 'leases', version: 1, indexes: [] }
 
+/** The node that holds a lease, alive or not; undefined if the lease is free. */
+export const holderOf = async (name: string, readModels: ReadModels): Promise<string | undefined> =>
+  (await readModels.reader<LeaseDoc>(leases).get(name))?.holder
+
 /**
  * Does the work on one node at a time, to save resources. If a node was paused, two nodes may do it for a moment, which
  * the work must tolerate. Resolves when the signal aborts; rejects when the read models or the work reject.

@@ -8,7 +8,12 @@ const BEAT_MS = 400
 /** A node or worker without a sign of life for this long is declared lost. */
 const LOST_MS = 6000
 
-type BeatDoc = { readonly count: number }
+type BeatDoc = {
+  readonly count: number
+  /** Of a node: its id, and the names of the versions of read models that it reads. svc 0.1.0 writes neither. */
+  readonly id?: string
+  readonly reads?: readonly string[]
+}
 
 const beats: CollectionSpec = { name: 'beats', version: 1, indexes: [] }
 
@@ -25,19 +30,50 @@ export const cursorAt = (count: number): string => String(count).padStart(16, '0
  */
 export class Liveness {
   readonly #readModels: ReadModels
-  /** The ids in the heartbeats of this process. */
-  readonly #mine = new Set<string>()
+  /** The ids in the heartbeats of this process, and what each announces. */
+  readonly #mine = new Map<string, Pick<BeatDoc, 'id' | 'reads'>>()
   /** The watched ids: the last count seen, and for how long it has not changed, milliseconds. */
   readonly #watched = new Map<string, { count: number; silentMs: number }>()
+  readonly #joined = Promise.withResolvers<void>()
   #count = 0
 
   constructor(readModels: ReadModels) {
     this.#readModels = readModels
   }
 
-  /** Adds the id of a node or worker to the heartbeats of this process, from the next one on. */
-  join(id: string): void {
-    this.#mine.add(id)
+  /**
+   * Adds the id of a node or worker to the heartbeats of this process, from the next one on. A node announces the versions
+   * of read models that it reads.
+   */
+  join(id: string, reads?: readonly string[]): void {
+    this.#mine.set(id, reads ? { id, reads } : {})
+  }
+
+  /** Resolves when a heartbeat was stored, or the signal aborts: from then on, the other nodes know what this one reads. */
+  async hasJoined(signal: AbortSignal): Promise<void> {
+    const aborted = new Promise<void>((resolve) => {
+      if (signal.aborted) resolve()
+      signal.addEventListener('abort', () => resolve(), { once: true })
+    })
+    await Promise.race([this.#joined.promise, aborted])
+  }
+
+  /**
+   * What the living nodes read. The first call starts the watch of each node, so each counts as living for a while.
+   * Heartbeats of dead nodes are removed, because nothing else ends their watch.
+   */
+  async announced(): Promise<ReadonlySet<string>> {
+    const collection = await this.#readModels.writer<BeatDoc>(beats)
+    const names = new Set<string>()
+    for (const { id, count, reads = [] } of await Array.fromAsync(collection.scan())) {
+      if (id === undefined) continue
+      if (!this.isLost(id)) for (const name of reads) names.add(name)
+      else {
+        await collection.write([{ id, doc: null, cursor: cursorAt(count + 1) }], START)
+        this.forget(id)
+      }
+    }
+    return names
   }
 
   /** Returns the time without a heartbeat of an id. The first call starts the watch and returns 0. */
@@ -65,7 +101,8 @@ export class Liveness {
     const collection = await this.#readModels.writer<BeatDoc>(beats)
     let looked = clock.monotonic()
     while (!signal.aborted) {
-      await this.#beat(collection, { count: this.#count + 1 })
+      await this.#beat(collection)
+      this.#joined.resolve()
       const now = clock.monotonic()
       await this.#look(collection, Math.min(now - looked, 2 * BEAT_MS)) // M1
       looked = now
@@ -75,14 +112,18 @@ export class Liveness {
 
   /** Removes the heartbeats of this process, so that the other nodes notice its end at once. */
   async leave(): Promise<void> {
-    await this.#beat(await this.#readModels.writer<BeatDoc>(beats), null)
+    await this.#beat(await this.#readModels.writer<BeatDoc>(beats), true)
   }
 
-  async #beat(collection: WritableCollection<BeatDoc>, doc: BeatDoc | null): Promise<void> {
+  async #beat(collection: WritableCollection<BeatDoc>, isLast = false): Promise<void> {
     if (this.#mine.size === 0) return
-    const cursor = cursorAt(++this.#count)
+    const count = ++this.#count
     await collection.write(
-      [...this.#mine].map((id) => ({ id, doc, cursor })),
+      [...this.#mine].map(([id, announced]) => ({
+        id,
+        doc: isLast ? null : { count, ...announced },
+        cursor: cursorAt(count),
+      })),
       START,
     )
   }

@@ -3,7 +3,7 @@ import { type Cursor, START } from '../events/event.ts'
 import { Backoff } from '../loops/backoff.ts'
 import type { Hints } from '../ports/hints.ts'
 import type { CollectionSpec, ReadModels } from '../ports/readModels.ts'
-import type { Progress } from '../projections/projectors.ts'
+import type { Building, Progress } from '../projections/projectors.ts'
 import { Waiters } from '../projections/waiters.ts'
 
 type ProgressDoc = { readonly position: Cursor }
@@ -67,6 +67,14 @@ export class ProgressReader implements Progress {
       this.#learn(name, position)
     })
     signal.addEventListener('abort', stop, { once: true })
+  }
+
+  /** The read models that this node waits for. Their projector reports no position before they are complete. */
+  get building(): readonly Building[] {
+    const waited = [...this.#known].filter(
+      ([, { position, waiting }]) => position === START && waiting.size > 0,
+    )
+    return waited.map(([name]) => ({ name, builtTo: START }))
   }
 
   position(name: string): Cursor {

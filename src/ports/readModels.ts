@@ -8,7 +8,7 @@ export type Doc = { readonly [field: string]: unknown }
 /** Declares the possible queries of a read model. Fields are names of top-level scalar fields of the document. */
 export interface CollectionSpec {
   readonly name: string
-  /** A new version is a new collection: the projector fills it beside the old one, then switches (I8). */
+  /** A new version is a new collection: it is filled beside the old one, which other nodes may still read (I8). */
   readonly version: number
   /**
    * Each index serves queries that fix its `equal` fields and sort by its `sort` field.
@@ -61,7 +61,7 @@ export interface Collection<D extends Doc = Doc> {
   find(query: Query): Promise<Found<D>>
   /** Every document, in no promised order. */
   scan(): AsyncIterable<D>
-  /** The checkpoint of the version that is read; null when the version is new. */
+  /** Null when the version is new. */
   checkpoint(): Promise<Cursor | null>
 }
 
@@ -81,10 +81,13 @@ export interface WritableCollection<D extends Doc = Doc> extends Collection<D> {
   /**
    * Stores documents, then the checkpoint. A write with an older cursor than the stored document is skipped; of two writes
    * with the same cursor, either may win. A batch that is applied twice or interrupted therefore produces the same
-   * documents. The checkpoint never decreases.
+   * documents. The checkpoint never decreases. While `isUnread`, an adapter may trade the latency of other work for speed.
    */
-  write(writes: readonly Write[], checkpoint: Cursor): Promise<void>
+  write(writes: readonly Write[], checkpoint: Cursor, options?: { readonly isUnread?: boolean }): Promise<void>
 }
+
+/** One version of a collection. */
+export type Version = Pick<CollectionSpec, 'name' | 'version'>
 
 /** The log that read models were folded from. */
 export interface FoldedLog {
@@ -99,11 +102,19 @@ export interface FoldedLog {
  * Errors: `unavailable`.
  */
 export interface ReadModels {
-  /** Reads the newest live version, or the given version while none is live. */
+  /**
+   * Reads the given version and no other. A version that was never written is empty. Fails for ever if the version was
+   * dropped after the first read: its documents are gone, or incomplete.
+   */
   reader<D extends Doc>(spec: CollectionSpec): Collection<D>
   writer<D extends Doc>(spec: CollectionSpec): Promise<WritableCollection<D>>
-  /** Makes this version visible to readers and drops older ones. If a newer version is live, nothing changes. */
-  goLive(spec: CollectionSpec): Promise<void>
+  /** The stored versions of all collections. */
+  versions(): Promise<readonly Version[]>
+  /**
+   * Removes a version, unless `isUnread` returns false. It is asked again after a time in which each node that reads the
+   * version can stop the removal.
+   */
+  drop(version: Version, isUnread: () => Promise<boolean>): Promise<void>
   source(): Promise<FoldedLog>
   /** Notes the log that the read models are folded from. */
   assign(log_id: string): Promise<void>

@@ -117,10 +117,7 @@ export const openReadModels = async ({ readModels, dataDir }: Config, logger: Lo
         onDiscarded: (discarded) =>
           logger.warn('The read models were unusable and are rebuilt from the log', { ...discarded }),
       })
-    : (await import('../adapters/mongodb/index.ts')).openMongoReadModels({
-        url: readModels,
-        onWarn: (message) => logger.warn(message),
-      })
+    : (await import('../adapters/mongodb/index.ts')).openMongoReadModels({ url: readModels })
 
 /** Opens the blobs alone, for tools. */
 export const openBlobs = async ({ blobs, dataDir }: Config): Promise<Blobs> =>

@@ -9,10 +9,12 @@ import { FairTurns } from '../loops/fairTurns.ts'
 import { keepGoing } from '../loops/keepGoing.ts'
 import type { Logger } from '../logger.ts'
 import { Quotas } from '../plans/quotas.ts'
+import { allNames } from '../projections/index.ts'
 import { openViews } from '../projections/views.ts'
 import { DataKeys } from '../secrets/dataKeys.ts'
 import { Keyring } from '../secrets/keyring.ts'
 import { WrappedKeys } from '../secrets/wrappedKeys.ts'
+import { buildingReason } from './buildingReason.ts'
 import { type Config, isEmbeddedUrl, isSolo } from './config.ts'
 import type { Engines } from './engines.ts'
 import type { OpenedMasterKeys } from './openMasterKeys.ts'
@@ -56,7 +58,7 @@ export const openNode = async ({
   const node_id = newId()
   const liveness = isSolo(config) ? null : new Liveness(readModels)
   if (liveness) {
-    liveness.join(node_id)
+    liveness.join(node_id, allNames)
     void keepGoing('The liveness', (until) => liveness.run(until), background)
     onClose(() => liveness.leave().catch(() => {})) // otherwise the other nodes notice only after a timeout
   }
@@ -84,8 +86,10 @@ export const openNode = async ({
     hasFirstKey &&
     (await ensureFirstTenant({ aggregates, keyring }, { token: secrets.apiKey }))
 
-  readiness.waitFor('The read models are being built')
+  await liveness?.hasJoined(signal) // before the first read: no other node drops what this one reads
   const progress = startProjecting({ ...engines, ...background, node_id, liveness }, roles.has('projector'))
+  const head = await store.head()
+  readiness.waitFor(() => buildingReason(progress.building, { store, head }))
   const patience = setTimeout(
     () => logger.warn(`${readiness.reason}; if this does not end, check that a node has the role projector`),
     PATIENCE_MS,

@@ -4,7 +4,7 @@ import type { Outages } from './outages.ts'
 export class Readiness {
   readonly #stopping: AbortSignal
   readonly #outages: Pick<Outages, 'reason'>
-  #waiting: string | null = STARTING
+  #waiting: (() => string) | null = starting
   #failed: string | null = null
   #refusing: string | null = null
 
@@ -13,9 +13,9 @@ export class Readiness {
     this.#outages = outages
   }
 
-  /** Sets the reason for waiting; null clears it. */
-  waitFor(reason: string | null): void {
-    this.#waiting = reason ?? STARTING
+  /** Sets the reason for waiting, which may change while it lasts; null clears it. */
+  waitFor(reason: string | (() => string) | null): void {
+    this.#waiting = typeof reason === 'string' ? () => reason : (reason ?? starting)
   }
 
   started(): void {
@@ -35,8 +35,8 @@ export class Readiness {
   /** The reason why the node is not ready; null when it is. */
   get reason(): string | null {
     if (this.#stopping.aborted) return 'The server is stopping'
-    return this.#failed ?? this.#waiting ?? this.#refusing ?? this.#outages.reason
+    return this.#failed ?? this.#waiting?.() ?? this.#refusing ?? this.#outages.reason
   }
 }
 
-const STARTING = 'The server is starting'
+const starting = () => 'The server is starting'

@@ -15,7 +15,7 @@ export type CallDayDoc = {
 /** Calls per environment and day: a plan keeps calls for a number of days, and older ones no longer count. */
 export const callDays: Projection<CallDayDoc> = {
   name: 'call_days',
-  version: 2,
+  version: 3,
   indexes: [{ equal: ['env_id'], sort: 'day' }],
   handles: [
     'EventPublished',

@@ -7,7 +7,7 @@ import { fileTotals } from './fileTotals.ts'
 import { files } from './files.ts'
 import { holdings } from './holdings.ts'
 import { serviceKeys, sessions } from './issued.ts'
-import type { Projection } from './projection.ts'
+import { nameOf, type Projection } from './projection.ts'
 import { projects } from './projects.ts'
 import { runs } from './runs.ts'
 import { apiKeys, envs, orgs } from './tenants.ts'
@@ -38,3 +38,6 @@ export const projectionOf = {
 } as const
 
 export const allProjections: readonly Projection[] = Object.values(projectionOf)
+
+/** The versions of read models that this build reads. */
+export const allNames: readonly string[] = allProjections.map(nameOf)

@@ -1,11 +1,11 @@
 import type { Recorded } from '../events/event.ts'
 import type { EventType } from '../events/index.ts'
-import type { CollectionSpec, Doc } from '../ports/readModels.ts'
+import type { CollectionSpec, Doc, Version } from '../ports/readModels.ts'
 
 /**
  * A read model as a pure fold of the log: the same events give the same documents, on every adapter and
- * after every rebuild (I8). Raise `version` when `evolve` or an index changes: the projector then builds
- * the new documents beside the old ones and switches.
+ * after every rebuild (I8). Raise `version` when `evolve` or an index changes: the new documents are then built beside the
+ * old ones, which nodes of the earlier version read and write until they are gone.
  */
 export interface Projection<D extends Doc = Doc> extends CollectionSpec {
   readonly handles: readonly EventType[]
@@ -29,4 +29,4 @@ export const orderOf = ({ at, cursor }: Recorded): string => `${at}/${cursor}`
 export const BY_TIME = [10, 13, 16] as const
 
 /** A read model and its version, as readers on other nodes know it. */
-export const nameOf = ({ name, version }: CollectionSpec): string => `${name}@${version}`
+export const nameOf = ({ name, version }: Version): string => `${name}@${version}`

@@ -27,7 +27,7 @@ const LINGER_MS = 100
 export interface ProjectorOptions {
   /** The time for which a batch may grow while no reader is known to wait, milliseconds. */
   readonly lingerMs: () => number
-  /** Called with each new position of a live read model. */
+  /** Called with each new position of a read model that has caught up once. */
   readonly onMoved: (name: string, position: Cursor) => void
 }
 
@@ -38,7 +38,7 @@ const IDLE_BATCHES = 256
  * Keeps one read model at the end of the log. Invariants:
  * P1: documents and checkpoint change by whole batches; a batch that is applied twice changes nothing.
  * P2: `reach(cursor)` resolves when readers see everything up to the cursor (I2).
- * P3: a new version goes live only once it has caught up (I8).
+ * P3: readers wait until the read model has caught up with the log once (I8).
  * P4: no document takes an event twice, even when another projector of the collection is ahead of this one.
  */
 export class Projector {
@@ -50,7 +50,7 @@ export class Projector {
   readonly #waiting = new Waiters()
   readonly #options: ProjectorOptions
   #position: Cursor = START
-  #live = false
+  #hasCaughtUp = false
   #hurry: (() => void) | undefined
 
   constructor(
@@ -69,14 +69,23 @@ export class Projector {
     this.#store = store
   }
 
-  /** The position that readers see: the start of the log until the read model is live. */
+  /** The position that readers see: the start of the log until the read model has caught up (P3). */
   get position(): Cursor {
-    return this.#live ? this.#position : START
+    return this.#hasCaughtUp ? this.#position : START
   }
 
-  /** Resolves when the read model is live and contains everything up to the cursor (P2), or the signal aborts. */
+  /** The position up to which the read model is built, although it may not be complete yet. */
+  get builtTo(): Cursor {
+    return this.#position
+  }
+
+  get hasCaughtUp(): boolean {
+    return this.#hasCaughtUp
+  }
+
+  /** Resolves when the read model has caught up and contains everything up to the cursor (P2), or the signal aborts. */
   reach(cursor: Cursor, signal?: AbortSignal): Promise<void> {
-    if (this.#live && this.#position >= cursor) return Promise.resolve()
+    if (this.#hasCaughtUp && this.#position >= cursor) return Promise.resolve()
     this.#hurry?.()
     return this.#waiting.wait(cursor, signal)
   }
@@ -90,20 +99,21 @@ export class Projector {
   async run(signal: AbortSignal): Promise<void> {
     const collection = await this.#readModels.writer(this.#projection)
     this.#docs.clear()
-    this.#position = (await collection.checkpoint()) ?? START
+    const position = (await collection.checkpoint()) ?? START
+    if (position < this.#position) this.#hasCaughtUp = false // the documents were removed: P3 applies again
+    this.#position = position
     let unstored = 0
     const pages = this.#store.subscribe({ after: this.#position, types: this.#projection.handles, signal })
     for await (const { events, cursor, caughtUp } of this.#gathered(pages)) {
-      if (events.length > 0 || ++unstored >= IDLE_BATCHES || (caughtUp && !this.#live)) {
-        await collection.write(await this.#fold(collection, events), cursor)
+      const catchesUp: boolean = caughtUp && !this.#hasCaughtUp
+      if (events.length > 0 || ++unstored >= IDLE_BATCHES || catchesUp) {
+        const isUnread = !this.#hasCaughtUp
+        await collection.write(await this.#fold(collection, events), cursor, { isUnread })
         unstored = 0
       }
       this.#position = cursor
-      if (caughtUp && !this.#live) {
-        await this.#readModels.goLive(this.#projection) // P3
-        this.#live = true
-      }
-      if (this.#live) {
+      this.#hasCaughtUp ||= catchesUp // P3
+      if (this.#hasCaughtUp) {
         this.#waiting.release(cursor)
         this.#options.onMoved(this.name, cursor)
       }
@@ -116,7 +126,7 @@ export class Projector {
     let gathered: Batch['events'][] = []
     for await (const page of pages) {
       gathered.push(page.events)
-      const awaited = this.#live && this.#waiting.has(page.cursor)
+      const awaited = this.#hasCaughtUp && this.#waiting.has(page.cursor)
       if (!page.caughtUp && !awaited && gathered.length < PAGES) continue
       yield { ...page, events: gathered.length === 1 ? page.events : gathered.flat() }
       gathered = []

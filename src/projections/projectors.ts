@@ -1,15 +1,22 @@
 import type { Cursor } from '../events/event.ts'
 import { type Background, keepGoing } from '../loops/keepGoing.ts'
 import type { EventStore } from '../ports/eventStore.ts'
-import type { ReadModels } from '../ports/readModels.ts'
+import type { ReadModels, Version } from '../ports/readModels.ts'
 import { allProjections } from './index.ts'
-import { nameOf } from './projection.ts'
+import { nameOf, type Projection } from './projection.ts'
 import { Projector, type ProjectorOptions } from './projector.ts'
 import { watchCatalogue } from './watchCatalogue.ts'
 
+/** A read model that has not caught up with the log yet, and the position up to which it is built. */
+export interface Building {
+  readonly name: string
+  readonly builtTo: Cursor
+}
+
 /** The positions of the read models, for readers (I2). Names contain the version: `runs@1`. */
 export interface Progress {
-  /** Resolves when the read model is live and contains everything up to the cursor, or the signal aborts. */
+  readonly building: readonly Building[]
+  /** Resolves when the read model has caught up and contains everything up to the cursor, or the signal aborts. */
   reach(name: string, cursor: Cursor, signal?: AbortSignal): Promise<void>
   position(name: string): Cursor
 }
@@ -18,6 +25,7 @@ export interface Progress {
 export class Projectors implements Progress {
   readonly #background: Omit<Background, 'signal'>
   readonly #engines: { readonly readModels: ReadModels; readonly store: EventStore }
+  readonly #projections: readonly Projection[]
   readonly #projectors: ReadonlyMap<string, Projector>
 
   constructor({
@@ -25,12 +33,20 @@ export class Projectors implements Progress {
     store,
     logger,
     onGivenUp = () => {},
+    projections = allProjections,
     ...options
-  }: { readModels: ReadModels; store: EventStore } & Omit<Background, 'signal'> & Partial<ProjectorOptions>) {
+  }: {
+    readModels: ReadModels
+    store: EventStore
+    /** Those of another build, in tests. */
+    projections?: readonly Projection[]
+  } & Omit<Background, 'signal'> &
+    Partial<ProjectorOptions>) {
     this.#background = { logger, onGivenUp }
     this.#engines = { readModels, store }
+    this.#projections = projections
     this.#projectors = new Map(
-      allProjections.map((projection) => [
+      projections.map((projection) => [
         nameOf(projection),
         new Projector(projection, { readModels, store, ...options }),
       ]),
@@ -40,6 +56,16 @@ export class Projectors implements Progress {
   /** Names all read models with their versions: two processes with the same set do the same work. */
   get names(): readonly string[] {
     return [...this.#projectors.keys()]
+  }
+
+  get building(): readonly Building[] {
+    return [...this.#projectors.values()].filter(({ hasCaughtUp }) => !hasCaughtUp)
+  }
+
+  /** Whether a stored version came before one of this build that has caught up with the log. */
+  replaces({ name, version }: Version): boolean {
+    const own = this.#projections.find((projection) => projection.name === name)
+    return own !== undefined && version < own.version && this.#projectors.get(nameOf(own))?.hasCaughtUp === true
   }
 
   /** Keeps every read model at the end of the log until the signal aborts. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { START } from '../events/event.ts'
+import { type Cursor, START } from '../events/event.ts'
 import { type EventType, schemaOf } from '../events/index.ts'
 import { versionOf } from '../events/upcast.ts'
 import type { EventStore } from '../ports/eventStore.ts'
@@ -9,17 +9,15 @@ import type { CollectionSpec, ReadModels } from '../ports/readModels.ts'
 const STORED_AFTER = 256
 
 const types = Object.keys(schemaOf).sort() as EventType[]
-const digest = createHash('sha256').update(types.map((type) => `${type} ${versionOf(type)}`).join())
+/** Differs for builds with different catalogues. A build with another one begins at the first fact again. */
+const catalogue = createHash('sha256')
+  .update(types.map((type) => `${type} ${versionOf(type)}`).join())
+  .digest('hex')
 
-/**
- * Keeps only its position in the log. Its version is derived from the catalogue: a build with another catalogue begins
- * at the first fact again.
- */
-const watched: CollectionSpec = {
-  name: 'catalogue',
-  version: Number.parseInt(digest.digest('hex').slice(0, 12), 16),
-  indexes: [],
-}
+/** The position in the log up to which each catalogue was checked. */
+type WatchedDoc = { readonly position: Cursor }
+
+const watched: CollectionSpec = { name: 'catalogue', version: 1, indexes: [] }
 
 /**
  * Reads the whole log once, then its end: the event store throws for a fact that this build cannot read. The projectors
@@ -30,14 +28,14 @@ export const watchCatalogue = async (
   { readModels, store }: { readModels: ReadModels; store: EventStore },
   signal: AbortSignal,
 ): Promise<void> => {
-  const collection = await readModels.writer(watched)
+  const collection = await readModels.writer<WatchedDoc>(watched)
   let batches = 0
-  let isLive = false
-  const after = (await collection.checkpoint()) ?? START
+  let hasCaughtUp = false
+  const after = (await collection.get(catalogue))?.position ?? START
   for await (const { cursor, caughtUp } of store.subscribe({ after, signal })) {
-    const goesLive: boolean = caughtUp && !isLive
-    if (goesLive || ++batches % STORED_AFTER === 0) await collection.write([], cursor)
-    if (goesLive) await readModels.goLive(watched)
-    isLive ||= goesLive
+    const catchesUp: boolean = caughtUp && !hasCaughtUp
+    hasCaughtUp ||= catchesUp
+    if (catchesUp || ++batches % STORED_AFTER === 0)
+      await collection.write([{ id: catalogue, doc: { position: cursor }, cursor }], START)
   }
 }

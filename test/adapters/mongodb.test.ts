@@ -115,33 +115,83 @@ if (server) {
     },
   )
 
+  const collectionsIn = async (client: MongoClient): Promise<string[]> =>
+    (await client.db().listCollections().toArray()).map(({ name }) => name)
+  const unread = () => Promise.resolve(true)
+
   nodes(
-    'a reader on another node soon sees a new version, and never an empty one',
+    'a version that another node still reads is not dropped, although it has announced nothing',
     async ({ readModels, openAnother, client }) => {
-      const doc = (version: number) => ({ id: 'a', doc: { env: 'x', at: 1, version }, cursor: '1' })
-      await (await readModels.writer(spec)).write([doc(1)], '1')
-      await readModels.goLive(spec)
+      await (await readModels.writer(spec)).write([{ id: 'a', doc: { env: 'x', at: 1 }, cursor: '1' }], '1')
       const reader = (await openAnother()).reader(spec)
-      assert.is((await reader.get('a'))?.['version'], 1)
-      await (await readModels.writer(spec2)).write([doc(2)], '2')
-      await readModels.goLive(spec2)
-      const seen: unknown[] = []
-      await until(async () => {
-        const found = [await reader.get('a'), (await reader.getMany(['a'])).get('a')]
-        seen.push(...found.map((one) => one?.['version']), (await reader.find(inEnv)).total * 10)
-        const collections = await client.db().listCollections().toArray()
-        return !collections.some(({ name }) => name === 'runs__v1')
-      })
-      seen.push((await reader.get('a'))?.['version'])
-      assert.equal(new Set(seen), new Set([1, 10, 2]))
-      assert.is(seen.at(-1), 2)
-      assert.is(await reader.checkpoint(), '2')
+      assert.is((await reader.find(inEnv)).total, 1)
+      let isOver = false
+      const dropping = readModels.drop(spec, unread).then(() => (isOver = true))
+      while (!isOver) {
+        assert.equal(await reader.get('a'), { env: 'x', at: 1 })
+        assert.is((await reader.find(inEnv)).total, 1)
+      }
+      await dropping
+      assert.ok((await collectionsIn(client)).includes('runs__v1'))
+      assert.is((await reader.find(inEnv)).total, 1)
     },
   )
 
+  nodes('a version that a starting node registers is not dropped', async ({ readModels, openAnother }) => {
+    await (await readModels.writer(spec)).write([{ id: 'a', doc: { env: 'x', at: 1 }, cursor: '1' }], '1')
+    const other = await openAnother()
+    let asked = 0
+    await readModels.drop(spec, async () => {
+      if (++asked === 2) await other.writer(spec)
+      return true
+    })
+    assert.is(await other.reader(spec).checkpoint(), '1')
+    assert.equal(await other.reader(spec).get('a'), { env: 'x', at: 1 })
+  })
+
+  nodes(
+    'a removal that was interrupted is completed, also when only its collection is left',
+    async ({ readModels, openAnother, client }) => {
+      await (await readModels.writer(spec)).write([{ id: 'a', doc: { env: 'x' }, cursor: '1' }], '1')
+      const dying = await openAnother()
+      const interrupted = refused(dying.drop(spec, unread))
+      await until(async () => (await client.db().collection('versions').findOne({}))?.['dropping'])
+      await dying.close()
+      await interrupted
+      assert.ok((await collectionsIn(client)).includes('runs__v1'))
+      await client.db().collection('versions').deleteMany({})
+      await readModels.drop(spec, unread)
+      assert.not((await collectionsIn(client)).includes('runs__v1'))
+    },
+  )
+
+  nodes(
+    'a reader is refused when its version was dropped and built again',
+    async ({ readModels, openAnother }) => {
+      await (await readModels.writer(spec)).write([{ id: 'a', doc: { env: 'x' }, cursor: '1' }], '1')
+      const other = await openAnother()
+      const reader = other.reader(spec)
+      assert.equal(await reader.get('a'), { env: 'x' })
+      await readModels.drop(spec, unread) // the other node is silent for longer than this takes
+      await (await readModels.writer(spec)).write([{ id: 'b', doc: { env: 'x' }, cursor: '1' }], '1')
+      const error = await refused(reader.get('a'))
+      assert.ok(isAppError(error, 'unavailable'), String(error))
+      assert.match(error.message, 'runs@1 was dropped')
+    },
+  )
+
+  nodes('the pointers of svc 0.1.0 stay as its nodes wrote them', async ({ readModels, client }) => {
+    const pointers = client.db().collection<{ _id: string; live: object }>('pointers')
+    const pointer = { _id: 'runs', live: { version: 1, indexes: '[]' } }
+    await pointers.insertOne(pointer)
+    await (await readModels.writer(spec2)).write([{ id: 'a', doc: { v: 2 }, cursor: '2' }], '2')
+    await readModels.drop(spec, unread)
+    assert.equal(await pointers.find().toArray(), [pointer])
+    assert.equal(await readModels.reader(spec2).get('a'), { v: 2 })
+  })
+
   nodes('written documents are visible to a node that opens later', async ({ readModels, openAnother }) => {
     await (await readModels.writer(spec)).write([{ id: 'a', doc: { env: 'x' }, cursor: '1' }], '3')
-    await readModels.goLive(spec)
     await readModels.close()
     assert.ok(isAppError(await refused(readModels.reader(spec).get('a')), 'unavailable'))
     const later = await openAnother()
@@ -197,7 +247,6 @@ if (server) {
         offset: 0,
       }
       const command = commandOf(runs, sparse ? { ...query, from: '' } : query)
-      if (!command) throw new Error('Expected a command')
       const { filter, sort: order, hint } = command
       assert.is(hint, `i${i}`)
       const { queryPlanner } = await collection.find(filter as Document, { sort: order, hint }).explain()
@@ -237,7 +286,8 @@ if (server) {
             refused(writer.stored(['a'])),
             refused(writer.write([{ id: 'a', doc: { env: 'y' }, cursor: '2' }], '2')),
             refused(readModels.writer(spec2)),
-            refused(readModels.goLive(spec)),
+            refused(readModels.versions()),
+            refused(readModels.drop(spec, () => Promise.resolve(true))),
           ])
           for (const error of errors) assert.ok(isAppError(error, 'unavailable'), String(error))
           await proxy.heal()
@@ -265,7 +315,7 @@ if (server) {
         limit: 1,
         offset: 0,
       }
-      assert.is(commandOf(runs, sparse ? { ...query, from: '' } : query)?.hint, indexesOf(runs)[i]?.name)
+      assert.is(commandOf(runs, sparse ? { ...query, from: '' } : query).hint, indexesOf(runs)[i]?.name)
     }
   })
   absent.run()

@@ -9,7 +9,6 @@ import { isAppError } from '../../src/errors.ts'
 import { readModelsContract } from '../contracts/readModels.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
-import { until } from '../support/until.ts'
 
 readModelsContract('embedded', async () => {
   const readModels = openReadModels({ dir: tempDir() })
@@ -34,7 +33,6 @@ const fill = async (dir: string, count: number, version = 1) => {
     cursor: '1',
   }))
   await writer.write(writes, '1')
-  await readModels.goLive({ ...spec, version })
   await readModels.close()
 }
 
@@ -52,11 +50,11 @@ const tablesIn = (dir: string): string[] => {
 
 const file = suite('embedded read models: the file')
 
-file('keeps documents, totals, checkpoint and live version across a restart', async () => {
+file('keeps documents, totals and checkpoint across a restart', async () => {
   const dir = tempDir()
   await fill(dir, 30, 2)
   const { readModels, discarded } = open(dir)
-  const reader = readModels.reader(spec)
+  const reader = readModels.reader({ ...spec, version: 2 })
   assert.equal(await reader.get('d3'), { env: 'x', at: 3, version: 2 })
   assert.is((await reader.find(inEnv)).total, 30)
   assert.is(await (await readModels.writer({ ...spec, version: 2 })).checkpoint(), '1')
@@ -64,14 +62,22 @@ file('keeps documents, totals, checkpoint and live version across a restart', as
   await readModels.close()
 })
 
-file('drops older versions once a newer one is live, also after an interruption', async () => {
+const unread = () => Promise.resolve(true)
+
+file('completes the removal of a version that was interrupted', async () => {
   const dir = tempDir()
   await fill(dir, 3000, 1)
-  await fill(dir, 10, 2) // closes right after going live
+  await fill(dir, 10, 2)
+  const interrupted = open(dir)
+  const dropping = interrupted.readModels.drop(spec, unread)
+  await interrupted.readModels.close()
+  await dropping
   assert.ok(tablesIn(dir).includes('runs__v1'))
-  const { readModels } = open(dir)
-  await until(() => !tablesIn(dir).some((table) => table.startsWith('runs__v1')))
-  assert.is((await readModels.reader(spec).find(inEnv)).total, 10)
+  const { readModels, discarded } = open(dir)
+  assert.equal(discarded, [])
+  await readModels.drop(spec, unread)
+  assert.not(tablesIn(dir).some((table) => table.startsWith('runs__v1')))
+  assert.is((await readModels.reader({ ...spec, version: 2 }).find(inEnv)).total, 10)
   await readModels.close()
 })
 
@@ -79,18 +85,34 @@ file('keeps a version while it is scanned', async () => {
   const dir = tempDir()
   await fill(dir, 1200, 1)
   const { readModels } = open(dir)
-  const versions = new Map<unknown, number>()
-  for await (const { version } of readModels.reader(spec).scan()) {
-    if (versions.size === 0) {
-      const writer = await readModels.writer({ ...spec, version: 2 })
-      await writer.write([{ id: 'd0', doc: { env: 'x', at: 0, version: 2 }, cursor: '1' }], '1')
-      await readModels.goLive({ ...spec, version: 2 })
-    }
-    versions.set(version, (versions.get(version) ?? 0) + 1)
+  let dropping: Promise<void> | undefined
+  let scanned = 0
+  for await (const doc of readModels.reader(spec).scan()) {
+    dropping ??= readModels.drop(spec, unread)
+    if (doc) scanned++
   }
-  assert.equal([...versions], [[1, 1200]])
-  await until(() => !tablesIn(dir).includes('runs__v1'))
+  assert.is(scanned, 1200)
+  await dropping
+  assert.not(tablesIn(dir).includes('runs__v1'))
   await readModels.close()
+})
+
+file('of svc 0.1.0 is used; svc 0.1.0 discards one of this build', async () => {
+  const dir = tempDir()
+  const file = join(dir, 'read-models.db')
+  await fill(dir, 5)
+  const db = new DatabaseSync(file)
+  const formatOf = () => Number(db.prepare('PRAGMA user_version').get()?.['user_version'])
+  assert.is(formatOf(), 2)
+  db.exec(`PRAGMA user_version=1; DROP TABLE identity;
+    ALTER TABLE collections ADD COLUMN live INTEGER NOT NULL DEFAULT 0`)
+  const { readModels, discarded } = open(dir)
+  assert.equal(discarded, [])
+  assert.is((await readModels.reader(spec).find(inEnv)).total, 5)
+  await (await readModels.writer({ ...spec, version: 2 })).write([], '1')
+  await readModels.close()
+  assert.is(formatOf(), 2)
+  db.close()
 })
 
 file('is moved aside and rebuilt when it is not a read model', async () => {

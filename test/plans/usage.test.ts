@@ -95,13 +95,9 @@ const withDays = async (envs: Record<string, readonly (readonly [string, number,
     docs.map((doc) => ({ id: `${doc.env_id}/${doc.day}`, doc, cursor: '1' })),
     '1',
   )
-  await readModels.goLive(callDays)
   await (await readModels.writer(fileTotals)).write([], '1')
-  await readModels.goLive(fileTotals)
   await (await readModels.writer(holdings)).write([], '1')
-  await readModels.goLive(holdings)
   await (await readModels.writer(orgs)).write([], '1')
-  await readModels.goLive(orgs)
   const directory = {
     envsOf: (org_id: string) => (org_id === 'org' ? Object.keys(envs) : []),
   } as unknown as Directory

@@ -1,8 +1,8 @@
 import type { Db } from 'mongodb'
 import type { CollectionSpec } from '../../ports/readModels.ts'
+import { collectionName } from './collections.ts'
 import { ask, isAbsent, isNotImplemented } from './failures.ts'
 import { indexesOf } from './queries.ts'
-import { collectionName } from './registry.ts'
 
 /**
  * Creates the collection and the missing indexes of its spec. Existing indexes are skipped, because FerretDB 1

@@ -29,11 +29,10 @@ export interface Command {
   readonly hint: string
 }
 
-/** Returns the command that answers the query with an index; undefined if the version has no matching index. */
-export const commandOf = ({ indexes }: CollectionSpec, query: Query): Command | undefined => {
+/** Returns the command that answers the query with an index. */
+export const commandOf = ({ indexes }: CollectionSpec, query: Query): Command => {
   const key = indexKey(Object.keys(query.equal), query.sort)
   const index = indexes.findIndex(({ equal, sort }) => indexKey(equal, sort) === key)
-  if (index < 0) return undefined
   const equal = Object.entries(query.equal).map(([field, value]) => [pathOf(field), scalarOf(value)])
   const conditions = conditionsOf(query).map((condition) => ({ [pathOf(query.sort)]: condition }))
   const direction = query.descending ? -1 : 1

@@ -1,22 +1,21 @@
 import type { Collection as Documents, Db } from 'mongodb'
 import { type Cursor, START } from '../../events/event.ts'
 import { AppError } from '../../errors.ts'
-import type { CollectionSpec, FoldedLog } from '../../ports/readModels.ts'
-import { ask, isAbsent, isDuplicate } from './failures.ts'
+import { newId } from '../../ids.ts'
+import type { CollectionSpec, FoldedLog, Version } from '../../ports/readModels.ts'
+import { collectionName, dropCollection } from './collections.ts'
+import { ask, isDuplicate } from './failures.ts'
 
 /** One row for each created version: `runs__v1`. */
-interface VersionRow {
+export interface VersionRow {
   readonly _id: string
   /** JSON text. */
   readonly indexes: string
   readonly checkpoint: Cursor | null
-}
-
-/** One row for each collection with a live version: `runs`. */
-interface PointerRow {
-  readonly _id: string
-  /** `version` is the first field, because `$max` compares by it. */
-  readonly live: { readonly version: number; readonly indexes: string }
+  /** Differs each time the version is created. svc 0.1.0 does not write it. */
+  readonly made?: string
+  /** The removal in progress. */
+  readonly dropping?: string
 }
 
 /** The only row of its collection. */
@@ -25,52 +24,50 @@ interface IdentityRow {
   readonly log_id: string
 }
 
-export const collectionName = ({ name, version }: Pick<CollectionSpec, 'name' | 'version'>): string =>
-  `${name}__v${version}`
-
-/** The stored facts about the log and each collection: its versions, their indexes and checkpoints, and the live version. */
+/** The stored facts about the log, and about each version: its indexes, its checkpoint and whether it is being dropped. */
 export class Registry {
   readonly #db: Db
   readonly #versions: Documents<VersionRow>
-  readonly #pointers: Documents<PointerRow>
+  /** Written and read by svc 0.1.0: the newest version of its nodes. It stays theirs, so that they can work beside this build. */
+  readonly #pointers: Documents<{ readonly _id: string }>
   readonly #identity: Documents<IdentityRow>
 
   constructor(db: Db) {
     this.#db = db
     this.#identity = db.collection<IdentityRow>('identity')
     this.#versions = db.collection<VersionRow>('versions')
-    this.#pointers = db.collection<PointerRow>('pointers')
+    this.#pointers = db.collection<{ readonly _id: string }>('pointers')
   }
 
   /** Rejects if the server does not answer or does not permit writes. */
   async probe(): Promise<void> {
     await this.#versions.deleteOne({ _id: '' })
-    await this.#pointers.findOne({ _id: '' })
   }
 
-  /** Registers the version. Resolves with the indexes that it was first created with. */
+  /** Registers the version, and stops its removal. Resolves with the indexes that it was first created with. */
   async register(spec: CollectionSpec): Promise<CollectionSpec> {
     const _id = collectionName(spec)
-    const made = { indexes: JSON.stringify(spec.indexes), checkpoint: null }
-    const row = await ask(async () => {
+    const row = { indexes: JSON.stringify(spec.indexes), checkpoint: null, made: newId() }
+    const stored = await ask(async () => {
       await this.#versions
-        .updateOne({ _id }, { $setOnInsert: made }, { upsert: true })
+        .updateOne({ _id }, { $setOnInsert: row, $unset: { dropping: '' } }, { upsert: true })
         .catch((error: unknown) => {
           if (!isDuplicate(error)) throw error // another node registered it first
         })
       return this.#versions.findOne({ _id })
     })
-    return row ? specOf(spec.name, spec.version, row.indexes) : spec
+    return stored
+      ? { ...spec, indexes: JSON.parse(stored.indexes) as CollectionSpec['indexes'] }
+      : spec
   }
 
-  /** Whether the version exists. */
-  async knows(spec: CollectionSpec): Promise<boolean> {
-    return (await ask(() => this.#versions.findOne({ _id: collectionName(spec) }))) !== null
+  /** Null if the version does not exist. */
+  async row(version: Version): Promise<VersionRow | null> {
+    return ask(() => this.#versions.findOne({ _id: collectionName(version) }))
   }
 
-  async checkpoint(spec: CollectionSpec): Promise<Cursor | null> {
-    const row = await ask(() => this.#versions.findOne({ _id: collectionName(spec) }))
-    return row?.checkpoint ?? null
+  async checkpoint(version: Version): Promise<Cursor | null> {
+    return (await this.row(version))?.checkpoint ?? null
   }
 
   /** Moves the checkpoint forward, never back. Throws `unavailable` if the version was dropped: its projector restarts. */
@@ -80,8 +77,24 @@ export class Registry {
     if (matchedCount === 0) throw new AppError('unavailable', `The read model ${_id} was dropped`)
   }
 
-  async forget(spec: Pick<CollectionSpec, 'name' | 'version'>): Promise<void> {
-    await ask(() => this.#versions.deleteOne({ _id: collectionName(spec) }))
+  /** Begins the removal of a version. */
+  async mark(version: Version): Promise<string> {
+    const dropping = newId()
+    await ask(() => this.#versions.updateOne({ _id: collectionName(version) }, { $set: { dropping } }))
+    return dropping
+  }
+
+  /** Stops the removal of a version. */
+  async keep(version: Version): Promise<void> {
+    await ask(() => this.#versions.updateOne({ _id: collectionName(version) }, { $unset: { dropping: '' } }))
+  }
+
+  /** Forgets a version that still has this mark. Resolves with whether it has no row now. */
+  async forget(version: Version, dropping: string): Promise<boolean> {
+    const { deletedCount } = await ask(() =>
+      this.#versions.deleteOne({ _id: collectionName(version), dropping }),
+    )
+    return deletedCount > 0 || (await this.row(version)) === null
   }
 
   async source(): Promise<FoldedLog> {
@@ -99,18 +112,11 @@ export class Registry {
     )
   }
 
-  /** Drops the collections of all versions, also those that are not live. */
+  /** Drops the collections of all versions. */
   async dropAll(): Promise<void> {
     await ask(() => this.#pointers.deleteMany({}))
     for (const { _id } of await ask(() => this.#versions.find().toArray())) {
-      await ask(() =>
-        this.#db
-          .collection(_id)
-          .drop()
-          .catch((error: unknown) => {
-            if (!isAbsent(error)) throw error // an earlier attempt has dropped it
-          }),
-      )
+      await dropCollection(this.#db, _id)
       await ask(() => this.#versions.deleteOne({ _id }))
     }
   }
@@ -128,25 +134,4 @@ export class Registry {
   async #folded(): Promise<VersionRow[]> {
     return ask(() => this.#versions.find({ checkpoint: { $gt: START } }).toArray())
   }
-
-  /** Returns the live version, or null if none is live. */
-  async live(name: string): Promise<CollectionSpec | null> {
-    const row = await ask(() => this.#pointers.findOne({ _id: name }))
-    return row && specOf(name, row.live.version, row.live.indexes)
-  }
-
-  /** Makes a version live unless a newer one is live. */
-  async setLive({ name, version, indexes }: CollectionSpec): Promise<void> {
-    const live = { version, indexes: JSON.stringify(indexes) }
-    const set = () => this.#pointers.updateOne({ _id: name }, { $max: { live } }, { upsert: true })
-    await ask(() =>
-      set().catch((error: unknown) => (isDuplicate(error) ? set() : Promise.reject(error as Error))),
-    )
-  }
 }
-
-const specOf = (name: string, version: number, indexes: string): CollectionSpec => ({
-  name,
-  version,
-  indexes: JSON.parse(indexes) as CollectionSpec['indexes'],
-})

@@ -1,14 +1,19 @@
 import { holdLease } from '../../cluster/lease.ts'
 import type { Liveness } from '../../cluster/liveness.ts'
+import { namesReadBy } from '../../cluster/namesRead.ts'
 import { ProgressReader, ProgressReporter } from '../../cluster/progress.ts'
 import type { Engines } from '../engines.ts'
 import { type Background, keepGoing } from '../../loops/keepGoing.ts'
+import { dropUnread, type Unread } from '../../projections/dropUnread.ts'
 import { type Progress, Projectors } from '../../projections/projectors.ts'
 
 /** A batch grows for this time while no reader waits. */
 const LINGER_MS = 100
 /** The same while no hints arrive: then a reader on another node cannot report that it waits. */
 const LINGER_WITHOUT_HINTS_MS = 10
+
+/** A minute of looks: a node of an earlier version may restart without a new build of what it reads. */
+const LOOKS = 12
 
 interface Deps extends Engines, Background {
   readonly node_id: string
@@ -22,9 +27,17 @@ interface Deps extends Engines, Background {
 export const startProjecting = (deps: Deps, projects: boolean): Progress => {
   const { store, readModels, hints, signal, logger, onGivenUp, liveness, node_id } = deps
   const base = { store, readModels, logger, onGivenUp }
+  const dropping = (unread: Omit<Unread, 'readModels'>, background: Background) =>
+    keepGoing(
+      'The removal of earlier read models',
+      (until) => dropUnread({ readModels, ...unread }, until),
+      background,
+    )
   if (!liveness) {
     const projectors = new Projectors(base)
     void projectors.run(signal)
+    const namesRead = () => Promise.resolve(new Set(projectors.names))
+    void dropping({ projectors, namesRead, looks: 1 }, deps)
     return projectors
   }
   if (projects) {
@@ -37,7 +50,10 @@ export const startProjecting = (deps: Deps, projects: boolean): Progress => {
     hints.on('wanted', (name) => projectors.hurry(name))
     void keepGoing('The report of the positions of the read models', (until) => reporter.run(until), deps)
     const lease = `projectors ${projectors.names.join(' ')}`
-    const work = (until: AbortSignal) => projectors.run(until)
+    const unread = { projectors, namesRead: () => namesReadBy({ readModels, liveness }), looks: LOOKS }
+    const work = async (until: AbortSignal) => {
+      await Promise.all([projectors.run(until), dropping(unread, { ...deps, signal: until })])
+    }
     void keepGoing(
       'The projector',
       (until) => holdLease(lease, { node_id, liveness, readModels }, work, until),

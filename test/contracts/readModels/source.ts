@@ -47,7 +47,6 @@ export const sourceContract = (source: Suite<OpenReadModels>): void => {
     const { spec, put } = aCollection()
     const writer = await readModels.writer(spec)
     await writer.write([put('a', { id: 'a', at: 1 })], cursorOf(7))
-    await readModels.goLive(spec)
     const log_id = newId()
     await readModels.restart(log_id)
     assert.equal(await readModels.source(), { log_id, checkpoint: null })
@@ -55,7 +54,6 @@ export const sourceContract = (source: Suite<OpenReadModels>): void => {
     assert.is(await again.checkpoint(), null)
     assert.is(await again.get('a'), null)
     await again.write([put('b', { id: 'b', at: 1 }, cursorOf(1))], cursorOf(1))
-    await readModels.goLive(spec)
     assert.is((await readModels.reader(spec).find(byTime)).total, 1)
   })
 }

@@ -1,146 +1,118 @@
 import * as assert from 'uvu/assert'
+import { isAppError } from '../../../src/errors.ts'
 import type { Suite } from '../../support/suite.ts'
 import { until } from '../../support/until.ts'
-import { aCollection, byTime, cursorOf, idsIn, inEnv, sorted, type OpenReadModels } from './collection.ts'
+import { aCollection, byTime, cursorOf, idsIn, inEnv, type OpenReadModels } from './collection.ts'
 
 /** The rules for readers while versions are created and dropped. */
 export const versionsContract = (versions: Suite<OpenReadModels>): void => {
-  versions('a reader sees the given version while none is live', async ({ readModels }) => {
+  const unread = () => Promise.resolve(true)
+
+  versions('a version that was never written is empty', async ({ readModels }) => {
     const { spec, put, next } = aCollection()
     const reader = readModels.reader(spec)
     assert.is(await reader.get('a'), null)
+    assert.is(await reader.checkpoint(), null)
     assert.equal(await reader.find(byTime), { items: [], total: 0 })
     const writer = await readModels.writer(spec)
+    assert.is(await writer.checkpoint(), null)
     await writer.write([put('a', { v: 1 })], next())
     assert.equal(await reader.get('a'), { v: 1 })
   })
 
-  versions(
-    'a new version is filled beside the live one, then seen by every reader',
-    async ({ readModels }) => {
-      const { spec, put, next } = aCollection()
-      const spec2 = { ...spec, version: 2 }
-      const readers = [readModels.reader(spec), readModels.reader(spec2)]
-      const first = await readModels.writer(spec)
-      await first.write([put('a', { id: 'a', env: 'x', v: 1 })], cursorOf(3))
-      await readModels.goLive(spec)
-      const second = await readModels.writer(spec2)
-      assert.is(await second.checkpoint(), null)
-      await second.write(
-        [put('a', { id: 'a', env: 'x', v: 2 }), put('b', { id: 'b', env: 'x', v: 2 })],
-        next(),
-      )
-      for (const reader of readers) {
-        assert.equal(await reader.get('a'), { id: 'a', env: 'x', v: 1 })
-        assert.is((await reader.find(inEnv('x'))).total, 1)
-      }
-      await readModels.goLive(spec2)
-      for (const reader of readers) {
-        assert.equal(await reader.get('a'), { id: 'a', env: 'x', v: 2 })
-        assert.equal(await idsIn(reader.find(inEnv('x'))), ['a', 'b'])
-        assert.equal(sorted((await reader.getMany(['a', 'b'])).keys()), ['a', 'b'])
-      }
-    },
-  )
-
-  versions('a reader reports the position of the version it sees', async ({ readModels }) => {
-    const { spec } = aCollection()
-    const spec2 = { ...spec, version: 2 }
-    const reader = readModels.reader(spec2)
-    assert.is(await reader.checkpoint(), null)
-    await (await readModels.writer(spec)).write([], cursorOf(3))
-    assert.is(await readModels.reader(spec).checkpoint(), cursorOf(3), 'while none is live, the given one')
-    assert.is(await reader.checkpoint(), null)
-    await readModels.goLive(spec)
-    assert.is(await reader.checkpoint(), cursorOf(3))
-    await (await readModels.writer(spec2)).write([], cursorOf(2))
-    assert.is(await reader.checkpoint(), cursorOf(3))
-    await readModels.goLive(spec2)
-    assert.is(await reader.checkpoint(), cursorOf(2))
-  })
-
-  versions('a version that went live untouched is empty and has come nowhere', async ({ readModels }) => {
-    const { spec } = aCollection()
-    await readModels.goLive(spec)
-    const reader = readModels.reader(spec)
-    assert.is(await reader.checkpoint(), null)
-    assert.equal(await reader.find(byTime), { items: [], total: 0 })
-  })
-
-  versions('going live again, or back, changes nothing', async ({ readModels }) => {
-    const { spec, put, next } = aCollection()
-    const spec2 = { ...spec, version: 2 }
-    await readModels.goLive(spec)
-    const writer = await readModels.writer(spec2)
-    await writer.write([put('a', { v: 2 })], next())
-    await readModels.goLive(spec2)
-    await readModels.goLive(spec2)
-    await readModels.goLive(spec)
-    assert.equal(await readModels.reader(spec).get('a'), { v: 2 })
-  })
-
-  versions(
-    'a query of newer code is answered by the live version, indexed or not',
-    async ({ readModels }) => {
-      const { spec, put, next } = aCollection()
-      const writer = await readModels.writer(spec)
-      const docs = [5, 3, 4, 1, 2].map((n) => ({
-        id: `d${n}`,
-        kind: n % 2 ? 'odd' : 'even',
-        at: cursorOf(n),
-        path: `p/${n}`,
-      }))
-      await writer.write(
-        [...docs.map((doc) => put(doc.id, doc)), put('gone', { kind: 'odd' }), put('gone', null)],
-        next(),
-      )
-      await readModels.goLive(spec)
-      const newer = {
-        ...spec,
-        version: 2,
-        indexes: [...spec.indexes, { equal: ['kind'], sort: 'path', counted: true }],
-      }
-      const query = { equal: { kind: 'odd' }, sort: 'path', limit: 2, offset: 1, descending: true }
-      const reader = readModels.reader(newer)
-      const page = await reader.find(query)
-      assert.equal(
-        page.items.map(({ id }) => id),
-        ['d3', 'd1'],
-      )
-      assert.is(page.total, 3)
-      assert.is((await reader.find({ ...query, prefix: 'p/', before: 'p/5' })).total, 2)
-    },
-  )
-
-  versions('readers never fail while versions go live', async ({ readModels }) => {
-    const { spec, put, next } = aCollection()
-    const reader = readModels.reader(spec)
-    const docs = Array.from({ length: 600 }, (_, i) => ({ id: `d${i}`, env: 'x', at: cursorOf(i) }))
-    let done = false
-    let reads = 0
-    const reading = (async () => {
-      while (!done) {
-        await Promise.all([reader.get('d1'), reader.getMany(['d2', 'd3']), reader.find(inEnv('x'))])
-        reads++
-        await new Promise((resolve) => setImmediate(resolve))
-      }
-    })()
-    try {
-      for (let version = 1; version <= 3; version++) {
-        const writer = await readModels.writer({ ...spec, version })
-        await writer.write(
-          docs.map((doc) => put(doc.id, { ...doc, version })),
-          next(),
-        )
-        await readModels.goLive({ ...spec, version })
-        const before = reads
-        await until(() => reads > before + 1)
-        assert.is((await reader.get('d1'))?.['version'], version)
-        assert.is((await reader.find(inEnv('x'))).total, 600)
-      }
-    } finally {
-      done = true
-      await reading
+  versions('two versions are written side by side, and each reader sees its own', async ({ readModels }) => {
+    const { spec, put } = aCollection()
+    const both = [1, 2].map((version) => ({ ...spec, version }))
+    const readers = both.map((one) => readModels.reader(one))
+    const writers = await Promise.all(both.map((one) => readModels.writer(one)))
+    for (const [i, writer] of writers.entries()) {
+      const doc = { id: 'a', env: 'x', v: i }
+      await writer.write(i === 0 ? [put('a', doc)] : [put('a', doc), put('b', doc)], cursorOf(3 + i))
     }
+    for (const [i, reader] of readers.entries()) {
+      assert.is((await reader.get('a'))?.['v'], i)
+      assert.is((await reader.find(inEnv('x'))).total, 1 + i)
+      assert.is((await reader.getMany(['a', 'b'])).size, 1 + i)
+      assert.is((await Array.fromAsync(reader.scan())).length, 1 + i)
+      assert.is(await reader.checkpoint(), cursorOf(3 + i))
+    }
+  })
+
+  versions('are listed with the name of their collection', async ({ readModels }) => {
+    const { spec } = aCollection()
+    const versionsOf = async () =>
+      (await readModels.versions()).flatMap(({ name, version }) => (name === spec.name ? [version] : []))
+    assert.equal(await versionsOf(), [])
+    for (const version of [2, 11]) await readModels.writer({ ...spec, version })
+    assert.equal((await versionsOf()).toSorted(), [11, 2])
+    await readModels.drop({ ...spec, version: 2 }, unread)
+    assert.equal(await versionsOf(), [11])
+  })
+
+  versions('a version that is read is not dropped', async ({ readModels }) => {
+    const { spec, put, next } = aCollection()
+    await (await readModels.writer(spec)).write([put('a', { id: 'a' })], next())
+    await readModels.drop(spec, () => Promise.resolve(false))
+    assert.equal(await readModels.reader(spec).get('a'), { id: 'a' })
+  })
+
+  versions('a dropped version refuses its readers; it is never empty for them', async ({ readModels }) => {
+    const { spec, put, next } = aCollection()
+    const reader = readModels.reader(spec)
+    await (await readModels.writer(spec)).write([put('a', { id: 'a', at: 1 })], next())
+    assert.is((await reader.find(byTime)).total, 1)
+    await readModels.drop(spec, unread)
+    const refused = (work: Promise<unknown>) => work.then(() => 'an answer', String)
+    await until(async () => (await refused(reader.get('a'))) !== 'an answer')
+    for (const work of [
+      reader.get('a'),
+      reader.getMany(['a']),
+      reader.find(byTime),
+      reader.checkpoint(),
+      Array.fromAsync(reader.scan()),
+    ]) {
+      const error: unknown = await work.then(
+        () => null,
+        (thrown: unknown) => thrown,
+      )
+      assert.ok(isAppError(error, 'unavailable'), String(error))
+      assert.not.ok(error.retryable)
+      assert.match(error.message, `${spec.name}@1 was dropped`)
+    }
+  })
+
+  versions('a version that was dropped can be built again', async ({ readModels }) => {
+    const { spec, put, next } = aCollection()
+    await (await readModels.writer(spec)).write([put('a', { id: 'a', env: 'x' })], next())
+    await readModels.drop(spec, unread)
+    const again = await readModels.writer(spec)
+    assert.is(await again.checkpoint(), null)
+    await again.write([put('b', { id: 'b', env: 'x' })], next())
+    assert.equal(await idsIn(again.find(inEnv('x'))), ['b'])
+  })
+
+  versions('readers of another version never fail while one is dropped', async ({ readModels }) => {
+    const { spec, put, next } = aCollection()
+    const docs = Array.from({ length: 600 }, (_, i) => ({ id: `d${i}`, env: 'x', at: cursorOf(i) }))
+    for (const version of [1, 2]) {
+      const writer = await readModels.writer({ ...spec, version })
+      await writer.write(
+        docs.map((doc) => put(doc.id, { ...doc, version })),
+        next(),
+      )
+    }
+    const reader = readModels.reader({ ...spec, version: 2 })
+    let isDropped = false
+    const dropping = readModels.drop(spec, unread).then(() => (isDropped = true))
+    while (!isDropped) {
+      const [one, some, page] = await Promise.all([
+        reader.get('d1'),
+        reader.getMany(['d2', 'd3']),
+        reader.find(inEnv('x')),
+      ])
+      assert.equal([one?.['version'], some.size, page.total], [2, 2, 600])
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await dropping
   })
 }

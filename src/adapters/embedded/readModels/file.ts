@@ -3,8 +3,10 @@ import type { DatabaseSync } from 'node:sqlite'
 import { AlienFile, type OnDiscarded, openDisposable, renew } from '../disposableFile.ts'
 import { closedOnFailure, openDatabase } from '../sqlite.ts'
 
-/** Increased when the tables change: files of older versions are then discarded. */
-const FORMAT = 1
+/** Written into the file. svc 0.1.0 discards it: it would read the newest version, which it does not keep up to date. */
+const FORMAT = 2
+/** Formats whose tables this build can use. */
+const READABLE = [1, FORMAT]
 /** Marks the file as one of svc: "svcR". */
 const APPLICATION = 0x73766352
 
@@ -24,18 +26,18 @@ const open = (file: string): DatabaseSync => {
     const { user_version: format } = db.prepare('PRAGMA user_version').get() ?? {}
     const { application_id: application } = db.prepare('PRAGMA application_id').get() ?? {}
     const { tables } = db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get() ?? {}
-    const isOurs = format === FORMAT && application === APPLICATION
+    const isOurs = READABLE.includes(Number(format)) && application === APPLICATION
     if (!isOurs && tables !== 0) {
       throw new AlienFile(
-        `Expected read models of format ${FORMAT}, got application ${String(application)}, format ${String(format)}`,
+        `Expected read models of format ${READABLE.join(' or ')}, got application ${String(application)}, format ${String(format)}`,
       )
     }
     db.exec(`PRAGMA application_id=${APPLICATION}; PRAGMA user_version=${FORMAT};
       CREATE TABLE IF NOT EXISTS collections
-        (name TEXT, version INTEGER, spec TEXT NOT NULL, live INTEGER NOT NULL DEFAULT 0, checkpoint TEXT,
+        (name TEXT, version INTEGER, spec TEXT NOT NULL, checkpoint TEXT,
          PRIMARY KEY (name, version)) WITHOUT ROWID;
       CREATE TABLE IF NOT EXISTS identity (log_id TEXT NOT NULL)`)
-    db.prepare('SELECT name, version, spec, live, checkpoint FROM collections').all()
+    db.prepare('SELECT name, version, spec, checkpoint FROM collections').all()
     db.prepare('SELECT log_id FROM identity').all()
     return db
   })

@@ -11,11 +11,12 @@ import type {
   Query,
   ReadModels,
   Stored,
+  Version,
   WritableCollection,
   Write,
 } from '../../../ports/readModels.ts'
 import { refuseUndeclared } from '../../shared/declared.ts'
-import { findUnindexed } from '../../shared/unindexed.ts'
+import { droppedError } from '../../shared/dropped.ts'
 import { openCheckpointer } from '../checkpointer.ts'
 import { markDamaged, type OnDiscarded } from '../disposableFile.ts'
 import { isDamage, isFaultOfFile, transaction, unavailable } from '../sqlite.ts'
@@ -56,8 +57,8 @@ class EmbeddedReadModels implements ReadModels {
   readonly #onDiscarded: OnDiscarded
   readonly #checkpointer = openCheckpointer()
   readonly #tables = new Map<string, Table>()
-  /** The live version by collection. */
-  readonly #live = new Map<string, Table>()
+  /** The tables that this process dropped. An empty one in their place would look like a read model without documents. */
+  readonly #dropped = new Set<string>()
   readonly #closing = new AbortController()
   #db: DatabaseSync
   #wal: WalKeeper
@@ -71,14 +72,9 @@ class EmbeddedReadModels implements ReadModels {
     this.#onDiscarded = onDiscarded
     this.#db = openFile(dir, onDiscarded)
     this.#wal = this.#keepWal()
-    const rows = this.#db
-      .prepare('SELECT spec, max(version) FROM collections WHERE live = 1 GROUP BY name')
-      .all()
-    for (const { spec } of rows) {
-      const table = this.#open(JSON.parse(String(spec)) as CollectionSpec)
-      this.#live.set(table.spec.name, table)
-    }
-    for (const table of this.#live.values()) this.#dropOlder(table.spec)
+    // Damage of the newest versions is found here, where the file can still be replaced.
+    const rows = this.#db.prepare('SELECT spec, max(version) FROM collections GROUP BY name').all()
+    for (const { spec } of rows) this.#open(JSON.parse(String(spec)) as CollectionSpec)
   }
 
   #keepWal(): WalKeeper {
@@ -86,7 +82,10 @@ class EmbeddedReadModels implements ReadModels {
   }
 
   reader<D extends Doc>(spec: CollectionSpec): Collection<D> {
-    return this.#collection<D>(spec, () => this.#live.get(spec.name) ?? this.#open(spec))
+    return this.#collection<D>(spec, () => {
+      if (this.#dropped.has(tableName(spec))) throw droppedError(spec)
+      return this.#open(spec)
+    })
   }
 
   async writer<D extends Doc>(spec: CollectionSpec): Promise<WritableCollection<D>> {
@@ -99,16 +98,18 @@ class EmbeddedReadModels implements ReadModels {
     return {
       ...this.#collection<D>(spec, () => table),
       stored: async (ids) => this.#guard(() => byId(ids, (id) => table.stored(id))) as Map<string, Stored<D>>,
-      write: (writes, checkpoint) => this.#write(table, writes, checkpoint),
+      write: (writes, checkpoint, { isUnread = false } = {}) =>
+        this.#write(table, writes, checkpoint, isUnread ? Infinity : SLICE_MS),
     }
   }
 
-  /**
-   * Writes the last slice with the checkpoint. Other work continues between slices. While nothing can be read, because no
-   * version is live, there is one slice.
-   */
-  async #write(table: Table, writes: readonly Write[], checkpoint: Cursor): Promise<void> {
-    const milliseconds = this.#live.has(table.spec.name) ? SLICE_MS : Infinity
+  /** Writes the last slice with the checkpoint. Other work continues between slices. */
+  async #write(
+    table: Table,
+    writes: readonly Write[],
+    checkpoint: Cursor,
+    milliseconds: number,
+  ): Promise<void> {
     let at = 0
     do {
       while (this.#hasWritten) await turn()
@@ -120,17 +121,22 @@ class EmbeddedReadModels implements ReadModels {
     } while (at < writes.length)
   }
 
-  async goLive(spec: CollectionSpec): Promise<void> {
-    const live = this.#live.get(spec.name)
-    if (live && live.spec.version >= spec.version) return
-    this.#guard(() => {
-      const table = this.#open(spec)
+  async versions(): Promise<readonly Version[]> {
+    return this.#guard(() =>
       this.#db
-        .prepare('UPDATE collections SET live = 1 WHERE name = ? AND version = ?')
-        .run(spec.name, spec.version)
-      this.#live.set(spec.name, table)
-    })
-    this.#dropOlder(spec)
+        .prepare('SELECT name, version FROM collections')
+        .all()
+        .map(({ name, version }) => ({ name: String(name), version: Number(version) })),
+    )
+  }
+
+  /** Drops one table at a time, between other work. No other process reads the file, so nothing is asked twice. */
+  async drop(version: Version, isUnread: () => Promise<boolean>): Promise<void> {
+    if (!(await isUnread())) return
+    this.#dropping = this.#dropping
+      .then(() => this.#drop(version))
+      .catch((error: unknown) => this.#noteDamage(error))
+    await this.#dropping
   }
 
   async source(): Promise<FoldedLog> {
@@ -167,7 +173,6 @@ class EmbeddedReadModels implements ReadModels {
     this.#guard(() => {
       this.#db.close()
       this.#tables.clear()
-      this.#live.clear()
       this.#db = renewFile(this.#dir, 'they belong to another log', this.#onDiscarded)
       this.#wal = this.#keepWal()
       this.#leaving = new AbortController()
@@ -194,9 +199,7 @@ class EmbeddedReadModels implements ReadModels {
     const table = () => this.#guard(tableNow)
     const find = async (query: Query): Promise<Found<Doc>> => {
       refuseUndeclared(spec, query)
-      const seen = table()
-      const page = this.#guard(() => seen.find(query))
-      return page ?? findUnindexed(rowsOf(seen), query).catch((error: unknown) => this.#refuse(error))
+      return this.#guard(() => tableNow().find(query))
     }
     const refuse = (error: unknown) => this.#refuse(error)
     return {
@@ -209,7 +212,7 @@ class EmbeddedReadModels implements ReadModels {
       scan: async function* () {
         const rows = rowsOf(table())
         try {
-          for await (const { doc } of rows) yield doc as D
+          for await (const doc of rows) yield doc as D
         } catch (error) {
           refuse(error)
         }
@@ -235,27 +238,16 @@ class EmbeddedReadModels implements ReadModels {
     return table
   }
 
-  /** Drops tables after all other work, one at a time. */
-  #dropOlder({ name, version }: CollectionSpec): void {
-    const rows = this.#db
-      .prepare('SELECT version FROM collections WHERE name = ? AND version < ?')
-      .all(name, version)
-    for (const row of rows) {
-      const old = { name, version: Number(row['version']) }
-      this.#dropping = this.#dropping
-        .then(() => this.#drop(old))
-        .catch((error: unknown) => this.#noteDamage(error))
-    }
-  }
-
-  async #drop(old: { name: string; version: number }): Promise<void> {
+  async #drop(version: Version): Promise<void> {
     const { signal } = this.#leaving
-    const table = this.#tables.get(tableName(old))
-    await table?.unread(signal)
-    this.#tables.delete(tableName(old))
-    await dropSlowly(this.#db, tableName(old), signal)
+    await this.#tables.get(tableName(version))?.unread(signal)
+    this.#tables.delete(tableName(version))
+    this.#dropped.add(tableName(version))
+    await dropSlowly(this.#db, tableName(version), signal)
     if (signal.aborted) return
-    this.#db.prepare('DELETE FROM collections WHERE name = ? AND version = ?').run(old.name, old.version)
+    this.#db
+      .prepare('DELETE FROM collections WHERE name = ? AND version = ?')
+      .run(version.name, version.version)
   }
 
   #guard<T>(work: () => T): T {

@@ -5,16 +5,16 @@ import type { Table } from './table.ts'
 const SLICE = 500
 
 /**
- * Yields every document of one version in slices, so that other work continues. The version is retained during the
- * read, even if another one goes live.
+ * Yields every document of one version in slices, so that other work continues. The version is not dropped during the
+ * read.
  */
-export async function* rowsOf(table: Table): AsyncGenerator<{ id: string; doc: Doc }> {
+export async function* rowsOf(table: Table): AsyncGenerator<Doc> {
   const release = table.retain()
   try {
     for (let after = 0; ;) {
-      const { rows, last } = table.slice(after, SLICE)
-      if (rows.length === 0) return
-      yield* rows
+      const { docs, last } = table.slice(after, SLICE)
+      if (docs.length === 0) return
+      yield* docs
       after = last
       await turn()
     }

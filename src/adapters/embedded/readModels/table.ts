@@ -78,10 +78,8 @@ export class Table {
       db.prepare(`SELECT cursor, doc FROM ${this.#name} WHERE id = ?`),
     )
     this.#row = rows<Row>(db.prepare(`SELECT rowid, cursor, gone${listed} FROM ${this.#name} WHERE id = ?`))
-    this.#slice = rows<[rowid: number, id: string, doc: string]>(
-      db.prepare(
-        `SELECT rowid, id, doc FROM ${this.#name} WHERE rowid > ? AND gone = 0 ORDER BY rowid LIMIT ?`,
-      ),
+    this.#slice = rows<[rowid: number, doc: string]>(
+      db.prepare(`SELECT rowid, doc FROM ${this.#name} WHERE rowid > ? AND gone = 0 ORDER BY rowid LIMIT ?`),
     )
     this.#insert = db.prepare(
       `INSERT INTO ${this.#name} (cursor, gone, doc${listed}, id) VALUES (?, ?, ?${', ?'.repeat(columns.length)}, ?)`,
@@ -105,11 +103,11 @@ export class Table {
     return row ? { cursor: row[0], doc: row[1] === null ? null : (JSON.parse(row[1]) as Doc) } : null
   }
 
-  /** Reads at most `limit` rows after a row, and the row after which the next read begins. */
-  slice(after: number, limit: number): { rows: { id: string; doc: Doc }[]; last: number } {
+  /** Reads at most `limit` documents after a row, and the row after which the next read begins. */
+  slice(after: number, limit: number): { docs: Doc[]; last: number } {
     const slice = this.#slice.all(after, limit)
     return {
-      rows: slice.map(([, id, doc]) => ({ id, doc: JSON.parse(doc) as Doc })),
+      docs: slice.map(([, doc]) => JSON.parse(doc) as Doc),
       last: slice.at(-1)?.[0] ?? after,
     }
   }
@@ -139,10 +137,9 @@ export class Table {
     })
   }
 
-  /** Returns undefined if no index of this version matches the query. */
-  find(query: Query): Found<Doc> | undefined {
+  find(query: Query): Found<Doc> {
     const index = this.#indexes.get(indexKey(Object.keys(query.equal), query.sort))
-    if (index === undefined) return undefined
+    if (index === undefined) throw new Error(`Expected ${this.#name} with an index for ${JSON.stringify(query)}`)
     const { limit, offset } = query
     if (offset >= FAR) {
       const total = this.#total(index, query)

@@ -2,13 +2,13 @@ import type { Collection as Documents, Db, Filter } from 'mongodb'
 import { BoundedMap } from '../../boundedMap.ts'
 import type { Cursor } from '../../events/event.ts'
 import type { CollectionSpec, Doc, Found, Query, Stored, Write } from '../../ports/readModels.ts'
-import { findUnindexed } from '../shared/unindexed.ts'
 import { docOf, type Envelope, enveloperOf, storedOf } from './envelope.ts'
 import { ask } from './failures.ts'
 import { BatchSize } from './batchSize.ts'
+import { collectionName } from './collections.ts'
 import { commandOf, present } from './queries.ts'
 import { putAll } from './putAll.ts'
-import { collectionName, type Registry } from './registry.ts'
+import type { Registry } from './registry.ts'
 
 const ROWS_PER_COMMAND = 500
 
@@ -16,7 +16,7 @@ const ROWS_PER_COMMAND = 500
 const KNOWN_IDS = 4096
 
 /** One version of a collection, with the indexes that it was created with. */
-export class Version {
+export class StoredVersion {
   readonly spec: CollectionSpec
   readonly #db: Db
   readonly #registry: Registry
@@ -63,9 +63,7 @@ export class Version {
    * between the write of a document and its counter cannot be undone without transactions.
    */
   async find(query: Query): Promise<Found<Doc>> {
-    const command = commandOf(this.spec, query)
-    if (!command) return findUnindexed(this.rows(), query)
-    const { filter, sort, hint } = command
+    const { filter, sort, hint } = commandOf(this.spec, query)
     const { limit, offset } = query
     const page = this.#documents.find(filter, { sort, hint, skip: offset, limit, batchSize: limit + 1 })
     const items =
@@ -81,12 +79,12 @@ export class Version {
     return Number(n)
   }
 
-  async *rows(): AsyncGenerator<{ id: string; doc: Doc }> {
+  async *docs(): AsyncGenerator<Doc> {
     const cursor = this.#documents.find(present, { batchSize: ROWS_PER_COMMAND })
     try {
       for (let next = await ask(() => cursor.next()); next; next = await ask(() => cursor.next())) {
         for (const envelope of [next, ...cursor.readBufferedDocuments()])
-          yield { id: envelope._id, doc: docOf(envelope) ?? {} }
+          yield docOf(envelope) ?? {}
       }
     } finally {
       await cursor.close().catch(() => {}) // otherwise the server closes it after a timeout
