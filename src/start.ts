@@ -12,6 +12,7 @@ import { openLog } from './process/openLog.ts'
 import { openNode } from './process/openNode.ts'
 import { Outages } from './process/outages.ts'
 import { Readiness } from './process/readiness.ts'
+import { watchSkippedFacts } from './process/roles/skippedFacts.ts'
 import { watchUntakenEvents } from './process/roles/untakenEvents.ts'
 import { watchEngines } from './process/watchEngines.ts'
 import { openSecrets, type Origin } from './process/secretsFile.ts'
@@ -79,9 +80,11 @@ export const start = async (
     const status = { ...about, start_time: clock.iso() }
     const info = sandbox?.info ?? null
     let oldestUntakenMs: (() => number) | undefined
+    let skippedFacts: (() => object) | undefined
     const readyDetails = () => ({
       ...(outages.current.length > 0 && { outages: outages.current }),
       ...(oldestUntakenMs && { oldest_untaken_event_ms: oldestUntakenMs() }),
+      ...skippedFacts?.(),
     })
     const front = createFront(
       { logger, about: status, notReady, readyDetails, sandbox: info, trustedProxies: config.trustedProxies },
@@ -100,6 +103,7 @@ export const start = async (
     })
     watchEngines(engines, config, { outages, signal: stopping.signal })
     const node = await openNode({ config, secrets, keys, engines, readiness, logger, onClose })
+    skippedFacts = watchSkippedFacts(node)
 
     const runtime = sandbox
       ? (await import('./builds/openRuntime.ts')).openRuntime({

@@ -29,7 +29,7 @@ export interface ApiDeps extends CommandDeps {
   readonly webhookTimeoutMs: number
   /** Returns why the service is not ready; null when it is. */
   readonly notReady: () => string | null
-  /** Returns further fields for `/readyz`: outages, and the age of the oldest event that no worker has taken. */
+  /** Returns further fields for `/readyz`: outages, the age of the oldest untaken event, and skipped facts. */
   readonly readyDetails?: () => Readonly<Record<string, unknown>>
   /** A folder for uploads in progress, on the same disk as the build cache. */
   readonly scratchDir: string

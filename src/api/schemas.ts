@@ -135,6 +135,18 @@ export const AbandonedEvent = Type.Object({
   replayed_as: Type.Union([Uuid, Type.Null()]),
 })
 
+export const SkippedFact = Type.Object({
+  read_model: Type.String({ description: 'The read model and its version' }),
+  type: Type.String(),
+  id: Type.String(),
+  cursor: Type.String({ description: 'The position in the log' }),
+  stream: Type.String(),
+  revision: Type.Integer({ description: 'The position in the stream' }),
+  at: Timestamp,
+  error: Type.String(),
+  skipped_at: Timestamp,
+})
+
 export const RunStatus = Type.Union([
   Type.Literal('running'),
   Type.Literal('succeeded'),

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { START } from '../events/event.ts'
+import { countOf, cursorAt } from '../ports/counterCursors.ts'
 import type { CollectionSpec, ReadModels } from '../ports/readModels.ts'
-import { countOf, cursorAt, type Liveness } from './liveness.ts'
+import type { Liveness } from './liveness.ts'
 
 /** A holder loses its lease after this much silence, milliseconds. */
 const SILENT_MS = 2000

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { clock } from '../clock.ts'
 import { START } from '../events/event.ts'
+import { cursorAt } from '../ports/counterCursors.ts'
 import type { CollectionSpec, ReadModels, WritableCollection } from '../ports/readModels.ts'
 
 /** The interval of heartbeats, milliseconds. */
@@ -16,10 +17,6 @@ type BeatDoc = {
 }
 
 const beats: CollectionSpec = { name: 'beats', version: 1, indexes: [] }
-
-/** Counters as cursors: padded, so that they sort. */
-export const countOf = (cursor: string | undefined): number => (cursor ? Number(cursor) : 0)
-export const cursorAt = (count: number): string => String(count).padStart(16, '0')
 
 /**
  * Heartbeats of the nodes and workers of a cluster. Each node increments a counter in its own document. The others time

@@ -16,6 +16,7 @@ export const contextVariables: Projection<ContextVariableDoc> = {
   name: 'context_variables',
   version: 1,
   indexes: [{ equal: ['project_id'], sort: 'order', counted: true }],
+  decidesAccess: true,
   handles: ['ContextVariableCreated', 'ContextVariableUpdated', 'ContextVariableDeleted', 'ContextClosed'],
 
   idsOf({ event }) {

@@ -22,6 +22,7 @@ export const domains: Projection<DomainDoc> = {
   name: 'domains',
   version: 1,
   indexes: [{ equal: ['env_id'], sort: 'order', counted: true }],
+  decidesAccess: true,
   handles: [
     'DomainRegistered',
     'DomainValidated',

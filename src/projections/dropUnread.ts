@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ReadModels, Version } from '../ports/readModels.ts'
 import { nameOf } from './projection.ts'
 import type { Projectors } from './projectors.ts'
+import { forgetSkipped } from './skippedFacts.ts'
 
 /** Pauses between looks for versions that no node reads, milliseconds. */
 const LOOK_MS = 5000
@@ -28,7 +29,9 @@ export const dropUnread = async (
   let unread = new Map<string, number>()
   while (!signal.aborted) {
     const names = await namesRead()
-    const replaced = (await readModels.versions()).filter((version) => projectors.replaces(version))
+    const stored = await readModels.versions()
+    await forgetSkipped(readModels, stored)
+    const replaced = stored.filter((version) => projectors.replaces(version))
     const seen = replaced.filter((version) => !names.has(nameOf(version)))
     unread = new Map(seen.map((version) => [nameOf(version), (unread.get(nameOf(version)) ?? 0) + 1]))
     const due = seen.filter((version) => (unread.get(nameOf(version)) ?? 0) >= looks)

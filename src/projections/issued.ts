@@ -19,6 +19,7 @@ export const sessions: Projection<SessionDoc> = {
   name: 'sessions',
   version: 1,
   indexes: [{ equal: ['api_key_id'], sort: 'expires_at' }],
+  decidesAccess: true,
   handles: ['SessionCreated', 'SessionsEnded'],
 
   idsOf({ event }) {
@@ -57,6 +58,7 @@ export const serviceKeys: Projection<ServiceKeyDoc> = {
   name: 'service_keys',
   version: 1,
   indexes: [{ equal: ['api_key_id'], sort: 'order', counted: true }],
+  decidesAccess: true,
   handles: ['ServiceKeyCreated', 'ServiceKeysRevoked', 'ServiceKeyUsed'],
 
   idsOf({ event }) {

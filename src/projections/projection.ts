@@ -16,6 +16,11 @@ export interface Projection<D extends Doc = Doc> extends CollectionSpec {
    * removal behind. After a crash, a document may remain that should have ended: readers must expect it.
    */
   readonly isBrief?: true
+  /**
+   * Access is decided by these documents. A missing revocation would permit what is forbidden, so a fact that cannot be
+   * folded stops the read model instead of being skipped.
+   */
+  readonly decidesAccess?: true
   /** Returns the ids of the documents that an event of `handles` may change. */
   idsOf(recorded: Recorded): readonly string[]
   /** Returns the document after the event; null removes it. */

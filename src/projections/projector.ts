@@ -1,12 +1,13 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { BoundedMap } from '../boundedMap.ts'
 import { clock } from '../clock.ts'
-import { messageOf } from '../errors.ts'
+import { messageOf, PermanentError } from '../errors.ts'
 import { type Cursor, type Recorded, START } from '../events/event.ts'
 import { unprocessable } from '../events/upcast.ts'
 import type { Batch, EventStore } from '../ports/eventStore.ts'
 import type { ReadModels, Stored, Write, WritableCollection } from '../ports/readModels.ts'
 import { nameOf, type Projection } from './projection.ts'
+import { SkippedFacts } from './skippedFacts.ts'
 import { Waiters } from './waiters.ts'
 
 /** Documents that stay in memory between batches, because a run's start and end are usually close together. */
@@ -29,7 +30,25 @@ export interface ProjectorOptions {
   readonly lingerMs: () => number
   /** Called with each new position of a read model that has caught up once. */
   readonly onMoved: (name: string, position: Cursor) => void
+  /** Called when the read model continues without a fact. The error names the fact. */
+  readonly onSkipped: (name: string, error: unknown) => void
 }
+
+/** The fold fails on a fact. It is pure, so only other documents or another build can change that. */
+class Unfoldable extends PermanentError {
+  readonly recorded: Recorded
+  readonly reason: string
+
+  constructor(recorded: Recorded, cause: unknown) {
+    const { code, message } = unprocessable(recorded, messageOf(cause))
+    super(code, message, { cause })
+    this.recorded = recorded
+    this.reason = messageOf(cause)
+  }
+}
+
+/** The most facts that a read model continues without. More of them are a defect of the build, which stops it. */
+const MAX_SKIPPED = 100
 
 /** A cursor that only moved past other events is stored after this many batches. */
 const IDLE_BATCHES = 256
@@ -40,6 +59,7 @@ const IDLE_BATCHES = 256
  * P2: `reach(cursor)` resolves when readers see everything up to the cursor (I2).
  * P3: readers wait until the read model has caught up with the log once (I8).
  * P4: no document takes an event twice, even when another projector of the collection is ahead of this one.
+ * P5: a fact on which the fold fails is skipped after it was recorded for the operator, never without a trace.
  */
 export class Projector {
   readonly name: string
@@ -60,10 +80,11 @@ export class Projector {
       store,
       lingerMs = () => LINGER_MS,
       onMoved = () => {},
+      onSkipped = () => {},
     }: { readModels: ReadModels; store: EventStore } & Partial<ProjectorOptions>,
   ) {
     this.name = nameOf(projection)
-    this.#options = { lingerMs, onMoved }
+    this.#options = { lingerMs, onMoved, onSkipped }
     this.#projection = projection
     this.#readModels = readModels
     this.#store = store
@@ -99,7 +120,10 @@ export class Projector {
   async run(signal: AbortSignal): Promise<void> {
     const collection = await this.#readModels.writer(this.#projection)
     this.#docs.clear()
-    const position = (await collection.checkpoint()) ?? START
+    const skipped = await SkippedFacts.open(this.#readModels, this.name)
+    const checkpoint = await collection.checkpoint()
+    if (checkpoint === null) await skipped.clear()
+    const position = checkpoint ?? START
     if (position < this.#position) this.#hasCaughtUp = false // the documents were removed: P3 applies again
     this.#position = position
     let unstored = 0
@@ -108,7 +132,7 @@ export class Projector {
       const catchesUp: boolean = caughtUp && !this.#hasCaughtUp
       if (events.length > 0 || ++unstored >= IDLE_BATCHES || catchesUp) {
         const isUnread = !this.#hasCaughtUp
-        await collection.write(await this.#fold(collection, events), cursor, { isUnread })
+        await collection.write(await this.#foldable(collection, events, skipped), cursor, { isUnread })
         unstored = 0
       }
       this.#position = cursor
@@ -130,6 +154,33 @@ export class Projector {
       if (!page.caughtUp && !awaited && gathered.length < PAGES) continue
       yield { ...page, events: gathered.length === 1 ? page.events : gathered.flat() }
       gathered = []
+    }
+  }
+
+  /** Folds a batch, without the facts on which the fold fails twice: the second time with the documents as stored. */
+  async #foldable(
+    collection: WritableCollection,
+    events: readonly Recorded[],
+    skipped: SkippedFacts,
+  ): Promise<Write[]> {
+    let left = events
+    let failedAt: Cursor | undefined
+    for (;;) {
+      try {
+        return await this.#fold(collection, left)
+      } catch (error) {
+        if (!(error instanceof Unfoldable) || this.#projection.decidesAccess) throw error
+        const { recorded, reason } = error
+        this.#docs.clear()
+        if (failedAt !== recorded.cursor) {
+          failedAt = recorded.cursor
+          continue
+        }
+        if ((await skipped.count()) >= MAX_SKIPPED) throw error
+        await skipped.add(recorded, reason) // P5
+        this.#options.onSkipped(this.name, error)
+        left = left.filter(({ cursor }) => cursor !== recorded.cursor)
+      }
     }
   }
 
@@ -179,7 +230,7 @@ export class Projector {
     try {
       return this.#projection.idsOf(recorded)
     } catch (error) {
-      throw unprocessable(recorded, messageOf(error), error)
+      throw new Unfoldable(recorded, error)
     }
   }
 
@@ -188,7 +239,7 @@ export class Projector {
     try {
       return this.#projection.evolve(doc, recorded, id)
     } catch (error) {
-      throw unprocessable(recorded, messageOf(error), error)
+      throw new Unfoldable(recorded, error)
     }
   }
 

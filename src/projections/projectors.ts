@@ -1,3 +1,4 @@
+import { stackOf } from '../errors.ts'
 import type { Cursor } from '../events/event.ts'
 import { type Background, keepGoing } from '../loops/keepGoing.ts'
 import type { EventStore } from '../ports/eventStore.ts'
@@ -48,9 +49,13 @@ export class Projectors implements Progress {
     this.#projectors = new Map(
       projections.map((projection) => [
         nameOf(projection),
-        new Projector(projection, { readModels, store, ...options }),
+        new Projector(projection, { readModels, store, onSkipped: this.#logSkipped, ...options }),
       ]),
     )
+  }
+
+  #logSkipped = (name: string, error: unknown): void => {
+    this.#background.logger.error(`The read model ${name} continues without a fact`, { error: stackOf(error) })
   }
 
   /** Names all read models with their versions: two processes with the same set do the same work. */

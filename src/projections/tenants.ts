@@ -73,6 +73,7 @@ export const apiKeys: Projection<ApiKeyDoc> = {
   name: 'api_keys',
   version: 2,
   indexes: [{ equal: ['env_id'], sort: 'order', counted: true }],
+  decidesAccess: true,
   handles: ['ApiKeyCreated', 'ApiKeyChanged', 'ApiKeyDeleted'],
   idsOf: ({ event }) => ('api_key_id' in event ? [event.api_key_id] : []),
   evolve(doc, recorded) {

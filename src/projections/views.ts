@@ -19,6 +19,7 @@ import type { Progress } from './projectors.ts'
 import { type ProjectDoc, projects } from './projects.ts'
 import { type RunDoc, runs } from './runs.ts'
 import { type ApiKeyDoc, apiKeys, type EnvDoc, envs, type OrgDoc, orgs } from './tenants.ts'
+import { type SkippedFactDoc, skippedFacts } from './skippedFacts.ts'
 import { type UploadDoc, uploads } from './uploads.ts'
 import { type WaitingRunDoc, waitingRuns } from './waitingRuns.ts'
 import { type WorkerDoc, workers } from './workers.ts'
@@ -57,6 +58,8 @@ type Collections = { readonly [N in ViewName]: Collection<DocOf<N>> }
 /** The read side of one node: its read models, and the directory kept in memory. */
 export interface Views extends Collections {
   readonly directory: Directory
+  /** The facts that read models lack. */
+  readonly skippedFacts: Collection<SkippedFactDoc>
   /** Resolves when every read model, or those named, contain everything appended so far (I2). */
   settled(...names: readonly ViewName[]): Promise<void>
   /** Resolves when the read models contain everything up to the cursor. */
@@ -117,6 +120,7 @@ export const openViews = async (
   return {
     ...collections,
     directory,
+    skippedFacts: readModels.reader(skippedFacts),
     settled: async (...names) => {
       const head = await store.head()
       const waited = behind(head, names)

@@ -49,7 +49,8 @@ export const healthRoutes: readonly PublicRoute<FrontDeps>[] = [
       'An engine that has not answered for 5 seconds is named in the message, with the time since when. ' +
       '`sandbox` is the isolation of user code on this node: the tier and the reason for it. ' +
       '`outages` lists engines that do not answer at this moment. `oldest_untaken_event_ms` is the age of the oldest ' +
-      'event that no worker has taken, on nodes with the role `worker` or `saga`.',
+      'event that no worker has taken, on nodes with the role `worker` or `saga`. `skipped_facts` is the number of facts ' +
+      'that read models lack because of a defect, and `skipped` names the first ones.',
     tag: 'Health',
     errors: ['unavailable'],
     reply: { kind: 'bare' },

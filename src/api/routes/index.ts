@@ -18,6 +18,7 @@ import { projectRoutes } from './projects.ts'
 import { runRoutes } from './runs.ts'
 import { serviceKeyRoutes } from './serviceKeys.ts'
 import { sessionRoutes } from './sessions.ts'
+import { skippedFactRoutes } from './skippedFacts.ts'
 import { streamRoutes } from './streams.ts'
 import { webhookRoutes } from './webhooks.ts'
 
@@ -43,5 +44,6 @@ export const allRoutes: readonly Route[] = [
   ...webhookRoutes,
   ...masterKeyRoutes,
   ...abandonedEventRoutes,
+  ...skippedFactRoutes,
   ...operatorRoutes,
 ]

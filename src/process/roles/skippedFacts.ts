@@ -1,0 +1,53 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { keepGoing } from '../../loops/keepGoing.ts'
+import type { SkippedFactDoc } from '../../projections/skippedFacts.ts'
+import type { Node } from './node.ts'
+
+/** Pauses between looks, milliseconds. */
+const LOOK_MS = 5000
+
+/** The facts that `/readyz` names. The operator's API lists all of them. */
+const NAMED = 10
+
+/**
+ * Watches the facts that the read models lack, which any node of this build may have skipped. Logs each of them once per
+ * process. Returns a function for the fields of `/readyz`.
+ */
+export const watchSkippedFacts = ({ views, logger, ...background }: Node): (() => object) => {
+  const logged = new Set<string>()
+  let found: readonly SkippedFactDoc[] = []
+  const look = async (): Promise<void> => {
+    found = await Array.fromAsync(views.skippedFacts.scan())
+    for (const { read_model, type, id, cursor, error } of found) {
+      const key = `${read_model} ${cursor}`
+      if (logged.has(key)) continue
+      logged.add(key)
+      logger.warn('A read model lacks a fact, because its fold failed on it', {
+        read_model,
+        type,
+        id,
+        cursor,
+        error,
+      })
+    }
+  }
+  void keepGoing(
+    'The watch over skipped facts',
+    async (until) => {
+      while (!until.aborted) {
+        await look()
+        await delay(LOOK_MS, undefined, { signal: until }).catch(() => {})
+      }
+    },
+    { ...background, logger },
+  )
+  return () =>
+    found.length === 0
+      ? {}
+      : {
+          skipped_facts: found.length,
+          skipped: found
+            .slice(0, NAMED)
+            .map(({ read_model, type, id, cursor, error }) => ({ read_model, type, id, cursor, error })),
+        }
+}
