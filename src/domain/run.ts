@@ -23,6 +23,8 @@ export type OpenRun =
       readonly plan: RunPlan
       readonly startedRevision: number
       readonly workerId: string
+      /** False only if its worker marks the begin of its code, and has not. */
+      readonly mayHaveBegun: boolean
     }
   | {
       readonly status: 'pending_retry'
@@ -43,6 +45,7 @@ export type RunCommand =
       readonly now: string
     }
   | { readonly type: 'ClaimRun'; readonly run_id: string; readonly worker_id: string; readonly now: string }
+  | { readonly type: 'BeginRun'; readonly run_id: string; readonly worker_id: string }
   | { readonly type: 'ReturnRun'; readonly run_id: string; readonly worker_id: string }
   | {
       readonly type: 'EmitData'
@@ -88,6 +91,7 @@ export type RunEvent = EventOf<
   | 'StreamDataEmitted'
   | 'RunRequested'
   | 'RunStarted'
+  | 'RunBegun'
   | 'RunSucceeded'
   | 'RunFailed'
   | 'RunRetried'
@@ -113,9 +117,17 @@ export const decideRun = (command: RunCommand, runs: ReadonlyMap<string, OpenRun
       return [run.startedRevision === null ? claim : { ...claim, reclaimed: true }]
     }
 
+    case 'BeginRun': {
+      if (run?.status !== 'running' || run.workerId !== command.worker_id) throw goneError(command.run_id)
+      const { worker_id } = command
+      return run.mayHaveBegun
+        ? []
+        : [{ type: 'RunBegun', run_id: run.plan.run_id, stream_id: run.plan.stream_id, worker_id }]
+    }
+
     case 'ReturnRun': {
       if (run?.status !== 'running' || run.workerId !== command.worker_id) return []
-      return [{ type: 'RunRequested', ...run.plan, returned_by: command.worker_id }]
+      return [returned(run)]
     }
 
     case 'EmitData': {
@@ -153,6 +165,7 @@ export const decideRun = (command: RunCommand, runs: ReadonlyMap<string, OpenRun
       const { plan } = run
       const { lost = 0 } = plan
       const { error, now } = command
+      if (!run.mayHaveBegun) return [returned(run)]
       if (startsOnce(plan)) return [{ type: 'RunFailed', ...ending(run, now), error }]
       if (lost >= MAX_LOST) return [failedBy(run, command)]
       return [
@@ -199,13 +212,19 @@ export const evolveRuns = (runs: OpenRuns, event: RunEvent, revision: number): v
       break
     }
     case 'RunStarted': {
-      const { type: _, worker_id, start_time: __, reclaimed: ___, ...plan } = event
+      const { type: _, worker_id, start_time: __, reclaimed: ___, will_mark, ...plan } = event
       runs.set(event.run_id, {
         status: 'running',
         plan,
         startedRevision: revision,
         workerId: worker_id,
+        mayHaveBegun: will_mark !== true,
       })
+      break
+    }
+    case 'RunBegun': {
+      const run = runs.get(event.run_id)
+      if (run?.status === 'running') runs.set(event.run_id, { ...run, mayHaveBegun: true })
       break
     }
     case 'RunFailed': {
@@ -244,7 +263,18 @@ export const started = (plan: RunPlan, worker_id: string, now: string): EventOf<
   ...plan,
   worker_id,
   start_time: now,
+  ...(plan.marks_begin && { will_mark: true }),
 })
+
+/** Returns the fact that requests a claimed run again, because its code has not begun. */
+const returned = ({ plan, workerId }: Extract<OpenRun, { status: 'running' }>): EventOf<'RunRequested'> => ({
+  type: 'RunRequested',
+  ...plan,
+  returned_by: workerId,
+})
+
+const goneError = (run_id: string): AppError =>
+  new AppError('not_found', `Run ${run_id} is no longer claimed by this worker`)
 
 /** Returns a run that is running. Code that continues after the end of its run has no further effects. */
 export const runningRun = (

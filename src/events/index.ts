@@ -22,6 +22,7 @@ export const schemaOf = {
   StreamDataEmitted: stream.StreamDataEmitted,
   RunRequested: run.RunRequested,
   RunStarted: run.RunStarted,
+  RunBegun: run.RunBegun,
   RunSucceeded: run.RunSucceeded,
   RunFailed: run.RunFailed,
   RunRetried: run.RunRetried,

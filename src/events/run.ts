@@ -49,6 +49,8 @@ const plan = {
   retry: Type.Optional(Retry),
   /** True: the run never starts a second time after its process or machine died. */
   once: Type.Optional(Type.Boolean()),
+  /** True: its worker should store `RunBegun`, so that a run whose code never began can go to another worker. */
+  marks_begin: Type.Optional(Type.Boolean()),
   /** Keys of the context variables that the run may read; absent: all of its project. */
   context: Type.Optional(Type.Immutable(Type.Array(Type.String()))),
   /** Present on evaluated code, which may do what this credential may. */
@@ -104,7 +106,12 @@ export const RunStarted = fact('RunStarted', {
   start_time: Time,
   /** True: an earlier worker had claimed the run and returned it. */
   reclaimed: Type.Optional(Type.Boolean()),
+  /** True: this worker stores `RunBegun` before the code begins. svc 0.1.0 never does. */
+  will_mark: Type.Optional(Type.Boolean()),
 })
+
+/** The code of the run may begin from now on. It is stored only for runs that must not begin twice. */
+export const RunBegun = fact('RunBegun', { run_id: Id, stream_id: Id, worker_id: Id })
 
 export const RunError = record({
   code: Type.String(),

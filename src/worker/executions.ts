@@ -15,6 +15,7 @@ import {
   SHARED_LOSSES,
   WEIGHT_CHARACTERS,
 } from './capacity.ts'
+import { beginRun } from '../commands/runs/beginRun.ts'
 import { inputOf } from './inputs.ts'
 import { InProgress } from './inProgress.ts'
 import type { HostCall, Outcome, Runtime } from '../ports/runtime.ts'
@@ -287,10 +288,11 @@ export class Executions {
   }
 
   async #invoke(
-    { inHand, cause: { env_id, correlation_id }, execution }: Omit<Begun, 'worker_id'>,
+    { inHand, cause, worker_id, execution }: Begun,
     output: RunOutput,
   ): Promise<Outcome> {
     const deps = this.#deps
+    const { env_id, correlation_id } = cause
     const { store, views, payloads, keyring, runtime } = deps
     const { plan, org_id } = execution
     const { signal } = execution.cancel
@@ -320,7 +322,9 @@ export class Executions {
       target: plan.target,
       loadInput: async () => {
         await this.#start(execution)
-        return inputOf(plan, inHand, { store, payloads, keyring }, kept)
+        const input = await inputOf(plan, inHand, { store, payloads, keyring }, kept)
+        if (plan.marks_begin) await beginRun(deps, { plan, worker_id }, cause)
+        return input
       },
       onStart: () => {
         execution.hasBegun = true

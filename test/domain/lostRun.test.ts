@@ -10,6 +10,8 @@ import {
   cancelled,
   claim,
   created,
+  handled,
+  published,
   error,
   failed,
   failedForNow,
@@ -158,3 +160,60 @@ losing('fails when it may start only once: declared so, or evaluated code', () =
       .then({ ...failed, started_revision: 1 })
 })
 losing.run()
+
+const single: RunPlan = { ...plan, once: true, marks_begin: true }
+const claimedOnce = [created, published, handled, { ...started(single), will_mark: true }]
+const begun: EventOf<'RunBegun'> = { type: 'RunBegun', run_id: 'run', stream_id: 's', worker_id: 'worker' }
+const begin = { type: 'BeginRun', run_id: 'run', worker_id: 'worker' } as const
+const marking = suite('a run that may start only once')
+marking('is claimed with the promise to mark the begin of its code', () =>
+  given(created, published)
+    .when({
+      type: 'DispatchEvent',
+      stream_id: 's',
+      event_id: 'event',
+      plans: [single],
+      worker_id: 'worker',
+      now,
+    })
+    .then(handled, { ...started(single), will_mark: true }),
+)
+marking('is marked once, by the worker that claimed it', () => {
+  given(...claimedOnce)
+    .when(begin)
+    .then(begun)
+  given(...claimedOnce, begun)
+    .when(begin)
+    .then()
+  for (const other of [[succeeded], [{ ...returned, once: true, marks_begin: true }]])
+    given(...claimedOnce, ...other)
+      .when(begin)
+      .refuses('not_found')
+})
+marking('goes to another worker when it is lost before its code began', () =>
+  given(...claimedOnce)
+    .when(lose)
+    .then({ ...returned, once: true, marks_begin: true }),
+)
+marking('fails when it is lost after that', () =>
+  given(...claimedOnce, begun)
+    .when(lose)
+    .then(failed),
+)
+marking('may begin on its next worker, whatever the first one marked', () => {
+  const again = [
+    ...claimedOnce,
+    begun,
+    { ...returned, once: true, marks_begin: true },
+    { ...started(single, 'other'), reclaimed: true, will_mark: true },
+  ]
+  given(...again)
+    .when({ ...lose, worker_id: 'other' })
+    .then({ ...returned, once: true, marks_begin: true, returned_by: 'other' })
+})
+marking('fails when it was claimed by a worker that marks nothing, as those of 0.1.0', () =>
+  given(created, published, handled, started(single))
+    .when(lose)
+    .then(failed),
+)
+marking.run()

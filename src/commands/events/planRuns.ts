@@ -105,13 +105,13 @@ export const placeOf = ({
   fn,
 }: Deployed): Pick<
   RunPlan,
-  'build_id' | 'project_id' | 'project_name' | 'target' | 'timeout' | 'once' | 'context'
+  'build_id' | 'project_id' | 'project_name' | 'target' | 'timeout' | 'once' | 'marks_begin' | 'context'
 > => ({
   build_id: build.build_id,
   project_id: project.project_id,
   project_name: project.name,
   target: { ns: fn.ns, var: fn.var },
   ...(fn.timeout !== undefined && { timeout: fn.timeout }),
-  ...(fn.once && { once: true }),
+  ...(fn.once && { once: true, marks_begin: true }),
   ...(fn.context && { context: fn.context }),
 })
