@@ -83,7 +83,11 @@ export interface WritableCollection<D extends Doc = Doc> extends Collection<D> {
    * with the same cursor, either may win. A batch that is applied twice or interrupted therefore produces the same
    * documents. The checkpoint never decreases. While `isUnread`, an adapter may trade the latency of other work for speed.
    */
-  write(writes: readonly Write[], checkpoint: Cursor, options?: { readonly isUnread?: boolean }): Promise<void>
+  write(
+    writes: readonly Write[],
+    checkpoint: Cursor,
+    options?: { readonly isUnread?: boolean },
+  ): Promise<void>
 }
 
 /** One version of a collection. */

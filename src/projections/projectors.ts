@@ -55,7 +55,9 @@ export class Projectors implements Progress {
   }
 
   #logSkipped = (name: string, error: unknown): void => {
-    this.#background.logger.error(`The read model ${name} continues without a fact`, { error: stackOf(error) })
+    this.#background.logger.error(`The read model ${name} continues without a fact`, {
+      error: stackOf(error),
+    })
   }
 
   /** Names all read models with their versions: two processes with the same set do the same work. */
@@ -70,7 +72,9 @@ export class Projectors implements Progress {
   /** Whether a stored version came before one of this build that has caught up with the log. */
   replaces({ name, version }: Version): boolean {
     const own = this.#projections.find((projection) => projection.name === name)
-    return own !== undefined && version < own.version && this.#projectors.get(nameOf(own))?.hasCaughtUp === true
+    return (
+      own !== undefined && version < own.version && this.#projectors.get(nameOf(own))?.hasCaughtUp === true
+    )
   }
 
   /** Keeps every read model at the end of the log until the signal aborts. */

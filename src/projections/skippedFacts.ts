@@ -42,10 +42,7 @@ const write = async (collection: Writable, doc: SkippedFactDoc, isRemoved = fals
   await collection.write([{ id, doc: isRemoved ? null : doc, cursor }], START)
 }
 
-const clearSkipped = async (
-  collection: Writable,
-  isOver: (read_model: string) => boolean,
-): Promise<void> => {
+const clearSkipped = async (collection: Writable, isOver: (read_model: string) => boolean): Promise<void> => {
   for (const doc of await Array.fromAsync(collection.scan()))
     if (isOver(doc.read_model)) await write(collection, doc, true)
 }

@@ -287,10 +287,7 @@ export class Executions {
     return this.#places.weightOf(org_id) <= INPUTS_IN_HAND || !plan.input_at ? carrier : null
   }
 
-  async #invoke(
-    { inHand, cause, worker_id, execution }: Begun,
-    output: RunOutput,
-  ): Promise<Outcome> {
+  async #invoke({ inHand, cause, worker_id, execution }: Begun, output: RunOutput): Promise<Outcome> {
     const deps = this.#deps
     const { env_id, correlation_id } = cause
     const { store, views, payloads, keyring, runtime } = deps

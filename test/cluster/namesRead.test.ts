@@ -84,7 +84,7 @@ const rules = (upgrades: Suite<Context>): void => {
   upgrades('an earlier version answers and stays up to date while its node lives', async (context) => {
     const { store } = context
     const old = openNode(context, earlier)
-    const first = await store.append("p", newEvents(life("p", 1)), "none")
+    const first = await store.append('p', newEvents(life('p', 1)), 'none')
     await old.projectors.reach(nameOf(earlier), first.cursor)
     const next = openNode(context, later)
     await next.projectors.reach(nameOf(later), first.cursor)

@@ -212,8 +212,6 @@ marking('may begin on its next worker, whatever the first one marked', () => {
     .then({ ...returned, once: true, marks_begin: true, returned_by: 'other' })
 })
 marking('fails when it was claimed by a worker that marks nothing, as those of 0.1.0', () =>
-  given(created, published, handled, started(single))
-    .when(lose)
-    .then(failed),
+  given(created, published, handled, started(single)).when(lose).then(failed),
 )
 marking.run()

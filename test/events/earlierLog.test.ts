@@ -242,8 +242,13 @@ const opening = (what: string, stored: readonly StoredFact[]) => {
   return earlier
 }
 
-/** The same facts as a later minor version may write them: with more fields. */
-const withAdditions = facts.map(([stream, revision, id, at, event, metadata]): StoredFact => {
+/**
+ * The same facts as a later minor version may write them: with more fields. Those of a request are kept in the claim of
+ * its run, which the check of all appended facts would refuse.
+ */
+const withAdditions = facts.map((fact): StoredFact => {
+  const [stream, revision, id, at, event, metadata] = fact
+  if ('type' in event && event.type === 'RunRequested') return fact
   const added = { added_later: { to: ['every', 'fact'] } }
   return [stream, revision, id, at, { ...event, ...added }, { ...metadata, ...added }]
 })

@@ -46,10 +46,11 @@ single('is executed by another worker if its code had not begun', async () => {
   await next.worker.start()
   await until(() => next.held.length === 1)
   const starts = (await factsOf()).filter((fact): fact is EventOf<'RunStarted'> => fact.type === 'RunStarted')
-  assert.equal(
-    starts.map(({ run_id, worker_id, reclaimed }) => [run_id, worker_id, reclaimed]).at(-1),
-    [run.plan.run_id, next.worker.worker_id, true],
-  )
+  assert.equal(starts.map(({ run_id, worker_id, reclaimed }) => [run_id, worker_id, reclaimed]).at(-1), [
+    run.plan.run_id,
+    next.worker.worker_id,
+    true,
+  ])
   await next.worker.stop({ drainMs: 10 })
   await close()
 })

@@ -94,9 +94,7 @@ class MongoReadModels implements ReadModels {
 
   async drop(version: Version, isUnread: () => Promise<boolean>): Promise<void> {
     const { signal } = this.#closing
-    await this.#open(() =>
-      dropVersion(version, { db: this.#db, registry: this.#registry, signal }, isUnread),
-    )
+    await this.#open(() => dropVersion(version, { db: this.#db, registry: this.#registry, signal }, isUnread))
   }
 
   source(): Promise<FoldedLog> {
@@ -122,7 +120,8 @@ class MongoReadModels implements ReadModels {
   }
 
   #collection<D extends Doc>(spec: CollectionSpec, { read, docs }: Source): Collection<D> {
-    const on = async <T>(work: (version: StoredVersion) => Promise<T>): Promise<T> => this.#open(() => read(work))
+    const on = async <T>(work: (version: StoredVersion) => Promise<T>): Promise<T> =>
+      this.#open(() => read(work))
     const open = () => this.#refuseClosed()
     return {
       get: (id) => on((version) => version.get(id)) as Promise<D | null>,

@@ -56,9 +56,7 @@ export class Registry {
         })
       return this.#versions.findOne({ _id })
     })
-    return stored
-      ? { ...spec, indexes: JSON.parse(stored.indexes) as CollectionSpec['indexes'] }
-      : spec
+    return stored ? { ...spec, indexes: JSON.parse(stored.indexes) as CollectionSpec['indexes'] } : spec
   }
 
   /** Null if the version does not exist. */

@@ -83,8 +83,7 @@ export class StoredVersion {
     const cursor = this.#documents.find(present, { batchSize: ROWS_PER_COMMAND })
     try {
       for (let next = await ask(() => cursor.next()); next; next = await ask(() => cursor.next())) {
-        for (const envelope of [next, ...cursor.readBufferedDocuments()])
-          yield docOf(envelope) ?? {}
+        for (const envelope of [next, ...cursor.readBufferedDocuments()]) yield docOf(envelope) ?? {}
       }
     } finally {
       await cursor.close().catch(() => {}) // otherwise the server closes it after a timeout

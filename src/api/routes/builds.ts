@@ -10,6 +10,7 @@ import { leaving } from '../http/leaving.ts'
 import type { BuildDoc } from '../../projections/builds.ts'
 import { type Ask, item, none, own, route } from '../route.ts'
 import { listOf, PageQuery } from '../paging.ts'
+import { fieldsOf } from '../present/fieldsOf.ts'
 import { Build, BuildOfEnv, BuildUpload } from '../schemas.ts'
 import { projectOf, projectPaths } from './projects.ts'
 import { readUpload, UploadForm } from './uploadForm.ts'
@@ -17,7 +18,7 @@ import { readUpload, UploadForm } from './uploadForm.ts'
 const tag = 'Builds'
 const read = { type: 'build', action: 'read', path: projectPaths }
 
-const present = ({ functions: _, functions_ref: __, order: ___, env_id: ____, ...build }: BuildDoc) => build
+const present = (doc: BuildDoc) => fieldsOf(Build, doc)
 
 /** The build that the path names. */
 const buildOf = async (ask: Ask<{ project: string; build_id: string }>): Promise<BuildDoc> => {

@@ -8,13 +8,14 @@ import { DOMAIN_PATTERN } from '../../ports/domainName.ts'
 import type { DomainDoc } from '../../projections/customDomains.ts'
 import { item, none, route } from '../route.ts'
 import { listOf, PageQuery } from '../paging.ts'
+import { fieldsOf } from '../present/fieldsOf.ts'
 import { Domain } from '../schemas.ts'
 
 const tag = 'Domains'
 
-const present = ({ org_id: _, since, order: __, ...domain }: DomainDoc) => {
-  const expiry = expiryOf({ status: domain.status, since })
-  return { ...domain, expires_at: expiry === null ? null : new Date(expiry).toISOString() }
+const present = (doc: DomainDoc) => {
+  const expiry = expiryOf(doc)
+  return { ...fieldsOf(Domain, doc), expires_at: expiry === null ? null : new Date(expiry).toISOString() }
 }
 
 const path = ({ domain_id }: { domain_id: string }) => [domain_id]

@@ -13,6 +13,7 @@ import { incoming } from '../http/incoming.ts'
 import { sendContinue } from '../http/expectContinue.ts'
 import { type Ask, item, none, own, route } from '../route.ts'
 import { listOf, pageQuery } from '../paging.ts'
+import { fieldsOf } from '../present/fieldsOf.ts'
 import { File, FileUpload } from '../schemas.ts'
 
 const tag = 'Files'
@@ -23,15 +24,10 @@ const MAX_BODY_BYTES = 300 << 20
 const PATH_AT = '/v1/files/upload/'
 
 /** A file in a list. */
-const present = ({ key: _, env_id: __, ...file }: FileDoc) => file
+const present = (doc: FileDoc) => fieldsOf(File, doc)
 
 /** A file in the reply to an upload (SPEC.md, File: without the runs that wrote it). */
-export const presentUpload = ({
-  key: _,
-  created_by_run_id: __,
-  updated_by_run_id: ___,
-  ...file
-}: StoredFile) => file
+export const presentUpload = (file: StoredFile) => fieldsOf(FileUpload, file)
 
 /** Returns a file of the caller's environment. Files of other environments do not exist (I7). */
 const fileOf = async ({

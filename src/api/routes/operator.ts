@@ -12,6 +12,7 @@ import { Plan } from '../../events/org.ts'
 import type { ApiKeyDoc, EnvDoc, OrgDoc } from '../../projections/tenants.ts'
 import { item, none, operatorRoute } from '../route.ts'
 import { listOf, PageQuery } from '../paging.ts'
+import { fieldsOf } from '../present/fieldsOf.ts'
 import { ApiKey, Environment, NewApiKey, Org, Permissions } from '../schemas.ts'
 
 const tag = 'Operator'
@@ -23,12 +24,11 @@ const Label = Type.String({
 })
 const Name = Type.String({ minLength: 1, maxLength: 200 })
 
-const presentOrg = ({ order: _, ...org }: OrgDoc) => org
+const presentOrg = (doc: OrgDoc) => fieldsOf(Org, doc)
 const presentEnv = ({ env_id, org_id, name, active }: EnvDoc) => ({ env_id, org_id, name, active })
-const presentKey = ({ mac: _, order: __, permissions, ...key }: ApiKeyDoc) => ({
-  ...key,
-  permissions,
-  access: compilePermissions(permissions).beyond(FULL_ACCESS) === undefined ? 'full' : 'restricted',
+const presentKey = (doc: ApiKeyDoc) => ({
+  ...fieldsOf(ApiKey, doc),
+  access: compilePermissions(doc.permissions).beyond(FULL_ACCESS) === undefined ? 'full' : 'restricted',
 })
 
 export const operatorRoutes = [

@@ -8,17 +8,18 @@ import type { ServiceKeyDoc } from '../../projections/issued.ts'
 import { unsealMetadata } from '../../secrets/serviceKeyMetadata.ts'
 import { type Ask, item, none, route } from '../route.ts'
 import { listOf, PageQuery } from '../paging.ts'
+import { fieldsOf } from '../present/fieldsOf.ts'
 import { NewServiceKey, RevokedCount, ServiceKey, ServiceKeyPermissions } from '../schemas.ts'
 import { ISSUING, MAX_ISSUE_BYTES, REVOKED } from './issuing.ts'
 
 const tag = 'Service keys'
 
-const present = async (
-  { mac: _, order: __, api_key_id: ___, env_id, metadata, ...key }: ServiceKeyDoc,
-  { keyring }: Pick<Ask['deps'], 'keyring'>,
-) => {
-  const { service_key_id } = key
-  return { ...key, metadata: await unsealMetadata(keyring, { env_id, service_key_id }, metadata) }
+const present = async (doc: ServiceKeyDoc, { keyring }: Pick<Ask['deps'], 'keyring'>) => {
+  const { env_id, service_key_id, metadata } = doc
+  return {
+    ...fieldsOf(ServiceKey, doc),
+    metadata: await unsealMetadata(keyring, { env_id, service_key_id }, metadata),
+  }
 }
 
 /** A service key of the calling API key; any other does not exist. */

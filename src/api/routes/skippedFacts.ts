@@ -1,9 +1,10 @@
 import type { SkippedFactDoc } from '../../projections/skippedFacts.ts'
 import { PageQuery } from '../paging.ts'
+import { fieldsOf } from '../present/fieldsOf.ts'
 import { list, operatorRoute } from '../route.ts'
 import { SkippedFact } from '../schemas.ts'
 
-const present = ({ order: _, ...skipped }: SkippedFactDoc) => skipped
+const present = (doc: SkippedFactDoc) => fieldsOf(SkippedFact, doc)
 
 export const skippedFactRoutes = [
   operatorRoute({

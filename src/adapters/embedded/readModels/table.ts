@@ -139,7 +139,8 @@ export class Table {
 
   find(query: Query): Found<Doc> {
     const index = this.#indexes.get(indexKey(Object.keys(query.equal), query.sort))
-    if (index === undefined) throw new Error(`Expected ${this.#name} with an index for ${JSON.stringify(query)}`)
+    if (index === undefined)
+      throw new Error(`Expected ${this.#name} with an index for ${JSON.stringify(query)}`)
     const { limit, offset } = query
     if (offset >= FAR) {
       const total = this.#total(index, query)

@@ -1,6 +1,6 @@
 import { type Cursor, START } from '../events/event.ts'
 import type { EventStore } from '../ports/eventStore.ts'
-import type { Building } from '../projections/projectors.ts'
+import type { Building } from './projectors.ts'
 
 /** The reason for which a node waits for its read models: those that are incomplete, and their shares of the log. */
 export const buildingReason = (
