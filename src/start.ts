@@ -80,11 +80,11 @@ export const start = async (
     const status = { ...about, start_time: clock.iso() }
     const info = sandbox?.info ?? null
     let oldestUntakenMs: (() => number) | undefined
-    let skippedFacts: (() => object) | undefined
+    let skippedFacts = (): object => ({})
     const readyDetails = () => ({
       ...(outages.current.length > 0 && { outages: outages.current }),
       ...(oldestUntakenMs && { oldest_untaken_event_ms: oldestUntakenMs() }),
-      ...skippedFacts?.(),
+      ...skippedFacts(),
     })
     const front = createFront(
       { logger, about: status, notReady, readyDetails, sandbox: info, trustedProxies: config.trustedProxies },
