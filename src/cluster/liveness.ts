@@ -60,12 +60,12 @@ export class Liveness {
    * Heartbeats of dead nodes are removed, because nothing else ends their watch.
    */
   async announced(): Promise<ReadonlySet<string>> {
-    const collection = await this.#readModels.writer<BeatDoc>(beats)
     const names = new Set<string>()
-    for (const { id, count, reads = [] } of await Array.fromAsync(collection.scan())) {
+    for await (const { id, count, reads = [] } of this.#readModels.reader<BeatDoc>(beats).scan()) {
       if (id === undefined) continue
       if (!this.isLost(id)) for (const name of reads) names.add(name)
       else {
+        const collection = await this.#readModels.writer<BeatDoc>(beats)
         await collection.write([{ id, doc: null, cursor: cursorAt(count + 1) }], START)
         this.forget(id)
       }

@@ -12,6 +12,7 @@ import { Quotas } from '../plans/quotas.ts'
 import { buildingReason } from '../projections/buildingReason.ts'
 import { allNames } from '../projections/index.ts'
 import { openViews } from '../projections/views.ts'
+import { watchVersions } from '../projections/watchVersions.ts'
 import { DataKeys } from '../secrets/dataKeys.ts'
 import { Keyring } from '../secrets/keyring.ts'
 import { WrappedKeys } from '../secrets/wrappedKeys.ts'
@@ -97,6 +98,13 @@ export const openNode = async ({
   onClose(() => clearTimeout(patience))
   const views = await openViews({ store, readModels, payloads, progress, ...background }, signal)
   clearTimeout(patience)
+
+  if (liveness)
+    void keepGoing(
+      'The watch over the read models',
+      (until) => watchVersions({ readModels }, until),
+      background,
+    )
 
   const quotas = new Quotas(views)
   return {

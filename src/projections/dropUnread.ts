@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ReadModels, Version } from '../ports/readModels.ts'
 import { nameOf } from './projection.ts'
 import type { Projectors } from './projectors.ts'
-import { forgetSkipped } from './skippedFacts.ts'
+import { forgetSkipped, type SkippedFactDoc, skippedFacts } from './skippedFacts.ts'
 
 /** Pauses between looks for versions that no node reads, milliseconds. */
 const LOOK_MS = 5000
@@ -26,11 +26,12 @@ export const dropUnread = async (
   signal: AbortSignal,
 ): Promise<void> => {
   const isUnread = async (version: Version) => !(await namesRead()).has(nameOf(version))
+  const skipped = await readModels.writer<SkippedFactDoc>(skippedFacts)
   let unread = new Map<string, number>()
   while (!signal.aborted) {
     const names = await namesRead()
     const stored = await readModels.versions()
-    await forgetSkipped(readModels, stored)
+    await forgetSkipped(skipped, stored)
     const replaced = stored.filter((version) => projectors.replaces(version))
     const seen = replaced.filter((version) => !names.has(nameOf(version)))
     unread = new Map(seen.map((version) => [nameOf(version), (unread.get(nameOf(version)) ?? 0) + 1]))

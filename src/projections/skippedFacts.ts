@@ -48,9 +48,8 @@ const clearSkipped = async (collection: Writable, isOver: (read_model: string) =
 }
 
 /** Removes the records of versions that were dropped. */
-export const forgetSkipped = async (readModels: ReadModels, stored: readonly Version[]): Promise<void> => {
+export const forgetSkipped = async (collection: Writable, stored: readonly Version[]): Promise<void> => {
   const names = new Set(stored.map(nameOf))
-  const collection = await readModels.writer<SkippedFactDoc>(skippedFacts)
   await clearSkipped(collection, (read_model) => !names.has(read_model))
 }
 
