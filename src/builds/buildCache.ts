@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { clock } from '../clock.ts'
+import { syncTree } from '../disk/sync.ts'
 import { AppError, isAppError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { Blobs } from '../ports/blobs.ts'
@@ -37,7 +38,7 @@ export interface Candidate {
 
 /**
  * Unpacked builds on the local disk, by hash.
- * C1: a folder gets its final name when it is complete and its build is accepted. C2: everything else is in `tmp` and
+ * C1: a folder gets its final name when it is complete, durable and accepted. C2: everything else is in `tmp` and
  * removed when its work ends, or at the next start. C3: builds beyond `maxBytes` are removed and unpacked again when needed.
  */
 export class BuildCache {
@@ -145,6 +146,7 @@ export class BuildCache {
 
   /** Gives a folder its final name (C1). */
   async #keep(unpacked: string, dir: string, build: BuildRef): Promise<void> {
+    await syncTree(unpacked)
     const bytes = await diskBytesOf(unpacked)
     await rename(unpacked, dir).catch((error: unknown) => {
       if (!existsSync(dir)) throw error // otherwise the same bytes were faster

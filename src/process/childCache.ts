@@ -15,6 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { syncFileNow } from '../disk/sync.ts'
 import { AppError } from '../errors.ts'
 import { newId } from '../ids.ts'
 
@@ -25,6 +26,12 @@ const PREFIX = 'svc-'
 /** The name of the file with the data directory that a cache belongs to. */
 const OWNER = 'data-dir'
 
+/** The path of the cache of a data directory, which is given by its real path. */
+export const childCacheOf = (dataDir: string, root: string = ROOT): string => {
+  const digest = createHash('sha256').update(dataDir).digest('hex').slice(0, 16)
+  return join(realpathSync(root), `${PREFIX}${digest}`)
+}
+
 /**
  * Creates the cache of a data directory outside of it, which other users may enter but not list. Caches of data
  * directories that no longer exist are removed.
@@ -32,8 +39,7 @@ const OWNER = 'data-dir'
 export const openChildCache = (dataDir: string, root: string = ROOT): string => {
   const real = realpathSync(dataDir)
   removeAbandoned(root)
-  const digest = createHash('sha256').update(real).digest('hex').slice(0, 16)
-  const dir = join(realpathSync(root), `${PREFIX}${digest}`)
+  const dir = childCacheOf(real, root)
   mkdirSync(dir, { recursive: true, mode: 0o711 })
   if (!isOwn(dir))
     throw new AppError(
@@ -92,6 +98,7 @@ export const nodeForAll = (node: string, cacheDir: string): string => {
   } catch {
     copyFileSync(real, temporary)
     chmodSync(temporary, 0o755)
+    syncFileNow(temporary) // a power cut must not leave the name without the program
   }
   renameSync(temporary, copy)
   return copy

@@ -1,14 +1,6 @@
-import {
-  chmodSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, lstatSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { makeFolderNow } from '../disk/durableFolders.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { lockFile } from './engines.ts'
 
@@ -20,7 +12,7 @@ export const lockDataDir = (dir: string): (() => void) => {
   const owner = join(dir, 'lock')
   let unlock: (() => void) | null
   try {
-    mkdirSync(dir, { recursive: true, mode: 0o700 })
+    makeFolderNow(dir, 0o700)
     closeToOthers(dir)
     unlock = lockFile(join(dir, 'lock.db'))
     if (unlock) writeOwner(owner)

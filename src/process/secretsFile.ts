@@ -1,18 +1,8 @@
-import {
-  chmodSync,
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { hkdfSync, randomBytes } from 'node:crypto'
 import { dirname, join } from 'node:path'
 import { type Config, parseKey } from './config.ts'
+import { syncFolderNow } from '../disk/sync.ts'
 import { AppError, isAppError, messageOf } from '../errors.ts'
 import { derivedId, newId } from '../ids.ts'
 import { newApiToken, newSecret, parseApiToken } from '../access/tokens.ts'
@@ -233,12 +223,5 @@ const replaceFile = (path: string, text: string): void => {
   rmSync(scratch, { force: true })
   writeFileSync(scratch, text, { mode: 0o600, flag: 'wx', flush: true })
   renameSync(scratch, path)
-  const folder = openSync(dirname(path), 'r')
-  try {
-    fsyncSync(folder)
-  } catch {
-    // systems that cannot sync a folder do not need it
-  } finally {
-    closeSync(folder)
-  }
+  syncFolderNow(dirname(path))
 }

@@ -13,6 +13,8 @@ import {
 import { stripTypeScriptTypes } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { makeFolderNow } from '../disk/durableFolders.ts'
+import { syncFolderNow } from '../disk/sync.ts'
 import { newId } from '../ids.ts'
 
 /** Real paths of the modules that every child runs. */
@@ -72,10 +74,12 @@ const write = (modules: ReadonlyMap<string, string>, dir: string): void => {
   const temporary = `${dir}.${newId()}`
   for (const [name, source] of modules) {
     const path = join(temporary, compiled(name))
-    mkdirSync(dirname(path), { recursive: true })
-    writeFileSync(path, toJavaScript(name, source))
+    makeFolderNow(dirname(path))
+    writeFileSync(path, toJavaScript(name, source), { flush: true })
+    syncFolderNow(dirname(path))
   }
-  writeFileSync(join(temporary, 'package.json'), '{"type":"module"}')
+  writeFileSync(join(temporary, 'package.json'), '{"type":"module"}', { flush: true })
+  syncFolderNow(temporary) // a power cut must not leave the name without the code
   openToAll(temporary)
   chmodSync(dirname(dir), 0o755)
   try {

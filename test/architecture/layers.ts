@@ -13,7 +13,7 @@ export interface Layer {
 }
 
 /** The files that every layer of the service may use. */
-const kernel = ['clock', 'errors', 'ids', 'boundedMap', 'logger'] as const
+const kernel = ['clock', 'errors', 'ids', 'boundedMap', 'disk', 'logger'] as const
 const facts = [...kernel, 'loops', 'events', 'events/rawJson', 'ports'] as const
 
 /** An adapter knows the port that it implements and the packages of its engine, and no other adapter. */
@@ -27,6 +27,7 @@ export const layers: readonly Layer[] = [
   { path: 'clock', imports: [] },
   { path: 'errors', imports: [] },
   { path: 'boundedMap', imports: [] },
+  { path: 'disk', imports: ['boundedMap'] },
   { path: 'ids', imports: ['clock'] },
   { path: 'logger', imports: ['clock'] },
 
@@ -198,7 +199,10 @@ export const layers: readonly Layer[] = [
     path: 'process/config',
     imports: ['errors', 'ports', 'access/tokens', 'sandbox', 'egress/operatorAllow'],
   },
-  { path: 'process/secretsFile', imports: ['errors', 'ids', 'access/tokens', 'process/config'] },
+  {
+    path: 'process/secretsFile',
+    imports: ['disk', 'errors', 'ids', 'access/tokens', 'process/config'],
+  },
   {
     path: 'process/engines',
     imports: [

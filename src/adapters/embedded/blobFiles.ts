@@ -1,5 +1,6 @@
-import { type FileHandle, mkdir, open, rename } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { type FileHandle, open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isMissing } from '../../disk/sync.ts'
 import { AppError, messageOf } from '../../errors.ts'
 
 /** The last character of every folder name. No key contains it, so `a` and `a/b` can be a file and a folder. */
@@ -55,41 +56,6 @@ const writeAll = async (file: FileHandle, chunks: readonly Uint8Array[], size: n
   const { bytesWritten } = await file.writev(chunks)
   if (bytesWritten < size) await file.appendFile(Buffer.concat(chunks).subarray(bytesWritten)) // or throws the reason
 }
-
-/** Moves a complete, synced file from `scratch` to its place. Durable when it resolves. */
-export const place = async (file: string, path: string): Promise<void> => {
-  await makeFolder(dirname(path))
-  await rename(file, path)
-  await syncFolder(dirname(path))
-}
-
-/** Creates a folder and its parents, and syncs each parent, because a new folder is an entry of its parent. */
-const makeFolder = async (path: string): Promise<void> => {
-  const first = await mkdir(path, { recursive: true })
-  for (let made = path; first !== undefined && made.length >= first.length; made = dirname(made)) {
-    await syncFolder(dirname(made))
-  }
-}
-
-/** Syncs the entries of a folder. Systems that cannot sync a folder do not need it. */
-export const syncFolder = async (path: string): Promise<void> => {
-  let folder: FileHandle | undefined
-  try {
-    folder = await open(path)
-    await folder.sync()
-  } catch (error) {
-    if (!UNSYNCABLE.has(codeOf(error))) throw error
-  } finally {
-    await folder?.close()
-  }
-}
-
-const UNSYNCABLE = new Set<unknown>(['EISDIR', 'EPERM', 'EINVAL', 'ENOTSUP'])
-
-const codeOf = (error: unknown): unknown =>
-  error instanceof Error && 'code' in error ? error.code : undefined
-
-export const isMissing = (error: unknown): boolean => codeOf(error) === 'ENOENT'
 
 export const missingAsNull = async <T>(work: Promise<T>): Promise<T | null> =>
   work.catch((error: unknown) => {

@@ -2,21 +2,14 @@ import { createHash } from 'node:crypto'
 import { copyFile, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { clock } from '../../clock.ts'
+import type { DurableFolders } from '../../disk/durableFolders.ts'
+import { isMissing, syncFolder } from '../../disk/sync.ts'
 import { AppError } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import { MIN_PART_BYTES, type PendingUpload, type UploadedPart, type Uploads } from '../../ports/blobs.ts'
 import { badPart, checkedKey, checkedPartNumber, checkedParts, sizedBytes } from '../shared/blobKeys.ts'
 import { Sender } from '../shared/sender.ts'
-import {
-  type BlobFolders,
-  isMissing,
-  missingAsNull,
-  pathOf,
-  place,
-  refused,
-  syncFolder,
-  writeSynced,
-} from './blobFiles.ts'
+import { type BlobFolders, missingAsNull, pathOf, refused, writeSynced } from './blobFiles.ts'
 
 const ABOUT = 'upload.json'
 const UPLOAD_ID = /^[0-9a-f-]{36}$/
@@ -26,7 +19,7 @@ const ETAG = /^[0-9a-f]{64}$/
  * An upload is a folder with `upload.json` and a file `<number>-<etag>` for each part, whose etag is its SHA-256. The
  * folder is created and removed by a rename, so it is never incomplete.
  */
-export const openUploads = (folders: BlobFolders): Uploads => {
+export const openUploads = (folders: BlobFolders, objects: DurableFolders): Uploads => {
   const { scratch, uploads } = folders
 
   /** Returns the folder of an upload of this key. Throws `not_found` if there is none. */
@@ -53,7 +46,8 @@ export const openUploads = (folders: BlobFolders): Uploads => {
         await mkdir(folder)
         await writeFile(join(folder, ABOUT), about, { flush: true })
         await syncFolder(folder)
-        await place(folder, join(uploads, uploadId))
+        await rename(folder, join(uploads, uploadId))
+        await syncFolder(uploads)
         return uploadId
       } catch (error) {
         throw refused(error)
@@ -71,8 +65,8 @@ export const openUploads = (folders: BlobFolders): Uploads => {
         const etag = digest.digest('hex')
         const replaced = (await readdir(folder)).filter((name) => name.startsWith(prefix))
         await rename(file, join(folder, prefix + etag))
+        await syncFolder(folder) // before the removal of the replaced part: a power cut must not lose both
         for (const name of replaced) if (name !== prefix + etag) await rm(join(folder, name), { force: true })
-        await syncFolder(folder)
         return { part_number: partNumber, etag }
       } catch (error) {
         if (sender.failed) throw error
@@ -91,7 +85,7 @@ export const openUploads = (folders: BlobFolders): Uploads => {
       const whole = join(scratch, newId())
       try {
         const size = await concatenate(files, whole)
-        await place(whole, pathOf(folders, key))
+        await objects.place(whole, pathOf(folders, key))
         await removeUpload(uploadId)
         return { key, size }
       } catch (error) {

@@ -1,21 +1,15 @@
 import { close, createReadStream, type Dirent, open as openCallback } from 'node:fs'
-import { mkdir, readdir, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readdir, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { DurableFolders, makeFolderNow } from '../../disk/durableFolders.ts'
+import { isMissing, syncFolder } from '../../disk/sync.ts'
 import { AppError } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import type { BlobInfo, Blobs } from '../../ports/blobs.ts'
 import { checkedKey } from '../shared/blobKeys.ts'
 import { Sender } from '../shared/sender.ts'
-import {
-  FOLDER,
-  isMissing,
-  missingAsNull,
-  pathOf as pathIn,
-  place,
-  refused,
-  writeSynced,
-} from './blobFiles.ts'
+import { FOLDER, missingAsNull, pathOf as pathIn, refused, writeSynced } from './blobFiles.ts'
 import { openUploads } from './blobUploads.ts'
 
 const openFile = promisify(openCallback)
@@ -30,7 +24,8 @@ const abandoned = new FinalizationRegistry<number>((fd) => close(fd))
 export const openBlobs = async ({ dir }: { dir: string }): Promise<Blobs> => {
   const folders = { root: join(dir, 'objects'), scratch: join(dir, 'tmp'), uploads: join(dir, 'uploads') }
   await rm(folders.scratch, { recursive: true, force: true })
-  for (const folder of Object.values(folders)) await mkdir(folder, { recursive: true })
+  for (const folder of Object.values(folders)) makeFolderNow(folder)
+  const objects = new DurableFolders(folders.root)
 
   const pathOf = (key: string): string => pathIn(folders, checkedKey(key))
 
@@ -43,7 +38,7 @@ export const openBlobs = async ({ dir }: { dir: string }): Promise<Blobs> => {
       const sender = new Sender(content)
       try {
         const size = await writeSynced(file, sender.read())
-        await place(file, path)
+        await objects.place(file, path)
         return { key, size }
       } catch (error) {
         await rm(file, { force: true })
@@ -71,12 +66,14 @@ export const openBlobs = async ({ dir }: { dir: string }): Promise<Blobs> => {
     },
 
     async remove(key) {
-      await missingAsNull(rm(pathOf(key)))
+      const path = pathOf(key)
+      await missingAsNull(rm(path))
+      await missingAsNull(syncFolder(dirname(path))) // an erased key must not come back
     },
 
     list: (prefix) => walk(folders.root, '', prefix),
 
-    ...openUploads(folders),
+    ...openUploads(folders, objects),
 
     async close() {},
   }

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { syncFolderNow } from '../../disk/sync.ts'
 import { messageOf } from '../../errors.ts'
 import { isFaultOfFile, unavailable } from './sqlite.ts'
 
@@ -43,6 +44,7 @@ export const renew = <T>(
   rmSync(movedTo, { recursive: true, force: true })
   if (existsSync(file)) renameSync(file, movedTo)
   for (const companion of [`${file}-wal`, `${file}-shm`, markerOf(file)]) rmSync(companion, { force: true })
+  syncFolderNow(dirname(file)) // else a power cut can leave the old WAL beside the new file
   onDiscarded({ reason, movedTo })
   return open(file)
 }

@@ -1,0 +1,67 @@
+import { closeSync, fsyncSync, openSync } from 'node:fs'
+import { type FileHandle, open, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** Syncs that run at the same time: the file system writes them together. */
+const SYNCS_AT_A_TIME = 8
+
+/** Errors of systems that cannot sync a folder, and do not need it, and of folders that this process may not read. */
+const UNSYNCABLE = new Set<unknown>(['EISDIR', 'EPERM', 'EINVAL', 'ENOTSUP', 'EACCES', 'EROFS'])
+
+const codeOf = (error: unknown): unknown =>
+  error instanceof Error && 'code' in error ? error.code : undefined
+
+export const isMissing = (error: unknown): boolean => codeOf(error) === 'ENOENT'
+
+/** Makes the names in a folder durable. A sync of a file promises only its bytes. */
+export const syncFolder = async (path: string): Promise<void> => {
+  let folder: FileHandle | undefined
+  try {
+    folder = await open(path)
+    await folder.sync()
+  } catch (error) {
+    if (!UNSYNCABLE.has(codeOf(error))) throw error
+  } finally {
+    await folder?.close()
+  }
+}
+
+/** `syncFolder` for the start of a process. */
+export const syncFolderNow = (path: string): void => {
+  try {
+    syncFileNow(path)
+  } catch (error) {
+    if (!UNSYNCABLE.has(codeOf(error))) throw error
+  }
+}
+
+/** Makes the bytes of a file durable. */
+export const syncFileNow = (path: string): void => {
+  const file = openSync(path, 'r')
+  try {
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** Makes all files and names below a folder durable, so that a rename of the folder cannot survive without them. */
+export const syncTree = async (dir: string): Promise<void> => {
+  const entries = await readdir(dir, { recursive: true, withFileTypes: true })
+  const left = entries.map((entry) => ({ entry, path: join(entry.parentPath, entry.name) }))
+  const sync = async () => {
+    for (let next = left.pop(); next; next = left.pop())
+      await (next.entry.isDirectory() ? syncFolder(next.path) : syncFile(next.path))
+  }
+  await Promise.all(Array.from({ length: SYNCS_AT_A_TIME }, sync))
+  await syncFolder(dir)
+}
+
+const syncFile = async (path: string): Promise<void> => {
+  const file = await open(path, 'r')
+  try {
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}

@@ -1,0 +1,86 @@
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { suite } from '../support/suite.ts'
+import { imageWith, type Image } from './cut.ts'
+import type { Disk } from './disk.ts'
+import { isEntryChange } from './nodes.ts'
+import { type Recorded, recordProgram } from './recordProgram.ts'
+import { straceProblem } from './strace.ts'
+
+/** The files after a power cut that nothing survives but what was synced. */
+const leastOf = (disk: Disk): Image => imageWith(disk, () => false)
+
+/** The path of a blob below the root of its program. */
+const blobPath = ({ root }: Recorded, key: string): string =>
+  join(root, 'blobs', 'objects', key.replaceAll('/', '~/'))
+
+/** The acknowledgements whose name begins with `prefix`, without it, each with the files that are certain then. */
+const certainAt = (program: Recorded, prefix: string): (readonly [name: string, image: Image])[] => {
+  const found: (readonly [string, Image])[] = []
+  program.replay((name, disk) => {
+    if (name.startsWith(prefix)) found.push([name.slice(prefix.length), leastOf(disk)])
+  })
+  assert.ok(found.length > 0)
+  return found
+}
+
+const problem = straceProblem()
+if (problem !== null) {
+  process.stdout.write(`What is durable was not tested: ${problem}\n`)
+} else {
+  const durability = suite('what is acknowledged survives a power cut that loses everything unsynced (I1)')
+
+  durability('a stored blob, also when another request has just created its folder', async () => {
+    const blobs = await recordProgram('blobs')
+    for (const [key, image] of certainAt(blobs, 'put:'))
+      assert.ok((image.get(blobPath(blobs, key))?.bytes.length ?? 0) >= 9000, `${key} is lost`)
+  })
+
+  durability('the removal of a blob, such as an erased key', async () => {
+    const blobs = await recordProgram('blobs')
+    for (const [key, image] of certainAt(blobs, 'removed:'))
+      assert.not(image.has(blobPath(blobs, key)), `${key} is there again`)
+  })
+
+  durability('a part of an upload, also while it is replaced', async () => {
+    const blobs = await recordProgram('blobs')
+    const parts = certainAt(blobs, 'part:')
+    for (const [part, image] of parts)
+      assert.ok(image.get(join(blobs.root, 'blobs', 'uploads', part)), `${part} is lost`)
+    const [folder = ''] = parts[0]?.[0].split('/') ?? []
+    blobs.replay((name, disk) => {
+      if (!name.startsWith('part:')) return
+      // The removal of the replaced part survives alone.
+      const image = imageWith(
+        disk,
+        (change) => isEntryChange(change) && change.to === null && change.needs === null,
+      )
+      const left = [...image.keys()].filter((path) =>
+        path.startsWith(join(blobs.root, 'blobs', 'uploads', folder, '1-')),
+      )
+      assert.ok(left.length > 0, 'no part is left')
+    })
+  })
+
+  durability('a new data directory with its secrets', async () => {
+    const program = await recordProgram('dataDir')
+    for (const [path, image] of certainAt(program, ''))
+      assert.match(image.get(join(program.root, path))?.bytes.toString() ?? 'lost', 'master_key')
+  })
+
+  durability('an unpacked build is whole or is not there, although only names survive', async () => {
+    const program = await recordProgram('unpackedBuild')
+    program.replay((hash, disk) => {
+      const build = join(program.root, 'cache', 'builds', hash)
+      const image = imageWith(disk, isEntryChange)
+      if (!image.has(build)) return
+      for (const [file, text] of [
+        ['a.js', 'export const a = 1'],
+        ['lib/deep/b.js', 'export const b = 2'],
+      ] as const)
+        assert.is(image.get(join(build, file))?.bytes.toString(), text)
+    })
+  })
+
+  durability.run()
+}

@@ -1,0 +1,44 @@
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
+import { tempDir } from '../support/tempDir.ts'
+import { Disk } from './disk.ts'
+import type { Step } from './operations.ts'
+import { strace } from './strace.ts'
+import { TraceReader } from './traceReader.ts'
+
+/** A small program that changes files below its argument, and acknowledges (programs/acknowledge.ts) what is durable. */
+export interface Recorded {
+  /** The folder below which the program has changed files. */
+  readonly root: string
+  /** Replays the program on an empty disk, and calls `at` at each acknowledgement. */
+  replay(at: (acknowledged: string, disk: Disk) => void): void
+}
+
+/** Runs `programs/<name>.ts` with strace. */
+export const recordProgram = async (name: string): Promise<Recorded> => {
+  const dir = tempDir()
+  const root = tempDir()
+  const trace = join(dir, 'trace')
+  const program = fileURLToPath(new URL(`./programs/${name}.ts`, import.meta.url))
+  const [command, ...args] = strace(trace, [
+    process.execPath,
+    '--disable-warning=ExperimentalWarning',
+    program,
+    root,
+  ])
+  const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8' })
+  if (status !== 0) throw new Error(`Expected ${name} to end, got ${status}: ${stdout}${stderr}`)
+  const steps: readonly Step[] = await new TraceReader([root]).read(trace)
+  return {
+    root,
+    replay(at) {
+      const disk = new Disk([root])
+      for (const step of steps) {
+        disk.take(step)
+        if (step.type === 'begin' && step.operation.kind === 'reply')
+          for (const acknowledged of step.operation.request_ids) at(acknowledged, disk)
+      }
+    },
+  }
+}
