@@ -1,0 +1,103 @@
+import { mkdirSync, mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { killAgainAndAgain } from './kills.ts'
+import { powerCuts, upTo } from './campaign.ts'
+import { checkPowerCuts } from './powerCuts.ts'
+import { readRecording } from './recording.ts'
+import { straceProblem } from './strace.ts'
+
+const HELP = `npm run crash [kills] [power] [-- options]
+
+  kills            kill the service under load, and start it again on its data directory
+  power            record the system calls of the service, and open what a power cut may leave (needs strace)
+
+  --seed N         the seed (default: a new one)
+  --kills N        number of kills (default: 200)
+  --states N       number of states after a power cut (default: 10000)
+  --state N        only this state, of --seed and --recording
+  --recording DIR  a recording of an earlier run, instead of a new one
+  --load-ms N      time under load of each recorded life (default: 6000)
+  --service-every N  start the whole service on every so many states (default: 100)
+  --dir DIR        an empty or new folder for recordings and findings (default: a new one)
+`
+
+const numbersOf = ({
+  state,
+  states,
+}: {
+  readonly state?: string | undefined
+  readonly states: string
+}): number[] => (state === undefined ? upTo(Number(states)) : [Number(state)])
+
+const report = (line: string): void => void process.stdout.write(`${line}\n`)
+
+/**
+ * `npm run crash` kills the embedded service, and simulates power cuts. The exit code is 1 if anything that was
+ * acknowledged is lost, if a run does not end, or if the service does not start afterwards.
+ */
+const main = async (): Promise<number> => {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      help: { type: 'boolean', default: false },
+      seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
+      kills: { type: 'string', default: '200' },
+      states: { type: 'string', default: '10000' },
+      state: { type: 'string' },
+      recording: { type: 'string' },
+      'load-ms': { type: 'string', default: '6000' },
+      'service-every': { type: 'string', default: '100' },
+      dir: { type: 'string' },
+    },
+  })
+  if (values.help || positionals.some((name) => !['kills', 'power'].includes(name))) {
+    report(HELP)
+    return values.help ? 0 : 2
+  }
+  const parts = positionals.length > 0 ? positionals : ['kills', 'power']
+  const problem = parts.includes('power') && values.recording === undefined ? straceProblem() : null
+  if (problem !== null) {
+    process.stderr.write(`npm run crash power: ${problem}. Without it, use npm run crash kills.\n`)
+    return 2
+  }
+  const seed = Number(values.seed)
+  const dir = values.dir === undefined ? mkdtempSync(join(tmpdir(), 'svc-crash-')) : resolve(values.dir)
+  mkdirSync(dir, { recursive: true })
+  report(`seed ${seed}, folder ${dir}`)
+  let findings = 0
+  if (parts.includes('kills')) {
+    const kills = Number(values.kills)
+    const problems = await killAgainAndAgain({ dataDir: join(dir, 'killed'), kills, seed, report })
+    for (const line of problems) report(`  ${line}`)
+    report(`kills: ${problems.length} findings`)
+    findings += problems.length
+  }
+  if (parts.includes('power')) {
+    const given = {
+      dir,
+      seed,
+      loadMs: Number(values['load-ms']),
+      serviceEvery: Number(values['service-every']),
+      report,
+    }
+    const {
+      states,
+      services,
+      findings: found,
+    } = values.recording === undefined
+      ? await powerCuts({ ...given, states: Number(values.states) })
+      : await checkPowerCuts({
+          ...given,
+          recording: await readRecording(values.recording),
+          keepDir: dir,
+          states: numbersOf(values),
+        })
+    report(`power: ${states} states, ${services} services, ${found.length} findings`)
+    findings += found.length
+  }
+  return findings > 0 ? 1 : 0
+}
+
+process.exitCode = await main()
