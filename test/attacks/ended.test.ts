@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { type Attack, attackSuite } from './attack.ts'
 import { cpuSecondsOf } from './cpu.ts'
 import type { Target } from './target.ts'
+import { resultOf } from './tries.ts'
 
 /** The processes below a process, by pid. */
 const below = (parent: number): number[] => {
@@ -49,7 +50,47 @@ const afterwards = async (target: Target, code: string): Promise<string> => {
 const NEXT = `import { readFile } from 'node:fs/promises'
 export const next = () => Math.round(process.memoryUsage.rss() / 1e6) + ' MB'
 `
+/** The ways to wait that a run could use again and again. `watches` counts what continues beside itself. */
+const REARMED = `
+  import net from 'node:net'
+  const counts: Record<string, number> = {}
+  const ways: Record<string, (again: () => void) => void> = {
+    refresh: (again) => { const timer = setTimeout(() => { again(); timer.refresh() }, 5) },
+    signal: (again) => { const next = () => { AbortSignal.timeout(5).onabort = () => { again(); next() } }; next() },
+    socket: (again) => { const socket = new net.Socket(); socket.on('timeout', () => { again(); socket.setTimeout(5) }).setTimeout(5) },
+    waitAsync: (again) => { const next = () => { void (Atomics as any).waitAsync(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5).value.then(() => { again(); next() }) }; next() },
+  }
+  export const attack = async () => {
+    for (const [name, loop] of Object.entries(ways)) {
+      counts[name] = 0
+      try { loop(() => counts[name]++) } catch {}
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  export const watches = async () => {
+    const before = { ...counts }
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    return Object.entries(counts).filter(([name, count]) => count > before[name]).map(([name]) => name)
+  }
+`
+
 const attacks: Attack[] = [
+  {
+    id: 'A/13-after-the-end/rearmed',
+    attempt:
+      'continue by timers, signals and timeouts that are set again, while another run keeps the process awake',
+    severity: 'high',
+    async run(target) {
+      const { api } = target.attacker
+      const project = `p-${newId()}`
+      await deploy(api, project, { 'main.ts': REARMED })
+      const call = (name: string) => handle(api, 'svc:call', { fn: `main/${name}`, project, args: [] })
+      resultOf(await call('attack'))
+      const continued = resultOf(await call('watches')) as string[]
+      if (continued.length > 0) throw new Error(`went through: ${continued.join(', ')}`)
+      return 'nothing fired after the end, although another run used the process'
+    },
+  },
   {
     id: 'A/13-after-the-end/spin',
     attempt: 'spin without end after the run ended',

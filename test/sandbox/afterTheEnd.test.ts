@@ -6,10 +6,13 @@ import { until } from '../support/until.ts'
 import { openWorkbench, resultOf, type Workbench } from './harness.ts'
 
 const code = `
+  import { currentRun, emit } from 'svc'
   import { setTimeout as wait, setInterval as every, scheduler } from 'node:timers/promises'
   import { promisify } from 'node:util'
   import timers from 'node:timers'
   import { readFile } from 'node:fs/promises'
+  import fs from 'node:fs'
+  import net from 'node:net'
   globalThis.fired = {}
   const count = (name) => () => (globalThis.fired[name] = (globalThis.fired[name] ?? 0) + 1)
   const loops = {
@@ -21,6 +24,9 @@ const code = `
     'an iterated interval': async (f) => { for await (const _ of every(5)) f() },
     'the scheduler': async (f) => { for (;;) { await scheduler.wait(5); f() } },
     'promisify': async (f) => { for (;;) { await promisify(setTimeout)(5); f() } },
+    'Timeout.refresh': (f) => { const timer = setTimeout(() => { f(); timer.refresh() }, 5) },
+    'AbortSignal.timeout': (f) => { const again = () => { f(); AbortSignal.timeout(5).onabort = again }; again() },
+    'a timeout of a socket': (f) => { const socket = new net.Socket(); socket.on('timeout', () => { f(); socket.setTimeout(5) }).setTimeout(5) },
     'a new timer after the end': async (f) => { for (let n = 0; n < 20; n++) await readFile(new URL(import.meta.url)); f(); setInterval(f, 5) },
   }
   setInterval(count('module'), 5)
@@ -39,6 +45,24 @@ const code = `
     await new Promise((resolve) => setTimeout(resolve, 60))
     return globalThis.fired[name]
   }
+  export const refused = () => [() => fs.watch('.'), () => fs.watchFile('x', () => {}), () => fs.promises.watch('.'), () => Atomics.waitAsync(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)].map((attempt) => {
+    try { attempt(); return 'allowed' } catch ({ code }) { return code }
+  })
+  export const timesOut = async () => {
+    const signal = AbortSignal.timeout(5)
+    await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    return signal.reason.name
+  }
+  export const leavesFinalizer = () => {
+    globalThis.registry = new FinalizationRegistry(() => { globalThis.finalizedIn = currentRun().run_id })
+    for (let n = 0; n < 100; n++) globalThis.registry.register({}, n)
+    return currentRun().run_id
+  }
+  export const waitsForFinalizer = async () => {
+    for (let held = []; !globalThis.finalizedIn; await wait(1)) held = Array(100_000).fill({})
+    return globalThis.finalizedIn
+  }
+  export const callsLate = () => void readFile(new URL(import.meta.url)).then(() => readFile(new URL(import.meta.url))).then(() => emit('late'))
   export const mark = () => (globalThis.mark ??= Math.random())
   export const prints = () => { void Promise.resolve().then(() => Promise.resolve()).then(async () => {
     for (let n = 0; n < 50; n++) await null
@@ -70,6 +94,9 @@ for (const name of [
   'an iterated interval',
   'the scheduler',
   'promisify',
+  'Timeout.refresh',
+  'AbortSignal.timeout',
+  'a timeout of a socket',
 ])
   after(`no timer of it fires, although the process serves others: ${name}`, async ({ invoke }) => {
     assert.ok(await resultOf(invoke('m/starts', { args: [name] })))
@@ -89,6 +116,29 @@ after('timers of modules continue while the process serves runs', async ({ invok
 after('timers of a run in progress are not affected', async ({ invoke }) => {
   assert.is(await resultOf(invoke('m/timed', { args: [30] })), true)
   assert.is(await resultOf(invoke('m/aborted')), 'AbortError ABORT_ERR')
+})
+
+after('what waits like a timer, and belongs to no run, is refused', async ({ invoke }) => {
+  assert.equal(
+    await resultOf(invoke('m/refused')),
+    Array.from({ length: 4 }, () => 'ERR_ACCESS_DENIED'),
+  )
+})
+
+after('a signal of a run in progress aborts after its time', async ({ invoke }) => {
+  assert.is(await resultOf(invoke('m/timesOut')), 'TimeoutError')
+})
+
+after('a refused call of it does not replace the process', async ({ invoke }) => {
+  const mark = await resultOf(invoke('m/mark'))
+  await resultOf(invoke('m/callsLate'))
+  assert.is(await resultOf(invoke('m/firedWithin', { args: ['nothing', 60] })), 0)
+  assert.is(await resultOf(invoke('m/mark')), mark)
+})
+
+after('its finalizers belong to it', async ({ invoke }) => {
+  const run_id = await resultOf(invoke('m/leavesFinalizer'))
+  assert.is(await resultOf(invoke('m/waitsForFinalizer')), run_id)
 })
 
 after('its output is dropped', async ({ invoke }) => {

@@ -46,6 +46,7 @@ export const openLocalServers = async () => {
     https: createHttps(identity, listener),
     http2: createSecureServer(identity, (request, reply) => reply.end(`http ${request.httpVersion}`)),
     echo: createTcp({ allowHalfOpen: true }, (socket) => socket.on('error', () => {}).pipe(socket)),
+    secureEcho: createTls(identity, (socket) => socket.on('error', () => {}).pipe(socket)),
     mutual: createTls({ ...identity, requestCert: true, ca: certificate }, (socket) =>
       socket.end(`authorized: ${socket.authorized}`),
     ),

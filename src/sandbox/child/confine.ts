@@ -3,7 +3,7 @@
  * them. A namespace or a separate user stops most of them too, but not every system has these.
  */
 import childProcess from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import fs from 'node:fs'
 import inspector from 'node:inspector'
 import { Module, syncBuiltinESMExports } from 'node:module'
 import os from 'node:os'
@@ -67,6 +67,10 @@ export const confine = (): void => {
     'takeCoverage',
     'stopCoverage',
   ])
+  // Nothing that a function can read changes, and no thread can notify it: these are timers that no run owns.
+  refuse(fs, ['watch', 'watchFile'])
+  refuse(fs.promises, ['watch'])
+  refuse(Atomics, ['waitAsync'])
   refuse(inspector, ['open', 'close', 'url', 'waitForDebugger', 'Session'])
   refuse(traceEvents, ['createTracing'])
   refuse(Module, ['enableCompileCache', 'flushCompileCache', 'register'])
@@ -117,7 +121,7 @@ const noReport = {
 const loadEnvFile = (path: string | URL | Buffer = '.env'): void => {
   // oxlint-disable-next-line no-restricted-properties -- the copy above
   const { env } = process
-  for (const [name, value] of Object.entries(parseEnv(readFileSync(path, 'utf8')))) env[name] ??= value
+  for (const [name, value] of Object.entries(parseEnv(fs.readFileSync(path, 'utf8')))) env[name] ??= value
 }
 
 /** Leaves out names that this version of Node lacks. */

@@ -9,10 +9,12 @@ import type { ParentFrame } from '../protocol.ts'
 import { openChannel } from './channel.ts'
 import { confine } from './confine.ts'
 import { reportEndings } from './endings.ts'
+import { ownFinalizers } from './finalizers.ts'
 import { argumentsOf, NotStarted, openFunctions } from './functions.ts'
 import { installHooks } from './modules.ts'
 import { installNetwork } from './network.ts'
 import { captureOutput } from './output.ts'
+import { isRefusal } from './refusals.ts'
 import { Run } from './run.ts'
 import { ownTimers } from './timers.ts'
 import { describe, dirOf } from './thrown.ts'
@@ -95,10 +97,11 @@ const valueOf = async (
 
 /**
  * Handles an error without a catch, such as one from a timer or an unhandled rejection. Its run fails if it
- * is known and has not ended. The service then replaces this process.
+ * is known and has not ended. The service then replaces this process, unless the code of an ended run was refused.
  */
 const onFault = (thrown: unknown): void => {
   const run = runOfContext()
+  if (!run && isRefusal(thrown)) return
   run?.fail('function_failed', describe(thrown, dir, RUNTIME_DIR))
   if (!faulty) channel.send({ type: 'fault' })
   faulty = true
@@ -124,4 +127,5 @@ installNetwork()
 process.on('uncaughtException', onFault)
 process.on('unhandledRejection', onFault)
 ownTimers(ownerOfContext)
+ownFinalizers()
 captureOutput(ownerOfContext)

@@ -5,10 +5,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { registerHooks, syncBuiltinESMExports } from 'node:module'
 import net, { type NetConnectOpts, Socket } from 'node:net'
-import { type Endpoint, connectThrough, type TunnelSocket } from './networkSocket.ts'
+import { connectionOf, type Endpoint, connectThrough, type TunnelSocket } from './networkSocket.ts'
 import { patchDatagrams, patchDns, patchTls } from './networkModules.ts'
-import { connectionRefusalAfterEnd } from './endedRun.ts'
-import { boundFetch, boundWebSocket, patchHttp } from './networkRequests.ts'
+import { connectionRefusalAfterEnd, runOfContext } from './endedRun.ts'
+import { isCalledByNode } from './timers.ts'
+import { boundFetch, boundWebSocket, patchHttp, patchHttp2 } from './networkRequests.ts'
 import { networkError, NetworkTunnel } from './networkTunnel.ts'
 
 const FD = 4
@@ -19,7 +20,7 @@ const LAZY: Readonly<Record<string, readonly ((open: () => NetworkTunnel) => voi
   http: [patchHttp],
   _http_agent: [patchHttp],
   https: [patchTls, patchHttp],
-  http2: [patchTls],
+  http2: [patchTls, patchHttp2],
   dns: [patchDns],
   'dns/promises': [patchDns],
   dgram: [patchDatagrams],
@@ -79,10 +80,28 @@ export const installNetwork = (): void => {
     return this
   }
 
+  endTimeouts()
+
   net.Server.prototype.listen = function listen(): never {
     throw refused('listen: a function cannot listen; define a webhook to receive requests')
   }
   syncBuiltinESMExports()
+}
+
+/** The timeout of a socket is like a timer. Sockets in pools keep theirs. */
+const endTimeouts = (): void => {
+  const { prototype } = Socket as unknown as { readonly prototype: TunnelSocket }
+  const setTimeout = Reflect.get(prototype, 'setTimeout') as (...args: unknown[]) => unknown
+  const onTimeout = Reflect.get(prototype, '_onTimeout') as () => void
+  const hasEnded = () => runOfContext()?.ended === true
+  Object.assign(prototype, {
+    setTimeout(this: TunnelSocket, ...args: unknown[]): unknown {
+      return hasEnded() && !isCalledByNode() ? this : Reflect.apply(setTimeout, this, args)
+    },
+    _onTimeout(this: TunnelSocket): void {
+      if (connectionOf(this) || !hasEnded()) Reflect.apply(onTimeout, this, [])
+    },
+  })
 }
 
 const refused = (message: string): Error => networkError({ code: 'ERR_EGRESS_REFUSED', message })

@@ -4,6 +4,7 @@ import { isIP, Socket } from 'node:net'
 import type tls from 'node:tls'
 import { promisify } from 'node:util'
 import type { Address } from '../../egress/frames.ts'
+import { usersOf } from './connectionUsers.ts'
 import { refusalAfterEnd } from './endedRun.ts'
 import { connectionOf, shareAddresses, type TunnelSocket } from './networkSocket.ts'
 import { networkError, type NetworkTunnel } from './networkTunnel.ts'
@@ -22,12 +23,14 @@ export const patchTls = (): void => {
     const [options, callback] = tlsArguments(args) as [Options, (() => void) | undefined]
     if (options.socket) {
       const secure = connect(options, callback)
+      usersOf(options.socket)?.guard(secure)
       startOver(secure, options.socket)
       return secure
     }
     const under = new Socket()
     under.connect({ ...options } as Parameters<Socket['connect']>[0] & object)
     const secure = connect({ ...options, socket: under }, callback)
+    usersOf(under)?.guard(secure)
     if (options.timeout) secure.setTimeout(options.timeout)
     shareAddresses(secure as unknown as TunnelSocket, under)
     return secure
@@ -36,6 +39,7 @@ export const patchTls = (): void => {
   module.TLSSocket = new Proxy(TLSSocket, {
     construct: (target, args: [unknown, unknown?], newTarget) => {
       const secure = Reflect.construct(target, args, newTarget) as tls.TLSSocket
+      if (args[0] instanceof Socket) usersOf(args[0])?.guard(secure)
       startOver(secure, args[0])
       return secure
     },

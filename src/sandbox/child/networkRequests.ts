@@ -1,12 +1,30 @@
 /** Requests over connections that Node pools: the run that asks may have ended, although the connection is open. */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { subscribe } from 'node:diagnostics_channel'
 import type http from 'node:http'
+import type http2 from 'node:http2'
+import { guardWrites, senderOfContext, usersOf } from './connectionUsers.ts'
 import { refusalAfterEnd } from './endedRun.ts'
 
 const builtin = process.getBuiltinModule.bind(process)
 
 type Fetch = typeof globalThis.fetch
 
+/** The pool of `fetch` sends a request that waited for a connection in the context of the request before it. */
+const followRequests = (): void => {
+  const senders = new WeakMap<object, ReturnType<typeof senderOfContext>>()
+  subscribe('undici:request:create', (message) => {
+    const { request } = message as { readonly request: object }
+    senders.set(request, senderOfContext())
+  })
+  subscribe('undici:client:sendHeaders', (message) => {
+    const { request, socket } = message as { readonly request: object; readonly socket: object }
+    usersOf(socket)?.beginRequest(senders.get(request))
+  })
+}
+
 export const boundFetch = (fetch: Fetch): Fetch => {
+  followRequests()
   const bound: { fetch: Fetch } = {
     fetch: (input, init) => {
       const cause = refusalAfterEnd()
@@ -37,7 +55,7 @@ export const boundWebSocket = (): unknown => {
 
 /** Fields that agents use and the types leave out. */
 interface Internals {
-  onSocket(socket: null, error: Error): void
+  onSocket(socket: unknown, error?: Error): void
 }
 
 type AddRequest = (this: http.Agent, request: http.ClientRequest, ...rest: unknown[]) => void
@@ -47,8 +65,42 @@ export const patchHttp = (): void => {
   const addRequest = Reflect.get(prototype, 'addRequest') as AddRequest
   const checked: AddRequest = function (request, ...rest) {
     const refusal = refusalAfterEnd()
-    if (refusal) (request as unknown as Internals).onSocket(null, refusal)
-    else Reflect.apply(addRequest, this, [request, ...rest])
+    const internals = request as unknown as Internals
+    if (refusal) return internals.onSocket(null, refusal)
+    // The agent sends a request that waited for a connection in the context of the request before it.
+    const inContext = AsyncLocalStorage.snapshot()
+    const onSocket = internals.onSocket.bind(request)
+    internals.onSocket = (...given) => inContext(onSocket, ...given)
+    Reflect.apply(addRequest, this, [request, ...rest])
   }
   Object.defineProperty(prototype, 'addRequest', { value: checked, writable: true, configurable: true })
+}
+
+/** Node sends the frames of a session in no context of a run, so each request and each write to it is checked. */
+export const patchHttp2 = (): void => {
+  const module = builtin('node:http2')
+  const { connect } = module
+  module.connect = (...args: unknown[]) => {
+    const session = Reflect.apply(connect, module, args) as http2.ClientHttp2Session
+    guardSession(session)
+    return session
+  }
+}
+
+const guardSession = (session: http2.ClientHttp2Session): void => {
+  const { socket } = session
+  const users = usersOf(socket) ?? usersOf(Reflect.get(socket, 'stream') ?? {}) // a socket of the tunnel is wrapped
+  if (!users) return
+  users.unguard()
+  for (const name of ['request', 'ping', 'settings', 'goaway'] as const) {
+    const original = session[name] as (...args: unknown[]) => unknown
+    const checked = (...args: unknown[]): unknown => {
+      const refusal = users.claim()
+      if (refusal) throw refusal
+      const result = Reflect.apply(original, session, args)
+      if (name === 'request') guardWrites(result as http2.ClientHttp2Stream, users)
+      return result
+    }
+    Object.defineProperty(session, name, { value: checked, configurable: true, writable: true })
+  }
 }

@@ -1,6 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { isIP, Socket } from 'node:net'
 import type { Opened } from '../../egress/frames.ts'
+import { ConnectionUsers } from './connectionUsers.ts'
+import { refusal } from './endedRun.ts'
 import { networkError, NetworkStream, type NetworkTunnel } from './networkTunnel.ts'
 
 /** The parts of a socket that Node's own modules use and its types leave out. */
@@ -18,6 +20,7 @@ export type TunnelSocket = Socket & Internals
 
 interface Connection {
   stream: NetworkStream
+  readonly users: ConnectionUsers
   giveUp: () => void
   opened: Opened | undefined
   /** Calls that wait until the stream is open. */
@@ -64,11 +67,14 @@ const endOf = (end: Opened['local'] | undefined): object =>
 
 /** Makes a socket that is not connected into one of the tunnel, and connects it. */
 export const connectThrough = (tunnel: NetworkTunnel, socket: TunnelSocket, endpoint: Endpoint): void => {
-  const inContext = AsyncLocalStorage.snapshot()
   socket._undestroy()
   socket._peername = null
+  const users = new ConnectionUsers(() => {
+    if (socket.connecting || socket.writableLength > 0) socket.destroy(refusal())
+  })
   const connection: Connection = {
-    stream: streamOf(tunnel, socket, inContext),
+    stream: streamOf(tunnel, socket, users),
+    users,
     giveUp: () => {},
     opened: undefined,
     whenOpen: [],
@@ -76,6 +82,7 @@ export const connectThrough = (tunnel: NetworkTunnel, socket: TunnelSocket, endp
   }
   connections.set(socket, connection)
   Object.defineProperties(socket, tunnelled)
+  users.guard(socket)
   socket._unrefTimer()
   socket.connecting = true
 
@@ -112,28 +119,22 @@ const fallbacks = new WeakMap<
   { addresses: string[]; dial: (host: string, family: Family) => void }
 >()
 
-const streamOf = (
-  tunnel: NetworkTunnel,
-  socket: TunnelSocket,
-  inContext: ReturnType<typeof AsyncLocalStorage.snapshot>,
-): NetworkStream => {
-  const stream = new NetworkStream(tunnel, {
-    onOpened: (opened) => inContext(onOpened, socket, opened),
+const streamOf = (tunnel: NetworkTunnel, socket: TunnelSocket, users: ConnectionUsers): NetworkStream =>
+  new NetworkStream(tunnel, {
+    onOpened: (opened) => users.inContext(() => onOpened(socket, opened)),
     onData: (data) => {
       socket._unrefTimer()
-      return inContext(() => socket.push(data))
+      return users.inContext(() => socket.push(data))
     },
     onEnd: () =>
-      inContext(() => {
+      users.inContext(() => {
         const connection = connections.get(socket)
         if (connection) ended.add(connection)
         socket.push(null)
         socket.read(0)
       }),
-    onClose: (error) => inContext(onClose, tunnel, socket, error, inContext),
+    onClose: (error) => users.inContext(() => onClose(tunnel, socket, error)),
   })
-  return stream
-}
 
 const ended = new WeakSet<Connection>()
 
@@ -149,18 +150,13 @@ const onOpened = (socket: TunnelSocket, opened: Opened): void => {
   if (!socket.isPaused()) socket.read(0)
 }
 
-const onClose = (
-  tunnel: NetworkTunnel,
-  socket: TunnelSocket,
-  error: Error | undefined,
-  inContext: ReturnType<typeof AsyncLocalStorage.snapshot>,
-): void => {
+const onClose = (tunnel: NetworkTunnel, socket: TunnelSocket, error: Error | undefined): void => {
   const connection = connections.get(socket)
   if (!connection || socket.destroyed) return
   const fallback = fallbacks.get(connection)
   const next = connection.opened ? undefined : fallback?.addresses.shift()
   if (error && next !== undefined) {
-    connection.stream = streamOf(tunnel, socket, inContext)
+    connection.stream = streamOf(tunnel, socket, connection.users)
     return fallback?.dial(next, 0)
   }
   if (error) return void socket.destroy(error)
@@ -239,6 +235,7 @@ const tunnelled: PropertyDescriptorMap & ThisType<TunnelSocket> = {
     value(this: TunnelSocket, error: Error | null, callback: Callback) {
       const connection = connections.get(this)
       connection?.giveUp()
+      connection?.users.close()
       connection?.unsettled?.(error ?? networkError(CLOSED))
       destroyOf(this, error, callback)
     },

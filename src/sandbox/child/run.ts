@@ -5,6 +5,7 @@ import type { FailureCode, ParentFrame, StopReason } from '../protocol.ts'
 import type { HostCall, Kept, RunInfo } from '../../sdk/wire.ts'
 import type { Channel } from './channel.ts'
 import { LineCutter } from './output.ts'
+import { refused } from './refusals.ts'
 import { clearTimersOf } from './timers.ts'
 import type { Described } from './thrown.ts'
 
@@ -24,6 +25,11 @@ interface Pending {
   readonly reject: (error: Error) => void
 }
 
+/** A thing that learns of the end of a run. */
+interface Held {
+  release(run: Run): void
+}
+
 /** A run in the child. It ends once; anything after its end is dropped. */
 export class Run implements ActiveRun {
   readonly id: number
@@ -37,6 +43,8 @@ export class Run implements ActiveRun {
   readonly #pending = new Map<number, Pending>()
   readonly #waiting: (() => void)[] = []
   readonly timers = new Set<NodeJS.Timeout | NodeJS.Immediate>()
+  /** Created on first use, because most functions open no connection. */
+  #held: Set<Held> | undefined
   /** The errors of host calls that an outage of the service refused. */
   #outages: WeakSet<object> | undefined
   #ended = false
@@ -59,6 +67,15 @@ export class Run implements ActiveRun {
     return (this.#controller ??= new AbortController()).signal
   }
 
+  /** Releases the thing at the end of the run. */
+  hold(thing: Held): void {
+    ;(this.#held ??= new Set()).add(thing)
+  }
+
+  drop(thing: Held): void {
+    this.#held?.delete(thing)
+  }
+
   /** Throws if the run was stopped before its function was called. */
   throwIfStopped(): void {
     if (this.#stopped) throw this.#stopped
@@ -77,7 +94,9 @@ export class Run implements ActiveRun {
         const call = this.#calls++
         try {
           if (this.#ended)
-            throw new Error('The run has ended: expected svc functions to be awaited before it returns')
+            throw refused(
+              new Error('The run has ended: expected svc functions to be awaited before it returns'),
+            )
           const json = stringify({ type: 'host', id: this.id, call, request })
           if (!isShallow(json))
             throw new RangeError(`Expected a value nested at most ${MAX_DEPTH} levels deep`)
@@ -167,6 +186,7 @@ export class Run implements ActiveRun {
     this.#ended = true
     if (this.timers.size > 0) clearTimersOf(this)
     this.#channel.sendJson(json)
+    if (this.#held) for (const thing of this.#held) thing.release(this)
     this.#onEnd()
   }
 }

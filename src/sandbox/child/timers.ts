@@ -46,7 +46,8 @@ export const clearTimersOf = ({ timers: open }: TimerOwner): void => {
 /** The frames of the caller of a replaced function: this helper, the replacement, the caller. */
 const CALLER = 2
 
-const isCalledByNode = (): boolean => getCallSites(CALLER + 1)[CALLER]?.scriptName.startsWith('node:') ?? true
+export const isCalledByNode = (): boolean =>
+  getCallSites(CALLER + 1)[CALLER]?.scriptName.startsWith('node:') ?? true
 
 /** Replaces the timers of this process. `runOfContext` returns the run of the current async context, ended or not. */
 export const ownTimers = (runOfContext: () => TimerOwner | undefined): void => {
@@ -63,6 +64,7 @@ export const ownTimers = (runOfContext: () => TimerOwner | undefined): void => {
     repeats: boolean,
   ): Timer => {
     const timer = schedule(function fire(this: unknown, ...args) {
+      if (run.ended) return original.clear(timer) // it was refreshed
       if (!repeats) run.timers.delete(timer)
       Reflect.apply(callback, this, args)
     })
@@ -129,6 +131,16 @@ export const ownTimers = (runOfContext: () => TimerOwner | undefined): void => {
     const run = ownerOf()
     if (!run || !isPlain(options)) return yield* ticks(ms, value, options as object)
     for (;;) yield await waiting(run, (fire) => original.setTimeout(fire, ms), value, options)
+  }
+
+  const timeout = AbortSignal.timeout.bind(AbortSignal)
+  AbortSignal.timeout = (ms) => {
+    if (!ownerOf()) return timeout(ms)
+    const controller = new AbortController()
+    const abort = () =>
+      controller.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError'))
+    replacements.setTimeout(abort, ms).unref()
+    return controller.signal
   }
 
   const replacements = {
