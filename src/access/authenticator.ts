@@ -4,6 +4,7 @@ import { AppError } from '../errors.ts'
 import { USE_RECORDED_EVERY_MS } from '../events/credential.ts'
 import { type Cursor, START } from '../events/event.ts'
 import type { DomainEvent, EventType } from '../events/index.ts'
+import { heapBytesOf } from '../loops/heapBytes.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Hints } from '../ports/hints.ts'
 import type { Views } from '../projections/views.ts'
@@ -25,7 +26,7 @@ interface Known extends Stored {
 
 interface Deps {
   readonly store: EventStore
-  readonly views: Pick<Views, 'apiKeys' | 'sessions' | 'serviceKeys' | 'settled'>
+  readonly views: Pick<Views, 'apiKeys' | 'envs' | 'sessions' | 'serviceKeys' | 'settled'>
   readonly hints: Pick<Hints, 'publish' | 'on'>
   readonly keyring: Pick<Keyring, 'proves'>
   /** Records that a service key was used; the request does not wait for it. */
@@ -35,6 +36,8 @@ interface Deps {
 }
 
 const KNOWN = 10_000
+/** Of their permissions and metadata, which a client chooses. */
+const KNOWN_BYTES = 16 << 20
 /** Compared with the secret of an unknown id, so that the reply takes as long as for a known id. */
 const NO_MAC = '0'.repeat(64)
 /** A known credential is trusted for this long after the watch last reached the end of the log. */
@@ -61,7 +64,7 @@ const WATCHED: readonly EventType[] = [
 export class Authenticator {
   readonly #deps: Deps
   readonly #monotonic: () => number
-  readonly #known = new BoundedMap<string, Known>(KNOWN)
+  readonly #known = new BoundedMap<string, Known>(KNOWN, KNOWN_BYTES)
   readonly #open = new OpenReplies()
   readonly #waiting = new Waiters()
   #position: Cursor | undefined
@@ -192,9 +195,14 @@ export class Authenticator {
     await credentialsSettled(this.#deps.views, kind)
     const known = await (kind === 'api-key' ? this.#apiKey(id) : this.#issued(kind, id))
     if (!known || endings !== this.#endings) return known
-    if (known.parent) this.#known.set(known.parent.credential.id, known.parent)
-    this.#known.set(id, known)
+    if (known.parent) this.#keep(known.parent)
+    this.#keep(known)
     return known
+  }
+
+  #keep(known: Known): void {
+    const { id, granted, metadata } = known.credential
+    this.#known.set(id, known, heapBytesOf(granted) + heapBytesOf(metadata))
   }
 
   async #apiKey(id: string): Promise<Known | undefined> {

@@ -56,6 +56,8 @@ const MAX_CONFLICTS = 20
 const PAUSES = { firstMs: 2, longestMs: 16 }
 
 const CACHED_STREAMS = 4096
+/** Entries of the cached states of a decider with `sizeOf`: about 20 MB. */
+const CACHED_ENTRIES = 32_768
 
 /** The most commands in one append: with 64 KiB of payload each they stay under EventStoreDB's 1 MiB. */
 const COMMANDS_PER_APPEND = 12
@@ -69,7 +71,7 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
   readonly #decider: Decider<State, Command, Event>
   readonly #onUnprocessable: (reason: string) => void
   readonly #busy = new Map<string, Actor<State, Command, Event>>()
-  readonly #loaded = new BoundedMap<string, Loaded<State>>(CACHED_STREAMS)
+  readonly #loaded: BoundedMap<string, Loaded<State>>
 
   /** `onUnprocessable` is called with a text that names a stored fact which cannot be folded. */
   constructor(
@@ -79,6 +81,7 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
   ) {
     this.#store = store
     this.#decider = decider
+    this.#loaded = new BoundedMap(CACHED_STREAMS, decider.sizeOf ? CACHED_ENTRIES : Infinity)
     this.#onUnprocessable = onUnprocessable
   }
 
@@ -178,7 +181,7 @@ export class CommandHandler<State, Command, Event extends DomainEvent> {
         for (const { reject } of waiting) reject(refusal)
       }
     }
-    if (actor.loaded) this.#loaded.set(stream, actor.loaded)
+    if (actor.loaded) this.#loaded.set(stream, actor.loaded, this.#decider.sizeOf?.(actor.loaded.state))
     this.#busy.delete(stream)
     actor.running = undefined
   }

@@ -80,6 +80,8 @@ export const context: Decider<Context, ContextCommand, ContextEvent> = {
     }
   },
 
+  sizeOf: ({ variables }) => variables.size,
+
   evolve(context, { event, revision }: Folded<ContextEvent>) {
     const { variables } = context
     switch (event.type) {

@@ -25,6 +25,8 @@ export interface Decider<State, Command, Event extends DomainEvent = DomainEvent
    * fact gets a random id.
    */
   idOf?(event: Event): string | undefined
+  /** The number of entries of a state that can have many: it bounds the memory of states. */
+  sizeOf?(state: State): number
 }
 
 /** Refuses a fact of another kind of stream. It compiles only where every fact of the decider is handled. */

@@ -236,6 +236,8 @@ export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
     }
   },
 
+  sizeOf: (project) => (project.status === 'active' ? project.builds.size + project.deleted.size : 0),
+
   evolve(project, { event, revision }: Folded<ProjectEvent>) {
     const changed = (changes: Partial<ActiveProject>): Project =>
       project.status === 'active' ? { ...project, ...changes } : project

@@ -62,6 +62,8 @@ export const upload: Decider<UploadState, UploadCommand, UploadEvent> = {
     }
   },
 
+  sizeOf: (state) => ('parts' in state ? state.parts.size : 0),
+
   evolve(state, fact: Folded<UploadEvent>) {
     const { event } = fact
     switch (event.type) {

@@ -1,5 +1,6 @@
 import { BACKWARDS, END, type EventStoreDBClient, FORWARDS, type ResolvedEvent } from '@eventstore/db-client'
 import { BoundedMap } from '../../boundedMap.ts'
+import { heapBytesOf } from '../../loops/heapBytes.ts'
 import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
 import type { Cursor, Recorded } from '../../events/event.ts'
@@ -34,6 +35,7 @@ interface Read extends AsyncIterable<ResolvedEvent> {
 export const PAGE = 512
 /** Pages that are cached for `KEPT_MS`, because readers that begin together read the same pages. */
 const KEPT_PAGES = 8
+const KEPT_PAGE_BYTES = 32 << 20
 const KEPT_MS = 5000
 
 /**
@@ -43,7 +45,7 @@ const KEPT_MS = 5000
 export class Reader {
   readonly #connection: Connection
   readonly #prefix: string
-  readonly #pages = new BoundedMap<Cursor, Promise<Page>>(KEPT_PAGES)
+  readonly #pages = new BoundedMap<Cursor, Promise<Page>>(KEPT_PAGES, KEPT_PAGE_BYTES)
   readonly #forget = setTimeout(() => this.#pages.clear(), KEPT_MS).unref()
   #heads: { asked: Promise<Cursor> | undefined; next: Promise<Cursor> | undefined } = {
     asked: undefined,
@@ -127,6 +129,7 @@ export class Reader {
     try {
       const page = await asked
       if (page.last) this.#pages.delete(after)
+      else if (this.#pages.get(after) === asked) this.#pages.set(after, asked, heapBytesOf(page.events))
       return page
     } catch (error) {
       this.#pages.delete(after)
