@@ -1,5 +1,4 @@
 import { AppError } from '../errors.ts'
-import { USE_RECORDED_EVERY_MS } from '../events/credential.ts'
 import type { EventOf } from '../events/index.ts'
 import { type Decider, type Folded, foreign } from './decider.ts'
 
@@ -7,7 +6,7 @@ import { type Decider, type Folded, foreign } from './decider.ts'
 interface Issued {
   /** By id, the time at which each expires. */
   readonly sessions: Map<string, number>
-  readonly serviceKeys: Map<string, { readonly expires: number; revoked: boolean; used: number }>
+  readonly serviceKeys: Map<string, { readonly expires: number; revoked: boolean }>
 }
 
 type IssuedEvent = EventOf<
@@ -28,7 +27,6 @@ export type IssuedCommand = { readonly api_key_id: string; readonly now: string 
     }
   | { readonly type: 'RevokeServiceKey'; readonly service_key_id: string }
   | { readonly type: 'RevokeServiceKeys' }
-  | { readonly type: 'UseServiceKey'; readonly service_key_id: string }
 )
 
 /** SPEC.md, Limits: active sessions per API key. */
@@ -85,16 +83,12 @@ export const issued: Decider<Issued, IssuedCommand, IssuedEvent> = {
           at: command.now,
         }))
       }
-      case 'UseServiceKey': {
-        const { service_key_id } = command
-        const key = serviceKeys.get(service_key_id)
-        if (!key || key.revoked || now < key.used + USE_RECORDED_EVERY_MS) return []
-        return [{ type: 'ServiceKeyUsed', service_key_id, api_key_id, at: command.now }]
-      }
       default:
         return command satisfies never
     }
   },
+
+  sizeOf: ({ sessions, serviceKeys }) => sessions.size + serviceKeys.size,
 
   evolve(issued, { event }: Folded<IssuedEvent>) {
     const { sessions, serviceKeys } = issued
@@ -107,7 +101,7 @@ export const issued: Decider<Issued, IssuedCommand, IssuedEvent> = {
         break
       case 'ServiceKeyCreated': {
         const expires = event.expires_at === null ? Infinity : Date.parse(event.expires_at)
-        serviceKeys.set(event.service_key_id, { expires, revoked: false, used: -Infinity })
+        serviceKeys.set(event.service_key_id, { expires, revoked: false })
         break
       }
       case 'ServiceKeysRevoked':
@@ -116,11 +110,8 @@ export const issued: Decider<Issued, IssuedCommand, IssuedEvent> = {
           if (key) key.revoked = true
         }
         break
-      case 'ServiceKeyUsed': {
-        const key = serviceKeys.get(event.service_key_id)
-        if (key) key.used = Date.parse(event.at)
+      case 'ServiceKeyUsed': // version 0.1.0 recorded uses here
         break
-      }
       default:
         foreign(event)
     }
