@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { buffer, text } from 'node:stream/consumers'
+import { clock } from '../clock.ts'
 import { AHEAD_BYTES, type Reservation } from './fileQuota.ts'
 import type { Payload } from '../events/payload.ts'
 import { jsonBytes, RawJson, StoredJson } from '../events/rawJson.ts'
@@ -23,7 +24,16 @@ const MOST_PER_ROUGH_BYTE = 6
  */
 const INLINE_CONTAINERS = 2048
 
-/** Keeps large payloads out of the log. A blob's key is the hash of its bytes, so equal payloads share one blob. */
+/** The keys of the payloads of an environment begin with this. */
+export const payloadsOf = (env_id: string): string => `payloads/${env_id}/`
+
+/** The keys of the payloads that an environment stored on one day in UTC begin with this. */
+const folderOf = (env_id: string): string => `${payloadsOf(env_id)}${clock.iso().slice(0, 10)}/`
+
+/**
+ * Keeps large payloads out of the log. A key contains the environment and the day, so that payloads can be removed with
+ * their facts. Equal payloads of one environment and day share a blob.
+ */
 export class Payloads {
   readonly #blobs: Blobs
 
@@ -32,16 +42,20 @@ export class Payloads {
   }
 
   /**
-   * Stores a JSON value, as a blob if it is large. The blob is durable when this resolves. With `room`, a blob for which
-   * the plan has no room is refused and not stored. With `at`, the blob has this key, so that its owner can remove it.
+   * Stores a JSON value, as a blob if it is large: of an environment, or under a key whose owner removes it. The blob is
+   * durable when this resolves. With `room`, a blob for which the plan has no room is refused and not stored.
    */
-  async keep<Value>(value: Value, room?: Reservation, at?: string): Promise<Payload<Value>> {
+  async keep<Value>(
+    value: Value,
+    place: { readonly env_id: string } | { readonly key: string },
+    room?: Reservation,
+  ): Promise<Payload<Value>> {
     const surelySmall = INLINE_BYTES / MOST_PER_ROUGH_BYTE
     if (roughBytes(value, surelySmall) < surelySmall) return { value }
     const bytes = jsonBytes(value)
     if (bytes.length <= INLINE_BYTES && !hasManyContainers(bytes)) return { value }
     const sha256 = createHash('sha256').update(bytes).digest('hex')
-    const key = at ?? `payloads/${sha256.slice(0, 2)}/${sha256}.json`
+    const key = 'key' in place ? place.key : `${folderOf(place.env_id)}${sha256}.json`
     await room?.cover(bytes.length)
     await this.#blobs.put(key, bytes)
     return { ref: { key, size: bytes.length, sha256 } }
@@ -51,6 +65,7 @@ export class Payloads {
   async keepBytes(
     content: AsyncIterable<Buffer>,
     inlineBytes: number,
+    { env_id }: { readonly env_id: string },
     room?: Reservation,
   ): Promise<Buffer | PayloadRef> {
     const chunks = content[Symbol.asyncIterator]()
@@ -77,8 +92,7 @@ export class Payloads {
       hash.update(chunk)
       return chunk
     }
-    const id = newId()
-    const key = `payloads/${id.slice(-2)}/${id}.bin`
+    const key = `${folderOf(env_id)}${newId()}.bin`
     const stored = await this.#blobs.put(key, all())
     return { key, size: stored.size, sha256: hash.digest('hex') }
   }

@@ -1,12 +1,13 @@
 import * as assert from 'uvu/assert'
 import { openBlobs } from '../../src/adapters/embedded/blobs.ts'
-import { Payloads } from '../../src/content/payloads.ts'
+import { Payloads, payloadsOf } from '../../src/content/payloads.ts'
 import { RawJson } from '../../src/events/rawJson.ts'
 import type { Blobs } from '../../src/ports/blobs.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 
 const LIMIT = 64 << 10
+const env = { env_id: '0198a9c2-0000-7000-8000-000000000001' }
 
 const payloads = suite<{ blobs: Blobs; payloads: Payloads }>('a payload')
 payloads.before(async (context) => {
@@ -24,7 +25,7 @@ payloads('of up to 64 KiB of JSON stays in the fact', async ({ payloads }) => {
     'ü'.repeat(LIMIT / 2 - 1),
     { a: [1, 2, { b: true }] },
   ]) {
-    assert.equal(await payloads.keep(value), { value })
+    assert.equal(await payloads.keep(value, env), { value })
   }
 })
 
@@ -34,7 +35,7 @@ payloads('of one byte more goes to the blobs, and comes back', async ({ payloads
     `ü${'x'.repeat(LIMIT - 3)}`,
     { list: Array.from({ length: 20_000 }, (_, i) => i) },
   ]) {
-    const kept = await payloads.keep(value)
+    const kept = await payloads.keep(value, env)
     assert.is(kept.value, undefined)
     assert.is(kept.ref?.size, Buffer.byteLength(JSON.stringify(value)))
     assert.is((await blobs.head(kept.ref?.key ?? ''))?.size, kept.ref?.size)
@@ -47,20 +48,20 @@ payloads(
   async ({ payloads }) => {
     const value = Array.from({ length: 4000 }, () => ({}))
     assert.ok(JSON.stringify(value).length < LIMIT)
-    assert.ok((await payloads.keep(value)).ref)
+    assert.ok((await payloads.keep(value, env)).ref)
   },
 )
 
 payloads('that is text is stored without being parsed', async ({ payloads }) => {
   const list = new RawJson(Buffer.from(`[${'{},'.repeat(50_000)}1]`))
-  const whole = await payloads.keep(list)
+  const whole = await payloads.keep(list, env)
   assert.is(whole.ref?.size, list.bytes.length)
-  const inside = await payloads.keep({ fn: 'a/b', args: list })
+  const inside = await payloads.keep({ fn: 'a/b', args: list }, env)
   assert.equal(await payloads.load(inside), { fn: 'a/b', args: list.parse() })
 })
 
 payloads('is read field by field without parsing its large fields', async ({ payloads }) => {
-  const kept = await payloads.keep({ fn: 'a/b', args: ['x'.repeat(LIMIT)] })
+  const kept = await payloads.keep({ fn: 'a/b', args: ['x'.repeat(LIMIT)] }, env)
   const { fn, args } = (await payloads.loadLoosely(kept)) as { fn: string; args: unknown }
   assert.is(fn, 'a/b')
   assert.ok(args instanceof RawJson)
@@ -79,29 +80,32 @@ for (const [what, value] of [
 ] as const) {
   payloads(`of ${what} is measured as JSON`, async ({ payloads }) => {
     assert.ok(Buffer.byteLength(JSON.stringify(value)) > LIMIT)
-    const kept = await payloads.keep(value)
+    const kept = await payloads.keep(value, env)
     assert.ok(kept.ref, 'goes to the blobs')
     assert.equal(await payloads.load(kept), value)
   })
 }
 
-payloads('with the same content is stored in the blobs once', async ({ payloads, blobs }) => {
+payloads('with the same content is stored in the blobs once for each environment and day', async ({ payloads, blobs }) => {
   const value = { text: 'same'.repeat(LIMIT) }
-  const [one, two] = [await payloads.keep(value), await payloads.keep(structuredClone(value))]
+  const [one, two] = [await payloads.keep(value, env), await payloads.keep(structuredClone(value), env)]
   assert.equal(one, two)
-  const keys = await Array.fromAsync(blobs.list('payloads/'))
+  const { ref: other } = await payloads.keep(value, { env_id: '0198a9c2-0000-7000-8000-000000000002' })
+  assert.is.not(other?.key, one.ref?.key)
+  const keys = await Array.fromAsync(blobs.list(payloadsOf(env.env_id)))
   assert.is(keys.filter(({ key }) => key === one.ref?.key).length, 1)
-  assert.match(one.ref?.key ?? '', new RegExp(`^payloads/../${one.ref?.sha256}\\.json$`))
+  const today = new Date().toISOString().slice(0, 10)
+  assert.is(one.ref?.key, `payloads/${env.env_id}/${today}/${one.ref?.sha256}.json`)
 })
 
 payloads('may be nested deeply', async ({ payloads }) => {
   const text = '['.repeat(50_000) + ']'.repeat(50_000)
-  assert.ok(JSON.stringify(await payloads.load(await payloads.keep(JSON.parse(text)))) === text)
+  assert.ok(JSON.stringify(await payloads.load(await payloads.keep(JSON.parse(text), env))) === text)
 })
 
 payloads('of nothing are null', async ({ payloads }) => assert.is(await payloads.load({}), null))
 payloads('keeps a key __proto__', async ({ payloads }) => {
   const text = `{"__proto__":{"a":"${'x'.repeat(LIMIT)}"}}`
-  assert.is(JSON.stringify(await payloads.load(await payloads.keep(JSON.parse(text)))), text)
+  assert.is(JSON.stringify(await payloads.load(await payloads.keep(JSON.parse(text), env))), text)
 })
 payloads.run()

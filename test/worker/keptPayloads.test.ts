@@ -9,7 +9,7 @@ import { tempDir } from '../support/tempDir.ts'
 const kept = suite('a large value that a run fetches in chunks')
 const payloads = new Payloads(await openBlobs({ dir: tempDir() }))
 const text = 'x'.repeat(3_000_000)
-const { ref } = await payloads.keep(text)
+const { ref } = await payloads.keep(text, { env_id: 'env' })
 if (!ref) throw new Error('Expected a reference')
 
 kept('arrives unchanged, at most a mebibyte at a time', async () => {

@@ -1,4 +1,6 @@
 import { type Activity, followStream } from '../../commands/streams/followStream.ts'
+import type { JsonContent } from '../../content/jsonContent.ts'
+import { isAppError } from '../../errors.ts'
 import { StoredJson } from '../../events/rawJson.ts'
 import type { StreamStart } from '../../commands/streams/startOfStream.ts'
 import type { Payloads } from '../../content/payloads.ts'
@@ -35,7 +37,7 @@ export const tailStream = async (
       const { id, type, data, isLarge } = frameOf(activity, deps.payloads)
       if (isLarge) {
         await send()
-        const { chunks, close } = await deps.payloads.openJson(data)
+        const { chunks, close } = await openFrame(activity, data, deps.payloads)
         await client.writeFrame(frameHead(id, type), chunks).finally(close) // also if it reads nothing
       } else {
         const bytes = frame(id, type, data)
@@ -61,6 +63,22 @@ const RUN_EVENTS = {
   failed: 'run:fail',
   cancelled: 'run:cancel',
 } as const
+
+/** Opens the data of a large event. A value whose retention period has ended is `null`. */
+const openFrame = async (activity: Activity, data: unknown, payloads: Payloads): Promise<JsonContent> => {
+  try {
+    return await payloads.openJson(data)
+  } catch (error) {
+    if (!isAppError(error, 'not_found')) throw error
+    return payloads.openJson(frameOf(withoutValue(activity), payloads).data)
+  }
+}
+
+const withoutValue = (activity: Activity): Activity => {
+  if (activity.kind === 'data') return { ...activity, payload: { value: null } }
+  const { result_ref: _, ...run } = activity.run
+  return { ...activity, run: { ...run, result: null } }
+}
 
 /** An event of the stream; large data remains in the blobs. */
 const frameOf = (activity: Activity, payloads: Payloads) => {

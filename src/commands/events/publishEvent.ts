@@ -98,7 +98,7 @@ const storeWithin = async (
     env_id,
     event_id,
     event_type,
-    data: await deps.payloads.keep(event_data, room),
+    data: await deps.payloads.keep(event_data, cause, room),
     source,
     ...(depth !== undefined && { depth }),
     by_run_id,

@@ -29,7 +29,7 @@ export const endRun = async (
   if (outcome.status === 'failed') return end('FailRun', outcome.error)
   if (outcome.status === 'lost') return end('LoseRun', outcome.error)
   try {
-    const result = await payloads.keep(outcome.result)
+    const result = await payloads.keep(outcome.result, cause)
     const command = { type: 'SucceedRun', run_id, result, worker_id, now: clock.iso() } as const
     await aggregates.streams.handle(stream, command, cause)
   } catch (error) {

@@ -43,7 +43,7 @@ export const runFunction = async (
   }
   const room = quotas.dataFor(env_id)
   const request = async () => {
-    const input = await payloads.keep(args, room)
+    const input = await payloads.keep(args, cause, room)
     return aggregates.streams.handle(
       streamOf.stream(stream_id),
       {

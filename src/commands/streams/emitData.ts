@@ -23,7 +23,7 @@ export const emitData = async (
   try {
     await aggregates.streams.handle(
       streamOf.stream(stream_id),
-      { type: 'EmitData', run_id, data_type, payload: await payloads.keep(payload, room) },
+      { type: 'EmitData', run_id, data_type, payload: await payloads.keep(payload, cause, room) },
       cause,
     )
   } finally {

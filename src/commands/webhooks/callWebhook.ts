@@ -47,7 +47,7 @@ export const callWebhook = async (
   const asked = await readRequest()
   const room = quotas.dataFor(env_id)
   const request = async () => {
-    const body = largeBody && (await storeBody(payloads, largeBody(), room))
+    const body = largeBody && (await storeBody(payloads, largeBody(), env, room))
     const { value, sealed } = await sealRequest(body ? { ...asked, ...body.fields } : asked, {
       keyring,
       env_id,
@@ -64,7 +64,7 @@ export const callWebhook = async (
         },
         input: {
           kind: 'webhook',
-          ...payloadFields('value', await payloads.keep(value, room)),
+          ...payloadFields('value', await payloads.keep(value, env, room)),
           ...body?.stored,
           sealed,
         },

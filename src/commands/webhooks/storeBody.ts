@@ -20,9 +20,10 @@ export const bodyFields = (bytes: Buffer): Pick<WebhookRequest, 'body-raw' | 'bo
 export const storeBody = async (
   payloads: Pick<Payloads, 'keepBytes'>,
   content: AsyncIterable<Buffer>,
+  env: { readonly env_id: string },
   room?: Reservation,
 ): Promise<{ fields: ReturnType<typeof bodyFields>; stored: Pick<RunInput, 'body_ref'> }> => {
-  const kept = await payloads.keepBytes(content, INLINE_BODY_BYTES, room)
+  const kept = await payloads.keepBytes(content, INLINE_BODY_BYTES, env, room)
   return Buffer.isBuffer(kept)
     ? { fields: bodyFields(kept), stored: {} }
     : { fields: {}, stored: { body_ref: kept } }
