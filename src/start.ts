@@ -117,6 +117,7 @@ export const start = async (
         })
       : null
     if (runtime) onClose(() => runtime.close())
+    if (runtime) (await import('./process/roles/buildCache.ts')).sweepBuildCache(node, runtime)
     const claimer =
       roles.has('worker') && runtime
         ? await (await import('./process/roles/worker.ts')).startWorker(node, runtime)

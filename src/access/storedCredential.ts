@@ -11,19 +11,20 @@ export interface Stored {
   readonly credential: Credential
 }
 
-/** The read models of each kind of credential, in addition to the API keys. */
+/** The read models of each kind of credential, in addition to API keys and environments. */
 const READ = { 'api-key': [], session: ['sessions'], 'service-key': ['serviceKeys'] } as const
 
-type Keys = Pick<Views, 'apiKeys' | 'sessions' | 'serviceKeys'>
+type Keys = Pick<Views, 'apiKeys' | 'envs' | 'sessions' | 'serviceKeys'>
 
 /** Resolves when the read models contain everything about credentials of this kind that is stored now. */
 export const credentialsSettled = (views: Pick<Views, 'settled'>, kind: CredentialKind): Promise<void> =>
-  views.settled('apiKeys', ...READ[kind])
+  views.settled('apiKeys', 'envs', ...READ[kind])
 
-export const storedApiKey = async ({ apiKeys }: Keys, id: string): Promise<Stored | undefined> => {
+export const storedApiKey = async ({ apiKeys, envs }: Keys, id: string): Promise<Stored | undefined> => {
   const doc = await apiKeys.get(id)
   if (!doc?.enabled) return undefined
   const { env_id, mac } = doc
+  if ((await envs.get(env_id))?.active === false) return undefined // created while its environment was deleted
   const credential: Credential = {
     kind: 'api-key',
     id,

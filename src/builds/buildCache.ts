@@ -103,6 +103,22 @@ export class BuildCache {
     await this.#remove(cacheDir, hash)
   }
 
+  /** Removes the unpacked builds that are not needed. Resolves with their number, and with that of builds that children use. */
+  async forgetUnneeded(
+    isNeeded: (build: { readonly hash: string; readonly usedAt: number }) => Promise<boolean>,
+  ): Promise<{ removed: number; left: number }> {
+    await this.#open()
+    await this.#counted
+    let [removed, left] = [0, 0]
+    for (const build of [...this.#shares.uses()]) {
+      if (await isNeeded(build)) continue
+      await this.forget(build.hash)
+      if (this.#shares.has(build.hash)) left++
+      else removed++
+    }
+    return { removed, left }
+  }
+
   async #ensure(build: BuildRef): Promise<string> {
     const dir = this.#dirOf(await this.#open(), build.hash)
     if (existsSync(dir)) {

@@ -45,6 +45,11 @@ export class CacheShares {
     this.#builds.delete(hash)
   }
 
+  /** The builds and the times of their last use, milliseconds since 1970. */
+  *uses(): Generator<{ readonly hash: string; readonly usedAt: number }> {
+    for (const [hash, { usedAt }] of this.#builds) yield { hash, usedAt }
+  }
+
   /** Removes builds from the shares until the rest fits, and returns them. */
   surplus(isUsed: (hash: string) => boolean): string[] {
     const gone: string[] = []

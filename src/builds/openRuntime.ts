@@ -72,6 +72,12 @@ export const openRuntime = ({
       }
     },
     forget: ({ hash }) => cache.forget(hash),
+    forgetUnneeded: (isNeeded) =>
+      cache.forgetUnneeded(async (build) => {
+        if (await isNeeded(build)) return true
+        pool.retire(build.hash)
+        return false
+      }),
     prewarm: (build) => pool.prewarm(build),
     isFullFor: (org_id) => pool.isFullFor(org_id),
     get children() {

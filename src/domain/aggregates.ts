@@ -6,10 +6,12 @@ import { env } from './env.ts'
 import type { DomainEvent } from '../events/index.ts'
 import type { Decider } from './decider.ts'
 import { CommandHandler } from './commandHandler.ts'
+import { calls } from './calls.ts'
 import { context } from './context.ts'
 import { dataKey } from './dataKey.ts'
 import { installation } from './installation.ts'
 import { issued } from './issued.ts'
+import { keyUse } from './keyUse.ts'
 import { name } from './name.ts'
 import { org } from './org.ts'
 import { project } from './project.ts'
@@ -34,6 +36,7 @@ export const openAggregates = (store: EventStore, onUnprocessable?: (reason: str
     installation: handlerOf(installation),
     orgs: handlerOf(org),
     envs: handlerOf(env),
+    calls: handlerOf(calls),
     apiKeys: handlerOf(apiKey),
     domains: handlerOf(domains),
     requests: handlerOf(request),
@@ -41,6 +44,7 @@ export const openAggregates = (store: EventStore, onUnprocessable?: (reason: str
     contexts: handlerOf(context),
     dataKeys: handlerOf(dataKey),
     issued: handlerOf(issued),
+    keyUses: handlerOf(keyUse),
     workers: handlerOf(worker),
   }
 }

@@ -4,44 +4,109 @@ import { type Decider, type Folded, foreign } from './decider.ts'
 
 export type EnvCommand =
   | ({ readonly type: 'CreateEnv' } & Omit<EventOf<'EnvCreated'>, 'type'>)
-  /** `most`: the number of names that the plan allows. */
-  | { readonly type: 'NameConsumer'; readonly name: string; readonly most: number }
+  | { readonly type: 'DeleteEnv'; readonly env_id: string }
+  | ({ readonly type: 'RecordPurge' } & Omit<EventOf<'EnvPurged'>, 'type'>)
+  /** A client uses the name. `most`: the number of names that the plan allows. `now`: ISO 8601 UTC. */
+  | {
+      readonly type: 'NameConsumer'
+      readonly name: string
+      readonly most: number
+      readonly now: string
+    }
+  /** Forgets the name if no client used it since. */
+  | {
+      readonly type: 'ForgetConsumer'
+      readonly name: string
+      readonly unusedSince: string
+      readonly now: string
+    }
 
-type EnvEvent = EventOf<'EnvCreated' | 'ConsumerNamed'>
+type EnvEvent = EventOf<
+  'EnvCreated' | 'EnvDeleted' | 'EnvPurged' | 'ConsumerNamed' | 'ConsumerUsed' | 'ConsumerForgotten'
+>
+
+/** A name of a consumer that no client used for so many days is forgotten. */
+export const UNUSED_DAYS = 30
+/** The use of a name is recorded again after this time. */
+const USE_RECORDED_EVERY_MS = 86_400_000
 
 interface Env {
-  readonly exists: boolean
-  /** The names of the consumers of its stream. */
-  readonly consumers: ReadonlySet<string>
+  readonly status: 'absent' | 'active' | 'deleted'
+  /** Nothing of the deleted environment is left. */
+  readonly purged: boolean
+  /** The names of the consumers of its stream, with the time of their last use; unknown in logs of version 0.1.0. */
+  readonly consumers: ReadonlyMap<string, string | undefined>
 }
 
-/** The rules of an environment: it is created once, and a second creation is a no-op. So is a known name of a consumer. */
+/**
+ * The rules of an environment. A second creation is a no-op, also after the deletion. So are a second deletion and a known
+ * name of a consumer.
+ */
 export const env: Decider<Env, EnvCommand, EnvEvent> = {
-  initial: () => ({ exists: false, consumers: new Set() }),
+  initial: () => ({ status: 'absent', purged: false, consumers: new Map() }),
 
-  decide(command, { exists, consumers }) {
-    if (command.type === 'CreateEnv') {
-      const { type: _, ...created } = command
-      return exists ? [] : [{ type: 'EnvCreated', ...created }]
+  decide(command, { status, purged, consumers }) {
+    switch (command.type) {
+      case 'CreateEnv': {
+        const { type: _, ...created } = command
+        return status === 'absent' ? [{ type: 'EnvCreated', ...created }] : []
+      }
+      case 'DeleteEnv':
+        if (status === 'absent') throw noEnvironment()
+        return status === 'deleted' ? [] : [{ type: 'EnvDeleted', env_id: command.env_id }]
+      case 'RecordPurge': {
+        const { env_id, final } = command
+        return status === 'deleted' && !purged ? [{ type: 'EnvPurged', env_id, final }] : []
+      }
+      case 'NameConsumer': {
+        const { name, most, now } = command
+        if (status === 'deleted') throw noEnvironment()
+        if (consumers.has(name)) {
+          const isRecorded = Date.parse(now) < Date.parse(consumers.get(name) ?? '') + USE_RECORDED_EVERY_MS
+          return isRecorded ? [] : [{ type: 'ConsumerUsed', name, at: now }]
+        }
+        if (consumers.size >= most)
+          throw new AppError(
+            'quota_exceeded',
+            `consumer: the plan allows ${most} names of consumers per environment; use one that exists. A name is ` +
+              `forgotten when no client used it for ${UNUSED_DAYS} days`,
+          )
+        return [{ type: 'ConsumerNamed', name, at: now }]
+      }
+      case 'ForgetConsumer': {
+        const { name, unusedSince, now } = command
+        if (!consumers.has(name)) return []
+        const used_at = consumers.get(name)
+        if (used_at === undefined) return [{ type: 'ConsumerUsed', name, at: now }] // its days begin now
+        return used_at < unusedSince ? [{ type: 'ConsumerForgotten', name }] : []
+      }
+      default:
+        return command satisfies never
     }
-    const { name, most } = command
-    if (consumers.has(name)) return []
-    if (consumers.size >= most)
-      throw new AppError(
-        'quota_exceeded',
-        `consumer: the plan allows ${most} names of consumers per environment; use one that exists`,
-      )
-    return [{ type: 'ConsumerNamed', name }]
   },
+
+  sizeOf: ({ consumers }) => consumers.size,
 
   evolve(state, { event }: Folded<EnvEvent>) {
     switch (event.type) {
       case 'EnvCreated':
-        return { ...state, exists: true }
+        return { ...state, status: 'active' }
+      case 'EnvDeleted':
+        return { ...state, status: 'deleted' }
+      case 'EnvPurged':
+        return { ...state, purged: event.final }
       case 'ConsumerNamed':
-        return { ...state, consumers: new Set(state.consumers).add(event.name) }
+      case 'ConsumerUsed':
+        return { ...state, consumers: new Map(state.consumers).set(event.name, event.at) }
+      case 'ConsumerForgotten': {
+        const consumers = new Map(state.consumers)
+        consumers.delete(event.name)
+        return { ...state, consumers }
+      }
       default:
         return foreign(event)
     }
   },
 }
+
+const noEnvironment = (): AppError => new AppError('not_found', 'No such environment')

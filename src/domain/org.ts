@@ -4,34 +4,44 @@ import { type Decider, type Folded, foreign } from './decider.ts'
 import { changesOf } from './changesOf.ts'
 
 type Changeable = Pick<EventOf<'OrgChanged'>, 'name' | 'plan' | 'team_members'>
-type Org = { readonly status: 'absent' } | ({ readonly status: 'active' } & Required<Changeable>)
+type Org =
+  | { readonly status: 'absent' | 'deleted' }
+  | ({ readonly status: 'active' } & Required<Changeable>)
 
 export type OrgCommand =
   | ({ readonly type: 'CreateOrg' } & Omit<EventOf<'OrgCreated'>, 'type'>)
   | { readonly type: 'ChangeOrg'; readonly org_id: string; readonly changes: Changeable }
+  | ({ readonly type: 'DeleteOrg' } & Omit<EventOf<'OrgDeleted'>, 'type'>)
 
 /** A new organization has one team member: its creator. */
 const TEAM_OF_ONE = 1
 
-type OrgEvent = EventOf<'OrgCreated' | 'OrgChanged'>
+type OrgEvent = EventOf<'OrgCreated' | 'OrgChanged' | 'OrgDeleted'>
 
-/** The rules of an organization. A second creation is a no-op, so every node may create the first organization. */
+/**
+ * The rules of an organization. A second creation is a no-op, also after the deletion, so every node may create the first
+ * organization. So is a second deletion.
+ */
 export const org: Decider<Org, OrgCommand, OrgEvent> = {
   initial: () => ({ status: 'absent' }),
 
   decide(command, org) {
-    switch (command.type) {
-      case 'CreateOrg': {
-        const { type: _, ...created } = command
-        return org.status === 'absent' ? [{ type: 'OrgCreated', ...created }] : []
-      }
+    if (command.type === 'CreateOrg') {
+      const { type: _, ...created } = command
+      return org.status === 'absent' ? [{ type: 'OrgCreated', ...created }] : []
+    }
+    const { type, org_id } = command
+    if (type === 'DeleteOrg' && org.status === 'deleted') return []
+    if (org.status !== 'active') throw new AppError('not_found', 'No such organization')
+    switch (type) {
       case 'ChangeOrg': {
-        if (org.status === 'absent') throw new AppError('not_found', 'No such organization')
         const changed = changesOf(org, command.changes)
-        return changed ? [{ type: 'OrgChanged', org_id: command.org_id, ...changed }] : []
+        return changed ? [{ type: 'OrgChanged', org_id, ...changed }] : []
       }
+      case 'DeleteOrg':
+        return [{ type: 'OrgDeleted', org_id, env_ids: command.env_ids }]
       default:
-        return command satisfies never
+        return type satisfies never
     }
   },
 
@@ -40,10 +50,12 @@ export const org: Decider<Org, OrgCommand, OrgEvent> = {
       case 'OrgCreated':
         return { status: 'active', name: event.name, plan: event.plan, team_members: TEAM_OF_ONE }
       case 'OrgChanged': {
-        if (org.status === 'absent') return org
+        if (org.status !== 'active') return org
         const { type: _, org_id: __, ...changed } = event
         return { ...org, ...changed }
       }
+      case 'OrgDeleted':
+        return { status: 'deleted' }
       default:
         return foreign(event)
     }

@@ -1,5 +1,6 @@
 import type { Static, TSchema } from 'typebox'
 import * as file from './file.ts'
+import * as calls from './calls.ts'
 import * as context from './context.ts'
 import * as dataKey from './dataKey.ts'
 import * as credential from './credential.ts'
@@ -61,8 +62,13 @@ export const schemaOf = {
   LogLossAccepted: installation.LogLossAccepted,
   OrgCreated: org.OrgCreated,
   OrgChanged: org.OrgChanged,
+  OrgDeleted: org.OrgDeleted,
   EnvCreated: org.EnvCreated,
+  EnvDeleted: org.EnvDeleted,
+  EnvPurged: org.EnvPurged,
   ConsumerNamed: org.ConsumerNamed,
+  ConsumerUsed: org.ConsumerUsed,
+  ConsumerForgotten: org.ConsumerForgotten,
   ApiKeyCreated: org.ApiKeyCreated,
   ApiKeyChanged: org.ApiKeyChanged,
   ApiKeyDeleted: org.ApiKeyDeleted,
@@ -81,6 +87,8 @@ export const schemaOf = {
   ServiceKeyCreated: credential.ServiceKeyCreated,
   ServiceKeysRevoked: credential.ServiceKeysRevoked,
   ServiceKeyUsed: credential.ServiceKeyUsed,
+  CallDayCounted: calls.CallDayCounted,
+  CallsExpired: calls.CallsExpired,
   WorkerStarted: worker.WorkerStarted,
   WorkerStopped: worker.WorkerStopped,
   WorkerLost: worker.WorkerLost,

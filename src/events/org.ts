@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { fact, Id } from './scalars.ts'
+import { fact, Id, Time } from './scalars.ts'
 
 export const Plan = Type.Union([
   Type.Literal('free'),
@@ -29,10 +29,28 @@ export const OrgChanged = fact('OrgChanged', {
   team_members: Type.Optional(Type.Integer()),
 })
 
+/** `env_ids`: every environment that the organization ever had. All of them were deleted before. */
+export const OrgDeleted = fact('OrgDeleted', { org_id: Id, env_ids: Type.Immutable(Type.Array(Id)) })
+
 export const EnvCreated = fact('EnvCreated', { env_id: Id, org_id: Id, name: Type.String() })
 
+/** The environment no longer exists for clients. Its content is removed afterwards. */
+export const EnvDeleted = fact('EnvDeleted', { env_id: Id })
+
+/**
+ * The content of a deleted environment was removed. `final`: nothing that was in progress at its deletion can add content
+ * any more.
+ */
+export const EnvPurged = fact('EnvPurged', { env_id: Id, final: Type.Boolean() })
+
 /** A client of the environment stream used this name of a consumer for the first time. */
-export const ConsumerNamed = fact('ConsumerNamed', { name: Type.String() })
+export const ConsumerNamed = fact('ConsumerNamed', { name: Type.String(), at: Type.Optional(Time) })
+
+/** A client used the name again; stored once a day for each name. */
+export const ConsumerUsed = fact('ConsumerUsed', { name: Type.String(), at: Time })
+
+/** No client used the name for a long time, so its position is forgotten. */
+export const ConsumerForgotten = fact('ConsumerForgotten', { name: Type.String() })
 
 /** `mac` is HMAC-SHA-256 of the secret under the pepper, hex; the secret itself is stored nowhere (I6). */
 export const ApiKeyCreated = fact('ApiKeyCreated', {

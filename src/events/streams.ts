@@ -20,6 +20,8 @@ export const streamOf = {
   domains: (org_id: string) => `domains-${org_id}`,
   domainName: (domain: string) => `domainname-${domain}`,
   env: (env_id: string) => `env-${env_id}`,
+  /** The days of an environment that were counted and expired. */
+  calls: (env_id: string) => `calls-${env_id}`,
   key: (api_key_id: string) => `key-${api_key_id}`,
   /** The claim and answer of an Idempotency-Key; the hash is that of its scope and the key. */
   request: (hash: string) => `idem-${hash}`,
@@ -31,5 +33,7 @@ export const streamOf = {
   dataKeys: (env_or_project_id: string) => `datakeys-${env_or_project_id}`,
   /** The sessions and service keys issued under an API key. */
   issued: (api_key_id: string) => `issued-${api_key_id}`,
+  /** The uses of a service key on a day. */
+  keyUse: (service_key_id: string, day: string) => `keyuse-${service_key_id}-${day}`,
   worker: (worker_id: string) => `worker-${worker_id}`,
 }

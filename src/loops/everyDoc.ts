@@ -16,8 +16,8 @@ export async function* everyDoc<D extends Doc>(
     from,
     ...query
   }: Pick<Query, 'equal' | 'before'> & {
-    /** The field that identifies a document. */
-    readonly id: keyof D & string
+    /** The field that identifies a document, or its id. */
+    readonly id: (keyof D & string) | ((doc: D) => string)
     readonly sort: keyof D & string
     readonly from?: string
   },
@@ -31,10 +31,12 @@ export async function* everyDoc<D extends Doc>(
       ...(start !== undefined && { from: start }),
       limit,
       offset: 0,
+      totals: false,
     })
     for (const doc of items) {
-      if (seen.has(doc[id])) continue
-      seen.add(doc[id])
+      const known = typeof id === 'function' ? id(doc) : doc[id]
+      if (seen.has(known)) continue
+      seen.add(known)
       yield doc
     }
     if (items.length < limit) return

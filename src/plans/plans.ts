@@ -167,3 +167,11 @@ export const termsOf: Readonly<Record<Plan, PlanTerms>> = {
     maxDomains: null,
   },
 }
+
+const DAY_SECONDS = 86_400
+
+/** The seconds for which a plan keeps the data of runs; null: for ever, also for an unknown plan. */
+export const retentionOf = (plan: Plan | undefined): number | null => {
+  const days = plan ? termsOf[plan].limits.call_retention_days : UNLIMITED
+  return days === UNLIMITED ? null : days * DAY_SECONDS
+}

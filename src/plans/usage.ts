@@ -39,11 +39,13 @@ export const usageOf = async (
   const keptFrom = keptFromOf(limits, nowMs)
   let [runs_this_period, call_count, call_storage_bytes] = [0, 0, 0]
   const env_ids = [...directory.envsOf(org_id)]
-  for (const env_id of env_ids) {
-    const from = keptFrom < monthFrom ? keptFrom : monthFrom
+  const deleted = new Set(directory.deletedEnvsOf(org_id)) // their runs of this month were used
+  for (const env_id of [...env_ids, ...deleted]) {
+    const isDeleted = deleted.has(env_id)
+    const from = keptFrom < monthFrom && !isDeleted ? keptFrom : monthFrom
     for await (const { day, runs, bytes } of daysOf(callDays, env_id, from)) {
       if (day >= monthFrom) runs_this_period += runs
-      if (day < keptFrom) continue
+      if (day < keptFrom || isDeleted) continue
       call_count += runs
       call_storage_bytes += bytes
     }
@@ -79,7 +81,7 @@ const DAY_MS = 86_400_000
 const dayOf = (time: string): string => time.slice(0, 10)
 
 /** Returns the first day whose calls the plan keeps; an empty string, which sorts first, when it keeps all. */
-const keptFromOf = ({ call_retention_days }: UsageLimits, nowMs: number): string =>
+export const keptFromOf = ({ call_retention_days }: UsageLimits, nowMs: number): string =>
   call_retention_days === UNLIMITED ? '' : dayOf(isoOf(nowMs - call_retention_days * DAY_MS))
 
 const daysOf = (callDays: Collection<CallDayDoc>, env_id: string, from: string) =>

@@ -76,10 +76,16 @@ export interface EventStore {
   ): AsyncIterable<Delivery>
 
   /**
-   * From now on, events of the stream need not be kept for longer than the given seconds. A store may hide and remove
-   * older events at any time; the embedded one keeps them.
+   * Forgets a group with its position; it is new at its next use. A missing group is not an error. Nothing may consume the
+   * group meanwhile: its consumers could miss events or receive them again.
    */
-  expire(stream: string, maxAgeSeconds: number): Promise<void>
+  dropGroup(group: string): Promise<void>
+
+  /**
+   * From now on, events of the stream need not be kept for longer than the given seconds; null: they are kept. A store may
+   * hide and remove older events at any time; the embedded one keeps them.
+   */
+  expire(stream: string, maxAgeSeconds: number | null): Promise<void>
 
   /** Whether a stream has events, but all of them have expired: it then reads as an empty one and keeps its revision. */
   isExpired(stream: string): Promise<boolean>

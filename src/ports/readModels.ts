@@ -40,6 +40,8 @@ export interface Query {
   readonly prefix?: string
   readonly limit: number
   readonly offset: number
+  /** False: `total` may be any number, because the caller does not use it. Counting may cost more than the page. */
+  readonly totals?: false
 }
 
 export interface Found<D> {

@@ -105,6 +105,13 @@ export interface Runtime {
   inspect(build: BuildRef, upload: Upload): Promise<Inspection>
   /** Removes the unpacked files of a build that will not run again. */
   forget(build: Pick<BuildRef, 'hash'>): Promise<void>
+  /**
+   * Removes the unpacked files of builds that are not needed, and ends their idle processes. `usedAt`: milliseconds since
+   * 1970. Resolves with their number, and with that of builds that are left because processes use them.
+   */
+  forgetUnneeded(
+    isNeeded: (build: { readonly hash: string; readonly usedAt: number }) => Promise<boolean>,
+  ): Promise<{ removed: number; left: number }>
   /** Starts a child for the build and the rights ahead of the first run. */
   prewarm(build: LaneRef): void
   /** Whether runs of the organization wait here because other runs have the places for children. */

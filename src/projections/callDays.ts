@@ -1,6 +1,6 @@
 import { envIdOf, type Recorded } from '../events/event.ts'
 import { type Payload, payloadOf } from '../events/payload.ts'
-import type { Projection } from './projection.ts'
+import { NOTHING, type Projection } from './projection.ts'
 
 /** The runs of an environment on one day in UTC. The time of their stored facts decides the day. */
 export type CallDayDoc = {
@@ -25,11 +25,26 @@ export const callDays: Projection<CallDayDoc> = {
     'RunLogged',
     'RunSucceeded',
     'RunFailed',
+    'CallDayCounted',
+    'OrgDeleted',
   ],
-  idsOf: (recorded) => [`${envIdOf(recorded)}/${dayOf(recorded.at)}`],
+  idsOf(recorded) {
+    const { event, at } = recorded
+    if (event.type === 'OrgDeleted') return []
+    return [idOf(event.type === 'CallDayCounted' ? event : { env_id: envIdOf(recorded), day: dayOf(at) })]
+  },
+  /** The runs of a deleted environment count until its organization is deleted. */
+  clears: ({ event }) =>
+    event.type === 'OrgDeleted'
+      ? event.env_ids.map((env_id) => ({ equal: { env_id }, sort: 'day', id: idOf }))
+      : NOTHING,
 
   evolve(doc, recorded) {
     const { event, at } = recorded
+    if (event.type === 'CallDayCounted') {
+      const { env_id, day, runs, bytes } = event
+      return { env_id, day, runs, bytes } // in a rebuild, some facts of the day may have expired
+    }
     const { runs, bytes } = doc ?? { runs: 0, bytes: 0 }
     return {
       env_id: envIdOf(recorded),
@@ -39,6 +54,8 @@ export const callDays: Projection<CallDayDoc> = {
     }
   },
 }
+
+const idOf = ({ env_id, day }: Pick<CallDayDoc, 'env_id' | 'day'>): string => `${env_id}/${day}`
 
 const dayOf = (time: string): string => time.slice(0, 10)
 

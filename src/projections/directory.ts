@@ -51,7 +51,7 @@ type FunctionsOf = { readonly functions?: readonly FunctionSpec[]; readonly func
 
 export interface DirectorySeed {
   readonly orgs: readonly { org_id: string; slug: string; plan: Plan }[]
-  readonly envs: readonly { env_id: string; org_id: string; name: string }[]
+  readonly envs: readonly { env_id: string; org_id: string; name: string; active?: boolean }[]
   readonly projects: readonly Pick<DirectoryProject, 'project_id' | 'env_id' | 'name' | 'network'>[]
   readonly builds: readonly (FunctionsOf & {
     build_id: string
@@ -70,7 +70,9 @@ export interface DirectorySeed {
 const TYPES: readonly EventType[] = [
   'OrgCreated',
   'OrgChanged',
+  'OrgDeleted',
   'EnvCreated',
+  'EnvDeleted',
   'ProjectCreated',
   'ProjectRenamed',
   'ProjectNetworkChanged',
@@ -91,6 +93,8 @@ export class Directory {
   readonly #envs = new Map<string, DirectoryEnv>()
   readonly #envByPath = new Map<string, DirectoryEnv>()
   readonly #envsOfOrg = new Map<string, Set<string>>()
+  /** The organization of each deleted environment, until the organization is deleted. */
+  readonly #deletedEnvs = new Map<string, string>()
   /** Environments by active custom domain. */
   readonly #envByDomain = new Map<string, string>()
   readonly #projects = new Map<string, DirectoryProject>()
@@ -110,7 +114,9 @@ export class Directory {
 
   async seed(seed: DirectorySeed): Promise<void> {
     for (const org of seed.orgs) this.#orgs.set(org.org_id, org)
-    for (const env of seed.envs) this.#addEnv(env)
+    for (const env of seed.envs)
+      if (env.active === false) this.#deletedEnvs.set(env.env_id, env.org_id)
+      else this.#addEnv(env)
     for (const project of seed.projects) this.#putProject({ ...project, deployed: null, live: null })
     for (const build of seed.builds) {
       if (build.deployed) await this.#setBuild(build.project_id, 'deployed', build, build.updated_at)
@@ -157,6 +163,11 @@ export class Directory {
   /** The ids of an organization's environments. */
   envsOf(org_id: string): Iterable<string> {
     return this.#envsOfOrg.get(org_id) ?? []
+  }
+
+  /** The ids of the environments that the organization had. */
+  *deletedEnvsOf(org_id: string): Generator<string> {
+    for (const [env_id, of] of this.#deletedEnvs) if (of === org_id) yield env_id
   }
 
   envAt(orgSlug: string, envName: string): DirectoryEnv | undefined {
@@ -222,10 +233,22 @@ export class Directory {
       case 'OrgChanged':
         if (event.plan) this.#changePlan(event.org_id, event.plan)
         break
+      case 'OrgDeleted':
+        for (const env_id of event.env_ids) {
+          this.#removeEnv(env_id)
+          this.#deletedEnvs.delete(env_id)
+        }
+        this.#orgs.delete(event.org_id)
+        this.#envsOfOrg.delete(event.org_id)
+        break
       case 'EnvCreated':
         this.#addEnv(event)
         break
+      case 'EnvDeleted':
+        this.#removeEnv(event.env_id)
+        break
       case 'ProjectCreated':
+        if (this.#deletedEnvs.has(envIdOf(recorded))) break // its request began before the deletion
         this.#putProject(
           // A project from the seed regains its name if an older fact gave the name to its former holder.
           this.#projects.get(event.project_id) ?? {
@@ -251,11 +274,7 @@ export class Directory {
       }
       case 'ProjectDeleted': {
         const project = this.#projects.get(event.project_id)
-        if (!project) break
-        this.#projects.delete(event.project_id)
-        this.#liveBuilds.delete(event.project_id)
-        this.#forgetName(project)
-        this.#changed(project)
+        if (project) this.#removeProject(project)
         break
       }
       case 'BuildUploaded':
@@ -285,11 +304,32 @@ export class Directory {
 
   #addEnv({ env_id, org_id, name }: { env_id: string; org_id: string; name: string }): void {
     const org = this.#orgs.get(org_id)
-    if (!org) return
+    if (!org || this.#deletedEnvs.has(env_id)) return
     const env = { env_id, name, org_id, org_slug: org.slug, plan: org.plan }
     this.#envs.set(env_id, env)
     this.#envByPath.set(`${org.slug}/${name}`, env)
     this.#envsOfOrg.set(org_id, (this.#envsOfOrg.get(org_id) ?? new Set()).add(env_id))
+  }
+
+  /** Its handlers, schedules and webhooks end with its projects. */
+  #removeEnv(env_id: string): void {
+    const env = this.#envs.get(env_id)
+    if (env) {
+      const path = `${env.org_slug}/${env.name}`
+      if (this.#envByPath.get(path)?.env_id === env_id) this.#envByPath.delete(path)
+      this.#envs.delete(env_id)
+      this.#envsOfOrg.get(env.org_id)?.delete(env_id)
+      this.#deletedEnvs.set(env_id, env.org_id)
+    }
+    for (const project of [...this.#projects.values()])
+      if (project.env_id === env_id) this.#removeProject(project)
+  }
+
+  #removeProject(project: DirectoryProject): void {
+    this.#projects.delete(project.project_id)
+    this.#liveBuilds.delete(project.project_id)
+    this.#forgetName(project)
+    this.#changed(project)
   }
 
   #changePlan(org_id: string, plan: Plan): void {

@@ -3,7 +3,7 @@ import type { DomainEvent, EventOf } from '../events/index.ts'
 import { payloadFields, payloadOf } from '../events/payload.ts'
 import type { RunError } from '../events/run.ts'
 import type { PayloadRef } from '../events/scalars.ts'
-import { BY_TIME, orderOf, type Projection } from './projection.ts'
+import { BY_TIME, expiredCalls, orderOf, type Projection } from './projection.ts'
 
 /** A published event (SPEC.md, Event). */
 export type EventDoc = {
@@ -29,12 +29,13 @@ export const events: Projection<EventDoc> = {
     { equal: ['env_id', 'event_type'], sort: 'order', counted: true, steps: BY_TIME },
     { equal: [], sort: 'abandoned', sparse: true },
   ],
-  handles: ['EventPublished', 'EventHandled'],
+  handles: ['EventPublished', 'EventHandled', 'EnvPurged', 'CallsExpired'],
   begins: ({ event }) => event.type === 'EventPublished',
   idsOf({ event }) {
     if (event.type === 'EventPublished') return [event.event_id]
     return isAbandoned(event) ? [event.event_id] : []
   },
+  clears: ({ event }) => expiredCalls(event, ({ event_id }: EventDoc) => event_id),
 
   evolve(doc, recorded) {
     const { event } = recorded

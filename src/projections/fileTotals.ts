@@ -11,7 +11,7 @@ export const fileTotals: Projection<FileTotalDoc> = {
   name: 'file_totals',
   version: 1,
   indexes: [],
-  handles: ['FileStored', 'FileDeleted'],
+  handles: ['FileStored', 'FileDeleted', 'EnvPurged'],
   idsOf: (recorded) => [envIdOf(recorded)],
 
   evolve(doc, recorded) {
@@ -22,6 +22,8 @@ export const fileTotals: Projection<FileTotalDoc> = {
         return { env_id, bytes: bytes + event.size - (event.replaced?.size ?? 0) }
       case 'FileDeleted':
         return { env_id, bytes: bytes - event.former.size }
+      case 'EnvPurged':
+        return null
       default:
         return doc
     }

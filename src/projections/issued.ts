@@ -1,6 +1,6 @@
 import { envIdOf } from '../events/event.ts'
 import type { Permissions } from '../events/org.ts'
-import { orderOf, type Projection } from './projection.ts'
+import { NOTHING, orderOf, type Projection } from './projection.ts'
 
 /** A session that was not revoked; it may have expired. */
 export type SessionDoc = {
@@ -17,15 +17,26 @@ export type SessionDoc = {
 
 export const sessions: Projection<SessionDoc> = {
   name: 'sessions',
-  version: 1,
+  version: 2,
   indexes: [{ equal: ['api_key_id'], sort: 'expires_at' }],
   decidesAccess: true,
-  handles: ['SessionCreated', 'SessionsEnded'],
+  handles: ['SessionCreated', 'SessionsEnded', 'ApiKeyDeleted'],
 
   idsOf({ event }) {
     if (event.type === 'SessionCreated') return [event.session_id]
     return event.type === 'SessionsEnded' ? event.session_ids : []
   },
+  /** Also those that had expired and were never ended. */
+  clears: ({ event }) =>
+    event.type === 'ApiKeyDeleted'
+      ? [
+          {
+            equal: { api_key_id: event.api_key_id },
+            sort: 'expires_at',
+            id: ({ session_id }) => session_id,
+          },
+        ]
+      : NOTHING,
 
   evolve(doc, recorded) {
     const { event, at } = recorded
@@ -56,15 +67,26 @@ export type ServiceKeyDoc = {
 
 export const serviceKeys: Projection<ServiceKeyDoc> = {
   name: 'service_keys',
-  version: 1,
+  version: 2,
   indexes: [{ equal: ['api_key_id'], sort: 'order', counted: true }],
   decidesAccess: true,
-  handles: ['ServiceKeyCreated', 'ServiceKeysRevoked', 'ServiceKeyUsed'],
+  handles: ['ServiceKeyCreated', 'ServiceKeysRevoked', 'ServiceKeyUsed', 'ApiKeyDeleted'],
 
   idsOf({ event }) {
     if (event.type === 'ServiceKeysRevoked') return event.service_key_ids
     return 'service_key_id' in event ? [event.service_key_id] : []
   },
+  /** Only their API key could list them. */
+  clears: ({ event }) =>
+    event.type === 'ApiKeyDeleted'
+      ? [
+          {
+            equal: { api_key_id: event.api_key_id },
+            sort: 'order',
+            id: ({ service_key_id }) => service_key_id,
+          },
+        ]
+      : NOTHING,
 
   evolve(doc, recorded) {
     const { event, at } = recorded

@@ -1,6 +1,6 @@
 import type { Recorded } from '../events/event.ts'
-import type { EventType } from '../events/index.ts'
-import type { CollectionSpec, Doc, Version } from '../ports/readModels.ts'
+import type { DomainEvent, EventType } from '../events/index.ts'
+import type { CollectionSpec, Doc, Query, Version } from '../ports/readModels.ts'
 
 /**
  * A read model as a pure fold of the log: the same events give the same documents, on every adapter and
@@ -25,6 +25,20 @@ export interface Projection<D extends Doc = Doc> extends CollectionSpec {
   idsOf(recorded: Recorded): readonly string[]
   /** Returns the document after the event; null removes it. */
   evolve(doc: D | null, recorded: Recorded, id: string): D | null
+  /** The documents that an event removes besides those of `idsOf`. They may be many. */
+  clears?(recorded: Recorded): readonly Cleared<D>[]
+}
+
+/** The usual value of `clears`, which is asked for each event. */
+export const NOTHING: readonly never[] = []
+
+/** All documents that a query of one index finds. */
+export interface Cleared<D extends Doc = Doc> extends Pick<Query, 'equal' | 'before'> {
+  readonly sort: string
+  /** The id of a document. */
+  id(doc: D): string
+  /** Whether a document remains. */
+  keeps?(doc: D): boolean
 }
 
 /** Sorts documents by their creation; unique, because the log has one event at a cursor. */
@@ -32,6 +46,21 @@ export const orderOf = ({ at, cursor }: Recorded): string => `${at}/${cursor}`
 
 /** The days, hours and minutes of an `order`, as steps of an index that is sorted by it. */
 export const BY_TIME = [10, 13, 16] as const
+
+/**
+ * The runs or events of an environment that are removed with its content, or when its plan keeps them no longer. The
+ * projection sorts them by `order`.
+ */
+export const expiredCalls = <D extends Doc & { readonly order: string }>(
+  event: DomainEvent,
+  id: (doc: D) => string,
+  keeps?: (doc: D) => boolean,
+): readonly Cleared<D>[] => {
+  if (event.type === 'EnvPurged') return [{ equal: { env_id: event.env_id }, sort: 'order', id }]
+  if (event.type !== 'CallsExpired') return NOTHING
+  const { env_id, before } = event
+  return [{ equal: { env_id }, sort: 'order', before, id, ...(keeps && { keeps }) }]
+}
 
 /** A read model and its version, as readers on other nodes know it. */
 export const nameOf = ({ name, version }: Version): string => `${name}@${version}`

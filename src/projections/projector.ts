@@ -6,12 +6,15 @@ import { type Cursor, type Recorded, START } from '../events/event.ts'
 import { unprocessable } from '../events/upcast.ts'
 import type { Batch, EventStore } from '../ports/eventStore.ts'
 import type { ReadModels, Stored, Write, WritableCollection } from '../ports/readModels.ts'
-import { nameOf, type Projection } from './projection.ts'
+import { everyDoc } from '../loops/everyDoc.ts'
+import { heapBytesOf } from '../loops/heapBytes.ts'
+import { type Cleared, nameOf, NOTHING, type Projection } from './projection.ts'
 import { SkippedFacts } from './skippedFacts.ts'
 import { Waiters } from './waiters.ts'
 
 /** Documents that stay in memory between batches, because a run's start and end are usually close together. */
 const KEPT_DOCS = 2048
+const KEPT_BYTES = 4 << 20
 
 /** The most pages of the log in one batch. */
 const PAGES = 4
@@ -21,6 +24,9 @@ const FOLD_MS = 2
 
 /** Events that are folded between two looks at the clock. */
 const FOLDS_PER_LOOK = 16
+
+/** Documents that are removed before other work continues. */
+const CLEARED_PER_WRITE = 100
 
 /** The time for which a batch grows while no reader waits: it makes fewer and larger writes. */
 const LINGER_MS = 100
@@ -32,6 +38,12 @@ export interface ProjectorOptions {
   readonly onMoved: (name: string, position: Cursor) => void
   /** Called when the read model continues without a fact. The error names the fact. */
   readonly onSkipped: (name: string, error: unknown) => void
+}
+
+/** The documents of a read model, and the facts that it continues without. */
+interface Target {
+  readonly collection: WritableCollection
+  readonly skipped: SkippedFacts
 }
 
 /** The fold fails on a fact. It is pure, so only other documents or another build can change that. */
@@ -60,13 +72,14 @@ const IDLE_BATCHES = 256
  * P3: readers wait until the read model has caught up with the log once (I8).
  * P4: no document takes an event twice, even when another projector of the collection is ahead of this one.
  * P5: a fact on which the fold fails is skipped after it was recorded for the operator, never without a trace.
+ * P6: a fact that clears documents removes those of earlier facts only.
  */
 export class Projector {
   readonly name: string
   readonly #projection: Projection
   readonly #readModels: ReadModels
-  readonly #store: EventStore
-  readonly #docs = new BoundedMap<string, Stored>(KEPT_DOCS)
+  readonly #log: EventStore
+  readonly #docs = new BoundedMap<string, Stored>(KEPT_DOCS, KEPT_BYTES)
   readonly #waiting = new Waiters()
   readonly #options: ProjectorOptions
   #position: Cursor = START
@@ -87,7 +100,7 @@ export class Projector {
     this.#options = { lingerMs, onMoved, onSkipped }
     this.#projection = projection
     this.#readModels = readModels
-    this.#store = store
+    this.#log = store
   }
 
   /** The position that readers see: the start of the log until the read model has caught up (P3). */
@@ -127,12 +140,11 @@ export class Projector {
     if (position < this.#position) this.#hasCaughtUp = false // the documents were removed: P3 applies again
     this.#position = position
     let unstored = 0
-    const pages = this.#store.subscribe({ after: this.#position, types: this.#projection.handles, signal })
+    const pages = this.#log.subscribe({ after: this.#position, types: this.#projection.handles, signal })
     for await (const { events, cursor, caughtUp } of this.#gathered(pages)) {
       const catchesUp: boolean = caughtUp && !this.#hasCaughtUp
       if (events.length > 0 || ++unstored >= IDLE_BATCHES || catchesUp) {
-        const isUnread = !this.#hasCaughtUp
-        await collection.write(await this.#foldable(collection, events, skipped), cursor, { isUnread })
+        await this.#take({ collection, skipped }, events, cursor)
         unstored = 0
       }
       this.#position = cursor
@@ -155,6 +167,46 @@ export class Projector {
       yield { ...page, events: gathered.length === 1 ? page.events : gathered.flat() }
       gathered = []
     }
+  }
+
+  /** Folds events and stores the documents, in steps that end at each fact that clears documents (P6). */
+  async #take(target: Target, events: readonly Recorded[], cursor: Cursor): Promise<void> {
+    let from = 0
+    for (let at = 0; this.#projection.clears && at < events.length; at++) {
+      const recorded = events[at] as Recorded
+      const cleared = this.#clearedBy(recorded)
+      if (cleared.length === 0) continue
+      const reached = at > from ? (events[at - 1] as Recorded).cursor : this.#position
+      if (at > from) await this.#store(target, events.slice(from, at), reached)
+      for (const each of cleared) await this.#clear(target, each, { to: recorded.cursor, reached })
+      from = at
+    }
+    await this.#store(target, from === 0 ? events : events.slice(from), cursor)
+  }
+
+  async #store({ collection, skipped }: Target, events: readonly Recorded[], cursor: Cursor): Promise<void> {
+    const isUnread = !this.#hasCaughtUp
+    await collection.write(await this.#foldable(collection, events, skipped), cursor, { isUnread })
+  }
+
+  async #clear(
+    { collection }: Target,
+    { id, keeps, ...query }: Cleared,
+    { to, reached }: { readonly to: Cursor; readonly reached: Cursor },
+  ): Promise<void> {
+    let writes: Write[] = []
+    const store = async (): Promise<void> => {
+      if (writes.length === 0) return
+      for (const { id, ...removed } of writes) this.#keep(id, removed)
+      await collection.write(writes, reached)
+      writes = []
+    }
+    for await (const doc of everyDoc(collection, { ...query, id })) {
+      if (keeps?.(doc)) continue
+      writes.push({ id: id(doc), doc: null, cursor: to })
+      if (writes.length === CLEARED_PER_WRITE) await store()
+    }
+    await store()
   }
 
   /** Folds a batch, without the facts on which the fold fails twice: the second time with the documents as stored. */
@@ -200,7 +252,7 @@ export class Projector {
     if (unknown.size > 0) {
       for (const [id, stored] of await collection.stored([...unknown])) {
         known.set(id, stored)
-        this.#docs.set(id, stored)
+        this.#keep(id, stored)
       }
     }
     const folded = new Map<string, Stored>()
@@ -219,11 +271,23 @@ export class Projector {
     }
     const writes: Write[] = []
     for (const [id, after] of folded) {
-      this.#docs.set(id, after)
+      this.#keep(id, after)
       if (this.#projection.isBrief && after.doc === null && begun.has(id)) continue
       writes.push({ id, ...after })
     }
     return writes
+  }
+
+  #keep(id: string, stored: Stored): void {
+    this.#docs.set(id, stored, heapBytesOf(stored.doc))
+  }
+
+  #clearedBy(recorded: Recorded): readonly Cleared[] {
+    try {
+      return this.#projection.clears?.(recorded) ?? NOTHING
+    } catch (error) {
+      throw new Unfoldable(recorded, error)
+    }
   }
 
   #idsOf(recorded: Recorded): readonly string[] {

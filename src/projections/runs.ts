@@ -2,7 +2,7 @@ import { envIdOf } from '../events/event.ts'
 import type { RunError, RunPlan } from '../events/run.ts'
 import { payloadFields, payloadOf } from '../events/payload.ts'
 import type { PayloadRef } from '../events/scalars.ts'
-import { BY_TIME, orderOf, type Projection } from './projection.ts'
+import { BY_TIME, expiredCalls, orderOf, type Projection } from './projection.ts'
 
 export type RunStatus = 'running' | 'succeeded' | 'failed' | 'cancelled' | 'pending_retry'
 
@@ -49,12 +49,22 @@ export const runs: Projection<RunDoc> = {
     { equal: [], sort: 'running_on', sparse: true },
     { equal: [], sort: 'retry_at', sparse: true },
   ],
-  handles: ['RunStarted', 'RunRequested', 'RunSucceeded', 'RunFailed', 'RunRetried', 'RunCancelled'],
+  handles: [
+    'RunStarted',
+    'RunRequested',
+    'RunSucceeded',
+    'RunFailed',
+    'RunRetried',
+    'RunCancelled',
+    'EnvPurged',
+    'CallsExpired',
+  ],
   begins: ({ event }) => event.type === 'RunStarted' && !event.reclaimed,
   idsOf({ event }) {
     if (event.type === 'RunRequested' && event.returned_by === undefined) return []
     return 'run_id' in event ? [event.run_id] : []
   },
+  clears: ({ event }) => expiredCalls(event, ({ run_id }: RunDoc) => run_id, isOpen),
 
   evolve(doc, recorded) {
     const { event } = recorded
@@ -117,6 +127,8 @@ export const runs: Projection<RunDoc> = {
     }
   },
 }
+
+const isOpen = ({ status }: RunDoc): boolean => status === 'running' || status === 'pending_retry'
 
 const runningOn = (worker_id: string, { order }: Pick<RunDoc, 'order'>): string => `${worker_id}/${order}`
 

@@ -18,7 +18,7 @@ export const orgs: Projection<OrgDoc> = {
     { equal: [], sort: 'order', counted: true },
     { equal: ['slug'], sort: 'order' },
   ],
-  handles: ['OrgCreated', 'OrgChanged'],
+  handles: ['OrgCreated', 'OrgChanged', 'OrgDeleted'],
   idsOf: ({ event }) => ('org_id' in event ? [event.org_id] : []),
   evolve(doc, recorded) {
     const { event, at } = recorded
@@ -26,6 +26,7 @@ export const orgs: Projection<OrgDoc> = {
       const { org_id, slug, name, plan } = event
       return { org_id, slug, name, plan, team_members: 1, created_at: at, order: orderOf(recorded) }
     }
+    if (event.type === 'OrgDeleted') return null
     if (event.type !== 'OrgChanged' || !doc) return doc
     const { type: _, ...changed } = event
     return { ...doc, ...changed }
@@ -37,22 +38,47 @@ export type EnvDoc = {
   readonly env_id: string
   readonly org_id: string
   readonly name: string
+  /** False after its deletion: the document remains, because the usage of the organization contains its runs. */
   readonly active: boolean
+  /** Its deletion, in the form of `order`, while something of it may be left; else null. */
+  readonly deleting: string | null
+  /** Its organization was deleted while something of it was left. */
+  readonly org_deleted?: true
   readonly created_at: string
   readonly order: string
 }
 
 export const envs: Projection<EnvDoc> = {
   name: 'envs',
-  version: 1,
-  indexes: [{ equal: ['org_id'], sort: 'order', counted: true }],
-  handles: ['EnvCreated'],
-  idsOf: ({ event }) => (event.type === 'EnvCreated' ? [event.env_id] : []),
+  version: 2,
+  indexes: [
+    { equal: ['org_id'], sort: 'order', counted: true },
+    { equal: ['org_id', 'active'], sort: 'order', counted: true },
+    { equal: [], sort: 'deleting', sparse: true },
+  ],
+  handles: ['EnvCreated', 'EnvDeleted', 'EnvPurged', 'OrgDeleted'],
+  idsOf({ event }) {
+    if (event.type === 'OrgDeleted') return event.env_ids
+    return 'env_id' in event ? [event.env_id] : []
+  },
   evolve(doc, recorded) {
     const { event, at } = recorded
-    if (event.type !== 'EnvCreated') return doc
-    const { env_id, org_id, name } = event
-    return { env_id, org_id, name, active: true, created_at: at, order: orderOf(recorded) }
+    if (event.type === 'EnvCreated') {
+      const { env_id, org_id, name } = event
+      return { env_id, org_id, name, active: true, deleting: null, created_at: at, order: orderOf(recorded) }
+    }
+    if (!doc) return null
+    switch (event.type) {
+      case 'EnvDeleted':
+        return { ...doc, active: false, deleting: orderOf(recorded) }
+      case 'EnvPurged':
+        if (!event.final) return doc
+        return doc.org_deleted ? null : { ...doc, deleting: null }
+      case 'OrgDeleted':
+        return doc.deleting === null ? null : { ...doc, org_deleted: true }
+      default:
+        return doc
+    }
   },
 }
 

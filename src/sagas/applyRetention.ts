@@ -2,7 +2,7 @@ import { REPLAYED_MS } from '../commands/idempotency.ts'
 import { envIdOf } from '../events/event.ts'
 import type { DomainEvent } from '../events/index.ts'
 import type { Plan } from '../events/org.ts'
-import { termsOf, UNLIMITED } from '../plans/plans.ts'
+import { retentionOf } from '../plans/plans.ts'
 import type { Delivery, EventStore } from '../ports/eventStore.ts'
 import type { Directory } from '../projections/directory.ts'
 import type { Saga, SagaCore } from './saga.ts'
@@ -42,8 +42,7 @@ export const applyRetentionCore: SagaCore<null, RetentionInput, Expiry> = {
 const secondsOf = (event: DomainEvent, plan: Plan | undefined): number | null => {
   if (event.type === 'RequestClaimed') return REPLY_SECONDS
   if (event.type === 'RunLogged' && event.part > 0) return null
-  const days = plan ? termsOf[plan].limits.call_retention_days : UNLIMITED
-  return days === UNLIMITED ? null : days * DAY_SECONDS
+  return retentionOf(plan)
 }
 
 /**

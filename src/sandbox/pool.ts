@@ -90,6 +90,12 @@ export class Pool implements LanePool {
     return false
   }
 
+  /** Ends the children of a build that are idle. */
+  retire(hash: string): void {
+    for (const [key, lane] of this.#lanes)
+      if (key.includes(`/${hash}/`) && lane.idleSince !== undefined) lane.retireIdle()
+  }
+
   prewarm(build: LaneRef): void {
     if (!this.#closed && this.#places.hasPlaceFor(build.org_id)) this.#laneOf(build).warm()
   }

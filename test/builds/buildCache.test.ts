@@ -167,6 +167,24 @@ bound('counts the builds of an earlier process', async () => {
   assert.equal(left(), [[b.hash], []])
 })
 
+bound('removes what is not needed, also of an earlier process, but no build with children', async () => {
+  const used = new Set<string>()
+  const { blobs, cache, open, left } = await setUp(undefined, { isUsed: (hash) => used.has(hash) })
+  const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((name) => addBuild(blobs, name, 10, 'env')))
+  for (const build of [a, b, c]) if (build) await cache.ensure(build)
+  used.add(c?.hash ?? '')
+  const next = open()
+  const asked: string[] = []
+  const forgotten = await next.forgetUnneeded(async ({ hash, usedAt }) => {
+    asked.push(hash)
+    assert.ok(usedAt > 0)
+    return hash === a?.hash
+  })
+  assert.equal(asked.sort(), [a?.hash, b?.hash, c?.hash].sort())
+  assert.equal(forgotten, { removed: 1, left: 1 })
+  assert.equal(left(), [[a?.hash, c?.hash].sort(), []])
+})
+
 bound.run()
 
 const shares = suite('shares of the build cache')

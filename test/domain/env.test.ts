@@ -13,11 +13,66 @@ envs('is created once', () => {
     .when({ ...create, name: 'other' })
     .then()
 })
+const day = (n: number) => `2026-05-${String(n).padStart(2, '0')}T10:00:00.000Z`
+const named = (name: string, at = day(1)) => ({ type: 'ConsumerNamed', name, at }) as const
+const use = (name: string, now = day(1)) => ({ type: 'NameConsumer', name, most: 2, now }) as const
 envs('has a number of named consumers, each named once', () => {
-  const name = (text: string) => ({ type: 'NameConsumer', name: text, most: 2 }) as const
-  const named = (text: string) => ({ type: 'ConsumerNamed', name: text }) as const
-  given(created).when(name('a')).then(named('a'))
-  given(created, named('a'), named('b')).when(name('a')).then()
-  given(created, named('a'), named('b')).when(name('c')).refuses('quota_exceeded')
+  given(created).when(use('a')).then(named('a'))
+  given(created, named('a'), named('b')).when(use('a')).then()
+  given(created, named('a'), named('b')).when(use('c')).refuses('quota_exceeded')
+})
+envs('records once a day that a consumer is used', () => {
+  const used = { type: 'ConsumerUsed', name: 'a', at: day(2) } as const
+  given(created, named('a'))
+    .when(use('a', day(2)))
+    .then(used)
+  given(created, named('a'), used)
+    .when(use('a', '2026-05-03T09:59:59.000Z'))
+    .then()
+  given(created, { type: 'ConsumerNamed', name: 'a' })
+    .when(use('a', day(2)))
+    .then(used)
+})
+envs('forgets a consumer that was not used since, whose name then no longer counts', () => {
+  const forget = (unusedSince: string) =>
+    ({ type: 'ForgetConsumer', name: 'a', unusedSince, now: day(9) }) as const
+  const forgotten = { type: 'ConsumerForgotten', name: 'a' } as const
+  given(created, named('a'))
+    .when(forget(day(2)))
+    .then(forgotten)
+  given(created, named('a', day(3)))
+    .when(forget(day(2)))
+    .then()
+  given(created, named('a'), forgotten)
+    .when(forget(day(2)))
+    .then()
+  given(created, named('a'), named('b'), forgotten).when(use('c')).then(named('c'))
+})
+envs('counts the days of a consumer that version 0.1.0 named from now on', () =>
+  given(created, { type: 'ConsumerNamed', name: 'a' })
+    .when({ type: 'ForgetConsumer', name: 'a', unusedSince: day(2), now: day(9) })
+    .then({ type: 'ConsumerUsed', name: 'a', at: day(9) }),
+)
+envs('is deleted once, and never created again', () => {
+  const remove = { type: 'DeleteEnv', env_id: 'e' } as const
+  const deleted = { type: 'EnvDeleted', env_id: 'e' } as const
+  given().when(remove).refuses('not_found')
+  given(created).when(remove).then(deleted)
+  given(created, deleted).when(remove).then()
+  given(created, deleted).when(create).then()
+})
+envs('accepts no name of a consumer after its deletion', () =>
+  given(created, { type: 'EnvDeleted', env_id: 'e' })
+    .when(use('a'))
+    .refuses('not_found'),
+)
+envs('is purged only after its deletion, until the final time', () => {
+  const purge = (final: boolean) => ({ type: 'RecordPurge', env_id: 'e', final }) as const
+  const purged = (final: boolean) => ({ type: 'EnvPurged', env_id: 'e', final }) as const
+  const deleted = { type: 'EnvDeleted', env_id: 'e' } as const
+  given(created).when(purge(true)).then()
+  given(created, deleted).when(purge(false)).then(purged(false))
+  given(created, deleted, purged(false)).when(purge(true)).then(purged(true))
+  given(created, deleted, purged(true)).when(purge(true)).then()
 })
 envs.run()

@@ -32,4 +32,17 @@ orgs('cannot change before it is created', () =>
     .when(change({ plan: 'pro' }))
     .refuses('not_found'),
 )
+orgs('is deleted once, and neither changed nor created again', () => {
+  const remove = { type: 'DeleteOrg', org_id: 'o', env_ids: ['e'] } as const
+  const deleted = { type: 'OrgDeleted', org_id: 'o', env_ids: ['e'] } as const
+  given().when(remove).refuses('not_found')
+  given(created).when(remove).then(deleted)
+  given(created, deleted).when(remove).then()
+  given(created, deleted)
+    .when(change({ plan: 'pro' }))
+    .refuses('not_found')
+  given(created, deleted)
+    .when({ type: 'CreateOrg', org_id: 'o', slug: 'acme', name: 'Acme', plan: 'free' })
+    .then()
+})
 orgs.run()

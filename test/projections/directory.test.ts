@@ -199,6 +199,52 @@ directory(
   },
 )
 
+directory('forgets a deleted environment with its projects, wherever it was seeded', async () => {
+  const store = openEventStore({ dir: tempDir() })
+  const cursors: string[] = []
+  const deletion: readonly DomainEvent[] = [
+    ...facts,
+    { type: 'EnvDeleted', env_id: 'env' },
+    { type: 'ProjectCreated', project_id: 'late', name: 'late' },
+    { type: 'EnvPurged', env_id: 'env', final: true },
+    { type: 'EnvCreated', env_id: 'env2', org_id: 'o', name: 'dev' },
+    { type: 'OrgDeleted', org_id: 'o', env_ids: ['env', 'env2'] },
+  ]
+  for (const [i, event] of deletion.entries()) {
+    const stored: NewEvent = { id: newId(), event, metadata: { env_id: 'env', correlation_id: 'c' } }
+    cursors.push((await store.append(`d-${i}`, [stored], 'none')).cursor)
+  }
+  const log = { store, cursors }
+  const withOrg = deletion.length - 1
+  const seededAt = async (count: number, known: number) => {
+    const seeded = new Directory(nothingInBlobs)
+    await seeded.seed({
+      orgs: await docsAt(log, orgs, known),
+      envs: await docsAt(log, envs, known),
+      projects: await docsAt(log, projects, known),
+      builds: [],
+      domains: [],
+      cursor: cursors[count - 1] ?? '',
+    })
+    return seeded
+  }
+  const before = await seededAt(withOrg, withOrg)
+  assert.is(before.env('env'), undefined)
+  assert.equal(before.handlersOf('env', 'order:created'), [])
+  assert.equal([...before.envsOf('o')], ['env2'])
+  assert.equal([...before.deletedEnvsOf('o')], ['env'])
+  assert.is(before.envAt('local', 'dev')?.env_id, 'env2')
+  for (let count = 0; count <= deletion.length; count++) {
+    for (const known of [count, deletion.length]) {
+      const found = await fromLog(log, await seededAt(count, known))
+      assert.equal([found.env('env'), found.env('env2')], [undefined, undefined], `seeded at ${known} of ${count}`)
+      assert.equal([...found.deletedEnvsOf('o')], [])
+      assert.equal(found.handlersOf('env', 'order:created'), [])
+    }
+  }
+  await store.close()
+})
+
 directory('reports the project whose functions changed', async (context) => {
   const changed: string[] = []
   const listening = new Directory(nothingInBlobs)

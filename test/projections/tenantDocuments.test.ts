@@ -35,11 +35,38 @@ tenant('an organization that changed', () =>
     { o: { ...orgDoc, plan: 'scale', name: 'New', team_members: 5 } },
   ),
 )
+const envDoc = {
+  env_id: 'n',
+  org_id: 'o',
+  name: 'dev',
+  active: true,
+  deleting: null,
+  created_at: at(0),
+  order: order(0),
+}
 tenant('an environment', () =>
   assert.equal(docsAfter(envs, [{ type: 'EnvCreated', env_id: 'n', org_id: 'o', name: 'dev' }]), {
-    n: { env_id: 'n', org_id: 'o', name: 'dev', active: true, created_at: at(0), order: order(0) },
+    n: envDoc,
   }),
 )
+const envCreated: DomainEvent = { type: 'EnvCreated', env_id: 'n', org_id: 'o', name: 'dev' }
+const purged = (final: boolean): DomainEvent => ({ type: 'EnvPurged', env_id: 'n', final })
+tenant('a deleted environment is not active, and is known as deleting until its content is gone', () => {
+  const deleted = [envCreated, { type: 'EnvDeleted', env_id: 'n' }] as const
+  const deleting = { ...envDoc, active: false, deleting: order(1) }
+  assert.equal(docsAfter(envs, deleted), { n: deleting })
+  assert.equal(docsAfter(envs, [...deleted, purged(false)]), { n: deleting })
+  assert.equal(docsAfter(envs, [...deleted, purged(true)]), { n: { ...deleting, deleting: null } })
+})
+tenant('a deleted organization takes its environments with it, once their content is gone', () => {
+  const deleted: DomainEvent[] = [envCreated, { type: 'EnvDeleted', env_id: 'n' }]
+  const orgGone: DomainEvent = { type: 'OrgDeleted', org_id: 'o', env_ids: ['n'] }
+  assert.equal(docsAfter(envs, [...deleted, purged(true), orgGone]), {})
+  assert.is(docsAfter(envs, [...deleted, orgGone])['n']?.deleting, order(1))
+  assert.equal(docsAfter(envs, [...deleted, orgGone, purged(true)]), {})
+  const org: DomainEvent = { type: 'OrgCreated', org_id: 'o', slug: 'acme', name: 'Acme', plan: 'pro' }
+  assert.equal(docsAfter(orgs, [org, orgGone]), {})
+})
 const keyCreated: DomainEvent = {
   type: 'ApiKeyCreated',
   api_key_id: 'k',

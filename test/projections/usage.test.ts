@@ -42,6 +42,13 @@ const callsAfter = (...facts: DomainEvent[]) => docsAfter(callDays, facts)['env/
 calls('are the runs that started', () =>
   assert.equal(callsAfter(begun, begun), { env_id: 'env', day: '2026-05-01', runs: 2, bytes: 0 }),
 )
+calls('of a counted day are the numbers of its count, also if facts of the day have expired', () => {
+  const counted = { type: 'CallDayCounted', env_id: 'env', day: '2026-05-01', runs: 3, bytes: 12 } as const
+  const whole = callsAfter(begun, begun, begun, { ...published }, counted)
+  assert.equal(whole, { env_id: 'env', day: '2026-05-01', runs: 3, bytes: 12 })
+  assert.equal(callsAfter(begun, counted), whole)
+  assert.equal(callsAfter(counted), whole)
+})
 calls('count a run once, also when a second worker claims it or its first attempt was lost', () => {
   assert.is(callsAfter(begun, { ...begun, reclaimed: true })?.runs, 1)
   assert.is(callsAfter(begun, { ...begun, lost: 1, replaces_lost: true })?.runs, 1)

@@ -90,7 +90,7 @@ const streamUnder = async ({ store, aggregates }: Node, plan: Plan): Promise<str
 }
 
 keeping('is set for each stream, by the plan of its organization, once', async ({ node }) => {
-  const told: [string, number][] = []
+  const told: [string, number | null][] = []
   const store = forwarding(node.store, {
     expire: (stream, seconds) => Promise.resolve(void told.push([stream, seconds])),
   })
@@ -128,7 +128,7 @@ keeping('is set for the output of a run, once', async ({ node }) => {
 })
 
 keeping('is two days for the answer under a key, whatever the plan', async ({ node }) => {
-  const told: [string, number][] = []
+  const told: [string, number | null][] = []
   const store = forwarding(node.store, {
     expire: (stream, seconds) => Promise.resolve(void told.push([stream, seconds])),
   })

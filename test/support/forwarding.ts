@@ -7,6 +7,7 @@ export const forwarding = (store: EventStore, own: Partial<EventStore>): EventSt
   subscribe: (...args) => store.subscribe(...args),
   follow: (...args) => store.follow(...args),
   consume: (...args) => store.consume(...args),
+  dropGroup: (...args) => store.dropGroup(...args),
   expire: (...args) => store.expire(...args),
   isExpired: (...args) => store.isExpired(...args),
   head: () => store.head(),

@@ -32,6 +32,7 @@ const holdingRuntime = (begins: boolean) => {
       }),
     inspect: () => Promise.resolve({ ok: true, functions: [] }),
     forget: () => Promise.resolve(),
+    forgetUnneeded: () => Promise.resolve({ removed: 0, left: 0 }),
     prewarm() {},
     isFullFor: () => false,
     children: 0,

@@ -24,6 +24,8 @@ const MESSAGE_TIMEOUT_MS = 60_000
 const MAX_RETRIES = 1_000_000
 /** Time for the confirmation of a consumer, milliseconds. A busy server takes more than a second. */
 const JOIN_MS = 5000
+/** Time for the deletion of a group, milliseconds. */
+const DROP_MS = 5000
 const PAUSES = { firstMs: 20, longestMs: 1000 }
 /** Acknowledgements get no reply, so the call stays open this long until they have been sent. */
 const FLUSH_MS = 50
@@ -222,6 +224,15 @@ const create = (
       () => undefined,
       (error: unknown) => (isExistingGroup(error) ? undefined : error),
     )
+}
+
+/** Deletes a group. It does not exist if another node was faster. */
+export const dropGroup = async (connection: Connection, name: string): Promise<void> => {
+  try {
+    await connection.reply(({ client }) => client.deletePersistentSubscriptionToAll(name), { ms: DROP_MS })
+  } catch (error) {
+    if (!isMissingGroup(error)) throw appErrorOf(error)
+  }
 }
 
 const escape = (text: string): string => text.replace(/[.-]/g, '\\$&')

@@ -13,7 +13,7 @@ import { Connection } from './connection.ts'
 import { appErrorOf } from './failures.ts'
 import { EndCheck } from './endCheck.ts'
 import { setRetention } from './setRetention.ts'
-import { consume } from './group.ts'
+import { consume, dropGroup } from './group.ts'
 import { closed, PAGE, Reader } from './reader.ts'
 import { tlsRefusalOf } from './secureChannels.ts'
 import { ALL, type Follower, Tail } from './tail.ts'
@@ -184,8 +184,12 @@ class EventStoreDb implements EventStore {
     return consume(this.#connection, this.#tail, this.#prefix, group, options)
   }
 
-  expire(stream: string, maxAgeSeconds: number): Promise<void> {
+  expire(stream: string, maxAgeSeconds: number | null): Promise<void> {
     return setRetention(this.#connection, this.#prefix + stream, maxAgeSeconds, this.#login)
+  }
+
+  dropGroup(group: string): Promise<void> {
+    return dropGroup(this.#connection, this.#prefix + group)
   }
 
   isExpired(stream: string): Promise<boolean> {

@@ -69,7 +69,7 @@ export class StoredVersion {
     const items =
       limit === 0 ? [] : (await ask(() => page.toArray())).map((envelope) => docOf(envelope) ?? {})
     const isLastPage = items.length < limit && (items.length > 0 || offset === 0)
-    if (isLastPage) return { items, total: offset + items.length }
+    if (isLastPage || query.totals === false) return { items, total: offset + items.length }
     return { items, total: await this.#count(filter, hint) }
   }
 

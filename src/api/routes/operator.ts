@@ -6,6 +6,8 @@ import { createApiKey } from '../../commands/credentials/createApiKey.ts'
 import { createEnv } from '../../commands/orgs/createEnv.ts'
 import { createOrg } from '../../commands/orgs/createOrg.ts'
 import { deleteApiKey } from '../../commands/credentials/deleteApiKey.ts'
+import { deleteEnv } from '../../commands/orgs/deleteEnv.ts'
+import { deleteOrg } from '../../commands/orgs/deleteOrg.ts'
 import { findApiKey, findEnv, findOrg } from '../../commands/orgs/findTenant.ts'
 import { LABEL_PATTERN } from '../../commands/orgs/label.ts'
 import { Plan } from '../../events/org.ts'
@@ -81,6 +83,23 @@ export const operatorRoutes = [
 
   operatorRoute({
     tag,
+    method: 'DELETE',
+    path: '/operator/orgs/:org',
+    operationId: 'deleteOrg',
+    summary: 'Delete an organization',
+    description:
+      'While the organization has environments, the reply is 409 with their ids: delete them first. Afterwards, its slug ' +
+      'is available. A repeated request changes nothing.',
+    errors: ['conflict'],
+    reply: { kind: 'none' },
+    handle: async ({ deps, params, operator }) => {
+      await deleteOrg(deps, params, operator.cause)
+      return none
+    },
+  }),
+
+  operatorRoute({
+    tag,
     method: 'POST',
     path: '/operator/orgs/:org/envs',
     operationId: 'createEnvironment',
@@ -105,7 +124,25 @@ export const operatorRoutes = [
     reply: { kind: 'list', schema: Environment },
     handle: async ({ deps, params, query }) => {
       const { org_id } = await findOrg(deps, params.org)
-      return listOf(deps.views, 'envs', { equal: { org_id }, ...query }, presentEnv)
+      return listOf(deps.views, 'envs', { equal: { org_id, active: true }, ...query }, presentEnv)
+    },
+  }),
+
+  operatorRoute({
+    tag,
+    method: 'DELETE',
+    path: '/operator/envs/:env_id',
+    operationId: 'deleteEnvironment',
+    summary: 'Delete an environment',
+    description:
+      'Its API keys, sessions and service keys end at once, and its webhooks return 404. Its runs are cancelled, and its ' +
+      'projects, builds, files, custom domains, secrets, runs and events are removed in the background. Its name is ' +
+      'available again. The runs of the month still count as usage. This cannot be undone. A repeated request changes ' +
+      'nothing.',
+    reply: { kind: 'none' },
+    handle: async ({ deps, params, operator }) => {
+      await deleteEnv(deps, params, operator.cause)
+      return none
     },
   }),
 

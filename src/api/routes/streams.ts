@@ -114,7 +114,8 @@ export const streamRoutes = [
     description:
       'The stream ends after five minutes; reconnect with the last `id`. With `consumer`, the server stores the ' +
       'position. Clients of the same consumer share the events, and each event is delivered at least once. A plan limits ' +
-      'the names of consumers and the streams that are open at a time.',
+      'the names of consumers and the streams that are open at a time. A consumer that no client used for 30 days is ' +
+      'forgotten with its position.',
     tag,
     needs: { type: 'env', action: 'read' },
     query: Type.Object({
@@ -134,10 +135,9 @@ export const streamRoutes = [
       const { consumer } = query
       const prepare = async () => {
         const after = await cursorAt(deps.store, resumeAt(ask, query.from))
-        if (consumer !== undefined) await nameConsumer(deps, consumer, caller)
-        return after
+        return { after, group: consumer === undefined ? null : await nameConsumer(deps, consumer, caller) }
       }
-      return openStream(ask, prepare, (client, after) => {
+      return openStream(ask, prepare, (client, { after, group }) => {
         const end = () => client.end()
         const timeout = setTimeout(end, deps.sseTimeoutMs)
         client.gone.addEventListener('abort', () => clearTimeout(timeout), { once: true })
@@ -145,9 +145,9 @@ export const streamRoutes = [
         client.gone.addEventListener('abort', () => deps.stopping.removeEventListener('abort', end), {
           once: true,
         })
-        return consumer === undefined
+        return group === null
           ? deps.feeds.serve(client, env_id, after)
-          : serveConsumer(client, { env_id, consumer, after }, deps.store)
+          : serveConsumer(client, { env_id, group, after }, deps.store)
       })
     },
   }),

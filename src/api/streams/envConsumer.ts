@@ -10,12 +10,12 @@ const SETTLE_MS = 500
 const MAX_UNSETTLED = 2048
 
 /**
- * Serves a client of a named consumer from its stored position, or from `after` at the first use. An event is
+ * Serves a client of a named consumer from the stored position of its group, or from `after` at the first use. An event is
  * acknowledged only a while after it was written, because a breaking connection loses written data.
  */
 export const serveConsumer = async (
   client: SseReply,
-  { env_id, consumer, after }: { env_id: string; consumer: string; after: Cursor },
+  { env_id, group, after }: { env_id: string; group: string; after: Cursor },
   store: EventStore,
 ): Promise<void> => {
   const options = { env_id, types: envTypes, from: after, inFlight: MAX_UNSETTLED, signal: client.gone }
@@ -25,7 +25,7 @@ export const serveConsumer = async (
     for (const { delivery } of unsettled.splice(0, due < 0 ? unsettled.length : due)) delivery.ack()
   }, SETTLE_MS / 5)
   try {
-    for await (const delivery of store.consume(`env-${env_id}-${consumer}`, options)) {
+    for await (const delivery of store.consume(group, options)) {
       const bytes = envFrame(delivery.event)
       if (bytes) client.write(bytes)
       await client.flushed()

@@ -6,8 +6,12 @@ import type { CommandDeps } from '../deps.ts'
 import { findOrg } from './findTenant.ts'
 import { checkLabel } from './label.ts'
 
-/** The id of an environment derives from its names, so the first fact of its stream reserves the name. */
-export const envIdAt = (org_slug: string, name: string): string => derivedId('env', org_slug, name)
+/**
+ * The id of an environment derives from its names, so the first fact of its stream reserves the name. `deleted`: the number
+ * of deleted environments that had the names before.
+ */
+export const envIdAt = (org_slug: string, name: string, deleted = 0): string =>
+  deleted === 0 ? derivedId('env', org_slug, name) : derivedId('env', org_slug, name, deleted)
 
 /**
  * Creates an environment of an organization, given by slug or id (DESIGN.md, Start and configure). `name` is a DNS
@@ -18,14 +22,21 @@ export const createEnv = async (
   { org, name }: { org: string; name: string },
   cause: Cause,
 ): Promise<{ env_id: string }> => {
+  const { envs, orgs } = deps.aggregates
   checkLabel('name', name)
   const { org_id, slug } = await findOrg(deps, org)
-  const env_id = envIdAt(slug, name)
-  const { events } = await deps.aggregates.envs.handle(
-    streamOf.env(env_id),
-    { type: 'CreateEnv', env_id, org_id, name },
-    { ...cause, env_id },
-  )
-  if (events.length === 0) throw new AppError('conflict', `name: "${name}" is taken`)
-  return { env_id }
+  for (let deleted = 0; ; deleted++) {
+    const env_id = envIdAt(slug, name, deleted)
+    const stream = streamOf.env(env_id)
+    const inEnv = { ...cause, env_id }
+    const { events } = await envs.handle(stream, { type: 'CreateEnv', env_id, org_id, name }, inEnv)
+    if (events.length === 0) {
+      if ((await envs.read(stream, ({ status }) => status)) === 'deleted') continue
+      throw new AppError('conflict', `name: "${name}" is taken`)
+    }
+    if ((await orgs.read(streamOf.org(org_id), ({ status }) => status)) === 'active') return { env_id }
+    // The organization was deleted meanwhile, and its deletion does not know this environment.
+    await envs.handle(stream, { type: 'DeleteEnv', env_id }, inEnv)
+    throw new AppError('not_found', `No organization "${org}"`)
+  }
 }

@@ -11,8 +11,8 @@ export const FIRST_ENV = 'dev'
 
 /**
  * Creates the first organization, its environment and the API key of `token` (DESIGN.md, Start and configure). Every
- * node calls it at its start; the ids are derived, so each fact is stored once. Resolves with true if it created the
- * key.
+ * node calls it at its start; the ids are derived, so each fact is stored once. Nothing that was deleted is created again.
+ * Resolves with true if it created the key.
  */
 export const ensureFirstTenant = async (
   { aggregates, keyring }: Pick<CommandDeps, 'aggregates' | 'keyring'>,
@@ -30,11 +30,9 @@ export const ensureFirstTenant = async (
     { type: 'CreateOrg', org_id, slug: FIRST_ORG, name: 'Local', plan: 'self_host' },
     cause,
   )
-  await aggregates.envs.handle(
-    streamOf.env(env_id),
-    { type: 'CreateEnv', env_id, org_id, name: FIRST_ENV },
-    inEnv,
-  )
+  const stream = streamOf.env(env_id)
+  await aggregates.envs.handle(stream, { type: 'CreateEnv', env_id, org_id, name: FIRST_ENV }, inEnv)
+  if (await aggregates.envs.read(stream, ({ status }) => status === 'deleted')) return false
   const { events } = await aggregates.apiKeys.handle(
     streamOf.key(api_key_id),
     {

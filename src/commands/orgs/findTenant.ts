@@ -15,11 +15,11 @@ export const findOrg = async ({ views }: Deps, slugOrId: string): Promise<OrgDoc
   return found
 }
 
-/** Finds an environment. Rejects with `not_found`. */
+/** Finds an environment. Rejects with `not_found`, also after its deletion. */
 export const findEnv = async ({ views }: Deps, env_id: string): Promise<EnvDoc> => {
   await views.settled('envs')
   const env = await views.envs.get(env_id)
-  if (!env) throw new AppError('not_found', `No environment ${env_id}`)
+  if (!env?.active) throw new AppError('not_found', `No environment ${env_id}`)
   return env
 }
 

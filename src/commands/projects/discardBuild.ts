@@ -3,12 +3,18 @@ import { functionsKey, oldBuildKey } from '../../ports/runtime.ts'
 import type { CommandDeps } from '../deps.ts'
 import { discardContent } from '../files/discardContent.ts'
 
+export interface DiscardDeps extends Pick<CommandDeps, 'blobs'> {
+  readonly views: Pick<CommandDeps['views'], 'builds' | 'settled'>
+  /** Null on a node that has no unpacked builds. */
+  readonly runtime: Pick<CommandDeps['runtime'], 'forget'> | null
+}
+
 /**
  * Removes the zip, the list of functions and the unpacked files of a deleted build. A zip that version 0.1.0 stored is kept while another build
  * names it. Never rejects: after a failure, the sweep removes the zip.
  */
 export const discardBuild = async (
-  { blobs, views, runtime }: Pick<CommandDeps, 'blobs' | 'views' | 'runtime'>,
+  { blobs, views, runtime }: DiscardDeps,
   { hash, storage_path }: Pick<KnownBuild, 'hash' | 'storage_path'>,
 ): Promise<void> => {
   try {
@@ -20,6 +26,6 @@ export const discardBuild = async (
     }
     await discardContent(blobs, storage_path)
     await discardContent(blobs, functionsKey(storage_path))
-    await runtime.forget({ hash })
+    await runtime?.forget({ hash })
   } catch {}
 }

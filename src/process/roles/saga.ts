@@ -3,11 +3,14 @@ import { keepGoing } from '../../loops/keepGoing.ts'
 import { advanceDomains } from '../../sagas/advanceDomains.ts'
 import { applyRetention } from '../../sagas/applyRetention.ts'
 import { fireSchedules } from '../../sagas/fireSchedules.ts'
+import { purgeEnvs } from '../../sagas/purgeEnvs.ts'
 import { recoverRuns } from '../../sagas/recoverRuns.ts'
+import { renewRetentions } from '../../sagas/renewRetentions.ts'
 import { retryRuns } from '../../sagas/retryRuns.ts'
 import { runSaga } from '../../sagas/runSaga.ts'
 import type { Saga } from '../../sagas/saga.ts'
 import { sweepFiles } from '../../sagas/sweepFiles.ts'
+import { sweepTenants } from '../../sagas/sweepTenants.ts'
 import type { Node } from './node.ts'
 
 /** Starts the sagas. Several nodes may run them, because the log accepts each step once. */
@@ -20,7 +23,10 @@ export const startSagas = async (node: Node): Promise<void> => {
     retryRuns({ ...node, from }),
     fireSchedules({ ...node, directory }),
     applyRetention({ store, directory }),
+    renewRetentions(node),
     sweepFiles(node),
+    sweepTenants(node),
+    purgeEnvs({ ...node, from, runtime: null }), // each node sweeps its own unpacked builds
     advanceDomains({ ...node, from, domainsZone: config.domainsZone, checkMs: config.domainCheckMs }),
     ...(liveness ? [recoverRuns({ ...node, liveness })] : []),
   ]

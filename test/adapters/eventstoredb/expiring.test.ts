@@ -40,6 +40,20 @@ expire(
 )
 
 expire(
+  'a stream whose retention was taken back keeps its events',
+  alone(async ({ store }) => {
+    const [stream, other] = [`e-${newId()}`, `e-${newId()}`]
+    for (const each of [stream, other]) {
+      await store.append(each, facts(each, 3), 'none')
+      await store.expire(each, 2)
+    }
+    await store.expire(stream, null)
+    await until(async () => (await payloadsIn(store, other)).length === 0)
+    assert.equal(await payloadsIn(store, stream), [0, 1, 2])
+  }),
+)
+
+expire(
   'an event at a revision is absent once it has expired, although later ones are there',
   alone(async ({ store }) => {
     const stream = `e-${newId()}`

@@ -75,6 +75,26 @@ export const consuming = (name: string, open: () => Promise<OpenEventStore>): vo
     for (const { items } of both) assert.ok(items.length > 0)
   })
 
+  consume('a group that was dropped is new, and others keep their position', async ({ store }) => {
+    const [dropped, kept] = [groupOf(), groupOf()]
+    for (const { append, joinAndAck } of [dropped, kept]) {
+      await append(store, 3)
+      const first = joinAndAck(store)
+      await until(() => first.items.length === 3)
+      await first.stop()
+    }
+    await store.dropGroup(dropped.group)
+    await store.dropGroup(dropped.group)
+    await store.dropGroup(newId())
+    const again = dropped.joinAndAck(store)
+    await until(() => again.items.length === 3)
+    await again.stop()
+    await kept.append(store, 1, 3)
+    const next = kept.joinAndAck(store)
+    await until(() => payloads(next.items).includes(3))
+    await next.stop()
+  })
+
   consume('groups do not share', async ({ store }) => {
     const { append, joinAndAck, env_id } = groupOf()
     await append(store, 20)

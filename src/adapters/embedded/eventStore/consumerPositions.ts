@@ -39,6 +39,13 @@ export class ConsumerPositions {
     this.#moved.set(group, position)
   }
 
+  /** Forgets a group. Throws `unavailable`. */
+  forget(group: string): void {
+    this.#moved.delete(group)
+    this.#log.forgetConsumer(group)
+    this.#index.removePosition(nameOf(group))
+  }
+
   /** Stores the positions in the log, if the last time was long ago. Throws `unavailable`. */
   keepIfDue(): void {
     if (clock.monotonic() - this.#keptAt > KEEP_MS) this.keep()

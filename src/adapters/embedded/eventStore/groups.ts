@@ -30,6 +30,7 @@ interface GroupStore {
  * G2: an event whose consumer left without an acknowledgement goes to another consumer first.
  * G3: the pump runs only while there are consumers, and stops reading while none has room.
  * G4: when the log cannot be read, every consumer gets the error. The next consumer starts the pump again.
+ * G5: without consumers, it has no event in memory. The next consumer reads again from the stored position.
  */
 export class Group {
   readonly #name: string
@@ -42,6 +43,7 @@ export class Group {
   #saved: number
   #pump: AbortController | undefined
   #roomMade: (() => void) | undefined
+  #readers = 0
 
   constructor(name: string, store: GroupStore, from: number) {
     this.#name = name
@@ -51,7 +53,12 @@ export class Group {
     store.save(name, this.#read)
   }
 
-  async *consume(filter: Filter, inFlight: number, signal: AbortSignal): AsyncGenerator<Delivery> {
+  consume(filter: Filter, inFlight: number, signal: AbortSignal): AsyncGenerator<Delivery> {
+    this.#readers++ // now, although it reads later: the group must not be forgotten in between
+    return this.#consume(filter, inFlight, signal)
+  }
+
+  async *#consume(filter: Filter, inFlight: number, signal: AbortSignal): AsyncGenerator<Delivery> {
     let notify: () => void = () => {}
     const consumer: Consumer = { queue: [], held: new Set(), inFlight, wake: () => notify() }
     this.#consumers.add(consumer)
@@ -68,8 +75,14 @@ export class Group {
       }
     } finally {
       signal.removeEventListener('abort', aborted)
+      this.#readers--
       this.#leave(consumer)
     }
+  }
+
+  /** Whether nothing reads it. Its position is stored, so another object may continue it. */
+  get isEmpty(): boolean {
+    return this.#readers === 0
   }
 
   /** Stores the position of the group. */
@@ -103,6 +116,10 @@ export class Group {
       this.#pump?.abort() // G3
       this.#pump = undefined
       this.save()
+      this.#waiting.length = 0 // G5
+      this.#open.clear()
+      this.#read = this.#saved
+      this.#store.changed()
     } else this.#handOut()
   }
 

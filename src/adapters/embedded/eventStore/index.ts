@@ -202,6 +202,13 @@ class EmbeddedEventStore implements EventStore {
     return joined.consume(filter, inFlight, AbortSignal.any([signal, this.#closing.signal]))
   }
 
+  async dropGroup(group: string): Promise<void> {
+    if (this.#closing.signal.aborted) throw closed()
+    if (this.#groups.get(group)?.isEmpty === false) return
+    this.#groups.delete(group)
+    this.#consumers.forget(group)
+  }
+
   expire(): Promise<void> {
     return Promise.resolve()
   }
@@ -293,7 +300,10 @@ class EmbeddedEventStore implements EventStore {
 
   #tidy(): void {
     this.#housekeeping = undefined
-    for (const group of this.#groups.values()) group.save()
+    for (const [name, group] of this.#groups) {
+      group.save()
+      if (group.isEmpty) this.#groups.delete(name)
+    }
     this.#keepConsumers(() => this.#consumers.keepIfDue())
     if (this.#quiet) this.#index.settle()
     if (!this.#quiet || this.#consumers.isBehind) this.#tidyLater()

@@ -52,6 +52,8 @@ const PAGE_BYTES = 4096
 /** The number of parsed rows that are cached for reads of old events, and their largest size in characters. */
 const PARSED_ROWS = 128
 const PARSED_ROW_LENGTH = 128 << 10
+/** The largest size of all cached rows in characters. */
+const PARSED_LENGTH = 4 << 20
 
 /** The size of a write that shows whether the disk has room. */
 const PROBE_BYTES = 64 << 10
@@ -97,7 +99,7 @@ export class Log {
   readonly #rowsFrom
   readonly #consumer
   readonly #setConsumer
-  readonly #parsed = new BoundedMap<number, Recorded[]>(PARSED_ROWS)
+  readonly #parsed = new BoundedMap<number, Recorded[]>(PARSED_ROWS, PARSED_LENGTH)
   readonly #wal: WalKeeper
   #last: number
   #written = 0
@@ -213,6 +215,12 @@ export class Log {
     this.#wal.wrote(2 * PAGE_BYTES)
   }
 
+  /** Forgets the position of a consumer group. Throws `unavailable`. */
+  forgetConsumer(group: string): void {
+    transaction(this.#db, () => this.#db.prepare('DELETE FROM consumers WHERE name = ?').run(group))
+    this.#wal.wrote(2 * PAGE_BYTES)
+  }
+
   /** Throws `unavailable` while the disk has no room. */
   probe(): void {
     try {
@@ -236,7 +244,7 @@ export class Log {
         throw damagedLog(first, first + count - 1, 'they do not match their checksum')
       events = parseRow(first, entries)
       if (events.length !== count) throw damagedLog(first, first + count - 1, `found ${events.length}`)
-      if (entries.length <= PARSED_ROW_LENGTH) this.#parsed.set(first, events)
+      if (entries.length <= PARSED_ROW_LENGTH) this.#parsed.set(first, events, entries.length)
     }
     return { events, length: entries.length }
   }

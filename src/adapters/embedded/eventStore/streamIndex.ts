@@ -202,6 +202,14 @@ export class StreamIndex {
     })
   }
 
+  removePosition(name: string): void {
+    this.#write(() => {
+      this.#db.prepare('DELETE FROM positions WHERE name = ?').run(name)
+      this.#uncommitted++
+    })
+    this.commit()
+  }
+
   commit(): void {
     if (this.#uncommitted === 0) return
     this.setPosition('indexed', this.#last)

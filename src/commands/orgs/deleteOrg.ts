@@ -1,0 +1,49 @@
+import { AppError, isAppError } from '../../errors.ts'
+import type { Cause } from '../../events/event.ts'
+import { streamOf } from '../../events/streams.ts'
+import { isId } from '../../ids.ts'
+import { everyDoc } from '../../loops/everyDoc.ts'
+import type { CommandDeps } from '../deps.ts'
+import { orgIdOf } from './createOrg.ts'
+import { findOrg } from './findTenant.ts'
+
+type Deps = Pick<CommandDeps, 'aggregates' | 'views'>
+
+/** Names of environments in one error. */
+const NAMED = 5
+
+/**
+ * Deletes an organization, given by slug or id. A repetition changes nothing. Rejects with `not_found`, and with `conflict`
+ * while it has environments.
+ */
+export const deleteOrg = async (deps: Deps, { org }: { org: string }, cause: Cause): Promise<void> => {
+  const { aggregates, views } = deps
+  const org_id = await idOf(deps, org)
+  await views.settled('envs')
+  const env_ids: string[] = []
+  const active: string[] = []
+  for await (const env of everyDoc(views.envs, { id: 'env_id', equal: { org_id }, sort: 'order' })) {
+    env_ids.push(env.env_id)
+    if (env.active) active.push(`"${env.name}" (${env.env_id})`)
+  }
+  if (active.length > 0) {
+    const named = active.slice(0, NAMED).join(', ') + (active.length > NAMED ? ', …' : '')
+    throw new AppError(
+      'conflict',
+      `org: "${org}" has ${active.length} environments: ${named}; delete each with DELETE /operator/envs/{env_id} first`,
+    )
+  }
+  await aggregates.orgs.handle(streamOf.org(org_id), { type: 'DeleteOrg', org_id, env_ids }, cause)
+}
+
+/** Finds an organization that exists, or one that was deleted. */
+const idOf = async (deps: Deps, org: string): Promise<string> => {
+  try {
+    return (await findOrg(deps, org)).org_id
+  } catch (error) {
+    const former = isId(org) ? org : orgIdOf(org)
+    const isGone = await deps.aggregates.orgs.read(streamOf.org(former), ({ status }) => status === 'deleted')
+    if (isAppError(error, 'not_found') && isGone) return former
+    throw error
+  }
+}

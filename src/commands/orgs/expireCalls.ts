@@ -1,0 +1,58 @@
+import { isoOf } from '../../clock.ts'
+import { payloadsOf } from '../../content/payloads.ts'
+import type { EnvCause } from '../../events/event.ts'
+import { streamOf } from '../../events/streams.ts'
+import { everyDoc } from '../../loops/everyDoc.ts'
+import { keptFromOf } from '../../plans/usage.ts'
+import { termsOf, UNLIMITED } from '../../plans/plans.ts'
+import type { CommandDeps } from '../deps.ts'
+
+type Deps = Pick<CommandDeps, 'aggregates' | 'blobs'> & {
+  readonly views: Pick<CommandDeps['views'], 'callDays' | 'directory' | 'envs' | 'settled'>
+}
+
+/** All facts of a day are in the log when it is over for this time, although clocks differ. */
+const OVER_MS = 3600_000
+
+/**
+ * Forgets the runs and events that the plan of each organization keeps no longer: their documents and their large payloads.
+ * Before that, it records the numbers of each day, so that the usage of a month does not decrease. `now`: milliseconds since
+ * 1970. Resolves with the number of removed payloads.
+ */
+export const expireCalls = async (deps: Deps, { now }: { readonly now: number }): Promise<number> => {
+  const { views } = deps
+  await views.settled('callDays', 'envs')
+  let removed = 0
+  for await (const { env_id, active } of views.envs.scan()) {
+    const plan = views.directory.env(env_id)?.plan
+    if (!active || plan === undefined) continue
+    const { limits } = termsOf[plan]
+    if (limits.call_retention_days === UNLIMITED) continue
+    removed += await expireEnv(deps, { env_id, keptFrom: keptFromOf(limits, now), today: dayOf(now - OVER_MS) })
+  }
+  return removed
+}
+
+const dayOf = (ms: number): string => isoOf(ms).slice(0, 10)
+
+const expireEnv = async (
+  { aggregates, blobs, views }: Deps,
+  { env_id, keptFrom, today }: { env_id: string; keptFrom: string; today: string },
+): Promise<number> => {
+  const stream = streamOf.calls(env_id)
+  const cause: EnvCause = { env_id, correlation_id: env_id }
+  const { counted, expired } = await aggregates.calls.read(stream, (state) => ({ ...state }))
+  const days = { id: 'day', equal: { env_id }, sort: 'day', from: counted, before: today } as const
+  for await (const { day, runs, bytes } of everyDoc(views.callDays, days))
+    if (day > counted) await aggregates.calls.handle(stream, { type: 'CountDay', env_id, day, runs, bytes }, cause)
+  if (keptFrom > expired)
+    await aggregates.calls.handle(stream, { type: 'ExpireCalls', env_id, before: keptFrom }, cause)
+  let removed = 0
+  for await (const { key } of blobs.list(payloadsOf(env_id))) {
+    const day = key.slice(payloadsOf(env_id).length).split('/')[0] ?? ''
+    if (day >= keptFrom) continue
+    await blobs.remove(key)
+    removed++
+  }
+  return removed
+}

@@ -1,0 +1,45 @@
+import type { EventOf } from '../events/index.ts'
+import { type Decider, type Folded, foreign } from './decider.ts'
+
+/** The days of an environment that were counted and expired. Days sort as text; an empty text is before all. */
+interface Calls {
+  readonly counted: string
+  readonly expired: string
+}
+
+export type CallsCommand =
+  | ({ readonly type: 'CountDay' } & Omit<EventOf<'CallDayCounted'>, 'type'>)
+  | ({ readonly type: 'ExpireCalls' } & Omit<EventOf<'CallsExpired'>, 'type'>)
+
+type CallsEvent = EventOf<'CallDayCounted' | 'CallsExpired'>
+
+/** Each day of an environment is counted once, in order, and expires once. */
+export const calls: Decider<Calls, CallsCommand, CallsEvent> = {
+  initial: () => ({ counted: '', expired: '' }),
+
+  decide(command, { counted, expired }) {
+    switch (command.type) {
+      case 'CountDay': {
+        const { type: _, ...day } = command
+        return day.day > counted ? [{ type: 'CallDayCounted', ...day }] : []
+      }
+      case 'ExpireCalls': {
+        const { env_id, before } = command
+        return before > expired ? [{ type: 'CallsExpired', env_id, before }] : []
+      }
+      default:
+        return command satisfies never
+    }
+  },
+
+  evolve(state, { event }: Folded<CallsEvent>) {
+    switch (event.type) {
+      case 'CallDayCounted':
+        return { ...state, counted: event.day }
+      case 'CallsExpired':
+        return { ...state, expired: event.before }
+      default:
+        return foreign(event)
+    }
+  },
+}

@@ -1,0 +1,31 @@
+import { expireCalls } from '../commands/orgs/expireCalls.ts'
+import { forgetConsumers } from '../commands/streams/forgetConsumers.ts'
+import type { Logger } from '../logger.ts'
+import type { Saga } from './saga.ts'
+import { type SweepCommand, type SweepInput, sweepingCore, sweepInputs } from './sweeping.ts'
+
+const EVERY_MS = { expireCalls: 6 * 3600_000, forgetConsumers: 6 * 3600_000 } as const
+
+type Sweep = keyof typeof EVERY_MS
+
+export const sweepTenantsCore = sweepingCore(EVERY_MS)
+
+/** Forgets what the plans keep no longer, and consumers that are not used. Several nodes may run it. */
+export const sweepTenants = (
+  deps: Parameters<typeof expireCalls>[0] & Parameters<typeof forgetConsumers>[0] & { readonly logger: Logger },
+): Saga<null, SweepInput<Sweep>, SweepCommand<Sweep>> => ({
+  name: 'sweepTenants',
+  ...sweepTenantsCore,
+  inputs: sweepInputs,
+
+  async carryOut({ sweep, now }) {
+    if (sweep === 'expireCalls') {
+      const removed = await expireCalls(deps, { now })
+      if (removed > 0) deps.logger.info('Payloads that the plans keep no longer were removed', { removed })
+    } else {
+      const forgotten = await forgetConsumers(deps, { now })
+      if (forgotten > 0) deps.logger.info('Consumers that were not used lately were forgotten', { forgotten })
+    }
+    return undefined
+  },
+})

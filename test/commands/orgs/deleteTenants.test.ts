@@ -1,0 +1,248 @@
+import { Readable } from 'node:stream'
+import * as assert from 'uvu/assert'
+import { createApiKey } from '../../../src/commands/credentials/createApiKey.ts'
+import { issueServiceKey } from '../../../src/commands/credentials/issueServiceKey.ts'
+import { createEnv } from '../../../src/commands/orgs/createEnv.ts'
+import { createOrg } from '../../../src/commands/orgs/createOrg.ts'
+import { deleteEnv } from '../../../src/commands/orgs/deleteEnv.ts'
+import { deleteOrg } from '../../../src/commands/orgs/deleteOrg.ts'
+import { ensureFirstTenant } from '../../../src/commands/orgs/ensureFirstTenant.ts'
+import { findApiKey, findEnv, findOrg } from '../../../src/commands/orgs/findTenant.ts'
+import { purgeEnv } from '../../../src/commands/orgs/purgeEnv.ts'
+import { createVariable } from '../../../src/commands/context/createVariable.ts'
+import { beginUpload } from '../../../src/commands/files/beginUpload.ts'
+import { storeFile } from '../../../src/commands/files/storeFile.ts'
+import { credentialNow } from '../../../src/access/storedCredential.ts'
+import { newApiToken } from '../../../src/access/tokens.ts'
+import { payloadsOf } from '../../../src/content/payloads.ts'
+import { clock } from '../../../src/clock.ts'
+import { newId } from '../../../src/ids.ts'
+import { usageOf } from '../../../src/plans/usage.ts'
+import { termsOf } from '../../../src/plans/plans.ts'
+import { streamOf } from '../../../src/events/streams.ts'
+import { suite } from '../../support/suite.ts'
+import { issuerOf } from '../issuerOf.ts'
+import { openCommands } from '../openCommands.ts'
+import { plantBuild, plantEnv } from '../plantEnv.ts'
+import { refusedWith } from '../refusedWith.ts'
+
+const node = await openCommands()
+const { deps, views, blobs } = node
+const cause = { correlation_id: newId(), actor: 'operator' }
+const caller = { cause, newId }
+const newSlug = () => `o-${newId().slice(-12)}`
+const planted = async () => {
+  const slug = newSlug()
+  return { slug, ...(await plantEnv(node, slug)) }
+}
+/** Publishes a large event and starts a run of it. */
+const startRun = async (env_id: string, project_id = newId()): Promise<string> => {
+  const stream_id = newId()
+  const plan = {
+    run_id: newId(),
+    stream_id,
+    run_type: 'event',
+    build_id: newId(),
+    project_id,
+    project_name: 'shop',
+    target: { ns: 'a', var: 'b' },
+    attempt: 1,
+  } as const
+  const publish = {
+    type: 'PublishEvent',
+    stream_id,
+    env_id,
+    event_id: newId(),
+    event_type: 'x',
+    data: await deps.payloads.keep('x'.repeat(100_000), { env_id }),
+    source: 'api',
+    create: true,
+    claim: { plans: [plan], worker_id: 'w' },
+    now: clock.iso(),
+  } as const
+  await node.aggregates.streams.handle(streamOf.stream(stream_id), publish, { ...cause, env_id })
+  return stream_id
+}
+const purged = (env_id: string, final = true) => purgeEnv({ ...deps, runtime: null }, { env_id, final })
+
+const deleting = suite('deleteEnv')
+
+deleting('ends the environment and its credentials, and is repeatable', async () => {
+  const { env_id, caller: own } = await planted()
+  const { api_key_id } = await createApiKey(deps, { env_id, name: 'k' }, caller)
+  const issuer = issuerOf(env_id, api_key_id)
+  await issueServiceKey(deps, { issuer, permissions: { 'run:*': ['read'] } }, own)
+  await deleteEnv(deps, { env_id }, cause)
+  await refusedWith('not_found', () => findEnv(deps, env_id))
+  await refusedWith('not_found', () => findApiKey(deps, api_key_id))
+  await refusedWith('not_found', () => createApiKey(deps, { env_id, name: 'k' }, caller))
+  assert.is((await views.serviceKeys.find({ equal: { api_key_id }, sort: 'order', limit: 1, offset: 0 })).total, 0)
+  const before = await node.store.head()
+  await deleteEnv(deps, { env_id }, cause)
+  assert.is(await node.store.head(), before)
+})
+
+deleting('refuses ids that no environment had', async () => {
+  await refusedWith('not_found', () => deleteEnv(deps, { env_id: newId() }, cause))
+  await refusedWith('not_found', () => deleteEnv(deps, { env_id: '../x' }, cause))
+})
+
+deleting('makes a key invalid that a slow request created meanwhile', async () => {
+  const { env_id } = await planted()
+  await deleteEnv(deps, { env_id }, cause)
+  const api_key_id = newId()
+  await node.aggregates.apiKeys.handle(
+    streamOf.key(api_key_id),
+    { type: 'CreateApiKey', api_key_id, env_id, name: 'late', mac: 'm', permissions: { '*:*': ['*'] } },
+    { ...cause, env_id },
+  )
+  assert.is(await credentialNow(views, { kind: 'api-key', id: api_key_id }), undefined)
+  await purged(env_id)
+  await refusedWith('not_found', () => findApiKey(deps, api_key_id))
+})
+
+deleting('makes the name available for an environment with another id', async () => {
+  const { env_id, slug } = await planted()
+  await deleteEnv(deps, { env_id }, cause)
+  const { env_id: second } = await createEnv(deps, { org: slug, name: 'dev' }, cause)
+  assert.is.not(second, env_id)
+  await refusedWith('conflict', () => createEnv(deps, { org: slug, name: 'dev' }, cause))
+  await deleteEnv(deps, { env_id: second }, cause)
+  const { env_id: third } = await createEnv(deps, { org: slug, name: 'dev' }, cause)
+  assert.is(new Set([env_id, second, third]).size, 3)
+})
+deleting.run()
+
+const purging = suite('purgeEnv')
+
+purging('removes the bytes and documents of the environment, and of no other', async () => {
+  const counts = async (env_id: string) => {
+    await views.settled()
+    const page = { limit: 1, offset: 0 }
+    const of = async (name: 'runs' | 'events' | 'projects' | 'builds' | 'apiKeys', sort = 'order') =>
+      (await views[name].find({ equal: { env_id }, sort, ...page })).total
+    return {
+      runs: await of('runs'),
+      events: await of('events'),
+      projects: await of('projects'),
+      builds: await of('builds'),
+      keys: await of('apiKeys'),
+      files: (await views.files.find({ equal: { env_id }, sort: 'path', ...page })).total,
+      totals: (await views.fileTotals.get(env_id)) === null ? 0 : 1,
+      uploads: (await Array.fromAsync(views.uploads.scan())).filter((one) => one.env_id === env_id).length,
+      payloads: (await Array.fromAsync(blobs.list(payloadsOf(env_id)))).length,
+      dataKeys: (await Array.fromAsync(blobs.list(`keys/${env_id}/`))).length,
+    }
+  }
+  const fill = async () => {
+    const tenant = await planted()
+    const { env_id, caller: own } = tenant
+    await createApiKey(deps, { env_id, name: 'k' }, caller)
+    const { project_id } = await plantBuild(node, tenant, { name: 'shop' })
+    await createVariable(deps, { project: project_id, key: 'KEY', value: 'secret', description: '' }, own)
+    const file = { content_type: 'text/plain', run_id: null }
+    const content = () => Readable.from([Buffer.from('hello')])
+    await storeFile(deps, { ...file, path: 'a.txt', announced: null, content }, own.cause)
+    await beginUpload(deps, { ...file, path: 'b.bin' }, own)
+    const stream_id = await startRun(env_id, project_id)
+    return { ...tenant, stream_id }
+  }
+  const [gone, other] = [await fill(), await fill()]
+  const full = { runs: 1, events: 1, projects: 1, builds: 1, keys: 1, files: 1, totals: 1, uploads: 1, payloads: 1, dataKeys: 1 }
+  assert.equal(await counts(gone.env_id), full)
+  const { org_id } = await findOrg(deps, gone.slug)
+  const usage = async () => {
+    await views.settled()
+    return usageOf(views, { org_id, limits: termsOf.free.limits, nowMs: clock.now() })
+  }
+  assert.is((await usage()).runs_this_period, 1)
+  await deleteEnv(deps, { env_id: gone.env_id }, cause)
+  await purged(gone.env_id, false)
+  const none = Object.fromEntries(Object.keys(full).map((name) => [name, 0]))
+  assert.equal(await counts(gone.env_id), none)
+  assert.equal(await counts(other.env_id), full)
+  const types = await node.typesIn(gone.stream_id)
+  assert.is(types.at(-1), 'RunCancelled')
+  assert.equal(await usage(), {
+    runs_this_period: 1, // a deletion does not give the month's runs back
+    file_storage_bytes: 0,
+    team_members: 1,
+    call_storage_bytes: 0,
+    call_count: 0,
+  })
+  await purged(gone.env_id)
+  assert.equal(await counts(gone.env_id), none)
+})
+
+purging('is repeatable after the final time', async () => {
+  const { env_id } = await planted()
+  await deleteEnv(deps, { env_id }, cause)
+  await purged(env_id)
+  const before = await node.store.head()
+  await purged(env_id)
+  assert.is(await node.store.head(), before)
+})
+purging.run()
+
+const orgs = suite('deleteOrg')
+orgs('is refused while the organization has environments, whose ids the error names', async () => {
+  const { slug, env_id } = await planted()
+  const { message } = await refusedWith('conflict', () => deleteOrg(deps, { org: slug }, cause))
+  assert.match(message, env_id)
+  assert.match(message, 'DELETE /operator/envs/{env_id}')
+  assert.is((await findOrg(deps, slug)).slug, slug)
+})
+orgs('is repeatable, by slug and id, and the slug is available afterwards', async () => {
+  const { slug, env_id } = await planted()
+  const { org_id } = await findOrg(deps, slug)
+  await deleteEnv(deps, { env_id }, cause)
+  await purged(env_id)
+  await deleteOrg(deps, { org: slug }, cause)
+  await refusedWith('not_found', () => findOrg(deps, slug))
+  const before = await node.store.head()
+  await deleteOrg(deps, { org: slug }, cause)
+  await deleteOrg(deps, { org: org_id }, cause)
+  assert.is(await node.store.head(), before)
+  assert.is(views.directory.env(env_id), undefined)
+  assert.is(await views.envs.get(env_id), null)
+  const second = await createOrg(deps, { slug, plan: 'pro' }, cause)
+  assert.is.not(second.org_id, org_id)
+  await refusedWith('conflict', () => createOrg(deps, { slug, plan: 'pro' }, cause))
+  assert.is((await findOrg(deps, slug)).org_id, second.org_id)
+  assert.is.not((await createEnv(deps, { org: slug, name: 'dev' }, cause)).env_id, env_id)
+})
+orgs('removes the days of its environments', async () => {
+  const { slug, env_id } = await planted()
+  const { org_id } = await findOrg(deps, slug)
+  await startRun(env_id)
+  await deleteEnv(deps, { env_id }, cause)
+  await purged(env_id)
+  const days = async () => {
+    await views.settled()
+    return (await views.callDays.find({ equal: { env_id }, sort: 'day', limit: 1, offset: 0 })).total
+  }
+  assert.is(await days(), 1)
+  await deleteOrg(deps, { org: org_id }, cause)
+  assert.is(await days(), 0)
+})
+orgs('refuses unknown organizations', async () => {
+  await refusedWith('not_found', () => deleteOrg(deps, { org: newId() }, cause))
+  await refusedWith('not_found', () => deleteOrg(deps, { org: 'unknown' }, cause))
+})
+orgs.run()
+
+const first = suite('the first environment')
+first('is not created again after its deletion', async () => {
+  const token = newApiToken(newId())
+  await ensureFirstTenant(deps, { token })
+  await views.settled()
+  const { org_id } = await findOrg(deps, 'local')
+  const { items } = await views.envs.find({ equal: { org_id }, sort: 'order', limit: 1, offset: 0 })
+  await deleteEnv(deps, { env_id: items[0]?.env_id ?? '' }, cause)
+  assert.not.ok(await ensureFirstTenant(deps, { token }))
+  assert.not.ok(await ensureFirstTenant(deps, { token: newApiToken(newId()) }))
+  await views.settled()
+  assert.equal([...views.directory.envsOf(org_id)], [])
+})
+first.after(() => node.close())
+first.run()

@@ -1,0 +1,23 @@
+import { calls } from '../../src/domain/calls.ts'
+import { given as givenOf } from '../support/given.ts'
+import { suite } from '../support/suite.ts'
+
+const given = givenOf(calls, { env_id: 'e', correlation_id: 'c' })
+const counted = (day: string) => ({ type: 'CallDayCounted', env_id: 'e', day, runs: 2, bytes: 3 }) as const
+const count = (day: string) => ({ ...counted(day), type: 'CountDay' }) as const
+const expired = (before: string) => ({ type: 'CallsExpired', env_id: 'e', before }) as const
+const expire = (before: string) => ({ ...expired(before), type: 'ExpireCalls' }) as const
+
+const rules = suite('the calls of an environment')
+rules('a day is counted once, in order', () => {
+  given().when(count('2026-05-01')).then(counted('2026-05-01'))
+  given(counted('2026-05-01')).when(count('2026-05-01')).then()
+  given(counted('2026-05-02')).when(count('2026-05-01')).then()
+  given(counted('2026-05-01')).when(count('2026-05-02')).then(counted('2026-05-02'))
+})
+rules('a day expires once, and is not kept again by a later plan', () => {
+  given().when(expire('2026-05-01')).then(expired('2026-05-01'))
+  given(expired('2026-05-02')).when(expire('2026-05-01')).then()
+  given(expired('2026-05-01'), counted('2026-05-03')).when(expire('2026-05-01')).then()
+})
+rules.run()

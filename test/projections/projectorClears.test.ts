@@ -1,0 +1,74 @@
+import * as assert from 'uvu/assert'
+import type { DomainEvent } from '../../src/events/index.ts'
+import { orderOf, type Projection } from '../../src/projections/projection.ts'
+import { Projector } from '../../src/projections/projector.ts'
+import { type NameDoc, names, newEvents, projecting } from './projectedNames.ts'
+
+/** The names of projects, all of which the end of an environment removes. */
+type NamedDoc = NameDoc & { readonly all: true; readonly id: string }
+const named: Projection<NamedDoc> = {
+  name: names.name,
+  version: names.version,
+  indexes: [{ equal: ['all'], sort: 'order', counted: true }],
+  handles: ['ProjectCreated', 'ProjectRenamed', 'EnvPurged'],
+  begins: ({ event }) => event.type === 'ProjectCreated',
+  idsOf: names.idsOf,
+  evolve(doc, recorded, id) {
+    const { event } = recorded
+    if (event.type === 'ProjectCreated')
+      return { id, all: true, name: event.name, renamed: 0, order: orderOf(recorded) }
+    return event.type === 'ProjectRenamed' ? doc && { ...doc, renamed: doc.renamed + 1 } : null
+  },
+  clears: ({ event }) =>
+    event.type === 'EnvPurged' ? [{ equal: { all: true }, sort: 'order', id: ({ id }) => id }] : [],
+}
+const spec = named as unknown as Projection
+
+const created = (project_id: string): DomainEvent => ({ type: 'ProjectCreated', project_id, name: project_id })
+const renamed = (project_id: string): DomainEvent => ({ type: 'ProjectRenamed', project_id, name: 'other' })
+const purged: DomainEvent = { type: 'EnvPurged', env_id: 'env', final: false }
+
+const projector = projecting('a projector whose documents are cleared')
+
+projector('removes those of earlier events only, in one batch and in several (P5)', async (context) => {
+  const { store, readModels, run } = context
+  const many = Array.from({ length: 250 }, (_, i) => created(`old-${i}`))
+  await store.append('a', newEvents([...many, purged, created('new'), renamed('old-1')]), 'none')
+  const projector = new Projector(spec, { readModels, store })
+  void run(projector)
+  await projector.reach(await store.head())
+  const idsIn = async () =>
+    (await Array.fromAsync(readModels.reader<NamedDoc>(named).scan())).map(({ id }) => id).sort()
+  assert.equal(await idsIn(), ['new'])
+  await store.append('b', newEvents([created('next')]), 'none')
+  await store.append('c', newEvents([purged]), 'none')
+  await store.append('d', newEvents([renamed('new'), created('last')]), 'none')
+  await projector.reach(await store.head())
+  assert.equal(await idsIn(), ['last'])
+  const { total } = await readModels
+    .reader<NamedDoc>(named)
+    .find({ equal: { all: true }, sort: 'order', limit: 1, offset: 0 })
+  assert.is(total, 1)
+})
+
+projector('keeps what another projector, which is ahead, folded after the clearing (P4)', async (context) => {
+  const { store, readModels, run } = context
+  await store.append('a', newEvents([created('old'), purged, created('new')]), 'none')
+  const ahead = new Projector(spec, { readModels, store })
+  void run(ahead)
+  await ahead.reach(await store.head())
+  const writer = await readModels.writer<NamedDoc>(named)
+  const behind = new Projector(spec, {
+    store,
+    readModels: {
+      ...readModels,
+      writer: async () => ({ ...writer, checkpoint: async () => '' }) as never,
+      goLive: async () => {},
+    } as typeof readModels,
+  })
+  void run(behind)
+  await behind.reach(await store.head())
+  const ids = (await Array.fromAsync(readModels.reader<NamedDoc>(named).scan())).map(({ id }) => id)
+  assert.equal(ids, ['new'])
+})
+projector.run()

@@ -1,0 +1,56 @@
+import * as assert from 'uvu/assert'
+import { clock } from '../../src/clock.ts'
+import { changeOrg } from '../../src/commands/orgs/changeOrg.ts'
+import { newId } from '../../src/ids.ts'
+import { silent } from '../../src/logger.ts'
+import { streamOf } from '../../src/events/streams.ts'
+import { renewRetentions } from '../../src/sagas/renewRetentions.ts'
+import { runSaga } from '../../src/sagas/runSaga.ts'
+import { openCommands } from '../commands/openCommands.ts'
+import { plantEnv } from '../commands/plantEnv.ts'
+import { forwarding } from '../support/forwarding.ts'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+
+const DAY = 86_400
+const node = await openCommands()
+const set = new Map<string, number | null>()
+const store = forwarding(node.store, {
+  expire: async (stream, seconds) => void set.set(stream, seconds),
+})
+
+const publish = async (env_id: string): Promise<string> => {
+  const stream_id = newId()
+  const command = {
+    type: 'PublishEvent',
+    stream_id,
+    env_id,
+    event_id: newId(),
+    event_type: 'x',
+    data: { value: null },
+    source: 'api',
+    create: true,
+    now: clock.iso(),
+  } as const
+  await node.aggregates.streams.handle(streamOf.stream(stream_id), command, { env_id, correlation_id: 'c' })
+  return streamOf.stream(stream_id)
+}
+
+const renewing = suite('the retention after a change of the plan')
+renewing('is that of the new plan, for every stream of the organization and no other', async () => {
+  void runSaga(renewRetentions({ store, views: node.views, logger: silent }), { logger: silent, clock }, node.signal)
+  const [slug, other] = [`o-${newId().slice(-12)}`, `o-${newId().slice(-12)}`]
+  const { env_id } = await plantEnv(node, slug, 'free')
+  const streams = [await publish(env_id), await publish(env_id)]
+  await publish((await plantEnv(node, other, 'free')).env_id)
+  const change = (plan: 'starter' | 'self_host') =>
+    changeOrg(node.deps, { org: slug, plan }, { correlation_id: 'c' })
+  await change('starter')
+  await until(() => set.size === 2)
+  assert.equal(set, new Map(streams.map((stream) => [stream, 30 * DAY])))
+  await change('self_host')
+  await until(() => [...set.values()].every((seconds) => seconds === null))
+  assert.is(set.size, 2)
+})
+renewing.after(() => node.close())
+renewing.run()
