@@ -110,7 +110,8 @@ export class BuildCache {
     await this.#open()
     await this.#counted
     let [removed, left] = [0, 0]
-    for (const build of [...this.#shares.uses()]) {
+    const builds = [...this.#shares.uses()]
+    for (const build of builds) {
       if (await isNeeded(build)) continue
       await this.forget(build.hash)
       if (this.#shares.has(build.hash)) left++

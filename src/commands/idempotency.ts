@@ -125,7 +125,9 @@ export class Idempotency {
           .catch(() => logger.warn('An idempotency key remains claimed until its next use', { request_id }))
         throw error
       }
-      const sealed = await payloads.keep(await keyring.seal(env_id, stream, JSON.stringify(value)), { env_id })
+      const sealed = await payloads.keep(await keyring.seal(env_id, stream, JSON.stringify(value)), {
+        env_id,
+      })
       const answer = payloadFields('sealed', sealed)
       const until = isoOf(clock.now() + REPLAYED_MS)
       const { events } = await aggregates.requests.handle(

@@ -1,6 +1,6 @@
 import { USE_RECORDED_EVERY_MS } from '../events/credential.ts'
 import type { EventOf } from '../events/index.ts'
-import type { Decider, Folded } from './decider.ts'
+import { type Decider, type Folded, foreign } from './decider.ts'
 
 /** `now`: ISO 8601 UTC. */
 export interface UseServiceKey {
@@ -22,5 +22,6 @@ export const keyUse: Decider<{ readonly used: number }, UseServiceKey, EventOf<'
     return [{ type: 'ServiceKeyUsed', service_key_id, api_key_id, at: now }]
   },
 
-  evolve: (_, { event }: Folded<EventOf<'ServiceKeyUsed'>>) => ({ used: Date.parse(event.at) }),
+  evolve: (_, { event }: Folded<EventOf<'ServiceKeyUsed'>>) =>
+    event.type === 'ServiceKeyUsed' ? { used: Date.parse(event.at) } : foreign(event.type),
 }

@@ -4,9 +4,7 @@ import { type Decider, type Folded, foreign } from './decider.ts'
 import { changesOf } from './changesOf.ts'
 
 type Changeable = Pick<EventOf<'OrgChanged'>, 'name' | 'plan' | 'team_members'>
-type Org =
-  | { readonly status: 'absent' | 'deleted' }
-  | ({ readonly status: 'active' } & Required<Changeable>)
+type Org = { readonly status: 'absent' | 'deleted' } | ({ readonly status: 'active' } & Required<Changeable>)
 
 export type OrgCommand =
   | ({ readonly type: 'CreateOrg' } & Omit<EventOf<'OrgCreated'>, 'type'>)

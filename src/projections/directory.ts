@@ -321,8 +321,7 @@ export class Directory {
       this.#envsOfOrg.get(env.org_id)?.delete(env_id)
       this.#deletedEnvs.set(env_id, env.org_id)
     }
-    for (const project of [...this.#projects.values()])
-      if (project.env_id === env_id) this.#removeProject(project)
+    for (const project of this.#projects.values()) if (project.env_id === env_id) this.#removeProject(project)
   }
 
   #removeProject(project: DirectoryProject): void {

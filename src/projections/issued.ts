@@ -17,7 +17,7 @@ export type SessionDoc = {
 
 export const sessions: Projection<SessionDoc> = {
   name: 'sessions',
-  version: 2,
+  version: 1,
   indexes: [{ equal: ['api_key_id'], sort: 'expires_at' }],
   decidesAccess: true,
   handles: ['SessionCreated', 'SessionsEnded', 'ApiKeyDeleted'],
@@ -67,7 +67,7 @@ export type ServiceKeyDoc = {
 
 export const serviceKeys: Projection<ServiceKeyDoc> = {
   name: 'service_keys',
-  version: 2,
+  version: 1,
   indexes: [{ equal: ['api_key_id'], sort: 'order', counted: true }],
   decidesAccess: true,
   handles: ['ServiceKeyCreated', 'ServiceKeysRevoked', 'ServiceKeyUsed', 'ApiKeyDeleted'],

@@ -36,9 +36,9 @@ export const NOTHING: readonly never[] = []
 export interface Cleared<D extends Doc = Doc> extends Pick<Query, 'equal' | 'before'> {
   readonly sort: string
   /** The id of a document. */
-  id(doc: D): string
+  id(this: void, doc: D): string
   /** Whether a document remains. */
-  keeps?(doc: D): boolean
+  keeps?(this: void, doc: D): boolean
 }
 
 /** Sorts documents by their creation; unique, because the log has one event at a cursor. */

@@ -29,7 +29,8 @@ export const renewRetentions = (
   async *inputs(signal) {
     const { store } = deps
     const from = await store.head() // a new group: earlier changes have no effect on new streams
-    for await (const delivery of store.consume('plans', { types: ['OrgChanged'], from, signal })) yield { delivery }
+    for await (const delivery of store.consume('plans', { types: ['OrgChanged'], from, signal }))
+      yield { delivery }
   },
 
   async carryOut(delivery) {
@@ -38,7 +39,8 @@ export const renewRetentions = (
       const { org_id, plan } = event
       await deps.views.directory.reach(cursor)
       const streams = await renewRetention(deps, { org_id })
-      if (streams > 0) deps.logger.info('The retention of streams follows a new plan', { org_id, plan, streams })
+      if (streams > 0)
+        deps.logger.info('The retention of streams follows a new plan', { org_id, plan, streams })
     }
     delivery.ack()
     return undefined

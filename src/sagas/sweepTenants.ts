@@ -12,7 +12,8 @@ export const sweepTenantsCore = sweepingCore(EVERY_MS)
 
 /** Forgets what the plans keep no longer, and consumers that are not used. Several nodes may run it. */
 export const sweepTenants = (
-  deps: Parameters<typeof expireCalls>[0] & Parameters<typeof forgetConsumers>[0] & { readonly logger: Logger },
+  deps: Parameters<typeof expireCalls>[0] &
+    Parameters<typeof forgetConsumers>[0] & { readonly logger: Logger },
 ): Saga<null, SweepInput<Sweep>, SweepCommand<Sweep>> => ({
   name: 'sweepTenants',
   ...sweepTenantsCore,

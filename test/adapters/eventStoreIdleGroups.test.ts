@@ -21,10 +21,22 @@ const EVENTS = 100
 /** A log whose events are in memory only while their reader has them. */
 const weakLog = () => {
   const read: WeakRef<Recorded>[] = []
-  async function* subscribe({ after, signal }: { after: string; signal: AbortSignal }): AsyncGenerator<Batch> {
+  async function* subscribe({
+    after,
+    signal,
+  }: {
+    after: string
+    signal: AbortSignal
+  }): AsyncGenerator<Batch> {
     const events = Array.from({ length: EVENTS - Number(after || 0) }, (_, i): Recorded => {
       const position = Number(after || 0) + i + 1
-      return { ...fact('env', position), stream: 's', revision: position - 1, cursor: cursorOf(position), at: '' }
+      return {
+        ...fact('env', position),
+        stream: 's',
+        revision: position - 1,
+        cursor: cursorOf(position),
+        at: '',
+      }
     })
     read.push(...events.map((event) => new WeakRef(event)))
     yield { events, cursor: cursorOf(EVENTS), caughtUp: true }
@@ -41,16 +53,12 @@ idle('has no events in memory, and its next consumer continues at its position (
   const { read, store } = weakLog()
   const group = new Group('g', store, 0)
   const take = async (): Promise<unknown> => {
-    let taken: unknown
-    const consumer = gather(async function* (signal) {
-      for await (const delivery of group.consume({}, 1, signal)) {
-        taken = payloadOf(delivery.event)
-        delivery.ack()
-        return
-      }
-    })
-    await consumer.ended
-    return taken
+    const stopping = new AbortController()
+    for await (const delivery of group.consume({}, 1, stopping.signal)) {
+      delivery.ack()
+      return payloadOf(delivery.event)
+    }
+    return undefined
   }
   assert.is(await take(), 1)
   assert.is(read.length, EVENTS)

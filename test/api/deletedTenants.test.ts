@@ -89,7 +89,9 @@ deleted('leaves its name to an environment of its own', async () => {
   assert.is(await status('DELETE', `/envs/${env_id}`), 204)
   const again = await operator.post<{ env_id: string }>(at(`/orgs/${slug}/envs`), { name: 'dev' })
   assert.is.not(again.env_id, env_id)
-  const { token } = await operator.post<{ token: string }>(at(`/envs/${again.env_id}/api-keys`), { name: 'k' })
+  const { token } = await operator.post<{ token: string }>(at(`/envs/${again.env_id}/api-keys`), {
+    name: 'k',
+  })
   const api = openApi(server.url, token)
   await deploy(api, 'shop', { 'f.js': `export const add = (a, b) => a + b` })
   assert.is((await call(api, 'f/add', 1, 2)).result, 3)

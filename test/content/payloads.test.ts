@@ -86,17 +86,20 @@ for (const [what, value] of [
   })
 }
 
-payloads('with the same content is stored in the blobs once for each environment and day', async ({ payloads, blobs }) => {
-  const value = { text: 'same'.repeat(LIMIT) }
-  const [one, two] = [await payloads.keep(value, env), await payloads.keep(structuredClone(value), env)]
-  assert.equal(one, two)
-  const { ref: other } = await payloads.keep(value, { env_id: '0198a9c2-0000-7000-8000-000000000002' })
-  assert.is.not(other?.key, one.ref?.key)
-  const keys = await Array.fromAsync(blobs.list(payloadsOf(env.env_id)))
-  assert.is(keys.filter(({ key }) => key === one.ref?.key).length, 1)
-  const today = new Date().toISOString().slice(0, 10)
-  assert.is(one.ref?.key, `payloads/${env.env_id}/${today}/${one.ref?.sha256}.json`)
-})
+payloads(
+  'with the same content is stored in the blobs once for each environment and day',
+  async ({ payloads, blobs }) => {
+    const value = { text: 'same'.repeat(LIMIT) }
+    const [one, two] = [await payloads.keep(value, env), await payloads.keep(structuredClone(value), env)]
+    assert.equal(one, two)
+    const { ref: other } = await payloads.keep(value, { env_id: '0198a9c2-0000-7000-8000-000000000002' })
+    assert.is.not(other?.key, one.ref?.key)
+    const keys = await Array.fromAsync(blobs.list(payloadsOf(env.env_id)))
+    assert.is(keys.filter(({ key }) => key === one.ref?.key).length, 1)
+    const today = new Date().toISOString().slice(0, 10)
+    assert.is(one.ref?.key, `payloads/${env.env_id}/${today}/${one.ref?.sha256}.json`)
+  },
+)
 
 payloads('may be nested deeply', async ({ payloads }) => {
   const text = '['.repeat(50_000) + ']'.repeat(50_000)

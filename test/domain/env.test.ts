@@ -26,9 +26,7 @@ envs('records once a day that a consumer is used', () => {
   given(created, named('a'))
     .when(use('a', day(2)))
     .then(used)
-  given(created, named('a'), used)
-    .when(use('a', '2026-05-03T09:59:59.000Z'))
-    .then()
+  given(created, named('a'), used).when(use('a', '2026-05-03T09:59:59.000Z')).then()
   given(created, { type: 'ConsumerNamed', name: 'a' })
     .when(use('a', day(2)))
     .then(used)
@@ -62,9 +60,7 @@ envs('is deleted once, and never created again', () => {
   given(created, deleted).when(create).then()
 })
 envs('accepts no name of a consumer after its deletion', () =>
-  given(created, { type: 'EnvDeleted', env_id: 'e' })
-    .when(use('a'))
-    .refuses('not_found'),
+  given(created, { type: 'EnvDeleted', env_id: 'e' }).when(use('a')).refuses('not_found'),
 )
 envs('is purged only after its deletion, until the final time', () => {
   const purge = (final: boolean) => ({ type: 'RecordPurge', env_id: 'e', final }) as const

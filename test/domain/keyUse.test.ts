@@ -3,7 +3,8 @@ import { given as givenOf } from '../support/given.ts'
 import { suite } from '../support/suite.ts'
 
 const given = givenOf(keyUse, { env_id: 'e', correlation_id: 'c' })
-const at = (second: number) => `2026-05-01T10:0${Math.floor(second / 60)}:${String(second % 60).padStart(2, '0')}.000Z`
+const at = (second: number) =>
+  `2026-05-01T10:0${Math.floor(second / 60)}:${String(second % 60).padStart(2, '0')}.000Z`
 const key = { service_key_id: 's', api_key_id: 'k' }
 const use = (second: number) => ({ type: 'UseServiceKey', ...key, now: at(second) }) as const
 const used = (second: number) => ({ type: 'ServiceKeyUsed', ...key, at: at(second) }) as const

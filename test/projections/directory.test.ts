@@ -237,7 +237,11 @@ directory('forgets a deleted environment with its projects, wherever it was seed
   for (let count = 0; count <= deletion.length; count++) {
     for (const known of [count, deletion.length]) {
       const found = await fromLog(log, await seededAt(count, known))
-      assert.equal([found.env('env'), found.env('env2')], [undefined, undefined], `seeded at ${known} of ${count}`)
+      assert.equal(
+        [found.env('env'), found.env('env2')],
+        [undefined, undefined],
+        `seeded at ${known} of ${count}`,
+      )
       assert.equal([...found.deletedEnvsOf('o')], [])
       assert.equal(found.handlersOf('env', 'order:created'), [])
     }

@@ -24,7 +24,11 @@ const named: Projection<NamedDoc> = {
 }
 const spec = named as unknown as Projection
 
-const created = (project_id: string): DomainEvent => ({ type: 'ProjectCreated', project_id, name: project_id })
+const created = (project_id: string): DomainEvent => ({
+  type: 'ProjectCreated',
+  project_id,
+  name: project_id,
+})
 const renamed = (project_id: string): DomainEvent => ({ type: 'ProjectRenamed', project_id, name: 'other' })
 const purged: DomainEvent = { type: 'EnvPurged', env_id: 'env', final: false }
 

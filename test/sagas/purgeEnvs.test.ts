@@ -4,8 +4,7 @@ import { reacting } from './reacting.ts'
 
 const MINUTE = 60_000
 const env = { env_id: 'e', at: 1000 }
-const again = (at: number) =>
-  ({ do: 'setAlarm', key: 'e', at, input: { type: 'deleted', ...env } }) as const
+const again = (at: number) => ({ do: 'setAlarm', key: 'e', at, input: { type: 'deleted', ...env } }) as const
 
 const rule = suite('the rules of the removal of deleted environments')
 rule('the content is removed at once', () =>

@@ -38,7 +38,11 @@ const publish = async (env_id: string): Promise<string> => {
 
 const renewing = suite('the retention after a change of the plan')
 renewing('is that of the new plan, for every stream of the organization and no other', async () => {
-  void runSaga(renewRetentions({ store, views: node.views, logger: silent }), { logger: silent, clock }, node.signal)
+  void runSaga(
+    renewRetentions({ store, views: node.views, logger: silent }),
+    { logger: silent, clock },
+    node.signal,
+  )
   const [slug, other] = [`o-${newId().slice(-12)}`, `o-${newId().slice(-12)}`]
   const { env_id } = await plantEnv(node, slug, 'free')
   const streams = [await publish(env_id), await publish(env_id)]

@@ -23,7 +23,13 @@ export const forgetBuilds = async ({
   return runtime.forgetUnneeded(async ({ hash, usedAt }) => {
     if (current.has(hash)) return true
     if (clock.now() - usedAt > IDLE_MS) return false
-    const { items } = await views.builds.find({ equal: { hash }, sort: 'order', limit: 1, offset: 0, totals: false })
+    const { items } = await views.builds.find({
+      equal: { hash },
+      sort: 'order',
+      limit: 1,
+      offset: 0,
+      totals: false,
+    })
     return items.length > 0
   })
 }

@@ -29,7 +29,11 @@ export const deleteApiKeys = async (
 ): Promise<void> => {
   const { views } = deps
   await views.settled('apiKeys')
-  for await (const { api_key_id } of everyDoc(views.apiKeys, { id: 'api_key_id', equal: { env_id }, sort: 'order' }))
+  for await (const { api_key_id } of everyDoc(views.apiKeys, {
+    id: 'api_key_id',
+    equal: { env_id },
+    sort: 'order',
+  }))
     await deleteApiKey(deps, { api_key_id }, cause).catch(unlessGone)
 }
 

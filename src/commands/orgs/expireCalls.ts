@@ -28,7 +28,11 @@ export const expireCalls = async (deps: Deps, { now }: { readonly now: number })
     if (!active || plan === undefined) continue
     const { limits } = termsOf[plan]
     if (limits.call_retention_days === UNLIMITED) continue
-    removed += await expireEnv(deps, { env_id, keptFrom: keptFromOf(limits, now), today: dayOf(now - OVER_MS) })
+    removed += await expireEnv(deps, {
+      env_id,
+      keptFrom: keptFromOf(limits, now),
+      today: dayOf(now - OVER_MS),
+    })
   }
   return removed
 }
@@ -44,7 +48,8 @@ const expireEnv = async (
   const { counted, expired } = await aggregates.calls.read(stream, (state) => ({ ...state }))
   const days = { id: 'day', equal: { env_id }, sort: 'day', from: counted, before: today } as const
   for await (const { day, runs, bytes } of everyDoc(views.callDays, days))
-    if (day > counted) await aggregates.calls.handle(stream, { type: 'CountDay', env_id, day, runs, bytes }, cause)
+    if (day > counted)
+      await aggregates.calls.handle(stream, { type: 'CountDay', env_id, day, runs, bytes }, cause)
   if (keptFrom > expired)
     await aggregates.calls.handle(stream, { type: 'ExpireCalls', env_id, before: keptFrom }, cause)
   let removed = 0

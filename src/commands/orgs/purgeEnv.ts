@@ -32,8 +32,9 @@ export const purgeEnv = async (
   await deleteApiKeys({ aggregates, views, authenticator: { ended() {} } }, { env_id }, cause)
   await views.settled()
   await cancelRuns(deps, cause)
-  await removeAll(everyDoc(views.projects, { id: 'project_id', equal: { env_id }, sort: 'order' }), (project) =>
-    removeProject(deps, project, cause),
+  await removeAll(
+    everyDoc(views.projects, { id: 'project_id', equal: { env_id }, sort: 'order' }),
+    (project) => removeProject(deps, project, cause),
   )
   await removeAll(everyDoc(views.files, { id: 'file_id', equal: { env_id }, sort: 'path' }), (file) =>
     deleteFile(deps, file, cause),

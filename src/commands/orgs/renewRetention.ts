@@ -12,7 +12,10 @@ const REMEMBERED = 10_000
  * models, with their output. Resolves with their number.
  */
 export const renewRetention = async (
-  { store, views }: Pick<CommandDeps, 'store'> & {
+  {
+    store,
+    views,
+  }: Pick<CommandDeps, 'store'> & {
     readonly views: Pick<CommandDeps['views'], 'directory' | 'events' | 'runs' | 'settled'>
   },
   { org_id }: { readonly org_id: string },
@@ -27,11 +30,19 @@ export const renewRetention = async (
     done.set(stream, true)
     renewed++
   }
-  for (const env_id of [...directory.envsOf(org_id)]) {
+  for (const env_id of directory.envsOf(org_id)) {
     const seconds = retentionOf(directory.env(env_id)?.plan)
-    for await (const { stream_id } of everyDoc(views.events, { id: 'event_id', equal: { env_id }, sort: 'order' }))
+    for await (const { stream_id } of everyDoc(views.events, {
+      id: 'event_id',
+      equal: { env_id },
+      sort: 'order',
+    }))
       await renew(streamOf.stream(stream_id), seconds)
-    for await (const { stream_id, run_id } of everyDoc(views.runs, { id: 'run_id', equal: { env_id }, sort: 'order' })) {
+    for await (const { stream_id, run_id } of everyDoc(views.runs, {
+      id: 'run_id',
+      equal: { env_id },
+      sort: 'order',
+    })) {
       await renew(streamOf.stream(stream_id), seconds)
       await renew(streamOf.runLog(run_id), seconds)
     }

@@ -29,7 +29,16 @@ const uploaded = async (project_id: string, hash: string): Promise<void> => {
     streamOf.project(project_id),
     {
       type: 'UploadBuild',
-      build: { build_id: newId(), project_id, hash, functions: [], size: 1, storage_path: hash, storage_backend: 'disk', build_type: 'release' },
+      build: {
+        build_id: newId(),
+        project_id,
+        hash,
+        functions: [],
+        size: 1,
+        storage_path: hash,
+        storage_backend: 'disk',
+        build_type: 'release',
+      },
     },
     tenant.caller.cause,
   )

@@ -76,7 +76,10 @@ deleting('ends the environment and its credentials, and is repeatable', async ()
   await refusedWith('not_found', () => findEnv(deps, env_id))
   await refusedWith('not_found', () => findApiKey(deps, api_key_id))
   await refusedWith('not_found', () => createApiKey(deps, { env_id, name: 'k' }, caller))
-  assert.is((await views.serviceKeys.find({ equal: { api_key_id }, sort: 'order', limit: 1, offset: 0 })).total, 0)
+  assert.is(
+    (await views.serviceKeys.find({ equal: { api_key_id }, sort: 'order', limit: 1, offset: 0 })).total,
+    0,
+  )
   const before = await node.store.head()
   await deleteEnv(deps, { env_id }, cause)
   assert.is(await node.store.head(), before)
@@ -148,7 +151,18 @@ purging('removes the bytes and documents of the environment, and of no other', a
     return { ...tenant, stream_id }
   }
   const [gone, other] = [await fill(), await fill()]
-  const full = { runs: 1, events: 1, projects: 1, builds: 1, keys: 1, files: 1, totals: 1, uploads: 1, payloads: 1, dataKeys: 1 }
+  const full = {
+    runs: 1,
+    events: 1,
+    projects: 1,
+    builds: 1,
+    keys: 1,
+    files: 1,
+    totals: 1,
+    uploads: 1,
+    payloads: 1,
+    dataKeys: 1,
+  }
   assert.equal(await counts(gone.env_id), full)
   const { org_id } = await findOrg(deps, gone.slug)
   const usage = async () => {

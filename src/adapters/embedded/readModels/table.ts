@@ -148,7 +148,10 @@ export class Table {
     }
     const items = this.#page(index, query)
     const isLastPage = items.length < limit && (items.length > 0 || offset === 0)
-    return { items, total: isLastPage || query.totals === false ? offset + items.length : this.#total(index, query) }
+    return {
+      items,
+      total: isLastPage || query.totals === false ? offset + items.length : this.#total(index, query),
+    }
   }
 
   #page(index: string, query: Query): Doc[] {
