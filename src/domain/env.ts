@@ -34,8 +34,10 @@ interface Env {
   readonly status: 'absent' | 'active' | 'deleted'
   /** Nothing of the deleted environment is left. */
   readonly purged: boolean
-  /** The names of the consumers of its stream, with the time of their last use; unknown in logs of version 0.1.0. */
-  readonly consumers: ReadonlyMap<string, string | undefined>
+  /** The names of the consumers of its stream. */
+  readonly consumers: ReadonlySet<string>
+  /** The last use of each name; unknown in logs of version 0.1.0. */
+  readonly used: ReadonlyMap<string, string>
 }
 
 /**
@@ -43,9 +45,9 @@ interface Env {
  * name of a consumer.
  */
 export const env: Decider<Env, EnvCommand, EnvEvent> = {
-  initial: () => ({ status: 'absent', purged: false, consumers: new Map() }),
+  initial: () => ({ status: 'absent', purged: false, consumers: new Set(), used: new Map() }),
 
-  decide(command, { status, purged, consumers }) {
+  decide(command, { status, purged, consumers, used }) {
     switch (command.type) {
       case 'CreateEnv': {
         const { type: _, ...created } = command
@@ -62,7 +64,7 @@ export const env: Decider<Env, EnvCommand, EnvEvent> = {
         const { name, most, now } = command
         if (status === 'deleted') throw noEnvironment()
         if (consumers.has(name)) {
-          const isRecorded = Date.parse(now) < Date.parse(consumers.get(name) ?? '') + USE_RECORDED_EVERY_MS
+          const isRecorded = Date.parse(now) < Date.parse(used.get(name) ?? '') + USE_RECORDED_EVERY_MS
           return isRecorded ? [] : [{ type: 'ConsumerUsed', name, at: now }]
         }
         if (consumers.size >= most)
@@ -76,7 +78,7 @@ export const env: Decider<Env, EnvCommand, EnvEvent> = {
       case 'ForgetConsumer': {
         const { name, unusedSince, now } = command
         if (!consumers.has(name)) return []
-        const used_at = consumers.get(name)
+        const used_at = used.get(name)
         if (used_at === undefined) return [{ type: 'ConsumerUsed', name, at: now }] // its days begin now
         return used_at < unusedSince ? [{ type: 'ConsumerForgotten', name }] : []
       }
@@ -96,12 +98,16 @@ export const env: Decider<Env, EnvCommand, EnvEvent> = {
       case 'EnvPurged':
         return { ...state, purged: event.final }
       case 'ConsumerNamed':
-      case 'ConsumerUsed':
-        return { ...state, consumers: new Map(state.consumers).set(event.name, event.at) }
+      case 'ConsumerUsed': {
+        const { name, at } = event
+        const used = at === undefined ? state.used : new Map(state.used).set(name, at)
+        return { ...state, consumers: new Set(state.consumers).add(name), used }
+      }
       case 'ConsumerForgotten': {
-        const consumers = new Map(state.consumers)
+        const [consumers, used] = [new Set(state.consumers), new Map(state.used)]
         consumers.delete(event.name)
-        return { ...state, consumers }
+        used.delete(event.name)
+        return { ...state, consumers, used }
       }
       default:
         return foreign(event)

@@ -86,6 +86,6 @@ const cancelRuns = async ({ aggregates, views }: PurgeDeps, cause: EnvCause): Pr
 const removeUpload = async (deps: PurgeDeps, upload_id: string, cause: EnvCause): Promise<void> => {
   const state = await uploadState(deps, upload_id)
   if (state.status !== 'pending' && state.status !== 'joined') return
-  await endUpload(deps, state.upload, 'asked', cause)
+  await endUpload(deps, state.upload, { reason: 'expired', seen: state.status }, cause)
   if (state.status === 'joined') await discardContent(deps.blobs, state.upload.key)
 }

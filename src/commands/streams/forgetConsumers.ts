@@ -23,8 +23,10 @@ export const forgetConsumers = async (
     if (!active) continue
     const stream = streamOf.env(env_id)
     const cause = { env_id, correlation_id: env_id }
-    const old = await aggregates.envs.read(stream, ({ consumers }) =>
-      [...consumers].filter(([, used_at]) => used_at === undefined || used_at < unusedSince),
+    const old = await aggregates.envs.read(stream, ({ consumers, used }) =>
+      [...consumers]
+        .map((name) => [name, used.get(name)] as const)
+        .filter(([, used_at]) => used_at === undefined || used_at < unusedSince),
     )
     for (const [name, used_at] of old) {
       // The group first: if this node dies in between, the next sweep finds the name again.
@@ -39,6 +41,6 @@ export const forgetConsumers = async (
 
 /** Forgets the positions of all consumers of a deleted environment. */
 export const dropConsumers = async ({ aggregates, store }: Deps, { env_id }: EnvCause): Promise<void> => {
-  const names = await aggregates.envs.read(streamOf.env(env_id), ({ consumers }) => [...consumers.keys()])
+  const names = await aggregates.envs.read(streamOf.env(env_id), ({ consumers }) => [...consumers])
   for (const name of names) await store.dropGroup(consumerGroup(env_id, name))
 }

@@ -47,7 +47,13 @@ const startRun = async (env_id: string, ends: boolean): Promise<string> => {
   const cause = { env_id, correlation_id: 'c' }
   const stream = streamOf.stream(stream_id)
   await aggregates.streams.handle(stream, publish, cause)
-  const end = { type: 'SucceedRun', run_id, result: { value: null }, now: clock.iso() } as const
+  const end = {
+    type: 'SucceedRun',
+    run_id,
+    result: { value: null },
+    worker_id: 'w',
+    now: clock.iso(),
+  } as const
   if (ends) await aggregates.streams.handle(stream, end, cause)
   return run_id
 }

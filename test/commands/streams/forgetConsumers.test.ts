@@ -37,7 +37,7 @@ consumers('are forgotten with their positions when no client used them for 30 da
   assert.is(await forgetConsumers(deps, { now: dayIn(UNUSED_DAYS + 1) }), 1)
   assert.equal(dropped.splice(0), [group])
   assert.is(await forgetConsumers(deps, { now: dayIn(UNUSED_DAYS + 1) }), 0)
-  const names = await node.aggregates.envs.read(streamOf.env(env_id), (env) => [...env.consumers.keys()])
+  const names = await node.aggregates.envs.read(streamOf.env(env_id), (env) => [...env.consumers])
   assert.equal(names, [])
 })
 
