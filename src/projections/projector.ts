@@ -6,8 +6,8 @@ import { type Cursor, type Recorded, START } from '../events/event.ts'
 import { unprocessable } from '../events/upcast.ts'
 import type { Batch, EventStore } from '../ports/eventStore.ts'
 import type { ReadModels, Stored, Write, WritableCollection } from '../ports/readModels.ts'
-import { everyDoc } from '../loops/everyDoc.ts'
 import { heapBytesOf } from '../loops/heapBytes.ts'
+import { removeCleared } from './removeCleared.ts'
 import { type Cleared, nameOf, NOTHING, type Projection } from './projection.ts'
 import { SkippedFacts } from './skippedFacts.ts'
 import { Waiters } from './waiters.ts'
@@ -24,9 +24,6 @@ const FOLD_MS = 2
 
 /** Events that are folded between two looks at the clock. */
 const FOLDS_PER_LOOK = 16
-
-/** Documents that are removed before other work continues. */
-const CLEARED_PER_WRITE = 100
 
 /** The time for which a batch grows while no reader waits: it makes fewer and larger writes. */
 const LINGER_MS = 100
@@ -178,7 +175,10 @@ export class Projector {
       if (cleared.length === 0) continue
       const reached = at > from ? (events[at - 1] as Recorded).cursor : this.#position
       if (at > from) await this.#store(target, events.slice(from, at), reached)
-      for (const each of cleared) await this.#clear(target, each, { to: recorded.cursor, reached })
+      for (const each of cleared)
+        await removeCleared(target.collection, each, { at: recorded.cursor, reached }, (id, stored) =>
+          this.#keep(id, stored),
+        )
       from = at
     }
     await this.#store(target, from === 0 ? events : events.slice(from), cursor)
@@ -187,26 +187,6 @@ export class Projector {
   async #store({ collection, skipped }: Target, events: readonly Recorded[], cursor: Cursor): Promise<void> {
     const isUnread = !this.#hasCaughtUp
     await collection.write(await this.#foldable(collection, events, skipped), cursor, { isUnread })
-  }
-
-  async #clear(
-    { collection }: Target,
-    { id, keeps, ...query }: Cleared,
-    { to, reached }: { readonly to: Cursor; readonly reached: Cursor },
-  ): Promise<void> {
-    let writes: Write[] = []
-    const store = async (): Promise<void> => {
-      if (writes.length === 0) return
-      for (const { id, ...removed } of writes) this.#keep(id, removed)
-      await collection.write(writes, reached)
-      writes = []
-    }
-    for await (const doc of everyDoc(collection, { ...query, id })) {
-      if (keeps?.(doc)) continue
-      writes.push({ id: id(doc), doc: null, cursor: to })
-      if (writes.length === CLEARED_PER_WRITE) await store()
-    }
-    await store()
   }
 
   /** Folds a batch, without the facts on which the fold fails twice: the second time with the documents as stored. */

@@ -56,6 +56,7 @@ export const envs: Projection<EnvDoc> = {
     { equal: ['org_id', 'active'], sort: 'order', counted: true },
     { equal: [], sort: 'deleting', sparse: true },
   ],
+  decidesAccess: true,
   handles: ['EnvCreated', 'EnvDeleted', 'EnvPurged', 'OrgDeleted'],
   idsOf({ event }) {
     if (event.type === 'OrgDeleted') return event.env_ids
