@@ -2,7 +2,7 @@ import { AppError } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
 import type { RunError, RunInput, RunPlan } from '../events/run.ts'
 import { type Payload, payloadFields } from '../events/payload.ts'
-import { derivedIdBeside, isDerived, timeOf } from '../ids.ts'
+import { isDerived, timeOf } from '../ids.ts'
 import type { Decider, Folded } from './decider.ts'
 import type { Immutable } from './immutable.ts'
 import {
@@ -121,9 +121,7 @@ export const stream: Decider<StreamState, StreamCommand, StreamEvent> = {
         return event.stream_id
       case 'EventPublished':
         return event.event_id
-      case 'RunStarted': // two workers need two ids: with one id, the store would accept both claims as one append
-        return derivedIdBeside(event.run_id, event.worker_id)
-      default:
+      default: // a claim needs a new id: with a known one, the store would accept a second claim as a repeat
         return undefined
     }
   },

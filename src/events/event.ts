@@ -31,8 +31,8 @@ export type Cause = Omit<Metadata, 'v'>
 export type EnvCause = Cause & { readonly env_id: string }
 
 /**
- * An event to append. A store recognizes a repeated append by its ids: those of `StreamCreated`, `EventPublished` and
- * `RunStarted` follow from the command (`Decider.idOf`), all others are random.
+ * An event to append. A store recognizes a repeated append by its ids: those of `StreamCreated` and `EventPublished`
+ * follow from the command (`Decider.idOf`), all others are random.
  */
 export interface NewEvent<E extends DomainEvent = DomainEvent> {
   readonly id: string

@@ -8,6 +8,7 @@ import { endRun } from '../../../src/commands/runs/endRun.ts'
 import { returnRun } from '../../../src/commands/runs/returnRun.ts'
 import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
 import { storeRequest } from '../../../src/commands/runs/requestRun.ts'
+import { openAggregates } from '../../../src/domain/aggregates.ts'
 import { isOf, type Recorded } from '../../../src/events/event.ts'
 import type { EventOf, EventType } from '../../../src/events/index.ts'
 import { streamOf } from '../../../src/events/streams.ts'
@@ -233,6 +234,19 @@ cancelling('reaches no call of another environment (I7)', async () => {
 cancelling.run()
 
 const claiming = suite('the claim of a requested run')
+
+claiming(
+  'succeeds once, although it is delivered to its worker again after the run has ended (I3)',
+  async () => {
+    const { requested } = await request()
+    const plan = await claimRun(deps, { requested, worker_id })
+    assert.ok(plan)
+    await endRun(deps, { plan, outcome: succeeded(1), worker_id }, env.caller.cause)
+    const later = { ...deps, aggregates: openAggregates(node.store) } // nothing of the stream is in memory any more
+    assert.is(await claimRun(later, { requested, worker_id }), null)
+    assert.is((await factsOf(plan.stream_id, 'RunStarted')).length, 1)
+  },
+)
 
 claiming('belongs to one worker (I3)', async () => {
   const { requested, run } = await request()
