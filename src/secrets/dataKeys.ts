@@ -39,10 +39,19 @@ export class DataKeys {
   async current(scope: Scope): Promise<DataKey> {
     const known = scope.project_id === undefined ? this.#current.get(scope.env_id) : undefined
     if (known) return known
-    const current = await this.#currentId(scope)
-    const key = current === null ? await this.#add(scope, null) : await this.of(scope, current)
-    if (scope.project_id === undefined) this.#current.set(scope.env_id, key)
-    return key
+    for (;;) {
+      const generation = this.#generation
+      const current = await this.#currentId(scope)
+      try {
+        const key = current === null ? await this.#add(scope, null) : await this.of(scope, current)
+        if (scope.project_id === undefined && generation === this.#generation)
+          this.#current.set(scope.env_id, key)
+        return key
+      } catch (error) {
+        // Destroyed in the meantime: the next text gets a new key.
+        if (!isAppError(error, 'not_found') || (await this.#currentId(scope)) === current) throw error
+      }
+    }
   }
 
   /** Resolves with a key by its id. Rejects with `not_found` when the key was destroyed. */

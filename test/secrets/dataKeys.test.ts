@@ -249,6 +249,25 @@ keys('that is created after a destruction remains', async ({ node, store, blobs 
   assert.is(await node().keyring.unseal('env', 'p', sealed), 'new')
 })
 
+keys('that is destroyed while a text is sealed is replaced by a new one', async ({ node, store, blobs }) => {
+  for (const project of [undefined, 'p1']) {
+    await node().keyring.seal('env', 'p', 'x', project)
+    let isFirst = true
+    const reading: Blobs = {
+      ...blobs,
+      async get(...args) {
+        if (isFirst) {
+          isFirst = false
+          await node().dataKeys.destroy({ env_id: 'env' }, { final: false }, cause)
+        }
+        return blobs.get(...args)
+      },
+    }
+    const sealed = await new Keyring(masterKey, dataKeysOn(store, reading)).seal('env', 'p', 'new', project)
+    assert.is(await node().keyring.unseal('env', 'p', sealed, project), 'new')
+  }
+})
+
 keys('that arrives after its project was deleted leaves nothing', async ({ node, store, blobs }) => {
   await dataKeysOn(store, blobs).destroy({ env_id: 'env', project_id: 'gone' }, { final: true }, cause)
   assert.ok(isAppError(await throws(node().keyring.seal('env', 'p', 'x', 'gone')), 'not_found'))
