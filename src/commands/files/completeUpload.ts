@@ -28,6 +28,7 @@ export const completeUpload = async (deps: Deps, ref: UploadRef, cause: EnvCause
   const known = await uploadFor(deps, env_id, ref)
   const { upload_id, path, key, content_type, by_run_id: run_id } = known.upload
   const stream = streamOf.upload(upload_id)
+  if (known.status === 'completed') return completedFile(deps, env_id, known.upload)
   const { parts, size } = assembled(known)
   if (known.status === 'pending') {
     checkFileSize(deps.quotas, env_id, size) // its parts were counted when they arrived
@@ -40,15 +41,18 @@ export const completeUpload = async (deps: Deps, ref: UploadRef, cause: EnvCause
     }
   }
   const before = known.status === 'pending' ? null : await fileOfContent(deps, env_id, { path, key })
-  if (known.status === 'completed') {
-    const now = await fileAt(deps, env_id, path)
-    if (!before || now?.file_id !== before.file_id) throw noUpload(upload_id)
-    return before
-  }
   const content = { file_id: newId(), path, key, size, etag: etagOf(parts), content_type, run_id }
   const file = before ?? (await commitFile(deps, content, cause))
   await aggregates.uploads.handle(stream, { type: 'CompleteUpload' }, cause)
   return file
+}
+
+/** The file as it was at the completion. Rejects with `not_found` if it was deleted since. */
+const completedFile = async (deps: Deps, env_id: string, { upload_id, path, key }: Upload): Promise<File> => {
+  const before = await fileOfContent(deps, env_id, { path, key })
+  const now = await fileAt(deps, env_id, path)
+  if (!before || now?.file_id !== before.file_id) throw noUpload(upload_id)
+  return before
 }
 
 /** Whether another caller completed the upload while this one joined its parts, or cancelled it. */

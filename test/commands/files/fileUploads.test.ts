@@ -208,6 +208,26 @@ uploads('begins once for one id', async () => {
   assert.equal(await begin('once', null, again), await begin('once', null, again))
 })
 
+uploads(
+  'resolves with the same file again, although a part arrived while its parts were joined',
+  async () => {
+    const { upload_id, path } = await begin()
+    await put(upload_id, 1, 'content')
+    const blobs: Blobs = {
+      ...node.blobs,
+      async completeUpload(...args) {
+        const part = { part_number: 3, size: 5, etag: '"late"', blob_etag: 'late' }
+        const command = { type: 'AddPart', part, now: clock.iso() } as const
+        await deps.aggregates.uploads.handle(streamOf.upload(upload_id), command, cause)
+        return node.blobs.completeUpload(...args)
+      },
+    }
+    const file = await completeUpload({ ...deps, blobs }, { upload_id }, cause)
+    assert.equal(await completeUpload(deps, { upload_id }, cause), file)
+    assert.is(await contentAt(path), 'content')
+  },
+)
+
 uploads('is not found after its completion for parts, nor after the deletion of its file', async () => {
   const { upload_id, path } = await begin()
   await put(upload_id, 1, 'x')
