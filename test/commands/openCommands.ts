@@ -7,13 +7,13 @@ import { MasterKeys } from '../../src/secrets/masterKeys.ts'
 import { WrappedKeys } from '../../src/secrets/wrappedKeys.ts'
 import { openNode } from '../support/openNode.ts'
 
-export const rootKey = new Uint8Array(32).fill(7)
+const masterKey = new Uint8Array(32).fill(7)
 
 /** Everything that commands use, on embedded engines in a directory of its own. Builds have the functions of `functionsOf`. */
 export const openCommands = async () => {
   const node = await openNode()
   const { aggregates, blobs, quotas, payloads, store, views } = node
-  const masterKeys = new MasterKeys([rootKey])
+  const masterKeys = new MasterKeys([masterKey])
   const wrappedKeys = new WrappedKeys(blobs, masterKeys)
   const dataKeys = new DataKeys({ keys: aggregates.dataKeys, wrapped: wrappedKeys })
   /** Functions that a build is found to have, by the hash of its zip. */
@@ -37,7 +37,7 @@ export const openCommands = async () => {
     authenticator: { ended() {} },
     claimer: null,
     offers: null,
-    keyring: new Keyring(rootKey, dataKeys),
+    keyring: new Keyring(masterKey, dataKeys),
     dataKeys,
     masterKeys,
     masterKeyFile: null,

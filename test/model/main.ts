@@ -46,14 +46,16 @@ const main = async (): Promise<void> => {
   }
   const timer = setInterval(report, PROGRESS_MS)
   const differences: string[] = []
-  for (const { name, check } of wanted) {
-    const before = answered
-    const difference = await check(Math.ceil(total / wanted.length), (count) => (answered += count))
-    process.stdout.write(
-      `${name}: ${answered - before} commands, ${difference === null ? 0 : 1} differences\n`,
-    )
+  const checked = wanted.map(async ({ name, check }) => {
+    let own = 0
+    const difference = await check(Math.ceil(total / wanted.length), (count) => {
+      own += count
+      answered += count
+    })
+    process.stdout.write(`${name}: ${own} commands, ${difference === null ? 0 : 1} differences\n`)
     if (difference !== null) differences.push(difference)
-  }
+  })
+  await Promise.all(checked)
   clearInterval(timer)
   report()
   for (const difference of differences) process.stdout.write(`\n${difference}\n`)

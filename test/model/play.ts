@@ -39,7 +39,9 @@ export const momentsOf = <State, Command>(
     { minLength: 2, maxLength: AT_ONCE },
   )
   const moment = fc.oneof({ weight: 2, arbitrary: alone }, { weight: 3, arbitrary: together })
-  return fc.array(moment, { ...length, size: 'max' }).map((moments) => named(subject, moments))
+  // A bias to short scenarios and first values would create little to act on.
+  const moments = fc.noBias(fc.array(moment, { ...length, size: 'max' }))
+  return moments.map((some) => named(subject, some))
 }
 
 const named = <State, Command>(

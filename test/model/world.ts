@@ -1,4 +1,9 @@
 import { openHints } from '../../src/adapters/embedded/hints.ts'
+import { newApiToken } from '../../src/access/tokens.ts'
+import { openInstallation } from '../../src/commands/installation/openInstallation.ts'
+import { readInstallation } from '../../src/commands/installation/readInstallation.ts'
+import { MasterKeys } from '../../src/secrets/masterKeys.ts'
+import { WrappedKeys } from '../../src/secrets/wrappedKeys.ts'
 import { Authenticator } from '../../src/access/authenticator.ts'
 import { createEnv } from '../../src/commands/orgs/createEnv.ts'
 import { createOrg } from '../../src/commands/orgs/createOrg.ts'
@@ -10,7 +15,7 @@ import { derivedIdBeside, newId } from '../../src/ids.ts'
 import type { EventStore } from '../../src/ports/eventStore.ts'
 import { DataKeys } from '../../src/secrets/dataKeys.ts'
 import { Keyring } from '../../src/secrets/keyring.ts'
-import { openCommands, rootKey } from '../commands/openCommands.ts'
+import { openCommands } from '../commands/openCommands.ts'
 import { forwarding } from '../support/forwarding.ts'
 import type { Failure } from './play.ts'
 
@@ -28,6 +33,15 @@ export type World = Awaited<ReturnType<typeof openWorld>>
 /** Two nodes on one embedded event store. `random` decides how their reads and appends interleave. */
 export const openWorld = async (random: (below: number) => number, fault: Fault = {}) => {
   const shared = await openCommands()
+  const { aggregates, blobs } = shared
+  const first = Buffer.alloc(32, 1)
+  const masterKeys: MasterKeys = new MasterKeys(
+    [first],
+    async () => (await readInstallation({ aggregates }))?.current.id ?? masterKeys.configured,
+  )
+  const given = { masterKey: first, apiKey: newApiToken(newId()), source: 'SVC_MASTER_KEY' }
+  const { rootKey } = await openInstallation({ store: shared.store, blobs, aggregates, masterKeys }, given)
+  const wrappedKeys = new WrappedKeys(blobs, masterKeys)
   const hints = openHints()
   /** CNAME records by name. */
   const dns = new Map<string, string>()
@@ -36,7 +50,7 @@ export const openWorld = async (random: (below: number) => number, fault: Fault 
     const store = fault.store ? fault.store(raw) : raw
     const own = openAggregates(store)
     const aggregates = fault.aggregates ? fault.aggregates(own, store) : own
-    const dataKeys = new DataKeys({ keys: aggregates.dataKeys, wrapped: shared.deps.wrappedKeys })
+    const dataKeys = new DataKeys({ keys: aggregates.dataKeys, wrapped: wrappedKeys })
     const keyring = new Keyring(rootKey, dataKeys)
     const authenticator = new Authenticator({
       store,
@@ -51,6 +65,9 @@ export const openWorld = async (random: (below: number) => number, fault: Fault 
       aggregates,
       dataKeys,
       keyring,
+      wrappedKeys,
+      masterKeys,
+      masterKeyFile: { replaceMasterKey() {}, dropPreviousMasterKey() {} },
       authenticator,
       dns: {
         cname: (name) => {

@@ -5,6 +5,8 @@ import { readVariable } from '../../../src/commands/context/readVariable.ts'
 import { updateVariable } from '../../../src/commands/context/updateVariable.ts'
 import { destroyDataKeys } from '../../../src/commands/dataKeys/destroyDataKeys.ts'
 import { rotateDataKeys } from '../../../src/commands/dataKeys/rotateDataKeys.ts'
+import { rewrapKeys } from '../../../src/commands/installation/rewrapKeys.ts'
+import { rotateMasterKey } from '../../../src/commands/installation/rotateMasterKey.ts'
 import { createProject } from '../../../src/commands/projects/createProject.ts'
 import { deleteProject } from '../../../src/commands/projects/deleteProject.ts'
 import { isAppError } from '../../../src/errors.ts'
@@ -30,6 +32,8 @@ type Command =
   | { readonly op: 'read'; readonly project: string; readonly key: string }
   | { readonly op: 'rotate' }
   | { readonly op: 'destroy' }
+  | { readonly op: 'rotateMaster' }
+  | { readonly op: 'rewrap' }
   | { readonly op: 'deleteProject'; readonly project: string }
 
 interface Variable {
@@ -42,9 +46,12 @@ interface Variable {
 /** The variables of each project; null after its deletion. */
 type State = Record<string, Record<string, Variable> | null>
 
-const KEYS = ['key_a', 'key_b', 'wrong key']
+const KEYS = ['key_a', 'key_b']
 const project = fc.constantFrom('left', 'right')
-const key = fc.constantFrom(...KEYS)
+const key = fc.oneof(
+  { weight: 9, arbitrary: fc.constantFrom(...KEYS) },
+  { weight: 1, arbitrary: fc.constant('wrong key') },
+)
 const value = fc.string({ maxLength: 12, unit: 'grapheme' })
 const op = <const T extends string>(...values: T[]) => fc.constantFrom(...values)
 
@@ -55,7 +62,7 @@ export const context: Subject<State, Command> = {
 
   commands: fc.oneof(
     {
-      weight: 6,
+      weight: 18,
       arbitrary: fc.record({
         op: op('create'),
         project,
@@ -65,7 +72,7 @@ export const context: Subject<State, Command> = {
       }),
     },
     {
-      weight: 5,
+      weight: 15,
       arbitrary: fc.record({
         op: op('update'),
         project,
@@ -74,13 +81,13 @@ export const context: Subject<State, Command> = {
         text: fc.constantFrom(null, 'new text'),
       }),
     },
-    { weight: 6, arbitrary: fc.record({ op: op('delete', 'read', 'read'), project, key }) },
-    { weight: 2, arbitrary: fc.record({ op: op('rotate', 'rotate', 'destroy') }) },
+    { weight: 18, arbitrary: fc.record({ op: op('delete', 'read', 'read'), project, key }) },
+    { weight: 6, arbitrary: fc.record({ op: op('rotate', 'rotate', 'destroy', 'rotateMaster', 'rewrap') }) },
     { weight: 1, arbitrary: fc.record({ op: op('deleteProject'), project: op('right') }) },
   ),
 
   step(state, command) {
-    if (command.op === 'rotate') return
+    if (command.op === 'rotate' || command.op === 'rotateMaster' || command.op === 'rewrap') return
     if (command.op === 'destroy') {
       for (const variables of Object.values(state))
         for (const variable of Object.values(variables ?? {})) variable.value = null
@@ -140,6 +147,8 @@ const open = async (world: World): Promise<Scenario<Command>> => {
   const perform = async (node: ModelNode, command: Command): Promise<unknown> => {
     const { cause } = ids.caller(env_id, 'other')
     if (command.op === 'rotate') return void (await rotateDataKeys(node, { env_id }, cause))
+    if (command.op === 'rotateMaster') return void (await rotateMasterKey(node, {}, cause))
+    if (command.op === 'rewrap') return void (await rewrapKeys(node, new AbortController().signal))
     if (command.op === 'destroy') return destroyDataKeys(node, { env_id }, cause)
     const project = idOf(command.project)
     switch (command.op) {

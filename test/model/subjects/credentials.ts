@@ -18,7 +18,7 @@ const op = <const T extends string>(...values: T[]) => fc.constantFrom(...values
 /** API keys, and the sessions and service keys that they issue. */
 export const credentials: Subject<State, CredentialsCommand> = {
   name: 'credentials',
-  initial: { keys: {}, issued: {} },
+  initial: { keys: { root: { enabled: true, grants: 'full', deleted: false } }, issued: {} },
 
   commands: fc.oneof(
     { weight: 3, arbitrary: fc.record({ op: op('createKey'), own, grants }) },
@@ -44,7 +44,7 @@ export const credentials: Subject<State, CredentialsCommand> = {
   ),
 
   named(command, own, earlier) {
-    const created = earlier.flatMap((one) => (one.op === 'createKey' ? [one.own] : []))
+    const created = ['root', ...earlier.flatMap((one) => (one.op === 'createKey' ? [one.own] : []))]
     const issued = earlier.filter((one) => one.op === 'issue')
     const one = (names: readonly string[], place: string) => names[Number(place) % names.length] ?? 'none'
     switch (command.op) {

@@ -34,6 +34,12 @@ export const openCredentials = async (world: World): Promise<Scenario<Credential
   const authenticate = (node: ModelNode, name: string): Promise<Credential> =>
     node.authenticator.authenticate(tokens.get(name))
 
+  const create = async (node: ModelNode, name: string, grants: Grants): Promise<void> => {
+    const wanted = { env_id, name, permissions: MAPS[grants] }
+    tokens.set(name, (await createApiKey(node, wanted, ids.caller(env_id, name))).token)
+  }
+  await create(world.node(0), 'root', 'full')
+
   const issue = async (
     node: ModelNode,
     { own, key, kind, grants }: Extract<CredentialsCommand, { op: 'issue' }>,
@@ -46,11 +52,8 @@ export const openCredentials = async (world: World): Promise<Scenario<Credential
 
   const perform = async (node: ModelNode, command: CredentialsCommand): Promise<unknown> => {
     switch (command.op) {
-      case 'createKey': {
-        const wanted = { env_id, name: command.own, permissions: MAPS[command.grants] }
-        tokens.set(command.own, (await createApiKey(node, wanted, ids.caller(env_id, command.own))).token)
-        return
-      }
+      case 'createKey':
+        return create(node, command.own, command.grants)
       case 'changeKey': {
         const { enabled, grants } = command
         const change = {

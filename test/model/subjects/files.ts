@@ -20,8 +20,11 @@ interface FilesState {
   >
 }
 
-const path = fc.constantFrom('a.txt', 'dir/b.txt', '/wrong')
-const upload = fc.constantFrom('u0', 'u1', 'u2', 'u3')
+const path = fc.oneof(
+  { weight: 9, arbitrary: fc.constantFrom('a.txt', 'dir/b.txt') },
+  { weight: 1, arbitrary: fc.constant('/wrong') },
+)
+const upload = fc.constantFrom('u0', 'u1', 'u2', 'u3', 'u4', 'u5')
 const content = fc.string({ maxLength: 8 })
 const op = <const T extends string>(...values: T[]) => fc.constantFrom(...values)
 
@@ -33,13 +36,13 @@ export const files: Subject<FilesState, FilesCommand> = {
   commands: fc.oneof(
     { weight: 5, arbitrary: fc.record({ op: op('store'), path, content }) },
     { weight: 5, arbitrary: fc.record({ op: op('read', 'delete'), path }) },
-    { weight: 4, arbitrary: fc.record({ op: op('begin'), upload, path }) },
+    { weight: 6, arbitrary: fc.record({ op: op('begin'), upload, path }) },
     {
       weight: 7,
       arbitrary: fc.record({
         op: op('part'),
         upload,
-        number: fc.constantFrom(1, 1, 1, 2, 2, 3, 0),
+        number: fc.constantFrom(1, 1, 1, 1, 1, 1, 2, 2, 3, 0),
         content: fc.oneof({ weight: 12, arbitrary: content }, { weight: 1, arbitrary: fc.constant(LARGE) }),
       }),
     },
@@ -74,9 +77,9 @@ export const files: Subject<FilesState, FilesCommand> = {
       case 'complete': {
         const known = uploads[command.upload]
         if (!known || known.status === 'aborted') return refuse('not_found')
-        const whole = assembled(known.parts)
         if (known.status === 'completed' && files[known.path]?.born !== known.born) refuse('not_found')
         if (known.status === 'completed') return
+        const whole = assembled(known.parts)
         known.born = put(state, known.path, whole)
         known.status = 'completed'
         return

@@ -6,6 +6,7 @@ import { domains } from './domains.ts'
 import { files } from './files.ts'
 import { orgs } from './orgs.ts'
 import { projects } from './projects.ts'
+import { quotas } from './quotas.ts'
 import { requests } from './requests.ts'
 import { runs } from './runs.ts'
 
@@ -20,4 +21,5 @@ export const everySubject = <T>(each: <State, Command>(subject: Subject<State, C
   each(orgs),
   each(requests),
   each(busyStream),
+  each(quotas),
 ]

@@ -38,7 +38,7 @@ const op = <const T extends string>(value: T) => fc.constant(value)
 /** Organizations, their environments, and the named consumers of these. */
 export const orgs: Subject<State, Command> = {
   name: 'orgs',
-  initial: {},
+  initial: { a: { plan: 'free', members: 1, envs: { dev: {} } } },
 
   commands: fc.oneof(
     { weight: 2, arbitrary: fc.record({ op: op('createOrg'), org, plan }) },
@@ -114,6 +114,9 @@ const open = async (world: World): Promise<Scenario<Command>> => {
   const ids = new Ids()
   const slugOf = (org: string): string => (org.startsWith('-') ? org : `${prefix}-${org}`)
   const cause = { correlation_id: ids.of('operator') }
+
+  await createOrg(world.node(0), { slug: slugOf('a'), plan: 'free' }, cause)
+  await createEnv(world.node(0), { org: slugOf('a'), name: 'dev' }, cause)
 
   const perform = async (node: ModelNode, command: Command): Promise<unknown> => {
     const slug = slugOf(command.org)

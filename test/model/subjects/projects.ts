@@ -21,6 +21,15 @@ interface Project {
 /** A project that was deleted is null. */
 export type ProjectsState = Record<string, Project | null>
 
+const newProject = (name: string): Project => ({
+  name,
+  network: null,
+  builds: {},
+  lives: [],
+  gone: {},
+  deployed: null,
+})
+
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/
 const KEPT_LIVE = 5
 
@@ -32,7 +41,10 @@ const op = <const T extends string>(value: T) => fc.constant(value)
 
 export const projects: Subject<ProjectsState, ProjectsCommand> = {
   name: 'projects',
-  initial: {},
+  initial: {
+    p0: { ...newProject('zero'), builds: { b0: { zip: 'z1', live: false } }, deployed: 'b0' },
+    p1: { ...newProject('one'), builds: { b1: { zip: 'z3', live: false } } },
+  },
 
   commands: fc.oneof(
     of(5, fc.record({ op: op('create'), project, name })),
@@ -59,14 +71,7 @@ export const projects: Subject<ProjectsState, ProjectsCommand> = {
       if (known === null) refuse('not_found')
       if (known) return // a repeat
       demandName(state, command.name)
-      state[command.project] = {
-        name: command.name,
-        network: null,
-        builds: {},
-        lives: [],
-        gone: {},
-        deployed: null,
-      }
+      state[command.project] = newProject(command.name)
       return
     }
     if (!known) return refuse('not_found')

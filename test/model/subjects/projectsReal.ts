@@ -64,6 +64,16 @@ export const openProjects = async (world: World): Promise<Scenario<ProjectsComma
     }
   }
 
+  const node = world.node(0)
+  for (const [project, name, build, zip] of [
+    ['p0', 'zero', 'b0', 'z1'],
+    ['p1', 'one', 'b1', 'z3'],
+  ] as const) {
+    await perform(node, { op: 'create', project, name })
+    await perform(node, { op: 'upload', project, build, zip, live: false })
+  }
+  await perform(node, { op: 'deploy', project: 'p0', build: 'b0' })
+
   const observe = async ({ views, blobs }: ModelNode): Promise<unknown> => {
     await views.settled()
     const query = { equal: { env_id }, sort: 'order', limit: 100, offset: 0 } as const

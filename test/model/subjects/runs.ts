@@ -1,10 +1,14 @@
 import fc from 'fast-check'
 import type { Subject } from '../subject.ts'
-import { BUILDS, EVENTS, type RunsCommand, WORKERS } from './runsSetup.ts'
+import { ALONE, BUILDS, CHILDREN, EVENTS, type RunsCommand, WORKERS } from './runsSetup.ts'
 import { openRuns } from './runsReal.ts'
 import { type RunsState, step, view } from './runsModel.ts'
 
-const event = fc.constantFrom(...Object.keys(EVENTS))
+/** Most commands are about few events, so that their runs live long lives. */
+const event = fc.oneof(
+  { weight: 2, arbitrary: fc.constantFrom('e0', 'e3', 'e11') },
+  { weight: 3, arbitrary: fc.constantFrom(...Object.keys(EVENTS)) },
+)
 const worker = fc.constantFrom(...WORKERS)
 const build = fc.constantFrom(...Object.keys(BUILDS))
 /** A run of an event or a tick, or one of its next attempts. */
@@ -17,7 +21,7 @@ const run = fc
           .tuple(event, fc.constantFrom('first', 'first', 'second', 'called'))
           .map((at) => at.join('/')),
       },
-      { weight: 1, arbitrary: fc.constantFrom('tick0', 'tick1') },
+      { weight: 2, arbitrary: fc.constantFrom(...ALONE, ...Object.keys(CHILDREN)) },
     ),
     fc.constantFrom('', '', '', '!', '!', '!!', '!!!'),
   )
@@ -27,7 +31,7 @@ const op = <const T extends string>(...values: T[]) => fc.constantFrom(...values
 /** Events, their runs and the workers that claim them. */
 export const runs: Subject<RunsState, RunsCommand> = {
   name: 'runs',
-  initial: { deployed: null, events: {}, runs: {} },
+  initial: { deployed: 'many', events: {}, runs: {}, asked: {}, output: {} },
 
   commands: fc.oneof(
     { weight: 2, arbitrary: fc.record({ op: op('deploy'), build }) },
@@ -35,6 +39,9 @@ export const runs: Subject<RunsState, RunsCommand> = {
     { weight: 8, arbitrary: fc.record({ op: op('dispatch'), event, worker }) },
     { weight: 1, arbitrary: fc.record({ op: op('abandonEvent'), event }) },
     { weight: 1, arbitrary: fc.record({ op: op('tick'), run: op('tick0', 'tick1') }) },
+    { weight: 1, arbitrary: fc.record({ op: op('request'), run: op('web0', 'web1'), claim: fc.boolean() }) },
+    { weight: 1, arbitrary: fc.record({ op: op('child'), run: fc.constantFrom(...Object.keys(CHILDREN)) }) },
+    { weight: 1, arbitrary: fc.record({ op: op('output'), run: op('tick0', 'web0'), part: fc.nat(3) }) },
     { weight: 8, arbitrary: fc.record({ op: op('claim', 'claim', 'claim', 'return'), run, worker }) },
     { weight: 8, arbitrary: fc.record({ op: op('abandonRun', 'retry', 'retry', 'cancel', 'emit'), run }) },
     {
@@ -51,7 +58,7 @@ export const runs: Subject<RunsState, RunsCommand> = {
 
   step,
   view,
-  repeats: ({ op }) => op !== 'loseWorker',
+  repeats: ({ op }) => op !== 'loseWorker' && op !== 'child',
 
   excuse: () => ({}),
 

@@ -1,5 +1,5 @@
 import { refuse } from '../subject.ts'
-import { BUILDS, type Ending, EVENTS, type RunsCommand } from './runsSetup.ts'
+import { BUILDS, CHILDREN, type Ending, EVENTS, type RunsCommand } from './runsSetup.ts'
 
 interface Run {
   status: 'requested' | 'running' | 'pending_retry' | 'succeeded' | 'failed' | 'cancelled'
@@ -20,6 +20,10 @@ export interface RunsState {
   deployed: string | null
   events: Record<string, { stream: string; handled: boolean; abandoned: boolean }>
   runs: Record<string, Run>
+  /** Children that were requested, or could not be. */
+  asked: Record<string, true>
+  /** The stored parts of the output of each run. */
+  output: Record<string, number[]>
 }
 
 /** Losses after which a chain is not started again for free. */
@@ -44,6 +48,20 @@ export const step = (state: RunsState, command: RunsCommand): unknown => {
     case 'tick':
       if (state.deployed) runs[command.run] ??= newRun(state.deployed, 'first', command.run)
       return
+    case 'request':
+      runs[command.run] ??= {
+        ...newRun('many', 'called', command.run),
+        once: true,
+        ...(command.claim && { status: 'running', worker: 'w0' }),
+      }
+      return
+    case 'child':
+      return requestChild(state, command.run)
+    case 'output': {
+      const parts = (state.output[command.run] ??= [])
+      if (command.part > (parts.at(-1) ?? -1)) parts.push(command.part)
+      return
+    }
     case 'loseWorker':
       for (const [id, run] of Object.entries(runs))
         if (run.status === 'running' && run.worker === command.worker) end(runs, id, 'lost')
@@ -78,7 +96,7 @@ export const step = (state: RunsState, command: RunsCommand): unknown => {
   }
 }
 
-export const view = ({ events, runs }: RunsState): unknown => ({
+export const view = ({ events, runs, output }: RunsState): unknown => ({
   events: Object.fromEntries(
     Object.entries(events).map(([id, { handled, abandoned }]) => [id, { handled, abandoned }]),
   ),
@@ -101,6 +119,7 @@ export const view = ({ events, runs }: RunsState): unknown => ({
           ],
     ),
   ),
+  output,
   counted: Object.values(runs).filter(({ worker, free }) => worker !== null && !free).length,
   waiting: idsOf(runs, ({ status, worker }) => status === 'requested' && worker === null),
   idle: [...new Set([...Object.values(events), ...Object.values(runs)].map(({ stream }) => stream))]
@@ -112,14 +131,28 @@ export const view = ({ events, runs }: RunsState): unknown => ({
     .sort(),
 })
 
+/** A run requests a child only while it runs. The scenario does not wait for the end of the child. */
+const requestChild = (state: RunsState, child: string): void => {
+  const { asked, runs } = state
+  const parent = runs[CHILDREN[child] ?? '']
+  const isNew = !asked[child]
+  asked[child] = true
+  if (isNew && !targetOf(state, 'called')) refuse('not_found')
+  if (isNew && parent?.status === 'running')
+    runs[child] = newRun(state.deployed ?? '', 'called', parent.stream)
+  refuse('conflict')
+}
+
 const publish = (state: RunsState, { event, claim }: Extract<RunsCommand, { op: 'publish' }>): void => {
   const { events, runs } = state
-  const { type, on, run } = EVENTS[event] ?? refuse('not_found')
+  const { type, on, run, by, replays } = EVENTS[event] ?? refuse('not_found')
   const isNew = !events[event]
-  if (type === 'svc:call' && !targetOf(state, 'called')) refuse('bad_request')
+  if (type === 'svc:call' && !targetOf(state, 'called'))
+    refuse(by === undefined ? 'bad_request' : 'not_found')
+  if (isNew && by !== undefined && runs[by]?.status !== 'running') refuse('conflict')
   if (type === 'svc:replay' && !runs[run ?? '']?.worker) refuse('not_found')
   if (type === 'svc:cancel' && !isKnown(state, run ?? '')) refuse('not_found')
-  if (on !== undefined && !events[on]) refuse('not_found')
+  if ([on, replays].some((other) => other !== undefined && !events[other])) refuse('not_found')
   if (!isNew) return // the first request with this key published it
   const stream = on === undefined ? event : (events[on]?.stream ?? '')
   events[event] = { stream, handled: false, abandoned: false }

@@ -1,11 +1,18 @@
 import { writeFileSync } from 'node:fs'
 import { hash } from 'node:crypto'
+import { clock } from '../../../src/clock.ts'
+import { AppError } from '../../../src/errors.ts'
 import { deployBuild } from '../../../src/commands/builds/deployBuild.ts'
 import { uploadBuild } from '../../../src/commands/builds/uploadBuild.ts'
 import { abandonEvent } from '../../../src/commands/events/abandonEvent.ts'
 import { dispatchEvent } from '../../../src/commands/events/dispatchEvent.ts'
 import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
 import { createProject } from '../../../src/commands/projects/createProject.ts'
+import { replayEvent } from '../../../src/commands/events/replayEvent.ts'
+import { callFunction } from '../../../src/commands/runs/callFunction.ts'
+import { runFunction } from '../../../src/commands/runs/runFunction.ts'
+import { storeRequest } from '../../../src/commands/runs/requestRun.ts'
+import { storeRunOutput } from '../../../src/commands/runs/storeRunOutput.ts'
 import { abandonRun } from '../../../src/commands/runs/abandonRun.ts'
 import { cancelRun } from '../../../src/commands/runs/cancelRun.ts'
 import { claimRun } from '../../../src/commands/runs/claimRun.ts'
@@ -17,6 +24,7 @@ import { returnRun } from '../../../src/commands/runs/returnRun.ts'
 import { emitData } from '../../../src/commands/streams/emitData.ts'
 import { isOf, type Recorded } from '../../../src/events/event.ts'
 import type { EventOf, EventType } from '../../../src/events/index.ts'
+import type { RunPlan } from '../../../src/events/run.ts'
 import type { FunctionSpec } from '../../../src/events/project.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import type { Claimer } from '../../../src/ports/claimer.ts'
@@ -25,7 +33,7 @@ import type { Scenario } from '../subject.ts'
 import { Ids, type ModelNode, type World } from '../world.ts'
 import { namesOf } from './runsNames.ts'
 import { observeRuns } from './runsSeen.ts'
-import { BUILDS, type Ending, EVENTS, type RunsCommand } from './runsSetup.ts'
+import { BUILDS, CHILDREN, type Ending, type EventSetup, EVENTS, type RunsCommand } from './runsSetup.ts'
 
 const ERROR = { code: 'function_failed', message: 'broke' }
 const OUTCOMES: Readonly<Record<Ending, Outcome>> = {
@@ -67,14 +75,20 @@ export const openRuns = async (world: World): Promise<Scenario<RunsCommand>> => 
     delivered(names.streamOfRun(run), 'RunRequested', ({ run_id }) => run_id === names.runId(run))
 
   const publish = async (node: ModelNode, event: string, claim: boolean): Promise<void> => {
-    const { type, on, run } = EVENTS[event] ?? { type: 'idle' }
+    const { type, on, run, by, replays }: EventSetup = EVENTS[event] ?? { type: 'idle' }
+    const caller = ids.caller(env_id, event)
+    if (replays !== undefined)
+      return void (await replayEvent(node, { event_id: names.eventId(replays) }, cause))
+    const from = by && { stream_id: names.streamOfRun(by), source: `run:${by}`, by_run_id: names.runId(by) }
+    if (from && type === 'svc:call')
+      return void (await callFunction(node, { ref: 'm/called', args: [], project_id, ...from }, caller))
     const event_data =
       type === 'svc:call' ? { fn: 'm/called', args: [] } : run && { run_id: names.runId(run) }
     const wanted = { event_type: type, event_data: event_data ?? null, source: 'api' }
     await publishEvent(
       { ...node, claimer: claim ? claimer : null },
-      { ...wanted, stream_id: on && names.streamId(on) },
-      ids.caller(env_id, event),
+      { ...wanted, stream_id: on && names.streamId(on), ...from },
+      caller,
     )
   }
 
@@ -82,6 +96,34 @@ export const openRuns = async (world: World): Promise<Scenario<RunsCommand>> => 
     const published = await publishedOf(event)
     const plans = published ? await dispatchEvent(node, { published, worker_id }) : null
     return plans && plans.map(({ target }) => `${event}/${'var' in target ? target.var : ''}`).sort()
+  }
+
+  const planOf = (run: string): RunPlan => ({
+    run_id: names.runId(run),
+    stream_id: names.streamOfRun(run),
+    run_type: 'call',
+    build_id: ids.of('many'),
+    project_id,
+    project_name: 'shop',
+    target: { ns: 'm', var: 'called' },
+    attempt: 1,
+  })
+
+  const request = async (node: ModelNode, name: string, claim: boolean): Promise<void> => {
+    const plan = { ...planOf(name), once: true, input_at: { stream_id: names.streamId(name), revision: 1 } }
+    const wanted = { plan, input: { kind: 'args', value: [] }, cause, now: clock.iso() } as const
+    await storeRequest(node, wanted, claim ? claimer.worker_id : undefined)
+  }
+
+  const asked = new Set<string>()
+  /** A child is requested once; its parent does not wait for it. */
+  const child = async (node: ModelNode, name: string): Promise<void> => {
+    const isNew = !asked.has(name)
+    asked.add(name)
+    if (!isNew) throw new AppError('conflict', 'The child was requested before')
+    const parent = planOf(CHILDREN[name] ?? '')
+    const wanted = { ref: 'm/called', args: [], parent, depth: 1, signal: AbortSignal.abort() }
+    await runFunction(node, wanted, ids.caller(env_id, name))
   }
 
   const tick = async (node: ModelNode, name: string): Promise<void> => {
@@ -108,6 +150,15 @@ export const openRuns = async (world: World): Promise<Scenario<RunsCommand>> => 
       }
       case 'tick':
         return tick(node, command.run)
+      case 'request':
+        return request(node, command.run, command.claim)
+      case 'child':
+        return child(node, command.run)
+      case 'output': {
+        const { run, part } = command
+        const lines = [{ source: 'stdout', text: String(part), at: clock.iso() }] as const
+        return storeRunOutput(node, { run_id: names.runId(run), part, lines }, cause)
+      }
       case 'loseWorker':
         await node.views.settled()
         await loseWorker(node, { worker_id: workerId(command.worker) })
@@ -146,7 +197,7 @@ export const openRuns = async (world: World): Promise<Scenario<RunsCommand>> => 
   return { perform, observe: (node) => observeRuns(node, { env_id, ids, names }) }
 }
 
-/** A project with both builds, of which none is deployed. */
+/** A project with both builds, of which `many` is deployed. */
 const plantProject = async (world: World, env_id: string, ids: Ids): Promise<string> => {
   const node = world.node(0)
   const caller = ids.caller(env_id, 'setup')
@@ -159,5 +210,6 @@ const plantProject = async (world: World, env_id: string, ids: Ids): Promise<str
     const wanted = { project: project_id, file, size: 3, hash: hashed, live: false, build_id: ids.of(name) }
     await uploadBuild(node, wanted, caller)
   }
+  await deployBuild(node, { project: project_id, build_id: ids.of('many') }, caller)
   return project_id
 }

@@ -1,18 +1,19 @@
+import { readRunLog } from '../../../src/commands/runs/readRunLog.ts'
 import { isIdle } from '../../../src/domain/stream.ts'
 import type { Recorded } from '../../../src/events/event.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import type { Ids, ModelNode } from '../world.ts'
 import type { namesOf } from './runsNames.ts'
-import { EVENTS } from './runsSetup.ts'
+import { ALONE, CHILDREN, EVENTS } from './runsSetup.ts'
 
 const FUNCTIONS = ['first', 'second', 'called']
-const TICKS = ['tick0', 'tick1']
 const LONGEST_CHAIN = 8
 
 /** Every name that a run of a scenario can have. */
 const RUNS = [
   ...Object.keys(EVENTS).flatMap((event) => FUNCTIONS.map((fn) => `${event}/${fn}`)),
-  ...TICKS,
+  ...ALONE,
+  ...Object.keys(CHILDREN),
 ].flatMap((name) => Array.from({ length: LONGEST_CHAIN }, (_, retries) => name + '!'.repeat(retries)))
 
 /** Reads the events and runs of an environment from the read models, and their facts from the log. */
@@ -22,6 +23,7 @@ export const observeRuns = async (
 ): Promise<unknown> => {
   const { views, store, aggregates } = node
   await views.settled()
+  const eventNames = new Map(Object.keys(EVENTS).map((name) => [names.eventId(name), name]))
   const runNames = new Map(RUNS.map((name) => [names.runId(name), name]))
   const query = { equal: { env_id }, sort: 'order', limit: 200, offset: 0 } as const
   const runs = (await views.runs.find(query)).items
@@ -29,7 +31,7 @@ export const observeRuns = async (
   const waiting = [...(await views.waitingRuns.getMany([...runNames.keys()])).keys()]
   const days = (await views.callDays.find({ ...query, sort: 'day' })).items
 
-  const streams = [...Object.keys(EVENTS).filter((name) => EVENTS[name]?.on === undefined), ...TICKS]
+  const streams = [...Object.keys(EVENTS).filter((name) => EVENTS[name]?.on === undefined), ...ALONE]
   const handled = new Set<string>()
   const idle: string[] = []
   for (const name of streams) {
@@ -40,10 +42,17 @@ export const observeRuns = async (
     if (await aggregates.streams.read(stream, isIdle)) idle.push(name)
   }
 
+  const output: Record<string, number[]> = {}
+  for (const name of ['tick0', 'web0']) {
+    const { lines } = await readRunLog(node, { run_id: names.runId(name), input_at: null })
+    if (lines.length > 0) output[name] = lines.map(({ text }) => Number(text))
+  }
+
   return {
+    output,
     events: Object.fromEntries(
       events.map(({ event_id, abandoned }) => [
-        ids.nameOf(event_id).split(' ')[0],
+        eventNames.get(event_id) ?? event_id,
         { handled: handled.has(event_id), abandoned: abandoned !== undefined },
       ]),
     ),

@@ -18,6 +18,10 @@ export interface EventSetup {
   readonly on?: string
   /** The run that a control event names. */
   readonly run?: string
+  /** The run whose code publishes it. */
+  readonly by?: string
+  /** The event that an operator publishes again. */
+  readonly replays?: string
 }
 
 /** The events that a scenario may publish, each under its own `Idempotency-Key`. */
@@ -34,7 +38,21 @@ export const EVENTS: Readonly<Record<string, EventSetup>> = {
   e9: { type: 'svc:replay', run: 'e0/second' },
   e10: { type: 'svc:replay', run: 'e8/first' },
   e11: { type: 'paid' },
+  e12: { type: 'svc:call', on: 'e0', by: 'e0/first' },
+  e13: { type: 'paid', on: 'e0', by: 'e0/first!' },
+  e14: { type: 'paid', on: 'e0', replays: 'e0' },
+  e15: { type: 'paid', on: 'e0', replays: 'e14' },
 }
+
+/** Child runs that a run requests, by their parents. */
+export const CHILDREN: Readonly<Record<string, string>> = {
+  child0: 'e0/first',
+  child1: 'e3/called',
+  child2: 'child0',
+}
+
+/** Runs of schedules, and runs of clients that wait for them. */
+export const ALONE = ['tick0', 'tick1', 'web0', 'web1'] as const
 
 export type RunsCommand =
   | { readonly op: 'deploy'; readonly build: string }
@@ -42,6 +60,9 @@ export type RunsCommand =
   | { readonly op: 'dispatch'; readonly event: string; readonly worker: string }
   | { readonly op: 'abandonEvent'; readonly event: string }
   | { readonly op: 'tick'; readonly run: string }
+  | { readonly op: 'request'; readonly run: string; readonly claim: boolean }
+  | { readonly op: 'child'; readonly run: string }
+  | { readonly op: 'output'; readonly run: string; readonly part: number }
   | { readonly op: 'claim' | 'return'; readonly run: string; readonly worker: string }
   | { readonly op: 'abandonRun' | 'retry' | 'emit'; readonly run: string }
   | { readonly op: 'cancel'; readonly run: string }
