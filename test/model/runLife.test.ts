@@ -2,13 +2,15 @@ import * as assert from 'uvu/assert'
 import fc from 'fast-check'
 import type { OpenRun, RunCommand } from '../../src/domain/run.ts'
 import { retryIdOf } from '../../src/domain/run.ts'
+import { isAppError } from '../../src/errors.ts'
 import { stream, type StreamEvent } from '../../src/domain/stream.ts'
 import type { RunPlan } from '../../src/events/run.ts'
 import { SEED } from '../support/randomOf.ts'
 import { suite } from '../support/suite.ts'
 
-type Status = OpenRun['status'] | 'ended'
-type Act = 'claim' | 'return' | 'succeed' | 'fail' | 'lose' | 'cancel' | 'retry' | 'abandon'
+/** A run is `claimed` until its worker marks that its code may begin. */
+type Status = OpenRun['status'] | 'claimed' | 'ended'
+type Act = 'claim' | 'begin' | 'return' | 'succeed' | 'fail' | 'lose' | 'cancel' | 'retry' | 'abandon'
 
 /**
  * The life of one run (SPEC.md, Run status; decision 0030): the status after each act, and whether a next attempt is
@@ -16,7 +18,7 @@ type Act = 'claim' | 'return' | 'succeed' | 'fail' | 'lose' | 'cancel' | 'retry'
  */
 const LIFE: Readonly<Record<Status, Partial<Record<Act, (run: Chain) => Next>>>> = {
   requested: {
-    claim: () => ({ status: 'running' }),
+    claim: ({ marks }) => ({ status: marks ? 'claimed' : 'running' }),
     cancel: () => ({ status: 'ended' }),
     abandon: () => ({ status: 'ended' }),
   },
@@ -32,6 +34,14 @@ const LIFE: Readonly<Record<Status, Partial<Record<Act, (run: Chain) => Next>>>>
     },
     cancel: () => ({ status: 'ended' }),
   },
+  claimed: {
+    begin: () => ({ status: 'running' }),
+    return: () => ({ status: 'requested' }),
+    succeed: () => ({ status: 'ended' }),
+    fail: (run) => ({ status: retriesOf(run) ? 'pending_retry' : 'ended' }),
+    lose: () => ({ status: 'requested' }),
+    cancel: () => ({ status: 'ended' }),
+  },
   pending_retry: {
     retry: (run) => ({ status: 'ended', next: { ...run, attempt: run.attempt + 1 } }),
     cancel: () => ({ status: 'ended' }),
@@ -42,6 +52,8 @@ const LIFE: Readonly<Record<Status, Partial<Record<Act, (run: Chain) => Next>>>>
 interface Chain {
   readonly retries: number
   readonly once: boolean
+  /** Its worker marks the begin of its code. */
+  readonly marks: boolean
   readonly attempt: number
   readonly lost: number
 }
@@ -62,6 +74,8 @@ const commandOf = (act: Act, run_id: string): RunCommand => {
   switch (act) {
     case 'claim':
       return { type: 'ClaimRun', ...one }
+    case 'begin':
+      return { type: 'BeginRun', ...one }
     case 'return':
       return { type: 'ReturnRun', ...one }
     case 'succeed':
@@ -81,7 +95,7 @@ const commandOf = (act: Act, run_id: string): RunCommand => {
   }
 }
 
-const planOf = ({ retries, once, attempt, lost }: Chain): RunPlan => ({
+const planOf = ({ retries, once, marks, attempt, lost }: Chain): RunPlan => ({
   run_id: '00000000-0000-8000-8000-000000000001',
   stream_id: 's',
   run_type: 'event',
@@ -92,8 +106,22 @@ const planOf = ({ retries, once, attempt, lost }: Chain): RunPlan => ({
   attempt,
   ...(lost > 0 && { lost }),
   ...(once && { once }),
+  ...(marks && { marks_begin: true }),
   ...(retries > 0 && { retry: { attempts: retries, delay: 1000 } }),
 })
+
+const statusOf = (run: OpenRun): Status =>
+  run.status === 'running' && !run.mayHaveBegun ? 'claimed' : run.status
+
+/** The facts of a command; none if it is refused. */
+const decided = (command: RunCommand, state: ReturnType<typeof stream.initial>): readonly StreamEvent[] => {
+  try {
+    return stream.decide(command, state)
+  } catch (error) {
+    if (isAppError(error, 'not_found')) return []
+    throw error
+  }
+}
 
 const life = suite(`the life of a run (seed ${SEED})`)
 
@@ -103,6 +131,8 @@ const acts = fc.array(
       'claim',
       'claim',
       'claim',
+      'begin',
+      'begin',
       'return',
       'succeed',
       'fail',
@@ -122,8 +152,8 @@ const acts = fc.array(
 )
 
 life('follows the documented states, whatever is sent in which order', () => {
-  const property = fc.property(acts, fc.nat(2), fc.boolean(), (sent, retries, once) => {
-    const first: Chain = { retries, once, attempt: 1, lost: 0 }
+  const property = fc.property(acts, fc.nat(2), fc.boolean(), fc.boolean(), (sent, retries, once, marks) => {
+    const first: Chain = { retries, once, marks, attempt: 1, lost: 0 }
     const plan = planOf(first)
     const attempts = [{ id: plan.run_id, chain: first, status: 'requested' as Status }]
     let state = stream.initial()
@@ -145,7 +175,7 @@ life('follows the documented states, whatever is sent in which order', () => {
       const after = attempts[at + 1]
       // To cancel a run that has ended cancels its next attempt, while no worker has it.
       if (!next && act === 'cancel' && after?.status === 'requested') after.status = 'ended'
-      const facts = stream.decide(commandOf(act, one.id), state)
+      const facts = decided(commandOf(act, one.id), state)
       store(facts)
       if (next) {
         one.status = next.status
@@ -153,7 +183,7 @@ life('follows the documented states, whatever is sent in which order', () => {
       }
       const open = attempts.filter(({ status }) => status !== 'ended')
       assert.equal(
-        [...state.runs].map(([id, run]) => [id, run.status, run.plan.attempt, run.plan.lost ?? 0]).sort(),
+        [...state.runs].map(([id, run]) => [id, statusOf(run), run.plan.attempt, run.plan.lost ?? 0]).sort(),
         open.map(({ id, status, chain }) => [id, status, chain.attempt, chain.lost]).sort(),
         `${act} of attempt ${at + 1} in ${JSON.stringify(sent)}`,
       )

@@ -42,7 +42,10 @@ export const runs: Subject<RunsState, RunsCommand> = {
     { weight: 1, arbitrary: fc.record({ op: op('request'), run: op('web0', 'web1'), claim: fc.boolean() }) },
     { weight: 1, arbitrary: fc.record({ op: op('child'), run: fc.constantFrom(...Object.keys(CHILDREN)) }) },
     { weight: 1, arbitrary: fc.record({ op: op('output'), run: op('tick0', 'web0'), part: fc.nat(3) }) },
-    { weight: 8, arbitrary: fc.record({ op: op('claim', 'claim', 'claim', 'return'), run, worker }) },
+    {
+      weight: 8,
+      arbitrary: fc.record({ op: op('claim', 'claim', 'claim', 'begin', 'return'), run, worker }),
+    },
     { weight: 8, arbitrary: fc.record({ op: op('abandonRun', 'retry', 'retry', 'cancel', 'emit'), run }) },
     {
       weight: 8,

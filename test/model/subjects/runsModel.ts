@@ -8,6 +8,10 @@ interface Run {
   build: string
   retries: number
   once: boolean
+  /** Its worker marks the begin of its code. */
+  marks: boolean
+  /** Its code may have begun. */
+  begun: boolean
   attempt: number
   /** Attempts that were lost through no fault of their own. */
   lost: number
@@ -52,7 +56,7 @@ export const step = (state: RunsState, command: RunsCommand): unknown => {
       runs[command.run] ??= {
         ...newRun('many', 'called', command.run),
         once: true,
-        ...(command.claim && { status: 'running', worker: 'w0' }),
+        ...(command.claim && { status: 'running', worker: 'w0', begun: true }),
       }
       return
     case 'child':
@@ -74,8 +78,12 @@ export const step = (state: RunsState, command: RunsCommand): unknown => {
   switch (command.op) {
     case 'claim':
       if (run?.status !== 'requested') return false
-      Object.assign(run, { status: 'running', worker: command.worker })
+      claim(run, command.worker)
       return true
+    case 'begin':
+      if (run?.status !== 'running' || run.worker !== command.worker) return refuse('not_found')
+      run.begun = true
+      return
     case 'return':
       if (run?.status === 'running' && run.worker === command.worker) run.status = 'requested'
       return
@@ -185,12 +193,11 @@ const dispatch = (
   const started = functionsFor(state, type, run)
     .filter((fn) => targetOf(state, fn))
     .map((fn) => `${id}/${fn}`)
-  for (const name of started)
-    state.runs[name] = {
-      ...newRun(state.deployed ?? '', name.split('/')[1] ?? '', event.stream),
-      status: 'running',
-      worker,
-    }
+  for (const name of started) {
+    const run = newRun(state.deployed ?? '', name.split('/')[1] ?? '', event.stream)
+    claim(run, worker)
+    state.runs[name] = run
+  }
   return started.sort()
 }
 
@@ -211,6 +218,8 @@ const newRun = (build: string, fn: string, stream: string): Run => {
     build,
     retries: retry?.attempts ?? 0,
     once,
+    marks: once,
+    begun: false,
     attempt: 1,
     lost: 0,
     free: false,
@@ -221,10 +230,15 @@ const newRun = (build: string, fn: string, stream: string): Run => {
 const end = (runs: RunsState['runs'], id: string, outcome: Ending): void => {
   const run = runs[id] ?? refuse('not_found')
   if (outcome === 'succeeded') run.status = 'succeeded'
+  else if (outcome === 'lost' && !run.begun) run.status = 'requested'
   else if (outcome === 'lost' && run.once) run.status = 'failed'
   else if (outcome === 'lost' && run.lost < MAX_LOST)
     retry(runs, id, { ...run, lost: run.lost + 1, free: true })
   else run.status = run.attempt - run.lost <= run.retries ? 'pending_retry' : 'failed'
+}
+
+const claim = (run: Run, worker: string): void => {
+  Object.assign(run, { status: 'running', worker, begun: !run.marks })
 }
 
 /** The run has failed, and its next attempt waits for a worker. */

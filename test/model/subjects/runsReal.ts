@@ -14,6 +14,7 @@ import { runFunction } from '../../../src/commands/runs/runFunction.ts'
 import { storeRequest } from '../../../src/commands/runs/requestRun.ts'
 import { storeRunOutput } from '../../../src/commands/runs/storeRunOutput.ts'
 import { abandonRun } from '../../../src/commands/runs/abandonRun.ts'
+import { beginRun } from '../../../src/commands/runs/beginRun.ts'
 import { cancelRun } from '../../../src/commands/runs/cancelRun.ts'
 import { claimRun } from '../../../src/commands/runs/claimRun.ts'
 import { endRun } from '../../../src/commands/runs/endRun.ts'
@@ -173,6 +174,8 @@ export const openRuns = async (world: World): Promise<Scenario<RunsCommand>> => 
           (await claimRun(node, { requested, worker_id: workerId(command.worker) })) !== null
         )
       }
+      case 'begin':
+        return beginRun(node, { plan, worker_id: workerId(command.worker) }, cause)
       case 'return':
         return returnRun(node, { plan, worker_id: workerId(command.worker) }, cause)
       case 'abandonRun': {

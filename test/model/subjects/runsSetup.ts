@@ -63,7 +63,7 @@ export type RunsCommand =
   | { readonly op: 'request'; readonly run: string; readonly claim: boolean }
   | { readonly op: 'child'; readonly run: string }
   | { readonly op: 'output'; readonly run: string; readonly part: number }
-  | { readonly op: 'claim' | 'return'; readonly run: string; readonly worker: string }
+  | { readonly op: 'claim' | 'begin' | 'return'; readonly run: string; readonly worker: string }
   | { readonly op: 'abandonRun' | 'retry' | 'emit'; readonly run: string }
   | { readonly op: 'cancel'; readonly run: string }
   | { readonly op: 'end'; readonly run: string; readonly worker: string; readonly outcome: Ending }
