@@ -5,8 +5,8 @@ import { EVENT_TYPE, PROJECT } from './functions.ts'
 import type { Ledger } from './ledger.ts'
 import { callHook, sha256 } from './writers.ts'
 
-/** The longest time in which a restarted service must end all runs. */
-const ENDS_MS = 60_000
+/** The longest time in which a restarted service must end all runs, on a machine with more work than cores. */
+const ENDS_MS = 300_000
 
 /** Calls a webhook, again as long as the service asks for it: its first child may take long to start. */
 const calledHook: typeof callHook = (target, path, body) =>

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { cpSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { join } from 'node:path'
 import { tempDir } from '../support/tempDir.ts'
@@ -11,14 +12,28 @@ import { TraceReader } from './traceReader.ts'
 export interface Recorded {
   /** The folder below which the program has changed files. */
   readonly root: string
-  /** Replays the program on an empty disk, and calls `at` at each acknowledgement. */
+  readonly steps: readonly Step[]
+  /** The disk before the first step. */
+  newDisk(): Disk
+  /** Replays the program, and calls `at` at each acknowledgement. */
   replay(at: (acknowledged: string, disk: Disk) => void): void
 }
 
-/** Runs `programs/<name>.ts` with strace. */
-export const recordProgram = async (name: string): Promise<Recorded> => {
+/** Runs `programs/<name>.ts` with strace, on the files that `prepare` writes below the root. */
+export const recordProgram = async (
+  name: string,
+  prepare: (root: string) => Promise<void> | void = () => {},
+): Promise<Recorded> => {
   const dir = tempDir()
   const root = tempDir()
+  await prepare(root)
+  const before = join(dir, 'before')
+  cpSync(root, before, { recursive: true })
+  const newDisk = () => {
+    const disk = new Disk([root])
+    disk.load(root, before)
+    return disk
+  }
   const trace = join(dir, 'trace')
   const program = fileURLToPath(new URL(`./programs/${name}.ts`, import.meta.url))
   const [command, ...args] = strace(trace, [
@@ -32,8 +47,10 @@ export const recordProgram = async (name: string): Promise<Recorded> => {
   const steps: readonly Step[] = await new TraceReader([root]).read(trace)
   return {
     root,
+    steps,
+    newDisk,
     replay(at) {
-      const disk = new Disk([root])
+      const disk = newDisk()
       for (const step of steps) {
         disk.take(step)
         if (step.type === 'begin' && step.operation.kind === 'reply')

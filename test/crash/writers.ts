@@ -15,7 +15,10 @@ type Random = (below: number) => number
 export const prepare = async (target: Target, ledger: Ledger): Promise<void> => {
   if ((await target.api.send('GET', `/projects/${PROJECT}`)).status === 404)
     await accepted(target, 'POST', '/projects', { body: { name: PROJECT } })
-  const deployed = () => deployments(ledger).write(target).then(() => true)
+  const deployed = () =>
+    deployments(ledger)
+      .write(target)
+      .then(() => true)
   await until(deployed, { timeoutMs: PREPARES_MS, everyMs: 500 }) // the first process of a busy machine may take long
 }
 

@@ -72,7 +72,11 @@ export const openLog = (file: string, checkpointer: Checkpointer): Log => {
     const lost = isWalUsed ? lostCommits(wal) : 0
     if (lost > 0) copyFileSync(wal, `${wal}.damaged`) // SQLite overwrites what it cannot read
     const db = openDatabase(file, 'full')
-    return closedOnFailure(db, () => new Log(db, file, { checkpointer, lost }))
+    return closedOnFailure(db, () => {
+      // Frames of a commit that a crash interrupted must not stay behind new ones: later, they look like lost commits.
+      db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      return new Log(db, file, { checkpointer, lost })
+    })
   } catch (error) {
     throw !(error instanceof AppError) && isFaultOfFile(error) ? unreadable(file, error) : unavailable(error)
   }
