@@ -209,7 +209,7 @@ readiness('names a fact of a newer version while the node starts', async () => {
   const output: string[] = []
   child.stdout.setEncoding('utf8').on('data', (text: string) => output.push(text))
   const url = `http://127.0.0.1:${port}`
-  await until(() => fetch(`${url}/healthz`).catch(() => undefined))
+  await until(() => fetch(`${url}/healthz`).catch(() => undefined), { timeoutMs: 40_000 })
   const named =
     /The fact ProjectRenamed v2, id [-0-9a-f]{36}, revision 0 of s-0, cursor \d{16} cannot be proc/
   assert.match(await reasonAt(url), named)
