@@ -95,6 +95,8 @@ for (const name of ['client', 'secureClient']) {
     assert.equal(await asks('a'), ['replied'])
     assert.equal(await asks('b', 'c', 'd'), ['replied', 'replied', 'replied'])
     assert.equal(await asks('e'), ['replied'])
+    const many = Array.from({ length: 20 }, (_, n) => asks(`${n}`))
+    for (const replies of await Promise.all(many)) assert.equal(replies, ['replied'])
     assert.is(local.accepted, before + 1)
   })
 }

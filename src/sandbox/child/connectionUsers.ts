@@ -1,12 +1,41 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
+import { AsyncLocalStorage, createHook } from 'node:async_hooks'
 import type { Duplex } from 'node:stream'
 import { refusalAfterEnd, runOfContext } from './endedRun.ts'
-import type { Run } from './run.ts'
+import { Run } from './run.ts'
 
 /** A run and its async context at one moment. */
 interface Sender {
   readonly run: Run
   readonly inContext: ReturnType<typeof AsyncLocalStorage.snapshot>
+}
+
+interface HeldWrite {
+  readonly send: () => void
+  readonly refuse: () => void
+}
+
+const outsideRuns = AsyncLocalStorage.snapshot()
+
+/** Calls back when all promises and ticks that follow from the current callback of the event loop are done. */
+const afterThisTurn = (callback: () => void): void => {
+  const passes = (left: number): void => {
+    queueMicrotask(() => process.nextTick(() => (left > 0 ? passes(left - 1) : callback())))
+  }
+  outsideRuns(passes, 1)
+}
+
+/** Watches until the returned function is called, which returns whether code of a run in progress was executed. */
+const watchRuns = (): (() => boolean) => {
+  const { endings } = Run
+  let isSeen = false
+  const look = () => {
+    if (runOfContext()?.ended === false) isSeen = true
+  }
+  const hook = createHook({ init: look, before: look }).enable()
+  return () => {
+    hook.disable()
+    return isSeen || Run.endings > endings
+  }
 }
 
 /** The run of the async context, ended or not. */
@@ -20,14 +49,19 @@ export const senderOfContext = (): Sender | undefined => {
  * a connection may remain when its users have ended.
  * U1: nothing is sent in the async context of a run that has ended.
  * U2: what arrives is handled in the context of the latest user, because the opener may have ended.
+ * U3: a connection without users belongs to the process once something that arrives on it serves another run. Pools send the
+ * next request when a reply arrives, in the context of whichever run opened the connection.
  */
 export class ConnectionUsers {
-  readonly #openedIn = AsyncLocalStorage.snapshot()
-  readonly #isOfProcess = runOfContext() === undefined
+  #openedIn = AsyncLocalStorage.snapshot()
+  /** A module opened it, or it serves runs that are not its users (U3). */
+  #isOfProcess = runOfContext() === undefined
   readonly #contexts = new Map<Run, Sender['inContext']>()
   #latest: Run | undefined
   /** The run whose request a pool of Node is sending, in whatever context. */
   #requestOf: Run | undefined
+  /** Present while something that has arrived is handled for no user. */
+  #held: HeldWrite[] | undefined
   /** The socket whose writes are checked. */
   #guarded: Duplex | undefined
   readonly #onUnused: () => void
@@ -42,6 +76,39 @@ export class ConnectionUsers {
   inContext<T>(handle: () => T): T {
     const latest = this.#isOfProcess || !this.#latest ? undefined : this.#contexts.get(this.#latest)
     return (latest ?? this.#openedIn)(handle)
+  }
+
+  /** Whether what arrives is handled in the context of a run that has ended. */
+  get isAbandoned(): boolean {
+    return !this.#isOfProcess && this.#contexts.size === 0
+  }
+
+  /** Handles what arrives, and decides afterwards about the writes that it caused (U3). */
+  receive<T>(handle: () => T): T {
+    if (this.isAbandoned && !this.#held) this.#held = this.#decideAfter()
+    return this.inContext(handle)
+  }
+
+  #decideAfter(): HeldWrite[] {
+    const held: HeldWrite[] = []
+    const hasServed = watchRuns()
+    afterThisTurn(() => {
+      this.#held = undefined
+      if (hasServed()) {
+        this.#isOfProcess = true
+        this.#openedIn = outsideRuns
+      }
+      for (const { send, refuse } of held) {
+        if (this.#isOfProcess) outsideRuns(send)
+        else refuse()
+      }
+    })
+    return held
+  }
+
+  /** Keeps a refused write until it is known whom it serves. Returns false if nothing has just arrived. */
+  hold(write: HeldWrite): boolean {
+    return this.#held ? this.#held.push(write) > 0 : false
   }
 
   /** Makes the run of the context a user, before it writes. Returns the refusal if that run has ended (U1). */
@@ -118,9 +185,13 @@ export const guardWrites = (stream: Duplex, users: ConnectionUsers): void => {
     const guarded: Write = (...args) => {
       const error = hasData(args) ? users.claim() : undefined
       if (!error) return Reflect.apply(original, stream, args)
-      const callback = args.at(-1)
-      if (typeof callback === 'function') process.nextTick(callback, error)
-      stream.destroy(error)
+      const refuse = () => {
+        const callback = args.at(-1)
+        if (typeof callback === 'function') process.nextTick(callback, error)
+        stream.destroy(error)
+      }
+      const send = () => void Reflect.apply(original, stream, args)
+      if (!users.hold({ send, refuse })) refuse()
       return name === 'end' ? stream : false
     }
     define(stream, name, guarded)

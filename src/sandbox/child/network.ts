@@ -9,7 +9,7 @@ import { connectionOf, type Endpoint, connectThrough, type TunnelSocket } from '
 import { patchDatagrams, patchDns, patchTls } from './networkModules.ts'
 import { connectionRefusalAfterEnd, runOfContext } from './endedRun.ts'
 import { isCalledByNode } from './timers.ts'
-import { boundFetch, boundWebSocket, patchHttp, patchHttp2 } from './networkRequests.ts'
+import { boundFetch, boundWebSocket, followRequests, patchHttp, patchHttp2 } from './networkRequests.ts'
 import { networkError, NetworkTunnel } from './networkTunnel.ts'
 
 const FD = 4
@@ -81,6 +81,7 @@ export const installNetwork = (): void => {
   }
 
   endTimeouts()
+  followRequests()
 
   net.Server.prototype.listen = function listen(): never {
     throw refused('listen: a function cannot listen; define a webhook to receive requests')

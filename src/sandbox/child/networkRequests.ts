@@ -10,8 +10,8 @@ const builtin = process.getBuiltinModule.bind(process)
 
 type Fetch = typeof globalThis.fetch
 
-/** The pool of `fetch` sends a request that waited for a connection in the context of the request before it. */
-const followRequests = (): void => {
+/** `fetch` and the package undici send a request that waited for a connection in the context of the request before it. */
+export const followRequests = (): void => {
   const senders = new WeakMap<object, ReturnType<typeof senderOfContext>>()
   subscribe('undici:request:create', (message) => {
     const { request } = message as { readonly request: object }
@@ -24,7 +24,6 @@ const followRequests = (): void => {
 }
 
 export const boundFetch = (fetch: Fetch): Fetch => {
-  followRequests()
   const bound: { fetch: Fetch } = {
     fetch: (input, init) => {
       const cause = refusalAfterEnd()

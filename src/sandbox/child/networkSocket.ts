@@ -121,10 +121,11 @@ const fallbacks = new WeakMap<
 
 const streamOf = (tunnel: NetworkTunnel, socket: TunnelSocket, users: ConnectionUsers): NetworkStream =>
   new NetworkStream(tunnel, {
+    isAbandoned: () => users.isAbandoned,
     onOpened: (opened) => users.inContext(() => onOpened(socket, opened)),
     onData: (data) => {
       socket._unrefTimer()
-      return users.inContext(() => socket.push(data))
+      return users.receive(() => socket.push(data))
     },
     onEnd: () =>
       users.inContext(() => {

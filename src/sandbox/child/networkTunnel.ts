@@ -24,6 +24,8 @@ const { parse } = JSON
 const MAX_DATA = 16 << 10
 
 export interface StreamEvents {
+  /** Whether no run in progress uses the stream: its data is handled in a turn of the event loop of its own. */
+  isAbandoned(): boolean
   onOpened(opened: Opened): void
   /** Returns whether the receiver wants more now; otherwise it calls `consumed` later. */
   onData(data: Buffer): boolean
@@ -110,6 +112,10 @@ export class NetworkStream {
     if (this.#remoteClosed) this.#tunnel.onGone(this.#id)
   }
 
+  get isAbandoned(): boolean {
+    return this.#events.isAbandoned()
+  }
+
   onFrame({ kind, payload }: Frame): void {
     if (kind === FRAME.close) return this.onRemoteClose(payload.length > 0 ? jsonOf(payload) : undefined)
     if (this.#closed) return
@@ -166,7 +172,7 @@ export class NetworkTunnel {
     this.#pipe = new Socket({ fd, allowHalfOpen: false })
     this.#pipe.on('data', (chunk: Buffer) => {
       this.#reader.add(chunk)
-      for (let frame = this.#reader.next(); frame; frame = this.#reader.next()) this.#onFrame(frame)
+      this.#read()
     })
     this.#pipe.on('drain', () => {
       for (const stream of this.#streams.values()) stream.flush()
@@ -230,6 +236,25 @@ export class NetworkTunnel {
       this.#waitingStreams.delete(start)
       start()
     }
+  }
+
+  #read(): void {
+    for (let frame = this.#reader.next(); frame; frame = this.#reader.next()) {
+      if (frame.kind === FRAME.data && this.#streams.get(frame.id)?.isAbandoned) return this.#readAlone(frame)
+      this.#onFrame(frame)
+    }
+  }
+
+  /** Handles the frame in a turn of its own, so that its effects are not confused with those of other frames. */
+  #readAlone(frame: Frame): void {
+    this.#pipe.pause()
+    setImmediate(() => {
+      this.#onFrame(frame)
+      setImmediate(() => {
+        this.#pipe.resume()
+        this.#read()
+      })
+    })
   }
 
   #onFrame(frame: Frame): void {

@@ -32,6 +32,8 @@ interface Held {
 
 /** A run in the child. It ends once; anything after its end is dropped. */
 export class Run implements ActiveRun {
+  /** The number of runs that have ended in this process. */
+  static endings = 0
   readonly id: number
   readonly info: RunInfo
   readonly #channel: Channel
@@ -184,6 +186,7 @@ export class Run implements ActiveRun {
     for (const send of this.#waiting.splice(0)) send() // the service waits for these host calls too
     this.#output?.end()
     this.#ended = true
+    Run.endings++
     if (this.timers.size > 0) clearTimersOf(this)
     this.#channel.sendJson(json)
     if (this.#held) for (const thing of this.#held) thing.release(this)
