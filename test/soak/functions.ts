@@ -38,10 +38,12 @@ const JOBS: Readonly<Record<string, Sample>> = {
       'tree',
       `await emit('progress', 0)
       const sums = await Promise.all([run('jobs/leaf', 1), run('jobs/leaf', 2)])
-      await call('jobs/leaf', 3)
-      await send('branch', { of: input.data.token })
-      await files.put('soak/runs/' + currentRun().run_id, JSON.stringify(sums))
+      const { run_id } = await call('jobs/leaf', 3)
+      const { event_id } = await send('branch', { of: input.data.token })
+      const path = 'soak/runs/' + currentRun().run_id
+      await files.put(path, JSON.stringify(sums))
       await emit('progress', 1)
+      await called({ sent: [event_id], called: [run_id], stored: [path], emitted: 2 })
       return sums`,
     ),
     expected: 'either',
@@ -49,7 +51,12 @@ const JOBS: Readonly<Record<string, Sample>> = {
   leaf: { body: `await sleep(20); return input * 2` },
   branch: on('branch', `return input.data.of`),
   burst: {
-    ...on('burst', `for (let n = 0; n < 10; n++) await send('branch', { of: n })`),
+    ...on(
+      'burst',
+      `const sent = []
+      for (let n = 0; n < 10; n++) sent.push((await send('branch', { of: n })).event_id)
+      await called({ sent, called: [], stored: [], emitted: 0 })`,
+    ),
     expected: 'either',
   },
   hook: {
@@ -83,7 +90,7 @@ export const expectedEnds: ReadonlyMap<string, Expected> = new Map(
   ),
 )
 
-/** The code of a project. Each function first reports to the ledger that it began. Each version is a build of its own. */
+/** The code of a project. Each function first reports to the ledger that it began, and at its end what it called. Each version is a build of its own. */
 export const codeOf = (
   project: SoakProject,
   { ledger, version }: { readonly ledger: string; readonly version: number },
@@ -91,12 +98,15 @@ export const codeOf = (
   [`${project}.js`]: `// version ${version}
 import { setTimeout as sleep } from 'node:timers/promises'
 import { call, currentRun, emit, files, fn, run, send } from 'svc'
-const began = async (name, input) => {
-  const { run_id, event_id } = currentRun()
-  const body = JSON.stringify({ fn: name, run_id, event_id: event_id ?? null, token: input?.body?.token })
-  const reply = await fetch('${ledger}', { method: 'POST', body })
+const report = async (path, what) => {
+  const reply = await fetch('${ledger}' + path, { method: 'POST', body: JSON.stringify(what) })
   if (reply.status !== 204) throw new Error('The ledger returned ' + reply.status)
 }
+const began = (name, input) => {
+  const { run_id, event_id } = currentRun()
+  return report('/effects', { fn: name, run_id, event_id: event_id ?? null, token: input?.body?.token })
+}
+const called = (what) => report('/calls', { run_id: currentRun().run_id, ...what })
 ${Object.entries(PROJECTS[project])
   .map(([name, { meta, body }]) => {
     const code = `async (input) => { await began('${project}/${name}', input); ${body} }`

@@ -44,6 +44,19 @@ export interface Effect {
   readonly token?: string
 }
 
+/** Calls of the service that succeeded in user code, reported before the function returned. */
+export interface CallsOfRun {
+  readonly run_id: string
+  /** Ids that `send` returned. */
+  readonly sent: readonly string[]
+  /** Ids that `call` returned. */
+  readonly called: readonly string[]
+  /** Paths of files that were stored. */
+  readonly stored: readonly string[]
+  /** The number of `emit` that resolved. */
+  readonly emitted: number
+}
+
 /** One received event of a stream. */
 export interface Frame {
   readonly id: string
@@ -93,6 +106,7 @@ export interface Records {
   /** Runs that clients asked to cancel. */
   readonly cancelled: readonly string[]
   readonly effects: readonly Effect[]
+  readonly calls: readonly CallsOfRun[]
   readonly transcripts: readonly Transcript[]
   readonly lists: Lists
   readonly models: readonly StoredModel[]

@@ -100,6 +100,7 @@ export const soak = async ({ minutes, seed, report }: Soak): Promise<SoakResult>
         lists,
         expected: expectedEnds,
         effects: ledger.effects,
+        calls: ledger.calls,
         ...(await readStored(fleet.env, markId)),
       }
       return { faults, findings: check(records), records, outputs: outputsOf(fleet) }

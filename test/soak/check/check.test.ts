@@ -95,6 +95,16 @@ lost('a named consumer has a gap', () => {
     /consumer: 1 events are missing/,
   )
 })
+lost('calls of a function succeeded, and their effects are not in the log', () => {
+  const calls = [{ run_id: 'again', sent: ['f'], called: ['r'], stored: ['a'], emitted: 1 }]
+  for (const what of [
+    /caused event f/,
+    /caused run r/,
+    /caused file a/,
+    /emitted 1 times, and the log contains 0/,
+  ])
+    finds({ ...recordsOf(), calls }, 'lost', what)
+})
 lost('an acknowledged file is not in the log', () =>
   finds(
     { ...recordsOf(), files: [{ path: 'a', etag: '"1"', acknowledged: true }] },
@@ -159,6 +169,12 @@ duplicated('a function with once began for two attempts', () => {
   )
   finds({ ...recordsOf(), log }, 'duplicated', /jobs\/quick for event e began 2 times/)
   finds({ ...recordsOf(), log }, 'illegal transition', /a second start, although it may start once only/)
+})
+duplicated('live data of a run is stored twice', () => {
+  const data = inS({ type: 'StreamDataEmitted', run_id: 'again', stream_id: 's', data_type: 'x', payload: 1 })
+  const calls = [{ run_id: 'again', sent: [], called: [], stored: [], emitted: 1 }]
+  const records = withAfter('restarted', data, data)
+  finds({ ...records, calls }, 'duplicated', /emitted 1 times, and the log contains 2/)
 })
 duplicated('a tick fired twice', () => {
   const tick = (run_id: string): StreamFact =>

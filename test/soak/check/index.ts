@@ -1,4 +1,5 @@
 import type { Records } from '../records.ts'
+import { checkCalls } from './calls.ts'
 import { checkChains } from './chains.ts'
 import { checkClients } from './clients.ts'
 import { checkEffects } from './effects.ts'
@@ -17,6 +18,7 @@ export const check = (records: Records): Finding[] => {
     ...findings,
     ...checkChains(stories, records),
     ...checkEvents(records.log, stories),
+    ...checkCalls(records, stories),
     ...checkEffects(records, stories),
     ...checkLists(records, stories),
     ...checkModels(records),

@@ -120,6 +120,7 @@ export const recordsOf = (log: readonly Recorded[] = logOf(Object.values(facts))
   wrongReplies: [],
   cancelled: [],
   effects: ['run', 'again'].map((run_id) => ({ fn: 'jobs/quick', run_id, event_id: 'e' })),
+  calls: [],
   transcripts: [
     {
       name: 'follower',
