@@ -9,6 +9,7 @@ import type { SandboxOptions } from './limits.ts'
 import type { ChildCode } from './childCode.ts'
 import { type ChildFrame, type ParentFrame, parseChildFrame, parseLargeChildFrame } from './protocol.ts'
 import { nodeArgs } from './processSandbox.ts'
+import { openProcessorUse, type ProcessorUse } from './processorUse.ts'
 
 /** The reason for the end of a child that the parent did not kill. */
 export interface Ending {
@@ -42,6 +43,8 @@ export interface SandboxedProcess {
   readonly killed: boolean
   /** Bytes that were sent and that the child has not read. */
   readonly unread: number
+  /** The use of processors; null if it is not known. */
+  processorUse(): ProcessorUse | null
 }
 
 const STDERR_TAIL = 4 << 10
@@ -83,6 +86,7 @@ export const startProcess = (
       thaw() {},
       killed: true,
       unread: 0,
+      processorUse: () => null,
     }
   }
   const user = options.users?.take()
@@ -208,6 +212,7 @@ export const startProcess = (
     get unread() {
       return pipe.writableLength + writer.queued()
     },
+    processorUse: openProcessorUse(child.pid),
   }
 }
 

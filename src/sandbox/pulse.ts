@@ -7,6 +7,8 @@ import type { SandboxOptions } from './limits.ts'
 const REST_MS = 1000
 /** After this part of it, no run is sent to the child. */
 const QUIET_MS = 200
+/** At least this share of the silence counts, so that a child that waits for a processor all the time is noticed too. */
+const LEAST_SHARE = 1 / 20
 
 /** The runs of a child, as its pulse needs to know them. */
 interface Activity {
@@ -25,18 +27,21 @@ type Silence = 'restless' | 'unresponsive'
 
 /**
  * Pings, freezes and wakes one ready child.
- * P1: silence counts only while this process was running: a stalled service must not kill healthy children.
+ * P1: silence counts only while this process was running and the child did not wait for a processor: a stalled service
+ * or an overloaded machine must not kill healthy children.
  * P2: a child without runs is asked once and then frozen, so that nothing of an ended run continues.
  * P3: a thawed child gets runs after it has answered: something of an ended run could continue in it.
  */
 export class Pulse {
-  readonly #process: Pick<SandboxedProcess, 'send' | 'freeze' | 'thaw'>
+  readonly #process: Pick<SandboxedProcess, 'send' | 'freeze' | 'thaw' | 'processorUse'>
   readonly #options: Pick<SandboxOptions, 'heartbeatMs' | 'pingMs' | 'tickMs'>
   #ping = { n: 0, pending: false, silentMs: 0, at: 0 }
+  /** The processor time of the child at the last tick of a silence; null if it is not known. */
+  #usedMs: number | null = null
   #state: 'awake' | 'frozen' | 'waking' = 'awake'
 
   constructor(
-    process: Pick<SandboxedProcess, 'send' | 'freeze' | 'thaw'>,
+    process: Pick<SandboxedProcess, 'send' | 'freeze' | 'thaw' | 'processorUse'>,
     options: Pick<SandboxOptions, 'heartbeatMs' | 'pingMs' | 'tickMs'>,
   ) {
     this.#process = process
@@ -68,7 +73,7 @@ export class Pulse {
       return null
     }
     if (!listening) return null
-    this.#ping.silentMs += Math.min(elapsedMs, 2 * tickMs) * cpuShare() // P1
+    this.#ping.silentMs += Math.min(elapsedMs, 2 * tickMs) * this.#share(elapsedMs) // P1
     if (runs === 0 && this.#ping.silentMs >= REST_MS) return 'restless'
     return this.#ping.silentMs >= heartbeatMs ? 'unresponsive' : null
   }
@@ -81,6 +86,18 @@ export class Pulse {
     if (this.#state !== 'waking') return 'resting'
     this.#state = 'awake'
     return 'awake'
+  }
+
+  /**
+   * The share of the time since the last tick in which the child could have answered: a child that is ready could do so
+   * while it had a processor. The share is assumed if it is not known.
+   */
+  #share(elapsedMs: number): number {
+    const before = this.#usedMs
+    const use = this.#process.processorUse()
+    this.#usedMs = use && use.usedMs
+    if (!use || before === null) return cpuShare()
+    return use.isReady ? Math.max(LEAST_SHARE, Math.min(1, (use.usedMs - before) / elapsedMs)) : 1
   }
 
   freeze(): void {
@@ -100,6 +117,7 @@ export class Pulse {
   #send(now: number): void {
     const n = this.#ping.n + 1
     this.#ping = { n, pending: true, silentMs: 0, at: now }
+    this.#usedMs = null
     this.#process.send({ type: 'ping', n })
   }
 }
