@@ -25,6 +25,11 @@ export interface Started {
   readonly env?: Readonly<Record<string, string>>
 }
 
+interface Spawned extends Started {
+  /** The longest time until the service is ready. */
+  readonly startMs?: number
+}
+
 export interface TestServer {
   readonly url: string
   readonly dataDir: string
@@ -75,7 +80,11 @@ const spawned = new Set<ChildProcess>()
 process.on('exit', () => spawned.forEach((child) => child.kill('SIGKILL')))
 
 /** Starts the real service in another process, for tests that kill it. */
-export const spawnServer = async ({ dataDir = tempDir(), env }: Started = {}): Promise<ServerProcess> => {
+export const spawnServer = async ({
+  dataDir = tempDir(),
+  env,
+  startMs = 60_000,
+}: Spawned = {}): Promise<ServerProcess> => {
   const child = spawn(process.execPath, [...codeCache, '--import', checkFacts, main], {
     env: installation(dataDir, env),
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -97,8 +106,13 @@ export const spawnServer = async ({ dataDir = tempDir(), env }: Started = {}): P
       if (child.exitCode !== null) return 'exited'
       return /is ready on \S+ \{"listens":"([^"]+)"/.exec(output.join(''))?.[1]
     },
-    { timeoutMs: 60_000 },
-  )
+    { timeoutMs: startMs },
+  ).catch((error: unknown) => {
+    child.kill('SIGKILL') // it would keep the data directory
+    throw new Error(`Expected the server to start within ${startMs} ms, got: ${output.join('')}`, {
+      cause: error,
+    })
+  })
   if (url === 'exited')
     throw new Error(`Expected the server to start, got exit code ${child.exitCode}: ${output.join('')}`)
   const end = (signal: NodeJS.Signals) => {
