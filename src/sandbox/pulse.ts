@@ -5,7 +5,7 @@ import type { SandboxOptions } from './limits.ts'
 
 /** The time in which a child without runs must answer a ping, milliseconds. */
 const REST_MS = 1000
-/** After this part of it, no run is sent to the child. */
+/** After this time without an answer, no run is sent to the child. */
 const QUIET_MS = 200
 /** At least this share of the silence counts, so that a child that waits for a processor all the time is noticed too. */
 const LEAST_SHARE = 1 / 20
@@ -35,7 +35,8 @@ type Silence = 'restless' | 'unresponsive'
 export class Pulse {
   readonly #process: Pick<SandboxedProcess, 'send' | 'freeze' | 'thaw' | 'processorUse'>
   readonly #options: Pick<SandboxOptions, 'heartbeatMs' | 'pingMs' | 'tickMs'>
-  #ping = { n: 0, pending: false, silentMs: 0, at: 0 }
+  /** `quietMs`: since the ping; `silentMs`: the part of it in which the child could have answered. */
+  #ping = { n: 0, pending: false, quietMs: 0, silentMs: 0, at: 0 }
   /** The processor time of the child at the last tick of a silence; null if it is not known. */
   #usedMs: number | null = null
   #state: 'awake' | 'frozen' | 'waking' = 'awake'
@@ -55,7 +56,7 @@ export class Pulse {
 
   /** Whether a ping has had no answer for a while. */
   get isQuiet(): boolean {
-    return this.#ping.pending && this.#ping.silentMs >= QUIET_MS
+    return this.#ping.pending && this.#ping.quietMs >= QUIET_MS
   }
 
   /** Monotonic milliseconds since when the child may have been silent; infinite after an answer. */
@@ -73,7 +74,9 @@ export class Pulse {
       return null
     }
     if (!listening) return null
-    this.#ping.silentMs += Math.min(elapsedMs, 2 * tickMs) * this.#share(elapsedMs) // P1
+    const passedMs = Math.min(elapsedMs, 2 * tickMs) // P1
+    this.#ping.quietMs += passedMs
+    this.#ping.silentMs += passedMs * this.#share(elapsedMs)
     if (runs === 0 && this.#ping.silentMs >= REST_MS) return 'restless'
     return this.#ping.silentMs >= heartbeatMs ? 'unresponsive' : null
   }
@@ -82,7 +85,7 @@ export class Pulse {
   answer(n: number): Answered {
     if (n !== this.#ping.n || !this.#ping.pending)
       throw new ProtocolViolation(`Expected a pong for ping ${this.#ping.n}, got one for ${n}`)
-    this.#ping = { ...this.#ping, pending: false, silentMs: 0 }
+    this.#ping = { ...this.#ping, pending: false, quietMs: 0, silentMs: 0 }
     if (this.#state !== 'waking') return 'resting'
     this.#state = 'awake'
     return 'awake'
@@ -116,7 +119,7 @@ export class Pulse {
 
   #send(now: number): void {
     const n = this.#ping.n + 1
-    this.#ping = { n, pending: true, silentMs: 0, at: now }
+    this.#ping = { n, pending: true, quietMs: 0, silentMs: 0, at: now }
     this.#usedMs = null
     this.#process.send({ type: 'ping', n })
   }

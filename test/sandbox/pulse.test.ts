@@ -14,8 +14,10 @@ const TICK_MS = 50
 const silentFor = (useAt: (ms: number) => ProcessorUse | null, untilMs: number): number | null => {
   let now = 0
   const pulse = new Pulse({ send() {}, freeze() {}, thaw() {}, processorUse: () => useAt(now) }, OPTIONS)
-  for (now = 1000; now <= untilMs; now += TICK_MS)
+  for (now = 1000; now <= untilMs; now += TICK_MS) {
     if (pulse.tick(now, TICK_MS, BUSY) === 'unresponsive') return now - 1000
+    assert.is(pulse.isQuiet, now - 1000 >= 200) // it gets no run, and the times of its runs wait
+  }
   return null
 }
 const ready = (share: number) => (ms: number) => ({ usedMs: ms * share, isReady: true })
