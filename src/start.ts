@@ -4,6 +4,7 @@ import { listen } from './api/server.ts'
 import { clock } from './clock.ts'
 import { AppError } from './errors.ts'
 import type { Logger } from './logger.ts'
+import { openPatience } from './loops/patience.ts'
 import type { Config } from './process/config.ts'
 import { lockDataDir } from './process/dataDir.ts'
 import { openEngines } from './process/engines.ts'
@@ -93,16 +94,20 @@ export const start = async (
     const server = await listen(front, { ...config, logger })
     onClose(() => server.close())
 
-    const { engines, keys } = await openEngines(config, {
+    const patiently = openPatience({
       logger,
       signal: AbortSignal.any([stopping.signal, givenUp]),
+      waiting: (reason) => readiness.waitFor(reason),
+    })
+    const { engines, keys } = await openEngines(config, {
+      logger,
+      patiently,
       opened: onClose,
       openKeys: (opened) => openLog(opened, { secrets, config, logger }),
-      waiting: (reason) => readiness.waitFor(reason),
       refusing: (reason) => readiness.refusing(reason),
     })
     watchEngines(engines, config, { outages, signal: stopping.signal })
-    const node = await openNode({ config, secrets, keys, engines, readiness, logger, onClose })
+    const node = await openNode({ config, secrets, keys, engines, patiently, readiness, logger, onClose })
     skippedFacts = watchSkippedFacts(node)
 
     const runtime = sandbox

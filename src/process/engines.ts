@@ -5,9 +5,8 @@ import { noCertificates } from '../adapters/system/noCertificates.ts'
 import { openHints } from '../adapters/embedded/hints.ts'
 import { openRateLimiter } from '../adapters/embedded/rateLimiter.ts'
 import { type Config, isEmbeddedUrl } from './config.ts'
-import { AppError, isAppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import { Backoff } from '../loops/backoff.ts'
+import type { Patiently } from '../loops/patience.ts'
 import type { Certificates } from '../ports/certificates.ts'
 import type { Dns } from '../ports/dns.ts'
 import type { Blobs } from '../ports/blobs.ts'
@@ -31,20 +30,14 @@ export interface Engines {
 
 interface Opening<Keys> {
   readonly logger: Logger
-  /** Aborts when the start is cancelled. */
-  readonly signal: AbortSignal
+  readonly patiently: Patiently
   /** Receives the function that closes an opened engine. */
   readonly opened: (close: () => Promise<void>) => void
   /** Checks that these engines belong together, and opens the keys of the installation that they store. */
   readonly openKeys: (engines: Pick<Engines, 'store' | 'readModels' | 'blobs'>) => Promise<Keys>
-  /** Receives the reason for waiting; null when the engine answers. */
-  readonly waiting: (reason: string | null) => void
   /** Receives the reason why the opened event store refuses writes; null when it accepts them again. */
   readonly refusing: (reason: string | null) => void
 }
-
-/** Pauses between attempts to open an engine. */
-const PAUSES = { firstMs: 100, longestMs: 2000 }
 
 /**
  * Opens the configured engines and loads only their adapters. Waits for an engine that is down. Rejects with
@@ -54,39 +47,26 @@ export const openEngines = async <Keys extends { readonly rootKey: Uint8Array }>
   config: Config,
   opening: Opening<Keys>,
 ): Promise<{ readonly engines: Engines; readonly keys: Keys }> => {
-  const patiently = async <T extends { close(): Promise<void> }>(open: () => Promise<T>): Promise<T> => {
-    let logged = ''
-    const backoff = new Backoff(PAUSES)
-    for (;;) {
-      try {
-        const engine = await open()
-        opening.opened(() => engine.close())
-        opening.waiting(null)
-        return engine
-      } catch (error) {
-        if (!isAppError(error, 'unavailable')) throw error
-        opening.waiting(error.message)
-        if (error.message !== logged) opening.logger.warn(`${error.message}; retrying until it answers`)
-        logged = error.message
-      }
-      await backoff.pause({ signal: opening.signal })
-      if (opening.signal.aborted)
-        throw new AppError('unavailable', 'The service was stopped while it waited for an engine')
-    }
-  }
-  const store = await patiently(() => openStore(config, opening))
-  const readModels = await patiently(() => openReadModels(config, opening.logger))
-  const blobs = await patiently(() => openBlobs(config))
-  const keys = await opening.openKeys({ store, readModels, blobs })
+  const { patiently } = opening
+  const opened = <T extends { close(): Promise<void> }>(open: () => Promise<T>): Promise<T> =>
+    patiently(async () => {
+      const engine = await open()
+      opening.opened(() => engine.close())
+      return engine
+    })
+  const store = await opened(() => openStore(config, opening))
+  const readModels = await opened(() => openReadModels(config, opening.logger))
+  const blobs = await opened(() => openBlobs(config))
+  const keys = await patiently(() => opening.openKeys({ store, readModels, blobs }))
   const installation = installationOf(keys.rootKey)
   const engines = {
     store,
     readModels,
     blobs,
-    hints: await patiently(() => openHintsOf(config, opening.logger, installation)),
+    hints: await opened(() => openHintsOf(config, opening.logger, installation)),
     dns: openDns(config.dnsServers),
     certificates: noCertificates,
-    limiter: await patiently(() => openLimiter(config, opening.logger)),
+    limiter: await opened(() => openLimiter(config, opening.logger)),
   }
   return { engines, keys }
 }

@@ -7,6 +7,7 @@ import { openAggregates } from '../domain/aggregates.ts'
 import { newId } from '../ids.ts'
 import { FairTurns } from '../loops/fairTurns.ts'
 import { keepGoing } from '../loops/keepGoing.ts'
+import type { Patiently } from '../loops/patience.ts'
 import type { Logger } from '../logger.ts'
 import { Quotas } from '../plans/quotas.ts'
 import { buildingReason } from '../projections/buildingReason.ts'
@@ -32,6 +33,7 @@ interface Given {
   readonly secrets: Secrets
   readonly keys: OpenedMasterKeys
   readonly engines: Engines
+  readonly patiently: Patiently
   readonly readiness: Readiness
   readonly logger: Logger
   readonly onClose: Node['onClose']
@@ -46,6 +48,7 @@ export const openNode = async ({
   secrets,
   keys: { masterKeys, rootKey, isFirstMasterKey },
   engines,
+  patiently,
   readiness,
   logger,
   onClose,
@@ -85,7 +88,7 @@ export const openNode = async ({
   const isFirstKeyNew =
     roles.has('api') &&
     hasFirstKey &&
-    (await ensureFirstTenant({ aggregates, keyring }, { token: secrets.apiKey }))
+    (await patiently(() => ensureFirstTenant({ aggregates, keyring }, { token: secrets.apiKey })))
 
   await liveness?.hasJoined(signal) // before the first read: no other node drops what this one reads
   const progress = startProjecting({ ...engines, ...background, node_id, liveness }, roles.has('projector'))
@@ -96,7 +99,9 @@ export const openNode = async ({
     PATIENCE_MS,
   )
   onClose(() => clearTimeout(patience))
-  const views = await openViews({ store, readModels, payloads, progress, ...background }, signal)
+  const views = await patiently(() =>
+    openViews({ store, readModels, payloads, progress, ...background }, signal),
+  )
   clearTimeout(patience)
 
   if (liveness)
@@ -110,6 +115,7 @@ export const openNode = async ({
   return {
     ...engines,
     ...background,
+    patiently,
     config,
     node_id,
     aggregates,

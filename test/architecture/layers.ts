@@ -249,6 +249,7 @@ export const layers: readonly Layer[] = [
     path: 'start',
     imports: [
       ...kernel,
+      'loops',
       'builds',
       'api',
       'process/config',

@@ -20,7 +20,6 @@ export type Reopened =
 export const reopen = async (dataDir: string): Promise<Reopened> => {
   const config = readConfig(environmentOf(dataDir))
   const closers: (() => Promise<void> | void)[] = []
-  const waited = new AbortController()
   let facts: readonly Recorded[] = []
   let problem: string | null = null
   try {
@@ -29,21 +28,18 @@ export const reopen = async (dataDir: string): Promise<Reopened> => {
     const logger = openLogger(() => {})
     await openEngines(config, {
       logger,
-      signal: waited.signal,
+      patiently: (step) => step(), // an engine that does not open is a refusal
       opened: (close) => closers.push(close),
       openKeys: async (engines) => {
         facts = await factsIn(engines.store) // before a start adds facts
         problem = await indexProblem(engines.store, facts)
         return openLog(engines, { secrets, config, logger })
       },
-      waiting: (reason) => {
-        if (reason !== null) waited.abort(reason)
-      },
       refusing: () => {},
     })
     return problem === null ? { type: 'started', facts } : { type: 'damaged', problem }
   } catch (error) {
-    const reason = waited.signal.aborted ? String(waited.signal.reason) : messageOf(error)
+    const reason = messageOf(error)
     return isAppError(error)
       ? { type: 'refused', reason }
       : { type: 'damaged', problem: `no clear error: ${reason}` }

@@ -122,7 +122,7 @@ const startWaiting = async () => {
   return { child, storePort, at, ended, printed: () => printed }
 }
 
-const waiting = suite('an engine that is down at the start', { timeoutMs: 40_000 })
+const waiting = suite('an engine that is down at the start', { timeoutMs: 80_000 })
 
 waiting('is reported by /readyz and in one log line, and waited for', async () => {
   const { child, storePort, at, ended, printed } = await startWaiting()
@@ -142,6 +142,22 @@ waiting('is reported by /readyz and in one log line, and waited for', async () =
   assert.is((await at('/v1/projects')).status, 401)
   assert.not.match(printed(), 'planted')
   assert.is(printed().match(/warn SVC_EVENT_STORE/g)?.length, 1, printed())
+  child.kill('SIGTERM')
+  assert.equal(await ended, [0, null])
+  await standIn.stop()
+})
+
+waiting('is waited for at every step of the start', async () => {
+  const { child, storePort, at, ended, printed } = await startWaiting()
+  const standIn = await startStandIn({ port: storePort })
+  standIn.misbehave.appends(
+    { reply: 'not ready' },
+    { times: Infinity, stream: (name) => name.startsWith('worker-') },
+  )
+  await until(() => /The event store .*; retrying until it answers/.test(printed()), { timeoutMs: 30_000 })
+  assert.is((await at('/readyz')).status, 503)
+  standIn.misbehave.heal()
+  await until(async () => (await at('/readyz')).status === 200, { timeoutMs: 20_000 })
   child.kill('SIGTERM')
   assert.equal(await ended, [0, null])
   await standIn.stop()

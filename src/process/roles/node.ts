@@ -3,6 +3,7 @@ import type { Payloads } from '../../content/payloads.ts'
 import type { Aggregates } from '../../domain/aggregates.ts'
 import type { FairTurns } from '../../loops/fairTurns.ts'
 import type { Background } from '../../loops/keepGoing.ts'
+import type { Patiently } from '../../loops/patience.ts'
 import type { Quotas } from '../../plans/quotas.ts'
 import type { Views } from '../../projections/views.ts'
 import type { DataKeys } from '../../secrets/dataKeys.ts'
@@ -15,6 +16,8 @@ import type { Engines } from '../engines.ts'
 
 /** The parts that all roles of a process share: the engines, the background loops, and the layers above them. */
 export interface Node extends Engines, Background {
+  /** Repeats a step of the start while an engine is down. */
+  readonly patiently: Patiently
   readonly config: Config
   /** Id of this process. */
   readonly node_id: string

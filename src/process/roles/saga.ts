@@ -17,7 +17,7 @@ import type { Node } from './node.ts'
 export const startSagas = async (node: Node): Promise<void> => {
   const { store, views, config, liveness } = node
   const { directory } = views
-  const from = await store.head()
+  const from = await node.patiently(() => store.head())
   await views.reach(from)
   const sagas: readonly Saga[] = [
     retryRuns({ ...node, from }),

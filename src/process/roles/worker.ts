@@ -34,21 +34,24 @@ export const startWorker = async (node: Node, runtime: Runtime): Promise<Worker>
       onGivenUp: (reason) => node.onGivenUp?.(reason),
     },
   )
-  if (!liveness) {
-    // The lock on the data directory proves that every earlier worker is dead.
-    await views.reach(await store.head())
-    for await (const { worker_id, node: lost } of deadWorkers(views, () => true)) {
-      try {
-        const runs_lost = await loseWorker(node, { worker_id })
-        logger.warn('A worker was lost', { worker_id, node: lost, runs_lost })
-      } catch (error) {
-        if (isRetryable(error)) throw error
-        logger.error('Some runs of a lost worker could not be ended', { worker_id, error: stackOf(error) })
-      }
-    }
-  }
-  await worker.start()
+  if (!liveness) await node.patiently(() => loseEarlierWorkers(node))
+  await node.patiently(() => worker.start())
   if (liveness) takeOffers(worker, node.hints, { signal: node.signal, logger })
   node.onClose(() => worker.stop())
   return worker
+}
+
+/** Ends the runs of workers of earlier processes. The lock on the data directory proves that they are dead. */
+const loseEarlierWorkers = async (node: Node): Promise<void> => {
+  const { store, views, logger } = node
+  await views.reach(await store.head())
+  for await (const { worker_id, node: lost } of deadWorkers(views, () => true)) {
+    try {
+      const runs_lost = await loseWorker(node, { worker_id })
+      logger.warn('A worker was lost', { worker_id, node: lost, runs_lost })
+    } catch (error) {
+      if (isRetryable(error)) throw error
+      logger.error('Some runs of a lost worker could not be ended', { worker_id, error: stackOf(error) })
+    }
+  }
 }
