@@ -92,16 +92,16 @@ export const openNode = async ({
 
   await liveness?.hasJoined(signal) // before the first read: no other node drops what this one reads
   const progress = startProjecting({ ...engines, ...background, node_id, liveness }, roles.has('projector'))
-  const head = await store.head()
-  readiness.waitFor(() => buildingReason(progress.building, { store, head }))
+  const head = await patiently(() => store.head())
   const patience = setTimeout(
     () => logger.warn(`${readiness.reason}; if this does not end, check that a node has the role projector`),
     PATIENCE_MS,
   )
   onClose(() => clearTimeout(patience))
-  const views = await patiently(() =>
-    openViews({ store, readModels, payloads, progress, ...background }, signal),
-  )
+  const views = await patiently(() => {
+    readiness.waitFor(() => buildingReason(progress.building, { store, head }))
+    return openViews({ store, readModels, payloads, progress, ...background }, signal)
+  })
   clearTimeout(patience)
 
   if (liveness)
