@@ -99,8 +99,8 @@ export class Pulse {
     const before = this.#usedMs
     const use = this.#process.processorUse()
     this.#usedMs = use && use.usedMs
-    if (!use || before === null) return cpuShare()
-    return use.isReady ? Math.max(LEAST_SHARE, Math.min(1, (use.usedMs - before) / elapsedMs)) : 1
+    if (!use?.isReady || before === null) return cpuShare() // it may wait for its own threads, such as those of the collector
+    return Math.max(LEAST_SHARE, Math.min(1, (use.usedMs - before) / elapsedMs))
   }
 
   freeze(): void {

