@@ -8,7 +8,7 @@ const REST_MS = 1000
 /** After this time without an answer, no run is sent to the child. */
 const QUIET_MS = 200
 /** At least this share of the silence counts, so that a child that waits for a processor all the time is noticed too. */
-const LEAST_SHARE = 1 / 20
+const LEAST_SHARE = 1 / 10
 
 /** The runs of a child, as its pulse needs to know them. */
 interface Activity {
@@ -93,13 +93,13 @@ export class Pulse {
 
   /**
    * The share of the time since the last tick in which the child could have answered: a child that is ready could do so
-   * while it had a processor. The share is assumed if it is not known.
+   * while it had a processor. The share is assumed if it is not known, or if the child may wait for its own threads.
    */
   #share(elapsedMs: number): number {
     const before = this.#usedMs
     const use = this.#process.processorUse()
     this.#usedMs = use && use.usedMs
-    if (!use?.isReady || before === null) return cpuShare() // it may wait for its own threads, such as those of the collector
+    if (!use?.isReady || before === null) return cpuShare()
     return Math.max(LEAST_SHARE, Math.min(1, (use.usedMs - before) / elapsedMs))
   }
 
