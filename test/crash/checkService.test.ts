@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
-import { publish } from '../support/build.ts'
+import { publish, type Run } from '../support/build.ts'
 import { randomOf } from '../support/randomOf.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
@@ -77,6 +77,8 @@ checks('finds a run that does not end', async ({ target }) => {
   target.api.post(`/projects/${PROJECT}/eval`, { code }).catch(() => {})
   const problems = await checkService(target, new Ledger(), { waitsMs: WAITS_MS })
   assert.match(problems.join('\n'), '1 runs are running')
+  const { data } = await target.api.page<Run>('/runs?status=running')
+  for (const { run_id } of data) await publish(target.api, 'svc:cancel', { run_id }) // else the service waits for it
 })
 
 checks.after(({ server }) => server.stop())
