@@ -5,7 +5,7 @@ import { FAULTS } from './faults.ts'
 import { everySubject } from './subjects/index.ts'
 
 /** A fault that these many commands do not show is not found. */
-const COMMANDS = 3000
+const COMMANDS = 2500
 const SEED = 1
 
 const finding = suite('the model finds', { timeoutMs: 60_000 })

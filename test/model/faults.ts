@@ -46,7 +46,7 @@ export const FAULTS: readonly { readonly subject: string; readonly text: string;
     },
   },
   { subject: 'runs', text: 'a store that accepts an append at an old revision', fault: { store: careless } },
-  { subject: 'projects', text: 'a store that loses an update of two', fault: { store: careless } },
+  { subject: 'requests', text: 'a store that loses an update of two', fault: { store: careless } },
   {
     subject: 'runs',
     text: 'a read that misses the newest fact',

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { Subject } from '../subject.ts'
-import { ALONE, BUILDS, CHILDREN, EVENTS, type RunsCommand, WORKERS } from './runsSetup.ts'
+import { ALONE, BUILDS, CHILDREN, EVENTS, OPENING, type RunsCommand, WORKERS } from './runsSetup.ts'
 import { openRuns } from './runsReal.ts'
 import { type RunsState, step, view } from './runsModel.ts'
 
@@ -9,29 +9,34 @@ const event = fc.oneof(
   { weight: 2, arbitrary: fc.constantFrom('e0', 'e3', 'e11') },
   { weight: 3, arbitrary: fc.constantFrom(...Object.keys(EVENTS)) },
 )
-const worker = fc.constantFrom(...WORKERS)
+const worker = fc.constantFrom('w0', 'w0', 'w0', ...WORKERS)
 const build = fc.constantFrom(...Object.keys(BUILDS))
-/** A run of an event or a tick, or one of its next attempts. */
+/** A run of an event or a request, or one of its next attempts. */
 const run = fc
   .tuple(
     fc.oneof(
+      { weight: 5, arbitrary: fc.constantFrom('e0/first', 'e0/second', 'e3/called', 'e11/first', 'web0') },
       {
-        weight: 5,
-        arbitrary: fc
-          .tuple(event, fc.constantFrom('first', 'first', 'second', 'called'))
-          .map((at) => at.join('/')),
+        weight: 3,
+        arbitrary: fc.tuple(event, fc.constantFrom('first', 'second', 'called')).map((at) => at.join('/')),
       },
       { weight: 2, arbitrary: fc.constantFrom(...ALONE, ...Object.keys(CHILDREN)) },
     ),
-    fc.constantFrom('', '', '', '!', '!', '!!', '!!!'),
+    fc.oneof(
+      { weight: 3, arbitrary: fc.constant('') },
+      { weight: 2, arbitrary: fc.constantFrom('!', '!', '!!', '!!!') },
+    ),
   )
   .map((parts) => parts.join(''))
 const op = <const T extends string>(...values: T[]) => fc.constantFrom(...values)
 
+const initial: RunsState = { deployed: 'many', events: {}, runs: {}, asked: {}, output: {} }
+for (const command of OPENING) step(initial, command)
+
 /** Events, their runs and the workers that claim them. */
 export const runs: Subject<RunsState, RunsCommand> = {
   name: 'runs',
-  initial: { deployed: 'many', events: {}, runs: {}, asked: {}, output: {} },
+  initial,
 
   commands: fc.oneof(
     { weight: 2, arbitrary: fc.record({ op: op('deploy'), build }) },
@@ -53,7 +58,7 @@ export const runs: Subject<RunsState, RunsCommand> = {
         op: op('end'),
         run,
         worker,
-        outcome: op('succeeded', 'failed', 'failed', 'lost', 'lost'),
+        outcome: op('succeeded', 'succeeded', 'failed', 'failed', 'lost'),
       }),
     },
     { weight: 1, arbitrary: fc.record({ op: op('loseWorker'), worker }) },

@@ -34,7 +34,15 @@ import type { Scenario } from '../subject.ts'
 import { Ids, type ModelNode, type World } from '../world.ts'
 import { namesOf } from './runsNames.ts'
 import { observeRuns } from './runsSeen.ts'
-import { BUILDS, CHILDREN, type Ending, type EventSetup, EVENTS, type RunsCommand } from './runsSetup.ts'
+import {
+  BUILDS,
+  CHILDREN,
+  type Ending,
+  type EventSetup,
+  EVENTS,
+  OPENING,
+  type RunsCommand,
+} from './runsSetup.ts'
 
 const ERROR = { code: 'function_failed', message: 'broke' }
 const OUTCOMES: Readonly<Record<Ending, Outcome>> = {
@@ -196,6 +204,8 @@ export const openRuns = async (world: World): Promise<Scenario<RunsCommand>> => 
         return command satisfies never
     }
   }
+
+  for (const command of OPENING) await perform(world.node(0), command)
 
   return { perform, observe: (node) => observeRuns(node, { env_id, ids, names }) }
 }

@@ -70,3 +70,11 @@ export type RunsCommand =
   | { readonly op: 'loseWorker'; readonly worker: string }
 
 export type Ending = 'succeeded' | 'failed' | 'lost'
+
+/** The commands with which each scenario begins, so that it has runs to act on. */
+export const OPENING: readonly RunsCommand[] = [
+  { op: 'publish', event: 'e0', claim: false },
+  { op: 'dispatch', event: 'e0', worker: 'w0' },
+  { op: 'publish', event: 'e11', claim: true },
+  { op: 'publish', event: 'e3', claim: false },
+]
