@@ -64,6 +64,11 @@ lost('a retry is missing', () =>
 lost('a run succeeded without its code', () =>
   finds({ ...recordsOf(), effects: [] }, 'lost', /its code never began/),
 )
+lost('the code of a run began before its mark', () => {
+  const marked = inS({ ...eventOf('started', 'RunStarted'), will_mark: true })
+  const log = names.map((name) => (name === 'started' ? marked : facts[name]))
+  finds(withLog(log), 'lost', /The code of run run began before its mark/)
+})
 lost('user code began in a run that the log does not contain', () => {
   const effects = [...recordsOf().effects, { fn: 'jobs/quick', run_id: 'other', event_id: 'e' }]
   finds({ ...recordsOf(), effects }, 'lost', /Run other of jobs\/quick began and is not in the log/)

@@ -25,6 +25,8 @@ const checkBegan = (byRun: ReadonlyMap<string, readonly Effect[]>, stories: Stor
     const story = stories.get(run_id)
     if (began.length > 1)
       findings.push(findingOf('duplicated', `Run ${run_id} began ${began.length} times`, story?.facts))
+    if (story && willMark(story) && !story.facts.some((fact) => isOf(fact, 'RunBegun')))
+      findings.push(findingOf('lost', `The code of run ${run_id} began before its mark`, story.facts))
     if (!story?.start)
       findings.push(
         findingOf('lost', `Run ${run_id} of ${began[0]?.fn} began and is not in the log`, story?.facts),
@@ -35,6 +37,10 @@ const checkBegan = (byRun: ReadonlyMap<string, readonly Effect[]>, stories: Stor
       findings.push(findingOf('lost', `Run ${run_id} of ${fn} succeeded, and its code never began`, facts))
   return findings
 }
+
+/** Whether the worker stores a mark before the code of the run begins. */
+const willMark = ({ start }: RunStory): boolean =>
+  start !== null && isOf(start, 'RunStarted') && start.event.will_mark === true
 
 /** A function with `once` that has no retry begins at most once for an event. */
 const checkOnce = (effects: readonly Effect[], stories: Stories): Finding[] => {

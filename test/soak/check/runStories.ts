@@ -42,6 +42,7 @@ const movesOf = (event: DomainEvent): Moves | null => {
         : { from: ['running'], to: 'returned' }
     case 'RunStarted':
       return { from: event.reclaimed ? ['returned'] : ['absent', 'requested'], to: 'running' }
+    case 'RunBegun':
     case 'StreamDataEmitted':
       return { from: ['running'], to: 'running' }
     case 'RunSucceeded':
