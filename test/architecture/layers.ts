@@ -44,7 +44,7 @@ export const layers: readonly Layer[] = [
   { path: 'ports', imports: ['events'], types: ['sdk'] },
   { path: 'loops', imports: [...kernel], types: ['ports'] },
 
-  { path: 'adapters/shared', imports: [...kernel, 'events', 'ports'] },
+  { path: 'adapters/shared', imports: [...kernel, 'loops', 'events', 'ports'] },
   adapter('embedded', 'node:sqlite'),
   adapter('eventstoredb', '@eventstore/db-client', '@grpc/grpc-js', 'google-protobuf'),
   adapter('mongodb', 'mongodb'),

@@ -12,8 +12,6 @@ import { cursorOf, positionOf, recordedOf } from './wire.ts'
 /** A subscription that is silent for this long is checked, because a paused node keeps it open. */
 const SILENT_MS = 2000
 const PAUSES = { firstMs: 20, longestMs: 1000 }
-/** Rough size of a parsed event in memory. */
-const BYTES_PER_EVENT = 2048
 /** Events that may wait for one follower. A slower follower reads its stream again. */
 const FOLLOWER_QUEUE = 2048
 
@@ -189,7 +187,7 @@ export class Tail {
 
   #keep(recorded: Recorded): void {
     this.#last++
-    const forgotten = this.#recent.add(recorded, BYTES_PER_EVENT)
+    const forgotten = this.#recent.add(recorded)
     if (forgotten) this.#floor = forgotten.cursor // T2
     for (const follower of this.#followers.get(recorded.stream) ?? []) {
       if (follower.queue.length < FOLLOWER_QUEUE) follower.queue.push(recorded)

@@ -1,4 +1,5 @@
 import type { Recorded } from '../../events/event.ts'
+import { heapBytesOf } from '../../loops/heapBytes.ts'
 
 /** Maximum events and bytes in memory. Live readers are rarely further behind. */
 const KEPT = 8192
@@ -17,8 +18,8 @@ export class Recent {
     this.#last = last
   }
 
-  /** Adds an event of `bytes` length in the log. Returns the last event that was dropped to make room. */
-  add(event: Recorded, bytes: number): Recorded | undefined {
+  /** Adds an event of `bytes`, by default an estimate. Returns the last event that was dropped to make room. */
+  add(event: Recorded, bytes = heapBytesOf(event)): Recorded | undefined {
     let gone: Recorded | undefined
     this.#last++
     if (this.#last - this.#from >= KEPT) gone = this.#forget()
