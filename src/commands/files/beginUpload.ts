@@ -35,7 +35,7 @@ export const beginUpload = async (
   const begun = await uploadState(deps, upload_id)
   if ('upload' in begun) return begun.upload
   if (expected_size !== undefined) await checkFileQuota(deps, env_id, { path, size: expected_size })
-  return deps.quotas.admitUpload(env_id, async () => {
+  const admitted = deps.quotas.admitUpload(env_id, async () => {
     const key = contentKey(env_id, freshId())
     const upload: Upload = {
       upload_id,
@@ -51,5 +51,10 @@ export const beginUpload = async (
     }
     await deps.aggregates.uploads.handle(streamOf.upload(upload_id), { type: 'BeginUpload', upload }, cause)
     return upload
+  })
+  return admitted.catch(async (error: unknown) => {
+    const state = await uploadState(deps, upload_id) // a repeat counts the upload of the first request
+    if ('upload' in state) return state.upload
+    throw error
   })
 }

@@ -13,6 +13,7 @@ import { readFile } from '../../../src/commands/files/readFile.ts'
 import { storeFile } from '../../../src/commands/files/storeFile.ts'
 import { uploadFor } from '../../../src/commands/files/uploadFor.ts'
 import { openAggregates } from '../../../src/domain/aggregates.ts'
+import type { FileQuota } from '../../../src/content/fileQuota.ts'
 import { AppError } from '../../../src/errors.ts'
 import type { EventType } from '../../../src/events/index.ts'
 import { streamOf } from '../../../src/events/streams.ts'
@@ -225,6 +226,26 @@ uploads(
     const file = await completeUpload({ ...deps, blobs }, { upload_id }, cause)
     assert.equal(await completeUpload(deps, { upload_id }, cause), file)
     assert.is(await contentAt(path), 'content')
+  },
+)
+
+uploads(
+  'begins once for one id, also if a repeat arrives when its plan is used up by the first',
+  async () => {
+    const id = newId()
+    const again = { cause, newId: () => id }
+    const wanted = { path: 'last', content_type: 'text/plain', run_id: null }
+    const quotas: FileQuota = {
+      maxFileBytes: (env) => deps.quotas.maxFileBytes(env),
+      checkRoom: (env, bytes) => deps.quotas.checkRoom(env, bytes),
+      roomFor: (env, replaced) => deps.quotas.roomFor(env, replaced),
+      async admitUpload() {
+        await begin('last', null, again)
+        throw new AppError('quota_exceeded', 'The first request used the last place')
+      },
+    }
+    const repeated = await beginUpload({ ...deps, quotas }, wanted, again)
+    assert.equal(repeated, await begin('last', null, again))
   },
 )
 
