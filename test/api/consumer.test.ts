@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import * as assert from 'uvu/assert'
+import { clock } from '../../src/clock.ts'
 import { deploy, publish } from '../support/build.ts'
 import { openApi } from '../support/http.ts'
 import { startServer } from '../support/server.ts'
@@ -17,6 +18,9 @@ await deploy(api(), 'work', { 'jobs.js': JOBS })
 
 const subscribe = (query = '', lastId?: string) =>
   follow(api(), `/env/subscribe${query}`, lastId === undefined ? {} : { lastId })
+
+/** Longer than the time after which an event counts as delivered. */
+const STALL_MS = 1500
 
 const consumer = suite('a named consumer')
 
@@ -65,6 +69,27 @@ consumer('loses nothing when connections break', async () => {
   const last = await client(false)
   await until(() => all.every(({ id }) => seen.has(id)))
   last.destroy()
+})
+
+consumer('loses nothing when a connection breaks while the service stalls', async () => {
+  const { event_id } = await new Promise<{ event_id: string }>((resolve, reject) => {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1').setEncoding('utf8')
+    socket.write(
+      `GET /v1/env/subscribe?consumer=stalled HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`,
+    )
+    let published: Promise<{ event_id: string }> | undefined
+    socket.on('data', (chunk: string) => {
+      published ??= publish(api(), 'stalled')
+      if (!chunk.includes('event:created')) return
+      socket.destroy() // the event may not have been read
+      const end = clock.monotonic() + STALL_MS
+      while (clock.monotonic() < end);
+      published.then(resolve, reject)
+    })
+  })
+  const again = await subscribe('?consumer=stalled')
+  await until(() => again.seen.some(({ data }) => data['event_id'] === event_id))
+  again.close()
 })
 
 consumer('keeps its position across a restart, and ids stay valid', async () => {

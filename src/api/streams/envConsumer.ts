@@ -1,4 +1,3 @@
-import { clock } from '../../clock.ts'
 import type { Cursor } from '../../events/event.ts'
 import type { Delivery, EventStore } from '../../ports/eventStore.ts'
 import { envFrame, envTypes } from './envFrames.ts'
@@ -6,6 +5,8 @@ import type { SseReply } from './sse.ts'
 
 /** An event counts as delivered when the client is still connected this long after it was written. */
 const SETTLE_MS = 500
+/** The time is counted in ticks of a timer. */
+const SETTLE_TICKS = 5
 /** Events that a client may receive before the first of them counts as delivered. */
 const MAX_UNSETTLED = 2048
 
@@ -19,18 +20,20 @@ export const serveConsumer = async (
   store: EventStore,
 ): Promise<void> => {
   const options = { env_id, types: envTypes, from: after, inFlight: MAX_UNSETTLED, signal: client.gone }
-  const unsettled: { readonly delivery: Delivery; readonly at: number }[] = []
+  const unsettled: { readonly delivery: Delivery; readonly tick: number }[] = []
+  let tick = 0 // not the clock: while the process stalls, it notices no broken connection
   const settle = setInterval(() => {
-    const due = unsettled.findIndex(({ at }) => at > clock.monotonic() - SETTLE_MS)
+    tick++
+    const due = unsettled.findIndex((sent) => sent.tick >= tick - SETTLE_TICKS)
     for (const { delivery } of unsettled.splice(0, due < 0 ? unsettled.length : due)) delivery.ack()
-  }, SETTLE_MS / 5)
+  }, SETTLE_MS / SETTLE_TICKS)
   try {
     for await (const delivery of store.consume(group, options)) {
       const bytes = envFrame(delivery.event)
       if (bytes) client.write(bytes)
       await client.flushed()
       if (client.gone.aborted) return
-      unsettled.push({ delivery, at: clock.monotonic() })
+      unsettled.push({ delivery, tick })
     }
   } finally {
     clearInterval(settle) // another client of this name receives the rest
