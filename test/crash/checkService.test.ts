@@ -14,7 +14,7 @@ import { allWriters, prepare } from './writers.ts'
 const WAITS_MS = 300
 
 const checks = suite<{ server: TestServer; target: Target; ledger: Ledger }>('the check of a service', {
-  timeoutMs: 60_000,
+  timeoutMs: 170_000,
 })
 
 checks.before(async (context) => {

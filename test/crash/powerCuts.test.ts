@@ -18,7 +18,7 @@ if (problem !== null) {
   process.stdout.write(`Power cuts were not simulated: ${problem}\n`)
 } else {
   const powerCuts = suite<{ recording: Recording }>('a service that was recorded under load', {
-    timeoutMs: 60_000,
+    timeoutMs: 170_000,
   })
 
   /** The findings, up to the first one: each of them fails the test or proves the checker. */
