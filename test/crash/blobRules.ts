@@ -15,6 +15,17 @@ const TOKENS = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{64}/g
 
 const digestOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
 
+/** The ids of the data keys whose destruction is among the facts. */
+const destroyedKeys = (facts: readonly Recorded[]): Set<string> => {
+  const keys = new Map<string, string[]>()
+  const destroyed = new Set<string>()
+  for (const { event, stream } of facts) {
+    if (event.type === 'DataKeyCreated') keys.set(stream, [...(keys.get(stream) ?? []), event.key_id])
+    if (event.type === 'DataKeysDestroyed') for (const key of keys.get(stream) ?? []) destroyed.add(key)
+  }
+  return destroyed
+}
+
 interface State {
   readonly disk: Disk
   readonly image: Image
@@ -24,7 +35,8 @@ interface State {
 
 /**
  * The rules about files outside of the databases.
- * B1: a blob that a surviving fact names is there, whole, unless it was removed since.
+ * B1: a blob that a surviving fact names is there, whole, unless it was removed since. A key whose destruction survived
+ * may be there or not: it may be wrapped again meanwhile, and is then removed once more.
  * B2: a key whose erasure was acknowledged is not there.
  * B3: an unpacked build that is there is whole.
  */
@@ -53,9 +65,11 @@ export class BlobRules {
   }
 
   #lostBlob({ disk, image, facts }: State): string | null {
+    const destroyed = destroyedKeys(facts)
     for (const [path, versions] of this.#versions) {
       const current = disk.at(path)
       const found = image.get(path) ?? null
+      if (destroyed.has(basename(path))) continue
       if (current?.kind !== 'file' || (found && isSame(found, current))) continue
       if (found && versions.has(digestOf(found.bytes))) continue
       const tokens = basename(path).match(TOKENS) ?? []
