@@ -66,7 +66,7 @@ if (problem !== null) {
   finds(
     'left out the sync of the log',
     (recording) => withoutSyncs(recording, (path) => path.endsWith('log.db-wal')),
-    /^lost acknowledged facts|^The (end of the )?log/,
+    /^lost acknowledged facts|^The (end of the )?log|log\.db is damaged/,
   )
   finds(
     'replied before its facts were durable',

@@ -25,6 +25,7 @@ const tenant = (plan: Plan, used: { runs?: number; bytes?: number; files?: numbe
     directory: {
       env: (env_id: string) => (env_id === 'env' ? { org_id: 'org', plan: state.plan } : undefined),
       envsOf: () => ['env'],
+      deletedEnvsOf: () => [],
     },
     settled: () => state.settle(),
     callDays: {

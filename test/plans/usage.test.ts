@@ -100,6 +100,7 @@ const withDays = async (envs: Record<string, readonly (readonly [string, number,
   await (await readModels.writer(orgs)).write([], '1')
   const directory = {
     envsOf: (org_id: string) => (org_id === 'org' ? Object.keys(envs) : []),
+    deletedEnvsOf: () => [],
   } as unknown as Directory
   const callsAt = async (time: string, plan: keyof typeof termsOf) => {
     const { runs_this_period, call_count, call_storage_bytes } = await usageOf(
