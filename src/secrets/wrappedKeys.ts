@@ -48,6 +48,8 @@ const boundTo = (key: WrappedKey): Buffer =>
 export class WrappedKeys {
   readonly #blobs: Blobs
   readonly #masterKeys: MasterKeys
+  /** The end of the latest change of a key, by blob. */
+  readonly #turns = new Map<string, Promise<void>>()
 
   constructor(blobs: Blobs, masterKeys: MasterKeys) {
     this.#blobs = blobs
@@ -76,8 +78,26 @@ export class WrappedKeys {
     return this.#masterKeys.unwrap(boundTo(key), await text(await this.#blobs.get(blobOf(key))))
   }
 
-  async remove(key: WrappedKey): Promise<void> {
-    await this.#blobs.remove(blobOf(key))
+  /** Wraps a key with the current master key. A removal waits meanwhile, because the key would come back. */
+  wrapAgain(key: WrappedKey): Promise<void> {
+    return this.#inTurn(key, async () => this.put(key, await this.get(key)))
+  }
+
+  /** After it, no `wrapAgain` of this process stores the key again. */
+  remove(key: WrappedKey): Promise<void> {
+    return this.#inTurn(key, () => this.#blobs.remove(blobOf(key)))
+  }
+
+  async #inTurn(key: WrappedKey, work: () => Promise<void>): Promise<void> {
+    const at = blobOf(key)
+    const turn = (this.#turns.get(at) ?? Promise.resolve()).then(work)
+    const over = turn.catch(() => {})
+    this.#turns.set(at, over)
+    try {
+      await turn
+    } finally {
+      if (this.#turns.get(at) === over) this.#turns.delete(at)
+    }
   }
 
   /** Yields all keys, or the data keys of a scope; those of an environment include its projects. */

@@ -26,12 +26,6 @@ const destroyedKeys = (facts: readonly Recorded[]): Set<string> => {
   return destroyed
 }
 
-/** Whether the master key is being replaced. */
-const isRewrapping = (facts: readonly Recorded[]): boolean => {
-  const last = facts.findLast(({ event }) => /^MasterKey(Replaced|Retired)$/.test(event.type))
-  return last?.event.type === 'MasterKeyReplaced'
-}
-
 interface State {
   readonly disk: Disk
   readonly image: Image
@@ -43,7 +37,7 @@ interface State {
  * The rules about files outside of the databases.
  * B1: a blob that a surviving fact names is there, whole, unless it was removed since. A key whose destruction survived
  * may be there or not: it may be wrapped again meanwhile, and is then removed once more.
- * B2: a key whose erasure was acknowledged is not there, unless keys were being wrapped again: the next start removes it.
+ * B2: a key whose erasure was acknowledged is not there.
  * B3: an unpacked build that is there is whole.
  */
 export class BlobRules {
@@ -90,7 +84,6 @@ export class BlobRules {
   }
 
   #keptKey({ image, facts }: State, ledger: Ledger): string | null {
-    if (isRewrapping(facts)) return null
     for (const { register: env_id, acknowledged } of ledger.acknowledged('erasure')) {
       const erased = facts.findLastIndex(
         ({ metadata }) => metadata.correlation_id === acknowledged.request_id,

@@ -268,6 +268,32 @@ keys('that is destroyed while a text is sealed is replaced by a new one', async 
   }
 })
 
+keys('that is removed while it is wrapped again does not come back', async ({ node, blobs }) => {
+  await node().keyring.seal('env', 'p', 'x')
+  const storing = Promise.withResolvers<void>()
+  const asked = Promise.withResolvers<void>()
+  let removed: Promise<void> | undefined
+  const ordered: Blobs = {
+    ...blobs,
+    async put(...args) {
+      storing.resolve()
+      await asked.promise
+      await removed
+      return blobs.put(...args)
+    },
+    remove: (key) => (removed = blobs.remove(key)),
+  }
+  const wrapped = new WrappedKeys(ordered, new MasterKeys([masterKey]))
+  const [key] = await Array.fromAsync(wrapped.list())
+  assert.ok(key)
+  const changes = [wrapped.wrapAgain(key)]
+  await storing.promise
+  changes.push(wrapped.remove(key))
+  asked.resolve()
+  await Promise.all(changes)
+  assert.equal(await Array.fromAsync(blobs.list('keys/env/')), [])
+})
+
 keys('that arrives after its project was deleted leaves nothing', async ({ node, store, blobs }) => {
   await dataKeysOn(store, blobs).destroy({ env_id: 'env', project_id: 'gone' }, { final: true }, cause)
   assert.ok(isAppError(await throws(node().keyring.seal('env', 'p', 'x', 'gone')), 'not_found'))

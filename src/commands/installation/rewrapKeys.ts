@@ -11,7 +11,7 @@ type Deps = Pick<CommandDeps, 'aggregates' | 'wrappedKeys'>
  * Completes the rotation of the master key, if one is in progress: wraps every key again, and retires the former master
  * key when it wraps none. Several nodes may do it at once, and a crash at any point is repaired by the next call:
  * R1: a key that is stored during the rotation is wrapped with the current master key (`WrappedKeys.put`).
- * R2: a key that is destroyed while it is wrapped again is removed by the same pass, which visits every key.
+ * R2: a key that another node destroys while it is wrapped again is removed by the same pass, which visits every key.
  * R3: the former master key is retired only after a pass that found no key wrapped with it.
  * Resolves with the retired master key; null when there was none.
  */
@@ -43,7 +43,7 @@ export const rewrapKeys = async (deps: Deps, signal: AbortSignal): Promise<strin
 const rewrap = async ({ wrappedKeys }: Deps, key: WrappedKey, former: string): Promise<boolean> => {
   if ((await wrappedKeys.wrappedBy(key)) !== former) return false
   try {
-    await wrappedKeys.put(key, await wrappedKeys.get(key))
+    await wrappedKeys.wrapAgain(key)
   } catch (error) {
     if (!isAppError(error, 'not_found')) throw error // removed in the meantime
   }
