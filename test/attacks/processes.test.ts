@@ -1,9 +1,10 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { newId } from '../../src/ids.ts'
 import { deploy, handle } from '../support/build.ts'
 import { until } from '../support/until.ts'
 import { attackSuite } from './attack.ts'
+import { environOf } from './processes.ts'
 import type { Target } from './target.ts'
 import { refuses } from './tries.ts'
 
@@ -205,8 +206,7 @@ attackSuite('processes and signals', [
       const { zone } = result as { readonly zone: number }
       if (zone !== 0) throw new Error('The time zone of the process changed')
       for (const pid of childrenOf(target)) {
-        const environment = isAlive(pid) ? readFileSync(`/proc/${pid}/environ`, 'latin1') : ''
-        if (/HOSTALIASES|LD_PRELOAD|RES_OPTIONS/.test(environment)) throw new Error('The environment changed')
+        if (/HOSTALIASES|LD_PRELOAD|RES_OPTIONS/.test(environOf(pid))) throw new Error('The environment changed')
       }
       return 'user code changes a copy of the environment'
     },
