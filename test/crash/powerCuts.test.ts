@@ -66,12 +66,12 @@ if (problem !== null) {
   finds(
     'left out the sync of the log',
     (recording) => withoutSyncs(recording, (path) => path.endsWith('log.db-wal')),
-    /^lost acknowledged facts|^The (end of the )?log|log\.db is damaged/,
+    /^lost acknowledged facts|\blog\b/,
   )
   finds(
     'replied before its facts were durable',
     (recording) => withEarlyReplies(recording, STEPS_EARLIER),
-    /^lost acknowledged facts|^The (end of the )?log/,
+    /^lost acknowledged facts|\blog\b/,
   )
   finds(
     'renamed blobs before it synced their content',
