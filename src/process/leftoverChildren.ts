@@ -12,7 +12,7 @@ export const endLeftoverChildren = (dataDir: string): number => {
   for (const name of readdirSync(folder)) {
     const pid = Number(name)
     const startedAt = readFileSync(join(folder, name), 'utf8')
-    if (Number.isSafeInteger(pid) && pid > 1 && startedAt !== '' && startTimeOf(pid) === startedAt) {
+    if (Number.isSafeInteger(pid) && pid > 1 && startedAt !== '' && isLeftover(pid, Number(startedAt))) {
       killGroup(pid)
       ended++
     }
@@ -27,19 +27,36 @@ export const childRecorder =
   (pid) => {
     const file = join(folderOf(dataDir), String(pid))
     try {
-      writeFileSync(file, startTimeOf(pid) ?? '')
+      writeFileSync(file, String(statOf(pid)?.startedAt ?? ''))
     } catch {
       // the disk is full: the kernel still ends the child with this process
     }
     return () => rmSync(file, { force: true })
   }
 
-/** The start of a process in ticks since the boot: the same process id may belong to a later process. */
-const startTimeOf = (pid: number): string | null => {
+/** Ticks of the kernel after the start of a child in which it starts all processes of its group. */
+const STARTING_TICKS = 1000
+
+/**
+ * Whether the group of a child is there. Its first process may be gone: bubblewrap starts a second one, which waits forever
+ * when the first one was killed before it let the second one continue.
+ */
+const isLeftover = (pid: number, startedAt: number): boolean => {
+  const leader = statOf(pid)
+  if (leader) return leader.startedAt === startedAt
+  return readdirSync('/proc').some((name) => {
+    const process = /^\d+$/.test(name) ? statOf(Number(name)) : null
+    const after = (process?.startedAt ?? 0) - startedAt
+    return process?.group === pid && after >= 0 && after <= STARTING_TICKS
+  })
+}
+
+/** The group and the start of a process, in ticks since the boot: a later process may get the same id. */
+const statOf = (pid: number): { readonly group: number; readonly startedAt: number } | null => {
   try {
     // The second field, the name, may contain spaces and parentheses.
     const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)?.split(' ')
-    return fields?.[19] ?? null
+    return { group: Number(fields?.[2]), startedAt: Number(fields?.[19]) }
   } catch {
     return null
   }

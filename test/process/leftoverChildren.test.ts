@@ -26,6 +26,22 @@ leftovers('are ended by the next service on the data directory', async () => {
   assert.is(endLeftoverChildren(dataDir), 0)
 })
 
+leftovers('are ended also when only their first process has died', async () => {
+  const dataDir = tempDir()
+  endLeftoverChildren(dataDir)
+  const child = spawn('sh', ['-c', 'sleep 600 & echo $!; wait'], {
+    detached: true,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const [second] = (await once(child.stdout, 'data')) as [Buffer]
+  childRecorder(dataDir)(child.pid ?? 0)
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  assert.ok(existsSync(`/proc/${Number(second)}`))
+  assert.is(endLeftoverChildren(dataDir), 1)
+  await once(child.stdout, 'end') // the pipe closes with its last process
+})
+
 leftovers('are not confused with a later process of the same id', async () => {
   const dataDir = tempDir()
   endLeftoverChildren(dataDir)
