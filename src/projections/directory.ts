@@ -5,6 +5,7 @@ import type { Plan } from '../events/org.ts'
 import type { FunctionSpec } from '../events/project.ts'
 import type { PayloadRef } from '../events/scalars.ts'
 import type { EventStore } from '../ports/eventStore.ts'
+import { LiveBuilds } from './liveBuilds.ts'
 import { Waiters } from './waiters.ts'
 
 export interface DirectoryBuild {
@@ -99,8 +100,7 @@ export class Directory {
   readonly #envByDomain = new Map<string, string>()
   readonly #projects = new Map<string, DirectoryProject>()
   readonly #byName = new Map<string, string>()
-  /** The live builds of each project, in the order of their uploads: the last one is live. */
-  readonly #liveBuilds = new Map<string, readonly DirectoryBuild[]>()
+  readonly #liveBuilds = new LiveBuilds<DirectoryBuild>()
   readonly #wiring = new Map<string, Wiring>()
   readonly #waiting = new Waiters()
   readonly #listeners = new Set<(project_id: string) => void>()
@@ -285,12 +285,8 @@ export class Directory {
         break
       case 'BuildDeleted': {
         const project = this.#projects.get(event.project_id)
-        const left = this.#liveBuildsOf(event.project_id).filter(
-          ({ build_id }) => build_id !== event.build_id,
-        )
-        this.#liveBuilds.set(event.project_id, left)
-        if (project?.live?.build_id === event.build_id)
-          this.#putProject({ ...project, live: left.at(-1) ?? null })
+        const live = this.#liveBuilds.remove(event.project_id, event.build_id)
+        if (project?.live?.build_id === event.build_id) this.#putProject({ ...project, live })
         break
       }
       case 'DomainActivated':
@@ -326,7 +322,7 @@ export class Directory {
 
   #removeProject(project: DirectoryProject): void {
     this.#projects.delete(project.project_id)
-    this.#liveBuilds.delete(project.project_id)
+    this.#liveBuilds.forget(project.project_id)
     this.#forgetName(project)
     this.#changed(project)
   }
@@ -361,20 +357,10 @@ export class Directory {
     const project = this.#projects.get(project_id)
     if (!project) return
     const build = { build_id, hash, functions: known, since }
-    this.#putProject({ ...project, [slot]: slot === 'live' ? this.#addLive(project_id, build) : build })
-  }
-
-  /** Adds a live build, or the same one again, and returns the newest. */
-  #addLive(project_id: string, build: DirectoryBuild): DirectoryBuild {
-    const before = this.#liveBuildsOf(project_id)
-    const at = before.findIndex(({ build_id }) => build_id === build.build_id)
-    const live = at < 0 ? [...before, build] : before.with(at, build)
-    this.#liveBuilds.set(project_id, live)
-    return live.at(-1) ?? build
-  }
-
-  #liveBuildsOf(project_id: string): readonly DirectoryBuild[] {
-    return this.#liveBuilds.get(project_id) ?? []
+    this.#putProject({
+      ...project,
+      [slot]: slot === 'live' ? this.#liveBuilds.add(project_id, build) : build,
+    })
   }
 
   /** The list of a build that was deleted since is gone; a later fact replaces the build or its project. */
