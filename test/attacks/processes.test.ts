@@ -206,7 +206,8 @@ attackSuite('processes and signals', [
       const { zone } = result as { readonly zone: number }
       if (zone !== 0) throw new Error('The time zone of the process changed')
       for (const pid of childrenOf(target)) {
-        if (/HOSTALIASES|LD_PRELOAD|RES_OPTIONS/.test(environOf(pid))) throw new Error('The environment changed')
+        if (/HOSTALIASES|LD_PRELOAD|RES_OPTIONS/.test(environOf(pid)))
+          throw new Error('The environment changed')
       }
       return 'user code changes a copy of the environment'
     },
