@@ -25,7 +25,7 @@ export const masked = (text: string): string =>
   SECRETS.reduce((left, secret) => left.replace(secret, '$1***'), text)
 
 /** Escapes characters that could end a line, or change how a terminal shows it. */
-const onOneLine = (text: string): string =>
+export const onOneLine = (text: string): string =>
   text.replace(UNPRINTABLE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 export const openLogger = (write: (line: string) => void): Logger => {

@@ -1,54 +1,104 @@
 import { readFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
-import { isAppError, messageOf } from '../errors.ts'
-import { type CliCommand, type Options, type Output, parseOptionsOf, WrongUsage } from './command.ts'
-import { helpOf, helpOfGroup, helpOfAll } from './help.ts'
+import { AppError, isAppError } from '../errors.ts'
+import { onOneLine } from '../logger.ts'
+import { connectEnvironment, connectOperator } from './client.ts'
+import type { CliCommand, Invocation, Printed } from './command.ts'
+import { openProgress, type Progress } from './progress.ts'
+import { runProgram, type Values } from './program.ts'
 import { secretsCommands } from './secrets.ts'
+import { tableOf } from './table.ts'
+import type { Terminal } from './terminal.ts'
+import { WrongUsage } from './wrongUsage.ts'
 
-const commands: readonly CliCommand[] = [...secretsCommands]
+const allCommands: readonly CliCommand[] = [...secretsCommands]
 
 /** Exit codes. */
 const DONE = 0
 const FAILED = 1
 const WRONG_USAGE = 2
 
-/** Runs `svc <group> <command>`. Resolves with the exit code: 0 done, 1 failed, 2 wrong usage. */
-export const runCli = async (args: readonly string[], output: Output): Promise<number> => {
+interface Given {
+  readonly terminal: Terminal
+  readonly signal: AbortSignal
+  readonly commands?: readonly CliCommand[]
+}
+
+/** Runs a command of `svc`. Resolves with the exit code: 0 done, 1 failed, 2 wrong usage. */
+export const runCli = async (
+  args: readonly string[],
+  { terminal, signal, commands = allCommands }: Given,
+): Promise<number> => {
+  let help = ''
+  let code = DONE
   try {
-    const [group, name] = args
-    if (group === '--version') return print(output, `${versionOf()}\n`)
-    if (group === undefined || isHelp(group)) return print(output, helpOfAll(commands))
-    const inGroup = commands.filter((command) => command.group === group)
-    if (inGroup.length === 0) throw new WrongUsage(`unknown group ${group}; run svc --help`)
-    if (name === undefined || isHelp(name)) return print(output, helpOfGroup(inGroup))
-    const command = inGroup.find((each) => each.name === name)
-    if (!command) throw new WrongUsage(`unknown command ${group} ${name}; run svc ${group} --help`)
-    const options = optionsOf(command, args.slice(2))
-    if (options['help'] === true) return print(output, helpOf(command))
-    const { json, text } = await command.run(options, output)
-    return print(output, options['json'] === true ? `${JSON.stringify(json)}\n` : text)
+    await runProgram(commands, args, {
+      version: versionOf(),
+      write: (text) => (help += text),
+      run: async (command, values) => {
+        if (await runCommand(command, values, terminal, signal)) code = FAILED
+      },
+    })
+    if (help !== '') await terminal.out(help)
+    return code
   } catch (error) {
-    if (!isAppError(error)) throw error
-    output.err(`svc: ${error.message}\n`)
+    if (signal.aborted) terminal.err('svc: interrupted\n')
+    else if (isAppError(error)) terminal.err(`svc: ${error.message}\n`)
+    else throw error
     return error instanceof WrongUsage ? WRONG_USAGE : FAILED
   }
 }
 
-const print = ({ out }: Output, text: string): number => {
-  out(text)
-  return DONE
-}
-
-const isHelp = (argument: string): boolean => ['help', '--help', '-h'].includes(argument)
-
-const optionsOf = (command: CliCommand, args: readonly string[]): Options => {
+/** Resolves with whether the result is a failed one. */
+const runCommand = async (
+  command: CliCommand,
+  values: Values,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<boolean> => {
+  if (command.confirms && !values.yes && terminal.ask === null)
+    throw new WrongUsage('nobody can be asked for confirmation here: repeat the command with --yes')
+  const bars: Progress[] = []
+  const print = ({ json, text }: Printed): Promise<void> =>
+    terminal.out(values.json ? `${jsonLine(json)}\n` : text)
+  const client = { signal, onWarn: (message: string) => terminal.err(`svc: ${message}\n`) }
+  const invocation: Invocation = {
+    ...values,
+    signal,
+    print,
+    operator: () => connectOperator(client),
+    environment: () => connectEnvironment(client),
+    table: (rows, columns) => tableOf(rows, columns, terminal.columns),
+    progress: (unit) => {
+      const bar = openProgress(terminal, unit)
+      bars.push(bar)
+      return bar
+    },
+    confirm: (question) => confirm(question, values, terminal, signal),
+  }
   try {
-    const { values } = parseArgs({ args: [...args], options: parseOptionsOf(command), strict: true })
-    return values as Options // no option takes several values
-  } catch (error) {
-    throw new WrongUsage(`${messageOf(error)}; run svc ${command.group} ${command.name} --help`)
+    const result = await command.run(invocation)
+    for (const bar of bars.splice(0)) bar.end()
+    if (result) await print(result)
+    return result?.failed === true
+  } finally {
+    for (const bar of bars) bar.end()
   }
 }
+
+const confirm = async (
+  question: string,
+  { yes }: Values,
+  { ask }: Terminal,
+  signal: AbortSignal,
+): Promise<void> => {
+  if (yes) return
+  const answer = await ask?.(`${onOneLine(question)} [y/N] `, signal)
+  if (/^y(es)?$/i.test(answer?.trim() ?? '')) return
+  throw new AppError('bad_request', 'not confirmed: nothing was changed')
+}
+
+/** JSON on one line, in which a terminal finds nothing to obey: the escapes are those of JSON. */
+const jsonLine = (value: unknown): string => onOneLine(JSON.stringify(value))
 
 const versionOf = (): string => {
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')

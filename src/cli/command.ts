@@ -1,48 +1,108 @@
-import type { ParseArgsOptionsConfig } from 'node:util'
-import { AppError } from '../errors.ts'
+import type { Client } from './client.ts'
+import type { Progress } from './progress.ts'
+import type { Column } from './table.ts'
 
-/** Where a command writes: its result, and everything else. */
-export interface Output {
-  readonly out: (text: string) => void
-  readonly err: (text: string) => void
-  /** Whether `err` is a terminal, so that a line of progress can be replaced. */
-  readonly isTerminal: boolean
+/** Converts the text of a value. Throws a `WrongUsage` that names what is expected. */
+type Parse<T> = (text: string) => T
+
+export interface Argument {
+  readonly description: string
+  /** Default: exactly one. `any` is none or more, `some` is one or more; both only as the last argument. */
+  readonly count?: 'optional' | 'any' | 'some'
+  readonly parse?: Parse<unknown>
 }
 
-/** The values of a command's options, by name. */
-export type Options = Readonly<Record<string, string | boolean | undefined>>
+export interface Option {
+  /** The name of the value in the help, such as `FILE`; absent for a switch. */
+  readonly value?: string
+  readonly description: string
+  /** Whether the option can be given several times. */
+  readonly repeated?: true
+  readonly parse?: Parse<unknown>
+}
 
-export interface CliCommand {
-  /** `svc <group> <name>` */
-  readonly group: string
+type Parsed<S> = S extends { readonly parse: Parse<infer T> } ? T : string
+
+type ArgumentValue<A> = A extends { readonly count: 'optional' }
+  ? Parsed<A> | undefined
+  : A extends { readonly count: 'any' | 'some' }
+    ? readonly Parsed<A>[]
+    : Parsed<A>
+
+type OptionValue<O> = O extends { readonly value: string }
+  ? O extends { readonly repeated: true }
+    ? readonly Parsed<O>[]
+    : Parsed<O> | undefined
+  : boolean
+
+/** What a command prints: JSON for programs, and a text that ends with a line break for people. */
+export interface Printed {
+  readonly json: unknown
+  readonly text: string
+}
+
+/** The result of a command. */
+export interface Result extends Printed {
+  /** The result is printed, and the exit code is 1: a check has failed. */
+  readonly failed?: boolean
+}
+
+/** One invocation of a command, with everything that its code needs. */
+export interface Invocation<A = unknown, O = unknown> {
+  readonly args: A
+  readonly options: O
+  /** Aborts at Ctrl-C and SIGTERM. A command that follows something then ends as done. */
+  readonly signal: AbortSignal
+  /** The API of the operator. */
+  readonly operator: () => Client
+  /** The API of the environment of `SVC_API_KEY`. */
+  readonly environment: () => Client
+  /** Prints one line before the result, for commands that follow something. Wait for it, because the reader may be slow. */
+  readonly print: (line: Printed) => Promise<void>
+  /** A table that fits the terminal. */
+  readonly table: <Row>(rows: readonly Row[], columns: readonly Column<Row>[]) => string
+  /** Shows a progress bar on a terminal, and nothing elsewhere. `unit` is a plural, such as `events`. */
+  readonly progress: (unit: string) => Progress
+  /** Continues if the operator answers yes or has given `--yes`; else rejects. For commands with `confirms` only. */
+  readonly confirm: (question: string) => Promise<void>
+}
+
+interface Spec<Arguments, Options, Run> {
+  /** `svc <group> <name>`; absent: `svc <name>`. */
+  readonly group?: string
   readonly name: string
   readonly summary: string
   /** Explains the command in full sentences. */
   readonly description: string
-  /** A description for each option in addition to `--json` and `--help`. */
-  readonly options: Readonly<Record<string, { readonly value?: string; readonly description: string }>>
+  readonly arguments?: Arguments
+  /** The options in addition to `--json` and `--help`. */
+  readonly options?: Options
   readonly examples: readonly string[]
-  /** Resolves with the result as JSON and as a text for people. */
-  readonly run: (
-    options: Options,
-    output: Output,
-  ) => Promise<{ readonly json: unknown; readonly text: string }>
+  /** The command destroys something: it has the option `--yes`, and is refused without it where nobody can be asked. */
+  readonly confirms?: true
+  readonly run: Run
 }
 
-/** An invocation that no command understands: exit code 2. */
-export class WrongUsage extends AppError {
-  constructor(message: string) {
-    super('bad_request', message)
-  }
-}
+/** A command of `svc`. The command line, its checks and its help are derived from these declarations. */
+export type CliCommand = Spec<
+  Readonly<Record<string, Argument>>,
+  Readonly<Record<string, Option>>,
+  (invocation: Invocation) => Promise<Result | void>
+>
 
-export const parseOptionsOf = ({ options }: CliCommand): ParseArgsOptionsConfig => ({
-  json: { type: 'boolean' },
-  help: { type: 'boolean', short: 'h' },
-  ...Object.fromEntries(
-    Object.entries(options).map(([name, { value }]) => [
-      name,
-      { type: value === undefined ? 'boolean' : 'string' },
-    ]),
-  ),
-})
+/** Declares a command. The values that `run` gets have the types of the declared arguments and options. */
+export const command = <
+  const Arguments extends Readonly<Record<string, Argument>> = Readonly<Record<never, Argument>>,
+  const Options extends Readonly<Record<string, Option>> = Readonly<Record<never, Option>>,
+>(
+  spec: Spec<
+    Arguments,
+    Options,
+    (
+      invocation: Invocation<
+        { readonly [Name in keyof Arguments]: ArgumentValue<Arguments[Name]> },
+        { readonly [Name in keyof Options]: OptionValue<Options[Name]> }
+      >,
+    ) => Promise<Result | void>
+  >,
+): CliCommand => ({ ...spec, run: spec.run as CliCommand['run'] })

@@ -1,7 +1,9 @@
 import { runCli } from './cli.ts'
+import { openTerminal } from './terminal.ts'
 
-process.exitCode = await runCli(process.argv.slice(2), {
-  out: (text) => void process.stdout.write(text),
-  err: (text) => void process.stderr.write(text),
-  isTerminal: process.stderr.isTTY,
-})
+const interrupted = new AbortController()
+// A second signal ends the process at once.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort())
+
+const { signal } = interrupted
+process.exitCode = await runCli(process.argv.slice(2), { terminal: openTerminal(process, signal), signal })

@@ -1,13 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { AppError, messageOf } from '../errors.ts'
 import type { MasterKeyStatus } from '../commands/installation/masterKeyStatus.ts'
-import type { CliCommand, Output } from './command.ts'
-import { connect, operatorToken } from './operatorClient.ts'
+import { type CliCommand, command } from './command.ts'
 
 const PATH = '/operator/secrets/rotate-master'
 /** The interval at which the progress is read. */
 const LOOK_MS = 500
+
+function keyIn(file: string): string {
+  return readFileSync(file, 'utf8').trim()
+}
 
 const textOf = ({ status, ...key }: MasterKeyStatus): string =>
   status === 'rotating'
@@ -18,19 +20,20 @@ const textOf = ({ status, ...key }: MasterKeyStatus): string =>
         `${key.rewrapped} keys were encrypted again\n`
 
 export const secretsCommands: readonly CliCommand[] = [
-  {
+  command({
     group: 'secrets',
     name: 'rotate-master',
     summary: 'replace the master key while the service runs',
     description:
-      'Replaces the master key and encrypts every data key again. API keys, sessions, webhook URLs and secrets remain\n' +
-      'valid. Without SVC_MASTER_KEY, the service generates the new key and stores it in secrets.json. With\n' +
-      'SVC_MASTER_KEY, first restart every node with the new key in SVC_MASTER_KEY and the former one in\n' +
+      'Replaces the master key and encrypts every data key again. API keys, sessions, webhook URLs and secrets remain ' +
+      'valid. Without SVC_MASTER_KEY, the service generates the new key and stores it in secrets.json. With ' +
+      'SVC_MASTER_KEY, first restart every node with the new key in SVC_MASTER_KEY and the former one in ' +
       'SVC_MASTER_KEY_PREVIOUS; after this command, remove SVC_MASTER_KEY_PREVIOUS. A repetition continues a rotation.',
     options: {
       'key-file': {
         value: 'FILE',
         description: 'use the key in this file (32 bytes as base64), not a random one',
+        parse: keyIn,
       },
       'no-wait': { description: 'return when the rotation has begun' },
     },
@@ -39,56 +42,42 @@ export const secretsCommands: readonly CliCommand[] = [
       'openssl rand -base64 32 > new.key && svc secrets rotate-master --key-file new.key',
       'SVC_URL=https://svc.example.com SVC_OPERATOR_TOKEN=… svc secrets rotate-master --json',
     ],
-    run: async (options, output) => {
-      const service = connect()
-      const file = options['key-file']
-      const body = typeof file === 'string' ? { master_key: keyIn(file) } : {}
-      let status = await service.request<MasterKeyStatus>('POST', PATH, body)
-      while (status.status === 'rotating' && options['no-wait'] !== true) {
-        showProgress(output, status)
-        await delay(LOOK_MS)
+    async run({ options, operator, progress, signal }) {
+      const service = operator()
+      const key = options['key-file']
+      const body = key === undefined ? {} : { master_key: key }
+      const bar = progress('keys')
+      let status = await service.request<MasterKeyStatus>('POST', PATH, { body })
+      while (status.status === 'rotating' && !options['no-wait']) {
+        bar.report(status.rewrapped, status.rewrapped + status.remaining)
+        await delay(LOOK_MS, undefined, { signal })
         status = await service.request<MasterKeyStatus>('GET', PATH)
       }
-      if (output.isTerminal) output.err('\r\x1b[K')
       return { json: status, text: textOf(status) }
     },
-  },
-  {
+  }),
+  command({
     group: 'secrets',
     name: 'status',
     summary: 'show the master key in use and the progress of its rotation',
     description: 'Shows the id of the master key, and how many keys are still encrypted with the former one.',
-    options: {},
     examples: ['svc secrets status', 'svc secrets status --json'],
-    run: async () => {
-      const status = await connect().request<MasterKeyStatus>('GET', PATH)
+    async run({ operator }) {
+      const status = await operator().request<MasterKeyStatus>('GET', PATH)
       return { json: status, text: textOf(status) }
     },
-  },
-  {
+  }),
+  command({
     group: 'secrets',
     name: 'operator-token',
     summary: 'print the operator token that svc uses here',
     description:
-      'Prints SVC_OPERATOR_TOKEN, else the token in secrets.json, else the one derived from SVC_MASTER_KEY. It does not\n' +
+      'Prints SVC_OPERATOR_TOKEN, else the token in secrets.json, else the one derived from SVC_MASTER_KEY. It does not ' +
       'connect to the service.',
-    options: {},
     examples: ['curl $SVC_URL/operator/orgs -H "Authorization: Bearer $(svc secrets operator-token)"'],
-    run: () => {
-      const token = operatorToken()
+    run({ operator }) {
+      const { token } = operator()
       return Promise.resolve({ json: { operator_token: token }, text: `${token}\n` })
     },
-  },
+  }),
 ]
-
-const keyIn = (file: string): string => {
-  try {
-    return readFileSync(file, 'utf8').trim()
-  } catch (error) {
-    throw new AppError('bad_request', `--key-file: ${messageOf(error)}`)
-  }
-}
-
-const showProgress = ({ err, isTerminal }: Output, { rewrapped, remaining }: MasterKeyStatus): void => {
-  if (isTerminal) err(`\r\x1b[K${rewrapped} of ${rewrapped + remaining} keys`)
-}

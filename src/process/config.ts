@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { isIP, SocketAddress } from 'node:net'
+import { isIP, isIPv6, SocketAddress } from 'node:net'
 import { NOTHING_ALLOWED, type OperatorAllow, parseOperatorAllow } from '../egress/operatorAllow.ts'
 import { domainNameOf } from '../ports/domainName.ts'
 import { NO_PROXIES, parseTrustedProxies, type TrustedProxies } from '../ports/trustedProxies.ts'
@@ -221,6 +221,7 @@ export interface ClientConfig {
   readonly url: string
   readonly dataDir: string
   readonly masterKey: Buffer | null
+  readonly apiKey: string | null
   readonly operatorToken: string | null
 }
 
@@ -228,12 +229,14 @@ export interface ClientConfig {
 export const readClientConfig = (
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): ClientConfig => {
-  const url = parseUrl(env['SVC_URL'] || `http://${env['HOST'] || '127.0.0.1'}:${env['PORT'] || 8080}`)
+  const host = env['HOST'] || '127.0.0.1'
+  const url = parseUrl(env['SVC_URL'] || `http://${isIPv6(host) ? `[${host}]` : host}:${env['PORT'] || 8080}`)
   if (url === undefined) throw new AppError('bad_request', 'SVC_URL: expected an http or https URL')
   return {
     url,
     dataDir: resolve(env['SVC_DATA_DIR'] || '.svc'),
     masterKey: parseKey(env['SVC_MASTER_KEY'] ?? '') ?? null,
+    apiKey: env['SVC_API_KEY'] || null,
     operatorToken: env['SVC_OPERATOR_TOKEN'] || null,
   }
 }

@@ -90,8 +90,13 @@ export const openSecrets = (config: SecretsConfig, onWarn: OnWarn = () => {}): S
 }
 
 /** The operator token of an installation on this machine, without `SVC_OPERATOR_TOKEN`; null when there is none. */
-export const operatorTokenIn = (dataDir: string, masterKey: Buffer | null): string | null =>
-  readStored(secretsFileIn(dataDir))?.operator_token ?? (masterKey && derivedFrom(masterKey).operator_token)
+export const operatorTokenIn = (dataDir: string, masterKey: Buffer | null, onWarn: OnWarn): string | null =>
+  readStored(secretsFileIn(dataDir), onWarn)?.operator_token ??
+  (masterKey && derivedFrom(masterKey).operator_token)
+
+/** The first API key of an installation on this machine, without `SVC_API_KEY`; null when there is none. */
+export const apiKeyIn = (dataDir: string, masterKey: Buffer | null, onWarn: OnWarn): string | null =>
+  readStored(secretsFileIn(dataDir), onWarn)?.api_key ?? (masterKey && derivedFrom(masterKey).api_key)
 
 /** The `secrets.json` of this installation. */
 export class SecretsFile {

@@ -259,7 +259,12 @@ export const layers: readonly Layer[] = [
     ],
   },
   // The command line: a client of the operator API. The types of commands are the types of the replies.
-  { path: 'cli', imports: ['errors', 'process/config', 'process/secretsFile'], types: ['commands'] },
+  {
+    path: 'cli',
+    imports: ['clock', 'errors', 'logger', 'process/config', 'process/secretsFile'],
+    types: ['commands'],
+    packages: ['commander', 'string-width'],
+  },
   {
     path: 'main',
     imports: ['errors', 'logger', 'process/config', 'process/codeCache', 'process/noCoreDumps', 'start'],

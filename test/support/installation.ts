@@ -2,6 +2,14 @@ import { createHash } from 'node:crypto'
 import { basename } from 'node:path'
 import { engineUrl, reportExercised } from './engines.ts'
 
+/** The variables that keep every engine embedded, whatever the tests use otherwise. */
+export const EMBEDDED = {
+  SVC_EVENT_STORE: 'embedded:',
+  SVC_READ_MODELS: 'embedded:',
+  SVC_BLOBS: 'embedded:',
+  SVC_REDIS: '',
+}
+
 /**
  * The variables of a separate installation for a data directory. All engines are embedded, unless
  * `SVC_TEST_ENGINES=real`: then it uses the engines in `SVC_TEST_*`, or those of the running cluster. The prefix,

@@ -1,0 +1,171 @@
+import { AppError, messageOf } from '../errors.ts'
+import { onOneLine } from '../logger.ts'
+import { type ClientConfig, readClientConfig } from '../process/config.ts'
+import { apiKeyIn, operatorTokenIn } from '../process/secretsFile.ts'
+import { WrongUsage } from './wrongUsage.ts'
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+type Query = Readonly<Record<string, string | number | boolean | undefined>>
+
+interface Request {
+  readonly query?: Query
+  /** Sent as JSON. */
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** The HTTP API of a running service, with one credential. */
+export interface Client {
+  readonly url: string
+  readonly token: string
+  /** Resolves with `data` of the reply. Rejects with the error of the service, or with `unavailable`. */
+  request<T>(method: Method, path: string, request?: Request): Promise<T>
+  /** Reads all pages of a list, in the order of the list. */
+  all<T>(path: string, query?: Query): AsyncGenerator<T, void, undefined>
+  /** Resolves with a reply that is not JSON, such as a stream or a download. Rejects as `request` does. */
+  open(method: Method, path: string, request?: Request): Promise<Response>
+}
+
+/** Items of one request of a list: the largest page of the API. */
+const PAGE = 100
+
+/** Encodes the values of a path, so that a name cannot become another path. @public */
+export const path = (texts: TemplateStringsArray, ...values: readonly string[]): string =>
+  String.raw({ raw: texts }, ...values.map(segmentOf))
+
+const segmentOf = (value: string): string => {
+  if (['', '.', '..'].includes(value)) throw new WrongUsage(`expected a name or an id, got "${value}"`)
+  return encodeURIComponent(value)
+}
+
+/** The token of the environment, else the one that a service in the same directory uses. */
+const operatorToken = (onWarn: (message: string) => void): string => {
+  const config = readClientConfig()
+  return tokenOf(
+    'SVC_OPERATOR_TOKEN',
+    'operator token',
+    config,
+    config.operatorToken ?? operatorTokenIn(config.dataDir, config.masterKey, onWarn),
+  )
+}
+
+const apiKey = (onWarn: (message: string) => void): string => {
+  const config = readClientConfig()
+  return tokenOf(
+    'SVC_API_KEY',
+    'API key',
+    config,
+    config.apiKey ?? apiKeyIn(config.dataDir, config.masterKey, onWarn),
+  )
+}
+
+const tokenOf = (variable: string, what: string, { dataDir }: ClientConfig, token: string | null): string => {
+  if (token === null)
+    throw new AppError(
+      'unauthorized',
+      `no ${what} in ${dataDir}; set ${variable}, or set SVC_DATA_DIR to the directory of the service`,
+    )
+  if (!/^[\x21-\x7e]+$/.test(token))
+    throw new AppError('bad_request', `${variable}: expected letters, digits and signs without spaces`)
+  return token
+}
+
+interface Given {
+  readonly signal: AbortSignal
+  readonly onWarn: (message: string) => void
+}
+
+/** The API of the operator. */
+export const connectOperator = (given: Given): Client =>
+  connect(operatorToken(given.onWarn), 'operator token', 'SVC_OPERATOR_TOKEN', given)
+
+/** The API of an environment. */
+export const connectEnvironment = (given: Given): Client =>
+  connect(apiKey(given.onWarn), 'API key', 'SVC_API_KEY', given)
+
+const connect = (token: string, what: string, variable: string, { signal }: Given): Client => {
+  const { url } = readClientConfig()
+  const open = async (method: Method, target: string, request: Request = {}): Promise<Response> => {
+    const { query = {}, body, headers } = request
+    const response = await fetch(url + target + queryOf(query), {
+      method,
+      signal,
+      redirect: 'manual', // a redirected POST would become a GET
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    }).catch((error: unknown) => {
+      throw signal.aborted ? error : noAnswer(url, error)
+    })
+    if (response.ok) return response
+    if (response.status === 401)
+      throw new AppError('unauthorized', `${url} refused the ${what}; set ${variable}`)
+    throw await refusalOf(url, response)
+  }
+  const request = async <T>(method: Method, target: string, given?: Request): Promise<T> =>
+    (await dataOf(url, await open(method, target, given))).data as T
+  return {
+    url,
+    token,
+    open,
+    request,
+    async *all<T>(target: string, query: Query = {}) {
+      for (let offset = 0, total = 1; offset < total; offset += PAGE) {
+        const response = await open('GET', target, { query: { ...query, limit: PAGE, offset } })
+        const { data, pagination } = await dataOf(url, response)
+        yield* data as readonly T[]
+        total = (pagination as { readonly total: number }).total
+      }
+    },
+  }
+}
+
+const noAnswer = (url: string, error: unknown): AppError =>
+  new AppError(
+    'unavailable',
+    `the service at ${url} does not answer (${reasonOf(error)}): start it with svc serve, or set SVC_URL`,
+    { cause: error },
+  )
+
+const queryOf = (query: Query): string => {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined)
+  return given.length === 0
+    ? ''
+    : `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()}`
+}
+
+type Envelope = Readonly<Record<'data' | 'pagination' | 'error', unknown>>
+
+const dataOf = async (url: string, response: Response): Promise<Partial<Envelope>> => {
+  if (response.status === 204) return { data: null }
+  const reply = parsed(await response.text())
+  if (reply !== null && 'data' in reply) return reply
+  throw new AppError('internal_server_error', `${url} is not svc: its reply is not JSON with data`)
+}
+
+const refusalOf = async (url: string, response: Response): Promise<AppError> => {
+  const text = await response.text()
+  const error = parsed(text)?.error as Readonly<Record<string, unknown>> | undefined
+  const location = response.headers.get('location')
+  const message = String(error?.['message'] ?? (location ? `a redirect to ${location}` : text.slice(0, 200)))
+  if (error && response.status < 500) return new AppError('bad_request', onOneLine(message))
+  const request = error ? ` (request ${String(error['request_id'])})` : ''
+  return new AppError('unavailable', onOneLine(`${url} replied ${response.status}: ${message}${request}`))
+}
+
+const parsed = (text: string): Partial<Envelope> | null => {
+  try {
+    const value = JSON.parse(text) as unknown
+    return typeof value === 'object' ? value : null
+  } catch {
+    return null // the reply of something else, such as a proxy
+  }
+}
+
+const reasonOf = (error: unknown): string => {
+  const cause = error instanceof Error ? error.cause : undefined
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : messageOf(error)
+}

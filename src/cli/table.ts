@@ -1,0 +1,91 @@
+import stringWidth from 'string-width'
+import { onOneLine } from '../logger.ts'
+
+export interface Column<Row> {
+  readonly title: string
+  readonly of: (row: Row) => string | number | boolean | null | undefined
+  /** Numbers are aligned on the right. */
+  readonly align?: 'right'
+  /** Whether a narrow terminal may cut the text. Ids are never cut, because they are copied. */
+  readonly cut?: true
+}
+
+const GAP = '  '
+/** A cut column keeps this many columns of the terminal. */
+const LEAST = 12
+const NONE = '-'
+
+/** The text of a value: on one line, without characters that a terminal would obey. */
+const cellOf = (value: ReturnType<Column<unknown>['of']>): string =>
+  value === null || value === undefined || value === '' ? NONE : onOneLine(String(value))
+
+/**
+ * The rows under a line of titles. In a terminal that is too narrow, long texts are cut; if that does not suffice, each row
+ * becomes a block of lines. Files and pipes get everything.
+ */
+export const tableOf = <Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  width: number,
+): string => {
+  const cells = rows.map((row) => columns.map((column) => cellOf(column.of(row))))
+  const natural = columns.map(({ title }, index) =>
+    Math.max(stringWidth(title), ...cells.map((row) => stringWidth(row[index] ?? ''))),
+  )
+  const widths = fitted(natural, columns, width - GAP.length * (columns.length - 1))
+  if (widths === null) return blocksOf(cells, columns)
+  const lineOf = (texts: readonly string[]): string =>
+    texts
+      .map((text, index) => {
+        const room = widths[index] ?? 0
+        const cut = cutTo(text, room)
+        const pad = ' '.repeat(Math.max(0, room - stringWidth(cut)))
+        return columns[index]?.align === 'right' ? pad + cut : cut + pad
+      })
+      .join(GAP)
+      .trimEnd() + '\n'
+  return [columns.map(({ title }) => title), ...cells].map(lineOf).join('')
+}
+
+/** Takes room from the widest column that may be cut, until all fit; null if they cannot. */
+const fitted = (
+  natural: readonly number[],
+  columns: readonly Column<never>[],
+  room: number,
+): readonly number[] | null => {
+  const widths = [...natural]
+  let excess = widths.reduce((sum, width) => sum + width, 0) - room
+  while (excess > 0) {
+    let widest = -1
+    for (const [index, column] of columns.entries())
+      if (column.cut && (widths[index] ?? 0) > Math.max(LEAST, widths[widest] ?? 0)) widest = index
+    if (widest < 0) return null
+    widths[widest] = (widths[widest] ?? 0) - 1
+    excess--
+  }
+  return widths
+}
+
+const cutTo = (text: string, room: number): string => {
+  if (stringWidth(text) <= room) return text
+  let cut = ''
+  for (const { segment } of new Intl.Segmenter().segment(text)) {
+    if (stringWidth(cut + segment) > room - 1) break
+    cut += segment
+  }
+  return `${cut}…`
+}
+
+const blocksOf = (rows: readonly (readonly string[])[], columns: readonly Column<never>[]): string => {
+  const width = Math.max(...columns.map(({ title }) => stringWidth(title)))
+  return rows
+    .map((row) =>
+      columns
+        .map(
+          ({ title }, index) =>
+            `${title}${' '.repeat(width - stringWidth(title))}${GAP}${row[index] ?? NONE}\n`,
+        )
+        .join(''),
+    )
+    .join('\n')
+}

@@ -1,0 +1,56 @@
+import { PassThrough } from 'node:stream'
+import * as assert from 'uvu/assert'
+import { openTerminal } from '../../src/cli/terminal.ts'
+import { suite } from '../support/suite.ts'
+
+/** A process whose streams are terminals of 40 columns, or are not. */
+const processWith = ({ isTTY }: { readonly isTTY: boolean }) => {
+  const stream = () => Object.assign(new PassThrough(), isTTY ? { isTTY, columns: 40 } : {})
+  return { stdin: stream(), stdout: stream(), stderr: stream() }
+}
+
+const open = (streams: ReturnType<typeof processWith>, signal = new AbortController().signal) =>
+  openTerminal(streams as unknown as NodeJS.Process, signal)
+
+const test = suite('the terminal of svc')
+
+test('asks a person', async () => {
+  const streams = processWith({ isTTY: true })
+  const { ask, columns, progressColumns } = open(streams)
+  assert.equal([columns, progressColumns], [40, 40])
+  const answered = ask?.('Sure? ', new AbortController().signal)
+  streams.stdin.write('yes\nmore\n')
+  assert.is(await answered, 'yes')
+  assert.is(String(streams.stderr.read()), 'Sure? ')
+})
+
+test('takes the end of the input as no answer', async () => {
+  const streams = processWith({ isTTY: true })
+  const answered = open(streams).ask?.('Sure? ', new AbortController().signal)
+  streams.stdin.end()
+  assert.is(await answered, '')
+})
+
+test('stops asking when it is interrupted', async () => {
+  const interrupted = new AbortController()
+  const answered = open(processWith({ isTTY: true })).ask?.('Sure? ', interrupted.signal)
+  interrupted.abort()
+  assert.is(await answered?.catch(() => 'rejected'), 'rejected')
+})
+
+test('asks nobody in a pipe, and does not cut what it writes', () => {
+  const { ask, columns, progressColumns } = open(processWith({ isTTY: false }))
+  assert.equal([ask, columns, progressColumns], [null, Infinity, null])
+})
+
+test('waits for a slow reader', async () => {
+  const streams = processWith({ isTTY: false })
+  const { out } = open(streams)
+  let isWritten = false
+  const written = out('x'.repeat(1 << 20)).then(() => (isWritten = true))
+  await Promise.resolve()
+  assert.not(isWritten)
+  streams.stdout.resume()
+  await written
+})
+test.run()
