@@ -83,13 +83,9 @@ export interface WritableCollection<D extends Doc = Doc> extends Collection<D> {
   /**
    * Stores documents, then the checkpoint. A write with an older cursor than the stored document is skipped; of two writes
    * with the same cursor, either may win. A batch that is applied twice or interrupted therefore produces the same
-   * documents. The checkpoint never decreases. While `isUnread`, an adapter may trade the latency of other work for speed.
+   * documents. The checkpoint never decreases.
    */
-  write(
-    writes: readonly Write[],
-    checkpoint: Cursor,
-    options?: { readonly isUnread?: boolean },
-  ): Promise<void>
+  write(writes: readonly Write[], checkpoint: Cursor): Promise<void>
 }
 
 /** One version of a collection. */

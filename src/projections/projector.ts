@@ -1,12 +1,11 @@
-import { setImmediate as turn } from 'node:timers/promises'
 import { BoundedMap } from '../boundedMap.ts'
-import { clock } from '../clock.ts'
 import { messageOf, PermanentError } from '../errors.ts'
 import { type Cursor, type Recorded, START } from '../events/event.ts'
 import { unprocessable } from '../events/upcast.ts'
 import type { Batch, EventStore } from '../ports/eventStore.ts'
 import type { ReadModels, Stored, Write, WritableCollection } from '../ports/readModels.ts'
 import { heapBytesOf } from '../loops/heapBytes.ts'
+import { slices } from '../loops/slices.ts'
 import { removeCleared } from './removeCleared.ts'
 import { type Cleared, nameOf, NOTHING, type Projection } from './projection.ts'
 import { SkippedFacts } from './skippedFacts.ts'
@@ -18,9 +17,6 @@ const KEPT_BYTES = 4 << 20
 
 /** The most pages of the log in one batch. */
 const PAGES = 4
-
-/** The time for which events are folded before other work continues, milliseconds. */
-const FOLD_MS = 2
 
 /** Events that are folded between two looks at the clock. */
 const FOLDS_PER_LOOK = 16
@@ -75,7 +71,7 @@ export class Projector {
   readonly name: string
   readonly #projection: Projection
   readonly #readModels: ReadModels
-  readonly #log: EventStore
+  readonly #log: Pick<EventStore, 'subscribe'>
   readonly #docs = new BoundedMap<string, Stored>(KEPT_DOCS, KEPT_BYTES)
   readonly #waiting = new Waiters()
   readonly #options: ProjectorOptions
@@ -91,7 +87,7 @@ export class Projector {
       lingerMs = () => LINGER_MS,
       onMoved = () => {},
       onSkipped = () => {},
-    }: { readModels: ReadModels; store: EventStore } & Partial<ProjectorOptions>,
+    }: { readModels: ReadModels; store: Pick<EventStore, 'subscribe'> } & Partial<ProjectorOptions>,
   ) {
     this.name = nameOf(projection)
     this.#options = { lingerMs, onMoved, onSkipped }
@@ -150,7 +146,9 @@ export class Projector {
         this.#waiting.release(cursor)
         this.#options.onMoved(this.name, cursor)
       }
-      if (caughtUp && this.#waiting.size === 0) await this.#linger(signal)
+      if (!caughtUp || this.#waiting.size > 0) continue
+      await this.#linger(signal)
+      await slices.take()
     }
   }
 
@@ -185,8 +183,7 @@ export class Projector {
   }
 
   async #store({ collection, skipped }: Target, events: readonly Recorded[], cursor: Cursor): Promise<void> {
-    const isUnread = !this.#hasCaughtUp
-    await collection.write(await this.#foldable(collection, events, skipped), cursor, { isUnread })
+    await collection.write(await this.#foldable(collection, events, skipped), cursor)
   }
 
   /** Folds a batch, without the facts on which the fold fails twice: the second time with the documents as stored. */
@@ -217,6 +214,8 @@ export class Projector {
   }
 
   async #fold(collection: WritableCollection, events: readonly Recorded[]): Promise<Write[]> {
+    const wait = slices.take()
+    if (wait) await wait
     const touched = events.map((recorded) => ({ recorded, ids: this.#idsOf(recorded) }))
     const known = new Map<string, Stored>()
     const unknown = new Set<string>()
@@ -237,12 +236,9 @@ export class Projector {
     }
     const folded = new Map<string, Stored>()
     let n = 0
-    let until = clock.monotonic() + FOLD_MS
     for (const { recorded, ids } of touched) {
-      if (++n % FOLDS_PER_LOOK === 0 && clock.monotonic() >= until) {
-        await turn()
-        until = clock.monotonic() + FOLD_MS
-      }
+      const wait = ++n % FOLDS_PER_LOOK === 0 ? slices.take() : null
+      if (wait) await wait
       for (const id of ids) {
         const before = folded.get(id) ?? known.get(id)
         if (before && recorded.cursor <= before.cursor) continue // P4

@@ -6,6 +6,7 @@ import type { ReadModels, Version } from '../ports/readModels.ts'
 import { allProjections } from './index.ts'
 import { nameOf, type Projection } from './projection.ts'
 import { Projector, type ProjectorOptions } from './projector.ts'
+import { SharedReads } from './sharedReads.ts'
 import { watchCatalogue } from './watchCatalogue.ts'
 
 /** A read model that has not caught up with the log yet, and the position up to which it is built. */
@@ -46,10 +47,11 @@ export class Projectors implements Progress {
     this.#background = { logger, onGivenUp }
     this.#engines = { readModels, store }
     this.#projections = projections
+    const reads = new SharedReads(store)
     this.#projectors = new Map(
       projections.map((projection) => [
         nameOf(projection),
-        new Projector(projection, { readModels, store, onSkipped: this.#logSkipped, ...options }),
+        new Projector(projection, { readModels, store: reads, onSkipped: this.#logSkipped, ...options }),
       ]),
     )
   }

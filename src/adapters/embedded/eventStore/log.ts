@@ -33,7 +33,14 @@ type Entry = [
 ]
 
 /** `entries`: a JSON text with its checksum; damage can turn it into a value of another type. */
-type LogRow = [first: number, count: number, entries: unknown]
+type LogRow = [count: number, entries: unknown]
+
+interface ParsedRow {
+  readonly first: number
+  readonly events: readonly Recorded[]
+  /** Characters in the log. */
+  readonly length: number
+}
 
 /**
  * One row contains up to 64 consecutive events as one JSON text: a commit then writes few pages, and a read
@@ -99,11 +106,12 @@ export class Log {
   readonly lost: number
   readonly #db: DatabaseSync
   readonly #insert
-  readonly #rowAt
-  readonly #rowsFrom
+  readonly #row
+  readonly #firstAt
+  readonly #firstAfter
   readonly #consumer
   readonly #setConsumer
-  readonly #parsed = new BoundedMap<number, Recorded[]>(PARSED_ROWS, PARSED_LENGTH)
+  readonly #parsed = new BoundedMap<number, ParsedRow>(PARSED_ROWS, PARSED_LENGTH)
   readonly #wal: WalKeeper
   #last: number
   #written = 0
@@ -124,19 +132,19 @@ export class Log {
     this.#fill(WAL_BYTES)
     this.id = identityIn(this.#db) ?? identify(this.#db, newId())
     this.#insert = this.#db.prepare('INSERT INTO log VALUES (?, ?, ?)')
-    this.#rowAt = rows<LogRow>(
-      this.#db.prepare('SELECT first, count, entries FROM log WHERE first <= ? ORDER BY first DESC LIMIT 1'),
+    this.#row = rows<LogRow>(this.#db.prepare('SELECT count, entries FROM log WHERE first = ?'))
+    this.#firstAt = rows<[first: number]>(
+      this.#db.prepare('SELECT first FROM log WHERE first <= ? ORDER BY first DESC LIMIT 1'),
     )
-    this.#rowsFrom = rows<LogRow>(
-      this.#db.prepare('SELECT first, count, entries FROM log WHERE first >= ? ORDER BY first'),
+    this.#firstAfter = rows<[first: number]>(
+      this.#db.prepare('SELECT first FROM log WHERE first > ? ORDER BY first LIMIT 1'),
     )
     this.#consumer = rows<[position: number]>(
       this.#db.prepare('SELECT position FROM consumers WHERE name = ?'),
     )
     this.#setConsumer = this.#db.prepare('INSERT OR REPLACE INTO consumers VALUES (?, ?)')
-    const newest = this.#rowAt.get(Number.MAX_SAFE_INTEGER)
-    this.#last = newest ? newest[0] + newest[1] - 1 : 0
-    if (newest) this.#parse(newest) // later positions are counted from it
+    const newest = this.#rowFrom(this.#firstAt.get(Number.MAX_SAFE_INTEGER)?.[0]) // later positions count from it
+    this.#last = newest ? newest.first + newest.events.length - 1 : 0
   }
 
   /** The position of the newest durable event; 0 if there is none. */
@@ -178,19 +186,14 @@ export class Log {
     if (position >= this.#last) return []
     return this.#undamaged(position + 1, this.#last, () => {
       const events: Recorded[] = []
-      const holding = this.#rowAt.get(position + 1)
-      let next = holding?.[0] ?? position + 1
+      let next = position + 1
       let read = 0
-      for (const row of this.#rowsFrom.iterate(next)) {
-        const [first, count] = row
-        if (first !== next) throw damagedLog(next, first - 1, 'their rows are missing')
-        const { events: found, length: size } = this.#parse(row)
-        for (const event of found) if (Number(event.cursor) > position) events.push(event)
-        next = first + count
+      while (next <= this.#last && events.length < limit && read < length) {
+        const { first, events: found, length: size } = this.#rowWith(next)
+        for (let at = next - first; at < found.length; at++) events.push(found[at] as Recorded)
+        next = first + found.length
         read += size
-        if (events.length >= limit || read >= length) break
       }
-      if (events.length === 0) throw damagedLog(next, this.#last, 'their rows are missing')
       return events
     })
   }
@@ -198,11 +201,8 @@ export class Log {
   /** Returns the event at a position of the log, and its approximate length there. */
   at(position: number): { readonly event: Recorded; readonly length: number } {
     return this.#undamaged(position, position, () => {
-      const row = this.#rowAt.get(position)
-      const parsed = row && this.#parse(row)
-      const event = row && parsed?.events[position - row[0]]
-      if (!event) throw damagedLog(position, position, 'its row is missing')
-      return { event, length: parsed.length / parsed.events.length }
+      const { first, events, length } = this.#rowWith(position)
+      return { event: events[position - first] as Recorded, length: length / events.length }
     })
   }
 
@@ -239,18 +239,26 @@ export class Log {
     this.#db.close()
   }
 
-  /** Caches parsed rows, because several readers read the same part of the log within a short time. */
-  #parse([first, count, entries]: LogRow): { readonly events: Recorded[]; readonly length: number } {
+  /** Returns the row with a position. A row that is cached is not read: several readers follow each other closely. */
+  #rowWith(position: number): ParsedRow {
+    const row = this.#parsed.get(position) ?? this.#rowFrom(this.#firstAt.get(position)?.[0])
+    if (row && position < row.first + row.events.length) return row
+    const next = this.#firstAfter.get(position)?.[0] ?? this.#last + 1
+    throw damagedLog(position, next - 1, 'their rows are missing')
+  }
+
+  #rowFrom(first: number | undefined): ParsedRow | undefined {
+    if (first === undefined) return undefined
+    const known = this.#parsed.get(first)
+    if (known) return known
+    const [count, entries] = this.#row.get(first) ?? [0, null]
     if (typeof entries !== 'string') throw damagedLog(first, first + count - 1, 'they are not a text')
-    let events = this.#parsed.get(first)
-    if (!events) {
-      if (!isIntact(first, count, entries))
-        throw damagedLog(first, first + count - 1, 'they do not match their checksum')
-      events = parseRow(first, entries)
-      if (events.length !== count) throw damagedLog(first, first + count - 1, `found ${events.length}`)
-      if (entries.length <= PARSED_ROW_LENGTH) this.#parsed.set(first, events, entries.length)
-    }
-    return { events, length: entries.length }
+    if (!isIntact(first, count, entries))
+      throw damagedLog(first, first + count - 1, 'they do not match their checksum')
+    const row = { first, events: parseRow(first, entries), length: entries.length }
+    if (row.events.length !== count) throw damagedLog(first, first + count - 1, `found ${row.events.length}`)
+    if (row.length <= PARSED_ROW_LENGTH) this.#parsed.set(first, row, row.length)
+    return row
   }
 
   /** Runs a read. An error of SQLite or of the parser becomes one that names the positions that were read. */

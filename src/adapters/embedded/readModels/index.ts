@@ -1,5 +1,4 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { setImmediate as turn } from 'node:timers/promises'
 import { AppError } from '../../../errors.ts'
 import type { Cursor } from '../../../events/event.ts'
 import type {
@@ -15,6 +14,7 @@ import type {
   WritableCollection,
   Write,
 } from '../../../ports/readModels.ts'
+import { slices } from '../../../loops/slices.ts'
 import { refuseUndeclared } from '../../shared/declared.ts'
 import { droppedError } from '../../shared/dropped.ts'
 import { openCheckpointer } from '../checkpointer.ts'
@@ -31,9 +31,6 @@ export type { Discarded } from '../disposableFile.ts'
 /** A document changes about one page; it shares the pages of indexes with others of its batch. */
 const PAGE_BYTES = 4096
 const WAL_FULL_BYTES = 32 << 20
-
-/** The time for which documents are written before other work continues, milliseconds. */
-const SLICE_MS = 2
 
 interface Options {
   readonly dir: string
@@ -63,8 +60,6 @@ class EmbeddedReadModels implements ReadModels {
   #db: DatabaseSync
   #wal: WalKeeper
   #dropping: Promise<void> = Promise.resolve()
-  /** Whether a slice was written in this turn of the event loop: the projectors share one in each turn. */
-  #hasWritten = false
   #leaving = new AbortController()
 
   constructor(dir: string, onDiscarded: OnDiscarded) {
@@ -98,23 +93,17 @@ class EmbeddedReadModels implements ReadModels {
     return {
       ...this.#collection<D>(spec, () => table),
       stored: async (ids) => this.#guard(() => byId(ids, (id) => table.stored(id))) as Map<string, Stored<D>>,
-      write: (writes, checkpoint, { isUnread = false } = {}) =>
-        this.#write(table, writes, checkpoint, isUnread ? Infinity : SLICE_MS),
+      write: (writes, checkpoint) => this.#write(table, writes, checkpoint),
     }
   }
 
   /** Writes the last slice with the checkpoint. Other work continues between slices. */
-  async #write(
-    table: Table,
-    writes: readonly Write[],
-    checkpoint: Cursor,
-    milliseconds: number,
-  ): Promise<void> {
+  async #write(table: Table, writes: readonly Write[], checkpoint: Cursor): Promise<void> {
     let at = 0
     do {
-      while (this.#hasWritten) await turn()
-      this.#hasWritten = true
-      setImmediate(() => (this.#hasWritten = false))
+      const wait = slices.take()
+      if (wait) await wait
+      const milliseconds = slices.left
       const next = this.#guard(() => table.write(writes, checkpoint, { at, milliseconds }))
       this.#wal.wrote((next - at + 4) * PAGE_BYTES)
       at = next

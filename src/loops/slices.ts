@@ -1,0 +1,47 @@
+import { clock } from '../clock.ts'
+
+/** The time that background work takes in one turn of the event loop, milliseconds. */
+const SLICE_MS = 1
+
+/**
+ * Shares the event loop between requests and background work, such as read models. S1: all background work together
+ * takes little more than `SLICE_MS` in a turn. S2: it continues in the order in which it began to wait.
+ */
+export class Slices {
+  readonly #waiting: (() => void)[] = []
+  /** Monotonic milliseconds until which background work may continue in this turn. */
+  #until = 0
+  #isTurning = false
+
+  /** The milliseconds that are left in this turn. */
+  get left(): number {
+    return Math.max(0, this.#until - clock.monotonic())
+  }
+
+  /** Returns null if work may continue in this turn: a promise for each step would cost time. */
+  take(): Promise<void> | null {
+    if (!this.#isTurning) this.#turn()
+    else if (this.#waiting.length > 0 || this.left === 0)
+      return new Promise((resolve) => this.#waiting.push(resolve))
+    return null
+  }
+
+  #turn(): void {
+    this.#isTurning = true
+    this.#until = clock.monotonic() + SLICE_MS
+    setImmediate(() => void this.#next())
+  }
+
+  async #next(): Promise<void> {
+    this.#isTurning = false
+    if (this.#waiting.length === 0) return
+    this.#turn()
+    do {
+      this.#waiting.shift()?.()
+      await Promise.resolve() // the work continues now, until it waits again
+    } while (this.#waiting.length > 0 && this.left > 0)
+  }
+}
+
+/** Those of this process: there is one event loop. */
+export const slices = new Slices()

@@ -1,0 +1,113 @@
+import type { Cursor, Recorded } from '../events/event.ts'
+import { START } from '../events/event.ts'
+import type { EventType } from '../events/index.ts'
+import type { Batch, EventStore, Filter } from '../ports/eventStore.ts'
+
+type Subscription = Filter & { readonly after?: Cursor; readonly signal: AbortSignal }
+
+/** A reader of a shared read. It has taken its page when `page` is null. */
+interface Member {
+  readonly wanted: ReadonlySet<string>
+  page: Batch | null
+  wake: () => void
+}
+
+/**
+ * The log, for readers that are behind at the same position: it is read and parsed once for all of them. R1: each reader
+ * gets what `subscribe` of the store would give it. R2: readers are at most one page apart, so pages do not pile up.
+ * R3: a reader that ends holds up no other. At the end of the log each reader continues by itself, because the pauses
+ * of one must not delay another; the same applies after an error, which may concern one reader only.
+ */
+export class SharedReads {
+  readonly #store: Pick<EventStore, 'subscribe'>
+  /** The reads that have not begun yet, by position. */
+  readonly #beginning = new Map<Cursor, SharedRead>()
+
+  constructor(store: Pick<EventStore, 'subscribe'>) {
+    this.#store = store
+  }
+
+  async *subscribe({ after = START, signal, ...filter }: Subscription): AsyncGenerator<Batch> {
+    let position = after
+    if (filter.types)
+      for await (const page of this.#readAt(after).join(filter.types, signal)) {
+        yield page
+        position = page.cursor
+      }
+    if (!signal.aborted) yield* this.#store.subscribe({ ...filter, after: position, signal })
+  }
+
+  #readAt(after: Cursor): SharedRead {
+    const known = this.#beginning.get(after)
+    if (known) return known
+    const read = new SharedRead()
+    this.#beginning.set(after, read)
+    setImmediate(() => {
+      this.#beginning.delete(after)
+      void read.run(this.#store, after)
+    })
+    return read
+  }
+}
+
+class SharedRead {
+  readonly #members = new Set<Member>()
+  readonly #types = new Set<EventType>()
+  readonly #unread = new AbortController()
+  #hasEnded = false
+  #taken: () => void = () => {}
+
+  /** Yields the pages up to the end of the log, or until the read fails. */
+  async *join(types: readonly EventType[], signal: AbortSignal): AsyncGenerator<Batch> {
+    const member: Member = { wanted: new Set(types), page: null, wake: () => {} }
+    const wake = () => member.wake()
+    for (const type of types) this.#types.add(type)
+    this.#members.add(member)
+    signal.addEventListener('abort', wake)
+    try {
+      while (!signal.aborted) {
+        const { page } = member
+        if (page) {
+          member.page = null
+          this.#taken()
+          yield page
+        } else if (this.#hasEnded) return
+        else await new Promise<void>((resolve) => (member.wake = resolve))
+      }
+    } finally {
+      signal.removeEventListener('abort', wake)
+      this.#members.delete(member)
+      if (this.#members.size === 0) this.#unread.abort()
+      this.#taken()
+    }
+  }
+
+  async run(store: Pick<EventStore, 'subscribe'>, after: Cursor): Promise<void> {
+    try {
+      const pages = store.subscribe({ after, types: [...this.#types], signal: this.#unread.signal })
+      for await (const page of pages) {
+        this.#give(page)
+        if (page.caughtUp) break
+        while (this.#isHeld()) await new Promise<void>((resolve) => (this.#taken = resolve))
+      }
+    } catch {
+      // Each member reads the rest by itself and finds out whether the error concerns it.
+    } finally {
+      this.#hasEnded = true
+      for (const { wake } of this.#members) wake()
+    }
+  }
+
+  #give({ events, ...page }: Batch): void {
+    for (const member of this.#members) {
+      const wants = ({ event }: Recorded) => member.wanted.has(event.type)
+      member.page = { ...page, events: events.filter(wants) }
+      member.wake()
+    }
+  }
+
+  #isHeld(): boolean {
+    for (const { page } of this.#members) if (page) return true
+    return false
+  }
+}

@@ -1,0 +1,67 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import * as assert from 'uvu/assert'
+import { Slices } from '../../src/loops/slices.ts'
+import { suite } from '../support/suite.ts'
+
+const sliced = suite('the slices of background work')
+
+/** Occupies the thread, as a fold or a write does. */
+const work = (milliseconds: number): void => {
+  const until = performance.now() + milliseconds
+  while (performance.now() < until);
+}
+
+sliced('work continues at once while there is time in this turn', () => {
+  const slices = new Slices()
+  assert.is(slices.take(), null)
+  assert.is(slices.take(), null)
+})
+
+sliced('work waits for the next turn when the time of this one is used up', async () => {
+  const slices = new Slices()
+  void slices.take()
+  work(slices.left)
+  assert.is(slices.left, 0)
+  let continued = false
+  const waiting = slices.take()?.then(() => (continued = true))
+  await Promise.resolve()
+  assert.is(continued, false)
+  await waiting
+  assert.ok(slices.left > 0)
+})
+
+sliced('all work together gets one slice in a turn, in the order in which it waits', async () => {
+  const slices = new Slices()
+  void slices.take()
+  const step = slices.left / 2
+  work(slices.left)
+  const order: string[] = []
+  const worker = async (name: string) => {
+    for (let n = 0; n < 4; n++) {
+      await slices.take()
+      order.push(name)
+      work(step)
+    }
+  }
+  const workers = ['a', 'b', 'c'].map(worker)
+  for (let known = -1; known < order.length || known === 0;) {
+    known = order.length
+    await nextTurn()
+    assert.ok(order.length - known <= 3, `${order.length - known} steps in one turn`)
+  }
+  await Promise.all(workers)
+  assert.is(order.join(''), 'abcabcabcabc')
+})
+
+sliced('short work of several waits for no turn of its own', async () => {
+  const slices = new Slices()
+  void slices.take()
+  work(slices.left)
+  let done = 0
+  for (let n = 0; n < 20; n++) void slices.take()?.then(() => done++)
+  await nextTurn()
+  await nextTurn()
+  assert.ok(done > 1, `${done} of 20 continued in one turn`)
+})
+
+sliced.run()
