@@ -4,6 +4,7 @@ import { listen } from './api/server.ts'
 import { clock } from './clock.ts'
 import { AppError } from './errors.ts'
 import type { Logger } from './logger.ts'
+import { FairTurns } from './loops/fairTurns.ts'
 import { openPatience } from './loops/patience.ts'
 import type { Config } from './process/config.ts'
 import { lockDataDir } from './process/dataDir.ts'
@@ -91,7 +92,8 @@ export const start = async (
       { logger, about: status, notReady, readyDetails, sandbox: info, trustedProxies: config.trustedProxies },
       () => refusal(notReady()),
     )
-    const server = await listen(front, { ...config, logger })
+    const turns = new FairTurns()
+    const server = await listen(front, { ...config, logger, onAccepted: () => turns.accepted() })
     onClose(() => server.close())
 
     const patiently = openPatience({
@@ -107,7 +109,17 @@ export const start = async (
       refusing: (reason) => readiness.refusing(reason),
     })
     watchEngines(engines, config, { outages, signal: stopping.signal })
-    const node = await openNode({ config, secrets, keys, engines, patiently, readiness, logger, onClose })
+    const node = await openNode({
+      config,
+      secrets,
+      keys,
+      engines,
+      turns,
+      patiently,
+      readiness,
+      logger,
+      onClose,
+    })
     skippedFacts = watchSkippedFacts(node)
 
     const runtime = sandbox

@@ -45,6 +45,8 @@ interface Options {
   readonly host: string
   readonly trustedProxies: TrustedProxies
   readonly logger: Pick<Logger, 'warn'>
+  /** Called for each connection. */
+  readonly onAccepted: () => void
 }
 
 /** Starts to listen; on both loopback addresses if `host` is one. Rejects with `unavailable` when one is not available. */
@@ -92,10 +94,11 @@ const open = (handle: RequestListener, limit: (socket: Socket) => void): Server 
 }
 
 /** Closes the connections of an address beyond its limit. A trusted proxy has those of many clients. */
-const limitOf = ({ trustedProxies, logger }: Options): ((socket: Socket) => void) => {
+const limitOf = ({ trustedProxies, logger, onAccepted }: Options): ((socket: Socket) => void) => {
   const limit = new AddressLimit(MAX_CONNECTIONS_PER_ADDRESS)
   const reported = new Set<string>()
   return (socket) => {
+    onAccepted()
     const address = addressOf(socket.remoteAddress ?? '')
     if (address === null || isTrusted(trustedProxies, address)) return
     if (limit.take(address)) return void socket.on('close', () => limit.giveBack(address))

@@ -1,13 +1,19 @@
 import { clock } from '../clock.ts'
 
-/** Operations of one organization in a turn of the event loop, while others were active in the last `RECENT_MS`. */
-const PER_TURN = 2
+/** Operations of an organization in a turn of the event loop; and while others were active in the last `RECENT_MS`. */
+const ALONE_PER_TURN = 16
+const SHARED_PER_TURN = 2
 const RECENT_MS = 1000
+
+/** The longest time for which operations wait while connections arrive. The time between two waits is as long. */
+const ARRIVING_MS = 50
 
 /**
  * Shares the event loop between organizations, which all wait for one thread. T1: an organization that is active alone
- * never waits. T2: otherwise each one begins at most `PER_TURN` operations in a turn of the loop, so the flood of one
- * delays an operation of another by little more than a turn. T3: operations of one organization keep their order.
+ * begins at most `ALONE_PER_TURN` operations in a turn of the loop, so that turns remain short. T2: otherwise each one
+ * begins at most `SHARED_PER_TURN`, so the flood of one delays an operation of another by little more than a turn.
+ * T3: operations of one organization keep their order. T4: while connections arrive, each organization begins one
+ * operation in a turn: the loop accepts one connection in a turn, so a turn must not be filled by earlier clients.
  */
 export class FairTurns {
   /** Operations begun in this turn, by organization. */
@@ -17,6 +23,20 @@ export class FairTurns {
   /** Monotonic milliseconds until which more than one organization counts as active. */
   #sharedUntil = 0
   #isTurning = false
+  #hasAccepted = false
+  /** Monotonic milliseconds at which connections began to arrive; 0 while none arrive. */
+  #arrivingSince = 0
+  /** Monotonic milliseconds until which arriving connections delay nothing. */
+  #workingUntil = 0
+
+  /** Notes that the loop has accepted a connection. */
+  accepted(): void {
+    const now = clock.monotonic()
+    this.#hasAccepted = true
+    if (this.#arrivingSince > 0 || now < this.#workingUntil) return
+    this.#arrivingSince = now
+    this.#turn()
+  }
 
   /** Returns null if the operation may begin at once: a promise for each one would cost time. */
   take(org_id: string): Promise<void> | null {
@@ -25,11 +45,10 @@ export class FairTurns {
       if (this.#latest !== '') this.#sharedUntil = now + RECENT_MS
       this.#latest = org_id
     }
-    if (now >= this.#sharedUntil && this.#waiting.size === 0) return null // T1
     this.#turn()
     const waiting = this.#waiting.get(org_id)
     const begun = this.#begun.get(org_id) ?? 0
-    if (!waiting && begun < PER_TURN) {
+    if (!waiting && begun < this.#mostAt(now)) {
       this.#begun.set(org_id, begun + 1)
       return null
     }
@@ -45,13 +64,32 @@ export class FairTurns {
     setImmediate(() => {
       this.#isTurning = false
       this.#begun.clear()
+      const now = clock.monotonic()
+      this.#endArrivals(now)
+      const most = this.#mostAt(now)
       for (const [org_id, waiting] of this.#waiting) {
-        const next = waiting.splice(0, PER_TURN)
+        const next = waiting.splice(0, most)
         this.#begun.set(org_id, next.length)
         if (waiting.length === 0) this.#waiting.delete(org_id)
         for (const begin of next) begin()
       }
-      if (this.#begun.size > 0) this.#turn()
+      if (this.#begun.size > 0 || this.#arrivingSince > 0) this.#turn()
     })
+  }
+
+  /** The operations that an organization may begin in a turn. */
+  #mostAt(now: number): number {
+    if (this.#arrivingSince > 0) return 1 // T4
+    return now < this.#sharedUntil ? SHARED_PER_TURN : ALONE_PER_TURN
+  }
+
+  /** Connections arrive until a turn of the loop accepts none. */
+  #endArrivals(now: number): void {
+    const since = this.#arrivingSince
+    if (since > 0 && (!this.#hasAccepted || now - since >= ARRIVING_MS)) {
+      this.#workingUntil = now + (now - since)
+      this.#arrivingSince = 0
+    }
+    this.#hasAccepted = false
   }
 }

@@ -5,7 +5,7 @@ import { ensureFirstTenant } from '../commands/orgs/ensureFirstTenant.ts'
 import { Payloads } from '../content/payloads.ts'
 import { openAggregates } from '../domain/aggregates.ts'
 import { newId } from '../ids.ts'
-import { FairTurns } from '../loops/fairTurns.ts'
+import type { FairTurns } from '../loops/fairTurns.ts'
 import { keepGoing } from '../loops/keepGoing.ts'
 import type { Patiently } from '../loops/patience.ts'
 import type { Logger } from '../logger.ts'
@@ -37,6 +37,7 @@ interface Given {
   readonly readiness: Readiness
   readonly logger: Logger
   readonly onClose: Node['onClose']
+  readonly turns: FairTurns
 }
 
 /**
@@ -48,6 +49,7 @@ export const openNode = async ({
   secrets,
   keys: { masterKeys, rootKey, isFirstMasterKey },
   engines,
+  turns,
   patiently,
   readiness,
   logger,
@@ -127,7 +129,7 @@ export const openNode = async ({
     wrappedKeys,
     views,
     quotas,
-    turns: new FairTurns(),
+    turns,
     liveness,
     isFirstKeyNew,
     onClose,

@@ -26,6 +26,7 @@ const front = createFront(
 )
 const started = (host: string, { port = 0, trusted = '' } = {}) =>
   listen(front, {
+    onAccepted: () => {},
     host,
     port,
     logger: silent,

@@ -5,24 +5,80 @@ import { suite } from '../support/suite.ts'
 
 const fair = suite('the turns of organizations in the event loop')
 
-fair('cost nothing for an organization that is active alone', () => {
+/** Begins operations of an organization. Returns the number of those that have begun. */
+const begin = (turns: FairTurns, org_id: string, operations: number): (() => number) => {
+  let begun = 0
+  for (let n = 0; n < operations; n++) {
+    const turn = turns.take(org_id)
+    if (turn) void turn.then(() => begun++)
+    else begun++
+  }
+  return () => begun
+}
+
+fair(
+  'are short for an organization that is active alone: it begins sixteen operations in a turn',
+  async () => {
+    const turns = new FairTurns()
+    const begun = begin(turns, 'a', 100)
+    assert.is(begun(), 16)
+    for (let n = 2; begun() < 100; n++) {
+      const before = begun()
+      await nextTurn()
+      assert.ok(begun() <= 16 * n, `${begun()} operations begun in ${n} turns`)
+      assert.ok(begun() > before || n < 4, 'no operation begun in a turn')
+    }
+  },
+)
+
+fair('begin one operation of an organization while connections arrive', async () => {
   const turns = new FairTurns()
-  for (let n = 0; n < 1000; n++) assert.is(turns.take('a'), null)
+  turns.accepted()
+  const begun = begin(turns, 'a', 100)
+  assert.is(begun(), 1)
+  for (let n = 2; n < 10; n++) {
+    turns.accepted()
+    await nextTurn()
+    assert.ok(begun() <= n, `${begun()} operations begun in ${n} turns`)
+  }
+})
+
+fair('are as before once a turn has accepted no connection', async () => {
+  const turns = new FairTurns()
+  turns.accepted()
+  const begun = begin(turns, 'a', 20)
+  for (let n = 0; n < 4; n++) await nextTurn()
+  assert.is(begun(), 20)
+})
+
+fair('go on from time to time while connections never end to arrive', async () => {
+  const turns = new FairTurns()
+  turns.accepted()
+  let begun = 0
+  let waiting = 0
+  for (let most = 0; most < 16;) {
+    for (; waiting < 100; waiting++) {
+      const turn = turns.take('a') ?? Promise.resolve()
+      void turn.then(() => {
+        begun++
+        waiting--
+      })
+    }
+    const before = begun
+    turns.accepted()
+    await nextTurn()
+    most = Math.max(most, begun - before)
+  }
 })
 
 fair('are shared while several are active: a flood begins two operations in a turn', async () => {
   const turns = new FairTurns()
   void turns.take('quiet')
-  let begun = 0
-  for (let n = 0; n < 100; n++) {
-    const turn = turns.take('flood')
-    if (turn) void turn.then(() => begun++)
-    else begun++
-  }
-  assert.is(begun, 2)
+  const begun = begin(turns, 'flood', 100)
+  assert.is(begun(), 2)
   for (let n = 2; n < 6; n++) {
     await nextTurn()
-    assert.ok(begun <= 2 * n, `${begun} operations begun in ${n} turns`)
+    assert.ok(begun() <= 2 * n, `${begun()} operations begun in ${n} turns`)
   }
 })
 
