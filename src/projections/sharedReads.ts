@@ -1,5 +1,4 @@
-import type { Cursor, Recorded } from '../events/event.ts'
-import { START } from '../events/event.ts'
+import { type Cursor, type Recorded, START } from '../events/event.ts'
 import type { EventType } from '../events/index.ts'
 import type { Batch, EventStore, Filter } from '../ports/eventStore.ts'
 
