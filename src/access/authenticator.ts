@@ -58,7 +58,7 @@ const WATCHED: readonly EventType[] = [
  * A1: facts end credentials, and every node follows these facts. A node forgets the credential that a fact ends. It
  * trusts no credential when it has not reached the end of the log within the last second.
  * A2: an unknown credential is looked up in read models that contain everything appended before the request.
- * A3: a session or service key is valid while its API key is enabled, and allows what both of them allow.
+ * A3: a session or service key is valid while its API key is enabled and not expired, and allows what both of them allow.
  * A4: an open stream ends when its credential ends or no longer allows the stream.
  */
 export class Authenticator {
@@ -152,6 +152,7 @@ export class Authenticator {
         const { kind } = reply.credential
         const known = this.#current(kind, id) ?? (await this.#load(kind, id))
         if (!known || !(await reply.mayStill(known.credential))) reply.end()
+        else this.#open.expire(reply, known.credential.expires)
       } catch {
         reply.end() // the credential cannot be checked, so the client must reconnect
       }

@@ -32,12 +32,15 @@ export const storedApiKey = async ({ apiKeys, envs }: Keys, id: string): Promise
     api_key_id: id,
     permissions: compilePermissions(doc.permissions),
     granted: [doc.permissions],
-    expires: Infinity,
+    expires: expiryOf(doc.expires_at),
   }
   return { mac, credential }
 }
 
-/** Reads a session or service key. It allows what it and its API key, `parentOf`, both allow. */
+/** Milliseconds since 1970. */
+const expiryOf = (time: string | null | undefined): number => (time ? Date.parse(time) : Infinity)
+
+/** Reads a session or service key. It allows what it and its API key, `parentOf`, both allow, and ends with it. */
 export const storedIssued = async <Parent extends Stored>(
   { sessions, serviceKeys }: Keys,
   { kind, id }: { kind: 'session' | 'service-key'; id: string },
@@ -55,7 +58,7 @@ export const storedIssued = async <Parent extends Stored>(
     api_key_id,
     permissions: bothAllow(compilePermissions(doc.permissions), parent.credential.permissions),
     granted: [doc.permissions, ...parent.credential.granted],
-    expires: expires_at === null ? Infinity : Date.parse(expires_at),
+    expires: Math.min(expiryOf(expires_at), parent.credential.expires),
     ...('revoked_at' in doc && doc.metadata !== undefined && { metadata: doc.metadata }),
   }
   return { mac, credential, parent }

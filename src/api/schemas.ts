@@ -278,11 +278,13 @@ const apiKey = {
   enabled: Type.Boolean(),
   access: Type.Union([Type.Literal('full'), Type.Literal('restricted')]),
   permissions: Permissions,
+  expires_at: nullable(Timestamp),
   created_at: Timestamp,
   updated_at: Timestamp,
 }
 export const ApiKey = Type.Object(apiKey)
 export const NewApiKey = Type.Object({ ...apiKey, token: Token })
+export const RotatedApiKey = Type.Object({ ...apiKey, token: Token, former: ApiKey })
 
 export const UploadedPart = Type.Object({
   part_number: Type.Integer(),

@@ -3,14 +3,24 @@ import { AppError, isAppError } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
 import { connectEnvironment, connectOperator } from './client.ts'
 import type { CliCommand, Invocation, Printed } from './command.ts'
+import { envCommands } from './envs.ts'
 import { openProgress, type Progress } from './progress.ts'
+import { keyCommands } from './keys.ts'
+import { orgCommands } from './orgs.ts'
 import { runProgram, type Values } from './program.ts'
 import { secretsCommands } from './secrets.ts'
+import { serveCommand } from './serve.ts'
 import { tableOf } from './table.ts'
 import type { Terminal } from './terminal.ts'
 import { WrongUsage } from './wrongUsage.ts'
 
-const allCommands: readonly CliCommand[] = [...secretsCommands]
+const allCommands: readonly CliCommand[] = [
+  serveCommand,
+  ...orgCommands,
+  ...envCommands,
+  ...keyCommands,
+  ...secretsCommands,
+]
 
 /** Exit codes. */
 const DONE = 0

@@ -18,6 +18,8 @@ export interface Option {
   readonly description: string
   /** Whether the option can be given several times. */
   readonly repeated?: true
+  /** The command is refused without this option. */
+  readonly required?: true
   readonly parse?: Parse<unknown>
 }
 
@@ -32,7 +34,9 @@ type ArgumentValue<A> = A extends { readonly count: 'optional' }
 type OptionValue<O> = O extends { readonly value: string }
   ? O extends { readonly repeated: true }
     ? readonly Parsed<O>[]
-    : Parsed<O> | undefined
+    : O extends { readonly required: true }
+      ? Parsed<O>
+      : Parsed<O> | undefined
   : boolean
 
 /** What a command prints: JSON for programs, and a text that ends with a line break for people. */

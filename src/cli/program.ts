@@ -139,14 +139,14 @@ const argumentOf = (name: string, { description, count }: Argument): CommanderAr
   return new CommanderArgument(isOptional ? `[${shown}]` : `<${shown}>`, description)
 }
 
-const optionOf = (name: string, { value, description, repeated }: Option): CommanderOption => {
+const optionOf = (name: string, { value, description, repeated, required }: Option): CommanderOption => {
   const option = new CommanderOption(
     value === undefined ? `--${name}` : `--${name} <${value}>`,
     repeated ? `${description} (can be repeated)` : description,
   )
   // One value per option, so that the arguments after it remain arguments.
   if (repeated) option.argParser((text: string, before?: readonly string[]) => [...(before ?? []), text])
-  return option
+  return required ? option.makeOptionMandatory() : option
 }
 
 /** Parses the text of a value, or each text of several. */

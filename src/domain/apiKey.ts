@@ -3,7 +3,7 @@ import type { EventOf } from '../events/index.ts'
 import { type Decider, type Folded, foreign } from './decider.ts'
 import { changesOf } from './changesOf.ts'
 
-type Changeable = Pick<EventOf<'ApiKeyChanged'>, 'name' | 'enabled' | 'permissions'>
+type Changeable = Pick<EventOf<'ApiKeyChanged'>, 'name' | 'enabled' | 'permissions' | 'expires_at'>
 type ApiKey =
   | { readonly status: 'absent' | 'deleted' }
   | ({ readonly status: 'active' } & Required<Changeable>)
@@ -41,7 +41,13 @@ export const apiKey: Decider<ApiKey, ApiKeyCommand, ApiKeyEvent> = {
   evolve(key, { event }: Folded<ApiKeyEvent>) {
     switch (event.type) {
       case 'ApiKeyCreated':
-        return { status: 'active', name: event.name, enabled: true, permissions: event.permissions }
+        return {
+          status: 'active',
+          name: event.name,
+          enabled: true,
+          permissions: event.permissions,
+          expires_at: null,
+        }
       case 'ApiKeyChanged': {
         if (key.status !== 'active') return key
         const { type: _, api_key_id: __, ...changed } = event

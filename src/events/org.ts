@@ -61,12 +61,16 @@ export const ApiKeyCreated = fact('ApiKeyCreated', {
   permissions: Permissions,
 })
 
-/** Only the changed fields. A disabled key and its sessions and service keys are invalid until it is enabled again. */
+/**
+ * Only the changed fields. A disabled key and its sessions and service keys are invalid until it is enabled again. From
+ * `expires_at` on they are invalid too; null: the key does not expire.
+ */
 export const ApiKeyChanged = fact('ApiKeyChanged', {
   api_key_id: Id,
   name: Type.Optional(Type.String()),
   enabled: Type.Optional(Type.Boolean()),
   permissions: Type.Optional(Permissions),
+  expires_at: Type.Optional(Type.Union([Time, Type.Null()])),
 })
 
 /** The key was deleted, and with it everything that was issued under it. */

@@ -91,6 +91,8 @@ export type ApiKeyDoc = {
   readonly mac: string
   readonly permissions: Permissions
   readonly enabled: boolean
+  /** Absent if it was never set; null if it was set and taken back. */
+  readonly expires_at?: string | null
   readonly created_at: string
   readonly updated_at: string
   readonly order: string

@@ -209,6 +209,7 @@ export const exampleOf: { readonly [T in EventType]: EventOf<T> } = {
     name: 'ci',
     enabled: false,
     permissions: { 'run:*': ['read'] },
+    expires_at: at,
   },
   ApiKeyDeleted: { type: 'ApiKeyDeleted', api_key_id: 'k' },
   RequestClaimed: { type: 'RequestClaimed', ...claim, fingerprint: 'f', holder: 'n', at, until: at },

@@ -1,5 +1,6 @@
-import { execFile } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { until } from './until.ts'
 
 const svc = fileURLToPath(new URL('../../bin/svc.js', import.meta.url))
 
@@ -37,4 +38,42 @@ export const cliJson = async <T>(args: readonly string[], given: Given = {}): Pr
   const { code, out, err } = await cli([...args, '--json'], given)
   if (code !== 0) throw new Error(`Expected svc ${args.join(' ')} to end with 0, got ${code}: ${err}${out}`)
   return JSON.parse(out) as T
+}
+
+interface RunningCli {
+  readonly process: ChildProcess
+  readonly out: () => string
+  readonly err: () => string
+  /** Resolves with the exit code, or with the signal that ended the process. */
+  readonly ended: Promise<number | NodeJS.Signals | null>
+  /** Waits until the output contains the text. */
+  shows(text: string): Promise<void>
+}
+
+const running = new Set<ChildProcess>()
+process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')))
+
+/** Starts the real `svc` for a command that lasts. */
+export const startCli = (args: readonly string[], given: Given = {}): RunningCli => {
+  const child = spawn(process.execPath, [svc, ...args], {
+    ...optionsOf(given),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  running.add(child)
+  const texts = { out: '', err: '' }
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (texts.out += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (texts.err += text))
+  const ended = new Promise<number | NodeJS.Signals | null>((resolve) => {
+    child.on('close', (code, signal) => {
+      running.delete(child)
+      resolve(code ?? signal)
+    })
+  })
+  return {
+    process: child,
+    out: () => texts.out,
+    err: () => texts.err,
+    ended,
+    shows: async (text) => void (await until(() => (texts.out + texts.err).includes(text))),
+  }
 }

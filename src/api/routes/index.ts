@@ -1,5 +1,6 @@
 import type { Route } from '../route.ts'
 import { abandonedEventRoutes } from './abandonedEvents.ts'
+import { apiKeyRoutes } from './apiKeys.ts'
 import { buildRoutes } from './builds.ts'
 import { contextRoutes } from './context.ts'
 import { dataKeyRoutes } from './dataKeys.ts'
@@ -46,4 +47,5 @@ export const allRoutes: readonly Route[] = [
   ...abandonedEventRoutes,
   ...skippedFactRoutes,
   ...operatorRoutes,
+  ...apiKeyRoutes,
 ]

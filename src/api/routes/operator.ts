@@ -1,21 +1,17 @@
 import Type from 'typebox'
-import { compilePermissions, FULL_ACCESS } from '../../access/permissions.ts'
-import { changeApiKey } from '../../commands/credentials/changeApiKey.ts'
 import { changeOrg } from '../../commands/orgs/changeOrg.ts'
-import { createApiKey } from '../../commands/credentials/createApiKey.ts'
 import { createEnv } from '../../commands/orgs/createEnv.ts'
 import { createOrg } from '../../commands/orgs/createOrg.ts'
-import { deleteApiKey } from '../../commands/credentials/deleteApiKey.ts'
 import { deleteEnv } from '../../commands/orgs/deleteEnv.ts'
 import { deleteOrg } from '../../commands/orgs/deleteOrg.ts'
-import { findApiKey, findEnv, findOrg } from '../../commands/orgs/findTenant.ts'
+import { findEnv, findOrg } from '../../commands/orgs/findTenant.ts'
 import { LABEL_PATTERN } from '../../commands/orgs/label.ts'
 import { Plan } from '../../events/org.ts'
-import type { ApiKeyDoc, EnvDoc, OrgDoc } from '../../projections/tenants.ts'
+import type { EnvDoc, OrgDoc } from '../../projections/tenants.ts'
 import { item, none, operatorRoute } from '../route.ts'
 import { listOf, PageQuery } from '../paging.ts'
 import { fieldsOf } from '../present/fieldsOf.ts'
-import { ApiKey, Environment, NewApiKey, Org, Permissions } from '../schemas.ts'
+import { Environment, Org } from '../schemas.ts'
 
 const tag = 'Operator'
 
@@ -28,10 +24,6 @@ const Name = Type.String({ minLength: 1, maxLength: 200 })
 
 const presentOrg = (doc: OrgDoc) => fieldsOf(Org, doc)
 const presentEnv = ({ env_id, org_id, name, active }: EnvDoc) => ({ env_id, org_id, name, active })
-const presentKey = (doc: ApiKeyDoc) => ({
-  ...fieldsOf(ApiKey, doc),
-  access: compilePermissions(doc.permissions).beyond(FULL_ACCESS) === undefined ? 'full' : 'restricted',
-})
 
 export const operatorRoutes = [
   operatorRoute({
@@ -59,6 +51,16 @@ export const operatorRoutes = [
     query: PageQuery,
     reply: { kind: 'list', schema: Org },
     handle: ({ query, deps: { views } }) => listOf(views, 'orgs', { equal: {}, ...query }, presentOrg),
+  }),
+
+  operatorRoute({
+    tag,
+    method: 'GET',
+    path: '/operator/orgs/:org',
+    operationId: 'getOrg',
+    summary: 'Get an organization',
+    reply: { kind: 'item', schema: Org },
+    handle: async ({ deps, params: { org } }) => item(presentOrg(await findOrg(deps, org))),
   }),
 
   operatorRoute({
@@ -130,6 +132,16 @@ export const operatorRoutes = [
 
   operatorRoute({
     tag,
+    method: 'GET',
+    path: '/operator/envs/:env_id',
+    operationId: 'getEnvironmentById',
+    summary: 'Get an environment',
+    reply: { kind: 'item', schema: Environment },
+    handle: async ({ deps, params: { env_id } }) => item(presentEnv(await findEnv(deps, env_id))),
+  }),
+
+  operatorRoute({
+    tag,
     method: 'DELETE',
     path: '/operator/envs/:env_id',
     operationId: 'deleteEnvironment',
@@ -142,72 +154,6 @@ export const operatorRoutes = [
     reply: { kind: 'none' },
     handle: async ({ deps, params, operator }) => {
       await deleteEnv(deps, params, operator.cause)
-      return none
-    },
-  }),
-
-  operatorRoute({
-    tag,
-    method: 'POST',
-    path: '/operator/envs/:env_id/api-keys',
-    operationId: 'createApiKey',
-    summary: 'Create an API key',
-    description: 'Without `permissions` the key has full access (`{"*:*": ["*"]}`).',
-    body: Type.Object({ name: Name, permissions: Type.Optional(Permissions) }),
-    example: { name: 'ci', permissions: { 'build:*': ['create', 'execute'] } },
-    reply: { kind: 'item', status: 201, schema: NewApiKey },
-    handle: async ({ deps, params: { env_id }, body, operator }) => {
-      const { api_key_id, token } = await createApiKey(deps, { ...body, env_id }, operator)
-      return item({ ...presentKey(await findApiKey(deps, api_key_id)), token }, 201)
-    },
-  }),
-
-  operatorRoute({
-    tag,
-    method: 'GET',
-    path: '/operator/envs/:env_id/api-keys',
-    operationId: 'listApiKeys',
-    summary: 'List the API keys of an environment',
-    query: PageQuery,
-    reply: { kind: 'list', schema: ApiKey },
-    handle: async ({ deps, params, query }) => {
-      const { env_id } = await findEnv(deps, params.env_id)
-      return listOf(deps.views, 'apiKeys', { equal: { env_id }, ...query }, presentKey)
-    },
-  }),
-
-  operatorRoute({
-    tag,
-    method: 'PATCH',
-    path: '/operator/api-keys/:api_key_id',
-    operationId: 'updateApiKey',
-    summary: 'Change an API key',
-    description:
-      'Takes effect at once on every node, also for the sessions and service keys of the key. Streams that they no ' +
-      'longer permit are closed.',
-    body: Type.Object({
-      enabled: Type.Optional(Type.Boolean()),
-      name: Type.Optional(Name),
-      permissions: Type.Optional(Permissions),
-    }),
-    example: { enabled: false },
-    reply: { kind: 'item', schema: ApiKey },
-    handle: async ({ deps, params: { api_key_id }, body, operator }) => {
-      await changeApiKey(deps, { ...body, api_key_id }, operator.cause)
-      return item(presentKey(await findApiKey(deps, api_key_id)))
-    },
-  }),
-
-  operatorRoute({
-    tag,
-    method: 'DELETE',
-    path: '/operator/api-keys/:api_key_id',
-    operationId: 'deleteApiKey',
-    summary: 'Delete an API key',
-    description: 'Also revokes the sessions and service keys that the key has issued.',
-    reply: { kind: 'none' },
-    handle: async ({ deps, params: { api_key_id }, operator }) => {
-      await deleteApiKey(deps, { api_key_id }, operator.cause)
       return none
     },
   }),

@@ -1,3 +1,4 @@
+import { clock, isoOf } from '../../clock.ts'
 import { checkPermissions } from '../../access/permissions.ts'
 import type { Cause } from '../../events/event.ts'
 import type { Permissions } from '../../events/org.ts'
@@ -7,7 +8,8 @@ import { findApiKey } from '../orgs/findTenant.ts'
 
 /**
  * Changes an API key (DESIGN.md, Start and configure). The change applies from the next request on every node, also to
- * the sessions and service keys of the key. Rejects with `bad_request` or `not_found`.
+ * the sessions and service keys of the key. `expires_in`: seconds from now; null: it does not expire. Rejects with
+ * `bad_request` or `not_found`.
  */
 export const changeApiKey = async (
   deps: Pick<CommandDeps, 'aggregates' | 'views' | 'authenticator'>,
@@ -16,7 +18,14 @@ export const changeApiKey = async (
     enabled,
     name,
     permissions,
-  }: { api_key_id: string; enabled?: boolean; name?: string; permissions?: Permissions },
+    expires_in,
+  }: {
+    api_key_id: string
+    enabled?: boolean
+    name?: string
+    permissions?: Permissions
+    expires_in?: number | null
+  },
   cause: Cause,
 ): Promise<void> => {
   if (permissions) checkPermissions(permissions)
@@ -24,6 +33,9 @@ export const changeApiKey = async (
     ...(enabled !== undefined && { enabled }),
     ...(name !== undefined && { name }),
     ...(permissions && { permissions }),
+    ...(expires_in !== undefined && {
+      expires_at: expires_in === null ? null : isoOf(clock.now() + expires_in * 1000),
+    }),
   }
   const { env_id } = await findApiKey(deps, api_key_id)
   await deps.aggregates.apiKeys.handle(

@@ -1,0 +1,46 @@
+import { AppError } from '../errors.ts'
+import { type Client, path } from './client.ts'
+
+/** Organizations and environments in the replies of the operator's API. */
+export interface Org {
+  readonly org_id: string
+  readonly slug: string
+  readonly name: string
+  readonly plan: string
+  readonly team_members: number
+  readonly created_at: string
+}
+
+export interface Env {
+  readonly env_id: string
+  readonly org_id: string
+  readonly name: string
+  readonly active: boolean
+}
+
+/** An environment with the slug of its organization. */
+export interface NamedEnv extends Env {
+  readonly org: string
+}
+
+export const ENV_ARGUMENT = { description: 'the environment: its id, or ORGANIZATION/NAME such as local/dev' }
+
+export const envsOf = async (service: Client, { slug }: Org): Promise<readonly NamedEnv[]> =>
+  (await Array.fromAsync(service.all<Env>(path`/operator/orgs/${slug}/envs`))).map((env) => ({
+    ...env,
+    org: slug,
+  }))
+
+/** Finds an environment by its id, or by the names of its organization and itself. */
+export const findEnv = async (service: Client, text: string): Promise<NamedEnv> => {
+  const [slug = '', name, ...rest] = text.split('/')
+  if (name === undefined) {
+    const env = await service.request<Env>('GET', path`/operator/envs/${text}`)
+    const org = await service.request<Org>('GET', path`/operator/orgs/${env.org_id}`)
+    return { ...env, org: org.slug }
+  }
+  const org = await service.request<Org>('GET', path`/operator/orgs/${slug}`)
+  const found = rest.length === 0 && (await envsOf(service, org)).find((env) => env.name === name)
+  if (found) return found
+  throw new AppError('not_found', `No environment "${text}"; svc envs list ${slug} lists those that exist`)
+}

@@ -1,0 +1,71 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { cli, startCli } from '../support/cli.ts'
+import { EMBEDDED } from '../support/installation.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
+
+const envOf = (SVC_DATA_DIR: string) => ({ ...EMBEDDED, PORT: '0', SVC_DATA_DIR })
+
+/** Starts the service, and resolves when it is ready. */
+const serve = async (dataDir = tempDir()) => {
+  const running = startCli(['serve'], { env: envOf(dataDir) })
+  const url = await until(() => /is ready on (\S+)/.exec(running.out())?.[1], { timeoutMs: 60_000 })
+  return { ...running, url, dataDir }
+}
+
+const test = suite('svc serve', { timeoutMs: 90_000 })
+
+test('becomes the service, with the options of npm start', async () => {
+  const { process, ended, url, dataDir, err } = await serve()
+  assert.is((await fetch(`${url}/readyz`)).status, 200)
+  assert.is(readFileSync(join(dataDir, 'lock'), 'utf8'), String(process.pid))
+  if (globalThis.process.platform === 'linux') {
+    const given = readFileSync(`/proc/${process.pid}/cmdline`, 'utf8').split('\0').slice(1, -2)
+    const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: { start: string } }
+    const root = globalThis.process.cwd()
+    assert.is(['node', ...given, 'src/main.ts'].join(' ').replace(`${root}/src`, './src'), scripts.start)
+  }
+  process.kill('SIGTERM')
+  assert.equal([await ended, err()], [0, ''])
+})
+
+test('stops in order at Ctrl-C', async () => {
+  const { process, ended, out } = await serve()
+  process.kill('SIGINT')
+  assert.is(await ended, 0)
+  assert.match(out(), 'SIGINT: stopping')
+})
+
+test('ends with the exit code of a service that cannot start', async () => {
+  assert.equal(await cli(['serve'], { env: { ...envOf(tempDir()), SVC_SANDBOX: 'none' } }), {
+    code: 1,
+    out: '',
+    err: 'svc: Configuration:\n  SVC_SANDBOX: expected auto, process or namespace\n',
+  })
+  const taken = await serve()
+  const second = await cli(['serve'], { env: envOf(taken.dataDir) })
+  assert.is(second.code, 1)
+  assert.match(second.err, `is in use by process ${taken.process.pid}`)
+  taken.process.kill('SIGTERM')
+  assert.is(await taken.ended, 0)
+})
+
+test('uses the directory in which it runs, as the other commands do', async () => {
+  const cwd = tempDir()
+  const running = startCli(['serve'], { env: { ...EMBEDDED, PORT: '0' }, cwd })
+  const url = await until(() => /is ready on (\S+)/.exec(running.out())?.[1], { timeoutMs: 60_000 })
+  const listed = await cli(['orgs', 'list'], { env: { SVC_URL: url }, cwd })
+  assert.equal([listed.code, listed.err], [0, ''])
+  assert.match(listed.out, /^local /m)
+  running.process.kill('SIGTERM')
+  await running.ended
+})
+
+test('refuses arguments', async () => {
+  const { code, err } = await cli(['serve', '--port', '9000'], { env: envOf(tempDir()) })
+  assert.equal([code, err], [2, "svc: unknown option '--port'; run svc serve --help\n"])
+})
+test.run()
