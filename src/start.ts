@@ -16,7 +16,7 @@ import { Outages } from './process/outages.ts'
 import { Readiness } from './process/readiness.ts'
 import { watchSkippedFacts } from './process/roles/skippedFacts.ts'
 import { watchUntakenEvents } from './process/roles/untakenEvents.ts'
-import { watchEngines } from './process/watchEngines.ts'
+import { engineStates, watchEngines } from './process/watchEngines.ts'
 import { openSecrets, type Origin } from './process/secretsFile.ts'
 
 export interface Service {
@@ -84,6 +84,7 @@ export const start = async (
     let oldestUntakenMs: (() => number) | undefined
     let skippedFacts = (): object => ({})
     const readyDetails = () => ({
+      ...(readiness.building.length > 0 && { building: readiness.building }),
       ...(outages.current.length > 0 && { outages: outages.current }),
       ...(oldestUntakenMs && { oldest_untaken_event_ms: oldestUntakenMs() }),
       ...skippedFacts(),
@@ -159,6 +160,7 @@ export const start = async (
         stopping: stopping.signal,
         notReady,
         readyDetails,
+        engineStates: () => engineStates(config, outages, engines.hints),
       }
       server.serve(createApi(node, { ...given, about: status, sandbox: info }))
     }

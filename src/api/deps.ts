@@ -1,3 +1,4 @@
+import type { Static } from 'typebox'
 import type { CommandDeps } from '../commands/deps.ts'
 import type { Logger } from '../logger.ts'
 import type { Authenticator } from '../access/authenticator.ts'
@@ -8,6 +9,7 @@ import type { TrustedProxies } from '../ports/trustedProxies.ts'
 import type { ApiMemory } from './http/memory.ts'
 import type { OrgRates } from './http/orgRates.ts'
 import type { OpenCounts } from '../plans/openCounts.ts'
+import type { Check, EngineState } from './schemas.ts'
 import type { EnvFeeds } from './streams/envFeed.ts'
 
 /** The dependencies of handlers: those of commands and those of HTTP. */
@@ -35,6 +37,14 @@ export interface ApiDeps extends CommandDeps {
   readonly scratchDir: string
   /** The isolation of user code; null on a node that executes none. */
   readonly sandbox: { readonly tier: string; readonly reason: string } | null
+  /** This process, for the operator. */
+  readonly node: {
+    readonly node_id: string
+    readonly roles: readonly string[]
+    readonly engines: () => readonly Static<typeof EngineState>[]
+    /** Checks everything that an operator can fix. */
+    readonly checks: () => Promise<readonly Static<typeof Check>[]>
+  }
   readonly about: { readonly version: string; readonly git_sha: string; readonly start_time: string }
 }
 

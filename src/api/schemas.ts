@@ -386,3 +386,35 @@ export const Domain = Type.Object({
     }),
   ),
 })
+
+export const EngineState = Type.Object({
+  engine: Type.String({ description: 'event store, read models, blobs or Redis' }),
+  kind: Type.String({ description: '`embedded`, or the kind of the external engine' }),
+  answers: Type.Boolean(),
+  since: nullable(Timestamp),
+})
+
+export const NodeStatus = Type.Object({
+  ready: Type.Boolean(),
+  reason: nullable(Type.String({ description: 'The reason why the node is not ready' })),
+  version: Type.String(),
+  git_sha: Type.String(),
+  start_time: Timestamp,
+  node_id: Uuid,
+  node_version: Type.String({ description: 'The version of Node' }),
+  pid: Type.Integer(),
+  roles: Type.Array(Type.String()),
+  sandbox: nullable(Type.Object({ tier: Type.String(), reason: Type.String() })),
+  engines: Type.Array(EngineState),
+  oldest_untaken_event_ms: nullable(
+    Type.Integer({ description: 'Null on nodes without the roles `worker` and `saga`' }),
+  ),
+  skipped_facts: Type.Integer(),
+})
+
+export const Check = Type.Object({
+  name: Type.String({ description: 'The checked part, such as `disk`' }),
+  state: Type.Union([Type.Literal('ok'), Type.Literal('warning'), Type.Literal('failed')]),
+  detail: Type.String(),
+  fix: nullable(Type.String({ description: 'How to fix the problem' })),
+})

@@ -3,6 +3,7 @@ import { AppError, isAppError } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
 import { connectEnvironment, connectOperator } from './client.ts'
 import type { CliCommand, Invocation, Printed } from './command.ts'
+import { doctorCommand } from './doctor.ts'
 import { envCommands } from './envs.ts'
 import { openProgress, type Progress } from './progress.ts'
 import { keyCommands } from './keys.ts'
@@ -10,12 +11,15 @@ import { orgCommands } from './orgs.ts'
 import { runProgram, type Values } from './program.ts'
 import { secretsCommands } from './secrets.ts'
 import { serveCommand } from './serve.ts'
+import { statusCommand } from './status.ts'
 import { tableOf } from './table.ts'
 import type { Terminal } from './terminal.ts'
 import { WrongUsage } from './wrongUsage.ts'
 
 const allCommands: readonly CliCommand[] = [
   serveCommand,
+  statusCommand,
+  doctorCommand,
   ...orgCommands,
   ...envCommands,
   ...keyCommands,
@@ -70,13 +74,12 @@ const runCommand = async (
   const bars: Progress[] = []
   const print = ({ json, text }: Printed): Promise<void> =>
     terminal.out(values.json ? `${jsonLine(json)}\n` : text)
-  const client = { signal, onWarn: (message: string) => terminal.err(`svc: ${message}\n`) }
   const invocation: Invocation = {
     ...values,
     signal,
     print,
-    operator: () => connectOperator(client),
-    environment: () => connectEnvironment(client),
+    operator: () => connectOperator(signal),
+    environment: () => connectEnvironment(signal),
     table: (rows, columns) => tableOf(rows, columns, terminal.columns),
     progress: (unit) => {
       const bar = openProgress(terminal, unit)

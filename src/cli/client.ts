@@ -26,10 +26,18 @@ export interface Client {
   open(method: Method, path: string, request?: Request): Promise<Response>
 }
 
+interface Asked {
+  readonly url: string
+  readonly status: number
+  readonly body: Readonly<Record<string, unknown>>
+  /** The time on the clock of the service, milliseconds since 1970; NaN if the reply has none. */
+  readonly date: number
+}
+
 /** Items of one request of a list: the largest page of the API. */
 const PAGE = 100
 
-/** Encodes the values of a path, so that a name cannot become another path. @public */
+/** Encodes the values of a path, so that a name cannot become another path. */
 export const path = (texts: TemplateStringsArray, ...values: readonly string[]): string =>
   String.raw({ raw: texts }, ...values.map(segmentOf))
 
@@ -39,23 +47,23 @@ const segmentOf = (value: string): string => {
 }
 
 /** The token of the environment, else the one that a service in the same directory uses. */
-const operatorToken = (onWarn: (message: string) => void): string => {
+const operatorToken = (): string => {
   const config = readClientConfig()
   return tokenOf(
     'SVC_OPERATOR_TOKEN',
     'operator token',
     config,
-    config.operatorToken ?? operatorTokenIn(config.dataDir, config.masterKey, onWarn),
+    config.operatorToken ?? operatorTokenIn(config.dataDir, config.masterKey),
   )
 }
 
-const apiKey = (onWarn: (message: string) => void): string => {
+const apiKey = (): string => {
   const config = readClientConfig()
   return tokenOf(
     'SVC_API_KEY',
     'API key',
     config,
-    config.apiKey ?? apiKeyIn(config.dataDir, config.masterKey, onWarn),
+    config.apiKey ?? apiKeyIn(config.dataDir, config.masterKey),
   )
 }
 
@@ -70,20 +78,15 @@ const tokenOf = (variable: string, what: string, { dataDir }: ClientConfig, toke
   return token
 }
 
-interface Given {
-  readonly signal: AbortSignal
-  readonly onWarn: (message: string) => void
-}
-
 /** The API of the operator. */
-export const connectOperator = (given: Given): Client =>
-  connect(operatorToken(given.onWarn), 'operator token', 'SVC_OPERATOR_TOKEN', given)
+export const connectOperator = (signal: AbortSignal): Client =>
+  connect(operatorToken(), 'operator token', 'SVC_OPERATOR_TOKEN', signal)
 
 /** The API of an environment. */
-export const connectEnvironment = (given: Given): Client =>
-  connect(apiKey(given.onWarn), 'API key', 'SVC_API_KEY', given)
+export const connectEnvironment = (signal: AbortSignal): Client =>
+  connect(apiKey(), 'API key', 'SVC_API_KEY', signal)
 
-const connect = (token: string, what: string, variable: string, { signal }: Given): Client => {
+const connect = (token: string, what: string, variable: string, signal: AbortSignal): Client => {
   const { url } = readClientConfig()
   const open = async (method: Method, target: string, request: Request = {}): Promise<Response> => {
     const { query = {}, body, headers } = request
@@ -123,12 +126,25 @@ const connect = (token: string, what: string, variable: string, { signal }: Give
   }
 }
 
-const noAnswer = (url: string, error: unknown): AppError =>
-  new AppError(
-    'unavailable',
-    `the service at ${url} does not answer (${reasonOf(error)}): start it with svc serve, or set SVC_URL`,
-    { cause: error },
-  )
+/** Asks a path that needs no credential, such as `/readyz`. Resolves with the reply, also with a refusal. */
+export const ask = async (target: string, signal: AbortSignal): Promise<Asked> => {
+  const { url } = readClientConfig()
+  const response = await fetch(url + target, { signal, redirect: 'manual' }).catch((error: unknown) => {
+    throw signal.aborted ? error : noAnswer(url, error)
+  })
+  const body = parsed(await response.text())
+  if (body === null) throw new AppError('internal_server_error', `${url} is not svc: its reply is not JSON`)
+  return { url, status: response.status, body, date: Date.parse(response.headers.get('date') ?? '') }
+}
+
+/** `detail`: the message without what to do. */
+const noAnswer = (url: string, error: unknown): AppError => {
+  const detail = `the service at ${url} does not answer (${reasonOf(error)})`
+  return new AppError('unavailable', `${detail}: start it with svc serve, or set SVC_URL`, {
+    cause: error,
+    data: { detail },
+  })
+}
 
 const queryOf = (query: Query): string => {
   const given = Object.entries(query).filter(([, value]) => value !== undefined)
@@ -151,15 +167,16 @@ const refusalOf = async (url: string, response: Response): Promise<AppError> => 
   const error = parsed(text)?.error as Readonly<Record<string, unknown>> | undefined
   const location = response.headers.get('location')
   const message = String(error?.['message'] ?? (location ? `a redirect to ${location}` : text.slice(0, 200)))
-  if (error && response.status < 500) return new AppError('bad_request', onOneLine(message))
+  if (error && response.status < 500)
+    return new AppError('bad_request', onOneLine(message), { data: { status: response.status } })
   const request = error ? ` (request ${String(error['request_id'])})` : ''
   return new AppError('unavailable', onOneLine(`${url} replied ${response.status}: ${message}${request}`))
 }
 
-const parsed = (text: string): Partial<Envelope> | null => {
+const parsed = (text: string): (Partial<Envelope> & Readonly<Record<string, unknown>>) | null => {
   try {
     const value = JSON.parse(text) as unknown
-    return typeof value === 'object' ? value : null
+    return typeof value === 'object' ? (value as Readonly<Record<string, unknown>> | null) : null
   } catch {
     return null // the reply of something else, such as a proxy
   }

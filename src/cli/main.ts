@@ -1,6 +1,8 @@
 import { runCli } from './cli.ts'
 import { openTerminal } from './terminal.ts'
 
+process.removeAllListeners('warning') // those of Node are for the developers of svc
+
 const interrupted = new AbortController()
 // A second signal ends the process at once.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort())

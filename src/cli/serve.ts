@@ -26,6 +26,6 @@ export const serveCommand = command({
   run() {
     if (process.platform === 'win32' || process.execve === undefined)
       throw new AppError('bad_request', 'svc serve needs Linux or macOS; run npm start here')
-    return process.execve(process.execPath, [process.execPath, ...nodeOptions(), main], process.env)
+    return process.execve(process.execPath, [process.execPath, ...nodeOptions(), main])
   },
 })

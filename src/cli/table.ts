@@ -76,6 +76,13 @@ const cutTo = (text: string, room: number): string => {
   return `${cut}…`
 }
 
+/** One line for each name and value, for a single thing. Values without a text are left out. */
+export const fieldsOf = (fields: Readonly<Record<string, string | null | undefined>>): string => {
+  const given = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined)
+  const width = Math.max(...given.map(([name]) => name.length))
+  return given.map(([name, value]) => `${name.padEnd(width)}${GAP}${onOneLine(value ?? NONE)}\n`).join('')
+}
+
 const blocksOf = (rows: readonly (readonly string[])[], columns: readonly Column<never>[]): string => {
   const width = Math.max(...columns.map(({ title }) => stringWidth(title)))
   return rows

@@ -41,8 +41,10 @@ const askIn =
     // The terminal edits the line itself, so that Ctrl-C remains a signal.
     const lines = createInterface({ input, output, terminal: false })
     try {
-      const ended = once(lines, 'close', { signal }).then(() => '')
-      return await Promise.race([lines.question(question, { signal }), ended])
+      const ended = once(lines, 'close', { signal }).then(() => null)
+      const answer = await Promise.race([lines.question(question, { signal }), ended])
+      if (answer === null) output.write('\n')
+      return answer ?? ''
     } finally {
       lines.close()
     }

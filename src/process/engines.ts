@@ -12,6 +12,7 @@ import type { Dns } from '../ports/dns.ts'
 import type { Blobs } from '../ports/blobs.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Hints } from '../ports/hints.ts'
+import type { Probed } from '../ports/probe.ts'
 import type { RateLimiter } from '../ports/rateLimiter.ts'
 import type { ReadModels } from '../ports/readModels.ts'
 
@@ -104,6 +105,31 @@ export const openBlobs = async ({ blobs, dataDir }: Config): Promise<Blobs> =>
   isEmbeddedUrl(blobs)
     ? (await import('../adapters/embedded/blobs.ts')).openBlobs({ dir: join(dataDir, 'blobs') })
     : (await import('../adapters/s3/index.ts')).openS3Blobs(blobs)
+
+/** An engine by the setting that selects it. */
+export const engineSettings = {
+  SVC_EVENT_STORE: 'event store',
+  SVC_READ_MODELS: 'read models',
+  SVC_BLOBS: 'blobs',
+  SVC_REDIS: 'Redis',
+} as const
+export type EngineSetting = keyof typeof engineSettings
+
+/** Asks an external engine through a connection of its own, which is closed again. Rejects as its opening does. */
+export const probeEngine = async (setting: EngineSetting, url: string): Promise<Probed> => {
+  switch (setting) {
+    case 'SVC_EVENT_STORE':
+      return (await import('../adapters/eventstoredb/probe.ts')).probeEventStoreDb(url)
+    case 'SVC_READ_MODELS':
+      return (await import('../adapters/mongodb/probe.ts')).probeMongo(url)
+    case 'SVC_BLOBS':
+      return (await import('../adapters/s3/probe.ts')).probeS3(url)
+    case 'SVC_REDIS':
+      return (await import('../adapters/redis/probe.ts')).probeRedis(url)
+    default:
+      return setting satisfies never
+  }
+}
 
 /** Hints contain the id of the installation: another one may share this Redis by mistake, with other positions. */
 const openHintsOf = async ({ redis }: Config, logger: Logger, installation: string): Promise<Hints> =>

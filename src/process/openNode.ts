@@ -10,7 +10,7 @@ import { keepGoing } from '../loops/keepGoing.ts'
 import type { Patiently } from '../loops/patience.ts'
 import type { Logger } from '../logger.ts'
 import { Quotas } from '../plans/quotas.ts'
-import { buildingReason } from '../projections/buildingReason.ts'
+import { buildingShares } from '../projections/buildingReason.ts'
 import { allNames } from '../projections/index.ts'
 import { openViews } from '../projections/views.ts'
 import { watchVersions } from '../projections/watchVersions.ts'
@@ -101,7 +101,7 @@ export const openNode = async ({
   )
   onClose(() => clearTimeout(patience))
   const views = await patiently(() => {
-    readiness.waitFor(() => buildingReason(progress.building, { store, head }))
+    readiness.waitForBuilding(() => buildingShares(progress.building, { store, head }))
     return openViews({ store, readModels, payloads, progress, ...background }, signal)
   })
   clearTimeout(patience)

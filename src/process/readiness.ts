@@ -1,3 +1,4 @@
+import { buildingReason, type BuildingShare } from '../projections/buildingReason.ts'
 import type { Outages } from './outages.ts'
 
 /** The reason why this node is not ready, for `/readyz` and for refused requests. */
@@ -5,6 +6,7 @@ export class Readiness {
   readonly #stopping: AbortSignal
   readonly #outages: Pick<Outages, 'reason'>
   #waiting: (() => string) | null = starting
+  #building: () => readonly BuildingShare[] = () => []
   #failed: string | null = null
   #refusing: string | null = null
 
@@ -18,8 +20,20 @@ export class Readiness {
     this.#waiting = typeof reason === 'string' ? () => reason : (reason ?? starting)
   }
 
+  /** Waits for read models that are built from the log. */
+  waitForBuilding(building: () => readonly BuildingShare[]): void {
+    this.#building = building
+    this.waitFor(() => buildingReason(building()))
+  }
+
+  /** The read models that are being built, and their shares of the log. */
+  get building(): readonly BuildingShare[] {
+    return this.#building()
+  }
+
   started(): void {
     this.#waiting = null
+    this.#building = () => []
   }
 
   /** Sets the reason why the event store refuses writes; null clears it. */

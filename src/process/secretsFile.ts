@@ -90,13 +90,18 @@ export const openSecrets = (config: SecretsConfig, onWarn: OnWarn = () => {}): S
 }
 
 /** The operator token of an installation on this machine, without `SVC_OPERATOR_TOKEN`; null when there is none. */
-export const operatorTokenIn = (dataDir: string, masterKey: Buffer | null, onWarn: OnWarn): string | null =>
-  readStored(secretsFileIn(dataDir), onWarn)?.operator_token ??
-  (masterKey && derivedFrom(masterKey).operator_token)
+export const operatorTokenIn = (dataDir: string, masterKey: Buffer | null): string | null =>
+  parseFile(secretsFileIn(dataDir))?.operator_token ?? (masterKey && derivedFrom(masterKey).operator_token)
 
 /** The first API key of an installation on this machine, without `SVC_API_KEY`; null when there is none. */
-export const apiKeyIn = (dataDir: string, masterKey: Buffer | null, onWarn: OnWarn): string | null =>
-  readStored(secretsFileIn(dataDir), onWarn)?.api_key ?? (masterKey && derivedFrom(masterKey).api_key)
+export const apiKeyIn = (dataDir: string, masterKey: Buffer | null): string | null =>
+  parseFile(secretsFileIn(dataDir))?.api_key ?? (masterKey && derivedFrom(masterKey).api_key)
+
+/** Throws if `secrets.json` is damaged, or is missing beside the data that needs it. Changes nothing. */
+export const checkStoredSecrets = (dataDir: string): void => {
+  const path = secretsFileIn(dataDir)
+  if (parseFile(path) === null) checkNoData(dataDir, path)
+}
 
 /** The `secrets.json` of this installation. */
 export class SecretsFile {
@@ -165,10 +170,9 @@ const checkNoData = (dataDir: string, path: string): void => {
 /** Access for the group, and for all other users. */
 const OTHERS = 0o077
 
-const readStored = (path: string, onWarn: OnWarn = () => {}): Stored | null => {
-  try {
-    if (!existsSync(path)) return null
-    const { mode } = statSync(path)
+const readStored = (path: string, onWarn: OnWarn = () => {}): Stored | null =>
+  reading(path, () => {
+    const mode = existsSync(path) ? statSync(path).mode : 0
     if (mode & OTHERS) {
       chmodSync(path, 0o600)
       onWarn(
@@ -176,7 +180,15 @@ const readStored = (path: string, onWarn: OnWarn = () => {}): Stored | null => {
           'replace what it contains (docs/operations.md, Secrets)',
       )
     }
-    return parseStored(readFileSync(path, 'utf8'))
+    return parseFile(path)
+  })
+
+const parseFile = (path: string): Stored | null =>
+  reading(path, () => (existsSync(path) ? parseStored(readFileSync(path, 'utf8')) : null))
+
+const reading = <T>(path: string, read: () => T): T => {
+  try {
+    return read()
   } catch (error) {
     throw isAppError(error) ? error : refused(path, `${messageOf(error)}; repair it, or ${RESTORE}`)
   }

@@ -6,6 +6,8 @@ import { type Api, openApi } from '../support/http.ts'
 import { installation } from '../support/installation.ts'
 import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+import { newSession } from './issuing.ts'
 import { isRefused, refusal } from './refusal.ts'
 
 interface Org {
@@ -28,7 +30,9 @@ interface Key {
   enabled: boolean
   access: string
   permissions: Record<string, string[]>
+  expires_at: string | null
   token?: string
+  former?: Key
 }
 
 const server = await startServer()
@@ -42,6 +46,7 @@ const asked = async <T>(method: string, path: string, body: unknown, status: num
   assert.is(answer.status, status, `${method} ${path}: ${answer.text}`)
   return (answer.json as { data: T }).data
 }
+const get = <T>(path: string) => asked<T>('GET', path, undefined, 200)
 const post = <T>(path: string, body: unknown) => asked<T>('POST', path, body, 201)
 const patch = <T>(path: string, body: unknown) => asked<T>('PATCH', path, body, 200)
 const names = new Set<string>()
@@ -134,7 +139,40 @@ envs('are created and listed, each name once in its organization', async () => {
   const elsewhere = await operator.send('POST', at(`/orgs/${newId()}/envs`), { body: { name: 'prod' } })
   assert.is(refusal(elsewhere).code, 'not_found')
 })
+envs('and organizations are read one by one', async () => {
+  const env = await newEnv()
+  assert.equal(await get<Env>(`/envs/${env.env_id}`), env)
+  const org = await get<Org>(`/orgs/${env.org_id}`)
+  assert.equal(await get<Org>(`/orgs/${org.slug}`), org)
+  for (const path of [`/orgs/${newId()}`, `/envs/${newId()}`, '/envs/x'])
+    assert.is(refusal(await operator.send('GET', at(path))).code, 'not_found')
+})
 envs.run()
+
+const node = suite('the node that answers')
+node('reports its state and its engines', async () => {
+  const status = await get<Record<string, unknown>>('/status')
+  assert.equal([status['ready'], status['reason'], status['skipped_facts']], [true, null, 0])
+  const engines = status['engines'] as { engine: string; kind: string; answers: boolean }[]
+  assert.equal(
+    engines.slice(0, 3).map(({ engine, answers }) => [engine, answers]),
+    [
+      ['event store', true],
+      ['read models', true],
+      ['blobs', true],
+    ],
+  )
+})
+node('checks itself, and prints no secret of its engines', async () => {
+  const checks = await get<{ name: string; state: string; detail: string }[]>('/checks')
+  const engines = ['event store', 'read models', 'blobs']
+  assert.equal(
+    checks.filter(({ name }) => engines.includes(name)).map(({ state }) => state),
+    ['ok', 'ok', 'ok'],
+  )
+  assert.not.match(JSON.stringify(checks), /:\/\/[^/" ]*@/)
+})
+node.run()
 
 const keys = suite('API keys')
 keys('are Full by default, and their token is returned once', async () => {
@@ -194,6 +232,68 @@ keys('do not exist once they are deleted', async () => {
   }
 })
 
+keys('are read one by one, without their tokens', async () => {
+  const { token: _, ...key } = await newKey()
+  assert.equal(await get<Key>(`/api-keys/${key.api_key_id}`), key)
+  const gone = await operator.send('GET', at(`/api-keys/${newId()}`))
+  assert.is(refusal(gone).code, 'not_found')
+})
+
+keys('expire, with the sessions that they issued, unless the expiry is taken back', async () => {
+  const key = await newKey()
+  assert.is(key.expires_at, null)
+  const session = openApi(server.url, (await newSession(as(key), { 'env:*': ['read'] })).token)
+  const statuses = async () => [
+    (await as(key).send('GET', '/env')).status,
+    (await session.send('GET', '/env')).status,
+  ]
+  assert.equal(await statuses(), [200, 200])
+  const change = (body: object) => patch<Key>(`/api-keys/${key.api_key_id}`, body)
+  assert.type((await change({ expires_in: 3600 })).expires_at, 'string')
+  assert.equal(await statuses(), [200, 200])
+  await change({ expires_in: 1 })
+  await until(async () => (await statuses()).every((status) => status === 401), { everyMs: 250 })
+  assert.is((await change({ expires_in: null })).expires_at, null)
+  assert.equal(await statuses(), [200, 200])
+})
+
+keys('are replaced by a key with the same rights; the former one expires at once', async () => {
+  const former = await newKey({ 'env:*': ['read'] })
+  const next = await post<Key>(`/api-keys/${former.api_key_id}/rotate`, {})
+  assert.equal(
+    [next.env_id, next.name, next.permissions, next.expires_at],
+    [former.env_id, former.name, former.permissions, null],
+  )
+  assert.is(next.former?.api_key_id, former.api_key_id)
+  assert.is((await as(next).send('GET', '/env')).status, 200)
+  assert.is((await as(former).send('GET', '/env')).status, 401)
+  const again = await operator.send('POST', at(`/api-keys/${former.api_key_id}/rotate`), { body: {} })
+  assert.equal([refusal(again).status, refusal(again).code], [409, 'conflict'])
+})
+
+keys('are both valid during the overlap of a rotation', async () => {
+  const former = await newKey()
+  const next = await post<Key>(`/api-keys/${former.api_key_id}/rotate`, { overlap_s: 600 })
+  for (const key of [former, next]) assert.is((await as(key).send('GET', '/env')).status, 200)
+  const left = Date.parse(next.former?.expires_at ?? '') - Date.now()
+  assert.ok(left > 0 && left <= 600_000, String(left))
+})
+
+for (const overlap_s of [-1, 1.5, 31_536_001, '60'])
+  keys(`are not replaced with an overlap of ${JSON.stringify(overlap_s)}`, async () => {
+    const { api_key_id } = await newKey()
+    const answer = await operator.send('POST', at(`/api-keys/${api_key_id}/rotate`), { body: { overlap_s } })
+    isRefused(answer, /^overlap_s: /)
+  })
+
+keys('that are disabled or missing are not replaced', async () => {
+  const key = await newKey()
+  await patch(`/api-keys/${key.api_key_id}`, { enabled: false })
+  const rotate = (id: string) => operator.send('POST', at(`/api-keys/${id}/rotate`), { body: {} })
+  assert.is(refusal(await rotate(key.api_key_id)).code, 'conflict')
+  assert.is(refusal(await rotate(newId())).code, 'not_found')
+})
+
 keys('are for an environment that exists, with permissions that are valid', async () => {
   const none = await operator.send('POST', at(`/envs/${newId()}/api-keys`), { body: { name: 'k' } })
   assert.is(refusal(none).code, 'not_found')
@@ -224,6 +324,12 @@ for (const [who, authorization] of Object.entries({
       ['POST', `/envs/${newId()}/api-keys`],
       ['PATCH', `/api-keys/${newId()}`],
       ['DELETE', `/api-keys/${newId()}`],
+      ['GET', `/orgs/${newId()}`],
+      ['GET', `/envs/${newId()}`],
+      ['GET', `/api-keys/${newId()}`],
+      ['POST', `/api-keys/${newId()}/rotate`],
+      ['GET', '/status'],
+      ['GET', '/checks'],
     ] as const) {
       const response = await fetch(at(path), { method, headers: authorization ? { authorization } : {} })
       const { error } = (await response.json()) as { error: { code: string } }

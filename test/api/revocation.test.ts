@@ -91,6 +91,27 @@ streams('end when their session expires', async () => {
   await isOver(follower)
 })
 
+streams('end when the API key expires that was given an end later, also those of its sessions', async () => {
+  const { api, change } = await newApiKey()
+  const followers = [await followStream(api), await followStream(as(api, await newSession(api, FOLLOWS)))]
+  await change({ expires_in: 3600 })
+  await Promise.all(followers.map(isOpen))
+  await change({ expires_in: 1 })
+  await Promise.all(followers.map(isOver))
+})
+
+streams('continue when the end of their API key is taken back', async () => {
+  const { api, change } = await newApiKey()
+  const [follower, other] = [await followStream(api), await newApiKey()]
+  const ended = await followStream(other.api)
+  await change({ expires_in: 1 })
+  await change({ expires_in: null })
+  await other.change({ expires_in: 1 })
+  await isOver(ended) // it would have ended before
+  await isOpen(follower)
+  follower.close()
+})
+
 for (const [what, path] of [
   ['of a stream', `/streams/${stream_id}/subscribe`],
   ['of the environment', '/env/subscribe'],

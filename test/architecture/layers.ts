@@ -218,6 +218,22 @@ export const layers: readonly Layer[] = [
       'adapters/system',
     ],
   },
+  // What an operator can fix. The command line uses it too, when the service does not run.
+  { path: 'process/checks/check', imports: ['errors', 'loops'] },
+  { path: 'process/checks/clock', imports: ['process/checks/check'], types: ['ports'] },
+  {
+    path: 'process/checks',
+    imports: [
+      ...kernel,
+      'loops',
+      'ports',
+      'process/config',
+      'process/secretsFile',
+      'process/engines',
+      'process/checks/check',
+      'process/checks/clock',
+    ],
+  },
   {
     path: 'process',
     imports: [
@@ -242,6 +258,8 @@ export const layers: readonly Layer[] = [
       'process/config',
       'process/secretsFile',
       'process/engines',
+      'process/checks/check',
+      'process/checks',
     ],
     packages: ['koa'],
   },
@@ -261,7 +279,16 @@ export const layers: readonly Layer[] = [
   // The command line: a client of the operator API. The types of commands are the types of the replies.
   {
     path: 'cli',
-    imports: ['clock', 'errors', 'logger', 'process/config', 'process/secretsFile'],
+    imports: [
+      'clock',
+      'errors',
+      'logger',
+      'process/config',
+      'process/secretsFile',
+      'process/checks/check',
+      'process/checks/clock',
+      'process',
+    ],
     types: ['commands'],
     packages: ['commander', 'string-width'],
   },

@@ -29,6 +29,7 @@ test('takes the end of the input as no answer', async () => {
   const answered = open(streams).ask?.('Sure? ', new AbortController().signal)
   streams.stdin.end()
   assert.is(await answered, '')
+  assert.is(String(streams.stderr.read()), 'Sure? \n')
 })
 
 test('stops asking when it is interrupted', async () => {

@@ -47,6 +47,18 @@ keys('does not change when it already has the wanted values', () => {
     .when(change({ enabled: false }))
     .then()
 })
+keys('gets an end, another one, and none', () => {
+  const ends = (expires_at: string | null) => ({ type: 'ApiKeyChanged', api_key_id, expires_at }) as const
+  given(created)
+    .when(change({ expires_at: null }))
+    .then()
+  given(created)
+    .when(change({ expires_at: '2026-01-01' }))
+    .then(ends('2026-01-01'))
+  given(created, ends('2026-01-01'))
+    .when(change({ expires_at: null }))
+    .then(ends(null))
+})
 keys('is deleted', () => given(created, disabled).when(remove).then({ type: 'ApiKeyDeleted', api_key_id }))
 keys('cannot change before it is created or after it is deleted', () => {
   for (const command of [remove, change({ enabled: true })]) {

@@ -203,6 +203,12 @@ replies('of the operator API are as documented', async (context) => {
   const key = await ask(['createApiKey', 'POST', `/envs/${env_id}/api-keys`, 201], { name: 'k' })
   await ask(['listApiKeys', 'GET', `/envs/${env_id}/api-keys`, 200])
   const { api_key_id } = (key as { data: { api_key_id: string } }).data
+  await ask(['getOrg', 'GET', '/orgs/documented', 200])
+  await ask(['getEnvironmentById', 'GET', `/envs/${env_id}`, 200])
+  await ask(['getApiKey', 'GET', `/api-keys/${api_key_id}`, 200])
+  await ask(['rotateApiKey', 'POST', `/api-keys/${api_key_id}/rotate`, 201], { overlap_s: 60 })
+  await ask(['getNodeStatus', 'GET', '/status', 200])
+  await ask(['checkNode', 'GET', '/checks', 200])
   await ask(['updateApiKey', 'PATCH', `/api-keys/${api_key_id}`, 200], { enabled: false })
   assert.is(
     (await operator.server.api.send('DELETE', `${server.url}/operator/api-keys/${api_key_id}`)).status,

@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { openReadModels } from '../../src/adapters/embedded/readModels/index.ts'
 import { PermanentError } from '../../src/errors.ts'
 import { silent } from '../../src/logger.ts'
-import { buildingReason } from '../../src/projections/buildingReason.ts'
+import { buildingReason, buildingShares } from '../../src/projections/buildingReason.ts'
 import { Projectors } from '../../src/projections/projectors.ts'
 import { runs } from '../../src/projections/runs.ts'
 import { uploads } from '../../src/projections/uploads.ts'
@@ -18,7 +18,7 @@ building('are named with their shares of the log', async ({ store, readModels, s
   const head = await store.head()
   const waiting = { ...any, name: 'waiting' }
   const projectors = new Projectors({ store, readModels, logger: silent, projections: [any, waiting] })
-  const reason = () => buildingReason(projectors.building, { store, head })
+  const reason = () => buildingReason(buildingShares(projectors.building, { store, head }))
   assert.is(reason(), 'The read models are being built from the log: names@1 (0 %), waiting@1 (0 %)')
   const running = projectors.run(stopping.signal)
   await until(() => projectors.building.length === 0)
@@ -30,14 +30,15 @@ building('are named with their shares of the log', async ({ store, readModels, s
 building('have their shares rounded down, so that 100 % is never shown too early', () => {
   const store = { countBetween: (after: string, upTo: string) => Number(upTo) - Number(after) }
   assert.match(
-    buildingReason([{ name: 'runs@3', builtTo: '999' }], { store, head: '1000' }),
+    buildingReason(buildingShares([{ name: 'runs@3', builtTo: '999' }], { store, head: '1000' })),
     /: runs@3 \(99 %\)$/,
   )
 })
 
 building('are named alone where the store cannot count', () => {
   const store = { countBetween: () => null }
-  assert.match(buildingReason([{ name: 'runs@3', builtTo: '5' }], { store, head: '9' }), /: runs@3$/)
+  const shares = buildingShares([{ name: 'runs@3', builtTo: '5' }], { store, head: '9' })
+  assert.match(buildingReason(shares), /: runs@3$/)
 })
 
 building('are noticed when they were dropped while the node was silent', async () => {

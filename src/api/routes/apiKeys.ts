@@ -58,16 +58,6 @@ export const apiKeyRoutes = [
 
   operatorRoute({
     tag,
-    method: 'GET',
-    path: '/operator/api-keys/:api_key_id',
-    operationId: 'getApiKey',
-    summary: 'Get an API key',
-    reply: { kind: 'item', schema: ApiKey },
-    handle: async ({ deps, params: { api_key_id } }) => item(presentKey(await findApiKey(deps, api_key_id))),
-  }),
-
-  operatorRoute({
-    tag,
     method: 'POST',
     path: '/operator/api-keys/:api_key_id/rotate',
     operationId: 'rotateApiKey',
@@ -84,6 +74,16 @@ export const apiKeyRoutes = [
       const former = presentKey(await findApiKey(deps, params.api_key_id))
       return item({ ...presentKey(await findApiKey(deps, api_key_id)), token, former }, 201)
     },
+  }),
+
+  operatorRoute({
+    tag,
+    method: 'GET',
+    path: '/operator/api-keys/:api_key_id',
+    operationId: 'getApiKey',
+    summary: 'Get an API key',
+    reply: { kind: 'item', schema: ApiKey },
+    handle: async ({ deps, params: { api_key_id } }) => item(presentKey(await findApiKey(deps, api_key_id))),
   }),
 
   operatorRoute({

@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { AppError } from '../../errors.ts'
 import type { FrontDeps } from '../deps.ts'
+import { errorBody } from '../http/problem.ts'
 import { own, type PublicRoute, publicRoute } from '../route.ts'
 
 const Status = Type.Object({
@@ -48,15 +49,22 @@ export const healthRoutes: readonly PublicRoute<FrontDeps>[] = [
       'Returns 503 while an engine cannot be reached, a read model is being built or the server is stopping. ' +
       'An engine that has not answered for 5 seconds is named in the message, with the time since when. ' +
       '`sandbox` is the isolation of user code on this node: the tier and the reason for it. ' +
+      '`building` lists read models that are being built, with their shares of the log in percent. ' +
       '`outages` lists engines that do not answer at this moment. `oldest_untaken_event_ms` is the age of the oldest ' +
       'event that no worker has taken, on nodes with the role `worker` or `saga`. `skipped_facts` is the number of facts ' +
       'that read models lack because of a defect, and `skipped` names the first ones.',
     tag: 'Health',
     errors: ['unavailable'],
     reply: { kind: 'bare' },
-    handle: ({ ctx, deps }) => {
+    handle: ({ ctx, deps, request_id }) => {
       const reason = deps.notReady()
-      if (reason !== null) throw new AppError('unavailable', reason)
+      if (reason !== null) {
+        const error = new AppError('unavailable', reason)
+        ctx.status = error.status
+        ctx.set('Retry-After', '1')
+        ctx.body = { ...errorBody(error, request_id), ...deps.readyDetails?.() }
+        return own
+      }
       ctx.body = { status: 'ready', ...(deps.sandbox && { sandbox: deps.sandbox }), ...deps.readyDetails?.() }
       return own
     },

@@ -14,6 +14,7 @@ import { uploadRoutes } from './fileUploads.ts'
 import { functionRoutes } from './functions.ts'
 import { healthRoutes } from './health.ts'
 import { masterKeyRoutes } from './masterKey.ts'
+import { nodeRoutes } from './node.ts'
 import { operatorRoutes } from './operator.ts'
 import { projectRoutes } from './projects.ts'
 import { runRoutes } from './runs.ts'
@@ -46,6 +47,7 @@ export const allRoutes: readonly Route[] = [
   ...masterKeyRoutes,
   ...abandonedEventRoutes,
   ...skippedFactRoutes,
+  ...nodeRoutes,
   ...operatorRoutes,
   ...apiKeyRoutes,
 ]

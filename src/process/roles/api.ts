@@ -14,6 +14,7 @@ import { EnvFeeds } from '../../api/streams/envFeed.ts'
 import { useServiceKey } from '../../commands/credentials/useServiceKey.ts'
 import { Offers } from '../../cluster/offers.ts'
 import { keepGoing } from '../../loops/keepGoing.ts'
+import { checkNode } from '../checkNode.ts'
 import type { Node } from './node.ts'
 
 type Given = Pick<
@@ -21,10 +22,11 @@ type Given = Pick<
   'runtime' | 'claimer' | 'publicUrl' | 'stopping' | 'notReady' | 'readyDetails' | 'about' | 'sandbox'
 > & {
   readonly operatorTokens: readonly string[]
+  readonly engineStates: ApiDeps['node']['engines']
 }
 
 /** Creates the REST API with webhooks and streams. */
-export const createApi = (node: Node, { operatorTokens, ...given }: Given): Koa => {
+export const createApi = (node: Node, { operatorTokens, engineStates, ...given }: Given): Koa => {
   const { store, aggregates, views, blobs, payloads, keyring, dataKeys, quotas, hints, logger, config } = node
   const { masterKeys, masterKeyFile, wrappedKeys } = node
   const { node_id, liveness } = node
@@ -72,6 +74,12 @@ export const createApi = (node: Node, { operatorTokens, ...given }: Given): Koa 
     feeds: new EnvFeeds(store, node),
     dns: node.dns,
     certificates: node.certificates,
+    node: {
+      node_id,
+      roles: [...config.roles],
+      engines: engineStates,
+      checks: () => checkNode(node, given),
+    },
     domainsZone: config.domainsZone,
     trustedProxies: config.trustedProxies,
     operatorHost: config.operatorHost,
