@@ -14,8 +14,9 @@ const parse = (cron: string): Cron => {
 
 /**
  * Computes when a cron expression is due. It follows Vixie cron's rule for clock changes, which no available library
- * implements. A fixed hour runs exactly once a day: a skipped hour at the first instant after the gap, a repeated hour the
- * first time. Any other hour pattern follows elapsed time.
+ * implements. Fixed hours, such as `3` or `9-17`, run exactly once a day: a skipped hour at the first instant after the gap, a repeated
+ * hour the first time. A wildcard (also one with a step) follows elapsed
+ * time.
  */
 export interface Ticks {
   /** The first tick after an instant, milliseconds since 1970; null when there is none. */
@@ -30,7 +31,7 @@ export const ticksOf = (cron: string, timezone: string): Ticks => {
     throw new Error(`Expected a cron expression of five fields, got ${JSON.stringify(cron)}`)
   }
   const wall = parse(cron)
-  const fixedHour = nickname ? !/hourly/i.test(cron) : /^\d+(,\d+)*$/.test(fields[1] ?? '')
+  const fixedHour = nickname ? !/hourly/i.test(cron) : !/[*?]/.test(fields[1] ?? '*')
   const zoned = (ms: number) => Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(timezone)
   try {
     zoned(0)

@@ -1,5 +1,6 @@
 import { fireTick, scheduleIdOf, type TickDeps } from '../commands/runs/fireTick.ts'
 import { type Ticks, ticksOf } from '../domain/cron.ts'
+import { clock, isoOf } from '../clock.ts'
 import { isAppError, messageOf } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import type { Deployed, Directory, DirectoryProject } from '../projections/directory.ts'
@@ -84,6 +85,8 @@ export const fireSchedules = (
   deps: TickDeps & {
     readonly directory: Pick<Directory, 'projects' | 'projectById' | 'onChange'>
     readonly logger: Logger
+    /** Milliseconds since 1970. */
+    readonly now?: () => number
   },
 ): Saga<null, ScheduleInput, Tick> => ({
   name: 'fireSchedules',
@@ -122,11 +125,17 @@ export const fireSchedules = (
 
   async carryOut({ schedule, at }) {
     const { scheduled, schedule_id } = schedule
+    const { now = clock.now, logger } = deps
+    if (now() - at > TOO_LATE_MS) {
+      const error = `The event store was unavailable for longer than ${CATCH_UP_MS / 1000} s after the tick`
+      logger.warn('A tick was skipped', { schedule_id, tick: isoOf(at), error })
+      return { type: 'fired', schedule, at }
+    }
     try {
       await fireTick(deps, { scheduled, tick: at })
     } catch (error) {
       if (!isAppError(error, 'quota_exceeded')) throw error
-      deps.logger.warn('A tick was skipped', { schedule_id, error: error.message })
+      logger.warn('A tick was skipped', { schedule_id, tick: isoOf(at), error: error.message })
     }
     return { type: 'fired', schedule, at }
   },

@@ -42,6 +42,14 @@ plain('know leap days, also over a century without one', () => {
   ])
   assert.equal(ticks('0 0 29 2 *', 'UTC', '2097-01-01T00:00:00Z', 1), ['2104-02-29T00:00'])
 })
+plain('fall on the ends of months that have such a day', () => {
+  assert.equal(ticks('0 0 31 * *', 'UTC', '2026-01-15T00:00:00Z', 3), [
+    '2026-01-31T00:00',
+    '2026-03-31T00:00',
+    '2026-05-31T00:00',
+  ])
+  assert.equal(ticks('59 23 31 12 *', 'Asia/Kathmandu', '2026-12-31T18:13:30Z', 1), ['2026-12-31T18:14'])
+})
 plain('do not exist on a day that never occurs', () =>
   assert.equal(ticks('0 0 30 2 *', 'UTC', '2026-01-01T00:00:00Z', 1), []),
 )
@@ -127,6 +135,34 @@ for (const [zone, cron, why, from, expected] of [
     '2026-11-01T04:00:00Z',
     ['2026-11-01T05:00', '2026-11-01T05:20', '2026-11-01T05:40', '2026-11-02T06:00'],
   ],
+  [
+    'America/New_York',
+    '30 1-3 * * *',
+    'a range with a skipped hour',
+    '2026-03-08T05:00:00Z',
+    ['2026-03-08T06:30', '2026-03-08T07:00', '2026-03-08T07:30', '2026-03-09T05:30'],
+  ],
+  [
+    'America/New_York',
+    '30 0-4/2,1 * * *',
+    'a range with a repeated hour',
+    '2026-11-01T04:00:00Z',
+    ['2026-11-01T04:30', '2026-11-01T05:30', '2026-11-01T07:30', '2026-11-01T09:30', '2026-11-02T05:30'],
+  ],
+  [
+    'Australia/Lord_Howe',
+    '0,15,30,45 2 * * *',
+    'half of the hour is skipped',
+    '2026-10-02T20:00:00Z',
+    ['2026-10-03T15:30', '2026-10-03T15:45', '2026-10-04T15:00'],
+  ],
+  [
+    'Pacific/Apia',
+    '0 12 * * *',
+    'a whole day is skipped',
+    '2011-12-29T23:00:00Z',
+    ['2011-12-30T10:00', '2011-12-30T22:00', '2011-12-31T22:00'],
+  ],
 ] as const) {
   fixed(`${cron} in ${zone}, ${why}`, () => assert.equal(ticks(cron, zone, from, expected.length), expected))
 }
@@ -136,7 +172,7 @@ fixed('asked within the repeated hour has passed', () => {
 })
 fixed.run()
 
-const elapsed = suite('any other hour')
+const elapsed = suite('a wildcard for the hour')
 for (const [zone, cron, why, from, expected] of [
   [
     'America/New_York',

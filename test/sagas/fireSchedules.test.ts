@@ -264,6 +264,90 @@ schedule('is retried when its tick cannot be stored', async ({ node }) => {
   assert.ok(calls >= 3)
 })
 
+schedule('skips a tick that could not be stored within its window, and continues', async ({ node }) => {
+  const { directory } = await deployed([everyMinute], 10 * MINUTE)
+  const warned: string[] = []
+  const logger = { ...silent, warn: (message: string) => void warned.push(message) }
+  let [isAway, shift] = [true, 0]
+  const handle = ((...args: Parameters<typeof node.aggregates.streams.handle>) => {
+    if (!isAway) return node.aggregates.streams.handle(...args)
+    isAway = false
+    shift = 9 * HOUR // the event store answers again after nine hours
+    return Promise.reject(new AppError('unavailable', 'down'))
+  }) as typeof node.aggregates.streams.handle
+  const now = () => clock.now() + shift
+  const shown = { now, monotonic: clock.monotonic }
+  const alarms = new Alarms({ clock: shown, lookEveryMs: 5 })
+  const aggregates = { streams: { handle } as typeof node.aggregates.streams }
+  const began = clock.now()
+  void runSaga(
+    fireSchedules({ ...node, aggregates, directory, logger, now }),
+    { logger, clock: shown, alarms },
+    node.signal,
+  )
+  const first = await until(async () => (await requestedIn(node))[0])
+  assert.ok(warned.includes('A tick was skipped'), warned.join(', '))
+  assert.ok(Date.parse(tickOf(first).scheduled_time) >= began + 9 * HOUR - 2 * MINUTE)
+})
+
+schedule('fires each tick once on three nodes, through deaths of the node that fires', async ({ node }) => {
+  const { directory } = await deployed([everyMinute], 10 * MINUTE)
+  const TICKS = 12
+  let shift = 0
+  const now = () => clock.now() + shift
+  const shown = { now, monotonic: clock.monotonic }
+  const fates: ('before' | 'after')[] = []
+  const dead: Promise<never> = new Promise(() => {})
+  let alive = 0
+  /** The next node that fires dies before its append, or after it was stored and before it was acknowledged. */
+  const start = (): void => {
+    alive++
+    const process = new AbortController()
+    const { streams } = openAggregates(node.store)
+    const die = (): Promise<never> => {
+      alive--
+      process.abort()
+      return dead
+    }
+    const handle = (async (...args: Parameters<typeof streams.handle>) => {
+      const fate = fates.shift()
+      if (fate === 'before') return die()
+      const handled = await streams.handle(...args)
+      return fate === 'after' ? die() : handled
+    }) as typeof streams.handle
+    const deps = {
+      ...node,
+      aggregates: { streams: { handle } as typeof streams },
+      directory,
+      logger: silent,
+      now,
+    }
+    const alarms = new Alarms({ clock: shown, lookEveryMs: 5 })
+    const signal = AbortSignal.any([process.signal, node.signal])
+    void runSaga(fireSchedules(deps), { logger: silent, clock: shown, alarms }, signal)
+  }
+  for (let n = 0; n < 3; n++) start()
+  const last = () => new Date(Math.floor(now() / MINUTE) * MINUTE).toISOString()
+  const timesIn = async () => (await requestedIn(node)).map((asked) => tickOf(asked).scheduled_time)
+  await until(async () => (await timesIn()).includes(last()))
+  for (let n = 0; n < TICKS; n++) {
+    fates.push(n % 2 === 0 ? 'before' : 'after')
+    shift += MINUTE
+    await until(async () => fates.length === 0 && (await timesIn()).includes(last()))
+    while (alive < 3) start()
+  }
+  const times = (await timesIn()).toSorted()
+  assert.is(new Set(times).size, times.length, `a tick fired twice: ${times.join(', ')}`)
+  const minutes = times.map((time) => Date.parse(time) / MINUTE)
+  assert.equal(
+    minutes,
+    minutes.map((_, n) => (minutes[0] ?? 0) + n),
+  )
+  assert.ok(minutes.length > TICKS)
+  for (const { stream_id } of await requestedIn(node))
+    assert.equal(await node.typesIn(stream_id), ['StreamCreated', 'RunRequested'])
+})
+
 schedule('skips a tick that exceeds the quota, and continues', async ({ node }) => {
   const { directory } = await deployed([everyMinute], 10 * MINUTE)
   const warned: string[] = []
