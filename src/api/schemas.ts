@@ -215,6 +215,32 @@ export const RunStats = Type.Object({
   cancelled: Type.Integer(),
 })
 
+const RunPoint = {
+  total_runs: Type.Integer(),
+  running: Type.Integer(),
+  succeeded: Type.Integer(),
+  failed: Type.Integer(),
+  cancelled: Type.Integer(),
+  pending_retry: Type.Integer(),
+  duration_ms: Type.Object(
+    {
+      count: Type.Integer({ description: 'Runs that have ended' }),
+      p50: nullable(Type.Number()),
+      p95: nullable(Type.Number()),
+      p99: nullable(Type.Number()),
+    },
+    { description: 'From start to stop, in milliseconds; percentiles are exact to 2.5 percent' },
+  ),
+}
+
+export const RunSeries = Type.Object({
+  interval: Type.Union([Type.Literal('minute'), Type.Literal('hour'), Type.Literal('day')]),
+  from: Timestamp,
+  to: Timestamp,
+  total: Type.Object(RunPoint, { description: 'All points together' }),
+  points: Type.Array(Type.Object({ time: Timestamp, ...RunPoint })),
+})
+
 export const EventHandler = Type.Object({
   event_handler_id: Uuid,
   build_id: Uuid,

@@ -5,23 +5,30 @@ import { type Decider, type Folded, foreign } from './decider.ts'
 interface Calls {
   readonly counted: string
   readonly expired: string
+  /** The last day whose runs were counted. */
+  readonly runsCounted: string
 }
 
 export type CallsCommand =
   | ({ readonly type: 'CountDay' } & Omit<EventOf<'CallDayCounted'>, 'type'>)
+  | ({ readonly type: 'CountRuns' } & Omit<EventOf<'RunDayCounted'>, 'type'>)
   | ({ readonly type: 'ExpireCalls' } & Omit<EventOf<'CallsExpired'>, 'type'>)
 
-type CallsEvent = EventOf<'CallDayCounted' | 'CallsExpired'>
+type CallsEvent = EventOf<'CallDayCounted' | 'RunDayCounted' | 'CallsExpired'>
 
 /** Each day of an environment is counted once, in order, and expires once. */
 export const calls: Decider<Calls, CallsCommand, CallsEvent> = {
-  initial: () => ({ counted: '', expired: '' }),
+  initial: () => ({ counted: '', expired: '', runsCounted: '' }),
 
-  decide(command, { counted, expired }) {
+  decide(command, { counted, expired, runsCounted }) {
     switch (command.type) {
       case 'CountDay': {
         const { type: _, ...day } = command
         return day.day > counted ? [{ type: 'CallDayCounted', ...day }] : []
+      }
+      case 'CountRuns': {
+        const { type: _, ...day } = command
+        return day.day > runsCounted ? [{ type: 'RunDayCounted', ...day }] : []
       }
       case 'ExpireCalls': {
         const { env_id, before } = command
@@ -36,6 +43,8 @@ export const calls: Decider<Calls, CallsCommand, CallsEvent> = {
     switch (event.type) {
       case 'CallDayCounted':
         return { ...state, counted: event.day }
+      case 'RunDayCounted':
+        return { ...state, runsCounted: event.day }
       case 'CallsExpired':
         return { ...state, expired: event.before }
       default:

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { fact, Id } from './scalars.ts'
+import { fact, Id, record } from './scalars.ts'
 
 /**
  * What `call_days` has about a day that is over. The facts of the day may expire before the usage of its month has ended, so
@@ -10,6 +10,19 @@ export const CallDayCounted = fact('CallDayCounted', {
   day: Type.String(),
   runs: Type.Integer(),
   bytes: Type.Integer(),
+})
+
+/**
+ * The statistics of the runs that started on a day, before the plan keeps them no longer: their facts may expire, so a
+ * rebuild takes the numbers from here. By type of run: `n` has the numbers by status, `d` those by bucket of duration.
+ */
+export const RunDayCounted = fact('RunDayCounted', {
+  env_id: Id,
+  day: Type.String(),
+  tallies: Type.Record(
+    Type.String(),
+    record({ n: Type.Array(Type.Integer()), d: Type.Record(Type.String(), Type.Integer()) }),
+  ),
 })
 
 /** The plan keeps no runs and events that began before this day. */

@@ -89,6 +89,7 @@ export const schemaOf = {
   ServiceKeyUsed: credential.ServiceKeyUsed,
   CallDayCounted: calls.CallDayCounted,
   CallsExpired: calls.CallsExpired,
+  RunDayCounted: calls.RunDayCounted,
   WorkerStarted: worker.WorkerStarted,
   WorkerStopped: worker.WorkerStopped,
   WorkerLost: worker.WorkerLost,

@@ -73,6 +73,23 @@ export interface Stored<D extends Doc = Doc> {
   readonly cursor: Cursor
 }
 
+/** One event's change of a document: what it was before and after. */
+export interface Change<D extends Doc = Doc> {
+  readonly before: D | null
+  readonly after: D | null
+  readonly cursor: Cursor
+}
+
+export interface WriteOptions {
+  /** Documents that are stored before the others. */
+  readonly summaries?: readonly Write[]
+  /**
+   * The changes that lead to the writes, one for each event and document, in the order of the log. Required if the
+   * collection `wantsChanges` and another projector may write it at the same time.
+   */
+  readonly changes?: readonly Change[]
+}
+
 /** A collection as its projector sees it. */
 export interface WritableCollection<D extends Doc = Doc> extends Collection<D> {
   /**
@@ -83,9 +100,11 @@ export interface WritableCollection<D extends Doc = Doc> extends Collection<D> {
   /**
    * Stores documents, then the checkpoint. A write with an older cursor than the stored document is skipped; of two writes
    * with the same cursor, either may win. A batch that is applied twice or interrupted therefore produces the same
-   * documents. The checkpoint never decreases.
+   * documents. The checkpoint never decreases. The cursors of a collection with counted indexes are positions in one log.
    */
-  write(writes: readonly Write[], checkpoint: Cursor): Promise<void>
+  write(writes: readonly Write[], checkpoint: Cursor, options?: WriteOptions): Promise<void>
+  /** True: without transactions, the adapter keeps the totals of counted indexes by the changes of documents. */
+  readonly wantsChanges?: boolean
 }
 
 /** One version of a collection. */

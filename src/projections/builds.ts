@@ -27,7 +27,7 @@ export const buildDocId = (project_id: string, build_id: string): string => `${p
 
 export const builds: Projection<BuildDoc> = {
   name: 'builds',
-  version: 3,
+  version: 4,
   indexes: [
     { equal: ['env_id'], sort: 'order', counted: true },
     { equal: ['project_id'], sort: 'order', counted: true },

@@ -14,7 +14,7 @@ export const variableId = (project_id: string, key: string): string => `${projec
 
 export const contextVariables: Projection<ContextVariableDoc> = {
   name: 'context_variables',
-  version: 1,
+  version: 2,
   indexes: [{ equal: ['project_id'], sort: 'order', counted: true }],
   decidesAccess: true,
   handles: ['ContextVariableCreated', 'ContextVariableUpdated', 'ContextVariableDeleted', 'ContextClosed'],

@@ -20,7 +20,7 @@ export type DomainDoc = {
 
 export const domains: Projection<DomainDoc> = {
   name: 'domains',
-  version: 1,
+  version: 2,
   indexes: [{ equal: ['env_id'], sort: 'order', counted: true }],
   decidesAccess: true,
   handles: [

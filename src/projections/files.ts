@@ -7,7 +7,7 @@ export type FileDoc = File & { readonly env_id: string }
 
 export const files: Projection<FileDoc> = {
   name: 'files',
-  version: 1,
+  version: 2,
   indexes: [
     { equal: ['env_id'], sort: 'path', counted: true },
     { equal: ['key'], sort: 'path' }, // finds a file that still has the content

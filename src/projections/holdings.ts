@@ -13,7 +13,7 @@ export type HoldingDoc = {
 /** They count as storage of the plan, from their arrival until they are deleted. */
 export const holdings: Projection<HoldingDoc> = {
   name: 'holdings',
-  version: 1,
+  version: 2,
   indexes: [{ equal: ['env_id', 'kind'], sort: 'holder', counted: true }],
   handles: [
     'BuildUploaded',

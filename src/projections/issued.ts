@@ -67,7 +67,7 @@ export type ServiceKeyDoc = {
 
 export const serviceKeys: Projection<ServiceKeyDoc> = {
   name: 'service_keys',
-  version: 1,
+  version: 2,
   indexes: [{ equal: ['api_key_id'], sort: 'order', counted: true }],
   decidesAccess: true,
   handles: ['ServiceKeyCreated', 'ServiceKeysRevoked', 'ServiceKeyUsed', 'ApiKeyDeleted'],

@@ -3,12 +3,20 @@ import { messageOf, PermanentError } from '../errors.ts'
 import { type Cursor, type Recorded, START } from '../events/event.ts'
 import { unprocessable } from '../events/upcast.ts'
 import type { Batch, EventStore } from '../ports/eventStore.ts'
-import type { ReadModels, Stored, Write, WritableCollection } from '../ports/readModels.ts'
+import type {
+  Change,
+  ReadModels,
+  Stored,
+  Write,
+  WritableCollection,
+  WriteOptions,
+} from '../ports/readModels.ts'
 import { heapBytesOf } from '../loops/heapBytes.ts'
 import { slices } from '../loops/slices.ts'
 import { removeCleared } from './removeCleared.ts'
 import { type Cleared, nameOf, NOTHING, type Projection } from './projection.ts'
 import { SkippedFacts } from './skippedFacts.ts'
+import { summaryWrites } from './summaries.ts'
 import { Waiters } from './waiters.ts'
 
 /** Documents that stay in memory between batches, because a run's start and end are usually close together. */
@@ -31,6 +39,11 @@ export interface ProjectorOptions {
   readonly onMoved: (name: string, position: Cursor) => void
   /** Called when the read model continues without a fact. The error names the fact. */
   readonly onSkipped: (name: string, error: unknown) => void
+}
+
+/** What a batch writes. */
+interface Folded extends Pick<WriteOptions, 'summaries' | 'changes'> {
+  readonly writes: readonly Write[]
 }
 
 /** The documents of a read model, and the facts that it continues without. */
@@ -173,8 +186,8 @@ export class Projector {
       if (cleared.length === 0) continue
       const reached = at > from ? (events[at - 1] as Recorded).cursor : this.#position
       if (at > from) await this.#store(target, events.slice(from, at), reached)
-      for (const each of cleared)
-        await removeCleared(target.collection, each, { at: recorded.cursor, reached }, (id, stored) =>
+      for (const [part, each] of cleared.entries())
+        await removeCleared(target.collection, each, { at: recorded.cursor, part, reached }, (id, stored) =>
           this.#keep(id, stored),
         )
       from = at
@@ -183,7 +196,8 @@ export class Projector {
   }
 
   async #store({ collection, skipped }: Target, events: readonly Recorded[], cursor: Cursor): Promise<void> {
-    await collection.write(await this.#foldable(collection, events, skipped), cursor)
+    const { writes, ...more } = await this.#foldable(collection, events, skipped)
+    await collection.write(writes, cursor, more)
   }
 
   /** Folds a batch, without the facts on which the fold fails twice: the second time with the documents as stored. */
@@ -191,7 +205,7 @@ export class Projector {
     collection: WritableCollection,
     events: readonly Recorded[],
     skipped: SkippedFacts,
-  ): Promise<Write[]> {
+  ): Promise<Folded> {
     let left = events
     let failedAt: Cursor | undefined
     for (;;) {
@@ -213,7 +227,7 @@ export class Projector {
     }
   }
 
-  async #fold(collection: WritableCollection, events: readonly Recorded[]): Promise<Write[]> {
+  async #fold(collection: WritableCollection, events: readonly Recorded[]): Promise<Folded> {
     const wait = slices.take()
     if (wait) await wait
     const touched = events.map((recorded) => ({ recorded, ids: this.#idsOf(recorded) }))
@@ -235,6 +249,8 @@ export class Projector {
       }
     }
     const folded = new Map<string, Stored>()
+    const changes: Change[] | undefined =
+      this.#projection.summarize || collection.wantsChanges ? [] : undefined
     let n = 0
     for (const { recorded, ids } of touched) {
       const wait = ++n % FOLDS_PER_LOOK === 0 ? slices.take() : null
@@ -242,7 +258,9 @@ export class Projector {
       for (const id of ids) {
         const before = folded.get(id) ?? known.get(id)
         if (before && recorded.cursor <= before.cursor) continue // P4
-        folded.set(id, { doc: this.#evolve(before?.doc ?? null, recorded, id), cursor: recorded.cursor })
+        const doc = this.#evolve(before?.doc ?? null, recorded, id)
+        changes?.push({ before: before?.doc ?? null, after: doc, cursor: recorded.cursor })
+        folded.set(id, { doc, cursor: recorded.cursor })
       }
     }
     const writes: Write[] = []
@@ -251,7 +269,10 @@ export class Projector {
       if (this.#projection.isBrief && after.doc === null && begun.has(id)) continue
       writes.push({ id, ...after })
     }
-    return writes
+    if (!changes) return { writes }
+    const summarized = this.#projection.summarize?.(changes)
+    const summaries = summarized ? await summaryWrites(collection, summarized) : []
+    return { writes, summaries, ...(collection.wantsChanges && { changes }) }
   }
 
   #keep(id: string, stored: Stored): void {

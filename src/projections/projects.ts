@@ -16,7 +16,7 @@ export type ProjectDoc = {
 
 export const projects: Projection<ProjectDoc> = {
   name: 'projects',
-  version: 2,
+  version: 3,
   indexes: [{ equal: ['env_id'], sort: 'order', counted: true }],
   handles: ['ProjectCreated', 'ProjectRenamed', 'ProjectNetworkChanged', 'ProjectDeleted'],
   idsOf: ({ event }) => ('project_id' in event ? [event.project_id ?? ''] : []),

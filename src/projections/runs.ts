@@ -1,8 +1,10 @@
-import { envIdOf } from '../events/event.ts'
+import { envIdOf, type Recorded } from '../events/event.ts'
 import type { RunError, RunPlan } from '../events/run.ts'
 import { payloadFields, payloadOf } from '../events/payload.ts'
 import type { PayloadRef } from '../events/scalars.ts'
-import { BY_TIME, expiredCalls, orderOf, type Projection } from './projection.ts'
+import { BY_TIME, expiredCalls, NOTHING, orderOf, type Projection } from './projection.ts'
+import { runDayDoc, runDayId } from './runDays.ts'
+import { clearedRunStats, summarizeRuns } from './runStats.ts'
 
 export type RunStatus = 'running' | 'succeeded' | 'failed' | 'cancelled' | 'pending_retry'
 
@@ -37,9 +39,10 @@ export type RunDoc = {
   readonly order: string
 }
 
-export const runs: Projection<RunDoc> = {
+/** The runs, and their statistics as summaries. */
+export const runs: Projection = {
   name: 'runs',
-  version: 3,
+  version: 4,
   indexes: [
     { equal: ['env_id'], sort: 'order', counted: true, steps: BY_TIME },
     { equal: ['env_id', 'status'], sort: 'order', counted: true, steps: BY_TIME },
@@ -48,6 +51,8 @@ export const runs: Projection<RunDoc> = {
     { equal: ['event_id'], sort: 'order' },
     { equal: [], sort: 'running_on', sparse: true },
     { equal: [], sort: 'retry_at', sparse: true },
+    { equal: ['summary_of'], sort: 'summary_key', sparse: true },
+    { equal: ['summary_project'], sort: 'summary_key', sparse: true },
   ],
   handles: [
     'RunStarted',
@@ -58,74 +63,87 @@ export const runs: Projection<RunDoc> = {
     'RunCancelled',
     'EnvPurged',
     'CallsExpired',
+    'ProjectDeleted',
+    'RunDayCounted',
   ],
   begins: ({ event }) => event.type === 'RunStarted' && !event.reclaimed,
   idsOf({ event }) {
     if (event.type === 'RunRequested' && event.returned_by === undefined) return []
+    if (event.type === 'RunDayCounted') return [runDayId(event)]
     return 'run_id' in event ? [event.run_id] : []
   },
-  clears: ({ event }) => expiredCalls(event, ({ run_id }: RunDoc) => run_id, isOpen),
+  clears: ({ event }) =>
+    'run_id' in event
+      ? NOTHING
+      : [...expiredCalls(event, ({ run_id }: RunDoc) => run_id, isOpen), ...clearedRunStats(event)],
+  summarize: summarizeRuns,
 
-  evolve(doc, recorded) {
-    const { event } = recorded
-    if (event.type === 'RunStarted') {
-      const { target, worker_id } = event
-      if (doc && event.reclaimed) return { ...doc, worker_id, running_on: runningOn(worker_id, doc) }
-      const order = orderOf(recorded)
+  evolve: (doc, recorded) =>
+    recorded.event.type === 'RunDayCounted'
+      ? runDayDoc(recorded.event)
+      : evolveRun(doc as RunDoc | null, recorded),
+}
+
+/** The document of a run after a fact. */
+export const evolveRun = (doc: RunDoc | null, recorded: Recorded): RunDoc | null => {
+  const { event } = recorded
+  if (event.type === 'RunStarted') {
+    const { target, worker_id } = event
+    if (doc && event.reclaimed) return { ...doc, worker_id, running_on: runningOn(worker_id, doc) }
+    const order = orderOf(recorded)
+    return {
+      run_id: event.run_id,
+      env_id: envIdOf(recorded),
+      stream_id: event.stream_id,
+      build_id: event.build_id,
+      run_type: event.run_type,
+      status: 'running',
+      start_time: event.start_time,
+      stop_time: null,
+      origin_run_id: event.origin_run_id ?? null,
+      event_id: event.event_id ?? null,
+      project_id: event.project_id,
+      project_name: event.project_name,
+      fn: 'ns' in target ? `${target.ns}/${target.var}` : null,
+      attempt: event.attempt,
+      parent_run_id: event.parent_run_id ?? null,
+      replay_of: event.replay_of ?? null,
+      retry_at: null,
+      worker_id,
+      running_on: runningOn(worker_id, { order }),
+      input_at: event.input_at ?? null,
+      order,
+    }
+  }
+  if (!doc) return null // cancelled before a worker claimed it: it was never a run
+  const running_on = null
+  switch (event.type) {
+    case 'RunRequested':
+      return { ...doc, running_on } // returned: it waits for its next worker
+    case 'RunSucceeded':
       return {
-        run_id: event.run_id,
-        env_id: envIdOf(recorded),
-        stream_id: event.stream_id,
-        build_id: event.build_id,
-        run_type: event.run_type,
-        status: 'running',
-        start_time: event.start_time,
-        stop_time: null,
-        origin_run_id: event.origin_run_id ?? null,
-        event_id: event.event_id ?? null,
-        project_id: event.project_id,
-        project_name: event.project_name,
-        fn: 'ns' in target ? `${target.ns}/${target.var}` : null,
-        attempt: event.attempt,
-        parent_run_id: event.parent_run_id ?? null,
-        replay_of: event.replay_of ?? null,
-        retry_at: null,
-        worker_id,
-        running_on: runningOn(worker_id, { order }),
-        input_at: event.input_at ?? null,
-        order,
+        ...doc,
+        running_on,
+        status: 'succeeded',
+        stop_time: event.stop_time,
+        ...payloadFields('result', payloadOf('result', event)),
       }
-    }
-    if (!doc) return null // cancelled before a worker claimed it: it was never a run
-    const running_on = null
-    switch (event.type) {
-      case 'RunRequested':
-        return { ...doc, running_on } // returned: it waits for its next worker
-      case 'RunSucceeded':
-        return {
-          ...doc,
-          running_on,
-          status: 'succeeded',
-          stop_time: event.stop_time,
-          ...payloadFields('result', payloadOf('result', event)),
-        }
-      case 'RunFailed':
-        return {
-          ...doc,
-          running_on,
-          status: event.retry_at ? 'pending_retry' : 'failed',
-          stop_time: event.stop_time,
-          error: event.error,
-          retry_at: event.retry_at ?? null,
-        }
-      case 'RunRetried':
-        return { ...doc, status: 'failed', retry_at: null }
-      case 'RunCancelled':
-        return { ...doc, running_on, status: 'cancelled', stop_time: event.stop_time, retry_at: null }
-      default:
-        return doc
-    }
-  },
+    case 'RunFailed':
+      return {
+        ...doc,
+        running_on,
+        status: event.retry_at ? 'pending_retry' : 'failed',
+        stop_time: event.stop_time,
+        error: event.error,
+        retry_at: event.retry_at ?? null,
+      }
+    case 'RunRetried':
+      return { ...doc, status: 'failed', retry_at: null }
+    case 'RunCancelled':
+      return { ...doc, running_on, status: 'cancelled', stop_time: event.stop_time, retry_at: null }
+    default:
+      return doc
+  }
 }
 
 const isOpen = ({ status }: RunDoc): boolean => status === 'running' || status === 'pending_retry'

@@ -23,10 +23,10 @@ export type SkippedFactDoc = {
 /** Kept with the read models and disposable like them: a new build finds the facts again. */
 export const skippedFacts: CollectionSpec = {
   name: 'skipped_facts',
-  version: 1,
+  version: 2,
   indexes: [
-    { equal: [], sort: 'order', counted: true },
-    { equal: ['read_model'], sort: 'order', counted: true },
+    { equal: [], sort: 'order' },
+    { equal: ['read_model'], sort: 'order' },
   ],
 }
 

@@ -13,7 +13,7 @@ export type OrgDoc = {
 
 export const orgs: Projection<OrgDoc> = {
   name: 'orgs',
-  version: 2,
+  version: 3,
   indexes: [
     { equal: [], sort: 'order', counted: true },
     { equal: ['slug'], sort: 'order' },
@@ -50,7 +50,7 @@ export type EnvDoc = {
 
 export const envs: Projection<EnvDoc> = {
   name: 'envs',
-  version: 2,
+  version: 3,
   indexes: [
     { equal: ['org_id'], sort: 'order', counted: true },
     { equal: ['org_id', 'active'], sort: 'order', counted: true },
@@ -100,7 +100,7 @@ export type ApiKeyDoc = {
 
 export const apiKeys: Projection<ApiKeyDoc> = {
   name: 'api_keys',
-  version: 2,
+  version: 3,
   indexes: [{ equal: ['env_id'], sort: 'order', counted: true }],
   decidesAccess: true,
   handles: ['ApiKeyCreated', 'ApiKeyChanged', 'ApiKeyDeleted'],

@@ -18,6 +18,8 @@ import { nameOf } from './projection.ts'
 import type { Progress } from './projectors.ts'
 import { type ProjectDoc, projects } from './projects.ts'
 import { type RunDoc, runs } from './runs.ts'
+import type { RunDayDoc } from './runDays.ts'
+import type { RunStatsDoc } from './runStats.ts'
 import { type ApiKeyDoc, apiKeys, type EnvDoc, envs, type OrgDoc, orgs } from './tenants.ts'
 import { type SkippedFactDoc, skippedFacts } from './skippedFacts.ts'
 import { type UploadDoc, uploads } from './uploads.ts'
@@ -58,6 +60,9 @@ type Collections = { readonly [N in ViewName]: Collection<DocOf<N>> }
 /** The read side of one node: its read models, and the directory kept in memory. */
 export interface Views extends Collections {
   readonly directory: Directory
+  /** The statistics of runs, which `runs` contains as summaries. */
+  readonly runStats: Collection<RunStatsDoc>
+  readonly runDays: Collection<RunDayDoc>
   /** The facts that read models lack. */
   readonly skippedFacts: Collection<SkippedFactDoc>
   /** Resolves when every read model, or those named, contain everything appended so far (I2). */
@@ -120,6 +125,8 @@ export const openViews = async (
   return {
     ...collections,
     directory,
+    runStats: readModels.reader<RunStatsDoc>(runs),
+    runDays: readModels.reader<RunDayDoc>(runs),
     skippedFacts: readModels.reader(skippedFacts),
     settled: async (...names) => {
       const head = await store.head()

@@ -2,6 +2,8 @@ import { type Document, MongoClient } from 'mongodb'
 import * as assert from 'uvu/assert'
 import { openMongoReadModels } from '../../src/adapters/mongodb/index.ts'
 import { commandOf, indexesOf } from '../../src/adapters/mongodb/queries.ts'
+import { Registry } from '../../src/adapters/mongodb/registry.ts'
+import { StoredVersion } from '../../src/adapters/mongodb/storedVersion.ts'
 import { isAppError } from '../../src/errors.ts'
 import { newId } from '../../src/ids.ts'
 import type { CollectionSpec, Query, ReadModels } from '../../src/ports/readModels.ts'
@@ -45,6 +47,12 @@ const opened = async (server: string): Promise<Context & { close(): Promise<void
       await client.close()
     },
   }
+}
+
+/** A client of the same database that announces the commands it sends. */
+const watchedClient = (url: string) => {
+  const client = new MongoClient(url, { monitorCommands: true })
+  return { client, database: client.db() }
 }
 
 const spec: CollectionSpec = {
@@ -232,6 +240,56 @@ if (server) {
       assert.equal(await readModels.reader(spec).get('a'), { env: 'x', v: 3 })
     },
   )
+
+  nodes('the total of a list is read, not counted', async ({ url, readModels }) => {
+    const writer = await readModels.writer(runs)
+    const docs = Array.from({ length: 300 }, (_, n) => ({
+      run_id: `r${n}`,
+      env_id: n % 3 === 0 ? 'x' : 'y',
+      status: n % 2 === 0 ? 'failed' : 'succeeded',
+      run_type: 'event',
+      order: `2026-05-01T${10 + (n % 5)}:${10 + (n % 40)}:00.000Z/${String(n).padStart(16, '0')}`,
+    }))
+    const cursor = (n: number) => String(n + 1).padStart(16, '0')
+    await writer.write(
+      docs.map((doc, n) => ({ id: doc.run_id, doc, cursor: cursor(n) })),
+      cursor(299),
+    )
+    const { database, client: watched } = watchedClient(url)
+    const reader = new StoredVersion(database, new Registry(database), runs)
+    const sent: string[] = []
+    watched.on('commandStarted', ({ commandName, command }) => {
+      sent.push(`${commandName} ${String(command[commandName])}`)
+    })
+    const totalOf = async (equal: Query['equal'], more: Partial<Query> = {}) => {
+      const found = await reader.find({
+        equal,
+        sort: 'order',
+        descending: true,
+        limit: 2,
+        offset: 0,
+        ...more,
+      })
+      assert.is(found.items.length, 2)
+      return found.total
+    }
+    try {
+      assert.is(await totalOf({ env_id: 'x' }), 100)
+      assert.is(await totalOf({ env_id: 'y', status: 'failed' }), 100)
+      assert.is(await totalOf({ env_id: 'y', run_type: 'event' }, { offset: 5 }), 200)
+      assert.is(await totalOf({ env_id: 'x', status: 'failed', run_type: 'event' }), 50)
+      const collection = `runs__v${runs.version}`
+      const page = [`find ${collection}`, `find ${collection}__counts`]
+      assert.equal(sent, [...page, ...page, ...page, ...page])
+      const from = '2026-05-01T12:15'
+      const since = docs.filter(({ env_id, order }) => env_id === 'x' && order >= from).length
+      sent.length = 0
+      assert.is(await totalOf({ env_id: 'x' }, { from }), since)
+      assert.is(sent.filter((command) => command.startsWith('count')).length, 1) // of one minute
+    } finally {
+      await watched.close()
+    }
+  })
 
   nodes('each query of runs uses an index', async ({ readModels, client }) => {
     const collection = client.db().collection<{ _id: string }>(`runs__v${runs.version}`)

@@ -1,5 +1,6 @@
 import { suite } from '../support/suite.ts'
 import type { OpenReadModels } from './readModels/collection.ts'
+import { countingContract } from './readModels/counting.ts'
 import { findingContract } from './readModels/finding.ts'
 import { sourceContract } from './readModels/source.ts'
 import { storingContract } from './readModels/storing.ts'
@@ -12,6 +13,7 @@ export const readModelsContract = (name: string, open: () => Promise<OpenReadMod
   for (const [what, contract] of [
     ['storing', storingContract],
     ['finding', findingContract],
+    ['counting', countingContract],
     ['versions', versionsContract],
     ['source', sourceContract],
   ] as const) {

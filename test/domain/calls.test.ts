@@ -15,6 +15,14 @@ rules('a day is counted once, in order', () => {
   given(counted('2026-05-02')).when(count('2026-05-01')).then()
   given(counted('2026-05-01')).when(count('2026-05-02')).then(counted('2026-05-02'))
 })
+rules('the runs of a day are counted once, in order', () => {
+  const tallies = { event: { n: [0, 2, 0, 0, 0], d: { 1: 2 } } }
+  const runsOf = (day: string) => ({ type: 'RunDayCounted', env_id: 'e', day, tallies }) as const
+  const countRuns = (day: string) => ({ ...runsOf(day), type: 'CountRuns' }) as const
+  given(counted('2026-05-03')).when(countRuns('2026-05-01')).then(runsOf('2026-05-01'))
+  given(runsOf('2026-05-01')).when(countRuns('2026-05-01')).then()
+  given(runsOf('2026-05-02')).when(countRuns('2026-05-01')).then()
+})
 rules('a day expires once, and is not kept again by a later plan', () => {
   given().when(expire('2026-05-01')).then(expired('2026-05-01'))
   given(expired('2026-05-02')).when(expire('2026-05-01')).then()

@@ -197,6 +197,12 @@ export const exampleOf: { readonly [T in EventType]: EventOf<T> } = {
   ConsumerUsed: { type: 'ConsumerUsed', name: 'mailer', at },
   ConsumerForgotten: { type: 'ConsumerForgotten', name: 'mailer' },
   CallDayCounted: { type: 'CallDayCounted', env_id: 'env', day: '2026-05-01', runs: 2, bytes: 300 },
+  RunDayCounted: {
+    type: 'RunDayCounted',
+    env_id: 'env',
+    day: '2026-05-01',
+    tallies: { event: { n: [0, 2, 1, 0, 0], d: { 107: 3 } } },
+  },
   CallsExpired: { type: 'CallsExpired', env_id: 'env', before: '2026-05-01' },
   OrgDeleted: { type: 'OrgDeleted', org_id: 'o', env_ids: ['env'] },
   EnvDeleted: { type: 'EnvDeleted', env_id: 'env' },

@@ -73,10 +73,10 @@ unprocessable('of a newer version stops its read model, and is named', async () 
     'The fact ServiceKeyUsed v2, id id-1, revision 0 of s-1, cursor 0000000000000002 cannot be processed: this build knows versions up to 1'
   await until(() => reasons.length === 2 || undefined)
   assert.equal(reasons.toSorted(), [
-    `The projector of service_keys@1 was stopped: ${named}`,
+    `The projector of service_keys@2 was stopped: ${named}`,
     `The watch over the catalogue was stopped: ${named}`,
   ])
-  const lines = printed.filter((line) => line.includes('service_keys@1'))
+  const lines = printed.filter((line) => line.includes('service_keys@2'))
   assert.is(lines.length, 1, 'it is logged once')
   assert.match(lines[0] ?? '', named)
   await close()
@@ -89,9 +89,9 @@ unprocessable('leaves every other read model at work', async () => {
   )
   await reason()
   const head = await store.head()
-  const others = projectors.names.filter((name) => name !== 'service_keys@1')
+  const others = projectors.names.filter((name) => name !== 'service_keys@2')
   for (const name of others) await projectors.reach(name, head)
-  assert.is(projectors.position('service_keys@1'), '')
+  assert.is(projectors.position('service_keys@2'), '')
   await close()
 })
 

@@ -4,6 +4,9 @@ import { ask, isAbsent } from './failures.ts'
 
 export const collectionName = ({ name, version }: Version): string => `${name}__v${version}`
 
+/** Follows the name of a version in that of the collection with its counts, which is no version. */
+export const COUNTS = '__counts'
+
 /** The versions that have a collection. */
 export const versionsIn = async (db: Db): Promise<Version[]> => {
   const listed = await ask(() => db.listCollections({}, { nameOnly: true }).toArray())

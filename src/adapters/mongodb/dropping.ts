@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Db } from 'mongodb'
 import type { Version } from '../../ports/readModels.ts'
 import { collectionName, dropCollection } from './collections.ts'
+import { countsName } from './counts.ts'
 import { ROW_MS } from './presence.ts'
 import type { Registry } from './registry.ts'
 
@@ -21,5 +22,7 @@ export const dropVersion = async (
   const mark = await registry.mark(version)
   await delay(GRACE_MS, undefined, { signal })
   if (!(await isUnread())) return registry.keep(version)
-  if (await registry.forget(version, mark)) await dropCollection(db, collectionName(version))
+  if (!(await registry.forget(version, mark))) return
+  await dropCollection(db, countsName(version)) // first: an interrupted removal is found by its documents
+  await dropCollection(db, collectionName(version))
 }

@@ -84,7 +84,9 @@ class MongoReadModels implements ReadModels {
     return {
       ...this.#collection<D>(spec, { read: (work) => work(version), docs: () => version.docs() }),
       stored: async (ids) => this.#open(() => version.stored(ids) as Promise<Map<string, Stored<D>>>),
-      write: async (writes, checkpoint) => this.#open(() => version.write(writes, checkpoint)),
+      write: async (writes, checkpoint, options) =>
+        this.#open(() => version.write(writes, checkpoint, options)),
+      wantsChanges: made.indexes.some(({ counted }) => counted),
     }
   }
 

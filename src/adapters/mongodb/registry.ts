@@ -3,7 +3,7 @@ import { type Cursor, START } from '../../events/event.ts'
 import { AppError } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import type { CollectionSpec, FoldedLog, Version } from '../../ports/readModels.ts'
-import { collectionName, dropCollection } from './collections.ts'
+import { collectionName, COUNTS, dropCollection } from './collections.ts'
 import { ask, isDuplicate } from './failures.ts'
 
 /** One row for each created version: `runs__v1`. */
@@ -114,6 +114,7 @@ export class Registry {
   async dropAll(): Promise<void> {
     await ask(() => this.#pointers.deleteMany({}))
     for (const { _id } of await ask(() => this.#versions.find().toArray())) {
+      await dropCollection(this.#db, `${_id}${COUNTS}`)
       await dropCollection(this.#db, _id)
       await ask(() => this.#versions.deleteOne({ _id }))
     }

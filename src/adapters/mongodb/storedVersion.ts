@@ -1,19 +1,24 @@
 import type { Collection as Documents, Db, Filter } from 'mongodb'
-import { BoundedMap } from '../../boundedMap.ts'
 import type { Cursor } from '../../events/event.ts'
-import type { CollectionSpec, Doc, Found, Query, Stored, Write } from '../../ports/readModels.ts'
-import { docOf, type Envelope, enveloperOf, storedOf } from './envelope.ts'
+import type {
+  CollectionSpec,
+  Doc,
+  Found,
+  Query,
+  Stored,
+  Write,
+  WriteOptions,
+} from '../../ports/readModels.ts'
+import { changesOf, Counts } from './counts.ts'
+import { docOf, type Envelope, enveloperOf } from './envelope.ts'
+import { Envelopes } from './envelopes.ts'
 import { ask } from './failures.ts'
-import { BatchSize } from './batchSize.ts'
+import { boundsOf, isOpen } from '../shared/bounds.ts'
 import { collectionName } from './collections.ts'
 import { commandOf, present } from './queries.ts'
-import { putAll } from './putAll.ts'
 import type { Registry } from './registry.ts'
 
 const ROWS_PER_COMMAND = 500
-
-/** Documents whose existence is remembered: more than a projector caches. */
-const KNOWN_IDS = 4096
 
 /** One version of a collection, with the indexes that it was created with. */
 export class StoredVersion {
@@ -22,9 +27,8 @@ export class StoredVersion {
   readonly #registry: Registry
   readonly #documents: Documents<Envelope>
   readonly #envelopeOf
-  readonly #readBatch = new BatchSize()
-  readonly #updateBatch = new BatchSize()
-  readonly #isThere = new BoundedMap<string, boolean>(KNOWN_IDS)
+  readonly #envelopes: Envelopes
+  readonly #counts: Counts
 
   constructor(db: Db, registry: Registry, spec: CollectionSpec) {
     this.spec = spec
@@ -32,6 +36,8 @@ export class StoredVersion {
     this.#registry = registry
     this.#documents = db.collection<Envelope>(collectionName(spec))
     this.#envelopeOf = enveloperOf(spec)
+    this.#envelopes = new Envelopes(this.#documents)
+    this.#counts = new Counts(db, spec)
   }
 
   async get(id: string): Promise<Doc | null> {
@@ -45,32 +51,32 @@ export class StoredVersion {
     return docs
   }
 
-  async stored(ids: readonly string[]): Promise<Map<string, Stored>> {
-    const found = new Map<string, Stored>()
-    const left = [...new Set(ids)]
-    while (left.length > 0) {
-      const some = left.splice(0, this.#readBatch.ids)
-      const find = () => this.#documents.find({ _id: { $in: some } }).toArray()
-      for (const envelope of await this.#readBatch.measure(some.length, () => ask(find)))
-        found.set(envelope._id, storedOf(envelope))
-    }
-    for (const id of ids) this.#isThere.set(id, found.has(id))
-    return found
+  stored(ids: readonly string[]): Promise<Map<string, Stored>> {
+    return this.#envelopes.stored(ids)
   }
 
-  /**
-   * The total is counted along the index, unless this is the last page. Stored counters would drift: a crash
-   * between the write of a document and its counter cannot be undone without transactions.
-   */
+  /** The total is that of the stored counts as far as possible, and is counted along the index for the rest. */
   async find(query: Query): Promise<Found<Doc>> {
     const { filter, sort, hint } = commandOf(this.spec, query)
     const { limit, offset } = query
     const page = this.#documents.find(filter, { sort, hint, skip: offset, limit, batchSize: limit + 1 })
     const items =
       limit === 0 ? [] : (await ask(() => page.toArray())).map((envelope) => docOf(envelope) ?? {})
+    const seen = offset + items.length
     const isLastPage = items.length < limit && (items.length > 0 || offset === 0)
-    if (isLastPage || query.totals === false) return { items, total: offset + items.length }
-    return { items, total: await this.#count(filter, hint) }
+    if (isLastPage || query.totals === false) return { items, total: seen }
+    const total = await this.#total(query)
+    return { items, total: items.length > 0 ? Math.max(total, seen) : total } // counts change before documents
+  }
+
+  async #total(query: Query): Promise<number> {
+    const { from } = query
+    const kept = boundsOf(query).length === 0 ? await this.#counts.of(query) : undefined
+    if (kept !== undefined) return kept
+    const passed =
+      typeof from === 'string' && isOpen(query) ? await this.#counts.after(query, from) : undefined
+    const { filter, hint } = commandOf(this.spec, passed ? { ...query, before: passed.before } : query)
+    return (passed?.count ?? 0) + (await this.#count(filter, hint))
   }
 
   /** The command `count` runs along the index alone; `countDocuments` would be an aggregation. */
@@ -94,13 +100,21 @@ export class StoredVersion {
     return this.#registry.checkpoint(this.spec)
   }
 
-  /** The checkpoint follows the documents: after a crash between the two, the repeated writes change nothing (P1). */
-  async write(writes: readonly Write[], checkpoint: Cursor): Promise<void> {
-    const envelopes = newestOf(writes).map(this.#envelopeOf)
-    const ids = envelopes.map(({ _id }) => _id)
-    const isNew = new Set(ids.filter((id) => !this.#isThere.get(id)))
-    await putAll(this.#documents, envelopes, { isNew, updateBatch: this.#updateBatch })
-    for (const id of ids) this.#isThere.set(id, true)
+  /**
+   * The counts and summaries precede the documents, and the checkpoint follows them: after a crash in between, the repeated
+   * writes change nothing (P1).
+   */
+  async write(
+    writes: readonly Write[],
+    checkpoint: Cursor,
+    { changes, summaries = [] }: WriteOptions = {},
+  ): Promise<void> {
+    if (!this.#counts.isEmpty) {
+      const ids = writes.map(({ id }) => id)
+      await this.#counts.add(changes ?? changesOf(writes, await this.stored(ids)))
+    }
+    await this.#envelopes.put(summaries.map(this.#envelopeOf))
+    await this.#envelopes.put(newestOf(writes).map(this.#envelopeOf))
     await this.#registry.advance(this.spec, checkpoint)
   }
 }

@@ -32,6 +32,9 @@ export const boundsOf = ({ from, before, prefix }: Query): Bound[] => {
       ]
 }
 
+/** The query has no upper bound. */
+export const isOpen = ({ before, prefix }: Query): boolean => before === undefined && prefix === undefined
+
 const floorOf = (bound: string | number): Column => (typeof bound === 'string' ? LEAST_TEXT : -Infinity)
 
 const ceilingOf = (bound: string | number): Column => (typeof bound === 'string' ? LEAST_BLOB : LEAST_TEXT)

@@ -8,7 +8,8 @@ import { presentListedRun, presentRun } from '../present/run.ts'
 import { presentRunLog } from '../present/runLogs.ts'
 import { type Ask, item, route } from '../route.ts'
 import { largeListOf, pageQuery } from '../paging.ts'
-import { Run, RunLogs, RunStats, RunStatus, RunType } from '../schemas.ts'
+import { Run, RunLogs, RunStatus, RunType } from '../schemas.ts'
+import { runStatsRoute } from './runStats.ts'
 
 const tag = 'Runs'
 const needs = { type: 'run', action: 'read' }
@@ -67,27 +68,7 @@ export const runRoutes = [
     },
   }),
 
-  route({
-    method: 'GET',
-    path: '/v1/runs/stats',
-    operationId: 'getRunStats',
-    summary: 'Count runs by status',
-    tag,
-    needs,
-    reply: { kind: 'item', schema: RunStats },
-    handle: async ({ credential: { env_id }, deps: { views } }) => {
-      await views.settled('runs')
-      const count = async (equal: Record<string, string>) =>
-        (await views.runs.find({ equal: { env_id, ...equal }, sort: 'order', limit: 0, offset: 0 })).total
-      return item({
-        total_runs: await count({}),
-        running: await count({ status: 'running' }),
-        succeeded: await count({ status: 'succeeded' }),
-        failed: await count({ status: 'failed' }),
-        cancelled: await count({ status: 'cancelled' }),
-      })
-    },
-  }),
+  runStatsRoute,
 
   route({
     method: 'GET',

@@ -3,12 +3,13 @@ import { payloadsOf } from '../../content/payloads.ts'
 import type { EnvCause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
 import { everyDoc } from '../../loops/everyDoc.ts'
+import { runDayOf } from '../../projections/runDays.ts'
 import { keptFromOf } from '../../plans/usage.ts'
 import { termsOf, UNLIMITED } from '../../plans/plans.ts'
 import type { CommandDeps } from '../deps.ts'
 
 type Deps = Pick<CommandDeps, 'aggregates' | 'blobs'> & {
-  readonly views: Pick<CommandDeps['views'], 'callDays' | 'directory' | 'envs' | 'settled'>
+  readonly views: Pick<CommandDeps['views'], 'callDays' | 'directory' | 'envs' | 'runStats' | 'settled'>
 }
 
 /** All facts of a day are in the log when it is over for this time, although clocks differ. */
@@ -16,12 +17,12 @@ const OVER_MS = 3600_000
 
 /**
  * Forgets the runs and events that the plan of each organization keeps no longer: their documents and their large payloads.
- * Before that, it records the numbers of each day, so that the usage of a month does not decrease. `now`: milliseconds since
+ * Before that, it records the numbers of each day, so that neither usage nor statistics decrease. `now`: milliseconds since
  * 1970. Resolves with the number of removed payloads.
  */
 export const expireCalls = async (deps: Deps, { now }: { readonly now: number }): Promise<number> => {
   const { views } = deps
-  await views.settled('callDays', 'envs')
+  await views.settled('callDays', 'envs', 'runs')
   let removed = 0
   for await (const { env_id, active } of views.envs.scan()) {
     const plan = views.directory.env(env_id)?.plan
@@ -45,11 +46,16 @@ const expireEnv = async (
 ): Promise<number> => {
   const stream = streamOf.calls(env_id)
   const cause: EnvCause = { env_id, correlation_id: env_id }
-  const { counted, expired } = await aggregates.calls.read(stream, (state) => ({ ...state }))
+  const { counted, expired, runsCounted } = await aggregates.calls.read(stream, (state) => ({ ...state }))
   const days = { id: 'day', equal: { env_id }, sort: 'day', from: counted, before: today } as const
   for await (const { day, runs, bytes } of everyDoc(views.callDays, days))
     if (day > counted)
       await aggregates.calls.handle(stream, { type: 'CountDay', env_id, day, runs, bytes }, cause)
+  const runDays = { ...days, from: runsCounted, before: keptFrom }
+  for await (const { day } of everyDoc(views.callDays, runDays)) {
+    const tallies = day > runsCounted ? await runDayOf(views.runStats, { env_id, day }) : null
+    if (tallies) await aggregates.calls.handle(stream, { type: 'CountRuns', env_id, day, tallies }, cause)
+  }
   if (keptFrom > expired)
     await aggregates.calls.handle(stream, { type: 'ExpireCalls', env_id, before: keptFrom }, cause)
   let removed = 0

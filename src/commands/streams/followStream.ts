@@ -3,7 +3,7 @@ import { isIdle } from '../../domain/stream.ts'
 import type { Recorded } from '../../events/event.ts'
 import { type Payload, payloadOf } from '../../events/payload.ts'
 import { streamOf } from '../../events/streams.ts'
-import { type RunDoc, runs } from '../../projections/runs.ts'
+import { evolveRun, type RunDoc } from '../../projections/runs.ts'
 import type { Ending } from '../runs/awaitEnding.ts'
 import type { CommandDeps } from '../deps.ts'
 import type { StreamStart } from './startOfStream.ts'
@@ -73,7 +73,7 @@ const activities = (deps: Deps, isWanted: (project: Project) => boolean, wantsAl
     switch (event.type) {
       case 'RunStarted': {
         if (event.reclaimed) return null // its first start was reported
-        const run = runs.evolve(null, recorded, event.run_id)
+        const run = evolveRun(null, recorded)
         if (!run) return null
         open.set(event.run_id, run)
         return isWanted(run) ? { kind: 'started', revision, run } : null
@@ -92,7 +92,7 @@ const activities = (deps: Deps, isWanted: (project: Project) => boolean, wantsAl
       case 'RunCancelled': {
         const started = open.get(event.run_id) ?? (await startedAt(deps, recorded, event))
         open.delete(event.run_id)
-        const run = started && runs.evolve(started, recorded, event.run_id)
+        const run = started && evolveRun(started, recorded)
         if (!run || !isWanted(run)) return null // cancelled before it started, so no start was reported
         return { kind: ENDINGS[event.type], revision, run }
       }
@@ -108,8 +108,8 @@ const ENDINGS = { RunSucceeded: 'succeeded', RunFailed: 'failed', RunCancelled: 
 const startedAt = async (
   { store }: Deps,
   { stream }: Recorded,
-  { run_id, started_revision: from }: Ending,
+  { started_revision: from }: Ending,
 ): Promise<RunDoc | null> => {
   const started = from === null ? null : await readFact(store, stream, from)
-  return started && runs.evolve(null, started, run_id)
+  return started && evolveRun(null, started)
 }

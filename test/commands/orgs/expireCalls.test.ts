@@ -8,6 +8,7 @@ import { streamOf } from '../../../src/events/streams.ts'
 import { newId } from '../../../src/ids.ts'
 import { termsOf } from '../../../src/plans/plans.ts'
 import { usageOf } from '../../../src/plans/usage.ts'
+import { runSeriesOf } from '../../../src/projections/runSeries.ts'
 import { suite } from '../../support/suite.ts'
 import { openCommands } from '../openCommands.ts'
 import { plantEnv } from '../plantEnv.ts'
@@ -64,6 +65,12 @@ const countsOf = async (env_id: string) => {
 }
 const planted = (plan: 'free' | 'starter' | 'self_host') => plantEnv(node, `o-${newId().slice(-12)}`, plan)
 
+/** The day of an instant. */
+const dayOf = (ms: number) => {
+  const fromMs = Math.floor(ms / DAY_MS) * DAY_MS
+  return { fromMs, toMs: fromMs + DAY_MS }
+}
+
 const expiry = suite('calls that a plan keeps no longer')
 
 expiry('are removed from the read models, except runs that have not ended', async () => {
@@ -90,13 +97,16 @@ expiry('still count as usage of their month, and are recorded once', async () =>
   assert.is(before.runs_this_period, 3)
   await expireCalls(deps, { now })
   assert.equal(await usage(today), before)
+  const series = { series: { env_id }, interval: 'day', ...dayOf(today) } as const
+  const { total } = await runSeriesOf(views, series)
+  assert.equal([total.total_runs, total.succeeded], [3, 3])
   const head = await node.store.head()
   await expireCalls(deps, { now })
   assert.is(await node.store.head(), head)
   const facts = await Array.fromAsync(node.store.read(streamOf.calls(env_id)))
   assert.equal(
     facts.map(({ event }) => event.type),
-    ['CallDayCounted', 'CallsExpired'],
+    ['CallDayCounted', 'RunDayCounted', 'CallsExpired'],
   )
 })
 

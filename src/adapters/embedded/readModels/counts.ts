@@ -1,31 +1,30 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { CollectionSpec, Query } from '../../../ports/readModels.ts'
 import { successorOf } from '../../shared/bounds.ts'
-import { type Column, columnOf } from '../../shared/columns.ts'
+import type { Column } from '../../shared/columns.ts'
+import {
+  countedBy,
+  type CountedIndex,
+  countedIndexes,
+  facetAsked,
+  facetOf,
+  type Passed,
+  passed,
+  stepKey,
+} from '../../shared/facets.ts'
 import { rows } from '../sqlite.ts'
-import { facetOf, quoted } from './columns.ts'
+import { quoted } from './columns.ts'
 
-interface Group {
-  readonly name: string
-  readonly fields: readonly string[]
+interface Group extends CountedIndex {
   /** The places of the fields among the indexed fields. */
   readonly at: readonly number[]
-  readonly sort: string
   readonly sortAt: number
-  /** Lengths of the prefixes of the sort field that have their own counts, shortest first. */
-  readonly steps: readonly number[]
 }
 
 /** The counts of one facet since the last flush, by the longest counted prefix. */
 interface Delta {
   readonly group: Group
   readonly byStep: Map<string, number>
-}
-
-/** Documents that are counted without reading them, and the value of the sort field where they end. */
-interface Passed {
-  readonly count: number
-  readonly before: string
 }
 
 /**
@@ -41,13 +40,10 @@ export class Counts {
   readonly #add
   readonly #sweep
 
-  constructor(db: DatabaseSync, table: string, { indexes }: CollectionSpec, fields: readonly string[]) {
-    for (const { equal, sort, counted, steps = [] } of indexes) {
-      const sorted = equal.toSorted()
-      const name = sorted.join('\n')
-      const at = sorted.map((field) => fields.indexOf(field))
-      const sortAt = fields.indexOf(sort)
-      if (counted) this.#groups.set(name, { name, fields: sorted, at, sort, sortAt, steps })
+  constructor(db: DatabaseSync, table: string, spec: CollectionSpec, fields: readonly string[]) {
+    for (const [name, index] of countedIndexes(spec)) {
+      const at = index.fields.map((field) => fields.indexOf(field))
+      this.#groups.set(name, { ...index, at, sortAt: fields.indexOf(index.sort) })
     }
     const counts = quoted(`${table}__counts`)
     db.exec(`CREATE TABLE IF NOT EXISTS ${counts} (facet TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID`)
@@ -62,10 +58,10 @@ export class Counts {
   }
 
   /** Returns the number of documents that match a query without bounds; undefined if it is not counted. */
-  of({ equal }: Query): number | undefined {
-    const group = this.#groups.get(groupName(equal))
+  of(query: Query): number | undefined {
+    const group = countedBy(this.#groups, query)
     if (!group) return undefined
-    return this.#read.get(facetAsked(group, equal))?.[0] ?? 0
+    return this.#read.get(facetAsked(group, query))?.[0] ?? 0
   }
 
   /** Counts the documents after the step of `from`. The caller counts those from `from` to `before`, the step's end. */
@@ -138,10 +134,10 @@ export class Counts {
     this.#deltas.clear()
   }
 
-  #stepped({ equal, sort }: Query): { steps: readonly number[]; facet: string } | undefined {
-    const group = this.#groups.get(groupName(equal))
-    if (!group || group.steps.length === 0 || group.sort !== sort) return undefined
-    return { steps: group.steps, facet: facetAsked(group, equal) }
+  #stepped(query: Query): { steps: readonly number[]; facet: string } | undefined {
+    const group = countedBy(this.#groups, query)
+    if (!group || group.steps.length === 0 || group.sort !== query.sort) return undefined
+    return { steps: group.steps, facet: facetAsked(group, query) }
   }
 
   /** Finds the step with the document at `offset` from the end, and the number of documents after that step. */
@@ -154,20 +150,4 @@ export class Counts {
     }
     return undefined
   }
-}
-
-const groupName = (equal: Query['equal']): string => Object.keys(equal).sort().join('\n')
-
-const facetAsked = ({ name, fields }: Group, equal: Query['equal']): string =>
-  facetOf(
-    name,
-    fields.map((field) => columnOf(equal[field])),
-  )
-
-/** Follows the text of a facet. No column begins with this character. */
-const stepKey = (facet: string, length: number, step: string): string => `${facet}\n@${length}:${step}`
-
-const passed = (count: number, step: string): Passed | undefined => {
-  const before = successorOf(step)
-  return typeof before === 'string' ? { count, before } : undefined
 }

@@ -93,7 +93,8 @@ class EmbeddedReadModels implements ReadModels {
     return {
       ...this.#collection<D>(spec, () => table),
       stored: async (ids) => this.#guard(() => byId(ids, (id) => table.stored(id))) as Map<string, Stored<D>>,
-      write: (writes, checkpoint) => this.#write(table, writes, checkpoint),
+      write: (writes, checkpoint, { summaries = [] } = {}) =>
+        this.#write(table, summaries.length > 0 ? [...summaries, ...writes] : writes, checkpoint),
     }
   }
 

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { clock } from '../../../clock.ts'
 import type { CollectionSpec, Doc, Found, Query, Stored, Write } from '../../../ports/readModels.ts'
-import { boundsOf } from '../../shared/bounds.ts'
+import { boundsOf, isOpen } from '../../shared/bounds.ts'
 import { type Column, columnOf, fieldOf, indexedFields, sameColumn } from '../../shared/columns.ts'
 import { indexKey } from '../../shared/declared.ts'
 import { type Rows, rows, transaction } from '../sqlite.ts'
@@ -16,9 +16,6 @@ const FAR = 200
 
 /** Documents that are written between two looks at the clock. */
 const WRITES_PER_LOOK = 16
-
-/** The query has no upper bound. */
-const isOpen = ({ before, prefix }: Query): boolean => before === undefined && prefix === undefined
 
 /** The same page with a smaller offset, if the counts can skip documents. */
 const nearer = (query: Query, counts: Counts): Query => {
