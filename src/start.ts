@@ -1,5 +1,7 @@
 import { isIPv6 } from 'node:net'
 import { createFront } from './api/app.ts'
+import { Operator } from './api/http/operator.ts'
+import { RequestMeter } from './api/http/requestMeter.ts'
 import { listen } from './api/server.ts'
 import { clock } from './clock.ts'
 import { AppError } from './errors.ts'
@@ -10,14 +12,17 @@ import type { Config } from './process/config.ts'
 import { lockDataDir } from './process/dataDir.ts'
 import { openEngines } from './process/engines.ts'
 import { endLeftoverChildren } from './process/leftoverChildren.ts'
+import { lazyMetrics } from './process/metrics/index.ts'
+import type { Sources } from './process/metrics/sources.ts'
 import { openLog } from './process/openLog.ts'
 import { openNode } from './process/openNode.ts'
 import { Outages } from './process/outages.ts'
 import { Readiness } from './process/readiness.ts'
+import type { Node } from './process/roles/node.ts'
 import { watchSkippedFacts } from './process/roles/skippedFacts.ts'
 import { watchUntakenEvents } from './process/roles/untakenEvents.ts'
 import { engineStates, watchEngines } from './process/watchEngines.ts'
-import { openSecrets, type Origin } from './process/secretsFile.ts'
+import { openSecrets, type Origin, type Secrets } from './process/secretsFile.ts'
 
 export interface Service {
   /** The URL at which clients reach the service. */
@@ -81,16 +86,28 @@ export const start = async (
     const notReady = () => readiness.reason
     const status = { ...about, start_time: clock.iso() }
     const info = sandbox?.info ?? null
-    let oldestUntakenMs: (() => number) | undefined
-    let skippedFacts = (): object => ({})
+    const requests = new RequestMeter()
+    const sources: Sources = { about, config, readiness, outages, requests }
+    const metrics = lazyMetrics(sources)
+    let operator: Operator | null = null
     const readyDetails = () => ({
       ...(readiness.building.length > 0 && { building: readiness.building }),
       ...(outages.current.length > 0 && { outages: outages.current }),
-      ...(oldestUntakenMs && { oldest_untaken_event_ms: oldestUntakenMs() }),
-      ...skippedFacts(),
+      ...(sources.untaken && { oldest_untaken_event_ms: sources.untaken.oldestMs }),
+      ...sources.skippedFacts?.details(),
     })
     const front = createFront(
-      { logger, about: status, notReady, readyDetails, sandbox: info, trustedProxies: config.trustedProxies },
+      {
+        logger,
+        about: status,
+        notReady,
+        readyDetails,
+        sandbox: info,
+        trustedProxies: config.trustedProxies,
+        requests,
+        metrics,
+        operator: () => operator,
+      },
       () => refusal(notReady()),
     )
     const turns = new FairTurns()
@@ -121,7 +138,9 @@ export const start = async (
       logger,
       onClose,
     })
-    skippedFacts = watchSkippedFacts(node)
+    sources.node = node
+    sources.skippedFacts = watchSkippedFacts(node)
+    operator = operatorOf(secrets, node)
 
     const runtime = sandbox
       ? (await import('./builds/openRuntime.ts')).openRuntime({
@@ -134,35 +153,36 @@ export const start = async (
           ...sandbox.options,
         })
       : null
+    if (runtime) sources.runtime = runtime
     if (runtime) onClose(() => runtime.close())
     if (runtime) (await import('./process/roles/buildCache.ts')).sweepBuildCache(node, runtime)
     const claimer =
       roles.has('worker') && runtime
         ? await (await import('./process/roles/worker.ts')).startWorker(node, runtime)
         : null
-    if (roles.has('worker') || roles.has('saga')) oldestUntakenMs = watchUntakenEvents(node)
+    if (claimer) sources.worker = claimer
+    if (roles.has('worker') || roles.has('saga')) sources.untaken = watchUntakenEvents(node)
     if (roles.has('saga')) await (await import('./process/roles/saga.ts')).startSagas(node)
     const listens = `http://${isIPv6(config.host) ? `[${config.host}]` : config.host}:${server.port}`
     const url = config.publicUrl ?? listens
     if (roles.has('api') && runtime) {
       const { createApi } = await import('./process/roles/api.ts')
-      const { operatorToken, previousOperatorToken } = secrets
-      const operatorTokens = [
-        operatorToken,
-        ...(previousOperatorToken === null ? [] : [previousOperatorToken]),
-      ]
       const publicUrl = () => url
       const given = {
         runtime,
         claimer,
-        operatorTokens,
+        operator,
+        requests,
+        metrics,
         publicUrl,
         stopping: stopping.signal,
         notReady,
         readyDetails,
         engineStates: () => engineStates(config, outages, engines.hints),
       }
-      server.serve(createApi(node, { ...given, about: status, sandbox: info }))
+      const { app, openCounts } = createApi(node, { ...given, about: status, sandbox: info })
+      sources.openCounts = openCounts
+      server.serve(app)
     }
     readiness.started()
     onClose(() => server.close()) // requests end before the resources that they use are closed
@@ -179,6 +199,16 @@ export const start = async (
     throw error
   }
 }
+
+const operatorOf = (
+  { operatorToken, previousOperatorToken }: Secrets,
+  { keyring, logger }: Pick<Node, 'keyring' | 'logger'>,
+): Operator =>
+  new Operator({
+    tokens: [operatorToken, ...(previousOperatorToken === null ? [] : [previousOperatorToken])],
+    keyring,
+    logger,
+  })
 
 /** The refusal of every request except health checks. */
 const refusal = (reason: string | null): AppError =>

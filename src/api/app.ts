@@ -1,12 +1,14 @@
+import { isIP } from 'node:net'
 import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
 import { AppError, messageOf } from '../errors.ts'
 import type { ApiDeps, FrontDeps } from './deps.ts'
 import { problem } from './http/problem.ts'
 import { requestLimit } from './http/requestLimit.ts'
-import { serve, servePublic } from './http/serveRoute.ts'
+import { serve, serveOperatorOnly, servePublic } from './http/serveRoute.ts'
 import { healthRoutes } from './routes/health.ts'
 import { allRoutes } from './routes/index.ts'
+import { metricsRoute } from './routes/metrics.ts'
 
 declare module 'koa' {
   interface DefaultState {
@@ -34,16 +36,23 @@ const hostRule =
   ({ hostname, path }) => {
     const host = hostname.toLowerCase().replace(/\.$/, '')
     if (directory.envOfDomain(host)) return path.startsWith('/webhook/')
-    return operatorHost === null || host === operatorHost || !path.startsWith('/operator/')
+    if (operatorHost === null || host === operatorHost) return true
+    // A monitoring system reads each node at its address, where its Host header cannot be chosen.
+    return path === metricsRoute.path
+      ? isIP(host.replace(/^\[|\]$/g, '')) !== 0
+      : !path.startsWith('/operator/')
   }
 
 /**
- * Creates the application with health checks only, for nodes without the API and until the API has started. Other
- * requests get the error of `otherwise`.
+ * Creates the application with health checks and metrics only, for nodes without the API and until the API has started.
+ * Other requests get the error of `otherwise`.
  */
 export const createFront = (deps: FrontDeps, otherwise: () => AppError): Koa =>
   appOf(
-    healthRoutes.map((route) => ({ ...route, serve: servePublic(route, deps) })),
+    [
+      ...healthRoutes.map((route) => ({ ...route, serve: servePublic(route, deps) })),
+      { ...metricsRoute, serve: serveOperatorOnly(metricsRoute, deps, otherwise) },
+    ],
     deps,
     otherwise,
   )
@@ -58,15 +67,15 @@ type Serves = (ctx: Pick<Context, 'hostname' | 'path'>) => boolean
 
 const appOf = (
   endpoints: readonly Endpoint[],
-  { logger, trustedProxies }: Pick<FrontDeps, 'logger' | 'trustedProxies'>,
+  { logger, trustedProxies, requests }: Pick<FrontDeps, 'logger' | 'trustedProxies' | 'requests'>,
   unknown: (method: string, path: string) => AppError,
   serves: Serves = () => true,
 ): Koa => {
   const app = new Koa()
-  app.on('error', (error: NodeJS.ErrnoException) => {
+  app.on('error', (error: NodeJS.ErrnoException, ctx?: Context) => {
     if (error.code === 'ERR_STREAM_PREMATURE_CLOSE' || error.code === 'ECONNRESET' || error.code === 'EPIPE')
       return // the client left
-    logger.error('A reply failed', { error: messageOf(error) })
+    logger.error('A reply failed', { request_id: ctx?.state.request_id, error: messageOf(error) })
   })
 
   const router = new Router({ sensitive: true, strict: true }) // else a proxy's rule for a path could be bypassed
@@ -76,7 +85,7 @@ const appOf = (
       return serve(ctx)
     })
 
-  app.use(problem(logger))
+  app.use(problem({ logger, requests }))
   app.use(requestLimit({ trustedProxies }))
   app.use(async (ctx, next) => {
     if (!serves(ctx)) throw unknown(ctx.method, ctx.path)

@@ -5,6 +5,8 @@ import type { Authenticator } from '../access/authenticator.ts'
 import type { Idempotency } from '../commands/idempotency.ts'
 import type { Guesses } from './http/guesses.ts'
 import type { Operator } from './http/operator.ts'
+import type { RequestMeter } from './http/requestMeter.ts'
+import type { Exposition } from '../ports/metrics.ts'
 import type { TrustedProxies } from '../ports/trustedProxies.ts'
 import type { ApiMemory } from './http/memory.ts'
 import type { OrgRates } from './http/orgRates.ts'
@@ -26,6 +28,9 @@ export interface ApiDeps extends CommandDeps {
   readonly idempotency: Idempotency
   readonly feeds: EnvFeeds
   readonly trustedProxies: TrustedProxies
+  readonly requests: RequestMeter
+  /** Opens the metrics of this node at their first request. */
+  readonly metrics: () => Promise<Exposition>
   readonly logger: Logger
   readonly sseTimeoutMs: number
   readonly webhookTimeoutMs: number
@@ -51,5 +56,11 @@ export interface ApiDeps extends CommandDeps {
 /** The dependencies that exist on every node from its first moment. */
 export type FrontDeps = Pick<
   ApiDeps,
-  'logger' | 'about' | 'notReady' | 'readyDetails' | 'sandbox' | 'trustedProxies'
->
+  'logger' | 'about' | 'notReady' | 'readyDetails' | 'sandbox' | 'trustedProxies' | 'requests' | 'metrics'
+> & {
+  /** Null until the keys of the installation are open. */
+  readonly operator: () => Operator | null
+}
+
+/** The dependencies of the metrics, which every node serves. */
+export type MetricsDeps = Pick<ApiDeps, 'metrics'>

@@ -33,11 +33,12 @@ export interface PublicAsk<P = Record<string, string>, Q = unknown, B = unknown,
 }
 
 /** A request of the operator, who belongs to no environment. */
-export interface OperatorAsk<P = Record<string, string>, Q = unknown, B = unknown> extends PublicAsk<
-  P,
-  Q,
-  B
-> {
+export interface OperatorAsk<
+  P = Record<string, string>,
+  Q = unknown,
+  B = unknown,
+  Deps = ApiDeps,
+> extends PublicAsk<P, Q, B, Deps> {
   /** The operator as the caller of commands that need no environment. */
   readonly operator: Caller<Cause>
 }
@@ -167,7 +168,9 @@ export interface PublicRoute<Deps = ApiDeps> extends Checked<
 }
 
 /** A route that requires the operator token. */
-export interface OperatorRoute extends Checked<OperatorAsk> {
+export interface OperatorRoute<Deps = ApiDeps> extends Checked<
+  OperatorAsk<Record<string, string>, unknown, unknown, Deps>
+> {
   readonly needs: null
   readonly operator: true
 }
@@ -233,10 +236,12 @@ export const route = <Path extends string, Q extends TObject, B extends TSchema>
 })
 
 /** Declares an endpoint that requires the operator token. */
-export const operatorRoute = <Path extends string, Q extends TObject, B extends TSchema>(
-  spec: Declared<Path, Q, B, OperatorAsk<ParamsOf<Path>, Static<Q>, Static<B>>>,
-): OperatorRoute => ({
-  ...checked<OperatorAsk>(spec, { takesKey: spec.method === 'POST' }),
+export const operatorRoute = <Path extends string, Q extends TObject, B extends TSchema, Deps = ApiDeps>(
+  spec: Declared<Path, Q, B, OperatorAsk<ParamsOf<Path>, Static<Q>, Static<B>, Deps>>,
+): OperatorRoute<Deps> => ({
+  ...checked<OperatorAsk<Record<string, string>, unknown, unknown, Deps>>(spec, {
+    takesKey: spec.method === 'POST',
+  }),
   needs: null,
   operator: true,
 })

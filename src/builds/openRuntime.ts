@@ -83,6 +83,9 @@ export const openRuntime = ({
     get children() {
       return pool.children + turns.running
     },
+    get pool() {
+      return pool.reading
+    },
     close: async () => {
       closing.abort(new AppError('unavailable', 'The runtime was closed'))
       await pool.close()

@@ -19,6 +19,13 @@ export class OpenCounts {
     this.#directory = directory
   }
 
+  /** The number that all organizations together have open here. */
+  total(what: keyof typeof WHAT): number {
+    let total = 0
+    for (const [key, open] of this.#open) if (key.startsWith(`${what}/`)) total += open
+    return total
+  }
+
   /** Counts one more until the returned function is called. Throws `rate_limit_exceeded` beyond the plan. */
   enter(env_id: string, what: keyof typeof WHAT): () => void {
     const env = this.#directory.env(env_id)

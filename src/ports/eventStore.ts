@@ -1,5 +1,6 @@
 import type { Cursor, NewEvent, Recorded } from '../events/event.ts'
 import type { EventType } from '../events/index.ts'
+import type { Histogram } from '../histogram.ts'
 
 /** The revision a stream must have for an append to happen; `none`: the stream must be empty. */
 export type Expected = number | 'none'
@@ -47,6 +48,9 @@ export interface Delivery {
  * `unavailable`.
  */
 export interface EventStore {
+  /** The time that commits take until their facts are durable, seconds. */
+  readonly commits: Histogram
+
   /**
    * Appends all events or none. A repeat of the same ids at the same expected revision resolves with the first revision
    * and cursor, even if more was appended since.
@@ -104,6 +108,9 @@ export interface EventStore {
 
   /** The number of events after one cursor up to another; null if the store cannot count them by their cursors. */
   countBetween(after: Cursor, upTo: Cursor): number | null
+
+  /** The size of the log on the disk of this node; null if it is elsewhere. */
+  size(): { readonly facts: number; readonly bytes: number } | null
 
   /** Returns whether a text from a client can be a cursor of this log, also one beyond its end. */
   isCursor(text: string): boolean

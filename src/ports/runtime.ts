@@ -93,6 +93,19 @@ export type Inspection =
   | { readonly ok: true; readonly functions: readonly FunctionSpec[] }
   | { readonly ok: false; readonly message: string }
 
+/** The child processes of a node at this moment, and what has happened to them since its start. */
+export interface PoolReading {
+  readonly children: number
+  /** Children with runs. */
+  readonly busy: number
+  readonly maxChildren: number
+  /** Runs that wait for a child or for room in it. */
+  readonly waitingRuns: number
+  readonly starts: number
+  /** Ends of children that the service had not ended. */
+  readonly crashes: number
+}
+
 /** Runs user functions in child processes. No method rejects because of user code. */
 export interface Runtime {
   /** Rejects if no user code of the run was started: the build or its input is not available, or no child starts. */
@@ -118,6 +131,7 @@ export interface Runtime {
   isFullFor(org_id: string): boolean
   /** Processes alive, for `/status` and tests. */
   readonly children: number
+  readonly pool: PoolReading
   /** Kills every child. Runs that a child had received are `lost`, the others reject with `unavailable`. */
   close(): Promise<void>
 }

@@ -12,6 +12,7 @@ import type { Dns } from '../ports/dns.ts'
 import type { Blobs } from '../ports/blobs.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Hints } from '../ports/hints.ts'
+import type { Exposition, Metric } from '../ports/metrics.ts'
 import type { Probed } from '../ports/probe.ts'
 import type { RateLimiter } from '../ports/rateLimiter.ts'
 import type { ReadModels } from '../ports/readModels.ts'
@@ -99,6 +100,10 @@ export const openReadModels = async ({ readModels, dataDir }: Config, logger: Lo
           logger.warn('The read models were unusable and are rebuilt from the log', { ...discarded }),
       })
     : (await import('../adapters/mongodb/index.ts')).openMongoReadModels({ url: readModels })
+
+/** Loads the client library of the monitoring system, which takes time and memory. */
+export const openExposition = async (metrics: readonly Metric[]): Promise<Exposition> =>
+  (await import('../adapters/prometheus/exposition.ts')).openExposition(metrics)
 
 /** Opens the blobs alone, for tools. */
 export const openBlobs = async ({ blobs, dataDir }: Config): Promise<Blobs> =>

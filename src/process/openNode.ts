@@ -93,7 +93,10 @@ export const openNode = async ({
     (await patiently(() => ensureFirstTenant({ aggregates, keyring }, { token: secrets.apiKey })))
 
   await liveness?.hasJoined(signal) // before the first read: no other node drops what this one reads
-  const progress = startProjecting({ ...engines, ...background, node_id, liveness }, roles.has('projector'))
+  const { progress, projectors } = startProjecting(
+    { ...engines, ...background, node_id, liveness },
+    roles.has('projector'),
+  )
   const head = await patiently(() => store.head())
   const patience = setTimeout(
     () => logger.warn(`${readiness.reason}; if this does not end, check that a node has the role projector`),
@@ -128,6 +131,7 @@ export const openNode = async ({
     masterKeyFile,
     wrappedKeys,
     views,
+    projectors,
     quotas,
     turns,
     liveness,

@@ -11,8 +11,12 @@ const REPLY_MS = 4000
 /** After an outage of this length the node is not ready, milliseconds. Shorter ones are not worth a change of nodes. */
 const TOLERATED_MS = 5000
 
+export type EngineId = 'event_store' | 'read_models' | 'blobs'
+
 /** An engine of this node. */
 export interface AskedEngine {
+  /** Identifies it in the metrics. */
+  readonly id: EngineId
   /** The subject of a sentence, such as `The event store`. */
   readonly name: string
   /** Rejects if the engine cannot serve this node. */
@@ -29,6 +33,8 @@ interface Outage {
 /** The outages of the engines of this node. The log has one line at the beginning of each outage and one at its end. */
 export class Outages {
   readonly #outages = new Map<string, Outage>()
+  /** The number of outages of each watched engine. */
+  readonly #begun = new Map<EngineId, number>()
   readonly #logger: Logger
 
   constructor(logger: Logger) {
@@ -38,6 +44,12 @@ export class Outages {
   /** The outages at this moment, for `/readyz`. */
   get current(): readonly { readonly engine: string; readonly since: string }[] {
     return [...this.#outages.values()].map(({ engine, since }) => ({ engine: engine.name, since }))
+  }
+
+  /** The watched engines: whether they answer, and the number of their outages since the start. */
+  get engines(): readonly { readonly id: EngineId; readonly answers: boolean; readonly outages: number }[] {
+    const away = new Set([...this.#outages.values()].map(({ engine }) => engine.id))
+    return [...this.#begun].map(([id, outages]) => ({ id, answers: !away.has(id), outages }))
   }
 
   /** The reason why the node is not ready; null while all outages are short. */
@@ -50,6 +62,7 @@ export class Outages {
 
   /** Asks an engine until the signal aborts. */
   async watch(engine: AskedEngine, signal: AbortSignal): Promise<void> {
+    this.#begun.set(engine.id, this.#begun.get(engine.id) ?? 0)
     while (!signal.aborted) {
       const began = { engine, since: clock.iso(), beganAt: clock.monotonic() }
       const failure = await failureOf(engine)
@@ -64,6 +77,7 @@ export class Outages {
   #begin(outage: Outage, failure: { readonly error: unknown }): void {
     const { engine, since } = outage
     this.#outages.set(engine.name, outage)
+    this.#begun.set(engine.id, (this.#begun.get(engine.id) ?? 0) + 1)
     this.#logger.warn(`${engine.name} does not answer`, { since, error: messageOf(failure.error) })
   }
 

@@ -8,21 +8,23 @@ const NO_BLOB = 'outages'
 
 type Urls = Pick<Config, 'eventStore' | 'readModels' | 'blobs'>
 
-/** The engines that a node cannot work without: their names in `svc status`, and as the subject of a sentence. */
+/** The engines that a node cannot work without: their names in the metrics, in `svc status`, and as the subject of a sentence. */
 const REQUIRED = [
   {
     setting: 'eventStore',
+    id: 'event_store',
     engine: 'event store',
     kind: 'EventStoreDB',
     name: 'The event store (EventStoreDB)',
   },
   {
     setting: 'readModels',
+    id: 'read_models',
     engine: 'read models',
     kind: 'MongoDB',
     name: 'The database of the read models (MongoDB)',
   },
-  { setting: 'blobs', engine: 'blobs', kind: 'S3', name: 'The store of the blobs (S3)' },
+  { setting: 'blobs', id: 'blobs', engine: 'blobs', kind: 'S3', name: 'The store of the blobs (S3)' },
 ] as const
 
 /**
@@ -39,8 +41,8 @@ export const watchEngines = (
     readModels: () => readModels.reader(NO_COLLECTION).checkpoint(),
     blobs: () => blobs.head(NO_BLOB),
   }
-  for (const { setting, name } of REQUIRED)
-    if (!isEmbeddedUrl(config[setting])) void outages.watch({ name, ask: asks[setting] }, signal)
+  for (const { setting, id, name } of REQUIRED)
+    if (!isEmbeddedUrl(config[setting])) void outages.watch({ id, name, ask: asks[setting] }, signal)
 }
 
 /** An engine of this node, as it is now. */

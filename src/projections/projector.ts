@@ -1,4 +1,5 @@
 import { BoundedMap } from '../boundedMap.ts'
+import { clock } from '../clock.ts'
 import { messageOf, PermanentError } from '../errors.ts'
 import { type Cursor, type Recorded, START } from '../events/event.ts'
 import { unprocessable } from '../events/upcast.ts'
@@ -90,6 +91,8 @@ export class Projector {
   readonly #options: ProjectorOptions
   #position: Cursor = START
   #hasCaughtUp = false
+  /** Monotonic milliseconds at which it last contained the whole log, or began. */
+  #wholeAt = 0
   #hurry: (() => void) | undefined
 
   constructor(
@@ -119,6 +122,11 @@ export class Projector {
     return this.#position
   }
 
+  /** The time for which it has not contained the whole log, milliseconds; 0 while it does. */
+  lagMs(head: Cursor): number {
+    return this.#hasCaughtUp && this.#position >= head ? 0 : clock.monotonic() - this.#wholeAt
+  }
+
   get hasCaughtUp(): boolean {
     return this.#hasCaughtUp
   }
@@ -137,6 +145,7 @@ export class Projector {
 
   /** Runs until the signal aborts; rejects when an engine refuses. `run` may be called again: it resumes. */
   async run(signal: AbortSignal): Promise<void> {
+    this.#wholeAt ||= clock.monotonic()
     const collection = await this.#readModels.writer(this.#projection)
     this.#docs.clear()
     const skipped = await SkippedFacts.open(this.#readModels, this.name)
@@ -154,6 +163,7 @@ export class Projector {
         unstored = 0
       }
       this.#position = cursor
+      if (caughtUp) this.#wholeAt = clock.monotonic()
       this.#hasCaughtUp ||= catchesUp // P3
       if (this.#hasCaughtUp) {
         this.#waiting.release(cursor)

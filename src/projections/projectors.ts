@@ -23,12 +23,22 @@ export interface Progress {
   position(name: string): Cursor
 }
 
+/** How far a read model is behind the log. */
+export interface Lag {
+  readonly name: string
+  /** The time for which it has not contained the whole log, milliseconds; 0 while it does. */
+  readonly ms: number
+  /** The facts that it lacks; null if the store cannot count them. */
+  readonly facts: number | null
+}
+
 /** The projectors of this process, one for each read model. */
 export class Projectors implements Progress {
   readonly #background: Omit<Background, 'signal'>
   readonly #engines: { readonly readModels: ReadModels; readonly store: EventStore }
   readonly #projections: readonly Projection[]
   readonly #projectors: ReadonlyMap<string, Projector>
+  #isRunning = false
 
   constructor({
     readModels,
@@ -71,6 +81,18 @@ export class Projectors implements Progress {
     return [...this.#projectors.values()].filter(({ hasCaughtUp }) => !hasCaughtUp)
   }
 
+  /** The lags of the read models; none while another node projects. */
+  async lags(): Promise<readonly Lag[]> {
+    if (!this.#isRunning) return []
+    const { store } = this.#engines
+    const head = await store.head()
+    return [...this.#projectors.values()].map((projector) => ({
+      name: projector.name,
+      ms: projector.lagMs(head),
+      facts: factsBetween(store, projector.builtTo, head),
+    }))
+  }
+
   /** Whether a stored version came before one of this build that has caught up with the log. */
   replaces({ name, version }: Version): boolean {
     const own = this.#projections.find((projection) => projection.name === name)
@@ -82,6 +104,7 @@ export class Projectors implements Progress {
   /** Keeps every read model at the end of the log until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const background = { ...this.#background, signal }
+    this.#isRunning = true
     const running = [...this.#projectors].map(([name, projector]) =>
       keepGoing(`The projector of ${name}`, (until) => projector.run(until), background),
     )
@@ -89,6 +112,7 @@ export class Projectors implements Progress {
       keepGoing('The watch over the catalogue', (until) => watchCatalogue(this.#engines, until), background),
     )
     await Promise.all(running)
+    this.#isRunning = false
   }
 
   async reach(name: string, cursor: Cursor, signal?: AbortSignal): Promise<void> {
@@ -103,4 +127,10 @@ export class Projectors implements Progress {
   hurry(name: string): void {
     this.#projectors.get(name)?.hurry()
   }
+}
+
+/** The position of a read model may be beyond a head that was read before it. */
+const factsBetween = (store: EventStore, builtTo: Cursor, head: Cursor): number | null => {
+  const facts = store.countBetween(builtTo, head)
+  return facts === null ? null : Math.max(0, facts)
 }

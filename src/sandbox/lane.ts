@@ -24,6 +24,10 @@ export interface LanePool {
   givePlaceBack(org_id: string): void
   /** The places that an organization has. */
   placesOf(org_id: string): number
+  /** A child of the lane was started. */
+  onStart(): void
+  /** A child of the lane ended, and the service had not ended it. */
+  onCrash(): void
   /** The lane's child has become idle. */
   onIdle(): void
 }
@@ -77,6 +81,20 @@ export class Lane {
 
   get children(): number {
     return this.#draining.size + (this.#current ? 1 : 0)
+  }
+
+  /** The children with runs. */
+  get busy(): number {
+    let busy = this.#current && this.#current.size > 0 ? 1 : 0
+    for (const child of this.#draining) if (child.size > 0) busy++
+    return busy
+  }
+
+  /** The runs that wait for a child or for room in it. */
+  get waiting(): number {
+    let waiting = this.#loading
+    for (let at = this.#head; at < this.#queue.length; at++) if (!this.#queue[at]?.job.settled) waiting++
+    return waiting
   }
 
   /** Whether the pool may drop this lane: it has no child and no queue, and its backoff is over. */
@@ -182,6 +200,7 @@ export class Lane {
         onDraining: (child) => this.#onDraining(child),
         onEnd: (child) => this.#onEnd(child),
       })
+      this.#pool.onStart()
     } catch (error) {
       if (placed) this.#pool.givePlaceBack(this.org_id)
       this.#rejectAll(error)
@@ -217,6 +236,7 @@ export class Lane {
 
   #onEnd(child: SupervisedChild): void {
     if (!child.retired) {
+      this.#pool.onCrash()
       this.#crashes++
       this.#crashedAt = this.#pool.now()
     }

@@ -5,7 +5,7 @@ import type { Job } from './openRun.ts'
 import { closed, Lane, laneKeyOf, type LanePool, unavailable } from './lane.ts'
 import type { SandboxOptions } from './limits.ts'
 import type { ChildCode } from './childCode.ts'
-import type { BuildRef, Invocation, LaneRef, Outcome } from '../ports/runtime.ts'
+import type { BuildRef, Invocation, LaneRef, Outcome, PoolReading } from '../ports/runtime.ts'
 
 export interface PoolDeps {
   readonly options: SandboxOptions
@@ -36,6 +36,7 @@ export class Pool implements LanePool {
   #lastTick = 0
   #closed = false
   #onEmpty: (() => void) | undefined
+  readonly #counted = { starts: 0, crashes: 0 }
 
   constructor({ options, code, unpacked }: PoolDeps) {
     this.options = options
@@ -48,6 +49,18 @@ export class Pool implements LanePool {
     let children = 0
     for (const lane of this.#lanes.values()) children += lane.children
     return children
+  }
+
+  get reading(): PoolReading {
+    let busy = 0
+    let waitingRuns = 0
+    for (const lane of this.#lanes.values()) {
+      busy += lane.busy
+      waitingRuns += lane.waiting
+    }
+    const { children } = this
+    const { maxChildren } = this.options
+    return { children, busy, waitingRuns, maxChildren, ...this.#counted }
   }
 
   invoke(invocation: Invocation): Promise<Outcome> {
@@ -135,6 +148,14 @@ export class Pool implements LanePool {
 
   placesOf(org_id: string): number {
     return this.#places.takenBy(org_id)
+  }
+
+  onStart(): void {
+    this.#counted.starts++
+  }
+
+  onCrash(): void {
+    this.#counted.crashes++
   }
 
   onIdle(): void {

@@ -1,4 +1,5 @@
 import { BoundedMap } from '../boundedMap.ts'
+import { clock } from '../clock.ts'
 import { isAppError, isRetryable, messageOf } from '../errors.ts'
 import { type EnvCause, envIdOf, type Recorded } from '../events/event.ts'
 import type { RunError, RunPlan } from '../events/run.ts'
@@ -23,6 +24,7 @@ import { KeptPayloads } from './keptPayloads.ts'
 import { laneOf } from './laneOf.ts'
 import { OutageWait } from './outageWait.ts'
 import { type Placed, RunPlaces } from './runPlaces.ts'
+import { RunMeter } from './runMeter.ts'
 import { storeEnd } from './storeEnd.ts'
 import { type CredentialNow, rightsOf } from './runRights.ts'
 import { RunOutput } from './runOutput.ts'
@@ -58,6 +60,8 @@ interface Execution extends Placed {
   readonly plan: RunPlan
   /** User code may have begun, so the run cannot be returned. */
   hasBegun: boolean
+  /** Monotonic milliseconds. */
+  readonly claimedAt: number
 }
 
 interface Begun {
@@ -81,6 +85,7 @@ export class Executions {
   readonly #executions = new Map<string, Execution>()
   /** Claims, and runs until their ends are stored. */
   readonly inProgress = new InProgress()
+  readonly meter = new RunMeter()
   readonly #begun = new BoundedMap<string, true>(REMEMBERED)
   readonly #changed: () => void
   readonly #returned: (run_id: string) => void
@@ -157,6 +162,13 @@ export class Executions {
     return this.#places.waiting.filter((org_id) => this.isFullFor(org_id))
   }
 
+  /** The runs that wait for a place or a child, and those that a child has. */
+  get counts(): { readonly waiting: number; readonly running: number } {
+    let running = 0
+    for (const { hasBegun } of this.#executions.values()) if (hasBegun) running++
+    return { waiting: this.#executions.size - running, running }
+  }
+
   /** Whether this process began the run, which may have ended since. */
   has(run_id: string): boolean {
     return this.#executions.has(run_id) || (this.#begun.get(run_id) ?? false)
@@ -177,6 +189,7 @@ export class Executions {
       cancel: new AbortController(),
       state: 'waiting',
       hasBegun: false,
+      claimedAt: clock.monotonic(),
       awaited: 0,
     }
     this.#executions.set(run_id, execution)
@@ -251,6 +264,7 @@ export class Executions {
     const isReturned = !execution.hasBegun && (reason === RETURNED || reason === LOST)
     if (outcome.status === 'failed' && reason === LOST) outcome = { status: 'lost', error: LOST }
     if (isReturned) this.#forget(plan.run_id)
+    else this.meter.ended(plan.run_type, outcome, execution.claimedAt)
     await output.close()
     const turn = this.#deps.turns.take(execution.org_id)
     if (turn) await turn
@@ -325,6 +339,7 @@ export class Executions {
       },
       onStart: () => {
         execution.hasBegun = true
+        this.meter.started(execution.claimedAt)
         this.#outage.over()
       },
       timeoutMs: plan.timeout ?? this.#runTimeoutMs,

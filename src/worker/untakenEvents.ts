@@ -53,6 +53,11 @@ export class UntakenEvents {
     return oldest === undefined ? 0 : Math.round(clock.monotonic() - oldest)
   }
 
+  /** The number of them that are remembered. */
+  get waiting(): number {
+    return this.#untaken.size
+  }
+
   /** Follows the log until the signal aborts. */
   async follow(signal: AbortSignal): Promise<void> {
     this.#after ??= await this.#store.head()

@@ -106,6 +106,11 @@ export class Worker implements Claimer {
     return this.#registration.worker_id
   }
 
+  /** The runs of this worker: those that have ended, and those in progress. */
+  get runs(): Pick<Executions, 'meter' | 'counts'> {
+    return this.#executions
+  }
+
   get isOpen(): boolean {
     return !this.#registration.isLost && !this.#stopping.signal.aborted
   }

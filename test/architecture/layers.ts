@@ -13,7 +13,7 @@ export interface Layer {
 }
 
 /** The files that every layer of the service may use. */
-const kernel = ['clock', 'errors', 'ids', 'boundedMap', 'disk', 'logger'] as const
+const kernel = ['clock', 'errors', 'ids', 'boundedMap', 'histogram', 'disk', 'logger'] as const
 const facts = [...kernel, 'loops', 'events', 'events/rawJson', 'ports'] as const
 
 /** An adapter knows the port that it implements and the packages of its engine, and no other adapter. */
@@ -27,6 +27,7 @@ export const layers: readonly Layer[] = [
   { path: 'clock', imports: [] },
   { path: 'errors', imports: [] },
   { path: 'boundedMap', imports: [] },
+  { path: 'histogram', imports: [] },
   { path: 'disk', imports: ['boundedMap'] },
   { path: 'ids', imports: ['clock'] },
   { path: 'logger', imports: ['clock'] },
@@ -41,13 +42,14 @@ export const layers: readonly Layer[] = [
   { path: 'events', imports: ['errors'], packages: ['typebox'] },
   // The SDK is published: its types and its code are its own.
   { path: 'sdk', imports: [] },
-  { path: 'ports', imports: ['events'], types: ['sdk'] },
+  { path: 'ports', imports: ['events'], types: ['histogram', 'sdk'] },
   { path: 'loops', imports: [...kernel], types: ['ports'] },
 
   { path: 'adapters/shared', imports: [...kernel, 'loops', 'events', 'ports'] },
   adapter('embedded', 'node:sqlite'),
   adapter('eventstoredb', '@eventstore/db-client', '@grpc/grpc-js', 'google-protobuf'),
   adapter('mongodb', 'mongodb'),
+  adapter('prometheus', 'prom-client'),
   adapter('redis', 'ioredis'),
   adapter('s3', '@bradenmacdonald/s3-lite-client'),
   adapter('system'),
@@ -213,6 +215,7 @@ export const layers: readonly Layer[] = [
       'adapters/embedded',
       'adapters/eventstoredb',
       'adapters/mongodb',
+      'adapters/prometheus',
       'adapters/redis',
       'adapters/s3',
       'adapters/system',

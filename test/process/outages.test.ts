@@ -32,7 +32,7 @@ const watching = async (
     asked++
     return failure ? Promise.reject(failure) : Promise.resolve()
   }
-  const watch = watched.watch({ name: 'The engine', ask }, stopping.signal)
+  const watch = watched.watch({ id: 'blobs', name: 'The engine', ask }, stopping.signal)
   await until(() => asked > 0)
   await work({ outages: watched, lines, away: (error) => (failure = error) })
   stopping.abort()
@@ -76,7 +76,10 @@ outagesTogether('makes the node not ready after five seconds, with its name and 
 outagesTogether('also counts as away if it accepts the question and never replies', () =>
   watching(async ({ outages: watched }) => {
     const stopping = new AbortController()
-    void watched.watch({ name: 'The silent engine', ask: () => new Promise(() => {}) }, stopping.signal)
+    void watched.watch(
+      { id: 'blobs', name: 'The silent engine', ask: () => new Promise(() => {}) },
+      stopping.signal,
+    )
     await until(() => watched.current.length === 1)
     assert.is(watched.current[0]?.engine, 'The silent engine')
     stopping.abort()

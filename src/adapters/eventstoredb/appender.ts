@@ -9,6 +9,7 @@ import timestamp from 'google-protobuf/google/protobuf/timestamp_pb.js'
 import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
 import { type Cursor, START } from '../../events/event.ts'
+import { Histogram, SHORT } from '../../histogram.ts'
 import { Backoff } from '../../loops/backoff.ts'
 import type { Appended, Expected } from '../../ports/eventStore.ts'
 import type { Connection, Generation } from './connection.ts'
@@ -41,6 +42,7 @@ interface Waiting {
  * A2: an unknown outcome is resolved by a repetition with the same ids at the same revision, which the server detects.
  */
 export class Appender {
+  readonly commits = new Histogram(SHORT)
   readonly #connection: Connection
   readonly #prefix: string
   readonly #waiting = new Map<string, Waiting>()
@@ -54,12 +56,15 @@ export class Appender {
   }
 
   async append(stream: string, events: readonly Proposed[], expected: Expected): Promise<Appended> {
-    const until = clock.monotonic() + APPEND_MS
+    const beganAt = clock.monotonic()
+    const until = beganAt + APPEND_MS
     const backoff = new Backoff(PAUSES)
     for (;;) {
       if (this.#connection.closed.aborted) throw closed()
       try {
-        return appendedOf(await this.#attempt(stream, events, expected), stream, expected)
+        const appended = appendedOf(await this.#attempt(stream, events, expected), stream, expected)
+        this.commits.observe((clock.monotonic() - beganAt) / 1000)
+        return appended
       } catch (error) {
         if (this.#connection.closed.aborted) throw closed()
         const failure = appErrorOf(error)

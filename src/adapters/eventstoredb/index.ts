@@ -5,6 +5,7 @@ import { type Cursor, type NewEvent, type Recorded, START } from '../../events/e
 import { jittered } from '../../loops/backoff.ts'
 import type { Appended, Batch, Delivery, EventStore, Expected, Filter } from '../../ports/eventStore.ts'
 import { readable } from '../../events/upcast.ts'
+import type { Histogram } from '../../histogram.ts'
 import { matcherOf } from '../shared/matching.ts'
 import { readableBatch, readableStreamBatch } from '../shared/readable.ts'
 import { type Address, parseAddress } from './address.ts'
@@ -44,6 +45,7 @@ const openingFailure = (error: unknown, { place }: Address): AppError => {
 }
 
 class EventStoreDb implements EventStore {
+  readonly commits: Histogram
   readonly #prefix: string
   readonly #login: Address['login']
   readonly #connection: Connection
@@ -57,6 +59,7 @@ class EventStoreDb implements EventStore {
     this.#connection = new Connection(address)
     this.#reader = new Reader(this.#connection, address.prefix)
     this.#appender = new Appender(this.#connection, address.prefix)
+    this.commits = this.#appender.commits
     this.#tail = new Tail(this.#connection, this.#reader, address.prefix)
   }
 
@@ -210,6 +213,10 @@ class EventStoreDb implements EventStore {
 
   countBetween(): null {
     return null // cursors are positions in bytes
+  }
+
+  size(): null {
+    return null
   }
 
   isCursor(text: string): boolean {

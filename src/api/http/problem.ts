@@ -1,16 +1,22 @@
 import type { Context, Next } from 'koa'
+import { clock } from '../../clock.ts'
 import { AppError, messageOf } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import type { Logger } from '../../logger.ts'
+import type { RequestMeter } from './requestMeter.ts'
 import { DEFAULT_HEADERS } from './replyHeaders.ts'
 import { checkHead } from './requestHead.ts'
 import { drained, lingering } from './linger.ts'
 import { awaitsContinue } from './expectContinue.ts'
 
-/** Adds the request id to every reply and turns every error into an error body (SPEC.md, Errors). */
+/**
+ * Adds the request id to every reply and turns every error into an error body (SPEC.md, Errors). Counts every request
+ * here, because one more middleware would cost each request a promise.
+ */
 export const problem =
-  (logger: Logger) =>
+  ({ logger, requests }: { readonly logger: Logger; readonly requests: RequestMeter }) =>
   async (ctx: Context, next: Next): Promise<void> => {
+    const beganAt = clock.monotonic()
     const request_id = newId()
     ctx.state.request_id = request_id
     ctx.set('X-Request-Id', request_id)
@@ -21,6 +27,7 @@ export const problem =
       if (!ctx.req.complete) endUnread(ctx)
     } catch (thrown) {
       const error = toAppError(thrown)
+      requests.refused(error.code)
       if (error.code === 'internal_server_error' && error.data['byFunction'] !== true) {
         logger.error('A request failed', {
           request_id,
@@ -41,6 +48,8 @@ export const problem =
       const body = errorBody(error, request_id)
       if (ctx.req.complete) ctx.body = body
       else sendEarly(ctx, JSON.stringify(body))
+    } finally {
+      requests.replied(ctx, beganAt)
     }
   }
 

@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import { clock } from '../../clock.ts'
 import { AppError, isAppError } from '../../errors.ts'
-import type { ApiDeps } from '../deps.ts'
+import type { ApiDeps, FrontDeps } from '../deps.ts'
 import type {
   Ask,
   CredentialRoute,
@@ -22,7 +22,7 @@ import type { ApiMemory } from './memory.ts'
 import type { GiveBack } from '../../loops/byteBudget.ts'
 import { sendJson, type StoredField, storedFieldOf, withStored } from './jsonReply.ts'
 import { newId, type NewId } from '../../ids.ts'
-import { operatorCause } from './operator.ts'
+import { type Operator, operatorCause } from './operator.ts'
 import { errorBody } from './problem.ts'
 import { sendContinue } from './expectContinue.ts'
 
@@ -40,13 +40,28 @@ export const servePublic =
   async (ctx: Context): Promise<void> =>
     present(ctx, await route.handle(await validated(route, deps, ctx)))
 
+/** Serves a route of the operator on a node without the API. `otherwise` returns the error while keys are not open. */
+export const serveOperatorOnly =
+  (route: OperatorRoute<FrontDeps>, deps: FrontDeps, otherwise: () => AppError) =>
+  async (ctx: Context): Promise<void> => {
+    const operator = deps.operator()
+    if (!operator) throw otherwise()
+    admitOperator(ctx, operator, deps)
+    const request = await validated(route, deps, ctx)
+    const cause = operatorCause(request.request_id)
+    present(ctx, await route.handle({ ...request, operator: { cause, newId } }))
+  }
+
+const admitOperator = (
+  { req, headers, state: { request_id } }: Context,
+  operator: Operator,
+  deps: Pick<ApiDeps, 'trustedProxies'>,
+): void => operator.admit(headers.authorization, { ip: clientIp(req, deps), request_id })
+
 const serveOperator =
   (route: OperatorRoute, deps: ApiDeps) =>
   async (ctx: Context): Promise<void> => {
-    deps.operator.admit(ctx.headers.authorization, {
-      ip: clientIp(ctx.req, deps),
-      request_id: ctx.state.request_id,
-    })
+    admitOperator(ctx, deps.operator, deps)
     const request = await validated(route, deps, ctx)
     const cause = operatorCause(request.request_id)
     const once: Once = (content, work) => onceFor(request, route, OPERATOR, content, work)

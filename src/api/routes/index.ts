@@ -14,6 +14,7 @@ import { uploadRoutes } from './fileUploads.ts'
 import { functionRoutes } from './functions.ts'
 import { healthRoutes } from './health.ts'
 import { masterKeyRoutes } from './masterKey.ts'
+import { metricsRoute } from './metrics.ts'
 import { nodeRoutes } from './node.ts'
 import { operatorRoutes } from './operator.ts'
 import { projectRoutes } from './projects.ts'
@@ -27,6 +28,7 @@ import { webhookRoutes } from './webhooks.ts'
 /** Every endpoint of the API. If two match a request, the first one handles it. */
 export const allRoutes: readonly Route[] = [
   ...healthRoutes,
+  metricsRoute,
   ...docsRoutesOf(() => allRoutes),
   ...projectRoutes,
   ...buildRoutes,

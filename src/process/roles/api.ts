@@ -8,7 +8,6 @@ import { CREDENTIAL_GUESSES, Guesses } from '../../api/http/guesses.ts'
 import { ApiMemory } from '../../api/http/memory.ts'
 import { OrgRates } from '../../api/http/orgRates.ts'
 import { OpenCounts } from '../../plans/openCounts.ts'
-import { Operator } from '../../api/http/operator.ts'
 import { Idempotency } from '../../commands/idempotency.ts'
 import { EnvFeeds } from '../../api/streams/envFeed.ts'
 import { useServiceKey } from '../../commands/credentials/useServiceKey.ts'
@@ -19,14 +18,26 @@ import type { Node } from './node.ts'
 
 type Given = Pick<
   ApiDeps,
-  'runtime' | 'claimer' | 'publicUrl' | 'stopping' | 'notReady' | 'readyDetails' | 'about' | 'sandbox'
-> & {
-  readonly operatorTokens: readonly string[]
-  readonly engineStates: ApiDeps['node']['engines']
+  | 'runtime'
+  | 'claimer'
+  | 'publicUrl'
+  | 'stopping'
+  | 'notReady'
+  | 'readyDetails'
+  | 'about'
+  | 'sandbox'
+  | 'operator'
+  | 'requests'
+  | 'metrics'
+> & { readonly engineStates: ApiDeps['node']['engines'] }
+
+interface Api {
+  readonly app: Koa
+  readonly openCounts: OpenCounts
 }
 
 /** Creates the REST API with webhooks and streams. */
-export const createApi = (node: Node, { operatorTokens, engineStates, ...given }: Given): Koa => {
+export const createApi = (node: Node, { engineStates, ...given }: Given): Api => {
   const { store, aggregates, views, blobs, payloads, keyring, dataKeys, quotas, hints, logger, config } = node
   const { masterKeys, masterKeyFile, wrappedKeys } = node
   const { node_id, liveness } = node
@@ -41,7 +52,8 @@ export const createApi = (node: Node, { operatorTokens, engineStates, ...given }
   const scratchDir = join(config.dataDir, 'uploads')
   rmSync(scratchDir, { recursive: true, force: true }) // uploads that a crash interrupted
   mkdirSync(scratchDir, { recursive: true })
-  return createApp({
+  const openCounts = new OpenCounts(views.directory)
+  const app = createApp({
     ...given,
     store,
     aggregates,
@@ -56,11 +68,10 @@ export const createApi = (node: Node, { operatorTokens, engineStates, ...given }
     quotas,
     offers: liveness && new Offers(hints, views.directory),
     memory: new ApiMemory(views.directory),
-    openCounts: new OpenCounts(views.directory),
+    openCounts,
     orgRates: new OrgRates({ limiter: node.limiter, directory: views.directory, turns: node.turns }),
     authenticator,
     guesses: new Guesses({ ...CREDENTIAL_GUESSES, logger }),
-    operator: new Operator({ tokens: operatorTokens, keyring, logger }),
     idempotency: new Idempotency({
       store,
       aggregates,
@@ -88,4 +99,5 @@ export const createApi = (node: Node, { operatorTokens, engineStates, ...given }
     webhookTimeoutMs: config.webhookTimeoutMs,
     scratchDir,
   })
+  return { app, openCounts }
 }

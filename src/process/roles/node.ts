@@ -5,6 +5,7 @@ import type { FairTurns } from '../../loops/fairTurns.ts'
 import type { Background } from '../../loops/keepGoing.ts'
 import type { Patiently } from '../../loops/patience.ts'
 import type { Quotas } from '../../plans/quotas.ts'
+import type { Projectors } from '../../projections/projectors.ts'
 import type { Views } from '../../projections/views.ts'
 import type { DataKeys } from '../../secrets/dataKeys.ts'
 import type { Keyring } from '../../secrets/keyring.ts'
@@ -29,6 +30,8 @@ export interface Node extends Engines, Background {
   readonly masterKeyFile: SecretsFile | null
   readonly wrappedKeys: WrappedKeys
   readonly views: Views
+  /** Null on a node without the role `projector`. */
+  readonly projectors: Projectors | null
   readonly quotas: Quotas
   /** The event loop of this process, shared by organizations. */
   readonly turns: FairTurns

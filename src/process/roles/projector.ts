@@ -20,11 +20,17 @@ interface Deps extends Engines, Background {
   readonly liveness: Liveness | null
 }
 
+/** The positions of the read models, and the projectors of this process; null if it has none. */
+interface Projecting {
+  readonly progress: Progress
+  readonly projectors: Projectors | null
+}
+
 /**
  * Folds the log into the read models if this process has the role, and reports their positions. In a cluster, one node
  * with the role works and the others are on standby.
  */
-export const startProjecting = (deps: Deps, projects: boolean): Progress => {
+export const startProjecting = (deps: Deps, projects: boolean): Projecting => {
   const { store, readModels, hints, signal, logger, onGivenUp, liveness, node_id } = deps
   const base = { store, readModels, logger, onGivenUp }
   const dropping = (unread: Omit<Unread, 'readModels'>, background: Background) =>
@@ -38,27 +44,27 @@ export const startProjecting = (deps: Deps, projects: boolean): Progress => {
     void projectors.run(signal)
     const namesRead = () => Promise.resolve(new Set(projectors.names))
     void dropping({ projectors, namesRead, looks: 1 }, deps)
-    return projectors
+    return { progress: projectors, projectors }
   }
-  if (projects) {
-    const reporter = new ProgressReporter(readModels, hints)
-    const projectors = new Projectors({
-      ...base,
-      lingerMs: () => (hints.connected ? LINGER_MS : LINGER_WITHOUT_HINTS_MS),
-      onMoved: (name, position) => reporter.moved(name, position),
-    })
-    hints.on('wanted', (name) => projectors.hurry(name))
-    void keepGoing('The report of the positions of the read models', (until) => reporter.run(until), deps)
-    const lease = `projectors ${projectors.names.join(' ')}`
-    const unread = { projectors, namesRead: () => namesReadBy({ readModels, liveness }), looks: LOOKS }
-    const work = async (until: AbortSignal) => {
-      await Promise.all([projectors.run(until), dropping(unread, { ...deps, signal: until })])
-    }
-    void keepGoing(
-      'The projector',
-      (until) => holdLease(lease, { node_id, liveness, readModels }, work, until),
-      deps,
-    )
+  const progress = new ProgressReader({ readModels, hints }, signal)
+  if (!projects) return { progress, projectors: null }
+  const reporter = new ProgressReporter(readModels, hints)
+  const projectors = new Projectors({
+    ...base,
+    lingerMs: () => (hints.connected ? LINGER_MS : LINGER_WITHOUT_HINTS_MS),
+    onMoved: (name, position) => reporter.moved(name, position),
+  })
+  hints.on('wanted', (name) => projectors.hurry(name))
+  void keepGoing('The report of the positions of the read models', (until) => reporter.run(until), deps)
+  const lease = `projectors ${projectors.names.join(' ')}`
+  const unread = { projectors, namesRead: () => namesReadBy({ readModels, liveness }), looks: LOOKS }
+  const work = async (until: AbortSignal) => {
+    await Promise.all([projectors.run(until), dropping(unread, { ...deps, signal: until })])
   }
-  return new ProgressReader({ readModels, hints }, signal)
+  void keepGoing(
+    'The projector',
+    (until) => holdLease(lease, { node_id, liveness, readModels }, work, until),
+    deps,
+  )
+  return { progress, projectors }
 }

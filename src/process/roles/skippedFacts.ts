@@ -9,11 +9,18 @@ const LOOK_MS = 5000
 /** The facts that `/readyz` names. The operator's API lists all of them. */
 const NAMED = 10
 
+export interface SkippedFactsWatch {
+  /** The fields of `/readyz`. */
+  readonly details: () => object
+  /** The number of facts that each read model lacks, by its name with the version. */
+  readonly byReadModel: () => ReadonlyMap<string, number>
+}
+
 /**
  * Watches the facts that the read models lack, which any node of this build may have skipped. Logs each of them once per
- * process. Returns a function for the fields of `/readyz`.
+ * process.
  */
-export const watchSkippedFacts = ({ views, logger, ...background }: Node): (() => object) => {
+export const watchSkippedFacts = ({ views, logger, ...background }: Node): SkippedFactsWatch => {
   const logged = new Set<string>()
   let found: readonly SkippedFactDoc[] = []
   const look = async (): Promise<void> => {
@@ -41,7 +48,7 @@ export const watchSkippedFacts = ({ views, logger, ...background }: Node): (() =
     },
     { ...background, logger },
   )
-  return () =>
+  const details = (): object =>
     found.length === 0
       ? {}
       : {
@@ -50,4 +57,10 @@ export const watchSkippedFacts = ({ views, logger, ...background }: Node): (() =
             .slice(0, NAMED)
             .map(({ read_model, type, id, cursor, error }) => ({ read_model, type, id, cursor, error })),
         }
+  const byReadModel = () => {
+    const counts = new Map<string, number>()
+    for (const { read_model } of found) counts.set(read_model, (counts.get(read_model) ?? 0) + 1)
+    return counts
+  }
+  return { details, byReadModel }
 }

@@ -4,6 +4,7 @@ import { clock } from '../../../clock.ts'
 import { AppError } from '../../../errors.ts'
 import { type NewEvent, type Recorded, START } from '../../../events/event.ts'
 import { readable } from '../../../events/upcast.ts'
+import { Histogram, SHORT } from '../../../histogram.ts'
 import type { Appended, EventStore, Expected, Filter } from '../../../ports/eventStore.ts'
 import { matcherOf } from '../../shared/matching.ts'
 import { readableBatch, readableStreamBatch } from '../../shared/readable.ts'
@@ -73,6 +74,7 @@ interface Opened {
 }
 
 class EmbeddedEventStore implements EventStore {
+  readonly commits = new Histogram(SHORT)
   readonly #checkpointer: Checkpointer
   readonly #consumers: ConsumerPositions
   readonly #refusals: Refusals
@@ -234,6 +236,10 @@ class EmbeddedEventStore implements EventStore {
     return Promise.resolve()
   }
 
+  size(): { facts: number; bytes: number } {
+    return { facts: this.#log.last, bytes: this.#log.bytes }
+  }
+
   countBetween(after: string, upTo: string): number {
     return positionOf(upTo) - positionOf(after)
   }
@@ -266,6 +272,7 @@ class EmbeddedEventStore implements EventStore {
             events: pending.flatMap(({ events }) => events),
             entries: pending.flatMap(({ entries }) => entries),
           }
+    const beganAt = clock.monotonic()
     try {
       this.#log.append(entries)
     } catch (error) {
@@ -274,6 +281,7 @@ class EmbeddedEventStore implements EventStore {
       this.#refusals.failed(error)
       return
     }
+    this.commits.observe((clock.monotonic() - beganAt) / 1000)
     this.#refusals.succeeded()
     const streams = new Set<string>()
     let position = this.#log.last - events.length

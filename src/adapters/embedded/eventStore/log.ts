@@ -105,6 +105,7 @@ export class Log {
   /** The least number of events after `last` that this opening has found to be lost. */
   readonly lost: number
   readonly #db: DatabaseSync
+  readonly #file: string
   readonly #insert
   readonly #row
   readonly #firstAt
@@ -122,6 +123,7 @@ export class Log {
     { checkpointer, lost }: { readonly checkpointer: Checkpointer; readonly lost: number },
   ) {
     this.#db = db
+    this.#file = file
     this.lost = lost
     this.#wal = new WalKeeper(this.#db, file, checkpointer, { fullBytes: WAL_FULL_BYTES })
     this.#db.exec(
@@ -145,6 +147,12 @@ export class Log {
     this.#setConsumer = this.#db.prepare('INSERT OR REPLACE INTO consumers VALUES (?, ?)')
     const newest = this.#rowFrom(this.#firstAt.get(Number.MAX_SAFE_INTEGER)?.[0]) // later positions count from it
     this.#last = newest ? newest.first + newest.events.length - 1 : 0
+  }
+
+  /** Bytes of its files. */
+  get bytes(): number {
+    const sizeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0
+    return sizeOf(this.#file) + sizeOf(`${this.#file}-wal`)
   }
 
   /** The position of the newest durable event; 0 if there is none. */
