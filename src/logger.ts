@@ -1,41 +1,71 @@
+import { pino } from 'pino'
 import { clock } from './clock.ts'
+import { masked, redacted } from './redaction.ts'
 
-/** Writes one line: time, level, message, then fields as JSON. Lines never contain secrets (I6). */
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * Writes one line for each message, without secrets (I6). A line about a request has its `request_id`, a line about a run
+ * its `run_id`.
+ */
 export interface Logger {
-  info(message: string, fields?: Record<string, unknown>): void
-  warn(message: string, fields?: Record<string, unknown>): void
-  error(message: string, fields?: Record<string, unknown>): void
+  /** Absent unless lines of this level are written, so that callers need not prepare them. */
+  readonly debug?: (message: string, fields?: Fields) => void
+  info(message: string, fields?: Fields): void
+  warn(message: string, fields?: Fields): void
+  error(message: string, fields?: Fields): void
 }
 
-const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
+export const LEVELS = ['debug', 'info', 'warn', 'error'] as const
+export type Level = (typeof LEVELS)[number]
 
-/** The secrets whose form is known: tokens, webhook URLs, credentials in headers and in URLs of engines. */
-const SECRETS: readonly RegExp[] = [
-  new RegExp(`((?:svc_|s_|)${UUID}_)[A-Za-z0-9]{16,}`, 'gi'),
-  /\b()(?=[a-z0-9]*[A-Z])(?=[A-Z0-9]*[a-z])[A-Za-z0-9]{49}\b/g, // the secret of a token; hashes are not mixed-case
-  /(\/webhook\/[^\s"?#]*\/)[A-Za-z0-9]{33}(?![A-Za-z0-9])/g,
-  /(\b(?:Bearer|Basic) +)[^\s",]+/gi,
-  /(\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@"]*:)[^\s/@"]+(?=@)/gi,
-]
+/** `json`: one object per line, for programs. `text`: time, level, message, then fields as JSON, for people. */
+export const FORMATS = ['json', 'text'] as const
+export type Format = (typeof FORMATS)[number]
+
+interface Options {
+  readonly level?: Level
+  readonly format?: Format
+}
 
 const UNPRINTABLE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu
-
-/** Masks the secrets whose form is known. A second net: callers do not log secrets. */
-export const masked = (text: string): string =>
-  SECRETS.reduce((left, secret) => left.replace(secret, '$1***'), text)
 
 /** Escapes characters that could end a line, or change how a terminal shows it. */
 export const onOneLine = (text: string): string =>
   text.replace(UNPRINTABLE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-export const openLogger = (write: (line: string) => void): Logger => {
-  const level =
-    (name: string) =>
-    (message: string, fields?: Record<string, unknown>): void => {
-      const text = `${message}${fields ? ` ${JSON.stringify(fields)}` : ''}`
-      write(`${clock.iso()} ${name} ${onOneLine(masked(text))}\n`)
-    }
-  return { info: level('info'), warn: level('warn'), error: level('error') }
+/** `write` receives each line with its line break. It should not wait, because every part of the service logs. */
+export const openLogger = (
+  write: (line: string) => void,
+  { level = 'info', format = 'text' }: Options = {},
+): Logger => {
+  const shown = format === 'json' ? (line: string) => line : asText
+  const log = pino(
+    {
+      level,
+      base: null,
+      timestamp: () => `,"time":"${clock.iso()}"`,
+      formatters: { level: (label) => ({ level: label }), log: redacted },
+    },
+    { write: (line: string) => write(`${onOneLine(shown(line.trimEnd()))}\n`) }, // no transport: it would start a thread
+  )
+  const at =
+    (name: Level) =>
+    (message: string, fields: Fields = {}): void =>
+      log[name](fields, masked(message))
+  return {
+    ...(level === 'debug' && { debug: at('debug') }),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+  }
+}
+
+/** Converts a line of pino to one for people. */
+const asText = (line: string): string => {
+  const { level, time, msg, ...fields } = JSON.parse(line) as Record<string, unknown>
+  const shown = Object.keys(fields).length > 0 ? ` ${JSON.stringify(fields)}` : ''
+  return `${String(time)} ${String(level)} ${String(msg)}${shown}`
 }
 
 export const silent: Logger = { info() {}, warn() {}, error() {} }

@@ -1,15 +1,19 @@
 import { readFileSync } from 'node:fs'
+import { isatty } from 'node:tty'
 import { codeDir } from './process/codeCache.js'
 import { type Config, readConfig } from './process/config.ts'
 import { preventCoreDumps } from './process/noCoreDumps.ts'
 import { isAppError, messageOf } from './errors.ts'
-import { masked, openLogger } from './logger.ts'
+import { type Logger, openLogger } from './logger.ts'
+import { openOutput, type Output } from './process/output.ts'
+import { masked } from './redaction.ts'
 import { type Service, start } from './start.ts'
 
 /** The process ends within this time after the first signal, and at once after a second signal. */
 const FORCE_AFTER_MS = 30_000
 
-const logger = openLogger((line) => process.stdout.write(line))
+/** The descriptor of standard output. `process.stdout` would wait for the reader of a pipe. */
+const STDOUT = 1
 
 const fail = (error: unknown): never => {
   process.stderr.write(
@@ -26,6 +30,12 @@ const main = async (): Promise<void> => {
   process.umask(0o077) // other users have no access to any file of the service
   preventCoreDumps()
   process.report.excludeEnv = true // the environment may contain the master key
+  const config = configured()
+  const output = openOutput(STDOUT, (lines) =>
+    logger.warn('Lines of this log were dropped, because nobody read the output', { lines }),
+  )
+  const format = config.logFormat ?? (isatty(STDOUT) ? 'text' : 'json')
+  const logger = openLogger((line) => output.write(line), { level: config.logLevel, format })
   const startGivenUp = new AbortController()
   let service: Service | undefined
   let stopping = false
@@ -44,7 +54,6 @@ const main = async (): Promise<void> => {
   process.on('SIGINT', stop)
   process.on('SIGUSR1', () => {}) // without a listener it opens a debugger, unless --disable-sigusr1 is given
   try {
-    const config = readConfig()
     service = await start(config, logger, {
       version,
       git_sha: gitSha(),
@@ -52,16 +61,24 @@ const main = async (): Promise<void> => {
       signal: startGivenUp.signal,
     })
     if (stopping) return void service.stop().then(() => process.exit(0), fail)
-    announce(service, config)
+    announce(service, { config, output, logger })
   } catch (error) {
     if (stopping) process.exit(0)
     fail(error)
   }
 }
 
+const configured = (): Config => {
+  try {
+    return readConfig()
+  } catch (error) {
+    return fail(error)
+  }
+}
+
 const announce = (
   { generated, apiKey, operatorToken, url, listens }: Service,
-  { dataDir, roles }: Config,
+  { config: { dataDir, roles }, output, logger }: { config: Config; output: Output; logger: Logger },
 ): void => {
   const lines = [
     ...(generated.apiKey ? [`  API key         ${apiKey}\n`] : []),
@@ -69,7 +86,7 @@ const announce = (
   ]
   if (lines.length > 0) {
     const where = generated.file === null ? 'derived from SVC_MASTER_KEY' : `stored in ${generated.file}`
-    process.stdout.write(`\nCreated on this first start and not shown again (${where}):\n${lines.join('')}\n`)
+    output.write(`\nCreated on this first start and not shown again (${where}):\n${lines.join('')}\n`)
   }
   logger.info(`svc ${version} is ready on ${url}`, {
     listens,

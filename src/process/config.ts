@@ -4,6 +4,7 @@ import { NOTHING_ALLOWED, type OperatorAllow, parseOperatorAllow } from '../egre
 import { domainNameOf } from '../ports/domainName.ts'
 import { NO_PROXIES, parseTrustedProxies, type TrustedProxies } from '../ports/trustedProxies.ts'
 import { AppError } from '../errors.ts'
+import { FORMATS, type Format, type Level, LEVELS } from '../logger.ts'
 import { type Tier, tiers } from '../sandbox/processSandbox.ts'
 import { isStrong, parseApiToken, strongSecret } from '../access/tokens.ts'
 
@@ -50,6 +51,10 @@ export interface Config {
   readonly buildCacheMb: number
   /** The depth of runs from which on functions can start no further runs. */
   readonly maxRunDepth: number
+  /** The least important lines that the service writes. */
+  readonly logLevel: Level
+  /** The form of the lines; null: text on a terminal, otherwise JSON. */
+  readonly logFormat: Format | null
 }
 
 const EMBEDDED = 'embedded:'
@@ -197,6 +202,18 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
     webhookTimeoutMs: integer('SVC_WEBHOOK_TIMEOUT_MS', 30_000, 1, 900_000),
     buildCacheMb: integer('SVC_BUILD_CACHE_MB', 2048, 64, 1_048_576),
     maxRunDepth: integer('SVC_MAX_RUN_DEPTH', 100, 0, 1_000_000),
+    logLevel: check<Level>(
+      'SVC_LOG_LEVEL',
+      'info',
+      (text) => LEVELS.find((level) => level === text),
+      LEVELS.join(', '),
+    ),
+    logFormat: check<Format | null>(
+      'SVC_LOG_FORMAT',
+      null,
+      (text) => FORMATS.find((format) => format === text),
+      FORMATS.join(' or '),
+    ),
   }
   if (isSolo(config) && config.roles.size < allRoles.length) {
     problems.push(

@@ -3,6 +3,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import * as assert from 'uvu/assert'
 import { createFront } from '../../src/api/app.ts'
+import { RequestMeter } from '../../src/api/http/requestMeter.ts'
 import { listen } from '../../src/api/server.ts'
 import { silent } from '../../src/logger.ts'
 import { NO_PROXIES, parseTrustedProxies } from '../../src/ports/trustedProxies.ts'
@@ -21,6 +22,9 @@ const front = createFront(
     notReady: () => null,
     sandbox: null,
     trustedProxies: parseTrustedProxies('127.0.0.0/8') ?? NO_PROXIES,
+    requests: new RequestMeter(),
+    metrics: () => Promise.reject(new Error('no metrics')),
+    operator: () => null,
   },
   () => new AppError('not_found', 'nothing here'),
 )

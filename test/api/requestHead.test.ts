@@ -127,5 +127,15 @@ operator('is the only host with the operator API', async () => {
     assert.match((await listed(host)).text, '"not_found"', host)
   assert.is((await sent('GET /v1/env HTTP/1.1', 'Host: svc', KEY)).status, 200)
 })
+operator(
+  'or the address of a node has the metrics, because a monitoring system reads each node',
+  async () => {
+    const at = (host: string) =>
+      sent('GET /metrics HTTP/1.1', `Host: ${host}`, `Authorization: Bearer ${operatorToken}`)
+    for (const host of ['operator.test', '127.0.0.1:8080', '[::1]:8080'])
+      assert.is((await at(host)).status, 200, host)
+    assert.is((await at('svc')).status, 404)
+  },
+)
 operator.after(() => server.stop())
 operator.run()

@@ -13,7 +13,7 @@ export interface Layer {
 }
 
 /** The files that every layer of the service may use. */
-const kernel = ['clock', 'errors', 'ids', 'boundedMap', 'histogram', 'disk', 'logger'] as const
+const kernel = ['clock', 'errors', 'ids', 'boundedMap', 'histogram', 'disk', 'redaction', 'logger'] as const
 const facts = [...kernel, 'loops', 'events', 'events/rawJson', 'ports'] as const
 
 /** An adapter knows the port that it implements and the packages of its engine, and no other adapter. */
@@ -30,7 +30,8 @@ export const layers: readonly Layer[] = [
   { path: 'histogram', imports: [] },
   { path: 'disk', imports: ['boundedMap'] },
   { path: 'ids', imports: ['clock'] },
-  { path: 'logger', imports: ['clock'] },
+  { path: 'redaction', imports: [] },
+  { path: 'logger', imports: ['clock', 'redaction'], packages: ['pino'] },
 
   // Names of streams are for the layers that append: `api` and the host calls have no business there.
   { path: 'events/streams', imports: [] },
@@ -197,9 +198,10 @@ export const layers: readonly Layer[] = [
   // The process: the only layer that knows more than one role, and `engines` the only file that knows adapters.
   { path: 'process/codeCache', imports: [] },
   { path: 'process/noCoreDumps', imports: [] },
+  { path: 'process/output', imports: ['clock'] },
   {
     path: 'process/config',
-    imports: ['errors', 'ports', 'access/tokens', 'sandbox', 'egress/operatorAllow'],
+    imports: ['errors', 'logger', 'ports', 'access/tokens', 'sandbox', 'egress/operatorAllow'],
   },
   {
     path: 'process/secretsFile',
@@ -297,7 +299,16 @@ export const layers: readonly Layer[] = [
   },
   {
     path: 'main',
-    imports: ['errors', 'logger', 'process/config', 'process/codeCache', 'process/noCoreDumps', 'start'],
+    imports: [
+      'errors',
+      'redaction',
+      'logger',
+      'process/config',
+      'process/codeCache',
+      'process/noCoreDumps',
+      'process/output',
+      'start',
+    ],
   },
   // Loads the modules of a server, so that the code cache contains them.
   {

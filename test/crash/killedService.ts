@@ -19,6 +19,7 @@ export const environmentOf = (dataDir: string): Record<string, string> => ({
   PATH: process.env['PATH'] ?? '',
   HOME: process.env['HOME'] ?? '',
   PORT: '0',
+  SVC_LOG_FORMAT: 'text',
   SVC_DATA_DIR: dataDir,
   UV_USE_IO_URING: '0', // strace does not see what a process does through io_uring
 })

@@ -16,6 +16,7 @@ const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const SVC_MASTER_KEY = Buffer.alloc(32, 7).toString('base64')
 const environment = (env: Readonly<Record<string, string>>) => ({
   PORT: '0',
+  SVC_LOG_FORMAT: 'text',
   SVC_DATA_DIR: tempDir(),
   SVC_MASTER_KEY,
   ...env,

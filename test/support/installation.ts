@@ -21,6 +21,7 @@ export const installation = (
 ): Record<string, string> => ({
   PORT: '0',
   ...(JSON.parse(process.env['SVC_TEST_CLUSTER_ENV'] ?? '{}') as Record<string, string>),
+  SVC_LOG_FORMAT: 'text',
   SVC_DATA_DIR: dataDir,
   ...(process.env['SVC_TEST_ENGINES'] === 'real' && !process.env['SVC_TEST_CLUSTER']
     ? realEngines(dataDir)

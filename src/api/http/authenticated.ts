@@ -16,10 +16,10 @@ export const authenticated = async (
   const { authenticator, guesses } = deps
   try {
     return await authenticator.authenticate(bearerOf(ctx.headers.authorization), () =>
-      guesses.check(clientIp(ctx.req, deps)),
+      guesses.check(clientIp(ctx.req, deps), ctx.state.request_id),
     )
   } catch (error) {
-    if (isAppError(error, 'unauthorized')) guesses.count(clientIp(ctx.req, deps))
+    if (isAppError(error, 'unauthorized')) guesses.count(clientIp(ctx.req, deps), ctx.state.request_id)
     throw error
   }
 }

@@ -47,7 +47,7 @@ export class Guesses {
   }
 
   /** Throws `rate_limit_exceeded` if the address has no guess left. */
-  check(address: string): void {
+  check(address: string, request_id?: string): void {
     const network = networkOf(address)
     const guesser = this.#guessers.get(network)
     const now = this.#now()
@@ -56,7 +56,10 @@ export class Guesses {
     const { what, logger } = this.#options
     if (now - guesser.reported >= REPORT_EVERY_MS) {
       this.#guessers.set(network, { ...guesser, reported: now })
-      logger.warn(`${what}: the address has sent too many and is refused for some time`, { address })
+      logger.warn(`${what}: the address has sent too many and is refused for some time`, {
+        address,
+        request_id,
+      })
     }
     throw new AppError('rate_limit_exceeded', `${what}: this address has sent too many, try again later`, {
       data: { retryAfter: Math.ceil(overMs / 1000) },
@@ -64,8 +67,8 @@ export class Guesses {
   }
 
   /** Counts a guess that was wrong. Throws `rate_limit_exceeded` like `check`. */
-  count(address: string): void {
-    this.check(address)
+  count(address: string, request_id?: string): void {
+    this.check(address, request_id)
     const network = networkOf(address)
     const { until = 0, reported = -Infinity } = this.#guessers.get(network) ?? {}
     this.#guessers.set(network, { until: Math.max(until, this.#now()) + this.#intervalMs, reported })

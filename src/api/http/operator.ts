@@ -42,9 +42,9 @@ export class Operator {
   admit(authorization: string | undefined, { ip, request_id }: { ip: string; request_id: string }): void {
     const token = bearerOf(authorization)
     if (token === undefined) throw unauthorized()
-    this.#guesses.check(ip)
+    this.#guesses.check(ip, request_id)
     if (this.isToken(token)) return
-    this.#guesses.count(ip)
+    this.#guesses.count(ip, request_id)
     this.#logger.warn('A wrong operator token was refused', { ip, request_id })
     throw unauthorized()
   }

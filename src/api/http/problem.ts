@@ -50,6 +50,13 @@ export const problem =
       else sendEarly(ctx, JSON.stringify(body))
     } finally {
       requests.replied(ctx, beganAt)
+      logger.debug?.('A request was served', {
+        request_id,
+        method: ctx.method,
+        route: ctx.state.route ?? '',
+        status: ctx.res.statusCode,
+        ms: Math.round(clock.monotonic() - beganAt),
+      })
     }
   }
 

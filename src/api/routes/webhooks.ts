@@ -16,7 +16,7 @@ import { own, type PublicAsk, type PublicRoute, publicRoute } from '../route.ts'
 const call = async ({ ctx, deps, request_id }: PublicAsk): Promise<void> => {
   const path = pathIn(ctx.path)
   const endpoint = await findWebhook(deps, { method: ctx.method, hostname: ctx.hostname, path }, () =>
-    deps.guesses.count(clientIp(ctx.req, deps)),
+    deps.guesses.count(clientIp(ctx.req, deps), ctx.state.request_id),
   )
   const { env, webhook } = endpoint
   const auth =
