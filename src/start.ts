@@ -10,7 +10,7 @@ import { FairTurns } from './loops/fairTurns.ts'
 import { openPatience } from './loops/patience.ts'
 import type { Config } from './process/config.ts'
 import { lockDataDir } from './process/dataDir.ts'
-import { openEngines } from './process/engines.ts'
+import { openEngines, openTracer } from './process/engines.ts'
 import { endLeftoverChildren } from './process/leftoverChildren.ts'
 import { lazyMetrics } from './process/metrics/index.ts'
 import type { Sources } from './process/metrics/sources.ts'
@@ -71,6 +71,8 @@ export const start = async (
   }
   try {
     onClose(lockDataDir(config.dataDir))
+    const tracer = await openTracer(config, { logger, version: about.version })
+    if (tracer) onClose(() => tracer.close())
     const secrets = openSecrets(config, (message) => logger.warn(message))
     const leftovers = endLeftoverChildren(config.dataDir)
     if (leftovers > 0) logger.warn('Child processes of an earlier service were ended', { leftovers })
@@ -135,6 +137,7 @@ export const start = async (
       turns,
       patiently,
       readiness,
+      tracer,
       logger,
       onClose,
     })

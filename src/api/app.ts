@@ -15,6 +15,8 @@ declare module 'koa' {
     request_id: string
     /** The path of the route that handles the request; undefined when there is none. */
     route?: string
+    /** The trace context of what the request does; undefined if it is not traced. */
+    traceparent?: string
   }
 }
 
@@ -67,7 +69,12 @@ type Serves = (ctx: Pick<Context, 'hostname' | 'path'>) => boolean
 
 const appOf = (
   endpoints: readonly Endpoint[],
-  { logger, trustedProxies, requests }: Pick<FrontDeps, 'logger' | 'trustedProxies' | 'requests'>,
+  {
+    logger,
+    trustedProxies,
+    requests,
+    tracer = null,
+  }: Pick<FrontDeps, 'logger' | 'trustedProxies' | 'requests'> & Partial<Pick<ApiDeps, 'tracer'>>,
   unknown: (method: string, path: string) => AppError,
   serves: Serves = () => true,
 ): Koa => {
@@ -85,7 +92,7 @@ const appOf = (
       return serve(ctx)
     })
 
-  app.use(problem({ logger, requests }))
+  app.use(problem({ logger, requests, tracer }))
   app.use(requestLimit({ trustedProxies }))
   app.use(async (ctx, next) => {
     if (!serves(ctx)) throw unknown(ctx.method, ctx.path)

@@ -10,6 +10,7 @@ import type { Claimer, RunOffers } from '../ports/claimer.ts'
 import type { Dns } from '../ports/dns.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Runtime } from '../ports/runtime.ts'
+import type { Tracer } from '../ports/tracer.ts'
 import type { Views } from '../projections/views.ts'
 import type { DataKeys } from '../secrets/dataKeys.ts'
 import type { Keyring } from '../secrets/keyring.ts'
@@ -46,6 +47,8 @@ export interface CommandDeps {
   readonly domainsZone: string
   /** Returns the URL where clients reach the service, without a trailing slash. */
   readonly publicUrl: () => string
+  /** Null when no collector of traces is configured. */
+  readonly tracer: Tracer | null
   /** Aborts when the server begins to stop: waiting commands end soon after. */
   readonly stopping: AbortSignal
 }

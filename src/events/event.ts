@@ -20,6 +20,8 @@ export interface Metadata {
   readonly causation_id?: string
   /** Id of the credential that requested it. */
   readonly actor?: string
+  /** The trace context of the work that stored it (W3C `traceparent`); absent if it is not traced. */
+  readonly traceparent?: string
   /** Version of the event's schema when it was written; absent means 1. */
   readonly v?: number
 }

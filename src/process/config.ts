@@ -55,6 +55,19 @@ export interface Config {
   readonly logLevel: Level
   /** The form of the lines; null: text on a terminal, otherwise JSON. */
   readonly logFormat: Format | null
+  /** The collector that receives traces; null: none. */
+  readonly traces: Traces | null
+}
+
+/** The standard variables of OpenTelemetry that the service supports. */
+export interface Traces {
+  /** The URL of the collector, without `/v1/traces`. */
+  readonly endpoint: string
+  /** They may contain secrets. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly serviceName: string
+  /** The share of the traces that begin here and are recorded, 0 to 1. */
+  readonly ratio: number
 }
 
 const EMBEDDED = 'embedded:'
@@ -78,15 +91,13 @@ export const isSolo = ({ eventStore, readModels, blobs }: EngineUrls): boolean =
 export const allRoles = ['api', 'worker', 'projector', 'saga'] as const
 export type Role = (typeof allRoles)[number]
 
+/** Returns the parsed value of a variable, or the fallback if it is empty; notes a value that is not valid. */
+type Check = <T>(name: string, fallback: T, parse: (text: string) => T | undefined, expected: string) => T
+
 /** Reads the environment (DESIGN.md, Start and configure) and reports every problem at once. */
 export const readConfig = (env: Readonly<Record<string, string | undefined>> = process.env): Config => {
   const problems: string[] = []
-  const check = <T>(
-    name: string,
-    fallback: T,
-    parse: (text: string) => T | undefined,
-    expected: string,
-  ): T => {
+  const check: Check = (name, fallback, parse, expected) => {
     const text = env[name]
     if (text === undefined || text === '') return fallback
     const value = parse(text)
@@ -208,6 +219,7 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
       (text) => LEVELS.find((level) => level === text),
       LEVELS.join(', '),
     ),
+    traces: readTraces(check),
     logFormat: check<Format | null>(
       'SVC_LOG_FORMAT',
       null,
@@ -255,6 +267,42 @@ export const readClientConfig = (
     masterKey: parseKey(env['SVC_MASTER_KEY'] ?? '') ?? null,
     apiKey: env['SVC_API_KEY'] || null,
     operatorToken: env['SVC_OPERATOR_TOKEN'] || null,
+  }
+}
+
+const readTraces = (check: Check): Traces | null => {
+  const endpoint = check<string | null>(
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    null,
+    parseUrl,
+    'the http or https URL of a collector that accepts OTLP over HTTP, without /v1/traces',
+  )
+  const headers = check<Traces['headers']>(
+    'OTEL_EXPORTER_OTLP_HEADERS',
+    {},
+    parseHeaders,
+    'name=value pairs, separated by commas',
+  )
+  const serviceName = check('OTEL_SERVICE_NAME', 'svc', (text) => text, 'a name')
+  const ratio = check(
+    'OTEL_TRACES_SAMPLER_ARG',
+    1,
+    (text) => (/^(?:0|1|0?\.\d+|1\.0+)$/.test(text) ? Number(text) : undefined),
+    'a number from 0 to 1: the share of the traces that are recorded',
+  )
+  return endpoint === null ? null : { endpoint, headers, serviceName, ratio }
+}
+
+/** `name=value` pairs with percent-encoded values, as OpenTelemetry defines them. */
+const parseHeaders = (text: string): Record<string, string> | undefined => {
+  try {
+    const pairs = text.split(',').map((pair) => {
+      const [, name = '', value = ''] = /^\s*([A-Za-z0-9-]+)\s*=\s*(.*?)\s*$/.exec(pair) ?? []
+      return [name, decodeURIComponent(value)] as const
+    })
+    return pairs.every(([name]) => name !== '') ? Object.fromEntries(pairs) : undefined
+  } catch {
+    return undefined
   }
 }
 

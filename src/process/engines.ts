@@ -16,6 +16,7 @@ import type { Exposition, Metric } from '../ports/metrics.ts'
 import type { Probed } from '../ports/probe.ts'
 import type { RateLimiter } from '../ports/rateLimiter.ts'
 import type { ReadModels } from '../ports/readModels.ts'
+import type { Tracer } from '../ports/tracer.ts'
 
 /** Exported for dataDir.ts, because only this file imports adapters. */
 export { lockFile } from '../adapters/embedded/eventStore/lockFile.ts'
@@ -100,6 +101,13 @@ export const openReadModels = async ({ readModels, dataDir }: Config, logger: Lo
           logger.warn('The read models were unusable and are rebuilt from the log', { ...discarded }),
       })
     : (await import('../adapters/mongodb/index.ts')).openMongoReadModels({ url: readModels })
+
+/** Opens the connection to the collector of traces; null without one: its library takes time and memory. */
+export const openTracer = async (
+  { traces }: Config,
+  { logger, version }: { readonly logger: Logger; readonly version: string },
+): Promise<(Tracer & { close(): Promise<void> }) | null> =>
+  traces && (await import('../adapters/otlp/tracer.ts')).openOtlpTracer({ ...traces, version }, logger)
 
 /** Loads the client library of the monitoring system, which takes time and memory. */
 export const openExposition = async (metrics: readonly Metric[]): Promise<Exposition> =>

@@ -9,6 +9,7 @@ import type { FairTurns } from '../loops/fairTurns.ts'
 import { keepGoing } from '../loops/keepGoing.ts'
 import type { Patiently } from '../loops/patience.ts'
 import type { Logger } from '../logger.ts'
+import type { Tracer } from '../ports/tracer.ts'
 import { Quotas } from '../plans/quotas.ts'
 import { buildingShares } from '../projections/buildingReason.ts'
 import { allNames } from '../projections/index.ts'
@@ -35,6 +36,7 @@ interface Given {
   readonly engines: Engines
   readonly patiently: Patiently
   readonly readiness: Readiness
+  readonly tracer: Tracer | null
   readonly logger: Logger
   readonly onClose: Node['onClose']
   readonly turns: FairTurns
@@ -52,6 +54,7 @@ export const openNode = async ({
   turns,
   patiently,
   readiness,
+  tracer,
   logger,
   onClose,
 }: Given): Promise<Node & { readonly isFirstKeyNew: boolean }> => {
@@ -134,6 +137,7 @@ export const openNode = async ({
     projectors,
     quotas,
     turns,
+    tracer,
     liveness,
     isFirstKeyNew,
     onClose,

@@ -11,6 +11,8 @@ export interface RunInfo {
   readonly origin_run_id: string | null
   readonly project_id: string
   readonly project_name: string
+  /** The trace context of the run as a W3C `traceparent` header, for requests to other services; absent if there is none. */
+  readonly traceparent?: string
 }
 
 /** A large value that remains in the service: the process of the function fetches its bytes in chunks (`payload`). */

@@ -20,6 +20,8 @@ import { beginRun } from '../commands/runs/beginRun.ts'
 import { inputOf } from './inputs.ts'
 import { InProgress } from './inProgress.ts'
 import type { HostCall, Outcome, Runtime } from '../ports/runtime.ts'
+import type { Span } from '../ports/tracer.ts'
+import { beginSpan, endSpan } from './runSpan.ts'
 import { KeptPayloads } from './keptPayloads.ts'
 import { laneOf } from './laneOf.ts'
 import { OutageWait } from './outageWait.ts'
@@ -62,6 +64,8 @@ interface Execution extends Placed {
   hasBegun: boolean
   /** Monotonic milliseconds. */
   readonly claimedAt: number
+  /** Its part of a trace, if there is a collector. */
+  readonly span: Span | undefined
 }
 
 interface Begun {
@@ -190,6 +194,7 @@ export class Executions {
       state: 'waiting',
       hasBegun: false,
       claimedAt: clock.monotonic(),
+      span: this.#deps.tracer ? beginSpan(this.#deps.tracer, plan, envIdOf(carrier)) : undefined,
       awaited: 0,
     }
     this.#executions.set(run_id, execution)
@@ -270,6 +275,7 @@ export class Executions {
     if (turn) await turn
     const end = { plan, outcome: isReturned ? null : outcome, worker_id }
     await storeEnd(this.#ending, end, cause, this.#abandoned.signal) // W3
+    if (execution.span) endSpan(execution.span, end.outcome)
   }
 
   /** An outage before its code has begun is no outcome. */
@@ -307,6 +313,7 @@ export class Executions {
     const { store, views, payloads, keyring, runtime } = deps
     const { plan, org_id } = execution
     const { signal } = execution.cancel
+    const traceparent = execution.span?.traceparent ?? plan.traceparent
     const build = await laneOf(views, { env_id, org_id }, plan)
     const kept = new KeptPayloads(payloads)
     const under = {
@@ -314,6 +321,7 @@ export class Executions {
       plan,
       env_id,
       correlation_id,
+      traceparent,
       rights: rightsOf(plan, deps.credentialNow),
       signal,
       turns: deps.functionRates.turnsOf(env_id, signal),
@@ -329,6 +337,7 @@ export class Executions {
         origin_run_id: plan.origin_run_id ?? null,
         project_id: plan.project_id,
         project_name: plan.project_name,
+        ...(traceparent !== undefined && { traceparent }),
       },
       target: plan.target,
       loadInput: async () => {

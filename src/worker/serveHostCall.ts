@@ -22,6 +22,8 @@ export type HostCallDeps = Pick<
   CommandDeps,
   'store' | 'aggregates' | 'views' | 'blobs' | 'payloads' | 'keyring' | 'quotas'
 > & {
+  /** Absent or null when no collector of traces is configured. */
+  readonly tracer?: CommandDeps['tracer']
   /** The depth of runs from which on `send`, `call` and `run` are refused. */
   readonly maxRunDepth: number
 }
@@ -32,6 +34,8 @@ export interface CallingRun {
   readonly plan: RunPlan
   readonly env_id: string
   readonly correlation_id: string
+  /** The trace context of the run, for what it starts; undefined if it is not traced. */
+  readonly traceparent: string | undefined
   readonly rights: RunRights
   readonly signal: AbortSignal
   /** The rate of the organization; null: unlimited. */
@@ -44,12 +48,12 @@ export interface CallingRun {
  */
 export const serveHostCall = async (
   deps: HostCallDeps,
-  { plan, kept, env_id, correlation_id, rights, signal, turns }: CallingRun,
+  { plan, kept, env_id, correlation_id, traceparent, rights, signal, turns }: CallingRun,
   call: HostCall,
 ): Promise<unknown> => {
   const { run_id, stream_id, project_id } = plan
   const cause = { env_id, correlation_id, causation_id: run_id }
-  const caller = { cause, newId }
+  const caller = { cause: traceparent === undefined ? cause : { ...cause, traceparent }, newId }
   const from = () => ({
     stream_id,
     source: `run:${run_id}`,

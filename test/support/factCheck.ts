@@ -9,6 +9,7 @@ const Metadata = record({
   correlation_id: Type.String(),
   causation_id: Type.Optional(Type.String()),
   actor: Type.Optional(Type.String()),
+  traceparent: Type.Optional(Type.String()),
   v: Type.Optional(Type.Integer({ minimum: 1 })),
 })
 

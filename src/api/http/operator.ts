@@ -6,9 +6,10 @@ import { bearerOf } from './bearer.ts'
 import { Guesses } from './guesses.ts'
 
 /** The cause that facts of an operator's request record. */
-export const operatorCause = (request_id: string): Cause => ({
+export const operatorCause = (request_id: string, traceparent?: string): Cause => ({
   correlation_id: request_id,
   actor: 'operator',
+  ...(traceparent !== undefined && { traceparent }),
 })
 
 /** Wrong tokens of one address, on each node. */

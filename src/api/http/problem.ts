@@ -3,24 +3,33 @@ import { clock } from '../../clock.ts'
 import { AppError, messageOf } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import type { Logger } from '../../logger.ts'
+import { type Span, type Tracer, traceparentOf } from '../../ports/tracer.ts'
+import { WORKING_PATH } from './requestLimit.ts'
 import type { RequestMeter } from './requestMeter.ts'
 import { DEFAULT_HEADERS } from './replyHeaders.ts'
 import { checkHead } from './requestHead.ts'
 import { drained, lingering } from './linger.ts'
 import { awaitsContinue } from './expectContinue.ts'
 
+interface Given {
+  readonly logger: Logger
+  readonly requests: RequestMeter
+  readonly tracer: Tracer | null
+}
+
 /**
  * Adds the request id to every reply and turns every error into an error body (SPEC.md, Errors). Counts every request
  * here, because one more middleware would cost each request a promise.
  */
 export const problem =
-  ({ logger, requests }: { readonly logger: Logger; readonly requests: RequestMeter }) =>
+  ({ logger, requests, tracer }: Given) =>
   async (ctx: Context, next: Next): Promise<void> => {
     const beganAt = clock.monotonic()
     const request_id = newId()
     ctx.state.request_id = request_id
     ctx.set('X-Request-Id', request_id)
     ctx.set(DEFAULT_HEADERS)
+    const span = begunSpan(ctx, tracer)
     try {
       checkHead(ctx.req)
       await next()
@@ -50,6 +59,7 @@ export const problem =
       else sendEarly(ctx, JSON.stringify(body))
     } finally {
       requests.replied(ctx, beganAt)
+      if (span) endSpan(span, ctx)
       logger.debug?.('A request was served', {
         request_id,
         method: ctx.method,
@@ -59,6 +69,40 @@ export const problem =
       })
     }
   }
+
+/**
+ * Continues the trace of the caller, or begins one. Without a collector, the context of the caller goes on to the functions
+ * that the request starts.
+ */
+const begunSpan = (ctx: Context, tracer: Tracer | null): Span | null => {
+  const { traceparent: header } = ctx.headers
+  if (!tracer && header === undefined) return null
+  const parent = traceparentOf(header)
+  const span =
+    tracer && WORKING_PATH.test(ctx.path)
+      ? tracer.begin(ctx.method, {
+          kind: 'server',
+          parent,
+          attributes: { 'http.request.method': ctx.method, 'svc.request_id': ctx.state.request_id },
+        })
+      : null
+  const traceparent = span?.traceparent ?? parent
+  if (traceparent !== undefined) ctx.state.traceparent = traceparent
+  return span
+}
+
+/** The route and not the path: the URL of a webhook contains its token. */
+const endSpan = (span: Span, { method, res, state: { route } }: Context): void => {
+  const { statusCode } = res
+  span.end({
+    name: route === undefined ? method : `${method} ${route}`,
+    attributes: {
+      'http.response.status_code': statusCode,
+      ...(route !== undefined && { 'http.route': route }),
+    },
+    ...(statusCode >= 500 && { error: String(statusCode) }),
+  })
+}
 
 /** Ends the connection some time after the reply: the client may send a body that no handler reads for ever. */
 const endUnread = ({ req, res }: Context): void => {

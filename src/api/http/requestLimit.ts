@@ -7,12 +7,15 @@ import { clientIp } from './clientIp.ts'
 /** Requests in progress of one client behind a trusted proxy, streams included. */
 const MAX_REQUESTS = 1000
 
+/** The paths of requests that do work, without health checks and pages. */
+export const WORKING_PATH = /^\/(?:v1|webhook|operator)\//
+
 /** Limits the requests in progress of each client behind a proxy, whose connections are not limited. */
 export const requestLimit = (deps: { readonly trustedProxies: TrustedProxies }): Middleware => {
   const limit = new AddressLimit(MAX_REQUESTS)
   return async (ctx: Context, next: Next): Promise<void> => {
     const { req, res, path } = ctx
-    const isLimited = /^\/(?:v1|webhook|operator)\//.test(path)
+    const isLimited = WORKING_PATH.test(path)
     if (!isLimited || !isTrusted(deps.trustedProxies, req.socket.remoteAddress ?? ''))
       return void (await next())
     const ip = clientIp(req, deps)

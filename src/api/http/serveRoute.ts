@@ -48,7 +48,7 @@ export const serveOperatorOnly =
     if (!operator) throw otherwise()
     admitOperator(ctx, operator, deps)
     const request = await validated(route, deps, ctx)
-    const cause = operatorCause(request.request_id)
+    const cause = operatorCause(request.request_id, ctx.state.traceparent)
     present(ctx, await route.handle({ ...request, operator: { cause, newId } }))
   }
 
@@ -63,7 +63,7 @@ const serveOperator =
   async (ctx: Context): Promise<void> => {
     admitOperator(ctx, deps.operator, deps)
     const request = await validated(route, deps, ctx)
-    const cause = operatorCause(request.request_id)
+    const cause = operatorCause(request.request_id, ctx.state.traceparent)
     const once: Once = (content, work) => onceFor(request, route, OPERATOR, content, work)
     await answer(route, request, once, (ids) => route.handle({ ...request, operator: { cause, newId: ids } }))
   }
@@ -83,6 +83,10 @@ const serveCredential =
     }
   }
 
+/** The part of a cause that continues the trace of a request. */
+export const tracedBy = ({ state: { traceparent } }: Context) =>
+  traceparent === undefined ? {} : { traceparent }
+
 const serveAs = async (
   credential: Credential,
   { route, deps, request }: { route: CredentialRoute; deps: ApiDeps; request: PublicAsk },
@@ -91,6 +95,7 @@ const serveAs = async (
     env_id: credential.env_id,
     correlation_id: request.request_id,
     actor: credential.id,
+    ...tracedBy(request.ctx),
   }
   const once: Once = (content, work) => onceFor(request, route, credential, content, work)
   const hold: Ask['hold'] = ({ gone, end }) =>

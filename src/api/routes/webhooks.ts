@@ -8,6 +8,7 @@ import { clientIp } from '../http/clientIp.ts'
 import { holding } from '../../loops/byteBudget.ts'
 import type { ApiDeps } from '../deps.ts'
 import { STREAMED_BYTES } from '../http/memory.ts'
+import { tracedBy } from '../http/serveRoute.ts'
 import { functionFailed, replyWith } from '../http/webhookReply.ts'
 import { webhookHead } from '../http/webhookHead.ts'
 import { largeBodyOf, readWebhookRequest } from '../http/webhookRequest.ts'
@@ -35,7 +36,7 @@ const call = async ({ ctx, deps, request_id }: PublicAsk): Promise<void> => {
       largeBody,
       defaultTimeoutMs: deps.webhookTimeoutMs,
     },
-    { cause: { env_id: env.env_id, correlation_id: request_id }, newId },
+    { cause: { env_id: env.env_id, correlation_id: request_id, ...tracedBy(ctx) }, newId },
   )
   if (ending.status === 'failed') throw functionFailed(ending.message)
   const result =

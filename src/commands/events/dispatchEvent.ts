@@ -33,13 +33,19 @@ export const dispatchEvent = async (
   const { event, metadata, revision, cursor } = published
   const { event_id, stream_id } = event
   const env_id = envIdOf(published)
-  const cause = { env_id, correlation_id: metadata.correlation_id, causation_id: event_id }
+  const { correlation_id, traceparent } = metadata
+  const cause = { env_id, correlation_id, causation_id: event_id }
   await views.directory.reach(cursor) // every handler that was deployed before the event is known
   const data = isControl(event.event_type)
     ? await payloads.loadLoosely(payloadOf('event_data', event))
     : undefined
   const replayed = event.event_type === REPLAY ? await findRun(deps, runIdIn(data), env_id) : null
-  const planned = planRuns(event, data, { env_id, revision }, { directory: views.directory, replayed })
+  const planned = planRuns(
+    event,
+    data,
+    { env_id, revision, traceparent },
+    { directory: views.directory, replayed },
+  )
   if (planned.kind === 'cancel') {
     if (await isDispatched(deps, published)) return null // a later attempt of the run is not cancelled
     await cancelRun(deps, planned.run_id, cause)

@@ -25,7 +25,7 @@ interface Known {
 export const planRuns = (
   { event_id, stream_id, event_type, depth }: Published,
   data: unknown,
-  { env_id, revision }: { env_id: string; revision: number },
+  { env_id, revision, traceparent }: { env_id: string; revision: number; traceparent?: string | undefined },
   { directory, replayed }: Known,
 ): Planned => {
   const planOf = (deployed: Deployed, run_type: RunPlan['run_type']): RunPlan => {
@@ -38,6 +38,7 @@ export const planRuns = (
       ...(fn.retry && fn.retry.attempts > 0 && { retry: fn.retry }),
       attempt: 1,
       ...(depth !== undefined && { depth }),
+      ...(traceparent !== undefined && { traceparent }),
       event_id,
       build_id: build.build_id,
       input_at: { stream_id, revision },

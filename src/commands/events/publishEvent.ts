@@ -1,11 +1,13 @@
 import { clock } from '../../clock.ts'
 import type { Reservation } from '../../content/fileQuota.ts'
 import { recordedOf } from '../../domain/recorded.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, isAppError } from '../../errors.ts'
+import type { EnvCause } from '../../events/event.ts'
 import type { RunPlan } from '../../events/run.ts'
 import { streamOf } from '../../events/streams.ts'
 import { isDerived, isId } from '../../ids.ts'
 import type { Claimer } from '../../ports/claimer.ts'
+import type { Tracer } from '../../ports/tracer.ts'
 import { appendOnce } from './appendOnce.ts'
 import { checkControl } from './checkControl.ts'
 import { CANCEL, checkEventType, isControl } from '../../events/eventType.ts'
@@ -14,6 +16,7 @@ import { partsOf, planRuns } from './planRuns.ts'
 
 type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'views' | 'payloads' | 'quotas'> & {
   readonly claimer?: Claimer | null
+  readonly tracer?: Tracer | null
 }
 
 export interface EventToPublish {
@@ -69,10 +72,31 @@ export const storeEvent = async (
   caller: Caller,
 ): Promise<PublishedEvent> => {
   const room = deps.quotas.dataFor(caller.cause.env_id)
+  const store = (cause: EnvCause) => storeWithin(room, deps, event, { ...caller, cause })
   try {
-    return await storeWithin(room, deps, event, caller)
+    return await (deps.tracer ? traced(deps.tracer, caller.cause, event, store) : store(caller.cause))
   } finally {
     room.release()
+  }
+}
+
+/** Stores an event as a span, from which its runs follow. */
+const traced = async (
+  tracer: Tracer,
+  cause: EnvCause,
+  { event_type }: EventToPublish,
+  store: (cause: EnvCause) => Promise<PublishedEvent>,
+): Promise<PublishedEvent> => {
+  const attributes = { 'svc.event_type': event_type, 'svc.env_id': cause.env_id }
+  const span = tracer.begin('publish', { kind: 'producer', parent: cause.traceparent, attributes })
+  try {
+    const published = await store({ ...cause, traceparent: span.traceparent })
+    const { event_id, stream_id } = published.event
+    span.end({ attributes: { 'svc.event_id': event_id, 'svc.stream_id': stream_id } })
+    return published
+  } catch (error) {
+    span.end({ error: isAppError(error) ? error.code : 'internal_server_error' })
+    throw error
   }
 }
 
@@ -90,7 +114,7 @@ const storeWithin = async (
   const create = continued === undefined
   const claimer = deps.claimer ?? null
   const claim =
-    create && claimer ? await claimOf(deps, claimer, { event_id, stream_id, event_type }, env_id) : null
+    create && claimer ? await claimOf(deps, claimer, { event_id, stream_id, event_type }, cause) : null
   const stream = streamOf.stream(stream_id)
   const command = {
     type: 'PublishEvent',
@@ -146,12 +170,12 @@ const claimOf = async (
   { store, views: { directory } }: Deps,
   claimer: Claimer,
   event: { event_id: string; stream_id: string; event_type: string },
-  env_id: string,
+  { env_id, traceparent }: EnvCause,
 ): Promise<{ plans: readonly RunPlan[]; worker_id: string } | null> => {
   if (isControl(event.event_type)) return null
   await directory.reach(await store.head()) // every handler that was deployed before the event is known
   if (!claimer.hasRoom(env_id)) return null
-  const planned = planRuns(event, undefined, { env_id, revision: FIRST_EVENT_AT }, { directory })
+  const planned = planRuns(event, undefined, { env_id, revision: FIRST_EVENT_AT, traceparent }, { directory })
   if (planned.kind !== 'start' || partsOf(planned.plans).length > 1) return null
   return { plans: planned.plans, worker_id: claimer.worker_id }
 }

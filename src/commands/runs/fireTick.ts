@@ -8,6 +8,7 @@ import { placeOf } from '../events/planRuns.ts'
 export interface TickDeps {
   readonly aggregates: Pick<CommandDeps['aggregates'], 'streams'>
   readonly quotas: Pick<CommandDeps['quotas'], 'checkRun'>
+  readonly tracer?: CommandDeps['tracer']
 }
 
 /** The id of a schedule. It survives redeploys while the function keeps its namespace and name. */
@@ -19,7 +20,7 @@ export const scheduleIdOf = (project_id: string, ns: string, name: string): stri
  * schedule and tick, so each tick fires once, even if several nodes request it. Rejects with `quota_exceeded`.
  */
 export const fireTick = async (
-  { aggregates, quotas }: TickDeps,
+  { aggregates, quotas, tracer }: TickDeps,
   { scheduled, tick }: { readonly scheduled: Deployed; readonly tick: number },
 ): Promise<void> => {
   const { fn, project } = scheduled
@@ -27,6 +28,7 @@ export const fireTick = async (
   await quotas.checkRun(env_id)
   const schedule_id = scheduleIdOf(project.project_id, fn.ns, fn.var)
   const stream_id = derivedId(schedule_id, tick)
+  const span = tracer?.begin('tick', { kind: 'producer', attributes: { 'svc.schedule_id': schedule_id } })
   await aggregates.streams.handle(
     streamOf.stream(stream_id),
     {
@@ -40,9 +42,11 @@ export const fireTick = async (
         ...placeOf(scheduled),
         ...(fn.retry && fn.retry.attempts > 0 && { retry: fn.retry }),
         attempt: 1,
+        ...(span && { traceparent: span.traceparent }),
       },
       input: { kind: 'tick', value: { cron: fn.schedule?.cron, scheduled_time: isoOf(tick) } },
     },
     { env_id, correlation_id: schedule_id },
   )
+  span?.end()
 }

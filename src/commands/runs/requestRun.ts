@@ -48,6 +48,7 @@ export const requestRun = async (
     stream_id,
     attempt: 1,
     input_at: { stream_id, revision: REQUESTED_AT },
+    ...(cause.traceparent !== undefined && { traceparent: cause.traceparent }),
   }
   const wanted = { plan, input, cause, now: clock.iso() }
   const over = overAfter(run.timeout + BEYOND_TIMEOUT_MS, deps.stopping)

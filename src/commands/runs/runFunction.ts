@@ -40,6 +40,7 @@ export const runFunction = async (
     attempt: 1,
     depth,
     parent_run_id,
+    ...(cause.traceparent !== undefined && { traceparent: cause.traceparent }),
   }
   const room = quotas.dataFor(env_id)
   const request = async () => {

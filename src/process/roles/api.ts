@@ -83,6 +83,7 @@ export const createApi = (node: Node, { engineStates, ...given }: Given): Api =>
       stopping: given.stopping,
     }),
     feeds: new EnvFeeds(store, node),
+    tracer: node.tracer,
     dns: node.dns,
     certificates: node.certificates,
     node: {

@@ -5,6 +5,7 @@ import type { FairTurns } from '../../loops/fairTurns.ts'
 import type { Background } from '../../loops/keepGoing.ts'
 import type { Patiently } from '../../loops/patience.ts'
 import type { Quotas } from '../../plans/quotas.ts'
+import type { Tracer } from '../../ports/tracer.ts'
 import type { Projectors } from '../../projections/projectors.ts'
 import type { Views } from '../../projections/views.ts'
 import type { DataKeys } from '../../secrets/dataKeys.ts'
@@ -35,6 +36,7 @@ export interface Node extends Engines, Background {
   readonly quotas: Quotas
   /** The event loop of this process, shared by organizations. */
   readonly turns: FairTurns
+  readonly tracer: Tracer | null
   /** The other nodes; null when this process works alone. */
   readonly liveness: Liveness | null
   /** Registers a function to call when the process stops. They are called in reverse order. */

@@ -24,6 +24,7 @@ export const startWorker = async (node: Node, runtime: Runtime): Promise<Worker>
       logger,
       maxRunDepth: config.maxRunDepth,
       turns: node.turns,
+      tracer: node.tracer,
       functionRates: new FunctionRates({ limiter: node.limiter, directory: views.directory }),
       credentialNow: (credential) => credentialNow(views, credential),
     },

@@ -1,0 +1,111 @@
+import { type Context, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import { resourceFromAttributes } from '@opentelemetry/resources'
+import {
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type ReadableSpan,
+  type SpanExporter,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace'
+import type { Logger } from '../../logger.ts'
+import { atMost } from '../../loops/deadline.ts'
+import { throttled } from '../../loops/throttled.ts'
+import type { SpanStart, Tracer } from '../../ports/tracer.ts'
+
+/** Ended spans that wait for the collector; later ones are dropped. A span takes about 2 KB. */
+const MAX_QUEUED = 4096
+const BATCH = 512
+/** Spans wait this long for further ones, milliseconds. */
+const LINGER_MS = 1000
+/** Time of one attempt to send a batch, milliseconds. */
+const SEND_MS = 10_000
+/** Time for the last spans when the node stops, milliseconds. */
+const CLOSE_MS = 2000
+
+const KINDS = { server: SpanKind.SERVER, producer: SpanKind.PRODUCER, consumer: SpanKind.CONSUMER } as const
+
+export interface OtlpOptions {
+  /** The URL of the collector, without `/v1/traces`. */
+  readonly endpoint: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly serviceName: string
+  /** The share of the traces that begin here and are recorded, 0 to 1. Others are recorded as their callers decide. */
+  readonly ratio: number
+  readonly version: string
+}
+
+type OpenTracer = Tracer & { close(): Promise<void> }
+
+/** Sends spans to an OpenTelemetry collector by OTLP over HTTP, as JSON. */
+export const openOtlpTracer = (
+  { endpoint, headers, serviceName, ratio, version }: OtlpOptions,
+  logger: Logger,
+): OpenTracer => {
+  const exporter = new OTLPTraceExporter({
+    url: `${endpoint}/v1/traces`,
+    headers: { ...headers },
+    timeoutMillis: SEND_MS,
+  })
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({ 'service.name': serviceName, 'service.version': version }),
+    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
+    spanProcessors: [
+      new BatchSpanProcessor({
+        exporter: reporting(exporter, logger),
+        maxQueueSize: MAX_QUEUED,
+        maxExportBatchSize: BATCH,
+        scheduledDelayMillis: LINGER_MS,
+        exportTimeoutMillis: SEND_MS,
+      }),
+    ],
+  })
+  const tracer = provider.getTracer('svc', version)
+  return {
+    begin(name, { kind, parent, attributes = {} }) {
+      const span = tracer.startSpan(name, { kind: KINDS[kind], attributes }, contextOf(parent))
+      const { traceId, spanId, traceFlags } = span.spanContext()
+      return {
+        traceparent: `00-${traceId}-${spanId}-0${traceFlags & 1}`,
+        end({ name: renamed, attributes: more, error } = {}) {
+          if (renamed !== undefined) span.updateName(renamed)
+          if (more) span.setAttributes(more)
+          if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: error })
+          span.end()
+        },
+      }
+    },
+    close: async () => {
+      await atMost(
+        CLOSE_MS,
+        provider.shutdown().catch(() => {}), // the exporter has logged why
+      )
+    },
+  }
+}
+
+const contextOf = (parent: SpanStart['parent']): Context => {
+  if (parent === undefined) return ROOT_CONTEXT
+  const [, traceId = '', spanId = '', flags = ''] = parent.split('-')
+  const context = { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true }
+  return trace.setSpanContext(ROOT_CONTEXT, context)
+}
+
+/** Logs that spans were lost: the library reports it to nobody. */
+const reporting = (exporter: SpanExporter, logger: Logger): SpanExporter => {
+  const warn = throttled(logger)
+  return {
+    export: (spans: ReadableSpan[], done) =>
+      exporter.export(spans, (result) => {
+        if (result.error)
+          warn('Spans could not be sent to the collector of traces and were dropped', {
+            spans: spans.length,
+            error: result.error.message,
+          })
+        done(result)
+      }),
+    shutdown: () => exporter.shutdown(),
+    forceFlush: async () => exporter.forceFlush?.(),
+  }
+}
