@@ -20,7 +20,9 @@ for (const [what, secret] of [
   ['the operator token', `token ${newSecret('svc_operator_')}`],
   ['a webhook URL', `https://svc.example/webhook/acme/prod/orders/paid/${'aB3'.repeat(11)}`],
   ['an Authorization header', 'Authorization: Bearer opaque-token-of-another'],
+  ['another Authorization header', 'authorization: opaque-token-of-another'],
   ['an engine', 'mongodb://user:hunter2@db:27017/svc'],
+  ['a cookie', 'Cookie: opaque-session'],
 ] as const)
   log(`contains no secret of ${what}`, () => {
     const tail = /(?:[_/]|Bearer |token |:)([^_/: @]+)(?:@.*)?$/.exec(secret)?.[1] ?? secret
@@ -49,4 +51,77 @@ for (const [what, text] of [
     }
   })
 
+log('contains no value of a field that is named like a secret', () => {
+  const fields = {
+    headers: { Authorization: ['planted'], 'set-cookie': 'planted', accept: 'text/plain' },
+    value: 'planted',
+    nested: [{ token: 'planted', password: 7, master_key: { bytes: 'planted' } }],
+    token: null,
+  }
+  const line = logged('got', fields)
+  assert.not.match(line, /planted|7/)
+  assert.match(line, '"accept":"text/plain"')
+  assert.match(line, '"token":null')
+})
+
+log('contains no key, however it is folded', () => {
+  const pem = '-----BEGIN PRIVATE KEY-----\nMIIplanted\nplanted==\n-----END PRIVATE KEY-----'
+  for (const line of [logged(pem), logged('got', { pem }), logged('got', { error: new Error(pem) })])
+    assert.not.match(line, /planted/)
+})
+
+log('describes values that are not JSON, and values without an end', () => {
+  const endless: Record<string, unknown> = { big: 5n, at: new Date(0), none: undefined }
+  endless['self'] = endless
+  assert.match(logged('got', endless), '"big":"5","at":"1970-01-01T00:00:00.000Z"')
+})
+
 log.run()
+
+const json = suite('a log line as JSON')
+
+json('is one object with time, level, text and fields', () => {
+  const written: string[] = []
+  const asJson = openLogger((line) => void written.push(line), { format: 'json' })
+  asJson.warn('100 % of "it"\nfailed %s', { request_id: 'r', error: 'got Bearer "a\\"b' })
+  const { time, ...line } = JSON.parse(written[0] ?? '') as Record<string, unknown>
+  assert.match(String(time), /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
+  assert.equal(line, {
+    level: 'warn',
+    msg: '100 % of "it"\nfailed %s',
+    request_id: 'r',
+    error: 'got Bearer "a\\"b',
+  })
+  assert.is(written[0]?.split('\n').length, 2)
+})
+
+json('is valid although a secret in it is masked', () => {
+  const written: string[] = []
+  const asJson = openLogger((line) => void written.push(line), { format: 'json' })
+  asJson.info('Bearer abc\\', { error: 'Bearer a\\"b", "x": "Cookie: a\\\\' })
+  assert.match((JSON.parse(written[0] ?? '') as { msg: string }).msg, 'Bearer ***')
+  assert.not.match(written[0] ?? '', /abc/)
+})
+
+json.run()
+
+const levels = suite('the level of the log')
+
+levels(
+  'leaves out less important lines; `debug` is absent above it, so that callers need not prepare it',
+  () => {
+    const written: string[] = []
+    const write = (line: string) => void written.push(line)
+    const warnings = openLogger(write, { level: 'warn' })
+    warnings.info('no')
+    warnings.warn('yes')
+    assert.is(warnings.debug, undefined)
+    openLogger(write, { level: 'debug' }).debug?.('yes too')
+    assert.equal(
+      written.map((line) => line.split(' ').slice(1).join(' ')),
+      ['warn yes\n', 'debug yes too\n'],
+    )
+  },
+)
+
+levels.run()

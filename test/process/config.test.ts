@@ -29,6 +29,22 @@ config('limits the operator to a host, in lower case', () => {
   assert.is(readConfig({ SVC_OPERATOR_HOST: 'Ops.Example' }).operatorHost, 'ops.example')
 })
 
+config('has no traces without a collector', () => {
+  assert.is(readConfig({ OTEL_SERVICE_NAME: 'orders' }).traces, null)
+  const OTEL_EXPORTER_OTLP_ENDPOINT = 'https://collector.example:4318/'
+  const OTEL_EXPORTER_OTLP_HEADERS = 'api-key = a%20b ,x=1'
+  assert.equal(
+    readConfig({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS, OTEL_TRACES_SAMPLER_ARG: '0.25' })
+      .traces,
+    {
+      endpoint: 'https://collector.example:4318',
+      headers: { 'api-key': 'a b', x: '1' },
+      serviceName: 'svc',
+      ratio: 0.25,
+    },
+  )
+})
+
 const KEY_ID = '01a20000-0000-7000-8000-000000000000'
 
 config('accepts secrets that are hard to guess', () => {
@@ -51,6 +67,11 @@ for (const [name, text] of [
   ['SVC_DNS_SERVERS', '192.0.2.1,'],
   ['SVC_DNS_SERVERS', '192.0.2.1:99999'],
   ['SVC_DOMAIN_CHECK_MS', '9'],
+  ['SVC_LOG_LEVEL', 'verbose'],
+  ['SVC_LOG_FORMAT', 'xml'],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'localhost:4318'],
+  ['OTEL_EXPORTER_OTLP_HEADERS', 'no value'],
+  ['OTEL_TRACES_SAMPLER_ARG', '2'],
   ['SVC_TRUSTED_PROXIES', 'proxy.local'],
   ['SVC_OPERATOR_HOST', 'https://ops.example'],
   ['SVC_OPERATOR_TOKEN', 'a'.repeat(16)],

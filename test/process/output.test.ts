@@ -8,7 +8,7 @@ import * as assert from 'uvu/assert'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 
-const program = fileURLToPath(new URL('../fixtures/output.ts', import.meta.url))
+const program = fileURLToPath(new URL('../fixtures/output/writeLines.ts', import.meta.url))
 
 /** Starts a process that writes lines; its standard error has what it reports. */
 const writing = (lines: number, end: 'exits' | 'dies' | 'waits', stdout: 'pipe' | number = 'pipe') =>
