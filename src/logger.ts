@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { clock } from './clock.ts'
-import { masked, redacted } from './redaction.ts'
+import { masked, redacted } from './secrets/redaction.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

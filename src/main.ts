@@ -6,7 +6,7 @@ import { preventCoreDumps } from './process/noCoreDumps.ts'
 import { isAppError, messageOf } from './errors.ts'
 import { type Logger, openLogger } from './logger.ts'
 import { openOutput, type Output } from './process/output.ts'
-import { masked } from './redaction.ts'
+import { masked } from './secrets/redaction.ts'
 import { type Service, start } from './start.ts'
 
 /** The process ends within this time after the first signal, and at once after a second signal. */

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
 import { AppError, messageOf } from '../errors.ts'
-import type { ApiDeps, FrontDeps } from './deps.ts'
+import type { ApiDeps, FrontDeps, LaterOperator } from './deps.ts'
 import { problem } from './http/problem.ts'
 import { requestLimit } from './http/requestLimit.ts'
 import { serve, serveOperatorOnly, servePublic } from './http/serveRoute.ts'
@@ -49,7 +49,7 @@ const hostRule =
  * Creates the application with health checks and metrics only, for nodes without the API and until the API has started.
  * Other requests get the error of `otherwise`.
  */
-export const createFront = (deps: FrontDeps, otherwise: () => AppError): Koa =>
+export const createFront = (deps: FrontDeps & LaterOperator, otherwise: () => AppError): Koa =>
   appOf(
     [
       ...healthRoutes.map((route) => ({ ...route, serve: servePublic(route, deps) })),

@@ -57,7 +57,10 @@ export interface ApiDeps extends CommandDeps {
 export type FrontDeps = Pick<
   ApiDeps,
   'logger' | 'about' | 'notReady' | 'readyDetails' | 'sandbox' | 'trustedProxies' | 'requests' | 'metrics'
-> & {
+>
+
+/** The operator of a node whose API has not started. */
+export interface LaterOperator {
   /** Null until the keys of the installation are open. */
   readonly operator: () => Operator | null
 }

@@ -1,6 +1,6 @@
 import type { Cursor, NewEvent, Recorded } from '../events/event.ts'
 import type { EventType } from '../events/index.ts'
-import type { Histogram } from '../histogram.ts'
+import type { Histogram } from './histogram.ts'
 
 /** The revision a stream must have for an append to happen; `none`: the stream must be empty. */
 export type Expected = number | 'none'

@@ -1,4 +1,5 @@
-import { closeSync, constants, fstatSync, openSync, writeSync } from 'node:fs'
+import { fstatSync, writeSync } from 'node:fs'
+import { Socket } from 'node:net'
 import { clock } from '../clock.ts'
 
 /** Bytes that wait while nobody reads the output. Later lines are dropped. */
@@ -20,7 +21,7 @@ export interface Output {
  * O3: no failure of the output ends the service: a closed pipe, or a file on a full disk.
  */
 export const openOutput = (fd: number, onDropped: (lines: number) => void): Output => {
-  const target = withoutWaiting(fd)
+  const handle = withoutWaiting(fd)
   let waiting: Buffer[] = []
   let bytes = 0
   let dropped = 0
@@ -29,7 +30,7 @@ export const openOutput = (fd: number, onDropped: (lines: number) => void): Outp
   /** Writes what waits; returns false if something is left. */
   const drain = (): boolean => {
     for (let first = waiting[0]; first; first = waiting[0]) {
-      const written = accepted(target, first)
+      const written = accepted(fd, first)
       bytes -= written
       if (written === first.length) waiting.shift()
       else {
@@ -54,7 +55,7 @@ export const openOutput = (fd: number, onDropped: (lines: number) => void): Outp
     const until = clock.monotonic() + LAST_TRY_MS
     while (!drain() && clock.monotonic() < until) pause(10)
     waiting = []
-    if (target !== fd) closeSync(target)
+    handle?.unref() // it exists until now, because its end would close the output
   })
   return {
     write(line) {
@@ -70,14 +71,11 @@ export const openOutput = (fd: number, onDropped: (lines: number) => void): Outp
   }
 }
 
-/** Opens a pipe a second time, so that only the writes of this process never wait for its reader. */
-const withoutWaiting = (fd: number): number => {
-  try {
-    if (!fstatSync(fd).isFIFO()) return fd
-    return openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK)
-  } catch {
-    return fd // not on Linux, or the pipe has no reader
-  }
+/** A pipe or socket that has a handle of libuv has O_NONBLOCK: a write then fails if it would have to wait. */
+const withoutWaiting = (fd: number): Socket | undefined => {
+  const stat = fstatSync(fd)
+  if (!stat.isFIFO() && !stat.isSocket()) return undefined
+  return new Socket({ fd, readable: false, writable: true })
 }
 
 /** The bytes that the system accepts now. */

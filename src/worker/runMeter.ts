@@ -1,6 +1,6 @@
 import { clock } from '../clock.ts'
 import type { RunType } from '../events/run.ts'
-import { Histogram, LONG } from '../histogram.ts'
+import { Histogram, LONG } from '../ports/histogram.ts'
 import type { Distribution, Sample } from '../ports/metrics.ts'
 import type { Outcome } from '../ports/runtime.ts'
 

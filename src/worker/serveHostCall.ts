@@ -35,7 +35,7 @@ export interface CallingRun {
   readonly env_id: string
   readonly correlation_id: string
   /** The trace context of the run, for what it starts; undefined if it is not traced. */
-  readonly traceparent: string | undefined
+  readonly traceparent?: string | undefined
   readonly rights: RunRights
   readonly signal: AbortSignal
   /** The rate of the organization; null: unlimited. */

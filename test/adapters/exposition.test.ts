@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { openExposition } from '../../src/adapters/prometheus/exposition.ts'
-import { Histogram } from '../../src/histogram.ts'
+import { Histogram } from '../../src/ports/histogram.ts'
 import type { Metric } from '../../src/ports/metrics.ts'
 import { parseExposition } from '../support/exposition.ts'
 import { suite } from '../support/suite.ts'

@@ -48,7 +48,7 @@ metrics('counts runs by type and outcome, with their durations', async () => {
   assert.is((await api.send('POST', hook?.url ?? '')).status, 299)
   const { sum } = await until(async () => {
     const found = await scrape()
-    return found.sum('svc_runs_total') === 5 && found
+    return found.sum('svc_runs_total') === 5 ? found : undefined
   })
   for (const [run_type, outcome, count] of [
     ['event', 'succeeded', 2],
@@ -85,7 +85,7 @@ metrics('counts requests by route and status; paths, ids and tokens are in no la
 metrics('has the log, the read models and the disk', async () => {
   const { sum, series } = await until(async () => {
     const found = await scrape()
-    return found.sum('svc_projection_behind_facts') === 0 && found
+    return found.sum('svc_projection_behind_facts') === 0 ? found : undefined
   })
   assert.ok(sum('svc_log_facts') > 10)
   assert.ok(sum('svc_log_size_bytes') > 1000)
@@ -105,7 +105,7 @@ metrics('counts open live streams', async () => {
 
 metrics('are those that docs/operations.md lists, with the same kinds and labels', async () => {
   const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
-  const listed = [...page.matchAll(/^\| `((?:svc|process|nodejs)_\w+)` \| (\w+) \| ([^|]*) \|/gm)]
+  const listed = [...page.matchAll(/^\| `((?:svc|process|nodejs)_\w+)` \| (\w+) \|([^|]*)\|/gm)]
   const { kinds, series } = await scrape()
   assert.equal(
     listed.map(([, name, kind]) => `${name} ${kind}`).toSorted(),

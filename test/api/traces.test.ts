@@ -45,6 +45,9 @@ const endOf = ({ api }: TestServer, event_id: string): Promise<Run> =>
     return data.find(({ status }) => status === 'succeeded')
   })
 
+/** The context that the function saw. */
+const ownOf = ({ result }: Pick<Run, 'result'>): unknown => (result as { own?: string }).own
+
 const traces = suite('the trace of an event')
 
 traces('continues that of the client: request, event, attempts, and the child run of each', async () => {
@@ -113,7 +116,7 @@ traces('is not recorded if the client does not sample it, and goes on to functio
   const { event_id } = await publishTraced(server, CLIENT.replace(/01$/, '00'))
   const { result } = await endOf(server, event_id)
   await server.stop()
-  assert.match(String((result as { own: string }).own), new RegExp(`^00-${TRACE}-[0-9a-f]{16}-00$`))
+  assert.match(String(ownOf({ result })), new RegExp(`^00-${TRACE}-[0-9a-f]{16}-00$`))
   assert.equal(
     collector.spans.filter(({ traceId }) => traceId === TRACE),
     [],
@@ -137,13 +140,13 @@ traces(
       CLIENT.toUpperCase(),
     ]) {
       const { event_id } = await publishTraced(server, header)
-      assert.is((await endOf(server, event_id)).result?.own, undefined, header)
+      assert.is(ownOf(await endOf(server, event_id)), undefined, header)
     }
     const config = readConfig(installation(dataDir, embedded))
     const [hook] = await server.api.get<Webhook[]>('/projects/shop/webhooks')
     assert.is((await server.api.send('POST', hook?.url ?? '')).text, 'null')
     const { event_id } = await publishTraced(server, CLIENT)
-    assert.is((await endOf(server, event_id)).result?.own, CLIENT)
+    assert.is(ownOf(await endOf(server, event_id)), CLIENT)
     const headers = { traceparent: CLIENT }
     assert.is((await server.api.send('POST', hook?.url ?? '', { headers })).json, CLIENT)
     await server.stop()

@@ -13,7 +13,7 @@ export interface Layer {
 }
 
 /** The files that every layer of the service may use. */
-const kernel = ['clock', 'errors', 'ids', 'boundedMap', 'histogram', 'disk', 'redaction', 'logger'] as const
+const kernel = ['clock', 'errors', 'ids', 'boundedMap', 'disk', 'logger'] as const
 const facts = [...kernel, 'loops', 'events', 'events/rawJson', 'ports'] as const
 
 /** An adapter knows the port that it implements and the packages of its engine, and no other adapter. */
@@ -27,11 +27,11 @@ export const layers: readonly Layer[] = [
   { path: 'clock', imports: [] },
   { path: 'errors', imports: [] },
   { path: 'boundedMap', imports: [] },
-  { path: 'histogram', imports: [] },
   { path: 'disk', imports: ['boundedMap'] },
   { path: 'ids', imports: ['clock'] },
-  { path: 'redaction', imports: [] },
-  { path: 'logger', imports: ['clock', 'redaction'], packages: ['pino'] },
+  { path: 'events/mask', imports: [] },
+  { path: 'secrets/redaction', imports: ['events/mask'] },
+  { path: 'logger', imports: ['clock', 'secrets/redaction'], packages: ['pino'] },
 
   // Names of streams are for the layers that append: `api` and the host calls have no business there.
   { path: 'events/streams', imports: [] },
@@ -39,11 +39,10 @@ export const layers: readonly Layer[] = [
   { path: 'events/rawJson', imports: [] },
   { path: 'events/outputLimit', imports: [] },
   { path: 'events/contextKey', imports: ['errors'] },
-  { path: 'events/mask', imports: [] },
   { path: 'events', imports: ['errors'], packages: ['typebox'] },
   // The SDK is published: its types and its code are its own.
   { path: 'sdk', imports: [] },
-  { path: 'ports', imports: ['events'], types: ['histogram', 'sdk'] },
+  { path: 'ports', imports: ['events'], types: ['sdk'] },
   { path: 'loops', imports: [...kernel], types: ['ports'] },
 
   { path: 'adapters/shared', imports: [...kernel, 'loops', 'events', 'ports'] },
@@ -309,7 +308,7 @@ export const layers: readonly Layer[] = [
     path: 'main',
     imports: [
       'errors',
-      'redaction',
+      'secrets/redaction',
       'logger',
       'process/config',
       'process/codeCache',

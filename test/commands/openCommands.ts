@@ -47,6 +47,7 @@ export const openCommands = async () => {
     certificates: { issue: () => Promise.resolve(), discard: () => Promise.resolve() },
     domainsZone: 'svc.test',
     publicUrl: () => 'http://svc.test',
+    tracer: null,
     stopping: new AbortController().signal,
   }
   return { ...node, deps, functionsOf }

@@ -11,8 +11,15 @@ import { tempDir } from '../support/tempDir.ts'
 const program = fileURLToPath(new URL('../fixtures/output/writeLines.ts', import.meta.url))
 
 /** Starts a process that writes lines; its standard error has what it reports. */
-const writing = (lines: number, end: 'exits' | 'dies' | 'waits', stdout: 'pipe' | number = 'pipe') =>
-  spawn(process.execPath, [program, String(lines), end], { stdio: ['pipe', stdout, 'pipe'] })
+const writing = (lines: number, end: 'exits' | 'dies' | 'waits') =>
+  spawn(process.execPath, [program, String(lines), end])
+
+/** The same with a file as its output; resolves when it has ended. */
+const writingTo = (file: number, lines: number) =>
+  once(
+    spawn(process.execPath, [program, String(lines), 'exits'], { stdio: ['ignore', file, 'ignore'] }),
+    'exit',
+  )
 
 const numbersIn = (printed: string): number[] =>
   [...printed.matchAll(/^line (\d+) x*$/gm)].map(([, number]) => Number(number))
@@ -47,14 +54,14 @@ output('ends the process neither when its reader leaves nor when the disk is ful
   child.stdout.destroy()
   assert.equal(await once(child, 'exit'), [0, null])
   const full = openSync('/dev/full', 'w')
-  assert.equal(await once(writing(10, 'exits', full), 'exit'), [0, null])
+  assert.equal(await writingTo(full, 10), [0, null])
   closeSync(full)
 })
 
 output('is whole in a file', async () => {
   const file = join(tempDir(), 'log')
   const opened = openSync(file, 'w')
-  await once(writing(5000, 'exits', opened), 'exit')
+  await writingTo(opened, 5000)
   closeSync(opened)
   assert.is(numbersIn(readFileSync(file, 'utf8')).length, 5000)
 })

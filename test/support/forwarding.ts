@@ -2,6 +2,8 @@ import type { EventStore } from '../../src/ports/eventStore.ts'
 
 /** The store with some of its methods replaced. */
 export const forwarding = (store: EventStore, own: Partial<EventStore>): EventStore => ({
+  commits: store.commits,
+  size: () => store.size(),
   append: (...args) => store.append(...args),
   read: (...args) => store.read(...args),
   subscribe: (...args) => store.subscribe(...args),

@@ -36,6 +36,7 @@ const holdingRuntime = (begins: boolean) => {
     prewarm() {},
     isFullFor: () => false,
     children: 0,
+    pool: { children: 0, busy: 0, maxChildren: 0, waitingRuns: 0, starts: 0, crashes: 0 },
     async close() {
       for (const settle of held) settle({ status: 'lost', error: lost })
     },

@@ -5,7 +5,7 @@ import { type Cursor, type NewEvent, type Recorded, START } from '../../events/e
 import { jittered } from '../../loops/backoff.ts'
 import type { Appended, Batch, Delivery, EventStore, Expected, Filter } from '../../ports/eventStore.ts'
 import { readable } from '../../events/upcast.ts'
-import type { Histogram } from '../../histogram.ts'
+import type { Histogram } from '../../ports/histogram.ts'
 import { matcherOf } from '../shared/matching.ts'
 import { readableBatch, readableStreamBatch } from '../shared/readable.ts'
 import { type Address, parseAddress } from './address.ts'

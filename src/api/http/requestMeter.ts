@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Context } from 'koa'
 import { clock } from '../../clock.ts'
 import type { ErrorCode } from '../../errors.ts'
-import { Histogram, SHORT } from '../../histogram.ts'
+import { Histogram, SHORT } from '../../ports/histogram.ts'
 import type { Distribution, Sample } from '../../ports/metrics.ts'
 
 /** Other methods count together, so that a client cannot invent labels. */

@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import { clock } from '../../clock.ts'
 import { AppError, isAppError } from '../../errors.ts'
-import type { ApiDeps, FrontDeps } from '../deps.ts'
+import type { ApiDeps, FrontDeps, LaterOperator } from '../deps.ts'
 import type {
   Ask,
   CredentialRoute,
@@ -42,7 +42,7 @@ export const servePublic =
 
 /** Serves a route of the operator on a node without the API. `otherwise` returns the error while keys are not open. */
 export const serveOperatorOnly =
-  (route: OperatorRoute<FrontDeps>, deps: FrontDeps, otherwise: () => AppError) =>
+  (route: OperatorRoute<FrontDeps>, deps: FrontDeps & LaterOperator, otherwise: () => AppError) =>
   async (ctx: Context): Promise<void> => {
     const operator = deps.operator()
     if (!operator) throw otherwise()

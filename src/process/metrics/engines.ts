@@ -65,7 +65,11 @@ export const engineMetrics = (sources: Sources): readonly Metric[] => {
   ]
 }
 
-type Disk = Awaited<ReturnType<typeof statfs>>
+interface Disk {
+  readonly bavail: number
+  readonly blocks: number
+  readonly bsize: number
+}
 
 /** Some file systems do not report their room. */
 const diskOf = async (dir: string, value: (disk: Disk) => number): Promise<readonly Sample[]> => {

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { Histogram } from '../src/histogram.ts'
-import { suite } from './support/suite.ts'
+import { Histogram } from '../../src/ports/histogram.ts'
+import { suite } from '../support/suite.ts'
 
 const histogram = suite('a histogram')
 

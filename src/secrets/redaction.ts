@@ -1,6 +1,6 @@
-const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
+import { MASK } from '../events/mask.ts'
 
-const MASK = '***'
+const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
 
 /** The secrets whose form is known: tokens, webhook URLs, credentials in headers and in URLs of engines, private keys. */
 const SECRETS: readonly RegExp[] = [
