@@ -47,6 +47,6 @@ const plain = (value: unknown, depth: number): unknown => {
   if (depth > MAX_DEPTH) return '…'
   if (Array.isArray(value)) return value.slice(0, MAX_ENTRIES).map((each) => plain(each, depth + 1))
   if (value instanceof Error) return masked(value.stack ?? value.message)
-  if ('toJSON' in value && typeof value.toJSON === 'function') return plain(value.toJSON(), depth + 1)
+  if (value instanceof Date) return value.toJSON()
   return entriesOf(value, depth)
 }

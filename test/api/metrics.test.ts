@@ -22,7 +22,7 @@ const scrape = async () => {
   return parseExposition(text)
 }
 
-const metrics = suite('GET /metrics')
+const metrics = suite('GET /metrics', { timeoutMs: 60_000 })
 metrics.after(() => server.stop())
 
 metrics('returns the text format of Prometheus to the operator', async () => {

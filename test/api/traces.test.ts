@@ -48,7 +48,7 @@ const endOf = ({ api }: TestServer, event_id: string): Promise<Run> =>
 /** The context that the function saw. */
 const ownOf = ({ result }: Pick<Run, 'result'>): unknown => (result as { own?: string }).own
 
-const traces = suite('the trace of an event')
+const traces = suite('the trace of an event', { timeoutMs: 90_000 })
 
 traces('continues that of the client: request, event, attempts, and the child run of each', async () => {
   const collector = await openCollector()

@@ -104,7 +104,7 @@ export const spawnServer = async ({
   const url = await until(
     () => {
       if (child.exitCode !== null) return 'exited'
-      return /is ready on [^"\s]+(?: \{|",)"listens":"([^"]+)"/.exec(output.join(''))?.[1]
+      return /"listens":"([^"]+)"/.exec(output.join(''))?.[1]
     },
     { timeoutMs: startMs },
   ).catch((error: unknown) => {

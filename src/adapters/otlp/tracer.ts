@@ -19,10 +19,13 @@ const MAX_QUEUED = 4096
 const BATCH = 512
 /** Spans wait this long for further ones, milliseconds. */
 const LINGER_MS = 1000
-/** Time of one attempt to send a batch, milliseconds. */
-const SEND_MS = 10_000
+/** Time to send a batch with all repetitions, milliseconds. */
+const SEND_MS = 5000
 /** Time for the last spans when the node stops, milliseconds. */
 const CLOSE_MS = 2000
+
+/** `ExportResultCode.FAILED` of the library. */
+const FAILED = 1
 
 const KINDS = { server: SpanKind.SERVER, producer: SpanKind.PRODUCER, consumer: SpanKind.CONSUMER } as const
 
@@ -48,12 +51,13 @@ export const openOtlpTracer = (
     headers: { ...headers },
     timeoutMillis: SEND_MS,
   })
+  const closing = new AbortController()
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ 'service.name': serviceName, 'service.version': version }),
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
     spanProcessors: [
       new BatchSpanProcessor({
-        exporter: reporting(exporter, logger),
+        exporter: reporting(exporter, { logger, closing: closing.signal }),
         maxQueueSize: MAX_QUEUED,
         maxExportBatchSize: BATCH,
         scheduledDelayMillis: LINGER_MS,
@@ -77,6 +81,7 @@ export const openOtlpTracer = (
       }
     },
     close: async () => {
+      closing.abort()
       await atMost(
         CLOSE_MS,
         provider.shutdown().catch(() => {}), // the exporter has logged why
@@ -92,19 +97,26 @@ const contextOf = (parent: SpanStart['parent']): Context => {
   return trace.setSpanContext(ROOT_CONTEXT, context)
 }
 
-/** Logs that spans were lost: the library reports it to nobody. */
-const reporting = (exporter: SpanExporter, logger: Logger): SpanExporter => {
+/** Logs that spans were lost: the library reports it to nobody. A node that stops does not wait for a lost collector. */
+const reporting = (
+  exporter: SpanExporter,
+  { logger, closing }: { readonly logger: Logger; readonly closing: AbortSignal },
+): SpanExporter => {
   const warn = throttled(logger)
+  let isLost = false
   return {
-    export: (spans: ReadableSpan[], done) =>
+    export: (spans: ReadableSpan[], done) => {
+      if (closing.aborted && isLost) return done({ code: FAILED })
       exporter.export(spans, (result) => {
+        isLost = result.code === FAILED
         if (result.error)
           warn('Spans could not be sent to the collector of traces and were dropped', {
             spans: spans.length,
             error: result.error.message,
           })
         done(result)
-      }),
+      })
+    },
     shutdown: () => exporter.shutdown(),
     forceFlush: async () => exporter.forceFlush?.(),
   }

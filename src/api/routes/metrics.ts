@@ -14,9 +14,9 @@ export const metricsRoute: OperatorRoute<MetricsDeps> = operatorRoute({
   errors: ['unavailable'],
   reply: { kind: 'bare', type: 'text/plain' },
   handle: async ({ ctx, deps }) => {
-    const { contentType, text } = await deps.metrics()
-    ctx.body = await text()
-    ctx.set('Content-Type', contentType) // after the body, which would set its own
+    const exposition = await deps.metrics()
+    ctx.body = await exposition.text()
+    ctx.set('Content-Type', exposition.contentType) // after the body, which would set its own
     return own
   },
 })
