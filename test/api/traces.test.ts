@@ -40,10 +40,13 @@ const publishTraced = async ({ api }: TestServer, traceparent: string): Promise<
 
 /** The last attempt of the run of an event. */
 const endOf = ({ api }: TestServer, event_id: string): Promise<Run> =>
-  until(async () => {
-    const { data } = await api.page<Run>(`/events/${event_id}/runs`)
-    return data.find(({ status }) => status === 'succeeded')
-  })
+  until(
+    async () => {
+      const { data } = await api.page<Run>(`/events/${event_id}/runs`)
+      return data.find(({ status }) => status === 'succeeded')
+    },
+    { timeoutMs: 20_000 },
+  )
 
 /** The context that the function saw. */
 const ownOf = ({ result }: Pick<Run, 'result'>): unknown => (result as { own?: string }).own

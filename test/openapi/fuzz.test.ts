@@ -141,7 +141,7 @@ const exchange = ({ server, known, callers }: Context, asked: FuzzRequest, late:
       ...(['DELETE', 'PATCH'].includes(asked.method) && !leaves(asked) && { own: known.doomed }),
     }
     const path = asked.segments.map((one) => (typeof one === 'string' ? one : spared[one.whose][one.known]))
-    const isOperators = asked.segments[0] === 'operator'
+    const isOperators = ['operator', 'metrics'].includes(String(asked.segments[0]))
     const authorization =
       asked.caller === 'own'
         ? isOperators
