@@ -61,7 +61,7 @@ export class BenchServer {
     const url = await new Promise<string>((resolve, reject) => {
       child.once('exit', () => reject(new Error('The server did not become ready')))
       child.stdout?.on('data', (chunk: Buffer) => {
-        const ready = / is ready on (\S+)/.exec(chunk.toString())?.[1]
+        const ready = / is ready on ([^\s"]+)/.exec(chunk.toString())?.[1]
         if (ready !== undefined) resolve(ready)
       })
     })

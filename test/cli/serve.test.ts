@@ -12,7 +12,7 @@ const envOf = (SVC_DATA_DIR: string) => ({ ...EMBEDDED, PORT: '0', SVC_DATA_DIR 
 /** Starts the service, and resolves when it is ready. */
 const serve = async (dataDir = tempDir()) => {
   const running = startCli(['serve'], { env: envOf(dataDir) })
-  const url = await until(() => /is ready on (\S+)/.exec(running.out())?.[1], { timeoutMs: 60_000 })
+  const url = await until(() => /is ready on ([^\s"]+)/.exec(running.out())?.[1], { timeoutMs: 60_000 })
   return { ...running, url, dataDir }
 }
 
@@ -56,7 +56,7 @@ test('ends with the exit code of a service that cannot start', async () => {
 test('uses the directory in which it runs, as the other commands do', async () => {
   const cwd = tempDir()
   const running = startCli(['serve'], { env: { ...EMBEDDED, PORT: '0' }, cwd })
-  const url = await until(() => /is ready on (\S+)/.exec(running.out())?.[1], { timeoutMs: 60_000 })
+  const url = await until(() => /is ready on ([^\s"]+)/.exec(running.out())?.[1], { timeoutMs: 60_000 })
   const listed = await cli(['orgs', 'list'], { env: { SVC_URL: url }, cwd })
   assert.equal([listed.code, listed.err], [0, ''])
   assert.match(listed.out, /^local /m)
