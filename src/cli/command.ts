@@ -75,6 +75,8 @@ interface Spec<Arguments, Options, Run> {
   /** `svc <group> <name>`; absent: `svc <name>`. */
   readonly group?: string
   readonly name: string
+  /** `svc <group>` without the name of a command runs this one. */
+  readonly isDefault?: true
   readonly summary: string
   /** Explains the command in full sentences. */
   readonly description: string

@@ -56,12 +56,21 @@ const commandAt = (
   within: Command,
   args: readonly string[],
 ): { readonly command: Command; readonly rest: readonly string[] } => {
-  const next = within.commands.find((each) => each.name() === args[0])
-  return next ? commandAt(next, args.slice(1)) : { command: within, rest: args }
+  const [first] = args
+  const next = within.commands.find((each) => each.name() === first)
+  if (next) return commandAt(next, args.slice(1))
+  const isArgument = first !== undefined && !first.startsWith('-')
+  return { command: (isArgument && defaults.get(within)) || within, rest: args }
 }
 
-const nameOf = (command: Command): string =>
-  command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name()
+/** The commands that run when a group is named without a command. */
+const defaults = new WeakMap<Command, Command>()
+
+const nameOf = (command: Command): string => {
+  const { parent } = command
+  if (!parent) return command.name()
+  return defaults.get(parent) === command ? nameOf(parent) : `${nameOf(parent)} ${command.name()}`
+}
 
 const programOf = (commands: readonly CliCommand[], { version, write, run }: Given): Command => {
   const program = new Command('svc')
@@ -95,7 +104,7 @@ const leavesOf = (command: Command): Command[] =>
   command.commands.flatMap((each) => (each.commands.length > 0 ? leavesOf(each) : [each]))
 
 const addCommand = (parent: Command, declared: CliCommand, run: Given['run']): void => {
-  const { name, summary, description, examples, confirms } = declared
+  const { name, isDefault, summary, description, examples, confirms } = declared
   const listed = Object.entries(declared.arguments ?? {})
   const specs: Readonly<Record<string, Option>> = {
     ...declared.options,
@@ -108,10 +117,11 @@ const addCommand = (parent: Command, declared: CliCommand, run: Given['run']): v
     added: optionOf(option, spec),
   }))
   const command = parent
-    .command(name)
+    .command(name, { isDefault: isDefault === true })
     .summary(summary)
     .description(description)
     .addHelpText('after', examplesOf(examples))
+  if (isDefault) defaults.set(parent, command)
   for (const [argument, spec] of listed) command.addArgument(argumentOf(argument, spec))
   for (const { added } of options) command.addOption(added)
   command.action(async () => {

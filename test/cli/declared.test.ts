@@ -76,6 +76,20 @@ const commands: readonly CliCommand[] = [
   }),
   command({
     ...given,
+    group: 'both',
+    name: 'list',
+    isDefault: true,
+    arguments: { one: { description: 'optional', count: 'optional' } },
+    run: ({ args }) => Promise.resolve({ json: args.one ?? null, text: `${args.one}\n` }),
+  }),
+  command({
+    ...given,
+    group: 'both',
+    name: 'other',
+    run: () => Promise.resolve({ json: 'other', text: 'other\n' }),
+  }),
+  command({
+    ...given,
     name: 'check',
     run: () => Promise.resolve({ json: { ok: false }, text: 'not ok\n', failed: true }),
   }),
@@ -114,6 +128,15 @@ test('gets its arguments and options by name, parsed', async () => {
       options: { limit: 4, type: ['x', 'y'], all: true, 'no-wait': true, json: false },
     },
   ])
+})
+
+test('that is the default of its group runs when no command of the group is named', async () => {
+  assert.is((await run(['both'])).out, 'undefined\n')
+  assert.is((await run(['both', 'x', '--json'])).out, '"x"\n')
+  assert.is((await run(['both', 'list', 'x'])).out, 'x\n')
+  assert.is((await run(['both', 'other'])).out, 'other\n')
+  assert.match((await run(['both', 'x', '--help'])).out, 'Usage: svc both list [options] [one]')
+  assert.match((await run(['--help'])).out, /^ {2}svc both +s$/m)
 })
 
 test('gets nothing for what is left out', async () => {
