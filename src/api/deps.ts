@@ -1,4 +1,5 @@
 import type { Static } from 'typebox'
+import type { Backups } from '../commands/backups/backups.ts'
 import type { CommandDeps } from '../commands/deps.ts'
 import type { Logger } from '../logger.ts'
 import type { Authenticator } from '../access/authenticator.ts'
@@ -26,6 +27,8 @@ export interface ApiDeps extends CommandDeps {
   /** The host name of the operator's API, in lower case; null: every host. */
   readonly operatorHost: string | null
   readonly idempotency: Idempotency
+  /** The backups in progress on this node. */
+  readonly backups: Backups
   readonly feeds: EnvFeeds
   readonly trustedProxies: TrustedProxies
   readonly requests: RequestMeter

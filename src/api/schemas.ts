@@ -102,6 +102,18 @@ export const MasterKeyStatus = Type.Object({
   rewrapped: Type.Integer({ description: 'Number of keys that are wrapped with the current master key' }),
   remaining: Type.Integer({ description: 'Number of keys that are still wrapped with the previous one' }),
 })
+
+export const Backup = Type.Object({
+  backup_id: Uuid,
+  log_id: Type.String({ description: 'The id of the log, which changes when a loss is accepted' }),
+  position: Type.Integer({ description: 'The last position of the log that the backup contains' }),
+  master_key_id: MasterKeyId,
+  canary: Type.String({ description: 'A text that only this master key opens' }),
+  consumers: Type.Array(Type.Object({ group: Type.String(), position: Type.Integer() }), {
+    description: 'The consumer groups, with the positions up to which they have everything',
+  }),
+})
+
 /** Replaces a large value of a list. */
 const reference = (name: string) =>
   Type.Object(

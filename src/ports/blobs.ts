@@ -42,7 +42,18 @@ export interface Blobs extends Uploads {
   /** Removing a missing blob is not an error. */
   remove(key: string): Promise<void>
   list(prefix: string): AsyncIterable<BlobInfo>
+  /** From now on, removed blobs whose key `keeps` accepts remain for the holder. Absent on engines with backups of their own. */
+  hold?(keeps: (key: string) => boolean): HeldBlobs
   close(): Promise<void>
+}
+
+/** All blobs that existed when the hold began and are held, although they may be removed meanwhile, and newer ones. */
+export interface HeldBlobs {
+  get: Blobs['get']
+  /** Every blob, in no promised order; one that is removed meanwhile may be listed twice. */
+  list(): AsyncIterable<BlobInfo>
+  /** Removes what was removed meanwhile, unless another holder remains. */
+  release(): Promise<void>
 }
 
 /**

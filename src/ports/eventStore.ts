@@ -1,6 +1,7 @@
 import type { Cursor, NewEvent, Recorded } from '../events/event.ts'
 import type { EventType } from '../events/index.ts'
 import type { Histogram } from './histogram.ts'
+import type { StoredLog } from './storedLog.ts'
 
 /** The revision a stream must have for an append to happen; `none`: the stream must be empty. */
 export type Expected = number | 'none'
@@ -111,6 +112,9 @@ export interface EventStore {
 
   /** The size of the log on the disk of this node; null if it is elsewhere. */
   size(): { readonly facts: number; readonly bytes: number } | null
+
+  /** The log up to now as it is stored, for a backup. Absent on an event store with backups of its own. */
+  storedLog?(): StoredLog
 
   /** Returns whether a text from a client can be a cursor of this log, also one beyond its end. */
   isCursor(text: string): boolean

@@ -1,14 +1,26 @@
-import { chmodSync, lstatSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { makeFolderNow } from '../disk/durableFolders.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { lockFile } from './engines.ts'
 
+/** Marks a directory whose restore did not complete. */
+export const RESTORING = 'restoring'
+
 /**
  * Locks the data directory for this process, because two services would corrupt its log. The operating system releases
  * the lock when the process ends. The file `lock` only contains the process id. Returns a function that unlocks.
  */
-export const lockDataDir = (dir: string): (() => void) => {
+export const lockDataDir = (dir: string, { forRestore = false } = {}): (() => void) => {
   const owner = join(dir, 'lock')
   let unlock: (() => void) | null
   try {
@@ -28,11 +40,20 @@ export const lockDataDir = (dir: string): (() => void) => {
       `${dir} is in use by process ${readOwner(owner)}: stop it, or set SVC_DATA_DIR to another directory`,
     )
   }
-  return () => {
+  const release = () => {
     rmSync(owner, { force: true })
     unlock()
   }
+  if (forRestore || !existsSync(join(dir, RESTORING))) return release
+  release()
+  throw new AppError(
+    'unavailable',
+    `${dir} contains a restore that did not complete: run svc restore again, or remove the directory`,
+  )
 }
+
+/** The process that has locked the directory, for messages. */
+export const ownerOf = (dir: string): string => readOwner(join(dir, 'lock'))
 
 /** The id is only for people. A full disk does not prevent the start, which waits for room itself. */
 const writeOwner = (file: string): void => {
@@ -47,7 +68,7 @@ const writeOwner = (file: string): void => {
 const OTHERS = 0o077
 const STICKY = 0o1000
 /** A file of every data directory, and the entry of an empty file system. */
-const OURS = new Set(['lock.db', 'log.db', 'secrets.json'])
+const OURS = new Set(['lock.db', 'log.db', 'secrets.json', RESTORING])
 const EMPTY = new Set(['lost+found'])
 
 /**

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { openDns } from '../adapters/system/dns.ts'
 import { noCertificates } from '../adapters/system/noCertificates.ts'
 import { openHints } from '../adapters/embedded/hints.ts'
+import type { RestoredLog } from '../adapters/embedded/eventStore/restoredLog.ts'
 import { openRateLimiter } from '../adapters/embedded/rateLimiter.ts'
 import { type Config, isEmbeddedUrl } from './config.ts'
 import type { Logger } from '../logger.ts'
@@ -92,6 +93,10 @@ export const openStore = async (
       })
     : (await import('../adapters/eventstoredb/index.ts')).openEventStoreDb(eventStore)
 
+/** Creates an embedded log from a backup. */
+export const createRestoredLog = async (file: string): Promise<RestoredLog> =>
+  (await import('../adapters/embedded/eventStore/restoredLog.ts')).createRestoredLog(file)
+
 /** Opens the read models alone, for tools. */
 export const openReadModels = async ({ readModels, dataDir }: Config, logger: Logger): Promise<ReadModels> =>
   isEmbeddedUrl(readModels)
@@ -114,7 +119,7 @@ export const openExposition = async (metrics: readonly Metric[]): Promise<Exposi
   (await import('../adapters/prometheus/exposition.ts')).openExposition(metrics)
 
 /** Opens the blobs alone, for tools. */
-export const openBlobs = async ({ blobs, dataDir }: Config): Promise<Blobs> =>
+export const openBlobs = async ({ blobs, dataDir }: Pick<Config, 'blobs' | 'dataDir'>): Promise<Blobs> =>
   isEmbeddedUrl(blobs)
     ? (await import('../adapters/embedded/blobs.ts')).openBlobs({ dir: join(dataDir, 'blobs') })
     : (await import('../adapters/s3/index.ts')).openS3Blobs(blobs)

@@ -38,7 +38,9 @@ interface Stored {
 
 type OnWarn = (message: string) => void
 
-const secretsFileIn = (dataDir: string): string => join(dataDir, 'secrets.json')
+export const SECRETS_FILE = 'secrets.json'
+
+const secretsFileIn = (dataDir: string): string => join(dataDir, SECRETS_FILE)
 
 /**
  * Reads the secrets of this installation: from the configuration, else from `secrets.json`, else new ones. With a
@@ -101,6 +103,13 @@ export const apiKeyIn = (dataDir: string, masterKey: Buffer | null): string | nu
 export const checkStoredSecrets = (dataDir: string): void => {
   const path = secretsFileIn(dataDir)
   if (parseFile(path) === null) checkNoData(dataDir, path)
+}
+
+/** The master keys in a `secrets.json`, the current one first; none if there is no such file. */
+export const masterKeysIn = (path: string): readonly Buffer[] => {
+  const stored = readStored(path)
+  const keys = stored ? [stored.master_key, stored.previous_master_key] : []
+  return keys.flatMap((key) => (key === undefined ? [] : [Buffer.from(key, 'base64')]))
 }
 
 /** The `secrets.json` of this installation. */

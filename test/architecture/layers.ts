@@ -117,6 +117,10 @@ export const layers: readonly Layer[] = [
     packages: ['yauzl'],
   },
 
+  // A backup as a directory, which is read and written without the service.
+  { path: 'backup/rowFrames', imports: ['errors'] },
+  { path: 'backup', imports: [...kernel, 'backup/rowFrames'], types: ['ports'] },
+
   // The operations of the service. Everything above only translates into them.
   {
     path: 'commands',
@@ -132,8 +136,9 @@ export const layers: readonly Layer[] = [
       'projections',
       'plans',
       'egress/hosts',
+      'backup/rowFrames',
     ],
-    types: ['access'],
+    types: ['access', 'backup'],
   },
   {
     path: 'sagas',
@@ -288,6 +293,12 @@ export const layers: readonly Layer[] = [
       'process',
     ],
   },
+  { path: 'process/lockBackup', imports: ['errors', 'backup', 'process/engines'] },
+  {
+    path: 'process/restoreDataDir',
+    imports: [...kernel, 'backup', 'secrets', 'process/engines', 'process/secretsFile', 'process'],
+    types: ['ports'],
+  },
   // The command line: a client of the operator API. The types of commands are the types of the replies.
   {
     path: 'cli',
@@ -295,8 +306,12 @@ export const layers: readonly Layer[] = [
       'clock',
       'errors',
       'logger',
+      'backup/rowFrames',
+      'backup',
       'process/config',
       'process/secretsFile',
+      'process/lockBackup',
+      'process/restoreDataDir',
       'process/checks/check',
       'process/checks/clock',
       'process',

@@ -13,7 +13,7 @@ export interface BlobFolders {
   readonly uploads: string
 }
 
-export const pathOf = ({ root }: BlobFolders, key: string): string =>
+export const pathOf = ({ root }: Pick<BlobFolders, 'root'>, key: string): string =>
   join(root, key.replaceAll('/', `${FOLDER}/`))
 
 /** Bytes of one write. As many can be received during the write. */

@@ -11,6 +11,7 @@ import { checkedKey } from '../shared/blobKeys.ts'
 import { Sender } from '../shared/sender.ts'
 import { FOLDER, missingAsNull, pathOf as pathIn, refused, writeSynced } from './blobFiles.ts'
 import { openUploads } from './blobUploads.ts'
+import { Holds } from './heldBlobs.ts'
 
 const openFile = promisify(openCallback)
 
@@ -28,6 +29,8 @@ export const openBlobs = async ({ dir }: { dir: string }): Promise<Blobs> => {
   const objects = new DurableFolders(folders.root)
 
   const pathOf = (key: string): string => pathIn(folders, checkedKey(key))
+  const { get, list } = readerOf(folders.root)
+  const holds = new Holds(folders.scratch, readerOf)
 
   return {
     backend: 'disk',
@@ -46,19 +49,7 @@ export const openBlobs = async ({ dir }: { dir: string }): Promise<Blobs> => {
       }
     },
 
-    async get(key, range) {
-      const fd = await openFile(pathOf(key), 'r').catch((error: unknown) => {
-        if (isMissing(error)) throw new AppError('not_found', `No blob ${key}`, { cause: error })
-        throw refused(error)
-      })
-      const stream = createReadStream('', {
-        fd,
-        start: range?.from ?? 0,
-        ...(range?.to !== undefined && { end: range.to }),
-      })
-      abandoned.register(stream, fd, stream)
-      return stream.once('close', () => abandoned.unregister(stream))
-    },
+    get,
 
     async head(key) {
       const found = await missingAsNull(stat(pathOf(key)))
@@ -67,17 +58,38 @@ export const openBlobs = async ({ dir }: { dir: string }): Promise<Blobs> => {
 
     async remove(key) {
       const path = pathOf(key)
-      await missingAsNull(rm(path))
+      if (!(await holds.take(key, path))) await missingAsNull(rm(path))
       await missingAsNull(syncFolder(dirname(path))) // an erased key must not come back
     },
 
-    list: (prefix) => walk(folders.root, '', prefix),
+    list,
+
+    hold: (keeps) => holds.begin(keeps, { get, list }),
 
     ...openUploads(folders, objects),
 
     async close() {},
   }
 }
+
+/** Reads the blobs below a folder. */
+const readerOf = (root: string): Pick<Blobs, 'get' | 'list'> => ({
+  async get(key, range) {
+    const fd = await openFile(pathIn({ root }, checkedKey(key)), 'r').catch((error: unknown) => {
+      if (isMissing(error)) throw new AppError('not_found', `No blob ${key}`, { cause: error })
+      throw refused(error)
+    })
+    const stream = createReadStream('', {
+      fd,
+      start: range?.from ?? 0,
+      ...(range?.to !== undefined && { end: range.to }),
+    })
+    abandoned.register(stream, fd, stream)
+    return stream.once('close', () => abandoned.unregister(stream))
+  },
+
+  list: (prefix) => walk(root, '', prefix),
+})
 
 /** Yields the blobs whose key begins with `prefix`, ordered by key. `folder` ends in `/`, or is the root. */
 async function* walk(root: string, folder: string, prefix: string): AsyncGenerator<BlobInfo> {

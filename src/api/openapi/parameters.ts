@@ -38,6 +38,8 @@ const pathParameters: Readonly<
     description: 'The rest of the path: `{service}/{path}/{token}` of the endpoint; may contain slashes',
     schema: text,
   },
+  backup_id: { description: 'Id of the backup in progress', schema: uuid },
+  blob_key: { description: 'Key of the blob; contains slashes', schema: text },
   asset: { description: 'Name of a file of the docs page', schema: text },
 }
 

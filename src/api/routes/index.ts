@@ -1,6 +1,7 @@
 import type { Route } from '../route.ts'
 import { abandonedEventRoutes } from './abandonedEvents.ts'
 import { apiKeyRoutes } from './apiKeys.ts'
+import { backupRoutes } from './backups.ts'
 import { buildRoutes } from './builds.ts'
 import { contextRoutes } from './context.ts'
 import { dataKeyRoutes } from './dataKeys.ts'
@@ -47,6 +48,7 @@ export const allRoutes: readonly Route[] = [
   ...domainRoutes,
   ...webhookRoutes,
   ...masterKeyRoutes,
+  ...backupRoutes,
   ...abandonedEventRoutes,
   ...skippedFactRoutes,
   ...nodeRoutes,

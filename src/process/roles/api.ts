@@ -8,6 +8,7 @@ import { CREDENTIAL_GUESSES, Guesses } from '../../api/http/guesses.ts'
 import { ApiMemory } from '../../api/http/memory.ts'
 import { OrgRates } from '../../api/http/orgRates.ts'
 import { OpenCounts } from '../../plans/openCounts.ts'
+import { Backups } from '../../commands/backups/backups.ts'
 import { Idempotency } from '../../commands/idempotency.ts'
 import { EnvFeeds } from '../../api/streams/envFeed.ts'
 import { useServiceKey } from '../../commands/credentials/useServiceKey.ts'
@@ -82,6 +83,7 @@ export const createApi = (node: Node, { engineStates, ...given }: Given): Api =>
       isGone: (holder) => liveness === null || liveness.isLost(holder),
       stopping: given.stopping,
     }),
+    backups: new Backups({ store, aggregates, blobs, logger }),
     feeds: new EnvFeeds(store, node),
     tracer: node.tracer,
     dns: node.dns,

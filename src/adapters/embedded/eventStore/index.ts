@@ -6,6 +6,7 @@ import { type NewEvent, type Recorded, START } from '../../../events/event.ts'
 import { readable } from '../../../events/upcast.ts'
 import { Histogram, SHORT } from '../../../ports/histogram.ts'
 import type { Appended, EventStore, Expected, Filter } from '../../../ports/eventStore.ts'
+import type { StoredLog } from '../../../ports/storedLog.ts'
 import { matcherOf } from '../../shared/matching.ts'
 import { readableBatch, readableStreamBatch } from '../../shared/readable.ts'
 import { Recent } from '../../shared/recent.ts'
@@ -242,6 +243,13 @@ class EmbeddedEventStore implements EventStore {
 
   countBetween(after: string, upTo: string): number {
     return positionOf(upTo) - positionOf(after)
+  }
+
+  storedLog(): StoredLog {
+    if (this.#closing.signal.aborted) throw closed()
+    if (this.#commitDue) this.#commit()
+    this.#keepConsumers(() => this.#consumers.keep())
+    return this.#log.stored()
   }
 
   async close(): Promise<void> {

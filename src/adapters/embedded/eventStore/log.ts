@@ -6,6 +6,7 @@ import type { Metadata, Recorded } from '../../../events/event.ts'
 import type { DomainEvent } from '../../../events/index.ts'
 import { upcast } from '../../../events/upcast.ts'
 import { newId } from '../../../ids.ts'
+import type { StoredLog } from '../../../ports/storedLog.ts'
 import type { Checkpointer } from '../checkpointer.ts'
 import {
   closedOnFailure,
@@ -21,6 +22,7 @@ import { isIntact, rowText } from './checksum.ts'
 import { cursorOf } from './cursors.ts'
 import { damagedLog } from './damagedLog.ts'
 import { lostCommits } from './lostCommits.ts'
+import { storedLogOf } from './storedLog.ts'
 
 /** An event in a row. Its position is the first position of the row plus its index. */
 type Entry = [
@@ -126,11 +128,7 @@ export class Log {
     this.#file = file
     this.lost = lost
     this.#wal = new WalKeeper(this.#db, file, checkpointer, { fullBytes: WAL_FULL_BYTES })
-    this.#db.exec(
-      `CREATE TABLE IF NOT EXISTS log (first INTEGER PRIMARY KEY, count INTEGER NOT NULL, entries TEXT NOT NULL);
-      CREATE TABLE IF NOT EXISTS consumers (name TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
-      CREATE TABLE IF NOT EXISTS identity (log_id TEXT NOT NULL)`,
-    )
+    createTables(this.#db)
     this.#fill(WAL_BYTES)
     this.id = identityIn(this.#db) ?? identify(this.#db, newId())
     this.#insert = this.#db.prepare('INSERT INTO log VALUES (?, ?, ?)')
@@ -219,6 +217,11 @@ export class Log {
     return this.#consumer.get(group)?.[0]
   }
 
+  /** The log up to now, as it is stored. */
+  stored(): StoredLog {
+    return storedLogOf(this.#db, this.#last)
+  }
+
   /** Stores the positions of consumer groups beside the events. Throws `unavailable`. */
   keepConsumers(positions: ReadonlyMap<string, number>): void {
     transaction(this.#db, () => {
@@ -297,6 +300,13 @@ export class Log {
     }
   }
 }
+
+export const createTables = (db: DatabaseSync): void =>
+  db.exec(
+    `CREATE TABLE IF NOT EXISTS log (first INTEGER PRIMARY KEY, count INTEGER NOT NULL, entries TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS consumers (name TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS identity (log_id TEXT NOT NULL)`,
+  )
 
 const identityIn = (db: DatabaseSync): string | undefined =>
   rows<[log_id: string]>(db.prepare('SELECT log_id FROM identity')).get()?.[0]

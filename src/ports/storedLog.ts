@@ -1,0 +1,27 @@
+/** A row of the log as it is stored: consecutive events as one text that contains its checksum. It never changes. */
+export interface StoredRow {
+  /** The position of its first event; positions count from 1. */
+  readonly first: number
+  /** The number of its events. */
+  readonly count: number
+  readonly text: string
+}
+
+/** A consumer group and the position up to which it has everything. */
+export interface ConsumerPosition {
+  readonly group: string
+  readonly position: number
+}
+
+/** The log up to a position, as it is stored. */
+export interface StoredLog {
+  /** The last position. */
+  readonly position: number
+  /** The positions of consumer groups, none of them later than `position`. */
+  readonly consumers: readonly ConsumerPosition[]
+  /**
+   * Returns complete rows up to `position`, from the one that contains the position after `after`; about `length`
+   * characters. Throws an error that names the positions of damaged rows.
+   */
+  rowsAfter(after: number, length: number): readonly StoredRow[]
+}

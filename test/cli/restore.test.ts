@@ -1,0 +1,192 @@
+import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { type Printed, smallDisk, spawnEmbedded } from '../support/backedUp.ts'
+import { call, publish } from '../support/build.ts'
+import { cli, cliJson, startCli } from '../support/cli.ts'
+import { furnish, SECRET_LENGTH } from '../support/furnish.ts'
+import { getAnswers } from '../support/getAnswers.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
+
+interface Context {
+  /** A backup of a service that was stopped since. */
+  dir: string
+  secrets: string
+  printed: Printed
+  answers: Readonly<Record<string, string>>
+  upload_id: string
+}
+
+const restore = suite<Context>('svc restore', { timeoutMs: 180_000 })
+
+restore.before(async (context) => {
+  const dir = join(tempDir(), 'backup')
+  const server = await spawnEmbedded()
+  const { upload_id } = await furnish(server.api)
+  const printed = await cliJson<Printed>(['backup', dir], { env: server.cliEnv })
+  const answers = await getAnswers(server.api, server.operator, { upload_id })
+  await publish(server.api, 'later', 'than the backup')
+  await server.api.post('/projects', { name: 'later' })
+  await server.stop()
+  Object.assign(context, { dir, printed, answers, upload_id, secrets: join(server.dataDir, 'secrets.json') })
+})
+
+restore(
+  'makes a service that answers every GET as the original did at the position of the backup',
+  async ({ dir, secrets, answers, printed, upload_id }) => {
+    const dataDir = join(tempDir(), 'data')
+    const restored = await cliJson<Printed>(['restore', dir, '--secrets', secrets], {
+      env: { SVC_DATA_DIR: dataDir },
+    })
+    assert.equal([restored.position, restored.blobs], [printed.position, printed.blobs])
+    const server = await spawnEmbedded(dataDir)
+    try {
+      const now = await getAnswers(server.api, server.operator, { upload_id })
+      assert.equal(Object.keys(now).sort(), Object.keys(answers).sort())
+      for (const [path, answer] of Object.entries(answers)) assert.is(now[path], answer, path)
+      assert.ok(Object.keys(answers).length > 60)
+      assert.is((await call(server.api, 'f/readKey')).result, SECRET_LENGTH)
+    } finally {
+      await server.stop()
+    }
+  },
+)
+
+restore('stores nothing that other users can read', async ({ dir, secrets }) => {
+  const dataDir = join(tempDir(), 'data')
+  await cliJson(['restore', dir, '--secrets', secrets], { env: { SVC_DATA_DIR: dataDir } })
+  for (const root of [dir, dataDir])
+    for (const entry of ['.', ...readdirSync(root, { recursive: true, encoding: 'utf8' })])
+      assert.is(statSync(join(root, entry)).mode & 0o077, 0, join(root, entry))
+})
+
+restore('refuses a directory that contains data, and a running service', async ({ dir, secrets }) => {
+  const server = await spawnEmbedded()
+  try {
+    const before = readdirSync(server.dataDir).sort()
+    const env = { SVC_DATA_DIR: server.dataDir }
+    const running = await cli(['restore', dir, '--secrets', secrets], { env })
+    assert.equal([running.code, running.out], [1, ''])
+    assert.match(
+      running.err,
+      /^svc: SVC_DATA_DIR: .* contains data \([^)]+\), and process \d+ uses it; restore into an empty directory\n$/,
+    )
+    await server.stop()
+    const stopped = await cli(['restore', dir, '--secrets', secrets], { env })
+    assert.is(stopped.code, 1)
+    assert.match(stopped.err, /^svc: SVC_DATA_DIR: .* contains data .*empty directory\n$/)
+    assert.equal(
+      readdirSync(server.dataDir)
+        .filter((name) => !name.includes('lock'))
+        .sort(),
+      before.filter((name) => existsSync(join(server.dataDir, name)) && !name.includes('lock')).sort(),
+    )
+  } finally {
+    await server.stop()
+  }
+})
+
+restore(
+  'refuses a wrong master key and a missing one with one line, and writes nothing',
+  async ({ dir, printed }) => {
+    const dataDir = join(tempDir(), 'data')
+    const wrong = await cli(['restore', dir], {
+      env: { SVC_DATA_DIR: dataDir, SVC_MASTER_KEY: Buffer.alloc(32, 1).toString('base64') },
+    })
+    assert.equal([wrong.code, wrong.out], [1, ''])
+    assert.match(
+      wrong.err,
+      new RegExp(`^svc: SVC_MASTER_KEY: .* ${printed.master_key_id}, got [0-9a-f]+; .*\n$`),
+    )
+    const missing = await cli(['restore', dir], { env: { SVC_DATA_DIR: dataDir } })
+    assert.is(missing.code, 1)
+    assert.match(missing.err, /^svc: The backup needs the master key .*--secrets.*\n$/)
+    assert.not.ok(existsSync(dataDir))
+  },
+)
+
+restore('uses a secrets.json that is in the directory already', async ({ dir, secrets }) => {
+  const dataDir = tempDir()
+  copyFileSync(secrets, join(dataDir, 'secrets.json'))
+  await cliJson(['restore', dir], { env: { SVC_DATA_DIR: dataDir } })
+  assert.ok(existsSync(join(dataDir, 'log.db')))
+})
+
+restore(
+  'that did not complete keeps the service from starting, and can be repeated',
+  async ({ dir, secrets }) => {
+    const dataDir = tempDir()
+    writeFileSync(join(dataDir, 'restoring'), dir)
+    mkdirSync(join(dataDir, 'blobs'))
+    writeFileSync(join(dataDir, 'log.db'), 'half')
+    const refused = await spawnEmbedded(dataDir).then(
+      () => '',
+      (error: unknown) => String(error),
+    )
+    assert.match(refused, 'a restore that did not complete: run svc restore again')
+    await cliJson(['restore', dir, '--secrets', secrets], { env: { SVC_DATA_DIR: dataDir } })
+    await (await spawnEmbedded(dataDir)).stop()
+  },
+)
+
+restore(
+  'that was killed leaves a directory in which the service does not start, until it is repeated',
+  async ({ dir, secrets }) => {
+    const dataDir = join(tempDir(), 'data')
+    const env = { SVC_DATA_DIR: dataDir }
+    const killed = startCli(['restore', dir, '--secrets', secrets], { env })
+    await until(() => existsSync(join(dataDir, 'blobs')), { everyMs: 0 })
+    killed.process.kill('SIGKILL')
+    assert.is(await killed.ended, 'SIGKILL')
+    assert.ok(existsSync(join(dataDir, 'restoring')))
+    const refused = await spawnEmbedded(dataDir).then(
+      () => '',
+      (error: unknown) => String(error),
+    )
+    assert.match(refused, 'a restore that did not complete')
+    await cliJson(['restore', dir, '--secrets', secrets], { env })
+    await (await spawnEmbedded(dataDir)).stop()
+  },
+)
+
+restore('on a full disk restores nothing, and leaves an empty directory', async ({ dir, secrets }) => {
+  const dataDir = join(tempDir(), 'data')
+  const { code, err } = await cli(['restore', dir, '--secrets', secrets], {
+    env: { SVC_DATA_DIR: dataDir, ...smallDisk(100_000) },
+  })
+  assert.is(code, 1)
+  assert.match(err, /^svc: [^\n]+\n$/)
+  assert.equal(
+    readdirSync(dataDir).filter((name) => !name.startsWith('lock')),
+    [],
+  )
+})
+
+restore('names what is no backup', async ({ secrets }) => {
+  const env = { SVC_DATA_DIR: join(tempDir(), 'data') }
+  const empty = tempDir()
+  for (const command of [
+    ['backup', 'verify', empty],
+    ['restore', empty, '--secrets', secrets],
+  ]) {
+    const { code, err } = await cli(command, { env })
+    assert.is(code, 1)
+    assert.match(err, `${empty} is not a backup: it contains no backup.json`)
+  }
+})
+
+restore('refuses a backup of a newer version, and names its format', async ({ secrets }) => {
+  const dir = tempDir()
+  writeFileSync(
+    join(dir, 'backup.json'),
+    JSON.stringify({ format: 'svc backup', version: 2, segments: 'of another kind' }),
+  )
+  const { code, err } = await cli(['restore', dir, '--secrets', secrets], {
+    env: { SVC_DATA_DIR: join(tempDir(), 'data') },
+  })
+  assert.is(code, 1)
+  assert.match(err, /^svc: .*backup\.json: the backup has format 2, .*upgrade svc\n$/)
+})
+restore.run()
