@@ -22,6 +22,7 @@ const catalogue = {
   payload_too_large: { status: 413, retryable: false },
   unsupported_media_type: { status: 415, retryable: false },
   range_not_satisfiable: { status: 416, retryable: false },
+  misdirected_request: { status: 421, retryable: false },
   rate_limit_exceeded: { status: 429, retryable: true },
   session_limit_exceeded: { status: 429, retryable: false },
   headers_too_large: { status: 431, retryable: false },

@@ -145,6 +145,11 @@ export const start = async (
     sources.skippedFacts = watchSkippedFacts(node)
     operator = operatorOf(secrets, node)
 
+    const { listenTls, serveChallenges } = await import('./process/roles/customDomains.ts')
+    const tls = roles.has('api') ? await listenTls(node, front) : null
+    const dnsPort = await serveChallenges(node)
+    const ports = [server.port, tls?.port ?? null, dnsPort].filter((port) => port !== null)
+
     const runtime = sandbox
       ? (await import('./builds/openRuntime.ts')).openRuntime({
           blobs: engines.blobs,
@@ -152,7 +157,7 @@ export const start = async (
           cacheMb: config.buildCacheMb,
           ownerOf: (env_id) => node.views.directory.env(env_id)?.org_id ?? env_id,
           codeDir: sandbox.codeDir,
-          egress: (await import('./process/roles/egress.ts')).startEgress(node, [server.port]).serve,
+          egress: (await import('./process/roles/egress.ts')).startEgress(node, ports).serve,
           ...sandbox.options,
         })
       : null
@@ -186,9 +191,10 @@ export const start = async (
       const { app, openCounts } = createApi(node, { ...given, about: status, sandbox: info })
       sources.openCounts = openCounts
       server.serve(app)
+      tls?.serve(app)
     }
     readiness.started()
-    onClose(() => server.close()) // requests end before the resources that they use are closed
+    onClose(async () => void (await Promise.all([server.close(), tls?.close()]))) // requests end before the resources that they use are closed
     const { apiKey, operatorToken, origins } = secrets
     const isNew = (origin: Origin) => origin === 'new' || (origin === 'derived' && node.isFirstKeyNew)
     const generated = {

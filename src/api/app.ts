@@ -35,9 +35,10 @@ export const createApp = (deps: ApiDeps): Koa =>
  */
 const hostRule =
   ({ views: { directory }, operatorHost }: ApiDeps): Serves =>
-  ({ hostname, path }) => {
+  ({ hostname, path, protocol }) => {
     const host = hostname.toLowerCase().replace(/\.$/, '')
-    if (directory.envOfDomain(host)) return path.startsWith('/webhook/')
+    const isCustom = protocol === 'https' || directory.domains.proved(host) !== undefined // only they have TLS here
+    if (isCustom) return path.startsWith('/webhook/')
     if (operatorHost === null || host === operatorHost) return true
     // A monitoring system reads each node at its address, where its Host header cannot be chosen.
     return path === metricsRoute.path
@@ -65,7 +66,7 @@ interface Endpoint {
   readonly serve: (ctx: Context) => Promise<void>
 }
 
-type Serves = (ctx: Pick<Context, 'hostname' | 'path'>) => boolean
+type Serves = (ctx: Pick<Context, 'hostname' | 'path' | 'protocol'>) => boolean
 
 const appOf = (
   endpoints: readonly Endpoint[],

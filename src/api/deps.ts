@@ -23,6 +23,8 @@ export interface ApiDeps extends CommandDeps {
   readonly authenticator: Authenticator
   /** The requests of each address without a valid credential. */
   readonly guesses: Guesses
+  /** The unknown names that a TLS proxy has asked about. */
+  readonly asks: Guesses
   readonly operator: Operator
   /** The host name of the operator's API, in lower case; null: every host. */
   readonly operatorHost: string | null

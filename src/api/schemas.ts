@@ -423,6 +423,13 @@ export const Domain = Type.Object({
       description: 'A domain that is not proved by then is removed; null for a proved domain',
     }),
   ),
+  certificate_expires_at: nullable(
+    Type.String({
+      format: 'date-time',
+      description: 'It is renewed before. Null without a certificate of this service',
+    }),
+  ),
+  message: nullable(Type.String({ description: 'What the owner of the domain must do or know now' })),
 })
 
 export const EngineState = Type.Object({

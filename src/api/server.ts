@@ -1,11 +1,14 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
+import type { SecureContext, TlsOptions } from 'node:tls'
 import type Koa from 'koa'
 import { STOPPING_MS } from '../commands/runs/requestRun.ts'
 import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { addressOf, isTrusted, type TrustedProxies } from '../ports/trustedProxies.ts'
 import { AddressLimit } from './http/addressLimit.ts'
+import { isMisdirected } from './http/misdirected.ts'
 import { refuseSocket } from './http/refuseSocket.ts'
 
 /** A client must send its headers within this time, and its first byte too. */
@@ -16,6 +19,8 @@ const MAX_HEADER_BYTES = 16 << 10
 /** A client that reads none of its reply for this long is disconnected. */
 const STALLED_MS = 60_000
 const KEEP_ALIVE_MS = 65_000
+/** A client must complete its TLS handshake within this time. */
+const HANDSHAKE_TIMEOUT_MS = 20_000
 
 /** Connections of this process; each costs some KiB and a descriptor. */
 const MAX_CONNECTIONS = 10_000
@@ -47,13 +52,18 @@ interface Options {
   readonly logger: Pick<Logger, 'warn'>
   /** Called for each connection. */
   readonly onAccepted: () => void
+  /**
+   * Resolves with the certificate for the name that a client asks for; null refuses its handshake. Never rejects. Without
+   * it, the server has no TLS.
+   */
+  readonly certificateOf?: (servername: string) => Promise<SecureContext | null>
 }
 
 /** Starts to listen; on both loopback addresses if `host` is one. Rejects with `unavailable` when one is not available. */
 export const listen = async (app: Koa, options: Options): Promise<ApiServer> => {
   let handle = app.callback()
   const limit = limitOf(options)
-  const newServer = () => open((request, response) => void handle(request, response), limit)
+  const newServer = () => open((request, response) => void handle(request, response), limit, options)
   const servers = await listenOn(hostsOf(options.host), options, newServer)
   return {
     port: portOf(servers[0]),
@@ -68,18 +78,23 @@ const hostsOf = (host: string): readonly [string, ...string[]] => {
   return (LOOPBACKS as readonly string[]).includes(host) && other ? [host, other] : [host]
 }
 
-const open = (handle: RequestListener, limit: (socket: Socket) => void): Server => {
-  const server = createServer(
-    {
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      connectionsCheckingInterval: LOOK_EVERY_MS,
-      requestTimeout: 0,
-      requireHostHeader: false, // see `http/requestHead.ts`, which replies with an error body
-      maxHeaderSize: MAX_HEADER_BYTES,
-    },
-    handle,
-  )
+const open = (
+  handle: RequestListener,
+  limit: (socket: Socket) => void,
+  { certificateOf }: Pick<Options, 'certificateOf'>,
+): Server => {
+  const settings: ServerOptions = {
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    connectionsCheckingInterval: LOOK_EVERY_MS,
+    requestTimeout: 0,
+    requireHostHeader: false, // see `http/requestHead.ts`, which replies with an error body
+    maxHeaderSize: MAX_HEADER_BYTES,
+  }
+  const guarded = certificateOf ? directed(handle) : handle
+  const server = certificateOf
+    ? createTlsServer({ ...settings, ...tlsOf(certificateOf) }, guarded)
+    : createServer(settings, guarded)
   server.maxConnections = MAX_CONNECTIONS
   server.maxRequestsPerSocket = MAX_REQUESTS_PER_CONNECTION
   server.timeout = STALLED_MS
@@ -88,10 +103,34 @@ const open = (handle: RequestListener, limit: (socket: Socket) => void): Server 
     if (socket.timeout !== STALLED_MS || socket.writableLength > 0) socket.destroy()
   })
   server.on('connection', limit)
-  server.on('checkContinue', handle) // see `http/expectContinue.ts`
+  server.on('checkContinue', guarded) // see `http/expectContinue.ts`
   server.on('clientError', (error, socket) => refuseSocket(socket as Socket, reasonOf(error)))
   return server
 }
+
+/** Serves each name with its own certificate, which may change at any time. */
+const tlsOf = (certificateOf: NonNullable<Options['certificateOf']>): TlsOptions => ({
+  handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+  minVersion: 'TLSv1.2',
+  // Without a context there is no certificate, so the handshake fails.
+  SNICallback: (servername, done) => void offer(certificateOf(servername), done),
+})
+
+const offer = async (
+  context: Promise<SecureContext | null>,
+  done: Parameters<NonNullable<TlsOptions['SNICallback']>>[1],
+): Promise<void> => done(null, (await context) ?? undefined)
+
+const directed =
+  (handle: RequestListener): RequestListener =>
+  (request, response) => {
+    if (!isMisdirected(request)) return handle(request, response)
+    const reason = new AppError(
+      'misdirected_request',
+      'Host: expected the name for which the connection is open',
+    )
+    refuseSocket(request.socket, reason)
+  }
 
 /** Closes the connections of an address beyond its limit. A trusted proxy has those of many clients. */
 const limitOf = ({ trustedProxies, logger, onAccepted }: Options): ((socket: Socket) => void) => {
@@ -114,13 +153,14 @@ type Servers = readonly [Server, ...Server[]]
 
 const listenOn = async (
   [first, second]: readonly [string, ...string[]],
-  { port, host }: Options,
+  { port, host, certificateOf }: Options,
   newServer: () => Server,
 ): Promise<Servers> => {
+  const variable = certificateOf ? 'SVC_TLS_PORT' : 'PORT'
   for (let tries = port === 0 ? PORT_TRIES : 1; ; tries--) {
     const server = newServer()
     await bind(server, first, port).catch((error: unknown) => {
-      throw cannotListen(host, port, error)
+      throw cannotListen(host, port, error, variable)
     })
     if (second === undefined) return [server]
     const other = newServer()
@@ -130,7 +170,7 @@ const listenOn = async (
     } catch (error) {
       if (isMissing(error)) return [server]
       server.close()
-      if (tries === 1) throw cannotListen(second, portOf(server) || port, error)
+      if (tries === 1) throw cannotListen(second, portOf(server) || port, error, variable)
     }
   }
 }
@@ -148,10 +188,10 @@ const bind = (server: Server, host: string, port: number): Promise<void> =>
 const isMissing = (error: unknown): boolean =>
   ['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'EINVAL'].includes((error as NodeJS.ErrnoException).code ?? '')
 
-const cannotListen = (host: string, port: number, cause: unknown): AppError =>
+const cannotListen = (host: string, port: number, cause: unknown, variable: string): AppError =>
   new AppError(
     'unavailable',
-    `Cannot listen on ${host}:${port} (${(cause as NodeJS.ErrnoException).code}): set PORT or HOST`,
+    `Cannot listen on ${host}:${port} (${(cause as NodeJS.ErrnoException).code}): set ${variable} or HOST`,
     { cause },
   )
 

@@ -42,9 +42,12 @@ export interface CommandDeps {
   readonly wrappedKeys: WrappedKeys
   readonly quotas: Quotas
   readonly dns: Dns
-  readonly certificates: Certificates
+  /** Null where a proxy in front of the service does TLS. */
+  readonly certificates: Certificates | null
   /** The DNS zone that custom domains point into. */
   readonly domainsZone: string
+  /** Time between two checks of the records of an active domain. */
+  readonly domainRecheckMs: number
   /** Returns the URL where clients reach the service, without a trailing slash. */
   readonly publicUrl: () => string
   /** Null when no collector of traces is configured. */

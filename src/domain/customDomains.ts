@@ -7,6 +7,12 @@ interface Domain {
   readonly domain: string
   /** `abandoned`: it was not registered in time, and cannot be registered any more. */
   readonly status: DomainStatus | 'abandoned'
+  /** The record that proves it was found. The status follows when the certificate is issued. */
+  readonly isProved: boolean
+  /** Its records no longer lead here. */
+  readonly isDiverted: boolean
+  /** The values of its TXT record. */
+  readonly challenge: readonly string[]
 }
 
 /** The domains of an organization by id. */
@@ -21,8 +27,31 @@ export type DomainsCommand =
     }
   | { readonly type: 'AbandonRegistration'; readonly domain_id: string }
   | { readonly type: 'ValidateDomain'; readonly domain_id: string; readonly routing_domain: string }
+  | { readonly type: 'ProveDomain'; readonly domain_id: string }
+  | { readonly type: 'PublishChallenge'; readonly domain_id: string; readonly values: readonly string[] }
+  /** Stores a certificate. A proved domain becomes valid with its first one. */
+  | {
+      readonly type: 'AddCertificate'
+      readonly domain_id: string
+      readonly fact: EventOf<'CertificateIssued'>
+      readonly routing_domain: string
+    }
+  | {
+      readonly type: 'FailCertificate'
+      readonly domain_id: string
+      readonly message: string
+      readonly retry_at: string
+    }
   | { readonly type: 'RouteDomain'; readonly domain_id: string }
   | { readonly type: 'ActivateDomain'; readonly domain_id: string }
+  | { readonly type: 'DivertDomain'; readonly domain_id: string; readonly message: string }
+  | { readonly type: 'ReturnDomain'; readonly domain_id: string }
+  /** Has an effect on a diverted domain only. `to`: the status that its remaining records prove. */
+  | {
+      readonly type: 'SuspendDomain'
+      readonly domain_id: string
+      readonly to: EventOf<'DomainSuspended'>['status']
+    }
   | { readonly type: 'DeleteDomain'; readonly domain_id: string }
   | { readonly type: 'RemoveDomain'; readonly domain_id: string }
   /** Deletes the domain unless it is proved. */
@@ -31,9 +60,16 @@ export type DomainsCommand =
 type DomainEvent = EventOf<
   | 'DomainRegistered'
   | 'RegistrationAbandoned'
+  | 'DomainProved'
+  | 'ChallengePublished'
+  | 'CertificateIssued'
+  | 'CertificateFailed'
   | 'DomainValidated'
   | 'DomainRouted'
   | 'DomainActivated'
+  | 'DomainDiverted'
+  | 'DomainReturned'
+  | 'DomainSuspended'
   | 'DomainDeleted'
   | 'DomainRemoved'
 >
@@ -73,43 +109,42 @@ export const domains: Decider<Domains, DomainsCommand, DomainEvent> = {
     const known = domains.get(domain_id)
     if (command.type === 'AbandonRegistration')
       return known ? [] : [{ type: 'RegistrationAbandoned', domain_id }]
-    const { status, domain } = known && known.status !== 'abandoned' ? known : {}
-    switch (command.type) {
-      case 'ValidateDomain':
-        if (status !== 'pending_validation') return []
-        return [{ type: 'DomainValidated', domain_id, routing_domain: command.routing_domain }]
-      case 'RouteDomain':
-        return status === 'validated' ? [{ type: 'DomainRouted', domain_id }] : []
-      case 'ActivateDomain':
-        if (status !== 'provisioning' || domain === undefined) return []
-        return [{ type: 'DomainActivated', domain_id, domain }]
-      case 'DeleteDomain':
-        if (domain === undefined) throw new AppError('not_found', `No domain ${domain_id}`)
-        return status === 'deleting' ? [] : [{ type: 'DomainDeleted', domain_id, domain }]
-      case 'ExpireDomain':
-        if (status !== 'pending_validation' || domain === undefined) return []
-        return [{ type: 'DomainDeleted', domain_id, domain }]
-      case 'RemoveDomain':
-        return status === 'deleting' ? [{ type: 'DomainRemoved', domain_id }] : []
-      default:
-        return command satisfies never
-    }
+    return known && known.status !== 'abandoned' ? advance(command, known, known.status) : missing(command)
   },
 
   evolve(domains, { event }: Folded<DomainEvent>) {
     switch (event.type) {
       case 'DomainRegistered':
-        return domains.set(event.domain_id, { domain: event.domain, status: 'pending_validation' })
+        return domains.set(event.domain_id, {
+          ...unproved,
+          domain: event.domain,
+          status: 'pending_validation',
+        })
       case 'RegistrationAbandoned':
-        return domains.set(event.domain_id, { domain: '', status: 'abandoned' })
+        return domains.set(event.domain_id, { ...unproved, domain: '', status: 'abandoned' })
+      case 'DomainProved':
+        return changed(domains, event.domain_id, { isProved: true })
+      case 'ChallengePublished':
+        return changed(domains, event.domain_id, { challenge: event.values })
+      case 'CertificateIssued':
+      case 'CertificateFailed':
+        return changed(domains, event.domain_id, { challenge: [] })
       case 'DomainValidated':
-        return advanced(domains, event.domain_id, 'validated')
+        return changed(domains, event.domain_id, { status: 'validated', isProved: true })
       case 'DomainRouted':
-        return advanced(domains, event.domain_id, 'provisioning')
+        return changed(domains, event.domain_id, { status: 'provisioning' })
       case 'DomainActivated':
-        return advanced(domains, event.domain_id, 'active')
+        return changed(domains, event.domain_id, { status: 'active', isDiverted: false })
+      case 'DomainDiverted':
+        return changed(domains, event.domain_id, { isDiverted: true })
+      case 'DomainReturned':
+        return changed(domains, event.domain_id, { isDiverted: false })
+      case 'DomainSuspended': {
+        const isProved = event.status !== 'pending_validation'
+        return changed(domains, event.domain_id, { status: event.status, isProved, isDiverted: false })
+      }
       case 'DomainDeleted':
-        return advanced(domains, event.domain_id, 'deleting')
+        return changed(domains, event.domain_id, { status: 'deleting' })
       case 'DomainRemoved':
         domains.delete(event.domain_id)
         return domains
@@ -119,7 +154,65 @@ export const domains: Decider<Domains, DomainsCommand, DomainEvent> = {
   },
 }
 
-const advanced = (domains: Domains, domain_id: string, status: DomainStatus): Domains => {
+const unproved = { isProved: false, isDiverted: false, challenge: [] } as const
+
+const changed = (domains: Domains, domain_id: string, change: Partial<Domain>): Domains => {
   const known = domains.get(domain_id)
-  return known ? domains.set(domain_id, { ...known, status }) : domains
+  return known ? domains.set(domain_id, { ...known, ...change }) : domains
+}
+
+type Advance = Exclude<DomainsCommand, { type: 'RegisterDomain' | 'AbandonRegistration' }>
+
+const missing = ({ type, domain_id }: Advance): [] => {
+  if (type === 'DeleteDomain') throw new AppError('not_found', `No domain ${domain_id}`)
+  return []
+}
+
+/** The facts by which a domain leaves its status. A command for another status has no effect: its time is over. */
+const advance = (
+  command: Advance,
+  { domain, isProved, isDiverted, challenge }: Domain,
+  status: DomainStatus,
+): DomainEvent[] => {
+  const { domain_id } = command
+  const isValid = status !== 'pending_validation' && status !== 'deleting'
+  switch (command.type) {
+    case 'ProveDomain':
+      return status === 'pending_validation' && !isProved ? [{ type: 'DomainProved', domain_id }] : []
+    case 'PublishChallenge':
+      if (!isValid && !(status === 'pending_validation' && isProved)) return []
+      if (command.values.join() === challenge.join()) return []
+      return [{ type: 'ChallengePublished', domain_id, values: [...command.values] }]
+    case 'AddCertificate': {
+      if (isValid) return [command.fact]
+      if (status !== 'pending_validation' || !isProved) return []
+      return [command.fact, { type: 'DomainValidated', domain_id, routing_domain: command.routing_domain }]
+    }
+    case 'FailCertificate': {
+      const { message, retry_at } = command
+      return status === 'deleting' ? [] : [{ type: 'CertificateFailed', domain_id, message, retry_at }]
+    }
+    case 'ValidateDomain':
+      if (status !== 'pending_validation') return []
+      return [{ type: 'DomainValidated', domain_id, routing_domain: command.routing_domain }]
+    case 'RouteDomain':
+      return status === 'validated' ? [{ type: 'DomainRouted', domain_id }] : []
+    case 'ActivateDomain':
+      return status === 'provisioning' ? [{ type: 'DomainActivated', domain_id, domain }] : []
+    case 'DivertDomain':
+      return isValid && !isDiverted ? [{ type: 'DomainDiverted', domain_id, message: command.message }] : []
+    case 'ReturnDomain':
+      return isDiverted && isValid ? [{ type: 'DomainReturned', domain_id }] : []
+    case 'SuspendDomain':
+      if (!isDiverted || !isValid || status === command.to) return []
+      return [{ type: 'DomainSuspended', domain_id, domain, status: command.to }]
+    case 'DeleteDomain':
+      return status === 'deleting' ? [] : [{ type: 'DomainDeleted', domain_id, domain }]
+    case 'ExpireDomain':
+      return status === 'pending_validation' ? [{ type: 'DomainDeleted', domain_id, domain }] : []
+    case 'RemoveDomain':
+      return status === 'deleting' ? [{ type: 'DomainRemoved', domain_id }] : []
+    default:
+      return command satisfies never
+  }
 }

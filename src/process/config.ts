@@ -34,12 +34,22 @@ export interface Config {
   readonly trustedProxies: TrustedProxies
   /** The DNS zone with the names that custom domains point to. */
   readonly domainsZone: string
-  /** Resolvers for custom domains and for the hosts of functions, `address` or `address:port`; empty: the system's. */
+  /** Resolvers for the hosts of functions, `address` or `address:port`; empty: the system's. */
   readonly dnsServers: readonly string[]
+  /** Resolvers for the records of custom domains, which must agree; by default those of functions. */
+  readonly dnsResolvers: readonly string[]
   /** Targets that functions may reach although they are not public. */
   readonly egressAllow: OperatorAllow
   /** Minimum time between two checks of the records of a custom domain. */
   readonly domainCheckMs: number
+  /** Time between two checks of the records of an active custom domain. */
+  readonly domainRecheckMs: number
+  /** The authority for the certificates of custom domains; null: a proxy in front of the service does TLS. */
+  readonly acme: AcmeConfig | null
+  /** The port of the name server for the challenges of the authority; null: this node has none. */
+  readonly acmeDnsPort: number | null
+  /** The port for custom domains over TLS; null: this node has none. */
+  readonly tlsPort: number | null
   /** The tier in which children must run; auto: the strongest that works. */
   readonly sandbox: Tier | 'auto'
   /** Whether the service may run as root although its children cannot get users of their own. */
@@ -68,6 +78,14 @@ export interface Traces {
   readonly serviceName: string
   /** The share of the traces that begin here and are recorded, 0 to 1. */
   readonly ratio: number
+}
+
+interface AcmeConfig {
+  readonly directoryUrl: string
+  /** Receives warnings of the authority. */
+  readonly email: string | null
+  /** A file with the roots of the authority's own TLS, PEM; null: the usual ones. */
+  readonly caFile: string | null
 }
 
 const EMBEDDED = 'embedded:'
@@ -119,6 +137,37 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
       `\`${EMBEDDED}\` or ${example}`,
     )
 
+  const addresses = (name: string, fallback: readonly string[]) =>
+    check<readonly string[]>(
+      name,
+      fallback,
+      parseServers,
+      'IP addresses, with or without a port, separated by commas',
+    )
+  const flag = (name: string): boolean =>
+    check(name, false, (text) => (/^[01]$/.test(text) ? text === '1' : undefined), '0 or 1')
+  const port = (name: string): number | null => {
+    const value = integer(name, -1, 0, 65_535)
+    return value === -1 ? null : value
+  }
+
+  const dnsServers = addresses('SVC_DNS_SERVERS', [])
+  const acmeUrl = check<string | null>(
+    'SVC_ACME_URL',
+    null,
+    (text) => (/^https:\/\/./.test(text) && URL.canParse(text) ? text : undefined),
+    'the https URL of an ACME directory, such as https://acme-v02.api.letsencrypt.org/directory',
+  )
+  const acme = {
+    email: check<string | null>(
+      'SVC_ACME_EMAIL',
+      null,
+      (text) => (/^[^@\s,:]+@[^@\s,:]+$/.test(text) ? text : undefined),
+      'an email address',
+    ),
+    caFile: check<string | null>('SVC_ACME_CA', null, (text) => text, 'a file'),
+  }
+  const acceptsTerms = flag('SVC_ACME_ACCEPT_TERMS')
   const publicUrl = check<string | null>('SVC_PUBLIC_URL', null, parseUrl, 'an http or https URL')
   const config: Config = {
     port: integer('PORT', 8080, 0, 65_535),
@@ -183,12 +232,8 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
       'the number of proxies in front of the service (0 to 10), or their addresses and networks: 127.0.0.1,10.0.0.0/8',
     ),
     domainsZone: check('SVC_DOMAINS_ZONE', zoneOf(publicUrl), parseZone, 'a DNS name of two labels or more'),
-    dnsServers: check<readonly string[]>(
-      'SVC_DNS_SERVERS',
-      [],
-      parseServers,
-      'IP addresses, with or without a port, separated by commas',
-    ),
+    dnsServers,
+    dnsResolvers: addresses('SVC_DNS_RESOLVERS', dnsServers),
     egressAllow: check<OperatorAllow>(
       'SVC_EGRESS_ALLOW',
       NOTHING_ALLOWED,
@@ -196,18 +241,17 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
       'networks (10.1.0.0/16), hosts or host:port, separated by commas',
     ),
     domainCheckMs: integer('SVC_DOMAIN_CHECK_MS', 10_000, 10, 3_600_000),
+    domainRecheckMs: integer('SVC_DOMAIN_RECHECK_MS', 86_400_000, 100, 604_800_000),
+    acme: acmeUrl === null ? null : { directoryUrl: acmeUrl, ...acme },
+    acmeDnsPort: port('SVC_ACME_DNS_PORT'),
+    tlsPort: port('SVC_TLS_PORT'),
     sandbox: check<Tier | 'auto'>(
       'SVC_SANDBOX',
       'auto',
       (text) => ['auto' as const, ...tiers].find((tier) => tier === text),
       `auto, ${tiers.join(' or ')}`,
     ),
-    allowRoot: check(
-      'SVC_ALLOW_ROOT',
-      false,
-      (text) => (/^[01]$/.test(text) ? text === '1' : undefined),
-      '0 or 1',
-    ),
+    allowRoot: flag('SVC_ALLOW_ROOT'),
     sseTimeoutMs: integer('SVC_SSE_TIMEOUT_MS', 300_000, 100, 86_400_000),
     runTimeoutMs: integer('SVC_RUN_TIMEOUT_MS', 300_000, 1, 86_400_000),
     webhookTimeoutMs: integer('SVC_WEBHOOK_TIMEOUT_MS', 30_000, 1, 900_000),
@@ -239,6 +283,14 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
     !problems.some((text) => text.startsWith('SVC_MASTER_KEY'))
   )
     problems.push('SVC_MASTER_KEY: required when an engine is not embedded (openssl rand -base64 32)')
+  if (acmeUrl !== null && !acceptsTerms)
+    problems.push(
+      `SVC_ACME_ACCEPT_TERMS: expected 1, after you have read the terms of service that ${acmeUrl} names`,
+    )
+  if (acmeUrl === null && (config.tlsPort !== null || config.acmeDnsPort !== null))
+    problems.push(
+      'SVC_ACME_URL: required for SVC_TLS_PORT and SVC_ACME_DNS_PORT, because it names the authority',
+    )
   if (config.previousMasterKey !== null && config.masterKey === null)
     problems.push('SVC_MASTER_KEY_PREVIOUS: expected SVC_MASTER_KEY with the new master key beside it')
   if (problems.length > 0) throw new AppError('bad_request', `Configuration:\n  ${problems.join('\n  ')}`)

@@ -1,10 +1,11 @@
 import { hkdfSync } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openDns } from '../adapters/system/dns.ts'
-import { noCertificates } from '../adapters/system/noCertificates.ts'
 import { openHints } from '../adapters/embedded/hints.ts'
 import type { RestoredLog } from '../adapters/embedded/eventStore/restoredLog.ts'
 import { openRateLimiter } from '../adapters/embedded/rateLimiter.ts'
+import { AppError, messageOf } from '../errors.ts'
 import { type Config, isEmbeddedUrl } from './config.ts'
 import type { Logger } from '../logger.ts'
 import type { Patiently } from '../loops/patience.ts'
@@ -28,7 +29,8 @@ export interface Engines {
   readonly blobs: Blobs
   readonly hints: Hints
   readonly dns: Dns
-  readonly certificates: Certificates
+  /** Null where a proxy in front of the service does TLS. */
+  readonly certificates: Certificates | null
   readonly limiter: RateLimiter
 }
 
@@ -68,11 +70,30 @@ export const openEngines = async <Keys extends { readonly rootKey: Uint8Array }>
     readModels,
     blobs,
     hints: await opened(() => openHintsOf(config, opening.logger, installation)),
-    dns: openDns(config.dnsServers),
-    certificates: noCertificates,
+    dns: openDns(config.dnsResolvers),
+    certificates: await openCertificates(config, keys.rootKey, opening.logger),
     limiter: await opened(() => openLimiter(config, opening.logger)),
   }
   return { engines, keys }
+}
+
+const openCertificates = async (
+  { acme }: Config,
+  rootKey: Uint8Array,
+  logger: Logger,
+): Promise<Certificates | null> => {
+  if (acme === null) return null
+  const { caFile, ...authority } = acme
+  const ca = caFile === null ? null : await readCa(caFile)
+  return (await import('../adapters/acme/certificates.ts')).openAcme({ ...authority, ca, rootKey, logger })
+}
+
+const readCa = async (file: string): Promise<string> => {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    throw new AppError('bad_request', `SVC_ACME_CA: ${messageOf(error)}`, { cause: error })
+  }
 }
 
 /** Opens the event store alone, for tools. */

@@ -5,6 +5,8 @@ import type { Plan } from '../events/org.ts'
 import type { FunctionSpec } from '../events/project.ts'
 import type { PayloadRef } from '../events/scalars.ts'
 import type { EventStore } from '../ports/eventStore.ts'
+import type { DomainDoc } from './customDomains.ts'
+import { DOMAIN_TYPES, DomainDirectory } from './domainDirectory.ts'
 import { LiveBuilds } from './liveBuilds.ts'
 import { Waiters } from './waiters.ts'
 
@@ -62,8 +64,7 @@ export interface DirectorySeed {
     build_type: 'release' | 'live'
     updated_at: string
   })[]
-  /** The active domains. */
-  readonly domains: readonly { domain: string; env_id: string }[]
+  readonly domains: readonly DomainDoc[]
   /** The seed contains the log at least up to this cursor. */
   readonly cursor: Cursor
 }
@@ -81,12 +82,11 @@ const TYPES: readonly EventType[] = [
   'BuildUploaded',
   'BuildDeployed',
   'BuildDeleted',
-  'DomainActivated',
-  'DomainDeleted',
+  ...DOMAIN_TYPES,
 ]
 
 /**
- * The read model in the memory of every node: environments, projects, deployed functions and active domains. It is seeded
+ * The read model in the memory of every node: environments, projects, deployed functions and custom domains. It is seeded
  * from the read models and then follows the log. Folding an event twice changes nothing.
  */
 export class Directory {
@@ -96,8 +96,7 @@ export class Directory {
   readonly #envsOfOrg = new Map<string, Set<string>>()
   /** The organization of each deleted environment, until the organization is deleted. */
   readonly #deletedEnvs = new Map<string, string>()
-  /** Environments by active custom domain. */
-  readonly #envByDomain = new Map<string, string>()
+  readonly domains = new DomainDirectory()
   readonly #projects = new Map<string, DirectoryProject>()
   readonly #byName = new Map<string, string>()
   readonly #liveBuilds = new LiveBuilds<DirectoryBuild>()
@@ -122,7 +121,7 @@ export class Directory {
       if (build.deployed) await this.#setBuild(build.project_id, 'deployed', build, build.updated_at)
       if (build.build_type === 'live') await this.#setBuild(build.project_id, 'live', build, build.updated_at)
     }
-    for (const { domain, env_id } of seed.domains) this.#envByDomain.set(domain, env_id)
+    this.domains.seed(seed.domains)
     this.#position = seed.cursor
   }
 
@@ -176,7 +175,8 @@ export class Directory {
 
   /** Returns the environment of an active custom domain. */
   envOfDomain(domain: string): DirectoryEnv | undefined {
-    return this.#envs.get(this.#envByDomain.get(domain) ?? '')
+    const known = this.domains.proved(domain)
+    return known?.status === 'active' ? this.#envs.get(known.env_id) : undefined
   }
 
   /** Returns a project of the environment by id or name. */
@@ -289,12 +289,8 @@ export class Directory {
         if (project?.live?.build_id === event.build_id) this.#putProject({ ...project, live })
         break
       }
-      case 'DomainActivated':
-        this.#envByDomain.set(event.domain, envIdOf(recorded))
-        break
-      case 'DomainDeleted':
-        if (this.#envByDomain.get(event.domain) === envIdOf(recorded)) this.#envByDomain.delete(event.domain)
-        break
+      default:
+        this.domains.apply(recorded)
     }
   }
 

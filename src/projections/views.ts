@@ -166,7 +166,7 @@ const seed = async (
     // In the order of the log, so that every node finds the same function first.
     projects: (await Array.fromAsync(from.projects.scan())).sort((a, b) => (a.order < b.order ? -1 : 1)),
     builds,
-    domains: (await Array.fromAsync(from.domains.scan())).filter(({ status }) => status === 'active'),
+    domains: await Array.fromAsync(from.domains.scan()),
     cursor,
   })
 }

@@ -1,113 +1,224 @@
 import { clock } from '../clock.ts'
-import { advanceDomain } from '../commands/customDomains/advanceDomain.ts'
+import { type AdvanceDeps, advanceDomain } from '../commands/customDomains/advanceDomain.ts'
+import { renewalOf } from '../commands/customDomains/certificateTimes.ts'
+import { expireClaim, expiryOf } from '../commands/customDomains/expireClaim.ts'
+import {
+  FIRST_PAUSE_CHECKS,
+  type IssueDeps,
+  issueCertificate,
+} from '../commands/customDomains/issueCertificate.ts'
+import { type RemoveDeps, removeDomain } from '../commands/customDomains/removeDomain.ts'
 import { isRetryable, messageOf } from '../errors.ts'
 import type { Cursor } from '../events/event.ts'
-import { expireClaim, expiryOf } from '../commands/customDomains/expireClaim.ts'
+import type { EventType } from '../events/index.ts'
 import type { Logger } from '../logger.ts'
+import { FairPlaces } from '../loops/fairPlaces.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import { type DomainDoc, domains as projection } from '../projections/customDomains.ts'
 import type { Views } from '../projections/views.ts'
 import type { Saga, SagaCore } from './saga.ts'
 
 const LONGEST_PAUSE_MS = 60 * 60 * 1000
-/** A proved domain that does not lead here for this time is no longer checked, except by `verify`. */
+/** A proved domain that does not lead here for this time is checked as rarely as an active one. */
 const PATIENCE_MS = 7 * 24 * 60 * 60 * 1000
+/** Orders in progress. */
+const PLACES = { total: 8, perFree: 1 }
+
+/** `check` compares the domain with its DNS records, `issue` orders its first or next certificate. */
+interface Work {
+  readonly task: 'check' | 'issue' | 'remove'
+  readonly doc: DomainDoc
+}
 
 export type DomainInput =
   | { readonly type: 'changed'; readonly doc: DomainDoc }
   | { readonly type: 'gone'; readonly domain_id: string }
-  | { readonly type: 'due'; readonly doc: DomainDoc }
-  /** The domain was checked and its status did not change. */
+  | { readonly type: 'due'; readonly work: Work }
+  /** The domain was checked and its status did not change, or its removal failed. */
   | { readonly type: 'unmoved'; readonly doc: DomainDoc }
+  /** The result of an order could not be stored. */
+  | { readonly type: 'unordered'; readonly doc: DomainDoc }
+
+interface Times {
+  /** Minimum time between two checks. */
+  readonly checkMs: number
+  /** Time between two checks of a domain that needs nothing. */
+  readonly recheckMs: number
+  /** Whether this service orders certificates. */
+  readonly issues: boolean
+}
 
 /**
- * Checks a domain that waits for a record of its owner less and less often. `checkMs`: minimum time between two checks.
+ * Checks a domain that waits for its owner less and less often, and an active one regularly. Certificates are ordered beside the
+ * checks, under a key of their own: a change of the domain does not drop an order in progress.
  */
-export const advanceDomainsCore = (checkMs: number): SagaCore<null, DomainInput, DomainDoc> => ({
+export const advanceDomainsCore = (times: Times): SagaCore<null, DomainInput, Work> => ({
   initial: null,
   react(state, input, now) {
-    const pauseOf = ({ since }: DomainDoc): number =>
-      Math.min(Math.max(checkMs, (now - Date.parse(since)) / 10), LONGEST_PAUSE_MS)
     switch (input.type) {
       case 'changed': {
         const { doc } = input
-        const wait = waitsForOwner(doc) ? pauseOf(doc) : 0
-        return { state, steps: [{ do: 'drop', key: doc.domain_id }, ...alarmsOf(doc, now, wait)] }
+        const issueAt = issueTimeOf(doc, now, times)
+        return {
+          state,
+          steps: [
+            { do: 'drop', key: doc.domain_id },
+            ...checksOf(doc, isWaiting(doc, times) ? now + pauseOf(doc, now, times) : now, now, times),
+            issueAt === null
+              ? { do: 'drop', key: orderKey(doc) }
+              : { do: 'setAlarm', key: orderKey(doc), at: issueAt, input: due('issue', doc) },
+          ],
+        }
       }
-      case 'due':
-        return { state, steps: [{ do: 'carryOut', key: input.doc.domain_id, command: input.doc }] }
+      case 'due': {
+        const { work } = input
+        const key = work.task === 'issue' ? orderKey(work.doc) : work.doc.domain_id
+        return { state, steps: [{ do: 'carryOut', key, command: work }] }
+      }
       case 'unmoved':
-        return { state, steps: alarmsOf(input.doc, now, pauseOf(input.doc)) }
+        return { state, steps: checksOf(input.doc, now + pauseOf(input.doc, now, times), now, times) }
+      case 'unordered': {
+        const at = now + times.checkMs * FIRST_PAUSE_CHECKS
+        return {
+          state,
+          steps: [{ do: 'setAlarm', key: orderKey(input.doc), at, input: due('issue', input.doc) }],
+        }
+      }
       case 'gone':
-        return { state, steps: [{ do: 'drop', key: input.domain_id }] }
+        return {
+          state,
+          steps: [
+            { do: 'drop', key: input.domain_id },
+            { do: 'drop', key: orderKey(input) },
+          ],
+        }
       default:
         return input satisfies never
     }
   },
 })
 
-const waitsForOwner = ({ status }: DomainDoc): boolean =>
-  status === 'pending_validation' || status === 'provisioning'
+const orderKey = ({ domain_id }: { readonly domain_id: string }): string => `${domain_id}/certificate`
 
-const alarmsOf = (doc: DomainDoc, now: number, waitMs: number) => {
-  const isTooOld = doc.status === 'provisioning' && now - Date.parse(doc.since) > PATIENCE_MS
-  if (doc.status === 'active' || isTooOld) return []
+const due = (task: Work['task'], doc: DomainDoc) => ({ type: 'due', work: { task, doc } }) as const
+
+const isWaiting = ({ status, is_proved }: DomainDoc, { issues }: Times): boolean =>
+  (status === 'pending_validation' && !(is_proved && !issues)) ||
+  status === 'provisioning' ||
+  status === 'active'
+
+/** The longer a domain waits, the rarer its checks. */
+const pauseOf = ({ since, diverted }: DomainDoc, now: number, { checkMs }: Times): number =>
+  Math.min(Math.max(checkMs, (now - Date.parse(diverted?.since ?? since)) / 10), LONGEST_PAUSE_MS)
+
+const checksOf = (doc: DomainDoc, soon: number, now: number, { recheckMs }: Times) => {
+  const { status, diverted, since } = doc
+  const isStill = status === 'active' || (status === 'provisioning' && now - Date.parse(since) > PATIENCE_MS)
+  const next = isStill && !diverted ? turnOf(doc, now, recheckMs) : soon
   const expiry = expiryOf(doc)
-  const at = expiry !== null && expiry > now ? Math.min(expiry, now + waitMs) : now + waitMs
-  return [{ do: 'setAlarm', key: doc.domain_id, at, input: { type: 'due', doc } } as const]
+  const at = expiry !== null && expiry > now ? Math.min(expiry, next) : next
+  const task = status === 'deleting' ? 'remove' : 'check'
+  return [{ do: 'setAlarm', key: doc.domain_id, at, input: due(task, doc) } as const]
 }
 
-/**
- * Moves custom domains through their statuses (SPEC.md, Custom domain status), and removes deleted ones and those that
- * were not proved in time. Each step happens once, even if several nodes try. The read models contain everything up to `from`.
- */
-export const advanceDomains = (
-  deps: Parameters<typeof advanceDomain>[0] & {
+/** The next of the instants at which a domain has its turn: they differ by domain, and restarts do not move them. */
+const turnOf = ({ domain_id }: DomainDoc, now: number, recheckMs: number): number => {
+  const offset = Number.parseInt(domain_id.slice(-8), 16) % recheckMs
+  return Math.floor((now - offset) / recheckMs + 1) * recheckMs + offset
+}
+
+/** The time at which a certificate must be ordered; null for none. */
+const issueTimeOf = (doc: DomainDoc, now: number, { issues }: Times): number | null => {
+  if (!issues || !doc.is_proved || doc.status === 'deleting') return null
+  if (doc.failure) return Date.parse(doc.failure.retry_at)
+  return doc.certificate ? renewalOf(doc.certificate) : now
+}
+
+const fieldsOf = ({ domain }: DomainDoc, error: unknown) => ({ domain, error: messageOf(error) })
+
+/** Progress of an order changes nothing for the saga. */
+const PROGRESS: ReadonlySet<EventType> = new Set(['ChallengePublished'])
+
+type Deps = AdvanceDeps &
+  RemoveDeps &
+  Omit<IssueDeps, 'certificates'> & {
     readonly store: Pick<EventStore, 'subscribe'>
     readonly views: Pick<Views, 'domains' | 'reach'>
     readonly from: Cursor
     readonly logger: Logger
-    readonly checkMs: number
-  },
-): Saga<null, DomainInput, DomainDoc> => ({
-  name: 'advanceDomains',
-  ...advanceDomainsCore(deps.checkMs),
+  }
 
-  async *inputs(signal) {
-    const { store, views, from } = deps
-    for await (const doc of views.domains.scan()) yield { type: 'changed', doc }
-    const { handles: types } = projection
-    for await (const { events, cursor } of store.subscribe({ after: from, types, signal })) {
-      const ids = new Set(events.flatMap(({ event }) => ('domain_id' in event ? [event.domain_id] : [])))
-      if (ids.size === 0) continue
-      await views.reach(cursor)
-      const docs = await views.domains.getMany([...ids])
-      for (const domain_id of ids) {
-        const doc = docs.get(domain_id)
-        yield doc ? { type: 'changed', doc } : { type: 'gone', domain_id }
+/**
+ * Moves custom domains through their statuses (SPEC.md, Custom domain status), orders and renews their certificates, and
+ * removes deleted ones and those that were not proved in time. Each step takes effect once, even if several nodes try;
+ * orders are placed by the holder of a lease. The read models contain everything up to `from`.
+ */
+export const advanceDomains = (deps: Deps): Saga<null, DomainInput, Work> => {
+  const { certificates, checkMs, domainRecheckMs: recheckMs, logger } = deps
+  const places = new FairPlaces(PLACES)
+  const times = { checkMs, recheckMs, issues: certificates !== null }
+  /** Orders a certificate, unless the domain has changed since its order was due. */
+  const order = async ({ domain_id }: DomainDoc): Promise<void> => {
+    const doc = await deps.views.domains.get(domain_id)
+    const now = clock.now()
+    if (certificates && doc && (issueTimeOf(doc, now, times) ?? Infinity) <= now)
+      await issueCertificate({ ...deps, certificates }, doc)
+  }
+  return {
+    name: 'advanceDomains',
+    ...advanceDomainsCore(times),
+
+    async *inputs(signal) {
+      const { store, views, from } = deps
+      for await (const doc of views.domains.scan()) yield { type: 'changed', doc }
+      const types = projection.handles.filter((type) => !PROGRESS.has(type))
+      for await (const { events, cursor } of store.subscribe({ after: from, types, signal })) {
+        const ids = new Set(events.flatMap(({ event }) => ('domain_id' in event ? [event.domain_id] : [])))
+        if (ids.size === 0) continue
+        await views.reach(cursor)
+        const docs = await views.domains.getMany([...ids])
+        for (const domain_id of ids) {
+          const doc = docs.get(domain_id)
+          yield doc ? { type: 'changed', doc } : { type: 'gone', domain_id }
+        }
       }
-    }
-  },
+    },
 
-  async carryOut(doc) {
-    const unmoved = { type: 'unmoved', doc } as const // failures do not make the checks more frequent
-    try {
-      const { moved } = await advanceDomain(deps, doc, doc.domain_id)
-      if (moved) return undefined // the next input comes from its fact
-    } catch (error) {
-      if (!isRetryable(error)) throw error
-      const { domain } = doc
-      deps.logger.warn('A custom domain could not be checked and is checked again later', {
-        domain,
-        error: messageOf(error),
-      })
-    }
-    if ((expiryOf(doc) ?? Infinity) > clock.now()) return unmoved
-    try {
-      return (await expireClaim(deps, doc, doc.domain_id)) ? undefined : unmoved
-    } catch (error) {
-      if (!isRetryable(error)) throw error
-      return unmoved
-    }
-  },
-})
+    async carryOut({ task, doc }) {
+      if (task === 'issue') {
+        await places.take(doc.org_id)
+        try {
+          await order(doc)
+          return undefined // the next input comes from its fact
+        } catch (error) {
+          if (!isRetryable(error)) throw error
+          logger.warn('The result of an order for a certificate could not be stored', fieldsOf(doc, error))
+          return { type: 'unordered', doc }
+        } finally {
+          places.giveBack(doc.org_id)
+        }
+      }
+      const unmoved = { type: 'unmoved', doc } as const // failures do not make the checks more frequent
+      try {
+        if (task === 'remove') {
+          await removeDomain(deps, doc, doc.domain_id)
+          return undefined
+        }
+        if ((await advanceDomain(deps, doc, doc.domain_id)).moved) return undefined
+      } catch (error) {
+        if (!isRetryable(error)) throw error
+        logger.warn(
+          'A custom domain could not be checked or removed and is tried again later',
+          fieldsOf(doc, error),
+        )
+      }
+      if ((expiryOf(doc) ?? Infinity) > clock.now()) return unmoved
+      try {
+        return (await expireClaim(deps, doc, doc.domain_id)) ? undefined : unmoved
+      } catch (error) {
+        if (!isRetryable(error)) throw error
+        return unmoved
+      }
+    },
+  }
+}

@@ -42,4 +42,18 @@ for (const mood of ['silent', 'fails'] as const) {
     assert.is(await codeOf(openDns([server.address]).cname('a.example.com')), 'unavailable')
   })
 }
+dns('are known only when all resolvers agree', async ({ server }) => {
+  const other = await startDns()
+  const { cname } = openDns([server.address, other.address])
+  assert.equal(await cname('a.example.com'), [])
+  server.records.set('a.example.com', 'one.example.org')
+  assert.is(await codeOf(cname('a.example.com')), 'unavailable')
+  other.records.set('a.example.com', 'two.example.org')
+  assert.is(await codeOf(cname('a.example.com')), 'unavailable')
+  other.records.set('a.example.com', 'one.example.org')
+  assert.equal(await cname('a.example.com'), ['one.example.org'])
+  other.mood = 'fails'
+  assert.is(await codeOf(cname('a.example.com')), 'unavailable')
+  await other.stop()
+})
 dns.run()

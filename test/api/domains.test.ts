@@ -101,6 +101,8 @@ domains('are registered with 201, all fields of SPEC.md, pending_validation', as
     validation_cname_name: '_acme-challenge.hooks.example.com',
     validation_cname_value: `${domain_id}.acme.svc.test`,
     routing_domain: null,
+    certificate_expires_at: null,
+    message: `Create the DNS record _acme-challenge.hooks.example.com CNAME ${domain_id}.acme.svc.test`,
   })
   assert.equal(await get({ domain_id } as Domain), (json as { data: Domain }).data)
 })

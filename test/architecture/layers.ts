@@ -60,6 +60,7 @@ export const layers: readonly Layer[] = [
   adapter('redis', 'ioredis'),
   adapter('s3', '@bradenmacdonald/s3-lite-client'),
   adapter('system'),
+  adapter('acme', 'acme-client'),
 
   { path: 'domain/cron', imports: ['boundedMap'], packages: ['croner'] },
   { path: 'domain', imports: [...facts] },
@@ -79,6 +80,8 @@ export const layers: readonly Layer[] = [
     types: ['secrets'],
   },
   { path: 'cluster', imports: [...facts, 'projections'] },
+
+  { path: 'nameserver', imports: [...kernel] },
 
   // `child` shares its process with user code: of the service it may contain the protocol alone.
   { path: 'sandbox/frames', imports: ['events/jsonDepth', 'events/rawJson'] },
@@ -233,6 +236,7 @@ export const layers: readonly Layer[] = [
       'adapters/redis',
       'adapters/s3',
       'adapters/system',
+      'adapters/acme',
     ],
   },
   // What an operator can fix. The command line uses it too, when the service does not run.
@@ -271,6 +275,7 @@ export const layers: readonly Layer[] = [
       'egress',
       'egress/hosts',
       'worker',
+      'nameserver',
       'api',
       'process/config',
       'process/secretsFile',

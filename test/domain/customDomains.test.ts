@@ -118,4 +118,111 @@ states('becomes deleting once, and then the domain is removed', () => {
     .when(erase)
     .refuses('not_found')
 })
+const diverted: DomainEvent = { type: 'DomainDiverted', domain_id: 'd', message: 'gone' }
+const suspended = (status: 'provisioning' | 'pending_validation'): DomainEvent => ({
+  type: 'DomainSuspended',
+  domain_id: 'd',
+  domain,
+  status,
+})
+states('goes back when its records lead elsewhere, but not once they have returned', () => {
+  const divert = { type: 'DivertDomain', domain_id: 'd', message: 'gone' } as const
+  const comeBack = { type: 'ReturnDomain', domain_id: 'd' } as const
+  given(...path)
+    .when(divert)
+    .then({ type: 'DomainDiverted', domain_id: 'd', message: 'gone' })
+  given(...path, diverted)
+    .when(divert)
+    .then()
+  given(registered()).when(divert).then()
+  given(...path, diverted)
+    .when(comeBack)
+    .then({ type: 'DomainReturned', domain_id: 'd' })
+  for (const to of ['provisioning', 'pending_validation'] as const) {
+    const suspend = { type: 'SuspendDomain', domain_id: 'd', to } as const
+    const fact = { type: 'DomainSuspended', domain_id: 'd', domain, status: to } as const
+    given(...path, diverted)
+      .when(suspend)
+      .then(fact)
+    for (const facts of [
+      [],
+      [diverted, { type: 'DomainReturned', domain_id: 'd' }],
+      [diverted, deleted],
+    ] as const)
+      given(...path, ...facts)
+        .when(suspend)
+        .then()
+  }
+})
+states('advances again after it went back', () => {
+  given(...path, diverted, suspended('provisioning'))
+    .when(activate)
+    .then(activated)
+  given(...path, diverted, suspended('pending_validation'))
+    .when(validate)
+    .then(validated)
+})
 states.run()
+
+const proved: EventOf<'DomainProved'> = { type: 'DomainProved', domain_id: 'd' }
+const issued: EventOf<'CertificateIssued'> = {
+  type: 'CertificateIssued',
+  domain_id: 'd',
+  certificate_id: 'c',
+  chain: 'PEM',
+  sealed: 's',
+  not_before: '2026-05-01T10:00:00.000Z',
+  not_after: '2026-08-01T10:00:00.000Z',
+}
+const prove = { type: 'ProveDomain', domain_id: 'd' } as const
+const add = {
+  type: 'AddCertificate',
+  domain_id: 'd',
+  fact: issued,
+  routing_domain: 'd.edge.svc.test',
+} as const
+const publish = { type: 'PublishChallenge', domain_id: 'd', values: ['v'] } as const
+const published: EventOf<'ChallengePublished'> = { type: 'ChallengePublished', domain_id: 'd', values: ['v'] }
+const fail = { type: 'FailCertificate', domain_id: 'd', message: 'no', retry_at: 't' } as const
+const failed: EventOf<'CertificateFailed'> = {
+  type: 'CertificateFailed',
+  domain_id: 'd',
+  message: 'no',
+  retry_at: 't',
+}
+
+const certificates = suite('the certificate of a domain')
+certificates('validates a proved domain, together with its first certificate', () => {
+  given(registered()).when(prove).then(proved)
+  given(registered(), proved).when(prove).then()
+  given(registered(), proved).when(add).then(issued, validated)
+  given(...path)
+    .when(add)
+    .then(issued)
+})
+certificates('is not stored for a domain that is unproved or deleted', () => {
+  given(registered()).when(add).then()
+  given(registered(), proved, deleted).when(add).then()
+  given(...path, diverted, suspended('pending_validation'))
+    .when(add)
+    .then()
+})
+certificates('is preceded by a challenge, which is published once per order', () => {
+  given(registered()).when(publish).then()
+  given(registered(), proved).when(publish).then(published)
+  given(registered(), proved, published).when(publish).then()
+  given(registered(), proved, published, failed).when(publish).then(published)
+  given(...path, published, issued)
+    .when(publish)
+    .then(published)
+  given(...path, deleted)
+    .when(publish)
+    .then()
+})
+certificates('that could not be issued leaves a message, unless the domain is deleted', () => {
+  given(registered(), proved).when(fail).then(failed)
+  given(...path, deleted)
+    .when(fail)
+    .then()
+})
+certificates.run()

@@ -70,6 +70,7 @@ export const openWorld = async (random: (below: number) => number, fault: Fault 
       masterKeyFile: { replaceMasterKey() {}, dropPreviousMasterKey() {} },
       authenticator,
       dns: {
+        txt: () => Promise.resolve([]),
         cname: (name) => {
           const target = dns.get(name)
           return Promise.resolve(target === undefined ? [] : [target])

@@ -160,6 +160,8 @@ replies('of custom domains are as documented', async (context) => {
   await checked(context, ['listDomains', 'GET', '/domains', 200])
   await checked(context, ['getDomain', 'GET', path, 200])
   await checked(context, ['verifyDomain', 'POST', `${path}/verify`, 200])
+  await checked(context, ['askDomain', 'GET', `${context.server.url}/ask?domain=a.example`, 404])
+  await checked(context, ['askDomain', 'GET', `${context.server.url}/ask`, 400])
   assert.is((await context.server.api.send('DELETE', path)).status, 204)
 })
 

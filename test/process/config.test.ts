@@ -18,6 +18,35 @@ config('names resolvers by address, with or without a port', () => {
   assert.equal(readConfig({ SVC_DNS_SERVERS: servers.join(', ') }).dnsServers, servers)
 })
 
+config('asks the resolvers of functions about custom domains, unless others are named', () => {
+  const SVC_DNS_SERVERS = '192.0.2.1'
+  assert.equal(readConfig({ SVC_DNS_SERVERS }).dnsResolvers, ['192.0.2.1'])
+  const { dnsResolvers, dnsServers } = readConfig({
+    SVC_DNS_SERVERS,
+    SVC_DNS_RESOLVERS: '192.0.2.2,192.0.2.3',
+  })
+  assert.equal([dnsResolvers, dnsServers], [['192.0.2.2', '192.0.2.3'], ['192.0.2.1']])
+})
+
+config('orders certificates only from a named authority whose terms are accepted', () => {
+  const problem = (env: Record<string, string>): string => {
+    try {
+      readConfig(env)
+      return ''
+    } catch (error) {
+      return messageOf(error)
+    }
+  }
+  const SVC_ACME_URL = 'https://ca.example/directory'
+  assert.is(readConfig({}).acme, null)
+  assert.match(problem({ SVC_ACME_URL }), /SVC_ACME_ACCEPT_TERMS: expected 1/)
+  assert.match(problem({ SVC_TLS_PORT: '8443' }), /SVC_ACME_URL: required/)
+  assert.match(problem({ SVC_ACME_DNS_PORT: '5353' }), /SVC_ACME_URL: required/)
+  const accepted = readConfig({ SVC_ACME_URL, SVC_ACME_ACCEPT_TERMS: '1', SVC_TLS_PORT: '0' })
+  assert.equal(accepted.acme, { directoryUrl: SVC_ACME_URL, email: null, caFile: null })
+  assert.equal([accepted.tlsPort, accepted.acmeDnsPort], [0, null])
+})
+
 config('believes no proxy, unless some are named', () => {
   assert.equal(readConfig({}).trustedProxies, { kind: 'hops', hops: 0 })
   assert.equal(readConfig({ SVC_TRUSTED_PROXIES: '2' }).trustedProxies, { kind: 'hops', hops: 2 })
@@ -72,6 +101,13 @@ for (const [name, text] of [
   ['OTEL_EXPORTER_OTLP_ENDPOINT', 'localhost:4318'],
   ['OTEL_EXPORTER_OTLP_HEADERS', 'no value'],
   ['OTEL_TRACES_SAMPLER_ARG', '2'],
+  ['SVC_DOMAIN_RECHECK_MS', '99'],
+  ['SVC_DNS_RESOLVERS', 'dns.example.com'],
+  ['SVC_ACME_URL', 'http://ca.example/directory'],
+  ['SVC_ACME_EMAIL', 'ops'],
+  ['SVC_ACME_EMAIL', 'a@example.com,b@example.com'],
+  ['SVC_TLS_PORT', '65536'],
+  ['SVC_ACME_DNS_PORT', 'dns'],
   ['SVC_TRUSTED_PROXIES', 'proxy.local'],
   ['SVC_OPERATOR_HOST', 'https://ops.example'],
   ['SVC_OPERATOR_TOKEN', 'a'.repeat(16)],

@@ -60,6 +60,16 @@ const registered = (domain_id: string, domain: string): DomainEvent => ({
   validation_cname_value: 'v',
 })
 
+const certificate = (domain_id: string, certificate_id: string): DomainEvent => ({
+  type: 'CertificateIssued',
+  domain_id,
+  certificate_id,
+  chain: 'PEM',
+  sealed: 's',
+  not_before: '2026-05-01T10:00:00.000Z',
+  not_after: '2026-08-01T10:00:00.000Z',
+})
+
 const facts: readonly DomainEvent[] = [
   { type: 'OrgCreated', org_id: 'o', slug: 'local', name: 'Local', plan: 'self_host' },
   { type: 'EnvCreated', env_id: 'env', org_id: 'o', name: 'dev' },
@@ -86,12 +96,29 @@ const facts: readonly DomainEvent[] = [
   { type: 'BuildDeleted', build_id: 'live3', project_id: 'p2', size: 1, reason: 'asked' },
   uploaded('p4', 'b4', [handler('a')]),
   registered('d1', 'a.example.com'),
+  { type: 'DomainValidated', domain_id: 'd1', routing_domain: 'r' },
+  { type: 'DomainRouted', domain_id: 'd1' },
   { type: 'DomainActivated', domain_id: 'd1', domain: 'a.example.com' },
   registered('d2', 'b.example.com'),
   { type: 'DomainActivated', domain_id: 'd2', domain: 'b.example.com' },
   { type: 'DomainDeleted', domain_id: 'd1', domain: 'a.example.com' },
   registered('d3', 'c.example.com'),
+  { type: 'ChallengePublished', domain_id: 'd3', values: ['v1'] },
+  { type: 'CertificateFailed', domain_id: 'd3', message: 'no', retry_at: '2026-05-01T10:00:00.000Z' },
+  { type: 'ChallengePublished', domain_id: 'd3', values: ['v2'] },
+  registered('d4', 'd.example.com'),
+  certificate('d4', 'c1'),
+  { type: 'DomainValidated', domain_id: 'd4', routing_domain: 'r' },
+  { type: 'DomainRouted', domain_id: 'd4' },
+  { type: 'DomainActivated', domain_id: 'd4', domain: 'd.example.com' },
+  certificate('d4', 'c2'),
+  { type: 'DomainSuspended', domain_id: 'd4', domain: 'd.example.com', status: 'provisioning' },
+  registered('d5', 'e.example.com'),
+  { type: 'DomainActivated', domain_id: 'd5', domain: 'e.example.com' },
+  { type: 'DomainSuspended', domain_id: 'd5', domain: 'e.example.com', status: 'pending_validation' },
 ]
+
+const NAMES = ['a', 'b', 'c', 'd', 'e'] as const
 
 /** Everything that a directory can return about these facts. */
 const shown = (directory: Directory) => ({
@@ -108,7 +135,9 @@ const shown = (directory: Directory) => ({
     .map(({ project, build, fn }) => [project.name, build.build_id, fn.var]),
   webhook: directory.webhookAt('env', 'POST', 'stripe', '/paid')?.build.build_id,
   noWebhook: directory.webhookAt('env', 'GET', 'stripe', '/paid'),
-  domains: ['a', 'b', 'c'].map((name) => directory.envOfDomain(`${name}.example.com`)?.env_id),
+  domains: NAMES.map((name) => directory.envOfDomain(`${name}.example.com`)?.env_id),
+  proved: NAMES.map((name) => directory.domains.proved(`${name}.example.com`)),
+  challenges: ['d1', 'd2', 'd3', 'd4'].map((id) => directory.domains.byId(id)?.challenge),
   first: directory.functionAt('env', 'orders/a')?.project.project_id,
   inOne: directory.functionAt('env', 'orders/b', 'p2')?.build.build_id,
 })
@@ -168,7 +197,12 @@ directory('folded from the log alone contains everything that exists', async (co
   assert.equal(known.handlers, [['market', 'b1', 'a']])
   assert.is(known.webhook, 'b1')
   assert.is(known.noWebhook, undefined)
-  assert.equal(known.domains, [undefined, 'env', undefined])
+  assert.equal(known.domains, [undefined, 'env', undefined, undefined, undefined])
+  assert.equal(
+    known.proved.map((domain) => domain && [domain.domain_id, domain.status, domain.certificate_id]),
+    [undefined, ['d2', 'active', null], undefined, ['d4', 'provisioning', 'c2'], undefined],
+  )
+  assert.equal(known.challenges, [undefined, [], ['v2'], []])
   assert.is(known.first, 'p2')
   assert.is(known.inOne, undefined)
   const [market, , store] = known.projects
@@ -189,7 +223,7 @@ directory(
           envs: await docsAt(context, envs, ahead),
           projects: await docsAt(context, projects, ahead),
           builds: await docsAt(context, builds, ahead),
-          domains: (await docsAt(context, domains, ahead)).filter(({ status }) => status === 'active'),
+          domains: await docsAt(context, domains, ahead),
           cursor: context.cursors[cut - 1] ?? '',
         })
         const found = shown(await fromLog(context, seeded))

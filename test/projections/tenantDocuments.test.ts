@@ -166,27 +166,80 @@ const path: readonly DomainEvent[] = [
   { type: 'DomainActivated', domain_id: 'd', domain: 'a.example.com' },
   { type: 'DomainDeleted', domain_id: 'd', domain: 'a.example.com' },
 ]
+/** The document after the facts. */
+const after = (...facts: readonly DomainEvent[]) => docsAfter(domains, facts)['d']
+const doc = {
+  domain_id: 'd',
+  env_id: 'env',
+  org_id: 'o',
+  domain: 'a.example.com',
+  validation_cname_name: '_acme-challenge.a.example.com',
+  validation_cname_value: 'd.acme.svc.test',
+  created_at: at(0),
+  certificate: null,
+  challenge: [],
+  failure: null,
+  diverted: null,
+  order: order(0),
+}
 for (const [n, status] of (
   ['pending_validation', 'validated', 'provisioning', 'active', 'deleting'] as const
 ).entries()) {
   domain(`is ${status}, and has its routing domain once it is validated`, () =>
-    assert.equal(docsAfter(domains, path.slice(0, n + 1)), {
-      d: {
-        domain_id: 'd',
-        env_id: 'env',
-        org_id: 'o',
-        domain: 'a.example.com',
-        status,
-        validation_cname_name: '_acme-challenge.a.example.com',
-        validation_cname_value: 'd.acme.svc.test',
-        routing_domain: n === 0 ? null : 'd.edge.svc.test',
-        created_at: at(0),
-        since: at(n),
-        order: order(0),
-      },
+    assert.equal(after(...path.slice(0, n + 1)), {
+      ...doc,
+      status,
+      is_proved: n > 0,
+      routing_domain: n === 0 ? null : 'd.edge.svc.test',
+      since: at(n),
     }),
   )
 }
+const failed: DomainEvent = { type: 'CertificateFailed', domain_id: 'd', message: 'no', retry_at: at(9) }
+const issued: DomainEvent = {
+  type: 'CertificateIssued',
+  domain_id: 'd',
+  certificate_id: 'c',
+  chain: 'PEM',
+  sealed: 's',
+  not_before: at(0),
+  not_after: at(9),
+}
+const published: DomainEvent = { type: 'ChallengePublished', domain_id: 'd', values: ['v'] }
+domain('has the challenge of an order until it ends', () => {
+  assert.equal(after(registered, published)?.challenge, ['v'])
+  assert.equal(after(registered, published, failed)?.challenge, [])
+  assert.equal(after(registered, published, issued)?.challenge, [])
+})
+domain('counts failed orders until one succeeds', () => {
+  assert.equal(after(registered, failed, failed)?.failure, { count: 2, message: 'no', retry_at: at(9) })
+  const { failure, certificate } = after(registered, failed, issued) ?? {}
+  const { type: _, domain_id: __, ...stored } = issued
+  assert.equal([failure, certificate], [null, stored])
+})
+domain('keeps its certificate, but not its proof, when it is suspended', () => {
+  const diverted: DomainEvent = { type: 'DomainDiverted', domain_id: 'd', message: 'gone' }
+  const live = [...path.slice(0, 4), issued, diverted] as const
+  assert.equal(after(...live)?.diverted, { since: at(5), message: 'gone' })
+  assert.is(after(...live, { type: 'DomainReturned', domain_id: 'd' })?.diverted, null)
+  const suspended = (status: 'provisioning' | 'pending_validation') =>
+    after(...live, { type: 'DomainSuspended', domain_id: 'd', domain: 'a.example.com', status })
+  const common = { diverted: null, since: at(6), certificate: after(...live)?.certificate }
+  assert.equal(suspended('provisioning'), {
+    ...doc,
+    ...common,
+    status: 'provisioning',
+    is_proved: true,
+    routing_domain: 'd.edge.svc.test',
+  })
+  assert.equal(suspended('pending_validation'), {
+    ...doc,
+    ...common,
+    status: 'pending_validation',
+    is_proved: false,
+    routing_domain: null,
+  })
+})
 domain('is gone', () =>
   assert.equal(docsAfter(domains, [...path, { type: 'DomainRemoved', domain_id: 'd' }]), {}),
 )

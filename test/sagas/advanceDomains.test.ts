@@ -15,9 +15,12 @@ const CHECK_MS = 5000
 const NOW = Date.parse('2026-05-01T10:00:00.000Z')
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
-const core = advanceDomainsCore(CHECK_MS)
+const RECHECK_MS = DAY
+const times = { checkMs: CHECK_MS, recheckMs: RECHECK_MS, issues: false }
+const core = advanceDomainsCore(times)
+const issuing = advanceDomainsCore({ ...times, issues: true })
 
-const domain = (status: DomainDoc['status'], agoMs = 0): DomainDoc => ({
+const domain = (status: DomainDoc['status'], agoMs = 0, more: Partial<DomainDoc> = {}): DomainDoc => ({
   domain_id: 'd',
   env_id: 'env',
   org_id: 'org',
@@ -28,29 +31,60 @@ const domain = (status: DomainDoc['status'], agoMs = 0): DomainDoc => ({
   routing_domain: null,
   created_at: isoOf(NOW - agoMs),
   since: isoOf(NOW - agoMs),
+  is_proved: status !== 'pending_validation',
+  certificate: null,
+  challenge: [],
+  failure: null,
+  diverted: null,
   order: '',
+  ...more,
 })
 const drop = { do: 'drop', key: 'd' } as const
-const look = (doc: DomainDoc, at: number) =>
-  ({ do: 'setAlarm', key: 'd', at, input: { type: 'due', doc } }) as const
-const when = (type: 'changed' | 'due' | 'unmoved', doc: DomainDoc) =>
-  reacting(core).given().when({ type, doc }).at(NOW)
+const dropOrder = { do: 'drop', key: 'd/certificate' } as const
+const look = (doc: DomainDoc, at: number, task: 'check' | 'remove' = 'check') =>
+  ({ do: 'setAlarm', key: 'd', at, input: { type: 'due', work: { task, doc } } }) as const
+const order = (doc: DomainDoc, at: number) =>
+  ({
+    do: 'setAlarm',
+    key: 'd/certificate',
+    at,
+    input: { type: 'due', work: { task: 'issue', doc } },
+  }) as const
+const when = (type: 'changed' | 'unmoved' | 'unordered', doc: DomainDoc, by = core) =>
+  reacting(by).given().when({ type, doc }).at(NOW)
+/** The id `d` has the offset 13. */
+const TURN = Math.floor(NOW / DAY) * DAY + DAY + 13
 
 const rule = suite('the rules of custom domains')
 rule('a domain that waits for its owner is checked after a delay', () => {
   for (const status of ['pending_validation', 'provisioning'] as const)
-    when('changed', domain(status)).then(drop, look(domain(status), NOW + CHECK_MS))
+    when('changed', domain(status)).then(drop, look(domain(status), NOW + CHECK_MS), dropOrder)
 })
-rule('a domain that waits for nothing is checked immediately', () => {
-  for (const status of ['validated', 'deleting'] as const)
-    when('changed', domain(status)).then(drop, look(domain(status), NOW))
+rule('a domain that waits for nothing is moved on immediately', () => {
+  when('changed', domain('validated')).then(drop, look(domain('validated'), NOW), dropOrder)
+  when('changed', domain('deleting')).then(drop, look(domain('deleting'), NOW, 'remove'), dropOrder)
 })
-rule('an active domain is not checked', () => {
-  when('changed', domain('active')).then(drop)
+rule('an active domain is checked once a day, at a time of its own that no restart moves', () => {
+  const doc = domain('active', 3 * HOUR)
+  when('changed', doc).then(drop, look(doc, TURN), dropOrder)
+  when('unmoved', doc).then(look(doc, TURN))
 })
-rule('a domain is advanced when its check is due', () => {
+rule('a domain that leads elsewhere is checked soon again', () => {
+  const doc = domain('active', DAY, { diverted: { since: isoOf(NOW), message: 'gone' } })
+  when('changed', doc).then(drop, look(doc, NOW + CHECK_MS), dropOrder)
+  const later = domain('active', DAY, { diverted: { since: isoOf(NOW - HOUR), message: 'gone' } })
+  when('unmoved', later).then(look(later, NOW + HOUR / 10))
+})
+rule('work is carried out when it is due, orders under a key of their own', () => {
   const doc = domain('pending_validation')
-  when('due', doc).then({ do: 'carryOut', key: 'd', command: doc })
+  for (const [task, key] of [
+    ['check', 'd'],
+    ['remove', 'd'],
+    ['issue', 'd/certificate'],
+  ] as const) {
+    const work = { task, doc }
+    reacting(core).given().when({ type: 'due', work }).at(NOW).then({ do: 'carryOut', key, command: work })
+  }
 })
 rule('an unchanged domain is checked ever less often, but at least every hour', () => {
   for (const [agoMs, pauseMs] of [
@@ -62,27 +96,69 @@ rule('an unchanged domain is checked ever less often, but at least every hour', 
     when('unmoved', doc).then(look(doc, NOW + pauseMs))
   }
 })
-rule('a proved domain whose owner did nothing for a week is no longer checked', () => {
+rule('a proved domain whose owner did nothing for a week is checked once a day', () => {
   const status = 'provisioning'
   when('unmoved', domain(status, 7 * DAY)).then(look(domain(status, 7 * DAY), NOW + HOUR))
-  when('unmoved', domain(status, 7 * DAY + 1)).then()
-  when('changed', domain(status, 7 * DAY + 1)).then(drop)
+  const old = domain(status, 7 * DAY + 1)
+  when('unmoved', old).then(look(old, TURN))
 })
 rule('an unproved domain is checked for the last time when it expires', () => {
   const status = 'pending_validation'
   const last = domain(status, 7 * DAY - 1000)
   when('unmoved', last).then(look(last, NOW + 1000))
   const expired = domain(status, 7 * DAY + 1)
-  when('changed', expired).then(drop, look(expired, NOW + HOUR))
+  when('changed', expired).then(drop, look(expired, NOW + HOUR), dropOrder)
 })
 rule('the removal of a deleted domain is attempted until it succeeds', () => {
   const doc = domain('deleting', 30 * DAY)
-  when('unmoved', doc).then(look(doc, NOW + HOUR))
+  when('unmoved', doc).then(look(doc, NOW + HOUR, 'remove'))
 })
 rule('a removed domain is dropped', () => {
-  reacting(core).given().when({ type: 'gone', domain_id: 'd' }).at(NOW).then(drop)
+  reacting(core).given().when({ type: 'gone', domain_id: 'd' }).at(NOW).then(drop, dropOrder)
+})
+rule('a proved domain that waits for nothing because a proxy does TLS is moved on immediately', () => {
+  const doc = domain('pending_validation', 0, { is_proved: true })
+  when('changed', doc).then(drop, look(doc, NOW), dropOrder)
 })
 rule.run()
+
+const certificate = {
+  certificate_id: 'c',
+  chain: 'PEM',
+  sealed: 's',
+  not_before: isoOf(NOW - 60 * DAY),
+  not_after: isoOf(NOW + 30 * DAY),
+}
+const orders = suite('the orders of certificates')
+orders('are placed as soon as a domain is proved, and not before', () => {
+  const unproved = domain('pending_validation')
+  when('changed', unproved, issuing).then(drop, look(unproved, NOW + CHECK_MS), dropOrder)
+  const proved = domain('pending_validation', 0, { is_proved: true })
+  when('changed', proved, issuing).then(drop, look(proved, NOW + CHECK_MS), order(proved, NOW))
+})
+orders('renew a certificate after two thirds of its lifetime', () => {
+  const fresh = { ...certificate, not_before: isoOf(NOW), not_after: isoOf(NOW + 90 * DAY) }
+  const active = domain('active', 0, { certificate: fresh })
+  when('changed', active, issuing).then(drop, look(active, TURN), order(active, NOW + 60 * DAY))
+  const short = domain('active', 0, { certificate: { ...fresh, not_after: isoOf(NOW + 6 * DAY) } })
+  when('changed', short, issuing).then(drop, look(short, TURN), order(short, NOW + 4 * DAY))
+  const old = domain('active', 0, { certificate })
+  when('changed', old, issuing).then(drop, look(old, TURN), order(old, NOW))
+})
+orders('that failed are repeated at the time that was stored', () => {
+  const failure = { count: 3, message: 'no', retry_at: isoOf(NOW + 7 * HOUR) }
+  const doc = domain('active', 0, { certificate, failure })
+  when('changed', doc, issuing).then(drop, look(doc, TURN), order(doc, NOW + 7 * HOUR))
+})
+orders('whose result could not be stored are repeated after a pause', () => {
+  const doc = domain('active')
+  when('unordered', doc, issuing).then(order(doc, NOW + 30 * CHECK_MS))
+})
+orders('end with the domain', () => {
+  const doc = domain('deleting', 0, { certificate, is_proved: true })
+  when('changed', doc, issuing).then(drop, look(doc, NOW, 'remove'), dropOrder)
+})
+orders.run()
 
 const claims = suite<{ node: Awaited<ReturnType<typeof openCommands>> }>('a claim whose time is over')
 claims.before(async (context) => {
@@ -118,6 +194,7 @@ for (const [what, answer, left] of [
     const saga = advanceDomains({
       ...node.deps,
       dns: {
+        txt: () => Promise.resolve([]),
         cname: () =>
           answer === 'fails'
             ? Promise.reject(new AppError('unavailable', 'no answer'))
@@ -127,7 +204,7 @@ for (const [what, answer, left] of [
       logger: silent,
       checkMs: CHECK_MS,
     })
-    assert.is(await saga.carryOut(old), undefined)
+    assert.is(await saga.carryOut({ task: 'check', doc: old }), undefined)
     assert.is(await statusOf(node, old), left)
   })
 

@@ -34,6 +34,15 @@ export const reportExercised = (name: string): void => {
   process.stdout.write(`[exercised: ${name}]`)
 }
 
+/** Reports to the runner that these tests skipped an engine, and how to provide it. */
+export const reportMissing = (what: string): void => {
+  process.stdout.write(`[missing: ${what}]`)
+}
+
+/** The engines that a test file could not exercise. */
+export const missingIn = (output: string): string[] =>
+  [...output.matchAll(/\[missing: ([^\]]+)\]/g)].map(([, what = '']) => what)
+
 /** The names that a test file reported in its output. */
 export const exercisedIn = (output: string): string[] =>
   [...output.matchAll(/\[exercised: ([^\]]+)\]/g)].map(([, name = '']) => name)

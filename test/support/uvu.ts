@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { parseArgs, stripVTControlCharacters } from 'node:util'
-import { engineReport, exercisedIn } from './engines.ts'
+import { engineReport, exercisedIn, missingIn } from './engines.ts'
 import { type Job, passes } from './passes.ts'
 import { type FileResult, stopAll } from './runFile.ts'
 
@@ -33,6 +33,7 @@ const main = async (): Promise<void> => {
   }
 
   const exercised = new Set<string>()
+  const missing = new Set<string>()
   /** Repeated at the end: a log is often read from there, and may be cut before. */
   const failedTests: string[] = []
   let passed = 0
@@ -42,6 +43,7 @@ const main = async (): Promise<void> => {
     const problems = [...result.problems, ...problemsOf(file)]
     const failures = Math.max(result.total - result.passed, problems.length > 0 ? 1 : 0)
     for (const engine of exercisedIn(result.output)) exercised.add(engine)
+    for (const what of missingIn(result.output)) missing.add(what)
     passed += result.passed
     failed += failures
     const name = on === undefined ? file : `${file} (on ${on})`
@@ -56,6 +58,7 @@ const main = async (): Promise<void> => {
     await Promise.all(Array.from({ length: FILES_AT_A_TIME }, work))
   }
   if (failedTests.length > 0) process.stdout.write(['failures:', ...failedTests, ''].join('\n'))
+  for (const what of missing) process.stdout.write(`NOT EXERCISED: ${what}\n`)
   process.stdout.write(`${engineReport(exercised)}\n`)
   finish(passed, failed)
 }

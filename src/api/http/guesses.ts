@@ -16,6 +16,9 @@ export const CREDENTIAL_GUESSES = {
   what: 'Requests without a valid credential',
 }
 
+/** Names of a TLS proxy that are no custom domains: any client of the proxy can invent them. */
+export const UNKNOWN_NAMES = { perSecond: 100, burst: 1000, what: 'Asks for unknown domains' }
+
 interface Options {
   /** Guesses of one address: `perSecond` on average, `burst` at once. */
   readonly perSecond: number

@@ -30,8 +30,9 @@ export const webhookHead = (ctx: Context, { webhook, domain }: WebhookEndpoint, 
 const originOf = (ctx: Context, domain: string | null, { publicUrl, trustedProxies }: Deps): string => {
   if (domain === null) return publicUrl()
   const told = ctx.get('X-Forwarded-Proto')
+  const ownScheme = ctx.protocol === 'https' ? 'https' : new URL(publicUrl()).protocol.slice(0, -1)
   const isProxy = isTrusted(trustedProxies, ctx.req.socket.remoteAddress ?? '')
-  const scheme = isProxy && /^https?$/.test(told) ? told : new URL(publicUrl()).protocol.slice(0, -1)
+  const scheme = isProxy && /^https?$/.test(told) ? told : ownScheme
   return `${scheme}://${domain}`
 }
 

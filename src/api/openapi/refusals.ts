@@ -23,6 +23,7 @@ const meanings = {
   payload_too_large: 'The body is larger than allowed',
   unsupported_media_type: 'The media type of the body is not supported',
   range_not_satisfiable: 'The requested range is outside the content',
+  misdirected_request: 'The connection was opened for another host',
   rate_limit_exceeded:
     'The organization has sent too many requests, or the address too many without a valid credential',
   session_limit_exceeded: 'The API key has too many active sessions',

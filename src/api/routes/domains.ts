@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { deleteDomain } from '../../commands/customDomains/deleteDomain.ts'
 import { expiryOf } from '../../commands/customDomains/expireClaim.ts'
+import { domainMessage } from '../../commands/customDomains/domainMessage.ts'
 import { domainFor } from '../../commands/customDomains/domainFor.ts'
 import { registerDomain } from '../../commands/customDomains/registerDomain.ts'
 import { verifyDomain } from '../../commands/customDomains/verifyDomain.ts'
@@ -15,7 +16,12 @@ const tag = 'Domains'
 
 const present = (doc: DomainDoc) => {
   const expiry = expiryOf(doc)
-  return { ...fieldsOf(Domain, doc), expires_at: expiry === null ? null : new Date(expiry).toISOString() }
+  return {
+    ...fieldsOf(Domain, doc),
+    expires_at: expiry === null ? null : new Date(expiry).toISOString(),
+    certificate_expires_at: doc.certificate?.not_after ?? null,
+    message: domainMessage(doc),
+  }
 }
 
 const path = ({ domain_id }: { domain_id: string }) => [domain_id]
@@ -23,7 +29,7 @@ const path = ({ domain_id }: { domain_id: string }) => [domain_id]
 const Verification = Type.Object({
   ...Type.Pick(Domain, ['domain_id', 'domain']).properties,
   status: Type.Union([Type.Literal('validated'), Type.Literal('pending_validation')]),
-  message: Type.String({ description: 'The DNS record to create next' }),
+  message: Type.String({ description: 'What to do next, such as the DNS record to create' }),
 })
 
 export const domainRoutes = [
@@ -49,7 +55,8 @@ export const domainRoutes = [
       'First create the CNAME record `validation_cname_name` → `validation_cname_value` to prove that the domain is ' +
       'yours, then point the domain to `routing_domain`. The service checks both records regularly; `verify` checks ' +
       'at once. A domain that is not proved by `expires_at` is removed. If another environment has registered your ' +
-      'domain without proof, the 409 names a record: create it and register the domain again.',
+      'domain without proof, the 409 names a record: create it and register the domain again. Keep both records: a ' +
+      'domain that no longer points to `routing_domain` stops serving. `message` explains what is missing.',
     tag,
     needs: { type: 'domain', action: 'create' },
     body: Type.Object({

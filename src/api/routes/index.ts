@@ -2,6 +2,7 @@ import type { Route } from '../route.ts'
 import { abandonedEventRoutes } from './abandonedEvents.ts'
 import { apiKeyRoutes } from './apiKeys.ts'
 import { backupRoutes } from './backups.ts'
+import { askRoutes } from './ask.ts'
 import { buildRoutes } from './builds.ts'
 import { contextRoutes } from './context.ts'
 import { dataKeyRoutes } from './dataKeys.ts'
@@ -46,6 +47,7 @@ export const allRoutes: readonly Route[] = [
   ...sessionRoutes,
   ...serviceKeyRoutes,
   ...domainRoutes,
+  ...askRoutes,
   ...webhookRoutes,
   ...masterKeyRoutes,
   ...backupRoutes,

@@ -99,6 +99,7 @@ export const webhookRoutes: readonly PublicRoute[] = PATHS.flatMap(({ operation,
       rawBody: '*/*',
       errors: [
         'not_found',
+        'misdirected_request',
         'quota_exceeded',
         'rate_limit_exceeded',
         'payload_too_large',

@@ -1,82 +1,82 @@
+import { clock } from '../../clock.ts'
 import type { DomainsCommand } from '../../domain/customDomains.ts'
 import { streamOf } from '../../events/streams.ts'
-import type { Dns } from '../../ports/dns.ts'
-import { isPublicName } from '../../ports/domainName.ts'
 import type { DomainDoc } from '../../projections/customDomains.ts'
 import type { CommandDeps } from '../deps.ts'
+import { isCurrent } from './certificateTimes.ts'
+import { followRecords } from './followRecords.ts'
 
-/** CNAME records that a lookup follows; a longer chain could be a loop. */
-const MAX_HOPS = 8
+/** A domain that leads elsewhere for this part of the time between two checks is suspended. */
+const GRACE = 1 / 4
+
+export type AdvanceDeps = Pick<CommandDeps, 'dns' | 'certificates' | 'domainsZone' | 'domainRecheckMs'> & {
+  readonly aggregates: Pick<CommandDeps['aggregates'], 'domains'>
+}
+
+interface Advanced {
+  readonly moved: boolean
+  /** The target of the record that was found. */
+  readonly seen: string | null
+}
 
 /**
- * Moves a domain to its next status if its DNS records allow it (SPEC.md, Custom domain status). The step happens once,
- * even if several nodes try. `seen` is the target of the record that was found instead; what it leads to is not reported,
- * because the resolver may know private names. Rejects with `unavailable` when DNS fails.
+ * Compares a domain with its DNS records, and moves it to the status that they allow (SPEC.md, Custom domain status). The
+ * step happens once, even if several nodes try. Rejects with `unavailable` when DNS fails.
  */
 export const advanceDomain = async (
-  {
-    aggregates,
-    dns,
-    certificates,
-    domainsZone,
-  }: Pick<CommandDeps, 'dns' | 'certificates' | 'domainsZone'> & {
-    readonly aggregates: Pick<CommandDeps['aggregates'], 'domains' | 'names'>
-  },
+  { aggregates, dns, certificates, domainsZone, domainRecheckMs }: AdvanceDeps,
   doc: DomainDoc,
   correlation_id: string,
-): Promise<{ readonly moved: boolean; readonly seen: string | null }> => {
+): Promise<Advanced> => {
   const { domain_id, domain, env_id, org_id } = doc
-  const cause = { env_id, correlation_id }
-  const stream = streamOf.domains(org_id)
   const handle = async (command: DomainsCommand) => {
-    await aggregates.domains.handle(stream, command, cause)
+    await aggregates.domains.handle(streamOf.domains(org_id), command, { env_id, correlation_id })
     return { moved: true, seen: null }
+  }
+  const proof = () => followRecords(dns, doc.validation_cname_name, doc.validation_cname_value)
+  const route = () => followRecords(dns, domain, doc.routing_domain ?? '')
+  const leads = (seen: string | null) =>
+    doc.diverted ? handle({ type: 'ReturnDomain', domain_id }) : { moved: false, seen }
+  const leadsElsewhere = async (seen: string | null, remaining: 'provisioning' | 'pending_validation') => {
+    if (!doc.diverted) {
+      const found = seen === null ? 'has no CNAME record' : `is a CNAME of ${seen}`
+      const message = `${domain} no longer leads to this service: it ${found}`
+      return handle({ type: 'DivertDomain', domain_id, message })
+    }
+    if (Date.parse(doc.diverted.since) + domainRecheckMs * GRACE > clock.now()) return { moved: false, seen }
+    return handle({ type: 'SuspendDomain', domain_id, to: remaining })
   }
   switch (doc.status) {
     case 'pending_validation': {
-      const { leads, seen } = await follow(dns, doc.validation_cname_name, doc.validation_cname_value)
-      if (!leads) return { moved: false, seen }
-      await certificates.issue(domain)
-      return handle({ type: 'ValidateDomain', domain_id, routing_domain: `${domain_id}.edge.${domainsZone}` })
+      if (doc.is_proved && certificates) return { moved: false, seen: null } // waits for its certificate
+      const { leads: isProved, seen } = await proof()
+      if (!isProved) return { moved: false, seen }
+      if (certificates && !isCurrent(doc.certificate)) return handle({ type: 'ProveDomain', domain_id })
+      return handle({ type: 'ValidateDomain', domain_id, routing_domain: routingDomainOf(doc, domainsZone) })
     }
     case 'validated': // DNS routes every name under the zone's `edge` to the service
       return handle({ type: 'RouteDomain', domain_id })
     case 'provisioning': {
-      const { leads, seen } = await follow(dns, domain, doc.routing_domain ?? '')
-      return leads ? handle({ type: 'ActivateDomain', domain_id }) : { moved: false, seen }
+      const routed = await route()
+      if (routed.leads) return handle({ type: 'ActivateDomain', domain_id })
+      const { leads: isProved } = await proof()
+      return isProved ? leads(routed.seen) : leadsElsewhere(routed.seen, 'pending_validation')
     }
-    case 'active':
-      return { moved: false, seen: doc.routing_domain }
-    case 'deleting':
-      // An unproved claim may have lost its name to another holder already, which keeps its certificate.
-      if (await aggregates.names.read(streamOf.domainName(domain), ({ held }) => held?.holder === domain_id))
-        await certificates.discard(domain)
-      await aggregates.names.handle(
-        streamOf.domainName(domain),
-        { type: 'ReleaseName', name: domain, holder: domain_id },
-        cause,
+    case 'active': {
+      const routed = await route()
+      if (routed.leads) return leads(routed.seen)
+      const isLate = doc.diverted !== null // the proof decides only then
+      return leadsElsewhere(
+        routed.seen,
+        isLate && !(await proof()).leads ? 'pending_validation' : 'provisioning',
       )
-      return handle({ type: 'RemoveDomain', domain_id })
+    }
+    case 'deleting':
+      return { moved: false, seen: null }
     default:
       return doc.status satisfies never
   }
 }
 
-/** Follows the CNAME records of `name`: whether they lead to `target`, and the first target; null without a record. */
-const follow = async (
-  dns: Dns,
-  name: string,
-  target: string,
-): Promise<{ readonly leads: boolean; readonly seen: string | null }> => {
-  let seen: string | null = null
-  let next = name
-  for (let hop = 0; hop < MAX_HOPS && isPublicName(next); hop++) {
-    const targets = await dns.cname(next)
-    if (targets.includes(target)) return { leads: true, seen: target }
-    const [first] = targets
-    if (first === undefined) break
-    seen ??= first
-    next = first
-  }
-  return { leads: false, seen }
-}
+export const routingDomainOf = ({ domain_id }: Pick<DomainDoc, 'domain_id'>, domainsZone: string): string =>
+  `${domain_id}.edge.${domainsZone}`

@@ -1,13 +1,14 @@
 import { AppError, isAppError } from '../../errors.ts'
-import { advanceDomain } from './advanceDomain.ts'
+import { type AdvanceDeps, advanceDomain } from './advanceDomain.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { domainFor } from './domainFor.ts'
+import { domainMessage } from './domainMessage.ts'
 
 export interface DomainVerification {
   readonly domain_id: string
   readonly domain: string
   readonly status: 'validated' | 'pending_validation'
-  /** The DNS record that its owner must create next. */
+  /** What its owner must do next. */
   readonly message: string
 }
 
@@ -16,7 +17,7 @@ export interface DomainVerification {
  * `not_found`, or with `conflict` while the domain is being deleted.
  */
 export const verifyDomain = async (
-  deps: Pick<CommandDeps, 'aggregates' | 'views' | 'dns' | 'certificates' | 'domainsZone'>,
+  deps: Pick<CommandDeps, 'aggregates' | 'views'> & AdvanceDeps,
   { domain_id }: { domain_id: string },
   { cause }: Caller,
 ): Promise<DomainVerification> => {
@@ -27,17 +28,16 @@ export const verifyDomain = async (
     ({ seen }) => (seen === null ? 'found no such record' : `found ${seen}`),
     (error: unknown) => {
       if (!isAppError(error, 'unavailable')) throw error
-      return 'the DNS lookup failed, try again'
+      return 'the DNS lookup failed or the resolvers disagree, try again'
     },
   )
-  const { domain, status, ...doc } = await domainFor(deps, cause.env_id, domain_id)
+  const doc = await domainFor(deps, cause.env_id, domain_id)
+  const { domain, status } = doc
   if (status === 'pending_validation') {
     const record = `${doc.validation_cname_name} CNAME ${doc.validation_cname_value}`
-    return { domain_id, domain, status, message: `Expected the DNS record ${record}; ${found}` }
+    const message = doc.is_proved ? domainMessage(doc) : `Expected the DNS record ${record}; ${found}`
+    return { domain_id, domain, status, message: message ?? '' }
   }
-  const message =
-    status === 'active'
-      ? 'The domain is active'
-      : `The domain is validated. Now create the DNS record ${domain} CNAME ${doc.routing_domain}`
-  return { domain_id, domain, status: 'validated', message }
+  const message = domainMessage(doc)
+  return { domain_id, domain, status: 'validated', message: message ?? 'The domain is active' }
 }

@@ -4,7 +4,7 @@ import type Koa from 'koa'
 import { createApp } from '../../api/app.ts'
 import type { ApiDeps } from '../../api/deps.ts'
 import { Authenticator } from '../../access/authenticator.ts'
-import { CREDENTIAL_GUESSES, Guesses } from '../../api/http/guesses.ts'
+import { CREDENTIAL_GUESSES, Guesses, UNKNOWN_NAMES } from '../../api/http/guesses.ts'
 import { ApiMemory } from '../../api/http/memory.ts'
 import { OrgRates } from '../../api/http/orgRates.ts'
 import { OpenCounts } from '../../plans/openCounts.ts'
@@ -73,6 +73,7 @@ export const createApi = (node: Node, { engineStates, ...given }: Given): Api =>
     orgRates: new OrgRates({ limiter: node.limiter, directory: views.directory, turns: node.turns }),
     authenticator,
     guesses: new Guesses({ ...CREDENTIAL_GUESSES, logger }),
+    asks: new Guesses({ ...UNKNOWN_NAMES, logger }),
     idempotency: new Idempotency({
       store,
       aggregates,
@@ -95,6 +96,7 @@ export const createApi = (node: Node, { engineStates, ...given }: Given): Api =>
       checks: () => checkNode(node, given),
     },
     domainsZone: config.domainsZone,
+    domainRecheckMs: config.domainRecheckMs,
     trustedProxies: config.trustedProxies,
     operatorHost: config.operatorHost,
     logger,

@@ -1,4 +1,5 @@
 import { clock } from '../../clock.ts'
+import { holdLease } from '../../cluster/lease.ts'
 import { keepGoing } from '../../loops/keepGoing.ts'
 import { advanceDomains } from '../../sagas/advanceDomains.ts'
 import { applyRetention } from '../../sagas/applyRetention.ts'
@@ -15,7 +16,7 @@ import type { Node } from './node.ts'
 
 /** Starts the sagas. Several nodes may run them, because the log accepts each step once. */
 export const startSagas = async (node: Node): Promise<void> => {
-  const { store, views, config, liveness } = node
+  const { store, views, liveness } = node
   const { directory } = views
   const from = await node.patiently(() => store.head())
   await views.reach(from)
@@ -27,9 +28,21 @@ export const startSagas = async (node: Node): Promise<void> => {
     sweepFiles(node),
     sweepTenants(node),
     purgeEnvs({ ...node, from, runtime: null }), // each node sweeps its own unpacked builds
-    advanceDomains({ ...node, from, domainsZone: config.domainsZone, checkMs: config.domainCheckMs }),
     ...(liveness ? [recoverRuns({ ...node, liveness })] : []),
   ]
   for (const saga of sagas)
     void keepGoing(`The saga ${saga.name}`, (until) => runSaga(saga, { ...node, clock }, until), node)
+  startDomains(node, from)
+}
+
+/** Works on one node at a time, because a certificate authority limits the orders of a name. */
+const startDomains = (node: Node, from: Parameters<typeof advanceDomains>[0]['from']): void => {
+  const { config, liveness } = node
+  const { domainsZone, domainRecheckMs, domainCheckMs: checkMs } = config
+  const saga = advanceDomains({ ...node, from, domainsZone, domainRecheckMs, checkMs })
+  const run = (until: AbortSignal) => runSaga(saga, { ...node, clock }, until)
+  const alone = liveness
+    ? (until: AbortSignal) => holdLease('custom domains', { ...node, liveness }, run, until)
+    : run
+  void keepGoing(`The saga ${saga.name}`, alone, node)
 }

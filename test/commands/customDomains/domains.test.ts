@@ -5,6 +5,7 @@ import { createEnv } from '../../../src/commands/orgs/createEnv.ts'
 import { createOrg } from '../../../src/commands/orgs/createOrg.ts'
 import { deleteDomain } from '../../../src/commands/customDomains/deleteDomain.ts'
 import { domainFor } from '../../../src/commands/customDomains/domainFor.ts'
+import { removeDomain } from '../../../src/commands/customDomains/removeDomain.ts'
 import { registerDomain } from '../../../src/commands/customDomains/registerDomain.ts'
 import { STALE_MS } from '../../../src/commands/projects/reserveName.ts'
 import { verifyDomain } from '../../../src/commands/customDomains/verifyDomain.ts'
@@ -25,6 +26,7 @@ const records = new Map<string, string>()
 const deps = {
   ...node.deps,
   dns: {
+    txt: () => Promise.resolve([]),
     cname: (name: string) => {
       const target = records.get(name)
       if (target === 'fails') return Promise.reject(new AppError('unavailable', 'DNS does not answer'))
@@ -47,8 +49,11 @@ const { env_id } = caller.cause
 const register = (domain = newName(), as = caller) => registerDomain(deps, { domain }, as)
 const verify = ({ domain_id }: DomainDoc, as = caller) => verifyDomain(deps, { domain_id }, as)
 const statusOf = async ({ domain_id }: DomainDoc) => (await domainFor(deps, env_id, domain_id)).status
-const advance = async (domain: DomainDoc) =>
-  advanceDomain(deps, await domainFor(deps, env_id, domain.domain_id), newId())
+const advance = async (domain: DomainDoc): Promise<void> => {
+  const doc = await domainFor(deps, env_id, domain.domain_id)
+  if (doc.status === 'deleting') await removeDomain(deps, doc, newId())
+  else await advanceDomain(deps, doc, newId())
+}
 /** Takes a new domain to the status `active`. */
 const activated = async (): Promise<DomainDoc> => {
   const domain = await register()

@@ -3,8 +3,10 @@ import { advanceDomain } from '../../../src/commands/customDomains/advanceDomain
 import { deleteDomain } from '../../../src/commands/customDomains/deleteDomain.ts'
 import { domainFor } from '../../../src/commands/customDomains/domainFor.ts'
 import { registerDomain } from '../../../src/commands/customDomains/registerDomain.ts'
+import { removeDomain } from '../../../src/commands/customDomains/removeDomain.ts'
 import { verifyDomain } from '../../../src/commands/customDomains/verifyDomain.ts'
 import type { DomainStatus } from '../../../src/events/customDomain.ts'
+import type { DomainDoc } from '../../../src/projections/customDomains.ts'
 import { type Excuse, refuse, type Scenario, type Subject } from '../subject.ts'
 import { Ids, type ModelNode, type World } from '../world.ts'
 
@@ -140,6 +142,12 @@ const advance = ({ domains, records }: State, id: string): void => {
   if (status === 'provisioning' && records.route[domain] === id) known.status = 'active'
 }
 
+/** The step of the saga. */
+const takeStep = async (node: ModelNode, doc: DomainDoc, correlation_id: string): Promise<void> => {
+  if (doc.status === 'deleting') await removeDomain(node, doc, correlation_id)
+  else await advanceDomain(node, doc, correlation_id)
+}
+
 const open = async (world: World): Promise<Scenario<Command>> => {
   const envs = { pro: await world.openEnv('pro'), large: await world.openEnv('self_host') }
   const ids = new Ids()
@@ -173,7 +181,7 @@ const open = async (world: World): Promise<Scenario<Command>> => {
       case 'verify':
         return (await verifyDomain(node, { domain_id }, caller)).status
       case 'advance':
-        await advanceDomain(
+        await takeStep(
           node,
           await domainFor(node, envs[tenant].env_id, domain_id),
           caller.cause.correlation_id,
