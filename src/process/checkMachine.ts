@@ -7,6 +7,7 @@ import { type Check, checked, failed, ok } from './checks/check.ts'
 import { checkDataDir } from './checks/dataDir.ts'
 import { checkEngines } from './checks/engines.ts'
 import { checkDisk, checkNodeVersion, checkOpenFiles } from './checks/machine.ts'
+import { checkStoredKeys } from './checks/storedKeys.ts'
 import { checkSandbox } from './checks/sandbox.ts'
 import { type Config, readConfig } from './config.ts'
 import { openSandbox } from './openSandbox.ts'
@@ -28,6 +29,7 @@ export const checkMachine = async (): Promise<readonly Check[]> => {
     ok('configuration', 'valid'),
     ...(await checkEngines(config, null)),
     ...checkDataDir(config),
+    ...(await checkStoredKeys(config)),
     ...(await checkDisk(config.dataDir)),
     ...machine,
     ...(await checkOwnSandbox(config)),

@@ -139,10 +139,13 @@ export const openTracer = async (
 export const openExposition = async (metrics: readonly Metric[]): Promise<Exposition> =>
   (await import('../adapters/prometheus/exposition.ts')).openExposition(metrics)
 
-/** Opens the blobs alone, for tools. */
-export const openBlobs = async ({ blobs, dataDir }: Pick<Config, 'blobs' | 'dataDir'>): Promise<Blobs> =>
+/** Opens the blobs alone, for tools. `onlyRead`: a service may be using them. */
+export const openBlobs = async (
+  { blobs, dataDir }: Pick<Config, 'blobs' | 'dataDir'>,
+  { onlyRead = false }: { readonly onlyRead?: boolean } = {},
+): Promise<Blobs> =>
   isEmbeddedUrl(blobs)
-    ? (await import('../adapters/embedded/blobs.ts')).openBlobs({ dir: join(dataDir, 'blobs') })
+    ? (await import('../adapters/embedded/blobs.ts')).openBlobs({ dir: join(dataDir, 'blobs'), onlyRead })
     : (await import('../adapters/s3/index.ts')).openS3Blobs(blobs)
 
 /** An engine by the setting that selects it. */

@@ -251,6 +251,7 @@ export const layers: readonly Layer[] = [
       'process/config',
       'process/secretsFile',
       'process/engines',
+      'secrets',
       'process/checks/check',
       'process/checks/clock',
     ],

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { cli, startCli } from '../support/cli.ts'
@@ -62,6 +62,21 @@ test('uses the directory in which it runs, as the other commands do', async () =
   assert.match(listed.out, /^local /m)
   running.process.kill('SIGTERM')
   await running.ended
+})
+
+/** Makes Node look too old, so that `svc` starts the Node of its package. */
+const old = 'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.0.0" } })'
+const nodeOptions = ['--import', `data:text/javascript,${encodeURIComponent(old)}`]
+
+test('started by an older Node passes signals and exit codes on', async () => {
+  const dataDir = tempDir()
+  const { process, out, ended } = startCli(['serve'], { env: envOf(dataDir), nodeOptions })
+  await until(() => out().includes('is ready on'), { timeoutMs: 60_000 })
+  assert.is.not(readFileSync(join(dataDir, 'lock'), 'utf8'), String(process.pid))
+  process.kill('SIGTERM')
+  assert.is(await ended, 0)
+  assert.not(existsSync(join(dataDir, 'lock')))
+  assert.is((await cli(['nope'], { nodeOptions })).code, 2)
 })
 
 test('refuses arguments', async () => {

@@ -1,11 +1,13 @@
 import { chmodSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { cli, cliJson } from '../support/cli.ts'
+import { cli, cliJson, startCli } from '../support/cli.ts'
+import { freePort } from '../support/freePort.ts'
 import { EMBEDDED } from '../support/installation.ts'
 import { spawnServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
 
 interface Check {
   readonly name: string
@@ -134,6 +136,33 @@ doctor('names settings and engines that cannot work, without their passwords', a
   assert.equal([away.code, found?.state], [1, 'failed'])
   assert.match(found?.fix ?? '', 'SVC_READ_MODELS')
   assert.not.match(JSON.stringify(away.report), 'hunter2')
+})
+
+doctor('names the engine for which a service waits', async () => {
+  const SVC_READ_MODELS = 'mongodb://svc:hunter2@127.0.0.1:1/models'
+  const waitingEnv = { ...EMBEDDED, SVC_READ_MODELS, SVC_MASTER_KEY: Buffer.alloc(32, 1).toString('base64') }
+  const port = String(await freePort())
+  const given = { ...waitingEnv, SVC_DATA_DIR: tempDir(), PORT: port }
+  const waiting = startCli(['serve'], { env: given })
+  await until(() => fetch(`http://127.0.0.1:${port}/healthz`), { timeoutMs: 60_000 })
+  const shown = await until(
+    async () => {
+      const { code, out } = await cli(['status', '--json'], { env: given })
+      const found = JSON.parse(out) as { ready: boolean; reason: string; version: string }
+      return found.reason.includes('SVC_READ_MODELS') ? { code, ...found } : null
+    },
+    { timeoutMs: 60_000, everyMs: 200 },
+  )
+  assert.equal([shown.code, shown.ready], [1, false])
+  const { code, report } = await reportOf([], given)
+  assert.is(code, 1)
+  assert.equal(
+    report.checks.filter(({ state }) => state === 'failed').map(({ name }) => name),
+    ['service', 'read models'],
+  )
+  assert.not.match(JSON.stringify([shown, report]), 'hunter2')
+  waiting.process.kill('SIGTERM')
+  assert.is(await waiting.ended, 0)
 })
 
 doctor('checks this machine too when the service refuses the token', async () => {

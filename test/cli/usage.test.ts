@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { cli } from '../support/cli.ts'
+import { freePort } from '../support/freePort.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 
@@ -79,11 +80,7 @@ const status = (url: string) =>
   cli(['secrets', 'status'], { env: { SVC_URL: url, SVC_OPERATOR_TOKEN: TOKEN } })
 
 replies('where nothing listens ends with code 1, and explains how to start the service', async () => {
-  let gone = ''
-  await answering(
-    () => {},
-    (url) => Promise.resolve(void (gone = url)),
-  )
+  const gone = `http://127.0.0.1:${await freePort()}`
   const { code, out, err } = await status(gone)
   assert.equal([code, out], [1, ''])
   assert.is(

@@ -1,19 +1,26 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { checked } from '../../src/process/checks/check.ts'
 import { checkClock, leastSkewMs } from '../../src/process/checks/clock.ts'
 import { checkDataDir } from '../../src/process/checks/dataDir.ts'
+import type { Config } from '../../src/process/config.ts'
 import { checkEngines } from '../../src/process/checks/engines.ts'
 import { checkNodeVersion, inodesOf, openFilesOf, roomOf } from '../../src/process/checks/machine.ts'
 import { checkSandbox } from '../../src/process/checks/sandbox.ts'
+import { checkStoredKeys } from '../../src/process/checks/storedKeys.ts'
 import { openSecrets } from '../../src/process/secretsFile.ts'
 import { startFakeS3 } from '../support/fakeS3.ts'
+import { EMBEDDED } from '../support/installation.ts'
+import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 
 const GIB = 2 ** 30
-const noKeys = { masterKey: null, previousMasterKey: null }
+type Keys = Pick<Config, 'masterKey' | 'previousMasterKey'>
+const noKeys: Keys = { masterKey: null, previousMasterKey: null }
+const storedKeyOf = (dataDir: string): string =>
+  (JSON.parse(readFileSync(join(dataDir, 'secrets.json'), 'utf8')) as { master_key: string }).master_key
 const noTokens = { apiKey: null, operatorToken: null }
 
 const machine = suite('checks of the machine')
@@ -110,8 +117,29 @@ dirs('notice secrets that are missing beside the data, or damaged, and print non
 })
 
 dirs('remind of a former master key', () => {
-  const keys = { masterKey: Buffer.alloc(32, 1), previousMasterKey: Buffer.alloc(32, 2) }
-  assert.is(stateOf(tempDir(), keys as unknown as typeof noKeys)['former master key'], 'warning')
+  const keys: Keys = { masterKey: Buffer.alloc(32, 1), previousMasterKey: Buffer.alloc(32, 2) }
+  assert.is(stateOf(tempDir(), keys)['former master key'], 'warning')
+})
+
+dirs('compare the master key with the keys that are stored, while a service uses them', async () => {
+  const server = await startServer({ env: { ...EMBEDDED, SVC_MASTER_KEY: '' } })
+  const given = { ...noKeys, dataDir: server.dataDir, blobs: 'embedded:' }
+  const states = async (config: typeof given) => (await checkStoredKeys(config)).map(({ state }) => state)
+  try {
+    assert.equal(await states(given), ['ok'])
+    const [found] = await checkStoredKeys({ ...given, masterKey: Buffer.alloc(32, 5) })
+    assert.is(found?.state, 'failed')
+    assert.match(
+      found?.detail ?? '',
+      /^they need the master key [0-9a-f]{16}, and [0-9a-f]{16} is configured$/,
+    )
+    const right = Buffer.from(storedKeyOf(server.dataDir), 'base64')
+    const rotating = { masterKey: Buffer.alloc(32, 5), previousMasterKey: right }
+    assert.equal(await states({ ...given, ...rotating }), ['ok'])
+  } finally {
+    await server.stop()
+  }
+  assert.equal(await states({ ...given, dataDir: tempDir() }), [])
 })
 
 const engines = suite('checks of engines')

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
-import { type AddressInfo, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { engineUrl } from '../support/engines.ts'
 import { startStandIn } from '../support/eventstoredb/index.ts'
 import { codeCache } from '../support/codeCache.ts'
+import { freePort } from '../support/freePort.ts'
 import { suite } from '../support/suite.ts'
 import { together } from '../support/together.ts'
 import { tempDir } from '../support/tempDir.ts'
@@ -96,15 +96,6 @@ if (s3 !== null) {
 }
 
 refusals.run()
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 /** Starts a service whose event store is down; `printed` returns its output so far. */
 const startWaiting = async () => {

@@ -1,9 +1,8 @@
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { type Event, publish } from '../support/build.ts'
+import { freePort } from '../support/freePort.ts'
 import { limitFiles } from '../support/limitFiles.ts'
 import { spawnServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
@@ -17,15 +16,6 @@ const EMBEDDED = {
   SVC_BLOBS: 'embedded:',
   SVC_REDIS: '',
   NODE_OPTIONS: `--import ${smallDisk}`,
-}
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address ? address.port : 0
 }
 
 const readyz = async (url: string): Promise<{ status: number; text: string }> => {

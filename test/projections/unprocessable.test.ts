@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { openReadModels } from '../../src/adapters/embedded/readModels/index.ts'
@@ -14,6 +13,7 @@ import { openLogger } from '../../src/logger.ts'
 import { Projectors } from '../../src/projections/projectors.ts'
 import { failureOf } from '../contracts/eventStore/facts.ts'
 import { exampleOf } from '../events/examples.ts'
+import { freePort } from '../support/freePort.ts'
 import { openApi } from '../support/http.ts'
 import { installation } from '../support/installation.ts'
 import { plantStored } from '../support/plantStored.ts'
@@ -166,14 +166,6 @@ const plantedDir = async (event: object, more: object): Promise<string> => {
   await (await startServer({ dataDir })).stop()
   plantStored(dataDir, [['s-0', 0, newId(), at, event, more]])
   return dataDir
-}
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  return typeof address === 'object' && address ? address.port : 0
 }
 
 const readiness = suite('/readyz', { timeoutMs: 60_000 })

@@ -13,6 +13,8 @@ interface EndedCli {
 interface Given {
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
+  /** Options of Node. */
+  readonly nodeOptions?: readonly string[]
 }
 
 const optionsOf = ({ env, cwd }: Given) => ({
@@ -25,7 +27,7 @@ export const cli = (args: readonly string[], given: Given = {}): Promise<EndedCl
   new Promise((resolve) => {
     const child = execFile(
       process.execPath,
-      [svc, ...args],
+      [...(given.nodeOptions ?? []), svc, ...args],
       { ...optionsOf(given), maxBuffer: 64 << 20 },
       (error, out, err) =>
         resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, out, err }),
@@ -55,7 +57,7 @@ process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')))
 
 /** Starts the real `svc` for a command that lasts. */
 export const startCli = (args: readonly string[], given: Given = {}): RunningCli => {
-  const child = spawn(process.execPath, [svc, ...args], {
+  const child = spawn(process.execPath, [...(given.nodeOptions ?? []), svc, ...args], {
     ...optionsOf(given),
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -20,12 +20,21 @@ const abandoned = new FinalizationRegistry<number>((fd) => close(fd))
 
 /**
  * Opens blobs as files under `<dir>/objects`. A put is written in `<dir>/tmp`, synced and renamed; files that a crash
- * leaves there are removed at open. Multipart uploads are kept in `<dir>/uploads`. One process at a time.
+ * leaves there are removed at open. Multipart uploads are kept in `<dir>/uploads`. One process at a time, except those that
+ * `onlyRead`: they change nothing.
  */
-export const openBlobs = async ({ dir }: { dir: string }): Promise<Blobs> => {
+export const openBlobs = async ({
+  dir,
+  onlyRead = false,
+}: {
+  dir: string
+  onlyRead?: boolean
+}): Promise<Blobs> => {
   const folders = { root: join(dir, 'objects'), scratch: join(dir, 'tmp'), uploads: join(dir, 'uploads') }
-  await rm(folders.scratch, { recursive: true, force: true })
-  for (const folder of Object.values(folders)) makeFolderNow(folder)
+  if (!onlyRead) {
+    await rm(folders.scratch, { recursive: true, force: true })
+    for (const folder of Object.values(folders)) makeFolderNow(folder)
+  }
   const objects = new DurableFolders(folders.root)
 
   const pathOf = (key: string): string => pathIn(folders, checkedKey(key))
