@@ -99,31 +99,15 @@ export const operatorTokenIn = (dataDir: string, masterKey: Buffer | null): stri
 export const apiKeyIn = (dataDir: string, masterKey: Buffer | null): string | null =>
   parseFile(secretsFileIn(dataDir))?.api_key ?? (masterKey && derivedFrom(masterKey).api_key)
 
-/** The master keys of an installation on this machine: the one in use, then the former one. Changes nothing. */
-export const masterKeysIn = ({
-  dataDir,
-  masterKey,
-  previousMasterKey,
-}: Pick<Config, 'dataDir' | 'masterKey' | 'previousMasterKey'>): readonly Buffer[] => {
-  const stored = masterKey === null ? parseFile(secretsFileIn(dataDir)) : null
-  const keys = stored
-    ? [stored.master_key, stored.previous_master_key].map(keyOf)
-    : [masterKey, previousMasterKey]
-  return keys.filter((key) => key !== null)
-}
-
-const keyOf = (text: string | undefined): Buffer | null =>
-  text === undefined ? null : Buffer.from(text, 'base64')
-
 /** Throws if `secrets.json` is damaged, or is missing beside the data that needs it. Changes nothing. */
 export const checkStoredSecrets = (dataDir: string): void => {
   const path = secretsFileIn(dataDir)
   if (parseFile(path) === null) checkNoData(dataDir, path)
 }
 
-/** The master keys in a `secrets.json`, the current one first; none if there is no such file. */
+/** The master keys in a `secrets.json`, the current one first; none if there is no such file. Changes nothing. */
 export const masterKeysIn = (path: string): readonly Buffer[] => {
-  const stored = readStored(path)
+  const stored = parseFile(path)
   const keys = stored ? [stored.master_key, stored.previous_master_key] : []
   return keys.flatMap((key) => (key === undefined ? [] : [Buffer.from(key, 'base64')]))
 }

@@ -1,8 +1,9 @@
+import { join } from 'node:path'
 import { MasterKeys, masterKeyIdOf } from '../../secrets/masterKeys.ts'
 import { WrappedKeys } from '../../secrets/wrappedKeys.ts'
 import type { Config } from '../config.ts'
 import { openBlobs } from '../engines.ts'
-import { masterKeysIn } from '../secretsFile.ts'
+import { masterKeysIn, SECRETS_FILE } from '../secretsFile.ts'
 import { type Check, checked, failed, ok } from './check.ts'
 
 type Given = Pick<Config, 'dataDir' | 'masterKey' | 'previousMasterKey' | 'blobs'>
@@ -11,10 +12,16 @@ const NAME = 'stored keys'
 const FIX =
   'set SVC_MASTER_KEY to the master key with this id, or restore secrets.json; svc secrets status shows the id'
 
+/** The master keys of the configuration, else those of `secrets.json`. */
+const masterKeysOf = ({ dataDir, masterKey, previousMasterKey }: Given): readonly Buffer[] =>
+  masterKey === null
+    ? masterKeysIn(join(dataDir, SECRETS_FILE))
+    : [masterKey, previousMasterKey].filter((key) => key !== null)
+
 /** Checks that the master key opens the keys in the blobs, and changes nothing. A running service has proved it at its start. */
 export const checkStoredKeys = (config: Given): Promise<readonly Check[]> =>
   checked(NAME, 'make the blobs readable, then check again', async () => {
-    const [first, ...others] = masterKeysIn(config)
+    const [first, ...others] = masterKeysOf(config)
     if (first === undefined) return [] // the installation is new, or the check of the master key has failed
     const blobs = await openBlobs(config, { onlyRead: true })
     try {
