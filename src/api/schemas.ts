@@ -6,6 +6,7 @@ import { MAX_NETWORK } from '../commands/projects/projectNetwork.ts'
 import { actionsOf, SERVICE_KEY_TYPES } from '../access/permissions.ts'
 
 export { RunType }
+export { AuditedFact, AuditedFactOfInstallation, ReplayedFact } from './auditSchemas.ts'
 
 /** The resources of SPEC.md as the API returns them. */
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { clock, isoOf } from '../clock.ts'
 import { readFact } from './streams/readFact.ts'
 import { AppError } from '../errors.ts'
+import type { EnvCause } from '../events/event.ts'
 import { payloadFields, payloadOf } from '../events/payload.ts'
 import { streamOf } from '../events/streams.ts'
 import { derivedIdBeside, type NewId, newId } from '../ids.ts'
@@ -33,8 +34,8 @@ interface KeyedRequest {
   readonly scope: Scope
   /** Everything that may differ between requests with the same key. */
   readonly request: unknown
-  readonly env_id: string
-  readonly request_id: string
+  /** The request and its caller, which the claim and the answer record. */
+  readonly cause: EnvCause
 }
 
 /**
@@ -67,7 +68,7 @@ export class Idempotency {
         .digest('hex'),
     )
     const fingerprint = this.#deps.keyring.macOf(JSON.stringify(asked.request))
-    const cause = { env_id: asked.env_id, correlation_id: asked.request_id }
+    const { cause } = asked
     const deadline = clock.monotonic() + (this.#deps.waitMs ?? WAIT_MS)
     for (let gone: number | undefined; ;) {
       const [claimed] = (
@@ -94,7 +95,7 @@ export class Idempotency {
         revision,
       }))
       if (state.status === 'answered')
-        return { value: (await this.#kept(stream, state.revision, asked.env_id)) as T, replayed: true }
+        return { value: (await this.#kept(stream, state.revision, cause.env_id)) as T, replayed: true }
       gone = state.status === 'claimed' && this.#isGone(stream, state) ? state.attempt : undefined
       if (gone !== undefined || state.status !== 'claimed') continue
       if (!(await this.#changed(stream, revision, deadline - clock.monotonic())))
@@ -109,11 +110,11 @@ export class Idempotency {
   async #work<T>(
     stream: string,
     { claim_id, attempt }: { claim_id: string; attempt: number },
-    { env_id, request_id }: KeyedRequest,
+    { cause }: KeyedRequest,
     work: (newId: NewId) => Promise<T>,
   ): Promise<{ value: T } | null> {
     const { aggregates, payloads, keyring, logger } = this.#deps
-    const cause = { env_id, correlation_id: request_id }
+    const { env_id, correlation_id: request_id } = cause
     this.#working.add(stream)
     try {
       let value: T

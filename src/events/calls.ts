@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { fact, Id, record } from './scalars.ts'
+import { fact, Id, record, Text } from './scalars.ts'
 
 /**
  * What `call_days` has about a day that is over. The facts of the day may expire before the usage of its month has ended, so
@@ -7,7 +7,7 @@ import { fact, Id, record } from './scalars.ts'
  */
 export const CallDayCounted = fact('CallDayCounted', {
   env_id: Id,
-  day: Type.String(),
+  day: Text,
   runs: Type.Integer(),
   bytes: Type.Integer(),
 })
@@ -18,7 +18,7 @@ export const CallDayCounted = fact('CallDayCounted', {
  */
 export const RunDayCounted = fact('RunDayCounted', {
   env_id: Id,
-  day: Type.String(),
+  day: Text,
   tallies: Type.Record(
     Type.String(),
     record({ n: Type.Array(Type.Integer()), d: Type.Record(Type.String(), Type.Integer()) }),
@@ -26,4 +26,4 @@ export const RunDayCounted = fact('RunDayCounted', {
 })
 
 /** The plan keeps no runs and events that began before this day. */
-export const CallsExpired = fact('CallsExpired', { env_id: Id, before: Type.String() })
+export const CallsExpired = fact('CallsExpired', { env_id: Id, before: Text })

@@ -1,10 +1,10 @@
 import Type from 'typebox'
-import { fact, Id } from './scalars.ts'
+import { fact, Id, Name, Text } from './scalars.ts'
 
-const variable = { project_id: Id, key: Type.String() }
+const variable = { project_id: Id, key: Name }
 
 /** `sealed` is the value, encrypted under a data key of the project; the plain text is never stored (I6). */
-const content = { description: Type.String(), sealed: Type.String() }
+const content = { description: Text, sealed: Type.String() }
 
 export const ContextVariableCreated = fact('ContextVariableCreated', {
   variable_id: Id,
@@ -20,4 +20,4 @@ export const ContextVariableResealed = fact('ContextVariableResealed', { ...vari
 export const ContextVariableDeleted = fact('ContextVariableDeleted', { ...variable })
 
 /** The project is being deleted: its variables are removed, and no others can be created. */
-export const ContextClosed = fact('ContextClosed', { project_id: Id, keys: Type.Array(Type.String()) })
+export const ContextClosed = fact('ContextClosed', { project_id: Id, keys: Type.Array(Name) })

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { Permissions } from './org.ts'
-import { fact, Id, Time } from './scalars.ts'
+import { fact, Id, Text, Time } from './scalars.ts'
 
 /** The fields of both kinds, which are issued under an API key. `mac` is that of `ApiKeyCreated` (I6). */
 const issued = { api_key_id: Id, mac: Type.String(), permissions: Permissions }
@@ -23,8 +23,8 @@ export const SessionsEnded = fact('SessionsEnded', {
 export const ServiceKeyCreated = fact('ServiceKeyCreated', {
   service_key_id: Id,
   ...issued,
-  name: Type.String(),
-  description: Type.String(),
+  name: Text,
+  description: Text,
   /** Ciphertext of its JSON (I6). */
   metadata: Type.Optional(Type.String()),
   /** Null: never. */

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { fact, Id, Time } from './scalars.ts'
+import { fact, Id, Name, Text, Time } from './scalars.ts'
 
 /** SPEC.md, Custom domain status. */
 export const DomainStatus = Type.Union([
@@ -15,9 +15,9 @@ export type DomainStatus = Static<typeof DomainStatus>
 export const DomainRegistered = fact('DomainRegistered', {
   domain_id: Id,
   org_id: Id,
-  domain: Type.String(),
-  validation_cname_name: Type.String(),
-  validation_cname_value: Type.String(),
+  domain: Name,
+  validation_cname_name: Text,
+  validation_cname_value: Text,
 })
 
 /** Another caller took over the name that was reserved for the domain. Its registration can no longer take effect. */
@@ -50,13 +50,13 @@ export const CertificateFailed = fact('CertificateFailed', {
 })
 
 /** The record was found and the certificate issued. The owner must point the domain to `routing_domain`. */
-export const DomainValidated = fact('DomainValidated', { domain_id: Id, routing_domain: Type.String() })
+export const DomainValidated = fact('DomainValidated', { domain_id: Id, routing_domain: Text })
 
 /** Requests at the routing domain are served. */
 export const DomainRouted = fact('DomainRouted', { domain_id: Id })
 
 /** The domain points to its routing domain: from now on, it serves its environment. */
-export const DomainActivated = fact('DomainActivated', { domain_id: Id, domain: Type.String() })
+export const DomainActivated = fact('DomainActivated', { domain_id: Id, domain: Name })
 
 /** The records of a proved domain no longer lead here. If they do not return in time, it is suspended. */
 export const DomainDiverted = fact('DomainDiverted', { domain_id: Id, message: Type.String() })
@@ -67,12 +67,12 @@ export const DomainReturned = fact('DomainReturned', { domain_id: Id })
 /** The domain no longer serves its environment, because its records lead elsewhere. It goes back to an earlier status. */
 export const DomainSuspended = fact('DomainSuspended', {
   domain_id: Id,
-  domain: Type.String(),
+  domain: Name,
   status: Type.Union([Type.Literal('pending_validation'), Type.Literal('provisioning')]),
 })
 
 /** The domain no longer serves its environment, and its setup is being removed. */
-export const DomainDeleted = fact('DomainDeleted', { domain_id: Id, domain: Type.String() })
+export const DomainDeleted = fact('DomainDeleted', { domain_id: Id, domain: Name })
 
 /** The domain is removed completely. */
 export const DomainRemoved = fact('DomainRemoved', { domain_id: Id })

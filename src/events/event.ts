@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts'
+import type { Actor } from './actor.ts'
 import type { DomainEvent, EventOf, EventType } from './index.ts'
 
 /**
@@ -10,16 +11,14 @@ export type Cursor = string
 /** Before the first event of any log: every cursor sorts after it. */
 export const START: Cursor = ''
 
-/** The metadata of every fact: its environment and its cause. */
-export interface Metadata {
+/** The metadata of every fact: its environment, its cause and its actor. */
+export interface Metadata extends Actor {
   /** The environment the fact belongs to; absent on facts of organizations and workers. */
   readonly env_id?: string
   /** Id of the request, tick or run that began the chain; the same on every fact that follows from it. */
   readonly correlation_id: string
   /** Id of the fact that directly led to this one. */
   readonly causation_id?: string
-  /** Id of the credential that requested it. */
-  readonly actor?: string
   /** The trace context of the work that stored it (W3C `traceparent`); absent if it is not traced. */
   readonly traceparent?: string
   /** Version of the event's schema when it was written; absent means 1. */

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { fact, Id, Time } from './scalars.ts'
+import { fact, Id, Text, Time } from './scalars.ts'
 
 /** Id of a master key: a hash of a key that is derived from it. Each wrapped key names it. */
 const MasterKeyId = Type.String()
@@ -37,7 +37,7 @@ export const MasterKeyRetired = fact('MasterKeyRetired', {
  */
 export const LogLossAccepted = fact('LogLossAccepted', {
   log_id: Id,
-  loss: Type.String(),
+  loss: Text,
   acceptance: Type.String(),
   at: Time,
 })

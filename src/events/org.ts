@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { fact, Id, Time } from './scalars.ts'
+import { fact, Id, Text, Time } from './scalars.ts'
 
 export const Plan = Type.Union([
   Type.Literal('free'),
@@ -11,20 +11,20 @@ export const Plan = Type.Union([
 export type Plan = Static<typeof Plan>
 
 /** A JSON map from `type:path` to actions (SPEC.md, Permission map). */
-export const Permissions = Type.Record(Type.String(), Type.Immutable(Type.Array(Type.String())))
+export const Permissions = Type.Record(Type.String(), Type.Immutable(Type.Array(Text)))
 export type Permissions = Static<typeof Permissions>
 
 export const OrgCreated = fact('OrgCreated', {
   org_id: Id,
-  slug: Type.String(),
-  name: Type.String(),
+  slug: Text,
+  name: Text,
   plan: Plan,
 })
 
 /** Only the changed fields. */
 export const OrgChanged = fact('OrgChanged', {
   org_id: Id,
-  name: Type.Optional(Type.String()),
+  name: Type.Optional(Text),
   plan: Type.Optional(Plan),
   team_members: Type.Optional(Type.Integer()),
 })
@@ -32,7 +32,7 @@ export const OrgChanged = fact('OrgChanged', {
 /** `env_ids`: every environment that the organization ever had. All of them were deleted before. */
 export const OrgDeleted = fact('OrgDeleted', { org_id: Id, env_ids: Type.Immutable(Type.Array(Id)) })
 
-export const EnvCreated = fact('EnvCreated', { env_id: Id, org_id: Id, name: Type.String() })
+export const EnvCreated = fact('EnvCreated', { env_id: Id, org_id: Id, name: Text })
 
 /** The environment no longer exists for clients. Its content is removed afterwards. */
 export const EnvDeleted = fact('EnvDeleted', { env_id: Id })
@@ -44,19 +44,19 @@ export const EnvDeleted = fact('EnvDeleted', { env_id: Id })
 export const EnvPurged = fact('EnvPurged', { env_id: Id, final: Type.Boolean() })
 
 /** A client of the environment stream used this name of a consumer for the first time. */
-export const ConsumerNamed = fact('ConsumerNamed', { name: Type.String(), at: Type.Optional(Time) })
+export const ConsumerNamed = fact('ConsumerNamed', { name: Text, at: Type.Optional(Time) })
 
 /** A client used the name again; stored once a day for each name. */
-export const ConsumerUsed = fact('ConsumerUsed', { name: Type.String(), at: Time })
+export const ConsumerUsed = fact('ConsumerUsed', { name: Text, at: Time })
 
 /** No client used the name for a long time, so its position is forgotten. */
-export const ConsumerForgotten = fact('ConsumerForgotten', { name: Type.String() })
+export const ConsumerForgotten = fact('ConsumerForgotten', { name: Text })
 
 /** `mac` is HMAC-SHA-256 of the secret under the pepper, hex; the secret itself is stored nowhere (I6). */
 export const ApiKeyCreated = fact('ApiKeyCreated', {
   api_key_id: Id,
   env_id: Id,
-  name: Type.String(),
+  name: Text,
   mac: Type.String(),
   permissions: Permissions,
 })
@@ -67,7 +67,7 @@ export const ApiKeyCreated = fact('ApiKeyCreated', {
  */
 export const ApiKeyChanged = fact('ApiKeyChanged', {
   api_key_id: Id,
-  name: Type.Optional(Type.String()),
+  name: Type.Optional(Text),
   enabled: Type.Optional(Type.Boolean()),
   permissions: Type.Optional(Permissions),
   expires_at: Type.Optional(Type.Union([Time, Type.Null()])),

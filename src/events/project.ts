@@ -1,50 +1,50 @@
 import Type, { type Static } from 'typebox'
 import { Retry } from './run.ts'
-import { fact, Id, PayloadRef, record, Time } from './scalars.ts'
+import { fact, Id, PayloadRef, record, Text, Time } from './scalars.ts'
 
 /** A function of a build as the sandbox read it: its reference and the metadata attached by the SDK. */
 export const FunctionSpec = record({
-  ns: Type.String(),
-  var: Type.String(),
+  ns: Text,
+  var: Text,
   /** Event type this function handles. */
-  on_event: Type.Optional(Type.String()),
+  on_event: Type.Optional(Text),
   retry: Type.Optional(Retry),
   /** True: a run that was lost through no fault of its own does not start again. */
   once: Type.Optional(Type.Boolean()),
-  schedule: Type.Optional(record({ cron: Type.String(), timezone: Type.String() })),
+  schedule: Type.Optional(record({ cron: Text, timezone: Text })),
   webhook: Type.Optional(
     record({
-      service: Type.String(),
-      path: Type.String(),
-      method: Type.String(),
-      name: Type.String(),
-      description: Type.String(),
+      service: Text,
+      path: Text,
+      method: Text,
+      name: Text,
+      description: Text,
       auth: Type.Union([Type.Literal('none'), Type.Literal('required')]),
-      agent: Type.Optional(Type.String()),
+      agent: Type.Optional(Text),
     }),
   ),
   /** Lower-case names of headers to mask in run logs. */
-  secret_headers: Type.Optional(Type.Array(Type.String())),
+  secret_headers: Type.Optional(Type.Array(Text)),
   /** Keys of the context variables that the function may read; absent: all of its project. */
-  context: Type.Optional(Type.Immutable(Type.Array(Type.String()))),
+  context: Type.Optional(Type.Immutable(Type.Array(Text))),
   /** Milliseconds after which a run of this function is stopped. */
   timeout: Type.Optional(Type.Integer()),
 })
 export type FunctionSpec = Static<typeof FunctionSpec>
 
 /** The hosts that functions may reach; absent or null: every public host. */
-const network = Type.Union([Type.Array(Type.String()), Type.Null()])
+const network = Type.Union([Type.Array(Text), Type.Null()])
 
 export const ProjectCreated = fact('ProjectCreated', {
   project_id: Id,
-  name: Type.String(),
+  name: Text,
   network: Type.Optional(network),
 })
 
 /** From now on, functions of the project open connections to these hosts only. */
 export const ProjectNetworkChanged = fact('ProjectNetworkChanged', { project_id: Id, network })
 
-export const ProjectRenamed = fact('ProjectRenamed', { project_id: Id, name: Type.String() })
+export const ProjectRenamed = fact('ProjectRenamed', { project_id: Id, name: Text })
 
 /** The project and its builds were deleted. */
 export const ProjectDeleted = fact('ProjectDeleted', { project_id: Id, build_ids: Type.Array(Id) })
@@ -61,11 +61,11 @@ export const BuildType = Type.Union([Type.Literal('release'), Type.Literal('live
 export const BuildUploaded = fact('BuildUploaded', {
   build_id: Id,
   project_id: Id,
-  hash: Type.String(),
+  hash: Text,
   size: Type.Integer(),
   build_type: BuildType,
-  storage_path: Type.String(),
-  storage_backend: Type.String(),
+  storage_path: Text,
+  storage_backend: Text,
   ...functions,
 })
 
@@ -74,7 +74,7 @@ export const BuildDeployed = fact('BuildDeployed', {
   build_id: Id,
   project_id: Id,
   previous_build_id: Type.Optional(Id),
-  hash: Type.String(),
+  hash: Text,
   ...functions,
 })
 
@@ -95,9 +95,9 @@ export const DeploymentAbandoned = fact('DeploymentAbandoned', { project_id: Id 
  * project's stream. A deployment that was decided on an older fence can no longer take effect.
  */
 export const WebhookReserved = fact('WebhookReserved', {
-  method: Type.String(),
-  service: Type.String(),
-  path: Type.String(),
+  method: Text,
+  service: Text,
+  path: Text,
   project_id: Id,
   fence: Type.Integer(),
   reserved_at: Time,
@@ -114,11 +114,11 @@ export const CreationAbandoned = fact('CreationAbandoned', { project_id: Id })
  * name before a rename; -1 before a creation. A change that was decided on an older fence can no longer take effect.
  */
 export const NameReserved = fact('NameReserved', {
-  name: Type.String(),
+  name: Text,
   holder: Id,
   fence: Type.Optional(Type.Integer()),
   reserved_at: Type.Optional(Time),
   /** The organization that registers a custom domain. */
   org_id: Type.Optional(Id),
 })
-export const NameReleased = fact('NameReleased', { name: Type.String(), holder: Id })
+export const NameReleased = fact('NameReleased', { name: Text, holder: Id })

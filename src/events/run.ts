@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { Permissions } from './org.ts'
-import { fact, Id, PayloadRef, record, Time } from './scalars.ts'
+import { fact, Id, PayloadRef, record, Text, Time } from './scalars.ts'
 
 export const RunType = Type.Union([
   Type.Literal('call'),
@@ -14,7 +14,7 @@ export type RunType = Static<typeof RunType>
 
 /** The code a run executes: a function of a build, or a piece of code evaluated beside it. */
 export const Target = Type.Union([
-  record({ ns: Type.String(), var: Type.String() }),
+  record({ ns: Text, var: Text }),
   record({ code: Type.String(), repl_id: Type.Optional(Type.String()) }),
 ])
 export type Target = Static<typeof Target>
@@ -42,7 +42,7 @@ const plan = {
   run_type: RunType,
   build_id: Id,
   project_id: Id,
-  project_name: Type.String(),
+  project_name: Text,
   target: Target,
   /** Milliseconds. */
   timeout: Type.Optional(Type.Integer()),
@@ -52,7 +52,7 @@ const plan = {
   /** True: its worker should store `RunBegun`, so that a run whose code never began can go to another worker. */
   marks_begin: Type.Optional(Type.Boolean()),
   /** Keys of the context variables that the run may read; absent: all of its project. */
-  context: Type.Optional(Type.Immutable(Type.Array(Type.String()))),
+  context: Type.Optional(Type.Immutable(Type.Array(Text))),
   /** Present on evaluated code, which may do what this credential may. */
   evaluator: Type.Optional(Evaluator),
   /** 1 for the first run, 2 for its first retry. */

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { RunError } from './run.ts'
-import { fact, Id, PayloadRef, Time } from './scalars.ts'
+import { fact, Id, PayloadRef, Text, Time } from './scalars.ts'
 
 /** The first fact of every svc stream. */
 export const StreamCreated = fact('StreamCreated', { stream_id: Id })
@@ -9,12 +9,12 @@ export const StreamCreated = fact('StreamCreated', { stream_id: Id })
 export const EventPublished = fact('EventPublished', {
   event_id: Id,
   stream_id: Id,
-  event_type: Type.String(),
+  event_type: Text,
   /** Any JSON; absent when it is too large and is in the blobs, under `event_data_ref`. */
   event_data: Type.Optional(Type.Unknown()),
   event_data_ref: Type.Optional(PayloadRef),
   /** `api`, or `run:<run_id>` for an event from user code. */
-  source: Type.String(),
+  source: Text,
   /** On an event from user code: the depth of the runs that it starts; absent: 0. */
   depth: Type.Optional(Type.Integer()),
   event_time: Time,
@@ -33,7 +33,7 @@ export const EventHandled = fact('EventHandled', {
 export const StreamDataEmitted = fact('StreamDataEmitted', {
   run_id: Id,
   stream_id: Id,
-  data_type: Type.String(),
+  data_type: Text,
   payload: Type.Optional(Type.Unknown()),
   payload_ref: Type.Optional(PayloadRef),
 })

@@ -1,10 +1,10 @@
 import Type, { type Static } from 'typebox'
-import { fact, Id, record, Time } from './scalars.ts'
+import { fact, Id, Name, record, Text, Time } from './scalars.ts'
 
 const upload = {
   upload_id: Id,
-  path: Type.String(),
-  content_type: Type.String(),
+  path: Name,
+  content_type: Text,
   /** The key of the complete content, and the id of its upload in the blobs. */
   key: Type.String(),
   blob_upload_id: Type.String(),
@@ -28,7 +28,7 @@ const part = {
   /** Bytes. */
   size: Type.Integer(),
   /** With its quotes. */
-  etag: Type.String(),
+  etag: Text,
   /** The id of the part in the blobs. */
   blob_etag: Type.String(),
 }

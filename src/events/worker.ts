@@ -1,10 +1,10 @@
 import Type from 'typebox'
-import { fact, Id, Time } from './scalars.ts'
+import { fact, Id, Text, Time } from './scalars.ts'
 
 export const WorkerStarted = fact('WorkerStarted', {
   worker_id: Id,
   /** Host name and process id, for people. */
-  node: Type.String(),
+  node: Text,
   at: Time,
 })
 

@@ -1,3 +1,4 @@
+import { audit } from './audit.ts'
 import { builds } from './builds.ts'
 import { callDays } from './callDays.ts'
 import { contextVariables } from './contextVariables.ts'
@@ -35,6 +36,7 @@ export const projectionOf = {
   callDays,
   fileTotals,
   holdings,
+  audit,
 } as const
 
 export const allProjections: readonly Projection[] = Object.values(projectionOf)

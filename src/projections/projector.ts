@@ -158,7 +158,7 @@ export class Projector {
     const pages = this.#log.subscribe({ after: this.#position, types: this.#projection.handles, signal })
     for await (const { events, cursor, caughtUp } of this.#gathered(pages)) {
       const catchesUp: boolean = caughtUp && !this.#hasCaughtUp
-      if (events.length > 0 || ++unstored >= IDLE_BATCHES || catchesUp) {
+      if (this.#concern(events) || ++unstored >= IDLE_BATCHES || catchesUp) {
         await this.#take({ collection, skipped }, events, cursor)
         unstored = 0
       }
@@ -287,6 +287,17 @@ export class Projector {
 
   #keep(id: string, stored: Stored): void {
     this.#docs.set(id, stored, heapBytesOf(stored.doc))
+  }
+
+  /** Whether one of the events changes a document. A fold that fails concerns the read model too. */
+  #concern(events: readonly Recorded[]): boolean {
+    try {
+      return events.some(
+        (recorded) => this.#idsOf(recorded).length > 0 || this.#clearedBy(recorded).length > 0,
+      )
+    } catch {
+      return true
+    }
   }
 
   #clearedBy(recorded: Recorded): readonly Cleared[] {

@@ -3,6 +3,7 @@ import { type Background, keepGoing } from '../loops/keepGoing.ts'
 import { everyDoc } from '../loops/everyDoc.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Collection, Query, ReadModels } from '../ports/readModels.ts'
+import { audit, type AuditDoc } from './audit.ts'
 import { type BuildDoc, builds } from './builds.ts'
 import { type ContextVariableDoc, contextVariables } from './contextVariables.ts'
 import { type CallDayDoc, callDays } from './callDays.ts'
@@ -52,6 +53,7 @@ interface Docs {
   callDays: CallDayDoc
   fileTotals: FileTotalDoc
   holdings: HoldingDoc
+  audit: AuditDoc
 }
 export type DocOf<N extends ViewName> = Docs[N]
 
@@ -108,6 +110,7 @@ export const openViews = async (
     callDays: readModels.reader(callDays),
     fileTotals: readModels.reader(fileTotals),
     holdings: readModels.reader(holdings),
+    audit: readModels.reader(audit),
   }
   const behind = (cursor: Cursor, names: readonly ViewName[]): string[] =>
     (names.length > 0 ? names : viewNames)

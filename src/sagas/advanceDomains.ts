@@ -9,7 +9,8 @@ import {
 } from '../commands/customDomains/issueCertificate.ts'
 import { type RemoveDeps, removeDomain } from '../commands/customDomains/removeDomain.ts'
 import { isRetryable, messageOf } from '../errors.ts'
-import type { Cursor } from '../events/event.ts'
+import { bySystem } from '../events/actor.ts'
+import type { Cause, Cursor } from '../events/event.ts'
 import type { EventType } from '../events/index.ts'
 import type { Logger } from '../logger.ts'
 import { FairPlaces } from '../loops/fairPlaces.ts'
@@ -139,6 +140,8 @@ const fieldsOf = ({ domain }: DomainDoc, error: unknown) => ({ domain, error: me
 /** Progress of an order changes nothing for the saga. */
 const PROGRESS: ReadonlySet<EventType> = new Set(['ChallengePublished'])
 
+const causeOf = ({ domain_id }: DomainDoc): Cause => ({ correlation_id: domain_id, ...bySystem('domains') })
+
 type Deps = AdvanceDeps &
   RemoveDeps &
   Omit<IssueDeps, 'certificates'> & {
@@ -201,10 +204,10 @@ export const advanceDomains = (deps: Deps): Saga<null, DomainInput, Work> => {
       const unmoved = { type: 'unmoved', doc } as const // failures do not make the checks more frequent
       try {
         if (task === 'remove') {
-          await removeDomain(deps, doc, doc.domain_id)
+          await removeDomain(deps, doc, causeOf(doc))
           return undefined
         }
-        if ((await advanceDomain(deps, doc, doc.domain_id)).moved) return undefined
+        if ((await advanceDomain(deps, doc, causeOf(doc))).moved) return undefined
       } catch (error) {
         if (!isRetryable(error)) throw error
         logger.warn(

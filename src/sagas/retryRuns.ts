@@ -1,3 +1,4 @@
+import { bySystem } from '../events/actor.ts'
 import { type Cursor, envIdOf, type Recorded } from '../events/event.ts'
 import { everyDoc } from '../loops/everyDoc.ts'
 import type { EventStore } from '../ports/eventStore.ts'
@@ -66,7 +67,7 @@ export const retryRuns = (
   },
 
   async carryOut({ run_id, stream_id, env_id }) {
-    const cause = { env_id, correlation_id: run_id, causation_id: run_id }
+    const cause = { env_id, correlation_id: run_id, causation_id: run_id, ...bySystem('retries') }
     await retryRun(deps, { run_id, stream_id }, { cause })
     return undefined
   },

@@ -1,6 +1,7 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { BoundedMap } from '../boundedMap.ts'
 import type { Aggregates } from '../domain/aggregates.ts'
+import { bySystem } from '../events/actor.ts'
 import { type Cause, envIdOf } from '../events/event.ts'
 import { AppError, isAppError } from '../errors.ts'
 import { streamOf } from '../events/streams.ts'
@@ -142,7 +143,7 @@ export class DataKeys {
     await this.#wrapped.put(wrapped, bytes)
     const stream = streamOf.dataKeys(idOf(scope))
     const command = { type: 'CreateDataKey', key_id: id, ...projectIn(scope), replaces } as const
-    const signed = cause ?? { env_id, correlation_id: id }
+    const signed = cause ?? { env_id, correlation_id: id, ...bySystem('data-keys') }
     try {
       const { events } = await this.#keys.handle(stream, command, signed)
       if (events.length > 0) return { id, key: createSecretKey(bytes) }

@@ -1,6 +1,7 @@
 import { BoundedMap } from '../boundedMap.ts'
 import { clock } from '../clock.ts'
 import { isAppError, isRetryable, messageOf } from '../errors.ts'
+import { actorOf, byRun } from '../events/actor.ts'
 import { type EnvCause, envIdOf, type Recorded } from '../events/event.ts'
 import type { RunError, RunPlan } from '../events/run.ts'
 import type { Logger } from '../logger.ts'
@@ -72,6 +73,8 @@ interface Begun {
   /** The fact with the input; null if it is read again later. */
   readonly inHand: Recorded | null
   readonly cause: EnvCause
+  /** The cause of what its code does. */
+  readonly callCause: EnvCause
   readonly worker_id: string
   readonly execution: Execution
 }
@@ -204,11 +207,14 @@ export class Executions {
       correlation_id: carrier.metadata.correlation_id,
       causation_id: run_id,
     }
+    // Evaluated code acts for the credential that sent it, a function for itself.
+    const actor = plan.evaluator ? actorOf(carrier.metadata) : byRun(run_id)
+    const callCause = { ...cause, ...actor }
     const inHand = this.#inHand(plan, carrier, execution)
     if (isLost) execution.cancel.abort(LOST)
     else if (this.#isClosing || (this.#isReturning && !this.#isNeeded(plan))) execution.cancel.abort(RETURNED)
     this.inProgress.begin()
-    void this.#run({ inHand, cause, worker_id, execution }).finally(() => {
+    void this.#run({ inHand, cause, callCause, worker_id, execution }).finally(() => {
       if (this.#executions.get(run_id) === execution) this.#executions.delete(run_id)
       this.#places.end(execution)
       this.inProgress.end()
@@ -307,9 +313,12 @@ export class Executions {
     return this.#places.weightOf(org_id) <= INPUTS_IN_HAND || !plan.input_at ? carrier : null
   }
 
-  async #invoke({ inHand, cause, worker_id, execution }: Begun, output: RunOutput): Promise<Outcome> {
+  async #invoke(
+    { inHand, cause, callCause, worker_id, execution }: Begun,
+    output: RunOutput,
+  ): Promise<Outcome> {
     const deps = this.#deps
-    const { env_id, correlation_id } = cause
+    const { env_id } = cause
     const { store, views, payloads, keyring, runtime } = deps
     const { plan, org_id } = execution
     const { signal } = execution.cancel
@@ -320,7 +329,7 @@ export class Executions {
       kept,
       plan,
       env_id,
-      correlation_id,
+      cause: callCause,
       traceparent,
       rights: rightsOf(plan, deps.credentialNow),
       signal,

@@ -8,6 +8,7 @@ import { readVariable } from '../commands/context/readVariable.ts'
 import { depthBelow } from '../commands/runs/runDepth.ts'
 import { functionFor } from '../commands/runs/functionFor.ts'
 import { runFunction } from '../commands/runs/runFunction.ts'
+import type { EnvCause } from '../events/event.ts'
 import type { Payload } from '../events/payload.ts'
 import type { RunPlan } from '../events/run.ts'
 import type { Taking, Turns } from '../plans/functionRates.ts'
@@ -33,7 +34,8 @@ export interface CallingRun {
   readonly kept: KeptPayloads
   readonly plan: RunPlan
   readonly env_id: string
-  readonly correlation_id: string
+  /** The run, or for evaluated code the credential that evaluates it. */
+  readonly cause: EnvCause
   /** The trace context of the run, for what it starts; undefined if it is not traced. */
   readonly traceparent?: string | undefined
   readonly rights: RunRights
@@ -48,11 +50,10 @@ export interface CallingRun {
  */
 export const serveHostCall = async (
   deps: HostCallDeps,
-  { plan, kept, env_id, correlation_id, traceparent, rights, signal, turns }: CallingRun,
+  { plan, kept, env_id, cause, traceparent, rights, signal, turns }: CallingRun,
   call: HostCall,
 ): Promise<unknown> => {
   const { run_id, stream_id, project_id } = plan
-  const cause = { env_id, correlation_id, causation_id: run_id }
   const caller = { cause: traceparent === undefined ? cause : { ...cause, traceparent }, newId }
   const from = () => ({
     stream_id,

@@ -51,8 +51,7 @@ const asked = (request: unknown = { n: 1 }, key = 'key') => ({
   key,
   scope: ['env', 'POST', '/v1/things'],
   request,
-  env_id: 'env',
-  request_id: 'r',
+  cause: { env_id: 'env', correlation_id: 'r' },
 })
 const codeOf = (work: Promise<unknown>): Promise<string> =>
   work.then(

@@ -10,6 +10,14 @@ const Metadata = record({
   causation_id: Type.Optional(Type.String()),
   actor: Type.Optional(Type.String()),
   traceparent: Type.Optional(Type.String()),
+  actor_type: Type.Optional(
+    Type.Union(
+      ['api-key', 'session', 'service-key', 'operator', 'client', 'run', 'system'].map((kind) =>
+        Type.Literal(kind),
+      ),
+    ),
+  ),
+  ip: Type.Optional(Type.String({ minLength: 1 })),
   v: Type.Optional(Type.Integer({ minimum: 1 })),
 })
 

@@ -55,7 +55,7 @@ export const openCalls = async () => {
         kept: new KeptPayloads(node.payloads),
         plan,
         env_id: env.env_id,
-        correlation_id: newId(),
+        cause: { env_id: env.env_id, correlation_id: newId(), causation_id: plan.run_id },
         rights: null,
         signal: new AbortController().signal,
         turns: null,

@@ -1,3 +1,4 @@
+import { fromAddress } from '../../events/actor.ts'
 import type { Cause } from '../../events/event.ts'
 import type { Logger } from '../../logger.ts'
 import type { Keyring } from '../../secrets/keyring.ts'
@@ -5,10 +6,19 @@ import { unauthorized } from '../../access/credential.ts'
 import { bearerOf } from './bearer.ts'
 import { Guesses } from './guesses.ts'
 
+/** A request of the operator. */
+interface Requested {
+  readonly request_id: string
+  readonly ip: string
+  readonly traceparent: string | undefined
+}
+
 /** The cause that facts of an operator's request record. */
-export const operatorCause = (request_id: string, traceparent?: string): Cause => ({
+export const operatorCause = ({ request_id, ip, traceparent }: Requested): Cause => ({
   correlation_id: request_id,
   actor: 'operator',
+  actor_type: 'operator',
+  ...fromAddress(ip),
   ...(traceparent !== undefined && { traceparent }),
 })
 

@@ -22,6 +22,8 @@ import type { ApiMemory } from './memory.ts'
 import type { GiveBack } from '../../loops/byteBudget.ts'
 import { sendJson, type StoredField, storedFieldOf, withStored } from './jsonReply.ts'
 import { newId, type NewId } from '../../ids.ts'
+import { fromAddress } from '../../events/actor.ts'
+import type { Cause, EnvCause } from '../../events/event.ts'
 import { type Operator, operatorCause } from './operator.ts'
 import { errorBody } from './problem.ts'
 import { sendContinue } from './expectContinue.ts'
@@ -46,25 +48,29 @@ export const serveOperatorOnly =
   async (ctx: Context): Promise<void> => {
     const operator = deps.operator()
     if (!operator) throw otherwise()
-    admitOperator(ctx, operator, deps)
+    const cause = admitted(ctx, operator, deps)
     const request = await validated(route, deps, ctx)
-    const cause = operatorCause(request.request_id, ctx.state.traceparent)
     present(ctx, await route.handle({ ...request, operator: { cause, newId } }))
   }
 
-const admitOperator = (
-  { req, headers, state: { request_id } }: Context,
+/** Returns the cause of what the operator requests. Throws for any other caller. */
+const admitted = (
+  { req, headers, state: { request_id, traceparent } }: Context,
   operator: Operator,
   deps: Pick<ApiDeps, 'trustedProxies'>,
-): void => operator.admit(headers.authorization, { ip: clientIp(req, deps), request_id })
+): Cause => {
+  const ip = clientIp(req, deps)
+  operator.admit(headers.authorization, { ip, request_id })
+  return operatorCause({ request_id, ip, traceparent })
+}
 
 const serveOperator =
   (route: OperatorRoute, deps: ApiDeps) =>
   async (ctx: Context): Promise<void> => {
-    admitOperator(ctx, deps.operator, deps)
+    const cause = admitted(ctx, deps.operator, deps)
     const request = await validated(route, deps, ctx)
-    const cause = operatorCause(request.request_id, ctx.state.traceparent)
-    const once: Once = (content, work) => onceFor(request, route, OPERATOR, content, work)
+    const once: Once = (content, work) =>
+      onceFor(request, route, { id: OPERATOR, cause: { ...cause, env_id: OPERATOR } }, content, work)
     await answer(route, request, once, (ids) => route.handle({ ...request, operator: { cause, newId: ids } }))
   }
 
@@ -95,9 +101,11 @@ const serveAs = async (
     env_id: credential.env_id,
     correlation_id: request.request_id,
     actor: credential.id,
+    actor_type: credential.kind,
+    ...fromAddress(clientIp(request.ctx.req, deps)),
     ...tracedBy(request.ctx),
   }
-  const once: Once = (content, work) => onceFor(request, route, credential, content, work)
+  const once: Once = (content, work) => onceFor(request, route, { id: credential.id, cause }, content, work)
   const hold: Ask['hold'] = ({ gone, end }) =>
     deps.authenticator.hold({
       credential,
@@ -267,14 +275,14 @@ const finalAnswer = async (request_id: string, handle: () => Promise<Reply>): Pr
 }
 
 /** The scope of the operator's keys, which belong to no environment. */
-const OPERATOR = { env_id: 'operator', id: 'operator' }
+const OPERATOR = 'operator'
 
 export const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/
 
 const onceFor = async <T>(
-  { ctx, deps, request_id }: PublicAsk,
+  { ctx, deps }: PublicAsk,
   { method, revealsSecret }: Route,
-  { env_id, id }: Pick<Credential, 'env_id' | 'id'>,
+  { id, cause }: { readonly id: string; readonly cause: EnvCause },
   request: unknown,
   work: (newId: NewId) => Promise<T>,
 ): Promise<T> => {
@@ -284,7 +292,7 @@ const onceFor = async <T>(
     throw new AppError('bad_request', 'Idempotency-Key: expected 1 to 255 visible ASCII characters')
   }
   const { value, replayed } = await deps.idempotency.once(
-    { key, scope: [env_id, id, method, ctx.path], request, env_id, request_id },
+    { key, scope: [cause.env_id, id, method, ctx.path], request, cause },
     // A second attempt must create a new secret with new ids, because no caller received the first secret.
     revealsSecret ? () => work(newId) : work,
   )

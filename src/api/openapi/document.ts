@@ -92,6 +92,7 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   Environment: 'The environment of the credential',
   Domains: 'Custom domain names of an environment',
   Webhooks: 'Public URLs that run functions',
+  Audit: 'The changes of an environment and their actors',
   Operator: 'Organizations, environments and API keys, for the operator of the installation',
   Health: 'Health checks for load balancers and people',
   Docs: 'This API description',

@@ -3,6 +3,7 @@ import { abandonedEventRoutes } from './abandonedEvents.ts'
 import { apiKeyRoutes } from './apiKeys.ts'
 import { backupRoutes } from './backups.ts'
 import { askRoutes } from './ask.ts'
+import { auditRoutes } from './audit.ts'
 import { buildRoutes } from './builds.ts'
 import { contextRoutes } from './context.ts'
 import { dataKeyRoutes } from './dataKeys.ts'
@@ -49,6 +50,7 @@ export const allRoutes: readonly Route[] = [
   ...domainRoutes,
   ...askRoutes,
   ...webhookRoutes,
+  ...auditRoutes,
   ...masterKeyRoutes,
   ...backupRoutes,
   ...abandonedEventRoutes,

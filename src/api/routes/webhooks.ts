@@ -1,6 +1,7 @@
 import { authorizeWebhook } from '../../commands/webhooks/authorizeWebhook.ts'
 import { callWebhook } from '../../commands/webhooks/callWebhook.ts'
 import { findWebhook, noWebhook } from '../../commands/webhooks/findWebhook.ts'
+import { fromAddress } from '../../events/actor.ts'
 import { StoredJson } from '../../events/rawJson.ts'
 import { newId } from '../../ids.ts'
 import { authenticated } from '../http/authenticated.ts'
@@ -20,8 +21,8 @@ const call = async ({ ctx, deps, request_id }: PublicAsk): Promise<void> => {
     deps.guesses.count(clientIp(ctx.req, deps), ctx.state.request_id),
   )
   const { env, webhook } = endpoint
-  const auth =
-    webhook.auth === 'required' && (await authorizeWebhook(deps, endpoint, await authenticated(ctx, deps)))
+  const credential = webhook.auth === 'required' ? await authenticated(ctx, deps) : null
+  const auth = credential && (await authorizeWebhook(deps, endpoint, credential))
   await deps.orgRates.take(ctx, env.env_id)
   const owner = env.org_id
   const largeBody = largeBodyOf(ctx, () => deps.memory.bodies.take(owner, STREAMED_BYTES))
@@ -36,7 +37,16 @@ const call = async ({ ctx, deps, request_id }: PublicAsk): Promise<void> => {
       largeBody,
       defaultTimeoutMs: deps.webhookTimeoutMs,
     },
-    { cause: { env_id: env.env_id, correlation_id: request_id, ...tracedBy(ctx) }, newId },
+    {
+      cause: {
+        env_id: env.env_id,
+        correlation_id: request_id,
+        ...(credential ? { actor: credential.id, actor_type: credential.kind } : { actor_type: 'client' }),
+        ...fromAddress(clientIp(ctx.req, deps)),
+        ...tracedBy(ctx),
+      },
+      newId,
+    },
   )
   if (ending.status === 'failed') throw functionFailed(ending.message)
   const result =

@@ -12,6 +12,6 @@ export const useServiceKey = async (
   await aggregates.keyUses.handle(
     streamOf.keyUse(id, now.slice(0, 10)),
     { type: 'UseServiceKey', api_key_id, service_key_id: id, now },
-    { env_id, correlation_id: id, actor: id },
+    { env_id, correlation_id: id, actor: id, actor_type: 'service-key' },
   )
 }

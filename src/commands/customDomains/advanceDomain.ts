@@ -1,5 +1,6 @@
 import { clock } from '../../clock.ts'
 import type { DomainsCommand } from '../../domain/customDomains.ts'
+import type { Cause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { DomainDoc } from '../../projections/customDomains.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -26,11 +27,11 @@ interface Advanced {
 export const advanceDomain = async (
   { aggregates, dns, certificates, domainsZone, domainRecheckMs }: AdvanceDeps,
   doc: DomainDoc,
-  correlation_id: string,
+  cause: Cause,
 ): Promise<Advanced> => {
   const { domain_id, domain, env_id, org_id } = doc
   const handle = async (command: DomainsCommand) => {
-    await aggregates.domains.handle(streamOf.domains(org_id), command, { env_id, correlation_id })
+    await aggregates.domains.handle(streamOf.domains(org_id), command, { ...cause, env_id })
     return { moved: true, seen: null }
   }
   const proof = () => followRecords(dns, doc.validation_cname_name, doc.validation_cname_value)

@@ -1,3 +1,4 @@
+import { bySystem } from '../../events/actor.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { DomainDoc } from '../../projections/customDomains.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -16,7 +17,9 @@ export const expireClaim = async (
   correlation_id: string,
 ): Promise<boolean> => {
   const stream = streamOf.domains(org_id)
-  await aggregates.domains.handle(stream, { type: 'ExpireDomain', domain_id }, { env_id, correlation_id })
+  // Another tenant may have asked for the name: it is not named in the log of this one.
+  const cause = { env_id, correlation_id, ...bySystem('domains') }
+  await aggregates.domains.handle(stream, { type: 'ExpireDomain', domain_id }, cause)
   return aggregates.domains.read(
     stream,
     (known) => (known.get(domain_id)?.status ?? 'deleting') === 'deleting',

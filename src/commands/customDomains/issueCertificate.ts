@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { clock, isoOf } from '../../clock.ts'
 import type { DomainsCommand } from '../../domain/customDomains.ts'
 import { AppError, isAppError } from '../../errors.ts'
+import { bySystem } from '../../events/actor.ts'
 import { streamOf } from '../../events/streams.ts'
 import { newId } from '../../ids.ts'
 import { pauseAfter } from '../../loops/backoff.ts'
@@ -33,7 +34,7 @@ export type IssueDeps = Pick<CommandDeps, 'dns' | 'keyring' | 'domainsZone'> & {
 export const issueCertificate = async (deps: IssueDeps, doc: DomainDoc): Promise<void> => {
   const { aggregates, dns, certificates, keyring, domainsZone, checkMs } = deps
   const { domain_id, domain, env_id, org_id, validation_cname_name } = doc
-  const cause = { env_id, correlation_id: domain_id }
+  const cause = { env_id, correlation_id: domain_id, ...bySystem('domains') }
   const handle = (command: DomainsCommand) =>
     aggregates.domains.handle(streamOf.domains(org_id), command, cause)
   let unstored: unknown // of this service, not of the authority: its message is not for the owner

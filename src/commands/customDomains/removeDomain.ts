@@ -1,5 +1,6 @@
 import { clock } from '../../clock.ts'
 import { isRetryable } from '../../errors.ts'
+import type { Cause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { DomainDoc } from '../../projections/customDomains.ts'
 import { certificateScope } from '../../secrets/certificateKeys.ts'
@@ -19,10 +20,10 @@ export type RemoveDeps = Pick<CommandDeps, 'certificates' | 'dataKeys'> & {
 export const removeDomain = async (
   { aggregates, certificates, dataKeys }: RemoveDeps,
   doc: DomainDoc,
-  correlation_id: string,
+  by: Cause,
 ): Promise<void> => {
   const { domain_id, domain, env_id, org_id, certificate } = doc
-  const cause = { env_id, correlation_id }
+  const cause = { ...by, env_id }
   await aggregates.names.handle(
     streamOf.domainName(domain),
     { type: 'ReleaseName', name: domain, holder: domain_id },

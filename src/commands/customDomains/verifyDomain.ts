@@ -24,7 +24,7 @@ export const verifyDomain = async (
   const before = await domainFor(deps, cause.env_id, domain_id)
   if (before.status === 'deleting')
     throw new AppError('conflict', `domain: ${before.domain} is being deleted`)
-  const found = await advanceDomain(deps, before, cause.correlation_id).then(
+  const found = await advanceDomain(deps, before, cause).then(
     ({ seen }) => (seen === null ? 'found no such record' : `found ${seen}`),
     (error: unknown) => {
       if (!isAppError(error, 'unavailable')) throw error

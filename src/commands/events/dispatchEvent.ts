@@ -1,5 +1,6 @@
 import { clock } from '../../clock.ts'
 import { openingOf } from '../../domain/stream.ts'
+import { actorOf } from '../../events/actor.ts'
 import { envIdOf, type Recorded } from '../../events/event.ts'
 import type { EventOf } from '../../events/index.ts'
 import { payloadOf } from '../../events/payload.ts'
@@ -34,7 +35,8 @@ export const dispatchEvent = async (
   const { event_id, stream_id } = event
   const env_id = envIdOf(published)
   const { correlation_id, traceparent } = metadata
-  const cause = { env_id, correlation_id, causation_id: event_id }
+  // The runs start on behalf of the publisher, also if a worker starts them.
+  const cause = { env_id, correlation_id, causation_id: event_id, ...actorOf(metadata) }
   await views.directory.reach(cursor) // every handler that was deployed before the event is known
   const data = isControl(event.event_type)
     ? await payloads.loadLoosely(payloadOf('event_data', event))

@@ -1,5 +1,6 @@
 import { clock } from '../../clock.ts'
 import { isAppError } from '../../errors.ts'
+import { bySystem } from '../../events/actor.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { Upload } from '../../events/upload.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -26,7 +27,7 @@ export const expireUpload = async (
     if (await isFile(deps, env_id, upload)) return false
   }
   try {
-    await endUpload(deps, upload, { reason: 'expired', seen }, { env_id, correlation_id: upload_id })
+    await endUpload(deps, upload, { reason: 'expired', seen }, bySweep(env_id, upload_id))
   } catch (error) {
     if (isAppError(error, 'not_found')) return false // its client has completed or cancelled it meanwhile
     throw error
@@ -35,6 +36,12 @@ export const expireUpload = async (
   return true
 }
 
+const bySweep = (env_id: string, upload_id: string) => ({
+  env_id,
+  correlation_id: upload_id,
+  ...bySystem('uploads'),
+})
+
 /** Completes an upload whose node died after the content had become a file. */
 const isFile = async (
   deps: Deps,
@@ -42,7 +49,7 @@ const isFile = async (
   { upload_id, path, key }: Pick<Upload, 'upload_id' | 'path' | 'key'>,
 ): Promise<boolean> => {
   if (!(await fileOfContent(deps, env_id, { path, key }))) return false
-  const cause = { env_id, correlation_id: upload_id }
+  const cause = bySweep(env_id, upload_id)
   await deps.aggregates.uploads.handle(streamOf.upload(upload_id), { type: 'CompleteUpload' }, cause)
   return true
 }

@@ -1,5 +1,6 @@
 import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
+import { bySystem } from '../../events/actor.ts'
 import { streamOf } from '../../events/streams.ts'
 import { newId } from '../../ids.ts'
 import type { Logger } from '../../logger.ts'
@@ -26,7 +27,7 @@ export const adoptLog = async (deps: Deps, accepted: AcceptedLoss | null): Promi
     await aggregates.installation.handle(
       streamOf.installation,
       { type: 'AcceptLogLoss', log_id, loss, acceptance, now: clock.iso() },
-      { correlation_id: log_id },
+      { correlation_id: log_id, ...bySystem('setup') },
     )
     logger.warn('An operator has accepted that events are lost; the read models are built again', { loss })
     await store.acceptLoss()

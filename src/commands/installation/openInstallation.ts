@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { parseApiToken } from '../../access/tokens.ts'
 import { AppError, isAppError } from '../../errors.ts'
 import { START } from '../../events/event.ts'
+import { bySystem } from '../../events/actor.ts'
 import { streamOf } from '../../events/streams.ts'
 import { newId } from '../../ids.ts'
 import { Keyring } from '../../secrets/keyring.ts'
@@ -74,7 +75,7 @@ const found = async (
       canary,
       ...(replaces.length > 0 && { replaces: [...replaces] }),
     },
-    { correlation_id: root.id },
+    { correlation_id: root.id, ...bySystem('setup') },
   )
   if (events.length === 0) await wrapped.remove(root) // another node was faster
 }

@@ -1,5 +1,6 @@
 import { clock } from '../../clock.ts'
 import { isAppError } from '../../errors.ts'
+import { bySystem } from '../../events/actor.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { WrappedKey } from '../../secrets/wrappedKeys.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -34,7 +35,7 @@ export const rewrapKeys = async (deps: Deps, signal: AbortSignal): Promise<strin
   await aggregates.installation.handle(
     streamOf.installation,
     { type: 'RetireMasterKey', master_key_id: former, rewrapped, now: clock.iso() }, // R3
-    { correlation_id: root_key_id },
+    { correlation_id: root_key_id, ...bySystem('master-key') },
   )
   return former
 }

@@ -1,6 +1,7 @@
 import { FULL_ACCESS } from '../../access/permissions.ts'
 import { parseApiToken } from '../../access/tokens.ts'
 import { AppError } from '../../errors.ts'
+import { bySystem } from '../../events/actor.ts'
 import { streamOf } from '../../events/streams.ts'
 import { envIdAt } from './createEnv.ts'
 import { orgIdOf } from './createOrg.ts'
@@ -23,7 +24,7 @@ export const ensureFirstTenant = async (
   const { api_key_id, secret } = parsed
   const org_id = orgIdOf(FIRST_ORG)
   const env_id = envIdAt(FIRST_ORG, FIRST_ENV)
-  const cause = { correlation_id: org_id }
+  const cause = { correlation_id: org_id, ...bySystem('setup') }
   const inEnv = { ...cause, env_id }
   await aggregates.orgs.handle(
     streamOf.org(org_id),

@@ -1,5 +1,6 @@
 import { isoOf } from '../../clock.ts'
 import { payloadsOf } from '../../content/payloads.ts'
+import { bySystem } from '../../events/actor.ts'
 import type { EnvCause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
 import { everyDoc } from '../../loops/everyDoc.ts'
@@ -45,7 +46,7 @@ const expireEnv = async (
   { env_id, keptFrom, today }: { env_id: string; keptFrom: string; today: string },
 ): Promise<number> => {
   const stream = streamOf.calls(env_id)
-  const cause: EnvCause = { env_id, correlation_id: env_id }
+  const cause: EnvCause = { env_id, correlation_id: env_id, ...bySystem('retention') }
   const { counted, expired, runsCounted } = await aggregates.calls.read(stream, (state) => ({ ...state }))
   const days = { id: 'day', equal: { env_id }, sort: 'day', from: counted, before: today } as const
   for await (const { day, runs, bytes } of everyDoc(views.callDays, days))

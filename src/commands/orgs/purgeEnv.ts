@@ -1,6 +1,7 @@
 import { clock } from '../../clock.ts'
 import { payloadsOf } from '../../content/payloads.ts'
 import { isAppError } from '../../errors.ts'
+import { bySystem } from '../../events/actor.ts'
 import type { EnvCause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
 import { everyDoc } from '../../loops/everyDoc.ts'
@@ -27,7 +28,7 @@ export const purgeEnv = async (
   { env_id, final }: { env_id: string; final: boolean },
 ): Promise<void> => {
   const { aggregates, blobs, dataKeys, views } = deps
-  const cause: EnvCause = { env_id, correlation_id: env_id }
+  const cause: EnvCause = { env_id, correlation_id: env_id, ...bySystem('purge') }
   // Other nodes learn about the end of the keys from the log.
   await deleteApiKeys({ aggregates, views, authenticator: { ended() {} } }, { env_id }, cause)
   await views.settled()

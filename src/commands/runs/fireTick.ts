@@ -1,4 +1,5 @@
 import { isoOf } from '../../clock.ts'
+import { bySystem } from '../../events/actor.ts'
 import { streamOf } from '../../events/streams.ts'
 import { derivedId } from '../../ids.ts'
 import type { Deployed } from '../../projections/directory.ts'
@@ -46,7 +47,7 @@ export const fireTick = async (
       },
       input: { kind: 'tick', value: { cron: fn.schedule?.cron, scheduled_time: isoOf(tick) } },
     },
-    { env_id, correlation_id: schedule_id },
+    { env_id, correlation_id: schedule_id, ...bySystem('schedules') },
   )
   span?.end()
 }

@@ -1,5 +1,6 @@
 import { clock } from '../../clock.ts'
 import { isRetryable } from '../../errors.ts'
+import { bySystem } from '../../events/actor.ts'
 import { streamOf } from '../../events/streams.ts'
 import { everyDoc } from '../../loops/everyDoc.ts'
 import { runsOn } from '../../projections/runs.ts'
@@ -29,7 +30,7 @@ export const loseWorker = async (
       now: clock.iso(),
       nowMs: clock.now(),
     } as const
-    const cause = { env_id, correlation_id: run_id, causation_id: worker_id }
+    const cause = { env_id, correlation_id: run_id, causation_id: worker_id, ...bySystem('recovery') }
     try {
       const { events } = await aggregates.streams.handle(streamOf.stream(stream_id), command, cause)
       if (events.length > 0) lost++
@@ -41,7 +42,7 @@ export const loseWorker = async (
   await aggregates.workers.handle(
     streamOf.worker(worker_id),
     { type: 'LoseWorker', worker_id, now: clock.iso() },
-    { correlation_id: worker_id },
+    { correlation_id: worker_id, ...bySystem('recovery') },
   )
   if (defects.length > 0) throw defects[0]
   return lost

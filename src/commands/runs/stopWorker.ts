@@ -1,4 +1,5 @@
 import { clock } from '../../clock.ts'
+import { bySystem } from '../../events/actor.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
 
@@ -10,6 +11,6 @@ export const stopWorker = async (
   await aggregates.workers.handle(
     streamOf.worker(worker_id),
     { type: 'StopWorker', worker_id, now: clock.iso() },
-    { correlation_id: worker_id },
+    { correlation_id: worker_id, ...bySystem('worker') },
   )
 }

@@ -1,5 +1,6 @@
 import { isoOf } from '../../clock.ts'
 import { UNUSED_DAYS } from '../../domain/env.ts'
+import { bySystem } from '../../events/actor.ts'
 import type { EnvCause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -22,7 +23,7 @@ export const forgetConsumers = async (
   for await (const { env_id, active } of views.envs.scan()) {
     if (!active) continue
     const stream = streamOf.env(env_id)
-    const cause = { env_id, correlation_id: env_id }
+    const cause = { env_id, correlation_id: env_id, ...bySystem('consumers') }
     const old = await aggregates.envs.read(stream, ({ consumers, used }) =>
       [...consumers]
         .map((name) => [name, used.get(name)] as const)

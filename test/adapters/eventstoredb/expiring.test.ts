@@ -132,7 +132,11 @@ expire(
         stopping: new AbortController().signal,
       })
     }
-    const asked = { key: 'k', scope: ['env', 'POST', '/v1/events'], env_id: 'env', request_id: 'r' }
+    const asked = {
+      key: 'k',
+      scope: ['env', 'POST', '/v1/events'],
+      cause: { env_id: 'env', correlation_id: 'r' },
+    }
     const used = gather((signal) => store.subscribe({ types: ['RequestClaimed'], signal }))
     await node().once({ ...asked, request: 1 }, () => Promise.resolve('first'))
     const stream = (await until(() => eventsOf(used.items)[0])).stream

@@ -69,9 +69,9 @@ const caller = callerOf(env_id)
 let count = 0
 const get = ({ domain_id }: DomainDoc) => domainFor(deps, env_id, domain_id)
 const verify = ({ domain_id }: DomainDoc) => verifyDomain(deps, { domain_id }, caller)
-const advance = async (domain: DomainDoc) => advanceDomain(deps, await get(domain), newId())
+const advance = async (domain: DomainDoc) => advanceDomain(deps, await get(domain), { correlation_id: newId() })
 const issue = async (domain: DomainDoc) => issueCertificate(deps, await get(domain))
-const remove = async (domain: DomainDoc) => removeDomain(deps, await get(domain), newId())
+const remove = async (domain: DomainDoc) => removeDomain(deps, await get(domain), { correlation_id: newId() })
 /** Registers a domain and creates its validation record. */
 const proved = async (): Promise<DomainDoc> => {
   const domain = await registerDomain(deps, { domain: `c${++count}.example.com` }, caller)
@@ -190,9 +190,9 @@ leaving('is watched for a quarter of a day before it stops serving', async () =>
     (await verify(domain)).message,
     /no longer leads to this service: it is a CNAME of elsewhere\.example/,
   )
-  await advanceDomain(deps, since(diverted, RECHECK_MS / 4 - 1000), newId())
+  await advanceDomain(deps, since(diverted, RECHECK_MS / 4 - 1000), { correlation_id: newId() })
   assert.is((await get(domain)).status, 'active')
-  await advanceDomain(deps, since(diverted, RECHECK_MS / 4), newId())
+  await advanceDomain(deps, since(diverted, RECHECK_MS / 4), { correlation_id: newId() })
   assert.is((await get(domain)).status, 'provisioning')
   assert.is(node.views.directory.envOfDomain(domain.domain), undefined)
   cnames.set(domain.domain, domain.routing_domain ?? '')
@@ -207,7 +207,7 @@ leaving(
     cnames.delete(domain.domain)
     cnames.delete(domain.validation_cname_name)
     await advance(domain)
-    await advanceDomain(deps, since(await get(domain), RECHECK_MS), newId())
+    await advanceDomain(deps, since(await get(domain), RECHECK_MS), { correlation_id: newId() })
     const suspended = await get(domain)
     assert.equal(
       [suspended.status, suspended.is_proved, suspended.routing_domain],
@@ -239,7 +239,7 @@ leaving('before it ever served loses its proof with its record', async () => {
   assert.is((await get(domain)).diverted, null)
   cnames.delete(domain.validation_cname_name)
   await advance(domain)
-  await advanceDomain(deps, since(await get(domain), RECHECK_MS), newId())
+  await advanceDomain(deps, since(await get(domain), RECHECK_MS), { correlation_id: newId() })
   assert.is((await get(domain)).status, 'pending_validation')
 })
 
@@ -275,7 +275,7 @@ removing('waits an hour for an authority that is away, while the name is availab
   assert.ok(isAppError(failure, 'unavailable'))
   const again = await registerDomain(deps, { domain: domain.domain }, caller)
   assert.is.not(again.domain_id, domain.domain_id)
-  await removeDomain(deps, { ...(await get(domain)), since: isoOf(clock.now() - 3_600_000) }, newId())
+  await removeDomain(deps, { ...(await get(domain)), since: isoOf(clock.now() - 3_600_000) }, { correlation_id: newId() })
   assert.is(
     await get(domain).then(
       () => 'found',

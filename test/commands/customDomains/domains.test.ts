@@ -51,8 +51,8 @@ const verify = ({ domain_id }: DomainDoc, as = caller) => verifyDomain(deps, { d
 const statusOf = async ({ domain_id }: DomainDoc) => (await domainFor(deps, env_id, domain_id)).status
 const advance = async (domain: DomainDoc): Promise<void> => {
   const doc = await domainFor(deps, env_id, domain.domain_id)
-  if (doc.status === 'deleting') await removeDomain(deps, doc, newId())
-  else await advanceDomain(deps, doc, newId())
+  if (doc.status === 'deleting') await removeDomain(deps, doc, { correlation_id: newId() })
+  else await advanceDomain(deps, doc, { correlation_id: newId() })
 }
 /** Takes a new domain to the status `active`. */
 const activated = async (): Promise<DomainDoc> => {

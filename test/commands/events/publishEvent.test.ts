@@ -43,7 +43,7 @@ const hostCall = (call: HostCall) =>
       kept: new KeptPayloads(node.payloads),
       plan,
       env_id,
-      correlation_id: newId(),
+      cause: { env_id, correlation_id: newId() },
       rights: null,
       signal: new AbortController().signal,
       turns: null,

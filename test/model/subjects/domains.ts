@@ -1,3 +1,4 @@
+import type { Cause } from '../../../src/events/event.ts'
 import fc from 'fast-check'
 import { advanceDomain } from '../../../src/commands/customDomains/advanceDomain.ts'
 import { deleteDomain } from '../../../src/commands/customDomains/deleteDomain.ts'
@@ -143,9 +144,9 @@ const advance = ({ domains, records }: State, id: string): void => {
 }
 
 /** The step of the saga. */
-const takeStep = async (node: ModelNode, doc: DomainDoc, correlation_id: string): Promise<void> => {
-  if (doc.status === 'deleting') await removeDomain(node, doc, correlation_id)
-  else await advanceDomain(node, doc, correlation_id)
+const takeStep = async (node: ModelNode, doc: DomainDoc, cause: Cause): Promise<void> => {
+  if (doc.status === 'deleting') await removeDomain(node, doc, cause)
+  else await advanceDomain(node, doc, cause)
 }
 
 const open = async (world: World): Promise<Scenario<Command>> => {
@@ -184,7 +185,7 @@ const open = async (world: World): Promise<Scenario<Command>> => {
         await takeStep(
           node,
           await domainFor(node, envs[tenant].env_id, domain_id),
-          caller.cause.correlation_id,
+          caller.cause,
         )
         return
       case 'delete':

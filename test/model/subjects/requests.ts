@@ -60,7 +60,7 @@ const open = async (world: World): Promise<Scenario<Command>> => {
     const event = { event_type: body === 'invalid' ? '' : 'ordered', event_data: body, source: 'api' }
     const cause = { env_id, correlation_id: newId() }
     const { value, replayed } = await onNode(node).once(
-      { key, scope: [env_id], request: body, env_id, request_id: cause.correlation_id },
+      { key, scope: [env_id], request: body, cause },
       async (newId) => (await publishEvent(node, event, { cause, newId })).event.event_id,
     )
     const first = replied.get(key) ?? value

@@ -1,0 +1,72 @@
+import { isoOf } from '../../clock.ts'
+import { AppError } from '../../errors.ts'
+import type { Cursor, Recorded } from '../../events/event.ts'
+import type { EventStore } from '../../ports/eventStore.ts'
+
+/** A point of the log: a position, or a time. */
+export type Moment = { readonly position: Cursor } | { readonly time: string }
+
+/** The store that issues positions, and the present time in milliseconds since 1970. */
+export interface Present {
+  readonly store: Pick<EventStore, 'isCursor' | 'head'>
+  readonly now: number
+}
+
+/** Clocks of the nodes and of the client may differ by as much, milliseconds. */
+const CLOCK_SKEW_MS = 5000
+
+const DATE = /^\d{4}-\d{2}-\d{2}$/
+
+/** Converts a time to the form of the log. Throws `bad_request` that names the field. */
+export const timeOf = (field: string, text: string): string => {
+  try {
+    return isoOf(Temporal.Instant.from(DATE.test(text) ? `${text}T00:00Z` : text).epochMilliseconds)
+  } catch (cause) {
+    throw new AppError(
+      'bad_request',
+      `${field}: expected an ISO 8601 time such as 2026-05-01T10:00:00Z, got "${text.slice(0, 60)}"`,
+      { cause },
+    )
+  }
+}
+
+/** Refuses a time that has not come yet. */
+export const pastTimeOf = (field: string, text: string, now: number): string => {
+  const time = timeOf(field, text)
+  if (Date.parse(time) <= now + CLOCK_SKEW_MS) return time
+  throw new AppError('bad_request', `${field}: expected a time in the past, got ${time}; it is ${isoOf(now)}`)
+}
+
+/** Resolves with a position of the log. Rejects with `bad_request` for one beyond its end. */
+export const positionOf = async (
+  field: string,
+  text: string,
+  { store }: Pick<Present, 'store'>,
+): Promise<Cursor> => {
+  if (!store.isCursor(text))
+    throw new AppError('bad_request', `${field}: expected a position of this log, got "${text.slice(0, 60)}"`)
+  const head = await store.head()
+  if (text <= head) return text
+  throw new AppError(
+    'bad_request',
+    `${field}: position ${text} is beyond the end of the log, which is at ${head}`,
+  )
+}
+
+/** Resolves with the moment that a client names by a position or a time. Rejects with `bad_request`. */
+export const momentOf = async (field: string, text: string, present: Present): Promise<Moment> => {
+  if (present.store.isCursor(text)) return { position: await positionOf(field, text, present) }
+  try {
+    return { time: pastTimeOf(field, text, present.now) }
+  } catch (error) {
+    if (!/^[0-9a-f]+$/.test(text)) throw error
+    throw new AppError(
+      'bad_request',
+      `${field}: expected a position of this log or a time, got "${text.slice(0, 60)}"`,
+    )
+  }
+}
+
+/** Whether a fact was stored at the moment. */
+export const isBy = (moment: Moment, { cursor, at }: Pick<Recorded, 'cursor' | 'at'>): boolean =>
+  'position' in moment ? cursor <= moment.position : at <= moment.time

@@ -1,0 +1,77 @@
+import * as assert from 'uvu/assert'
+import type { Metadata, Recorded } from '../../src/events/event.ts'
+import type { DomainEvent } from '../../src/events/index.ts'
+import { REDACTED } from '../../src/events/redact.ts'
+import { audit, type AuditDoc } from '../../src/projections/audit.ts'
+import { exampleOf } from '../events/examples.ts'
+import { docsOf } from '../support/docsOf.ts'
+import { suite } from '../support/suite.ts'
+import { at, beginsWith, order, recorded } from './recorded.ts'
+
+const by = (metadata: Partial<Metadata>, ...events: readonly DomainEvent[]): Recorded[] =>
+  recorded(events).map((fact) => ({ ...fact, metadata: { ...fact.metadata, ...metadata } }))
+const docsAfter = (facts: readonly Recorded[]): AuditDoc[] => [...docsOf(audit, facts).values()]
+const key: Partial<Metadata> = { actor: 'k', actor_type: 'api-key', ip: '10.0.0.1' }
+
+const documents = suite('the audit of a fact')
+
+documents('has the fact without its secrets, and one document for each resource', () => {
+  const [fact, ...found] = docsAfter(by(key, exampleOf.ContextVariableUpdated))
+  assert.equal(fact, {
+    position: '0000000000000001',
+    resource: '',
+    env_id: 'env',
+    type: 'ContextVariableUpdated',
+    stream: 's',
+    at: at(0),
+    actor: 'k',
+    actor_type: 'api-key',
+    ip: '10.0.0.1',
+    request_id: 'c',
+    data: { project_id: 'p', key: 'API_KEY', description: '', sealed: REDACTED },
+    order: order(0),
+    expiring: null,
+  })
+  assert.equal(
+    found,
+    ['p', 'API_KEY'].map((resource) => ({ ...fact, resource, data: null })),
+  )
+})
+
+documents('names the service as its actor, and no request, for a fact of its own', () => {
+  const [fact] = docsAfter(by({ actor: 'retention', actor_type: 'system' }, exampleOf.EnvPurged))
+  assert.equal(
+    [fact?.actor, fact?.actor_type, fact?.ip, fact?.request_id],
+    ['retention', 'system', null, null],
+  )
+})
+
+documents('recognizes facts of svc 0.1.0, which did not have the kind of their actor', () => {
+  const [byOperator] = docsAfter(by({ actor: 'operator' }, exampleOf.OrgChanged))
+  assert.equal([byOperator?.actor_type, byOperator?.request_id], ['operator', 'c'])
+  const [byKey] = docsAfter(by({ actor: 'k' }, exampleOf.ProjectRenamed))
+  assert.equal([byKey?.actor, byKey?.actor_type, byKey?.request_id], ['k', null, 'c'])
+  const [byNone] = docsAfter(by({}, exampleOf.ProjectRenamed))
+  assert.equal([byNone?.actor, byNone?.request_id], ['', null])
+})
+
+documents('does not exist for a fact that is no change', () =>
+  assert.equal(
+    docsAfter(by(key, exampleOf.EventPublished, exampleOf.RunSucceeded, exampleOf.NameReserved)),
+    [],
+  ),
+)
+
+documents('of a run is removed with the runs of its time; that of a client remains', () => {
+  const run: Partial<Metadata> = { actor: 'r', actor_type: 'run' }
+  const [stored, other] = [by(run, exampleOf.FileStored), by(key, exampleOf.FileStored)]
+  assert.is(docsAfter(stored)[0]?.expiring, order(0))
+  assert.is(docsAfter(other)[0]?.expiring, null)
+  const expired = exampleOf.CallsExpired
+  assert.equal(audit.clears?.(by({}, { ...expired, before: '2026-06-01' })[0] as Recorded)[0]?.equal, {
+    env_id: 'env',
+  })
+})
+documents('begins with its fact', () => beginsWith(audit, exampleOf.ProjectRenamed))
+
+documents.run()
