@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { AppError, isAppError } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
 import { backupCommands } from './backup.ts'
+import { auditCommands } from './audit.ts'
 import { connectEnvironment, connectOperator } from './client.ts'
 import type { CliCommand, Invocation, Printed } from './command.ts'
 import { doctorCommand } from './doctor.ts'
@@ -24,6 +25,7 @@ const allCommands: readonly CliCommand[] = [
   ...orgCommands,
   ...envCommands,
   ...keyCommands,
+  ...auditCommands,
   ...secretsCommands,
   ...backupCommands,
 ]
