@@ -107,13 +107,15 @@ export const verifyExport = async (file: string, hash?: string): Promise<Verifie
     if (!line) return wrong('the line was changed: it is not a line of an export')
     if (line.hash !== line.actual) return wrong('the line was changed: it does not have its hash')
     if (line.n !== at - 1)
-      return wrong(`a line is missing, added or in another place: expected number ${at - 1}, got ${line.n}`)
+      return wrong(
+        `a line is missing, added or in another place: expected number ${at - 1}, got ${String(line.n)}`,
+      )
     if (line.previous !== previous)
       return wrong('the line was replaced: the next one has another hash of it', at - 1)
     if (at === 1 && line.kind !== 'export') return wrong('expected the first line of an export')
     if (at > 1 && line.kind === 'export') return wrong('expected a change, got the first line of an export')
     if (line.kind === 'end' && line.changes !== at - 2)
-      return wrong(`the closing line has ${line.changes} changes, but there are ${at - 2}`)
+      return wrong(`the closing line has ${String(line.changes)} changes, but there are ${at - 2}`)
     ended = line.kind === 'end'
     previous = line.hash
   }

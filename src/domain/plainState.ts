@@ -25,12 +25,11 @@ export const changesBetween = (before: Plain, after: Plain): Changes =>
 type Difference = readonly [path: string, change: Changes[string]]
 
 const differences = (before: Plain, after: Plain, path: readonly string[]): Difference[] => {
-  if (!isFields(after) || !(isFields(before) || path.length === 0))
+  if (!isFields(before) || !isFields(after))
     return isDeepStrictEqual(before, after) ? [] : [[path.join('.'), { before, after }]]
-  const earlier = isFields(before) ? before : {}
-  return [...new Set([...Object.keys(earlier), ...Object.keys(after)])].flatMap((name): Difference[] => {
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((name): Difference[] => {
     const at = [...path, name]
-    const [was, is] = [earlier[name], after[name]]
+    const [was, is] = [before[name], after[name]]
     if (was === undefined) return is === undefined ? [] : [[at.join('.'), { after: is }]]
     return is === undefined ? [[at.join('.'), { before: was }]] : differences(was, is, at)
   })

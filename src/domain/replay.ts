@@ -23,14 +23,18 @@ import { upload } from './upload.ts'
 import { webhook } from './webhook.ts'
 import { worker } from './worker.ts'
 
-/** Folds the facts of one stream: returns the state after each. */
-type Fold = (fact: Folded) => unknown
+/** The fold of one stream: its state now, and after a fact. */
+interface Fold {
+  readonly initial: unknown
+  readonly next: (fact: Folded) => unknown
+}
 
 const folding =
   <State, Command, Event extends DomainEvent>(decider: Decider<State, Command, Event>) =>
   (): Fold => {
-    let state = decider.initial()
-    return (fact) => (state = decider.evolve(state, fact))
+    const initial = decider.initial()
+    let state = initial
+    return { initial, next: (fact) => (state = decider.evolve(state, fact)) }
   }
 
 /** The decider of a stream, by the first word of its name. */
@@ -66,8 +70,9 @@ export interface Replayed {
 /** Folds a stream again. The facts are redacted before they are folded, so no state can contain a secret. */
 export class Replay {
   readonly #fold: Fold
-  #state: unknown = null
-  #plain: Plain | undefined = null
+  #state: unknown
+  /** The state as it was shown last. */
+  #plain: Plain | undefined
 
   /** Null if no stream has such a name. */
   static of(stream: string): Replay | null {
@@ -78,17 +83,18 @@ export class Replay {
 
   private constructor(fold: Fold) {
     this.#fold = fold
+    this.#state = fold.initial
   }
 
   /** Folds a fact that is not shown. */
   skip(fact: Recorded): void {
-    this.#state = this.#fold({ ...fact, event: redact(fact.event) })
+    this.#state = this.#fold.next({ ...fact, event: redact(fact.event) })
     this.#plain = undefined
   }
 
   /** Folds a fact, and returns what it changed. */
   step(fact: Recorded): Replayed {
-    const before = this.#plain === undefined ? plainOf(this.#state) : this.#plain // folds may change a state in place
+    const before = this.#plain ?? plainOf(this.#state) // a fold may change its state in place
     this.skip(fact)
     const state = plainOf(this.#state)
     this.#plain = state

@@ -6,6 +6,8 @@ export const REDACTED = '[redacted]'
 
 /** The keywords of JSON Schema that the catalogue uses, and `audit` of `scalars.ts`. */
 interface Shape {
+  /** TypeBox has it on every schema, also on one of any value. */
+  readonly '~kind'?: unknown
   readonly type?: unknown
   readonly const?: unknown
   readonly audit?: unknown
@@ -75,8 +77,10 @@ const shapeOf = ({ type }: DomainEvent): Shape | undefined =>
   Object.hasOwn(schemaOf, type) ? schemaOf[type] : undefined
 
 /** Returns a fact without secrets and content: the only form in which the audit stores, folds or shows facts. */
-export const redact = <Event extends DomainEvent>(event: Event): Event =>
-  ({ ...(copied(shapeOf(event), event, (text) => text) as object), type: event.type }) as Event
+export const redact = <Event extends DomainEvent>(event: Event): Event => {
+  const shown = copied(shapeOf(event), event, (text) => text)
+  return { ...(isObject(shown) && shown), type: event.type } as Event
+}
 
 /** Returns the ids and names by which the audit finds a fact, each once. */
 export const resourcesOf = (event: DomainEvent): readonly string[] => {

@@ -1,4 +1,3 @@
-import Type from 'typebox'
 import { fact, Id, Text, Time } from './scalars.ts'
 
 export const WorkerStarted = fact('WorkerStarted', {

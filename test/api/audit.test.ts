@@ -93,7 +93,7 @@ audited('of evaluated code names the credential that evaluates, and its request'
   const evaluated = await api.send('POST', `/projects/${name}/eval`, {
     body: { code: `import('svc').then(({ files }) => files.put('${path}', 'x'))` },
   })
-  assert.is(evaluated.status, 200, evaluated.text)
+  assert.is(evaluated.status, 201, evaluated.text)
   const [fact] = await audit({ resource: path })
   assert.equal(
     [fact?.type, fact?.actor.credential_id, fact?.actor.credential_type],
@@ -142,7 +142,7 @@ audited('names the caller that cancelled or replayed a run', async () => {
   await api.post('/events', { event_type: 'svc:replay', event_data: { run_id } })
   const [replay] = await until(async () => {
     const found = await audit({ resource: run_id, type: 'RunStarted' })
-    return found.length > 0 && found
+    return found.length > 0 ? found : null
   })
   assert.equal([replay?.actor.credential_id, replay?.actor.credential_type], [apiKeyId, 'api-key'])
 })

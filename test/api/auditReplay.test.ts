@@ -13,7 +13,6 @@ import { until } from '../support/until.ts'
 import { isRefused, refusal } from './refusal.ts'
 
 type Replayed = Static<typeof ReplayedFact> & { readonly changes: Readonly<Record<string, unknown>> }
-type State = Readonly<Record<string, unknown>>
 
 const server = await startServer()
 const { api } = server
@@ -41,9 +40,9 @@ replaying('shows each fact of a resource, what it changed and the state after it
   const [created, uploaded, deployed, renamed] = facts
   assert.equal(created?.changes['name'], { after: name })
   assert.ok(`builds.${build.build_id}` in (uploaded?.changes ?? {}))
-  assert.equal((deployed?.state as { deployed: { build_id: string } }).deployed.build_id, build.build_id)
+  assert.ok(JSON.stringify(deployed?.state).includes(`"deployed":{"build_id":"${build.build_id}"`))
   assert.equal(renamed?.changes['name'], { before: name, after: `${name}-2` })
-  assert.equal((renamed?.state as State)['name'], `${name}-2`)
+  assert.ok(JSON.stringify(renamed?.state).includes(`"name":"${name}-2"`))
   assert.equal(await replay({ stream: `project-${project_id}` }), facts)
 })
 
@@ -78,7 +77,7 @@ replaying('of a build, a run or an event shows the facts about it', async () => 
   const { event_id, stream_id } = await publish(api, name, { secret: 'of the payload' })
   const [run] = await until(async () => {
     const runs = await runsOf(api, event_id)
-    return runs[0]?.status === 'succeeded' && runs
+    return runs[0]?.status === 'succeeded' ? runs : null
   })
   assert.ok(run)
   const ofRun = await replay({ resource: run.run_id })

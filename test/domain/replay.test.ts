@@ -48,8 +48,8 @@ plain('differs from another one by the fields that were added, changed and remov
   assert.equal(changesBetween(after, after), {})
 })
 
-plain('differs from none by all of its fields', () =>
-  assert.equal(changesBetween(null, { name: 'a' }), { name: { after: 'a' } }),
+plain('that is no object differs as a whole', () =>
+  assert.equal(changesBetween('alive', 'gone'), { '': { before: 'alive', after: 'gone' } }),
 )
 plain.run()
 
@@ -62,12 +62,12 @@ replay('shows what each fact changed, and the state after it', () => {
     name: { before: 'shop', after: 'store' },
     nameFence: { before: 0, after: 1 },
   })
-  assert.equal((renamed?.state as { name: string }).name, 'store')
+  assert.match(JSON.stringify(renamed?.state), '"name":"store"')
 })
 
 replay('keeps earlier states, although a fold changes its state in place', () => {
   const [first, second] = replayed('issued-k', exampleOf.SessionCreated, exampleOf.SessionsEnded)
-  assert.equal(Object.keys(first?.changes ?? {}).includes('sessions'), true)
+  assert.equal(first?.changes, { 'sessions.se': { after: Date.parse('2026-05-01T10:00:00.000Z') } })
   assert.equal(second?.changes, {
     'sessions.se': { before: Date.parse('2026-05-01T10:00:00.000Z') },
   })
@@ -83,9 +83,10 @@ replay('folds facts that are not shown', () => {
 
 replay('contains no secret, because its facts are redacted first', () => {
   const [founded] = replayed('installation', exampleOf.InstallationFounded)
-  assert.equal((founded?.state as { current: unknown }).current, { id: REDACTED, canary: REDACTED })
+  const current = { id: REDACTED, canary: REDACTED }
+  assert.match(JSON.stringify(founded?.state), `"current":${JSON.stringify(current)}`)
   const [claimed] = replayed('idem-h', exampleOf.RequestClaimed)
-  assert.is((claimed?.state as { fingerprint: unknown }).fingerprint, REDACTED)
+  assert.match(JSON.stringify(claimed?.state), `"fingerprint":"${REDACTED}"`)
 })
 
 replay('is refused for a name that no stream has', () => {

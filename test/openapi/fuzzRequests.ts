@@ -57,6 +57,9 @@ export const operationsOf = (document: OpenApiDocument): Operation[] =>
     })),
   )
 
+/** The parameters of operations that need one of several. */
+const QUERIES: Readonly<Record<string, string>> = { replayAudit: 'stream=installation' }
+
 /** The request that the document shows: own resources and the example body. */
 export const exampleOf = ({ id, method, path, bodies }: Operation): FuzzRequest => {
   const [type, { example } = {}] = Object.entries(bodies)[0] ?? []
@@ -69,7 +72,7 @@ export const exampleOf = ({ id, method, path, bodies }: Operation): FuzzRequest 
       part.startsWith('{') ? { known: part.slice(1, -1), whose: 'own' } : part,
     ),
     routed: true,
-    query: '',
+    query: QUERIES[id] ?? '',
     caller: 'own',
     headers: type === undefined ? {} : { 'Content-Type': type },
     ...(type !== undefined && { body: { text, times: 1 } }),

@@ -62,7 +62,8 @@ const refusal = (validator: Validator, input: unknown, what: string): AppError =
   const field = path.join('.') || what
   if (missing !== undefined) return new AppError('bad_request', `${field}: is required`)
   const expected =
-    (error?.keyword === 'anyOf' && alternativesAt(validator.Type(), path)) ||
+    // Of a large union, the validator reports only the first members.
+    ((error?.keyword === 'anyOf' || error?.keyword === 'const') && alternativesAt(validator.Type(), path)) ||
     (error?.message ?? 'is not valid')
   return new AppError(
     'bad_request',

@@ -1,4 +1,5 @@
 import type { ReplayedFact } from '../../commands/audit/replayStream.ts'
+import { isId } from '../../ids.ts'
 import { REDACTED } from '../../events/redact.ts'
 import type { AuditDoc } from '../../projections/audit.ts'
 
@@ -30,7 +31,7 @@ export const presentToTenant = (doc: AuditDoc) =>
 /** The same for the operator, with its environment. */
 export const presentToOperator = (doc: AuditDoc) => ({
   ...presentAudited(doc),
-  env_id: doc.env_id === '' ? null : doc.env_id,
+  env_id: isId(doc.env_id) ? doc.env_id : null, // keys of the operator's requests belong to no environment
 })
 
 /** A fact of a replayed stream as the operator receives it. */

@@ -1,12 +1,14 @@
 import Type from 'typebox'
 import { compilePermissions, FULL_ACCESS } from '../../access/permissions.ts'
+import { pastOf } from '../../commands/audit/past.ts'
 import { changeApiKey } from '../../commands/credentials/changeApiKey.ts'
 import { createApiKey } from '../../commands/credentials/createApiKey.ts'
 import { deleteApiKey } from '../../commands/credentials/deleteApiKey.ts'
 import { rotateApiKey } from '../../commands/credentials/rotateApiKey.ts'
 import { findApiKey, findEnv } from '../../commands/orgs/findTenant.ts'
 import type { ApiKeyDoc } from '../../projections/tenants.ts'
-import { listOf, PageQuery } from '../paging.ts'
+import { AsOfPageQuery, listPast } from '../asOf.ts'
+import { listOf } from '../paging.ts'
 import { fieldsOf } from '../present/fieldsOf.ts'
 import { item, none, operatorRoute } from '../route.ts'
 import { ApiKey, NewApiKey, Permissions, RotatedApiKey } from '../schemas.ts'
@@ -48,11 +50,13 @@ export const apiKeyRoutes = [
     path: '/operator/envs/:env_id/api-keys',
     operationId: 'listApiKeys',
     summary: 'List the API keys of an environment',
-    query: PageQuery,
+    query: AsOfPageQuery,
     reply: { kind: 'list', schema: ApiKey },
-    handle: async ({ deps, params, query }) => {
+    handle: async ({ deps, params, query: { as_of, ...page } }) => {
+      if (as_of !== undefined)
+        return listPast(await (await pastOf(deps, as_of)).apiKeys(params.env_id), page, presentKey)
       const { env_id } = await findEnv(deps, params.env_id)
-      return listOf(deps.views, 'apiKeys', { equal: { env_id }, ...query }, presentKey)
+      return listOf(deps.views, 'apiKeys', { equal: { env_id }, ...page }, presentKey)
     },
   }),
 

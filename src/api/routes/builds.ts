@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Static } from 'typebox'
+import { pastOf } from '../../commands/audit/past.ts'
 import { buildFor } from '../../commands/builds/buildFor.ts'
 import { deleteBuild } from '../../commands/builds/deleteBuild.ts'
 import { deployBuild } from '../../commands/builds/deployBuild.ts'
@@ -9,7 +10,8 @@ import { AppError } from '../../errors.ts'
 import { leaving } from '../http/leaving.ts'
 import type { BuildDoc } from '../../projections/builds.ts'
 import { type Ask, item, none, own, route } from '../route.ts'
-import { listOf, PageQuery } from '../paging.ts'
+import { AsOfPageQuery, AsOfQuery, listPast, pastProjectOf } from '../asOf.ts'
+import { listOf } from '../paging.ts'
 import { fieldsOf } from '../present/fieldsOf.ts'
 import { Build, BuildOfEnv, BuildUpload } from '../schemas.ts'
 import { projectOf, projectPaths } from './projects.ts'
@@ -19,6 +21,27 @@ const tag = 'Builds'
 const read = { type: 'build', action: 'read', path: projectPaths }
 
 const present = (doc: BuildDoc) => fieldsOf(Build, doc)
+
+/** The builds that the project of the path had. */
+const pastBuilds = async (
+  ask: Pick<Ask<{ project: string }>, 'deps' | 'credential' | 'params'>,
+  as_of: string,
+): Promise<readonly BuildDoc[]> => {
+  const { past, project } = await pastProjectOf(ask, as_of, 'build')
+  return past.builds(project)
+}
+
+/** The newest past build for which `is` holds. */
+const pastBuild = async (
+  ask: Ask<{ project: string }>,
+  as_of: string,
+  is: (build: BuildDoc) => boolean,
+  what: string,
+): Promise<BuildDoc> => {
+  const found = (await pastBuilds(ask, as_of)).filter(is).sort((a, b) => (a.order < b.order ? 1 : -1))
+  if (!found[0]) throw new AppError('not_found', `The project had no ${what} then`)
+  return found[0]
+}
 
 /** The build that the path names. */
 const buildOf = async (ask: Ask<{ project: string; build_id: string }>): Promise<BuildDoc> => {
@@ -77,13 +100,30 @@ export const buildRoutes = [
     summary: 'List all builds of the environment',
     tag,
     needs: { type: 'build', action: 'read' },
-    query: PageQuery,
+    query: AsOfPageQuery,
     reply: { kind: 'list', schema: BuildOfEnv },
-    handle: ({ query, credential: { env_id }, deps: { views } }) =>
-      listOf(views, 'builds', { equal: { env_id }, ...query }, (build) => ({
+    handle: async ({ query: { as_of, ...page }, credential: { env_id }, deps }) => {
+      const named = (nameOf: (project_id: string) => string | undefined) => (build: BuildDoc) => ({
         ...present(build),
-        project_name: views.directory.project(env_id, build.project_id)?.name ?? '',
-      })),
+        project_name: nameOf(build.project_id) ?? '',
+      })
+      if (as_of !== undefined) {
+        const past = await pastOf(deps, as_of)
+        const projects = new Map((await past.projects(env_id)).map((each) => [each.project_id, each.name]))
+        return listPast(
+          await past.builds({ env_id }),
+          page,
+          named((id) => projects.get(id)),
+        )
+      }
+      const { views } = deps
+      return listOf(
+        views,
+        'builds',
+        { equal: { env_id }, ...page },
+        named((id) => views.directory.project(env_id, id)?.name),
+      )
+    },
   }),
 
   route({
@@ -93,13 +133,15 @@ export const buildRoutes = [
     summary: 'List the builds of a project',
     tag,
     needs: read,
-    query: PageQuery,
+    query: AsOfPageQuery,
     reply: { kind: 'list', schema: Build },
     handle: async (ask) => {
       const { views } = ask.deps
+      const { as_of, ...page } = ask.query
+      if (as_of !== undefined) return listPast(await pastBuilds(ask, as_of), page, present)
       await views.settled('projects')
       const { project_id } = projectOf(ask)
-      return listOf(views, 'builds', { equal: { project_id }, ...ask.query }, present)
+      return listOf(views, 'builds', { equal: { project_id }, ...page }, present)
     },
   }),
 
@@ -141,8 +183,16 @@ export const buildRoutes = [
     summary: 'Get the deployed build',
     tag,
     needs: read,
+    query: AsOfQuery,
     reply: { kind: 'item', schema: Build },
-    handle: async (ask) => item(present(await newest(ask, { deployed: true }, 'deployed'))),
+    handle: async (ask) => {
+      const { as_of } = ask.query
+      const build =
+        as_of === undefined
+          ? await newest(ask, { deployed: true }, 'deployed')
+          : await pastBuild(ask, as_of, ({ deployed }) => deployed, 'deployed build')
+      return item(present(build))
+    },
   }),
 
   route({
@@ -152,8 +202,16 @@ export const buildRoutes = [
     summary: 'Get the live (development) build',
     tag,
     needs: read,
+    query: AsOfQuery,
     reply: { kind: 'item', schema: Build },
-    handle: async (ask) => item(present(await newest(ask, { build_type: 'live' }, 'live'))),
+    handle: async (ask) => {
+      const { as_of } = ask.query
+      const build =
+        as_of === undefined
+          ? await newest(ask, { build_type: 'live' }, 'live')
+          : await pastBuild(ask, as_of, ({ build_type }) => build_type === 'live', 'live build')
+      return item(present(build))
+    },
   }),
 
   route({
@@ -163,8 +221,17 @@ export const buildRoutes = [
     summary: 'Get a build',
     tag,
     needs: read,
+    query: AsOfQuery,
     reply: { kind: 'item', schema: Build },
-    handle: async (ask) => item(present(await buildOf(ask))),
+    handle: async (ask) => {
+      const { as_of } = ask.query
+      const { build_id } = ask.params
+      const build =
+        as_of === undefined
+          ? await buildOf(ask)
+          : await pastBuild(ask, as_of, (each) => each.build_id === build_id, `build ${build_id}`)
+      return item(present(build))
+    },
   }),
 
   route({

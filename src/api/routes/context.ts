@@ -6,7 +6,8 @@ import { AppError } from '../../errors.ts'
 import { CONTEXT_KEY_PATTERN } from '../../events/contextKey.ts'
 import { type ContextVariableDoc, variableId } from '../../projections/contextVariables.ts'
 import { type Ask, item, none, route } from '../route.ts'
-import { listOf, PageQuery } from '../paging.ts'
+import { AsOfPageQuery, listPast, pastProjectOf } from '../asOf.ts'
+import { listOf } from '../paging.ts'
 import { ContextVariable } from '../schemas.ts'
 import { projectOf, projectPaths } from './projects.ts'
 
@@ -35,13 +36,20 @@ export const contextRoutes = [
     summary: 'List context variables',
     tag,
     needs: needs('read'),
-    query: PageQuery,
+    query: AsOfPageQuery,
     reply: { kind: 'list', schema: ContextVariable },
     handle: async (ask) => {
-      const { query, deps } = ask
+      const {
+        query: { as_of, ...page },
+        deps,
+      } = ask
+      if (as_of !== undefined) {
+        const { past, project } = await pastProjectOf(ask, as_of, 'context')
+        return listPast(await past.variables(project.project_id), page, present)
+      }
       await deps.views.settled('contextVariables')
       const { project_id } = projectOf(ask)
-      return listOf(deps.views, 'contextVariables', { equal: { project_id }, ...query }, present)
+      return listOf(deps.views, 'contextVariables', { equal: { project_id }, ...page }, present)
     },
   }),
 

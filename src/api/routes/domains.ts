@@ -1,4 +1,6 @@
 import Type from 'typebox'
+import { pastOf } from '../../commands/audit/past.ts'
+import { AppError } from '../../errors.ts'
 import { deleteDomain } from '../../commands/customDomains/deleteDomain.ts'
 import { expiryOf } from '../../commands/customDomains/expireClaim.ts'
 import { domainMessage } from '../../commands/customDomains/domainMessage.ts'
@@ -6,7 +8,8 @@ import { domainFor } from '../../commands/customDomains/domainFor.ts'
 import { registerDomain } from '../../commands/customDomains/registerDomain.ts'
 import { verifyDomain } from '../../commands/customDomains/verifyDomain.ts'
 import { DOMAIN_PATTERN } from '../../ports/domainName.ts'
-import type { DomainDoc } from '../../projections/customDomains.ts'
+import { type DomainDoc, domains } from '../../projections/customDomains.ts'
+import { AsOfQuery } from '../asOf.ts'
 import { item, none, route } from '../route.ts'
 import { listOf, PageQuery } from '../paging.ts'
 import { fieldsOf } from '../present/fieldsOf.ts'
@@ -80,9 +83,14 @@ export const domainRoutes = [
     summary: 'Get a custom domain',
     tag,
     needs: { type: 'domain', action: 'read', path },
+    query: AsOfQuery,
     reply: { kind: 'item', schema: Domain },
-    handle: async ({ params, deps, credential }) =>
-      item(present(await domainFor(deps, credential.env_id, params.domain_id))),
+    handle: async ({ params: { domain_id }, query: { as_of }, deps, credential: { env_id } }) => {
+      if (as_of === undefined) return item(present(await domainFor(deps, env_id, domain_id)))
+      const domain = await (await pastOf(deps, as_of)).resource(domains, env_id, domain_id)
+      if (!domain) throw new AppError('not_found', `There was no domain ${domain_id} then`)
+      return item(present(domain))
+    },
   }),
 
   route({

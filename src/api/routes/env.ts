@@ -2,6 +2,9 @@ import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
 import { termsOf } from '../../plans/plans.ts'
 import { percentOf, periodOf, usageModels, usageOf } from '../../plans/usage.ts'
+import { pastOf } from '../../commands/audit/past.ts'
+import { envs } from '../../projections/tenants.ts'
+import { AsOfQuery } from '../asOf.ts'
 import { item, route } from '../route.ts'
 import { Environment, OrgUsage } from '../schemas.ts'
 
@@ -13,10 +16,14 @@ export const envRoutes = [
     summary: 'Get the environment of the credential',
     tag: 'Environment',
     needs: { type: 'env', action: 'read' },
+    query: AsOfQuery,
     reply: { kind: 'item', schema: Environment },
-    handle: async ({ credential, deps: { views } }) => {
-      await views.settled('envs')
-      const env = await views.envs.get(credential.env_id)
+    handle: async ({ credential, query: { as_of }, deps }) => {
+      await deps.views.settled('envs')
+      const env =
+        as_of === undefined
+          ? await deps.views.envs.get(credential.env_id)
+          : await (await pastOf(deps, as_of)).resource(envs, credential.env_id, credential.env_id)
       if (!env) throw new AppError('not_found', 'No such environment')
       const { env_id, org_id, name, active } = env
       return item({ env_id, org_id, name, active })

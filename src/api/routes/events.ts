@@ -1,11 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import Type from 'typebox'
+import { pastOf } from '../../commands/audit/past.ts'
+import { hadBegun } from '../../commands/audit/pastRuns.ts'
 import { publishEvent } from '../../commands/events/publishEvent.ts'
 import { EVENT_TYPE_RULES, MAX_EVENT_TYPE } from '../../events/eventType.ts'
 import { AppError } from '../../errors.ts'
 import { presentEvent, presentListedEvent } from '../present/event.ts'
 import { PageValues } from '../present/pageValues.ts'
 import { presentListedRun } from '../present/run.ts'
+import { AsOfQuery } from '../asOf.ts'
 import { type Ask, item, route } from '../route.ts'
 import { largeListOf, pageQuery, PageQuery } from '../paging.ts'
 import { Event, Run } from '../schemas.ts'
@@ -122,8 +125,15 @@ export const eventRoutes = [
     summary: 'Get an event',
     tag,
     needs: { type: 'event', action: 'read' },
+    query: AsOfQuery,
     reply: { kind: 'item', schema: Event },
-    handle: async (ask) => item(presentEvent(await eventOf(ask), ask.deps.payloads)),
+    handle: async (ask) => {
+      const { as_of } = ask.query
+      const event = await eventOf(ask)
+      if (as_of !== undefined && !hadBegun(await pastOf(ask.deps, as_of), event))
+        throw new AppError('not_found', `There was no event ${event.event_id} then`)
+      return item(presentEvent(event, ask.deps.payloads))
+    },
   }),
 
   route({

@@ -1,16 +1,19 @@
 import type { Context } from 'koa'
 import Type from 'typebox'
 import { AppError, isAppError } from '../../errors.ts'
+import { demand } from '../../access/permissions.ts'
+import { pastOf } from '../../commands/audit/past.ts'
 import { deleteFile } from '../../commands/files/deleteFile.ts'
 import { demandWrite } from '../../commands/files/demandWrite.ts'
 import { readFile } from '../../commands/files/readFile.ts'
 import { storeFile } from '../../commands/files/storeFile.ts'
 import { checkedContentType, checkedPath, MAX_PATH_BYTES } from '../../content/fileChecks.ts'
 import type { File as StoredFile } from '../../events/file.ts'
-import type { FileDoc } from '../../projections/files.ts'
+import { type FileDoc, files } from '../../projections/files.ts'
 import { isNotModified, isSame, type Range, rangeOf } from '../http/conditions.ts'
 import { incoming } from '../http/incoming.ts'
 import { sendContinue } from '../http/expectContinue.ts'
+import { AsOfQuery } from '../asOf.ts'
 import { type Ask, item, none, own, route } from '../route.ts'
 import { listOf, pageQuery } from '../paging.ts'
 import { fieldsOf } from '../present/fieldsOf.ts'
@@ -191,8 +194,17 @@ export const fileRoutes = [
     summary: 'Get the metadata of a file',
     tag,
     needs: byId('read'),
+    query: AsOfQuery,
     reply: { kind: 'item', schema: File },
-    handle: async (ask) => item(present(await fileOf(ask))),
+    handle: async (ask) => {
+      const { as_of } = ask.query
+      if (as_of === undefined) return item(present(await fileOf(ask)))
+      const { deps, credential } = ask
+      const file = await (await pastOf(deps, as_of)).resource(files, credential.env_id, ask.params.file_id)
+      if (!file) throw new AppError('not_found', `There was no file ${ask.params.file_id} then`)
+      demand(credential.permissions, { type: 'file', actions: ['read'], paths: [file.path] })
+      return item(present(file))
+    },
   }),
 
   route({

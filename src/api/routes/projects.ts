@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { pastOf } from '../../commands/audit/past.ts'
 import { createProject } from '../../commands/projects/createProject.ts'
 import { deleteProject } from '../../commands/projects/deleteProject.ts'
 import { projectDocFor, projectFor } from '../../commands/projects/projectFor.ts'
@@ -7,7 +8,8 @@ import { updateProject } from '../../commands/projects/updateProject.ts'
 import type { DirectoryProject } from '../../projections/directory.ts'
 import type { ProjectDoc } from '../../projections/projects.ts'
 import { type Ask, item, none, route } from '../route.ts'
-import { listOf, PageQuery } from '../paging.ts'
+import { AsOfPageQuery, AsOfQuery, listPast, pastProjectOf } from '../asOf.ts'
+import { listOf } from '../paging.ts'
 import { Network, Project } from '../schemas.ts'
 
 const tag = 'Projects'
@@ -45,10 +47,12 @@ export const projectRoutes = [
     summary: 'List projects',
     tag,
     needs: { type: 'project', action: 'read' },
-    query: PageQuery,
+    query: AsOfPageQuery,
     reply: { kind: 'list', schema: Project },
-    handle: ({ query, credential: { env_id }, deps: { views } }) =>
-      listOf(views, 'projects', { equal: { env_id }, ...query }, present),
+    handle: async ({ query: { as_of, ...page }, credential: { env_id }, deps }) =>
+      as_of === undefined
+        ? listOf(deps.views, 'projects', { equal: { env_id }, ...page }, present)
+        : listPast(await (await pastOf(deps, as_of)).projects(env_id), page, present),
   }),
 
   route({
@@ -72,8 +76,11 @@ export const projectRoutes = [
     summary: 'Get a project',
     tag,
     needs: { type: 'project', action: 'read', path: projectPaths },
+    query: AsOfQuery,
     reply: { kind: 'item', schema: Project },
     handle: async (ask) => {
+      const { as_of } = ask.query
+      if (as_of !== undefined) return item(present((await pastProjectOf(ask, as_of, 'project')).project))
       await ask.deps.views.settled('projects')
       return item(present(await projectDocFor(ask.deps, projectOf(ask).project_id)))
     },

@@ -1,4 +1,6 @@
 import Type from 'typebox'
+import { pastOf } from '../../commands/audit/past.ts'
+import { runThen, runsThen } from '../../commands/audit/pastRuns.ts'
 import { clock, isoOf } from '../../clock.ts'
 import { readRunLog } from '../../commands/runs/readRunLog.ts'
 import { AppError } from '../../errors.ts'
@@ -6,7 +8,10 @@ import type { RunDoc } from '../../projections/runs.ts'
 import { PageValues } from '../present/pageValues.ts'
 import { presentListedRun, presentRun } from '../present/run.ts'
 import { presentRunLog } from '../present/runLogs.ts'
-import { type Ask, item, route } from '../route.ts'
+import { AsOf, AsOfQuery } from '../asOf.ts'
+import { holding } from '../../loops/byteBudget.ts'
+import { DOCUMENT_BYTES } from '../http/memory.ts'
+import { type Ask, item, list, route } from '../route.ts'
 import { largeListOf, pageQuery } from '../paging.ts'
 import { Run, RunLogs, RunStatus, RunType } from '../schemas.ts'
 import { runStatsRoute } from './runStats.ts'
@@ -54,14 +59,33 @@ export const runRoutes = [
           documented: { format: 'duration' },
         }),
       ),
+      ...AsOf,
     }),
     reply: { kind: 'list', schema: Run },
     handle: async (ask) => {
-      const { limit, offset, status, type, time_range } = ask.query
+      const { limit, offset, status, type, time_range, as_of } = ask.query
       const { env_id } = ask.credential
       const equal = { env_id, ...(status && { status }), ...(type && { run_type: type }) }
       const from = time_range === undefined ? {} : { from: startOfRange(time_range) }
       const values = new PageValues()
+      if (as_of !== undefined) {
+        if (status !== undefined)
+          throw new AppError(
+            'bad_request',
+            'status: expected none with as_of, because runs had another status then',
+          )
+        const past = await pastOf(ask.deps, as_of)
+        const { memory, views } = ask.deps
+        const owner = memory.ownerOf(env_id)
+        return holding(memory.values, { owner, bytes: limit * DOCUMENT_BYTES }, async () => {
+          const { items, total } = await runsThen(views, past, { equal, limit, offset, ...from })
+          return list(
+            items.map((doc) => presentListedRun(doc, values)),
+            total,
+            { limit, offset },
+          )
+        })
+      }
       return largeListOf(ask, 'runs', { equal, limit, offset, ...from }, (doc) =>
         presentListedRun(doc, values),
       )
@@ -77,8 +101,15 @@ export const runRoutes = [
     summary: 'Get a run',
     tag,
     needs,
+    query: AsOfQuery,
     reply: { kind: 'item', schema: Run },
-    handle: async (ask) => item(presentRun(await runOf(ask), ask.deps.payloads)),
+    handle: async (ask) => {
+      const { as_of } = ask.query
+      const now = await runOf(ask)
+      const run = as_of === undefined ? now : await runThen(await pastOf(ask.deps, as_of), now)
+      if (!run) throw new AppError('not_found', `The run ${now.run_id} had not started then`)
+      return item(presentRun(run, ask.deps.payloads))
+    },
   }),
 
   route({

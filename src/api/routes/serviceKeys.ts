@@ -1,13 +1,15 @@
 import Type from 'typebox'
 import { SERVICE_KEY_TYPES } from '../../access/permissions.ts'
+import { pastOf } from '../../commands/audit/past.ts'
 import { issueServiceKey, LONGEST_SERVICE_KEY_S } from '../../commands/credentials/issueServiceKey.ts'
 import { revokeServiceKey } from '../../commands/credentials/revokeServiceKey.ts'
 import { revokeServiceKeys } from '../../commands/credentials/revokeServiceKeys.ts'
 import { AppError } from '../../errors.ts'
-import type { ServiceKeyDoc } from '../../projections/issued.ts'
+import { type ServiceKeyDoc, serviceKeys } from '../../projections/issued.ts'
 import { unsealMetadata } from '../../secrets/serviceKeyMetadata.ts'
 import { type Ask, item, none, route } from '../route.ts'
-import { listOf, PageQuery } from '../paging.ts'
+import { AsOfPageQuery, AsOfQuery, listPast } from '../asOf.ts'
+import { listOf } from '../paging.ts'
 import { fieldsOf } from '../present/fieldsOf.ts'
 import { NewServiceKey, RevokedCount, ServiceKey, ServiceKeyPermissions } from '../schemas.ts'
 import { ISSUING, MAX_ISSUE_BYTES, REVOKED } from './issuing.ts'
@@ -33,6 +35,10 @@ const keyOf = async (
     throw new AppError('not_found', `No service key ${service_key_id}`)
   return key
 }
+
+/** The service keys that the API key had issued by then. Their uses are no part of a past state. */
+const pastKeys = async ({ deps, credential }: Pick<Ask, 'deps' | 'credential'>, as_of: string) =>
+  (await pastOf(deps, as_of)).issued(serviceKeys, credential.api_key_id)
 
 export const serviceKeyRoutes = [
   route({
@@ -77,10 +83,18 @@ export const serviceKeyRoutes = [
     description: 'Includes revoked and expired keys.',
     tag,
     needs: { type: 'key', action: 'read' },
-    query: PageQuery,
+    query: AsOfPageQuery,
     reply: { kind: 'list', schema: ServiceKey },
-    handle: ({ query, credential: { api_key_id }, deps }) =>
-      listOf(deps.views, 'serviceKeys', { equal: { api_key_id }, ...query }, (key) => present(key, deps)),
+    handle: async (ask) => {
+      const {
+        query: { as_of, ...page },
+        credential: { api_key_id },
+        deps,
+      } = ask
+      return as_of === undefined
+        ? listOf(deps.views, 'serviceKeys', { equal: { api_key_id }, ...page }, (key) => present(key, deps))
+        : listPast(await pastKeys(ask, as_of), page, (key) => present(key, deps))
+    },
   }),
 
   route({
@@ -90,8 +104,18 @@ export const serviceKeyRoutes = [
     summary: 'Get a service key of the calling API key',
     tag,
     needs: { type: 'key', action: 'read' },
+    query: AsOfQuery,
     reply: { kind: 'item', schema: ServiceKey },
-    handle: async (ask) => item(await present(await keyOf(ask, ask.params.service_key_id), ask.deps)),
+    handle: async (ask) => {
+      const { as_of } = ask.query
+      const { service_key_id } = ask.params
+      const key =
+        as_of === undefined
+          ? await keyOf(ask, service_key_id)
+          : (await pastKeys(ask, as_of)).find((each) => each.service_key_id === service_key_id)
+      if (!key) throw new AppError('not_found', `There was no service key ${service_key_id} then`)
+      return item(await present(key, ask.deps))
+    },
   }),
 
   route({

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { pastOf } from '../../commands/audit/past.ts'
 import { clock, isoOf } from '../../clock.ts'
 import {
   DEFAULT_SESSION_S,
@@ -8,9 +9,9 @@ import {
 import { revokeSession } from '../../commands/credentials/revokeSession.ts'
 import { revokeSessions } from '../../commands/credentials/revokeSessions.ts'
 import { AppError } from '../../errors.ts'
-import type { SessionDoc } from '../../projections/issued.ts'
+import { type SessionDoc, sessions } from '../../projections/issued.ts'
 import { type Ask, item, list, none, route } from '../route.ts'
-import { PageQuery } from '../paging.ts'
+import { AsOfPageQuery, listPast } from '../asOf.ts'
 import { NewSession, Permissions, RevokedCount, Session } from '../schemas.ts'
 import { ISSUING, MAX_ISSUE_BYTES, REVOKED } from './issuing.ts'
 
@@ -35,6 +36,14 @@ const activeOf = async ({ deps: { views }, credential }: Pick<Ask, 'deps' | 'cre
     offset: 0,
   })
   return items.toSorted((a, b) => (a.order < b.order ? 1 : -1))
+}
+
+/** The sessions that were valid then. */
+const pastSessions = async ({ deps, credential }: Pick<Ask, 'deps' | 'credential'>, as_of: string) => {
+  const past = await pastOf(deps, as_of)
+  const time = await past.time()
+  const then = await past.issued(sessions, credential.api_key_id)
+  return then.filter(({ expires_at }) => expires_at > time)
 }
 
 export const sessionRoutes = [
@@ -78,10 +87,11 @@ export const sessionRoutes = [
     summary: 'List the active sessions of the calling API key',
     tag,
     needs: { type: 'session', action: 'read' },
-    query: PageQuery,
+    query: AsOfPageQuery,
     reply: { kind: 'list', schema: Session },
     handle: async (ask) => {
-      const { limit, offset } = ask.query
+      const { as_of, limit, offset } = ask.query
+      if (as_of !== undefined) return listPast(await pastSessions(ask, as_of), { limit, offset }, present)
       const active = await activeOf(ask)
       return list(active.slice(offset, offset + limit).map(present), active.length, ask.query)
     },

@@ -69,7 +69,8 @@ const caller = callerOf(env_id)
 let count = 0
 const get = ({ domain_id }: DomainDoc) => domainFor(deps, env_id, domain_id)
 const verify = ({ domain_id }: DomainDoc) => verifyDomain(deps, { domain_id }, caller)
-const advance = async (domain: DomainDoc) => advanceDomain(deps, await get(domain), { correlation_id: newId() })
+const advance = async (domain: DomainDoc) =>
+  advanceDomain(deps, await get(domain), { correlation_id: newId() })
 const issue = async (domain: DomainDoc) => issueCertificate(deps, await get(domain))
 const remove = async (domain: DomainDoc) => removeDomain(deps, await get(domain), { correlation_id: newId() })
 /** Registers a domain and creates its validation record. */
@@ -275,7 +276,11 @@ removing('waits an hour for an authority that is away, while the name is availab
   assert.ok(isAppError(failure, 'unavailable'))
   const again = await registerDomain(deps, { domain: domain.domain }, caller)
   assert.is.not(again.domain_id, domain.domain_id)
-  await removeDomain(deps, { ...(await get(domain)), since: isoOf(clock.now() - 3_600_000) }, { correlation_id: newId() })
+  await removeDomain(
+    deps,
+    { ...(await get(domain)), since: isoOf(clock.now() - 3_600_000) },
+    { correlation_id: newId() },
+  )
   assert.is(
     await get(domain).then(
       () => 'found',

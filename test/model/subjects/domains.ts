@@ -182,11 +182,7 @@ const open = async (world: World): Promise<Scenario<Command>> => {
       case 'verify':
         return (await verifyDomain(node, { domain_id }, caller)).status
       case 'advance':
-        await takeStep(
-          node,
-          await domainFor(node, envs[tenant].env_id, domain_id),
-          caller.cause,
-        )
+        await takeStep(node, await domainFor(node, envs[tenant].env_id, domain_id), caller.cause)
         return
       case 'delete':
         return deleteDomain(node, { domain_id }, caller)

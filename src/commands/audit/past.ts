@@ -1,0 +1,175 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { clock } from '../../clock.ts'
+import { AppError } from '../../errors.ts'
+import type { Cursor, Recorded } from '../../events/event.ts'
+import type { EventType } from '../../events/index.ts'
+import { streamOf } from '../../events/streams.ts'
+import { everyDoc } from '../../loops/everyDoc.ts'
+import type { Doc } from '../../ports/readModels.ts'
+import { type ApiKeyDoc, apiKeys } from '../../projections/tenants.ts'
+import { type BuildDoc, builds } from '../../projections/builds.ts'
+import { contextVariables } from '../../projections/contextVariables.ts'
+import { type ProjectDoc, projects } from '../../projections/projects.ts'
+import type { Projection } from '../../projections/projection.ts'
+import type { CommandDeps } from '../deps.ts'
+import { isBy, type Moment, momentOf } from './moment.ts'
+
+export type PastDeps = Pick<CommandDeps, 'store'> & {
+  readonly views: Pick<CommandDeps['views'], 'audit' | 'settled'>
+}
+
+/** Facts and streams that one request folds. Their number bounds its time. */
+const MAX_FACTS = 20_000
+const MAX_STREAMS = 1000
+/** Facts that are folded before other work continues. */
+const FACTS_PER_TURN = 256
+
+/**
+ * Documents as they were at a moment: the folds of the read models over the streams of the log, up to that moment. The
+ * audit finds the streams, also those of deleted resources. Everything else follows the same rules as the present state.
+ */
+export class Past {
+  readonly moment: Moment
+  readonly #deps: PastDeps
+  #facts = 0
+
+  constructor(deps: PastDeps, moment: Moment) {
+    this.#deps = deps
+    this.moment = moment
+  }
+
+  /** Folds the facts of some streams that were stored by the moment. Rejects with `bad_request` for too many. */
+  async fold<D extends Doc>(
+    { handles, idsOf, evolve }: Pick<Projection<D>, 'handles' | 'idsOf' | 'evolve'>,
+    streams: Iterable<string>,
+  ): Promise<ReadonlyMap<string, D>> {
+    const docs = new Map<string, D>()
+    for (const stream of streams) {
+      for await (const fact of this.#deps.store.read(stream)) {
+        if (!isBy(this.moment, fact)) break
+        if (++this.#facts > MAX_FACTS) throw tooMany(`${MAX_FACTS} facts`)
+        if (this.#facts % FACTS_PER_TURN === 0) await turn()
+        if (!handles.includes(fact.event.type)) continue
+        for (const id of idsOf(fact)) {
+          const doc = evolve(docs.get(id) ?? null, fact, id)
+          if (doc) docs.set(id, doc)
+          else docs.delete(id)
+        }
+      }
+    }
+    return docs
+  }
+
+  /** The projects of an environment. */
+  async projects(env_id: string): Promise<readonly ProjectDoc[]> {
+    const streams = await this.#streamsWith(env_id, 'ProjectCreated')
+    return [...(await this.fold(projects, streams)).values()]
+  }
+
+  /** The project that had this id or name. Rejects with `not_found`. */
+  async project(env_id: string, idOrName: string): Promise<ProjectDoc> {
+    const byId = await this.resource(projects, env_id, idOrName)
+    const found = byId ?? (await this.projects(env_id)).find(({ name }) => name === idOrName)
+    if (!found) throw new AppError('not_found', `There was no project "${idOrName}" then`)
+    return found
+  }
+
+  /** The builds of a project, or of all projects of an environment. */
+  async builds(
+    of: { readonly project_id: string } | { readonly env_id: string },
+  ): Promise<readonly BuildDoc[]> {
+    const streams =
+      'project_id' in of
+        ? [streamOf.project(of.project_id)]
+        : await this.#streamsWith(of.env_id, 'ProjectCreated')
+    return [...(await this.fold(builds, streams)).values()]
+  }
+
+  async variables(project_id: string) {
+    return [...(await this.fold(contextVariables, [streamOf.context(project_id)])).values()]
+  }
+
+  /** The sessions or service keys that an API key had issued. */
+  async issued<D extends Doc>(projection: Projection<D>, api_key_id: string): Promise<readonly D[]> {
+    return [...(await this.fold(projection, [streamOf.issued(api_key_id)])).values()]
+  }
+
+  /** The API keys of an environment. */
+  async apiKeys(env_id: string): Promise<readonly ApiKeyDoc[]> {
+    const streams = await this.#streamsWith(env_id, 'ApiKeyCreated')
+    return [...(await this.fold(apiKeys, streams)).values()]
+  }
+
+  /** The document with this id, if a fact of the environment contains it (I7). */
+  async resource<D extends Doc & { readonly env_id: string }>(
+    projection: Projection<D>,
+    env_id: string,
+    id: string,
+  ): Promise<D | undefined> {
+    const { views } = this.#deps
+    await views.settled('audit')
+    const query = {
+      equal: { env_id, resource: id },
+      sort: 'position',
+      limit: 1,
+      offset: 0,
+      totals: false,
+    } as const
+    const [first] = (await views.audit.find(query)).items
+    if (!first) return undefined
+    const doc = (await this.fold(projection, [first.stream])).get(id)
+    return doc?.env_id === env_id ? doc : undefined
+  }
+
+  /** The time of the moment; for a position, that of the next fact, because only that one is known to be later. */
+  async time(): Promise<string> {
+    if ('time' in this.moment) return this.moment.time
+    return (await this.next())?.at ?? clock.iso()
+  }
+
+  /** The first fact after a position; undefined if there is none. */
+  async next(): Promise<Recorded | undefined> {
+    if ('time' in this.moment) return undefined
+    return firstAfter(this.#deps, this.moment.position)
+  }
+
+  /** The streams with a fact of a type in an environment that was stored by the moment. */
+  async #streamsWith(env_id: string, type: EventType): Promise<readonly string[]> {
+    const { views } = this.#deps
+    await views.settled('audit')
+    const streams = new Set<string>()
+    for await (const { stream, position, at } of everyDoc(views.audit, {
+      id: 'position',
+      equal: { env_id, resource: '', type },
+      sort: 'position',
+    })) {
+      if (!isBy(this.moment, { cursor: position, at })) break
+      if (streams.add(stream).size > MAX_STREAMS) throw tooMany(`${MAX_STREAMS} streams`)
+    }
+    return [...streams]
+  }
+}
+
+const firstAfter = async (
+  { store }: Pick<PastDeps, 'store'>,
+  after: Cursor,
+): Promise<Recorded | undefined> => {
+  const found = new AbortController()
+  try {
+    for await (const { events, caughtUp } of store.subscribe({ after, signal: found.signal }))
+      if (events.length > 0 || caughtUp) return events[0]
+    return undefined
+  } finally {
+    found.abort()
+  }
+}
+
+const tooMany = (what: string): AppError =>
+  new AppError(
+    'bad_request',
+    `as_of: this past state takes more than ${what} to fold; use a smaller limit, or ask for a single resource or project`,
+  )
+
+/** Opens the past state that a client names by a time or a position. Rejects with `bad_request`. */
+export const pastOf = async (deps: PastDeps, as_of: string): Promise<Past> =>
+  new Past(deps, await momentOf('as_of', as_of, { store: deps.store, now: clock.now() }))

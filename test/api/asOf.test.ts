@@ -1,0 +1,231 @@
+import * as assert from 'uvu/assert'
+import type { Static } from 'typebox'
+import type { AuditedFact } from '../../src/api/auditSchemas.ts'
+import { openSecrets } from '../../src/process/secretsFile.ts'
+import { readConfig } from '../../src/process/config.ts'
+import { newId } from '../../src/ids.ts'
+import { type Build, call, deploy, type Project, type Run } from '../support/build.ts'
+import { openApi } from '../support/http.ts'
+import { installation } from '../support/installation.ts'
+import { startWithOther } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+import { isRefused, refusal } from './refusal.ts'
+
+type Audited = Static<typeof AuditedFact>
+
+const server = await startWithOther()
+const { api, other } = server
+const { operatorToken } = openSecrets(readConfig(installation(server.dataDir)))
+const operator = openApi(server.url, operatorToken)
+
+const FUNCTIONS = { 'f.js': 'export const add = (a, b) => a + b' }
+/** The position of the newest change of the environment. */
+const now = async (): Promise<string> => {
+  const [newest] = (await api.page<Audited>('/audit?limit=1')).data
+  return newest?.position ?? ''
+}
+const then = <T>(path: string, as_of: string): Promise<T> =>
+  api.get(`${path}${path.includes('?') ? '&' : '?'}as_of=${as_of}`)
+const listThen = async <T>(path: string, as_of: string): Promise<T[]> =>
+  (await api.page<T>(`${path}?limit=100&as_of=${as_of}`)).data
+
+const name = `past-${newId()}`
+const before = await now()
+const first = await deploy(api, name, FUNCTIONS)
+const withFirst = await now()
+const project = await api.get<Project>(`/projects/${name}`)
+
+const past = suite('a past state')
+
+past('of a project is the one that its GET returned then', async () => {
+  const was = await api.get<Project>(`/projects/${name}`)
+  const at = await now()
+  await api.patch(`/projects/${name}`, { name: `${name}-2`, network: ['api.example.com'] })
+  const is = await api.get<Project>(`/projects/${name}-2`)
+  assert.equal(await then(`/projects/${project.project_id}`, at), was)
+  assert.equal(await then(`/projects/${name}`, at), was, 'by the name that it had then')
+  assert.equal(await then(`/projects/${project.project_id}`, await now()), is)
+  assert.equal(
+    (await listThen<Project>('/projects', at)).find(({ project_id }) => project_id === project.project_id),
+    was,
+  )
+  assert.not.ok((await listThen<Project>('/projects', before)).some(({ name: each }) => each === name))
+  const missing = refusal(await api.send('GET', `/projects/${project.project_id}?as_of=${before}`))
+  assert.equal([missing.status, missing.code], [404, 'not_found'])
+  await api.patch(`/projects/${name}-2`, { name, network: null })
+})
+
+past('by a time is that of the last change before it', async () => {
+  const [created] = (await api.page<Audited>(`/audit?resource=${project.project_id}&after=start&limit=1`))
+    .data
+  assert.ok(created)
+  const { name: was } = await then<Project>(`/projects/${project.project_id}`, created.time)
+  assert.is(was, name)
+  const earlier = new Date(Date.parse(created.time) - 1).toISOString()
+  assert.is((await api.send('GET', `/projects/${project.project_id}?as_of=${earlier}`)).status, 404)
+})
+
+past('of builds shows which build was deployed, also after the project was deleted', async () => {
+  const doomed = `doomed-${newId()}`
+  const old = await deploy(api, doomed, FUNCTIONS)
+  const { project_id } = await api.get<Project>(`/projects/${doomed}`)
+  const at = await now()
+  const oldList = (await api.page<Build>(`/projects/${doomed}/builds`)).data
+  const newer = await deploy(api, doomed, { 'g.js': 'export const g = () => 2' })
+  await api.remove(`/projects/${doomed}`)
+  assert.equal(await listThen(`/projects/${project_id}/builds`, at), oldList)
+  assert.equal(await listThen(`/projects/${doomed}/builds`, at), oldList)
+  assert.equal((await then<Build>(`/projects/${project_id}/builds/deployed`, at)).build_id, old.build_id)
+  assert.equal(await then<Build>(`/projects/${project_id}/builds/${old.build_id}`, at), oldList[0])
+  assert.is(
+    (await api.send('GET', `/projects/${project_id}/builds/${newer.build_id}?as_of=${at}`)).status,
+    404,
+  )
+  assert.is((await api.send('GET', `/projects/${project_id}/builds/live?as_of=${at}`)).status, 404)
+  const all = await listThen<Build & { project_name: string }>('/builds', at)
+  assert.equal(
+    all
+      .filter((build) => build.project_id === project_id)
+      .map(({ build_id, project_name }) => [build_id, project_name]),
+    [[old.build_id, doomed]],
+  )
+  assert.is(
+    (await listThen<Build>('/builds', before)).some(({ build_id }) => build_id === first.build_id),
+    false,
+  )
+})
+
+past('of context variables has their names, never their values', async () => {
+  await api.post(`/projects/${name}/context`, { key: 'OLD', value: 'a hidden value', description: 'first' })
+  const at = await now()
+  const was = (await api.page(`/projects/${name}/context`)).data
+  await api.send('PUT', `/projects/${name}/context/OLD`, {
+    body: { value: 'another hidden value', description: 'second' },
+  })
+  await api.post(`/projects/${name}/context`, { key: 'NEW', value: 'x' })
+  await api.remove(`/projects/${name}/context/OLD`)
+  const list = await listThen(`/projects/${name}/context`, at)
+  assert.equal(list, was)
+  assert.not.match(JSON.stringify(list), 'hidden value')
+})
+
+past('of credentials has those that were valid then', async () => {
+  const permissions = { 'event:*': ['create'] }
+  const key = await api.post<{ service_key_id: string }>('/service-keys', {
+    name: 'k',
+    permissions,
+    metadata: { a: 1 },
+  })
+  const session = await api.post<{ session_id: string }>('/sessions', { permissions })
+  const at = await now()
+  const keys = (await api.page('/service-keys?limit=100')).data
+  const sessions = (await api.page('/sessions?limit=100')).data
+  await api.remove(`/service-keys/${key.service_key_id}`)
+  await api.remove(`/sessions/${session.session_id}`)
+  assert.equal(await listThen('/service-keys', at), keys)
+  assert.equal(await then(`/service-keys/${key.service_key_id}`, at), keys[0])
+  assert.equal(await listThen('/sessions', at), sessions)
+  assert.equal(
+    (await listThen<{ session_id: string }>('/sessions', await now())).some(
+      ({ session_id }) => session_id === session.session_id,
+    ),
+    false,
+  )
+})
+
+past('of API keys is for the operator', async () => {
+  const path = `${server.url}/operator/envs/${project.env_id}/api-keys`
+  const { api_key_id } = await operator.post<{ api_key_id: string }>(path, { name: 'past' })
+  const at = await now()
+  await operator.send('DELETE', `${server.url}/operator/api-keys/${api_key_id}`)
+  const { data } = await operator.page<{ api_key_id: string; name: string }>(`${path}?limit=100&as_of=${at}`)
+  assert.is(data.find((each) => each.api_key_id === api_key_id)?.name, 'past')
+  const today = (await operator.page<{ api_key_id: string }>(`${path}?limit=100`)).data
+  assert.not.ok(today.some((each) => each.api_key_id === api_key_id))
+})
+
+past('of runs has those that had started, with the status that they had', async () => {
+  const run = await call(api, 'f/add', 1, 2)
+  const started = run.start_time
+  const ended = new Date(Date.parse(run.stop_time ?? '') + 1000).toISOString()
+  assert.equal(await then(`/runs/${run.run_id}`, ended), run)
+  assert.ok((await listThen<Run>('/runs', ended)).some(({ run_id }) => run_id === run.run_id))
+  assert.not.ok((await listThen<Run>('/runs', before)).some(({ run_id }) => run_id === run.run_id))
+  const early = new Date(Date.parse(started) - 1000).toISOString()
+  assert.is((await api.send('GET', `/runs/${run.run_id}?as_of=${early}`)).status, 404)
+  const replayed = await operator.page<{ position: string; type: string }>(
+    `${server.url}/operator/audit/replay?resource=${run.run_id}&limit=100`,
+  )
+  const at = replayed.data.find(({ type }) => type === 'RunStarted')?.position ?? ''
+  assert.is((await then<Run>(`/runs/${run.run_id}`, at)).status, 'running')
+  const [listed] = await listThen<Run>('/runs', at)
+  assert.equal([listed?.run_id, listed?.status], [run.run_id, 'running'])
+  isRefused(await api.send('GET', `/runs?status=running&as_of=${at}`), /status: expected none with as_of/)
+})
+
+past('of a file and an event is the one of that moment', async () => {
+  const path = `past/${newId()}`
+  await api.send('PUT', `/files/upload/${path}`, { body: 'one' })
+  const [file] = (await api.page<{ file_id: string; size: number }>(`/files?prefix=${path}`)).data
+  assert.ok(file)
+  const at = await now()
+  await api.send('PUT', `/files/upload/${path}`, { body: 'longer' })
+  await api.remove(`/files/${file.file_id}`)
+  assert.equal(await then(`/files/${file.file_id}`, at), file)
+  assert.is((await api.send('GET', `/files/${file.file_id}?as_of=${before}`)).status, 404)
+  const { event_id } = await api.post<{ event_id: string }>('/events', {
+    event_type: 'past:none',
+    event_data: 1,
+  })
+  assert.is((await api.send('GET', `/events/${event_id}?as_of=${before}`)).status, 404)
+})
+
+past('of the environment exists since its creation', async () => {
+  const env = await api.get('/env')
+  assert.equal(await then('/env', withFirst), env)
+  assert.is((await api.send('GET', '/env?as_of=2020-01-01')).status, 404)
+})
+
+past('of another environment does not exist', async () => {
+  const { status } = await other.send('GET', `/projects/${project.project_id}?as_of=${withFirst}`)
+  assert.is(status, 404)
+  assert.equal((await other.page(`/projects?as_of=${withFirst}`)).data, [])
+})
+
+past('needs the permission for the project that had the name then', async () => {
+  const [a, b] = [`a-${newId()}`, `b-${newId()}`]
+  const held = await api.post<Project>('/projects', { name: a })
+  const at = await now()
+  await api.patch(`/projects/${a}`, { name: b })
+  const taker = await api.post<Project>('/projects', { name: a })
+  const { token } = await api.post<{ token: string }>('/sessions', {
+    permissions: { [`project:${taker.project_id}`]: ['read'] },
+  })
+  const limited = openApi(server.url, token)
+  assert.is((await limited.send('GET', `/projects/${a}`)).status, 200)
+  assert.is((await limited.send('GET', `/projects/${a}?as_of=${at}`)).status, 403)
+  assert.equal((await then<Project>(`/projects/${a}`, at)).project_id, held.project_id)
+})
+
+const wrong: [as_of: string, message: RegExp][] = [
+  ['2999-01-01', /as_of: expected a time in the past, got 2999/],
+  ['yesterday', /as_of: expected an ISO 8601 time such as .*, got "yesterday"/],
+  ['12', /as_of: expected a position of this log or a time, got "12"/],
+]
+for (const [as_of, message] of wrong)
+  for (const path of ['/projects', `/projects/${name}`, '/runs', '/sessions', '/env'])
+    past(`of ${path.replace(name, '{project}')} at ${as_of} is refused`, async () =>
+      isRefused(await api.send('GET', `${path}?as_of=${as_of}`), message),
+    )
+
+past('beyond the end of the log is refused', async () => {
+  const position = await now()
+  const beyond = position.replaceAll(/./g, position.length === 16 ? '9' : 'f')
+  isRefused(
+    await api.send('GET', `/projects?as_of=${beyond}`),
+    /as_of: position .* is beyond the end of the log/,
+  )
+})
+
+past.after(() => server.stop())
+past.run()
