@@ -1,6 +1,6 @@
 import type { Cursor } from '../events/event.ts'
 import { everyDoc } from '../loops/everyDoc.ts'
-import type { Change, Doc, Stored, WritableCollection, Write } from '../ports/readModels.ts'
+import type { Change, Doc, WritableCollection, Write } from '../ports/readModels.ts'
 import type { Cleared } from './projection.ts'
 
 /** Documents that are removed in one write. */
@@ -19,13 +19,13 @@ export const removeCleared = async (
   collection: WritableCollection,
   { id, keeps, ...query }: Cleared,
   { at, part, reached }: Place,
-  onRemoved: (id: string, removed: Stored) => void,
+  onRemoved: (id: string) => void,
 ): Promise<void> => {
   let docs: Doc[] = []
   const store = async (): Promise<void> => {
     if (docs.length === 0) return
     const writes = docs.map((doc): Write => ({ id: id(doc), doc: null, cursor: at }))
-    for (const { id, ...removed } of writes) onRemoved(id, removed)
+    for (const { id } of writes) onRemoved(id)
     if (!collection.wantsChanges) await collection.write(writes, reached)
     else {
       const stored = await collection.stored(writes.map((write) => write.id))
