@@ -196,7 +196,7 @@ export class Projector {
       if (cleared.length === 0) continue
       const reached = at > from ? (events[at - 1] as Recorded).cursor : this.#position
       if (at > from) await this.#store(target, events.slice(from, at), reached)
-      const forget = (id: string) => void this.#docs.delete(id) // another projector may have kept the document (P4)
+      const forget = (id: string) => this.#docs.delete(id) // another projector may have kept the document (P4)
       for (const [part, each] of cleared.entries())
         await removeCleared(target.collection, each, { at: recorded.cursor, part, reached }, forget)
       from = at

@@ -52,6 +52,9 @@ export type RunStatsDoc = {
   readonly after?: Cursor
 }
 
+/** Later times, which only a wrong clock has, would be no dates. */
+const LAST_MS = Date.parse('9999-12-01T00:00:00Z')
+
 /** The first part of `summary_key`. */
 const CLASS = { function: '1', other: '2' } as const
 const AFTER_EVERY_CLASS = '3'
@@ -128,7 +131,7 @@ const grouped = (changes: readonly Change<CountedRun>[]): Iterable<Group> => {
     let group = groups.get(key)
     if (!group) {
       const startMs = Date.parse(start_time)
-      if (!(startMs >= 0)) continue
+      if (!(startMs >= 0 && startMs < LAST_MS)) continue
       group = {
         series: seriesOf(change.after),
         run_type,

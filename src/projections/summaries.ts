@@ -1,5 +1,9 @@
 import type { Cursor } from '../events/event.ts'
+import { slices } from '../loops/slices.ts'
 import type { Doc, Stored, WritableCollection, Write } from '../ports/readModels.ts'
+
+/** Summaries that are read and folded before other work continues: about a millisecond. */
+const PER_READ = 50
 
 /** The changes of one batch that concern one summary. */
 export interface Summary {
@@ -21,13 +25,18 @@ export const summaryWrites = async (
   collection: Pick<WritableCollection, 'stored'>,
   summaries: ReadonlyMap<string, Summary>,
 ): Promise<Write[]> => {
-  if (summaries.size === 0) return []
-  const stored = await collection.stored([...summaries.keys()]) // S2
   const writes: Write[] = []
-  for (const [id, { cursor, evolve }] of summaries) {
-    const before = stored.get(id)
-    if (before && cursor <= before.cursor) continue // S3
-    writes.push({ id, doc: evolve(before), cursor })
+  const all = [...summaries]
+  while (all.length > 0) {
+    const wait = slices.take()
+    if (wait) await wait
+    const some = all.splice(0, PER_READ)
+    const stored = await collection.stored(some.map(([id]) => id)) // S2
+    for (const [id, { cursor, evolve }] of some) {
+      const before = stored.get(id)
+      if (before && cursor <= before.cursor) continue // S3
+      writes.push({ id, doc: evolve(before), cursor })
+    }
   }
   return writes
 }

@@ -82,7 +82,9 @@ series('has one point for each bucket in UTC, without gaps', async () => {
   })
 })
 
-series('accepts times of any offset', async () => {
+series('accepts dates, and times of any offset', async () => {
+  const days = await seriesOf('interval=day&from=2026-05-01&to=2026-05-03')
+  assert.equal([days.from, days.to], ['2026-05-01T00:00:00.000Z', '2026-05-03T00:00:00.000Z'])
   const found = await seriesOf('interval=day&from=2026-05-01T00:00:00%2B02:00&to=2026-05-02T00:00:00Z')
   assert.is(found.from, '2026-04-30T00:00:00.000Z')
 })
@@ -119,7 +121,7 @@ for (const [query, told] of [
   ['project=work', /^interval: expected .* together with project/],
   ['type=call', /^interval: expected .* together with type/],
   ['interval=hour&from=yesterday', /^from: expected an ISO 8601 time such as .*, got "yesterday"/],
-  ['interval=hour&to=2026-05-01', /^to: expected an ISO 8601 time/],
+  ['interval=hour&to=2026-13-01', /^to: expected an ISO 8601 time/],
   ['interval=hour&to=2026-05-01T00:00:00', /^to: expected an ISO 8601 time/],
   ['interval=hour&to=-271821-04-20T00:00:00Z', /^to: expected an ISO 8601 time/],
   [

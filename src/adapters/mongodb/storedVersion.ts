@@ -1,6 +1,7 @@
 import type { Collection as Documents, Db, Filter } from 'mongodb'
 import type { Cursor } from '../../events/event.ts'
 import type {
+  Change,
   CollectionSpec,
   Doc,
   Found,
@@ -76,11 +77,11 @@ export class StoredVersion {
     const passed =
       typeof from === 'string' && isOpen(query) ? await this.#counts.after(query, from) : undefined
     const { filter, hint } = commandOf(this.spec, passed ? { ...query, before: passed.before } : query)
-    return (passed?.count ?? 0) + (await this.#count(filter, hint))
+    return (passed?.count ?? 0) + (await this.#walk(filter, hint))
   }
 
   /** The command `count` runs along the index alone; `countDocuments` would be an aggregation. */
-  async #count(query: Filter<Envelope>, hint: string): Promise<number> {
+  async #walk(query: Filter<Envelope>, hint: string): Promise<number> {
     const { n } = await ask(() => this.#db.command({ count: collectionName(this.spec), query, hint }))
     return Number(n)
   }
@@ -109,13 +110,14 @@ export class StoredVersion {
     checkpoint: Cursor,
     { changes, summaries = [] }: WriteOptions = {},
   ): Promise<void> {
-    if (!this.#counts.isEmpty) {
-      const ids = writes.map(({ id }) => id)
-      await this.#counts.add(changes ?? changesOf(writes, await this.stored(ids)))
-    }
-    await this.#envelopes.put(summaries.map(this.#envelopeOf))
+    await Promise.all([this.#count(writes, changes), this.#envelopes.put(summaries.map(this.#envelopeOf))])
     await this.#envelopes.put(newestOf(writes).map(this.#envelopeOf))
     await this.#registry.advance(this.spec, checkpoint)
+  }
+
+  async #count(writes: readonly Write[], changes: readonly Change[] | undefined): Promise<void> {
+    if (this.#counts.isEmpty) return
+    await this.#counts.add(changes ?? changesOf(writes, await this.stored(writes.map(({ id }) => id))))
   }
 }
 

@@ -133,9 +133,11 @@ const rangeOf = (interval: Interval, { from, to }: SeriesParameters): { fromMs: 
 /** Times that statistics can have: from 1970 to 9999. */
 const LAST_MS = Date.parse('9999-12-31T00:00:00Z')
 
+const DATE = /^\d{4}-\d{2}-\d{2}$/
+
 const instantOf = (field: 'from' | 'to', text: string): number => {
   try {
-    const { epochMilliseconds } = Temporal.Instant.from(text)
+    const { epochMilliseconds } = Temporal.Instant.from(DATE.test(text) ? `${text}T00:00Z` : text)
     if (epochMilliseconds < 0 || epochMilliseconds > LAST_MS) throw new RangeError('out of range')
     return epochMilliseconds
   } catch (error) {
