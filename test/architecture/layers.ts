@@ -314,6 +314,7 @@ export const layers: readonly Layer[] = [
       'logger',
       'backup/rowFrames',
       'backup',
+      'process/codeCache',
       'process/config',
       'process/secretsFile',
       'process/lockBackup',
