@@ -27,6 +27,18 @@ export const appending = (name: string, open: () => Promise<OpenEventStore>): vo
     assert.equal([stored[2]?.cursor, stored[3]?.cursor], [first.cursor, second.cursor])
   })
 
+  append('counts the time of each commit, and its facts if they are on this disk', async ({ store }) => {
+    const stream = `c-${newId()}`
+    const [commits, stored, bytes] = [store.commits.count, store.size()?.facts, store.size()?.bytes]
+    await store.append(stream, facts(stream, 2), 'none')
+    await failureOf(store.append(stream, [fact(stream, 'refused')], 7))
+    assert.is(store.commits.count, commits + 1)
+    assert.ok(store.commits.sum > 0)
+    if (stored === undefined || bytes === undefined) return
+    assert.is(store.size()?.facts, stored + 2)
+    assert.ok((store.size()?.bytes ?? 0) >= bytes && bytes > 0)
+  })
+
   append('a wrong revision names the stream, the expected and the actual revision', async ({ store }) => {
     const stream = `a-${newId()}`
     const refused = async (at: string, expected: Expected, actual: Expected) => {
