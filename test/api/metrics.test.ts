@@ -124,7 +124,7 @@ metrics('are those that docs/operations.md lists, with the same kinds and labels
 
 metrics('is refused without the operator token, and slowed down for wrong ones', async () => {
   assert.is((await api.send('GET', `${url}/metrics`)).status, 401)
-  assert.is((await fetch(`${url}/metrics`)).status, 401)
+  assert.is((await openApi(url, '').send('GET', `${url}/metrics`)).status, 401)
   assert.is((await openApi(url, operator.key).send('POST', `${url}/metrics`)).status, 405)
   const guess = openApi(url, 'a-wrong-operator-token-of-32-characters')
   const replies = await Promise.all(Array.from({ length: 100 }, () => guess.send('GET', `${url}/metrics`)))
