@@ -36,8 +36,16 @@ exposition('has the buckets of a histogram, each with the values of those before
 
 exposition('has the values at the moment of the request, and not their sum with earlier ones', async () => {
   let value = 0
-  const { text } = openExposition([{ kind: 'counter', name: 'x_total', help: 'x', read: () => [{ value }] }])
-  for (value of [3, 5, 5]) assert.is(parseExposition(await text()).sum('x_total'), value)
+  const read = () => [{ value }]
+  const readOf = () => [{ value, labels: { of: `${value}` } }]
+  const exposed = openExposition([
+    { kind: 'counter', name: 'x_total', help: 'x', read },
+    { kind: 'counter', name: 'y_total', help: 'y', labels: ['of'], read: readOf },
+  ])
+  for (value of [3, 5, 5]) {
+    const { sum } = parseExposition(await exposed.text())
+    assert.equal([sum('x_total'), sum('y_total')], [value, value])
+  }
 })
 
 exposition('describes a metric that this node does not have, without a value', async () => {
