@@ -104,6 +104,15 @@ export const MasterKeyStatus = Type.Object({
   remaining: Type.Integer({ description: 'Number of keys that are still wrapped with the previous one' }),
 })
 
+export const ImportedEnv = Type.Object({
+  env_id: Uuid,
+  org: Type.String({ description: 'Slug of the organization' }),
+  env: Type.String({ description: 'Name of the environment' }),
+  keys: Type.Integer({ description: 'Number of data keys in the file' }),
+  blobs: Type.Integer({ description: 'Number of blobs in the file' }),
+  facts: Type.Integer({ description: 'Number of facts in the file' }),
+})
+
 export const Backup = Type.Object({
   backup_id: Uuid,
   log_id: Type.String({ description: 'The id of the log, which changes when a loss is accepted' }),

@@ -15,6 +15,7 @@ import { secretsCommands } from './secrets.ts'
 import { serveCommand } from './serve.ts'
 import { statusCommand } from './status.ts'
 import { tableOf } from './table.ts'
+import { transferCommands } from './transfer.ts'
 import type { Terminal } from './terminal.ts'
 import { WrongUsage } from './wrongUsage.ts'
 
@@ -28,6 +29,7 @@ const allCommands: readonly CliCommand[] = [
   ...auditCommands,
   ...secretsCommands,
   ...backupCommands,
+  ...transferCommands,
 ]
 
 /** Exit codes. */

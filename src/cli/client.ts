@@ -11,6 +11,8 @@ interface Request {
   readonly query?: Query
   /** Sent as JSON. */
   readonly body?: unknown
+  /** Sent as it is, instead of a body. */
+  readonly content?: AsyncIterable<Uint8Array>
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -22,6 +24,8 @@ export interface Client {
   request<T>(method: Method, path: string, request?: Request): Promise<T>
   /** Reads all pages of a list, in the order of the list. */
   all<T>(path: string, query?: Query): AsyncGenerator<T, void, undefined>
+  /** Sends bytes. Resolves and rejects as `request` does. */
+  upload<T>(path: string, content: AsyncIterable<Uint8Array>, headers: Request['headers']): Promise<T>
   /** Resolves with a reply that is not JSON, such as a stream or a download. Rejects as `request` does. */
   open(method: Method, path: string, request?: Request): Promise<Response>
 }
@@ -89,7 +93,7 @@ export const connectEnvironment = (signal: AbortSignal): Client =>
 const connect = (token: string, what: string, variable: string, signal: AbortSignal): Client => {
   const { url } = readClientConfig()
   const open = async (method: Method, target: string, request: Request = {}): Promise<Response> => {
-    const { query = {}, body, headers } = request
+    const { query = {}, body, content, headers } = request
     const response = await fetch(url + target + queryOf(query), {
       method,
       signal,
@@ -97,9 +101,11 @@ const connect = (token: string, what: string, variable: string, signal: AbortSig
       headers: {
         authorization: `Bearer ${token}`,
         ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(content && { 'content-type': 'application/octet-stream' }),
         ...headers,
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(content && { body: ReadableStream.from(content), duplex: 'half' }),
     }).catch((error: unknown) => {
       throw signal.aborted ? error : noAnswer(url, error)
     })
@@ -115,6 +121,7 @@ const connect = (token: string, what: string, variable: string, signal: AbortSig
     token,
     open,
     request,
+    upload: (target, content, headers = {}) => request('POST', target, { content, headers }),
     async *all<T>(target: string, query: Query = {}) {
       for (let offset = 0, total = 1; offset < total; offset += PAGE) {
         const response = await open('GET', target, { query: { ...query, limit: PAGE, offset } })

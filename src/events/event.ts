@@ -23,10 +23,12 @@ export interface Metadata extends Actor {
   readonly traceparent?: string
   /** Version of the event's schema when it was written; absent means 1. */
   readonly v?: number
+  /** On an imported fact: the time at which the other installation stored it. */
+  readonly first_at?: string
 }
 
 /** The metadata that a command gives to its facts. */
-export type Cause = Omit<Metadata, 'v'>
+export type Cause = Omit<Metadata, 'v' | 'first_at'>
 
 /** The same, for facts that belong to an environment. */
 export type EnvCause = Cause & { readonly env_id: string }
@@ -47,7 +49,7 @@ export interface Recorded<E extends DomainEvent = DomainEvent> extends NewEvent<
   /** Counts from 0 within its stream. */
   readonly revision: number
   readonly cursor: Cursor
-  /** The time at which it was stored, ISO 8601 UTC. */
+  /** The time at which it was stored, ISO 8601 UTC; on an imported fact, `first_at`. */
   readonly at: string
   /** The reason for which this build cannot read the fact; absent when it can. Event stores throw instead of returning such a fact. */
   readonly unreadable?: string

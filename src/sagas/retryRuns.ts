@@ -78,7 +78,7 @@ const inputsOf = (recorded: Recorded): RetryInput[] => {
   switch (event.type) {
     case 'RunFailed': {
       const { run_id, stream_id, retry_at } = event
-      if (retry_at === undefined) return []
+      if (retry_at === undefined || recorded.metadata.first_at !== undefined) return [] // imported: its retry follows
       return [{ type: 'waits', run: { run_id, stream_id, env_id: envIdOf(recorded) }, retry_at }]
     }
     case 'RunRetried':

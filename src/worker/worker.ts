@@ -250,6 +250,7 @@ export class Worker implements Claimer {
   }
 
   async #claim(delivered: Recorded, worker_id: string): Promise<readonly RunPlan[]> {
+    if (delivered.metadata.first_at !== undefined) return [] // imported: it was handled where it was published
     if (isOf(delivered, 'EventPublished')) {
       const { event_id, stream_id } = delivered.event
       const plans = await dispatchEvent(this.#deps, {

@@ -140,6 +140,8 @@ export const layers: readonly Layer[] = [
       'plans',
       'egress/hosts',
       'backup/rowFrames',
+      'domain/cron',
+      'events/jsonDepth',
     ],
     types: ['access', 'backup'],
   },

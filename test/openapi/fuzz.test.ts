@@ -243,9 +243,11 @@ const repliesOf = ({ document, replies }: Context, operation: string): Map<numbe
 
 /**
  * Tested in liveReplies.test.ts instead: a form, a name that another example uses, a domain that must be proved, and the
- * reply of a function. Backups are tested in backups.test.ts, because external engines have none.
+ * reply of a function. Backups are tested in backups.test.ts, because external engines have none, and transfers
+ * in transfer.test.ts.
  */
-const ELSEWHERE = /^(uploadBuild|updateProject|askDomain|call(Domain)?WebhookBy\w+|\w+Backup\w*)$/
+const ELSEWHERE =
+  /^(uploadBuild|updateProject|askDomain|call(Domain)?WebhookBy\w+|\w+Backup\w*|(ex|im)portEnv)$/
 
 fuzz('built from the examples receive documented replies from every operation', async (context) => {
   const problems: string[] = []

@@ -6,6 +6,7 @@ import { readConfig } from '../../src/process/config.ts'
 import { type Api, openApi } from './http.ts'
 import { EMBEDDED, installation } from './installation.ts'
 import { type ServerProcess, spawnServer } from './server.ts'
+import { tempDir } from './tempDir.ts'
 
 /** Equal on every server, so that URLs in replies are; streams of server-sent events end soon. */
 const ENV = {
@@ -22,14 +23,18 @@ export interface Embedded extends ServerProcess {
   readonly cliEnv: Readonly<Record<string, string>>
 }
 
-/** Starts a service with embedded engines in a process of its own. */
-export const spawnEmbedded = async (dataDir?: string): Promise<Embedded> => {
-  const server = await spawnServer({ ...(dataDir !== undefined && { dataDir }), env: ENV })
-  const { operatorToken } = openSecrets(readConfig(installation(server.dataDir, ENV)))
+/** Starts a service with embedded engines in a process of its own, or with the engines that `engines` names. */
+export const spawnEmbedded = async (
+  dataDir: string = tempDir(),
+  engines: Readonly<Record<string, string>> = {},
+): Promise<Embedded> => {
+  const env = { ...ENV, ...engines }
+  const server = await spawnServer({ dataDir, env })
+  const { operatorToken } = openSecrets(readConfig(installation(dataDir, env)))
   return {
     ...server,
     operator: openApi(server.url, operatorToken),
-    cliEnv: { SVC_URL: server.url, SVC_DATA_DIR: server.dataDir },
+    cliEnv: { SVC_URL: server.url, SVC_DATA_DIR: dataDir, SVC_OPERATOR_TOKEN: operatorToken },
   }
 }
 

@@ -19,6 +19,7 @@ const Metadata = record({
   ),
   ip: Type.Optional(Type.String({ minLength: 1 })),
   v: Type.Optional(Type.Integer({ minimum: 1 })),
+  first_at: Type.Optional(Type.String()),
 })
 
 /** Begins the line that reports a fact. A test finds it in the output of the servers that it spawned. */

@@ -51,7 +51,7 @@ export const recordedOf = (stored: RecordedEvent, prefix: string): Recorded | nu
     stream: streamId.slice(prefix.length),
     revision: Number(stored.revision),
     cursor: cursorOf(position),
-    at: stored.created.toISOString(),
+    at: metadata.first_at ?? stored.created.toISOString(),
     event: { type: type.slice(prefix.length), ...(stored.data as object) } as DomainEvent,
     metadata,
   })

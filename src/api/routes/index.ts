@@ -26,6 +26,7 @@ import { serviceKeyRoutes } from './serviceKeys.ts'
 import { sessionRoutes } from './sessions.ts'
 import { skippedFactRoutes } from './skippedFacts.ts'
 import { streamRoutes } from './streams.ts'
+import { transferRoutes } from './transfers.ts'
 import { webhookRoutes } from './webhooks.ts'
 
 /** Every endpoint of the API. If two match a request, the first one handles it. */
@@ -53,6 +54,7 @@ export const allRoutes: readonly Route[] = [
   ...auditRoutes,
   ...masterKeyRoutes,
   ...backupRoutes,
+  ...transferRoutes,
   ...abandonedEventRoutes,
   ...skippedFactRoutes,
   ...nodeRoutes,

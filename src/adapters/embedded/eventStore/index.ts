@@ -119,7 +119,7 @@ class EmbeddedEventStore implements EventStore {
       stream,
       revision: actual + 1 + i,
       cursor: cursorOf(first + i),
-      at,
+      at: metadata.first_at ?? at,
       event,
       metadata,
     }))

@@ -1,0 +1,176 @@
+import { randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  createReadStream,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { open } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { AppError, messageOf } from '../errors.ts'
+import { type Client, path } from './client.ts'
+import { type CliCommand, command } from './command.ts'
+
+interface Imported {
+  readonly env_id: string
+  readonly org: string
+  readonly env: string
+  readonly keys: number
+  readonly blobs: number
+  readonly facts: number
+}
+
+const KEY_FILE = {
+  value: 'FILE',
+  description: 'the file with the transfer key, which encrypts the secrets in the exported file',
+} as const
+
+/** The last line of a file is its end, with these numbers, or an error. */
+const TAIL_BYTES = 4096
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** Reads the transfer key, and creates a random one for an export if the file is missing. */
+const transferKeyIn = (file: string, { isCreated }: { isCreated: boolean }): string => {
+  try {
+    if (isCreated && !existsSync(file))
+      writeFileSync(file, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flag: 'wx', flush: true })
+    return readFileSync(file, 'utf8').trim()
+  } catch (error) {
+    throw new AppError('bad_request', `--key-file: ${messageOf(error)}`)
+  }
+}
+
+/** Finds an environment by its id or by `ORG/ENV`. */
+const envIdOf = async (operator: Client, env: string): Promise<string> => {
+  if (ID.test(env)) return env
+  const [org = '', name, more] = env.split('/')
+  if (name === undefined || more !== undefined)
+    throw new AppError('bad_request', `ENV: expected the id of an environment or ORG/ENV, got ${env}`)
+  for await (const found of operator.all<{ env_id: string; name: string }>(path`/operator/orgs/${org}/envs`))
+    if (found.name === name) return found.env_id
+  throw new AppError('bad_request', `ENV: no environment ${env}`)
+}
+
+const endOf = (file: string): { readonly facts: number; readonly blobs: number; readonly keys: number } => {
+  const fd = openSync(file, 'r')
+  try {
+    const { size } = statSync(file)
+    const tail = Buffer.alloc(Math.min(size, TAIL_BYTES))
+    readSync(fd, tail, 0, tail.length, size - tail.length)
+    const line = tail.toString('utf8').trimEnd().split('\n').at(-1) ?? ''
+    const last = (line.startsWith('{') ? JSON.parse(line) : {}) as {
+      end?: ReturnType<typeof endOf>
+      error?: string
+    }
+    if (last.end) return last.end
+    throw new AppError('unavailable', last.error ?? 'The service ended the export early; repeat it')
+  } catch (error) {
+    throw error instanceof SyntaxError
+      ? new AppError('unavailable', 'The service ended the export early; repeat it')
+      : error
+  } finally {
+    closeSync(fd)
+  }
+}
+
+export const transferCommands: readonly CliCommand[] = [
+  command({
+    name: 'export',
+    summary: 'export an environment into a file',
+    description:
+      'Writes everything of an environment into a file, for svc import on another installation: projects, builds, files, ' +
+      'context variables, events and runs. Secrets in it are encrypted, and their keys are encrypted with the transfer ' +
+      'key, which is created if its file is missing. Send both by different ways. The environment must be at rest: ' +
+      'disable its API keys, and wait until its runs have ended. Credentials, custom domains and uploads in progress ' +
+      'are not exported, because they are bound to the installation.',
+    arguments: {
+      ENV: { description: 'the environment, by its id or as ORG/ENV' },
+      FILE: { description: 'the file to write' },
+    },
+    options: { 'key-file': KEY_FILE },
+    examples: ['svc export acme/prod acme-prod.svc --key-file transfer.key'],
+    async run({ args, options, operator, progress, signal }) {
+      const [file, keyFile] = [resolve(args.FILE), resolve(options['key-file'] ?? `${args.FILE}.key`)]
+      if (existsSync(file)) throw new AppError('bad_request', `FILE: ${file} exists; name a new file`)
+      const client = operator()
+      const env_id = await envIdOf(client, args.ENV)
+      const transfer_key = transferKeyIn(keyFile, { isCreated: true })
+      const { body } = await client.open('POST', path`/operator/envs/${env_id}/export`, {
+        body: { transfer_key },
+      })
+      const bar = progress('bytes')
+      const part = `${file}.part`
+      try {
+        const target = await open(part, 'w', 0o600)
+        try {
+          let bytes = 0
+          for await (const chunk of body ?? []) {
+            await target.appendFile(chunk)
+            bar.report((bytes += chunk.length), null)
+            signal.throwIfAborted()
+          }
+          await target.sync()
+        } finally {
+          await target.close()
+        }
+        const end = endOf(part)
+        renameSync(part, file)
+        const folder = openSync(dirname(file), 'r')
+        fsyncSync(folder)
+        closeSync(folder)
+        return {
+          json: { file, key_file: keyFile, env_id, ...end },
+          text: `${file} contains ${end.facts} facts and ${end.blobs} blobs of ${args.ENV}; its transfer key is in ${keyFile}\n`,
+        }
+      } catch (error) {
+        rmSync(part, { force: true })
+        throw error instanceof AppError || signal.aborted
+          ? error
+          : new AppError('unavailable', `${file}: ${messageOf(error)}`, { cause: error })
+      }
+    },
+  }),
+
+  command({
+    name: 'import',
+    summary: 'import an environment from a file',
+    description:
+      'Imports the environment in a file of svc export, with its ids and times, and creates its organization if it is ' +
+      'missing. An environment that exists with other content is refused. An import that was interrupted is continued ' +
+      'by repeating it. Create API keys for the environment afterwards.',
+    arguments: { FILE: { description: 'the file of svc export' } },
+    options: { 'key-file': KEY_FILE },
+    examples: ['svc import acme-prod.svc --key-file transfer.key'],
+    async run({ args, options, operator, progress, signal }) {
+      const file = resolve(args.FILE)
+      if (!existsSync(file)) throw new AppError('bad_request', `FILE: ${file} does not exist`)
+      const keyFile = resolve(options['key-file'] ?? `${args.FILE}.key`)
+      const key = transferKeyIn(keyFile, { isCreated: false })
+      const { size } = statSync(file)
+      const bar = progress('bytes')
+      let sent = 0
+      const content = async function* () {
+        for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
+          bar.report((sent += chunk.length), size)
+          yield chunk
+        }
+      }
+      const imported = await operator().upload<Imported>('/operator/imports', content(), {
+        'svc-transfer-key': key,
+      })
+      signal.throwIfAborted()
+      const { facts, blobs, org, env } = imported
+      return {
+        json: imported,
+        text: `${org}/${env} contains ${facts} facts and ${blobs} blobs of the file\n`,
+      }
+    },
+  }),
+]

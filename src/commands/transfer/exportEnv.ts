@@ -1,0 +1,161 @@
+import { AppError, isAppError, messageOf } from '../../errors.ts'
+import type { Cursor } from '../../events/event.ts'
+import { everyDoc } from '../../loops/everyDoc.ts'
+import { payloadsOf } from '../../content/payloads.ts'
+import type { TransferKey } from '../../secrets/transferKey.ts'
+import type { CommandDeps } from '../deps.ts'
+import { findEnv, findOrg } from '../orgs/findTenant.ts'
+import { lineOf } from './records.ts'
+import { streamOfFact } from './streamOfFact.ts'
+
+type Deps = Pick<CommandDeps, 'store' | 'views' | 'blobs' | 'wrappedKeys'>
+
+export const EXPORT = { format: 'svc export', version: 1 } as const
+
+/**
+ * Exports an environment as records: a header, its data keys under the transfer key, its blobs, its facts in the order of the
+ * log, and an end. Rejects with `not_found`, and with `conflict` while runs are in progress. A failure after the header is
+ * a record `error`, because the reply has begun. The environment must be at rest: a fact that is added meanwhile is a failure.
+ */
+export const exportEnv = async (
+  deps: Deps,
+  { env_id, transferKey }: { readonly env_id: string; readonly transferKey: TransferKey },
+): Promise<AsyncGenerator<Buffer>> => {
+  const { store, views } = deps
+  const env = await findEnv(deps, env_id)
+  const org = await findOrg(deps, env.org_id)
+  await views.settled()
+  for (const status of ['running', 'pending_retry']) {
+    const { total } = await views.runs.find({ equal: { env_id, status }, sort: 'order', limit: 1, offset: 0 })
+    if (total > 0)
+      throw new AppError(
+        'conflict',
+        `The environment has ${total} runs with the status ${status}; wait until they end, or cancel them`,
+      )
+  }
+  const head = await store.head()
+  const header = {
+    ...EXPORT,
+    env_id,
+    env: env.name,
+    org_id: org.org_id,
+    org: org.slug,
+    org_name: org.name,
+    plan: org.plan,
+    first: await firstFact(deps, env_id),
+  }
+  return recordsOf(deps, { env_id, transferKey, header, head })
+}
+
+/** By it, an import recognizes that it has begun before. */
+const firstFact = async ({ store }: Deps, env_id: string): Promise<{ stream: string; id: string } | null> => {
+  for await (const { events, caughtUp } of store.subscribe({
+    env_id,
+    signal: new AbortController().signal,
+  })) {
+    const first = events.find(
+      ({ event, stream, revision }) => revision === 0 && streamOfFact(event, env_id) === stream,
+    )
+    if (first) return { stream: first.stream, id: first.id }
+    if (caughtUp) break
+  }
+  return null
+}
+
+interface Exporting {
+  readonly env_id: string
+  readonly transferKey: TransferKey
+  readonly header: object
+  /** The end of the log at the beginning. */
+  readonly head: Cursor
+}
+
+async function* recordsOf(
+  deps: Deps,
+  { env_id, transferKey, header, head }: Exporting,
+): AsyncGenerator<Buffer> {
+  yield lineOf(header)
+  try {
+    const keys = yield* keysOf(deps, { env_id, transferKey })
+    const blobs = yield* blobsOf(deps, env_id)
+    const facts = yield* factsOf(deps, { env_id, head })
+    yield lineOf({ end: { keys, blobs, facts } })
+  } catch (error) {
+    yield lineOf({ error: isAppError(error) ? error.message : `the export failed: ${messageOf(error)}` })
+  }
+}
+
+async function* keysOf(
+  { wrappedKeys }: Deps,
+  { env_id, transferKey }: Pick<Exporting, 'env_id' | 'transferKey'>,
+): AsyncGenerator<Buffer, number> {
+  let count = 0
+  for await (const key of wrappedKeys.list({ env_id })) {
+    if (key.kind !== 'data') continue
+    const { id, scope } = key
+    try {
+      const wrapped = transferKey.wrap(scope, id, await wrappedKeys.get(key))
+      yield lineOf({ key: id, project_id: scope.project_id ?? null, wrapped })
+      count++
+    } catch (error) {
+      if (!isAppError(error, 'not_found')) throw error // erased meanwhile
+    }
+  }
+  return count
+}
+
+async function* blobsOf({ views, blobs }: Deps, env_id: string): AsyncGenerator<Buffer, number> {
+  const prefixes = [payloadsOf(env_id), `files/${env_id}/`]
+  for await (const { project_id } of everyDoc(views.projects, {
+    id: 'project_id',
+    equal: { env_id },
+    sort: 'order',
+  }))
+    prefixes.push(`builds/${project_id}/`)
+  let count = 0
+  for (const prefix of prefixes)
+    for await (const { key, size } of blobs.list(prefix)) {
+      const content = await blobs.get(key).catch((error: unknown) => {
+        if (isAppError(error, 'not_found')) return null // removed meanwhile, after the fact that says so
+        throw error
+      })
+      if (!content) continue
+      yield lineOf({ blob: key, bytes: size })
+      let sent = 0
+      for await (const chunk of content as AsyncIterable<Buffer>) {
+        sent += chunk.length
+        yield chunk
+      }
+      if (sent !== size)
+        throw new AppError('conflict', `Expected ${size} bytes of the blob ${key}, got ${sent}`)
+      count++
+    }
+  return count
+}
+
+async function* factsOf(
+  { store }: Deps,
+  { env_id, head }: Pick<Exporting, 'env_id' | 'head'>,
+): AsyncGenerator<Buffer, number> {
+  const whole = new Set<string>()
+  let count = 0
+  for await (const { events, caughtUp } of store.subscribe({
+    env_id,
+    signal: new AbortController().signal,
+  })) {
+    for (const { id, stream, revision, cursor, at, event, metadata } of events) {
+      if (streamOfFact(event, env_id) !== stream) continue
+      if (cursor > head)
+        throw new AppError(
+          'conflict',
+          'The environment was changed during the export; repeat it when the environment is at rest',
+        )
+      if (revision === 0) whole.add(stream)
+      else if (!whole.has(stream)) continue // its beginning has expired
+      yield lineOf({ id, stream, revision, at, event, metadata })
+      count++
+    }
+    if (caughtUp) break
+  }
+  return count
+}

@@ -1,0 +1,239 @@
+import type { ActorType } from '../../events/actor.ts'
+import { checkedFact } from '../../events/checkFact.ts'
+import type { EnvCause, Metadata } from '../../events/event.ts'
+import type { DomainEvent } from '../../events/index.ts'
+import { versionOf } from '../../events/upcast.ts'
+import { AppError } from '../../errors.ts'
+import { isId } from '../../ids.ts'
+import { buildKey, functionsKey } from '../../ports/runtime.ts'
+import { checkedContentType, checkedPath } from '../../content/fileChecks.ts'
+import { checkContextKey } from '../../events/contextKey.ts'
+import { clock } from '../../clock.ts'
+import { checkedNetwork } from '../projects/projectNetwork.ts'
+import { PROJECT_NAME } from '../projects/projectName.ts'
+import { checkImportedFunctions } from './checkImportedFunctions.ts'
+import { streamOfFact } from './streamOfFact.ts'
+
+/** A resource whose id is used beyond its own stream. */
+export type Kind = 'project' | 'stream' | 'build' | 'run' | 'event' | 'file' | 'variable'
+
+export interface Introduced {
+  readonly kind: Kind
+  readonly id: string
+}
+
+export interface ImportedFact {
+  readonly id: string
+  readonly stream: string
+  readonly revision: number
+  readonly event: DomainEvent
+  readonly metadata: Metadata
+  /** The resources that appear with this fact. */
+  readonly introduces: readonly Introduced[]
+}
+
+/** The fields of facts that name a resource. */
+const FIELDS: Readonly<Record<string, Kind>> = {
+  project_id: 'project',
+  build_id: 'build',
+  previous_build_id: 'build',
+  run_id: 'run',
+  event_id: 'event',
+  file_id: 'file',
+  stream_id: 'stream',
+}
+
+/** The facts with which a resource appears. */
+const INTRODUCES: Readonly<Record<string, readonly (readonly [field: string, kind: Kind])[]>> = {
+  ProjectCreated: [['project_id', 'project']],
+  BuildUploaded: [['build_id', 'build']],
+  StreamCreated: [['stream_id', 'stream']],
+  EventPublished: [['event_id', 'event']],
+  RunRequested: [['run_id', 'run']],
+  RunStarted: [['run_id', 'run']],
+  FileStored: [['file_id', 'file']],
+  ContextVariableCreated: [['variable_id', 'variable']],
+}
+
+/** Fields with references to payloads. */
+const REFS = ['event_data_ref', 'result_ref', 'payload_ref', 'value_ref', 'body_ref']
+
+/**
+ * Checks facts from a file that another operator may have written. Nothing in it is believed:
+ * F1: a fact is valid by its schema, has this build's version, and is of the environment and of the stream that its fields name.
+ * F2: a resource that a fact names was introduced by an earlier fact of the file, so no fact touches another tenant.
+ * F3: a blob that a fact names is one of the environment.
+ */
+export class ImportedFacts {
+  readonly #env_id: string
+  readonly #known = new Map<Kind, Set<string>>()
+
+  constructor(env_id: string) {
+    this.#env_id = env_id
+  }
+
+  knows(kind: Kind, id: string): boolean {
+    return this.#known.get(kind)?.has(id) === true
+  }
+
+  /** Throws `bad_request` with the reason. */
+  check(value: unknown): ImportedFact {
+    const { id, stream, revision, at, event, metadata } = recordOf(value)
+    const refuse = (reason: string): AppError =>
+      new AppError('bad_request', `The fact ${String(id).slice(0, 60)}: ${reason}`)
+    try {
+      if (typeof id !== 'string' || !isId(id)) throw new Error('id: expected a UUID')
+      if (!Number.isSafeInteger(revision) || Number(revision) < 0)
+        throw new Error('revision: expected a count')
+      const fact = checkedFact(recordOf(event)) // F1
+      if (stream !== streamOfFact(fact, this.#env_id))
+        throw new Error(`expected the stream of its fields, got ${String(stream).slice(0, 80)}`)
+      const kept = { ...this.#metadataOf(recordOf(metadata), fact), first_at: timeOf(at) }
+      checkFields(fact)
+      this.#checkBlobs(fact)
+      const introduces = this.#checkIds(fact)
+      return {
+        id,
+        stream: String(stream),
+        revision: Number(revision),
+        event: fact,
+        metadata: kept,
+        introduces,
+      }
+    } catch (error) {
+      throw refuse(error instanceof Error ? error.message : String(error))
+    }
+  }
+
+  #metadataOf(
+    { env_id, correlation_id, causation_id, actor, actor_type, ip, v = 1 }: Fields,
+    { type }: DomainEvent,
+  ): EnvCause & { v: number } {
+    if (env_id !== this.#env_id) throw new Error('metadata.env_id: expected that of the file')
+    if (v !== versionOf(type))
+      throw new Error(`metadata.v: expected version ${versionOf(type)}, got ${String(v).slice(0, 20)}`)
+    return {
+      env_id: this.#env_id,
+      correlation_id: shortText('metadata.correlation_id', correlation_id),
+      ...(causation_id !== undefined && { causation_id: shortText('metadata.causation_id', causation_id) }),
+      ...(actor !== undefined && { actor: shortText('metadata.actor', actor) }),
+      ...(actor_type !== undefined && { actor_type: actorTypeOf(actor_type) }),
+      ...(ip !== undefined && { ip: shortText('metadata.ip', ip) }),
+      v: versionOf(type),
+    }
+  }
+
+  /** F2 */
+  #checkIds(fact: DomainEvent): Introduced[] {
+    const fields = recordOf(fact)
+    const introduced: Introduced[] = []
+    const own = INTRODUCES[fact.type] ?? []
+    for (const [field, kind] of own) {
+      const id = fields[field]
+      if (typeof id !== 'string' || !isId(id)) throw new Error(`${field}: expected a UUID`)
+      if (!this.knows(kind, id)) introduced.push({ kind, id })
+    }
+    for (const [field, kind] of Object.entries(FIELDS)) {
+      const id = fields[field]
+      if (id === undefined || own.some(([name]) => name === field)) continue
+      if (!this.knows(kind, String(id)))
+        throw new Error(`${field}: expected a ${kind} of the file, got ${String(id).slice(0, 60)}`)
+    }
+    const { input_at: input, build_ids: builds } = fields
+    if (input !== undefined && !this.knows('stream', String(recordOf(input)['stream_id'])))
+      throw new Error('input_at: expected a stream of the file')
+    for (const id of Array.isArray(builds) ? builds : [])
+      if (!this.knows('build', String(id))) throw new Error('build_ids: expected builds of the file')
+    if (fields['org_id'] !== undefined) throw new Error('org_id: expected none')
+    if ('env_id' in fields && fields['env_id'] !== this.#env_id)
+      throw new Error('env_id: expected that of the file')
+    if ('key_id' in fields && !isId(String(fields['key_id']))) throw new Error('key_id: expected a UUID')
+    for (const { kind, id } of introduced) this.#known.set(kind, (this.#known.get(kind) ?? new Set()).add(id))
+    return introduced
+  }
+
+  /** F3 */
+  #checkBlobs(fact: DomainEvent): void {
+    const within = (prefix: string, key: unknown, field: string) => {
+      if (typeof key !== 'string' || !key.startsWith(prefix))
+        throw new Error(`${field}: expected a blob below ${prefix}`)
+    }
+    const payloads = `payloads/${this.#env_id}/`
+    for (const holder of [recordOf(fact), recordOf('input' in fact ? fact.input : {})])
+      for (const field of REFS)
+        if (holder[field] !== undefined) within(payloads, recordOf(holder[field])['key'], field)
+    const files = `files/${this.#env_id}/`
+    if (fact.type === 'FileStored') {
+      within(files, fact.key, 'key')
+      if (fact.replaced) within(files, fact.replaced.key, 'replaced')
+    }
+    if (fact.type === 'FileDeleted') within(files, fact.former.key, 'former')
+    if (fact.type === 'BuildUploaded' && fact.storage_path !== buildKey(fact))
+      throw new Error(`storage_path: expected ${buildKey(fact)}`)
+    if ((fact.type === 'BuildUploaded' || fact.type === 'BuildDeployed') && fact.functions_ref)
+      within(functionsKey(buildKey(fact)), fact.functions_ref.key, 'functions_ref')
+  }
+}
+
+/** What a command checks before it appends such a fact. */
+const checkFields = (fact: DomainEvent): void => {
+  switch (fact.type) {
+    case 'FileStored':
+      checkedPath(fact.path)
+      checkedContentType(fact.content_type)
+      return
+    case 'ProjectNetworkChanged':
+      checkedNetwork(fact.network)
+      return
+    case 'ProjectCreated':
+    case 'ProjectRenamed':
+    case 'NameReserved':
+      if (fact.type === 'ProjectCreated') checkedNetwork(fact.network ?? null)
+      if (!NAME.test(fact.name)) throw new Error('name: expected the name of a project')
+      return
+    case 'ContextVariableCreated':
+      checkContextKey(fact.key)
+      return
+    case 'BuildUploaded':
+    case 'BuildDeployed':
+      if (!/^[0-9a-f]{64}$/.test(fact.hash)) throw new Error('hash: expected a SHA-256')
+      checkImportedFunctions(fact.functions ?? [])
+      return
+    case 'CallDayCounted':
+      if (fact.runs < 0 || fact.bytes < 0) throw new Error('runs, bytes: expected counts')
+      return
+    default:
+      return
+  }
+}
+
+const NAME = new RegExp(PROJECT_NAME)
+
+type Fields = Readonly<Record<string, unknown>>
+
+const recordOf = (value: unknown): Fields => {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields
+  throw new Error('expected an object')
+}
+
+const ACTOR_TYPES = ['api-key', 'session', 'service-key', 'operator', 'client', 'run', 'system'] as const
+
+const actorTypeOf = (value: unknown): ActorType => {
+  const found = ACTOR_TYPES.find((type) => type === value)
+  if (found !== undefined) return found
+  throw new Error('metadata.actor_type: expected a kind of actor')
+}
+
+const shortText = (field: string, value: unknown): string => {
+  if (typeof value === 'string' && value.length > 0 && value.length <= 200) return value
+  throw new Error(`${field}: expected 1 to 200 characters`)
+}
+
+/** Clocks of two installations may differ by this, milliseconds. */
+const AHEAD_MS = 24 * 3600_000
+
+const timeOf = (value: unknown): string => {
+  const isTime = typeof value === 'string' && /^\d{4}-\d{2}-\d{2}T[\d:.]{8,12}Z$/.test(value)
+  if (isTime && Date.parse(value) <= clock.now() + AHEAD_MS) return value
+  throw new Error('at: expected a past ISO 8601 time in UTC')
+}

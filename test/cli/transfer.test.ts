@@ -1,0 +1,201 @@
+import { existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { type Embedded, spawnEmbedded } from '../support/backedUp.ts'
+import { call, handle, publish } from '../support/build.ts'
+import { cli, cliJson, startCli } from '../support/cli.ts'
+import { furnish, SECRET_LENGTH } from '../support/furnish.ts'
+import { getAnswers } from '../support/getAnswers.ts'
+import { type Api, openApi } from '../support/http.ts'
+import { startStandIn } from '../support/eventstoredb/index.ts'
+import { realEngines } from '../support/installation.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
+
+interface Printed {
+  readonly env_id: string
+  readonly facts: number
+  readonly blobs: number
+}
+
+/** Routes about credentials and domains, which are not transferred, and about positions of the log, which differ. */
+const BOUND = [
+  '/v1/audit',
+  '/v1/files/uploads/',
+  '/v1/sessions',
+  '/v1/service-keys',
+  '/v1/domains',
+  '/v1/org/usage',
+  '/v1/env/subscribe',
+  '/operator/',
+]
+
+const newKey = async (server: Embedded, env_id: string): Promise<Api> => {
+  const { token } = await server.operator.post<{ token: string }>(
+    `${server.url}/operator/envs/${env_id}/api-keys`,
+    { name: 'after the import' },
+  )
+  return openApi(server.url, token)
+}
+
+/** What an environment answers, without what is bound to an installation: tokens in URLs, and where content is stored. */
+const answersOf = async (server: Embedded, api: Api): Promise<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(await getAnswers(api, server.operator, { upload_id: '', without: BOUND })).map(
+      ([path, answer]) => [
+        path,
+        answer
+          .replaceAll(/\\"storage_backend\\":\\"\w+\\"/g, '')
+          .replaceAll(/\/[0-9A-Za-z]{33}\\"/g, '/TOKEN\\"'),
+      ],
+    ),
+  )
+
+const transfer = suite<{ server: Embedded; target: Embedded; dir: string; env_id: string }>(
+  'svc export and import',
+  {
+    timeoutMs: 180_000,
+  },
+)
+transfer.before(async (context) => {
+  const [server, target] = await Promise.all([spawnEmbedded(), spawnEmbedded()])
+  await furnish(server.api)
+  const { env_id } = await server.api.get<{ env_id: string }>('/env')
+  Object.assign(context, { server, target, env_id, dir: tempDir() })
+})
+transfer.after(async ({ server, target }) => {
+  await server.stop()
+  await target.stop()
+})
+
+transfer(
+  'make an environment that answers as the original, also for secrets, and works',
+  async ({ server, target, dir, env_id }) => {
+    const file = join(dir, 'dev.svc')
+    const exported = await cliJson<Printed>(['export', 'local/dev', file], { env: server.cliEnv })
+    assert.is(exported.env_id, env_id)
+    assert.equal(
+      [file, `${file}.key`].map((path) => statSync(path).mode & 0o077),
+      [0, 0],
+    )
+    assert.not.match(readFileSync(file, 'latin1'), 'the secret value')
+    const imported = await cliJson<Printed>(['import', file], { env: target.cliEnv })
+    assert.equal([imported.env_id, imported.facts, imported.blobs], [env_id, exported.facts, exported.blobs])
+    const api = await newKey(target, env_id)
+    const [before, now] = [await answersOf(server, server.api), await answersOf(target, api)]
+    assert.equal(Object.keys(now).sort(), Object.keys(before).sort())
+    for (const [path, answer] of Object.entries(before)) assert.is(now[path], answer, path)
+    assert.is((await call(api, 'f/readKey')).result, SECRET_LENGTH)
+    assert.is((await handle(api, 'asked', 'again')).status, 'succeeded')
+  },
+)
+
+transfer(
+  'survive the way through EventStoreDB and back, with other engines if they are named',
+  async ({ server, dir, env_id }) => {
+    const standIn = process.env['SVC_TEST_EVENT_STORE'] ? null : await startStandIn()
+    if (standIn) process.env['SVC_TEST_STAND_IN'] = standIn.url
+    const dataDir = tempDir()
+    const cluster = await spawnEmbedded(dataDir, realEngines(dataDir))
+    const back = await spawnEmbedded()
+    const file = join(dir, 'back.svc')
+    try {
+      const before = await answersOf(server, server.api)
+      await cliJson(['import', join(dir, 'dev.svc')], { env: cluster.cliEnv })
+      assert.equal(await answersOf(cluster, await newKey(cluster, env_id)), before)
+      await cliJson(['export', 'local/dev', file], { env: cluster.cliEnv })
+      await cliJson(['import', file], { env: back.cliEnv })
+      assert.equal(await answersOf(back, await newKey(back, env_id)), before)
+    } finally {
+      await Promise.all([cluster.stop(), back.stop()])
+      await standIn?.stop()
+    }
+  },
+)
+
+transfer('repeat an import without any change', async ({ target, dir, env_id }) => {
+  const api = await newKey(target, env_id)
+  const before = await answersOf(target, api)
+  await cliJson(['import', join(dir, 'dev.svc')], { env: target.cliEnv })
+  assert.equal(await answersOf(target, api), before)
+})
+
+transfer('refuse an environment that exists with other content, and change nothing', async ({ dir }) => {
+  const other = await spawnEmbedded()
+  try {
+    await publish(other.api, 'mine')
+    const before = await answersOf(other, other.api).catch(() => null)
+    const { code, err } = await cli(['import', join(dir, 'dev.svc')], { env: other.cliEnv })
+    assert.is(code, 1)
+    assert.match(err, /^svc: The environment exists already and is not empty\n$/)
+    assert.equal(await answersOf(other, other.api).catch(() => null), before)
+  } finally {
+    await other.stop()
+  }
+})
+
+transfer('continue an import that was killed', async ({ server, dir }) => {
+  const other = await spawnEmbedded()
+  try {
+    const file = join(dir, 'dev.svc')
+    const killed = startCli(['import', file], { env: other.cliEnv })
+    await until(async () => (await other.api.page('/projects')).pagination.total > 0, { everyMs: 0 })
+    killed.process.kill('SIGKILL')
+    await killed.ended
+    await cliJson(['import', file], { env: other.cliEnv })
+    const [before, now] = [await answersOf(server, server.api), await answersOf(other, other.api)]
+    for (const [path, answer] of Object.entries(before)) assert.is(now[path], answer, path)
+  } finally {
+    await other.stop()
+  }
+})
+
+transfer(
+  'refuse a file that is cut or changed, another file, and another key, with one line',
+  async ({ dir }) => {
+    const other = await spawnEmbedded()
+    const copy = join(dir, 'copy.svc')
+    const whole = readFileSync(join(dir, 'dev.svc'))
+    const key = readFileSync(join(dir, 'dev.svc.key'))
+    const refused = async (expected: RegExp | string) => {
+      const { code, err } = await cli(['import', copy], { env: other.cliEnv })
+      assert.is(code, 1)
+      assert.match(err, /^svc: [^\n]+\n$/)
+      assert.match(err, expected)
+    }
+    try {
+      writeFileSync(copy, whole)
+      writeFileSync(`${copy}.key`, `${Buffer.alloc(32, 1).toString('base64')}\n`)
+      await refused('do not open')
+      writeFileSync(`${copy}.key`, key)
+      truncateSync(copy, Math.floor(whole.length / 2))
+      await refused(/ends in the middle|is incomplete/)
+      writeFileSync(copy, 'PK\u0003\u0004 a zip\n')
+      await refused('svc export')
+      writeFileSync(copy, `${JSON.stringify({ format: 'svc export', version: 2 })}\n`)
+      await refused('upgrade svc')
+      const { data } = await other.api.page('/projects')
+      void data
+    } finally {
+      await other.stop()
+    }
+  },
+)
+
+transfer(
+  'refuse an environment with runs in progress, an unknown one, and a file that exists',
+  async ({ server, dir }) => {
+    for (const [args, expected] of [
+      [['export', 'local/nope', join(dir, 'x')], 'no environment local/nope'],
+      [['export', 'local', join(dir, 'x')], 'expected the id of an environment or ORG/ENV'],
+      [['export', 'local/dev', join(dir, 'dev.svc')], 'exists; name a new file'],
+    ] as const) {
+      const { code, err } = await cli(args, { env: server.cliEnv })
+      assert.is(code, 1)
+      assert.match(err, expected)
+    }
+    assert.not.ok(existsSync(join(dir, 'x')))
+  },
+)
+transfer.run()

@@ -1,0 +1,226 @@
+import { buffer } from 'node:stream/consumers'
+import * as assert from 'uvu/assert'
+import { createVariable } from '../../../src/commands/context/createVariable.ts'
+import { readVariable } from '../../../src/commands/context/readVariable.ts'
+import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
+import { storeFile } from '../../../src/commands/files/storeFile.ts'
+import { createProject } from '../../../src/commands/projects/createProject.ts'
+import { exportEnv } from '../../../src/commands/transfer/exportEnv.ts'
+import { importEnv } from '../../../src/commands/transfer/importEnv.ts'
+import { recordsIn } from '../../../src/commands/transfer/records.ts'
+import { isAppError } from '../../../src/errors.ts'
+import { newId } from '../../../src/ids.ts'
+import { TransferKey } from '../../../src/secrets/transferKey.ts'
+import { suite } from '../../support/suite.ts'
+import { openCommands } from '../openCommands.ts'
+import { plantBuild, plantEnv } from '../plantEnv.ts'
+
+type Line = Record<string, unknown>
+interface Entry {
+  line: Line
+  bytes: Buffer
+}
+
+const [source, target] = await Promise.all([openCommands(), openCommands()])
+const transferKey = new TransferKey(Buffer.alloc(32, 5))
+const cause = { correlation_id: newId(), actor: 'operator' }
+
+type Node = typeof source
+type Tenant = Awaited<ReturnType<typeof plantEnv>>
+
+const fill = async (node: Node, { caller }: Tenant): Promise<string> => {
+  const { project_id } = await createProject(node.deps, { name: 'shop' }, caller)
+  await node.views.settled()
+  await createVariable(node.deps, { project: 'shop', key: 'KEY', value: 'secret' }, caller)
+  await publishEvent(node.deps, { event_type: 'asked', event_data: { n: 1 }, source: 'api' }, caller)
+  const content = async function* () {
+    yield Buffer.from('content')
+    await Promise.resolve()
+  }
+  await storeFile(
+    node.deps,
+    { path: 'a.txt', content_type: 'text/plain', run_id: null, announced: 7, content },
+    caller.cause,
+  )
+  await node.views.settled()
+  return project_id
+}
+
+const mine = await plantEnv(source, 'acme')
+const project_id = await fill(source, mine)
+const victim = await plantEnv(target, 'victim')
+const victims = await fill(target, victim)
+const { build_id: victimsBuild } = await plantBuild(target, victim, { name: 'built' })
+
+const exported = async (): Promise<Entry[]> => {
+  const entries: Entry[] = []
+  const records = recordsIn(await exportEnv(source.deps, { env_id: mine.env_id, transferKey }))
+  for await (const { line, bytes } of records) entries.push({ line: { ...line }, bytes: await buffer(bytes) })
+  return entries
+}
+
+async function* fileOf(entries: readonly Entry[]): AsyncGenerator<Uint8Array> {
+  for (const { line, bytes } of entries) {
+    yield Buffer.from(`${JSON.stringify(line)}\n`)
+    if (bytes.length > 0) yield bytes
+  }
+  await Promise.resolve()
+}
+
+const importInto = (node: Node, entries: readonly Entry[], key = transferKey) =>
+  importEnv(node.deps, { content: fileOf(entries), transferKey: key }, cause)
+
+/** Everything of an environment that another tenant could have changed. */
+const stateOf = async ({ views, blobs }: Node, { env_id }: Tenant): Promise<string> => {
+  await views.settled()
+  const all = { equal: { env_id }, limit: 100, offset: 0 }
+  const keys = (await Array.fromAsync(blobs.list(''))).filter(({ key }) => key.includes(env_id))
+  const bytes = await Promise.all(
+    keys.map(async ({ key }) => [key, (await buffer(await blobs.get(key))).toString('hex')]),
+  )
+  return JSON.stringify([
+    await views.projects.find({ ...all, sort: 'order' }),
+    await views.builds.find({ equal: { env_id }, limit: 100, offset: 0, sort: 'order' }),
+    await views.events.find({ ...all, sort: 'order' }),
+    await views.files.find({ ...all, sort: 'path' }),
+    await views.runs.find({ ...all, sort: 'order' }),
+    bytes,
+  ])
+}
+
+const factOf = (entries: readonly Entry[], type: string): Line => {
+  const found = entries.find(({ line }) => (line['event'] as Line | undefined)?.['type'] === type)
+  assert.ok(found, type)
+  return found?.line ?? {}
+}
+const eventOf = (entries: readonly Entry[], type: string): Line => factOf(entries, type)['event'] as Line
+
+const transfer = suite('an import', { timeoutMs: 60_000 })
+
+const someId = newId()
+const theirs = await (async () => {
+  const all = { equal: { env_id: victim.env_id }, limit: 1, offset: 0 }
+  const [event] = (await target.views.events.find({ ...all, sort: 'order' })).items
+  const [file] = (await target.views.files.find({ ...all, sort: 'path' })).items
+  return { event_id: event?.event_id ?? '', stream_id: event?.stream_id ?? '', file_id: file?.file_id ?? '' }
+})()
+
+const attacks: Readonly<Record<string, (entries: Entry[]) => unknown>> = {
+  'a fact of another environment': (all) =>
+    ((factOf(all, 'EventPublished')['metadata'] as Line)['env_id'] = victim.env_id),
+  'a fact in the stream of another project': (all) =>
+    (factOf(all, 'ProjectCreated')['stream'] = `project-${victims}`),
+  'a project with the id of another': (all) => {
+    eventOf(all, 'ProjectCreated')['project_id'] = victims
+    factOf(all, 'ProjectCreated')['stream'] = `project-${victims}`
+  },
+  'an event with the id of another': (all) => (eventOf(all, 'EventPublished')['event_id'] = theirs.event_id),
+  'an event in the stream of another': (all) => {
+    for (const type of ['StreamCreated', 'EventPublished']) {
+      eventOf(all, type)['stream_id'] = theirs.stream_id
+      factOf(all, type)['stream'] = `stream-${theirs.stream_id}`
+    }
+  },
+  'a file with the id of another': (all) => (eventOf(all, 'FileStored')['file_id'] = theirs.file_id),
+  'a file with the content of another': (all) =>
+    (eventOf(all, 'FileStored')['key'] = `files/${victim.env_id}/00/x`),
+  'a file at a path that leads elsewhere': (all) =>
+    (eventOf(all, 'FileStored')['path'] = '../../secrets.json'),
+  'a payload of another': (all) => {
+    const event = eventOf(all, 'EventPublished')
+    event['event_data_ref'] = { key: `payloads/${victim.env_id}/x`, size: 1, sha256: 'x' }
+  },
+  'a variable of another project': (all) => {
+    eventOf(all, 'ContextVariableCreated')['project_id'] = victims
+    factOf(all, 'ContextVariableCreated')['stream'] = `context-${victims}`
+  },
+  'the end of a run that the file does not contain': (all) => {
+    const { stream_id } = eventOf(all, 'StreamCreated') as { stream_id: string }
+    const event = { type: 'RunBegun', run_id: someId, stream_id, worker_id: someId }
+    const fact = { ...factOf(all, 'EventPublished'), id: newId(), revision: 2, event }
+    all.splice(-1, 0, { line: fact, bytes: Buffer.alloc(0) })
+  },
+  'a run of the build of another': (all) => {
+    const { stream_id } = eventOf(all, 'StreamCreated') as { stream_id: string }
+    const plan = { run_type: 'call', build_id: victimsBuild, project_id, project_name: 'shop', attempt: 1 }
+    const event = { type: 'RunRequested', run_id: newId(), stream_id, target: { ns: 'a', var: 'b' }, ...plan }
+    const fact = { ...factOf(all, 'EventPublished'), id: newId(), revision: 2, event }
+    all.splice(-1, 0, { line: fact, bytes: Buffer.alloc(0) })
+  },
+  'a type of fact that is not transferred': (all) =>
+    (factOf(all, 'EventPublished')['event'] = { type: 'EnvDeleted', env_id: victim.env_id }),
+  'a type of fact that does not exist': (all) =>
+    (factOf(all, 'EventPublished')['event'] = { type: '__proto__' }),
+  'a field that does not exist': (all) => (eventOf(all, 'EventPublished')['admin'] = true),
+  'a fact of a later version': (all) => ((factOf(all, 'EventPublished')['metadata'] as Line)['v'] = 99),
+  'a time in the future': (all) => (factOf(all, 'EventPublished')['at'] = '2999-01-01T00:00:00.000Z'),
+  'a blob of another': (all) => {
+    const blob = all.find(({ line }) => 'blob' in line)
+    if (blob) blob.line['blob'] = `files/${victim.env_id}/00/x`
+  },
+  'a blob outside of every folder': (all) => {
+    const blob = all.find(({ line }) => 'blob' in line)
+    if (blob) blob.line['blob'] = `files/${mine.env_id}/../../../x`
+  },
+  'a zip without the hash in its key': (all) => {
+    const blob = all.find(({ line }) => 'blob' in line)
+    if (blob) blob.line['blob'] = `builds/${project_id}/${newId()}-${'a'.repeat(64)}.zip`
+  },
+  'a data key of another project': (all) => {
+    const key = all.find(({ line }) => 'key' in line)
+    if (key) key.line['project_id'] = victims
+  },
+  'the name of another organization': (all) => ((all[0] as Entry).line['org'] = 'victim'),
+  'the id of another environment': (all) => ((all[0] as Entry).line['env_id'] = victim.env_id),
+  'deeply nested data': (all) =>
+    (eventOf(all, 'EventPublished')['event_data'] = JSON.parse('['.repeat(500) + ']'.repeat(500)) as unknown),
+  'a fact twice': (all) => all.splice(-1, 0, structuredClone(all.at(-2) as Entry)),
+  'fewer facts than its end counts': (all) => all.splice(-2, 1),
+  'no end': (all) => all.splice(-1, 1),
+  'something after its end': (all) => all.push({ line: { key: newId() }, bytes: Buffer.alloc(0) }),
+}
+
+for (const [what, change] of Object.entries(attacks))
+  transfer(`of a file with ${what} is refused, and no other tenant is changed`, async () => {
+    const before = await stateOf(target, victim)
+    const entries = await exported()
+    change(entries)
+    const error = await importInto(target, entries).then(
+      () => null,
+      (thrown: unknown) => thrown,
+    )
+    assert.ok(isAppError(error) && error.status < 500, String(error))
+    assert.not.match((error as Error).message, '\n')
+    assert.is(await stateOf(target, victim), before)
+    const { views } = target
+    assert.is(await views.envs.get(mine.env_id), null, 'the environment was not created')
+  })
+
+transfer('is refused with another transfer key', async () => {
+  const error = await importInto(target, await exported(), new TransferKey(Buffer.alloc(32, 6))).catch(String)
+  assert.match(String(error), 'do not open')
+})
+
+transfer('of the whole file creates the environment, and a repetition changes nothing', async () => {
+  const entries = await exported()
+  const { facts } = await importInto(target, entries)
+  const state = await stateOf(target, mine)
+  assert.is(await stateOf(source, mine).then((text) => text.length), state.length)
+  const place = { env_id: mine.env_id, project_id }
+  assert.is(await readVariable(target.deps, { ...place, key: 'KEY' }), 'secret')
+  assert.is((await importInto(target, entries)).facts, facts)
+  assert.is(await stateOf(target, mine), state)
+})
+
+transfer('does not bring back a key that was erased since', async () => {
+  await target.deps.dataKeys.destroy(
+    { env_id: mine.env_id },
+    { final: false },
+    { ...cause, env_id: mine.env_id },
+  )
+  await importInto(target, await exported()).catch(() => {})
+  const place = { env_id: mine.env_id, project_id }
+  const value = await readVariable(target.deps, { ...place, key: 'KEY' }).then(String, () => 'erased')
+  assert.is(value, 'erased')
+})
+transfer.run()
