@@ -1,8 +1,9 @@
 import * as assert from 'uvu/assert'
+import type { Recorded } from '../../src/events/event.ts'
 import type { DomainEvent } from '../../src/events/index.ts'
 import { orderOf, type Projection } from '../../src/projections/projection.ts'
 import { Projector } from '../../src/projections/projector.ts'
-import { type NameDoc, names, newEvents, projecting } from './projectedNames.ts'
+import { type NameDoc, names, newEvents, projecting, withWriter } from './projectedNames.ts'
 
 /** The names of projects, all of which the end of an environment removes. */
 type NamedDoc = NameDoc & { readonly all: true; readonly id: string }
@@ -75,4 +76,36 @@ projector('keeps what another projector, which is ahead, folded after the cleari
   const ids = (await Array.fromAsync(readModels.reader<NamedDoc>(named).scan())).map(({ id }) => id)
   assert.equal(ids, ['new'])
 })
+projector(
+  'does not remove later what another projector, which is ahead, kept at the clearing',
+  async (context) => {
+    const { store, readModels, run } = context
+    const keeping = {
+      ...named,
+      clears: (recorded: Recorded) =>
+        (named.clears?.(recorded) ?? []).map((each) => ({
+          ...each,
+          keeps: (doc: NamedDoc) => doc.renamed === 0,
+        })),
+    } as unknown as Projection
+    await store.append('a', newEvents([created('kept'), purged, renamed('kept')]), 'none')
+    const ahead = new Projector(keeping, { readModels, store })
+    void run(ahead)
+    await ahead.reach(await store.head())
+    const removals: string[] = []
+    const behind = withWriter(readModels, ({ write }) => ({
+      checkpoint: async () => '',
+      write: (writes, checkpoint, options) => {
+        for (const { doc, cursor } of writes) if (doc === null) removals.push(cursor)
+        return write(writes, checkpoint, options)
+      },
+    }))
+    const lagging = new Projector(keeping, { readModels: behind, store })
+    void run(lagging)
+    const head = await store.head()
+    await lagging.reach(head)
+    assert.not(removals.includes(head), 'the removal has the position of the later fact, and may win')
+    assert.is((await readModels.reader<NamedDoc>(named).get('kept'))?.renamed, 1)
+  },
+)
 projector.run()

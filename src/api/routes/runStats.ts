@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { clock, isoOf } from '../../clock.ts'
+import { timeOf } from '../../commands/audit/moment.ts'
 import { projectFor } from '../../commands/projects/projectFor.ts'
 import { AppError } from '../../errors.ts'
 import {
@@ -133,18 +134,9 @@ const rangeOf = (interval: Interval, { from, to }: SeriesParameters): { fromMs: 
 /** Times that statistics can have: from 1970 to 9999. */
 const LAST_MS = Date.parse('9999-12-31T00:00:00Z')
 
-const DATE = /^\d{4}-\d{2}-\d{2}$/
-
 const instantOf = (field: 'from' | 'to', text: string): number => {
-  try {
-    const { epochMilliseconds } = Temporal.Instant.from(DATE.test(text) ? `${text}T00:00Z` : text)
-    if (epochMilliseconds < 0 || epochMilliseconds > LAST_MS) throw new RangeError('out of range')
-    return epochMilliseconds
-  } catch (error) {
-    throw new AppError(
-      'bad_request',
-      `${field}: expected an ISO 8601 time such as 2026-05-01T00:00:00Z, got "${text.slice(0, 60)}"`,
-      { cause: error },
-    )
-  }
+  const time = timeOf(field, text)
+  const ms = Date.parse(time)
+  if (ms >= 0 && ms <= LAST_MS) return ms
+  throw new AppError('bad_request', `${field}: expected a time from 1970 to 9999, got ${time}`)
 }
