@@ -85,4 +85,24 @@ projector(
   },
 )
 
+projector(
+  'a batch that changes no document is not written, and readers do not wait for it',
+  async ({ store, readModels, run }) => {
+    let writes = 0
+    const counting = withWriter(readModels, ({ write }) => ({
+      write: (...written) => {
+        writes++
+        return write(...written)
+      },
+    }))
+    const projector = new Projector({ ...any, idsOf: () => [] }, { readModels: counting, store })
+    void run(projector)
+    await projector.reach((await store.append('p', newEvents(life('p', 0)), 'none')).cursor)
+    const before = writes
+    for (let n = 1; n <= 5; n++)
+      await projector.reach((await store.append(`p${n}`, newEvents(life(`p${n}`, 1)), 'none')).cursor)
+    assert.is(writes, before)
+  },
+)
+
 projector.run()
