@@ -2,14 +2,14 @@ import { AUDITED, isAudited, isOfRuns } from '../events/audited.ts'
 import type { Recorded } from '../events/event.ts'
 import type { ActorType } from '../events/actor.ts'
 import { redact, resourcesOf } from '../events/redact.ts'
-import { NOTHING, orderOf, type Projection } from './projection.ts'
+import type { DomainEvent } from '../events/index.ts'
+import type { Doc } from '../ports/readModels.ts'
+import { type Cleared, NOTHING, orderOf, type Projection } from './projection.ts'
 
-/** An audited fact, without secrets. Further documents with a `resource` point to it. */
+/** An audited fact, without secrets. */
 export type AuditDoc = {
   /** Its cursor, which is also the id of the document. */
   readonly position: string
-  /** An id or name in the fact; empty for the document of the fact itself. */
-  readonly resource: string
   /** Empty for facts of the installation and of organizations. */
   readonly env_id: string
   readonly type: string
@@ -20,58 +20,36 @@ export type AuditDoc = {
   readonly actor_type: ActorType | null
   readonly ip: string | null
   readonly request_id: string | null
-  /** The fact, redacted; null in a document with a resource. */
-  readonly data: Readonly<Record<string, unknown>> | null
+  /** The fact, redacted. */
+  readonly data: Readonly<Record<string, unknown>>
   readonly order: string
   /** `order`, if the document is removed with the runs of its time; else null. */
   readonly expiring: string | null
 }
 
-const filters = [[], ['actor'], ['type'], ['actor', 'type']]
-
-/** The id of the document by which a resource finds the fact at a position. */
-const idAt = (position: string, resource: string): string =>
-  resource === '' ? position : `${position} ${resource}`
+const filters: readonly string[][] = [[], ['actor'], ['type'], ['actor', 'type']]
 
 export const audit: Projection<AuditDoc> = {
   name: 'audit',
-  version: 1,
+  version: 2,
   indexes: [
-    ...filters.map((more) => ({ equal: ['resource', ...more], sort: 'position', counted: true })),
-    ...filters.map((more) => ({ equal: ['env_id', 'resource', ...more], sort: 'position', counted: true })),
-    { equal: ['resource'], sort: 'order' },
+    ...filters.map((equal) => ({ equal, sort: 'position', counted: true })),
+    ...filters.map((more) => ({ equal: ['env_id', ...more], sort: 'position', counted: true })),
+    { equal: [], sort: 'order' },
     { equal: ['env_id'], sort: 'expiring', sparse: true },
   ],
   handles: AUDITED,
   begins: () => true, // each document has one fact
+  idsOf: (recorded) => (isAudited(recorded) ? [recorded.cursor] : NOTHING),
+  clears: ({ event }) => expiredWith(event, ({ position }) => position),
 
-  idsOf(recorded) {
-    if (!isAudited(recorded)) return NOTHING
-    const { cursor, event } = recorded
-    return ['', ...resourcesOf(event)].map((resource) => idAt(cursor, resource))
-  },
-
-  clears: ({ event }) =>
-    event.type === 'CallsExpired'
-      ? [
-          {
-            equal: { env_id: event.env_id },
-            sort: 'expiring',
-            before: event.before,
-            id: ({ position, resource }) => idAt(position, resource),
-          },
-        ]
-      : NOTHING,
-
-  evolve(_, recorded, id) {
+  evolve(_, recorded) {
     const { cursor, event, metadata, stream, at } = recorded
     const { type, ...data } = redact(event)
     const { actor = '', actor_type, ip = null, env_id = '' } = metadata
-    const resource = id.slice(cursor.length + 1)
     const order = orderOf(recorded)
     return {
       position: cursor,
-      resource,
       env_id,
       type,
       stream,
@@ -80,12 +58,51 @@ export const audit: Projection<AuditDoc> = {
       actor_type: actor_type ?? (actor === 'operator' ? 'operator' : null),
       ip,
       request_id: requestOf(recorded),
-      data: resource === '' ? data : null,
+      data,
       order,
       expiring: isOfRuns(recorded) ? order : null,
     }
   },
 }
+
+/** An id or name in an audited fact. A fact can have a thousand, so these documents are small and have few indexes. */
+export type AuditLinkDoc = Pick<
+  AuditDoc,
+  'position' | 'env_id' | 'type' | 'stream' | 'actor' | 'expiring'
+> & { readonly resource: string }
+
+export const auditLinks: Projection<AuditLinkDoc> = {
+  name: 'audit_links',
+  version: 1,
+  indexes: [
+    { equal: ['resource'], sort: 'position' },
+    { equal: ['env_id', 'resource'], sort: 'position' },
+    { equal: ['env_id'], sort: 'expiring', sparse: true },
+  ],
+  handles: AUDITED,
+  begins: () => true,
+  idsOf: (recorded) =>
+    isAudited(recorded)
+      ? resourcesOf(recorded.event).map((resource) => linkId(recorded.cursor, resource))
+      : NOTHING,
+  clears: ({ event }) => expiredWith(event, ({ position, resource }) => linkId(position, resource)),
+
+  evolve(_, recorded, id) {
+    const { cursor, event, metadata, stream } = recorded
+    const { actor = '', env_id = '' } = metadata
+    const expiring = isOfRuns(recorded) ? orderOf(recorded) : null
+    const resource = id.slice(linkId(cursor, '').length)
+    return { resource, position: cursor, env_id, type: event.type, stream, actor, expiring }
+  },
+}
+
+const linkId = (position: string, resource: string): string => `${position} ${resource}`
+
+/** The documents that are removed with the runs of their time. */
+const expiredWith = <D extends Doc>(event: DomainEvent, id: (doc: D) => string): readonly Cleared<D>[] =>
+  event.type === 'CallsExpired'
+    ? [{ equal: { env_id: event.env_id }, sort: 'expiring', before: event.before, id }]
+    : NOTHING
 
 /** The request that stored the fact, or that began the chain of the run; null if the service acted on its own. */
 const requestOf = ({ metadata: { actor, actor_type, correlation_id } }: Recorded): string | null =>

@@ -1,4 +1,4 @@
-import { audit } from './audit.ts'
+import { audit, auditLinks } from './audit.ts'
 import { builds } from './builds.ts'
 import { callDays } from './callDays.ts'
 import { contextVariables } from './contextVariables.ts'
@@ -37,6 +37,7 @@ export const projectionOf = {
   fileTotals,
   holdings,
   audit,
+  auditLinks,
 } as const
 
 export const allProjections: readonly Projection[] = Object.values(projectionOf)

@@ -3,7 +3,7 @@ import { type Background, keepGoing } from '../loops/keepGoing.ts'
 import { everyDoc } from '../loops/everyDoc.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Collection, Query, ReadModels } from '../ports/readModels.ts'
-import { audit, type AuditDoc } from './audit.ts'
+import { audit, type AuditDoc, type AuditLinkDoc, auditLinks } from './audit.ts'
 import { type BuildDoc, builds } from './builds.ts'
 import { type ContextVariableDoc, contextVariables } from './contextVariables.ts'
 import { type CallDayDoc, callDays } from './callDays.ts'
@@ -54,6 +54,7 @@ interface Docs {
   fileTotals: FileTotalDoc
   holdings: HoldingDoc
   audit: AuditDoc
+  auditLinks: AuditLinkDoc
 }
 export type DocOf<N extends ViewName> = Docs[N]
 
@@ -111,6 +112,7 @@ export const openViews = async (
     fileTotals: readModels.reader(fileTotals),
     holdings: readModels.reader(holdings),
     audit: readModels.reader(audit),
+    auditLinks: readModels.reader(auditLinks),
   }
   const behind = (cursor: Cursor, names: readonly ViewName[]): string[] =>
     (names.length > 0 ? names : viewNames)

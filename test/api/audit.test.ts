@@ -5,7 +5,7 @@ import { openSecrets } from '../../src/process/secretsFile.ts'
 import { readConfig } from '../../src/process/config.ts'
 import { REDACTED } from '../../src/events/redact.ts'
 import { newId } from '../../src/ids.ts'
-import { call, deploy, type Project } from '../support/build.ts'
+import { call, deploy, publish, type Project, runsOf } from '../support/build.ts'
 import { type Answer, type Api, openApi } from '../support/http.ts'
 import { installation } from '../support/installation.ts'
 import { startWithOther } from '../support/server.ts'
@@ -19,6 +19,7 @@ type OfInstallation = Static<typeof AuditedFactOfInstallation>
 const FUNCTIONS = `
 import { files } from 'svc'
 export const put = (path, content) => files.put(path, content)
+export const wait = () => new Promise(() => setTimeout(() => {}, 600_000))
 `
 
 const server = await startWithOther()
@@ -145,6 +146,39 @@ audited('names the caller that cancelled or replayed a run', async () => {
     return found.length > 0 ? found : null
   })
   assert.equal([replay?.actor.credential_id, replay?.actor.credential_type], [apiKeyId, 'api-key'])
+})
+
+audited('names the caller that cancelled a run', async () => {
+  const { run_id } = await api.post<{ run_id: string }>(`/projects/${name}/eval`, { code: '1' })
+  assert.equal(await audit({ resource: run_id, type: 'RunCancelled' }), [])
+  const { event_id } = await publish(api, 'svc:call', { fn: 'f/wait', args: [] })
+  const [waiting] = await until(async () => {
+    const runs = await runsOf(api, event_id)
+    return runs.length > 0 ? runs : null
+  })
+  await publish(api, 'svc:cancel', { run_id: waiting?.run_id })
+  const [fact] = await until(async () => {
+    const found = await audit({ resource: waiting?.run_id ?? '', type: 'RunCancelled' })
+    return found.length > 0 ? found : null
+  })
+  assert.equal([fact?.actor.credential_id, fact?.actor.credential_type], [apiKeyId, 'api-key'])
+})
+
+audited('names the task of the service that removes what was in a deleted environment', async () => {
+  const slug = `purged-${newId().slice(-12)}`
+  await operator.post(`${server.url}/operator/orgs`, { slug, plan: 'pro' })
+  const { env_id } = await operator.post<{ env_id: string }>(`${server.url}/operator/orgs/${slug}/envs`, {
+    name: 'dev',
+  })
+  await operator.send('DELETE', `${server.url}/operator/envs/${env_id}`)
+  const [purged] = await until(async () => {
+    const found = await operatorAudit({ env_id, type: 'EnvPurged' })
+    return found.length > 0 ? found : null
+  })
+  assert.equal(purged?.actor, { credential_id: 'purge', credential_type: 'system', ip: null })
+  assert.is(purged?.request_id, null)
+  const [deleted] = await operatorAudit({ env_id, type: 'EnvDeleted' })
+  assert.is(deleted?.actor.credential_type, 'operator')
 })
 
 audited('is invisible to other environments', async () => {

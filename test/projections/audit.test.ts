@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import type { Metadata, Recorded } from '../../src/events/event.ts'
 import type { DomainEvent } from '../../src/events/index.ts'
 import { REDACTED } from '../../src/events/redact.ts'
-import { audit, type AuditDoc } from '../../src/projections/audit.ts'
+import { audit, type AuditDoc, auditLinks } from '../../src/projections/audit.ts'
 import { exampleOf } from '../events/examples.ts'
 import { docsOf } from '../support/docsOf.ts'
 import { suite } from '../support/suite.ts'
@@ -15,11 +15,10 @@ const key: Partial<Metadata> = { actor: 'k', actor_type: 'api-key', ip: '10.0.0.
 
 const documents = suite('the audit of a fact')
 
-documents('has the fact without its secrets, and one document for each resource', () => {
-  const [fact, ...found] = docsAfter(by(key, exampleOf.ContextVariableUpdated))
+documents('has the fact without its secrets', () => {
+  const [fact] = docsAfter(by(key, exampleOf.ContextVariableUpdated))
   assert.equal(fact, {
     position: '0000000000000001',
-    resource: '',
     env_id: 'env',
     type: 'ContextVariableUpdated',
     stream: 's',
@@ -32,9 +31,21 @@ documents('has the fact without its secrets, and one document for each resource'
     order: order(0),
     expiring: null,
   })
+})
+
+documents('is found by each id and name in it', () => {
+  const links = docsOf(auditLinks, by(key, exampleOf.ContextVariableUpdated))
+  const link = {
+    position: '0000000000000001',
+    env_id: 'env',
+    type: 'ContextVariableUpdated',
+    stream: 's',
+    actor: 'k',
+    expiring: null,
+  }
   assert.equal(
-    found,
-    ['p', 'API_KEY'].map((resource) => ({ ...fact, resource, data: null })),
+    [...links.values()],
+    ['p', 'API_KEY'].map((resource) => ({ resource, ...link })),
   )
 })
 
@@ -73,5 +84,6 @@ documents('of a run is removed with the runs of its time; that of a client remai
   })
 })
 documents('begins with its fact', () => beginsWith(audit, exampleOf.ProjectRenamed))
+documents('is linked from its beginning', () => beginsWith(auditLinks, exampleOf.ProjectRenamed))
 
 documents.run()

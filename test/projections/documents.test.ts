@@ -134,6 +134,6 @@ all('has a name of its own, and an index for each query sorted by a field of its
 })
 all('begins its documents with facts that were tried', () => {
   const begun = allProjections.filter(({ begins }) => begins !== undefined).map(({ name }) => name)
-  assert.equal(begun.toSorted(), ['audit', 'events', 'runs', 'waitingRuns'])
+  assert.equal(begun.toSorted(), ['audit', 'audit_links', 'events', 'runs', 'waitingRuns'])
 })
 all.run()

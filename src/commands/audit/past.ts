@@ -15,7 +15,7 @@ import type { CommandDeps } from '../deps.ts'
 import { isBy, type Moment, momentOf } from './moment.ts'
 
 export type PastDeps = Pick<CommandDeps, 'store'> & {
-  readonly views: Pick<CommandDeps['views'], 'audit' | 'settled'>
+  readonly views: Pick<CommandDeps['views'], 'audit' | 'auditLinks' | 'settled'>
 }
 
 /** Facts and streams that one request folds. Their number bounds its time. */
@@ -107,7 +107,7 @@ export class Past {
     id: string,
   ): Promise<D | undefined> {
     const { views } = this.#deps
-    await views.settled('audit')
+    await views.settled('auditLinks')
     const query = {
       equal: { env_id, resource: id },
       sort: 'position',
@@ -115,7 +115,7 @@ export class Past {
       offset: 0,
       totals: false,
     } as const
-    const [first] = (await views.audit.find(query)).items
+    const [first] = (await views.auditLinks.find(query)).items
     if (!first) return undefined
     const doc = (await this.fold(projection, [first.stream])).get(id)
     return doc?.env_id === env_id ? doc : undefined
@@ -140,7 +140,7 @@ export class Past {
     const streams = new Set<string>()
     for await (const { stream, position, at } of everyDoc(views.audit, {
       id: 'position',
-      equal: { env_id, resource: '', type },
+      equal: { env_id, type },
       sort: 'position',
     })) {
       if (!isBy(this.moment, { cursor: position, at })) break

@@ -9,7 +9,7 @@ import type { CommandDeps } from '../deps.ts'
 import { isBy, type Moment, momentOf } from './moment.ts'
 
 type Deps = Pick<CommandDeps, 'store'> & {
-  readonly views: Pick<CommandDeps['views'], 'audit' | 'runs' | 'events' | 'settled'>
+  readonly views: Pick<CommandDeps['views'], 'auditLinks' | 'runs' | 'events' | 'settled'>
 }
 
 export interface ReplayQuery {
@@ -88,10 +88,10 @@ async function* factsUntil({ store }: Deps, stream: string, moment: Moment | nul
 
 /** The stream with the first fact about a resource. Rejects with `not_found`. */
 const streamWith = async ({ store, views }: Deps, resource: string): Promise<string> => {
-  await views.settled('audit', 'runs', 'events')
+  await views.settled('auditLinks', 'runs', 'events')
   const query = { equal: { resource }, sort: 'position', limit: 1, offset: 0, totals: false } as const
-  const [first] = (await views.audit.find(query)).items
-  if (first && first.resource !== '') return first.stream
+  const [first] = (await views.auditLinks.find(query)).items
+  if (first) return first.stream
   const inStream = (await views.runs.get(resource)) ?? (await views.events.get(resource))
   const stream = streamOf.stream(inStream?.stream_id ?? resource)
   for await (const _ of store.read(stream, { limit: 1 })) return stream
