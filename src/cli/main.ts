@@ -6,6 +6,8 @@ const { openTerminal } = await import('./terminal.ts')
 
 process.removeAllListeners('warning') // those of Node are for the developers of svc
 
+process.umask(0o077) // other users have no access to files that a command writes
+
 const interrupted = new AbortController()
 // A second signal ends the process at once.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort())
