@@ -206,3 +206,35 @@ early('waits for it, and reads nothing', async ({ node, build }) => {
 })
 
 early.run()
+
+const imported = suite<Context>('an imported event')
+imported.before.each(opening)
+imported.after.each(closing)
+
+imported('is not dispatched again, because the facts that followed it are imported too', async ({ node }) => {
+  const publish = async (more: object): Promise<string> => {
+    const [stream_id, event_id] = [newId(), newId()]
+    const metadata = { env_id: 'env', correlation_id: event_id, v: 1, ...more }
+    const published = {
+      event_id,
+      stream_id,
+      event_type: 'asked',
+      source: 'api',
+      event_time: '2026-01-01T00:00:00.000Z',
+    }
+    const facts = [
+      { id: newId(), event: { type: 'StreamCreated', stream_id }, metadata },
+      { id: newId(), event: { type: 'EventPublished', ...published }, metadata },
+    ] as const
+    await node.store.append(streamOf.stream(stream_id), facts, 'none')
+    return stream_id
+  }
+  const { worker } = openWorker(node)
+  await worker.start()
+  const before = await publish({ first_at: '2026-01-01T00:00:00.000Z' })
+  const other = await publish({})
+  await until(async () => (await node.typesIn(other)).includes('EventHandled'))
+  assert.equal(await node.typesIn(before), ['StreamCreated', 'EventPublished'])
+  await worker.stop({ drainMs: 10 })
+})
+imported.run()
