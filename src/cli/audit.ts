@@ -71,10 +71,12 @@ const lineOf = (change: Audited): Printed => {
   }
 }
 
+/** A value on one side of a change. */
+const shown = (value: unknown): string => (value === undefined ? 'nothing' : JSON.stringify(value))
+
 const replayedLine = (fact: Replayed): Printed => {
   const changed = Object.entries(fact.changes).map(
-    ([path, { before, after }]) =>
-      `    ${onOneLine(`${path}: ${JSON.stringify(before)} -> ${JSON.stringify(after)}`)}\n`,
+    ([path, { before, after }]) => `    ${onOneLine(`${path}: ${shown(before)} -> ${shown(after)}`)}\n`,
   )
   return { json: fact, text: `${fact.time}  ${fact.position}  ${fact.type}\n${changed.join('')}` }
 }

@@ -35,7 +35,7 @@ const fits = ({ type, const: only, properties, required = [] }: Shape, value: un
 
 /**
  * Copies a value as far as its schema says that it may be shown: numbers, booleans, literals, and strings with `audit`.
- * Everything else is redacted, so a field that the schema does not know, or that nobody has declared, shows nothing.
+ * Everything else is redacted, so a field that no schema declares shows nothing.
  */
 const copied = (shape: Shape | undefined, value: unknown, onString: OnString): unknown => {
   if (value === null || value === undefined) return value
