@@ -13,6 +13,7 @@ import type { ApiMemory } from './http/memory.ts'
 import type { OrgRates } from './http/orgRates.ts'
 import type { OpenCounts } from '../plans/openCounts.ts'
 import type { Check, EngineState } from './schemas.ts'
+import type { ReadModelStatus } from '../projections/readModelStatus.ts'
 import type { EnvFeeds } from './streams/envFeed.ts'
 
 /** The dependencies of handlers: those of commands and those of HTTP. */
@@ -20,6 +21,11 @@ export interface ApiDeps extends CommandDeps {
   readonly orgRates: OrgRates
   readonly memory: ApiMemory
   readonly openCounts: OpenCounts
+  /** The state of the read models, and requests to rebuild them. */
+  readonly readModels: {
+    status(): Promise<readonly ReadModelStatus[]>
+    rebuild(names: readonly string[], options: { readonly verify: boolean }): Promise<void>
+  }
   readonly authenticator: Authenticator
   /** The requests of each address without a valid credential. */
   readonly guesses: Guesses

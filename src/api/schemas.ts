@@ -124,6 +124,44 @@ export const Backup = Type.Object({
   }),
 })
 
+const Position = Type.String({ description: 'Position in the log; empty: its start' })
+const Behind = nullable(
+  Type.Integer({ description: 'Events after the position; null if the event store cannot count them' }),
+)
+
+export const ReadModelStatus = Type.Object({
+  name: Type.String(),
+  version: Type.Integer(),
+  state: Type.Union([Type.Literal('building'), Type.Literal('serving'), Type.Literal('rebuilding')]),
+  position: Position,
+  behind: Behind,
+  documents: Type.Integer(),
+  rebuild: nullable(
+    Type.Object({
+      state: Type.Union(
+        (['waiting', 'building', 'comparing', 'done', 'failed'] as const).map((state) => Type.Literal(state)),
+      ),
+      verify: Type.Boolean(),
+      requested_at: Timestamp,
+      ended_at: nullable(Timestamp),
+      position: Position,
+      behind: Behind,
+      differences: nullable(
+        Type.Integer({ description: 'Documents that differed; null if they were not compared' }),
+      ),
+      first_differences: Type.Array(
+        Type.Object({
+          id: Type.String(),
+          before: nullable(Type.Unknown()),
+          after: nullable(Type.Unknown()),
+        }),
+        { description: 'The first ten; a document is null where it is missing' },
+      ),
+      error: nullable(Type.String()),
+    }),
+  ),
+})
+
 /** Replaces a large value of a list. */
 const reference = (name: string) =>
   Type.Object(

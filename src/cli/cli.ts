@@ -11,6 +11,7 @@ import { openProgress, type Progress } from './progress.ts'
 import { keyCommands } from './keys.ts'
 import { orgCommands } from './orgs.ts'
 import { runProgram, type Values } from './program.ts'
+import { projectionCommands } from './projections.ts'
 import { secretsCommands } from './secrets.ts'
 import { serveCommand } from './serve.ts'
 import { statusCommand } from './status.ts'
@@ -27,6 +28,7 @@ const allCommands: readonly CliCommand[] = [
   ...envCommands,
   ...keyCommands,
   ...auditCommands,
+  ...projectionCommands,
   ...secretsCommands,
   ...backupCommands,
   ...transferCommands,

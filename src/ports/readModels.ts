@@ -65,6 +65,8 @@ export interface Collection<D extends Doc = Doc> {
   scan(): AsyncIterable<D>
   /** Null when the version is new. */
   checkpoint(): Promise<Cursor | null>
+  /** The number of documents. It may read every one of them. */
+  count(): Promise<number>
 }
 
 /** A document with the cursor of its last write; a removed document is null and keeps its cursor. */
@@ -97,6 +99,8 @@ export interface WritableCollection<D extends Doc = Doc> extends Collection<D> {
    * of the collection may be ahead: a document already contains the events up to its stored cursor.
    */
   stored(ids: readonly string[]): Promise<Map<string, Stored<D>>>
+  /** Every id with its last write, including removals, in no promised order. */
+  entries(): AsyncIterable<readonly [id: string, stored: Stored<D>]>
   /**
    * Stores documents, then the checkpoint. A write with an older cursor than the stored document is skipped; of two writes
    * with the same cursor, either may win. A batch that is applied twice or interrupted therefore produces the same
@@ -136,6 +140,12 @@ export interface ReadModels {
    * version can stop the removal.
    */
   drop(version: Version, isUnread: () => Promise<boolean>): Promise<void>
+  /**
+   * Puts the documents and the checkpoint of one version in the place of those of another one with the same indexes:
+   * readers of `version` see either all documents of before or all of `by`. Then `by` does not exist. No writer of the
+   * two may be in use. After a crash, a repetition completes it; if `by` does not exist, nothing changes.
+   */
+  replace(version: Version, by: Version): Promise<void>
   source(): Promise<FoldedLog>
   /** Notes the log that the read models are folded from. */
   assign(log_id: string): Promise<void>

@@ -135,6 +135,7 @@ export const openNode = async ({
     wrappedKeys,
     views,
     projectors,
+    progress,
     quotas,
     turns,
     tracer,

@@ -1,6 +1,7 @@
 import { stackOf } from '../errors.ts'
-import type { Cursor } from '../events/event.ts'
+import { type Cursor, START } from '../events/event.ts'
 import { type Background, keepGoing } from '../loops/keepGoing.ts'
+import { Pausable } from '../loops/pausable.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { ReadModels, Version } from '../ports/readModels.ts'
 import { allProjections } from './index.ts'
@@ -39,6 +40,9 @@ export class Projectors implements Progress {
   readonly #projections: readonly Projection[]
   readonly #projectors: ReadonlyMap<string, Projector>
   #isRunning = false
+  readonly #loops = new Map<string, Pausable>()
+  /** Reads of the log for this process. */
+  readonly reads: SharedReads
 
   constructor({
     readModels,
@@ -57,16 +61,16 @@ export class Projectors implements Progress {
     this.#background = { logger, onGivenUp }
     this.#engines = { readModels, store }
     this.#projections = projections
-    const reads = new SharedReads(store)
+    this.reads = new SharedReads(store)
     this.#projectors = new Map(
       projections.map((projection) => [
         nameOf(projection),
-        new Projector(projection, { readModels, store: reads, onSkipped: this.#logSkipped, ...options }),
+        new Projector(projection, { readModels, store: this.reads, onSkipped: this.logSkipped, ...options }),
       ]),
     )
   }
 
-  #logSkipped = (name: string, error: unknown): void => {
+  readonly logSkipped = (name: string, error: unknown): void => {
     this.#background.logger.error(`The read model ${name} continues without a fact`, {
       error: stackOf(error),
     })
@@ -105,14 +109,26 @@ export class Projectors implements Progress {
   async run(signal: AbortSignal): Promise<void> {
     const background = { ...this.#background, signal }
     this.#isRunning = true
-    const running = [...this.#projectors].map(([name, projector]) =>
-      keepGoing(`The projector of ${name}`, (until) => projector.run(until), background),
-    )
+    const running = [...this.#projectors].map(([name, projector]) => {
+      const loop = new Pausable()
+      this.#loops.set(name, loop)
+      const run = (until: AbortSignal) => loop.run((part) => projector.run(part), until)
+      return keepGoing(`The projector of ${name}`, run, background)
+    })
     running.push(
       keepGoing('The watch over the catalogue', (until) => watchCatalogue(this.#engines, until), background),
     )
     await Promise.all(running)
     this.#isRunning = false
+  }
+
+  /** Does some work while the projector of a read model does not run. Readers of newer positions wait meanwhile. */
+  async pausing(name: string, work: (builtTo: Cursor) => Promise<void>): Promise<void> {
+    await this.#loops.get(name)?.during(() => work(this.#projectors.get(name)?.builtTo ?? START))
+  }
+
+  projectionOf(name: string): Projection | undefined {
+    return this.#projections.find((projection) => nameOf(projection) === name)
   }
 
   async reach(name: string, cursor: Cursor, signal?: AbortSignal): Promise<void> {

@@ -53,6 +53,18 @@ export const forgetSkipped = async (collection: Writable, stored: readonly Versi
   await clearSkipped(collection, (read_model) => !names.has(read_model))
 }
 
+/** One read model takes the place of another one, and lacks what that one lacks. */
+export const renameSkipped = async (
+  readModels: ReadModels,
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<void> => {
+  const collection = await readModels.writer<SkippedFactDoc>(skippedFacts)
+  const docs = await Array.fromAsync(collection.scan())
+  const lacking = docs.filter(({ read_model }) => read_model === from)
+  await clearSkipped(collection, (read_model) => read_model === to || read_model === from)
+  for (const doc of lacking) await write(collection, { ...doc, read_model: to })
+}
+
 /** The facts that one read model lacks. */
 export class SkippedFacts {
   readonly #collection: Writable

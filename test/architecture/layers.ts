@@ -325,7 +325,7 @@ export const layers: readonly Layer[] = [
       'process/checks/clock',
       'process',
     ],
-    types: ['commands'],
+    types: ['commands', 'projections'],
     packages: ['commander', 'string-width'],
   },
   {

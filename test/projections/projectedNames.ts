@@ -85,6 +85,7 @@ export const withWriter = (
   reader: (spec) => readModels.reader(spec),
   versions: () => readModels.versions(),
   drop: (version, isUnread) => readModels.drop(version, isUnread),
+  replace: (version, by) => readModels.replace(version, by),
   source: () => readModels.source(),
   assign: (log_id) => readModels.assign(log_id),
   countAfter: (cursor) => readModels.countAfter(cursor),

@@ -19,6 +19,7 @@ import { dropVersion } from './dropping.ts'
 import { ask, openingFailure } from './failures.ts'
 import { Presence } from './presence.ts'
 import { Registry } from './registry.ts'
+import { replaceVersion } from './replacing.ts'
 import { StoredVersion } from './storedVersion.ts'
 
 interface Options {
@@ -80,10 +81,15 @@ class MongoReadModels implements ReadModels {
         `Expected collection ${collectionName(spec)} with the indexes that it was created with: raise its version`,
       )
     }
+    const open = () => this.#refuseClosed()
     const version = new StoredVersion(this.#db, this.#registry, spec) // it remembers what this writer has read
     return {
       ...this.#collection<D>(spec, { read: (work) => work(version), docs: () => version.docs() }),
       stored: async (ids) => this.#open(() => version.stored(ids) as Promise<Map<string, Stored<D>>>),
+      entries: async function* () {
+        open()
+        for await (const [id, stored] of version.entries()) yield [id, stored as Stored<D>] as const
+      },
       write: async (writes, checkpoint, options) =>
         this.#open(() => version.write(writes, checkpoint, options)),
       wantsChanges: made.indexes.some(({ counted }) => counted),
@@ -97,6 +103,10 @@ class MongoReadModels implements ReadModels {
   async drop(version: Version, isUnread: () => Promise<boolean>): Promise<void> {
     const { signal } = this.#closing
     await this.#open(() => dropVersion(version, { db: this.#db, registry: this.#registry, signal }, isUnread))
+  }
+
+  async replace(version: Version, by: Version): Promise<void> {
+    await this.#open(() => replaceVersion(version, by, { db: this.#db, registry: this.#registry }))
   }
 
   source(): Promise<FoldedLog> {
@@ -137,6 +147,7 @@ class MongoReadModels implements ReadModels {
         for await (const doc of docs()) yield doc as D
       },
       checkpoint: () => on((version) => version.checkpoint()),
+      count: () => on((version) => version.count()),
     }
   }
 

@@ -69,8 +69,8 @@ export class Registry {
   }
 
   /** Moves the checkpoint forward, never back. Throws `unavailable` if the version was dropped: its projector restarts. */
-  async advance(spec: CollectionSpec, checkpoint: Cursor): Promise<void> {
-    const _id = collectionName(spec)
+  async advance(version: Version, checkpoint: Cursor): Promise<void> {
+    const _id = collectionName(version)
     const { matchedCount } = await ask(() => this.#versions.updateOne({ _id }, { $max: { checkpoint } }))
     if (matchedCount === 0) throw new AppError('unavailable', `The read model ${_id} was dropped`)
   }
@@ -93,6 +93,10 @@ export class Registry {
       this.#versions.deleteOne({ _id: collectionName(version), dropping }),
     )
     return deletedCount > 0 || (await this.row(version)) === null
+  }
+
+  async remove(version: Version): Promise<void> {
+    await ask(() => this.#versions.deleteOne({ _id: collectionName(version) }))
   }
 
   async source(): Promise<FoldedLog> {

@@ -11,7 +11,7 @@ import type {
   WriteOptions,
 } from '../../ports/readModels.ts'
 import { changesOf, Counts } from './counts.ts'
-import { docOf, type Envelope, enveloperOf } from './envelope.ts'
+import { docOf, type Envelope, storedOf, enveloperOf } from './envelope.ts'
 import { Envelopes } from './envelopes.ts'
 import { ask } from './failures.ts'
 import { boundsOf, isOpen } from '../shared/bounds.ts'
@@ -87,14 +87,27 @@ export class StoredVersion {
   }
 
   async *docs(): AsyncGenerator<Doc> {
-    const cursor = this.#documents.find(present, { batchSize: ROWS_PER_COMMAND })
+    for await (const envelope of this.#all(present)) yield docOf(envelope) ?? {}
+  }
+
+  async *entries(): AsyncGenerator<[id: string, stored: Stored]> {
+    for await (const envelope of this.#all({})) yield [envelope._id, storedOf(envelope)]
+  }
+
+  async *#all(filter: Filter<Envelope>): AsyncGenerator<Envelope> {
+    const cursor = this.#documents.find(filter, { batchSize: ROWS_PER_COMMAND })
     try {
       for (let next = await ask(() => cursor.next()); next; next = await ask(() => cursor.next())) {
-        for (const envelope of [next, ...cursor.readBufferedDocuments()]) yield docOf(envelope) ?? {}
+        yield next
+        yield* cursor.readBufferedDocuments()
       }
     } finally {
       await cursor.close().catch(() => {}) // otherwise the server closes it after a timeout
     }
+  }
+
+  count(): Promise<number> {
+    return ask(() => this.#documents.countDocuments(present))
   }
 
   checkpoint(): Promise<Cursor | null> {

@@ -20,6 +20,7 @@ import { masterKeyRoutes } from './masterKey.ts'
 import { metricsRoute } from './metrics.ts'
 import { nodeRoutes } from './node.ts'
 import { operatorRoutes } from './operator.ts'
+import { projectionRoutes } from './projections.ts'
 import { projectRoutes } from './projects.ts'
 import { runRoutes } from './runs.ts'
 import { serviceKeyRoutes } from './serviceKeys.ts'
@@ -58,6 +59,7 @@ export const allRoutes: readonly Route[] = [
   ...abandonedEventRoutes,
   ...skippedFactRoutes,
   ...nodeRoutes,
+  ...projectionRoutes,
   ...operatorRoutes,
   ...apiKeyRoutes,
 ]

@@ -15,6 +15,7 @@ import { useServiceKey } from '../../commands/credentials/useServiceKey.ts'
 import { Offers } from '../../cluster/offers.ts'
 import { keepGoing } from '../../loops/keepGoing.ts'
 import { checkNode } from '../checkNode.ts'
+import { readModelStatus, requestRebuild } from '../../projections/readModelStatus.ts'
 import type { Node } from './node.ts'
 
 type Given = Pick<
@@ -70,6 +71,10 @@ export const createApi = (node: Node, { engineStates, ...given }: Given): Api =>
     offers: liveness && new Offers(hints, views.directory),
     memory: new ApiMemory(views.directory),
     openCounts,
+    readModels: {
+      status: () => readModelStatus(node),
+      rebuild: (names, options) => requestRebuild(node.readModels, { names, ...options }),
+    },
     orgRates: new OrgRates({ limiter: node.limiter, directory: views.directory, turns: node.turns }),
     authenticator,
     guesses: new Guesses({ ...CREDENTIAL_GUESSES, logger }),

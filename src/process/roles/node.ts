@@ -6,7 +6,7 @@ import type { Background } from '../../loops/keepGoing.ts'
 import type { Patiently } from '../../loops/patience.ts'
 import type { Quotas } from '../../plans/quotas.ts'
 import type { Tracer } from '../../ports/tracer.ts'
-import type { Projectors } from '../../projections/projectors.ts'
+import type { Progress, Projectors } from '../../projections/projectors.ts'
 import type { Views } from '../../projections/views.ts'
 import type { DataKeys } from '../../secrets/dataKeys.ts'
 import type { Keyring } from '../../secrets/keyring.ts'
@@ -33,6 +33,8 @@ export interface Node extends Engines, Background {
   readonly views: Views
   /** Null on a node without the role `projector`. */
   readonly projectors: Projectors | null
+  /** The positions of the read models. */
+  readonly progress: Progress
   readonly quotas: Quotas
   /** The event loop of this process, shared by organizations. */
   readonly turns: FairTurns

@@ -6,6 +6,7 @@ import type { Engines } from '../engines.ts'
 import { type Background, keepGoing } from '../../loops/keepGoing.ts'
 import { dropUnread, type Unread } from '../../projections/dropUnread.ts'
 import { type Progress, Projectors } from '../../projections/projectors.ts'
+import { rebuildRequested } from '../../projections/rebuilding.ts'
 
 /** A batch grows for this time while no reader waits. */
 const LINGER_MS = 100
@@ -39,9 +40,17 @@ export const startProjecting = (deps: Deps, projects: boolean): Projecting => {
       (until) => dropUnread({ readModels, ...unread }, until),
       background,
     )
+  const rebuilding = (projectors: Projectors, background: Background) =>
+    keepGoing(
+      'The rebuild of read models',
+      (until) =>
+        rebuildRequested({ readModels, store, projectors, logger, onSkipped: projectors.logSkipped }, until),
+      background,
+    )
   if (!liveness) {
     const projectors = new Projectors(base)
     void projectors.run(signal)
+    void rebuilding(projectors, deps)
     const namesRead = () => Promise.resolve(new Set(projectors.names))
     void dropping({ projectors, namesRead, looks: 1 }, deps)
     return { progress: projectors, projectors }
@@ -59,7 +68,12 @@ export const startProjecting = (deps: Deps, projects: boolean): Projecting => {
   const lease = `projectors ${projectors.names.join(' ')}`
   const unread = { projectors, namesRead: () => namesReadBy({ readModels, liveness }), looks: LOOKS }
   const work = async (until: AbortSignal) => {
-    await Promise.all([projectors.run(until), dropping(unread, { ...deps, signal: until })])
+    const background = { ...deps, signal: until }
+    await Promise.all([
+      projectors.run(until),
+      dropping(unread, background),
+      rebuilding(projectors, background),
+    ])
   }
   void keepGoing(
     'The projector',

@@ -49,6 +49,70 @@ export const versionsContract = (versions: Suite<OpenReadModels>): void => {
     assert.equal(await versionsOf(), [11])
   })
 
+  versions(
+    'readers continue with the documents that replace those of their version',
+    async ({ readModels }) => {
+      const { spec, put, next } = aCollection()
+      const shadow = { ...spec, name: `${spec.name}~new` }
+      const writer = await readModels.writer(spec)
+      await writer.write(
+        [put('a', { id: 'a', env: 'x', at: 1 }), put('b', { id: 'b', env: 'x', at: 2 })],
+        next(),
+      )
+      const reader = readModels.reader(spec)
+      assert.is((await reader.find(byTime)).total, 2)
+      const rebuilt = await readModels.writer(shadow)
+      const checkpoint = next()
+      await rebuilt.write([put('b', { id: 'b', env: 'x', at: 3 })], checkpoint)
+      await readModels.replace(spec, shadow)
+      assert.equal(await reader.get('a'), null)
+      assert.equal((await reader.find(inEnv('x'))).items, [{ id: 'b', env: 'x', at: 3 }])
+      assert.is((await reader.find(inEnv('x'))).total, 1)
+      assert.is(await reader.count(), 1)
+      assert.is(await reader.checkpoint(), checkpoint)
+      const names = (await readModels.versions()).map(({ name }) => name)
+      assert.not.ok(names.includes(shadow.name))
+      const after = await readModels.writer(spec)
+      await after.write([put('c', { id: 'c', env: 'x', at: 4 })], next())
+      assert.is((await reader.find(inEnv('x'))).total, 2)
+    },
+  )
+
+  versions(
+    'a version can be replaced again, and a repeated replacement changes nothing',
+    async ({ readModels }) => {
+      const { spec, put, next } = aCollection()
+      const shadow = { ...spec, name: `${spec.name}~new` }
+      await (await readModels.writer(spec)).write([put('a', { id: 'a', env: 'x', at: 0 })], next())
+      for (const at of [1, 2]) {
+        await (await readModels.writer(shadow)).write([put('a', { id: 'a', env: 'x', at })], next())
+        for (let n = 0; n < 2; n++) await readModels.replace(spec, shadow)
+        assert.equal(await readModels.reader(spec).get('a'), { id: 'a', env: 'x', at })
+      }
+    },
+  )
+
+  versions(
+    'every last write is listed with its id, also those of removed documents',
+    async ({ readModels }) => {
+      const { spec, put, next } = aCollection()
+      const writer = await readModels.writer(spec)
+      const writes = [put('a', { id: 'a' }), put('b', { id: 'b' })]
+      await writer.write(writes, next())
+      const removal = put('b', null)
+      await writer.write([removal], next())
+      const entries = await Array.fromAsync(writer.entries())
+      assert.equal(
+        entries.toSorted(([a], [b]) => a.localeCompare(b)),
+        [
+          ['a', { doc: { id: 'a' }, cursor: writes[0]?.cursor }],
+          ['b', { doc: null, cursor: removal.cursor }],
+        ],
+      )
+      assert.is(await writer.count(), 1)
+    },
+  )
+
   versions('a version that is read is not dropped', async ({ readModels }) => {
     const { spec, put, next } = aCollection()
     await (await readModels.writer(spec)).write([put('a', { id: 'a' })], next())

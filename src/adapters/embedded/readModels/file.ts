@@ -34,9 +34,14 @@ const open = (file: string): DatabaseSync => {
     }
     db.exec(`PRAGMA application_id=${APPLICATION}; PRAGMA user_version=${FORMAT};
       CREATE TABLE IF NOT EXISTS collections
-        (name TEXT, version INTEGER, spec TEXT NOT NULL, checkpoint TEXT,
+        (name TEXT, version INTEGER, spec TEXT NOT NULL, checkpoint TEXT, stored_as TEXT,
          PRIMARY KEY (name, version)) WITHOUT ROWID;
+      CREATE TABLE IF NOT EXISTS replaced (stored_as TEXT PRIMARY KEY) WITHOUT ROWID;
       CREATE TABLE IF NOT EXISTS identity (log_id TEXT NOT NULL)`)
+    const columns = db.prepare('PRAGMA table_info(collections)').all()
+    if (!columns.some(({ name }) => name === 'stored_as'))
+      db.exec('ALTER TABLE collections ADD COLUMN stored_as TEXT')
+    db.exec(`UPDATE collections SET stored_as = name || '__v' || version WHERE stored_as IS NULL`)
     db.prepare('SELECT name, version, spec, checkpoint FROM collections').all()
     db.prepare('SELECT log_id FROM identity').all()
     return db

@@ -23,7 +23,7 @@ import { isDamage, isFaultOfFile, transaction, unavailable } from '../sqlite.ts'
 import { WalKeeper } from '../walKeeper.ts'
 import { dropSlowly } from './dropping.ts'
 import { fileIn, openFile, renewFile } from './file.ts'
-import { rowsOf } from './rows.ts'
+import { countOf, entriesOf, rowsOf } from './rows.ts'
 import { Table, tableName } from './table.ts'
 
 export type { Discarded } from '../disposableFile.ts'
@@ -49,6 +49,14 @@ export const openReadModels = ({ dir, onDiscarded = () => {} }: Options): ReadMo
   }
 }
 
+/** A row of `collections`. */
+type Registered = {
+  readonly spec: string
+  /** The name of its table. */
+  readonly stored_as: string
+  readonly checkpoint: Cursor | null
+}
+
 class EmbeddedReadModels implements ReadModels {
   readonly #dir: string
   readonly #onDiscarded: OnDiscarded
@@ -70,6 +78,8 @@ class EmbeddedReadModels implements ReadModels {
     // Damage of the newest versions is found here, where the file can still be replaced.
     const rows = this.#db.prepare('SELECT spec, max(version) FROM collections GROUP BY name').all()
     for (const { spec } of rows) this.#open(JSON.parse(String(spec)) as CollectionSpec)
+    for (const { stored_as } of this.#db.prepare('SELECT stored_as FROM replaced').all())
+      void this.#dropLater(() => this.#dropReplaced({ stored_as: String(stored_as) }))
   }
 
   #keepWal(): WalKeeper {
@@ -90,8 +100,16 @@ class EmbeddedReadModels implements ReadModels {
         `Expected collection ${tableName(spec)} with the indexes that it was created with: raise its version`,
       )
     }
+    const refuse = (error: unknown) => this.#refuse(error)
     return {
       ...this.#collection<D>(spec, () => table),
+      entries: async function* () {
+        try {
+          for await (const [id, stored] of entriesOf(table)) yield [id, stored as Stored<D>] as const
+        } catch (error) {
+          refuse(error)
+        }
+      },
       stored: async (ids) => this.#guard(() => byId(ids, (id) => table.stored(id))) as Map<string, Stored<D>>,
       write: (writes, checkpoint, { summaries = [] } = {}) =>
         this.#write(table, summaries.length > 0 ? [...summaries, ...writes] : writes, checkpoint),
@@ -122,11 +140,32 @@ class EmbeddedReadModels implements ReadModels {
 
   /** Drops one table at a time, between other work. No other process reads the file, so nothing is asked twice. */
   async drop(version: Version, isUnread: () => Promise<boolean>): Promise<void> {
-    if (!(await isUnread())) return
-    this.#dropping = this.#dropping
-      .then(() => this.#drop(version))
-      .catch((error: unknown) => this.#noteDamage(error))
-    await this.#dropping
+    if (await isUnread()) await this.#dropLater(() => this.#drop(version))
+  }
+
+  #dropLater(drop: () => Promise<void>): Promise<void> {
+    this.#dropping = this.#dropping.then(drop).catch((error: unknown) => this.#noteDamage(error))
+    return this.#dropping
+  }
+
+  /** The version gets the other table in one transaction. Its former table is dropped slowly, also after a crash. */
+  async replace(version: Version, by: Version): Promise<void> {
+    const former = this.#guard(() => {
+      const [current, next] = [version, by].map((each) => this.#registered(each))
+      if (!current || !next) return null
+      transaction(this.#db, () => {
+        this.#db.prepare('DELETE FROM collections WHERE name = ? AND version = ?').run(by.name, by.version)
+        this.#db
+          .prepare('UPDATE collections SET stored_as = ?, checkpoint = ? WHERE name = ? AND version = ?')
+          .run(next.stored_as, next.checkpoint, version.name, version.version)
+        this.#db.prepare('INSERT INTO replaced VALUES (?)').run(current.stored_as)
+      })
+      const table = this.#tables.get(tableName(version))
+      this.#tables.delete(tableName(version))
+      this.#tables.delete(tableName(by))
+      return { stored_as: current.stored_as, table }
+    })
+    if (former) void this.#dropLater(() => this.#dropReplaced(former))
   }
 
   async source(): Promise<FoldedLog> {
@@ -208,6 +247,13 @@ class EmbeddedReadModels implements ReadModels {
         }
       },
       checkpoint: async () => this.#guard(() => tableNow().checkpoint()),
+      count: async () => {
+        try {
+          return await countOf(table())
+        } catch (error) {
+          return refuse(error)
+        }
+      },
     }
   }
 
@@ -216,24 +262,46 @@ class EmbeddedReadModels implements ReadModels {
     const name = tableName(spec)
     const known = this.#tables.get(name)
     if (known) return known
-    const { version, indexes } = spec
-    this.#db
-      .prepare('INSERT INTO collections (name, version, spec) VALUES (?, ?, ?) ON CONFLICT DO NOTHING')
-      .run(spec.name, version, JSON.stringify({ name: spec.name, version, indexes }))
-    const row = this.#db
-      .prepare('SELECT spec FROM collections WHERE name = ? AND version = ?')
-      .get(spec.name, version)
-    const table = new Table(this.#db, JSON.parse(String(row?.['spec'])) as CollectionSpec)
+    const row = this.#registered(spec) ?? this.#register(spec)
+    const table = new Table(this.#db, JSON.parse(row.spec) as CollectionSpec, row.stored_as)
     this.#tables.set(name, table)
     return table
   }
 
+  #registered({ name, version }: Version): Registered | undefined {
+    return this.#db
+      .prepare('SELECT spec, stored_as, checkpoint FROM collections WHERE name = ? AND version = ?')
+      .get(name, version) as Registered | undefined
+  }
+
+  #register(spec: CollectionSpec): Registered {
+    const { name, version, indexes } = spec
+    const taken = this.#db.prepare(
+      'SELECT 1 FROM collections WHERE stored_as = ?1 UNION SELECT 1 FROM replaced WHERE stored_as = ?1',
+    )
+    let stored_as = tableName(spec)
+    for (let n = 2; taken.get(stored_as); n++) stored_as = `${tableName(spec)}_${n}` // a rebuild took the name
+    const row = { spec: JSON.stringify({ name, version, indexes }), stored_as, checkpoint: null }
+    this.#db
+      .prepare('INSERT INTO collections (name, version, spec, stored_as) VALUES (?, ?, ?, ?)')
+      .run(name, version, row.spec, stored_as)
+    return row
+  }
+
+  async #dropReplaced({ stored_as, table }: { stored_as: string; table?: Table | undefined }): Promise<void> {
+    const { signal } = this.#leaving
+    await table?.unread(signal)
+    await dropSlowly(this.#db, stored_as, signal)
+    if (!signal.aborted) this.#db.prepare('DELETE FROM replaced WHERE stored_as = ?').run(stored_as)
+  }
+
   async #drop(version: Version): Promise<void> {
     const { signal } = this.#leaving
+    const row = this.#registered(version)
     await this.#tables.get(tableName(version))?.unread(signal)
     this.#tables.delete(tableName(version))
     this.#dropped.add(tableName(version))
-    await dropSlowly(this.#db, tableName(version), signal)
+    await dropSlowly(this.#db, row?.stored_as ?? tableName(version), signal)
     if (signal.aborted) return
     this.#db
       .prepare('DELETE FROM collections WHERE name = ? AND version = ?')

@@ -23,6 +23,7 @@ const nearer = (query: Query, counts: Counts): Query => {
   return passed ? { ...query, before: passed.before, offset: query.offset - passed.count } : query
 }
 
+/** The name of the table that a new version gets. */
 export const tableName = ({ name, version }: Pick<CollectionSpec, 'name' | 'version'>): string =>
   `${name}__v${version}`
 
@@ -32,6 +33,8 @@ export const tableName = ({ name, version }: Pick<CollectionSpec, 'name' | 'vers
  */
 export class Table {
   readonly spec: CollectionSpec
+  /** The name of the table. */
+  readonly storedAs: string
   readonly #db: DatabaseSync
   readonly #name: string
   readonly #fields: readonly string[]
@@ -44,6 +47,8 @@ export class Table {
   readonly #written
   readonly #row
   readonly #slice
+  readonly #entries
+  readonly #counted
   readonly #insert
   readonly #replace
   readonly #amend
@@ -52,23 +57,24 @@ export class Table {
   #readers = 0
   #left: () => void = () => {}
 
-  constructor(db: DatabaseSync, spec: CollectionSpec) {
+  constructor(db: DatabaseSync, spec: CollectionSpec, name: string) {
     this.spec = spec
+    this.storedAs = name
     this.#db = db
-    this.#name = quoted(tableName(spec))
+    this.#name = quoted(name)
     this.#fields = indexedFields(spec)
     const columns = this.#fields.map(columnName)
     const listed = columns.map((column) => `, ${column}`).join('')
     db.exec(`CREATE TABLE IF NOT EXISTS ${this.#name}
       (id TEXT PRIMARY KEY, cursor TEXT NOT NULL, gone INTEGER NOT NULL, doc TEXT${listed})`)
     for (const [number, { equal, sort, sparse }] of spec.indexes.entries()) {
-      const index = quoted(`${tableName(spec)}__${number}`)
+      const index = quoted(`${name}__${number}`)
       const keys = [...equal, sort].map(columnName).join(', ')
       db.exec(`CREATE INDEX IF NOT EXISTS ${index} ON ${this.#name} (${keys}, id)
         WHERE gone = 0${sparse ? ` AND ${columnName(sort)} IS NOT NULL` : ''}`)
       this.#indexes.set(indexKey(equal, sort), index)
     }
-    this.#counts = new Counts(db, tableName(spec), spec, this.#fields)
+    this.#counts = new Counts(db, name, spec, this.#fields)
     const at = 'WHERE rowid = ?'
     this.#doc = rows<[doc: string]>(db.prepare(`SELECT doc FROM ${this.#name} WHERE id = ? AND gone = 0`))
     this.#written = rows<[cursor: string, doc: string | null]>(
@@ -77,6 +83,13 @@ export class Table {
     this.#row = rows<Row>(db.prepare(`SELECT rowid, cursor, gone${listed} FROM ${this.#name} WHERE id = ?`))
     this.#slice = rows<[rowid: number, doc: string]>(
       db.prepare(`SELECT rowid, doc FROM ${this.#name} WHERE rowid > ? AND gone = 0 ORDER BY rowid LIMIT ?`),
+    )
+    this.#entries = rows<[rowid: number, id: string, cursor: string, doc: string | null]>(
+      db.prepare(`SELECT rowid, id, cursor, doc FROM ${this.#name} WHERE rowid > ? ORDER BY rowid LIMIT ?`),
+    )
+    this.#counted = rows<[count: number, last: number | null]>(
+      db.prepare(`SELECT count(*) FILTER (WHERE gone = 0), max(rowid) FROM
+        (SELECT rowid, gone FROM ${this.#name} WHERE rowid > ? ORDER BY rowid LIMIT ?)`),
     )
     this.#insert = db.prepare(
       `INSERT INTO ${this.#name} (cursor, gone, doc${listed}, id) VALUES (?, ?, ?${', ?'.repeat(columns.length)}, ?)`,
@@ -97,7 +110,7 @@ export class Table {
   /** The last write of a document, which may be a removal; null if there was none. */
   stored(id: string): Stored | null {
     const row = this.#written.get(id)
-    return row ? { cursor: row[0], doc: row[1] === null ? null : (JSON.parse(row[1]) as Doc) } : null
+    return row ? storedOf(...row) : null
   }
 
   /** Reads at most `limit` documents after a row, and the row after which the next read begins. */
@@ -107,6 +120,21 @@ export class Table {
       docs: slice.map(([, doc]) => JSON.parse(doc) as Doc),
       last: slice.at(-1)?.[0] ?? after,
     }
+  }
+
+  /** The same for the last writes, including removals. */
+  entries(after: number, limit: number): { entries: [id: string, stored: Stored][]; last: number } {
+    const slice = this.#entries.all(after, limit)
+    return {
+      entries: slice.map(([, id, cursor, doc]) => [id, storedOf(cursor, doc)]),
+      last: slice.at(-1)?.[0] ?? after,
+    }
+  }
+
+  /** Counts documents among at most `limit` rows after a row; `last` is null if there is no such row. */
+  countSlice(after: number, limit: number): { count: number; last: number | null } {
+    const [count, last] = this.#counted.get(after, limit) ?? [0, null]
+    return { count, last }
   }
 
   /** The number of documents that contain events after a cursor. */
@@ -234,6 +262,11 @@ export class Table {
     if (doc) this.#counts.count(columns, 1)
   }
 }
+
+const storedOf = (cursor: string, doc: string | null): Stored => ({
+  cursor,
+  doc: doc === null ? null : (JSON.parse(doc) as Doc),
+})
 
 const prepared = <Row extends readonly unknown[]>(
   db: DatabaseSync,

@@ -1,0 +1,32 @@
+import type { Db } from 'mongodb'
+import type { Version } from '../../ports/readModels.ts'
+import { collectionName } from './collections.ts'
+import { countsName } from './counts.ts'
+import { ask, isAbsent } from './failures.ts'
+import type { Registry } from './registry.ts'
+
+/**
+ * Renames the collections of one version to those of another, each of which MongoDB does at once for all readers. Both
+ * versions contain the same events, so their counts agree. The checkpoint follows: after a crash in between, events are
+ * folded again that the documents already contain, which changes nothing.
+ */
+export const replaceVersion = async (
+  version: Version,
+  by: Version,
+  { db, registry }: { readonly db: Db; readonly registry: Registry },
+): Promise<void> => {
+  const row = await registry.row(by)
+  if (!row) return
+  for (const nameOf of [countsName, collectionName]) await rename(db, nameOf(by), nameOf(version))
+  if (row.checkpoint !== null) await registry.advance(version, row.checkpoint)
+  await registry.remove(by)
+}
+
+/** Renames a collection, unless an earlier attempt did. One without an entry may not exist. */
+const rename = async (db: Db, from: string, to: string): Promise<void> => {
+  await ask(() =>
+    db.renameCollection(from, to, { dropTarget: true }).catch((error: unknown) => {
+      if (!isAbsent(error)) throw error
+    }),
+  )
+}

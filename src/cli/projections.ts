@@ -1,0 +1,118 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ReadModelStatus } from '../projections/readModelStatus.ts'
+import type { Client } from './client.ts'
+import { type CliCommand, command, type Invocation } from './command.ts'
+import { count } from './figures.ts'
+import { WrongUsage } from './wrongUsage.ts'
+
+const PATH = '/operator/projections'
+/** The interval at which the progress is read. */
+const LOOK_MS = 500
+
+type Status = readonly ReadModelStatus[]
+
+const isRebuilding = ({ rebuild }: ReadModelStatus): boolean =>
+  rebuild !== null && rebuild.state !== 'done' && rebuild.state !== 'failed'
+
+const rebuildText = ({ rebuild }: ReadModelStatus): string => {
+  if (rebuild === null) return ''
+  const { state, ended_at, differences, behind, error } = rebuild
+  if (state === 'failed') return `failed: ${error ?? ''}`
+  if (state !== 'done') return behind === null ? state : `${state}, ${count(behind)} events left`
+  return `done ${ended_at ?? ''}${differences === null ? '' : `, ${count(differences)} differences`}`
+}
+
+const tableOf = (rows: Status, table: Invocation['table']): string =>
+  table(rows, [
+    { title: 'Name', of: ({ name }) => name },
+    { title: 'Version', of: ({ version }) => String(version) },
+    { title: 'State', of: ({ state }) => state },
+    { title: 'Behind', of: ({ behind }) => (behind === null ? '-' : count(behind)) },
+    { title: 'Documents', of: ({ documents }) => count(documents) },
+    { title: 'Rebuild', of: rebuildText },
+  ])
+
+/** The named read models, or all. */
+const statusOf = async (service: Client, names: readonly string[] = []): Promise<Status> => {
+  const all = await service.request<Status>('GET', PATH)
+  const wanted = new Set(names.map((name) => name.replace(/@\d+$/, '')))
+  const unknown = [...wanted].find((name) => !all.some((each) => each.name === name))
+  if (unknown !== undefined)
+    throw new WrongUsage(`there is no read model "${unknown}"; run svc projections list`)
+  return wanted.size === 0 ? all : all.filter(({ name }) => wanted.has(name))
+}
+
+const differencesOf = (rows: Status): string =>
+  rows
+    .flatMap(({ name, rebuild }) =>
+      (rebuild?.first_differences ?? []).map(
+        ({ id, before, after }) =>
+          `${name} ${id}\n  before ${JSON.stringify(before)}\n  after  ${JSON.stringify(after)}\n`,
+      ),
+    )
+    .join('')
+
+export const projectionCommands: readonly CliCommand[] = [
+  command({
+    group: 'projections',
+    name: 'list',
+    summary: 'list the read models with their positions and rebuilds',
+    description:
+      'Lists every read model: its state, the events that it lacks, its documents and its last rebuild.',
+    examples: ['svc projections list', 'svc projections list --json'],
+    async run({ operator, table }) {
+      const rows = await statusOf(operator())
+      return { json: rows, text: tableOf(rows, table) }
+    },
+  }),
+  command({
+    group: 'projections',
+    name: 'status',
+    summary: 'show some read models, with the differences that a rebuild has found',
+    description:
+      'Shows the named read models like `svc projections list`, and the first documents that differed.',
+    arguments: { name: { description: 'the read models', count: 'some' } },
+    examples: ['svc projections status runs', 'svc projections status runs events --json'],
+    async run({ args, operator, table }) {
+      const rows = await statusOf(operator(), args.name)
+      return { json: rows, text: tableOf(rows, table) + differencesOf(rows) }
+    },
+  }),
+  command({
+    group: 'projections',
+    name: 'rebuild',
+    summary: 'rebuild read models from the log while they are served',
+    description:
+      'Builds new documents beside those that are served. They take their place when they contain the same events, so ' +
+      'requests never see a gap. The rebuild continues after a restart of the service, also when this command has ended. ' +
+      'With --verify, all documents are compared first, and a difference makes the exit code 1.',
+    arguments: { name: { description: 'the read models; all of them if none is named', count: 'any' } },
+    options: {
+      verify: { description: 'compare the new documents with the served ones' },
+      'no-wait': { description: 'return when the rebuild is requested' },
+    },
+    examples: ['svc projections rebuild runs', 'svc projections rebuild --verify'],
+    async run({ args, options, operator, progress, table, signal }) {
+      const service = operator()
+      const body = { names: args.name, verify: options.verify }
+      await service.request('POST', `${PATH}/rebuild`, { body })
+      let rows = await statusOf(service, args.name)
+      const bar = progress('events')
+      let most = 0
+      while (rows.some(isRebuilding) && !options['no-wait']) {
+        const left = rows.reduce((sum, { rebuild }) => sum + (rebuild?.behind ?? 0), 0)
+        most = Math.max(most, left)
+        const current = rows.filter(isRebuilding)
+        const known = current.every(({ rebuild }) => rebuild?.behind !== null)
+        bar.report(most - left, known ? most : null, `${current.length} of ${rows.length} read models`)
+        await delay(LOOK_MS, undefined, { signal })
+        rows = await statusOf(service, args.name)
+      }
+      bar.end()
+      const failed = rows.some(
+        ({ rebuild }) => rebuild?.state === 'failed' || (rebuild?.differences ?? 0) > 0,
+      )
+      return { json: rows, text: tableOf(rows, table) + differencesOf(rows), failed }
+    },
+  }),
+]
