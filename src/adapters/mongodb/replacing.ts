@@ -1,8 +1,8 @@
 import type { Db } from 'mongodb'
 import type { Version } from '../../ports/readModels.ts'
-import { collectionName } from './collections.ts'
+import { collectionName, dropCollection } from './collections.ts'
 import { countsName } from './counts.ts'
-import { ask, isAbsent } from './failures.ts'
+import { ask, isAbsent, isNotImplemented } from './failures.ts'
 import type { Registry } from './registry.ts'
 
 /**
@@ -26,7 +26,24 @@ export const replaceVersion = async (
 const rename = async (db: Db, from: string, to: string): Promise<void> => {
   await ask(() =>
     db.renameCollection(from, to, { dropTarget: true }).catch((error: unknown) => {
+      if (isNotImplemented(error)) return renameInSteps(db, from, to)
       if (!isAbsent(error)) throw error
     }),
   )
+}
+
+/** FerretDB 1 cannot drop the target of a rename: its readers see an empty collection for some milliseconds. */
+const renameInSteps = async (db: Db, from: string, to: string): Promise<void> => {
+  const former = `${to}~former`
+  const ifThere = (work: Promise<unknown>) =>
+    work.catch((error: unknown) => {
+      if (!isAbsent(error)) throw error
+    })
+  const [next] = await db.listCollections({ name: from }, { nameOnly: true }).toArray()
+  if (next) {
+    await dropCollection(db, former)
+    await ifThere(db.renameCollection(to, former))
+    await ifThere(db.renameCollection(from, to))
+  }
+  await dropCollection(db, former)
 }
