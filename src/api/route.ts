@@ -240,7 +240,7 @@ export const operatorRoute = <Path extends string, Q extends TObject, B extends 
   spec: Declared<Path, Q, B, OperatorAsk<ParamsOf<Path>, Static<Q>, Static<B>, Deps>>,
 ): OperatorRoute<Deps> => ({
   ...checked<OperatorAsk<Record<string, string>, unknown, unknown, Deps>>(spec, {
-    takesKey: spec.method === 'POST',
+    takesKey: spec.method === 'POST' && spec.rawBody === undefined, // an import can be repeated without a key
   }),
   needs: null,
   operator: true,

@@ -15,7 +15,7 @@ export interface Output {
 
 /**
  * The standard output of the service:
- * O1: the system has a line when `write` returns, so a crash of the process loses none.
+ * O1: the system has a line when `write` returns, so a crash of the process loses none that the reader had room for.
  * O2: `write` never waits. While nobody reads a pipe, its lines wait in memory, up to `MAX_WAITING_BYTES`; later ones are
  *     dropped, and `onDropped` gets their number when the output accepts lines again.
  * O3: no failure of the output ends the service: a closed pipe, or a file on a full disk.

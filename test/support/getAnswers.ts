@@ -10,6 +10,7 @@ const OF_THE_MOMENT = [
   '/operator/backups/',
   '/operator/status',
   '/operator/checks',
+  '/operator/projections',
   '/docs',
   '/openapi.json',
   '/metrics',
