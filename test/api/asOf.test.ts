@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import type { Static } from 'typebox'
-import type { AuditedFact } from '../../src/api/auditSchemas.ts'
+import type { AuditedFact } from '../../src/api/schemas.ts'
 import { openSecrets } from '../../src/process/secretsFile.ts'
 import { readConfig } from '../../src/process/config.ts'
 import { newId } from '../../src/ids.ts'

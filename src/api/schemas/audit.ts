@@ -1,6 +1,5 @@
 import Type from 'typebox'
-
-const nullable = <S extends Type.TSchema>(schema: S) => Type.Union([schema, Type.Null()])
+import { nullable } from './parts.ts'
 
 const fact = {
   position: Type.String({ description: 'The position in the log; sorts as text' }),

@@ -1,0 +1,123 @@
+import Type, { type Static } from 'typebox'
+import { RunError, RunType } from '../../events/run.ts'
+import { Timestamp, Uuid, nullable } from './parts.ts'
+
+/** Events and runs. */
+
+/** Replaces a large value of a list. */
+const reference = (name: string) =>
+  Type.Object(
+    {
+      size: Type.Integer({ description: 'Bytes of JSON' }),
+      href: Type.String({ description: 'Path of the request that returns the value' }),
+    },
+    {
+      description: `Only in lists: \`${name}\` is null, because it has over 64 KiB or the page has over 1 MiB of values`,
+    },
+  )
+
+export const Event = Type.Object({
+  event_id: Uuid,
+  env_id: Uuid,
+  stream_id: Uuid,
+  event_type: Type.String(),
+  event_data: Type.Unknown(),
+  event_data_ref: Type.Optional(reference('event_data')),
+  event_time: Timestamp,
+  created_at: Timestamp,
+})
+
+export const RunStatus = Type.Union([
+  Type.Literal('running'),
+  Type.Literal('succeeded'),
+  Type.Literal('failed'),
+  Type.Literal('cancelled'),
+  Type.Literal('pending_retry'),
+])
+
+export const Run = Type.Object({
+  run_id: Uuid,
+  env_id: Uuid,
+  stream_id: Uuid,
+  build_id: Uuid,
+  run_type: RunType,
+  status: RunStatus,
+  start_time: Timestamp,
+  stop_time: nullable(Timestamp),
+  origin_run_id: nullable(Uuid),
+  event_id: nullable(Uuid),
+  result: Type.Unknown(),
+  result_ref: Type.Optional(reference('result')),
+  error: Type.Optional(RunError),
+  project_id: Uuid,
+  project_name: Type.String(),
+  fn: nullable(Type.String({ description: 'Function reference `ns/var`; null for evaluated code' })),
+  attempt: Type.Integer(),
+  retry_at: nullable(Timestamp),
+  parent_run_id: nullable(Uuid),
+  replay_of: nullable(Uuid),
+})
+
+export type Run = Static<typeof Run>
+
+export const RunLogs = Type.Object({
+  run_id: Uuid,
+  request: nullable(
+    Type.Object(
+      {
+        method: Type.String(),
+        url: Type.String(),
+        query: Type.Record(Type.String(), Type.Union([Type.String(), Type.Array(Type.String())])),
+        headers: Type.Record(Type.String(), Type.String()),
+        ip: nullable(Type.String()),
+        auth: nullable(Type.String({ description: '`***` if the endpoint requires a credential' })),
+        body: Type.Optional(Type.Unknown({ description: 'Omitted if larger than 64 KiB' })),
+      },
+      {
+        description:
+          'The request that started a webhook run, with secrets masked as `***`; null for other runs',
+      },
+    ),
+  ),
+  lines: Type.Array(
+    Type.Object({
+      timestamp: Timestamp,
+      source: Type.Union([Type.Literal('stdout'), Type.Literal('stderr')]),
+      text: Type.String(),
+    }),
+  ),
+})
+
+export const RunStats = Type.Object({
+  total_runs: Type.Integer(),
+  running: Type.Integer(),
+  succeeded: Type.Integer(),
+  failed: Type.Integer(),
+  cancelled: Type.Integer(),
+})
+
+const RunPoint = {
+  total_runs: Type.Integer(),
+  running: Type.Integer(),
+  succeeded: Type.Integer(),
+  failed: Type.Integer(),
+  cancelled: Type.Integer(),
+  pending_retry: Type.Integer(),
+  duration_ms: Type.Object(
+    {
+      count: Type.Integer({ description: 'Runs that have ended' }),
+      p50: nullable(Type.Number()),
+      p95: nullable(Type.Number()),
+      p99: nullable(Type.Number()),
+    },
+    { description: 'From start to stop, in milliseconds; percentiles are exact to 2.5 percent' },
+  ),
+}
+
+export const RunSeries = Type.Object({
+  interval: Type.Union([Type.Literal('minute'), Type.Literal('hour'), Type.Literal('day')]),
+  from: Timestamp,
+  to: Timestamp,
+  total: Type.Object(RunPoint, { description: 'All points together' }),
+  points: Type.Array(Type.Object({ time: Timestamp, ...RunPoint })),
+})
