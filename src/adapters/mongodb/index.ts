@@ -57,6 +57,8 @@ class MongoReadModels implements ReadModels {
   readonly #registry: Registry
   readonly #presence: Presence
   readonly #closing = new AbortController()
+  /** `made` of the versions whose indexes exist: a projector that begins again after an outage need not ask. */
+  readonly #indexed = new Map<string, string>()
 
   constructor(client: MongoClient, db: Db) {
     this.#client = client
@@ -153,9 +155,13 @@ class MongoReadModels implements ReadModels {
 
   /** Creates the version of this spec if necessary. Resolves with the indexes that it was first created with. */
   async #make(spec: CollectionSpec): Promise<CollectionSpec> {
-    const made = await this.#registry.register(spec)
-    await createIndexes(this.#db, made)
-    return made
+    const { spec: registered, made } = await this.#registry.register(spec)
+    const name = collectionName(spec)
+    if (made === undefined || this.#indexed.get(name) !== made) {
+      await createIndexes(this.#db, registered)
+      if (made !== undefined) this.#indexed.set(name, made)
+    }
+    return registered
   }
 
   #open<T>(work: () => Promise<T>): Promise<T> {

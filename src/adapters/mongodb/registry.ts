@@ -44,8 +44,11 @@ export class Registry {
     await this.#versions.deleteOne({ _id: '' })
   }
 
-  /** Registers the version, and stops its removal. Resolves with the indexes that it was first created with. */
-  async register(spec: CollectionSpec): Promise<CollectionSpec> {
+  /**
+   * Registers the version, and stops its removal. Resolves with the indexes that it was first created with, and with
+   * `made` of its row.
+   */
+  async register(spec: CollectionSpec): Promise<{ readonly spec: CollectionSpec; readonly made?: string }> {
     const _id = collectionName(spec)
     const row = { indexes: JSON.stringify(spec.indexes), checkpoint: null, made: newId() }
     const stored = await ask(async () => {
@@ -56,7 +59,9 @@ export class Registry {
         })
       return this.#versions.findOne({ _id })
     })
-    return stored ? { ...spec, indexes: JSON.parse(stored.indexes) as CollectionSpec['indexes'] } : spec
+    if (!stored) return { spec }
+    const indexes = JSON.parse(stored.indexes) as CollectionSpec['indexes']
+    return { spec: { ...spec, indexes }, ...(stored.made !== undefined && { made: stored.made }) }
   }
 
   /** Null if the version does not exist. */
