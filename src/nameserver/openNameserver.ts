@@ -10,6 +10,8 @@ const TCP_TIMEOUT_MS = 5000
 const MAX_TCP_CONNECTIONS = 100
 /** A query has a name of at most 255 bytes and options. */
 const MAX_QUERY_BYTES = 4096
+/** Replies of one connection that its client has not read; a client with more of them is disconnected. */
+const MAX_UNREAD_BYTES = 64 << 10
 
 export interface Nameserver {
   readonly port: number
@@ -38,6 +40,7 @@ export const openNameserver = async ({
   tcp.maxConnections = MAX_TCP_CONNECTIONS
   const udp = createSocket(isIPv6(host) ? 'udp6' : 'udp4')
   udp.on('message', (query, { address, port }) => {
+    if (port === 0) return // a forged sender; `send` would throw
     const reply = replyFor(query, zone)
     if (reply) udp.send(reply, port, address, () => {}) // the sender repeats a query without a reply
   })
@@ -84,6 +87,7 @@ const serveTcp = (socket: Socket, zone: Zone): void => {
       const prefix = Buffer.alloc(2)
       prefix.writeUInt16BE(reply.length, 0)
       socket.write(Buffer.concat([prefix, reply]))
+      if (socket.writableLength > MAX_UNREAD_BYTES) return void socket.destroy()
     }
   })
 }

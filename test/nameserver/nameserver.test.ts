@@ -1,4 +1,5 @@
-import { createSocket } from 'node:dgram'
+import { createSocket, type Socket as UdpSocket } from 'node:dgram'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { Resolver } from 'node:dns/promises'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -106,6 +107,39 @@ dns('survives any bytes', () => {
     for (let i = 0; i < 4; i++) cut[random(cut.length)] = random(256)
     parseQuery(cut)
   }
+})
+
+/** The UDP socket of a name server. */
+const udpSocketOf = async (open: () => Promise<Nameserver>) => {
+  const sockets: UdpSocket[] = []
+  const onSocket = (message: unknown) => sockets.push((message as { socket: UdpSocket }).socket)
+  subscribe('udp.socket', onSocket)
+  const server = await open()
+  unsubscribe('udp.socket', onSocket)
+  const [socket] = sockets
+  assert.ok(socket)
+  return { server, socket }
+}
+
+dns('does not answer a forged sender with port 0, to which nothing can be sent', async () => {
+  const { server, socket } = await udpSocketOf(() => openNameserver({ host: '127.0.0.1', port: 0, zone }))
+  const query = queryOf(`one.${ORIGIN}`)
+  const sender = { address: '127.0.0.1', family: 'IPv4', port: 0, size: query.length }
+  socket.emit('message', query, sender)
+  await server.close()
+})
+
+dns('disconnects a client that reads no replies', async ({ server }) => {
+  const query = queryOf(`one.${ORIGIN}`)
+  const framed = Buffer.concat([Buffer.from([0, query.length]), query])
+  const flood = Buffer.concat(Array.from({ length: (16 << 20) / framed.length }, () => framed))
+  const socket = connect(server.port, '127.0.0.1').pause()
+  const failure = await new Promise<unknown>((resolve) => {
+    socket.on('error', resolve)
+    socket.write(flood, resolve)
+  })
+  socket.destroy()
+  assert.match(String(failure), /EPIPE|ECONNRESET/)
 })
 
 dns('reports a port that is taken', async ({ server }) => {
