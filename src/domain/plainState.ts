@@ -29,11 +29,15 @@ const differences = (before: Plain, after: Plain, path: readonly string[]): Diff
     return isDeepStrictEqual(before, after) ? [] : [[path.join('.'), { before, after }]]
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((name): Difference[] => {
     const at = [...path, name]
-    const [was, is] = [before[name], after[name]]
+    const [was, is] = [fieldOf(before, name), fieldOf(after, name)]
     if (was === undefined) return is === undefined ? [] : [[at.join('.'), { after: is }]]
     return is === undefined ? [[at.join('.'), { before: was }]] : differences(was, is, at)
   })
 }
+
+/** A field may have the name of what every object inherits, such as `constructor`. */
+const fieldOf = (fields: { readonly [field: string]: Plain }, name: string): Plain | undefined =>
+  Object.hasOwn(fields, name) ? fields[name] : undefined
 
 const isFields = (value: Plain): value is { readonly [field: string]: Plain } =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

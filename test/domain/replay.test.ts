@@ -4,7 +4,7 @@ import type { Recorded } from '../../src/events/event.ts'
 import type { DomainEvent } from '../../src/events/index.ts'
 import { REDACTED } from '../../src/events/redact.ts'
 import { streamOf } from '../../src/events/streams.ts'
-import { changesBetween, plainOf } from '../../src/domain/plainState.ts'
+import { changesBetween, type Plain, plainOf } from '../../src/domain/plainState.ts'
 import { Replay } from '../../src/domain/replay.ts'
 import { exampleOf } from '../events/examples.ts'
 import { suite } from '../support/suite.ts'
@@ -46,6 +46,21 @@ plain('differs from another one by the fields that were added, changed and remov
     list: { before: [1], after: [1, 2] },
   })
   assert.equal(changesBetween(after, after), {})
+})
+
+plain('differs by fields that have the name of an inherited one', () => {
+  const named = JSON.parse('{"__proto__": {"a": 1}, "constructor": "b", "toString": {"c": 2}}') as Plain
+  const added = changesBetween({}, named)
+  assert.equal(Object.entries(added), [
+    ['__proto__', { after: { a: 1 } }],
+    ['constructor', { after: 'b' }],
+    ['toString', { after: { c: 2 } }],
+  ])
+  assert.equal(Object.entries(changesBetween(named, {})), [
+    ['__proto__', { before: { a: 1 } }],
+    ['constructor', { before: 'b' }],
+    ['toString', { before: { c: 2 } }],
+  ])
 })
 
 plain('that is no object differs as a whole', () =>
