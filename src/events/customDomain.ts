@@ -45,7 +45,7 @@ export const CertificateIssued = fact('CertificateIssued', {
 /** No certificate was issued. `message` is shown to the owner of the domain; the next attempt is at `retry_at`. */
 export const CertificateFailed = fact('CertificateFailed', {
   domain_id: Id,
-  message: Type.String(),
+  message: Text,
   retry_at: Time,
 })
 
@@ -59,7 +59,7 @@ export const DomainRouted = fact('DomainRouted', { domain_id: Id })
 export const DomainActivated = fact('DomainActivated', { domain_id: Id, domain: Name })
 
 /** The records of a proved domain no longer lead here. If they do not return in time, it is suspended. */
-export const DomainDiverted = fact('DomainDiverted', { domain_id: Id, message: Type.String() })
+export const DomainDiverted = fact('DomainDiverted', { domain_id: Id, message: Text })
 
 /** The records of a diverted domain lead here again. */
 export const DomainReturned = fact('DomainReturned', { domain_id: Id })

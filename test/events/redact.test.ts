@@ -6,7 +6,7 @@ import { exampleOf } from './examples.ts'
 
 /** Fields that contain secrets, ciphertext, hashes of secrets or content, wherever they are in a fact. */
 const HIDDEN = new Set(
-  `mac sealed canary fingerprint acceptance sha256 blob_etag blob_upload_id code message stack text value
+  `mac sealed canary fingerprint acceptance sha256 blob_etag blob_upload_id code error text value
   event_data payload result metadata repl_id`
     .split(/\s+/)
     .concat('master_key_id', 'founded_by'),
@@ -53,6 +53,8 @@ redaction('shows the ids, names and numbers that say what was changed', () => {
   assert.equal(redact(exampleOf.ProjectRenamed), exampleOf.ProjectRenamed)
   assert.equal(redact(exampleOf.BuildUploaded), exampleOf.BuildUploaded)
   assert.equal(redact(exampleOf.DomainRegistered), exampleOf.DomainRegistered)
+  for (const fact of [exampleOf.CertificateFailed, exampleOf.DomainDiverted])
+    assert.equal(redact(fact), fact, 'with its message, which the service wrote about public records')
   assert.equal(redact(exampleOf.ContextVariableCreated), {
     ...exampleOf.ContextVariableCreated,
     sealed: REDACTED,
