@@ -24,6 +24,12 @@ const LONGEST_PAUSE_MS = 60 * 60 * 1000
 const PATIENCE_MS = 7 * 24 * 60 * 60 * 1000
 /** Orders in progress. */
 const PLACES = { total: 8, perFree: 1 }
+/**
+ * Orders of an organization in a time: a third of what Let's Encrypt permits to the account that all organizations share.
+ * Otherwise, one that registers and deletes domains again and again would use up the orders of all.
+ */
+const MAX_ORDERS = 100
+const ORDERS_MS = 3 * 60 * 60 * 1000
 
 /** `check` compares the domain with its DNS records, `issue` orders its first or next certificate. */
 interface Work {
@@ -40,6 +46,9 @@ export type DomainInput =
   /** The result of an order could not be stored. */
   | { readonly type: 'unordered'; readonly doc: DomainDoc }
 
+/** The times of the latest orders by organization, milliseconds since 1970; the oldest first. */
+type Orders = ReadonlyMap<string, readonly number[]>
+
 interface Times {
   /** Minimum time between two checks. */
   readonly checkMs: number
@@ -53,8 +62,8 @@ interface Times {
  * Checks a domain that waits for its owner less and less often, and an active one regularly. Certificates are ordered beside the
  * checks, under a key of their own: a change of the domain does not drop an order in progress.
  */
-export const advanceDomainsCore = (times: Times): SagaCore<null, DomainInput, Work> => ({
-  initial: null,
+export const advanceDomainsCore = (times: Times): SagaCore<Orders, DomainInput, Work> => ({
+  initial: new Map(),
   react(state, input, now) {
     switch (input.type) {
       case 'changed': {
@@ -73,8 +82,18 @@ export const advanceDomainsCore = (times: Times): SagaCore<null, DomainInput, Wo
       }
       case 'due': {
         const { work } = input
-        const key = work.task === 'issue' ? orderKey(work.doc) : work.doc.domain_id
-        return { state, steps: [{ do: 'carryOut', key, command: work }] }
+        const { task, doc } = work
+        if (task !== 'issue') return { state, steps: [{ do: 'carryOut', key: doc.domain_id, command: work }] }
+        const key = orderKey(doc)
+        const latest = latestOrders(state, now)
+        const placed = latest.get(doc.org_id) ?? []
+        const [oldest] = placed
+        if (oldest !== undefined && placed.length >= MAX_ORDERS)
+          return { state: latest, steps: [{ do: 'setAlarm', key, at: oldest + ORDERS_MS, input }] }
+        return {
+          state: new Map([...latest, [doc.org_id, [...placed, now]]]),
+          steps: [{ do: 'carryOut', key, command: work }],
+        }
       }
       case 'unmoved':
         return { state, steps: checksOf(input.doc, now + pauseOf(input.doc, now, times), now, times) }
@@ -100,6 +119,13 @@ export const advanceDomainsCore = (times: Times): SagaCore<null, DomainInput, Wo
 })
 
 const orderKey = ({ domain_id }: { readonly domain_id: string }): string => `${domain_id}/certificate`
+
+const latestOrders = (orders: Orders, now: number): Orders => {
+  const latest = [...orders].map(
+    ([org_id, at]) => [org_id, at.filter((time) => time > now - ORDERS_MS)] as const,
+  )
+  return new Map(latest.filter(([, at]) => at.length > 0))
+}
 
 const due = (task: Work['task'], doc: DomainDoc) => ({ type: 'due', work: { task, doc } }) as const
 
@@ -156,7 +182,7 @@ type Deps = AdvanceDeps &
  * removes deleted ones and those that were not proved in time. Each step takes effect once, even if several nodes try;
  * orders are placed by the holder of a lease. The read models contain everything up to `from`.
  */
-export const advanceDomains = (deps: Deps): Saga<null, DomainInput, Work> => {
+export const advanceDomains = (deps: Deps): Saga<Orders, DomainInput, Work> => {
   const { certificates, checkMs, domainRecheckMs: recheckMs, logger } = deps
   const places = new FairPlaces(PLACES)
   const times = { checkMs, recheckMs, issues: certificates !== null }

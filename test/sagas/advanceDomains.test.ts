@@ -154,6 +154,30 @@ orders('whose result could not be stored are repeated after a pause', () => {
   const doc = domain('active')
   when('unordered', doc, issuing).then(order(doc, NOW + 30 * CHECK_MS))
 })
+orders('of one organization are limited, so that it cannot use up those of the others', () => {
+  const ordered = (agoMs: number, org_id = 'org') => {
+    const doc = domain('validated', 0, { org_id })
+    return { input: { type: 'due', work: { task: 'issue', doc } } as const, at: NOW - agoMs }
+  }
+  const placed = Array.from({ length: 100 }, (_, n) => ordered(2 * HOUR - n))
+  const next = ordered(0)
+  const after = (...earlier: readonly ReturnType<typeof ordered>[]) => {
+    let { initial: state } = issuing
+    for (const { input, at } of earlier) state = issuing.react(state, input, at).state
+    return issuing.react(state, next.input, next.at).steps
+  }
+  const carriedOut = [{ do: 'carryOut', key: 'd/certificate', command: next.input.work }]
+  assert.equal(after(...placed.slice(1)), carriedOut)
+  assert.equal(after(...placed), [
+    { do: 'setAlarm', key: 'd/certificate', at: NOW + HOUR, input: next.input },
+  ])
+  assert.equal(after(ordered(3 * HOUR), ...placed.slice(1)), carriedOut, 'three hours later')
+  assert.equal(
+    after(...placed.map(() => ordered(HOUR, 'other'))),
+    carriedOut,
+    'those of another organization',
+  )
+})
 orders('end with the domain', () => {
   const doc = domain('deleting', 0, { certificate, is_proved: true })
   when('changed', doc, issuing).then(drop, look(doc, NOW, 'remove'), dropOrder)
