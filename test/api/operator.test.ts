@@ -281,6 +281,13 @@ keys('are both valid during the overlap of a rotation', async () => {
   assert.ok(left > 0 && left <= 600_000, String(left))
 })
 
+keys('that expire soon do not live longer because they are replaced', async () => {
+  const former = await newKey()
+  const { expires_at } = await patch<Key>(`/api-keys/${former.api_key_id}`, { expires_in: 300 })
+  const next = await post<Key>(`/api-keys/${former.api_key_id}/rotate`, { overlap_s: 600 })
+  assert.is(next.former?.expires_at, expires_at)
+})
+
 for (const overlap_s of [-1, 1.5, 31_536_001, '60'])
   keys(`are not replaced with an overlap of ${JSON.stringify(overlap_s)}`, async () => {
     const { api_key_id } = await newKey()

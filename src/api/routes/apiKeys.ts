@@ -68,7 +68,7 @@ export const apiKeyRoutes = [
     summary: 'Replace an API key',
     description:
       'Creates a key with the same environment, name and permissions. The former key, its sessions and its service keys ' +
-      'expire after `overlap_s` seconds, on every node, and their streams end.',
+      'expire after `overlap_s` seconds, or at its own earlier expiry, on every node, and their streams end.',
     body: Type.Object({ overlap_s: Type.Optional(Type.Integer({ ...SECONDS, default: 0 })) }),
     example: { overlap_s: 3600 },
     errors: ['conflict'],

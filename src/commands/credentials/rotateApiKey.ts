@@ -7,8 +7,8 @@ import { changeApiKey } from './changeApiKey.ts'
 import { createApiKey } from './createApiKey.ts'
 
 /**
- * Creates an API key with the name and the permissions of another one, which expires `overlap_s` seconds from now. If the node
- * dies in between, both keys are valid. Resolves with the id and the token of the new key. Rejects with `not_found`, and
+ * Creates an API key with the name and the permissions of another one, which expires `overlap_s` seconds from now, or at
+ * its own earlier expiry. If the node dies in between, both keys are valid. Resolves with the id and the token of the new key. Rejects with `not_found`, and
  * with `conflict` for a key that is not valid any more.
  */
 export const rotateApiKey = async (
@@ -17,14 +17,14 @@ export const rotateApiKey = async (
   caller: Caller<Cause>,
 ): Promise<{ api_key_id: string; token: string }> => {
   const former = await findApiKey(deps, api_key_id)
-  const hasExpired = former.expires_at && Date.parse(former.expires_at) <= clock.now()
-  if (!former.enabled || hasExpired)
+  const left_s = former.expires_at ? (Date.parse(former.expires_at) - clock.now()) / 1000 : Infinity
+  if (!former.enabled || left_s <= 0)
     throw new AppError(
       'conflict',
-      `The API key ${api_key_id} is ${hasExpired ? 'expired' : 'disabled'}: create a new one`,
+      `The API key ${api_key_id} is ${left_s <= 0 ? 'expired' : 'disabled'}: create a new one`,
     )
   const { env_id, name, permissions } = former
   const created = await createApiKey(deps, { env_id, name, permissions }, caller)
-  await changeApiKey(deps, { api_key_id, expires_in: overlap_s }, caller.cause)
+  if (overlap_s < left_s) await changeApiKey(deps, { api_key_id, expires_in: overlap_s }, caller.cause)
   return created
 }
