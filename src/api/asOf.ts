@@ -17,6 +17,10 @@ export const AsOf = {
 export const AsOfQuery = Type.Object(AsOf)
 export const AsOfPageQuery = pageQuery(AsOf)
 
+/** Whether a checked query asks for a past state, which takes `PAST_BYTES` of memory. */
+export const asksForPast = (query: unknown): boolean =>
+  typeof query === 'object' && query !== null && 'as_of' in query && query.as_of !== undefined
+
 /** Replies with one page of past documents, the newest first. */
 export const listPast = async <D extends { readonly order: string }>(
   docs: readonly D[],

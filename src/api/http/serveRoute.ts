@@ -14,12 +14,14 @@ import type {
 } from '../route.ts'
 import type { Credential } from '../../access/credential.ts'
 import { demand } from '../../access/permissions.ts'
+import { PAST_BYTES } from '../../commands/audit/past.ts'
+import { asksForPast } from '../asOf.ts'
 import { authenticated } from './authenticated.ts'
 import { clientIp } from './clientIp.ts'
 import { DEFAULT_MAX_BODY, parseJson, readBody } from './body.ts'
 import { largeSizeOf, parseInMemory } from './jsonMemory.ts'
 import type { ApiMemory } from './memory.ts'
-import type { GiveBack } from '../../loops/byteBudget.ts'
+import { type GiveBack, holding } from '../../loops/byteBudget.ts'
 import { sendJson, type StoredField, storedFieldOf, withStored } from './jsonReply.ts'
 import { newId, type NewId } from '../../ids.ts'
 import { fromAddress } from '../../events/actor.ts'
@@ -82,8 +84,10 @@ const serveCredential =
     if (counted) await counted
     const owner = deps.memory.ownerOf(credential.env_id)
     const { done, ...request } = await validated(route, deps, ctx, { of: deps.memory, owner })
+    const work = { route, deps, request }
     try {
-      await serveAs(credential, { route, deps, request })
+      if (!asksForPast(request.query)) return await serveAs(credential, work)
+      await holding(deps.memory.values, { owner, bytes: PAST_BYTES }, () => serveAs(credential, work))
     } finally {
       done?.()
     }

@@ -9,8 +9,6 @@ import { PageValues } from '../present/pageValues.ts'
 import { presentListedRun, presentRun } from '../present/run.ts'
 import { presentRunLog } from '../present/runLogs.ts'
 import { AsOf, AsOfQuery } from '../asOf.ts'
-import { holding } from '../../loops/byteBudget.ts'
-import { DOCUMENT_BYTES } from '../http/memory.ts'
 import { type Ask, item, list, route } from '../route.ts'
 import { largeListOf, pageQuery } from '../paging.ts'
 import { Run, RunLogs, RunStatus, RunType } from '../schemas.ts'
@@ -75,16 +73,12 @@ export const runRoutes = [
             'status: expected none with as_of, because runs had another status then',
           )
         const past = await pastOf(ask.deps, as_of)
-        const { memory, views } = ask.deps
-        const owner = memory.ownerOf(env_id)
-        return holding(memory.values, { owner, bytes: limit * DOCUMENT_BYTES }, async () => {
-          const { items, total } = await runsThen(views, past, { equal, limit, offset, ...from })
-          return list(
-            items.map((doc) => presentListedRun(doc, values)),
-            total,
-            { limit, offset },
-          )
-        })
+        const { items, total } = await runsThen(ask.deps.views, past, { equal, limit, offset, ...from })
+        return list(
+          items.map((doc) => presentListedRun(doc, values)),
+          total,
+          { limit, offset },
+        )
       }
       return largeListOf(ask, 'runs', { equal, limit, offset, ...from }, (doc) =>
         presentListedRun(doc, values),

@@ -21,6 +21,10 @@ export type PastDeps = Pick<CommandDeps, 'store'> & {
 /** Facts and streams that one request folds. Their number bounds its time. */
 const MAX_FACTS = 20_000
 const MAX_STREAMS = 1000
+/** JSON of the folded facts, in characters: their documents are in memory together. */
+const MAX_LENGTH = 8 << 20
+/** The memory of a request for a past state: parsed JSON needs up to three times as much. */
+export const PAST_BYTES = MAX_LENGTH * 3
 /** Facts that are folded before other work continues. */
 const FACTS_PER_TURN = 256
 
@@ -32,6 +36,7 @@ export class Past {
   readonly moment: Moment
   readonly #deps: PastDeps
   #facts = 0
+  #length = 0
 
   constructor(deps: PastDeps, moment: Moment) {
     this.#deps = deps
@@ -50,7 +55,11 @@ export class Past {
         if (++this.#facts > MAX_FACTS) throw tooMany(`${MAX_FACTS} facts`)
         if (this.#facts % FACTS_PER_TURN === 0) await turn()
         if (!handles.includes(fact.event.type)) continue
-        for (const id of idsOf(fact)) {
+        const ids = idsOf(fact)
+        if (ids.length === 0) continue
+        this.#length += JSON.stringify(fact.event).length
+        if (this.#length > MAX_LENGTH) throw tooMany(`${MAX_LENGTH >> 20} MiB of facts`)
+        for (const id of ids) {
           const doc = evolve(docs.get(id) ?? null, fact, id)
           if (doc) docs.set(id, doc)
           else docs.delete(id)

@@ -13,7 +13,8 @@ type Views = Pick<CommandDeps['views'], 'runs' | 'settled'>
 /** The run as it was; undefined if it had not started. */
 export const runThen = async (past: Past, doc: RunDoc): Promise<RunDoc | undefined> => {
   if (!hadBegun(past, doc)) return undefined
-  const fold: RunFold = { ...runs, evolve: evolveRun } // without the statistics
+  const idsOf: RunFold['idsOf'] = (fact) => runs.idsOf(fact).filter((id) => id === doc.run_id) // others take memory
+  const fold: RunFold = { ...runs, idsOf, evolve: evolveRun } // without the statistics
   return (await past.fold(fold, [streamOf.stream(doc.stream_id)])).get(doc.run_id)
 }
 
