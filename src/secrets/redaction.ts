@@ -6,11 +6,11 @@ const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
 const SECRETS: readonly RegExp[] = [
   new RegExp(`((?:svc_|s_|)${UUID}_)[A-Za-z0-9]{16,}`, 'gi'),
   /\b()(?=[a-z0-9]*[A-Z])(?=[A-Z0-9]*[a-z])[A-Za-z0-9]{49}\b/g, // the secret of a token; hashes are not mixed-case
-  /(\/webhook\/[^\s"?#]*\/)[A-Za-z0-9]{33}(?![A-Za-z0-9])/g,
+  /(\/)[A-Za-z0-9]{33}(?![A-Za-z0-9])/g, // the end of a webhook URL
   /(\b(?:Bearer|Basic) +)[^\s",]+/gi,
   /(\b(?:proxy-)?authorization["']?\s*[:=]\s*["']?)(?!Bearer |Basic )[^\s"',]+/gi,
   /(\b(?:set-)?cookie["']?\s*[:=]\s*["']?)[^\r\n"']+/gi,
-  /(\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@"]*:)[^\s/@"]+(?=@)/gi,
+  /(:\/\/[^\s/:@"]*:)[^\s/@"]+(?=@)/g,
   /(-----BEGIN [A-Z ]*PRIVATE KEY-----)[^-]*/g,
 ]
 
