@@ -83,7 +83,7 @@ const arm = (schedule: Schedule, after: number, now: number) => {
  */
 export const fireSchedules = (
   deps: TickDeps & {
-    readonly directory: Pick<Directory, 'projects' | 'projectById' | 'onChange'>
+    readonly directory: Pick<Directory, 'env' | 'projects' | 'projectById' | 'onChange'>
     readonly logger: Logger
     /** Milliseconds since 1970. */
     readonly now?: () => number
@@ -125,7 +125,9 @@ export const fireSchedules = (
 
   async carryOut({ schedule, at }) {
     const { scheduled, schedule_id } = schedule
-    const { now = clock.now, logger } = deps
+    const { directory, now = clock.now, logger } = deps
+    const { env_id } = schedule.scheduled.project
+    if (!directory.env(env_id)) return { type: 'fired', schedule, at } // it is being imported, or was deleted
     if (now() - at > TOO_LATE_MS) {
       const error = `The event store was unavailable for longer than ${CATCH_UP_MS / 1000} s after the tick`
       logger.warn('A tick was skipped', { schedule_id, tick: isoOf(at), error })

@@ -27,12 +27,17 @@ const everyMinute: FunctionSpec = {
 }
 
 /** A directory in which a build with these functions was deployed `ago` milliseconds ago. */
-const deployed = async (functions: readonly FunctionSpec[], ago: number, project_id = newId()) => {
+const deployed = async (
+  functions: readonly FunctionSpec[],
+  ago: number,
+  project_id = newId(),
+  envs = [{ env_id: 'env', org_id: 'org', name: 'dev' }],
+) => {
   const directory = new Directory(() => Promise.reject(new Error('the blobs are empty')))
   const build = { build_id: newId(), project_id, hash: 'h', deployed: true, build_type: 'release' as const }
   await directory.seed({
     orgs: [{ org_id: 'org', slug: 'local', plan: 'self_host' }],
-    envs: [{ env_id: 'env', org_id: 'org', name: 'dev' }],
+    envs,
     projects: [{ project_id, env_id: 'env', name: 'shop', network: null }],
     builds: [{ ...build, functions, updated_at: isoOf(clock.now() - ago) }],
     domains: [],
@@ -405,6 +410,7 @@ schedule('fires a tick that was due right before a redeploy', async ({ node }) =
   let isRedeployed = false
   let changed = (_: string): void => {}
   const redeployed = {
+    env: (id: string) => directory.env(id),
     projects: () => projects.call(directory),
     projectById: (id: string) => {
       const project = projectById.call(directory, id)
@@ -426,6 +432,19 @@ schedule('fires a tick that was due right before a redeploy', async ({ node }) =
   }) as typeof streams.handle
   saga({ ...node, aggregates: { streams: { handle } as typeof streams }, directory: redeployed })
   await until(async () => (await requestedIn(node)).length > 0)
+})
+
+schedule('of an environment that is still being imported does not fire', async ({ node }) => {
+  const { directory } = await deployed([everyMinute], 10 * MINUTE, newId(), [])
+  const { inputs, carryOut } = fireSchedules({ ...node, directory, logger: silent })
+  for await (const input of inputs(node.signal)) {
+    if (input.type !== 'deployed') continue
+    const [due] = input.schedules
+    assert.ok(due)
+    if (due) assert.is((await carryOut({ schedule: due, at: clock.now() }))?.type, 'fired')
+    break
+  }
+  assert.equal(await requestedIn(node), [])
 })
 
 schedule('keeps its id over redeploys', () => {

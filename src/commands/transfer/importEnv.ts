@@ -64,6 +64,7 @@ export const importEnv = async (
   const isThere = await checkPlace(deps, header)
   const facts = new ImportedFacts(header.env_id)
   const counts = { keys: 0, blobs: 0, facts: 0 }
+  const stored: string[] = []
   let end: unknown
   let batch: ImportedFact[] = []
   const flush = async () => {
@@ -83,7 +84,7 @@ export const importEnv = async (
       await putKey(deps, { line, header, transferKey })
       counts.keys++
     } else if ('blob' in line) {
-      await putBlob(deps, { record, header })
+      stored.push(await putBlob(deps, { record, header }))
       counts.blobs++
     } else {
       const fact = await adapted(deps, facts.check(line))
@@ -99,6 +100,7 @@ export const importEnv = async (
   }
   if (JSON.stringify(end) !== JSON.stringify(counts))
     throw new AppError('bad_request', 'The file is incomplete: export the environment again')
+  await checkStored(deps, stored)
   await createTenant(deps, { header, isThere }, cause) // T1
   return { env_id: header.env_id, org: header.org, env: header.env, ...counts }
 }
@@ -187,18 +189,18 @@ const putKey = async (
 
 const BUILD = /^builds\/([0-9a-f-]{36})\/[0-9a-f-]{36}-([0-9a-f]{64})\.(zip|json)$/
 
-/** A blob that exists is never replaced. A zip must have the hash in its key: unpacked builds are shared by their hash. */
+/** A blob that exists is never replaced. Resolves with its key. A zip must have the hash in its key: unpacked builds are shared by their hash. */
 const putBlob = async (
   { blobs, views }: Deps,
   { record: { line, bytes }, header: { env_id } }: { record: TransferRecord; header: Header },
-): Promise<void> => {
+): Promise<string> => {
   const key = String(line['blob'])
   const [, project_id, hash, kind] = BUILD.exec(key) ?? []
   const isOfEnv = key.startsWith(payloadsOf(env_id)) || key.startsWith(`files/${env_id}/`)
   const project = project_id === undefined ? null : await views.projects.get(project_id)
   if (!isOfEnv && (project_id === undefined || (project && project.env_id !== env_id)))
     throw new AppError('bad_request', `blob: expected a blob of the environment, got ${key.slice(0, 120)}`)
-  if (await blobs.head(key)) return // T2
+  if (await blobs.head(key)) return key // T2
   const digest = createHash('sha256')
   const measured = async function* () {
     for await (const chunk of bytes) {
@@ -209,32 +211,49 @@ const putBlob = async (
       throw new AppError('bad_request', `blob: the content of ${key} does not have the hash in its key`)
   }
   await blobs.put(key, measured())
+  return key
 }
 
-/** T3: an id whose resource has no stream of its own must not belong to another environment. */
-const checkFree = async ({ views }: Deps, { kind, id }: Introduced, env_id: string): Promise<void> => {
-  const found = await (async () => {
+/** Until a fact named it, a blob was an orphan like those of a crash, which the service removes. */
+const checkStored = async ({ blobs }: Pick<Deps, 'blobs'>, keys: readonly string[]): Promise<void> => {
+  for (const key of keys)
+    if ((await blobs.head(key)) === null)
+      throw new AppError('conflict', `The blob ${key} was removed during the import; repeat the import`)
+}
+
+/** T3: an id of the file must not belong to another environment. */
+const checkFree = async (deps: Deps, { kind, id }: Introduced, env_id: string): Promise<void> => {
+  const { views } = deps
+  const owner = await (async () => {
     switch (kind) {
       case 'build':
-        return views.builds.get(id)
+        return (await views.builds.get(id))?.env_id
       case 'run':
-        return views.runs.get(id)
+        return (await views.runs.get(id))?.env_id
       case 'event':
-        return views.events.get(id)
+        return (await views.events.get(id))?.env_id
       case 'file':
-        return views.files.get(id)
+        return (await views.files.get(id))?.env_id
       case 'variable': {
         const variable = await views.contextVariables.get(id)
-        return variable && views.projects.get(variable.project_id)
+        return variable ? (await views.projects.get(variable.project_id))?.env_id : undefined
       }
       case 'project':
+        return ownerOf(deps, streamOf.project(id))
       case 'stream':
-        return null // the first append to its stream decides
+        return ownerOf(deps, streamOf.stream(id))
       default:
         return kind satisfies never
     }
   })()
-  if (found && found.env_id !== env_id) throw new AppError('conflict', `The ${kind} ${id} exists already`)
+  if (owner !== undefined && owner !== env_id)
+    throw new AppError('conflict', `The ${kind} ${id} exists already`)
+}
+
+/** The environment of a stream, also of a deleted resource; undefined if the stream does not exist. */
+const ownerOf = async ({ store }: Pick<Deps, 'store'>, stream: string): Promise<string | undefined> => {
+  for await (const { metadata } of store.read(stream, { limit: 1 })) return metadata.env_id ?? ''
+  return undefined
 }
 
 /** The hash of a build whose zip is not in the file, because it was deleted: it is that of no zip. */

@@ -63,10 +63,13 @@ const REFS = ['event_data_ref', 'result_ref', 'payload_ref', 'value_ref', 'body_
  * F1: a fact is valid by its schema, has this build's version, and is of the environment and of the stream that its fields name.
  * F2: a resource that a fact names was introduced by an earlier fact of the file, so no fact touches another tenant.
  * F3: a blob that a fact names is one of the environment.
+ * F4: a stream begins with its first fact, so no fact is added to a stream that exists.
  */
 export class ImportedFacts {
   readonly #env_id: string
   readonly #known = new Map<Kind, Set<string>>()
+  /** The number of facts of each stream so far. */
+  readonly #lengths = new Map<string, number>()
 
   constructor(env_id: string) {
     this.#env_id = env_id
@@ -83,23 +86,18 @@ export class ImportedFacts {
       new AppError('bad_request', `The fact ${String(id).slice(0, 60)}: ${reason}`)
     try {
       if (typeof id !== 'string' || !isId(id)) throw new Error('id: expected a UUID')
-      if (!Number.isSafeInteger(revision) || Number(revision) < 0)
-        throw new Error('revision: expected a count')
       const fact = checkedFact(recordOf(event)) // F1
-      if (stream !== streamOfFact(fact, this.#env_id))
+      if (typeof stream !== 'string' || stream !== streamOfFact(fact, this.#env_id))
         throw new Error(`expected the stream of its fields, got ${String(stream).slice(0, 80)}`)
+      const next = this.#lengths.get(stream) ?? 0
+      if (revision !== next)
+        throw new Error(`revision: expected ${next}, got ${String(revision).slice(0, 20)}`) // F4
       const kept = { ...this.#metadataOf(recordOf(metadata), fact), first_at: timeOf(at) }
       checkFields(fact)
       this.#checkBlobs(fact)
       const introduces = this.#checkIds(fact)
-      return {
-        id,
-        stream: String(stream),
-        revision: Number(revision),
-        event: fact,
-        metadata: kept,
-        introduces,
-      }
+      this.#lengths.set(stream, next + 1)
+      return { id, stream, revision: next, event: fact, metadata: kept, introduces }
     } catch (error) {
       throw refuse(error instanceof Error ? error.message : String(error))
     }

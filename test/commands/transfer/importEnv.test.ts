@@ -1,9 +1,11 @@
 import { buffer } from 'node:stream/consumers'
 import * as assert from 'uvu/assert'
+import { clock } from '../../../src/clock.ts'
 import { createVariable } from '../../../src/commands/context/createVariable.ts'
 import { readVariable } from '../../../src/commands/context/readVariable.ts'
 import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
 import { storeFile } from '../../../src/commands/files/storeFile.ts'
+import { removeOrphans } from '../../../src/commands/files/removeOrphans.ts'
 import { createProject } from '../../../src/commands/projects/createProject.ts'
 import { exportEnv } from '../../../src/commands/transfer/exportEnv.ts'
 import { importEnv } from '../../../src/commands/transfer/importEnv.ts'
@@ -21,7 +23,8 @@ interface Entry {
   bytes: Buffer
 }
 
-const [source, target] = await Promise.all([openCommands(), openCommands()])
+/** `fresh` has no fact of an earlier import. */
+const [source, target, fresh] = await Promise.all([openCommands(), openCommands(), openCommands()])
 const transferKey = new TransferKey(Buffer.alloc(32, 5))
 const cause = { correlation_id: newId(), actor: 'operator' }
 
@@ -105,6 +108,17 @@ const theirs = await (async () => {
   return { event_id: event?.event_id ?? '', stream_id: event?.stream_id ?? '', file_id: file?.file_id ?? '' }
 })()
 
+const theirFacts = await Array.fromAsync(target.deps.store.read(`stream-${theirs.stream_id}`))
+
+/** Moves the event of the file into the stream of another tenant. */
+const intoTheirStream = (entries: readonly Entry[]): readonly Line[] =>
+  ['StreamCreated', 'EventPublished'].map((type) => {
+    eventOf(entries, type)['stream_id'] = theirs.stream_id
+    const fact = factOf(entries, type)
+    fact['stream'] = `stream-${theirs.stream_id}`
+    return fact
+  })
+
 const attacks: Readonly<Record<string, (entries: Entry[]) => unknown>> = {
   'a fact of another environment': (all) =>
     ((factOf(all, 'EventPublished')['metadata'] as Line)['env_id'] = victim.env_id),
@@ -115,12 +129,16 @@ const attacks: Readonly<Record<string, (entries: Entry[]) => unknown>> = {
     factOf(all, 'ProjectCreated')['stream'] = `project-${victims}`
   },
   'an event with the id of another': (all) => (eventOf(all, 'EventPublished')['event_id'] = theirs.event_id),
-  'an event in the stream of another': (all) => {
-    for (const type of ['StreamCreated', 'EventPublished']) {
-      eventOf(all, type)['stream_id'] = theirs.stream_id
-      factOf(all, type)['stream'] = `stream-${theirs.stream_id}`
-    }
+  'an event in the stream of another': intoTheirStream,
+  'an event in the stream of another, after its last fact': (all) =>
+    intoTheirStream(all).forEach((fact, n) => (fact['revision'] = theirFacts.length + n)),
+  'an event in the stream of another, with the ids of its facts': (all) =>
+    intoTheirStream(all).forEach((fact, n) => (fact['id'] = theirFacts[n]?.id)),
+  'a project of another, after its last fact': (all) => {
+    eventOf(all, 'ProjectCreated')['project_id'] = victims
+    Object.assign(factOf(all, 'ProjectCreated'), { stream: `project-${victims}`, revision: 1 })
   },
+  'a stream without its first fact': (all) => (factOf(all, 'EventPublished')['revision'] = 2),
   'a file with the id of another': (all) => (eventOf(all, 'FileStored')['file_id'] = theirs.file_id),
   'a file with the content of another': (all) =>
     (eventOf(all, 'FileStored')['key'] = `files/${victim.env_id}/00/x`),
@@ -209,6 +227,26 @@ transfer('is refused with another transfer key', async () => {
   const error = await importInto(target, await exported(), new TransferKey(Buffer.alloc(32, 6))).catch(String)
   assert.match(String(error), 'do not open')
 })
+
+transfer(
+  'whose content is removed as an orphan before its fact is stored is refused, and can be repeated',
+  async () => {
+    const entries = await exported()
+    const { key } = eventOf(entries, 'FileStored') as { key: string }
+    const swept = async function* () {
+      const facts = entries.findIndex(({ line }) => 'event' in line)
+      yield* fileOf(entries.slice(0, facts))
+      await removeOrphans(fresh.deps, { now: clock.now() + 365 * 24 * 3600_000 })
+      assert.is(await fresh.blobs.head(key), null)
+      yield* fileOf(entries.slice(facts))
+    }
+    const error = await importEnv(fresh.deps, { content: swept(), transferKey }, cause).catch(String)
+    assert.match(String(error), `The blob ${key} was removed during the import; repeat the import`)
+    assert.is(await fresh.views.envs.get(mine.env_id), null, 'the environment was not created')
+    await importInto(fresh, entries)
+    assert.is((await buffer(await fresh.blobs.get(key))).toString(), 'content')
+  },
+)
 
 transfer('of the whole file creates the environment, and a repetition changes nothing', async () => {
   const entries = await exported()
