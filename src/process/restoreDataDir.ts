@@ -1,4 +1,14 @@
-import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import type { OnProgress } from '../backup/makeBackup.ts'
 import type { Manifest } from '../backup/manifest.ts'
@@ -30,7 +40,8 @@ interface Given {
 
 /**
  * Restores a backup into an empty data directory: all of it or nothing.
- * R1: everything is checked before anything is written: the directory, the manifest, the master key.
+ * R1: everything is checked before anything is written: the directory, the manifest, the master key. A `secrets.json` that
+ * is there is neither replaced nor removed: it may contain the only master key of other data.
  * R2: a marker is written first and removed last. The service does not start beside it, and a repetition starts again.
  */
 export const restoreDataDir = async ({
@@ -42,11 +53,29 @@ export const restoreDataDir = async ({
 }: Given): Promise<Manifest> => {
   const backup = openBackup(dir)
   checkEmpty(dataDir)
-  const secretsFile = secrets ?? join(dataDir, SECRETS_FILE)
-  checkMasterKey(backup.manifest, { masterKey, secretsFile, isGiven: secrets !== null })
+  checkMasterKeys(backup.manifest, { dataDir, masterKey, secrets })
+  const placed = secrets !== null && !isThere(secrets, dataDir) ? secrets : null
   makeFolderNow(dataDir, 0o700)
-  const marker = join(dataDir, RESTORING)
   const unlock = lockDataDir(dataDir, { forRestore: true })
+  try {
+    checkEmpty(dataDir) // a service may have run there before the lock
+    await restoreInto(dataDir, { backup, dir, secrets: placed, onProgress })
+    return backup.manifest
+  } finally {
+    unlock()
+  }
+}
+
+const restoreInto = async (
+  dataDir: string,
+  {
+    backup,
+    dir,
+    secrets,
+    onProgress,
+  }: Pick<Given, 'dir' | 'secrets' | 'onProgress'> & { backup: ReadBackup },
+): Promise<void> => {
+  const marker = join(dataDir, RESTORING)
   try {
     writeFileSync(marker, `${dir}\n`, { mode: 0o600, flush: true })
     syncFolderNow(dataDir)
@@ -57,7 +86,6 @@ export const restoreDataDir = async ({
     syncFolderNow(dataDir)
     rmSync(marker)
     syncFolderNow(dataDir)
-    return backup.manifest
   } catch (error) {
     removeData(dataDir)
     if (secrets !== null) rmSync(join(dataDir, SECRETS_FILE), { force: true })
@@ -65,8 +93,6 @@ export const restoreDataDir = async ({
     throw error instanceof AppError
       ? error
       : new AppError('unavailable', `${dataDir}: ${messageOf(error)}; nothing was restored`, { cause: error })
-  } finally {
-    unlock()
   }
 }
 
@@ -83,31 +109,43 @@ const checkEmpty = (dataDir: string): void => {
   )
 }
 
-const checkMasterKey = (
+/** Each given source must have the key: the service may start with `SVC_MASTER_KEY` or without it. */
+const checkMasterKeys = (
   { master_key_id, canary }: Manifest,
-  {
-    masterKey,
-    secretsFile,
-    isGiven,
-  }: { masterKey: Uint8Array | null; secretsFile: string; isGiven: boolean },
+  { dataDir, masterKey, secrets }: Pick<Given, 'dataDir' | 'masterKey' | 'secrets'>,
 ): void => {
-  const keys = masterKey === null ? masterKeysIn(secretsFile) : [masterKey]
-  const [first, ...more] = keys
-  if (first === undefined)
-    throw new AppError(
-      'bad_request',
-      isGiven
-        ? `--secrets: ${secretsFile} does not exist`
-        : `The backup needs the master key ${master_key_id}: copy the secrets.json of the service to ${secretsFile}, ` +
-            'or name it with --secrets, or set SVC_MASTER_KEY',
-    )
-  const masterKeys = new MasterKeys([first, ...more])
-  if (!masterKeys.has(master_key_id) || !masterKeys.opens(master_key_id, canary))
-    throw new AppError(
-      'bad_request',
-      `${masterKey === null ? secretsFile : 'SVC_MASTER_KEY'}: the backup was made with the master key ` +
-        `${master_key_id}, got ${masterKeys.configured}; use the secrets of that time`,
-    )
+  const check = (source: string, [first, ...more]: readonly Uint8Array[]) => {
+    if (first === undefined)
+      throw new AppError(
+        'bad_request',
+        secrets === null
+          ? `The backup needs the master key ${master_key_id}: copy the secrets.json of the service to ${source}, ` +
+              'or name it with --secrets, or set SVC_MASTER_KEY'
+          : `--secrets: ${source} does not exist`,
+      )
+    const masterKeys = new MasterKeys([first, ...more])
+    if (!masterKeys.has(master_key_id) || !masterKeys.opens(master_key_id, canary))
+      throw new AppError(
+        'bad_request',
+        `${source}: the backup was made with the master key ${master_key_id}, got ${masterKeys.configured}; ` +
+          'use the secrets of that time',
+      )
+  }
+  if (masterKey !== null) check('SVC_MASTER_KEY', [masterKey])
+  if (masterKey !== null && secrets === null) return
+  const file = secrets ?? join(dataDir, SECRETS_FILE)
+  check(file, masterKeysIn(file))
+}
+
+/** Whether the directory contains these secrets already. Throws `bad_request` if it contains others. */
+const isThere = (secrets: string, dataDir: string): boolean => {
+  const file = join(dataDir, SECRETS_FILE)
+  if (!existsSync(file)) return false
+  if (readFileSync(file).equals(readFileSync(secrets))) return true
+  throw new AppError(
+    'bad_request',
+    `--secrets: ${file} exists with other content, and may contain the only master key of other data; move it away`,
+  )
 }
 
 const DATA = ['log.db', 'log.db-wal', 'log.db-shm', 'blobs', 'index.db', 'index.db-wal', 'index.db-shm']
@@ -116,10 +154,13 @@ const removeData = (dataDir: string): void => {
   for (const name of DATA) rmSync(join(dataDir, name), { recursive: true, force: true })
 }
 
+/** By a rename, so that a kill leaves no part of the file. */
 const placeSecrets = (from: string, to: string): void => {
-  copyFileSync(from, to)
-  rmSync(`${to}.new`, { force: true })
-  syncFileNow(to)
+  const scratch = `${to}.new`
+  copyFileSync(from, scratch)
+  chmodSync(scratch, 0o600) // a copy has the mode of the original
+  syncFileNow(scratch)
+  renameSync(scratch, to)
 }
 
 interface Restoring {

@@ -1,4 +1,13 @@
-import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { type Printed, smallDisk, spawnEmbedded } from '../support/backedUp.ts'
@@ -16,7 +25,8 @@ interface Context {
   secrets: string
   printed: Printed
   answers: Readonly<Record<string, string>>
-  upload_id: string
+  /** How they were requested. */
+  asked: { upload_id: string; asOf: readonly string[] }
 }
 
 const restore = suite<Context>('svc restore', { timeoutMs: 180_000 })
@@ -26,16 +36,19 @@ restore.before(async (context) => {
   const server = await spawnEmbedded()
   const { upload_id } = await furnish(server.api)
   const printed = await cliJson<Printed>(['backup', dir], { env: server.cliEnv })
-  const answers = await getAnswers(server.api, server.operator, { upload_id })
+  const { data } = await server.api.page<{ position: string }>('/audit?limit=100')
+  const positions = data.map(({ position }) => position)
+  const asked = { upload_id, asOf: [positions.at(-5) ?? '', positions.at(5) ?? ''] }
+  const answers = await getAnswers(server.api, server.operator, asked)
   await publish(server.api, 'later', 'than the backup')
   await server.api.post('/projects', { name: 'later' })
   await server.stop()
-  Object.assign(context, { dir, printed, answers, upload_id, secrets: join(server.dataDir, 'secrets.json') })
+  Object.assign(context, { dir, printed, answers, asked, secrets: join(server.dataDir, 'secrets.json') })
 })
 
 restore(
   'makes a service that answers every GET as the original did at the position of the backup',
-  async ({ dir, secrets, answers, printed, upload_id }) => {
+  async ({ dir, secrets, answers, printed, asked }) => {
     const dataDir = join(tempDir(), 'data')
     const restored = await cliJson<Printed>(['restore', dir, '--secrets', secrets], {
       env: { SVC_DATA_DIR: dataDir },
@@ -43,10 +56,10 @@ restore(
     assert.equal([restored.position, restored.blobs], [printed.position, printed.blobs])
     const server = await spawnEmbedded(dataDir)
     try {
-      const now = await getAnswers(server.api, server.operator, { upload_id })
+      const now = await getAnswers(server.api, server.operator, asked)
       assert.equal(Object.keys(now).sort(), Object.keys(answers).sort())
       for (const [path, answer] of Object.entries(answers)) assert.is(now[path], answer, path)
-      assert.ok(Object.keys(answers).length > 60)
+      assert.ok(Object.keys(answers).length > 100)
       assert.is((await call(server.api, 'f/readKey')).result, SECRET_LENGTH)
     } finally {
       await server.stop()
@@ -56,7 +69,10 @@ restore(
 
 restore('stores nothing that other users can read', async ({ dir, secrets }) => {
   const dataDir = join(tempDir(), 'data')
-  await cliJson(['restore', dir, '--secrets', secrets], { env: { SVC_DATA_DIR: dataDir } })
+  const open = join(tempDir(), 'secrets.json')
+  copyFileSync(secrets, open)
+  chmodSync(open, 0o644)
+  await cliJson(['restore', dir, '--secrets', open], { env: { SVC_DATA_DIR: dataDir } })
   for (const root of [dir, dataDir])
     for (const entry of ['.', ...readdirSync(root, { recursive: true, encoding: 'utf8' })])
       assert.is(statSync(join(root, entry)).mode & 0o077, 0, join(root, entry))
@@ -112,6 +128,42 @@ restore('uses a secrets.json that is in the directory already', async ({ dir, se
   copyFileSync(secrets, join(dataDir, 'secrets.json'))
   await cliJson(['restore', dir], { env: { SVC_DATA_DIR: dataDir } })
   assert.ok(existsSync(join(dataDir, 'log.db')))
+})
+
+restore(
+  'neither replaces nor removes a secrets.json that is in the directory already',
+  async ({ dir, secrets }) => {
+    const dataDir = tempDir()
+    const there = join(dataDir, 'secrets.json')
+    const env = { SVC_DATA_DIR: dataDir }
+    writeFileSync(there, JSON.stringify({ master_key: Buffer.alloc(32, 1).toString('base64') }))
+    const before = readFileSync(there, 'utf8')
+    const refused = await cli(['restore', dir, '--secrets', secrets], { env })
+    assert.is(refused.code, 1)
+    assert.match(
+      refused.err,
+      /^svc: --secrets: .*secrets\.json exists with other content, .*; move it away\n$/,
+    )
+    assert.is(readFileSync(there, 'utf8'), before)
+    copyFileSync(secrets, there)
+    const failed = await cli(['restore', dir, '--secrets', there], { env: { ...env, ...smallDisk(100_000) } })
+    assert.is(failed.code, 1)
+    assert.is(readFileSync(there, 'utf8'), readFileSync(secrets, 'utf8'))
+    await cliJson(['restore', dir, '--secrets', there], { env })
+  },
+)
+
+restore('checks the secrets of --secrets also beside SVC_MASTER_KEY', async ({ dir, secrets }) => {
+  const other = join(tempDir(), 'other.json')
+  writeFileSync(other, JSON.stringify({ master_key: Buffer.alloc(32, 1).toString('base64') }))
+  const { master_key } = JSON.parse(readFileSync(secrets, 'utf8')) as { master_key: string }
+  const dataDir = join(tempDir(), 'data')
+  const { code, err } = await cli(['restore', dir, '--secrets', other], {
+    env: { SVC_DATA_DIR: dataDir, SVC_MASTER_KEY: master_key },
+  })
+  assert.is(code, 1)
+  assert.match(err, `${other}: the backup was made with the master key`)
+  assert.not.ok(existsSync(dataDir))
 })
 
 restore(

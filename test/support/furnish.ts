@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { put } from './backedUp.ts'
-import { call, deploy, handle, publish, handled, type Run } from './build.ts'
+import { call, deploy, handle, publish, handled, type Run, upload } from './build.ts'
 import type { Api } from './http.ts'
 import { until } from './until.ts'
 
@@ -25,6 +25,8 @@ export const add = (a, b) => a + b
 export const furnish = async (api: Api): Promise<{ readonly upload_id: string }> => {
   await deploy(api, 'shop', { 'f.js': CODE })
   await deploy(api, 'other', { 'g.js': 'export const one = () => 1' })
+  const live = await upload(api, 'shop', { 'f.js': CODE }, { live: 'true' })
+  assert.is(live.status, 201, live.text)
   await api.post('/projects/shop/context', { key: 'KEY', value: SECRET, description: 'A key' })
   await put({ api }, 'a.txt', 'content')
   await put({ api }, 'large/b.bin', 'b'.repeat(300_000))

@@ -15,8 +15,8 @@ const OF_THE_MOMENT = [
   '/openapi.json',
   '/metrics',
 ]
-/** Every position of the log and of a stream comes after it. */
-const FROM_THE_START = { '/v1/env/subscribe': '0000000000000000', '/v1/streams/{stream_id}/subscribe': '0' }
+/** Routes that answer 404 in a furnished environment. */
+const ABSENT = ['/ask']
 
 type Values = Readonly<Record<string, readonly string[]>>
 interface Item {
@@ -65,34 +65,74 @@ const pathsOf = (template: string, values: Values): string[] => {
   )
 }
 
+/**
+ * The query parameters with which a route is requested: each of them once. Every position of the log and of a stream comes
+ * after those from which the subscriptions start.
+ */
+const queriesOf = (template: string, operation: unknown, { asOf, values }: Asked): string[] => {
+  switch (template) {
+    case '/v1/env/subscribe':
+      return ['?from=0000000000000000']
+    case '/v1/streams/{stream_id}/subscribe':
+      return ['?from=0']
+    case '/operator/audit/replay':
+      return (values['project'] ?? []).map((resource) => `?resource=${resource}&limit=100`)
+    case '/ask':
+      return ['?domain=shop.example.com']
+    default:
+      return JSON.stringify(operation).includes('"as_of"') ? ['', ...asOf.map((at) => `?as_of=${at}`)] : ['']
+  }
+}
+
+interface Asked {
+  readonly asOf: readonly string[]
+  readonly values: Values
+}
+
 const HEADERS = ['content-type', 'content-disposition', 'etag', 'last-modified'] as const
 
 /**
  * The answers of a service to every GET of its OpenAPI document, with every id that its lists contain, by path, except those of
- * paths that begin with one of `without`; `upload_id` is that of an upload in progress. What differs between two requests is left out. Paths of `/operator` are requested by the operator.
+ * paths that begin with one of `without`. `upload_id` is that of an upload in progress. Past states are requested at each position
+ * of `asOf`. What differs between two requests is left out. Paths of `/operator` are requested by the operator. Fails
+ * for a route that answers only with errors.
  */
 export const getAnswers = async (
   api: Api,
   operator: Api,
-  { upload_id, without = [] }: { readonly upload_id: string; readonly without?: readonly string[] },
+  {
+    upload_id,
+    without = [],
+    asOf = [],
+  }: {
+    readonly upload_id: string
+    readonly without?: readonly string[]
+    readonly asOf?: readonly string[]
+  },
 ): Promise<Readonly<Record<string, string>>> => {
   const document = (await (await fetch(`${api.url}/openapi.json`)).json()) as OpenApiDocument
   const values = { ...(await valuesOf(api, operator)), upload_id: [upload_id] }
   const answers: Record<string, string> = {}
+  const failures: string[] = []
   for (const [template, methods] of Object.entries(document.paths)) {
     if (!('get' in methods) || template.startsWith('/webhook/')) continue
     if ([...OF_THE_MOMENT, ...without].some((path) => template.startsWith(path))) continue
-    const from = FROM_THE_START[template as keyof typeof FROM_THE_START]
-    const query = from === undefined ? '' : `?from=${from}`
-    await Promise.all(
-      pathsOf(template, values).map(async (path) => {
-        const as = path.startsWith('/operator/') ? operator : api
-        const { status, text, headers } = await as.send('GET', `${api.url}${path}${query}`)
-        const kept = HEADERS.map((name) => headers.get(name))
-        answers[path] = JSON.stringify([status, kept, withoutMoment(text)])
-      }),
+    const queries = queriesOf(template, methods['get'], { asOf, values })
+    const statuses = await Promise.all(
+      pathsOf(template, values)
+        .flatMap((path) => queries.map((query) => path + query))
+        .map(async (path) => {
+          const as = path.startsWith('/operator/') ? operator : api
+          const { status, text, headers } = await as.send('GET', `${api.url}${path}`)
+          const kept = HEADERS.map((name) => headers.get(name))
+          answers[path] = JSON.stringify([status, kept, withoutMoment(text)])
+          return status
+        }),
     )
+    if (!ABSENT.includes(template) && !statuses.includes(200))
+      failures.push(`${template} answers ${[...new Set(statuses)].join(' and ')}`)
   }
+  assert.equal(failures, [])
   return answers
 }
 
