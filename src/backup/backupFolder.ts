@@ -13,7 +13,8 @@ export const LOG = 'log'
 export const CONTENT = 'content'
 /** The folder of files that are being written. */
 export const SCRATCH = 'tmp'
-const OURS = new Set([MANIFEST, JOURNAL, LOCK, LOG, CONTENT, SCRATCH, 'lost+found'])
+const FOLDERS = [LOG, CONTENT, SCRATCH]
+const OURS = new Set([MANIFEST, JOURNAL, LOCK, ...FOLDERS, 'lost+found'])
 
 /** The group, and all other users. */
 const OTHERS = 0o077
@@ -45,19 +46,33 @@ export const readManifest = (dir: string): Manifest => {
 export const prepareFolder = (dir: string): void => {
   try {
     makeFolderNow(dir, 0o700)
-    const entries = readdirSync(dir)
-    const other = entries.find((name) => !OURS.has(name) && !name.startsWith(LOCK))
-    if (other !== undefined && !entries.includes(MANIFEST))
-      throw new AppError(
-        'bad_request',
-        `${dir}: expected an empty directory or an earlier backup, got a directory with ${other}`,
-      )
+    checkOurs(dir)
     closeToOthers(dir)
-    for (const name of [LOG, CONTENT, SCRATCH]) mkdirSync(join(dir, name), { recursive: true, mode: 0o700 })
+    for (const name of FOLDERS) mkdirSync(join(dir, name), { recursive: true, mode: 0o700 })
   } catch (error) {
     throw diskError(dir, error)
   }
 }
+
+/**
+ * Throws `bad_request` for a directory with other content, because a backup removes the files in its folders that it does
+ * not name.
+ */
+const checkOurs = (dir: string): void => {
+  const entries = readdirSync(dir)
+  if (entries.includes(MANIFEST)) return void readManifest(dir)
+  const isBegun = entries.includes(JOURNAL)
+  const other = entries.find((name) =>
+    FOLDERS.includes(name) ? !isBegun && isUsed(join(dir, name)) : !OURS.has(name) && !name.startsWith(LOCK),
+  )
+  if (other !== undefined)
+    throw new AppError(
+      'bad_request',
+      `${dir}: expected an empty directory or an earlier backup, got a directory with ${other}`,
+    )
+}
+
+const isUsed = (path: string): boolean => !statSync(path).isDirectory() || readdirSync(path).length > 0
 
 /** Removes what a killed process was writing. Returns the manifest of the earlier backup; null if there is none. */
 export const earlierBackup = (dir: string): Manifest | null => {

@@ -3,8 +3,8 @@ import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { isMissing } from '../disk/sync.ts'
-import { AppError, isAppError } from '../errors.ts'
-import { contentFile, diskError, readManifest, segmentFile } from './backupFolder.ts'
+import { AppError, isAppError, messageOf } from '../errors.ts'
+import { contentFile, readManifest, segmentFile } from './backupFolder.ts'
 import type { StoredBlob } from './journal.ts'
 import { parseBlobs, parseConsumers } from './lists.ts'
 import type { Manifest, Segment, Sum } from './manifest.ts'
@@ -54,7 +54,8 @@ async function* checked(
       yield chunk
     }
   } catch (error) {
-    throw isMissing(error) ? damaged(name, 'the file is missing') : diskError(name, error)
+    if (error instanceof AppError) throw error
+    throw damaged(name, isMissing(error) ? 'the file is missing' : `it cannot be read (${messageOf(error)})`)
   }
   if (read < bytes) throw damaged(name, `expected ${bytes} bytes, got ${read}`)
   if (digest.digest('hex') !== sha256) throw damaged(name, 'its content does not match its checksum')

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { type Embedded, filesIn, type Printed, put, smallDisk, spawnEmbedded } from '../support/backedUp.ts'
@@ -55,6 +55,27 @@ backup('refuses a directory with other content, and a backup of another log', as
     filesIn(dir).map((file) => [file, readFileSync(join(dir, file), 'hex')]),
     before,
   )
+})
+
+backup('refuses the folders and the manifest of something else, and changes nothing', async ({ server }) => {
+  const alien = tempDir()
+  const contents = (): string[] => filesIn(alien).map((file) => readFileSync(join(alien, file), 'utf8'))
+  const refusal = async (): Promise<string> => {
+    const before = contents()
+    const { code, err } = await cli(['backup', alien], { env: server.cliEnv })
+    assert.is(code, 1)
+    assert.equal(contents(), before)
+    assert.is(statSync(alien).mode & 0o777, 0o755)
+    return err
+  }
+  chmodSync(alien, 0o755)
+  for (const folder of ['log', 'content', 'tmp']) {
+    mkdirSync(join(alien, folder))
+    writeFileSync(join(alien, folder, 'page.html'), folder)
+    assert.match(await refusal(), `expected an empty directory or an earlier backup, got a directory with `)
+  }
+  writeFileSync(join(alien, 'backup.json'), '{"hosts":["a"]}')
+  assert.match(await refusal(), /backup\.json: expected the manifest of a backup/)
 })
 
 backup(

@@ -1,4 +1,12 @@
-import { existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { manifestText, parseManifest } from '../../src/backup/manifest.ts'
@@ -90,8 +98,33 @@ damaged('is not restored: the directory is as empty as before', async ({ dir, fi
   }
 })
 
+/** Two contents other than the list of the blobs, which names the others. */
+const twoContentsOf = (dir: string, files: readonly string[]): readonly string[] => {
+  const { blobs } = parseManifest(readFileSync(join(dir, 'backup.json'), 'utf8'), 'backup.json')
+  return files.filter((file) => file.startsWith('content') && !file.endsWith(blobs.sha256)).slice(0, 2)
+}
+
+damaged('with a file that cannot be read is checked to its end', async ({ dir, files }) => {
+  const unreadable = twoContentsOf(dir, files)
+  const kept = unreadable.map((file) => readFileSync(join(dir, file)))
+  for (const file of unreadable) {
+    rmSync(join(dir, file))
+    mkdirSync(join(dir, file)) // reading it fails, as from a bad sector
+  }
+  const { problems } = await verifyBackup(dir, quiet)
+  for (const [n, file] of unreadable.entries()) {
+    assert.ok(
+      problems.some((problem) => problem.includes(file) && problem.includes('cannot be read')),
+      file,
+    )
+    rmSync(join(dir, file), { recursive: true })
+    writeFileSync(join(dir, file), kept[n] ?? '')
+  }
+  assert.is(await foundIn(dir), '')
+})
+
 damaged('ends svc backup verify with code 1 and a line for each file', async ({ dir, files }) => {
-  const contents = files.filter((file) => file.startsWith('content')).slice(0, 2)
+  const contents = twoContentsOf(dir, files)
   const kept = contents.map((file) => readFileSync(join(dir, file)))
   for (const file of contents) truncateSync(join(dir, file), 1)
   const { code, out } = await cli(['backup', 'verify', dir])

@@ -4,6 +4,7 @@ import Type from 'typebox'
 import { readRows } from '../../commands/backups/readRows.ts'
 import type { OpenBackup } from '../../commands/backups/backups.ts'
 import type { ApiDeps } from '../deps.ts'
+import { leaving } from '../http/leaving.ts'
 import { item, none, operatorRoute, own } from '../route.ts'
 import { Backup } from '../schemas.ts'
 
@@ -23,17 +24,10 @@ const sendFrom = async (
   { ctx, backup_id }: { readonly ctx: Context; readonly backup_id: string },
   open: (backup: OpenBackup) => Promise<Readable>,
 ): Promise<typeof own> => {
-  const { backup, done } = backups.use(backup_id)
-  try {
-    const body = await open(backup)
-    ctx.res.once('close', done)
-    ctx.type = 'application/octet-stream'
-    ctx.body = body
-    return own
-  } catch (error) {
-    done()
-    throw error
-  }
+  const body = await open(backups.use(backup_id, leaving(ctx)))
+  ctx.type = 'application/octet-stream'
+  ctx.body = body
+  return own
 }
 
 /** Reads the first chunk before the reply begins, so that its failure is an error reply. */

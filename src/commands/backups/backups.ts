@@ -80,26 +80,18 @@ export class Backups {
     }
   }
 
-  /** Returns a backup in progress, and what ends this use of it. Throws `not_found`. */
-  use(backup_id: string): { readonly backup: OpenBackup; readonly done: () => void } {
-    const lease = this.#leases.get(backup_id)
-    if (!lease)
-      throw new AppError(
-        'not_found',
-        `No backup ${backup_id} is in progress; it ended, or the service was restarted`,
-      )
+  /** Returns a backup in progress, which is used until the signal aborts. Throws `not_found`. */
+  use(backup_id: string, until: AbortSignal): OpenBackup {
+    const lease = this.#leaseOf(backup_id)
     lease.users++
-    let isDone = false
-    return {
-      backup: lease.backup,
-      done: () => {
-        if (isDone) return
-        isDone = true
-        lease.users--
-        lease.timer.refresh()
-        if (this.#leases.delete(backup_id)) this.#leases.set(backup_id, lease) // the last one used is the last one
-      },
+    const done = () => {
+      lease.users--
+      lease.timer.refresh()
+      if (this.#leases.delete(backup_id)) this.#leases.set(backup_id, lease) // the last one used is the last one
     }
+    if (until.aborted) done()
+    else until.addEventListener('abort', done, { once: true })
+    return lease.backup
   }
 
   /**
@@ -107,8 +99,7 @@ export class Backups {
    * new one, and the log up to the position names the former one.
    */
   async complete(backup_id: string): Promise<void> {
-    const { backup, done } = this.use(backup_id)
-    done()
+    const { backup } = this.#leaseOf(backup_id)
     await this.end(backup_id)
     const { current } = await this.#installation()
     if (current.id !== backup.master_key_id) throw rotating()
@@ -121,6 +112,15 @@ export class Backups {
     clearTimeout(lease.timer)
     this.#deps.logger.info('A backup ended', { backup_id })
     await lease.backup.blobs.release()
+  }
+
+  #leaseOf(backup_id: string): Lease {
+    const lease = this.#leases.get(backup_id)
+    if (lease) return lease
+    throw new AppError(
+      'not_found',
+      `No backup ${backup_id} is in progress; it ended, or the service was restarted`,
+    )
   }
 
   /** Ends the backup that was not used for the longest time, if there are many: its client was probably killed. */

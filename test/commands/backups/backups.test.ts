@@ -36,13 +36,14 @@ backups('read the blobs of their position until they end', async (context) => {
   await context.blobs.put('files/a', Buffer.from('content'))
   const { backup_id } = await open.begin()
   await context.blobs.remove('files/a')
-  const { backup, done } = open.use(backup_id)
+  const request = new AbortController()
+  const backup = open.use(backup_id, request.signal)
   assert.is((await buffer(await backup.blobs.get('files/a'))).toString(), 'content')
-  done()
+  request.abort()
   await open.end(backup_id)
   await open.end(backup_id) // a repetition is no error
   assert.throws(
-    () => open.use(backup_id),
+    () => open.use(backup_id, never),
     (error: unknown) => isAppError(error, 'not_found'),
   )
 })
@@ -51,26 +52,43 @@ backups('end by themselves when no request uses them', async (context) => {
   const { backups: open } = await openBackups(context, { idleMs: 20 })
   await context.blobs.put('files/a', Buffer.from('content'))
   const { backup_id } = await open.begin()
-  const { backup, done } = open.use(backup_id)
+  const request = new AbortController()
+  const backup = open.use(backup_id, request.signal)
   await context.blobs.remove('files/a')
   await delay(100)
   assert.is((await buffer(await backup.blobs.get('files/a'))).toString(), 'content') // a request uses it
-  done()
+  request.abort()
   await until(() =>
     backup.blobs.get('files/a').then(
       (stream) => void stream.destroy(),
       (error: unknown) => isAppError(error, 'not_found'),
     ),
   )
-  assert.throws(() => open.use(backup_id))
+  assert.throws(() => open.use(backup_id, never))
+})
+
+backups('end by themselves after a request whose client left before it was served', async (context) => {
+  const { backups: open } = await openBackups(context, { idleMs: 20 })
+  const { backup_id } = await open.begin()
+  open.use(backup_id, AbortSignal.abort())
+  await until(
+    () => {
+      try {
+        return void open.use(backup_id, AbortSignal.abort())
+      } catch (error) {
+        return isAppError(error, 'not_found')
+      }
+    },
+    { everyMs: 60 },
+  )
 })
 
 backups('make room for a new one: the one that was not used for the longest time ends', async (context) => {
   const { backups: open } = await openBackups(context)
   const ids: string[] = []
   for (let n = 0; n < 17; n++) ids.push((await open.begin()).backup_id)
-  assert.throws(() => open.use(ids[0] ?? ''))
-  for (const id of ids.slice(1)) open.use(id).done()
+  assert.throws(() => open.use(ids[0] ?? '', never))
+  for (const id of ids.slice(1)) open.use(id, AbortSignal.abort())
 })
 
 backups('are refused while the master key is replaced, and do not complete after that', async (context) => {
