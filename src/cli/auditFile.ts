@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { link, open, unlink } from 'node:fs/promises'
 import { AppError, messageOf } from '../errors.ts'
+import { writeNewFile } from './newFile.ts'
 
 /**
  * The file of an export: one JSON object per line.
@@ -41,52 +41,26 @@ export interface Exported {
   readonly hash: string
 }
 
-/**
- * Writes an export. The file appears when it is complete and on disk; an interrupted export leaves none. Rejects with
- * `bad_request` if the file exists or cannot be written.
- */
-export const exportAudit = async (
+/** Writes an export to a new file (`writeNewFile`). */
+export const exportAudit = (
   file: string,
   header: object,
   changes: AsyncIterable<object>,
   onWritten: (facts: number) => void,
-): Promise<Exported> => {
-  const part = `${file}.part`
-  const handle = await open(part, 'wx', 0o600).catch((error: unknown) => {
-    throw unwritable(part, error)
-  })
-  try {
+): Promise<Exported> =>
+  writeNewFile(file, async ({ append }) => {
     let last = chained(0, NOTHING, { export: { format: 'svc-audit', version: VERSION, ...header } })
-    await handle.write(last.line)
+    await append(last.line)
     let facts = 0
     for await (const change of changes) {
       last = chained(++facts, last.hash, { change })
-      await handle.write(last.line)
+      await append(last.line)
       onWritten(facts)
     }
     last = chained(facts + 1, last.hash, { end: { changes: facts } })
-    await handle.write(last.line)
-    await handle.sync()
-    await link(part, file).catch((error: unknown) => {
-      throw unwritable(file, error) // a link, unlike a rename, replaces nothing
-    })
+    await append(last.line)
     return { file, facts, hash: last.hash }
-  } finally {
-    await handle.close()
-    await unlink(part)
-  }
-}
-
-const unwritable = (file: string, error: unknown): AppError => {
-  const exists = error instanceof Error && 'code' in error && error.code === 'EEXIST'
-  return new AppError(
-    'bad_request',
-    exists
-      ? `${file} exists already: remove it, or name another file`
-      : `cannot write ${file}: ${messageOf(error)}`,
-    { cause: error },
-  )
-}
+  })
 
 export type Verified =
   | { readonly ok: true; readonly facts: number; readonly hash: string }

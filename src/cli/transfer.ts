@@ -3,20 +3,17 @@ import {
   closeSync,
   createReadStream,
   existsSync,
-  fsyncSync,
   openSync,
   readFileSync,
   readSync,
-  renameSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { open } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { AppError, messageOf } from '../errors.ts'
 import { type Client, path } from './client.ts'
 import { type CliCommand, command } from './command.ts'
+import { writeNewFile } from './newFile.ts'
 
 interface Imported {
   readonly env_id: string
@@ -98,6 +95,7 @@ export const transferCommands: readonly CliCommand[] = [
     examples: ['svc export acme/prod acme-prod.svc --key-file transfer.key'],
     async run({ args, options, operator, progress, signal }) {
       const [file, keyFile] = [resolve(args.FILE), resolve(options['key-file'] ?? `${args.FILE}.key`)]
+      if (keyFile === file) throw new AppError('bad_request', '--key-file: expected another file than FILE')
       if (existsSync(file)) throw new AppError('bad_request', `FILE: ${file} exists; name a new file`)
       const client = operator()
       const env_id = await envIdOf(client, args.ENV)
@@ -106,31 +104,21 @@ export const transferCommands: readonly CliCommand[] = [
         body: { transfer_key },
       })
       const bar = progress('bytes')
-      const part = `${file}.part`
       try {
-        const target = await open(part, 'w', 0o600)
-        try {
+        const end = await writeNewFile(file, async ({ part, append }) => {
           let bytes = 0
           for await (const chunk of body ?? []) {
-            await target.appendFile(chunk)
+            await append(chunk)
             bar.report((bytes += chunk.length), null)
             signal.throwIfAborted()
           }
-          await target.sync()
-        } finally {
-          await target.close()
-        }
-        const end = endOf(part)
-        renameSync(part, file)
-        const folder = openSync(dirname(file), 'r')
-        fsyncSync(folder)
-        closeSync(folder)
+          return endOf(part)
+        })
         return {
           json: { file, key_file: keyFile, env_id, ...end },
           text: `${file} contains ${end.facts} facts and ${end.blobs} blobs of ${args.ENV}; its transfer key is in ${keyFile}\n`,
         }
       } catch (error) {
-        rmSync(part, { force: true })
         throw error instanceof AppError || signal.aborted
           ? error
           : new AppError('unavailable', `${file}: ${messageOf(error)}`, { cause: error })

@@ -312,6 +312,7 @@ export const layers: readonly Layer[] = [
     path: 'cli',
     imports: [
       'clock',
+      'disk',
       'errors',
       'logger',
       'backup/rowFrames',

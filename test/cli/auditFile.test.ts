@@ -106,6 +106,14 @@ file('is not written over another file, and leaves none behind when it fails', a
     (refusal: Error) => refusal.message,
   )
   assert.match(error ?? '', /exists already: remove it, or name another file/)
+  let isRead = false
+  const unread = async function* () {
+    isRead = true
+    yield { n: 1 }
+    await Promise.resolve()
+  }
+  await exportAudit(intact, {}, unread(), () => {}).catch(() => {})
+  assert.not.ok(isRead, 'an existing file is refused before the audit is read')
   assert.is(readFileSync(intact, 'utf8'), before)
   const failing = async function* () {
     yield { n: 1 }

@@ -190,6 +190,10 @@ transfer(
       [['export', 'local/nope', join(dir, 'x')], 'no environment local/nope'],
       [['export', 'local', join(dir, 'x')], 'expected the id of an environment or ORG/ENV'],
       [['export', 'local/dev', join(dir, 'dev.svc')], 'exists; name a new file'],
+      [
+        ['export', 'local/dev', join(dir, 'x'), '--key-file', join(dir, 'x')],
+        '--key-file: expected another file than FILE',
+      ],
     ] as const) {
       const { code, err } = await cli(args, { env: server.cliEnv })
       assert.is(code, 1)
