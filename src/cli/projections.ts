@@ -16,9 +16,10 @@ const isRebuilding = ({ rebuild }: ReadModelStatus): boolean =>
 
 const rebuildText = ({ rebuild }: ReadModelStatus): string => {
   if (rebuild === null) return ''
-  const { state, ended_at, differences, behind, error } = rebuild
-  if (state === 'failed') return `failed: ${error ?? ''}`
-  if (state !== 'done') return behind === null ? state : `${state}, ${count(behind)} events left`
+  const { state, ended_at, differences, behind, error, from_version } = rebuild
+  const served = from_version === null ? '' : `, version ${from_version} is served`
+  if (state === 'failed') return `failed: ${error ?? ''}${served}`
+  if (state !== 'done') return `${state}${behind === null ? '' : `, ${count(behind)} events left`}${served}`
   return `done ${ended_at ?? ''}${differences === null ? '' : `, ${count(differences)} differences`}`
 }
 

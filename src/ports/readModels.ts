@@ -132,6 +132,7 @@ export interface ReadModels {
    * dropped after the first read: its documents are gone, or incomplete.
    */
   reader<D extends Doc>(spec: CollectionSpec): Collection<D>
+  /** Rejects if the version was created with other indexes. */
   writer<D extends Doc>(spec: CollectionSpec): Promise<WritableCollection<D>>
   /** The stored versions of all collections. */
   versions(): Promise<readonly Version[]>

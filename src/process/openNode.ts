@@ -13,6 +13,7 @@ import type { Tracer } from '../ports/tracer.ts'
 import { Quotas } from '../plans/quotas.ts'
 import { buildingShares } from '../projections/buildingReason.ts'
 import { allNames } from '../projections/index.ts'
+import { serveEarlier } from '../projections/serveEarlier.ts'
 import { openViews } from '../projections/views.ts'
 import { watchVersions } from '../projections/watchVersions.ts'
 import { DataKeys } from '../secrets/dataKeys.ts'
@@ -96,6 +97,7 @@ export const openNode = async ({
     (await patiently(() => ensureFirstTenant({ aggregates, keyring }, { token: secrets.apiKey })))
 
   await liveness?.hasJoined(signal) // before the first read: no other node drops what this one reads
+  if (isEmbeddedUrl(config.readModels)) await patiently(() => serveEarlier({ readModels, logger }))
   const { progress, projectors } = startProjecting(
     { ...engines, ...background, node_id, liveness },
     roles.has('projector'),

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { setTimeout as delay } from 'node:timers/promises'
+import { START } from '../events/event.ts'
 import type { Doc, Stored, WritableCollection } from '../ports/readModels.ts'
 
 /** A document that two collections should have alike. Null: it is missing. */
@@ -9,63 +10,86 @@ export interface Difference {
   readonly after: Doc | null
 }
 
-export interface Comparison {
-  readonly documents: number
-  readonly differences: number
-  readonly first: readonly Difference[]
-}
+type Compared = Pick<WritableCollection, 'stored' | 'entries' | 'checkpoint'>
 
 const IDS_PER_READ = 500
 /** Differences that are reported with their documents. */
 const FIRST = 10
 
-/** Pauses and attempts until both collections contain the same events of a document. */
-const PAUSE_MS = 50
-const ATTEMPTS = 100
+/** Rounds in which documents that changed meanwhile are compared again, and the pause before each, milliseconds. */
+const ROUNDS = 5
+const PAUSE_MS = 100
 
 const docIn = (stored: ReadonlyMap<string, Stored>, id: string): Doc | null => stored.get(id)?.doc ?? null
+const cursorIn = (stored: ReadonlyMap<string, Stored>, id: string): string => stored.get(id)?.cursor ?? START
 
 /**
- * Compares every document of two collections that follow the same log. Both may move meanwhile: documents that differ are
- * read again until both are from the same event.
+ * Compares the documents of two collections that follow the same log. Both may move meanwhile: a document counts as
+ * different only if both collections contain its newest event. The others are compared when both have ended at one position.
  */
-export const compareDocuments = async (
-  before: WritableCollection,
-  after: WritableCollection,
-  signal: AbortSignal,
-): Promise<Comparison> => {
-  let documents = 0
-  let differences = 0
-  const first: Difference[] = []
-  const compare = async (ids: readonly string[]): Promise<void> => {
-    let left = ids
-    for (let attempt = 1; left.length > 0 && !signal.aborted; attempt++) {
-      const [old, current] = await Promise.all([before.stored(left), after.stored(left)])
-      const different = left.filter((id) => !isDeepStrictEqual(docIn(old, id), docIn(current, id)))
-      const moving = different.filter((id) => old.get(id)?.cursor !== current.get(id)?.cursor)
-      const isLast = attempt === ATTEMPTS
-      for (const id of different.filter((each) => isLast || !moving.includes(each))) {
-        differences++
-        if (first.length < FIRST) first.push({ id, before: docIn(old, id), after: docIn(current, id) })
-      }
-      left = isLast ? [] : moving
-      if (left.length > 0) await delay(PAUSE_MS, undefined, { signal }).catch(() => {})
+export class Comparison {
+  readonly #before: Compared
+  readonly #after: Compared
+  /** Documents that differed before both collections contained the same events of them. */
+  #moving: string[] = []
+  #differences = 0
+  readonly #first: Difference[] = []
+
+  constructor(before: Compared, after: Compared) {
+    this.#before = before
+    this.#after = after
+  }
+
+  /** Compares every document while both collections move. */
+  async run(signal: AbortSignal): Promise<void> {
+    for await (const ids of idsIn(this.#after)) await this.#compare(ids, signal)
+    for await (const ids of idsIn(this.#before)) {
+      const compared = await this.#after.stored(ids)
+      const missing = ids.filter((id) => !compared.has(id))
+      await this.#compare(missing, signal)
+    }
+    for (let round = 0; round < ROUNDS && this.#moving.length > 0; round++) {
+      await delay(PAUSE_MS, undefined, { signal })
+      const moving = this.#moving.splice(0)
+      for (const ids of chunks(moving)) await this.#compare(ids, signal)
     }
   }
-  for await (const ids of idsIn(after)) {
-    documents += ids.length
-    await compare(ids)
+
+  /** Compares the rest. Both collections contain the same events, and do not move. */
+  async end(): Promise<{ differences: number; first_differences: readonly Difference[] }> {
+    for (const ids of chunks(this.#moving)) {
+      const [old, current] = await Promise.all([this.#before.stored(ids), this.#after.stored(ids)])
+      for (const id of ids) this.#note({ id, before: docIn(old, id), after: docIn(current, id) })
+    }
+    this.#moving = []
+    return { differences: this.#differences, first_differences: this.#first }
   }
-  for await (const ids of idsIn(before)) {
-    const compared = await after.stored(ids)
-    const missing = ids.filter((id) => !compared.has(id))
-    documents += missing.length
-    await compare(missing)
+
+  async #compare(ids: readonly string[], signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    if (ids.length === 0) return
+    const checkpoints = await Promise.all([this.#before.checkpoint(), this.#after.checkpoint()])
+    const [old, current] = await Promise.all([this.#before.stored(ids), this.#after.stored(ids)])
+    for (const id of ids) {
+      const newest = [cursorIn(old, id), cursorIn(current, id)].toSorted().at(-1) ?? START
+      const difference = { id, before: docIn(old, id), after: docIn(current, id) }
+      if (checkpoints.every((checkpoint) => (checkpoint ?? START) >= newest)) this.#note(difference)
+      else if (!isDeepStrictEqual(difference.before, difference.after)) this.#moving.push(id)
+    }
   }
-  return { documents, differences, first }
+
+  #note(difference: Difference): void {
+    if (isDeepStrictEqual(difference.before, difference.after)) return
+    this.#differences++
+    if (this.#first.length < FIRST) this.#first.push(difference)
+  }
 }
 
-async function* idsIn(collection: WritableCollection): AsyncGenerator<readonly string[]> {
+function* chunks(ids: readonly string[]): Generator<readonly string[]> {
+  for (let at = 0; at < ids.length; at += IDS_PER_READ) yield ids.slice(at, at + IDS_PER_READ)
+}
+
+async function* idsIn(collection: Pick<WritableCollection, 'entries'>): AsyncGenerator<readonly string[]> {
   let ids: string[] = []
   for await (const [id] of collection.entries()) {
     if (ids.push(id) < IDS_PER_READ) continue

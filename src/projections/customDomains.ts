@@ -40,6 +40,7 @@ export type StoredCertificate = {
 export const domains: Projection<DomainDoc> = {
   name: 'domains',
   version: 2,
+  servesFrom: 2, // domains of version 1 lack fields
   indexes: [{ equal: ['env_id'], sort: 'order', counted: true }],
   decidesAccess: true,
   handles: [

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ReadModels, Version } from '../ports/readModels.ts'
 import { nameOf } from './projection.ts'
 import type { Projectors } from './projectors.ts'
+import { servedOf } from './shadow.ts'
 import { forgetSkipped, type SkippedFactDoc, skippedFacts } from './skippedFacts.ts'
 
 /** Pauses between looks for versions that no node reads, milliseconds. */
@@ -20,20 +21,21 @@ export interface Unread {
 /**
  * Drops the versions that came before those of this build, when no living node reads them. A version is kept until the one
  * of this build has caught up: until then, nodes of the earlier build may be needed again. Later versions are not touched.
+ * The documents of a rebuild that did not end go with the version that they were built for.
  */
 export const dropUnread = async (
   { readModels, projectors, namesRead, looks, lookMs = LOOK_MS }: Unread,
   signal: AbortSignal,
 ): Promise<void> => {
-  const isUnread = async (version: Version) => !(await namesRead()).has(nameOf(version))
+  const isUnread = async (version: Version) => !(await namesRead()).has(nameOf(servedOf(version)))
   const skipped = await readModels.writer<SkippedFactDoc>(skippedFacts)
   let unread = new Map<string, number>()
   while (!signal.aborted) {
     const names = await namesRead()
     const stored = await readModels.versions()
     await forgetSkipped(skipped, stored)
-    const replaced = stored.filter((version) => projectors.replaces(version))
-    const seen = replaced.filter((version) => !names.has(nameOf(version)))
+    const replaced = stored.filter((version) => projectors.replaces(servedOf(version)))
+    const seen = replaced.filter((version) => !names.has(nameOf(servedOf(version))))
     unread = new Map(seen.map((version) => [nameOf(version), (unread.get(nameOf(version)) ?? 0) + 1]))
     const due = seen.filter((version) => (unread.get(nameOf(version)) ?? 0) >= looks)
     await Promise.all(due.map((version) => readModels.drop(version, () => isUnread(version))))

@@ -10,6 +10,11 @@ import type { Summary } from './summaries.ts'
  */
 export interface Projection<D extends Doc = Doc> extends CollectionSpec {
   readonly handles: readonly EventType[]
+  /**
+   * The first version whose documents this build can read and continue until its own are built. Default: the version before
+   * this one. Set it to `version` if this build would misread earlier documents. Other indexes exclude them in any case.
+   */
+  readonly servesFrom?: number
   /** Whether an event begins a document. The projector does not read what was stored before. */
   begins?(recorded: Recorded): boolean
   /**

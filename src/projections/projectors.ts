@@ -1,5 +1,5 @@
 import { stackOf } from '../errors.ts'
-import { type Cursor, START } from '../events/event.ts'
+import type { Cursor } from '../events/event.ts'
 import { type Background, keepGoing } from '../loops/keepGoing.ts'
 import { Pausable } from '../loops/pausable.ts'
 import type { EventStore } from '../ports/eventStore.ts'
@@ -124,7 +124,9 @@ export class Projectors implements Progress {
 
   /** Does some work while the projector of a read model does not run. Readers of newer positions wait meanwhile. */
   async pausing(name: string, work: (builtTo: Cursor) => Promise<void>): Promise<void> {
-    await this.#loops.get(name)?.during(() => work(this.#projectors.get(name)?.builtTo ?? START))
+    const [loop, projector] = [this.#loops.get(name), this.#projectors.get(name)]
+    if (!loop || !projector) throw new Error(`Expected a read model with a projector, got ${name}`)
+    await loop.during(() => work(projector.builtTo))
   }
 
   projectionOf(name: string): Projection | undefined {

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
 import { type Cursor, START } from '../events/event.ts'
 import type { EventStore } from '../ports/eventStore.ts'
@@ -34,8 +33,8 @@ const PATIENCE_MS = 1000
 export const readModelStatus = async ({ readModels, store, progress }: Deps): Promise<ReadModelStatus[]> => {
   const head = await store.head()
   const names = allProjections.map(nameOf)
-  const current = Promise.all(names.map((name) => progress.reach(name, head)))
-  await Promise.race([current, delay(PATIENCE_MS)])
+  const late = AbortSignal.timeout(PATIENCE_MS)
+  await Promise.all(names.map((name) => progress.reach(name, head, late)))
   const requested = await readModels.reader<RebuildDoc>(rebuilds).getMany(names)
   return Promise.all(
     allProjections.map(async (projection) => {

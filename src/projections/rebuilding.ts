@@ -1,28 +1,39 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { isRetryable, messageOf } from '../errors.ts'
+import { AppError, isRetryable, messageOf } from '../errors.ts'
 import type { Cursor } from '../events/event.ts'
 import { type Background, keepGoing } from '../loops/keepGoing.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { ReadModels } from '../ports/readModels.ts'
-import { compareDocuments } from './compareDocuments.ts'
-import type { Projection } from './projection.ts'
+import { Comparison } from './compareDocuments.ts'
+import { nameOf, type Projection } from './projection.ts'
 import { Projector, type ProjectorOptions } from './projector.ts'
 import type { Projectors } from './projectors.ts'
-import { isOver, type RebuildRecord, Rebuilds } from './rebuilds.ts'
+import { isOver, type RebuildDoc, Rebuilds } from './rebuilds.ts'
+import { shadowOf } from './shadow.ts'
 import { renameSkipped } from './skippedFacts.ts'
+import { upTo } from './upTo.ts'
 
 /** Pauses between looks for requests, and between reports of the progress, milliseconds. */
 const LOOK_MS = 500
+/** The time in which the served documents should reach the position of the new ones, milliseconds. */
+const REACH_MS = 5000
 
 interface Deps extends Omit<Background, 'signal'>, Pick<ProjectorOptions, 'onSkipped'> {
   readonly readModels: ReadModels
   readonly store: Pick<EventStore, 'head'>
-  readonly projectors: Pick<Projectors, 'pausing' | 'projectionOf' | 'reads'>
+  readonly projectors: Pick<Projectors, 'pausing' | 'projectionOf' | 'reach'> & {
+    readonly reads: Pick<EventStore, 'subscribe'>
+  }
   readonly lookMs?: number
 }
 
-/** The collection of the new documents. It remains after a crash, and is continued. */
-const shadowOf = (projection: Projection): Projection => ({ ...projection, name: `${projection.name}~new` })
+/** One rebuild. */
+interface Work {
+  readonly rebuilds: Rebuilds
+  /** As it was when the work began. */
+  readonly requested: RebuildDoc
+  readonly projection: Projection
+}
 
 /**
  * Rebuilds the read models that were requested, until the signal aborts. The former documents are served and kept up to
@@ -31,16 +42,22 @@ const shadowOf = (projection: Projection): Projection => ({ ...projection, name:
 export const rebuildRequested = async (deps: Deps, signal: AbortSignal): Promise<void> => {
   const rebuilds = await Rebuilds.open(deps.readModels)
   const working = new Map<string, Promise<void>>()
-  while (!signal.aborted) {
-    for (const { name } of await rebuilds.all()) {
-      if (working.has(name)) continue
-      const work = rebuild(deps, { rebuilds, name }, signal).finally(() => working.delete(name))
-      work.catch(() => {}) // an engine failed: the next look continues the rebuild
-      working.set(name, work)
+  const ending = new AbortController()
+  const until = AbortSignal.any([signal, ending.signal])
+  try {
+    while (!signal.aborted) {
+      for (const { name } of await rebuilds.all()) {
+        if (working.has(name)) continue
+        const work = rebuild(deps, { rebuilds, name }, until).finally(() => working.delete(name))
+        work.catch(() => {}) // an engine failed: the next look continues the rebuild
+        working.set(name, work)
+      }
+      await delay(deps.lookMs ?? LOOK_MS, undefined, { signal }).catch(() => {})
     }
-    await delay(deps.lookMs ?? LOOK_MS, undefined, { signal }).catch(() => {})
+  } finally {
+    ending.abort() // two rebuilds of one read model would replace it twice, the second time by nothing
+    await Promise.allSettled(working.values())
   }
-  await Promise.allSettled(working.values())
 }
 
 const rebuild = async (
@@ -49,69 +66,143 @@ const rebuild = async (
   signal: AbortSignal,
 ): Promise<void> => {
   const { projectors, readModels } = deps
-  const record = await rebuilds.record(name)
-  if (!record || isOver(record.doc)) return
+  const requested = await rebuilds.get(name)
+  if (!requested || isOver(requested)) return
   const projection = projectors.projectionOf(name)
   if (!projection)
-    return record.update({ state: 'failed', error: 'This build of svc has no such read model' })
-  await record.update({ state: 'building' })
+    return rebuilds.change(name, { state: 'failed', error: 'This build of svc has no such read model' })
+  const work: Work = { rebuilds, requested, projection }
   try {
-    await replaceDocuments(deps, { projection, record }, signal)
+    if (await begins(deps, work)) await replaceDocuments(deps, work, signal)
   } catch (error) {
     if (signal.aborted || isRetryable(error)) throw error
-    await readModels.drop(shadowOf(projection), () => Promise.resolve(true))
-    await record.update({ state: 'failed', error: messageOf(error) })
+    await drop(readModels, shadowOf(projection))
+    await rebuilds.change(name, { state: 'failed', error: messageOf(error) })
   }
 }
 
-const replaceDocuments = async (
-  { readModels, projectors, store, onSkipped, ...background }: Deps,
-  { projection, record }: { readonly projection: Projection; readonly record: RebuildRecord },
+const drop = (readModels: ReadModels, projection: Projection): Promise<void> =>
+  readModels.drop(projection, () => Promise.resolve(true))
+
+/**
+ * Decides what a crash has left. A request begins without documents of an earlier rebuild. One that was interrupted while it
+ * replaced the documents is complete if the new ones are in their place. If they are not, only part of the replacement may
+ * have happened, so it begins again. Resolves with whether there is something to do.
+ */
+const begins = async ({ readModels }: Deps, { rebuilds, requested, projection }: Work): Promise<boolean> => {
+  const { name, state } = requested
+  const shadow = shadowOf(projection)
+  if (state === 'waiting' || state === 'replacing') {
+    const isThere = (await readModels.versions()).some((version) => nameOf(version) === nameOf(shadow))
+    if (isThere) await drop(readModels, shadow)
+    else if (state === 'replacing') {
+      await readModels.replace(projection, shadow) // completes what is left of it
+      await end({ rebuilds, requested })
+      return false
+    }
+  }
+  await rebuilds.change(name, { state: 'building' })
+  return true
+}
+
+/** A request to verify that came too late is a request of its own. */
+const end = async ({ rebuilds, requested: { name } }: Omit<Work, 'projection'>): Promise<void> => {
+  const { verify = false, differences = null } = (await rebuilds.get(name)) ?? {}
+  await rebuilds.change(name, { state: verify && differences === null ? 'waiting' : 'done' })
+}
+
+const replaceDocuments = async (deps: Deps, work: Work, signal: AbortSignal): Promise<void> => {
+  const { readModels, projectors, onSkipped } = deps
+  const { rebuilds, requested, projection } = work
+  const { name } = requested
+  const shadow = shadowOf(projection)
+  const { builtTo, comparison } = await build(deps, work, signal)
+  // The served documents reach the position of the new ones first, so that both can end at the same event.
+  await projectors.reach(name, builtTo, AbortSignal.any([signal, AbortSignal.timeout(REACH_MS)]))
+  await projectors.pausing(name, async (position) => {
+    await refuseLate(deps, work)
+    if (builtTo < position) {
+      const store = upTo(projectors.reads, position)
+      await new Projector(shadow, { readModels, store, onSkipped, lingerMs: () => 0 }).run(signal)
+      signal.throwIfAborted()
+    }
+    const next = await readModels.writer(shadow)
+    await next.write([], builtTo < position ? position : builtTo) // an idle projector does not store each position
+    const found = await comparison?.end()
+    await refuseLate(deps, work)
+    await rebuilds.change(name, { state: 'replacing', position, ...found })
+    await readModels.replace(projection, shadow)
+    await renameSkipped(readModels, { from: nameOf(shadow), to: name })
+  })
+  await end(work)
+}
+
+/** Two nodes work at the same time if one was paused. The other one may have moved the new documents to their place. */
+const refuseLate = async ({ readModels }: Deps, { rebuilds, requested, projection }: Work): Promise<void> => {
+  const current = await rebuilds.get(requested.name)
+  const isCurrent = current && !isOver(current) && current.requested_at === requested.requested_at
+  if (isCurrent && (await (await readModels.writer(shadowOf(projection))).checkpoint()) !== null) return
+  throw new AppError('unavailable', `Another node has completed the rebuild of ${requested.name}`)
+}
+
+interface Built {
+  readonly builtTo: Cursor
+  readonly comparison: Comparison | null
+}
+
+/**
+ * Folds the log into the new documents until they contain every event so far. They are compared while they follow the log,
+ * if that was requested.
+ */
+const build = async (
+  { readModels, projectors, store, onSkipped, lookMs = LOOK_MS, ...background }: Deps,
+  { rebuilds, requested: { name }, projection }: Work,
   signal: AbortSignal,
-): Promise<void> => {
-  const { name, verify } = record.doc
+): Promise<Built> => {
   const shadow = shadowOf(projection)
   const projector = new Projector(shadow, { readModels, store: projectors.reads, onSkipped })
   const stop = new AbortController()
   const until = AbortSignal.any([signal, stop.signal])
   const failed = Promise.withResolvers<never>()
+  failed.promise.catch(() => {}) // it may fail before it is awaited
   const onGivenUp = (reason: string) => failed.reject(new Error(reason))
   const running = keepGoing(`The rebuild of ${name}`, (part) => projector.run(part), {
     ...background,
     onGivenUp,
     signal: until,
   })
-  const reached = (cursor: Cursor) => Promise.race([projector.reach(cursor, signal), failed.promise])
-  const reporting = reportProgress()
+  const reporting = report()
+  let comparison: Comparison | null
   try {
-    await reached(await store.head())
+    const head = await store.head()
+    await Promise.race([projector.reach(head, signal), failed.promise])
     signal.throwIfAborted()
-    if (verify) {
-      await record.update({ state: 'comparing' })
-      const [before, after] = [await readModels.writer(projection), await readModels.writer(shadow)]
-      const { differences, first } = await compareDocuments(before, after, signal)
-      await record.update({ differences, first_differences: first })
-    }
-    await projectors.pausing(name, async (builtTo) => {
-      await reached(builtTo)
-      stop.abort()
-      await Promise.all([running, reporting])
-      signal.throwIfAborted()
-      await (await readModels.writer(shadow)).write([], projector.builtTo) // an idle projector does not store each position
-      await readModels.replace(projection, shadow)
-      await renameSkipped(readModels, { from: projector.name, to: name })
-    })
-    await record.update({ state: 'done', position: projector.builtTo })
+    comparison = await Promise.race([compared(), failed.promise])
   } finally {
     stop.abort()
     await Promise.all([running, reporting])
   }
+  return { builtTo: projector.builtTo, comparison }
 
-  async function reportProgress(): Promise<void> {
+  async function compared(): Promise<Comparison | null> {
+    const { verify = false, differences = null } = (await rebuilds.get(name)) ?? {}
+    if (!verify || differences !== null) return null
+    await rebuilds.change(name, { state: 'comparing' })
+    const both = new Comparison(await readModels.writer(projection), await readModels.writer(shadow))
+    await both.run(signal)
+    return both
+  }
+
+  async function report(): Promise<void> {
+    let reported: Cursor | undefined
     while (!until.aborted) {
       const position = projector.builtTo
-      if (position !== record.doc.position) await record.update({ position })
-      await delay(LOOK_MS, undefined, { signal: until }).catch(() => {})
+      if (position !== reported)
+        await rebuilds.change(name, { position }).then(
+          () => (reported = position),
+          () => {}, // an engine failed: the next report tries again
+        )
+      await delay(lookMs, undefined, { signal: until }).catch(() => {})
     }
   }
 }

@@ -1,19 +1,23 @@
+import { isDeepStrictEqual } from 'node:util'
 import { clock } from '../clock.ts'
 import { type Cursor, START } from '../events/event.ts'
 import { countOf, cursorAt } from '../ports/counterCursors.ts'
-import type { CollectionSpec, ReadModels, WritableCollection } from '../ports/readModels.ts'
+import type { CollectionSpec, ReadModels, Stored, WritableCollection } from '../ports/readModels.ts'
 import type { Difference } from './compareDocuments.ts'
 
 /**
  * The rebuild of one read model that was asked for last. `building`: new documents are built beside those that are
- * served. `comparing`: both are compared. `failed`: the former documents are still served.
+ * served. `comparing`: both are compared. `replacing`: the new ones take their place. `failed`: the former documents are
+ * still served.
  */
 export type RebuildDoc = {
   /** The read model with its version. */
   readonly name: string
-  readonly state: 'waiting' | 'building' | 'comparing' | 'done' | 'failed'
+  readonly state: 'waiting' | 'building' | 'comparing' | 'replacing' | 'done' | 'failed'
   /** Whether the new documents are compared with the former ones. */
   readonly verify: boolean
+  /** The version whose documents are served until the rebuild is done, after an upgrade; null for other rebuilds. */
+  readonly from_version: number | null
   readonly requested_at: string
   readonly ended_at: string | null
   /** The position in the log up to which the new documents are built. */
@@ -29,9 +33,15 @@ export const rebuilds: CollectionSpec = { name: 'rebuilds', version: 1, indexes:
 
 export const isOver = ({ state }: RebuildDoc): boolean => state === 'done' || state === 'failed'
 
+interface Request {
+  readonly verify: boolean
+  readonly from_version?: number | null
+}
+
 /** The requested rebuilds, one for each read model. */
 export class Rebuilds {
   readonly #collection: WritableCollection<RebuildDoc>
+  #changes: Promise<void> = Promise.resolve()
 
   private constructor(collection: WritableCollection<RebuildDoc>) {
     this.#collection = collection
@@ -45,60 +55,61 @@ export class Rebuilds {
     return Array.fromAsync(this.#collection.scan())
   }
 
-  /** Requests a rebuild. One that has not ended continues, and is verified if either request asks for it. */
-  async request(name: string, { verify }: { readonly verify: boolean }): Promise<void> {
-    const known = await this.#collection.get(name)
-    if (known && !isOver(known)) {
-      if (verify && !known.verify) await this.#write({ ...known, verify })
-      return
-    }
-    await this.#write({
-      name,
-      state: 'waiting',
-      verify,
-      requested_at: clock.iso(),
-      ended_at: null,
-      position: START,
-      differences: null,
-      first_differences: [],
-      error: null,
+  get(name: string): Promise<RebuildDoc | null> {
+    return this.#collection.get(name)
+  }
+
+  /**
+   * Requests a rebuild. One that has not ended continues, and is verified if either request asks for it. The rebuild after
+   * an upgrade remains one until it is done.
+   */
+  async request(name: string, { verify, from_version = null }: Request): Promise<void> {
+    await this.#update(name, (known) => {
+      if (known && !isOver(known)) return verify && !known.verify ? { ...known, verify } : null
+      return {
+        name,
+        state: 'waiting',
+        verify,
+        from_version: from_version ?? (known?.state === 'failed' ? known.from_version : null),
+        requested_at: clock.iso(),
+        ended_at: null,
+        position: START,
+        differences: null,
+        first_differences: [],
+        error: null,
+      }
     })
   }
 
-  /** Changes that are reported at the same time are stored one after another. */
-  async record(name: string): Promise<RebuildRecord | null> {
-    const doc = await this.#collection.get(name)
-    return doc && new RebuildRecord(doc, (next) => this.#write(next))
+  /** Changes a stored rebuild. Changes that are reported at the same time are stored one after another. */
+  change(name: string, change: Partial<RebuildDoc>): Promise<void> {
+    const changed = this.#changes
+      .catch(() => {})
+      .then(() =>
+        this.#update(name, (known) => {
+          if (!known) return null
+          const doc = { ...known, ...change }
+          return isOver(doc) ? { ...doc, ended_at: clock.iso() } : doc
+        }),
+      )
+    this.#changes = changed
+    return changed
   }
 
-  /** Another node may write at the same time: the later count wins. */
-  async #write(doc: RebuildDoc): Promise<void> {
-    const before = (await this.#collection.stored([doc.name])).get(doc.name)
-    const cursor = cursorAt(countOf(before?.cursor) + 1)
-    await this.#collection.write([{ id: doc.name, doc, cursor }], START)
-  }
-}
-
-/** The progress of one rebuild. */
-export class RebuildRecord {
-  readonly #write: (doc: RebuildDoc) => Promise<void>
-  #doc: RebuildDoc
-  #written: Promise<void> = Promise.resolve()
-
-  constructor(doc: RebuildDoc, write: (doc: RebuildDoc) => Promise<void>) {
-    this.#doc = doc
-    this.#write = write
+  /** Another node may write at the same time, and one of both wins: the other one tries again. */
+  async #update(name: string, decide: (known: RebuildDoc | null) => RebuildDoc | null): Promise<void> {
+    for (;;) {
+      const before = await this.#stored(name)
+      const doc = decide(before?.doc ?? null)
+      if (!doc) return
+      const cursor = cursorAt(countOf(before?.cursor) + 1)
+      await this.#collection.write([{ id: name, doc, cursor }], START)
+      const after = await this.#stored(name)
+      if (after?.cursor !== cursor || isDeepStrictEqual(after.doc, doc)) return
+    }
   }
 
-  get doc(): RebuildDoc {
-    return this.#doc
-  }
-
-  update(change: Partial<RebuildDoc>): Promise<void> {
-    this.#doc = { ...this.#doc, ...change }
-    if (isOver(this.#doc)) this.#doc = { ...this.#doc, ended_at: clock.iso() }
-    const doc = this.#doc
-    this.#written = this.#written.catch(() => {}).then(() => this.#write(doc))
-    return this.#written
+  async #stored(name: string): Promise<Stored<RebuildDoc> | undefined> {
+    return (await this.#collection.stored([name])).get(name)
   }
 }

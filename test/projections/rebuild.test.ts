@@ -1,17 +1,22 @@
+import { once } from 'node:events'
 import * as assert from 'uvu/assert'
+import { AppError, isAppError } from '../../src/errors.ts'
 import { silent } from '../../src/logger.ts'
-import type { ReadModels } from '../../src/ports/readModels.ts'
+import type { EventStore } from '../../src/ports/eventStore.ts'
+import type { Doc, ReadModels } from '../../src/ports/readModels.ts'
 import { nameOf, type Projection } from '../../src/projections/projection.ts'
 import { Projectors } from '../../src/projections/projectors.ts'
 import { rebuildRequested } from '../../src/projections/rebuilding.ts'
 import { type RebuildDoc, Rebuilds, rebuilds } from '../../src/projections/rebuilds.ts'
+import { shadowOf } from '../../src/projections/shadow.ts'
 import { SkippedFacts } from '../../src/projections/skippedFacts.ts'
 import { until } from '../support/until.ts'
-import { any, dump, life, newEvents, projecting } from './projectedNames.ts'
+import { any, dump, life, newEvents, projecting, withWriter } from './projectedNames.ts'
 
 const rebuild = projecting('the rebuild of a read model')
 
 const NAME = nameOf(any)
+const shadow = shadowOf(any)
 const LOOK_MS = 5
 
 type Engines = Pick<Parameters<Parameters<typeof rebuild>[1]>[0], 'store' | 'readModels' | 'stopping'>
@@ -27,6 +32,17 @@ const started = async (
   const deps = { readModels, store, projectors, logger: silent, onSkipped: () => {}, lookMs: LOOK_MS }
   return { projectors, rebuilding: () => void rebuildRequested(deps, stopping.signal).catch(() => {}) } // the engines close at the end
 }
+
+/** The projectors with other reads of the log for rebuilds. */
+const forwardingProjectors = (projectors: Projectors, reads: Pick<EventStore, 'subscribe'>) => ({
+  reads,
+  pausing: projectors.pausing.bind(projectors),
+  projectionOf: projectors.projectionOf.bind(projectors),
+  reach: projectors.reach.bind(projectors),
+})
+
+const hasShadow = async (readModels: ReadModels): Promise<boolean> =>
+  (await readModels.versions()).some(({ name }) => name === shadow.name)
 
 const docOf = async (readModels: ReadModels): Promise<RebuildDoc | null> =>
   readModels.reader<RebuildDoc>(rebuilds).get(NAME)
@@ -105,22 +121,160 @@ rebuild('loses no event that arrives meanwhile, and readers see each position', 
     } while (!(await docOf(readModels))?.ended_at)
     assert.is((await docOf(readModels))?.differences, 0)
   }
-  assert.not.ok((await readModels.versions()).some(({ name }) => name.includes('~')))
+  assert.not.ok(await hasShadow(readModels))
 })
+
+/** What a rebuild of an earlier process has left: documents that differ from the log, and the state of the rebuild. */
+const leave = async ({ readModels, store }: Engines, change: Partial<RebuildDoc>): Promise<Doc> => {
+  const left = await readModels.writer(shadow)
+  const doc = { name: 'kept', renamed: 7, order: 'z' }
+  const head = await store.head()
+  await left.write([{ id: 'p', doc, cursor: head }], head)
+  await request(readModels)
+  await (await Rebuilds.open(readModels)).change(NAME, change)
+  return doc
+}
 
 rebuild('continues after the process has ended', async (context) => {
   const { store, readModels } = context
   await store.append('p', newEvents(life('p', 1)), 'none')
   const { rebuilding } = await started(context)
   await damage(readModels, 'p')
-  const shadow = await readModels.writer({ ...any, name: `${any.name}~new` })
-  const doc = { name: 'kept', renamed: 7, order: 'z' }
-  const head = await store.head()
-  await shadow.write([{ id: 'p', doc, cursor: head }], head) // as an earlier process has left it
-  await request(readModels)
+  const doc = await leave(context, { state: 'building' })
   rebuilding()
   await ended(readModels)
   assert.equal(await dump(readModels), [doc])
+})
+
+for (const state of ['waiting', 'replacing'] as const)
+  rebuild(`begins again if the process has ended while it was ${state}`, async (context) => {
+    const { store, readModels } = context
+    await store.append('p', newEvents(life('p', 1)), 'none')
+    const { rebuilding } = await started(context)
+    await damage(readModels, 'p')
+    await leave(context, { state })
+    rebuilding()
+    assert.is((await ended(readModels)).state, 'done')
+    assert.equal(
+      (await dump(readModels)).map(({ name }) => name),
+      ['n0'],
+    )
+  })
+
+rebuild(
+  'is done if the process has ended after the replacement, with the differences found',
+  async (context) => {
+    const { store, readModels } = context
+    await store.append('p', newEvents(life('p', 1)), 'none')
+    const { rebuilding } = await started(context)
+    await damage(readModels, 'p')
+    await request(readModels, true)
+    await (await Rebuilds.open(readModels)).change(NAME, { state: 'replacing', differences: 3 })
+    rebuilding()
+    const { state, differences } = await ended(readModels)
+    assert.equal({ state, differences }, { state: 'done', differences: 3 })
+    assert.equal(
+      (await dump(readModels)).map(({ name }) => name),
+      ['damaged'],
+    )
+    assert.not.ok(await hasShadow(readModels))
+  },
+)
+
+/** Reads of the log that wait until they are released, or until they end. */
+const held = (reads: Pick<EventStore, 'subscribe'>) => {
+  const released = Promise.withResolvers<void>()
+  const waiting = new Set<AbortSignal>()
+  return {
+    waiting,
+    release: () => released.resolve(),
+    async *subscribe(options: Parameters<EventStore['subscribe']>[0]) {
+      waiting.add(options.signal)
+      await Promise.race([released.promise, once(options.signal, 'abort')])
+      waiting.delete(options.signal)
+      if (!options.signal.aborted) yield* reads.subscribe(options)
+    },
+  }
+}
+
+rebuild(
+  'ends with its loop, so that a second one never replaces the documents by nothing',
+  async (context) => {
+    const { store, readModels, stopping } = context
+    await store.append('p', newEvents(life('p', 1)), 'none')
+    const { projectors } = await started(context)
+    const reads = held(projectors.reads)
+    let isDown = false
+    const failing = withWriter(readModels, ({ scan }) => ({
+      scan() {
+        if (isDown) throw new AppError('unavailable', 'down')
+        return scan()
+      },
+    }))
+    const deps = {
+      readModels: failing,
+      store,
+      projectors: forwardingProjectors(projectors, reads),
+      logger: silent,
+      onSkipped: () => {},
+      lookMs: LOOK_MS,
+    }
+    await request(readModels)
+    const ending = rebuildRequested(deps, stopping.signal).catch((error: unknown) => error)
+    await until(() => reads.waiting.size === 1)
+    isDown = true
+    assert.ok(isAppError(await ending, 'unavailable'))
+    assert.is(reads.waiting.size, 0)
+    isDown = false
+    reads.release()
+    void rebuildRequested(deps, stopping.signal).catch(() => {})
+    assert.is((await ended(readModels)).state, 'done')
+    assert.is((await dump(readModels)).length, 1)
+  },
+)
+
+rebuild('is verified if a later request asks for it', async (context) => {
+  const { store, readModels, stopping } = context
+  await store.append('p', newEvents(life('p', 1)), 'none')
+  const { projectors } = await started(context)
+  await damage(readModels, 'p')
+  const reads = held(projectors.reads)
+  const deps = { readModels, store, logger: silent, onSkipped: () => {}, lookMs: LOOK_MS }
+  await request(readModels)
+  void rebuildRequested(
+    { ...deps, projectors: forwardingProjectors(projectors, reads) },
+    stopping.signal,
+  ).catch(() => {})
+  await until(() => reads.waiting.size === 1)
+  await request(readModels, true)
+  reads.release()
+  assert.is((await ended(readModels)).differences, 1)
+})
+
+rebuild('continues when its progress cannot be stored', async (context) => {
+  const { store, readModels, stopping } = context
+  await store.append('p', newEvents(life('p', 1)), 'none')
+  const { projectors } = await started(context)
+  let failures = 0
+  const failing = withWriter(readModels, ({ write }) => ({
+    async write(writes, ...rest) {
+      const doc = writes[0]?.doc as Partial<RebuildDoc> | undefined
+      if (doc?.state === 'building' && doc.position !== '' && failures++ < 3)
+        throw new AppError('unavailable', 'down')
+      return write(writes, ...rest)
+    },
+  }))
+  await request(readModels)
+  const deps = {
+    readModels: failing,
+    store,
+    projectors,
+    logger: silent,
+    onSkipped: () => {},
+    lookMs: LOOK_MS,
+  }
+  void rebuildRequested(deps, stopping.signal).catch(() => {})
+  assert.is((await ended(readModels)).state, 'done')
 })
 
 rebuild('a failed rebuild leaves the former documents in place', async (context) => {
@@ -143,7 +297,7 @@ rebuild('a failed rebuild leaves the former documents in place', async (context)
   assert.is(state, 'failed')
   assert.match(error ?? '', 'a defect')
   assert.is((await dump(readModels)).length, 1)
-  await until(async () => !(await readModels.versions()).some(({ name }) => name.includes('~')))
+  await until(async () => !(await hasShadow(readModels)))
 })
 
 rebuild('facts that it skips take the place of those that were skipped before', async (context) => {
@@ -163,7 +317,7 @@ rebuild('facts that it skips take the place of those that were skipped before', 
   rebuilding()
   await ended(readModels)
   assert.is(await skipped.count(), 1)
-  assert.is(await (await SkippedFacts.open(readModels, `${any.name}~new@1`)).count(), 0)
+  assert.is(await (await SkippedFacts.open(readModels, nameOf(shadow))).count(), 0)
 })
 
 rebuild('of a read model that this build does not have fails', async (context) => {

@@ -52,9 +52,16 @@ export const ReadModelStatus = Type.Object({
   rebuild: nullable(
     Type.Object({
       state: Type.Union(
-        (['waiting', 'building', 'comparing', 'done', 'failed'] as const).map((state) => Type.Literal(state)),
+        (['waiting', 'building', 'comparing', 'replacing', 'done', 'failed'] as const).map((state) =>
+          Type.Literal(state),
+        ),
       ),
       verify: Type.Boolean(),
+      from_version: nullable(
+        Type.Integer({
+          description: 'After an upgrade: the version whose documents are served until the rebuild is done',
+        }),
+      ),
       requested_at: Timestamp,
       ended_at: nullable(Timestamp),
       position: Position,
