@@ -152,9 +152,11 @@ for (const state of ['waiting', 'replacing'] as const)
     await store.append('p', newEvents(life('p', 1)), 'none')
     const { rebuilding } = await started(context)
     await damage(readModels, 'p')
-    await leave(context, { state })
+    const found = state === 'waiting' ? null : 3
+    await leave(context, { state, verify: found !== null, differences: found })
     rebuilding()
-    assert.is((await ended(readModels)).state, 'done')
+    const doc = await ended(readModels)
+    assert.equal([doc.state, doc.differences], ['done', found])
     assert.equal(
       (await dump(readModels)).map(({ name }) => name),
       ['n0'],
@@ -255,25 +257,23 @@ rebuild('continues when its progress cannot be stored', async (context) => {
   const { store, readModels, stopping } = context
   await store.append('p', newEvents(life('p', 1)), 'none')
   const { projectors } = await started(context)
-  let failures = 0
+  const reads = held(projectors.reads)
+  let writes = 0
   const failing = withWriter(readModels, ({ write }) => ({
-    async write(writes, ...rest) {
-      const doc = writes[0]?.doc as Partial<RebuildDoc> | undefined
-      if (doc?.state === 'building' && doc.position !== '' && failures++ < 3)
-        throw new AppError('unavailable', 'down')
-      return write(writes, ...rest)
+    async write(all, ...rest) {
+      const doc = all[0]?.doc as Partial<RebuildDoc> | undefined
+      if (doc?.state === 'building' && ++writes > 1 && writes < 5) throw new AppError('unavailable', 'down')
+      return write(all, ...rest)
     },
   }))
   await request(readModels)
-  const deps = {
-    readModels: failing,
-    store,
-    projectors,
-    logger: silent,
-    onSkipped: () => {},
-    lookMs: LOOK_MS,
-  }
-  void rebuildRequested(deps, stopping.signal).catch(() => {})
+  const deps = { readModels: failing, store, logger: silent, onSkipped: () => {}, lookMs: LOOK_MS }
+  void rebuildRequested(
+    { ...deps, projectors: forwardingProjectors(projectors, reads) },
+    stopping.signal,
+  ).catch(() => {})
+  await until(() => writes >= 5)
+  reads.release()
   assert.is((await ended(readModels)).state, 'done')
 })
 
