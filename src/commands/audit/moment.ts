@@ -17,10 +17,20 @@ const CLOCK_SKEW_MS = 5000
 
 const DATE = /^\d{4}-\d{2}-\d{2}$/
 
+/** Times have years of four digits, because they are compared as text. The last day has no next one. */
+const LAST_MS = Date.parse('9999-12-31T00:00:00Z')
+
 /** Converts a time to the form of the log. Throws `bad_request` that names the field. */
 export const timeOf = (field: string, text: string): string => {
+  const ms = instantOf(field, text)
+  if (ms >= 0 && ms <= LAST_MS) return isoOf(ms)
+  throw new AppError('bad_request', `${field}: expected a time from 1970 to 9999, got "${text.slice(0, 60)}"`)
+}
+
+/** Milliseconds since 1970. */
+const instantOf = (field: string, text: string): number => {
   try {
-    return isoOf(Temporal.Instant.from(DATE.test(text) ? `${text}T00:00Z` : text).epochMilliseconds)
+    return Temporal.Instant.from(DATE.test(text) ? `${text}T00:00Z` : text).epochMilliseconds
   } catch (cause) {
     throw new AppError(
       'bad_request',
