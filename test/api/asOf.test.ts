@@ -142,6 +142,9 @@ past('of API keys is for the operator', async () => {
   assert.is(data.find((each) => each.api_key_id === api_key_id)?.name, 'past')
   const today = (await operator.page<{ api_key_id: string }>(`${path}?limit=100`)).data
   assert.not.ok(today.some((each) => each.api_key_id === api_key_id))
+  const unknown = `${server.url}/operator/envs/${newId()}/api-keys?as_of=${at}`
+  assert.equal(refusal(await operator.send('GET', unknown)).message.slice(0, 24), 'There was no environment')
+  assert.is((await operator.send('GET', `${path}?as_of=2020-01-01`)).status, 404)
 })
 
 past('of runs has those that had started, with the status that they had', async () => {

@@ -6,7 +6,8 @@ import { createApiKey } from '../../commands/credentials/createApiKey.ts'
 import { deleteApiKey } from '../../commands/credentials/deleteApiKey.ts'
 import { rotateApiKey } from '../../commands/credentials/rotateApiKey.ts'
 import { findApiKey, findEnv } from '../../commands/orgs/findTenant.ts'
-import type { ApiKeyDoc } from '../../projections/tenants.ts'
+import { AppError } from '../../errors.ts'
+import { type ApiKeyDoc, envs } from '../../projections/tenants.ts'
 import { AsOfPageQuery, listPast } from '../asOf.ts'
 import { listOf } from '../paging.ts'
 import { fieldsOf } from '../present/fieldsOf.ts'
@@ -53,8 +54,12 @@ export const apiKeyRoutes = [
     query: AsOfPageQuery,
     reply: { kind: 'list', schema: ApiKey },
     handle: async ({ deps, params, query: { as_of, ...page } }) => {
-      if (as_of !== undefined)
-        return listPast(await (await pastOf(deps, as_of)).apiKeys(params.env_id), page, presentKey)
+      if (as_of !== undefined) {
+        const past = await pastOf(deps, as_of)
+        if (!(await past.resource(envs, params.env_id, params.env_id)))
+          throw new AppError('not_found', `There was no environment ${params.env_id} then`)
+        return listPast(await past.apiKeys(params.env_id), page, presentKey)
+      }
       const { env_id } = await findEnv(deps, params.env_id)
       return listOf(deps.views, 'apiKeys', { equal: { env_id }, ...page }, presentKey)
     },
