@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { clock } from '../clock.ts'
 import type { ReadModelStatus } from '../projections/readModelStatus.ts'
 import type { Client } from './client.ts'
 import { type CliCommand, command, type Invocation } from './command.ts'
@@ -100,14 +101,17 @@ export const projectionCommands: readonly CliCommand[] = [
       let rows = await statusOf(service, args.name)
       const bar = progress('events')
       let most = 0
+      let tookMs = 0
       while (rows.some(isRebuilding) && !options['no-wait']) {
         const left = rows.reduce((sum, { rebuild }) => sum + (rebuild?.behind ?? 0), 0)
         most = Math.max(most, left)
         const current = rows.filter(isRebuilding)
         const known = current.every(({ rebuild }) => rebuild?.behind !== null)
         bar.report(most - left, known ? most : null, `${current.length} of ${rows.length} read models`)
-        await delay(LOOK_MS, undefined, { signal })
+        await delay(Math.max(LOOK_MS, tookMs), undefined, { signal }) // each reply counts all documents
+        const asked = clock.monotonic()
         rows = await statusOf(service, args.name)
+        tookMs = clock.monotonic() - asked
       }
       bar.end()
       const failed = rows.some(
