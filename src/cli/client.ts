@@ -1,4 +1,4 @@
-import { AppError, messageOf } from '../errors.ts'
+import { AppError, isAppError, messageOf } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
 import { type ClientConfig, readClientConfig } from '../process/config.ts'
 import { apiKeyIn, operatorTokenIn } from '../process/secretsFile.ts'
@@ -40,6 +40,9 @@ interface Asked {
 
 /** Items of one request of a list: the largest page of the API. */
 const PAGE = 100
+
+/** Time for a reply that a service has at hand, milliseconds: a stopped process accepts connections and never replies. */
+const REPLY_MS = 10_000
 
 /** Encodes the values of a path, so that a name cannot become another path. */
 export const path = (texts: TemplateStringsArray, ...values: readonly string[]): string =>
@@ -94,7 +97,7 @@ const connect = (token: string, what: string, variable: string, signal: AbortSig
   const { url } = readClientConfig()
   const open = async (method: Method, target: string, request: Request = {}): Promise<Response> => {
     const { query = {}, body, content, headers } = request
-    const response = await fetch(url + target + queryOf(query), {
+    const sent = fetch(url + target + queryOf(query), {
       method,
       signal,
       redirect: 'manual', // a redirected POST would become a GET
@@ -106,16 +109,18 @@ const connect = (token: string, what: string, variable: string, signal: AbortSig
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(content && { body: ReadableStream.from(content), duplex: 'half' }),
-    }).catch((error: unknown) => {
-      throw signal.aborted ? error : noAnswer(url, error)
     })
+    const response = await answer(sent, url, signal)
     if (response.ok) return response
     if (response.status === 401)
       throw new AppError('unauthorized', `${url} refused the ${what}; set ${variable}`)
-    throw await refusalOf(url, response)
+    throw refusalOf(url, response, await textOf(response))
   }
+  const textOf = (response: Response): Promise<string> => wholeReply(response.text(), url, signal)
+  const dataIn = async (response: Response): Promise<Partial<Envelope>> =>
+    response.status === 204 ? { data: null } : dataOf(url, await textOf(response))
   const request = async <T>(method: Method, target: string, given?: Request): Promise<T> =>
-    (await dataOf(url, await open(method, target, given))).data as T
+    (await dataIn(await open(method, target, given))).data as T
   return {
     url,
     token,
@@ -125,7 +130,7 @@ const connect = (token: string, what: string, variable: string, signal: AbortSig
     async *all<T>(target: string, query: Query = {}) {
       for (let offset = 0, total = 1; offset < total; offset += PAGE) {
         const response = await open('GET', target, { query: { ...query, limit: PAGE, offset } })
-        const { data, pagination } = await dataOf(url, response)
+        const { data, pagination } = await dataIn(response)
         yield* data as readonly T[]
         total = (pagination as { readonly total: number }).total
       }
@@ -136,22 +141,35 @@ const connect = (token: string, what: string, variable: string, signal: AbortSig
 /** Asks a path that needs no credential, such as `/readyz`. Resolves with the reply, also with a refusal. */
 export const ask = async (target: string, signal: AbortSignal): Promise<Asked> => {
   const { url } = readClientConfig()
-  const response = await fetch(url + target, { signal, redirect: 'manual' }).catch((error: unknown) => {
-    throw signal.aborted ? error : noAnswer(url, error)
-  })
-  const body = parsed(await response.text())
+  const late = AbortSignal.timeout(REPLY_MS)
+  const sent = fetch(url + target, { signal: AbortSignal.any([signal, late]), redirect: 'manual' })
+  const response = await answer(sent, url, signal)
+  const body = parsed(await wholeReply(response.text(), url, signal))
   if (body === null) throw new AppError('internal_server_error', `${url} is not svc: its reply is not JSON`)
   return { url, status: response.status, body, date: Date.parse(response.headers.get('date') ?? '') }
 }
 
-/** `detail`: the message without what to do. */
-const noAnswer = (url: string, error: unknown): AppError => {
-  const detail = `the service at ${url} does not answer (${reasonOf(error)})`
-  return new AppError('unavailable', `${detail}: start it with svc serve, or set SVC_URL`, {
-    cause: error,
-    data: { detail },
+/** Rejects with `unavailable` where nothing answers, unless the command was interrupted. */
+const answer = (sent: Promise<Response>, url: string, signal: AbortSignal): Promise<Response> =>
+  sent.catch((cause: unknown) => {
+    if (signal.aborted || isAppError(cause)) throw cause
+    const detail = `the service at ${url} does not answer (${reasonOf(cause)})`
+    throw new AppError('unavailable', `${detail}: start it with svc serve, or set SVC_URL`, {
+      cause,
+      data: { detail }, // the message without how to fix the problem
+    })
   })
-}
+
+/** Rejects with `unavailable` if the connection ends within the reply, unless the command was interrupted. */
+const wholeReply = (text: Promise<string>, url: string, signal: AbortSignal): Promise<string> =>
+  text.catch((cause: unknown) => {
+    if (signal.aborted) throw cause
+    const detail = `the reply of the service at ${url} is incomplete (${reasonOf(cause)})`
+    throw new AppError('unavailable', `${detail}: see svc status, then repeat the command`, {
+      cause,
+      data: { detail },
+    })
+  })
 
 const queryOf = (query: Query): string => {
   const given = Object.entries(query).filter(([, value]) => value !== undefined)
@@ -162,15 +180,13 @@ const queryOf = (query: Query): string => {
 
 type Envelope = Readonly<Record<'data' | 'pagination' | 'error', unknown>>
 
-const dataOf = async (url: string, response: Response): Promise<Partial<Envelope>> => {
-  if (response.status === 204) return { data: null }
-  const reply = parsed(await response.text())
+const dataOf = (url: string, text: string): Partial<Envelope> => {
+  const reply = parsed(text)
   if (reply !== null && 'data' in reply) return reply
   throw new AppError('internal_server_error', `${url} is not svc: its reply is not JSON with data`)
 }
 
-const refusalOf = async (url: string, response: Response): Promise<AppError> => {
-  const text = await response.text()
+const refusalOf = (url: string, response: Response, text: string): AppError => {
   const error = parsed(text)?.error as Readonly<Record<string, unknown>> | undefined
   const location = response.headers.get('location')
   const message = String(error?.['message'] ?? (location ? `a redirect to ${location}` : text.slice(0, 200)))
@@ -190,6 +206,8 @@ const parsed = (text: string): (Partial<Envelope> & Readonly<Record<string, unkn
 }
 
 const reasonOf = (error: unknown): string => {
+  if (error instanceof DOMException && error.name === 'TimeoutError')
+    return `no reply within ${REPLY_MS / 1000} s`
   const cause = error instanceof Error ? error.cause : undefined
   return cause instanceof Error && 'code' in cause ? String(cause.code) : messageOf(error)
 }

@@ -40,13 +40,18 @@ export const runProgram = async (
   const asked = args[0] === 'help' ? args.slice(1) : args.filter((arg) => arg !== '--help' && arg !== '-h')
   const found = commandAt(program, asked)
   const isUnknown = found.command.commands.length > 0 && found.rest[0]?.startsWith('-') === false
-  if (asked.length < args.length && !isUnknown) return found.command.outputHelp()
+  if (asked.length < args.length && !isUnknown)
+    return (defaults.get(found.command) ?? found.command).outputHelp()
   try {
     await program.parseAsync(isUnknown ? asked : args, { from: 'user' })
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
     if (error.code === 'commander.help' || error.code === 'commander.version') return
-    const message = error.message.replace(/^error: |\.$/g, '').replace(/\s*\n\s*/g, ' ')
+    const [first] = found.rest
+    const message =
+      error.code === 'commander.excessArguments' && isDefault(found.command)
+        ? `unknown command '${first}'`
+        : error.message.replace(/^error: |\.$/g, '').replace(/\s*\n\s*/g, ' ')
     throw new WrongUsage(`${message}; run ${nameOf(found.command)} --help`)
   }
 }
@@ -66,10 +71,13 @@ const commandAt = (
 /** The commands that run when a group is named without a command. */
 const defaults = new WeakMap<Command, Command>()
 
+const isDefault = (command: Command): boolean =>
+  command.parent !== null && defaults.get(command.parent) === command
+
 const nameOf = (command: Command): string => {
   const { parent } = command
   if (!parent) return command.name()
-  return defaults.get(parent) === command ? nameOf(parent) : `${nameOf(parent)} ${command.name()}`
+  return isDefault(command) ? nameOf(parent) : `${nameOf(parent)} ${command.name()}`
 }
 
 const programOf = (commands: readonly CliCommand[], { version, write, run }: Given): Command => {
@@ -95,7 +103,9 @@ const programOf = (commands: readonly CliCommand[], { version, write, run }: Giv
 
 /** Lists every command with its group, so that one help shows all. */
 const formatHelp: Help['formatHelp'] = (command, helper) => {
-  helper.visibleCommands = leavesOf
+  helper.commandUsage = (each) => `${nameOf(each)} ${each.usage()}`
+  helper.visibleCommands = (each) =>
+    isDefault(each) && each.parent ? leavesOf(each.parent).filter((leaf) => leaf !== each) : leavesOf(each)
   helper.subcommandTerm = nameOf
   return Help.prototype.formatHelp.call(helper, command, helper)
 }
@@ -104,7 +114,7 @@ const leavesOf = (command: Command): Command[] =>
   command.commands.flatMap((each) => (each.commands.length > 0 ? leavesOf(each) : [each]))
 
 const addCommand = (parent: Command, declared: CliCommand, run: Given['run']): void => {
-  const { name, isDefault, summary, description, examples, confirms } = declared
+  const { name, isDefault: runsByGroup = false, summary, description, examples, confirms } = declared
   const listed = Object.entries(declared.arguments ?? {})
   const specs: Readonly<Record<string, Option>> = {
     ...declared.options,
@@ -117,11 +127,11 @@ const addCommand = (parent: Command, declared: CliCommand, run: Given['run']): v
     added: optionOf(option, spec),
   }))
   const command = parent
-    .command(name, { isDefault: isDefault === true })
+    .command(name, { isDefault: runsByGroup })
     .summary(summary)
     .description(description)
     .addHelpText('after', examplesOf(examples))
-  if (isDefault) defaults.set(parent, command)
+  if (runsByGroup) defaults.set(parent, command)
   for (const [argument, spec] of listed) command.addArgument(argumentOf(argument, spec))
   for (const { added } of options) command.addOption(added)
   command.action(async () => {

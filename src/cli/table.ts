@@ -30,7 +30,7 @@ export const tableOf = <Row>(
 ): string => {
   const cells = rows.map((row) => columns.map((column) => cellOf(column.of(row))))
   const natural = columns.map(({ title }, index) =>
-    Math.max(stringWidth(title), ...cells.map((row) => stringWidth(row[index] ?? ''))),
+    cells.reduce((most, row) => Math.max(most, stringWidth(row[index] ?? '')), stringWidth(title)),
   )
   const widths = fitted(natural, columns, width - GAP.length * (columns.length - 1))
   if (widths === null) return blocksOf(cells, columns)

@@ -19,11 +19,12 @@ export interface Terminal {
 const DEFAULT_COLUMNS = 80
 
 export const openTerminal = ({ stdin, stdout, stderr }: NodeJS.Process, signal: AbortSignal): Terminal => {
-  // The reader, such as `head`, has seen enough.
   stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    process.exit()
+    if (error.code === 'EPIPE') process.exit() // the reader, such as `head`, has seen enough
+    stderr.write(`svc: the result cannot be written: ${error.message}\n`)
+    process.exit(1)
   })
+  stderr.on('error', () => {}) // nobody reads it
   return {
     async out(text) {
       if (!stdout.write(text)) await once(stdout, 'drain', { signal }).catch(() => {})

@@ -310,17 +310,38 @@ export interface ClientConfig {
 export const readClientConfig = (
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): ClientConfig => {
-  const host = env['HOST'] || '127.0.0.1'
-  const url = parseUrl(env['SVC_URL'] || `http://${isIPv6(host) ? `[${host}]` : host}:${env['PORT'] || 8080}`)
-  if (url === undefined) throw new AppError('bad_request', 'SVC_URL: expected an http or https URL')
   return {
-    url,
+    url: serviceUrlOf(env),
     dataDir: resolve(env['SVC_DATA_DIR'] || '.svc'),
     masterKey: parseKey(env['SVC_MASTER_KEY'] ?? '') ?? null,
     apiKey: env['SVC_API_KEY'] || null,
     operatorToken: env['SVC_OPERATOR_TOKEN'] || null,
   }
 }
+
+const serviceUrlOf = (env: Readonly<Record<string, string | undefined>>): string => {
+  const given = env['SVC_URL']
+  if (given) {
+    const url = parseUrl(given)
+    if (url !== undefined && isBase(new URL(url))) return url
+    throw new AppError(
+      'bad_request',
+      'SVC_URL: expected an http or https URL without a user name and a query, such as https://svc.example.com',
+    )
+  }
+  const host = env['HOST'] || '127.0.0.1'
+  const address = `${isIPv6(host) ? `[${host}]` : host}:${env['PORT'] || 8080}`
+  const url = parseUrl(`http://${address}`)
+  if (url !== undefined) return url
+  throw new AppError(
+    'bad_request',
+    `HOST, PORT: expected an address and a port, got ${address}; or set SVC_URL`,
+  )
+}
+
+/** Whether a path can follow the URL, and requests can be sent to it. */
+const isBase = ({ username, password, search, hash }: URL): boolean =>
+  username + password + search + hash === ''
 
 const readTraces = (check: Check): Traces | null => {
   const endpoint = check<string | null>(

@@ -58,4 +58,9 @@ table('shows control characters instead of obeying them', () => {
 table('without rows has its titles only', () => {
   assert.is(tableOf([], columns, 80), 'ID  NAME  SIZE\n')
 })
+table('has any number of rows', () => {
+  const many = Array.from({ length: 200_000 }, () => ({ id: 'a', name: 'b', size: 1 }))
+  assert.is(tableOf(many, columns, Infinity).split('\n').length, 200_002)
+})
+
 table.run()

@@ -51,6 +51,12 @@ test('asks nobody in a pipe, and does not cut what it writes', () => {
   assert.equal([ask, columns, progressColumns], [null, Infinity, null])
 })
 
+test('continues while nobody reads its errors', () => {
+  const streams = processWith({ isTTY: false })
+  open(streams)
+  assert.ok(streams.stderr.emit('error', new Error('EPIPE')))
+})
+
 test('waits for a slow reader', async () => {
   const streams = processWith({ isTTY: false })
   const { out } = open(streams)

@@ -1,27 +1,15 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { cli } from '../support/cli.ts'
+import { answering } from '../support/answering.ts'
+import { cli, svc } from '../support/cli.ts'
 import { freePort } from '../support/freePort.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 
 const TOKEN = 'x'.repeat(32)
-
-/** Runs `work` with the URL of a server that answers so. */
-const answering = async (answer: RequestListener, work: (url: string) => Promise<void>): Promise<void> => {
-  const server = createServer(answer).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  try {
-    await work(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-  } finally {
-    server.close()
-    server.closeAllConnections()
-  }
-}
 
 const usage = suite('svc')
 
@@ -53,6 +41,23 @@ for (const args of [
     assert.match(err, /^svc: .*--help\n$/)
   })
 
+usage('explains a group that has a command of its own, with the options of that command', async () => {
+  for (const args of [
+    ['audit', '--help'],
+    ['help', 'audit'],
+    ['audit', '--type', 'X', '--help'],
+  ]) {
+    const { code, out } = await cli(args)
+    assert.is(code, 0)
+    assert.match(out, /^Usage: svc audit \[options\]\n/)
+    assert.match(out, '--follow')
+    assert.match(out, /^ {2}svc audit replay /m)
+    assert.not.match(out, /^ {2}svc audit {2}/m)
+  }
+  const { code, err } = await cli(['audit', 'replya'])
+  assert.equal([code, err], [2, "svc: unknown command 'replya'; run svc audit --help\n"])
+})
+
 usage('prints its version', async () => {
   assert.match((await cli(['--version'])).out, /^\d+\.\d+\.\d+\n$/)
 })
@@ -72,9 +77,27 @@ usage('refuses a token that no header can contain, without the token in its outp
   assert.match(err, /^svc: SVC_OPERATOR_TOKEN: expected .*\n$/)
   assert.not.match(out + err, 'secret')
 })
+usage('reports a result that cannot be written, and ends with code 1', async () => {
+  const full = openSync('/dev/full', 'w')
+  const child = spawn(process.execPath, [svc, '--help'], { stdio: ['ignore', full, 'pipe'] })
+  closeSync(full)
+  let err = ''
+  child.stderr?.on('data', (chunk: Buffer) => (err += chunk.toString()))
+  assert.equal(await once(child, 'close'), [1, null])
+  assert.match(err, /^svc: the result cannot be written: ENOSPC.*\n$/)
+})
+
+usage('ends quietly when its reader has seen enough', async () => {
+  const child = spawn('sh', ['-c', '"$0" "$1" --help 2>&1 | true', process.execPath, svc])
+  let shown = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => (shown += chunk.toString()))
+  await once(child, 'close')
+  assert.is(shown, '')
+})
 usage.run()
 
-const replies = suite('svc at an address')
+const replies = suite('svc at an address', { timeoutMs: 60_000 })
 
 const status = (url: string) =>
   cli(['secrets', 'status'], { env: { SVC_URL: url, SVC_OPERATOR_TOKEN: TOKEN } })
@@ -110,6 +133,35 @@ replies('of a proxy ends with code 1, with the beginning of its reply on one lin
       assert.is(code, 1)
       assert.ok(err.startsWith(`svc: ${url} replied 502: <html>\\u001b[2J\\u000axxx`), err)
       assert.ok(err.length < 400)
+    },
+  )
+})
+
+replies('whose reply is cut off ends with code 1 and one line', async () => {
+  await answering(
+    (_, response) => {
+      response.writeHead(200, { 'content-length': 100 }).write('{"data":')
+      setImmediate(() => response.destroy())
+    },
+    async (url) => {
+      const expected = `svc: the reply of the service at ${url} is incomplete (`
+      for (const args of [['secrets', 'status'], ['status']]) {
+        const { code, out, err } = await cli(args, { env: { SVC_URL: url, SVC_OPERATOR_TOKEN: TOKEN } })
+        assert.equal([code, out], [1, ''])
+        assert.ok(err.startsWith(expected), err)
+        assert.is(err.trimEnd().split('\n').length, 1)
+      }
+    },
+  )
+})
+
+replies('that accepts connections and never replies ends with code 1', async () => {
+  await answering(
+    () => {},
+    async (url) => {
+      const { code, out, err } = await cli(['status'], { env: { SVC_URL: url } })
+      assert.equal([code, out], [1, ''])
+      assert.match(err, /^svc: the service at \S+ does not answer \(no reply within 10 s\)/)
     },
   )
 })

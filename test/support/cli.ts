@@ -2,7 +2,8 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { until } from './until.ts'
 
-const svc = fileURLToPath(new URL('../../bin/svc.js', import.meta.url))
+/** The program. */
+export const svc = fileURLToPath(new URL('../../bin/svc.js', import.meta.url))
 
 interface EndedCli {
   readonly code: number
