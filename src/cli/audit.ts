@@ -3,6 +3,8 @@ import { onOneLine } from '../logger.ts'
 import { exportAudit, verifyExport } from './auditFile.ts'
 import type { Client } from './client.ts'
 import { type CliCommand, command, type Printed } from './command.ts'
+import { findEnv } from './tenants.ts'
+import { isId } from './values.ts'
 import { WrongUsage } from './wrongUsage.ts'
 
 /** A change as `GET /operator/audit` returns it. */
@@ -38,19 +40,27 @@ const filters = {
   },
   resource: { value: 'ID', description: 'only changes of this id, path of a file, key or domain' },
   type: { value: 'TYPE', description: 'only changes of this type, such as BuildDeployed' },
-  env: { value: 'ID', description: 'only changes in this environment' },
+  env: {
+    value: 'ENV',
+    description: 'only changes in this environment: its id, also of a deleted one, or ORGANIZATION/NAME',
+  },
   from: { value: 'TIME', description: 'only changes at this time or later' },
   to: { value: 'TIME', description: 'only changes before this time' },
 } as const
 
 type Filters = { readonly [Name in keyof typeof filters]: string | undefined }
 
+/** The audit keeps the changes of deleted environments, which only their ids name. */
+const envIdOf = async (service: Client, text: string): Promise<string> =>
+  isId(text) ? text : (await findEnv(service, text)).env_id
+
 /** Yields the changes from the oldest on, each once. With `follow`, it waits for new ones until the signal aborts. */
 async function* changes(
   service: Client,
-  { env: env_id, actor, resource, type, from, to }: Filters,
+  { env, actor, resource, type, from, to }: Filters,
   { follow, signal }: { readonly follow: boolean; readonly signal: AbortSignal },
 ): AsyncGenerator<Audited> {
+  const env_id = env && (await envIdOf(service, env))
   const query = { env_id, actor, resource, type, from, to, limit: PAGE }
   for (let after = 'start'; ;) {
     const page = await service.request<readonly Audited[]>('GET', PATH, { query: { ...query, after } })

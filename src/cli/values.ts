@@ -10,9 +10,11 @@ export const oneOf =
     return word
   }
 
+export const isId = (text: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text)
+
 /** The id of a credential. The text is not repeated, because it may be a token by mistake. */
 export const credentialId = (text: string): string => {
-  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text)) return text
+  if (isId(text)) return text
   throw new WrongUsage('expected the id of the key (a UUID), not its name or its token')
 }
 

@@ -63,6 +63,14 @@ audit('prints one object per line, oldest first, the same as the API', async () 
   assert.match(text, /ProjectRenamed {2}project-.* {2}by {2}api-key/)
 })
 
+audit('prints the changes of an environment by its id and by its name', async () => {
+  const named = linesOf<Line>(await cli('--env', 'local/dev', '--type', 'ProjectRenamed', '--json'))
+  assert.is(named.length, 1)
+  const { env_id } = await api.get<{ env_id: string }>('/env')
+  assert.equal(linesOf(await cli('--env', env_id, '--type', 'ProjectRenamed', '--json')), named)
+  assert.equal(linesOf(await cli('--env', newId(), '--json')), [])
+})
+
 audit('prints more changes than one page of the API has', async () => {
   for (let n = 0; n < 101; n++) await api.send('PUT', `/files/upload/many/${n}`, { body: 'x' })
   const lines = linesOf<Line>(await cli('--type', 'FileStored', '--json'))
@@ -131,6 +139,8 @@ const refused: [what: string, args: readonly string[], code: number, message: Re
     1,
     /in the past/,
   ],
+  ['an unknown environment', ['--env', 'local/nope'], 1, /No environment "local\/nope"/],
+  ['something that is no environment', ['--env', 'nope'], 1, /No environment nope/],
   ['an unknown type', ['--type', 'Nope'], 1, /type: expected one of/],
   ['a wrong hash', ['verify', 'x', '--hash', '12'], 2, /64 hexadecimal digits/],
   ['a file that is missing', ['verify', join(dir, 'none')], 1, /cannot read/],
