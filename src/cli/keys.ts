@@ -1,3 +1,4 @@
+import { onOneLine } from '../logger.ts'
 import { type ApiKey, apiKeyColumns, type NewApiKey, type RotatedApiKey } from './apiKeys.ts'
 import { type Client, path } from './client.ts'
 import { type CliCommand, command } from './command.ts'
@@ -30,7 +31,7 @@ const refuseEnv = (text: string | undefined): void => {
 }
 
 const shownOnce = (created: string, token: string): string =>
-  `${created}\n\n  ${token}\n\nThe token is not shown again.\n`
+  `${onOneLine(created)}\n\n  ${token}\n\nThe token is not shown again.\n`
 
 export const keyCommands: readonly CliCommand[] = [
   command({

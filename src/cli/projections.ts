@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { clock } from '../clock.ts'
+import { AppError } from '../errors.ts'
+import { onOneLine } from '../logger.ts'
 import type { ReadModelStatus } from '../projections/readModelStatus.ts'
 import type { Client } from './client.ts'
 import { type CliCommand, command, type Invocation } from './command.ts'
 import { count } from './figures.ts'
-import { WrongUsage } from './wrongUsage.ts'
 
 const PATH = '/operator/projections'
 /** The interval at which the progress is read. */
@@ -26,12 +27,12 @@ const rebuildText = ({ rebuild }: ReadModelStatus): string => {
 
 const tableOf = (rows: Status, table: Invocation['table']): string =>
   table(rows, [
-    { title: 'Name', of: ({ name }) => name },
-    { title: 'Version', of: ({ version }) => String(version) },
-    { title: 'State', of: ({ state }) => state },
-    { title: 'Behind', of: ({ behind }) => (behind === null ? '-' : count(behind)) },
-    { title: 'Documents', of: ({ documents }) => count(documents) },
-    { title: 'Rebuild', of: rebuildText },
+    { title: 'READ MODEL', of: ({ name }) => name },
+    { title: 'VERSION', of: ({ version }) => String(version) },
+    { title: 'STATE', of: ({ state }) => state },
+    { title: 'BEHIND', of: ({ behind }) => (behind === null ? null : count(behind)), align: 'right' },
+    { title: 'DOCUMENTS', of: ({ documents }) => count(documents), align: 'right' },
+    { title: 'REBUILD', of: rebuildText },
   ])
 
 /** The named read models, or all. */
@@ -40,18 +41,23 @@ const statusOf = async (service: Client, names: readonly string[] = []): Promise
   const wanted = new Set(names.map((name) => name.replace(/@\d+$/, '')))
   const unknown = [...wanted].find((name) => !all.some((each) => each.name === name))
   if (unknown !== undefined)
-    throw new WrongUsage(`there is no read model "${unknown}"; run svc projections list`)
+    throw new AppError(
+      'not_found',
+      `There is no read model "${unknown}". Use one of: ${all.map(({ name }) => name).join(', ')}`,
+    )
   return wanted.size === 0 ? all : all.filter(({ name }) => wanted.has(name))
 }
 
 const differencesOf = (rows: Status): string =>
   rows
     .flatMap(({ name, rebuild }) =>
-      (rebuild?.first_differences ?? []).map(
-        ({ id, before, after }) =>
-          `${name} ${id}\n  before ${JSON.stringify(before)}\n  after  ${JSON.stringify(after)}\n`,
-      ),
+      (rebuild?.first_differences ?? []).flatMap(({ id, before, after }) => [
+        `${name} ${id}`,
+        `  before ${JSON.stringify(before)}`,
+        `  after  ${JSON.stringify(after)}`,
+      ]),
     )
+    .map((line) => `${onOneLine(line)}\n`)
     .join('')
 
 export const projectionCommands: readonly CliCommand[] = [

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import type { ReadModelStatus } from '../../src/projections/readModelStatus.ts'
+import { answering } from '../support/answering.ts'
 import { cli, cliJson } from '../support/cli.ts'
 import { EMBEDDED } from '../support/installation.ts'
 import { spawnServer } from '../support/server.ts'
@@ -21,7 +22,7 @@ projections('list shows every read model', async () => {
     assert.type(behind, 'number')
     assert.ok(documents >= 0)
   }
-  assert.match((await cli(['projections', 'list'], { env })).out, /^runs +\d+ +serving/m)
+  assert.match((await cli(['projections', 'list'], { env })).out, /^runs +\d+ +serving +\d+ +\d+ +-$/m)
 })
 
 projections('rebuild waits for the end, and finds no difference', async () => {
@@ -42,9 +43,34 @@ projections('an unknown read model is refused with the names of all', async () =
   assert.equal([code, out], [1, ''])
   assert.match(err, /There is no read model "rusn". Use one of: .*runs/)
   const status = await cli(['projections', 'status', 'rusn'], { env })
-  assert.is(status.code, 2)
-  assert.match(status.err, 'svc projections list')
+  assert.equal([status.code, status.out], [1, ''])
+  assert.match(status.err, /There is no read model "rusn". Use one of: .*runs/)
 })
+
+projections(
+  'status shows differences on single lines, without characters that a terminal obeys',
+  async () => {
+    const first_differences = [{ id: 'a\nb', before: { name: 'x\u202e' }, after: null }]
+    const runs = { name: 'runs', version: 1, state: 'serving', behind: 0, documents: 1 }
+    const rebuild = {
+      state: 'done',
+      ended_at: 'now',
+      differences: 1,
+      behind: 0,
+      error: null,
+      first_differences,
+    }
+    await answering(
+      (_, response) => response.end(JSON.stringify({ data: [{ ...runs, rebuild }] })),
+      async (SVC_URL) => {
+        const { out } = await cli(['projections', 'status', 'runs'], {
+          env: { SVC_URL, SVC_OPERATOR_TOKEN: 'x'.repeat(32) },
+        })
+        assert.match(out, 'runs a\\u000ab\n  before {"name":"x\\u202e"}\n  after  null\n')
+      },
+    )
+  },
+)
 
 projections('status without a name is wrong usage', async () => {
   assert.is((await cli(['projections', 'status'], { env })).code, 2)
