@@ -39,15 +39,18 @@ export class RunMeter {
 
   /** The time from the claim of a run to its end, seconds. */
   get durations(): readonly Distribution[] {
-    return Object.entries(this.#ended).flatMap(([run_type, ended]) =>
-      OUTCOMES.map((outcome) => ({ labels: { run_type, outcome }, histogram: ended[outcome] })).filter(
-        ({ histogram }) => histogram.count > 0,
-      ),
-    )
+    return this.#all.filter(({ histogram }) => histogram.count > 0)
   }
 
+  /** Each type and outcome, also without runs: a counter that appears with its first run shows no increase. */
   get runs(): readonly Sample[] {
-    return this.durations.map(({ labels = {}, histogram }) => ({ labels, value: histogram.count }))
+    return this.#all.map(({ labels, histogram }) => ({ labels, value: histogram.count }))
+  }
+
+  get #all() {
+    return Object.entries(this.#ended).flatMap(([run_type, ended]) =>
+      OUTCOMES.map((outcome) => ({ labels: { run_type, outcome }, histogram: ended[outcome] })),
+    )
   }
 }
 

@@ -46,7 +46,7 @@ metrics('counts runs by type and outcome, with their durations', async () => {
     await handled(api, (await publish(api, type)).event_id)
   const [hook] = await api.get<Webhook[]>('/projects/shop/webhooks')
   assert.is((await api.send('POST', hook?.url ?? '')).status, 299)
-  const { sum } = await until(async () => {
+  const { sum, series } = await until(async () => {
     const found = await scrape()
     return found.sum('svc_runs_total') === 5 ? found : undefined
   })
@@ -60,6 +60,9 @@ metrics('counts runs by type and outcome, with their durations', async () => {
     assert.is(sum('svc_run_duration_seconds_count', { run_type, outcome }), count, outcome)
   }
   assert.ok(sum('svc_run_duration_seconds_sum', { outcome: 'timed_out' }) >= 0.05)
+  // Prometheus would not see the increase of a counter that appears with its first run.
+  const lost = series.filter(({ name, labels }) => name === 'svc_runs_total' && labels['outcome'] === 'lost')
+  assert.equal([lost.length, sum('svc_runs_total', { outcome: 'lost' })], [6, 0])
   assert.is(sum('svc_run_start_delay_seconds_count'), 5)
   assert.ok(sum('svc_child_starts_total') >= 1)
   assert.ok(sum('svc_children') >= 1)
