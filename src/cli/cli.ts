@@ -78,7 +78,7 @@ const runCommand = async (
   signal: AbortSignal,
 ): Promise<boolean> => {
   if (command.confirms && !values.yes && terminal.ask === null)
-    throw new WrongUsage('nobody can be asked for confirmation here: repeat the command with --yes')
+    throw new WrongUsage('the confirmation needs a terminal: repeat the command with --yes')
   const bars: Progress[] = []
   const print = ({ json, text }: Printed): Promise<void> =>
     terminal.out(values.json ? `${jsonLine(json)}\n` : text)

@@ -84,7 +84,7 @@ interface Spec<Arguments, Options, Run> {
   /** The options in addition to `--json` and `--help`. */
   readonly options?: Options
   readonly examples: readonly string[]
-  /** The command destroys something: it has the option `--yes`, and is refused without it where nobody can be asked. */
+  /** The command destroys something: it has the option `--yes`, and is refused without it where there is no terminal. */
   readonly confirms?: true
   readonly run: Run
 }

@@ -86,11 +86,7 @@ for (const [args, code, expected] of [
     2,
     'svc: --plan: expected free, starter, pro, scale, self_host; got gold\n',
   ],
-  [
-    ['orgs', 'delete', 'local'],
-    2,
-    'svc: nobody can be asked for confirmation here: repeat the command with --yes\n',
-  ],
+  [['orgs', 'delete', 'local'], 2, 'svc: the confirmation needs a terminal: repeat the command with --yes\n'],
   [
     ['envs', 'show', 'local/nope'],
     1,

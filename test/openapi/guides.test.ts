@@ -54,6 +54,7 @@ guides('link to pages and headings that exist', () => {
     'docs/api.md',
     'docs/functions.md',
     'docs/operations.md',
+    'docs/scaling.md',
     'docs/architecture.md',
     'docs/glossary.md',
   ]) {
