@@ -135,7 +135,7 @@ test('that is the default of its group runs when no command of the group is name
   assert.is((await run(['both', 'x', '--json'])).out, '"x"\n')
   assert.is((await run(['both', 'list', 'x'])).out, 'x\n')
   assert.is((await run(['both', 'other'])).out, 'other\n')
-  assert.match((await run(['both', 'x', '--help'])).out, 'Usage: svc both list [options] [one]')
+  assert.match((await run(['both', 'x', '--help'])).out, 'Usage: svc both [options] [one]')
   assert.match((await run(['--help'])).out, /^ {2}svc both +s$/m)
 })
 
