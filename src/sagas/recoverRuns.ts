@@ -1,13 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { clock } from '../clock.ts'
 import type { CommandDeps } from '../commands/deps.ts'
-import { type DeadWorker, deadWorkers, isDead } from '../commands/runs/deadWorkers.ts'
+import { type DeadWorker, formerWorkers, isDead, livingWorkers } from '../commands/runs/deadWorkers.ts'
 import { loseWorker } from '../commands/runs/loseWorker.ts'
 import type { Logger } from '../logger.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { Saga, SagaCore } from './saga.ts'
 
-/** Interval between checks for dead workers. */
+/** Interval between checks for lost workers. */
 const LOOK_MS = 1000
+/** Interval between searches for runs of former workers, which also follow each change of the living ones. */
+const SEARCH_MS = 5000
 
 export type RecoveryInput =
   | { readonly type: 'looked'; readonly dead: readonly DeadWorker[] }
@@ -51,8 +54,17 @@ export const recoverRuns = (
     ...recoverRunsCore,
 
     async *inputs(signal) {
+      let searched: { readonly among: string; readonly at: number } | undefined
       while (!signal.aborted) {
-        yield { type: 'looked', dead: await Array.fromAsync(deadWorkers(deps.views, isLost)) }
+        const living = await livingWorkers(deps.views)
+        const dead: DeadWorker[] = living.filter(({ worker_id }) => isLost(worker_id))
+        const among = living.map(({ worker_id }) => worker_id).join(' ')
+        const now = clock.monotonic()
+        if (searched?.among !== among || now - searched.at >= SEARCH_MS) {
+          for await (const former of formerWorkers(deps.views, living)) dead.push(former)
+          searched = { among, at: now }
+        }
+        yield { type: 'looked', dead }
         await delay(LOOK_MS, undefined, { signal }).catch(() => {})
       }
     },

@@ -63,6 +63,18 @@ recovery('ends the runs of workers that are lost, and of no others', async () =>
   assert.not.ok((await node.typesIn(kept.stream_id)).includes('RunFailed'))
   await node.close()
 })
+recovery('ends a run of a worker that never registered, although no worker came or went', async () => {
+  const node = await openNode()
+  const recovered: string[] = []
+  const liveness = { isLost: () => false, forget: (id: string) => void recovered.push(id) }
+  void runSaga(recoverRuns({ ...node, liveness, logger: silent }), { logger: silent, clock }, node.signal)
+  const first = await startRun(node, newId())
+  await until(() => recovered.length === 1)
+  const later = await startRun(node, newId()) // after the first search
+  await until(() => recovered.length === 2)
+  for (const { stream_id } of [first, later]) assert.ok((await node.typesIn(stream_id)).includes('RunFailed'))
+  await node.close()
+})
 recovery('leaves a worker alone that was registered since its runs were found', async () => {
   const node = await openNode()
   const worker_id = newId()

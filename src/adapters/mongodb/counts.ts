@@ -1,4 +1,4 @@
-import type { Collection as Documents, Db } from 'mongodb'
+import type { Collection as Documents } from 'mongodb'
 import type { Cursor } from '../../events/event.ts'
 import type { Change, CollectionSpec, Doc, Query, Stored, Version, Write } from '../../ports/readModels.ts'
 import { successorOf } from '../shared/bounds.ts'
@@ -17,6 +17,7 @@ import { collectionName, COUNTS } from './collections.ts'
 import { docOf, type Envelope } from './envelope.ts'
 import { Envelopes } from './envelopes.ts'
 import { ask } from './failures.ts'
+import type { Server } from './lookup.ts'
 
 /** The collection with the counts of a version. */
 export const countsName = (version: Version): string => `${collectionName(version)}${COUNTS}`
@@ -46,10 +47,10 @@ export class Counts {
   readonly #documents: Documents<Envelope>
   readonly #envelopes: Envelopes
 
-  constructor(db: Db, spec: CollectionSpec) {
+  constructor({ db, lookup }: Server, spec: CollectionSpec) {
     this.#indexes = countedIndexes(spec)
     this.#documents = db.collection<Envelope>(countsName(spec))
-    this.#envelopes = new Envelopes(this.#documents)
+    this.#envelopes = new Envelopes(this.#documents, lookup)
   }
 
   get isEmpty(): boolean {

@@ -3,7 +3,7 @@ import { BoundedMap } from '../../boundedMap.ts'
 import type { Stored } from '../../ports/readModels.ts'
 import { BatchSize } from './batchSize.ts'
 import { type Envelope, storedOf } from './envelope.ts'
-import { ask } from './failures.ts'
+import type { Lookup } from './lookup.ts'
 import { putAll } from './putAll.ts'
 
 /** Documents whose existence is remembered: more than a projector caches. */
@@ -12,12 +12,14 @@ const KNOWN_IDS = 4096
 /** The last writes of documents, by id. */
 export class Envelopes {
   readonly #documents: Documents<Envelope>
+  readonly #lookup: Lookup
   readonly #readBatch = new BatchSize()
   readonly #updateBatch = new BatchSize()
   readonly #isThere = new BoundedMap<string, boolean>(KNOWN_IDS)
 
-  constructor(documents: Documents<Envelope>) {
+  constructor(documents: Documents<Envelope>, lookup: Lookup) {
     this.#documents = documents
+    this.#lookup = lookup
   }
 
   async stored(ids: readonly string[]): Promise<Map<string, Stored>> {
@@ -25,8 +27,8 @@ export class Envelopes {
     const left = [...new Set(ids)]
     while (left.length > 0) {
       const some = left.splice(0, this.#readBatch.ids)
-      const find = () => this.#documents.find({ _id: { $in: some } }).toArray()
-      for (const envelope of await this.#readBatch.measure(some.length, () => ask(find)))
+      const find = () => this.#lookup(this.#documents, some)
+      for (const envelope of await this.#readBatch.measure(some.length, find))
         found.set(envelope._id, storedOf(envelope))
     }
     for (const id of ids) this.#isThere.set(id, found.has(id))
@@ -37,7 +39,11 @@ export class Envelopes {
   async put(envelopes: readonly Envelope[]): Promise<void> {
     const ids = envelopes.map(({ _id }) => _id)
     const isNew = new Set(ids.filter((id) => !this.#isThere.get(id)))
-    await putAll(this.#documents, envelopes, { isNew, updateBatch: this.#updateBatch })
+    await putAll(this.#documents, envelopes, {
+      isNew,
+      updateBatch: this.#updateBatch,
+      lookup: this.#lookup,
+    })
     for (const id of ids) this.#isThere.set(id, true)
   }
 }

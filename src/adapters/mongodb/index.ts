@@ -1,4 +1,4 @@
-import { type Db, type MongoClient, ReadConcern } from 'mongodb'
+import { type MongoClient, ReadConcern } from 'mongodb'
 import { AppError } from '../../errors.ts'
 import type { Cursor } from '../../events/event.ts'
 import type {
@@ -17,6 +17,7 @@ import { collectionName, versionsIn } from './collections.ts'
 import { createIndexes } from './createIndexes.ts'
 import { dropVersion } from './dropping.ts'
 import { ask, openingFailure } from './failures.ts'
+import { lookupOf, type Server } from './lookup.ts'
 import { Presence } from './presence.ts'
 import { Registry } from './registry.ts'
 import { replaceVersion } from './replacing.ts'
@@ -38,7 +39,7 @@ export const openMongoReadModels = async ({ url }: Options): Promise<ReadModels>
     // A write that most members do not have yet may be rolled back, so a projector must not see it as stored.
     const db = client.db(database, setName === undefined ? {} : { readConcern: new ReadConcern('majority') })
     await ask(() => new Registry(db).probe())
-    return new MongoReadModels(client, db)
+    return new MongoReadModels(client, { db, lookup: await lookupOf(db) })
   } catch (error) {
     await client.close()
     throw openingFailure(error, place)
@@ -53,22 +54,22 @@ interface Source {
 
 class MongoReadModels implements ReadModels {
   readonly #client: MongoClient
-  readonly #db: Db
+  readonly #server: Server
   readonly #registry: Registry
   readonly #presence: Presence
   readonly #closing = new AbortController()
   /** `made` of the versions whose indexes exist: a projector that begins again after an outage need not ask. */
   readonly #indexed = new Map<string, string>()
 
-  constructor(client: MongoClient, db: Db) {
+  constructor(client: MongoClient, server: Server) {
     this.#client = client
-    this.#db = db
-    this.#registry = new Registry(db)
+    this.#server = server
+    this.#registry = new Registry(server.db)
     this.#presence = new Presence(this.#registry)
   }
 
   reader<D extends Doc>(spec: CollectionSpec): Collection<D> {
-    const version = new StoredVersion(this.#db, this.#registry, spec)
+    const version = new StoredVersion(this.#server, this.#registry, spec)
     return this.#collection<D>(spec, {
       read: (work) => this.#presence.read(spec, () => work(version)),
       docs: () => this.#presence.scan(spec, () => version.docs()),
@@ -84,7 +85,7 @@ class MongoReadModels implements ReadModels {
       )
     }
     const open = () => this.#refuseClosed()
-    const version = new StoredVersion(this.#db, this.#registry, spec) // it remembers what this writer has read
+    const version = new StoredVersion(this.#server, this.#registry, spec) // it remembers what this writer has read
     return {
       ...this.#collection<D>(spec, { read: (work) => work(version), docs: () => version.docs() }),
       stored: async (ids) => this.#open(() => version.stored(ids) as Promise<Map<string, Stored<D>>>),
@@ -99,16 +100,18 @@ class MongoReadModels implements ReadModels {
   }
 
   async versions(): Promise<readonly Version[]> {
-    return this.#open(() => versionsIn(this.#db))
+    return this.#open(() => versionsIn(this.#server.db))
   }
 
   async drop(version: Version, isUnread: () => Promise<boolean>): Promise<void> {
     const { signal } = this.#closing
-    await this.#open(() => dropVersion(version, { db: this.#db, registry: this.#registry, signal }, isUnread))
+    await this.#open(() =>
+      dropVersion(version, { db: this.#server.db, registry: this.#registry, signal }, isUnread),
+    )
   }
 
   async replace(version: Version, by: Version): Promise<void> {
-    await this.#open(() => replaceVersion(version, by, { db: this.#db, registry: this.#registry }))
+    await this.#open(() => replaceVersion(version, by, { db: this.#server.db, registry: this.#registry }))
   }
 
   source(): Promise<FoldedLog> {
@@ -158,7 +161,7 @@ class MongoReadModels implements ReadModels {
     const { spec: registered, made } = await this.#registry.register(spec)
     const name = collectionName(spec)
     if (made === undefined || this.#indexed.get(name) !== made) {
-      await createIndexes(this.#db, registered)
+      await createIndexes(this.#server.db, registered)
       if (made !== undefined) this.#indexed.set(name, made)
     }
     return registered

@@ -1,9 +1,16 @@
 import { type Collection as Documents, MongoBulkWriteError } from 'mongodb'
 import type { Envelope } from './envelope.ts'
 import { ask, isDuplicate } from './failures.ts'
+import type { Lookup } from './lookup.ts'
 import type { BatchSize } from './batchSize.ts'
 
 const INSERTS_PER_COMMAND = 500
+
+interface Ways {
+  readonly isNew: ReadonlySet<string>
+  readonly updateBatch: BatchSize
+  readonly lookup: Lookup
+}
 
 /**
  * Stores each envelope unless a newer one is stored. Envelopes in `isNew` are probably not stored yet and are
@@ -12,7 +19,7 @@ const INSERTS_PER_COMMAND = 500
 export const putAll = async (
   documents: Documents<Envelope>,
   envelopes: readonly Envelope[],
-  { isNew, updateBatch }: { isNew: ReadonlySet<string>; updateBatch: BatchSize },
+  { isNew, updateBatch, lookup }: Ways,
 ): Promise<void> => {
   const inserts = envelopes.filter(({ _id }) => isNew.has(_id))
   const updates = envelopes.filter(({ _id }) => !isNew.has(_id))
@@ -22,7 +29,7 @@ export const putAll = async (
     const some = updates.splice(0, updateBatch.ids)
     if (some.length > 0) {
       const matched = await updateBatch.measure(some.length, () => ask(() => update(documents, some)))
-      if (matched < some.length) inserts.push(...(await ask(() => missing(documents, some))))
+      if (matched < some.length) inserts.push(...(await missing(documents, some, lookup)))
     }
   }
 }
@@ -43,17 +50,14 @@ const update = async (documents: Documents<Envelope>, envelopes: readonly Envelo
 const missing = async (
   documents: Documents<Envelope>,
   envelopes: readonly Envelope[],
+  lookup: Lookup,
 ): Promise<Envelope[]> => {
-  const ids = await idsThere(
+  const found = await lookup(
     documents,
     envelopes.map(({ _id }) => _id),
   )
+  const ids = new Set(found.map(({ _id }) => _id))
   return envelopes.filter(({ _id }) => !ids.has(_id))
-}
-
-const idsThere = async (documents: Documents<Envelope>, ids: readonly string[]): Promise<Set<string>> => {
-  const found = documents.find({ _id: { $in: [...ids] } }, { projection: { _id: 1 } })
-  return new Set((await found.toArray()).map(({ _id }) => _id))
 }
 
 /** Inserts envelopes and resolves with those that were already stored. */

@@ -16,6 +16,7 @@ import { Envelopes } from './envelopes.ts'
 import { ask } from './failures.ts'
 import { boundsOf, isOpen } from '../shared/bounds.ts'
 import { collectionName } from './collections.ts'
+import type { Server } from './lookup.ts'
 import { commandOf, present } from './queries.ts'
 import type { Registry } from './registry.ts'
 
@@ -31,14 +32,15 @@ export class StoredVersion {
   readonly #envelopes: Envelopes
   readonly #counts: Counts
 
-  constructor(db: Db, registry: Registry, spec: CollectionSpec) {
+  constructor(server: Server, registry: Registry, spec: CollectionSpec) {
     this.spec = spec
+    const { db, lookup } = server
     this.#db = db
     this.#registry = registry
     this.#documents = db.collection<Envelope>(collectionName(spec))
     this.#envelopeOf = enveloperOf(spec)
-    this.#envelopes = new Envelopes(this.#documents)
-    this.#counts = new Counts(db, spec)
+    this.#envelopes = new Envelopes(this.#documents, lookup)
+    this.#counts = new Counts(server, spec)
   }
 
   async get(id: string): Promise<Doc | null> {

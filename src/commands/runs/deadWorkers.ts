@@ -1,5 +1,6 @@
 import { everyDoc } from '../../loops/everyDoc.ts'
 import { runsOn } from '../../projections/runs.ts'
+import type { WorkerDoc } from '../../projections/workers.ts'
 import type { CommandDeps } from '../deps.ts'
 
 type Views = Pick<CommandDeps['views'], 'runs' | 'workers'>
@@ -10,31 +11,33 @@ export interface DeadWorker {
   readonly node: string | null
 }
 
+/** The registered workers that have not stopped and were not marked lost. */
+export const livingWorkers = ({ workers }: Pick<Views, 'workers'>): Promise<WorkerDoc[]> =>
+  Array.fromAsync(everyDoc(workers, { id: 'worker_id', equal: { alive: true }, sort: 'order' }))
+
 /**
- * Yields the registered workers that are lost, and every worker without a life that still has runs: it stopped, was
- * marked lost, or never registered. Runs decide, so it does not matter what ended the worker (I3).
+ * Yields every worker without a life that still has runs: it stopped, was marked lost, or never registered. Runs decide,
+ * so it does not matter what ended the worker (I3).
  */
-export async function* deadWorkers(
-  views: Views,
-  isLost: (worker_id: string) => boolean,
-): AsyncGenerator<DeadWorker> {
-  const alive: string[] = []
-  for await (const { worker_id, node } of everyDoc(views.workers, {
-    id: 'worker_id',
-    equal: { alive: true },
-    sort: 'order',
-  })) {
-    alive.push(worker_id)
-    if (isLost(worker_id)) yield { worker_id, node }
-  }
+export async function* formerWorkers(views: Views, living: readonly WorkerDoc[]): AsyncGenerator<DeadWorker> {
   // Only the gaps between the runs of living workers are read, so this costs little while there are many of these.
   let from = ''
-  for (const worker_id of alive.sort()) {
+  for (const worker_id of living.map((worker) => worker.worker_id).sort()) {
     const own = runsOn(worker_id)
     yield* ownersBetween(views, from, own.from)
     from = own.before
   }
   yield* ownersBetween(views, from)
+}
+
+/** Yields the registered workers that are lost, and the former ones that still have runs. */
+export async function* deadWorkers(
+  views: Views,
+  isLost: (worker_id: string) => boolean,
+): AsyncGenerator<DeadWorker> {
+  const living = await livingWorkers(views)
+  yield* living.filter(({ worker_id }) => isLost(worker_id))
+  yield* formerWorkers(views, living)
 }
 
 /** Whether the worker is dead, by read models that contain everything known when its runs were found. */

@@ -1,0 +1,33 @@
+import type { Collection as Documents, Db } from 'mongodb'
+import type { Envelope } from './envelope.ts'
+import { ask } from './failures.ts'
+
+/** Returns the envelopes with these ids that are stored. */
+export type Lookup = (documents: Documents<Envelope>, ids: readonly string[]) => Promise<Envelope[]>
+
+export interface Server {
+  readonly db: Db
+  readonly lookup: Lookup
+}
+
+/** The connections that one lookup may occupy. */
+const CONNECTIONS = 8
+
+/** FerretDB 1 uses its index for one id, but decodes the whole collection for a list of them. */
+export const lookupOf = async (db: Db): Promise<Lookup> => {
+  const build = await ask(() => db.command({ buildInfo: 1 }))
+  return 'ferretdbVersion' in build ? oneByOne : together // FerretDB 2 does not have this field
+}
+
+const together: Lookup = (documents, ids) =>
+  ask(() => documents.find({ _id: ids.length === 1 ? (ids[0] ?? '') : { $in: [...ids] } }).toArray())
+
+const oneByOne: Lookup = async (documents, ids) => {
+  const found: Envelope[] = []
+  for (let at = 0; at < ids.length; at += CONNECTIONS) {
+    const some = ids.slice(at, at + CONNECTIONS)
+    const envelopes = await Promise.all(some.map((_id) => ask(() => documents.findOne({ _id }))))
+    found.push(...envelopes.filter((envelope) => envelope !== null))
+  }
+  return found
+}
