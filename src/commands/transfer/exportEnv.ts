@@ -1,6 +1,7 @@
 import { AppError, isAppError, messageOf } from '../../errors.ts'
 import type { Cursor } from '../../events/event.ts'
 import { everyDoc } from '../../loops/everyDoc.ts'
+import { filesOf } from '../../content/contentKey.ts'
 import { payloadsOf } from '../../content/payloads.ts'
 import type { TransferKey } from '../../secrets/transferKey.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -105,7 +106,7 @@ async function* keysOf(
 }
 
 async function* blobsOf({ views, blobs }: Deps, env_id: string): AsyncGenerator<Buffer, number> {
-  const prefixes = [payloadsOf(env_id), `files/${env_id}/`]
+  const prefixes = [payloadsOf(env_id), filesOf(env_id)]
   for await (const { project_id } of everyDoc(views.projects, {
     id: 'project_id',
     equal: { env_id },

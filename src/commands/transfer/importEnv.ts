@@ -5,6 +5,7 @@ import type { Cause, NewEvent } from '../../events/event.ts'
 import { Plan } from '../../events/org.ts'
 import { streamOf } from '../../events/streams.ts'
 import { isId } from '../../ids.ts'
+import { filesOf } from '../../content/contentKey.ts'
 import { payloadsOf } from '../../content/payloads.ts'
 import type { TransferKey } from '../../secrets/transferKey.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -44,7 +45,8 @@ interface Header {
 /**
  * Imports an environment from the records of `exportEnv`, with its ids and times.
  * T1: the environment is created last, so nobody uses it before it is complete.
- * T2: every step can be repeated: an append of the same facts changes nothing. A repetition continues after a crash.
+ * T2: every step can be repeated: an append of the same facts changes nothing. A repetition continues after a crash, also with
+ * a later export.
  * T3: a stream, a resource or an environment that exists with other facts is refused.
  * Rejects with `bad_request` for a file that is damaged or names what it does not contain, and with `conflict`.
  */
@@ -64,7 +66,7 @@ export const importEnv = async (
   const isThere = await checkPlace(deps, header)
   const facts = new ImportedFacts(header.env_id)
   const counts = { keys: 0, blobs: 0, facts: 0 }
-  const stored: string[] = []
+  const files = new Set<string>()
   let end: unknown
   let batch: ImportedFact[] = []
   const flush = async () => {
@@ -84,7 +86,8 @@ export const importEnv = async (
       await putKey(deps, { line, header, transferKey })
       counts.keys++
     } else if ('blob' in line) {
-      stored.push(await putBlob(deps, { record, header }))
+      const key = await putBlob(deps, { record, header })
+      if (key.startsWith(filesOf(header.env_id))) files.add(key)
       counts.blobs++
     } else {
       const fact = await adapted(deps, facts.check(line))
@@ -100,7 +103,7 @@ export const importEnv = async (
   }
   if (JSON.stringify(end) !== JSON.stringify(counts))
     throw new AppError('bad_request', 'The file is incomplete: export the environment again')
-  await checkStored(deps, stored)
+  await checkStored(deps, { header, files })
   await createTenant(deps, { header, isThere }, cause) // T1
   return { env_id: header.env_id, org: header.org, env: header.env, ...counts }
 }
@@ -196,7 +199,7 @@ const putBlob = async (
 ): Promise<string> => {
   const key = String(line['blob'])
   const [, project_id, hash, kind] = BUILD.exec(key) ?? []
-  const isOfEnv = key.startsWith(payloadsOf(env_id)) || key.startsWith(`files/${env_id}/`)
+  const isOfEnv = key.startsWith(payloadsOf(env_id)) || key.startsWith(filesOf(env_id))
   const project = project_id === undefined ? null : await views.projects.get(project_id)
   if (!isOfEnv && (project_id === undefined || (project && project.env_id !== env_id)))
     throw new AppError('bad_request', `blob: expected a blob of the environment, got ${key.slice(0, 120)}`)
@@ -214,11 +217,15 @@ const putBlob = async (
   return key
 }
 
-/** Until a fact named it, a blob was an orphan like those of a crash, which the service removes. */
-const checkStored = async ({ blobs }: Pick<Deps, 'blobs'>, keys: readonly string[]): Promise<void> => {
-  for (const key of keys)
-    if ((await blobs.head(key)) === null)
-      throw new AppError('conflict', `The blob ${key} was removed during the import; repeat the import`)
+/** Until its fact is stored, the content of a file is an orphan like that of a crash, which the service removes. */
+const checkStored = async (
+  { blobs }: Pick<Deps, 'blobs'>,
+  { header: { env_id }, files }: { readonly header: Header; readonly files: ReadonlySet<string> },
+): Promise<void> => {
+  const missing = new Set(files)
+  if (files.size > 0) for await (const { key } of blobs.list(filesOf(env_id))) missing.delete(key)
+  for (const key of missing)
+    throw new AppError('conflict', `The blob ${key} was removed during the import; repeat the import`)
 }
 
 /** T3: an id of the file must not belong to another environment. */
@@ -304,7 +311,7 @@ const checkList = (list: unknown): void => {
   }
 }
 
-const append = async ({ store }: Deps, batch: readonly ImportedFact[]): Promise<void> => {
+const append = async ({ store }: Pick<Deps, 'store'>, batch: readonly ImportedFact[]): Promise<void> => {
   const [first] = batch
   if (!first) return
   const { stream, revision } = first
@@ -313,12 +320,14 @@ const append = async ({ store }: Deps, batch: readonly ImportedFact[]): Promise<
     await store.append(stream, events, revision === 0 ? 'none' : revision - 1)
   } catch (error) {
     if (!isAppError(error, 'wrong_revision')) throw error
+    const stored = await Array.fromAsync(store.read(stream, { from: revision, limit: batch.length }))
+    const isBegun = stored.length > 0 && stored.length < batch.length // by an earlier export of the environment
+    if (isBegun && stored.every(({ id }, n) => id === batch[n]?.id))
+      return append({ store }, batch.slice(stored.length))
     throw new AppError(
       'conflict',
       `The environment exists already: ${stream} has other facts than the file`,
-      {
-        cause: error,
-      },
+      { cause: error },
     )
   }
 }

@@ -6,6 +6,8 @@ import { versionOf } from '../../events/upcast.ts'
 import { AppError } from '../../errors.ts'
 import { isId } from '../../ids.ts'
 import { buildKey, functionsKey } from '../../ports/runtime.ts'
+import { filesOf } from '../../content/contentKey.ts'
+import { payloadsOf } from '../../content/payloads.ts'
 import { checkedContentType, checkedPath } from '../../content/fileChecks.ts'
 import { checkContextKey } from '../../events/contextKey.ts'
 import { clock } from '../../clock.ts'
@@ -156,11 +158,11 @@ export class ImportedFacts {
       if (typeof key !== 'string' || !key.startsWith(prefix))
         throw new Error(`${field}: expected a blob below ${prefix}`)
     }
-    const payloads = `payloads/${this.#env_id}/`
+    const payloads = payloadsOf(this.#env_id)
     for (const holder of [recordOf(fact), recordOf('input' in fact ? fact.input : {})])
       for (const field of REFS)
         if (holder[field] !== undefined) within(payloads, recordOf(holder[field])['key'], field)
-    const files = `files/${this.#env_id}/`
+    const files = filesOf(this.#env_id)
     if (fact.type === 'FileStored') {
       within(files, fact.key, 'key')
       if (fact.replaced) within(files, fact.replaced.key, 'replaced')
@@ -198,11 +200,19 @@ const checkFields = (fact: DomainEvent): void => {
       checkImportedFunctions(fact.functions ?? [])
       return
     case 'CallDayCounted':
-      if (fact.runs < 0 || fact.bytes < 0) throw new Error('runs, bytes: expected counts')
+      checkCounts(fact.day, [fact.runs, fact.bytes])
+      return
+    case 'RunDayCounted':
+      for (const { n, d } of Object.values(fact.tallies)) checkCounts(fact.day, [...n, ...Object.values(d)])
       return
     default:
       return
   }
+}
+
+const checkCounts = (day: string, counts: readonly number[]): void => {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(day)) throw new Error('day: expected a day such as 2026-05-01')
+  if (counts.some((count) => count < 0)) throw new Error('expected counts, got a number below 0')
 }
 
 const NAME = new RegExp(PROJECT_NAME)

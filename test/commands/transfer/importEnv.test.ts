@@ -23,8 +23,13 @@ interface Entry {
   bytes: Buffer
 }
 
-/** `fresh` has no fact of an earlier import. */
-const [source, target, fresh] = await Promise.all([openCommands(), openCommands(), openCommands()])
+/** `fresh` and `later` have no fact of an earlier import. */
+const [source, target, fresh, later] = await Promise.all([
+  openCommands(),
+  openCommands(),
+  openCommands(),
+  openCommands(),
+])
 const transferKey = new TransferKey(Buffer.alloc(32, 5))
 const cause = { correlation_id: newId(), actor: 'operator' }
 
@@ -51,6 +56,15 @@ const fill = async (node: Node, { caller }: Tenant): Promise<string> => {
 
 const mine = await plantEnv(source, 'acme')
 const project_id = await fill(source, mine)
+const days = { env_id: mine.env_id, day: '2026-05-01' }
+const calls = `calls-${mine.env_id}`
+const count = (command: Parameters<typeof source.deps.aggregates.calls.handle>[1]) =>
+  source.deps.aggregates.calls.handle(calls, command, { ...cause, env_id: mine.env_id })
+await count({ type: 'CountDay', ...days, runs: 3, bytes: 100 })
+await count({ type: 'CountRuns', ...days, tallies: { call: { n: [3], d: { 7: 3 } } } })
+await count({ type: 'ExpireCalls', env_id: mine.env_id, before: '2026-05-02' })
+const callsIn = async (node: Node) =>
+  (await Array.fromAsync(node.deps.store.read(calls))).map(({ event }) => event)
 const victim = await plantEnv(target, 'victim')
 const victims = await fill(target, victim)
 const { build_id: victimsBuild } = await plantBuild(target, victim, { name: 'built' })
@@ -171,6 +185,10 @@ const attacks: Readonly<Record<string, (entries: Entry[]) => unknown>> = {
     (factOf(all, 'EventPublished')['event'] = { type: '__proto__' }),
   'a field that does not exist': (all) => (eventOf(all, 'EventPublished')['admin'] = true),
   'a fact of a later version': (all) => ((factOf(all, 'EventPublished')['metadata'] as Line)['v'] = 99),
+  'a day with less than no runs': (all) => (eventOf(all, 'CallDayCounted')['runs'] = -1),
+  'statistics with less than no runs': (all) =>
+    (eventOf(all, 'RunDayCounted')['tallies'] = { call: { n: [-1], d: {} } }),
+  'a day that is none': (all) => (eventOf(all, 'RunDayCounted')['day'] = 'yesterday'),
   'a time in the future': (all) => (factOf(all, 'EventPublished')['at'] = '2999-01-01T00:00:00.000Z'),
   'a blob of another': (all) => {
     const blob = all.find(({ line }) => 'blob' in line)
@@ -255,8 +273,20 @@ transfer('of the whole file creates the environment, and a repetition changes no
   assert.is(await stateOf(source, mine).then((text) => text.length), state.length)
   const place = { env_id: mine.env_id, project_id }
   assert.is(await readVariable(target.deps, { ...place, key: 'KEY' }), 'secret')
+  assert.equal(await callsIn(target), await callsIn(source))
   assert.is((await importInto(target, entries)).facts, facts)
   assert.is(await stateOf(target, mine), state)
+})
+
+transfer('of a later export continues that of an earlier one', async () => {
+  const entries = await exported()
+  const earlier = entries.toSpliced(-2, 1)
+  recount(earlier)
+  await importInto(later, earlier)
+  assert.equal((await callsIn(later)).length, 2)
+  recount(entries)
+  await importInto(later, entries)
+  assert.equal(await callsIn(later), await callsIn(source))
 })
 
 transfer('does not bring back a key that was erased since', async () => {
