@@ -2,6 +2,7 @@ import { admitDomain } from '../../domain/customDomains.ts'
 import { clock } from '../../clock.ts'
 import type { NameHolder } from '../../domain/name.ts'
 import { AppError, isAppError } from '../../errors.ts'
+import { bySystem } from '../../events/actor.ts'
 import type { EnvCause } from '../../events/event.ts'
 import { streamOf } from '../../events/streams.ts'
 import { termsOf } from '../../plans/plans.ts'
@@ -77,10 +78,11 @@ export const registerDomain = async (
 const abandon = async (
   { aggregates }: Deps,
   { holder: domain_id, org_id }: NameHolder,
-  cause: EnvCause,
+  { env_id, correlation_id }: EnvCause,
 ): Promise<boolean> => {
   if (org_id === undefined) return true
   const stream = streamOf.domains(org_id)
+  const cause = { env_id, correlation_id, ...bySystem('domains') } // the log of one tenant does not name another
   await aggregates.domains.handle(stream, { type: 'AbandonRegistration', domain_id }, cause)
   return aggregates.domains.read(stream, (known) => known.get(domain_id)?.status === 'abandoned')
 }

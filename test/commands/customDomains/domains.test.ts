@@ -74,6 +74,21 @@ const reservedAgo = async (name: string, ms: number): Promise<void> => {
 
 const registering = suite('registering a domain')
 
+registering(
+  'does not name the caller in the log of another organization whose registration it ends',
+  async () => {
+    const [name, org_id] = [newName(), newId()]
+    const by = { holder: newId(), org_id, reserved_at: isoOf(clock.now() - STALE_MS) }
+    const reserve = { type: 'ReserveName', name, by, taken: 'domain_exists' } as const
+    await node.aggregates.names.handle(streamOf.domainName(name), reserve, caller.cause)
+    await register(name)
+    const [ended] = await Array.fromAsync(node.store.read(streamOf.domains(org_id)))
+    assert.ok(ended)
+    assert.is(ended?.event.type, 'RegistrationAbandoned')
+    assert.equal([ended.metadata.actor, ended.metadata.actor_type], ['domains', 'system'])
+  },
+)
+
 registering('stores it in lower case, with the record that proves it', async () => {
   const { domain, status, domain_id, validation_cname_value } = await register('Hooks.Example.COM')
   assert.equal([domain, status], ['hooks.example.com', 'pending_validation'])
