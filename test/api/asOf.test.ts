@@ -166,6 +166,16 @@ past('of runs has those that had started, with the status that they had', async 
   isRefused(await api.send('GET', `/runs?status=running&as_of=${at}`), /status: expected none with as_of/)
 })
 
+past('is returned to many requests at once, one after the other', async () => {
+  const at = await now()
+  const paths = Array.from({ length: 20 }, (_, n) => ['/runs', '/builds', '/projects'][n % 3] ?? '')
+  const replies = await Promise.all(paths.map((path) => api.send('GET', `${path}?limit=100&as_of=${at}`)))
+  assert.equal(
+    replies.map(({ status }) => status),
+    paths.map(() => 200),
+  )
+})
+
 past('of a file and an event is the one of that moment', async () => {
   const path = `past/${newId()}`
   await api.send('PUT', `/files/upload/${path}`, { body: 'one' })
