@@ -116,6 +116,21 @@ dirs('notice secrets that are missing beside the data, or damaged, and print non
   assert.not.match(JSON.stringify(found), 'hunter2')
 })
 
+dirs('a data directory that cannot be created or written has failed', () => {
+  const file = join(tempDir(), 'file')
+  writeFileSync(file, '')
+  const [below] = checkDataDir({ dataDir: join(file, 'svc'), ...noKeys })
+  assert.equal([below?.state, below?.detail], ['failed', `${file} is not a directory`])
+  if (process.getuid?.() === 0) return // root can write everywhere
+  const closed = tempDir()
+  chmodSync(closed, 0o500)
+  for (const dataDir of [closed, join(closed, 'svc')]) {
+    const [found] = checkDataDir({ dataDir, ...noKeys })
+    assert.is(found?.state, 'failed')
+    assert.match(found?.detail ?? '', `cannot write in ${closed}`)
+  }
+})
+
 dirs('remind of a former master key', () => {
   const keys: Keys = { masterKey: Buffer.alloc(32, 1), previousMasterKey: Buffer.alloc(32, 2) }
   assert.is(stateOf(tempDir(), keys)['former master key'], 'warning')

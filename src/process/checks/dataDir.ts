@@ -1,9 +1,10 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { isAppError } from '../../errors.ts'
+import { isAppError, messageOf } from '../../errors.ts'
 import type { Config } from '../config.ts'
 import { checkStoredSecrets } from '../secretsFile.ts'
 import { type Check, failed, ok, warning } from './check.ts'
+import { existingFolder } from './machine.ts'
 
 /** Access for the group, and for all other users. */
 const OTHERS = 0o077
@@ -14,11 +15,13 @@ export const checkDataDir = (
 ): readonly Check[] => [directoryOf(config.dataDir), ...secretsOf(config)]
 
 const directoryOf = (dataDir: string): Check => {
-  if (!existsSync(dataDir)) return ok('data directory', `${dataDir} will be created at the first start`)
-  const stat = statSync(dataDir)
-  const mine = process.getuid?.() ?? stat.uid
+  const folder = existingFolder(dataDir)
+  const stat = statSync(folder)
   if (!stat.isDirectory())
-    return failed('data directory', `${dataDir} is not a directory`, 'set SVC_DATA_DIR to a directory')
+    return failed('data directory', `${folder} is not a directory`, 'set SVC_DATA_DIR to a directory')
+  if (folder !== dataDir)
+    return unwritable(folder) ?? ok('data directory', `${dataDir} will be created at the first start`)
+  const mine = process.getuid?.() ?? stat.uid
   if (mine !== 0 && mine !== stat.uid)
     return failed(
       'data directory',
@@ -27,9 +30,25 @@ const directoryOf = (dataDir: string): Check => {
     )
   if (process.getuid !== undefined && stat.mode & OTHERS)
     return warning('data directory', `other users have access to ${dataDir}`, `chmod 700 ${dataDir}`)
+  const refused = unwritable(dataDir)
+  if (refused) return refused
   const lock = join(dataDir, 'lock')
   const owner = existsSync(lock) ? `, used by process ${readFileSync(lock, 'utf8')}` : ''
   return ok('data directory', `${dataDir}${owner}`)
+}
+
+/** Null if the service can write in the folder. */
+const unwritable = (folder: string): Check | null => {
+  try {
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK)
+    return null
+  } catch (error) {
+    return failed(
+      'data directory',
+      `cannot write in ${folder}: ${messageOf(error)}`,
+      'permit the user of the service to write there, or set SVC_DATA_DIR to another directory',
+    )
+  }
 }
 
 const secretsOf = ({

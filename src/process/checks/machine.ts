@@ -22,11 +22,13 @@ export const checkNodeVersion = (version = process.versions.node): Check =>
     ? ok('Node', version)
     : failed('Node', version, `run npm ci, which installs Node ${NODE_MAJOR} beside the service`)
 
+/** The folder itself, or the nearest one above it in which it will be created. */
+export const existingFolder = (folder: string): string =>
+  existsSync(folder) ? folder : existingFolder(dirname(folder))
+
 /** Checks the disk of the data directory, or of the folder in which it will be created. */
 export const checkDisk = async (dataDir: string): Promise<readonly Check[]> => {
-  let folder = dataDir
-  while (!existsSync(folder)) folder = dirname(folder)
-  const { bavail, bsize, blocks, ffree, files } = await statfs(folder)
+  const { bavail, bsize, blocks, ffree, files } = await statfs(existingFolder(dataDir))
   return [
     roomOf(dataDir, { free: bavail * bsize, all: blocks * bsize }),
     ...inodesOf({ free: ffree, all: files }),
