@@ -11,9 +11,10 @@ import {
 } from 'node:fs'
 import { resolve } from 'node:path'
 import { AppError, messageOf } from '../errors.ts'
-import { type Client, path } from './client.ts'
+import { path } from './client.ts'
 import { type CliCommand, command } from './command.ts'
 import { writeNewFile } from './newFile.ts'
+import { ENV_ARGUMENT, findEnv } from './tenants.ts'
 
 interface Imported {
   readonly env_id: string
@@ -31,7 +32,6 @@ const KEY_FILE = {
 
 /** The last line of a file is its end, with these numbers, or an error. */
 const TAIL_BYTES = 4096
-const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** Reads the transfer key, and creates a random one for an export if the file is missing. */
 const transferKeyIn = (file: string, { isCreated }: { isCreated: boolean }): string => {
@@ -42,17 +42,6 @@ const transferKeyIn = (file: string, { isCreated }: { isCreated: boolean }): str
   } catch (error) {
     throw new AppError('bad_request', `--key-file: ${messageOf(error)}`)
   }
-}
-
-/** Finds an environment by its id or by `ORG/ENV`. */
-const envIdOf = async (operator: Client, env: string): Promise<string> => {
-  if (ID.test(env)) return env
-  const [org = '', name, more] = env.split('/')
-  if (name === undefined || more !== undefined)
-    throw new AppError('bad_request', `ENV: expected the id of an environment or ORG/ENV, got ${env}`)
-  for await (const found of operator.all<{ env_id: string; name: string }>(path`/operator/orgs/${org}/envs`))
-    if (found.name === name) return found.env_id
-  throw new AppError('bad_request', `ENV: no environment ${env}`)
 }
 
 const endOf = (file: string): { readonly facts: number; readonly blobs: number; readonly keys: number } => {
@@ -88,7 +77,7 @@ export const transferCommands: readonly CliCommand[] = [
       'disable its API keys, and wait until its runs have ended. Credentials, custom domains and uploads in progress ' +
       'are not exported, because they are bound to the installation.',
     arguments: {
-      ENV: { description: 'the environment, by its id or as ORG/ENV' },
+      ENV: ENV_ARGUMENT,
       FILE: { description: 'the file to write' },
     },
     options: { 'key-file': KEY_FILE },
@@ -98,7 +87,7 @@ export const transferCommands: readonly CliCommand[] = [
       if (keyFile === file) throw new AppError('bad_request', '--key-file: expected another file than FILE')
       if (existsSync(file)) throw new AppError('bad_request', `FILE: ${file} exists; name a new file`)
       const client = operator()
-      const env_id = await envIdOf(client, args.ENV)
+      const { env_id } = await findEnv(client, args.ENV)
       const transfer_key = transferKeyIn(keyFile, { isCreated: true })
       const { body } = await client.open('POST', path`/operator/envs/${env_id}/export`, {
         body: { transfer_key },

@@ -187,7 +187,7 @@ transfer(
   'refuse an environment with runs in progress, an unknown one, and a file that exists',
   async ({ server, dir }) => {
     for (const [args, expected] of [
-      [['export', 'local/nope', join(dir, 'x')], 'no environment local/nope'],
+      [['export', 'local/nope', join(dir, 'x')], 'No environment "local/nope"'],
       [['export', 'local', join(dir, 'x')], 'expected the id of an environment or ORG/ENV'],
       [['export', 'local/dev', join(dir, 'dev.svc')], 'exists; name a new file'],
       [
