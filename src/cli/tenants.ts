@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts'
 import { type Client, path } from './client.ts'
+import { isId } from './values.ts'
 
 /** Organizations and environments in the replies of the operator's API. */
 export interface Org {
@@ -35,6 +36,11 @@ export const envsOf = async (service: Client, { slug }: Org): Promise<readonly N
 export const findEnv = async (service: Client, text: string): Promise<NamedEnv> => {
   const [slug = '', name, ...rest] = text.split('/')
   if (name === undefined) {
+    if (!isId(text))
+      throw new AppError(
+        'bad_request',
+        `Expected ORGANIZATION/NAME or the id of an environment, got "${text}"`,
+      )
     const env = await service.request<Env>('GET', path`/operator/envs/${text}`)
     const org = await service.request<Org>('GET', path`/operator/orgs/${env.org_id}`)
     return { ...env, org: org.slug }

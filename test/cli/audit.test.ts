@@ -140,7 +140,12 @@ const refused: [what: string, args: readonly string[], code: number, message: Re
     /in the past/,
   ],
   ['an unknown environment', ['--env', 'local/nope'], 1, /No environment "local\/nope"/],
-  ['something that is no environment', ['--env', 'nope'], 1, /No environment nope/],
+  [
+    'something that is no environment',
+    ['--env', 'nope'],
+    1,
+    /Expected ORGANIZATION\/NAME or the id of an environment, got "nope"/,
+  ],
   ['an unknown type', ['--type', 'Nope'], 1, /type: expected one of/],
   ['a wrong hash', ['verify', 'x', '--hash', '12'], 2, /64 hexadecimal digits/],
   ['a file that is missing', ['verify', join(dir, 'none')], 1, /cannot read/],

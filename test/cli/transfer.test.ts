@@ -188,7 +188,10 @@ transfer(
   async ({ server, dir }) => {
     for (const [args, expected] of [
       [['export', 'local/nope', join(dir, 'x')], 'No environment "local/nope"'],
-      [['export', 'local', join(dir, 'x')], 'expected the id of an environment or ORG/ENV'],
+      [
+        ['export', 'local', join(dir, 'x')],
+        'Expected ORGANIZATION/NAME or the id of an environment, got "local"',
+      ],
       [['export', 'local/dev', join(dir, 'dev.svc')], 'exists; name a new file'],
       [
         ['export', 'local/dev', join(dir, 'x'), '--key-file', join(dir, 'x')],
