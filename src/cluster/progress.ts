@@ -12,8 +12,11 @@ const progress: CollectionSpec = { name: 'progress', version: 1, indexes: [] }
 
 /** Pauses between reads of the projectors' positions while a reader waits. */
 const LOOKS = { firstMs: 2, longestMs: 50 }
-/** The shortest interval between two writes of the positions, milliseconds. */
+/** The pause while hints arrive, which make the read needless: it is for the hints that were lost. */
+const LOOK_BESIDE_HINTS_MS = 100
+/** The shortest intervals between two writes of the positions, milliseconds. */
 const STORE_MS = 20
+const STORE_BESIDE_HINTS_MS = 500
 
 /** Reports the positions of this node's projectors to every node. */
 export class ProgressReporter {
@@ -45,7 +48,8 @@ export class ProgressReporter {
       const writes = [...this.#moved].map(([id, position]) => ({ id, doc: { position }, cursor: position }))
       this.#moved.clear()
       if (writes.length > 0) await collection.write(writes, START)
-      await delay(STORE_MS, undefined, { signal }).catch(() => {})
+      const pauseMs = this.#hints.connected ? STORE_BESIDE_HINTS_MS : STORE_MS
+      await delay(pauseMs, undefined, { signal }).catch(() => {})
     }
   }
 }
@@ -71,9 +75,7 @@ export class ProgressReader implements Progress {
 
   /** The read models that this node waits for. Their projector reports no position before they are complete. */
   get building(): readonly Building[] {
-    const waited = [...this.#known].filter(
-      ([, { position, waiting }]) => position === START && waiting.size > 0,
-    )
+    const waited = this.#waited().filter(([, { position }]) => position === START)
     return waited.map(([name]) => ({ name, builtTo: START }))
   }
 
@@ -105,15 +107,26 @@ export class ProgressReader implements Progress {
     known.waiting.release(position)
   }
 
+  #waited() {
+    return [...this.#known].filter(([, { waiting }]) => waiting.size > 0)
+  }
+
+  /** Whether hints will probably report what readers wait for. They report nothing to a node that has just begun. */
+  #hearsAll(): boolean {
+    return this.#hints.connected && this.#waited().every(([, { position }]) => position !== START)
+  }
+
   /** Reads the stored positions while a reader waits. */
   async #look(): Promise<void> {
     if (this.#looking) return
     this.#looking = true
     const collection = this.#readModels.reader<ProgressDoc>(progress)
     const backoff = new Backoff(LOOKS)
-    while (!this.#signal.aborted) {
-      await backoff.pause({ signal: this.#signal })
-      const names = [...this.#known].flatMap(([name, { waiting }]) => (waiting.size > 0 ? [name] : []))
+    const signal = this.#signal
+    while (!signal.aborted) {
+      if (this.#hearsAll()) await delay(LOOK_BESIDE_HINTS_MS, undefined, { signal }).catch(() => {})
+      else await backoff.pause({ signal })
+      const names = this.#waited().map(([name]) => name)
       if (names.length === 0) break
       const found = await collection.getMany(names).catch(() => new Map<string, ProgressDoc>()) // read again after the next pause
       for (const [name, { position }] of found) this.#learn(name, position)

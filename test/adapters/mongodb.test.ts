@@ -2,7 +2,7 @@ import { type Document, MongoClient } from 'mongodb'
 import * as assert from 'uvu/assert'
 import { openMongoReadModels } from '../../src/adapters/mongodb/index.ts'
 import { commandOf, indexesOf } from '../../src/adapters/mongodb/queries.ts'
-import { lookupOf } from '../../src/adapters/mongodb/lookup.ts'
+import { serverOf } from '../../src/adapters/mongodb/server.ts'
 import { Registry } from '../../src/adapters/mongodb/registry.ts'
 import { StoredVersion } from '../../src/adapters/mongodb/storedVersion.ts'
 import { isAppError } from '../../src/errors.ts'
@@ -275,7 +275,7 @@ if (server) {
       '1',
     )
     const { database, client: watched } = watchedClient(url)
-    const server = { db: database, lookup: await lookupOf(database) }
+    const server = await serverOf(database)
     const lists: unknown[] = []
     watched.on('commandStarted', ({ commandName, command }) => {
       if (commandName === 'find' && typeof command['filter']._id !== 'string') lists.push(command['filter'])
@@ -301,11 +301,7 @@ if (server) {
       cursor(299),
     )
     const { database, client: watched } = watchedClient(url)
-    const reader = new StoredVersion(
-      { db: database, lookup: await lookupOf(database) },
-      new Registry(database),
-      runs,
-    )
+    const reader = new StoredVersion(await serverOf(database), new Registry(database), runs)
     const sent: string[] = []
     watched.on('commandStarted', ({ commandName, command }) => {
       sent.push(`${commandName} ${String(command[commandName])}`)
@@ -344,6 +340,14 @@ if (server) {
     const collection = client.db().collection<{ _id: string }>(`runs__v${runs.version}`)
     await readModels.writer(runs)
     const made = await collection.indexes()
+    if (await isFerretDB1(client)) {
+      assert.equal(
+        made.map(({ name }) => name),
+        ['_id_'],
+        'it uses no other',
+      )
+      return
+    }
     for (const { name, key } of indexesOf(runs))
       assert.equal(made.find((index) => index.name === name)?.key, key)
     for (const [i, { equal, sort, sparse }] of runs.indexes.entries()) {
@@ -357,10 +361,6 @@ if (server) {
       const { filter, sort: order, hint } = command
       assert.is(hint, `i${i}`)
       const { queryPlanner } = await collection.find(filter as Document, { sort: order, hint }).explain()
-      if (queryPlanner.winningPlan === undefined) {
-        process.stdout.write('[this server explains no plan: only that the indexes are there was tested]')
-        return
-      }
       const plan = JSON.stringify(queryPlanner.winningPlan)
       assert.match(plan, `"indexName":"i${i}"`)
       assert.not.match(plan, /COLLSCAN|"SORT"/)

@@ -17,7 +17,7 @@ import { collectionName, COUNTS } from './collections.ts'
 import { docOf, type Envelope } from './envelope.ts'
 import { Envelopes } from './envelopes.ts'
 import { ask } from './failures.ts'
-import type { Server } from './lookup.ts'
+import type { Server } from './server.ts'
 
 /** The collection with the counts of a version. */
 export const countsName = (version: Version): string => `${collectionName(version)}${COUNTS}`

@@ -3,7 +3,7 @@ import { BoundedMap } from '../../boundedMap.ts'
 import type { Stored } from '../../ports/readModels.ts'
 import { BatchSize } from './batchSize.ts'
 import { type Envelope, storedOf } from './envelope.ts'
-import type { Lookup } from './lookup.ts'
+import type { Lookup } from './server.ts'
 import { putAll } from './putAll.ts'
 
 /** Documents whose existence is remembered: more than a projector caches. */

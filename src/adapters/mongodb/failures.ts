@@ -7,6 +7,7 @@ const DEADLINE_MS = 4500
 
 const DUPLICATE_KEY = 11000
 const NAMESPACE_NOT_FOUND = 26
+const NAMESPACE_EXISTS = 48
 const NOT_IMPLEMENTED = 238
 const UNAUTHORIZED = 13
 const AUTHENTICATION_FAILED = [18, 8000]
@@ -31,6 +32,8 @@ const isOurs = (error: unknown): boolean => error instanceof TypeError || error 
 export const isDuplicate = (error: unknown): boolean => codeOf(error) === DUPLICATE_KEY
 /** The command was about a collection that does not exist. */
 export const isAbsent = (error: unknown): boolean => codeOf(error) === NAMESPACE_NOT_FOUND
+/** The collection to create exists. */
+export const isThere = (error: unknown): boolean => codeOf(error) === NAMESPACE_EXISTS
 export const isNotImplemented = (error: unknown): boolean => codeOf(error) === NOT_IMPLEMENTED
 
 /** The error for read models that cannot be opened: `bad_request` if waiting does not help, else `unavailable`. */

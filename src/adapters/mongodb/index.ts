@@ -17,7 +17,7 @@ import { collectionName, versionsIn } from './collections.ts'
 import { createIndexes } from './createIndexes.ts'
 import { dropVersion } from './dropping.ts'
 import { ask, openingFailure } from './failures.ts'
-import { lookupOf, type Server } from './lookup.ts'
+import { serverOf, type Server } from './server.ts'
 import { Presence } from './presence.ts'
 import { Registry } from './registry.ts'
 import { replaceVersion } from './replacing.ts'
@@ -39,7 +39,7 @@ export const openMongoReadModels = async ({ url }: Options): Promise<ReadModels>
     // A write that most members do not have yet may be rolled back, so a projector must not see it as stored.
     const db = client.db(database, setName === undefined ? {} : { readConcern: new ReadConcern('majority') })
     await ask(() => new Registry(db).probe())
-    return new MongoReadModels(client, { db, lookup: await lookupOf(db) })
+    return new MongoReadModels(client, await serverOf(db))
   } catch (error) {
     await client.close()
     throw openingFailure(error, place)
@@ -161,7 +161,7 @@ class MongoReadModels implements ReadModels {
     const { spec: registered, made } = await this.#registry.register(spec)
     const name = collectionName(spec)
     if (made === undefined || this.#indexed.get(name) !== made) {
-      await createIndexes(this.#server.db, registered)
+      await createIndexes(this.#server, registered)
       if (made !== undefined) this.#indexed.set(name, made)
     }
     return registered

@@ -1,7 +1,7 @@
 import { type Collection as Documents, MongoBulkWriteError } from 'mongodb'
 import type { Envelope } from './envelope.ts'
 import { ask, isDuplicate } from './failures.ts'
-import type { Lookup } from './lookup.ts'
+import type { Lookup } from './server.ts'
 import type { BatchSize } from './batchSize.ts'
 
 const INSERTS_PER_COMMAND = 500

@@ -16,7 +16,7 @@ import { Envelopes } from './envelopes.ts'
 import { ask } from './failures.ts'
 import { boundsOf, isOpen } from '../shared/bounds.ts'
 import { collectionName } from './collections.ts'
-import type { Server } from './lookup.ts'
+import type { Server } from './server.ts'
 import { commandOf, present } from './queries.ts'
 import type { Registry } from './registry.ts'
 

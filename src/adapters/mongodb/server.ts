@@ -8,15 +8,19 @@ export type Lookup = (documents: Documents<Envelope>, ids: readonly string[]) =>
 export interface Server {
   readonly db: Db
   readonly lookup: Lookup
+  /** Whether queries use indexes. Otherwise none are created, because they make writes slow. */
+  readonly usesIndexes: boolean
 }
 
 /** The connections that one lookup may occupy. */
 const CONNECTIONS = 8
 
-/** FerretDB 1 uses its index for one id, but decodes the whole collection for a list of them. */
-export const lookupOf = async (db: Db): Promise<Lookup> => {
+/** FerretDB 1 decodes the whole collection for every filter except that of one id. */
+export const serverOf = async (db: Db): Promise<Server> => {
   const build = await ask(() => db.command({ buildInfo: 1 }))
-  return 'ferretdbVersion' in build ? oneByOne : together // FerretDB 2 does not have this field
+  return 'ferretdbVersion' in build // FerretDB 2 does not have this field
+    ? { db, lookup: oneByOne, usesIndexes: false }
+    : { db, lookup: together, usesIndexes: true }
 }
 
 const together: Lookup = (documents, ids) =>
