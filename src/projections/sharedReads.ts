@@ -4,17 +4,22 @@ import type { Batch, EventStore, Filter } from '../ports/eventStore.ts'
 
 type Subscription = Filter & { readonly after?: Cursor; readonly signal: AbortSignal }
 
+/** The time that the others wait for a slow reader, milliseconds. Embedded read models take a page in much less. */
+const PATIENCE_MS = 500
+
 /** A reader of a shared read. It has taken its page when `page` is null. */
 interface Member {
   readonly wanted: ReadonlySet<string>
   page: Batch | null
+  /** It was too slow: it gets no further page. */
+  isLeft: boolean
   wake: () => void
 }
 
 /**
  * The log, for readers that are behind at the same position: it is read and parsed once for all of them. R1: each reader
  * gets what `subscribe` of the store would give it. R2: readers are at most one page apart, so pages do not pile up.
- * R3: a reader that ends holds up no other. At the end of the log each reader continues by itself, because the pauses
+ * R3: a reader that ends holds up no other, and a slow one only for `PATIENCE_MS`. At the end of the log each reader continues by itself, because the pauses
  * of one must not delay another; the same applies after an error, which may concern one reader only.
  */
 export class SharedReads {
@@ -58,7 +63,7 @@ class SharedRead {
 
   /** Yields the pages up to the end of the log, or until the read fails. */
   async *join(types: readonly EventType[], signal: AbortSignal): AsyncGenerator<Batch> {
-    const member: Member = { wanted: new Set(types), page: null, wake: () => {} }
+    const member: Member = { wanted: new Set(types), page: null, isLeft: false, wake: () => {} }
     const wake = () => member.wake()
     for (const type of types) this.#types.add(type)
     this.#members.add(member)
@@ -70,7 +75,7 @@ class SharedRead {
           member.page = null
           this.#taken()
           yield page
-        } else if (this.#hasEnded) return
+        } else if (this.#hasEnded || member.isLeft) return
         else await new Promise<void>((resolve) => (member.wake = resolve))
       }
     } finally {
@@ -87,7 +92,7 @@ class SharedRead {
       for await (const page of pages) {
         this.#give(page)
         if (page.caughtUp) break
-        while (this.#isHeld()) await new Promise<void>((resolve) => (this.#taken = resolve))
+        await this.#allTook()
       }
     } catch {
       // Each member reads the rest by itself and finds out whether the error concerns it.
@@ -105,8 +110,26 @@ class SharedRead {
     }
   }
 
+  /** Resolves when each member has taken its page, or is left behind. */
+  async #allTook(): Promise<void> {
+    const tooLate = setTimeout(() => this.#leaveSlow(), PATIENCE_MS)
+    while (this.#isHeld()) await new Promise<void>((resolve) => (this.#taken = resolve))
+    clearTimeout(tooLate)
+  }
+
   #isHeld(): boolean {
     for (const { page } of this.#members) if (page) return true
     return false
+  }
+
+  /** The members that have not taken their page go on by themselves after it. */
+  #leaveSlow(): void {
+    for (const member of this.#members) {
+      if (!member.page) continue
+      member.isLeft = true
+      this.#members.delete(member)
+    }
+    if (this.#members.size === 0) this.#unread.abort()
+    this.#taken()
   }
 }

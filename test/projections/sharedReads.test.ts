@@ -108,6 +108,18 @@ shared('a reader is at most one page behind another', async ({ store, stopping }
   assert.is((await quick).length, PROJECTS)
 })
 
+shared('a slow reader does not hold up the others, and misses nothing', async ({ store, stopping }) => {
+  await fill(store)
+  const reads = new SharedReads(counted(store).store)
+  const { signal } = stopping
+  const slow = reads.subscribe({ types: CREATED, signal })
+  const quick = names(reads.subscribe({ types: RENAMED, signal }))
+  const first = await slow.next()
+  assert.is((await quick).length, PROJECTS) // while the slow one has its first page
+  assert.is(first.value?.events.length, 1)
+  assert.is((await names(slow)).length, PROJECTS - 1)
+})
+
 shared('a reader that ends holds up no other', async ({ store, stopping }) => {
   await fill(store)
   const reads = new SharedReads(counted(store).store)
