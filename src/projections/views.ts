@@ -74,8 +74,11 @@ export interface Views extends Collections {
   reach(cursor: Cursor): Promise<void>
 }
 
-/** The time after which a reader that waits for the read models is refused with `unavailable`. */
-const SETTLE_MS = 5000
+/**
+ * The time after which a reader that waits for the read models is refused with `unavailable`. It is longer than another node
+ * takes to continue after a failover.
+ */
+const SETTLE_MS = 10_000
 
 export const openViews = async (
   {

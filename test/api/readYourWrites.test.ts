@@ -13,7 +13,7 @@ import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 
 /** Fewer for a read-model server that scans. */
-const TIMES = PATIENCE > 1 ? 40 : 200
+const TIMES = PATIENCE > 1 ? 20 : 200
 
 const server = await startServer()
 const { api } = server
