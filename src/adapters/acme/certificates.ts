@@ -4,6 +4,7 @@ import * as acme from 'acme-client'
 import { isoOf } from '../../clock.ts'
 import { AppError, isAppError, messageOf } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
+import { Backoff } from '../../loops/backoff.ts'
 import { throttled } from '../../loops/throttled.ts'
 import type { Certificate, Certificates } from '../../ports/certificates.ts'
 import { accountKeyOf } from './accountKey.ts'
@@ -18,8 +19,9 @@ acme.axios.defaults.adapter = (config) => {
   return send(config)
 }
 
-/** Pauses between two looks at an order in progress. */
-const LOOKS = { backoffAttempts: 20, backoffMin: 500, backoffMax: 5000 }
+/** Pauses between two looks at an order in progress, and their number. */
+const LOOKS = { firstMs: 500, longestMs: 5000 }
+const MAX_LOOKS = 20
 
 interface Authority {
   readonly directoryUrl: string
@@ -44,7 +46,7 @@ export const openAcme = ({ directoryUrl, email, ca, rootKey, logger }: Authority
   let account: Promise<acme.Client> | undefined
   /** The client with its account: a repeated creation returns the existing one. */
   const client = (): Promise<acme.Client> => {
-    account ??= openAccount({ directoryUrl, accountKey, ...LOOKS }, email)
+    account ??= openAccount({ directoryUrl, accountKey }, email)
     return account
   }
   const attempt = async <T>(work: (client: acme.Client) => Promise<T>): Promise<T> => {
@@ -87,15 +89,16 @@ const order = async (
   if (challenges.length > 0)
     await publish(await Promise.all(challenges.map((each) => client.getChallengeKeyAuthorization(each))))
   for (const challenge of challenges) await client.completeChallenge(challenge)
-  try {
-    for (const authorization of open) await client.waitForValidStatus(authorization)
-  } catch (error) {
-    throw new AppError('unavailable', refusalOf(await failureOf(client, order, error)), { cause: error })
-  }
+  const authorized = await ended(() => client.getAuthorizations(order))
+  if (authorized.some(({ status }) => status !== 'valid'))
+    throw new AppError('unavailable', refusalOf(failureOf(authorized)))
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
   const [, request] = await acme.crypto.createCsr({ altNames: [domain] }, pem)
-  const chain = await client.getCertificate(await client.finalizeOrder(order, request))
+  const finalized = await client.finalizeOrder(order, request)
+  const [issued = finalized] = await ended(async () => [await client.getOrder(finalized)])
+  if (issued.status !== 'valid') throw new AppError('unavailable', refusalOf(problemOf(issued.error)))
+  const chain = await client.getCertificate(issued)
   const { validFrom, validTo } = new X509Certificate(chain)
   return {
     chain,
@@ -105,11 +108,22 @@ const order = async (
   }
 }
 
+/** Looks until nothing is in progress. The client's own wait would keep a process that stops running for a minute. */
+const ended = async <T extends { readonly status: string }>(look: () => Promise<T[]>): Promise<T[]> => {
+  const backoff = new Backoff(LOOKS)
+  for (let looks = 1; ; looks++) {
+    const seen = await look()
+    if (!seen.some(({ status }) => ['pending', 'ready', 'processing'].includes(status))) return seen
+    if (looks === MAX_LOOKS)
+      throw new AppError('unavailable', 'The certificate authority did not finish the order in time')
+    await backoff.pause({ ref: false })
+  }
+}
+
 /** The reason why the authority did not accept a challenge. */
-const failureOf = async (client: acme.Client, order: acme.Order, error: unknown): Promise<Problem> => {
-  const authorizations = await client.getAuthorizations(order)
-  const failed = authorizations.flatMap(({ challenges }) => challenges).find((each) => each.error)
-  return failed ? problemOf(failed.error) : { detail: messageOf(error) }
+const failureOf = (authorized: readonly acme.Authorization[]): Problem => {
+  const failed = authorized.flatMap(({ challenges }) => challenges).find(({ error }) => error)
+  return failed ? problemOf(failed.error) : { detail: 'The challenge was not accepted' }
 }
 
 const revoke = async (client: acme.Client, chain: string): Promise<void> => {
