@@ -4,7 +4,7 @@ import { exportAudit, verifyExport } from './auditFile.ts'
 import type { Client } from './client.ts'
 import { type CliCommand, command, type Printed } from './command.ts'
 import { findEnv } from './tenants.ts'
-import { isId } from './values.ts'
+import { isId } from '../ids.ts'
 import { WrongUsage } from './wrongUsage.ts'
 
 /** A change as `GET /operator/audit` returns it. */

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
 import { type Client, path } from './client.ts'
-import { isId } from './values.ts'
+import { isId } from '../ids.ts'
 
 /** Organizations and environments in the replies of the operator's API. */
 export interface Org {

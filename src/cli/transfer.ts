@@ -10,20 +10,12 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { resolve } from 'node:path'
+import type { Imported } from '../commands/transfer/importEnv.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { path } from './client.ts'
 import { type CliCommand, command } from './command.ts'
 import { writeNewFile } from './newFile.ts'
 import { ENV_ARGUMENT, findEnv } from './tenants.ts'
-
-interface Imported {
-  readonly env_id: string
-  readonly org: string
-  readonly env: string
-  readonly keys: number
-  readonly blobs: number
-  readonly facts: number
-}
 
 const KEY_FILE = {
   value: 'FILE',

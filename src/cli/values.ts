@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { isId } from '../ids.ts'
 import { WrongUsage } from './wrongUsage.ts'
 
 /** A value that is one of these words. */
@@ -9,8 +10,6 @@ export const oneOf =
     if (word === undefined) throw new WrongUsage(`expected ${words.join(', ')}; got ${text}`)
     return word
   }
-
-export const isId = (text: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text)
 
 /** The id of a credential. The text is not repeated, because it may be a token by mistake. */
 export const credentialId = (text: string): string => {

@@ -314,6 +314,7 @@ export const layers: readonly Layer[] = [
       'clock',
       'disk',
       'errors',
+      'ids',
       'logger',
       'backup/rowFrames',
       'backup',
