@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { Line, type Fault } from './faultProxyLine.ts'
+import { resetSocket } from './resetSocket.ts'
 
 export interface FaultProxy {
   readonly port: number
@@ -38,7 +39,7 @@ export const openFaultProxy = async (target: { host: string; port: number }): Pr
   let resetting = false
 
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
-    if (resetting) client.on('error', () => {}).resetAndDestroy()
+    if (resetting) resetSocket(client.on('error', () => {}))
     else links.add(openLink(client, target, fault, (link) => links.delete(link)))
   })
   const listen = async (port: number): Promise<void> => {
@@ -47,8 +48,8 @@ export const openFaultProxy = async (target: { host: string; port: number }): Pr
   }
   const resetAll = (): void => {
     for (const { client, engine } of links) {
-      client.resetAndDestroy()
-      engine.resetAndDestroy()
+      resetSocket(client)
+      resetSocket(engine)
     }
   }
   const change = ({ held = false, delayMs = 0, reset = false }): void => {
@@ -103,8 +104,8 @@ const openLink = (
     engine,
     move: () => {
       if (broken && !fault.held) {
-        client.resetAndDestroy()
-        engine.resetAndDestroy()
+        resetSocket(client)
+        resetSocket(engine)
       } else for (const line of lines) line.move()
     },
   }

@@ -5,6 +5,7 @@ import { createSecureServer } from 'node:http2'
 import { createServer as createHttps } from 'node:https'
 import { type AddressInfo, createServer as createTcp, type Server, type Socket } from 'node:net'
 import { createServer as createTls, TLSSocket } from 'node:tls'
+import { resetSocket } from './resetSocket.ts'
 
 const TLS = new URL('../fixtures/tls/', import.meta.url)
 
@@ -58,7 +59,7 @@ export const openLocalServers = async () => {
       }),
     ),
     silent: createTcp((socket) => socket.on('error', () => {}).pause()),
-    resets: createTcp((socket) => socket.once('data', () => socket.resetAndDestroy())),
+    resets: createTcp((socket) => socket.once('data', () => resetSocket(socket))),
   }
   const sockets = new Set<Socket>()
   const entries = Object.entries(servers) as [keyof typeof servers, Server][]

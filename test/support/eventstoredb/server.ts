@@ -5,6 +5,7 @@ import gossipGrpc from '@eventstore/db-client/generated/gossip_grpc_pb.js'
 import groupsGrpc from '@eventstore/db-client/generated/persistent_grpc_pb.js'
 import featuresGrpc from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js'
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js'
+import { resetSocket } from '../resetSocket.ts'
 import { authenticating, type Login } from './authenticating.ts'
 import { features } from './features.ts'
 import { readGossip } from './gossip.ts'
@@ -66,7 +67,10 @@ export const run = async (
     misbehaviour,
     port,
     killed: killed.signal,
-    reset: (peer) => sockets.get(peer)?.resetAndDestroy(),
+    reset: (peer) => {
+      const socket = sockets.get(peer)
+      if (socket) resetSocket(socket)
+    },
   }
   server.addService(streamsGrpc.StreamsService, streamsService(node))
   server.addService(groupsGrpc.PersistentSubscriptionsService, groupsService(node))
@@ -77,7 +81,7 @@ export const run = async (
     if (killed.signal.aborted) return
     killed.abort()
     const closed = once(listener.close(), 'close')
-    for (const socket of sockets.values()) socket.resetAndDestroy()
+    for (const socket of sockets.values()) resetSocket(socket)
     await closed
     injector.destroy()
     server.forceShutdown()
