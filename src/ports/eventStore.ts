@@ -87,13 +87,19 @@ export interface EventStore {
   dropGroup(group: string): Promise<void>
 
   /**
-   * From now on, events of the stream need not be kept for longer than the given seconds; null: they are kept. A store may
-   * hide and remove older events at any time; the embedded one keeps them.
+   * From now on, events of the stream expire at the given age, in seconds; null: they do not. An expired event is absent from
+   * reads of its stream. The whole log still contains it until the store is scavenged. Durable when it resolves.
    */
   expire(stream: string, maxAgeSeconds: number | null): Promise<void>
 
   /** Whether a stream has events, but all of them have expired: it then reads as an empty one and keeps its revision. */
   isExpired(stream: string): Promise<boolean>
+
+  /**
+   * Removes the expired events, and gives their space back to the disk. Streams keep their revisions, and the log its cursors.
+   * Resolves with the number of removed events. Absent on an event store that its operator scavenges.
+   */
+  scavenge?(): Promise<number>
 
   /** The cursor of the newest event; `START` when the log is empty. */
   head(): Promise<Cursor>
@@ -110,7 +116,7 @@ export interface EventStore {
   /** The number of events after one cursor up to another; null if the store cannot count them by their cursors. */
   countBetween(after: Cursor, upTo: Cursor): number | null
 
-  /** The size of the log on the disk of this node; null if it is elsewhere. */
+  /** The facts that were ever stored, and the size of the log on the disk of this node; null if it is elsewhere. */
   size(): { readonly facts: number; readonly bytes: number } | null
 
   /** The log up to now as it is stored, for a backup. Absent on an event store with backups of its own. */

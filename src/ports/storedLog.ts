@@ -1,8 +1,11 @@
-/** A row of the log as it is stored: consecutive events as one text that contains its checksum. It never changes. */
+/**
+ * A row of the log as it is stored: consecutive events as one text that contains its checksum. It keeps its positions; its
+ * text changes when expired events are removed.
+ */
 export interface StoredRow {
   /** The position of its first event; positions count from 1. */
   readonly first: number
-  /** The number of its events. */
+  /** The number of its positions: of its events, and of those that were removed. */
   readonly count: number
   readonly text: string
 }

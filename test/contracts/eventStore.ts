@@ -3,6 +3,7 @@ import { appending } from './eventStore/appending.ts'
 import { consuming } from './eventStore/consuming.ts'
 import { following } from './eventStore/following.ts'
 import { reading } from './eventStore/reading.ts'
+import { retaining } from './eventStore/retaining.ts'
 import { subscribing } from './eventStore/subscribing.ts'
 
 export interface OpenEventStore {
@@ -22,4 +23,5 @@ export const eventStoreContract = (name: string, open: () => Promise<OpenEventSt
   following(name, open)
   subscribing(name, open)
   consuming(name, open)
+  retaining(name, open)
 }

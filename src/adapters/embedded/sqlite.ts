@@ -1,10 +1,18 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { AppError, messageOf } from '../../errors.ts'
 
-/** Opens a database in WAL mode. `full`: a commit returns after its fsync; `normal`: only checkpoints sync. */
-export const openDatabase = (file: string, durability: 'full' | 'normal'): DatabaseSync => {
+/**
+ * Opens a database in WAL mode. `full`: a commit returns after its fsync; `normal`: only checkpoints sync. `shrinks`: a file
+ * that is created now can give pages back to the disk.
+ */
+export const openDatabase = (
+  file: string,
+  durability: 'full' | 'normal',
+  { shrinks = false }: { readonly shrinks?: boolean } = {},
+): DatabaseSync => {
   const db = new DatabaseSync(file)
   return closedOnFailure(db, () => {
+    if (shrinks) db.exec('PRAGMA auto_vacuum=INCREMENTAL') // has an effect only before the first page is written
     db.exec(
       `PRAGMA journal_mode=WAL; PRAGMA synchronous=${durability.toUpperCase()}; PRAGMA cache_size=-16000`,
     )

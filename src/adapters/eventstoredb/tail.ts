@@ -86,7 +86,7 @@ export class Tail {
 
   /** Returns up to `limit` events after a place; undefined if they are no longer in memory. */
   after(place: number, limit: number): Recorded[] | undefined {
-    return this.#recent.after(place, limit)
+    return this.#recent.after(place, limit)?.events
   }
 
   /** Queues every later event of a stream for the follower. Returns a function that ends this. */

@@ -38,6 +38,14 @@ export class Recent {
     return event
   }
 
+  /** Forgets an event that was removed from the log. */
+  remove(position: number): void {
+    if (!this.at(position)) return
+    this.#bytes -= this.#sizes[position % KEPT] as number
+    this.#sizes[position % KEPT] = 0
+    this.#events[position % KEPT] = undefined
+  }
+
   at(position: number): Recorded | undefined {
     return position >= this.#from && position <= this.#last ? this.#events[position % KEPT] : undefined
   }
@@ -47,13 +55,15 @@ export class Recent {
     return this.#sizes[position % KEPT] as number
   }
 
-  /** Returns up to `limit` events after a position; undefined if some of them were dropped. */
-  after(position: number, limit: number): Recorded[] | undefined {
+  /** Returns the events after a position, up to `limit` positions later; undefined if some of them were dropped. */
+  after(position: number, limit: number): { events: Recorded[]; upTo: number } | undefined {
     if (position + 1 < this.#from) return undefined
     const events: Recorded[] = []
-    for (let at = position + 1; at <= this.#last && events.length < limit; at++) {
-      events.push(this.#events[at % KEPT] as Recorded)
+    const upTo = Math.max(position, Math.min(position + limit, this.#last))
+    for (let at = position + 1; at <= upTo; at++) {
+      const event = this.#events[at % KEPT]
+      if (event) events.push(event)
     }
-    return events
+    return { events, upTo }
   }
 }

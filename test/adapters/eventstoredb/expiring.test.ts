@@ -26,34 +26,6 @@ const masterKey = new Uint8Array(32)
 const expire = suite('EventStoreDB adapter: retention')
 
 expire(
-  'a stream loses expired events, keeps its revisions, and accepts new events',
-  alone(async ({ store }) => {
-    const [stream, other] = [`e-${newId()}`, `e-${newId()}`]
-    await store.append(stream, facts(stream, 3), 'none')
-    await store.append(other, facts(other, 3), 'none')
-    await store.expire(stream, 1)
-    await until(async () => (await payloadsIn(store, stream)).length === 0)
-    assert.is((await store.append(stream, facts(stream, 1, 3), 2)).revision, 3)
-    assert.equal(await payloadsIn(store, stream), [3])
-    assert.equal(await payloadsIn(store, other), [0, 1, 2])
-  }),
-)
-
-expire(
-  'a stream whose retention was taken back keeps its events',
-  alone(async ({ store }) => {
-    const [stream, other] = [`e-${newId()}`, `e-${newId()}`]
-    for (const each of [stream, other]) {
-      await store.append(each, facts(each, 3), 'none')
-      await store.expire(each, 2)
-    }
-    await store.expire(stream, null)
-    await until(async () => (await payloadsIn(store, other)).length === 0)
-    assert.equal(await payloadsIn(store, stream), [0, 1, 2])
-  }),
-)
-
-expire(
   'an event at a revision is absent once it has expired, although later ones are there',
   alone(async ({ store }) => {
     const stream = `e-${newId()}`

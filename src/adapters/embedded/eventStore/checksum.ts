@@ -20,11 +20,14 @@ const digitsOf = (crc: number): string =>
 /** The checksum of a row includes its place in the log. */
 const placeOf = (first: number, count: number): string => `${first} ${count}`
 
-/** Returns the text of a row: the JSON of its entries and their checksum. The checksum needs no second copy of the text. */
-export const rowText = (first: number, entries: readonly string[]): string => {
+/**
+ * Returns the text of a row: the JSON of its entries and their checksum. The checksum needs no second copy of the text.
+ * `count`: of its positions, if events were removed.
+ */
+export const rowText = (first: number, entries: readonly string[], count = entries.length): string => {
   const [only] = entries
   const joined = only !== undefined && entries.length === 1 ? only : entries.join(',')
-  const crc = crc32(']', crc32(joined, crc32(`${placeOf(first, entries.length)}[`)))
+  const crc = crc32(']', crc32(joined, crc32(`${placeOf(first, count)}[`)))
   return `[${joined}]${digitsOf(crc)}`
 }
 

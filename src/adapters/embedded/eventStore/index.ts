@@ -4,6 +4,7 @@ import { clock } from '../../../clock.ts'
 import { AppError } from '../../../errors.ts'
 import { type NewEvent, type Recorded, START } from '../../../events/event.ts'
 import { readable } from '../../../events/upcast.ts'
+import { slices } from '../../../loops/slices.ts'
 import { Histogram, SHORT } from '../../../ports/histogram.ts'
 import type { Appended, EventStore, Expected, Filter } from '../../../ports/eventStore.ts'
 import type { StoredLog } from '../../../ports/storedLog.ts'
@@ -17,8 +18,12 @@ import { closedOnFailure, unavailable } from '../sqlite.ts'
 import { ConsumerPositions } from './consumerPositions.ts'
 import { cursorOf, isCursor, positionOf } from './cursors.ts'
 import { Group } from './groups.ts'
-import { entryOf, type Log, openLog } from './log.ts'
+import { type Log, openLog } from './log.ts'
+import { entryOf } from './logRows.ts'
+import { BATCH, BATCH_LENGTH, Reader } from './reader.ts'
 import { Refusals } from './refusals.ts'
+import type { Retention } from './retentions.ts'
+import { scavenge } from './scavenge.ts'
 import { openStreamIndex, type StreamIndex } from './streamIndex.ts'
 
 /** An append whose events have positions in the log but are not durable yet. */
@@ -30,9 +35,12 @@ interface Pending {
   readonly reject: (error: unknown) => void
 }
 
-const BATCH = 1024
-/** Characters in the log of one batch: a slow reader keeps its batch in memory. */
-const BATCH_LENGTH = 1 << 20
+/** A retention that is not durable yet. */
+interface PendingRetention extends Retention {
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
+
 const ALL = ''
 /** Interval of pending background work (positions of groups, WALs). */
 const HOUSEKEEPING_MS = 200
@@ -82,11 +90,14 @@ class EmbeddedEventStore implements EventStore {
   readonly #log: Log
   readonly #index: StreamIndex
   readonly #recent: Recent
+  readonly #reader: Reader
   readonly #wakes = new Wakes()
   readonly #groups = new Map<string, Group>()
   readonly #closing = new AbortController()
   #pending: Pending[] = []
   #pendingEvents = 0
+  #pendingRetentions: PendingRetention[] = []
+  #scavenging: Promise<number> | undefined
   #commitDue: NodeJS.Immediate | undefined
   #housekeeping: NodeJS.Timeout | undefined
   #quiet = true
@@ -103,7 +114,8 @@ class EmbeddedEventStore implements EventStore {
     this.#catchUpIndex()
     if (log.lost > 0) index.remember(log.last + log.lost)
     if (index.logId !== log.id) index.assign(log.id)
-    this.#recent = new Recent(this.#log.last)
+    this.#recent = new Recent(log.last)
+    this.#reader = new Reader({ log, index, recent: this.#recent })
   }
 
   async append(stream: string, events: readonly NewEvent[], expected: Expected): Promise<Appended> {
@@ -134,10 +146,10 @@ class EmbeddedEventStore implements EventStore {
 
   async *read(stream: string, { from = 0, limit = Infinity } = {}): AsyncGenerator<Recorded> {
     for (let revision = from, left = limit; left > 0;) {
-      const { events } = this.#readStream(stream, revision, Math.min(left, BATCH))
-      if (events.length === 0) return
+      const { events, next } = this.#readStream(stream, revision, Math.min(left, BATCH))
+      if (next === revision) return
       for (const event of events) yield readable(event)
-      revision += events.length
+      revision = next
       left -= events.length
     }
   }
@@ -153,8 +165,9 @@ class EmbeddedEventStore implements EventStore {
         await this.#wakes.next(ALL)
         continue
       }
-      const events = position < last ? this.#readLog(position) : []
-      position += events.length
+      const { events, upTo } =
+        position < last ? this.#reader.readLog(position) : { events: [], upTo: position }
+      position = upTo
       const caughtUp = position >= this.#log.last
       const matching = matches ? events.filter(matches) : events
       reported = caughtUp
@@ -167,12 +180,12 @@ class EmbeddedEventStore implements EventStore {
     let revision = after
     let reported = false
     while (!stop.aborted) {
-      const { events, isCut } = this.#readStream(stream, revision + 1, BATCH)
-      if (events.length === 0 && reported) {
+      const { events, next, isCut } = this.#readStream(stream, revision + 1, BATCH)
+      if (next === revision + 1 && reported) {
         await this.#wakes.next(stream)
         continue
       }
-      revision += events.length
+      revision = next - 1
       reported = !isCut
       yield* readableStreamBatch({ events, caughtUp: reported })
     }
@@ -212,12 +225,35 @@ class EmbeddedEventStore implements EventStore {
     this.#consumers.forget(group)
   }
 
-  expire(): Promise<void> {
-    return Promise.resolve()
+  async expire(stream: string, seconds: number | null): Promise<void> {
+    if (this.#closing.signal.aborted) throw closed()
+    if (this.#pendingRetentions.length === 0 && this.#log.retentions.has({ stream, seconds })) return
+    this.#commitDue ??= setImmediate(() => this.#commit())
+    return new Promise((resolve, reject) =>
+      this.#pendingRetentions.push({ stream, seconds, resolve, reject }),
+    )
   }
 
-  isExpired(): Promise<boolean> {
-    return Promise.resolve(false) // no event expires here
+  async isExpired(stream: string): Promise<boolean> {
+    if (this.#commitDue) this.#commit() // a pending event is not in the index
+    const head = this.#headOf(stream)
+    return head >= 0 && this.#log.retentions.isAny && this.#readStream(stream, head, 1).events.length === 0
+  }
+
+  scavenge(): Promise<number> {
+    if (this.#closing.signal.aborted) throw closed()
+    const settle = () => {
+      if (this.#commitDue) this.#commit()
+      this.#mend()
+    }
+    const store = { log: this.#log, index: this.#index, recent: this.#recent, settle }
+    return (this.#scavenging ??= scavenge(store, slices, this.#closing.signal)
+      .catch((error: unknown) => {
+        const failure = unavailable(error)
+        if (failure.code === 'unavailable') this.#refusals.failed(failure)
+        throw failure
+      })
+      .finally(() => (this.#scavenging = undefined)))
   }
 
   head(): Promise<string> {
@@ -270,6 +306,8 @@ class EmbeddedEventStore implements EventStore {
     const pending = this.#pending
     this.#pending = []
     this.#pendingEvents = 0
+    const retentions = this.#pendingRetentions
+    this.#pendingRetentions = []
     clearImmediate(this.#commitDue)
     this.#commitDue = undefined
     const [only] = pending
@@ -282,10 +320,10 @@ class EmbeddedEventStore implements EventStore {
           }
     const beganAt = clock.monotonic()
     try {
-      this.#log.append(entries)
+      this.#log.append(entries, retentions)
     } catch (error) {
       for (const { stream } of events) this.#index.forgetHead(stream)
-      for (const { reject } of pending) reject(error)
+      for (const { reject } of [...pending, ...retentions]) reject(error)
       this.#refusals.failed(error)
       return
     }
@@ -303,6 +341,7 @@ class EmbeddedEventStore implements EventStore {
       const { revision, cursor } = events[events.length - 1] as Recorded
       resolve({ revision, cursor })
     }
+    for (const { resolve } of retentions) resolve()
     this.#wakes.wake(ALL)
     for (const stream of streams) this.#wakes.wake(stream)
     this.#quiet = false
@@ -341,7 +380,10 @@ class EmbeddedEventStore implements EventStore {
     const wanted = expected === 'none' ? -1 : expected
     if (events.length === 0 && wanted === actual)
       return { revision: actual, cursor: cursorOf(this.#log.last) }
-    const stored = wanted < actual ? this.#readStream(stream, wanted + 1, events.length, Infinity).events : []
+    const stored =
+      wanted < actual
+        ? this.#readStream(stream, wanted + 1, events.length, { length: Infinity, expired: true }).events
+        : []
     const last = stored[stored.length - 1]
     if (last && stored.length === events.length && stored.every(({ id }, i) => id === events[i]?.id)) {
       return { revision: last.revision, cursor: last.cursor }
@@ -370,41 +412,10 @@ class EmbeddedEventStore implements EventStore {
     }
   }
 
-  /** `isCut`: the stream may have further events. */
-  #readStream(
-    stream: string,
-    from: number,
-    limit: number,
-    mostLength = BATCH_LENGTH,
-  ): { events: Recorded[]; isCut: boolean } {
+  #readStream(...asked: Parameters<Reader['readStream']>): ReturnType<Reader['readStream']> {
     if (this.#closing.signal.aborted) throw closed()
     this.#mend()
-    try {
-      const positions = this.#index.positionsOf(stream, from, limit)
-      const events: Recorded[] = []
-      let left = mostLength
-      for (const at of positions) {
-        if (left <= 0) break
-        const recent = this.#recent.at(at)
-        const { event, length } = recent
-          ? { event: recent, length: this.#recent.lengthAt(at) }
-          : this.#log.at(at)
-        if (event.stream !== stream || event.revision !== from + events.length) this.#index.refuse()
-        events.push(event)
-        left -= length
-      }
-      return { events, isCut: events.length < positions.length || positions.length === limit }
-    } catch (error) {
-      throw unavailable(error)
-    }
-  }
-
-  #readLog(after: number): Recorded[] {
-    try {
-      return this.#recent.after(after, BATCH) ?? this.#log.readAfter(after, BATCH, BATCH_LENGTH)
-    } catch (error) {
-      throw unavailable(error)
-    }
+    return this.#reader.readStream(...asked)
   }
 
   /** Updates an index that could not be written (disk full) before it is read again. */
@@ -425,11 +436,15 @@ class EmbeddedEventStore implements EventStore {
     const isAnotherLog = ![undefined, this.#log.id].includes(this.#index.logId)
     if (isAnotherLog || this.#index.last > this.#log.last) this.#index.reset(this.#log.last, { isAnotherLog })
     while (this.#index.last < this.#log.last && this.#index.whole) {
-      for (const event of this.#log.readAfter(this.#index.last, BATCH, BATCH_LENGTH))
-        this.#index.add(event, positionOf(event.cursor))
+      const { events, remains, upTo } = this.#log.readAfter(this.#index.last, BATCH, BATCH_LENGTH)
+      const stored = remains.length === 0 ? events : [...events, ...remains].toSorted(byCursor)
+      for (const each of stored) this.#index.add(each, positionOf(each.cursor))
+      this.#index.reach(upTo)
     }
     this.#index.commit()
   }
 }
+
+const byCursor = (a: { cursor: string }, b: { cursor: string }): number => (a.cursor < b.cursor ? -1 : 1)
 
 const closed = (): AppError => new AppError('unavailable', 'The event store is closed')

@@ -2,11 +2,9 @@ import { copyFileSync, existsSync, statSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { BoundedMap } from '../../../boundedMap.ts'
 import { AppError, messageOf, PermanentError } from '../../../errors.ts'
-import type { Metadata, Recorded } from '../../../events/event.ts'
-import type { DomainEvent } from '../../../events/index.ts'
-import { upcast } from '../../../events/upcast.ts'
+import type { Recorded } from '../../../events/event.ts'
 import { newId } from '../../../ids.ts'
-import type { StoredLog } from '../../../ports/storedLog.ts'
+import type { StoredLog, StoredRow } from '../../../ports/storedLog.ts'
 import type { Checkpointer } from '../checkpointer.ts'
 import {
   closedOnFailure,
@@ -21,34 +19,14 @@ import { WalKeeper } from '../walKeeper.ts'
 import { isIntact, rowText } from './checksum.ts'
 import { cursorOf } from './cursors.ts'
 import { damagedLog } from './damagedLog.ts'
+import { giveBackPages } from './freePages.ts'
+import { type ParsedRow, parseRow, PARSED_ROW_LENGTH, type Remains, rowsOf } from './logRows.ts'
 import { lostCommits } from './lostCommits.ts'
+import { type Retention, Retentions } from './retentions.ts'
 import { storedLogOf } from './storedLog.ts'
-
-/** An event in a row. Its position is the first position of the row plus its index. */
-type Entry = [
-  stream: string,
-  revision: number,
-  id: string,
-  at: string,
-  event: DomainEvent,
-  metadata: Metadata,
-]
 
 /** `entries`: a JSON text with its checksum; damage can turn it into a value of another type. */
 type LogRow = [count: number, entries: unknown]
-
-interface ParsedRow {
-  readonly first: number
-  readonly events: readonly Recorded[]
-  /** Characters in the log. */
-  readonly length: number
-}
-
-/**
- * One row contains up to 64 consecutive events as one JSON text: a commit then writes few pages, and a read
- * of one event parses little.
- */
-const EVENTS_PER_ROW = 64
 
 /** The initial size of the WAL: the sync of a file that does not grow takes half the time. */
 const WAL_BYTES = 4 << 20
@@ -58,9 +36,8 @@ const WAL_FULL_BYTES = 2 << 20
 
 const PAGE_BYTES = 4096
 
-/** The number of parsed rows that are cached for reads of old events, and their largest size in characters. */
+/** The number of parsed rows that are cached for reads of old events. */
 const PARSED_ROWS = 128
-const PARSED_ROW_LENGTH = 128 << 10
 /** The largest size of all cached rows in characters. */
 const PARSED_LENGTH = 4 << 20
 
@@ -80,7 +57,7 @@ export const openLog = (file: string, checkpointer: Checkpointer): Log => {
   try {
     const lost = isWalUsed ? lostCommits(wal) : 0
     if (lost > 0) copyFileSync(wal, `${wal}.damaged`) // SQLite overwrites what it cannot read
-    const db = openDatabase(file, 'full')
+    const db = openDatabase(file, 'full', { shrinks: true })
     return closedOnFailure(db, () => {
       // Frames of a commit that a crash interrupted must not stay behind new ones: later, they look like lost commits.
       db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
@@ -98,17 +75,26 @@ const unreadable = (file: string, error: unknown): PermanentError =>
     { cause: error },
   )
 
+/** Consecutive events of the log, without those that were removed, and the position up to which they were read. */
+export interface LogPart {
+  readonly events: readonly Recorded[]
+  readonly remains: readonly Remains[]
+  readonly upTo: number
+}
+
 /**
- * The log on disk: `log.db`. It contains complete rows of events, the id of the log, and from time to time the
- * positions of consumers. Every index can be rebuilt from it.
+ * The log on disk: `log.db`. It contains complete rows of events, the id of the log, the retentions of streams, and from time
+ * to time the positions of consumers. Every index can be rebuilt from it.
  */
 export class Log {
   readonly id: string
   /** The least number of events after `last` that this opening has found to be lost. */
   readonly lost: number
+  readonly retentions: Retentions
   readonly #db: DatabaseSync
   readonly #file: string
   readonly #insert
+  readonly #replace
   readonly #row
   readonly #firstAt
   readonly #firstAfter
@@ -131,7 +117,9 @@ export class Log {
     createTables(this.#db)
     this.#fill(WAL_BYTES)
     this.id = identityIn(this.#db) ?? identify(this.#db, newId())
+    this.retentions = new Retentions(this.#db)
     this.#insert = this.#db.prepare('INSERT INTO log VALUES (?, ?, ?)')
+    this.#replace = this.#db.prepare('UPDATE log SET entries = ? WHERE first = ? AND count = ?')
     this.#row = rows<LogRow>(this.#db.prepare('SELECT count, entries FROM log WHERE first = ?'))
     this.#firstAt = rows<[first: number]>(
       this.#db.prepare('SELECT first FROM log WHERE first <= ? ORDER BY first DESC LIMIT 1'),
@@ -144,7 +132,7 @@ export class Log {
     )
     this.#setConsumer = this.#db.prepare('INSERT OR REPLACE INTO consumers VALUES (?, ?)')
     const newest = this.#rowFrom(this.#firstAt.get(Number.MAX_SAFE_INTEGER)?.[0]) // later positions count from it
-    this.#last = newest ? newest.first + newest.events.length - 1 : 0
+    this.#last = newest ? newest.first + newest.count - 1 : 0
   }
 
   /** Bytes of its files. */
@@ -159,14 +147,14 @@ export class Log {
   }
 
   /**
-   * Appends consecutive events from `entryOf`. They are durable when it returns (I1). After an error none of them
-   * is written.
+   * Appends consecutive events from `entryOf`, and sets retentions. They are durable when it returns (I1). After an error
+   * none of them is written.
    */
-  append(entries: readonly string[]): void {
+  append(entries: readonly string[], retentions: readonly Retention[] = []): void {
     const first = this.#last + 1
     try {
       const rows = rowsOf(entries)
-      if (rows.length === 1) this.#write(first, entries)
+      if (rows.length === 1 && retentions.length === 0) this.#write(first, entries)
       else {
         this.#db.exec('BEGIN IMMEDIATE')
         let at = first
@@ -174,6 +162,8 @@ export class Log {
           this.#write(at, row)
           at += row.length
         }
+        this.retentions.write(retentions)
+        this.#written += retentions.length * PAGE_BYTES
         this.#db.exec('COMMIT')
       }
     } catch (error) {
@@ -181,35 +171,89 @@ export class Log {
       throw unavailable(error)
     }
     this.#last += entries.length
+    this.retentions.wrote(retentions)
     this.#wal.wrote(this.#written)
     this.#written = 0
   }
 
   /**
-   * Reads at least `limit` events or `length` characters after a position, if there are as many, in complete rows.
+   * Reads at least `limit` positions or `length` characters after a position, if there are as many, in complete rows.
    */
-  readAfter(position: number, limit: number, length: number): Recorded[] {
-    if (position >= this.#last) return []
+  readAfter(position: number, limit: number, length: number): LogPart {
+    if (position >= this.#last) return { events: [], remains: [], upTo: position }
     return this.#undamaged(position + 1, this.#last, () => {
       const events: Recorded[] = []
+      const remains: Remains[] = []
       let next = position + 1
       let read = 0
-      while (next <= this.#last && events.length < limit && read < length) {
-        const { first, events: found, length: size } = this.#rowWith(next)
-        for (let at = next - first; at < found.length; at++) events.push(found[at] as Recorded)
-        next = first + found.length
-        read += size
+      while (next <= this.#last && next <= position + limit && read < length) {
+        const row = this.#rowWith(next)
+        const from = cursorOf(next)
+        for (const event of row.events) if (event.cursor >= from) events.push(event)
+        for (const left of row.remains) if (left.cursor >= from) remains.push(left)
+        next = row.first + row.count
+        read += row.length
       }
-      return events
+      return { events, remains, upTo: next - 1 }
     })
   }
 
-  /** Returns the event at a position of the log, and its approximate length there. */
-  at(position: number): { readonly event: Recorded; readonly length: number } {
+  /** Returns the event at a position of the log, and its approximate length there; null if it was removed. */
+  at(position: number): { readonly event: Recorded; readonly length: number } | null {
     return this.#undamaged(position, position, () => {
-      const { first, events, length } = this.#rowWith(position)
-      return { event: events[position - first] as Recorded, length: length / events.length }
+      const { first, count, events, length } = this.#rowWith(position)
+      const cursor = cursorOf(position)
+      const event =
+        events.length === count ? events[position - first] : events.find((each) => each.cursor === cursor)
+      return event ? { event, length: length / events.length } : null
     })
+  }
+
+  /** Whether an event, or what is left of one, is at a position. */
+  has(position: number): boolean {
+    return this.#undamaged(position, position, () => {
+      const { events, remains } = this.#rowWith(position)
+      const cursor = cursorOf(position)
+      return [...events, ...remains].some((each) => each.cursor === cursor)
+    })
+  }
+
+  /** Returns the row with a position as it is stored. */
+  rowAt(position: number): StoredRow {
+    return this.#undamaged(position, position, () => {
+      const first = this.#firstAt.get(position)?.[0]
+      const row = first === undefined ? undefined : this.#stored(first)
+      if (row && position < row.first + row.count) return row
+      throw this.#missing(position)
+    })
+  }
+
+  /** Replaces rows by rows of the same positions with fewer events. Durable when it returns. Throws `unavailable`. */
+  replace(rows: readonly StoredRow[]): void {
+    transaction(this.#db, () => {
+      for (const { first, count, text } of rows) {
+        if (this.#replace.run(text, first, count).changes !== 1)
+          throw damagedLog(first, first + count - 1, 'their rows are missing')
+        this.#written += text.length + 2 * PAGE_BYTES
+      }
+    })
+    for (const { first } of rows) this.#parsed.delete(first)
+    this.#wal.wrote(this.#written)
+    this.#written = 0
+  }
+
+  /**
+   * Gives some of the free pages of the file back to the disk; false if there are no more than it keeps. A file that an earlier
+   * version created only uses them again. Throws `unavailable`.
+   */
+  shrink(): boolean {
+    try {
+      const pages = giveBackPages(this.#db)
+      if (pages > 0) this.#wal.wrote(2 * pages * PAGE_BYTES)
+      return pages > 0
+    } catch (error) {
+      throw unavailable(error)
+    }
   }
 
   /** The position of a consumer group that `keepConsumers` stored last; undefined if there is none. */
@@ -253,23 +297,33 @@ export class Log {
   /** Returns the row with a position. A row that is cached is not read: several readers follow each other closely. */
   #rowWith(position: number): ParsedRow {
     const row = this.#parsed.get(position) ?? this.#rowFrom(this.#firstAt.get(position)?.[0])
-    if (row && position < row.first + row.events.length) return row
+    if (row && position < row.first + row.count) return row
+    throw this.#missing(position)
+  }
+
+  #missing(position: number): Error {
     const next = this.#firstAfter.get(position)?.[0] ?? this.#last + 1
-    throw damagedLog(position, next - 1, 'their rows are missing')
+    return damagedLog(position, next - 1, 'their rows are missing')
   }
 
   #rowFrom(first: number | undefined): ParsedRow | undefined {
     if (first === undefined) return undefined
     const known = this.#parsed.get(first)
     if (known) return known
-    const [count, entries] = this.#row.get(first) ?? [0, null]
-    if (typeof entries !== 'string') throw damagedLog(first, first + count - 1, 'they are not a text')
-    if (!isIntact(first, count, entries))
-      throw damagedLog(first, first + count - 1, 'they do not match their checksum')
-    const row = { first, events: parseRow(first, entries), length: entries.length }
-    if (row.events.length !== count) throw damagedLog(first, first + count - 1, `found ${row.events.length}`)
+    const { count, text } = this.#stored(first)
+    const row = parseRow(first, text)
+    if (row.count !== count) throw damagedLog(first, first + count - 1, `found ${row.count}`)
     if (row.length <= PARSED_ROW_LENGTH) this.#parsed.set(first, row, row.length)
     return row
+  }
+
+  /** Returns the row that begins with a position, without its checksum being wrong. */
+  #stored(first: number): StoredRow {
+    const [count, text] = this.#row.get(first) ?? [0, null]
+    if (typeof text !== 'string') throw damagedLog(first, first + count - 1, 'they are not a text')
+    if (!isIntact(first, count, text))
+      throw damagedLog(first, first + count - 1, 'they do not match their checksum')
+    return { first, count, text }
   }
 
   /** Runs a read. An error of SQLite or of the parser becomes one that names the positions that were read. */
@@ -305,7 +359,8 @@ export const createTables = (db: DatabaseSync): void =>
   db.exec(
     `CREATE TABLE IF NOT EXISTS log (first INTEGER PRIMARY KEY, count INTEGER NOT NULL, entries TEXT NOT NULL);
     CREATE TABLE IF NOT EXISTS consumers (name TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
-    CREATE TABLE IF NOT EXISTS identity (log_id TEXT NOT NULL)`,
+    CREATE TABLE IF NOT EXISTS identity (log_id TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS retentions (stream TEXT PRIMARY KEY, seconds INTEGER NOT NULL) WITHOUT ROWID`,
   )
 
 const identityIn = (db: DatabaseSync): string | undefined =>
@@ -315,36 +370,3 @@ const identify = (db: DatabaseSync, log_id: string): string => {
   db.prepare('INSERT INTO identity VALUES (?)').run(log_id)
   return log_id
 }
-
-/** Divides events into rows. A row is parsed as a whole, also for one of its events. */
-const rowsOf = (entries: readonly string[]): (readonly string[])[] => {
-  const rows: string[][] = []
-  let length = 0
-  for (const entry of entries) {
-    const row = rows.at(-1)
-    if (!row || row.length === EVENTS_PER_ROW || length + entry.length > PARSED_ROW_LENGTH) {
-      rows.push([entry])
-      length = entry.length
-    } else {
-      row.push(entry)
-      length += entry.length
-    }
-  }
-  return rows
-}
-
-/** Converts an event to its form in the log, without the position. */
-export const entryOf = ({ stream, revision, id, at, event, metadata }: Recorded): string => {
-  try {
-    return JSON.stringify([stream, revision, id, at, event, metadata] satisfies Entry)
-  } catch (error) {
-    throw new AppError('bad_request', `Expected facts that can be converted to JSON: ${messageOf(error)}`, {
-      cause: error,
-    })
-  }
-}
-
-const parseRow = (first: number, entries: string): Recorded[] =>
-  (JSON.parse(entries) as Entry[]).map(([stream, revision, id, at, event, metadata], index) =>
-    upcast({ id, stream, revision, cursor: cursorOf(first + index), at, event, metadata }),
-  )

@@ -3,6 +3,7 @@ import type { StoredLog, StoredRow } from '../../../ports/storedLog.ts'
 import { closedOnFailure, openDatabase, transaction } from '../sqlite.ts'
 import { isIntact } from './checksum.ts'
 import { createTables } from './log.ts'
+import { markRestored } from './retentions.ts'
 
 /** A new log that receives the rows of a backup in order. */
 export interface RestoredLog {
@@ -15,7 +16,7 @@ export interface RestoredLog {
 
 /** Creates `log.db` for a restore. Its id is given at the first start. */
 export const createRestoredLog = (file: string): RestoredLog => {
-  const db = openDatabase(file, 'full')
+  const db = openDatabase(file, 'full', { shrinks: true })
   return closedOnFailure(db, () => {
     createTables(db)
     const insert = db.prepare('INSERT INTO log VALUES (?, ?, ?)')
@@ -37,6 +38,7 @@ export const createRestoredLog = (file: string): RestoredLog => {
         transaction(db, () => {
           const set = db.prepare('INSERT OR REPLACE INTO consumers VALUES (?, ?)')
           for (const { group, position } of consumers) set.run(group, Math.min(position, next - 1))
+          markRestored(db)
         })
         db.close()
       },

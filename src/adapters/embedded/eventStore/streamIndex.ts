@@ -3,7 +3,7 @@ import { BoundedMap } from '../../../boundedMap.ts'
 import type { Recorded } from '../../../events/event.ts'
 import { AlienFile, type OnDiscarded, markDamaged, openDisposable } from '../disposableFile.ts'
 import { closedOnFailure, isDamage, openDatabase, rows, unavailable } from '../sqlite.ts'
-import { checkOf, withEntry } from './indexDigest.ts'
+import { checkOf, withEntry, withoutEntry } from './indexDigest.ts'
 import { Tails } from './tails.ts'
 
 /** Entries in one commit, so that the pages that they share are written once. */
@@ -24,6 +24,19 @@ const CHECK = 'check'
 
 /** The position of the last event that an index had before the log lost its end. */
 const REMEMBERED = 'remembered'
+
+/** The place of an event of a stream. */
+interface Entry {
+  readonly revision: number
+  readonly position: number
+}
+
+/** Positions of consecutive events of a stream. */
+interface Positions {
+  /** Revision of the first one. */
+  readonly first: number
+  readonly positions: readonly number[]
+}
 
 /** Opens `index.db`. A damaged file is moved aside, and the index is built again. */
 export const openStreamIndex = (file: string, onDiscarded: OnDiscarded): StreamIndex =>
@@ -48,7 +61,9 @@ export class StreamIndex {
   readonly #db: DatabaseSync
   readonly #file: string
   readonly #insert
+  readonly #remove
   readonly #positions
+  readonly #oldest
   readonly #head
   readonly #position
   readonly #setPosition
@@ -70,10 +85,14 @@ export class StreamIndex {
       CREATE TABLE IF NOT EXISTS positions (name TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
       CREATE TABLE IF NOT EXISTS identity (log_id TEXT NOT NULL)`)
     this.#insert = this.#db.prepare('INSERT OR REPLACE INTO entries VALUES (?, ?, ?)')
-    this.#positions = rows<[position: number]>(
+    this.#remove = this.#db.prepare('DELETE FROM entries WHERE stream = ? AND revision = ?')
+    this.#positions = rows<[position: number, revision: number]>(
       this.#db.prepare(
-        'SELECT position FROM entries WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?',
+        'SELECT position, revision FROM entries WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?',
       ),
+    )
+    this.#oldest = rows<[revision: number, position: number]>(
+      this.#db.prepare('SELECT revision, position FROM entries WHERE stream = ? ORDER BY revision LIMIT 1'),
     )
     this.#head = rows<[revision: number | null]>(
       this.#db.prepare('SELECT max(revision) FROM entries WHERE stream = ?'),
@@ -150,7 +169,7 @@ export class StreamIndex {
     return this.#whole
   }
 
-  add(event: Recorded, position: number): void {
+  add(event: Pick<Recorded, 'stream' | 'revision'>, position: number): void {
     this.#write(() => {
       this.#insert.run(event.stream, event.revision, position)
       this.#tails.add(event.stream, event.revision, position)
@@ -158,6 +177,30 @@ export class StreamIndex {
       this.#last = position
       if (++this.#uncommitted >= ENTRIES_PER_COMMIT) this.commit()
     })
+  }
+
+  /** Records that the events up to a position were added; some of them may have been removed from the log. */
+  reach(position: number): void {
+    if (position <= this.#last) return
+    this.#write(() => {
+      this.#last = position
+      this.#uncommitted++
+    })
+  }
+
+  /** Removes the entry of an event that was removed from the log. */
+  remove(stream: string, { revision, position }: Entry): void {
+    this.#write(() => {
+      if (this.#remove.run(stream, revision).changes === 0) return
+      this.#sum = withoutEntry(this.#sum, stream, revision, position)
+      if (++this.#uncommitted >= ENTRIES_PER_COMMIT) this.commit()
+    })
+  }
+
+  /** The first entry of a stream; undefined if it has none. */
+  oldestOf(stream: string): Entry | undefined {
+    const [revision, position] = this.#read(() => this.#oldest.get(stream)) ?? []
+    return revision === undefined || position === undefined ? undefined : { revision, position }
   }
 
   /** Revision of the last event of a stream; -1 when it has none. */
@@ -176,11 +219,14 @@ export class StreamIndex {
     this.#heads.delete(stream)
   }
 
-  /** Returns the positions of up to `limit` events of a stream from a revision. */
-  positionsOf(stream: string, from: number, limit: number): number[] {
+  /** Returns the positions of up to `limit` consecutive events of a stream from a revision or, if it was removed, a later one. */
+  positionsOf(stream: string, from: number, limit: number): Positions {
     const recent = this.#tails.from(stream, from, limit)
-    if (recent) return recent
-    return this.#read(() => this.#positions.all(stream, from, limit).map(([position]) => position))
+    if (recent) return { first: from, positions: recent }
+    return this.#read(() => {
+      const found = this.#positions.all(stream, from, limit)
+      return { first: found[0]?.[1] ?? from, positions: found.map(([position]) => position) }
+    })
   }
 
   /** Refuses an index that named the wrong event. The next start builds it again. */
