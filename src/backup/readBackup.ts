@@ -61,7 +61,7 @@ async function* checked(
   if (digest.digest('hex') !== sha256) throw damaged(name, 'its content does not match its checksum')
 }
 
-async function* checkedRows(dir: string, segment: Segment): AsyncGenerator<RowFrame> {
+export async function* checkedRows(dir: string, segment: Segment): AsyncGenerator<RowFrame> {
   const { file, first, last } = segment
   let next = first
   try {

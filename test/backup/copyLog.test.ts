@@ -1,0 +1,124 @@
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
+import { prepareFolder } from '../../src/backup/backupFolder.ts'
+import { copyLog } from '../../src/backup/copyLog.ts'
+import type { Segment } from '../../src/backup/manifest.ts'
+import { framesIn } from '../../src/backup/rowFrames.ts'
+import { readRows } from '../../src/commands/backups/readRows.ts'
+import { isAppError } from '../../src/errors.ts'
+import type { EventStore } from '../../src/ports/eventStore.ts'
+import { fact, facts, failureOf } from '../contracts/eventStore/facts.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
+
+const copied = (dir: string, store: EventStore, known: readonly Segment[] = []): Promise<Segment[]> => {
+  const log = store.storedLog?.()
+  assert.ok(log)
+  return copyLog({
+    dir,
+    source: { rows: (_, after) => framesIn(readRows(log, after)) },
+    start: {
+      backup_id: 'b',
+      log_id: 'l',
+      position: log.position,
+      master_key_id: '',
+      canary: '',
+      consumers: [],
+    },
+    known,
+    journal: { add: () => Promise.resolve() },
+    onPosition: () => {},
+  })
+}
+
+const scavenged = async (store: EventStore, stream: string): Promise<void> => {
+  await store.expire(stream, 0)
+  await until(() => store.isExpired(stream))
+  await store.scavenge?.()
+}
+
+const newDir = (): string => {
+  const dir = join(tempDir(), 'backup')
+  prepareFolder(dir)
+  return dir
+}
+
+const copy = suite('the copy of a log')
+
+copy('continues a backup whose last row has lost events since then', async () => {
+  const [dir, store] = [newDir(), openEventStore({ dir: tempDir() })]
+  await store.append('kept', facts('env', 3), 'none')
+  await store.append('gone', [fact('env', 'x'.repeat(5 << 20))], 'none') // so that the segment is not written again
+  await store.append('gone', facts('env', 2), 0)
+  const known = await copied(dir, store)
+  await scavenged(store, 'gone')
+  await store.append('kept', facts('env', 2, 3), 2)
+  const all = await copied(dir, store, known)
+  assert.equal(
+    all.map(({ first, last }) => [first, last]),
+    [
+      [1, 6],
+      [7, 8],
+    ],
+  )
+  await store.close()
+})
+
+copy('writes a small last segment again without the events that were removed', async () => {
+  const [dir, store] = [newDir(), openEventStore({ dir: tempDir() })]
+  await store.append('kept', facts('env', 3), 'none')
+  await store.append('gone', facts('env', 3), 'none')
+  const known = await copied(dir, store)
+  await scavenged(store, 'gone')
+  await store.append('kept', facts('env', 2, 3), 2)
+  const [only, ...more] = await copied(dir, store, known)
+  assert.equal([only?.first, only?.last, more.length], [1, 8, 0])
+  await store.close()
+})
+
+copy('is refused when what is left of the last row is of another log', async () => {
+  const dir = newDir()
+  const [store, other] = [openEventStore({ dir: tempDir() }), openEventStore({ dir: tempDir() })]
+  for (const each of [store, other]) {
+    await each.append('kept', facts('env', 3), 'none')
+    await each.append('gone', facts('env', 3), 'none')
+  }
+  const known = await copied(dir, store)
+  await scavenged(other, 'gone')
+  await other.append('kept', facts('env', 2, 3), 2)
+  assert.ok(isAppError(await failureOf(copied(dir, other, known)), 'bad_request'))
+  await store.close()
+  await other.close()
+})
+
+copy('is refused when what is left of a removed event is of another stream', async () => {
+  const [dir, own, twin] = [newDir(), tempDir(), tempDir()]
+  const common = openEventStore({ dir: own })
+  await common.append('kept', facts('env', 3), 'none')
+  await common.close()
+  cpSync(own, twin, { recursive: true })
+  const [store, other] = [openEventStore({ dir: own }), openEventStore({ dir: twin })]
+  await store.append('gone', facts('env', 3), 'none')
+  await other.append('elsewhere', facts('env', 3), 'none')
+  const known = await copied(dir, store)
+  await scavenged(other, 'elsewhere')
+  await other.append('kept', facts('env', 2, 3), 2)
+  assert.ok(isAppError(await failureOf(copied(dir, other, known)), 'bad_request'))
+  await store.close()
+  await other.close()
+})
+
+copy('is refused when nothing is left that could prove that it is the same log', async () => {
+  const [dir, store] = [newDir(), openEventStore({ dir: tempDir() })]
+  await store.append('gone', facts('env', 3), 'none')
+  const known = await copied(dir, store)
+  await store.append('gone', facts('env', 3), 2)
+  await scavenged(store, 'gone')
+  assert.ok(isAppError(await failureOf(copied(dir, store, known)), 'bad_request'))
+  await store.close()
+})
+
+copy.run()
