@@ -1,4 +1,5 @@
 import { REPLAYED_MS } from '../commands/idempotency.ts'
+import { RETENTION_GROUP } from '../commands/orgs/renewRetention.ts'
 import { envIdOf } from '../events/event.ts'
 import type { DomainEvent } from '../events/index.ts'
 import type { Plan } from '../events/org.ts'
@@ -61,7 +62,7 @@ export const applyRetention = ({
 
   async *inputs(signal) {
     const types = ['StreamCreated', 'RunLogged', 'RequestClaimed'] as const
-    for await (const delivery of store.consume('retention', { types, signal })) {
+    for await (const delivery of store.consume(RETENTION_GROUP, { types, signal })) {
       const { event } = delivery
       if (event.event.type === 'RequestClaimed') yield { delivery, plan: undefined }
       else {

@@ -1,6 +1,7 @@
 import { expireCalls } from '../commands/orgs/expireCalls.ts'
 import { forgetConsumers } from '../commands/streams/forgetConsumers.ts'
 import type { Logger } from '../logger.ts'
+import type { EventStore } from '../ports/eventStore.ts'
 import type { Saga } from './saga.ts'
 import { type SweepCommand, type SweepInput, sweepingCore, sweepInputs } from './sweeping.ts'
 
@@ -10,10 +11,16 @@ type Sweep = keyof typeof EVERY_MS
 
 export const sweepTenantsCore = sweepingCore(EVERY_MS)
 
-/** Forgets what the plans keep no longer, and consumers that are not used. Several nodes may run it. */
+/**
+ * Forgets what the plans keep no longer, and consumers that are not used. The numbers of each day are recorded before the
+ * store removes its events. Several nodes may run it.
+ */
 export const sweepTenants = (
   deps: Parameters<typeof expireCalls>[0] &
-    Parameters<typeof forgetConsumers>[0] & { readonly logger: Logger },
+    Parameters<typeof forgetConsumers>[0] & {
+      readonly logger: Logger
+      readonly store: Pick<EventStore, 'scavenge'>
+    },
 ): Saga<null, SweepInput<Sweep>, SweepCommand<Sweep>> => ({
   name: 'sweepTenants',
   ...sweepTenantsCore,
@@ -23,6 +30,8 @@ export const sweepTenants = (
     if (sweep === 'expireCalls') {
       const removed = await expireCalls(deps, { now })
       if (removed > 0) deps.logger.info('Payloads that the plans keep no longer were removed', { removed })
+      const facts = (await deps.store.scavenge?.()) ?? 0
+      if (facts > 0) deps.logger.info('Facts that the plans keep no longer were removed', { facts })
     } else {
       const forgotten = await forgetConsumers(deps, { now })
       if (forgotten > 0) deps.logger.info('Consumers that were not used lately were forgotten', { forgotten })

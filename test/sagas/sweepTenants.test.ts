@@ -1,4 +1,11 @@
-import { sweepTenantsCore } from '../../src/sagas/sweepTenants.ts'
+import * as assert from 'uvu/assert'
+import { clock } from '../../src/clock.ts'
+import { streamOf } from '../../src/events/streams.ts'
+import { silent } from '../../src/logger.ts'
+import { sweepTenants, sweepTenantsCore } from '../../src/sagas/sweepTenants.ts'
+import { openCommands } from '../commands/openCommands.ts'
+import { plantEnv } from '../commands/plantEnv.ts'
+import { forwarding } from '../support/forwarding.ts'
 import { suite } from '../support/suite.ts'
 import { reacting } from './reacting.ts'
 
@@ -23,3 +30,19 @@ rule('each is repeated every six hours', () => {
       .then({ do: 'carryOut', key: sweep, command: { sweep, now: 1000 } }, alarm(sweep, 1000 + 6 * HOUR))
 })
 rule.run()
+
+const sweep = suite('the sweep of tenants')
+sweep('records what the plans keep no longer before the store removes its facts', async () => {
+  const node = await openCommands()
+  const { env_id } = await plantEnv(node, 'o-sweep', 'free')
+  const recorded: number[] = []
+  const scavenge = async () =>
+    recorded.push((await Array.fromAsync(node.store.read(streamOf.calls(env_id)))).length)
+  const store = forwarding(node.store, { scavenge })
+  const { carryOut } = sweepTenants({ ...node.deps, store, logger: silent })
+  await carryOut({ sweep: 'expireCalls', now: clock.now() })
+  await carryOut({ sweep: 'forgetConsumers', now: clock.now() })
+  assert.equal(recorded, [1])
+  await node.close()
+})
+sweep.run()

@@ -5,6 +5,7 @@ import type { Logger } from '../../logger.ts'
 import type { HeldBlobs } from '../../ports/blobs.ts'
 import type { StoredLog } from '../../ports/storedLog.ts'
 import type { CommandDeps } from '../deps.ts'
+import { RETENTION_GROUP } from '../orgs/renewRetention.ts'
 import { type Founded, readInstallation } from '../installation/readInstallation.ts'
 
 /** A backup ends by itself when no request has used it for this time, so that removed blobs do not stay for ever. */
@@ -66,7 +67,7 @@ export class Backups {
         position: log.position,
         master_key_id: current.id,
         canary: current.canary,
-        consumers: log.consumers,
+        consumers: log.consumers.filter(({ group }) => group !== RETENTION_GROUP),
         log,
         blobs: held,
       }

@@ -4,6 +4,12 @@ import { everyDoc } from '../../loops/everyDoc.ts'
 import { retentionOf } from '../../plans/plans.ts'
 import type { CommandDeps } from '../deps.ts'
 
+/**
+ * The consumer group that sets the retention of each new stream. Its position is in no backup, because the retentions are
+ * not either: after a restore, the group sets all of them again.
+ */
+export const RETENTION_GROUP = 'retentions'
+
 /** Streams that are not set a second time: the runs of a stream are usually close together. */
 const REMEMBERED = 10_000
 

@@ -2,6 +2,7 @@ import { buffer } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { Backups } from '../../../src/commands/backups/backups.ts'
+import { RETENTION_GROUP } from '../../../src/commands/orgs/renewRetention.ts'
 import { rotateMasterKey } from '../../../src/commands/installation/rotateMasterKey.ts'
 import { rewrapKeys } from '../../../src/commands/installation/rewrapKeys.ts'
 import { isAppError } from '../../../src/errors.ts'
@@ -46,6 +47,22 @@ backups('read the blobs of their position until they end', async (context) => {
     () => open.use(backup_id, never),
     (error: unknown) => isAppError(error, 'not_found'),
   )
+})
+
+backups('do not contain the position of the group that sets retentions', async (context) => {
+  const { backups: open } = await openBackups(context)
+  const ending = new AbortController()
+  for (const group of [RETENTION_GROUP, 'other']) {
+    for await (const { ack } of context.store.consume(group, { signal: ending.signal })) {
+      ack()
+      break
+    }
+  }
+  const { consumers, backup_id } = await open.begin()
+  const groups = consumers.map(({ group }) => group)
+  assert.ok(groups.includes('other'))
+  assert.not.ok(groups.includes(RETENTION_GROUP))
+  await open.end(backup_id)
 })
 
 backups('end by themselves when no request uses them', async (context) => {

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { openReadModels } from '../../../src/adapters/embedded/readModels/index.ts'
 import { isoOf, clock } from '../../../src/clock.ts'
 import { expireCalls } from '../../../src/commands/orgs/expireCalls.ts'
 import { changeOrg } from '../../../src/commands/orgs/changeOrg.ts'
@@ -6,10 +7,15 @@ import { payloadsOf } from '../../../src/content/payloads.ts'
 import type { RunPlan } from '../../../src/events/run.ts'
 import { streamOf } from '../../../src/events/streams.ts'
 import { newId } from '../../../src/ids.ts'
+import { silent } from '../../../src/logger.ts'
 import { termsOf } from '../../../src/plans/plans.ts'
 import { usageOf } from '../../../src/plans/usage.ts'
+import { Projectors } from '../../../src/projections/projectors.ts'
 import { runSeriesOf } from '../../../src/projections/runSeries.ts'
+import { openViews } from '../../../src/projections/views.ts'
 import { suite } from '../../support/suite.ts'
+import { tempDir } from '../../support/tempDir.ts'
+import { until } from '../../support/until.ts'
 import { openCommands } from '../openCommands.ts'
 import { plantEnv } from '../plantEnv.ts'
 
@@ -63,6 +69,23 @@ const countsOf = async (env_id: string) => {
   const page = { equal: { env_id }, sort: 'order', limit: 1, offset: 0 }
   return [(await views.runs.find(page)).total, (await views.events.find(page)).total]
 }
+
+/** The read models, built from the log as it is now. */
+const openViewsAnew = async () => {
+  const { store, payloads } = node
+  const readModels = openReadModels({ dir: tempDir() })
+  const ending = new AbortController()
+  const progress = new Projectors({ store, readModels, logger: silent })
+  void progress.run(ending.signal)
+  const built = await openViews({ store, readModels, payloads, progress, logger: silent }, ending.signal)
+  return {
+    views: built,
+    async close() {
+      ending.abort()
+      await readModels.close()
+    },
+  }
+}
 const planted = (plan: 'free' | 'starter' | 'self_host') => plantEnv(node, `o-${newId().slice(-12)}`, plan)
 
 /** The day of an instant. */
@@ -108,6 +131,40 @@ expiry('still count as usage of their month, and are recorded once', async () =>
     facts.map(({ event }) => event.type),
     ['CallDayCounted', 'RunDayCounted', 'CallsExpired'],
   )
+})
+
+expiry('count as before when the log has lost their facts and the read models are built again', async () => {
+  const { env_id } = await planted('free')
+  for (let n = 0; n < 3; n++) await startRun(env_id, true)
+  const { org_id } = views.directory.env(env_id) ?? { org_id: '' }
+  const used = async ({ views }: Pick<typeof node, 'views'>) => {
+    await views.settled()
+    const { total } = await runSeriesOf(views, {
+      series: { env_id },
+      interval: 'day',
+      ...dayOf(today),
+    })
+    const usage = await usageOf(views, { org_id, limits: termsOf.free.limits, nowMs: today })
+    return { usage, runs: total.total_runs, succeeded: total.succeeded }
+  }
+  const before = await used(node)
+  const streams = new Set<string>()
+  for await (const { events, caughtUp } of node.store.subscribe({ env_id, signal: node.signal })) {
+    for (const { stream } of events) if (stream.startsWith('stream-')) streams.add(stream)
+    if (caughtUp) break
+  }
+  assert.is(streams.size, 3)
+  await expireCalls(deps, { now: dayIn(KEPT_DAYS + 1) })
+  for (const stream of streams) {
+    await node.store.expire(stream, 0)
+    await until(() => node.store.isExpired(stream))
+  }
+  assert.ok(((await node.store.scavenge?.()) ?? 0) >= 9)
+  assert.equal(await used(node), before)
+  const rebuilt = await openViewsAnew()
+  assert.equal(await used(rebuilt), before)
+  assert.equal(before.usage.runs_this_period, 3)
+  await rebuilt.close()
 })
 
 expiry('lose their large payloads, day by day', async () => {
