@@ -1,6 +1,6 @@
 import { BoundedMap } from '../boundedMap.ts'
 import { clock } from '../clock.ts'
-import { isAppError, isRetryable, messageOf } from '../errors.ts'
+import { type AppError, isRetryable } from '../errors.ts'
 import { actorOf, byRun } from '../events/actor.ts'
 import { type EnvCause, envIdOf, type Recorded } from '../events/event.ts'
 import type { RunError, RunPlan } from '../events/run.ts'
@@ -19,6 +19,7 @@ import {
 } from './capacity.ts'
 import { beginRun } from '../commands/runs/beginRun.ts'
 import { inputOf } from './inputs.ts'
+import { withoutInside } from './insideErrors.ts'
 import { InProgress } from './inProgress.ts'
 import type { HostCall, Outcome, Runtime } from '../ports/runtime.ts'
 import type { Span } from '../ports/tracer.ts'
@@ -285,9 +286,10 @@ export class Executions {
   }
 
   /** An outage before its code has begun is no outcome. */
-  #failedWith({ hasBegun, cancel }: Execution, error: unknown): Outcome | undefined {
+  #failedWith({ plan, hasBegun, cancel }: Execution, error: unknown): Outcome | undefined {
     if (!hasBegun && !cancel.signal.aborted && isRetryable(error)) return undefined
-    return { status: 'failed', error: failureOf(error) }
+    const about = { run_id: plan.run_id, signal: cancel.signal, logger: this.#deps.logger }
+    return { status: 'failed', error: failureOf(withoutInside(error, about)) }
   }
 
   async #waitForEndOfOutage(execution: Execution, error: unknown): Promise<void> {
@@ -364,7 +366,10 @@ export class Executions {
       alone: (plan.lost_with_process ?? 0) >= SHARED_LOSSES,
       signal,
       onHostCall: (call) => {
-        const serve = () => serveHostCall(deps, under, call)
+        const serve = () =>
+          serveHostCall(deps, under, call).catch((error: unknown) => {
+            throw withoutInside(error, { run_id: plan.run_id, signal, logger: deps.logger })
+          })
         const turn = deps.turns.take(org_id)
         if (call.op === 'run') return this.#places.whileAwaiting(execution, turn ? turn.then(serve) : serve())
         const hold = () => this.#whileHolding(execution, call, serve)
@@ -395,7 +400,7 @@ export class Executions {
   }
 }
 
-const failureOf = (error: unknown): RunError =>
-  isAppError(error, 'not_found')
-    ? { code: 'function_not_found', message: error.message }
-    : { code: 'internal_error', message: messageOf(error) }
+const failureOf = (error: AppError): RunError => ({
+  code: error.code === 'not_found' ? 'function_not_found' : 'internal_error',
+  message: error.message,
+})
