@@ -1,6 +1,6 @@
 /** The resources of SPEC.md as the API returns them. Each is a component of the OpenAPI document. */
 
-export { RunType } from '../events/run.ts'
+export { ErrorLocation, RunError, RunType, Thrown } from '../events/run.ts'
 export { AuditedFact, AuditedFactOfInstallation, ReplayedFact } from './schemas/audit.ts'
 export {
   ApiKey,

@@ -115,10 +115,58 @@ export const RunStarted = fact('RunStarted', {
 /** The code of the run may begin from now on. It is stored only for runs that must not begin twice. */
 export const RunBegun = fact('RunBegun', { run_id: Id, stream_id: Id, worker_id: Id })
 
+/** Fields that the author of an error added to it, as small JSON. */
+const ErrorFields = Type.Record(Type.String(), Type.Unknown(), {
+  description: 'The own fields of the error, as small JSON; fields that look like secrets are `***`',
+})
+
+/** The cause of an error, or one of the errors of an `AggregateError`. `cause` and `errors` have the same form. */
+export const Thrown = record({
+  name: Type.Optional(
+    Type.String({ description: 'Absent if the value is no error; then `message` shows the value' }),
+  ),
+  message: Type.String(),
+  code: Type.Optional(
+    Type.Union([Type.String(), Type.Number()], {
+      description: 'The `code` of the error, such as `ECONNREFUSED`',
+    }),
+  ),
+  stack: Type.Optional(Type.String()),
+  fields: Type.Optional(ErrorFields),
+  cause: Type.Optional(Type.Unknown({ description: 'Its own cause, in the same form' })),
+  errors: Type.Optional(Type.Array(Type.Unknown(), { description: 'The errors in it, in the same form' })),
+})
+export type Thrown = Static<typeof Thrown>
+
+/** Where user code failed, in the source as the user wrote it. Line and column begin at 1. */
+export const ErrorLocation = record({
+  file: Type.String({ description: 'Path in the build, or in the project if the build has source maps' }),
+  line: Type.Integer(),
+  column: Type.Integer(),
+  snippet: Type.Optional(Type.String({ description: 'The source line, or 200 characters of it' })),
+})
+export type ErrorLocation = Static<typeof ErrorLocation>
+
+/** What a failure has beside its code, message and stack. Earlier versions stored none of it. */
+const details = {
+  name: Type.Optional(Type.String({ description: 'The class of the thrown error' })),
+  location: Type.Optional(ErrorLocation),
+  fields: Type.Optional(ErrorFields),
+  cause: Type.Optional(Thrown),
+  errors: Type.Optional(
+    Type.Array(Thrown, { description: 'The errors of an `AggregateError`, at most ten' }),
+  ),
+}
+export const ErrorDetails = record(details)
+export type ErrorDetails = Static<typeof ErrorDetails>
+
 export const RunError = record({
-  code: Type.String(),
+  code: Type.String({
+    description: 'The reason, such as `function_failed`; the `code` of the thrown error is in `fields`',
+  }),
   message: Type.String(),
   stack: Type.Optional(Type.String()),
+  ...details,
 })
 export type RunError = Static<typeof RunError>
 

@@ -12,6 +12,14 @@ export const MAX_LINE = 8 << 10
 export const MAX_MESSAGE = 8 << 10
 export const MAX_STACK = 16 << 10
 
+/** Characters of JSON of the other details of an error: its name, place, own fields and causes. */
+export const MAX_DETAILS = 32 << 10
+/** Levels of causes below an error. */
+export const MAX_CAUSES = 5
+/** Characters of the source line at which an error was thrown, and of the path of its file. */
+export const MAX_SNIPPET = 200
+export const MAX_FILE = 512
+
 const HEADER = 4
 
 /** In a child, the timers of a run end with it. Frames must be sent nevertheless. */

@@ -1,6 +1,11 @@
+import type { ErrorDetails, RunError } from '../events/run.ts'
 import type { HostCall } from '../sdk/wire.ts'
 import type { Intake } from './intake.ts'
+import { MAX_MESSAGE, MAX_STACK } from './frames.ts'
 import { Masking } from './masking.ts'
+import type { ChildFrame } from './protocol.ts'
+
+type Failure = Extract<ChildFrame, { type: 'failure' }>
 
 /** The search for secrets in a frame counts as this many times its bytes. */
 const MASKING_COST = 4
@@ -39,6 +44,27 @@ export class GivenValues {
 
   inText(text: string): string {
     return this.#masking ? this.#masking.text(text) : text
+  }
+
+  /** The error of a failed run, with texts of the allowed length. */
+  inFailure({ code, message, stack, details }: Failure, size: number): RunError {
+    return {
+      code,
+      message: this.inText(message.slice(0, MAX_MESSAGE)),
+      ...(stack !== undefined && { stack: this.inText(stack.slice(0, MAX_STACK)) }),
+      ...(details && this.#inDetails(details, size)),
+    }
+  }
+
+  /** Lines and columns remain, also if such a number is a value. */
+  #inDetails(details: ErrorDetails, size: number): ErrorDetails {
+    if (!this.#masking) return details
+    const { location, ...rest } = details
+    const masked = this.inJson(rest, size) as typeof rest
+    if (!location) return masked
+    const { line, column } = location
+    const texts = this.#masking.json(location) as typeof location
+    return { ...masked, location: { ...texts, line, column } }
   }
 
   /** Names of functions, keys and content of files remain: masking would change their meaning. */

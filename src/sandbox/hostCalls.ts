@@ -1,6 +1,7 @@
-import type { RunError } from '../events/run.ts'
 import { isAppError, messageOf } from '../errors.ts'
+import { FailedRun } from '../events/failedRun.ts'
 import { ProtocolViolation } from './frames.ts'
+import type { CallError } from './protocol.ts'
 import type { HostCall } from '../sdk/wire.ts'
 
 /** The host calls of one run. The child numbers them from 0; they are served in order of arrival. */
@@ -43,9 +44,10 @@ export class HostCalls {
 }
 
 /** The error that user code receives. */
-export const errorOfHostCall = (error: unknown): RunError => ({
+export const errorOfHostCall = (error: unknown): CallError => ({
   code: isAppError(error) ? error.code : codeOf(error),
   message: messageOf(error),
+  ...(error instanceof FailedRun && { run_id: error.run_id, failure: error.failure }),
 })
 
 const codeOf = (error: unknown): string => {

@@ -1,5 +1,6 @@
-import type { RunError, Target } from '../events/run.ts'
+import type { ErrorDetails, RunError, Target } from '../events/run.ts'
 import { parseLoosely, RawJson } from '../events/rawJson.ts'
+import { errorDetails } from './errorDetails.ts'
 import { blaming, isShallow, MAX_DEPTH, ProtocolViolation } from './frames.ts'
 import { FILE_ACTIONS, type HostCall, type Input, type Kept, type RunInfo } from '../sdk/wire.ts'
 
@@ -27,11 +28,20 @@ export type ParentFrame =
       readonly value?: unknown
       /** In place of `value`. */
       readonly kept?: Kept
-      readonly error?: RunError
+      readonly error?: CallError
     }
   | { readonly type: 'ping'; readonly n: number }
   | { readonly type: 'inspect' }
   | { readonly type: 'strip' }
+
+/** The error of a host call. */
+export interface CallError {
+  readonly code: string
+  readonly message: string
+  /** Of a child run that failed: its id and its error. */
+  readonly run_id?: string
+  readonly failure?: RunError
+}
 
 /** Error codes of failed runs that a child may report. */
 export const FAILURE_CODES = [
@@ -65,6 +75,7 @@ export type ChildFrame =
       readonly code: FailureCode
       readonly message: string
       readonly stack?: string
+      readonly details?: ErrorDetails
     }
   | { readonly type: 'host'; readonly id: number; readonly call: number; readonly request: HostCall }
   | { readonly type: 'log'; readonly id: number; readonly source: 'stdout' | 'stderr'; readonly text: string }
@@ -115,9 +126,12 @@ const frameOf = (frame: Fields): ChildFrame => {
       return { type: 'log', id: count(frame, 'id'), source: source(frame), text: text(frame, 'text') }
     case 'failure': {
       const failure = { id: count(frame, 'id'), code: failureCode(frame), message: text(frame, 'message') }
-      return frame.stack === undefined
-        ? { type: 'failure', ...failure }
-        : { type: 'failure', ...failure, stack: text(frame, 'stack') }
+      return {
+        type: 'failure',
+        ...failure,
+        ...(frame.stack !== undefined && { stack: text(frame, 'stack') }),
+        ...(frame.details !== undefined && { details: errorDetails(frame.details) }),
+      }
     }
     case 'pong':
       return { type: 'pong', n: count(frame, 'n'), rss: count(frame, 'rss') }

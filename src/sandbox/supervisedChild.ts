@@ -1,11 +1,11 @@
 import { randomInt } from 'node:crypto'
 import type { RunError } from '../events/run.ts'
 import { messageOf } from '../errors.ts'
-import { blaming, MAX_FRAME, MAX_MESSAGE, MAX_STACK, ProtocolViolation } from './frames.ts'
+import { blaming, MAX_FRAME, ProtocolViolation } from './frames.ts'
 import type { SandboxOptions } from './limits.ts'
 import { ChildEnd } from './childEnd.ts'
 import { type Ending, type SandboxedProcess, type Start, startProcess } from './childProcess.ts'
-import type { ChildFrame, ParentFrame, StopReason } from './protocol.ts'
+import type { CallError, ChildFrame, ParentFrame, StopReason } from './protocol.ts'
 import { Intake, MAX_UNREAD, MAX_UNREAD_EVER } from './intake.ts'
 import { GivenValues } from './givenValues.ts'
 import { cpuShare } from './cpuShare.ts'
@@ -198,16 +198,9 @@ export class SupervisedChild {
       case 'result':
         this.proven = true
         return this.#finish(frame.id, this.#succeeded(this.#given.inJson(frame.value, size)))
-      case 'failure': {
+      case 'failure':
         this.proven = true
-        const { code, stack } = frame
-        const message = this.#given.inText(frame.message.slice(0, MAX_MESSAGE))
-        const error =
-          stack === undefined
-            ? { code, message }
-            : { code, message, stack: this.#given.inText(stack.slice(0, MAX_STACK)) }
-        return this.#finish(frame.id, { status: 'failed', error })
-      }
+        return this.#finish(frame.id, { status: 'failed', error: this.#given.inFailure(frame, size) })
       case 'log':
         this.#intake.charge(size)
         return this.#activeOf(frame.id).log(frame.source, this.#given.inText(frame.text))
@@ -260,7 +253,7 @@ export class SupervisedChild {
     const isRun = request.op === 'run'
     const { turn, done } = this.#intake.take(size, { isExempt: isRun })
     if (isRun) this.#await(active, 1)
-    const reply = (answer: { value: unknown } | { kept: Kept } | { error: RunError }) => {
+    const reply = (answer: { value: unknown } | { kept: Kept } | { error: CallError }) => {
       if (this.state !== 'ended' && this.#active.has(id)) {
         if (isRun) this.#await(active, -1)
         this.#reply({ type: 'reply', id, call, ...answer })

@@ -1,5 +1,5 @@
 import { CHUNK_BYTES, type FileAction } from './wire.ts'
-import { activeRun } from './activeRun.ts'
+import { activeRun, type CallSite } from './activeRun.ts'
 
 /** Metadata of a stored file (SPEC.md, File). */
 export interface FileInfo {
@@ -24,8 +24,11 @@ const MAX_CONTENT = 64 << 20
 /** Attempts to read a file whose content changes during the read. */
 const MAX_TRIES = 3
 
-const ask = (action: FileAction, params: Readonly<Record<string, unknown>>): Promise<unknown> =>
-  activeRun(`files.${action}`).request({ op: 'files', action, params })
+const ask = (
+  action: FileAction,
+  params: Readonly<Record<string, unknown>>,
+  site?: CallSite,
+): Promise<unknown> => activeRun(`files.${action}`).request({ op: 'files', action, params }, site)
 
 let last: Promise<unknown> = Promise.resolve()
 
@@ -43,10 +46,10 @@ const tooLarge = (size: number): RangeError =>
 export const files = {
   /** Reads a file of at most 64 MiB. Rejects with code `not_found` if it does not exist. */
   get: async (path: string): Promise<WithContent> => {
-    activeRun('files.get')
+    const site = activeRun('files.get').siteOf(files.get)
     for (let tries = 1; ; tries++) {
       try {
-        return await inTurn(() => read(path))
+        return await inTurn(() => read(path, site))
       } catch (error) {
         if ((error as { code?: unknown }).code !== 'conflict' || tries === MAX_TRIES) throw error
       }
@@ -77,8 +80,8 @@ export const files = {
   },
 }
 
-const read = async (path: string): Promise<WithContent> => {
-  const { content_base64: first, ...info } = (await ask('get', { path })) as FileInfo & {
+const read = async (path: string, site: CallSite): Promise<WithContent> => {
+  const { content_base64: first, ...info } = (await ask('get', { path }, site)) as FileInfo & {
     content_base64: string
   }
   const { size, etag } = info
@@ -86,7 +89,7 @@ const read = async (path: string): Promise<WithContent> => {
   const content = new Uint8Array(size)
   let from = Buffer.from(content.buffer).write(first, 'base64')
   while (from < size) {
-    const next = (await ask('read', { path, etag, from })) as { content_base64: string }
+    const next = (await ask('read', { path, etag, from }, site)) as { content_base64: string }
     const bytes = Buffer.from(content.buffer, from).write(next.content_base64, 'base64')
     if (bytes === 0) throw new Error(`Expected ${size} bytes of "${path}", got ${from}`)
     from += bytes

@@ -32,6 +32,17 @@ const variable = { project_id: 'p', key: 'API_KEY' }
 const domain = { domain_id: 'd', domain: 'hooks.example.com' }
 const claim = { claim_id: 'c', attempt: 1 }
 
+const failure = {
+  code: 'function_failed',
+  message: 'broke',
+  stack: 'PaymentError: broke\n    at charge (orders.ts:4:9)',
+  name: 'PaymentError',
+  location: { file: 'orders.ts', line: 4, column: 9, snippet: '  throw new PaymentError(order)' },
+  fields: { status: 402 },
+  cause: { name: 'Error', message: 'inner', code: 'ECONNREFUSED', cause: { message: 'text' } },
+  errors: [{ message: 'one' }],
+}
+
 /** One fact of each type with every optional field that can be there. */
 export const exampleOf: { readonly [T in EventType]: EventOf<T> } = {
   StreamCreated: { type: 'StreamCreated', stream_id: 's' },
@@ -92,7 +103,7 @@ export const exampleOf: { readonly [T in EventType]: EventOf<T> } = {
   },
   RunBegun: { type: 'RunBegun', run_id: 'r', stream_id: 's', worker_id: 'w' },
   RunSucceeded: { type: 'RunSucceeded', ...end, result: [1, null] },
-  RunFailed: { type: 'RunFailed', ...end, error: { code: 'user_error', message: 'broke' }, retry_at: at },
+  RunFailed: { type: 'RunFailed', ...end, error: failure, retry_at: at },
   RunRetried: { type: 'RunRetried', run_id: 'r', stream_id: 's', retry_run_id: 'r2' },
   RunCancelled: { type: 'RunCancelled', ...end, started_revision: null, was: 'requested' },
   RunLogged: { type: 'RunLogged', run_id: 'r', part: 0, lines: [{ at, source: 'stdout', text: 'hi' }] },

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { RunError } from '../../src/events/run.ts'
 import { RawJson } from '../../src/events/rawJson.ts'
 import { Readable } from 'node:stream'
 import { newId } from '../../src/ids.ts'
@@ -71,10 +72,7 @@ export interface Workbench {
   /** Runs `ns/var` of the build, or a piece of code. */
   readonly invoke: (target: string | Invocation['target'], asked?: Asked) => Promise<Outcome>
   /** The error of a run that must fail. */
-  readonly failure: (
-    target: string,
-    asked?: Asked,
-  ) => Promise<{ code: string; message: string; stack?: string }>
+  readonly failure: (target: string, asked?: Asked) => Promise<RunError>
 }
 
 /** Short times, so that tests of what takes long are short. */

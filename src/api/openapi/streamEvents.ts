@@ -1,16 +1,11 @@
 import Type, { type TSchema } from 'typebox'
-import { Run, RunType } from '../schemas.ts'
+import { Run, RunError, RunType } from '../schemas.ts'
 
 /** The data of every server-sent event by event name (SPEC.md, Server-sent events). */
 
 type Events = Readonly<Record<string, TSchema>>
 
 const Uuid = Type.String({ format: 'uuid' })
-const Failure = Type.Object({
-  code: Type.String(),
-  message: Type.String(),
-  stack: Type.Optional(Type.String()),
-})
 
 const runEvent = (type: string, description: string) =>
   Type.Object({ type: Type.Literal(type), run: Run }, { description })
@@ -66,7 +61,7 @@ export const envEvents: Events = {
     { description: 'An event was published' },
   ),
   'event:handled': Type.Object(
-    { event_id: Uuid, stream_id: Uuid, run_ids: Type.Array(Uuid), error: Type.Optional(Failure) },
+    { event_id: Uuid, stream_id: Uuid, run_ids: Type.Array(Uuid), error: Type.Optional(RunError) },
     {
       description:
         'The event was dispatched to its handlers. `run_ids` lists the started runs and may be empty. With `error`, a defect of the service prevented the dispatch',
@@ -75,7 +70,7 @@ export const envEvents: Events = {
   'run:start': Type.Object(runOfEnv, { description: 'A run started' }),
   'run:stop': Type.Object({ run_id: Uuid, stream_id: Uuid }, { description: 'A run succeeded' }),
   'run:fail': Type.Object(
-    { ...runOfEnv, error: Failure },
+    { ...runOfEnv, error: RunError },
     { description: 'A run failed; a retry may follow' },
   ),
   'run:cancel': Type.Object(runOfEnv, { description: 'A run was cancelled' }),

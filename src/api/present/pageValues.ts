@@ -27,9 +27,11 @@ export class PageValues {
     return { [name]: null, [`${name}_ref`]: { size: Buffer.byteLength(JSON.stringify(value)), href } }
   }
 
-  /** An error of a run; without its stack when the page is full. */
-  error({ stack, ...error }: RunError): RunError {
-    return stack !== undefined && this.#takes(stack) ? { ...error, stack } : error
+  /** An error of a run; without its stack and details when the page is full. */
+  error(error: RunError): RunError {
+    const { code, message, name, ...details } = error
+    if (this.#takes(details)) return error
+    return { code, message, ...(name !== undefined && { name }) }
   }
 
   #takes(value: unknown): boolean {

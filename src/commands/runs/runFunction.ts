@@ -1,4 +1,5 @@
 import { AppError } from '../../errors.ts'
+import { FailedRun } from '../../events/failedRun.ts'
 import { type Payload, payloadFields, payloadOf } from '../../events/payload.ts'
 import type { RunPlan } from '../../events/run.ts'
 import { streamOf } from '../../events/streams.ts'
@@ -15,8 +16,8 @@ type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'views' | 'payloads' | 'q
 
 /**
  * Runs a function as a child of a run and resolves with its result (SDK `run`; DESIGN.md, A build). Rejects
- * with `not_found`, `quota_exceeded`, `internal_server_error` with the child's message, or `conflict` when the child
- * was cancelled.
+ * with `not_found`, `quota_exceeded`, `FailedRun` with the error of the last attempt of the child, or `conflict` when the
+ * child was cancelled.
  */
 export const runFunction = async (
   deps: Deps,
@@ -61,6 +62,6 @@ export const runFunction = async (
   const { run_id } = child
   const ending = await awaitEnding(deps, { run_id, stream_id, after: firstRevision }, { signal })
   if (ending?.type === 'RunSucceeded') return payloadOf('result', ending)
-  if (ending?.type === 'RunFailed') throw new AppError('internal_server_error', ending.error.message)
+  if (ending?.type === 'RunFailed') throw new FailedRun(ending.run_id, ending.error)
   throw new AppError('conflict', `Run ${run_id} of ${ref} was cancelled`)
 }

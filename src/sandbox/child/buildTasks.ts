@@ -3,14 +3,20 @@ import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { metadataOf } from '../../sdk/metadata.ts'
-import { MAX_FRAME } from '../frames.ts'
+import { MAX_DEPTH, MAX_FRAME } from '../frames.ts'
 import type { Channel } from './channel.ts'
 import { isFunction } from './functions.ts'
+import { lossIn } from './jsonLosses.ts'
 import { namespacesIn, sourcesIn } from './modules.ts'
-import { describeLoad, syntaxErrorOf } from './thrown.ts'
+import { withOriginalLines } from './originalLines.ts'
+import type { Stacks } from './stacks.ts'
+import { describeLoad, syntaxErrorOf } from './loadErrors.ts'
 
 /** Bytes of one TypeScript module, which grows when it becomes JSON in a frame. */
 const MAX_CODE = MAX_FRAME / 2
+
+/** Values in the metadata of one function that are checked. More would be too large. */
+const MAX_METADATA_VALUES = 10_000
 
 /** Strips the types of every TypeScript module. Lines and columns do not change. */
 export const strip = ({ send, flush }: Channel, dir: string): void => {
@@ -30,20 +36,28 @@ export const strip = ({ send, flush }: Channel, dir: string): void => {
 }
 
 const stripped = (code: string, file: string): string => {
+  let js: string
   try {
-    return stripTypeScriptTypes(code, { mode: 'strip' })
+    js = stripTypeScriptTypes(code, { mode: 'strip' })
   } catch (thrown) {
     const { message, line } = syntaxErrorOf(thrown)
-    return broken(file, line, message)
+    return withOriginalLines(broken(file, line, message), untilLine(code, line))
   }
+  const withLines = withOriginalLines(js, code)
+  return Buffer.byteLength(withLines) <= MAX_CODE ? withLines : js
 }
+
+/** The line of the mistake, after empty ones. */
+const untilLine = (code: string, line: number): string =>
+  `${'\n'.repeat(line - 1)}${code.split('\n')[line - 1] ?? ''}`
 
 /** Returns a module that fails to load with the message, at the line of the mistake. */
 const broken = (file: string, line: number, message: string): string =>
   `${'\n'.repeat(line - 1)}throw new SyntaxError(${JSON.stringify(`${file}:${line}: ${message}`)})\n`
 
 /** Loads every namespace of the build and reports its exported functions. Stops at the first failure. */
-export const inspect = async ({ send, flush }: Channel, dir: string): Promise<void> => {
+export const inspect = async ({ send, flush }: Channel, stacks: Stacks): Promise<void> => {
+  const { dir } = stacks.places
   for (const { ns, file } of namespacesIn(dir)) {
     send({ type: 'loading', file })
     flush()
@@ -51,12 +65,24 @@ export const inspect = async ({ send, flush }: Channel, dir: string): Promise<vo
       const module: Record<string, unknown> = await import(pathToFileURL(join(dir, file)).href)
       const functions = Object.keys(module)
         .filter((name) => isFunction(module[name]))
-        .map((name) => ({ var: name, metadata: metadataOf(module[name]) }))
+        .map((name) => ({ var: name, metadata: checked(metadataOf(module[name]), `${file}: ${name}: `) }))
       send({ type: 'module', ns, file, functions })
     } catch (thrown) {
-      send({ type: 'done', error: describeLoad(thrown, file, dir) })
-      return
+      const error =
+        thrown instanceof LostMetadata ? thrown.message : describeLoad(thrown, file, stacks).message
+      return send({ type: 'done', error })
     }
   }
   send({ type: 'done' })
+}
+
+class LostMetadata extends Error {}
+
+/** What JSON leaves out would be ignored in silence. */
+const checked = (metadata: unknown, where: string): unknown => {
+  const loss = lossIn(metadata, { root: 'metadata', maxDepth: MAX_DEPTH, maxValues: MAX_METADATA_VALUES })
+  if (!loss) return metadata
+  throw new LostMetadata(
+    `${where}Expected metadata that can be converted to JSON: ${loss.path} is ${loss.reason}`,
+  )
 }

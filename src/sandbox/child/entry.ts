@@ -3,6 +3,7 @@
  * concurrent runs, each identified by its async context. Its checks prevent mistakes only: the security
  * boundary is the service, which checks every frame.
  */
+import { fileURLToPath } from 'node:url'
 import type { Target } from '../../events/run.ts'
 import { activeRuns } from '../../sdk/activeRun.ts'
 import type { ParentFrame } from '../protocol.ts'
@@ -16,10 +17,11 @@ import { installNetwork } from './network.ts'
 import { captureOutput } from './output.ts'
 import { isRefusal } from './refusals.ts'
 import { Run } from './run.ts'
+import { openStacks, type Stacks } from './stacks.ts'
+import { describe } from './thrown.ts'
 import { ownTimers } from './timers.ts'
-import { describe, dirOf } from './thrown.ts'
 
-const RUNTIME_DIR = dirOf(new URL('../..', import.meta.url).href)
+const RUNTIME_DIR = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '')
 const SDK_URL = import.meta.resolve(
   import.meta.url.endsWith('.ts') ? '../../sdk/index.ts' : '../../sdk/index.js',
 )
@@ -28,6 +30,7 @@ const runs = new Map<number, Run>()
 let dir = ''
 let outputBytes = 0
 let faulty = false
+let stacks: Stacks
 let functionOf: ReturnType<typeof openFunctions>
 
 const onFrame = (frame: ParentFrame): void => {
@@ -35,8 +38,9 @@ const onFrame = (frame: ParentFrame): void => {
     case 'init':
       dir = frame.dir
       outputBytes = frame.outputBytes
-      installHooks(dir, RUNTIME_DIR.replace(/\/$/, ''), SDK_URL)
-      functionOf = openFunctions(dir)
+      installHooks(dir, RUNTIME_DIR, SDK_URL)
+      stacks = openStacks(dir, RUNTIME_DIR)
+      functionOf = openFunctions(stacks)
       return channel.send({ type: 'ready' })
     case 'invoke':
       return invoke(frame)
@@ -47,7 +51,7 @@ const onFrame = (frame: ParentFrame): void => {
     case 'ping':
       return channel.send({ type: 'pong', n: frame.n, rss: process.memoryUsage.rss() })
     case 'inspect':
-      return void import('./buildTasks.ts').then(({ inspect }) => inspect(channel, dir))
+      return void import('./buildTasks.ts').then(({ inspect }) => inspect(channel, stacks))
     case 'strip':
       return void import('./buildTasks.ts').then(({ strip }) => strip(channel, dir))
     default:
@@ -71,8 +75,7 @@ const execute = async (
     run.succeed(await valueOf(run, target, input))
   } catch (thrown) {
     if (thrown instanceof NotStarted) run.fail(thrown.code, thrown.described)
-    else
-      run.fail(run.isOutage(thrown) ? 'unavailable' : 'function_failed', describe(thrown, dir, RUNTIME_DIR))
+    else run.fail(run.isOutage(thrown) ? 'unavailable' : 'function_failed', describe(thrown, stacks))
   }
 }
 
@@ -102,7 +105,7 @@ const valueOf = async (
 const onFault = (thrown: unknown): void => {
   const run = runOfContext()
   if (!run && isRefusal(thrown)) return
-  run?.fail('function_failed', describe(thrown, dir, RUNTIME_DIR))
+  run?.fail('function_failed', describe(thrown, stacks))
   if (!faulty) channel.send({ type: 'fault' })
   faulty = true
 }
@@ -128,4 +131,4 @@ process.on('uncaughtException', onFault)
 process.on('unhandledRejection', onFault)
 ownTimers(ownerOfContext)
 ownFinalizers()
-captureOutput(ownerOfContext)
+captureOutput(ownerOfContext, (text) => stacks.inOutput(text))

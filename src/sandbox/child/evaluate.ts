@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 import * as sdk from '../../sdk/index.ts'
 import { namespacesIn } from './modules.ts'
 import { whileLoading } from './timers.ts'
-import { syntaxErrorOf } from './thrown.ts'
+import { syntaxErrorOf } from './loadErrors.ts'
 
 /** Sessions kept for `repl_id`s; the least recently used one is dropped first. */
 const MAX_SESSIONS = 16

@@ -2,22 +2,36 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Target } from '../../events/run.ts'
 import { toWebhookRequest } from '../../sdk/input.ts'
+import { nearest } from '../nearestName.ts'
 import type { FailureCode } from '../protocol.ts'
 import type { Input } from '../../sdk/wire.ts'
 import { namespacesIn } from './modules.ts'
+import type { Stacks } from './stacks.ts'
 import { whileLoading } from './timers.ts'
-import { type Described, describeLoad } from './thrown.ts'
+import { describeLoad } from './loadErrors.ts'
+import type { Described } from './thrown.ts'
 
 /** The run failed before its function was called. */
 export class NotStarted extends Error {
   readonly code: FailureCode
   readonly described: Described
 
-  constructor(code: FailureCode, message: string) {
-    super(message)
+  constructor(code: FailureCode, described: Described) {
+    super(described.message)
     this.code = code
-    this.described = { message }
+    this.described = described
   }
+}
+
+const notFound = (message: string): NotStarted => new NotStarted('function_not_found', { message })
+
+/** The likely name of a function that a module does not export. */
+const suggestion = (name: string, module: Record<string, unknown>): string => {
+  const likely = nearest(
+    name,
+    Object.keys(module).filter((each) => isFunction(module[each])),
+  )
+  return likely === undefined ? '' : `; did you mean ${likely}?`
 }
 
 type UserFunction = (...args: unknown[]) => unknown
@@ -27,25 +41,25 @@ export const isFunction = (value: unknown): value is UserFunction =>
   typeof value === 'function' && !/^class\b/.test(Function.prototype.toString.call(value))
 
 /** Finds functions of the build by reference. A module is loaded at its first use. */
-export const openFunctions = (dir: string) => {
+export const openFunctions = (stacks: Stacks) => {
+  const { dir } = stacks.places
   const fileOf = new Map(namespacesIn(dir).map(({ ns, file }) => [ns, file]))
   const found = new Map<string, UserFunction>()
 
   const load = async (ns: string, name: string): Promise<UserFunction> => {
     const file = fileOf.get(ns)
-    if (file === undefined)
-      throw new NotStarted('function_not_found', `Expected a module for namespace ${ns}, got none`)
+    if (file === undefined) throw notFound(`Expected a module for namespace ${ns}, got none`)
     let module: Record<string, unknown>
     try {
       module = await whileLoading(
         () => import(pathToFileURL(join(dir, file)).href) as Promise<Record<string, unknown>>,
       )
     } catch (thrown) {
-      throw new NotStarted('load_failed', describeLoad(thrown, file, dir))
+      throw new NotStarted('load_failed', describeLoad(thrown, file, stacks))
     }
     const value = Object.hasOwn(module, name) ? module[name] : undefined
     if (!isFunction(value))
-      throw new NotStarted('function_not_found', `Expected ${file} to export a function ${name}, got none`)
+      throw notFound(`Expected ${file} to export a function ${name}, got none${suggestion(name, module)}`)
     found.set(`${ns}/${name}`, value)
     return value
   }

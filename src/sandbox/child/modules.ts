@@ -4,6 +4,8 @@ import { join, relative, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { isModule, MODULE, type NamespaceFile, namespacesOf } from '../namespaces.ts'
 import { hideOtherFiles, isDenied, leadsOut, notFound, visibleIn } from './hiddenFiles.ts'
+import { importHint } from './likelyNames.ts'
+import { framesOf } from './stacks.ts'
 
 /** Every namespace of a build. */
 export const namespacesIn = (dir: string): NamespaceFile[] => namespacesOf(sourcesIn(dir))
@@ -18,15 +20,21 @@ export const sourcesIn = (dir: string, under = ''): string[] =>
       return isModule(entry.name) ? [path] : []
     })
 
-/** The `file:line` of each import that failed to resolve, for error messages. */
-const failedImports = new WeakMap<Error, string>()
+interface ImportSite {
+  readonly file: string
+  readonly line: number
+  readonly column: number
+}
+
+/** The place of each import that failed to resolve, for error messages. */
+const failedImports = new WeakMap<Error, ImportSite>()
 
 const loaded: string[] = []
 
 /** The modules of the build that were loaded so far, relative to the build. */
 export const loadedFiles = (): readonly string[] => loaded
 
-export const importSite = (error: Error): string | undefined => failedImports.get(error)
+export const importSite = (error: Error): ImportSite | undefined => failedImports.get(error)
 
 /**
  * Resolves `svc` to the SDK and loads the build's modules as ES modules, regardless of its package.json.
@@ -47,8 +55,10 @@ export const installHooks = (dir: string, runtimeDir: string, sdkUrl: string): v
       } catch (thrown) {
         const error = isDenied(thrown) ? notFound(specifier) : thrown
         if (error instanceof Error && context.parentURL?.startsWith(own)) {
-          failedImports.set(error, siteOf(specifier, fileURLToPath(context.parentURL), dir))
-          error.message = `Cannot find module '${specifier}'`
+          const file = relative(dir, fileURLToPath(context.parentURL))
+          failedImports.set(error, siteOf(specifier, file, dir))
+          error.message = `Cannot find module '${specifier}'${importHint(specifier, file, { dir })}`
+          error.stack = `${error.name}: ${error.message}${framesOf(String(error.stack))}`
         }
         throw error
       }
@@ -63,14 +73,14 @@ export const installHooks = (dir: string, runtimeDir: string, sdkUrl: string): v
   })
 }
 
-/** `file:line` of the first line that quotes the specifier. */
-const siteOf = (specifier: string, path: string, dir: string): string => {
-  const file = relative(dir, path)
+/** The first place that quotes the specifier. */
+const siteOf = (specifier: string, file: string, dir: string): ImportSite => {
   try {
-    const lines = readFileSync(path, 'utf8').split('\n')
-    const line = lines.findIndex((text) => text.includes(`'${specifier}'`) || text.includes(`"${specifier}"`))
-    return line < 0 ? file : `${file}:${line + 1}`
-  } catch {
-    return file
-  }
+    const lines = readFileSync(join(dir, file), 'utf8').split('\n')
+    for (const [index, text] of lines.entries()) {
+      const at = Math.max(text.indexOf(`'${specifier}'`), text.indexOf(`"${specifier}"`))
+      if (at >= 0) return { file, line: index + 1, column: at + 1 }
+    }
+  } catch {}
+  return { file, line: 1, column: 1 }
 }

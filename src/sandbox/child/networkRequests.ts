@@ -3,6 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe } from 'node:diagnostics_channel'
 import type http from 'node:http'
 import type http2 from 'node:http2'
+import { callSite, thrownAt } from './callSite.ts'
 import { guardWrites, senderOfContext, usersOf } from './connectionUsers.ts'
 import { refusalAfterEnd } from './endedRun.ts'
 
@@ -23,11 +24,16 @@ export const followRequests = (): void => {
   })
 }
 
+/** Its errors have the stack of the call, because Node's begin inside of it. */
 export const boundFetch = (fetch: Fetch): Fetch => {
   const bound: { fetch: Fetch } = {
     fetch: (input, init) => {
       const cause = refusalAfterEnd()
-      return cause ? Promise.reject(new TypeError('fetch failed', { cause })) : fetch(input, init)
+      const site = callSite(bound.fetch)
+      if (cause) return Promise.reject(thrownAt(new TypeError('fetch failed', { cause }), site))
+      return fetch(input, init).catch((error: unknown) => {
+        throw error instanceof TypeError && error !== init?.signal?.reason ? thrownAt(error, site) : error
+      })
     },
   }
   return bound.fetch

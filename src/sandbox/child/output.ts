@@ -58,23 +58,34 @@ interface OutputOwner {
 /**
  * Assigns output to the run that printed it: `console`, `process.stdout` and `process.stderr` write to
  * the output of `runOfContext()`, or to the real streams outside any run. Output after the end of its run is dropped.
+ * `shown` converts stacks and paths to those of the user.
  */
-export const captureOutput = (runOfContext: () => OutputOwner | undefined): void => {
-  const streams = { stdout: captured('stdout', runOfContext), stderr: captured('stderr', runOfContext) }
+export const captureOutput = (
+  runOfContext: () => OutputOwner | undefined,
+  shown: (text: string) => string,
+): void => {
+  const streams = {
+    stdout: captured('stdout', runOfContext, shown),
+    stderr: captured('stderr', runOfContext, shown),
+  }
   globalThis.console = new Console({ ...streams, ignoreErrors: false })
   for (const source of ['stdout', 'stderr'] as const) {
     Object.defineProperty(process, source, { get: () => streams[source], configurable: true })
   }
 }
 
-const captured = (source: Source, runOfContext: () => OutputOwner | undefined): Writable => {
+const captured = (
+  source: Source,
+  runOfContext: () => OutputOwner | undefined,
+  shown: (text: string) => string,
+): Writable => {
   // oxlint-disable-next-line typescript/unbound-method -- called with `process` as its `this`
   const real = Object.getOwnPropertyDescriptor(process, source)?.get
   return new Writable({
     decodeStrings: false,
     write: (chunk: string | Buffer, _encoding, done) => {
       const run = runOfContext()
-      if (run && !run.ended) run.output.write(source, chunk.toString())
+      if (run && !run.ended) run.output.write(source, shown(chunk.toString()))
       if (!run) (real?.call(process) as Writable | undefined)?.write(chunk)
       done()
     },

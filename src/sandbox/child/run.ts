@@ -1,9 +1,10 @@
-import type { ActiveRun } from '../../sdk/activeRun.ts'
-import type { RunError } from '../../events/run.ts'
-import { isShallow, MAX_DEPTH, MAX_FRAME } from '../frames.ts'
-import type { FailureCode, ParentFrame, StopReason } from '../protocol.ts'
+import type { ActiveRun, CallSite } from '../../sdk/activeRun.ts'
+import { isShallow, MAX_DEPTH, MAX_FRAME, MAX_MESSAGE } from '../frames.ts'
+import type { CallError, FailureCode, ParentFrame, StopReason } from '../protocol.ts'
 import type { HostCall, Kept, RunInfo } from '../../sdk/wire.ts'
+import { callSite, thrownAt, toUserError } from './callSite.ts'
 import type { Channel } from './channel.ts'
+import { lossIn } from './jsonLosses.ts'
 import { LineCutter } from './output.ts'
 import { refused } from './refusals.ts'
 import { clearTimersOf } from './timers.ts'
@@ -11,6 +12,9 @@ import type { Described } from './thrown.ts'
 
 /** Maximum bytes of a function's result as JSON; the rest of the frame is for its other fields. */
 const MAX_RESULT = (MAX_FRAME / 4) * 3
+
+/** Values in a result: each has at least two bytes of JSON. */
+const MAX_VALUES = MAX_RESULT / 2
 
 /** Concurrent host calls of one run; further ones wait here in order. */
 const MAX_HOST_CALLS = 100
@@ -21,6 +25,7 @@ type Invoke = Extract<ParentFrame, { type: 'invoke' }>
 type Reply = Extract<ParentFrame, { type: 'reply' }>
 
 interface Pending {
+  readonly site: CallSite
   readonly resolve: (value: unknown) => void
   readonly reject: (error: Error) => void
 }
@@ -90,7 +95,12 @@ export class Run implements ActiveRun {
     return this.#output
   }
 
-  request(request: HostCall): Promise<unknown> {
+  siteOf(callee: (...args: never[]) => unknown): CallSite {
+    return callSite(callee)
+  }
+
+  // oxlint-disable-next-line typescript/unbound-method -- it is only compared with the frames
+  request(request: HostCall, site: CallSite = callSite(Run.prototype.request)): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const send = () => {
         const call = this.#calls++
@@ -103,7 +113,7 @@ export class Run implements ActiveRun {
           if (!isShallow(json))
             throw new RangeError(`Expected a value nested at most ${MAX_DEPTH} levels deep`)
           this.#channel.sendJson(json)
-          this.#pending.set(call, { resolve, reject })
+          this.#pending.set(call, { resolve, reject, site })
         } catch (error) {
           // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- everything thrown above is an Error
           reject(error)
@@ -130,7 +140,7 @@ export class Run implements ActiveRun {
     const pending = this.#pending.get(call)
     if (!pending) return
     this.#pending.delete(call)
-    if (error) pending.reject(this.#errorOf(error))
+    if (error) pending.reject(thrownAt(this.#errorOf(error), pending.site))
     else pending.resolve(kept ? this.fetch(kept).then((bytes) => parse(bytes.toString()) as unknown) : value)
     while (this.#pending.size < MAX_HOST_CALLS && this.#waiting.length > 0) this.#waiting.shift()?.()
   }
@@ -140,9 +150,9 @@ export class Run implements ActiveRun {
     return typeof thrown === 'object' && thrown !== null && (this.#outages?.has(thrown) ?? false)
   }
 
-  #errorOf({ code, message }: RunError): Error {
-    const error = Object.assign(new Error(message), { code })
-    if (code === 'unavailable') (this.#outages ??= new WeakSet()).add(error)
+  #errorOf(given: CallError): Error {
+    const error = toUserError(given)
+    if (given.code === 'unavailable') (this.#outages ??= new WeakSet()).add(error)
     return error
   }
 
@@ -161,13 +171,12 @@ export class Run implements ActiveRun {
     if (this.#ended) return
     let json: string | undefined
     try {
-      json = stringify(value) ?? 'null' // functions, symbols and undefined
+      const loss = lossIn(value, { root: 'result', maxDepth: MAX_DEPTH, maxValues: MAX_VALUES })
+      if (loss) return this.#refuseResult(`${loss.path} is ${loss.reason}`)
+      json = stringify(value) ?? 'null' // a function or undefined
       if (!isShallow(json)) throw new RangeError(`it nests more than ${MAX_DEPTH} levels deep`)
     } catch (error) {
-      const why = error instanceof Error ? error.message : 'toJSON threw'
-      return this.fail('result_not_serializable', {
-        message: `Expected a result that can be converted to JSON: ${why}`,
-      })
+      return this.#refuseResult(error instanceof Error ? error.message : 'toJSON threw')
     }
     const size = Buffer.byteLength(json)
     if (size > MAX_RESULT) {
@@ -178,8 +187,13 @@ export class Run implements ActiveRun {
     this.#end(`{"type":"result","id":${this.id},"value":${json}}`)
   }
 
-  fail(code: FailureCode, { message, stack }: Described): void {
-    if (!this.#ended) this.#end(stringify({ type: 'failure', id: this.id, code, message, stack }))
+  #refuseResult(reason: string): void {
+    const message = `Expected a result that can be converted to JSON: ${reason}`
+    this.fail('result_not_serializable', { message: message.slice(0, MAX_MESSAGE) })
+  }
+
+  fail(code: FailureCode, { message, stack, ...details }: Described): void {
+    if (!this.#ended) this.#end(stringify({ type: 'failure', id: this.id, code, message, stack, details }))
   }
 
   #end(json: string): void {

@@ -1,97 +1,162 @@
-import { readFileSync } from 'node:fs'
-import { stripTypeScriptTypes } from 'node:module'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { inspect, types } from 'node:util'
-import { MAX_MESSAGE, MAX_STACK } from '../frames.ts'
-import { importSite, loadedFiles } from './modules.ts'
+import type { ErrorDetails, Thrown } from '../../events/run.ts'
+import { MAX_CAUSES, MAX_DETAILS, MAX_MESSAGE, MAX_STACK } from '../frames.ts'
+import { importSite } from './modules.ts'
+import { classOf, ownFieldsOf, type Room } from './ownFields.ts'
+import type { Site } from './sites.ts'
+import type { Stacks } from './stacks.ts'
 
-export interface Described {
+/** What a run reports of a thrown value. */
+export interface Described extends ErrorDetails {
   readonly message: string
   readonly stack?: string
 }
 
+/** Characters of the message and the stack of a cause. */
+const MAX_CAUSE_MESSAGE = 1 << 10
+const MAX_CAUSE_STACK = 2 << 10
+const MAX_CAUSE_CODE = 128
+
+/** Errors of an `AggregateError` that are described. */
+const MAX_ERRORS = 10
+
+/** Characters for the causes and own fields of one error. JSON may escape some of them. */
+const ROOM = MAX_DETAILS / 2
+
+export const HIDDEN = 'Threw a value that cannot be shown'
+
+/** Fields with a place of their own. */
+const NAMED: ReadonlySet<string> = new Set(['name', 'message', 'stack', 'cause'])
+const NAMED_IN_CAUSE: ReadonlySet<string> = new Set([...NAMED, 'code'])
+
 /**
- * Describes a thrown value for its reader. Paths are relative to the build; stack frames of Node and of this
- * runtime are omitted. Never throws, not even when a getter of the value throws.
+ * Describes a thrown value for its reader, with the frames and places of the user's own source. Never throws, not even
+ * when a getter of the value throws.
  */
-export const describe = (thrown: unknown, dir: string, runtimeDir: string): Described => {
-  try {
-    if (!isError(thrown)) return { message: cut(textOf(thrown), MAX_MESSAGE) }
-    const message = cut(relativePaths(String(thrown.message), dir), MAX_MESSAGE)
-    return { message, stack: cut(userFrames(String(thrown.stack), dir, runtimeDir), MAX_STACK) }
-  } catch {
-    return { message: 'Threw a value that cannot be shown' }
-  }
-}
-
-/** Returns `file:line: message` for an error during the loading of a module, relative to the build. */
-export const describeLoad = (thrown: unknown, file: string, dir: string): string => {
-  try {
-    if (!isError(thrown)) return `${file}: Threw ${cut(textOf(thrown), MAX_MESSAGE)}`
-    const stack = relativePaths(String(thrown.stack), dir)
-    const message = relativePaths(String(thrown.message), dir)
-    const site =
-      importSite(thrown) ?? siteIn(stack, String(thrown.name)) ?? siteOfSyntaxError(thrown, dir) ?? file
-    return cut(message.startsWith(`${site}: `) ? message : `${site}: ${message}`, MAX_MESSAGE)
-  } catch {
-    return `${file}: Threw a value that cannot be shown`
-  }
-}
-
-/** V8 puts `path:line` above a syntax error; for other errors the topmost frame in the build is used. */
-const siteIn = (stack: string, name: string): string | undefined => {
-  const lines = stack.split('\n')
-  const head = name === 'SyntaxError' ? /^([^\s:()]+:\d+)$/.exec(lines[0] ?? '')?.[1] : undefined
-  if (head) return head
-  for (const line of lines) {
-    const frame = /^ +at (?:.*\()?([^\s():]+:\d+):\d+\)?$/.exec(line)?.[1]
-    if (frame && !frame.startsWith('node:') && !frame.startsWith('/')) return frame
-  }
-  return undefined
-}
-
-/** V8 does not report the line of a module's syntax error, so the type stripper parses it again. */
-const siteOfSyntaxError = (thrown: Error, dir: string): string | undefined => {
-  if (thrown.name !== 'SyntaxError') return undefined
-  for (const file of loadedFiles().toReversed()) {
-    try {
-      stripTypeScriptTypes(readFileSync(join(dir, file), 'utf8'), { mode: 'strip' })
-    } catch (error) {
-      return `${file}:${syntaxErrorOf(error).line}`
+export const describe = (thrown: unknown, stacks: Stacks): Described => {
+  if (!safely(() => isError(thrown)))
+    return { message: safely(() => cut(stacks.places.hide(textOf(thrown)), MAX_MESSAGE)) ?? HIDDEN }
+  const error = thrown as Error
+  const message = textIn(error, 'message', MAX_MESSAGE, stacks) ?? HIDDEN
+  const stack = safely(() => stacks.read(typeof error.stack === 'string' ? error.stack : ''))
+  const location = stack?.location ?? safely(() => importedAt(error, stacks))
+  const details = safely(() => {
+    const room = { left: ROOM }
+    const name = nameOf(error, stacks)
+    const found = {
+      ...(name && { name }),
+      ...insideOf(error, { except: NAMED, stacks, room, above: [error] }),
     }
+    return JSON.stringify(found).length > MAX_DETAILS ? { ...(name && { name }) } : found
+  })
+  return {
+    message,
+    ...(stack?.text && { stack: cut(stack.text, MAX_STACK) }),
+    ...details,
+    ...(location && { location }),
   }
-  return undefined
 }
 
-/** Reads `message` and `line` from an error of the type stripper, whose stack begins with `…:<line>`. */
-export const syntaxErrorOf = (thrown: unknown): { message: string; line: number } => {
-  if (!isError(thrown)) return { message: String(thrown), line: 1 }
-  const line = Number(/^[^\n]*?:(\d+)$/m.exec(String(thrown.stack))?.[1] ?? 1)
-  return { message: thrown.message.split('\n').at(-1) ?? thrown.message, line }
+interface Around {
+  readonly stacks: Stacks
+  readonly room: Room
+  /** The errors that contain this one. */
+  readonly above: readonly unknown[]
 }
 
-const userFrames = (stack: string, dir: string, runtimeDir: string): string =>
-  stack
-    .split('\n')
-    .filter((line) => !/^ +at /.test(line) || !(line.includes(runtimeDir) || /\(?node:[^)]*\)?$/.test(line)))
-    .map((line) => relativePaths(line, dir))
-    .join('\n')
+/** The own fields of an error, its causes and its errors. */
+const insideOf = (
+  error: Error,
+  { except, ...around }: Around & { readonly except: ReadonlySet<string> },
+): ErrorDetails => {
+  const { stacks, room } = around
+  const cause = safely(() => error.cause)
+  const errors: unknown = safely(() => (error as { readonly errors?: unknown }).errors)
+  const others = Array.isArray(errors) ? new Set([...except, 'errors']) : except
+  const fields = safely(() => ownFieldsOf(error, others, { room, shown: stacks.places.hide }))
+  return {
+    ...(fields && { fields }),
+    ...(cause !== undefined && inside(around) && { cause: causeOf(cause, around) }),
+    ...(Array.isArray(errors) && inside(around) && { errors: errorsOf(errors, around) }),
+  }
+}
+
+const inside = ({ above, room }: Around): boolean => above.length <= MAX_CAUSES && room.left > 0
+
+const errorsOf = (errors: readonly unknown[], around: Around): Thrown[] => {
+  const some = errors.slice(0, MAX_ERRORS).map((each) => causeOf(each, around))
+  return errors.length > MAX_ERRORS
+    ? [...some, { message: `… ${errors.length - MAX_ERRORS} more errors` }]
+    : some
+}
+
+const causeOf = (thrown: unknown, around: Around): Thrown => {
+  const { stacks, room, above } = around
+  if (above.includes(thrown)) return { message: 'An error that contains this one' }
+  if (!safely(() => isError(thrown)))
+    return spend(room, {
+      message: safely(() => cut(stacks.places.hide(textOf(thrown)), MAX_CAUSE_MESSAGE)) ?? HIDDEN,
+    })
+  const error = thrown as Error
+  const name = nameOf(error, stacks)
+  const stack = safely(() => cut(stacks.read(String(error.stack)).text, MAX_CAUSE_STACK))
+  const code: unknown = safely(() => (error as { readonly code?: unknown }).code)
+  const own = spend(room, {
+    ...(name && { name }),
+    message: textIn(error, 'message', MAX_CAUSE_MESSAGE, stacks) ?? HIDDEN,
+    ...(typeof code === 'string' && { code: cut(code, MAX_CAUSE_CODE) }),
+    ...(typeof code === 'number' && Number.isFinite(code) && { code }),
+    ...(stack && { stack }),
+  })
+  return { ...own, ...insideOf(error, { ...around, above: [...above, error], except: NAMED_IN_CAUSE }) }
+}
+
+const spend = (room: Room, own: Thrown): Thrown => {
+  room.left -= own.message.length + (own.stack?.length ?? 0)
+  return own
+}
+
+/** Names of errors that say less than the name of a class below them. */
+const GENERAL = new Set(['Error', 'TypeError', 'RangeError', 'AggregateError'])
+/** The name of a class, unless it is that of minified code or of Node's own errors. */
+const CLASS = /^(?!NodeError$|SystemError$)\p{Lu}[\p{ID_Continue}$]{2,}$/u
+
+/** The `name` of the error. Many classes of errors do not set it; then it is that of the class. */
+const nameOf = (error: Error, stacks: Stacks): string | undefined => {
+  const name = textIn(error, 'name', MAX_CAUSE_CODE, stacks)
+  if (name === undefined || !GENERAL.has(name)) return name
+  const found = safely(() => classOf(error))
+  return found !== undefined && CLASS.test(found) ? found : name
+}
+
+const textIn = (
+  error: Error,
+  key: 'name' | 'message',
+  length: number,
+  { places }: Stacks,
+): string | undefined => safely(() => cut(places.hide(String(error[key]).slice(0, 2 * length)), length))
+
+/** Undefined if user code throws, such as a getter. */
+const safely = <T>(read: () => T): T | undefined => {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}
+
+/** The place of an import that failed; undefined for any other error. */
+export const importedAt = (error: Error, { siteOf }: Stacks): Site | undefined => {
+  const at = importSite(error)
+  return at && siteOf(at.file, at.line, at.column)
+}
 
 /** Evaluated code runs in a context with its own `Error` class. */
-const isError = (thrown: unknown): thrown is Error => types.isNativeError(thrown) || thrown instanceof Error
+export const isError = (thrown: unknown): thrown is Error =>
+  types.isNativeError(thrown) || thrown instanceof Error
 
-const relativePaths = (text: string, dir: string): string =>
-  text
-    .replaceAll(`file://${dir}/`, '')
-    .replaceAll(`${dir}/`, '')
-    .replaceAll(encodeURI(`file://${dir}/`), '')
-
-const textOf = (thrown: unknown): string =>
+export const textOf = (thrown: unknown): string =>
   typeof thrown === 'string' ? thrown : inspect(thrown, { depth: 3, breakLength: 120, getters: false })
 
-const cut = (text: string, length: number): string =>
+export const cut = (text: string, length: number): string =>
   text.length > length ? `${text.slice(0, length - 1)}…` : text
-
-/** The directory of a module of this runtime. */
-export const dirOf = (moduleUrl: string): string => fileURLToPath(new URL('.', moduleUrl))

@@ -1,0 +1,85 @@
+import * as assert from 'uvu/assert'
+import { call, deploy, ended, type Run } from '../support/build.ts'
+import { startServer } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+import { publishAndFollow } from './sse.ts'
+
+const ORDERS = `import { call, fn, run } from 'svc'
+
+class PaymentError extends Error {
+  name = 'PaymentError'
+  code = 'card_declined'
+}
+
+export const charge = (order: { id: number }) => {
+  throw new PaymentError(\`declined \${order.id}\`, { cause: new Error('the bank said no') })
+}
+export const checkout = (order: { id: number }) => run('orders/charge', order)
+export const patient = async (order: { id: number }) => {
+  try {
+    return await run('orders/retried', order)
+  } catch (error: any) {
+    return [error instanceof Error, error.name, error.message, error.code, error.cause.message, error.run_id]
+  }
+}
+export const retried = fn({ retry: { attempts: 1, delay: 0 } }, (order: { id: number }) => charge(order))
+export const onFail = fn({ 'on-event': 'fail' }, () => charge({ id: 1 }))
+export const lossy = () => ({ totals: [new Map()] })
+`
+
+const server = await startServer()
+const { api } = server
+await deploy(api, 'shop', { 'orders.ts': ORDERS })
+
+const errors = suite('the error of a run')
+
+errors('contains its class, its own fields, its cause and its place in the source', async () => {
+  const { status, error, result } = await call(api, 'orders/charge', { id: 7 })
+  assert.is(status, 'failed')
+  assert.equal([error?.code, error?.name, error?.message], ['function_failed', 'PaymentError', 'declined 7'])
+  assert.equal(error?.location, {
+    file: 'orders.ts',
+    line: 9,
+    column: 9,
+    snippet: "  throw new PaymentError(`declined ${order.id}`, { cause: new Error('the bank said no') })",
+  })
+  assert.equal(error?.fields, { code: 'card_declined' })
+  assert.equal([error?.cause?.name, error?.cause?.message], ['Error', 'the bank said no'])
+  assert.equal(result, { error })
+})
+
+errors('is that of the child run, at the line of the call in the parent', async () => {
+  const { error } = await call(api, 'orders/checkout', { id: 7 })
+  assert.equal([error?.code, error?.name, error?.message], ['function_failed', 'PaymentError', 'declined 7'])
+  assert.equal([error?.location?.file, error?.location?.line], ['orders.ts', 11])
+  assert.is(error?.cause?.message, 'the bank said no')
+  const child = await ended(api, String(error?.fields?.['run_id']))
+  assert.equal([child.fn, child.status, child.error?.location?.line], ['orders/charge', 'failed', 9])
+})
+
+errors('of the last attempt of a child run reaches the parent', async () => {
+  const { result } = await call(api, 'orders/patient', { id: 7 })
+  const [run_id] = (result as unknown[]).splice(-1)
+  assert.equal(result, [true, 'PaymentError', 'declined 7', 'card_declined', 'the bank said no'])
+  assert.is((await ended(api, String(run_id))).attempt, 2)
+})
+
+errors('is the same in lists and in the stream', async () => {
+  const events = await (await publishAndFollow(api, 'fail')).rest()
+  const failed = events.find(({ event }) => event === 'run:fail')?.data['run'] as Run
+  const run = await api.get<Run>(`/runs/${failed.run_id}`)
+  assert.equal(failed.error, run.error)
+  const listed = await until(async () =>
+    (await api.page<Run>('/runs?limit=100')).data.find(({ run_id }) => run_id === run.run_id),
+  )
+  assert.equal(listed.error, run.error)
+})
+
+errors('names the path to what JSON cannot represent', async () => {
+  const { error } = await call(api, 'orders/lossy')
+  assert.is(error?.code, 'result_not_serializable')
+  assert.match(error?.message ?? '', 'result.totals[0] is a Map; return Object.fromEntries(map)')
+})
+
+errors.run()

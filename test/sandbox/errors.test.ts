@@ -1,0 +1,366 @@
+import * as assert from 'uvu/assert'
+import { AppError } from '../../src/errors.ts'
+import { FailedRun } from '../../src/events/failedRun.ts'
+import type { Thrown } from '../../src/events/run.ts'
+import { mapOfLines } from '../support/sourceMaps.ts'
+import { suite } from '../support/suite.ts'
+import { openWorkbench, resultOf, type Workbench } from './harness.ts'
+
+/** What the author wrote, and what the bundler made of it: six lines later, under another name. */
+const SOURCE = `import { chargeCard } from '../pay/card.ts'
+
+export const charge = (order: Order) => {
+  throw new Error(\`no money for \${order.id}\`)
+}
+`
+const BUNDLED = `${'\n'.repeat(6)}export const charge = (order) => {
+  throw new Error(\`no money for \${order.id}\`)
+};
+`
+const MAP = mapOfLines('../../src/orders/charge.ts', SOURCE, [
+  ...Array.from({ length: 6 }, () => undefined),
+  2,
+  3,
+  4,
+])
+const inline = Buffer.from(MAP).toString('base64')
+
+const FILES = {
+  'mapped/linked.js': `${BUNDLED}//# sourceMappingURL=linked.js.map\n`,
+  'mapped/linked.js.map': MAP,
+  'mapped/inline.js': `${BUNDLED}//# sourceMappingURL=data:application/json;base64,${inline}\n`,
+  'mapped/outside.js': `${BUNDLED}//# sourceMappingURL=../../../../../../../../etc/passwd\n`,
+  'mapped/broken.js': `${BUNDLED}//# sourceMappingURL=data:application/json;base64,e30=\n`,
+  'orders.ts': `import { context, emit, files, run, send } from 'svc'
+interface Order { readonly id: string }
+class PaymentError extends Error {
+  override name = 'PaymentError'
+  readonly code = 'card_declined'
+  readonly status: number = 402
+}
+export const pay = (order: Order): never => {
+  throw new PaymentError(\`declined \${order?.id}\`, { cause: new Error('the bank said no') } as ErrorOptions)
+}
+export const sends = async () => { await send('a', 1) }
+export const runs = async () => {
+  await Promise.resolve()
+  await run('orders/pay', { id: 1 })
+}
+export const reads = async () => { await context('KEY') }
+export const emits = () => emit('token', 'x')
+export const files_ = async () => { await files.get('a.txt') }
+export const puts = async () => { await files.put('a.txt', 'content') }
+export const caught = async () => {
+  try {
+    await run('orders/pay', { id: 1 })
+  } catch (error) {
+    const { name, message, code, status, run_id, cause } = error as any
+    return { name, message, code, status, run_id, cause: [cause instanceof Error, cause.name, cause.message, cause.code] }
+  }
+}
+export const fetches = async () => { await fetch('http://127.0.0.1:1/') }
+export const prints = () => {
+  console.error(new Error('printed'))
+  console.log(import.meta.url, import.meta.dirname)
+}
+export const misses = () => import('./order.ts')
+export const leaks = async () => {
+  const key = await context('KEY')
+  throw Object.assign(new Error('x', { cause: new Error('with ' + key) }), { used: key, nested: { [key]: [key] } })
+}
+export const asks = async () => { await (send as any)(7) }
+`,
+  'causes.js': `
+const chain = (depth) => depth === 0 ? undefined : new Error('level ' + depth, { cause: chain(depth - 1) })
+export const deep = () => { throw new Error('top', { cause: chain(9) }) }
+export const many = () => Promise.any([fail('a', 'EA'), fail('b', 'EB')])
+const fail = (message, code) => Promise.reject(Object.assign(new RangeError(message), { code }))
+export const manyMore = () => { throw new AggregateError(Array.from({ length: 40 }, (_, n) => new Error('e' + n)), 'all') }
+export const cycle = () => {
+  const error = new Error('round')
+  error.cause = new Error('and', { cause: error })
+  throw error
+}
+export const text = () => { throw new Error('top', { cause: 'only text' }) }
+export const fields = () => {
+  const self = { n: 1 }
+  self.self = self
+  const error = Object.assign(new Error('x'), {
+    code: 11000, big: 10n, when: new Date(0), nan: NaN, map: new Map(), fn() {}, nothing: undefined, self,
+    list: [1, [2, [3, [4, [5, [6]]]]]], long: 'y'.repeat(1 << 20), nested: { Authorization: 'Bearer abc' },
+    apiKey: 'k', url: new URL('https://a.example/b'),
+  })
+  const get = () => { throw new Error('a getter is not called') }
+  throw Object.defineProperty(error, 'lazy', { enumerable: true, get })
+}
+export const invalid = () => { throw Object.assign(new Error('x'), { errors: { name: 'is required' } }) }
+export const huge = () => {
+  const error = new Error('m'.repeat(4 << 20), { cause: new Error('c'.repeat(4 << 20)) })
+  for (let n = 0; n < 5000; n++) error['field' + n] = 'v'.repeat(5000)
+  throw error
+}
+export const hostile = () => {
+  const error = new Error('still here')
+  for (const key of ['cause', 'errors', 'code'])
+    Object.defineProperty(error, key, { enumerable: true, get() { throw new Error('no ' + key) } })
+  throw error
+}
+export const proxied = () => {
+  const trap = () => { throw new Error('trap') }
+  throw new Error('with a proxy', { cause: new Proxy(new Error('inner'), { get: trap, ownKeys: trap, getPrototypeOf: trap }) })
+}
+export const hostFile = async () => {
+  const { readFileSync } = await import('node:fs')
+  readFileSync(new URL('./missing.txt', import.meta.url))
+}
+class DeclinedError extends TypeError {}
+export const unnamed = () => { throw new DeclinedError('x', { cause: new (class e extends Error {})('y') }) }
+export const overflow = () => overflow() + 1
+`,
+}
+
+const errors = suite<Workbench>('an error of a function')
+
+errors.before(async (context) => void Object.assign(context, await openWorkbench(FILES)))
+errors.after(({ runtime }) => runtime.close())
+
+for (const name of ['linked', 'inline']) {
+  errors(`in bundled code names the place in the source: map ${name}`, async ({ failure, cacheDir }) => {
+    const error = await failure(`mapped.${name}/charge`, { args: [{ id: 7 }] })
+    assert.is(error.message, 'no money for 7')
+    assert.is(error.stack, 'Error: no money for 7\n    at charge (src/orders/charge.ts:4:1)')
+    assert.equal(error.location, {
+      file: 'src/orders/charge.ts',
+      line: 4,
+      column: 1,
+      snippet: '  throw new Error(`no money for ${order.id}`)',
+    })
+    assert.not.match(JSON.stringify(error), cacheDir)
+  })
+}
+
+for (const name of ['outside', 'broken']) {
+  errors(`names the place in the bundle without a usable map: ${name}`, async ({ failure }) => {
+    const { location } = await failure(`mapped.${name}/charge`, { args: [{ id: 7 }] })
+    assert.equal([location?.file, location?.line], [`mapped/${name}.js`, 8])
+  })
+}
+
+errors('shows the line as it was written, with its types', async ({ failure }) => {
+  const { name, location, fields, cause } = await failure('orders/pay', { args: [{ id: 7 }] })
+  assert.is(name, 'PaymentError')
+  assert.equal([location?.file, location?.line, location?.column], ['orders.ts', 9, 9])
+  assert.match(location?.snippet ?? '', /^ {2}throw new PaymentError\(.* as ErrorOptions\)$/)
+  assert.equal(fields, { code: 'card_declined', status: 402 })
+  assert.equal([cause?.name, cause?.message], ['Error', 'the bank said no'])
+  assert.match(cause?.stack ?? '', /orders\.ts:9:\d+/)
+})
+
+const noSuch = () => Promise.reject(new AppError('not_found', 'No such thing'))
+const calls: readonly [name: string, line: number][] = [
+  ['sends', 11],
+  ['runs', 14],
+  ['reads', 16],
+  ['files_', 18],
+  ['puts', 19],
+  ['asks', 38],
+]
+for (const [name, line] of calls) {
+  errors(`of an SDK call begins at that call: ${name}`, async ({ failure }) => {
+    const { message, stack, location, fields } = await failure(`orders/${name}`, { onHostCall: noSuch })
+    assert.equal([location?.file, location?.line], ['orders.ts', line])
+    assert.match((stack ?? '').split('\n')[1] ?? '', `orders.ts:${line}:`)
+    assert.not.match(stack ?? '', 'svc:runtime')
+    if (name !== 'asks') assert.equal([message, fields], ['No such thing', { code: 'not_found' }])
+  })
+}
+
+errors('of a fetch begins at its call, and has its cause', async ({ failure }) => {
+  const { name, location, cause } = await failure('orders/fetches')
+  assert.is(name, 'TypeError')
+  assert.equal([location?.file, location?.line], ['orders.ts', 28])
+  assert.ok(cause?.name)
+})
+
+const declined = new FailedRun('child-1', {
+  code: 'function_failed',
+  name: 'PaymentError',
+  message: 'declined 1',
+  stack: 'PaymentError: declined 1\n    at pay (orders.ts:9:9)',
+  fields: { code: 'card_declined', status: 402, message: 'mine', ['__proto__']: { polluted: true } },
+  cause: { name: 'BankError', message: 'no', code: 7 },
+})
+
+errors('of a child run has its name, fields and causes in the parent', async ({ invoke }) => {
+  const caught = await resultOf(invoke('orders/caught', { onHostCall: () => Promise.reject(declined) }))
+  assert.equal(caught, {
+    name: 'PaymentError',
+    message: 'declined 1',
+    code: 'card_declined',
+    status: 402,
+    run_id: 'child-1',
+    cause: [true, 'BankError', 'no', 7],
+  })
+})
+
+errors('of a child run that is not caught is that of the parent, at its own line', async ({ failure }) => {
+  const error = await failure('orders/runs', { onHostCall: () => Promise.reject(declined) })
+  assert.equal([error.code, error.name, error.message], ['function_failed', 'PaymentError', 'declined 1'])
+  assert.equal([error.location?.file, error.location?.line], ['orders.ts', 14])
+  assert.equal([error.fields?.['code'], error.fields?.['run_id']], ['card_declined', 'child-1'])
+  assert.equal([error.cause?.name, error.cause?.code], ['BankError', 7])
+})
+
+errors('of a child run that timed out has its reason as its code', async ({ failure }) => {
+  const timeout = new FailedRun('child-1', { code: 'timeout', message: 'The run did not end' })
+  const { code, fields } = await failure('orders/runs', { onHostCall: () => Promise.reject(timeout) })
+  assert.equal([code, fields?.['code']], ['function_failed', 'timeout'])
+})
+
+errors('of a child run that an outage ended is no outage of the parent', async ({ failure }) => {
+  const away = new FailedRun('child-1', { code: 'unavailable', message: 'The event store is away' })
+  assert.is(
+    (await failure('orders/runs', { onHostCall: () => Promise.reject(away) })).code,
+    'function_failed',
+  )
+})
+
+errors('that is printed names no path of the node', async ({ invoke, cacheDir }) => {
+  const lines: string[] = []
+  await resultOf(invoke('orders/prints', { onLog: ({ text }) => void lines.push(text) }))
+  assert.equal(lines, ['Error: printed', '    at prints (orders.ts:30:17)', 'orders.ts .'])
+  assert.not.match(lines.join('\n'), cacheDir)
+})
+
+errors('of a missing import names the likely file', async ({ failure }) => {
+  const { message, location } = await failure('orders/misses')
+  assert.is(message, "Cannot find module './order.ts': did you mean './orders.ts'?")
+  assert.equal([location?.file, location?.line], ['orders.ts', 33])
+})
+
+errors('about a function that is not there names the likely one', async ({ failure }) => {
+  assert.equal(await failure('orders/pya'), {
+    code: 'function_not_found',
+    message: 'Expected orders.ts to export a function pya, got none; did you mean pay?',
+  })
+})
+
+errors.run()
+
+const details = suite<Workbench>('the details of an error')
+
+details.before(async (context) => void Object.assign(context, await openWorkbench(FILES)))
+details.after(({ runtime }) => runtime.close())
+
+const messagesOf = (error: { cause?: unknown }): string[] => {
+  const cause = error.cause as Thrown | undefined
+  return cause ? [cause.message, ...messagesOf(cause as { cause?: unknown })] : []
+}
+
+details('contain five causes', async ({ failure }) => {
+  assert.equal(messagesOf(await failure('causes/deep')), [
+    'level 9',
+    'level 8',
+    'level 7',
+    'level 6',
+    'level 5',
+  ])
+})
+
+details('contain the errors of an AggregateError with their codes', async ({ failure }) => {
+  const { name, errors: several } = await failure('causes/many')
+  assert.is(name, 'AggregateError')
+  assert.equal(
+    several?.map((each) => [each.name, each.message, each.code]),
+    [
+      ['RangeError', 'a', 'EA'],
+      ['RangeError', 'b', 'EB'],
+    ],
+  )
+})
+
+details('contain ten errors, and the number of the others', async ({ failure }) => {
+  const { errors: several = [] } = await failure('causes/manyMore')
+  assert.is(several.length, 11)
+  assert.is(several.at(-1)?.message, '… 30 more errors')
+})
+
+details('end where a cause contains itself', async ({ failure }) => {
+  assert.equal(messagesOf(await failure('causes/cycle')), ['and', 'An error that contains this one'])
+})
+
+details('contain the name of the class of an error that sets none', async ({ failure }) => {
+  const { name, cause } = await failure('causes/unnamed')
+  assert.equal([name, cause?.name], ['DeclinedError', 'Error'])
+})
+
+details('contain a cause that is no error as text', async ({ failure }) => {
+  assert.equal((await failure('causes/text')).cause, { message: 'only text' })
+})
+
+details('contain the own fields as small JSON, without secrets and getters', async ({ failure }) => {
+  const { fields = {} } = await failure('causes/fields')
+  const { long, self, list, ...rest } = fields
+  assert.equal(rest, {
+    code: 11000,
+    big: '10',
+    when: '1970-01-01T00:00:00.000Z',
+    nan: 'NaN',
+    map: '[Map]',
+    nested: { Authorization: '***' },
+    apiKey: '***',
+    url: 'https://a.example/b',
+  })
+  assert.is(String(long).length, 1024)
+  assert.equal(self, { n: 1, self: { n: 1, self: { n: 1, self: { n: 1, self: '…' } } } })
+  assert.equal(list, [1, [2, [3, [4, '…']]]])
+})
+
+details('contain `errors` that is no list as a field', async ({ failure }) => {
+  const { fields, errors: several } = await failure('causes/invalid')
+  assert.equal([fields, several], [{ errors: { name: 'is required' } }, undefined])
+})
+
+details('are limited in their size', async ({ failure }) => {
+  const error = await failure('causes/huge')
+  assert.is(error.message.length, 8192)
+  assert.ok((error.stack ?? '').length <= 16_384)
+  const { message: _, stack: __, ...rest } = error
+  assert.ok(JSON.stringify(rest).length < 33_000, `got ${JSON.stringify(rest).length}`)
+  assert.ok(Object.keys(error.fields ?? {}).length > 10)
+})
+
+details('are left out where reading them throws', async ({ failure }) => {
+  const { message, name, fields, cause, errors: several, location } = await failure('causes/hostile')
+  assert.equal([message, name], ['still here', 'Error'])
+  assert.equal([fields, cause, several], [undefined, undefined, undefined])
+  assert.is(location?.file, 'causes.js')
+})
+
+details('survive a cause that refuses to be read', async ({ failure }) => {
+  const { message, cause } = await failure('causes/proxied')
+  assert.is(message, 'with a proxy')
+  assert.type(cause?.message, 'string')
+})
+
+details('contain no path of the node', async ({ failure, cacheDir }) => {
+  const error = await failure('causes/hostFile')
+  assert.equal([error.fields?.['code'], error.fields?.['path']], ['ENOENT', 'missing.txt'])
+  assert.not.match(JSON.stringify(error), cacheDir)
+})
+
+details('contain no value of context', async ({ failure }) => {
+  const error = await failure('orders/leaks', { onHostCall: () => Promise.resolve('hunter2-hunter2') })
+  assert.equal(
+    [error.cause?.message, error.fields],
+    ['with ***', { used: '***', nested: { '***': ['***'] } }],
+  )
+  assert.not.match(JSON.stringify(error), 'hunter2')
+})
+
+details('of a stack overflow are reported', async ({ failure }) => {
+  const { name, location } = await failure('causes/overflow')
+  assert.equal([name, location?.file], ['RangeError', 'causes.js'])
+})
+
+details.run()
