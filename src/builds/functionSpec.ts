@@ -2,6 +2,7 @@ import type { FunctionSpec } from '../events/project.ts'
 import { CONTEXT_KEY_RULE, isContextKey } from '../events/contextKey.ts'
 import { ticksOf } from '../domain/cron.ts'
 import type { RawFunction } from '../sandbox/protocol.ts'
+import { keyOf, unknownKeyIn } from './metadataKeys.ts'
 
 const MAX_TIMEOUT = 900_000
 const MAX_CONTEXT_KEYS = 100
@@ -24,20 +25,6 @@ export class BadMetadata extends Error {}
 
 type Fields = Readonly<Record<string, unknown>>
 type Spec = { -readonly [K in keyof FunctionSpec]: FunctionSpec[K] }
-
-/** The accepted keys, as in SPEC.md and in camelCase, in the order in which they are checked. */
-const KEYS: Readonly<Record<string, string>> = {
-  'on-event': 'on-event',
-  onEvent: 'on-event',
-  retry: 'retry',
-  once: 'once',
-  schedule: 'schedule',
-  webhook: 'webhook',
-  'secret-headers': 'secret-headers',
-  secretHeaders: 'secret-headers',
-  timeout: 'timeout',
-  context: 'context',
-}
 
 /** Returns the functions of one module with valid metadata and its defaults. Throws `BadMetadata`. */
 export const toFunctionSpecs = (
@@ -82,10 +69,11 @@ const specOf = (ns: string, raw: RawFunction, where: string): FunctionSpec => {
   const spec: Spec = { ns, var: raw.var }
   if (raw.metadata === undefined) return spec
   const given = fieldsOf(raw.metadata, `${where}Expected metadata to be an object`)
-  for (const key of Object.keys(given)) {
-    const known = KEYS[key]
-    if (known === undefined) refuseTypo(key, where)
-    else if (given[key] !== undefined && given[key] !== null) setField(spec, known, given[key], where)
+  const unknown = unknownKeyIn(given)
+  if (unknown !== undefined) throw new BadMetadata(`${where}${unknown}`)
+  for (const [key, value] of Object.entries(given)) {
+    const known = keyOf(key)
+    if (known !== undefined && value !== undefined && value !== null) setField(spec, known, value, where)
   }
   return spec
 }
@@ -117,13 +105,6 @@ const setField = (spec: Spec, key: string, value: unknown, where: string): void 
       spec.timeout = integerOf(value, `${where}timeout`, 1, MAX_TIMEOUT)
       return
   }
-}
-
-/** Other keys belong to the author, except those that look like a misspelt key of the service. */
-const refuseTypo = (key: string, where: string): void => {
-  const plain = (text: string) => text.replaceAll(/[-_]/g, '').toLowerCase()
-  const meant = Object.keys(KEYS).find((known) => plain(known) === plain(key))
-  if (meant) throw new BadMetadata(`${where}Expected the key ${KEYS[meant]}, got ${key}`)
 }
 
 const retryOf = (value: unknown, where: string): NonNullable<FunctionSpec['retry']> => {

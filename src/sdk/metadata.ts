@@ -39,6 +39,8 @@ export interface Metadata {
   readonly context?: readonly string[]
   /** Time limit of a run in milliseconds: 1-900000. */
   readonly timeout?: number
+  /** Keys of your own, which the service does not read. */
+  readonly [own: `x-${string}`]: unknown
 }
 
 type AnyFunction = (...args: never[]) => unknown

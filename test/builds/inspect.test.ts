@@ -160,6 +160,78 @@ for (const [what, files, message] of mistakes) {
   })
 }
 
+const likely: [what: string, files: Record<string, string>, message: string][] = [
+  [
+    'a file without its extension',
+    { 'a.ts': "import { x } from './lib/b'", 'lib/b.ts': 'export const x = 1' },
+    "a.ts:1: Cannot find module './lib/b': did you mean './lib/b.ts'?",
+  ],
+  [
+    'a TypeScript file by the name of its JavaScript',
+    { 'a.ts': "import { x } from './_b.js'", '_b.ts': 'export const x = 1' },
+    "a.ts:1: Cannot find module './_b.js': did you mean './_b.ts'?",
+  ],
+  [
+    'a misspelt file',
+    { 'a.ts': "import { x } from './_pricse.ts'", '_prices.ts': 'export const x = 1' },
+    "a.ts:1: Cannot find module './_pricse.ts': did you mean './_prices.ts'?",
+  ],
+  [
+    'a folder with an index',
+    { 'a.ts': "import { x } from './_lib'", '_lib/index.ts': 'export const x = 1' },
+    "a.ts:1: Cannot find module './_lib': did you mean './_lib/index.ts'?",
+  ],
+  [
+    'a package that is missing',
+    { 'a.ts': "import { z } from 'zod'" },
+    "a.ts:1: Cannot find module 'zod': bundle the package zod, or add node_modules/zod to the build",
+  ],
+  [
+    'a misspelt package',
+    { 'a.ts': "import x from 'strpie'", 'node_modules/stripe/index.js': 'module.exports = 1' },
+    "a.ts:1: Cannot find module 'strpie': did you mean 'stripe'?",
+  ],
+  [
+    'a path of tsconfig.json',
+    { 'a.ts': "import x from '@/lib/x'" },
+    "a.ts:1: Cannot find module '@/lib/x': paths of tsconfig.json are not applied; bundle the build, or import a relative path",
+  ],
+  [
+    'a misspelt function of svc',
+    { 'a.ts': "import { emmit } from 'svc'" },
+    "a.ts:1: The requested module 'svc' does not provide an export named 'emmit': did you mean 'emit'?",
+  ],
+  [
+    'a misspelt function of Node',
+    { 'a.ts': "\nimport { readFilSync } from 'node:fs'" },
+    "a.ts:2: The requested module 'node:fs' does not provide an export named 'readFilSync': did you mean 'readFileSync'?",
+  ],
+  [
+    'a misspelt export of the build',
+    {
+      'a.ts': "import { totla } from './_b.ts'",
+      '_b.ts': 'export const other = 1, y = 2\nexport async function total(): Promise<void> {}',
+    },
+    "a.ts:1: The requested module './_b.ts' does not provide an export named 'totla': did you mean 'total'?",
+  ],
+  [
+    'a missing default export',
+    { 'a.ts': "import b from './_b.ts'", '_b.ts': 'const x = 1\nexport { x as total }' },
+    "a.ts:1: The requested module './_b.ts' does not provide an export named 'default': it has no default export, only total",
+  ],
+]
+for (const [what, files, message] of likely) {
+  load(`names what was probably meant: ${what}`, async () => assert.is(await messageOf(files), message))
+}
+
+load('names nothing outside of the build', async () => {
+  const outside = { 'a.ts': "import x from '../../../etc/passwd'" }
+  assert.is(
+    await messageOf(outside),
+    "a.ts:1: Cannot find module '../../../etc/passwd': the file is not in the build",
+  )
+})
+
 load('names the file that spins', async () => {
   assert.is(await messageOf({ 'a.js': 'for (;;) {}' }, 500), 'a.js: Expected it to load within 500 ms')
 })
@@ -176,10 +248,15 @@ load('reports the same message when one of its functions is run', async () => {
     'a.ts': 'export const f = () => 1\nthrow new Error("at load")',
     'b.ts': 'export const = 1',
   })
-  assert.equal(await failure('a/f'), { code: 'load_failed', message: 'a.ts:2: at load' })
-  const { code, message } = await failure('b/f')
+  assert.equal(await failure('a/f'), {
+    code: 'load_failed',
+    message: 'a.ts:2: at load',
+    location: { file: 'a.ts', line: 2, column: 7, snippet: 'throw new Error("at load")' },
+  })
+  const { code, message, location } = await failure('b/f')
   assert.is(code, 'load_failed')
   assert.match(message, /^b\.ts:1: /)
+  assert.equal([location?.file, location?.line, location?.snippet], ['b.ts', 1, 'export const = 1'])
   await runtime.close()
 })
 
@@ -239,6 +316,34 @@ const refusals: [string, string][] = [
     'Expected each of context to be 1 to 128 letters, digits, "_", "." and "-", beginning with a letter or "_", got "../KEY"',
   ],
   ['{ Context: [] }', 'Expected the key context, got Context'],
+  ['{ "on-events": "a" }', 'Expected the key on-event, got on-events'],
+  ['{ event: "a" }', 'Expected the key on-event, got event'],
+  ['{ retries: 3 }', 'Expected the key retry, got retries'],
+  ['{ cron: "0 3 * * *" }', 'Expected the key schedule, got cron'],
+  ['{ timeoutMs: 100 }', 'Expected the key timeout, got timeoutMs'],
+  [
+    '{ schedule: { cron: "0 3 * * *", tz: "Europe/Berlin" } }',
+    'Expected the key schedule.timezone, got schedule.tz',
+  ],
+  [
+    '{ schedule: { cron: "0 3 * * *", timeZone: "Europe/Berlin" } }',
+    'Expected the key schedule.timezone, got schedule.timeZone',
+  ],
+  ['{ retry: { attempts: 1, backoff: 2 } }', 'Expected the key retry.delay, got retry.backoff'],
+  ['{ retry: { attempt: 1 } }', 'Expected the key retry.attempts, got retry.attempt'],
+  [
+    '{ retry: { attempts: 1, jitter: true } }',
+    'Expected one of the keys retry.attempts, retry.delay, got retry.jitter',
+  ],
+  ['{ webhook: { service: "a", paht: "/x" } }', 'Expected the key webhook.path, got webhook.paht'],
+  [
+    '{ team: "blue" }',
+    'Expected one of the keys on-event, retry, once, schedule, webhook, secret-headers, timeout, context, or one of your own that begins with x-, got team',
+  ],
+  [
+    '{ "on-event": "a", "x-filter": new Map() }',
+    'Expected metadata that can be converted to JSON: metadata["x-filter"] is a Map; return Object.fromEntries(map)',
+  ],
   ['{ timeout: 0 }', 'Expected timeout to be a whole number from 1 to 900000, got 0'],
   ['{ on_event: "x" }', 'Expected the key on-event, got on_event'],
   ['[1]', 'Expected metadata to be an object, got [1]'],
@@ -254,7 +359,7 @@ for (const [given, message] of refusals) {
 
 metadata('may use camelCase, no retries, leap days and keys of the author', async () => {
   const given =
-    '{ onEvent: "a", retry: { attempts: 0 }, schedule: "0 0 29 2 *", secretHeaders: ["X-A", "x-a"], team: "blue" }'
+    '{ onEvent: "a", retry: { attempts: 0 }, schedule: "0 0 29 2 *", secretHeaders: ["X-A", "x-a"], "x-team": "blue" }'
   assert.is(
     await mistakeIn(given),
     `ok: ${JSON.stringify([
