@@ -27,7 +27,7 @@ const MAX_TRIES = 3
 const ask = (
   action: FileAction,
   params: Readonly<Record<string, unknown>>,
-  site?: CallSite,
+  site?: CallSite | undefined,
 ): Promise<unknown> => activeRun(`files.${action}`).request({ op: 'files', action, params }, site)
 
 let last: Promise<unknown> = Promise.resolve()
@@ -46,7 +46,7 @@ const tooLarge = (size: number): RangeError =>
 export const files = {
   /** Reads a file of at most 64 MiB. Rejects with code `not_found` if it does not exist. */
   get: async (path: string): Promise<WithContent> => {
-    const site = activeRun('files.get').siteOf(files.get)
+    const site = activeRun('files.get').siteOf?.(files.get)
     for (let tries = 1; ; tries++) {
       try {
         return await inTurn(() => read(path, site))
@@ -80,7 +80,7 @@ export const files = {
   },
 }
 
-const read = async (path: string, site: CallSite): Promise<WithContent> => {
+const read = async (path: string, site: CallSite | undefined): Promise<WithContent> => {
   const { content_base64: first, ...info } = (await ask('get', { path }, site)) as FileInfo & {
     content_base64: string
   }
