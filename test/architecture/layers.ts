@@ -39,8 +39,8 @@ export const layers: readonly Layer[] = [
   { path: 'events/rawJson', imports: [] },
   { path: 'events/outputLimit', imports: [] },
   { path: 'events/contextKey', imports: ['errors'] },
-  { path: 'events/failedRun', imports: ['errors'], types: ['events'] },
   { path: 'events', imports: ['errors'], packages: ['typebox'] },
+  { path: 'events/failedRun', imports: ['errors'], types: ['events'] },
   // The SDK is published: its types and its code are its own.
   { path: 'sdk', imports: [] },
   { path: 'ports', imports: ['events'], types: ['sdk'] },
