@@ -14,7 +14,7 @@ export interface ActiveRun {
   /** The place at which user code called a function of the SDK, for requests that are made later. Test doubles lack it. */
   siteOf?(callee: (...args: never[]) => unknown): CallSite
   /** Makes a host call; rejects after the run has ended. The stack of an error begins at `site`, by default at this call. */
-  request(call: HostCall, site?: CallSite | undefined): Promise<unknown>
+  request(call: HostCall, site?: CallSite): Promise<unknown>
 }
 
 export const activeRuns = new AsyncLocalStorage<ActiveRun>()

@@ -27,7 +27,7 @@ const MAX_TRIES = 3
 const ask = (
   action: FileAction,
   params: Readonly<Record<string, unknown>>,
-  site?: CallSite | undefined,
+  site?: CallSite,
 ): Promise<unknown> => activeRun(`files.${action}`).request({ op: 'files', action, params }, site)
 
 let last: Promise<unknown> = Promise.resolve()

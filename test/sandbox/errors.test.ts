@@ -254,7 +254,7 @@ details.after(({ runtime }) => runtime.close())
 
 const messagesOf = (error: { cause?: unknown }): string[] => {
   const cause = error.cause as Thrown | undefined
-  return cause ? [cause.message, ...messagesOf(cause as { cause?: unknown })] : []
+  return cause ? [cause.message, ...messagesOf(cause)] : []
 }
 
 details('contain five causes', async ({ failure }) => {

@@ -5,7 +5,7 @@ import type { CallError } from '../protocol.ts'
 import { framesOf } from './stacks.ts'
 
 /** Captured before user code can replace it. V8 writes the text of a stack when it is first read. */
-const { captureStackTrace } = Error
+const captureStackTrace = Error.captureStackTrace.bind(Error)
 
 /** Captures the stack above the function `callee`. */
 export const callSite = (callee: (...args: never[]) => unknown): CallSite => {

@@ -71,7 +71,7 @@ export const lossIn = (
     const reason = typeof each === 'function' && !hasToJson(each) ? FUNCTION : reasonOf(each)
     if (reason === undefined && (typeof each !== 'object' || isOpaque(each))) return undefined
     path.push(key)
-    const found = reason ?? search(each as object)
+    const found = reason ?? search(each)
     if (found === undefined) path.pop()
     return found
   }

@@ -59,7 +59,7 @@ const fileLike = (path: string, dir: string): string | undefined => {
   const same = names.filter((name) => name.startsWith(`${wanted}.`) || withoutExtension(name) === stem)
   if (same.length > 0) return same.sort((a, b) => a.length - b.length)[0]
   if (path !== dir) {
-    const index = namesIn(path).find((name) => /^index\./.test(name) && MODULE.test(name))
+    const index = namesIn(path).find((name) => name.startsWith('index.') && MODULE.test(name))
     if (index !== undefined) return `${wanted}/${index}`
   }
   const likely = nearest(stem, names.map(withoutExtension))

@@ -55,8 +55,6 @@ export const openSites = (places: Places) => {
   }
 }
 
-export type FindSite = ReturnType<typeof openSites>
-
 const siteAt = (file: string, line: number, column: number, text: string | undefined): Site => {
   const code = text === undefined ? undefined : (originalLine(text, line) ?? lineIn(text, line))
   const site = { file: file.slice(0, MAX_FILE), line, column }

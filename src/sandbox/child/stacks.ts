@@ -1,4 +1,4 @@
-import { isDependency, openPlaces, type Places } from './places.ts'
+import { isDependency, openPlaces } from './places.ts'
 import { openSites, type Site } from './sites.ts'
 
 /** Characters of a stack that are read. The rest is hardly of use, and each frame costs a look-up. */
