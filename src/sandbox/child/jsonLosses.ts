@@ -90,7 +90,7 @@ const reasonOf = (value: unknown): string | undefined => {
     case 'bigint':
       return 'a BigInt; return String(value)'
     case 'object':
-      return value === null || isOpaque(value) || Array.isArray(value) || isPlain(value)
+      return value === null || isOpaque(value) || Array.isArray(value) || isPlain(value) || isSignal(value)
         ? undefined
         : reasonOfInstance(value)
     case 'symbol':
@@ -102,6 +102,9 @@ const reasonOf = (value: unknown): string | undefined => {
 
 /** JSON takes the value of `toJSON`, and of the objects of texts and numbers. */
 const isOpaque = (value: object): boolean => hasToJson(value) || types.isBoxedPrimitive(value)
+
+/** Functions may return `currentRun()`, which contains one. */
+const isSignal = (value: object): boolean => value instanceof AbortSignal
 
 const hasToJson = (value: object): boolean =>
   typeof (value as { readonly toJSON?: unknown }).toJSON === 'function'
