@@ -29,8 +29,10 @@ export {
 export {
   Network,
   Project,
+  BuildFunction,
   BuildUpload,
   Build,
+  DeployedBuild,
   BuildOfEnv,
   ContextVariable,
   RotatedDataKey,
@@ -38,5 +40,5 @@ export {
   Schedule,
   Webhook,
 } from './schemas/projects.ts'
-export { Event, RunStatus, Run, RunLogs, RunStats, RunSeries } from './schemas/runs.ts'
+export { Event, PublishedEvent, RunStatus, Run, RunLogs, RunStats, RunSeries } from './schemas/runs.ts'
 export { Permissions, ServiceKeyPermissions } from './schemas/parts.ts'

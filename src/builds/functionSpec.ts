@@ -1,6 +1,7 @@
+import { isControl, MAX_EVENT_TYPE } from '../events/eventType.ts'
 import type { FunctionSpec } from '../events/project.ts'
 import { CONTEXT_KEY_RULE, isContextKey } from '../events/contextKey.ts'
-import { ticksOf } from '../domain/cron.ts'
+import { CRON_FIELDS, ticksOf } from '../domain/cron.ts'
 import type { RawFunction } from '../sandbox/protocol.ts'
 import { keyOf, unknownKeyIn } from './metadataKeys.ts'
 
@@ -81,7 +82,7 @@ const specOf = (ns: string, raw: RawFunction, where: string): FunctionSpec => {
 const setField = (spec: Spec, key: string, value: unknown, where: string): void => {
   switch (key) {
     case 'on-event':
-      spec.on_event = textOf(value, `${where}on-event`)
+      spec.on_event = eventTypeOf(value, `${where}on-event`)
       return
     case 'retry':
       spec.retry = retryOf(value, where)
@@ -105,6 +106,20 @@ const setField = (spec: Spec, key: string, value: unknown, where: string): void 
       spec.timeout = integerOf(value, `${where}timeout`, 1, MAX_TIMEOUT)
       return
   }
+}
+
+/** A type that no published event can have would never start the function. */
+const eventTypeOf = (value: unknown, what: string): string => {
+  const type = textOf(value, what)
+  if (type.length > MAX_EVENT_TYPE)
+    throw new BadMetadata(expected(what, `to have at most ${MAX_EVENT_TYPE} characters`, type))
+  if (isControl(type))
+    throw new BadMetadata(
+      expected(what, 'not to begin with "svc:", which is for events that control runs', type),
+    )
+  if (type.endsWith('*'))
+    throw new BadMetadata(expected(what, 'to be the exact type of an event, not a pattern', type))
+  return type
 }
 
 const retryOf = (value: unknown, where: string): NonNullable<FunctionSpec['retry']> => {
@@ -136,7 +151,7 @@ const scheduleOf = (value: unknown, where: string): NonNullable<FunctionSpec['sc
     next = ticksOf(cron, timezone).after(0)
   } catch {
     throw new BadMetadata(
-      `${where}Expected schedule.cron to be a cron expression of five fields, got ${shown(cron)}`,
+      `${where}Expected schedule.cron to be a cron expression of ${CRON_FIELDS}, got ${shown(cron)}`,
     )
   }
   if (next === null)

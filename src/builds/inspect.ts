@@ -9,6 +9,7 @@ import type { RawFunction } from '../sandbox/protocol.ts'
 import type { Inspection } from '../ports/runtime.ts'
 import { runTask, TaskFailed } from '../sandbox/buildTask.ts'
 import type { Candidate } from './buildCache.ts'
+import { noFunctions, remarksOn } from './foundFiles.ts'
 
 /** Maximum numbers of one build; real builds have far fewer. */
 const MAX_FUNCTIONS = 10_000
@@ -61,7 +62,8 @@ export const inspectBuild = async (
         since = clock.monotonic()
       }
     }
-    return { ok: true, functions: toBuildFunctions(specs) }
+    if (specs.length === 0) throw new BadMetadata(noFunctions(files, namespaces))
+    return { ok: true, functions: toBuildFunctions(specs), ...remarksOn(files) }
   } catch (error) {
     return { ok: false, message: messageOfMistake(error) }
   }

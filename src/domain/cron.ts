@@ -4,10 +4,10 @@ import { BoundedMap } from '../boundedMap.ts'
 /** A parsed expression takes 80 KB, and most schedules of a service have one of few expressions. */
 const parsed = new BoundedMap<string, Cron>(256)
 
-const parse = (cron: string): Cron => {
+const parse = (cron: string, mode: '5-part' | '6-part'): Cron => {
   const known = parsed.get(cron)
   if (known) return known
-  const made = new Cron(cron, { mode: '5-part', timezone: 'UTC' })
+  const made = new Cron(cron, { mode, timezone: 'UTC' })
   parsed.set(cron, made)
   return made
 }
@@ -23,15 +23,20 @@ export interface Ticks {
   after(ms: number): number | null
 }
 
+/** The fields of a cron expression, for messages. */
+export const CRON_FIELDS = 'five fields, or six that begin with the seconds'
+
 /** Throws an `Error` that explains the fault of the expression or of the IANA time zone. */
 export const ticksOf = (cron: string, timezone: string): Ticks => {
   const fields = cron.trim().split(/\s+/)
   const nickname = fields.length === 1 && /^@[a-z]+$/i.test(cron.trim())
-  if (fields.length !== 5 && !nickname) {
-    throw new Error(`Expected a cron expression of five fields, got ${JSON.stringify(cron)}`)
+  const withSeconds = fields.length === 6
+  if (fields.length !== 5 && !withSeconds && !nickname) {
+    throw new Error(`Expected a cron expression of ${CRON_FIELDS}, got ${JSON.stringify(cron)}`)
   }
-  const wall = parse(cron)
-  const fixedHour = nickname ? !/hourly/i.test(cron) : !/[*?]/.test(fields[1] ?? '*')
+  const wall = parse(cron, withSeconds ? '6-part' : '5-part')
+  const hour = fields[withSeconds ? 2 : 1] ?? '*'
+  const fixedHour = nickname ? !/hourly/i.test(cron) : !/[*?]/.test(hour)
   const zoned = (ms: number) => Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(timezone)
   try {
     zoned(0)

@@ -90,7 +90,14 @@ export interface Upload {
 
 /** The result of loading a build once in the sandbox. */
 export type Inspection =
-  | { readonly ok: true; readonly functions: readonly FunctionSpec[] }
+  | {
+      readonly ok: true
+      readonly functions: readonly FunctionSpec[]
+      /** The files that look like modules and cannot be namespaces; absent if there are none. */
+      readonly ignored?: readonly string[]
+      /** Likely mistakes of its author, as texts; absent if there are none. */
+      readonly warnings?: readonly string[]
+    }
   | { readonly ok: false; readonly message: string }
 
 /** The child processes of a node at this moment, and what has happened to them since its start. */

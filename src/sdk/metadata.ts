@@ -3,7 +3,7 @@ import type { Event, Tick, WebhookRequest } from './input.ts'
 /** Number of retries (0-10), optionally with the delay between them in milliseconds (default 1000, at most 1 hour). */
 export type Retry = number | { readonly attempts: number; readonly delay?: number }
 
-/** Five-field cron expression, in UTC unless an IANA time zone is given. */
+/** Cron expression of five fields, or six that begin with the seconds, in UTC unless an IANA time zone is given. */
 export type Schedule = string | { readonly cron: string; readonly timezone?: string }
 
 /** A public URL that runs the function. */

@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { newId } from '../../src/ids.ts'
-import { type Build, type BuildUpload, call, deploy, type Files, upload } from '../support/build.ts'
+import {
+  type Build,
+  type BuildUpload,
+  call,
+  deploy,
+  type DeployedBuild,
+  type Files,
+  upload,
+} from '../support/build.ts'
 import { startWithOther } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { zipBuild } from '../support/zipBuild.ts'
@@ -28,7 +36,13 @@ builds('of a new project: none is deployed, none is live', async () => {
 })
 
 builds('are read by id, with all fields of SPEC.md', async () => {
-  const { created_at, ...stored } = await uploaded('shop', filesOf(1))
+  const {
+    created_at,
+    functions: _,
+    ignored: __,
+    warnings: ___,
+    ...stored
+  } = await uploaded('shop', filesOf(1))
   const build = await api.get<Build>(`/projects/shop/builds/${stored.build_id}`)
   assert.equal(build, {
     ...stored,
@@ -109,7 +123,7 @@ const deploying = suite('deploying')
 deploying('marks the build, and no other build', async () => {
   const [first, second] = [await uploaded('shop', filesOf(1)), await uploaded('shop', filesOf(2))]
   const path = (build_id: string) => `/projects/shop/builds/${build_id}`
-  const deployed = await api.post<Build>(`${path(first.build_id)}/deploy`)
+  const { changes: _, ...deployed } = await api.post<DeployedBuild>(`${path(first.build_id)}/deploy`)
   assert.equal([deployed.build_id, deployed.deployed], [first.build_id, true])
   assert.equal(await api.get('/projects/shop/builds/deployed'), deployed)
 
@@ -127,6 +141,24 @@ deploying('twice has the effect of one deployment', async () => {
   const { build_id } = await uploaded('shop', filesOf(1))
   const first = await api.post<Build>(`/projects/shop/builds/${build_id}/deploy`)
   assert.equal(await api.post(`/projects/shop/builds/${build_id}/deploy`), first)
+})
+
+deploying('returns the difference to the build that was deployed before', async () => {
+  const changesOf = async (code: string) => {
+    const { build_id } = await uploaded('changing', { 'm.js': `import { fn } from 'svc'\n${code}` })
+    return (await api.post<DeployedBuild>(`/projects/changing/builds/${build_id}/deploy`)).changes
+  }
+  await api.post('/projects', { name: 'changing' })
+  const [kept, gone] = ['export const kept = () => 1', 'export const gone = () => 1']
+  const onEvent = (type: string) => `export const on = fn({ 'on-event': '${type}' }, () => 1)`
+  assert.equal(await changesOf([kept, gone, onEvent('a')].join('\n')), {
+    added: ['m/gone', 'm/kept', 'm/on'],
+    removed: [],
+    changed: [],
+  })
+  const next = [kept, onEvent('b'), 'export const more = () => 1'].join('\n')
+  assert.equal(await changesOf(next), { added: ['m/more'], removed: ['m/gone'], changed: ['m/on'] })
+  assert.equal(await changesOf(next), { added: [], removed: [], changed: [] })
 })
 
 deploying('takes effect from the next request on', async () => {

@@ -12,7 +12,7 @@ await deploy(api, 'lab', {
 const evaluate = (code: string): Promise<Run> => api.post('/projects/lab/eval', { code })
 
 /** The service ends it after its time and a grace of 5 s, while the other tests run. */
-await deploy(api, 'hangs', { 'h.js': '' })
+await deploy(api, 'hangs', { 'h.js': 'export const f = () => 1' })
 const hanging = api.post<Run>('/projects/hangs/eval', { code: 'await new Promise(() => {})' })
 
 const evaluating = suite('evaluating code')

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { isId, newId } from '../../src/ids.ts'
-import { deploy, type Event, handle, publish } from '../support/build.ts'
+import { deploy, type Event, handle, publish, type PublishedEvent } from '../support/build.ts'
 import { startWithOther } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 
@@ -25,11 +25,29 @@ publishing('replies 201 with the event of SPEC.md', async () => {
   })
   const { data } = json as { data: Event }
   assert.is(status, 201)
-  assert.equal(Object.keys(data).sort(), EVENT_FIELDS)
+  assert.equal(Object.keys(data).sort(), [...EVENT_FIELDS, 'handlers'].sort())
   assert.equal([data.event_type, data.event_data], ['a:b', { n: 1 }])
   for (const id of [data.event_id, data.env_id, data.stream_id]) assert.ok(isId(id))
   for (const time of [data.event_time, data.created_at]) assert.is(new Date(time).toISOString(), time)
 })
+
+publishing(
+  'returns the number of its handlers in all projects, also for a stream that continues',
+  async () => {
+    const count = async (body: object) => (await api.post<PublishedEvent>('/events', body)).handlers
+    const { stream_id } = await publish(api, 'count:me')
+    for (const more of [{}, { stream_id }])
+      assert.is(await count({ event_type: 'count:me', event_data: 1, ...more }), 0)
+    const source = (names: readonly string[]) =>
+      names.map((name) => `export const ${name} = fn({ 'on-event': 'count:me' }, () => 1)`).join('\n')
+    await deploy(api, 'counted', { 'c.js': `import { fn } from 'svc'\n${source(['a', 'b'])}` })
+    await deploy(api, 'counted-too', { 'd.js': `import { fn } from 'svc'\n${source(['a'])}` })
+    for (const more of [{}, { stream_id }])
+      assert.is(await count({ event_type: 'count:me', event_data: 1, ...more }), 3)
+    assert.is(await count({ event_type: 'count:ME', event_data: 1 }), 0)
+    assert.is(await count({ event_type: 'svc:call', event_data: { fn: 'c/a' } }), undefined)
+  },
+)
 
 publishing('accepts type and data as other names of the fields', async () => {
   const event = await api.post<Event>('/events', { type: 'a:b', data: [1] })

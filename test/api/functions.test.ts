@@ -73,7 +73,7 @@ functions('are listed in pages', async () => {
 })
 
 functions('are not listed once their build is replaced', async () => {
-  await deploy(api, 'listed', { 'other.js': 'export const a = 1' })
+  await deploy(api, 'listed', { 'other.js': 'export const a = () => 1' })
   for (const what of ['event-handlers', 'schedules', 'webhooks']) {
     assert.equal((await api.page(`/projects/listed/${what}`)).data, [])
     assert.is((await other.refused('GET', `/projects/listed/${what}`)).status, 404)

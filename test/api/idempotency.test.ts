@@ -206,7 +206,10 @@ keyed('follows the same stream again from its event, and publishes nothing', asy
   assert.is(again.text, first.text)
   assert.match(again.text, /event: event:published[^]*event: run:stop[^]*event: stream:complete/)
   assert.is(await count('/events'), before + 1)
-  assert.is((await post('/streams/subscribe-with-event', { event_type: 'asked' }, 's1')).status, 409)
+  assert.is(
+    (await post('/streams/subscribe-with-event', { event_type: 'asked', event_data: 8 }, 's1')).status,
+    409,
+  )
 })
 
 keyed('is passed on to the function of a webhook', async () => {

@@ -76,7 +76,7 @@ const endpoints: [method: string, path: string, body?: unknown][] = [
   ['GET', `/runs/${newId()}`],
   ['GET', `/runs/${newId()}/logs`],
   ['GET', `/streams/${stream_id}/subscribe`],
-  ['POST', '/streams/subscribe-with-event', { type: 'x' }],
+  ['POST', '/streams/subscribe-with-event', { type: 'x', data: null }],
   ['GET', '/files'],
   ['PUT', '/files/upload/a', 'x'],
   ['GET', `/files/${newId()}`],
@@ -136,7 +136,7 @@ permissions('on one project reach it by name and id, and nothing else', async ()
   assert.is((await reader.refused('GET', '/projects')).code, 'forbidden')
 
   const builder = as('buildsShop')
-  const form = async () => formOf(await zipBuild({ 'a.js': 'export const a = 1' }))
+  const form = async () => formOf(await zipBuild({ 'a.js': 'export const a = () => 1' }))
   assert.is((await builder.send('POST', '/projects/shop/builds', { body: await form() })).status, 201)
   assert.is((await builder.refused('POST', '/projects/other/builds', await form())).code, 'forbidden')
   assert.is((await builder.post<Run>('/projects/shop/eval', { code: '1' })).result, 1)
@@ -162,7 +162,7 @@ permissions('to read runs and events are no permission to publish', async () => 
 })
 
 permissions('for subscribe-with-event are both read and publish', async () => {
-  const body = { type: 'x' }
+  const body = { type: 'x', data: null }
   assert.is((await as('follows').refused('POST', '/streams/subscribe-with-event', body)).code, 'forbidden')
   const follower = await follow(as('followsAndPublishes'), '/streams/subscribe-with-event', {
     method: 'POST',

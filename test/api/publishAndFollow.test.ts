@@ -104,7 +104,20 @@ publishing('is refused like publishing, before a stream begins', async () => {
   const refused = (body: object) => api.refused('POST', '/streams/subscribe-with-event', body)
   assert.is((await refused({ event_data: 1 })).status, 400)
   assert.is((await refused({ type: 'svc:call', data: { fn: 'chat/none' } })).status, 400)
-  assert.is((await refused({ type: 'a', stream_id: newId() })).status, 404)
+  assert.is((await refused({ type: 'a', data: null, stream_id: newId() })).status, 404)
+})
+
+publishing('requires data, which may be null', async () => {
+  for (const body of [{ event_type: 'quiet' }, { type: 'quiet', stream_id: newId() }]) {
+    const { status, code, message } = await api.refused('POST', '/streams/subscribe-with-event', body)
+    assert.equal([status, code, message], [400, 'bad_request', 'event_data: is required; it may be null'])
+  }
+  for (const name of ['event_data', 'data']) {
+    const body = { type: 'quiet', [name]: null }
+    const follower = await follow(api, '/streams/subscribe-with-event', { method: 'POST', body })
+    assert.is((await follower.next()).event, 'event:published')
+    follower.close()
+  }
 })
 
 publishing.after(() => server.stop())

@@ -5,7 +5,7 @@ import { suite } from '../support/suite.ts'
 
 const server = await startServer()
 const { api } = server
-await deploy(api, 'lab', { 'm.js': '' })
+await deploy(api, 'lab', { 'm.js': 'export const f = () => 1' })
 
 const evaluate = (code: string, repl_id: string): Promise<Run> =>
   api.post('/projects/lab/eval', { code, repl_id })
@@ -28,7 +28,7 @@ repl('continues after an error', async () => {
 repl('shares no declarations with another session or project', async () => {
   await evaluate('let mine = 1', 'two')
   assert.is((await evaluate('typeof mine', 'three')).result, 'undefined')
-  await deploy(api, 'neighbour', { 'n.js': '' })
+  await deploy(api, 'neighbour', { 'n.js': 'export const f = () => 1' })
   const there = await api.post<Run>('/projects/neighbour/eval', { code: 'typeof mine', repl_id: 'two' })
   assert.is(there.result, 'undefined')
 })

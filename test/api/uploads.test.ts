@@ -17,11 +17,14 @@ await api.post('/projects', { name: 'up' })
 const UPLOAD_FIELDS = [
   'build_id',
   'created_at',
+  'functions',
   'hash',
+  'ignored',
   'project_id',
   'size',
   'storage_backend',
   'storage_path',
+  'warnings',
 ]
 
 const zipped = (bytes: Buffer): ZippedBuild => ({
@@ -41,6 +44,46 @@ uploading('returns 201 with the stored build', async () => {
   assert.equal(Object.keys(data).sort(), UPLOAD_FIELDS)
   assert.equal([data.hash, data.size], [zip.hash, zip.bytes.length])
   assert.is(headers.get('x-build-exists'), null)
+})
+
+uploading('returns the functions with their triggers, and the files that are no modules', async () => {
+  const files = {
+    'm.js': [
+      `import { fn } from 'svc'`,
+      `export const on = fn({ 'on-event': 'order:created', schedule: '0 3 * * *' }, () => 1)`,
+      `export const paid = fn({ webhook: { service: 'shop', path: '/paid' } }, () => 1)`,
+      `export const plain = () => 1`,
+    ].join('\n'),
+    'page.tsx': '',
+    'old.cjs': '',
+  }
+  const build_id = newId()
+  const { data } = (await upload(api, 'up', files, { build_id })).json as { data: BuildUpload }
+  const functions = [
+    {
+      fn: 'm/on',
+      ns: 'm',
+      var: 'on',
+      on_event: 'order:created',
+      schedule: { cron: '0 3 * * *', timezone: 'UTC' },
+    },
+    {
+      fn: 'm/paid',
+      ns: 'm',
+      var: 'paid',
+      webhook: { service: 'shop', path: '/paid', method: 'POST', auth: 'none' },
+    },
+    { fn: 'm/plain', ns: 'm', var: 'plain' },
+  ]
+  assert.equal([data.functions, data.ignored, data.warnings], [functions, ['old.cjs', 'page.tsx'], []])
+  const again = (await upload(api, 'up', files, { build_id })).json as { data: BuildUpload }
+  assert.equal(again.data.functions, functions)
+})
+
+uploading('refuses a build without functions, and stores nothing', async () => {
+  const before = (await api.page('/projects/up/builds')).pagination.total
+  isRefused(await upload(api, 'up', { 'README.md': 'hello', 'app.tsx': '' }), 'found README.md, app.tsx')
+  assert.is((await api.page('/projects/up/builds')).pagination.total, before)
 })
 
 uploading('accepts the hash in upper case', async () => {
@@ -84,7 +127,7 @@ uploading('refuses other bytes, or another live, under a build_id that exists', 
 uploading('accepts one of several builds that arrive at once under one build_id', async () => {
   const build_id = newId()
   const replies = await Promise.all(
-    [1, 2, 3].map((n) => upload(api, 'up', { 'n.js': `export const n = ${n}` }, { build_id })),
+    [1, 2, 3].map((n) => upload(api, 'up', { 'n.js': `export const n = () => ${n}` }, { build_id })),
   )
   assert.equal(replies.map(({ status }) => status).toSorted(), [201, 409, 409])
 })

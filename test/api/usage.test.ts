@@ -212,7 +212,7 @@ quota('call_storage_bytes: starting a run is refused, through the API and in use
     await api.refused('POST', '/events', { event_type: 'any' }),
     await api.refused('POST', '/events', { event_type: 'svc:call', event_data: { fn: 'jobs/add' } }),
     await api.refused('POST', '/events', { event_type: 'svc:replay', event_data: { run_id: run?.run_id } }),
-    await api.refused('POST', '/streams/subscribe-with-event', { event_type: 'any' }),
+    await api.refused('POST', '/streams/subscribe-with-event', { event_type: 'any', data: 1 }),
     await api.refused('POST', '/projects/jobs/eval', { code: '1' }),
     refusal(await callHook(webhook?.url ?? '')),
   ]

@@ -107,7 +107,9 @@ attackSuite('requests of clients', [
         {
           stream: await sent('x', null, { stream_id }),
           follow: (
-            await api.send('POST', '/streams/subscribe-with-event', { body: { event_type: 'x', stream_id } })
+            await api.send('POST', '/streams/subscribe-with-event', {
+              body: { event_type: 'x', event_data: null, stream_id },
+            })
           ).status,
           cancel: await sent('svc:cancel', { run_id }),
           replay: await sent('svc:replay', { run_id }),

@@ -86,12 +86,63 @@ inspecting('ignores hidden files, node_modules and declarations', async () => {
     'yes/h.mts',
   ]
   const inspection = await inspectionOf(Object.fromEntries(files.map((file) => [file, source])))
-  assert.equal(inspection, { ok: true, functions: [{ ns: 'yes.h', var: 'f' }] })
+  assert.equal(inspection, { ok: true, functions: [{ ns: 'yes.h', var: 'f' }], ignored: ['f.cjs'] })
 })
 
-inspecting('accepts a build without functions', async () => {
-  assert.equal(await inspectionOf({ 'readme.md': 'hello' }), { ok: true, functions: [] })
+inspecting('reports the files that look like modules and cannot be namespaces', async () => {
+  const source = 'export const f = () => 1'
+  const files = [
+    'a.js',
+    'page.tsx',
+    'lib/old.cjs',
+    'lib/x.cts',
+    'view.jsx',
+    '_shared/x.cjs',
+    'node_modules/m/m.cjs',
+  ]
+  const inspection = await inspectionOf(Object.fromEntries(files.map((file) => [file, source])))
+  assert.equal(inspection, {
+    ok: true,
+    functions: [{ ns: 'a', var: 'f' }],
+    ignored: ['lib/old.cjs', 'lib/x.cts', 'page.tsx', 'view.jsx'],
+  })
 })
+
+inspecting('warns about a folder that was zipped as a whole', async () => {
+  const inspection = await inspectionOf({
+    'my-app/package.json': '{}',
+    'my-app/handlers.js': 'export const f = () => 1',
+  })
+  assert.equal(inspection, {
+    ok: true,
+    functions: [{ ns: 'my-app.handlers', var: 'f' }],
+    warnings: [
+      'All files are in the folder my-app, so each namespace begins with "my-app."; zip the content of the folder, not the folder itself',
+    ],
+  })
+})
+
+const MODULE_RULE =
+  'Expected at least one exported function in a module (.js, .mjs, .ts, .mts) outside node_modules, in a path without names that begin with "_" or "."'
+const withoutFunctions: [string, Record<string, string>, string][] = [
+  ['other files', { 'README.md': 'hello', 'page.tsx': '' }, 'README.md, page.tsx'],
+  [
+    'modules that export no function',
+    { 'a.js': 'export const n = 1', 'b.js': 'export default { fetch() {} }' },
+    'a.js, b.js without an exported function',
+  ],
+  ['dependencies only', { 'node_modules/m/index.js': 'export const f = () => 1' }, 'no files'],
+  [
+    'more files than a message names',
+    Object.fromEntries(Array.from({ length: 12 }, (_, n) => [`f${String(n).padStart(2, '0')}.md`, ''])),
+    'f00.md, f01.md, f02.md, f03.md, f04.md, f05.md, f06.md, f07.md, f08.md, f09.md and 2 more',
+  ],
+]
+for (const [what, files, found] of withoutFunctions) {
+  inspecting(`refuses a build without functions and lists what it found: ${what}`, async () =>
+    assert.is(await messageOf(files), `${MODULE_RULE}; found ${found}`),
+  )
+}
 
 inspecting('loads dependencies from node_modules, CommonJS too', async () => {
   const files = {
@@ -276,13 +327,29 @@ const refusals: [string, string][] = [
   ['{ Once: true }', 'Expected the key once, got Once'],
   ['{ "on-event": "" }', 'Expected on-event to be a string of 1 to 1024 characters, got ""'],
   [
+    '{ onEvent: "order:*" }',
+    'Expected on-event to be the exact type of an event, not a pattern, got "order:*"',
+  ],
+  [
+    '{ onEvent: "svc:call" }',
+    'Expected on-event not to begin with "svc:", which is for events that control runs, got "svc:call"',
+  ],
+  [
+    '{ onEvent: "x".repeat(257) }',
+    `Expected on-event to have at most 256 characters, got "${'x'.repeat(79)}`,
+  ],
+  [
     '{ schedule: "60 * * * *" }',
-    'Expected schedule.cron to be a cron expression of five fields, got "60 * * * *"',
+    'Expected schedule.cron to be a cron expression of five fields, or six that begin with the seconds, got "60 * * * *"',
   ],
   ['{ schedule: "0 0 30 2 *" }', 'Expected schedule.cron to match some day, got "0 0 30 2 *"'],
   [
-    '{ schedule: "* * * * * *" }',
-    'Expected schedule.cron to be a cron expression of five fields, got "* * * * * *"',
+    '{ schedule: "* * * * * * *" }',
+    'Expected schedule.cron to be a cron expression of five fields, or six that begin with the seconds, got "* * * * * * *"',
+  ],
+  [
+    '{ schedule: "60 0 3 * * *" }',
+    'Expected schedule.cron to be a cron expression of five fields, or six that begin with the seconds, got "60 0 3 * * *"',
   ],
   [
     '{ schedule: { cron: "0 3 * * *", timezone: "Mars/Olympus" } }',
@@ -458,7 +525,7 @@ forged('is refused for names that no export can have, or metadata without end', 
     await forging(
       module('b.js', "[{ var: 'g\\u001b[2J' }, { var: 'x'.repeat(1000) }, { var: '../g' }]") + end,
     ),
-    'ok: []',
+    `${MODULE_RULE}; found a.js, b.js without an exported function`,
   )
   const long =
     "{ webhook: { service: 'a', path: '/' }, secretHeaders: Array.from({ length: 100 }, (_, i) => 'x'.repeat(100) + i) }"

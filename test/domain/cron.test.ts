@@ -50,6 +50,32 @@ plain('fall on the ends of months that have such a day', () => {
   ])
   assert.equal(ticks('59 23 31 12 *', 'Asia/Kathmandu', '2026-12-31T18:13:30Z', 1), ['2026-12-31T18:14'])
 })
+plain('may have seconds, before the minutes', () => {
+  const seconds = (cron: string, timezone: string, after: string, count: number) => {
+    const found: string[] = []
+    for (let at: number | null = Date.parse(after); found.length < count && at !== null;) {
+      at = ticksOf(cron, timezone).after(at)
+      if (at !== null) found.push(new Date(at).toISOString().slice(0, 19))
+    }
+    return found
+  }
+  assert.equal(seconds('*/20 * * * * *', 'UTC', '2026-01-01T00:00:39.999Z', 3), [
+    '2026-01-01T00:00:40',
+    '2026-01-01T00:01:00',
+    '2026-01-01T00:01:20',
+  ])
+  assert.equal(seconds('15 30 4 * * *', 'UTC', '2026-01-01T04:30:15Z', 1), ['2026-01-02T04:30:15'])
+  // A fixed hour with seconds follows the same rule for clock changes.
+  assert.equal(seconds('15 30 2 * * *', 'Europe/Berlin', '2026-03-28T12:00:00Z', 2), [
+    '2026-03-29T01:00:00',
+    '2026-03-30T00:30:15',
+  ])
+  assert.equal(seconds('15 30 * * * *', 'America/New_York', '2026-11-01T05:00:00Z', 3), [
+    '2026-11-01T05:30:15',
+    '2026-11-01T06:30:15',
+    '2026-11-01T07:30:15',
+  ])
+})
 plain('do not exist on a day that never occurs', () =>
   assert.equal(ticks('0 0 30 2 *', 'UTC', '2026-01-01T00:00:00Z', 1), []),
 )

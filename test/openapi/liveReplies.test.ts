@@ -237,7 +237,7 @@ const eventsIn = (text: string) =>
   }))
 
 replies('of a stream carry the documented events', async ({ server: { api }, document }) => {
-  const sent = { body: { event_type: 'asked' }, headers: { Accept: 'text/event-stream' } }
+  const sent = { body: { event_type: 'asked', event_data: null }, headers: { Accept: 'text/event-stream' } }
   const { text } = await api.send('POST', '/streams/subscribe-with-event', sent)
   const schema = replySchema(document, 'publishAndFollow', 200, 'text/event-stream')
   const events = eventsIn(text)

@@ -6,9 +6,11 @@ import { zipBuild, type ZippedBuild } from './zipBuild.ts'
 
 export type Project = Static<typeof schemas.Project>
 export type Build = Static<typeof schemas.Build>
+export type DeployedBuild = Static<typeof schemas.DeployedBuild>
 export type BuildUpload = Static<typeof schemas.BuildUpload>
 export type Webhook = Static<typeof schemas.Webhook>
 export type Event = Static<typeof schemas.Event>
+export type PublishedEvent = Static<typeof schemas.PublishedEvent>
 export type Run = Static<typeof schemas.Run>
 
 /** Contents by path. */
@@ -49,12 +51,17 @@ export const deploy = async (api: Api, project: string, files: Files | ZippedBui
   return api.post(`/projects/${project}/builds/${build_id}/deploy`)
 }
 
-export const publish = (
+/** Publishes an event; resolves with it as it is read later. */
+export const publish = async (
   api: Api,
   event_type: string,
   event_data: unknown = null,
   more: object = {},
-): Promise<Event> => api.post('/events', { event_type, event_data, ...more })
+): Promise<Event> => {
+  const body = { event_type, event_data, ...more }
+  const { handlers: _, ...event } = await api.post<PublishedEvent>('/events', body)
+  return event
+}
 
 export const runsOf = async (api: Api, event_id: string): Promise<Run[]> =>
   (await api.page<Run>(`/events/${event_id}/runs?limit=100`)).data

@@ -5,7 +5,7 @@ import { pastOf } from '../../commands/audit/past.ts'
 import { buildFor } from '../../commands/builds/buildFor.ts'
 import { deleteBuild } from '../../commands/builds/deleteBuild.ts'
 import { deployBuild } from '../../commands/builds/deployBuild.ts'
-import { uploadBuild } from '../../commands/builds/uploadBuild.ts'
+import { uploadBuild, type UploadedBuild } from '../../commands/builds/uploadBuild.ts'
 import { AppError } from '../../errors.ts'
 import { leaving } from '../http/leaving.ts'
 import type { BuildDoc } from '../../projections/builds.ts'
@@ -13,7 +13,8 @@ import { type Ask, item, none, own, route } from '../route.ts'
 import { AsOfPageQuery, AsOfQuery, listPast, pastProjectOf } from '../asOf.ts'
 import { listOf } from '../paging.ts'
 import { fieldsOf } from '../present/fieldsOf.ts'
-import { Build, BuildOfEnv, BuildUpload } from '../schemas.ts'
+import { presentFunction } from '../present/function.ts'
+import { Build, BuildOfEnv, BuildUpload, DeployedBuild } from '../schemas.ts'
 import { projectOf, projectPaths } from './projects.ts'
 import { readUpload, UploadForm } from './uploadForm.ts'
 
@@ -69,13 +70,26 @@ const newest = async (
   return items[0]
 }
 
-const presentUpload = (build: BuildDoc): Static<typeof BuildUpload> => {
+type Upload = Static<typeof BuildUpload>
+
+const presentUpload = ({ build, functions, ignored = [], warnings = [] }: UploadedBuild): Upload => {
   const { build_id, project_id, hash, size, storage_path, storage_backend, created_at } = build
-  return { build_id, project_id, hash, size, storage_path, storage_backend, created_at }
+  return {
+    build_id,
+    project_id,
+    hash,
+    size,
+    storage_path,
+    storage_backend,
+    created_at,
+    functions: functions.map(presentFunction),
+    ignored: [...ignored],
+    warnings: [...warnings],
+  }
 }
 
 /** Reads the form and uploads the build, once for an `Idempotency-Key`. */
-const upload = async (ask: Ask<{ project: string }>): Promise<{ build: BuildDoc; existed: boolean }> => {
+const upload = async (ask: Ask<{ project: string }>): Promise<{ build: Upload; existed: boolean }> => {
   await ask.deps.views.settled('builds')
   const { project_id: project } = projectOf(ask)
   const leave = ask.deps.openCounts.enter(ask.credential.env_id, 'buildUploads')
@@ -83,9 +97,11 @@ const upload = async (ask: Ask<{ project: string }>): Promise<{ build: BuildDoc;
   try {
     const form = await readUpload(ask.ctx, scratch)
     const { hash, live, build_id = null } = form
-    return await ask.once([project, hash, live, build_id], (newId) =>
-      uploadBuild(ask.deps, { project, ...form, signal: leaving(ask.ctx) }, { ...ask.caller, newId }),
-    )
+    return await ask.once([project, hash, live, build_id], async (newId) => {
+      const wanted = { project, ...form, signal: leaving(ask.ctx) }
+      const uploaded = await uploadBuild(ask.deps, wanted, { ...ask.caller, newId })
+      return { build: presentUpload(uploaded), existed: uploaded.existed }
+    })
   } finally {
     await rm(scratch, { recursive: true, force: true })
     leave()
@@ -152,7 +168,7 @@ export const buildRoutes = [
     summary: 'Upload a build',
     description:
       'The zip is checked and loaded once in the sandbox. A build that does not load is refused with 400 and your ' +
-      'file and line. If the project has the same build under the `build_id` already, the reply is 200 with ' +
+      'file and line, and so is one without functions. If the project has the same build under the `build_id` already, the reply is 200 with ' +
       '`X-Build-Exists: true`; if it has another build under it, the reply is 409.',
     tag,
     needs: { type: 'build', action: 'create', path: projectPaths },
@@ -170,9 +186,7 @@ export const buildRoutes = [
     },
     handle: async (ask) => {
       const { build, existed } = await upload(ask)
-      return existed
-        ? item(presentUpload(build), 200, { 'X-Build-Exists': 'true' })
-        : item(presentUpload(build), 201)
+      return existed ? item(build, 200, { 'X-Build-Exists': 'true' }) : item(build, 201)
     },
   }),
 
@@ -278,11 +292,14 @@ export const buildRoutes = [
     summary: 'Deploy a build',
     description:
       'The build replaces the deployed build of the project. A webhook that another project of the environment ' +
-      'serves is refused with 409.',
+      'serves is refused with 409. `changes` lists the functions that were added, removed or changed.',
     tag,
     needs: { type: 'build', action: 'execute', path: projectPaths },
     errors: ['quota_exceeded'],
-    reply: { kind: 'item', schema: Build },
-    handle: async ({ params, deps, caller }) => item(present(await deployBuild(deps, params, caller))),
+    reply: { kind: 'item', schema: DeployedBuild },
+    handle: async ({ params, deps, caller }) => {
+      const { build, changes } = await deployBuild(deps, params, caller)
+      return item({ ...present(build), changes })
+    },
   }),
 ]

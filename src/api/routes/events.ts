@@ -2,16 +2,17 @@ import { isDeepStrictEqual } from 'node:util'
 import Type from 'typebox'
 import { pastOf } from '../../commands/audit/past.ts'
 import { hadBegun } from '../../commands/audit/pastRuns.ts'
-import { publishEvent } from '../../commands/events/publishEvent.ts'
+import { countHandlers } from '../../commands/events/countHandlers.ts'
+import { type PublishedEvent as Published, publishEvent } from '../../commands/events/publishEvent.ts'
 import { EVENT_TYPE_RULES, MAX_EVENT_TYPE } from '../../events/eventType.ts'
 import { AppError } from '../../errors.ts'
 import { presentEvent, presentListedEvent } from '../present/event.ts'
 import { PageValues } from '../present/pageValues.ts'
 import { presentListedRun } from '../present/run.ts'
 import { AsOfQuery } from '../asOf.ts'
-import { type Ask, item, route } from '../route.ts'
+import { type Ask, item, type Reply, route } from '../route.ts'
 import { largeListOf, pageQuery, PageQuery } from '../paging.ts'
-import { Event, Run } from '../schemas.ts'
+import { Event, PublishedEvent, Run } from '../schemas.ts'
 
 const tag = 'Events'
 
@@ -41,6 +42,22 @@ export const PublishBody = Type.Object(
   { documented: { anyOf: [{ required: ['event_type'] }, { required: ['type'] }] } },
 )
 type PublishBody = Type.Static<typeof PublishBody>
+
+/** The same with data, which SPEC.md requires here. `null` is data. */
+export const PublishAndFollowBody = Type.Object(PublishBody.properties, {
+  documented: {
+    allOf: [
+      { anyOf: [{ required: ['event_type'] }, { required: ['type'] }] },
+      { anyOf: [{ required: ['event_data'] }, { required: ['data'] }] },
+    ],
+  },
+})
+
+/** Throws `bad_request` for a body without data. */
+export const demandData = ({ event_data, data }: PublishBody): void => {
+  if (event_data === undefined && data === undefined)
+    throw new AppError('bad_request', 'event_data: is required; it may be null')
+}
 
 /** The two names of each field that has two. */
 const SPELLINGS = [
@@ -76,6 +93,16 @@ export const publish = ({
   return publishEvent(deps, { event_type, event_data, source: 'api', stream_id: body.stream_id }, caller)
 }
 
+/** Replies with an event whose handlers are not planned yet. */
+const withCount = async (
+  { deps }: Pick<Ask, 'deps'>,
+  event: Published['event'],
+  cursor: Published['cursor'],
+): Promise<Reply> => {
+  const handlers = await countHandlers(deps, event, cursor)
+  return item(handlers === undefined ? event : { ...event, handlers }, 201)
+}
+
 const eventOf = async ({ params, credential, deps }: Ask<{ event_id: string }>) => {
   await deps.views.settled('events')
   const doc = await deps.views.events.get(params.event_id)
@@ -90,14 +117,17 @@ export const eventRoutes = [
     operationId: 'publishEvent',
     summary: 'Publish an event',
     description:
-      'Each matching handler of the deployed builds runs once. `svc:call`, `svc:cancel` and `svc:replay` control runs.',
+      'Each matching handler of the deployed builds runs once, and `handlers` is their number. `svc:call`, `svc:cancel` and `svc:replay` control runs.',
     tag,
     needs: mayPublish,
     body: PublishBody,
     example: { event_type: 'hello:said', event_data: { name: 'Ada' } },
     errors: ['not_found', 'quota_exceeded'],
-    reply: { kind: 'item', status: 201, schema: Event },
-    handle: async (ask) => item((await publish(ask)).event, 201),
+    reply: { kind: 'item', status: 201, schema: PublishedEvent },
+    handle: async (ask) => {
+      const { event, handlers, cursor } = await publish(ask)
+      return handlers === undefined ? withCount(ask, event, cursor) : item({ ...event, handlers }, 201)
+    },
   }),
 
   route({

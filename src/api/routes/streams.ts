@@ -9,7 +9,7 @@ import { type Ask, own, route } from '../route.ts'
 import { frame, SseReply } from '../streams/sse.ts'
 import { serveConsumer } from '../streams/envConsumer.ts'
 import { tailStream } from '../streams/streamFrames.ts'
-import { mayPublish, publish, PublishBody } from './events.ts'
+import { demandData, mayPublish, publish, PublishAndFollowBody } from './events.ts'
 
 const tag = 'Streams'
 const Resume = {
@@ -86,12 +86,13 @@ export const streamRoutes = [
       '`Idempotency-Key` publishes nothing and follows the stream from the event of the first request.',
     tag,
     needs: [{ type: 'stream', action: 'read', path: (_, { body }) => streamPath(body) }, mayPublish],
-    body: PublishBody,
+    body: PublishAndFollowBody,
     example: { event_type: 'hello:said', event_data: { name: 'Ada' } },
     errors: ['not_found', 'quota_exceeded'],
     reply: { kind: 'stream', events: { ...publishedEvent, ...streamEvents } },
     handle: async (ask) => {
       const { deps, body } = ask
+      demandData(body)
       return openStream(
         ask,
         () => ask.once(body, (newId) => publish({ ...ask, caller: { ...ask.caller, newId } })),

@@ -21,7 +21,7 @@ export const Project = Type.Object({
   updated_at: Timestamp,
 })
 
-export const BuildUpload = Type.Object({
+const stored = {
   build_id: Uuid,
   project_id: Uuid,
   hash: Type.String(),
@@ -29,15 +29,59 @@ export const BuildUpload = Type.Object({
   storage_path: Type.String(),
   storage_backend: Type.String(),
   created_at: Timestamp,
+}
+
+/** A function of a build with its triggers; a field that its metadata does not have is absent. */
+export const BuildFunction = Type.Object({
+  fn: Type.String({ description: 'Function reference `ns/var`' }),
+  ns: Type.String(),
+  var: Type.String(),
+  on_event: Type.Optional(Type.String({ description: 'Type of the events that start it' })),
+  schedule: Type.Optional(Type.Object({ cron: Type.String(), timezone: Type.String() })),
+  webhook: Type.Optional(
+    Type.Object({
+      service: Type.String(),
+      path: Type.String(),
+      method: Type.String(),
+      auth: Type.Union([Type.Literal('none'), Type.Literal('required')]),
+    }),
+  ),
+  retry: Type.Optional(Type.Object({ attempts: Type.Integer(), delay: Type.Integer() })),
+  once: Type.Optional(Type.Boolean()),
+  timeout: Type.Optional(Type.Integer({ description: 'Milliseconds' })),
+})
+
+export const BuildUpload = Type.Object({
+  ...stored,
+  functions: Type.Array(BuildFunction, { description: 'The functions of the build, by reference' }),
+  ignored: Type.Array(Type.String(), {
+    description:
+      'Files that look like modules and cannot be namespaces, such as `.tsx` and `.cjs`; at most 100, and none if the build existed',
+  }),
+  warnings: Type.Array(Type.String(), { description: 'Likely mistakes; none if the build existed' }),
 })
 
 const build = {
-  ...BuildUpload.properties,
+  ...stored,
   build_type: Type.Union([Type.Literal('release'), Type.Literal('live')]),
   deployed: Type.Boolean(),
   active: Type.Boolean(),
   updated_at: Timestamp,
 }
+
+const references = (description: string) => Type.Array(Type.String(), { description })
+
+export const DeployedBuild = Type.Object({
+  ...build,
+  changes: Type.Object(
+    {
+      added: references('Functions that the former build did not have'),
+      removed: references('Functions that the build does not have: nothing starts them any more'),
+      changed: references('Functions with another trigger or other metadata'),
+    },
+    { description: 'The difference to the build that was deployed before, as references `ns/var`' },
+  ),
+})
 
 export const Build = Type.Object(build)
 

@@ -16,7 +16,7 @@ const reference = (name: string) =>
     },
   )
 
-export const Event = Type.Object({
+const event = {
   event_id: Uuid,
   env_id: Uuid,
   stream_id: Uuid,
@@ -25,6 +25,18 @@ export const Event = Type.Object({
   event_data_ref: Type.Optional(reference('event_data')),
   event_time: Timestamp,
   created_at: Timestamp,
+}
+
+export const Event = Type.Object(event)
+
+export const PublishedEvent = Type.Object({
+  ...event,
+  handlers: Type.Optional(
+    Type.Integer({
+      description:
+        'The functions of the deployed builds that the event starts; absent for events that control runs',
+    }),
+  ),
 })
 
 export const RunStatus = Type.Union([

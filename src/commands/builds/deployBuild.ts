@@ -1,3 +1,4 @@
+import { type FunctionChanges, functionChanges } from '../../domain/functionChanges.ts'
 import { activeProject, admitDeployment } from '../../domain/project.ts'
 import { payloadFields } from '../../events/payload.ts'
 import { streamOf } from '../../events/streams.ts'
@@ -11,14 +12,15 @@ import { functionsOf, reserveWebhooks } from './reserveWebhooks.ts'
 import { retryLate } from '../projects/retryLate.ts'
 
 /**
- * Deploys a build of a project (id or name) and replaces the deployed one (SPEC.md, Builds). Rejects with `not_found`,
+ * Deploys a build of a project (id or name) and replaces the deployed one (SPEC.md, Builds). `changes` compares the
+ * functions of the two. Rejects with `not_found`,
  * with `bad_request` for a live build, with `quota_exceeded`, or with `conflict` when another project has one of its webhooks.
  */
 export const deployBuild = async (
   deps: Pick<CommandDeps, 'aggregates' | 'views' | 'payloads' | 'runtime' | 'quotas'>,
   { project, build_id }: { project: string; build_id: string },
   { cause }: Caller,
-): Promise<BuildDoc> => {
+): Promise<{ build: BuildDoc; changes: FunctionChanges }> => {
   const { aggregates, views, runtime, quotas } = deps
   const { env_id } = cause
   await views.settled('builds', 'projects')
@@ -26,15 +28,17 @@ export const deployBuild = async (
   const { hash, functions, functions_ref } = await buildFor(deps, project_id, build_id)
   const list = await functionsOf(deps, { functions, functions_ref })
   const webhooks = webhooksIn(list)
-  const build = {
+  const deployment = {
     build_id,
     project_id,
     hash,
     ...payloadFields('functions', { value: [...(functions ?? [])], ref: functions_ref }),
   }
   const stream = streamOf.project(project_id)
+  let changes = functionChanges([], [])
   const deploy = async () => {
     await views.settled('projects')
+    changes = functionChanges(views.directory.projectById(project_id)?.deployed?.functions ?? [], list)
     checkFunctions(deps, env_id, { project_id, place: 'deployed', count: list.length })
     const fence = await aggregates.projects.read(stream, (state) => {
       const project = activeProject(state)
@@ -42,7 +46,7 @@ export const deployBuild = async (
       return project.fence
     })
     await reserveWebhooks(deps, { webhooks, project_id, fence }, cause)
-    await aggregates.projects.handle(stream, { type: 'DeployBuild', build, fence }, cause)
+    await aggregates.projects.handle(stream, { type: 'DeployBuild', build: deployment, fence }, cause)
   }
   await quotas.inTurn(env_id, () => retryLate(deploy))
   runtime.prewarm({
@@ -53,5 +57,5 @@ export const deployBuild = async (
     hash,
     rights: {},
   }) // most functions declare no context
-  return buildFor(deps, project_id, build_id)
+  return { build: await buildFor(deps, project_id, build_id), changes }
 }

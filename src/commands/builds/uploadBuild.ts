@@ -5,10 +5,11 @@ import { payloadFields } from '../../events/payload.ts'
 import type { FunctionSpec } from '../../events/project.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { Reservation } from '../../content/fileQuota.ts'
-import { buildKey, type BuildRef, functionsKey } from '../../ports/runtime.ts'
+import { buildKey, type BuildRef, functionsKey, type Inspection } from '../../ports/runtime.ts'
 import type { BuildDoc } from '../../projections/builds.ts'
 import { buildFor } from './buildFor.ts'
 import { checkFunctions } from './checkFunctions.ts'
+import { functionsOf } from './reserveWebhooks.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 import { discardBuild } from '../projects/discardBuild.ts'
 import { projectFor } from '../projects/projectFor.ts'
@@ -30,16 +31,22 @@ export interface BuildToUpload {
   readonly build_id?: string | undefined
 }
 
+/** An uploaded build with what the sandbox found in it; `ignored` and `warnings` are absent if the build existed. */
+export interface UploadedBuild extends Omit<Extract<Inspection, { ok: true }>, 'ok'> {
+  readonly build: BuildDoc
+  /** The project had this build under the given `build_id` already. */
+  readonly existed: boolean
+}
+
 /**
- * Loads a build in the sandbox, reads its functions and stores it (SPEC.md, Builds). Nothing of a refused build is kept. `existed`: the project already has
- * this build with the given `build_id`. Rejects with `not_found`, with `bad_request` for a zip that does not load, or
+ * Loads a build in the sandbox, reads its functions and stores it (SPEC.md, Builds). Nothing of a refused build is kept. Rejects with `not_found`, with `bad_request` for a zip that does not load, or
  * with `conflict` when the `build_id` belongs to another build of the project.
  */
 export const uploadBuild = async (
   deps: Deps,
   { project, file, size, hash, live, signal, build_id: wanted }: BuildToUpload,
   caller: Caller,
-): Promise<{ build: BuildDoc; existed: boolean }> => {
+): Promise<UploadedBuild> => {
   const { aggregates, views, runtime, quotas } = deps
   const { env_id } = caller.cause
   await views.settled('projects')
@@ -49,7 +56,10 @@ export const uploadBuild = async (
   const exists = await aggregates.projects.read(streamOf.project(project_id), (state) =>
     buildExists(activeProject(state), { build_id, hash, build_type }),
   )
-  if (exists) return { build: await buildFor(deps, project_id, build_id), existed: wanted !== undefined }
+  if (exists) {
+    const build = await buildFor(deps, project_id, build_id)
+    return { build, existed: wanted !== undefined, functions: await functionsOf(deps, build) }
+  }
 
   const most = quotas.countsOf(env_id).buildsPerProject
   await aggregates.projects.read(streamOf.project(project_id), (state) =>
@@ -61,9 +71,10 @@ export const uploadBuild = async (
     await room.cover(size)
     const inspection = await runtime.inspect({ env_id, ...ref }, { file, signal })
     if (!inspection.ok) throw new AppError('bad_request', inspection.message)
-    const { functions } = inspection
+    const { functions, ok: _, ...remarks } = inspection
     const isNew = await storeBuild(deps, { ...ref, build_type, size, file, functions, room }, caller)
-    return { build: await buildFor(deps, project_id, build_id), existed: !isNew && wanted !== undefined }
+    const build = await buildFor(deps, project_id, build_id)
+    return { build, existed: !isNew && wanted !== undefined, functions, ...remarks }
   } finally {
     room.release()
   }

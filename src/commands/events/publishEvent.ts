@@ -2,7 +2,7 @@ import { clock } from '../../clock.ts'
 import type { Reservation } from '../../content/fileQuota.ts'
 import { recordedOf } from '../../domain/recorded.ts'
 import { AppError, isAppError } from '../../errors.ts'
-import type { EnvCause } from '../../events/event.ts'
+import type { Cursor, EnvCause } from '../../events/event.ts'
 import type { RunPlan } from '../../events/run.ts'
 import { streamOf } from '../../events/streams.ts'
 import { isDerived, isId } from '../../ids.ts'
@@ -45,6 +45,10 @@ export interface PublishedEvent {
   }
   /** Revision of the event in its stream. */
   readonly revision: number
+  /** The number of handlers whose runs its append claimed; absent if a worker plans them later. */
+  readonly handlers?: number
+  /** The cursor of its append; null if an earlier request published it. */
+  readonly cursor: Cursor | null
 }
 
 /**
@@ -141,6 +145,8 @@ const storeWithin = async (
   return {
     event: { event_id, env_id, stream_id, event_type, event_data, event_time: now, created_at: now },
     revision: carrier.revision,
+    ...(claim && { handlers: claim.plans.length }),
+    cursor: handled.cursor,
   }
 }
 
@@ -157,6 +163,7 @@ const publishedBefore = async (
     return {
       event: { event_id, env_id, stream_id, event_type, event_data, event_time, created_at: event_time },
       revision,
+      cursor: null,
     }
   }
   throw new AppError('unavailable', `The event store returned ${stream} without event ${event_id}`)

@@ -1,0 +1,48 @@
+import { almostModulesOf, isDependency, type NamespaceFile } from '../sandbox/namespaces.ts'
+import type { Inspection } from '../ports/runtime.ts'
+
+/** Names in a message; a build may have thousands of files. */
+const SHOWN_NAMES = 10
+/** Names of ignored files in the reply. */
+const MAX_IGNORED = 100
+
+/** Explains to the author of a build without functions what the service found instead. */
+export const noFunctions = (files: readonly string[], namespaces: readonly NamespaceFile[]): string => {
+  const own = files.filter((file) => !isDependency(file))
+  const found =
+    namespaces.length > 0
+      ? `${listed(namespaces.map(({ file }) => file))} without an exported function`
+      : own.length > 0
+        ? listed(own)
+        : 'no files'
+  return `Expected at least one exported function in a module (.js, .mjs, .ts, .mts) outside node_modules, in a path without names that begin with "_" or "."; found ${found}`
+}
+
+/** Returns what the author of a build with functions should know about its files. */
+export const remarksOn = (
+  files: readonly string[],
+): Pick<Extract<Inspection, { ok: true }>, 'ignored' | 'warnings'> => {
+  const ignored = almostModulesOf(files).sort().slice(0, MAX_IGNORED)
+  const folder = onlyFolderOf(files)
+  return {
+    ...(ignored.length > 0 && { ignored }),
+    ...(folder !== undefined && {
+      warnings: [
+        `All files are in the folder ${folder}, so each namespace begins with "${folder}."; zip the content of the folder, not the folder itself`,
+      ],
+    }),
+  }
+}
+
+/** The folder of a package that was zipped as a whole, if there is one. */
+const onlyFolderOf = (files: readonly string[]): string | undefined => {
+  const folder = files[0]?.split('/')[0] ?? ''
+  const isPackage = files.includes(`${folder}/package.json`)
+  return isPackage && files.every((file) => file.startsWith(`${folder}/`)) ? folder : undefined
+}
+
+const listed = (names: readonly string[]): string => {
+  const more = names.length - SHOWN_NAMES
+  const shown = names.toSorted().slice(0, SHOWN_NAMES).join(', ')
+  return more > 0 ? `${shown} and ${more} more` : shown
+}
