@@ -2,29 +2,24 @@ import { isControl, MAX_EVENT_TYPE } from '../events/eventType.ts'
 import type { FunctionSpec } from '../events/project.ts'
 import { CONTEXT_KEY_RULE, isContextKey } from '../events/contextKey.ts'
 import { CRON_FIELDS, ticksOf } from '../domain/cron.ts'
+import { hasParameters, shapeOf } from '../events/webhookPath.ts'
 import type { RawFunction } from '../sandbox/protocol.ts'
+import { BadMetadata, booleanOf, expected, fieldsOf, integerOf, shown, textOf } from './metadataFields.ts'
 import { keyOf, unknownKeyIn } from './metadataKeys.ts'
+import { webhookOf } from './webhookSpec.ts'
 
 const MAX_TIMEOUT = 900_000
 const MAX_CONTEXT_KEYS = 100
 const MAX_DELAY = 3_600_000
 const DEFAULT_DELAY = 1000
-const METHODS = ['GET', 'PUT', 'PATCH', 'DELETE', 'POST']
 const VAR = /^[\p{ID_Start}$_][\p{ID_Continue}$]{0,127}$/u
 const NS = /^[^/\p{Cc}]{1,512}$/u
-const URL_SAFE = /^[A-Za-z0-9._-]{1,128}$/
-const PATH = /^\/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*$/
 const HEADER = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/
 
+/** Webhooks with parameters in one build: a request whose path is not literally known is compared with all of them. */
+const MAX_PATTERNS = 200
 /** Characters of one function as JSON: every node has the functions of all deployed builds in memory. */
 const MAX_SPEC = 8 << 10
-const CONTROL = /\p{Cc}/u
-const CONTROL_BUT_LINES = /(?![\n\t])\p{Cc}/u
-
-/** Invalid metadata. The message is for the author of the build. */
-export class BadMetadata extends Error {}
-
-type Fields = Readonly<Record<string, unknown>>
 type Spec = { -readonly [K in keyof FunctionSpec]: FunctionSpec[K] }
 
 /** Returns the functions of one module with valid metadata and its defaults. Throws `BadMetadata`. */
@@ -50,6 +45,7 @@ export const toFunctionSpecs = (
 export const toBuildFunctions = (specs: readonly FunctionSpec[]): FunctionSpec[] => {
   const sorted = specs.toSorted((a, b) => compare(a.ns, b.ns) || compare(a.var, b.var))
   const owners = new Map<string, string>()
+  let patterns = 0
   for (const [i, spec] of sorted.entries()) {
     const ref = `${spec.ns}/${spec.var}`
     const before = sorted[i - 1]
@@ -57,11 +53,17 @@ export const toBuildFunctions = (specs: readonly FunctionSpec[]): FunctionSpec[]
       throw new BadMetadata(`${ref}: Expected a unique function, got it twice`)
     if (!spec.webhook) continue
     const { service, path, method } = spec.webhook
-    const endpoint = `${method} ${service}${path}`
+    const endpoint = `${method} ${service}${shapeOf(path)}`
     const owner = owners.get(endpoint)
     if (owner)
-      throw new BadMetadata(`${ref}: Expected a unique webhook, got ${endpoint}, which ${owner} has too`)
+      throw new BadMetadata(
+        `${ref}: Expected a unique webhook, got ${method} ${service}${path}, which ${owner} has too`,
+      )
     owners.set(endpoint, ref)
+    if (hasParameters(path) && ++patterns > MAX_PATTERNS)
+      throw new BadMetadata(
+        `Expected at most ${MAX_PATTERNS} webhooks with parameters in their path, got more`,
+      )
   }
   return sorted
 }
@@ -159,46 +161,6 @@ const scheduleOf = (value: unknown, where: string): NonNullable<FunctionSpec['sc
   return { cron, timezone }
 }
 
-const webhookOf = (
-  value: unknown,
-  { ns, var: name }: Spec,
-  where: string,
-): NonNullable<FunctionSpec['webhook']> => {
-  const given = fieldsOf(value, `${where}Expected webhook to be an object`)
-  const service = textOf(given.service, `${where}webhook.service`)
-  if (!URL_SAFE.test(service) || /^\.+$/.test(service)) {
-    throw new BadMetadata(
-      `${where}Expected webhook.service to consist of letters, digits, "-", "_" and ".", got ${shown(service)}`,
-    )
-  }
-  const path = textOf(given.path, `${where}webhook.path`).replace(/^(?!\/)/, '/')
-  if (!PATH.test(path) || path.length > 512 || /\/\.{0,2}(?:\/|$)/.test(path.replace(/^\/$/, '/x'))) {
-    throw new BadMetadata(
-      `${where}Expected webhook.path to be a URL path such as "/paid", got ${shown(path)}`,
-    )
-  }
-  const method = textOf(given.method ?? 'POST', `${where}webhook.method`).toUpperCase()
-  if (!METHODS.includes(method)) {
-    throw new BadMetadata(
-      `${where}Expected webhook.method to be one of ${METHODS.join(', ')}, got ${shown(method)}`,
-    )
-  }
-  const auth = given.auth ?? 'none'
-  if (auth !== 'none' && auth !== 'required') {
-    throw new BadMetadata(`${where}Expected webhook.auth to be "none" or "required", got ${shown(auth)}`)
-  }
-  return {
-    service,
-    path,
-    method,
-    name: textOf(given.name ?? `${ns}_${name}`, `${where}webhook.name`),
-    description:
-      given.description === undefined ? '' : anyTextOf(given.description, `${where}webhook.description`),
-    auth,
-    ...(given.agent === undefined ? {} : { agent: textOf(given.agent, `${where}webhook.agent`) }),
-  }
-}
-
 /** An empty list is meaningful: the function may read no context variable. */
 const contextOf = (value: unknown, where: string): string[] => {
   const keys: unknown[] | undefined = Array.isArray(value) ? value : undefined
@@ -226,40 +188,4 @@ const headersOf = (value: unknown, where: string): string[] => {
   return [...new Set(lower)]
 }
 
-const fieldsOf = (value: unknown, expectation: string): Fields => {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
-  throw new BadMetadata(`${expectation}, got ${shown(value)}`)
-}
-
-const anyTextOf = (value: unknown, what: string): string => {
-  if (typeof value === 'string' && CONTROL_BUT_LINES.test(value))
-    throw new BadMetadata(expected(what, 'to have no control characters but line breaks and tabs', value))
-  if (typeof value === 'string' && value.length <= 1024) return value
-  throw new BadMetadata(expected(what, 'to be a string of at most 1024 characters', value))
-}
-
-const textOf = (value: unknown, what: string): string => {
-  if (typeof value === 'string' && CONTROL.test(value))
-    throw new BadMetadata(expected(what, 'to have no control character', value))
-  if (typeof value === 'string' && value !== '' && value.length <= 1024) return value
-  throw new BadMetadata(expected(what, 'to be a string of 1 to 1024 characters', value))
-}
-
-const integerOf = (value: unknown, what: string, least: number, most: number): number => {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
-  throw new BadMetadata(expected(what, `to be a whole number from ${least} to ${most}`, value))
-}
-
-const booleanOf = (value: unknown, what: string): boolean => {
-  if (typeof value === 'boolean') return value
-  throw new BadMetadata(expected(what, 'to be true or false', value))
-}
-
-/** `what` is `file: var: field`; the message has the word Expected before the field. */
-const expected = (what: string, expectation: string, value: unknown): string => {
-  const at = what.lastIndexOf(': ') + 2
-  return `${what.slice(0, at)}Expected ${what.slice(at)} ${expectation}, got ${shown(value)}`
-}
-
-const shown = (value: unknown): string => (JSON.stringify(value) ?? String(value)).slice(0, 80)
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

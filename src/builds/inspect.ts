@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { clock } from '../clock.ts'
 import type { FunctionSpec } from '../events/project.ts'
-import { BadMetadata, toBuildFunctions, toFunctionSpecs } from './functionSpec.ts'
+import { toBuildFunctions, toFunctionSpecs } from './functionSpec.ts'
 import type { SandboxOptions } from '../sandbox/limits.ts'
 import type { ChildCode } from '../sandbox/childCode.ts'
 import { namespacesOf, sourcesOf } from '../sandbox/namespaces.ts'
@@ -10,6 +10,7 @@ import type { Inspection } from '../ports/runtime.ts'
 import { runTask, TaskFailed } from '../sandbox/buildTask.ts'
 import type { Candidate } from './buildCache.ts'
 import { noFunctions, remarksOn } from './foundFiles.ts'
+import { BadMetadata } from './metadataFields.ts'
 
 /** Maximum numbers of one build; real builds have far fewer. */
 const MAX_FUNCTIONS = 10_000

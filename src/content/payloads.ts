@@ -97,6 +97,11 @@ export class Payloads {
     return { key, size: stored.size, sha256: hash.digest('hex') }
   }
 
+  /** Removes bytes that no fact references. */
+  discard({ key }: PayloadRef): Promise<void> {
+    return this.#blobs.remove(key)
+  }
+
   /** Reads a chunk of a payload in the blobs. */
   async read({ key, size }: PayloadRef, from: number, bytes: number): Promise<Buffer> {
     const to = Math.min(from + bytes, size) - 1
@@ -131,6 +136,12 @@ export class Payloads {
         return [name, new StoredJson({ key, size: to }, at, at + value.bytes.length)]
       }),
     )
+  }
+
+  /** Reads a text in the blobs, which is JSON there. */
+  async loadText({ key, from, to }: StoredJson): Promise<string> {
+    const value: unknown = JSON.parse(await text(await this.#blobs.get(key, { from, to: to - 1 })))
+    return typeof value === 'string' ? value : JSON.stringify(value)
   }
 
   async load({ value, ref }: Payload): Promise<unknown> {

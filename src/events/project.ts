@@ -2,6 +2,10 @@ import Type, { type Static } from 'typebox'
 import { Retry } from './run.ts'
 import { fact, Id, PayloadRef, record, Text, Time } from './scalars.ts'
 
+/** The rules of providers for the signatures of their webhooks. */
+export const VERIFY_PRESETS = ['stripe', 'github', 'slack', 'standard-webhooks'] as const
+export type VerifyPreset = (typeof VERIFY_PRESETS)[number]
+
 /** A function of a build as the sandbox read it: its reference and the metadata attached by the SDK. */
 export const FunctionSpec = record({
   ns: Text,
@@ -21,6 +25,8 @@ export const FunctionSpec = record({
       description: Text,
       auth: Type.Union([Type.Literal('none'), Type.Literal('required')]),
       agent: Type.Optional(Text),
+      /** The preset by which signatures are checked, and the key of the context variable with its secret. */
+      verify: Type.Optional(record({ preset: Text, context: Text })),
     }),
   ),
   /** Lower-case names of headers to mask in run logs. */

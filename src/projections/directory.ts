@@ -4,6 +4,7 @@ import type { EventType } from '../events/index.ts'
 import type { Plan } from '../events/org.ts'
 import type { FunctionSpec } from '../events/project.ts'
 import type { PayloadRef } from '../events/scalars.ts'
+import { hasParameters } from '../events/webhookPath.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { DomainDoc } from './customDomains.ts'
 import { DOMAIN_TYPES, DomainDirectory } from './domainDirectory.ts'
@@ -48,6 +49,8 @@ export interface Deployed {
 interface Wiring {
   readonly handlers: ReadonlyMap<string, readonly Deployed[]>
   readonly webhooks: ReadonlyMap<string, Deployed>
+  /** The webhooks with parameters in their path, by method and service. */
+  readonly patterns: ReadonlyMap<string, readonly Deployed[]>
 }
 
 type FunctionsOf = { readonly functions?: readonly FunctionSpec[]; readonly functions_ref?: PayloadRef }
@@ -201,12 +204,22 @@ export class Directory {
     return this.#projects.values()
   }
 
+  /** Whether a build of the project is a live (development) build. */
+  isLive(project_id: string, build_id: string): boolean {
+    return this.#liveBuilds.has(project_id, build_id)
+  }
+
   handlersOf(env_id: string, eventType: string): readonly Deployed[] {
     return this.#wiringOf(env_id).handlers.get(eventType) ?? []
   }
 
   webhookAt(env_id: string, method: string, service: string, path: string): Deployed | undefined {
     return this.#wiringOf(env_id).webhooks.get(webhookKey({ method, service, path }))
+  }
+
+  /** The webhooks of a service whose path has parameters. */
+  webhookPatterns(env_id: string, method: string, service: string): readonly Deployed[] {
+    return this.#wiringOf(env_id).patterns.get(`${method} ${service}`) ?? []
   }
 
   /** Returns a deployed function by `ns/var`: that of the project, or the first one in the environment. */
@@ -379,16 +392,21 @@ export class Directory {
     if (known) return known
     const handlers = new Map<string, Deployed[]>()
     const webhooks = new Map<string, Deployed>()
+    const patterns = new Map<string, Deployed[]>()
     for (const project of this.#projects.values()) {
       if (project.env_id !== env_id || !project.deployed) continue
       for (const fn of project.deployed.functions) {
         const deployed = { project, build: project.deployed, fn }
         if (fn.on_event !== undefined)
           handlers.set(fn.on_event, [...(handlers.get(fn.on_event) ?? []), deployed])
-        if (fn.webhook) webhooks.set(webhookKey(fn.webhook), deployed)
+        if (!fn.webhook) continue
+        const { method, service, path } = fn.webhook
+        webhooks.set(webhookKey(fn.webhook), deployed)
+        const key = `${method} ${service}`
+        if (hasParameters(path)) patterns.set(key, [...(patterns.get(key) ?? []), deployed])
       }
     }
-    const wiring = { handlers, webhooks }
+    const wiring = { handlers, webhooks, patterns }
     this.#wiring.set(env_id, wiring)
     return wiring
   }

@@ -22,6 +22,10 @@ export class LiveBuilds<Build extends { readonly build_id: string }> {
     return left.at(-1) ?? null
   }
 
+  has(project_id: string, build_id: string): boolean {
+    return this.#ofProject.get(project_id)?.some((build) => build.build_id === build_id) ?? false
+  }
+
   forget(project_id: string): void {
     this.#ofProject.delete(project_id)
   }

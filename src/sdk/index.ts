@@ -7,7 +7,7 @@ import { activeRun } from './activeRun.ts'
 
 export { files, type FileInfo } from './files.ts'
 export type { Event, Tick, WebhookRequest, WebhookResponse } from './input.ts'
-export { fn, type Metadata, type Retry, type Schedule, type Webhook } from './metadata.ts'
+export { fn, type Metadata, type Retry, type Schedule, type Verify, type Webhook } from './metadata.ts'
 
 /** Publishes an event on the run's stream. */
 export const send = async (type: string, data: unknown = null): Promise<{ readonly event_id: string }> => {

@@ -23,6 +23,8 @@ export interface WebhookRequest<Body = unknown> {
   /** Names are in lower case. */
   readonly headers?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string | readonly string[]>>
+  /** The parameters of the path, such as `id` of `/orders/:id`; absent if the path has none. */
+  readonly params?: Readonly<Record<string, string>>
   readonly body?: Body
   /** The body as text, to verify signatures. Bytes that are not UTF-8 are replaced. */
   readonly 'body-raw'?: string
@@ -34,10 +36,15 @@ export interface WebhookRequest<Body = unknown> {
   readonly auth?: Readonly<Record<string, unknown>>
 }
 
-/** The reply of a webhook handler. Any other returned value is sent as JSON with status 200. */
+/**
+ * The reply of a webhook handler, which may also return a `Response`, or bytes. Any other returned value is sent as JSON with
+ * status 200.
+ */
 export interface WebhookResponse {
+  /** 200 to 599. */
   readonly status: number
-  readonly headers?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string | number | boolean | readonly string[]>>
+  /** Bytes are sent unchanged, and so is text whose `content-type` is not JSON. Anything else is sent as JSON. */
   readonly body?: unknown
 }
 

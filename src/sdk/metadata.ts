@@ -6,11 +6,19 @@ export type Retry = number | { readonly attempts: number; readonly delay?: numbe
 /** Cron expression of five fields, or six that begin with the seconds, in UTC unless an IANA time zone is given. */
 export type Schedule = string | { readonly cron: string; readonly timezone?: string }
 
+/** The provider whose signatures are checked, and the key of the context variable that contains the secret. */
+export type Verify =
+  | { readonly stripe: string }
+  | { readonly github: string }
+  | { readonly slack: string }
+  | { readonly 'standard-webhooks': string }
+  | { readonly standardWebhooks: string }
+
 /** A public URL that runs the function. */
 export interface Webhook {
   /** Groups endpoints and is part of the URL. Allowed: letters, digits, `-`, `_` and `.`. */
   readonly service: string
-  /** Path within the service. */
+  /** Path within the service. A segment such as `:id` is a parameter, which `request.params` contains. */
   readonly path: string
   /** Default POST. */
   readonly method?: 'GET' | 'PUT' | 'PATCH' | 'DELETE' | 'POST'
@@ -19,6 +27,8 @@ export interface Webhook {
   readonly description?: string
   /** `none` (default): public. `required`: the request needs a Bearer credential. */
   readonly auth?: 'none' | 'required'
+  /** Runs the function only for requests with a valid signature of the provider. */
+  readonly verify?: Verify
   readonly agent?: string
 }
 

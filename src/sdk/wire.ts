@@ -41,6 +41,7 @@ export interface WebhookRequest {
   readonly 'original-url'?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string | readonly string[]>>
+  readonly params?: Readonly<Record<string, string>>
   /** Present only in requests that earlier versions stored; otherwise the child parses `body-raw`. */
   readonly body?: unknown
   readonly 'body-raw'?: string

@@ -29,7 +29,7 @@ answering('may have another content type, or no body', async () => {
     method: 'POST',
     body: JSON.stringify({ status: 200, headers: { 'Content-Type': 'text/html' }, body: 'text' }),
   }).then(async (response) => ({ headers: response.headers, text: await response.text() }))
-  assert.equal([headers.get('content-type'), text], ['text/html', '"text"'])
+  assert.equal([headers.get('content-type'), text], ['text/html', 'text'])
   assert.equal([(await reply({ status: 204 })).status, (await reply({ status: 204 })).text], [204, ''])
   assert.equal([(await reply({ status: 404 })).status, (await reply({ status: 404 })).text], [404, ''])
 })
@@ -43,9 +43,9 @@ for (const value of [
   [1],
   { a: 1 },
   { status: 'ok' },
-  { status: 99 },
-  { status: 600 },
-  { status: 200.5 },
+  { status: 7, order: 1 },
+  { status: 'shipped', order: 1 },
+  { headers: {}, body: 1 },
 ]) {
   answering(`is 200 with any other value as JSON: ${JSON.stringify(value)}`, async () => {
     const { status, json, headers } = await reply(value)
@@ -169,13 +169,37 @@ for (const [what, headers, message] of [
   })
 }
 
-answering('to a function that fails is 500 with the error, and is not retried', async () => {
-  const { status, json } = await callHook(urlOf('throws'))
-  const { code, message } = (json as { error: Record<string, string> }).error
-  assert.equal([status, code, message], [500, 'internal_server_error', 'out of order'])
+answering('to a function that fails is 500 with the id of its run, and is not retried', async () => {
+  const { status, json, text } = await callHook(urlOf('throws'))
+  const { code, message, run_id } = (json as { error: Record<string, string> }).error
+  assert.equal([status, code], [500, 'internal_server_error'])
+  assert.is(message, `The function failed with function_failed: its error is in the run ${run_id}`)
+  assert.not.match(text, 'out of order')
   const [run] = (await api.page<Run>('/runs?limit=1')).data as [Run]
-  assert.equal([run.status, run.retry_at, run.fn], ['failed', null, 'h/throws'])
+  assert.equal([run.run_id, run.status, run.retry_at, run.fn], [run_id, 'failed', null, 'h/throws'])
+  assert.is(run.error?.message, 'out of order')
 })
+
+for (const [value, got] of [
+  [{ status: 99 }, '99'],
+  [{ status: 600, body: 1 }, '600'],
+  [{ status: 200.5 }, '200.5'],
+  [{ status: '404' }, '"404"'],
+  [{ status: 'created', body: 1 }, '"created"'],
+  [{ status: null, headers: {} }, 'null'],
+] as const) {
+  answering(`with an invalid status fails the run: ${JSON.stringify(value)}`, async () => {
+    const { status, json } = await reply(value)
+    const { run_id } = (json as { error: Record<string, string> }).error
+    assert.is(status, 500)
+    const run = await api.get<Run>(`/runs/${run_id}`)
+    assert.equal([run.status, run.error?.code], ['failed', 'function_failed'])
+    assert.is(
+      run.error?.message,
+      `Expected the status of a reply to be a whole number from 200 to 599, got ${got}`,
+    )
+  })
+}
 
 answering('of a function that fails is not logged as an error of the service', async () => {
   await callHook(urlOf('throws'))

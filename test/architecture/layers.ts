@@ -134,13 +134,14 @@ export const layers: readonly Layer[] = [
     imports: [
       ...kernel,
       'ports',
+      'events',
       'events/contextKey',
       'domain/cron',
       'sandbox',
       'sandbox/namespaces',
       'sandbox/nearestName',
     ],
-    types: ['events', 'sandbox/protocol'],
+    types: ['sandbox/protocol'],
     packages: ['yauzl'],
   },
 

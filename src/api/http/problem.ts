@@ -120,8 +120,9 @@ const sendEarly = (ctx: Context, text: string): void => {
   ctx.length = Buffer.byteLength(text)
 }
 
-export const errorBody = ({ code, message }: AppError, request_id: string) => ({
-  error: { code, message, request_id },
+/** `run_id` names the failed run of a webhook. */
+export const errorBody = ({ code, message, data: { run_id } }: AppError, request_id: string) => ({
+  error: { code, message, request_id, ...(run_id !== undefined && { run_id }) },
 })
 
 /** The client gets no detail of an unknown error; the server log has the cause. */

@@ -2,6 +2,7 @@ import type { Context } from 'koa'
 import { parseToken } from '../../access/tokens.ts'
 import type { WebhookEndpoint } from '../../commands/webhooks/findWebhook.ts'
 import { MASK } from '../../events/mask.ts'
+import { withParameters } from '../../events/webhookPath.ts'
 import type { WebhookRequest } from '../../ports/runtime.ts'
 import { isTrusted } from '../../ports/trustedProxies.ts'
 import type { ApiDeps } from '../deps.ts'
@@ -9,18 +10,26 @@ import { bearerOf } from './bearer.ts'
 import { clientIp } from './clientIp.ts'
 
 /** The part of a webhook request that is known before its body. */
-export type WebhookHead = Pick<WebhookRequest, 'method' | 'url' | 'original-url' | 'headers' | 'query' | 'ip'>
+export type WebhookHead = Pick<
+  WebhookRequest,
+  'method' | 'url' | 'original-url' | 'params' | 'headers' | 'query' | 'ip'
+>
 
 type Deps = Pick<ApiDeps, 'publicUrl' | 'trustedProxies' | 'operator'>
 
 /** Returns the head as the handler receives it (SPEC.md, Webhook request). The token is only in `original-url`. */
-export const webhookHead = (ctx: Context, { webhook, domain }: WebhookEndpoint, deps: Deps): WebhookHead => {
+export const webhookHead = (
+  ctx: Context,
+  { webhook, domain, params }: WebhookEndpoint,
+  deps: Deps,
+): WebhookHead => {
   const ip = clientIp(ctx.req, deps)
   return {
     method: ctx.method,
-    url: `/webhook/${webhook.service}${webhook.path}`,
+    url: `/webhook/${webhook.service}${params ? withParameters(webhook.path, params) : webhook.path}`,
     'original-url': originOf(ctx, domain, deps) + ctx.path + ctx.search,
     headers: headersFor(ctx, { isChecked: webhook.auth === 'required' }, deps),
+    ...(params && { params }),
     query: { ...ctx.query } as Record<string, string | string[]>,
     ...(ip !== '' && { ip }),
   }

@@ -3,6 +3,8 @@ import type { Context } from 'koa'
 import type { Payloads } from '../../content/payloads.ts'
 import { AppError } from '../../errors.ts'
 import { RawJson, StoredJson } from '../../events/rawJson.ts'
+import { holding } from '../../loops/byteBudget.ts'
+import type { ApiDeps } from '../deps.ts'
 import { sendJson } from './jsonReply.ts'
 import { isOfFunction, namedInConnection } from './replyHeaders.ts'
 
@@ -14,8 +16,16 @@ const MAX_HEADER_BYTES = 16 << 10
 const SANDBOX = 'sandbox'
 
 /** The error of a webhook whose function failed. The run records it. It is not logged: the service did not fail. */
-export const functionFailed = (message: string): AppError =>
-  new AppError('internal_server_error', message, { data: { byFunction: true } })
+export const functionFailed = (message: string, run_id: string): AppError =>
+  new AppError('internal_server_error', message, { data: { byFunction: true, run_id } })
+
+interface Sending {
+  readonly payloads: Pick<Payloads, 'openJson' | 'loadText'>
+  /** The memory for values, and the organization that takes it. */
+  readonly memory: Pick<ApiDeps['memory'], 'values'>
+  readonly owner: string
+  readonly run_id: string
+}
 
 /**
  * Replies with a handler's `{status, headers, body}`, or with 200 and any other result as JSON. `ownOrigin`: the request
@@ -26,24 +36,23 @@ export const replyWith = (
   result: unknown,
   {
     ownOrigin,
-    payloads,
     whole = result,
-  }: {
+    ...options
+  }: Sending & {
     ownOrigin: boolean
-    payloads: Pick<Payloads, 'openJson'>
     /** The result if it is in the blobs; `result` then contains its fields. */
     whole?: unknown
   },
 ): Promise<void> | undefined => {
-  const headers = isResponse(result) ? headersOf(result.headers ?? {}, ownOrigin) : []
+  const { run_id, payloads } = options
+  const headers = isResponse(result) ? headersOf(result.headers ?? {}, { ownOrigin, run_id }) : undefined
   if (!ownOrigin) ctx.set('Content-Security-Policy', SANDBOX)
-  if (!isResponse(result)) {
+  if (!isResponse(result) || !headers) {
     ctx.status = 200
-    return sendBody(ctx, whole ?? null, payloads)
+    return sendJsonBody(ctx, whole ?? null, payloads)
   }
   ctx.status = result.status
-  const { body } = result
-  const sending = body === undefined ? void (ctx.body = null) : sendBody(ctx, body, payloads)
+  const sending = sendBody(ctx, result, headers.get('content-type'), options)
   ctx.status = result.status
   for (const [name, values] of headers) {
     if (name === 'x-content-type-options' && !ownOrigin) continue
@@ -53,10 +62,60 @@ export const replyWith = (
   return sending
 }
 
+/** Text and bytes are sent unchanged. Text in `body` is meant as it is if the function says that it is not JSON. */
 const sendBody = (
   ctx: Context,
+  { body, 'body-raw': raw, 'body-bytes': bytes }: Response,
+  type: string | string[] | undefined,
+  options: Sending,
+): Promise<void> | undefined => {
+  if (bytes !== undefined) return sendVerbatim(ctx, bytes, (text) => decoded(text, options.run_id), options)
+  if (raw !== undefined) return sendVerbatim(ctx, raw, asItIs, options)
+  if (body === undefined) return void (ctx.body = null)
+  const isText =
+    typeof body === 'string' || body instanceof StoredJson || (body instanceof RawJson && body.isText)
+  return isText && type !== undefined && !IS_JSON.test(String(type))
+    ? sendVerbatim(ctx, body, asItIs, options)
+    : sendJsonBody(ctx, body, options.payloads)
+}
+
+const IS_JSON = /[/+]json\b/i
+
+const asItIs = (text: string): string => text
+
+/** Base64, unless a context variable in it was masked. */
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
+
+const decoded = (text: string, run_id: string): Buffer => {
+  if (BASE64.test(text)) return Buffer.from(text, 'base64')
+  throw functionFailed('body: expected bytes without the value of a context variable', run_id)
+}
+
+const sendVerbatim = (
+  ctx: Context,
+  content: unknown,
+  convert: (text: string) => string | Buffer,
+  { payloads, memory, owner }: Sending,
+): Promise<void> | undefined => {
+  const send = (text: string): void => {
+    const { status } = ctx
+    ctx.body = convert(text)
+    ctx.status = status
+  }
+  if (!(content instanceof StoredJson)) return send(textIn(content)) as undefined
+  const bytes = content.to - content.from
+  return holding(memory.values, { owner, bytes }, () => payloads.loadText(content)).then(send)
+}
+
+const textIn = (content: unknown): string => {
+  const value = content instanceof RawJson ? content.parse() : content
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+const sendJsonBody = (
+  ctx: Context,
   body: unknown,
-  payloads: Pick<Payloads, 'openJson'>,
+  payloads: Sending['payloads'],
 ): Promise<void> | undefined => {
   ctx.type = 'application/json'
   if (body instanceof StoredJson || body instanceof RawJson) return sendJson(ctx, body, payloads)
@@ -64,12 +123,15 @@ const sendBody = (
   return undefined
 }
 
-const tooManyHeaders = (): AppError =>
-  functionFailed(`headers: expected at most ${MAX_HEADERS} with ${MAX_HEADER_BYTES} bytes in all`)
+const tooManyHeaders = (run_id: string): AppError =>
+  functionFailed(`headers: expected at most ${MAX_HEADERS} with ${MAX_HEADER_BYTES} bytes in all`, run_id)
 
 /** The headers of a function that are sent, in lower case. Those about the connection or the origin are left out. */
-const headersOf = (headers: Record<string, unknown>, ownOrigin: boolean): Map<string, string | string[]> => {
-  if (headers instanceof StoredJson || headers instanceof RawJson) throw tooManyHeaders()
+const headersOf = (
+  headers: Record<string, unknown>,
+  { ownOrigin, run_id }: { ownOrigin: boolean; run_id: string },
+): Map<string, string | string[]> => {
+  if (headers instanceof StoredJson || headers instanceof RawJson) throw tooManyHeaders(run_id)
   const sent = new Map<string, string | string[]>()
   const entries = Object.entries(headers)
   const connection = entries.find(([name]) => name.toLowerCase() === 'connection')
@@ -78,24 +140,26 @@ const headersOf = (headers: Record<string, unknown>, ownOrigin: boolean): Map<st
   for (const [written, value] of entries) {
     const name = written.toLowerCase()
     if (named.has(name) || !isOfFunction(name, { ownOrigin })) continue
-    const values = Array.isArray(value) ? value.map((one) => textOf(name, one)) : textOf(name, value)
+    const values = Array.isArray(value)
+      ? value.map((one) => textOf(name, one, run_id))
+      : textOf(name, value, run_id)
     sent.set(name, values)
     bytes += name.length + [values].flat().join('').length
   }
-  if (sent.size > MAX_HEADERS || bytes > MAX_HEADER_BYTES) throw tooManyHeaders()
+  if (sent.size > MAX_HEADERS || bytes > MAX_HEADER_BYTES) throw tooManyHeaders(run_id)
   return sent
 }
 
 /** The text of a header that Node can send. Throws an error of the function for any other. */
-const textOf = (name: string, value: unknown): string => {
+const textOf = (name: string, value: unknown, run_id: string): string => {
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean')
-    throw functionFailed(`headers: expected text in "${shortened(name)}", got ${typeof value}`)
+    throw functionFailed(`headers: expected text in "${shortened(name)}", got ${typeof value}`, run_id)
   try {
     validateHeaderName(name)
     validateHeaderValue(name, String(value))
     return String(value)
   } catch {
-    throw functionFailed(`headers: "${shortened(name)}" is not a header that can be sent`)
+    throw functionFailed(`headers: "${shortened(name)}" is not a header that can be sent`, run_id)
   }
 }
 
@@ -105,6 +169,8 @@ interface Response {
   readonly status: number
   readonly headers?: Record<string, unknown>
   readonly body?: unknown
+  readonly 'body-raw'?: unknown
+  readonly 'body-bytes'?: unknown
 }
 
 const isResponse = (result: unknown): result is Response => {

@@ -46,6 +46,7 @@ export const ErrorSchema: JsonSchema = {
         code: { type: 'string', enum: codes },
         message: { type: 'string', description: 'Text for people. Programs should use `code`' },
         request_id: { type: 'string', format: 'uuid' },
+        run_id: { type: 'string', format: 'uuid', description: 'The run of a webhook whose function failed' },
       },
     },
   },

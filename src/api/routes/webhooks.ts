@@ -1,5 +1,5 @@
 import { authorizeWebhook } from '../../commands/webhooks/authorizeWebhook.ts'
-import { callWebhook } from '../../commands/webhooks/callWebhook.ts'
+import { callWebhook, type WebhookEnding } from '../../commands/webhooks/callWebhook.ts'
 import { findWebhook, noWebhook } from '../../commands/webhooks/findWebhook.ts'
 import { fromAddress } from '../../events/actor.ts'
 import { StoredJson } from '../../events/rawJson.ts'
@@ -48,14 +48,25 @@ const call = async ({ ctx, deps, request_id }: PublicAsk): Promise<void> => {
       newId,
     },
   )
-  if (ending.status === 'failed') throw functionFailed(ending.message)
+  const { run_id } = ending
+  if (ending.status === 'failed') throw functionFailed(reasonOf(ending), run_id)
   const result =
     ending.result instanceof StoredJson ? await fieldsOf(ending.result, owner, deps) : ending.result
-  const { payloads } = deps
+  if (ending.isRepeated) ctx.set('Idempotency-Replayed', 'true')
+  const { memory, payloads } = deps
   const ownOrigin = endpoint.domain !== null
-  const sending = replyWith(ctx, result, { ownOrigin, payloads, whole: ending.result })
+  const sending = replyWith(ctx, result, { ownOrigin, payloads, memory, owner, run_id, whole: ending.result })
   if (sending) await sending
 }
+
+/** The message of a thrown value can contain secrets, so only the developer of a live build gets it in the reply. */
+const reasonOf = ({ code, message, isLive, run_id }: Extract<WebhookEnding, { status: 'failed' }>): string =>
+  isLive || BY_SERVICE.has(code)
+    ? message
+    : `The function failed with ${code}: its error is in the run ${run_id}`
+
+/** Codes whose message is that of the service, not of the function. */
+const BY_SERVICE: ReadonlySet<string> = new Set(['timeout', 'cancelled', 'unresponsive'])
 
 /** Reads status and headers of a large result; its body remains in the blobs until it is sent. */
 const fieldsOf = (
@@ -108,6 +119,7 @@ export const webhookRoutes: readonly PublicRoute[] = PATHS.flatMap(({ operation,
       anyQuery: true,
       rawBody: '*/*',
       errors: [
+        'unauthorized',
         'not_found',
         'misdirected_request',
         'quota_exceeded',

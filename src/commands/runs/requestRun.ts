@@ -9,7 +9,7 @@ import { awaitEnding, type Ending } from './awaitEnding.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
 
 /** Time beyond the run's own timeout that a caller waits, so that a worker can claim the run and store its end. */
-const BEYOND_TIMEOUT_MS = 10_000
+export const BEYOND_TIMEOUT_MS = 10_000
 
 /** Time that a caller waits after the server begins to stop. The server drains a little longer, to send the reply. */
 export const STOPPING_MS = 4500
@@ -20,7 +20,7 @@ const OFFERED_MS = 250
 const OFFERED_SESSION_MS = 3000
 
 /** Revision of the request in the stream that is created for the run: `StreamCreated` comes first. */
-const REQUESTED_AT = 1
+export const REQUESTED_AT = 1
 
 type Deps = Pick<CommandDeps, 'store' | 'aggregates' | 'claimer' | 'offers' | 'stopping'>
 

@@ -2,32 +2,58 @@ import { AppError } from '../../errors.ts'
 import { payloadFields, payloadOf } from '../../events/payload.ts'
 import type { WebhookRequest } from '../../ports/runtime.ts'
 import { sealRequest } from '../../secrets/webhookMasking.ts'
-import type { Caller, CommandDeps } from '../deps.ts'
-import { noWebhook, type WebhookEndpoint } from './findWebhook.ts'
 import { placeOf } from '../events/planRuns.ts'
-import { storeBody } from './storeBody.ts'
+import type { Caller, CommandDeps } from '../deps.ts'
+import type { Ending } from '../runs/awaitEnding.ts'
 import { requestRun } from '../runs/requestRun.ts'
+import { admitDelivery } from './admitDelivery.ts'
+import { noWebhook, type WebhookEndpoint } from './findWebhook.ts'
+import { storeBody } from './storeBody.ts'
+import { verifyRequest } from './verifyRequest.ts'
 
 type Deps = Parameters<typeof requestRun>[0] &
-  Pick<CommandDeps, 'keyring' | 'payloads'> & {
+  Pick<CommandDeps, 'keyring' | 'payloads' | 'views'> & {
     readonly quotas: Pick<CommandDeps['quotas'], 'checkRun' | 'dataFor'>
   }
 
 /** The end of a webhook run. */
 export type WebhookEnding =
   /** A large result is a `StoredJson`. */
-  | { readonly status: 'succeeded'; readonly result: unknown }
-  | { readonly status: 'failed'; readonly message: string }
+  | {
+      readonly status: 'succeeded'
+      readonly run_id: string
+      readonly result: unknown
+      /** True: the run belongs to an earlier request with the same delivery of its provider. */
+      readonly isRepeated?: boolean
+    }
+  | {
+      readonly status: 'failed'
+      readonly run_id: string
+      /** The code and message of the error of the run. */
+      readonly code: string
+      readonly message: string
+      /** The deployed build is a live (development) build. */
+      readonly isLive: boolean
+    }
+
+interface Requested {
+  readonly run_id: string
+  readonly ending: Ending | null
+  /** Of an earlier request. */
+  readonly kind?: 'accepted'
+}
 
 /**
  * Runs the function of a webhook and waits for its end (SPEC.md, Webhook routes). `readRequest` is called after the
- * quota check. The secrets of the request are sealed before it is stored (I6). Rejects with `quota_exceeded`, with
- * `not_found` when the function was deleted meanwhile, or with `unavailable` when the run did not end in time.
+ * quota check. The secrets of the request are sealed before it is stored (I6). An endpoint with `verify` runs its
+ * function for signed requests only, and once for each delivery that it accepts. Rejects with `unauthorized`, with
+ * `quota_exceeded`, with `not_found` when the function was deleted meanwhile, or with `unavailable` when the run did not
+ * end in time.
  */
 export const callWebhook = async (
   deps: Deps,
   {
-    endpoint: { env, deployed },
+    endpoint,
     readRequest,
     largeBody,
     defaultTimeoutMs,
@@ -42,13 +68,21 @@ export const callWebhook = async (
   caller: Caller,
 ): Promise<WebhookEnding> => {
   const { keyring, payloads, quotas } = deps
+  const { env, deployed, webhook } = endpoint
   const { env_id } = env
+  const timeout = deployed.fn.timeout ?? defaultTimeoutMs
   await quotas.checkRun(env_id)
   const asked = await readRequest()
   const room = quotas.dataFor(env_id)
-  const request = async () => {
-    const body = largeBody && (await storeBody(payloads, largeBody(), env, room))
-    const { value, sealed } = await sealRequest(body ? { ...asked, ...body.fields } : asked, {
+  const request = async (): Promise<Requested> => {
+    const { verify } = webhook
+    const check = verify && (await verifyRequest(deps, endpoint, verify, asked.headers ?? {}))
+    const content = largeBody && (check ? check.through(largeBody()) : largeBody())
+    const body = content && (await storeBody(payloads, content, env, room))
+    const whole = body ? { ...asked, ...body.fields } : asked
+    const delivery = check && (await admitDelivery(deps, endpoint, { check, whole, body, timeout }))
+    if (delivery?.kind === 'accepted') return delivery
+    const { value, sealed } = await sealRequest(whole, {
       keyring,
       env_id,
       secretHeaders: deployed.fn.secret_headers ?? [],
@@ -60,7 +94,7 @@ export const callWebhook = async (
           run_type: 'call',
           ...placeOf(deployed),
           once: true, // its caller waits for the reply, and sends the request again if it needs to
-          timeout: deployed.fn.timeout ?? defaultTimeoutMs,
+          timeout,
         },
         input: {
           kind: 'webhook',
@@ -69,19 +103,30 @@ export const callWebhook = async (
           sealed,
         },
       },
-      caller,
+      delivery ? { ...caller, newId: delivery.newId } : caller,
     )
   }
-  const { ending } = await request().finally(() => room.release())
+  const { run_id, ending, kind } = await request().finally(() => room.release())
+  const failed = (code: string, message: string): WebhookEnding => {
+    const isLive = deps.views.directory.isLive(deployed.project.project_id, deployed.build.build_id)
+    return { status: 'failed', run_id, code, message, isLive }
+  }
   switch (ending?.type) {
     case 'RunSucceeded':
-      return { status: 'succeeded', result: payloads.stored(payloadOf('result', ending)) }
-    case 'RunFailed':
-      if (ending.error.code === 'function_not_found') throw noWebhook() // its build was deleted meanwhile
-      if (ending.error.code === 'unavailable') throw new AppError('unavailable', ending.error.message)
-      return { status: 'failed', message: ending.error.message }
+      return {
+        status: 'succeeded',
+        run_id,
+        result: payloads.stored(payloadOf('result', ending)),
+        ...(kind === 'accepted' && { isRepeated: true }),
+      }
+    case 'RunFailed': {
+      const { code, message } = ending.error
+      if (code === 'function_not_found') throw noWebhook() // its build was deleted meanwhile
+      if (code === 'unavailable') throw new AppError('unavailable', message)
+      return failed(code, message)
+    }
     case 'RunCancelled':
-      return { status: 'failed', message: 'The run was cancelled' }
+      return failed('cancelled', 'The run was cancelled')
     case undefined:
       throw new AppError('unavailable', 'The run did not end in time')
     default:

@@ -1,6 +1,7 @@
 import { sameText } from '../../access/tokens.ts'
 import { AppError } from '../../errors.ts'
 import type { FunctionSpec } from '../../events/project.ts'
+import { hasParameters, parametersIn } from '../../events/webhookPath.ts'
 import type { Deployed, DirectoryEnv } from '../../projections/directory.ts'
 import type { CommandDeps } from '../deps.ts'
 
@@ -20,6 +21,8 @@ export interface WebhookEndpoint {
   readonly webhook: NonNullable<FunctionSpec['webhook']>
   /** The custom domain of the address; null for an address of the service. */
   readonly domain: string | null
+  /** The parameters in the path of the request; absent if the path of the webhook has none. */
+  readonly params?: Readonly<Record<string, string>>
 }
 
 type Deps = Pick<CommandDeps, 'views' | 'keyring'>
@@ -55,9 +58,18 @@ const find = ({ views: { directory }, keyring }: Deps, address: WebhookAddress):
   const token = segments.pop() ?? ''
   const [service = '', ...rest] = segments
   const path = `/${rest.join('/')}`
+  const domain = ofDomain ? name : null
   const expected = keyring.webhookToken(env.env_id, { method, service, path })
   const deployed = directory.webhookAt(env.env_id, method, service, path)
   const webhook = deployed?.fn.webhook
-  if (!sameText(token, expected) || !deployed || !webhook) return null
-  return { env, deployed, webhook, domain: ofDomain ? name : null }
+  if (sameText(token, expected) && deployed && webhook && !hasParameters(path))
+    return { env, deployed, webhook, domain }
+  for (const candidate of directory.webhookPatterns(env.env_id, method, service)) {
+    const pattern = candidate.fn.webhook
+    const params = pattern && parametersIn(pattern.path, path)
+    // Each pattern has a token of its own, so it does not matter how many of them match the path.
+    if (params && sameText(token, keyring.webhookToken(env.env_id, pattern)))
+      return { env, deployed: candidate, webhook: pattern, domain, params }
+  }
+  return null
 }

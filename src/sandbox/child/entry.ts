@@ -6,6 +6,7 @@
 import { fileURLToPath } from 'node:url'
 import type { Target } from '../../events/run.ts'
 import { activeRuns } from '../../sdk/activeRun.ts'
+import type { Input } from '../../sdk/wire.ts'
 import type { ParentFrame } from '../protocol.ts'
 import { openChannel } from './channel.ts'
 import { confine } from './confine.ts'
@@ -20,6 +21,7 @@ import { Run } from './run.ts'
 import { openStacks, type Stacks } from './stacks.ts'
 import { describe } from './thrown.ts'
 import { ownTimers } from './timers.ts'
+import { webhookResult } from './webhookResult.ts'
 
 const RUNTIME_DIR = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '')
 const SDK_URL = import.meta.resolve(
@@ -79,11 +81,7 @@ const execute = async (
   }
 }
 
-const valueOf = async (
-  run: Run,
-  target: Target,
-  input: Parameters<typeof argumentsOf>[0],
-): Promise<unknown> => {
+const valueOf = async (run: Run, target: Target, input: Input): Promise<unknown> => {
   if ('code' in target) {
     const { evaluate } = await import('./evaluate.ts')
     run.throwIfStopped()
@@ -92,10 +90,13 @@ const valueOf = async (
   const known = functionOf(target)
   const called = typeof known === 'function' ? known : await known
   run.throwIfStopped()
-  if (!input.kept) return called(...argumentsOf(input))
-  const bytes = await run.fetch(input.kept)
-  run.throwIfStopped()
-  return called(...argumentsOf(input, bytes))
+  let bytes: Buffer | undefined
+  if (input.kept) {
+    bytes = await run.fetch(input.kept)
+    run.throwIfStopped()
+  }
+  const returned = called(...argumentsOf(input, bytes))
+  return input.kind === 'webhook' ? webhookResult(await returned) : returned
 }
 
 /**

@@ -147,12 +147,29 @@ calling.after(async () => {
 })
 
 calling('returns the result of its function', async () => {
-  assert.equal((await call(succeeded)).ending, { status: 'succeeded', result: { status: 202 } })
+  const { ending, invocation } = await call(succeeded)
+  const { run_id } = invocation?.run ?? {}
+  assert.equal(ending, { status: 'succeeded', run_id, result: { status: 202 } })
 })
 
 calling('returns why its function failed', async () => {
-  const { ending } = await call({ status: 'failed', error: { code: 'function_failed', message: 'no money' } })
-  assert.equal(ending, { status: 'failed', message: 'no money' })
+  const error = { code: 'function_failed', message: 'no money' }
+  const { ending, invocation } = await call({ status: 'failed', error })
+  const { run_id } = invocation?.run ?? {}
+  assert.equal(ending, { status: 'failed', run_id, ...error, isLive: false })
+})
+
+calling('reports that the build of a failed function is a live one', async () => {
+  const { deployed } = endpoint
+  const live = await plantBuild(node, env, {
+    name: 'shop',
+    project_id: deployed.project.project_id,
+    build_type: 'live',
+  })
+  const onLive = { ...endpoint, deployed: { ...deployed, build: { ...deployed.build, ...live } } }
+  const error = { code: 'function_failed', message: 'no money' }
+  const { ending } = await call({ status: 'failed', error }, { endpoint: onLive })
+  assert.is(ending.status === 'failed' && ending.isLive, true)
 })
 
 calling('whose function was refused by an outage of the service is unavailable', async () => {
