@@ -134,6 +134,7 @@ export const exampleOf: { readonly [T in EventType]: EventOf<T> } = {
           description: '',
           auth: 'none',
           agent: 'a',
+          verify: { preset: 'stripe', context: 'STRIPE_WEBHOOK_SECRET' },
         },
         secret_headers: ['x-key'],
         context: ['STRIPE_KEY'],
