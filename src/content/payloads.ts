@@ -138,10 +138,10 @@ export class Payloads {
     )
   }
 
-  /** Reads a text in the blobs, which is JSON there. */
+  /** Reads a text in the blobs; any other value is returned as JSON. */
   async loadText({ key, from, to }: StoredJson): Promise<string> {
-    const value: unknown = JSON.parse(await text(await this.#blobs.get(key, { from, to: to - 1 })))
-    return typeof value === 'string' ? value : JSON.stringify(value)
+    const json = await text(await this.#blobs.get(key, { from, to: to - 1 }))
+    return json.startsWith('"') ? (JSON.parse(json) as string) : json
   }
 
   async load({ value, ref }: Payload): Promise<unknown> {

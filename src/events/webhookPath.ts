@@ -29,13 +29,13 @@ export const shapeOf = (path: string): string =>
 export const parametersIn = (path: string, requested: string): Readonly<Record<string, string>> | null => {
   const [wanted, given] = [path.split('/'), requested.split('/')]
   if (wanted.length !== given.length) return null
-  const parameters: Record<string, string> = {}
+  const parameters: [string, string][] = []
   for (const [i, segment] of wanted.entries()) {
     const value = given[i] ?? ''
-    if (isParameter(segment) && value !== '') parameters[segment.slice(1)] = value
+    if (isParameter(segment) && value !== '') parameters.push([segment.slice(1), value])
     else if (segment !== value) return null
   }
-  return parameters
+  return Object.fromEntries(parameters)
 }
 
 /** The path with its parameters replaced, as a part of a URL. */

@@ -136,6 +136,18 @@ verifying('refuses every request while the project lacks the secret', async () =
   assert.is(await runCount(), before)
 })
 
+verifying('is a warning of the deployment while the project lacks the secret', async () => {
+  const files = { 'h.js': `import { fn } from 'svc'\n${verified('f', `{ github: 'LATER' }`, '() => 1')}` }
+  const warningsOf = async () => (await deploy(api, 'later', files)).warnings
+  assert.equal(await warningsOf(), [
+    'h/f: the project has no context variable LATER, so the webhook refuses every request',
+  ])
+  await api.post('/projects/later/context', { key: 'LATER', value: SECRET })
+  assert.equal(await warningsOf(), [])
+  const [hook] = (await api.page<Webhook>('/projects/later/webhooks')).data
+  assert.equal(hook?.verify, { preset: 'github', context: 'LATER' })
+})
+
 for (const [verify, message] of [
   [`{ github: 7 }`, 'Expected webhook.verify.github to be the key of a context variable'],
   [

@@ -42,7 +42,11 @@ const isZipped = (files: Files | ZippedBuild): files is ZippedBuild =>
   Buffer.isBuffer((files as ZippedBuild).bytes)
 
 /** Uploads a build to the project, which is created if necessary, and deploys it. Resolves with the build. */
-export const deploy = async (api: Api, project: string, files: Files | ZippedBuild): Promise<Build> => {
+export const deploy = async (
+  api: Api,
+  project: string,
+  files: Files | ZippedBuild,
+): Promise<DeployedBuild> => {
   if ((await api.send('GET', `/projects/${project}`)).status === 404)
     await api.post('/projects', { name: project })
   const { status, json, text } = await upload(api, project, files)

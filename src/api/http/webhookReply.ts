@@ -34,17 +34,13 @@ interface Sending {
 export const replyWith = (
   ctx: Context,
   result: unknown,
-  {
-    ownOrigin,
-    whole = result,
-    ...options
-  }: Sending & {
-    ownOrigin: boolean
+  options: Sending & {
+    readonly ownOrigin: boolean
     /** The result if it is in the blobs; `result` then contains its fields. */
-    whole?: unknown
+    readonly whole: unknown
   },
 ): Promise<void> | undefined => {
-  const { run_id, payloads } = options
+  const { ownOrigin, whole, run_id, payloads } = options
   const headers = isResponse(result) ? headersOf(result.headers ?? {}, { ownOrigin, run_id }) : undefined
   if (!ownOrigin) ctx.set('Content-Security-Policy', SANDBOX)
   if (!isResponse(result) || !headers) {

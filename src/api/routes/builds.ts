@@ -298,8 +298,8 @@ export const buildRoutes = [
     errors: ['quota_exceeded'],
     reply: { kind: 'item', schema: DeployedBuild },
     handle: async ({ params, deps, caller }) => {
-      const { build, changes } = await deployBuild(deps, params, caller)
-      return item({ ...present(build), changes })
+      const { build, changes, warnings } = await deployBuild(deps, params, caller)
+      return item({ ...present(build), changes, warnings })
     },
   }),
 ]

@@ -99,7 +99,7 @@ export const functionRoutes = [
     handle: (ask) =>
       functionsAs(ask, (fn, { project, build_id }) => {
         if (!fn.webhook) return null
-        const { service, path, method, name, description, auth } = fn.webhook
+        const { service, path, method, name, description, auth, verify } = fn.webhook
         const url = webhookUrl(ask.deps, project.env_id, fn.webhook)
         const webhook_id = derivedId('webhook', project.env_id, method, service, path)
         return {
@@ -111,6 +111,7 @@ export const functionRoutes = [
           name,
           description,
           auth,
+          ...(verify && { verify }),
           ns: fn.ns,
           var: fn.var,
           url,

@@ -81,6 +81,9 @@ export const DeployedBuild = Type.Object({
     },
     { description: 'The difference to the build that was deployed before, as references `ns/var`' },
   ),
+  warnings: Type.Array(Type.String(), {
+    description: 'Likely mistakes, such as a webhook without its secret',
+  }),
 })
 
 export const Build = Type.Object(build)
@@ -126,6 +129,15 @@ export const Webhook = Type.Object({
   name: Type.String(),
   description: Type.String(),
   auth: Type.Union([Type.Literal('none'), Type.Literal('required')]),
+  verify: Type.Optional(
+    Type.Object(
+      {
+        preset: Type.String(),
+        context: Type.String({ description: 'Key of the context variable that contains the secret' }),
+      },
+      { description: 'The provider whose signatures are checked' },
+    ),
+  ),
   ns: Type.String(),
   var: Type.String(),
   url: Type.String({ description: 'Contains the secret token of the endpoint' }),

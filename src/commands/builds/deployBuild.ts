@@ -1,6 +1,7 @@
 import { type FunctionChanges, functionChanges } from '../../domain/functionChanges.ts'
 import { activeProject, admitDeployment } from '../../domain/project.ts'
 import { payloadFields } from '../../events/payload.ts'
+import type { FunctionSpec } from '../../events/project.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { BuildDoc } from '../../projections/builds.ts'
 import { buildFor } from './buildFor.ts'
@@ -13,14 +14,14 @@ import { retryLate } from '../projects/retryLate.ts'
 
 /**
  * Deploys a build of a project (id or name) and replaces the deployed one (SPEC.md, Builds). `changes` compares the
- * functions of the two. Rejects with `not_found`,
+ * functions of the two, and `warnings` names likely mistakes. Rejects with `not_found`,
  * with `bad_request` for a live build, with `quota_exceeded`, or with `conflict` when another project has one of its webhooks.
  */
 export const deployBuild = async (
   deps: Pick<CommandDeps, 'aggregates' | 'views' | 'payloads' | 'runtime' | 'quotas'>,
   { project, build_id }: { project: string; build_id: string },
   { cause }: Caller,
-): Promise<{ build: BuildDoc; changes: FunctionChanges }> => {
+): Promise<{ build: BuildDoc; changes: FunctionChanges; warnings: readonly string[] }> => {
   const { aggregates, views, runtime, quotas } = deps
   const { env_id } = cause
   await views.settled('builds', 'projects')
@@ -57,5 +58,26 @@ export const deployBuild = async (
     hash,
     rights: {},
   }) // most functions declare no context
-  return { build: await buildFor(deps, project_id, build_id), changes }
+  const warnings = await missingSecrets(deps, project_id, list)
+  return { build: await buildFor(deps, project_id, build_id), changes, warnings }
+}
+
+/** Warns about webhooks whose requests are refused, because the project lacks the secret of their signatures. */
+const missingSecrets = async (
+  { aggregates }: Pick<CommandDeps, 'aggregates'>,
+  project_id: string,
+  functions: readonly FunctionSpec[],
+): Promise<string[]> => {
+  const verified = functions.filter(({ webhook }) => webhook?.verify)
+  if (verified.length === 0) return []
+  const known = await aggregates.contexts.read(
+    streamOf.context(project_id),
+    ({ variables }) => new Set(variables.keys()),
+  )
+  return verified.flatMap(({ ns, var: name, webhook }) => {
+    const key = webhook?.verify?.context ?? ''
+    return known.has(key)
+      ? []
+      : [`${ns}/${name}: the project has no context variable ${key}, so the webhook refuses every request`]
+  })
 }

@@ -42,7 +42,9 @@ export const findDelivery = async (
       derivedId('delivery', ...address, id, window, attempt, what)
   const exists = (ids: NewId): Promise<boolean> =>
     deps.aggregates.streams.read(streamOf.stream(ids('stream')), ({ env_id }) => env_id !== null)
-  const isOfFormerWindow = await exists(newIdOf(now - 1, 1))
+  const first = newIdOf(now, 1)
+  const [isOfFormerWindow, isKnown] = await Promise.all([exists(newIdOf(now - 1, 1)), exists(first)])
+  if (!isOfFormerWindow && !isKnown) return { kind: 'new', newId: first }
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     const ids = newIdOf(isOfFormerWindow ? now - 1 : now, attempt)
     if (!(await exists(ids))) return { kind: 'new', newId: ids }
