@@ -258,8 +258,8 @@ const messageFor = (cron: string, timezone = 'UTC'): string => {
   }
   return assert.unreachable(`Expected "${cron}" to be refused`) as never
 }
-for (const cron of ['', '* * * *', '* * * * * *', '0 0 1 1 * 2030', 'every day', '2026-01-01T00:00:00']) {
-  bad(`${JSON.stringify(cron)} has no five fields`, () => {
+for (const cron of ['', '* * * *', '* * * * * * *', '0 0 0 1 1 * 2030', 'every day', '2026-01-01T00:00:00']) {
+  bad(`${JSON.stringify(cron)} has neither five nor six fields`, () => {
     assert.match(messageFor(cron), 'five fields')
     assert.match(messageFor(cron), JSON.stringify(cron))
   })
@@ -267,6 +267,8 @@ for (const cron of ['', '* * * *', '* * * * * *', '0 0 1 1 * 2030', 'every day',
 for (const [cron, reason] of [
   ['60 * * * *', '60'],
   ['0 24 * * *', '24'],
+  ['60 0 0 * * *', '60'],
+  ['0 0 1 1 * 2030', '2030'],
   ['a b c d e', 'illegal characters'],
   ['5/0 * * * *', '5/0'],
   ['@nightly', '@nightly'],

@@ -15,7 +15,7 @@ const MAX_RACES = 20
 
 interface Functions {
   readonly functions?: readonly FunctionSpec[] | undefined
-  readonly functions_ref: EventOf<'BuildUploaded'>['functions_ref']
+  readonly functions_ref?: EventOf<'BuildUploaded'>['functions_ref']
 }
 
 /** The functions of a build. A long list is loaded from the blobs. */

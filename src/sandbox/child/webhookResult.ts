@@ -23,9 +23,8 @@ export const webhookResult = (value: unknown): unknown => {
   demandStatus(reply['status'])
   const headers = headersOf(reply['headers'])
   const { body } = reply
-  const given = { ...reply, ...(headers && { headers }) }
-  if (!isBytes(body)) return given
-  const { body: _, ...rest } = given
+  if (!isBytes(body)) return { ...reply, ...(headers && { headers }) }
+  const { body: _, ...rest } = reply
   return { ...rest, ...withBytes(headers ?? {}, bytesOf(body)) }
 }
 

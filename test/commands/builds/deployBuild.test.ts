@@ -99,8 +99,8 @@ const deploying = suite('deploying a build')
 deploying('replaces the build that was deployed', async () => {
   const project = await newProject()
   const [first, second] = [await uploaded(project, []), await uploaded(project, [])]
-  assert.is((await deploy(project, first)).deployed, true)
-  assert.is((await deploy(project, second)).deployed, true)
+  assert.is((await deploy(project, first)).build.deployed, true)
+  assert.is((await deploy(project, second)).build.deployed, true)
   assert.is(node.views.directory.project(env_id, project)?.deployed?.build_id, second)
 })
 
@@ -226,7 +226,7 @@ webhooks('of one environment does not affect another one', async () => {
   await deployed(['/both'])
   const as = callerOf(newId())
   const { project, build_id } = await ready(['/both'], { as })
-  assert.is((await deploy(project, build_id, { as })).deployed, true)
+  assert.is((await deploy(project, build_id, { as })).build.deployed, true)
 })
 
 webhooks('that version 0.1.0 deployed without a reservation counts, and can be kept', async () => {
