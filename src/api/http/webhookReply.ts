@@ -98,7 +98,10 @@ const sendVerbatim = (
     ctx.body = convert(text)
     ctx.status = status
   }
-  if (!(content instanceof StoredJson)) return send(textIn(content)) as undefined
+  if (!(content instanceof StoredJson)) {
+    send(textIn(content))
+    return undefined
+  }
   const bytes = content.to - content.from
   return holding(memory.values, { owner, bytes }, () => payloads.loadText(content)).then(send)
 }

@@ -25,8 +25,9 @@ export const admitDelivery = async (
   { check, whole, body, timeout }: Received,
 ): Promise<KnownDelivery | undefined> => {
   const ref = body?.stored.body_ref
-  /** If it fails, the body is removed with the payloads of its day. */
-  const discard = async () => ref && deps.payloads.discard(ref).catch(() => {})
+  const discard = async (): Promise<void> => {
+    if (ref) await deps.payloads.discard(ref).catch(() => {}) // then it is removed with the payloads of its day
+  }
   try {
     const id = check.finish(whole)
     if (id === undefined) return undefined
