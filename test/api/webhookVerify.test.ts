@@ -17,26 +17,28 @@ const verified = (name: string, verify: string, code: string) =>
 await deploy(api, 'verified', {
   'h.js': [
     `import { fn } from 'svc'`,
-    `let calls = 0`,
+    `const call = () => crypto.randomUUID()`,
     verified(
       'github',
       `{ github: 'SECRET' }`,
-      `({ body, bodyRaw }) => ({ call: ++calls, body, size: bodyRaw.length })`,
+      `({ body, bodyRaw }) => ({ call: call(), body, size: bodyRaw.length })`,
     ),
-    verified('stripe', `{ stripe: 'SECRET' }`, `({ body }) => ({ call: ++calls, type: body.type })`),
-    verified('slack', `{ slack: 'SECRET' }`, `() => ({ call: ++calls })`),
-    verified('standard', `{ standardWebhooks: 'STANDARD' }`, `() => ({ call: ++calls })`),
+    verified('stripe', `{ stripe: 'SECRET' }`, `({ body }) => ({ call: call(), type: body.type })`),
+    verified('slack', `{ slack: 'SECRET' }`, `() => ({ call: call() })`),
+    verified('standard', `{ standardWebhooks: 'STANDARD' }`, `() => ({ call: call() })`),
+    verified('blank', `{ standardWebhooks: 'BLANK' }`, `() => 1`),
     verified('unset', `{ github: 'NONE' }`, `() => 1`),
     verified(
       'fails',
       `{ github: 'SECRET' }`,
-      `({ body }) => { if (++calls && body.fail) throw new Error('no'); return { status: body.status ?? 200, body: calls } }`,
+      `({ body }) => { if (body.fail) throw new Error('no'); return { status: body.status ?? 200, body: call() } }`,
     ),
-    verified('slow', `{ github: 'SECRET' }`, `() => new Promise((done) => setTimeout(done, 300, ++calls))`),
+    verified('slow', `{ github: 'SECRET' }`, `() => new Promise((done) => setTimeout(done, 300, call()))`),
   ].join('\n'),
 })
 for (const [key, value] of [
   ['SECRET', ` ${SECRET}\n`],
+  ['BLANK', 'whsec_'],
   ['STANDARD', `whsec_${Buffer.from(SECRET).toString('base64')}`],
 ])
   await api.post('/projects/verified/context', { key, value })
@@ -52,7 +54,7 @@ const github = (name: string, body: string, delivery = newId(), signed = body) =
     body,
     headers: { 'X-Hub-Signature-256': `sha256=${macOf(signed)}`, 'X-GitHub-Delivery': delivery },
   })
-const callsIn = ({ json }: { json: unknown }) => (json as { call: number }).call
+const callIn = ({ json }: { json: unknown }) => (json as { call: string }).call
 const runCount = async () => (await api.page('/runs')).pagination.total
 
 const verifying = suite('a webhook that verifies signatures')
@@ -136,6 +138,25 @@ verifying('refuses every request while the project lacks the secret', async () =
   assert.is(await runCount(), before)
 })
 
+verifying('refuses every request while the secret is an empty key, which every sender knows', async () => {
+  const signature = createHmac('sha256', '').update(`msg_1.${now()}.{}`).digest('base64')
+  const { status, message } = refusal(
+    await callHook(urlOf('blank'), {
+      body: '{}',
+      headers: {
+        'webhook-id': 'msg_1',
+        'webhook-timestamp': String(now()),
+        'webhook-signature': `v1,${signature}`,
+      },
+    }),
+  )
+  assert.is(status, 500)
+  assert.is(
+    message,
+    'The webhook cannot be verified: the context variable that `verify` names contains no secret',
+  )
+})
+
 verifying('is a warning of the deployment while the project lacks the secret', async () => {
   const files = { 'h.js': `import { fn } from 'svc'\n${verified('f', `{ github: 'LATER' }`, '() => 1')}` }
   const warningsOf = async () => (await deploy(api, 'later', files)).warnings
@@ -178,7 +199,7 @@ delivering('gets the reply of its first run, and no other run', async () => {
     [null, 'true'],
   )
   assert.is(await runCount(), before)
-  assert.is.not(callsIn(await github('github', '{"n":1}', newId())), callsIn(first))
+  assert.is.not(callIn(await github('github', '{"n":1}', newId())), callIn(first))
 })
 
 delivering('is recognized by the id in the body of Stripe, whatever its signature is', async () => {
@@ -218,7 +239,7 @@ delivering('runs again after its run failed or replied with an error', async () 
 delivering('runs each time without an id', async () => {
   const send = () =>
     callHook(urlOf('github'), { body: '{}', headers: { 'X-Hub-Signature-256': `sha256=${macOf('{}')}` } })
-  assert.is.not(callsIn(await send()), callsIn(await send()))
+  assert.is.not(callIn(await send()), callIn(await send()))
 })
 
 delivering('belongs to its endpoint', async () => {

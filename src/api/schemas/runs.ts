@@ -34,7 +34,7 @@ export const PublishedEvent = Type.Object({
   handlers: Type.Optional(
     Type.Integer({
       description:
-        'The functions of the deployed builds that the event starts; absent for events that control runs',
+        'The functions of the deployed builds that the event starts; absent for events that control runs, and while a node catches up',
     }),
   ),
 })

@@ -8,7 +8,8 @@ const DEPLOYED_MS = 1000
 
 /**
  * Counts the handlers of an event that was published at the cursor, when its append did not already plan their runs.
- * A count of 0 is certain: it contains everything that was deployed before the event. Undefined for a control event.
+ * A count of 0 is certain: it contains everything that was deployed before the event. Undefined for a control event, and
+ * if this node does not learn of those deployments in time.
  */
 export const countHandlers = async (
   { views: { directory } }: Pick<CommandDeps, 'views'>,
@@ -17,6 +18,10 @@ export const countHandlers = async (
 ): Promise<number | undefined> => {
   if (isControl(event_type)) return undefined
   const count = () => directory.handlersOf(env_id, event_type).length
-  if (count() === 0 && cursor !== null) await atMost(DEPLOYED_MS, directory.reach(cursor))
-  return count()
+  if (count() > 0 || cursor === null) return count()
+  const isCertain = await atMost(
+    DEPLOYED_MS,
+    directory.reach(cursor).then(() => true),
+  )
+  return isCertain ? count() : undefined
 }

@@ -11,7 +11,6 @@ export type Headers = Readonly<Record<string, string>>
 
 /** The claim of a request about its signature, before its body is known. */
 interface Claim {
-  readonly key: string | Buffer
   /** Signed in front of the body. */
   readonly prefix: string
   readonly signatures: readonly string[]
@@ -32,37 +31,40 @@ const partsOf = (header: string): readonly (readonly [string, string])[] =>
     return [part.slice(0, at).trim(), part.slice(at + 1).trim()] as const
   })
 
-const presets: Readonly<Record<VerifyPreset, (headers: Headers, secret: string, now: number) => Claim>> = {
-  stripe: (headers, secret, now) => {
+const presets: Readonly<Record<VerifyPreset, (headers: Headers, now: number) => Claim>> = {
+  stripe: (headers, now) => {
     const parts = partsOf(headerOf(headers, 'stripe-signature'))
     const time = parts.find(([name]) => name === 't')?.[1] ?? ''
     checkTime('stripe-signature', time, now)
     const signatures = parts.filter(([name]) => name === 'v1').map(([, value]) => value)
-    return { key: secret, prefix: `${time}.`, signatures, encoding: 'hex' }
+    return { prefix: `${time}.`, signatures, encoding: 'hex' }
   },
 
-  github: (headers, secret) => {
+  github: (headers) => {
     const header = headerOf(headers, 'x-hub-signature-256')
-    return { key: secret, prefix: '', signatures: [header.replace(/^sha256=/, '')], encoding: 'hex' }
+    return { prefix: '', signatures: [header.replace(/^sha256=/, '')], encoding: 'hex' }
   },
 
-  slack: (headers, secret, now) => {
+  slack: (headers, now) => {
     const header = headerOf(headers, 'x-slack-signature')
     const time = headerOf(headers, 'x-slack-request-timestamp')
     checkTime('x-slack-request-timestamp', time, now)
-    return { key: secret, prefix: `v0:${time}:`, signatures: [header.replace(/^v0=/, '')], encoding: 'hex' }
+    return { prefix: `v0:${time}:`, signatures: [header.replace(/^v0=/, '')], encoding: 'hex' }
   },
 
-  'standard-webhooks': (headers, secret, now) => {
+  'standard-webhooks': (headers, now) => {
     const id = headerOf(headers, 'webhook-id', 'svix-id')
     const time = headerOf(headers, 'webhook-timestamp', 'svix-timestamp')
     const header = headerOf(headers, 'webhook-signature', 'svix-signature')
     checkTime('webhook-timestamp', time, now)
     const signatures = header.split(' ').flatMap((one) => (one.startsWith('v1,') ? [one.slice(3)] : []))
-    const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
-    return { key, prefix: `${id}.${time}.`, signatures, encoding: 'base64' }
+    return { prefix: `${id}.${time}.`, signatures, encoding: 'base64' }
   },
 }
+
+/** Returns the key of the signatures with the secret that the provider shows. Every sender knows an empty key. */
+export const keyOf = (preset: VerifyPreset, secret: string): Buffer =>
+  preset === 'standard-webhooks' ? Buffer.from(secret.replace(/^whsec_/, ''), 'base64') : Buffer.from(secret)
 
 /**
  * Begins to check the signature of a request by the rules of a provider. `now`: milliseconds since 1970. Throws
@@ -71,10 +73,10 @@ const presets: Readonly<Record<VerifyPreset, (headers: Headers, secret: string, 
 export const openSignature = (
   preset: VerifyPreset,
   headers: Headers,
-  secret: string,
+  key: Buffer,
   now: number,
 ): SignatureCheck => {
-  const { key, prefix, signatures, encoding } = presets[preset](headers, secret, now)
+  const { prefix, signatures, encoding } = presets[preset](headers, now)
   const hmac: Hmac = createHmac('sha256', key).update(prefix)
   return {
     update: (bytes) => void hmac.update(bytes),

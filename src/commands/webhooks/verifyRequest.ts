@@ -6,7 +6,7 @@ import { readVariable } from '../context/readVariable.ts'
 import type { CommandDeps } from '../deps.ts'
 import { deliveryIdOf, HEAD_BYTES } from './deliveryId.ts'
 import type { WebhookEndpoint } from './findWebhook.ts'
-import { type Headers, openSignature } from './signatures.ts'
+import { type Headers, keyOf, openSignature } from './signatures.ts'
 
 /** The check of a request while its body arrives. */
 export interface Verification {
@@ -35,9 +35,9 @@ export const verifyRequest = async (
   const preset = VERIFY_PRESETS.find((known) => known === verify.preset)
   if (!preset) throw notPossible(`this version of the service has no preset ${verify.preset}`)
   const variable = { env_id: env.env_id, project_id: deployed.project.project_id, key: verify.context }
-  const secret = (await secretOf(deps, variable)).trim()
-  if (secret === '') throw notPossible('the context variable that `verify` names is empty')
-  const signature = openSignature(preset, headers, secret, clock.now())
+  const key = keyOf(preset, (await secretOf(deps, variable)).trim())
+  if (key.length === 0) throw notPossible('the context variable that `verify` names contains no secret')
+  const signature = openSignature(preset, headers, key, clock.now())
   let head: Buffer | undefined
   return {
     async *through(content) {
