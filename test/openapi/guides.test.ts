@@ -59,9 +59,9 @@ guides('link to pages and headings that exist', () => {
     'docs/glossary.md',
   ]) {
     for (const [, link = ''] of textOf(page).matchAll(/\]\(([^)]+)\)/g)) {
-      const { pathname, hash } = new URL(link, `file:///${page}`)
+      const { protocol, pathname, hash } = new URL(link, `file:///${page}`)
       const path = pathname.slice(1)
-      if (path.endsWith('/')) continue
+      if (protocol !== 'file:' || path.endsWith('/')) continue
       const text = textOf(path)
       if (hash) assert.ok(headingsOf(text).includes(hash.slice(1)), `${page}: ${link}`)
     }
