@@ -104,6 +104,7 @@ crash('between its event and its answer publishes no second event', async () => 
     event_data: 1,
     event_time,
     created_at: event_time,
+    handlers: 0,
   })
   assert.is((await server.api.page('/events')).pagination.total, 1)
   await server.stop()
