@@ -1,6 +1,6 @@
 import type { Events, Functions } from '../sdk/index.ts'
 import type { ArgumentsOf, DataArgument, NameIn, ResultOf } from '../sdk/typed.ts'
-import type { Event, File, Operations, Run, RunLogs, RunStats } from './api.ts'
+import type { Event, File, Operations, Page, Run, RunLogs, RunStats } from './api.ts'
 import type { EnvEvent, PublishedEvent, StreamEvent } from './streamEvents.ts'
 
 /** What a client can call and send: functions by reference, and the data of events by type. */
@@ -73,17 +73,6 @@ export interface Call<Result> extends Promise<Event> {
   result(options?: ResultOptions): Promise<Result>
 }
 
-/** One page of a list. */
-export interface Page<Item> {
-  readonly data: readonly Item[]
-  readonly pagination: {
-    readonly total: number
-    readonly limit: number
-    readonly offset: number
-    readonly has_more: boolean
-  }
-}
-
 export interface PageOptions extends RequestOptions {
   /** 1-100, default 20. */
   readonly limit?: number
@@ -101,7 +90,7 @@ type ListOptions<Operation extends keyof Operations> = QueryOf<Operation> & Requ
 
 export interface Runs {
   list(options?: ListOptions<'GET /v1/runs'>): Promise<Page<Run>>
-  /** Reads all pages. Runs that start meanwhile do not shift the pages of the list. */
+  /** Reads all pages, newest first. Runs that start meanwhile are left out. */
   all(options?: Omit<ListOptions<'GET /v1/runs'>, 'limit' | 'offset'>): AsyncIterable<Run>
   get(run_id: string, options?: RequestOptions): Promise<Run>
   logs(run_id: string, options?: RequestOptions): Promise<RunLogs>

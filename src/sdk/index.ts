@@ -2,31 +2,74 @@
  * The module `svc`, for the functions of a build. All functions except `fn` throw if they are called outside a
  * run. Data is stored in the order of the calls and is durable when the promise of its call resolves.
  */
+import type { ArgumentsOf, DataArgument, NameIn, ResultOf } from './typed.ts'
 import type { RunInfo } from './wire.ts'
 import { activeRun } from './activeRun.ts'
 
 export { files, type FileInfo } from './files.ts'
 export type { Event, Tick, WebhookRequest, WebhookResponse } from './input.ts'
 export { fn, type Metadata, type Retry, type Schedule, type Verify, type Webhook } from './metadata.ts'
+export type { HandledData } from './typed.ts'
+
+// oxlint-disable typescript/no-empty-object-type -- `svc types` adds members to these interfaces in the project of the user
+/** The functions of the project by reference. `svc types` fills it in; while it is empty, every reference is allowed. */
+export interface Functions {}
+
+/** The data of the events of the project by type. `svc types` fills it in; while it is empty, every type is allowed. */
+export interface Events {}
+// oxlint-enable typescript/no-empty-object-type
+
+/** Events that control the service. */
+interface ControlEvents {
+  readonly 'svc:call': { readonly fn: string; readonly args?: readonly unknown[]; readonly project?: string }
+  readonly 'svc:cancel': { readonly run_id: string }
+  readonly 'svc:replay': { readonly run_id: string }
+}
+
+interface Send {
+  <Type extends NameIn<Events>>(
+    type: Type,
+    ...data: DataArgument<Events, Type>
+  ): Promise<{ readonly event_id: string }>
+  <Type extends keyof ControlEvents>(
+    type: Type,
+    data: ControlEvents[Type],
+  ): Promise<{ readonly event_id: string }>
+}
+
+interface Run {
+  <Ref extends keyof Functions & string>(
+    ref: Ref,
+    ...args: ArgumentsOf<Functions, Ref>
+  ): Promise<ResultOf<Functions, Ref>>
+  /** Before `svc types` was run: any reference, with the type of its result. */
+  <Result = unknown>(
+    ref: keyof Functions extends never ? string : never,
+    ...args: readonly unknown[]
+  ): Promise<Result>
+}
 
 /** Publishes an event on the run's stream. */
-export const send = async (type: string, data: unknown = null): Promise<{ readonly event_id: string }> => {
+export const send: Send = async (
+  type: string,
+  data: unknown = null,
+): Promise<{ readonly event_id: string }> => {
   checkText('send(type, data)', 'type', type)
   const sent = await activeRun('send').request({ op: 'send', event_type: type, event_data: data })
   return sent as { event_id: string }
 }
 
 /** Starts a function as a background run. `ref` is `ns/var`, for example `orders.handlers/onCreated`. */
-export const call = async (
-  ref: string,
-  ...args: readonly unknown[]
+export const call = async <Ref extends NameIn<Functions>>(
+  ref: Ref,
+  ...args: ArgumentsOf<Functions, Ref>
 ): Promise<{ readonly run_id: string }> => {
   checkRef('call', ref)
   return (await activeRun('call').request({ op: 'call', fn: ref, args })) as { run_id: string }
 }
 
 /** Runs a function as a child run. Resolves with its result, and rejects when it fails. */
-export const run = async <Result = unknown>(ref: string, ...args: readonly unknown[]): Promise<Result> => {
+export const run: Run = async <Result>(ref: string, ...args: readonly unknown[]): Promise<Result> => {
   checkRef('run', ref)
   return (await activeRun('run').request({ op: 'run', fn: ref, args })) as Result
 }

@@ -1,0 +1,108 @@
+import { ServiceError } from './errors.ts'
+import { blocksOf, type Message } from './serverSentEvents.ts'
+import { type AnyInput, isTransient, type Send } from './transport.ts'
+import { pauseOf, reasonOf, wait } from './wait.ts'
+
+/** Consecutive failures after which a stream is given up: about two minutes. */
+const MAX_FAILURES = 16
+
+/** A stream is silent for this long only if its connection is dead: the service sends a comment every 15 s. */
+const SILENCE_MS = 45_000
+
+/** A server-sent event with its data parsed. */
+export interface ParsedEvent {
+  readonly id: string
+  readonly event: string
+  readonly data: unknown
+}
+
+interface Followed {
+  readonly send: Send
+  readonly operation: string
+  readonly input: AnyInput
+  /** Where to begin: an id, `start` or `end`; absent: the default of the operation, or the position of a consumer. */
+  readonly from: string | undefined
+  /** The request that continues after an event, if it is not the same operation with `from`. */
+  readonly resume?: (first: ParsedEvent) => { readonly operation: string; readonly input: AnyInput }
+}
+
+/**
+ * Yields the events of a stream, across connections.
+ * F1: the position is that of the last event that was yielded, so no event is lost or repeated.
+ * F2: it ends when the service says that the stream is completed; any other end continues at the position.
+ * F3: a refusal that no repetition changes, such as 404, is thrown.
+ */
+export async function* followEvents(followed: Followed): AsyncGenerator<ParsedEvent, void, undefined> {
+  const { send, resume } = followed
+  const { signal } = followed.input
+  let { operation, input, from } = followed
+  let hasBegun = false
+  for (let failures = 0; ;) {
+    const connection = new AbortController()
+    try {
+      const response = await send(operation, {
+        ...input,
+        ...(from !== undefined && { query: { ...input.query, from } }), // F1
+        headers: { accept: 'text/event-stream', ...input.headers },
+        signal: signal ? AbortSignal.any([signal, connection.signal]) : connection.signal,
+      })
+      for await (const block of blocksOf(alive(bodyOf(response), connection))) {
+        failures = 0
+        if (block.event === null) {
+          if (!resume || hasBegun) from = block.id
+          continue
+        }
+        const event = parsedOf(block)
+        if (resume && !hasBegun) ({ operation, input } = resume(event))
+        hasBegun = true
+        if (event.event === 'stream:complete') {
+          const { reason, next } = event.data as { readonly reason: string; readonly next: string }
+          if (reason === 'completed') return // F2
+          from = next
+          continue
+        }
+        from = event.id
+        yield event
+      }
+    } catch (error) {
+      if (signal?.aborted) throw reasonOf(signal)
+      if (error instanceof ServiceError && !isTransient(error)) throw error // F3
+      if (++failures > MAX_FAILURES) throw error
+    } finally {
+      connection.abort() // the reader may have left in the middle
+    }
+    await wait(pauseOf(Math.max(failures, 1), null), signal)
+  }
+}
+
+const bodyOf = (response: Response): ReadableStream<Uint8Array> => {
+  if (response.body) return response.body
+  throw new ServiceError('unexpected_reply', 'Expected a stream of events, got an empty reply')
+}
+
+const parsedOf = ({ id, event, data }: Message): ParsedEvent => ({
+  id,
+  event,
+  data: JSON.parse(data) as unknown,
+})
+
+/** Ends a connection on which nothing arrives: a machine that was suspended never learns that it is closed. */
+async function* alive(
+  body: ReadableStream<Uint8Array>,
+  connection: AbortController,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const reader = body.getReader() // browsers do not all iterate streams
+  let timer: ReturnType<typeof setTimeout> | undefined
+  try {
+    for (;;) {
+      timer = setTimeout(() => connection.abort(new Error('The connection is silent')), SILENCE_MS)
+      const { done, value } = await reader.read()
+      clearTimeout(timer)
+      if (done) return
+      yield value
+    }
+  } finally {
+    clearTimeout(timer)
+    await reader.cancel().catch(() => {}) // it is cut off already
+  }
+}

@@ -1,0 +1,52 @@
+import type { Operations, Page } from './api.ts'
+import type { RequestOptions } from './client.ts'
+import { dataOf, type Send } from './transport.ts'
+
+/** Items of one request while all pages are read: the largest page of the API. */
+const PAGE = 100
+
+type ListOperation = {
+  [Operation in keyof Operations]: Operations[Operation] extends { readonly reply: Page<unknown> }
+    ? Operation
+    : never
+}[keyof Operations]
+
+type ItemOf<Operation extends ListOperation> = Operations[Operation] extends {
+  readonly reply: Page<infer Item>
+}
+  ? Item
+  : never
+
+type QueryOf<Operation extends ListOperation> = Operations[Operation] extends { readonly query?: infer Query }
+  ? Query
+  : never
+
+/** A list of the API, by pages and as a whole. */
+export interface Lists<Operation extends ListOperation> {
+  list(options?: QueryOf<Operation> & RequestOptions): Promise<Page<ItemOf<Operation>>>
+  all(
+    options?: Omit<QueryOf<Operation> & RequestOptions, 'limit' | 'offset'>,
+  ): AsyncGenerator<ItemOf<Operation>, void, undefined>
+}
+
+export const openLists = <Operation extends ListOperation>(
+  send: Send,
+  operation: Operation,
+  idOf: (item: ItemOf<Operation>) => string,
+): Lists<Operation> => {
+  const page = async ({ signal, ...query }: RequestOptions & Readonly<Record<string, unknown>>) =>
+    (await dataOf(await send(operation, { query, ...(signal && { signal }) }))) as Page<ItemOf<Operation>>
+  return {
+    list: (options = {} as QueryOf<Operation>) => page(options as RequestOptions & Record<string, unknown>),
+    async *all(options) {
+      // Items that were added meanwhile shift those of the last page into this one.
+      let last = new Set<string>()
+      for (let offset = 0, hasMore = true; hasMore; offset += PAGE) {
+        const { data, pagination } = await page({ ...options, limit: PAGE, offset })
+        for (const item of data) if (!last.has(idOf(item))) yield item
+        last = new Set(data.map(idOf))
+        hasMore = pagination.has_more && data.length > 0
+      }
+    },
+  }
+}

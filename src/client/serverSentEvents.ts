@@ -1,0 +1,58 @@
+/** One server-sent event. */
+export interface Message {
+  readonly id: string
+  readonly event: string
+  readonly data: string
+}
+
+/** What a block of lines says: an event, or only the position of the reader. */
+export type Block = Message | { readonly id: string; readonly event: null }
+
+/** The longest block in characters: a run can have a result of 6 MiB. */
+const MAX_BLOCK = 16 << 20
+
+/**
+ * Reads a `text/event-stream` (HTML Living Standard, 9.2.6). An event that is cut off is left out, because the reader
+ * resumes before it. A block with an id and without data is a position: nothing before it is sent again.
+ */
+export async function* blocksOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Block, void, undefined> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  let block = emptyBlock()
+  for await (const chunk of body) {
+    rest += decoder.decode(chunk, { stream: true })
+    // A trailing \r may be the first half of \r\n.
+    const end = rest.endsWith('\r') ? rest.length - 1 : rest.length
+    const lines = rest.slice(0, end).split(/\r\n|\n|\r/)
+    rest = (lines.pop() ?? '') + rest.slice(end)
+    for (const line of lines) {
+      if (line !== '') {
+        addLine(block, line)
+        continue
+      }
+      if (block.data !== null) yield { id: block.id, event: block.event, data: block.data }
+      else if (block.id !== '') yield { id: block.id, event: null }
+      block = emptyBlock()
+    }
+    if (rest.length + (block.data?.length ?? 0) > MAX_BLOCK)
+      throw new RangeError(`Expected server-sent events of at most ${MAX_BLOCK} characters`)
+  }
+}
+
+interface OpenBlock {
+  id: string
+  event: string
+  data: string | null
+}
+
+const emptyBlock = (): OpenBlock => ({ id: '', event: 'message', data: null })
+
+const addLine = (block: OpenBlock, line: string): void => {
+  const colon = line.indexOf(':')
+  if (colon === 0) return // a comment keeps the connection open
+  const field = colon === -1 ? line : line.slice(0, colon)
+  const value = colon === -1 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
+  if (field === 'data') block.data = block.data === null ? value : `${block.data}\n${value}`
+  else if (field === 'event') block.event = value
+  else if (field === 'id' && !value.includes('\0')) block.id = value
+}

@@ -1,0 +1,153 @@
+import type { ClientOptions } from './client.ts'
+import { ServiceError } from './errors.ts'
+import { pauseOf, reasonOf, wait } from './wait.ts'
+
+/** The input of any operation; `Operations` has the types of each. */
+export interface AnyInput {
+  readonly path?: Readonly<Record<string, string | number>>
+  readonly query?: Readonly<Record<string, unknown>>
+  /** JSON, or a form. */
+  readonly body?: unknown
+  /** The media type of a body that is sent as it is. */
+  readonly type?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly idempotencyKey?: string
+  readonly signal?: AbortSignal
+}
+
+/** Sends an operation such as `GET /v1/runs/{run_id}`. Rejects with a `ServiceError` unless the status is 2xx. */
+export type Send = (operation: string, input?: AnyInput) => Promise<Response>
+
+const DEFAULT_RETRIES = 4
+
+/** The service does nothing twice under one key, and replies from its state to these methods. */
+const isRepeatable = (method: string, { idempotencyKey }: AnyInput): boolean =>
+  method !== 'POST' || idempotencyKey !== undefined
+
+/** The service refuses with these before it does anything. */
+const REFUSED_FOR_NOW: readonly number[] = [429, 503]
+/** No reply, or that of a proxy whose service does not answer: the request may have been executed. */
+const UNKNOWN_OUTCOME: readonly number[] = [0, 502, 504]
+
+/** Whether another attempt may succeed. */
+export const isTransient = ({ status }: ServiceError): boolean =>
+  REFUSED_FOR_NOW.includes(status) || UNKNOWN_OUTCOME.includes(status)
+
+export const openTransport = (options: ClientOptions): Send => {
+  const base = baseOf(options.url)
+  const { retries = DEFAULT_RETRIES } = options
+  return async (operation, input = {}) => {
+    const [method = '', template = ''] = operation.split(' ')
+    const target = base + pathOf(template, input.path ?? {}) + queryOf(input.query ?? {})
+    for (let failures = 0; ;) {
+      try {
+        return await attempt(options, method, target, input)
+      } catch (error) {
+        if (!(error instanceof ServiceError)) throw error
+        const isSafe = REFUSED_FOR_NOW.includes(error.status) || isRepeatable(method, input)
+        if (!isTransient(error) || !isSafe || failures === retries) throw error
+        failures++
+        await wait(pauseOf(failures, error.retryAfter), input.signal)
+      }
+    }
+  }
+}
+
+const attempt = async (
+  { token, fetch: send = globalThis.fetch, headers: always }: ClientOptions,
+  method: string,
+  target: string,
+  { body, type, headers, idempotencyKey, signal }: AnyInput,
+): Promise<Response> => {
+  const bearer = typeof token === 'string' ? token : await token()
+  const isJson = body !== undefined && type === undefined && !(body instanceof FormData)
+  const request: RequestInit = {
+    method,
+    redirect: 'error', // a redirect could carry the token to another host
+    headers: {
+      ...always,
+      authorization: `Bearer ${bearer}`,
+      ...(isJson && { 'content-type': 'application/json' }),
+      ...(type !== undefined && { 'content-type': type }),
+      ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+      ...headers,
+    },
+    ...(signal && { signal }),
+    ...(body !== undefined && { body: isJson ? JSON.stringify(body) : (body as BodyInit) }),
+  }
+  const response = await send(target, request).catch((cause: unknown) => {
+    if (signal?.aborted) throw reasonOf(signal)
+    throw unreachable(target, cause)
+  })
+  if (response.ok) return response
+  throw await refusalOf(response)
+}
+
+/** A failure of the connection. */
+const unreachable = (target: string, cause: unknown): ServiceError =>
+  new ServiceError('unreachable', `${new URL(target).origin} does not answer: ${detailOf(cause)}`, { cause })
+
+/** `fetch` of Node says only `fetch failed`; its cause has the reason. */
+const detailOf = (error: unknown): string => {
+  const { cause } = error instanceof Error ? error : {}
+  if (cause instanceof Error) return 'code' in cause ? String(cause.code) : cause.message
+  return error instanceof Error ? error.message : String(error)
+}
+
+const refusalOf = async (response: Response): Promise<ServiceError> => {
+  const text = await response.text().catch(() => '')
+  const { error } = (parsed(text) ?? {}) as {
+    readonly error?: { readonly code?: string; readonly message?: string }
+  }
+  const seconds = Number(response.headers.get('retry-after') ?? 'none')
+  return new ServiceError(
+    error?.code ?? 'unexpected_reply',
+    error?.message ?? `Expected a reply of svc, got status ${response.status}: ${text.slice(0, 200)}`,
+    {
+      status: response.status,
+      requestId: response.headers.get('x-request-id'),
+      retryAfter: Number.isFinite(seconds) ? seconds : null,
+    },
+  )
+}
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null // the reply of something else, such as a proxy
+  }
+}
+
+/** The data of a JSON reply; a list keeps its `pagination`. */
+export const dataOf = async (response: Response): Promise<unknown> => {
+  if (response.status === 204) return undefined
+  const reply = (await response.json().catch((cause: unknown) => {
+    throw new ServiceError('unreachable', 'The connection ended within the reply', { cause })
+  })) as Readonly<Record<string, unknown>>
+  if ('pagination' in reply) return { data: reply['data'], pagination: reply['pagination'] }
+  return 'data' in reply ? reply['data'] : reply
+}
+
+const baseOf = (url: string): string => {
+  const { protocol } = new URL(url)
+  if (protocol === 'http:' || protocol === 'https:') return url.replace(/\/+$/, '')
+  throw new TypeError(`Expected \`url\` of createClient to begin with http:// or https://, got "${url}"`)
+}
+
+/** A parameter that ends the path of an operation may contain slashes. */
+const pathOf = (template: string, path: NonNullable<AnyInput['path']>): string =>
+  template.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = String(path[name] ?? '')
+    const segments = name === 'path' || name === 'blob_key' ? value.split('/') : [value]
+    if (segments.some((segment) => segment === '' || segment === '.' || segment === '..'))
+      throw new TypeError(`Expected \`path.${name}\` of ${template} to be a name, got "${value}"`)
+    return segments.map(encodeURIComponent).join('/')
+  })
+
+const queryOf = (query: NonNullable<AnyInput['query']>): string => {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined)
+  return given.length === 0
+    ? ''
+    : `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()}`
+}
