@@ -4,7 +4,9 @@ import { AppError } from '../errors.ts'
 import { command } from './command.ts'
 
 const root = new URL('../../', import.meta.url)
-const main = fileURLToPath(new URL('src/main.ts', root))
+/** `src` in the checkout, `dist` in an installed package. */
+const code = new URL('../', import.meta.url)
+const main = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? './main.ts' : './main.js', code))
 
 /** The options that `npm start` gives to Node, so that both start the service in the same way. */
 const nodeOptions = (): readonly string[] => {
@@ -12,7 +14,9 @@ const nodeOptions = (): readonly string[] => {
     readonly scripts: { readonly start: string }
   }
   const [, ...options] = scripts.start.split(' ').slice(0, -1) // the first is node, the last the program
-  return options.map((option) => (option.startsWith('./') ? fileURLToPath(new URL(option, root)) : option))
+  return options.map((option) =>
+    option.startsWith('./src/') ? fileURLToPath(new URL(option.slice('./src/'.length), code)) : option,
+  )
 }
 
 export const serveCommand = command({

@@ -10,12 +10,12 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { stripTypeScriptTypes } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { makeFolderNow } from '../disk/durableFolders.ts'
 import { syncFolderNow } from '../disk/sync.ts'
 import { newId } from '../ids.ts'
+import { compiled, toJavaScript } from './toJavaScript.ts'
 
 /** Real paths of the modules that every child runs. */
 export interface ChildCode {
@@ -62,13 +62,6 @@ const collect = (path: string, modules: Map<string, string>): void => {
   for (const [, specifier] of source.matchAll(IMPORT))
     if (specifier) collect(join(dirname(path), specifier), modules)
 }
-
-const toJavaScript = (name: string, source: string): string =>
-  name.endsWith('.ts')
-    ? stripTypeScriptTypes(source, { mode: 'strip' }).replaceAll(/'(\.{1,2}\/[^'\n]+)\.ts'/g, "'$1.js'")
-    : source
-
-const compiled = (path: string): string => path.replace(/\.ts$/, '.js')
 
 const write = (modules: ReadonlyMap<string, string>, dir: string): void => {
   const temporary = `${dir}.${newId()}`

@@ -43,6 +43,8 @@ export const layers: readonly Layer[] = [
   { path: 'events/failedRun', imports: ['errors'], types: ['events'] },
   // The SDK is published: its types and its code are its own.
   { path: 'sdk', imports: [] },
+  // The client is published too, also for browsers.
+  { path: 'client', imports: [], types: ['sdk'] },
   { path: 'ports', imports: ['events'], types: ['sdk'] },
   { path: 'loops', imports: [...kernel], types: ['ports'] },
 
@@ -102,6 +104,7 @@ export const layers: readonly Layer[] = [
   },
   { path: 'sandbox/namespaces', imports: [] },
   { path: 'sandbox/nearestName', imports: [] },
+  { path: 'sandbox/toJavaScript', imports: [] },
   {
     path: 'sandbox/child',
     imports: [
@@ -126,6 +129,7 @@ export const layers: readonly Layer[] = [
       'events/outputLimit',
       'sandbox/frames',
       'sandbox/protocol',
+      'sandbox/toJavaScript',
     ],
     types: ['events', 'ports', 'sdk'],
   },
@@ -144,6 +148,9 @@ export const layers: readonly Layer[] = [
     types: ['sandbox/protocol'],
     packages: ['yauzl'],
   },
+
+  // This package as a tarball.
+  { path: 'package', imports: ['errors', 'sandbox/toJavaScript'] },
 
   // A backup as a directory, which is read and written without the service.
   { path: 'backup/rowFrames', imports: ['errors'] },
@@ -232,6 +239,7 @@ export const layers: readonly Layer[] = [
       'secrets',
       'projections',
       'plans',
+      'package',
       'commands',
     ],
     packages: ['koa', '@koa/router', 'koa-body', 'typebox'],
@@ -337,6 +345,7 @@ export const layers: readonly Layer[] = [
   {
     path: 'cli',
     imports: [
+      'client',
       'clock',
       'disk',
       'errors',
@@ -372,7 +381,7 @@ export const layers: readonly Layer[] = [
   // Loads the modules of a server, so that the code cache contains them.
   {
     path: 'process/prepare',
-    imports: ['main', 'sandbox', 'process/codeCache'],
+    imports: ['main', 'package', 'sandbox', 'process/codeCache'],
     packages: ['koa-body'],
   },
 ]

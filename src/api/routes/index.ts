@@ -23,6 +23,7 @@ import { operatorRoutes } from './operator.ts'
 import { projectionRoutes } from './projections.ts'
 import { projectRoutes } from './projects.ts'
 import { runRoutes } from './runs.ts'
+import { sdkRoutes } from './sdk.ts'
 import { serviceKeyRoutes } from './serviceKeys.ts'
 import { sessionRoutes } from './sessions.ts'
 import { skippedFactRoutes } from './skippedFacts.ts'
@@ -35,6 +36,7 @@ export const allRoutes: readonly Route[] = [
   ...healthRoutes,
   metricsRoute,
   ...docsRoutesOf(() => allRoutes),
+  ...sdkRoutes,
   ...projectRoutes,
   ...buildRoutes,
   ...contextRoutes,

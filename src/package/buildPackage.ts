@@ -1,0 +1,69 @@
+import { spawn } from 'node:child_process'
+import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join, relative } from 'node:path'
+import { compiled, toJavaScript } from '../sandbox/toJavaScript.ts'
+import { packageDir } from './readPackage.ts'
+
+/**
+ * Writes `dist`, the code of the installed package: the JavaScript of every module, and the declarations of those that
+ * users import. The checkout itself runs from `src`. Does nothing without TypeScript, which only developers install.
+ */
+export const buildPackage = async (dir = packageDir): Promise<void> => {
+  const tsc = typescriptIn(dir)
+  if (tsc === null) return
+  const next = join(dir, `dist.${process.pid}`)
+  try {
+    await writeModules(join(dir, 'src'), next)
+    await declare(tsc, dir, next)
+    await rm(join(dir, 'dist'), { recursive: true, force: true })
+    await rename(next, join(dir, 'dist'))
+  } finally {
+    await rm(next, { recursive: true, force: true })
+  }
+}
+
+const typescriptIn = (dir: string): string | null => {
+  try {
+    return join(
+      dirname(createRequire(join(dir, 'package.json')).resolve('typescript/package.json')),
+      'bin/tsc',
+    )
+  } catch {
+    return null
+  }
+}
+
+/** Node refuses to strip types below `node_modules`, so an installed package needs JavaScript. */
+const writeModules = async (src: string, to: string): Promise<void> => {
+  for (const entry of await readdir(src, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue
+    const from = join(entry.parentPath, entry.name)
+    const target = join(to, compiled(relative(src, from)))
+    await mkdir(dirname(target), { recursive: true })
+    if (from.endsWith('.ts')) await writeFile(target, toJavaScript(from, await readFile(from, 'utf8')))
+    else await cp(from, target)
+  }
+}
+
+/** Editors of users read the declarations; `tsconfig.package.json` lists the modules that users import. */
+const declare = async (tsc: string, dir: string, to: string): Promise<void> => {
+  await finished(spawn(process.execPath, [tsc, '-p', join(dir, 'tsconfig.package.json'), '--outDir', to]))
+  for (const path of await readdir(to, { recursive: true })) {
+    if (!path.endsWith('.d.ts')) continue
+    const text = await readFile(join(to, path), 'utf8')
+    await writeFile(join(to, path), text.replaceAll(/(['"])(\.{1,2}\/[^'"\n]+)\.ts\1/g, '$1$2.js$1'))
+  }
+}
+
+const finished = (child: ReturnType<typeof spawn>): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const output: Buffer[] = []
+    for (const pipe of [child.stdout, child.stderr]) pipe?.on('data', (bytes: Buffer) => output.push(bytes))
+    child.on('error', reject)
+    child.on('close', (code) =>
+      code === 0
+        ? resolve()
+        : reject(new Error(`Expected tsc to write declarations: ${Buffer.concat(output).toString()}`)),
+    )
+  })
