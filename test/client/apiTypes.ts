@@ -131,7 +131,17 @@ const SCALARS: Readonly<Record<string, string>> = {
 
 /** The type of a JSON Schema of the document, whose objects begin at this depth of indentation. */
 const typeOf = (schema: JsonSchema, depth: number): string => {
-  const { $ref, const: only, enum: values, anyOf, oneOf, type, items, properties, patternProperties } = schema
+  const {
+    $ref,
+    const: only,
+    enum: values,
+    anyOf,
+    oneOf,
+    type,
+    items,
+    properties,
+    additionalProperties,
+  } = schema
   if (typeof $ref === 'string') return $ref.split('/').at(-1) ?? ''
   if (only !== undefined) return literal(only)
   if (Array.isArray(values)) return union(values.map(literal))
@@ -144,10 +154,8 @@ const typeOf = (schema: JsonSchema, depth: number): string => {
     return `readonly ${/[ |]/.test(item) && !item.startsWith('{') ? `(${item})` : item}[]`
   }
   if (type !== 'object') return SCALARS[String(type)] ?? 'unknown'
-  if (patternProperties) {
-    const types = Object.values(patternProperties).map((value) => typeOf(value as JsonSchema, depth))
-    return `{ readonly [name: string]: ${union([...new Set(types)])} }`
-  }
+  if (!properties && typeof additionalProperties === 'object')
+    return `{ readonly [name: string]: ${typeOf(additionalProperties as JsonSchema, depth)} }`
   if (!properties) return '{ readonly [name: string]: unknown }'
   return objectOf(properties as Readonly<Record<string, JsonSchema>>, schema['required'], depth)
 }

@@ -88,14 +88,10 @@ export const valid = (schema: Json): fc.Arbitrary<unknown> => {
     })
   if (type === 'object') {
     const known = Object.entries((properties ?? {}) as Record<string, Json>)
-    const matching = Object.entries((schema['patternProperties'] ?? {}) as Record<string, Json>)
     if (known.length === 0) {
-      const entries = matching.map(([key, value]) =>
-        fc.tuple(fc.stringMatching(new RegExp(key)), valid(value)),
-      )
-      return fc
-        .array(entries.length > 0 ? fc.oneof(...entries) : fc.tuple(text, wild), { maxLength: 3 })
-        .map((pairs) => Object.fromEntries(pairs) as unknown)
+      const { additionalProperties: value, propertyNames: names } = schema as Readonly<Record<string, Json>>
+      const entry = value ? fc.tuple(names ? valid(names) : text, valid(value)) : fc.tuple(text, wild)
+      return fc.array(entry, { maxLength: 3 }).map((pairs) => Object.fromEntries(pairs) as unknown)
     }
     return fc.record(Object.fromEntries(known.map(([key, value]) => [key, valid(value)])), {
       requiredKeys: ((schema['required'] ?? []) as readonly string[]).filter((key) =>

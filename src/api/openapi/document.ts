@@ -23,6 +23,7 @@ export const toOpenApi = (routes: readonly Route[], { version }: { version: stri
     const operations = (paths[toOpenApiPath(route.path)] ??= {})
     operations[route.method.toLowerCase()] ??= operationOf(route) // the first matching route handles a request
   }
+  const responses = responsesIn(paths)
   return {
     openapi: '3.1.1',
     info: { title: 'svc', version, description, license: { name: 'MIT', identifier: 'MIT' } },
@@ -40,11 +41,38 @@ export const toOpenApi = (routes: readonly Route[], { version }: { version: stri
         },
         operator: { type: 'http', scheme: 'bearer', description: 'The operator token of the installation' },
       },
-      schemas: { ...namedSchemas(), Meta, Pagination, Error: ErrorSchema },
-      responses: refusalResponses(),
+      schemas: schemasIn([paths, responses]),
+      responses,
       headers,
     },
   }
+}
+
+/** The names of the components of a kind that a part refers to. */
+const namesIn = (kind: 'schemas' | 'responses', part: unknown): Set<string> =>
+  new Set(
+    [...JSON.stringify(part).matchAll(new RegExp(`#/components/${kind}/([A-Za-z_]+)`, 'g'))].map(
+      ([, name = '']) => name,
+    ),
+  )
+
+/** Components that nothing refers to are left out: a generator would warn about them. */
+const responsesIn = (paths: unknown): JsonSchema => {
+  const used = namesIn('responses', paths)
+  return Object.fromEntries(Object.entries(refusalResponses()).filter(([code]) => used.has(code)))
+}
+
+const schemasIn = (parts: unknown): JsonSchema => {
+  const all: Readonly<Record<string, JsonSchema>> = {
+    ...namedSchemas(),
+    Meta,
+    Pagination,
+    Error: ErrorSchema,
+  }
+  const used = namesIn('schemas', parts)
+  // A set includes what is added to it while it is read: the schemas that schemas refer to.
+  for (const name of used) for (const inner of namesIn('schemas', all[name] ?? {})) used.add(inner)
+  return Object.fromEntries(Object.entries(all).filter(([name]) => used.has(name)))
 }
 
 const description = `svc runs your functions when events, schedules, webhooks and calls start them.
@@ -82,6 +110,7 @@ const headers: JsonSchema = {
 const tagDescriptions: Readonly<Record<string, string>> = {
   Projects: 'A project contains builds. Paths accept its name or its id',
   Builds: 'A build is a zip of ES modules. Runs use the functions of the deployed build',
+  'Context variables': 'Secrets of a project, which its functions can read',
   Functions: 'Event handlers and schedules that the functions of the deployed build have registered',
   Events: 'Publishing an event starts a run of each matching handler',
   Runs: 'A run is one execution of a function',

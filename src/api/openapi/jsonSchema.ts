@@ -41,9 +41,22 @@ const visit = (value: unknown): unknown => {
   return name === undefined ? tidy(value) : refTo('schemas', name)
 }
 
+/** The patterns of `Type.Record` that match every name. */
+const ANY_NAME: readonly string[] = ['^.*$', '^[\\s\\S]*$']
+
+/** A record of any names, in the form that client generators support: few of them read `patternProperties`. */
+const withAnyName = (schema: JsonSchema): JsonSchema => {
+  const [[name = '', value] = [], ...more] = Object.entries(
+    (schema['patternProperties'] ?? {}) as Readonly<Record<string, unknown>>,
+  )
+  if (more.length > 0 || !ANY_NAME.includes(name)) return schema
+  const { patternProperties: _, ...rest } = schema
+  return { additionalProperties: value, ...rest }
+}
+
 const tidy = ({ documented = {}, ...schema }: JsonSchema): JsonSchema => {
   const { anyOf, ...rest } = Object.fromEntries(
-    Object.entries({ ...schema, ...(documented as JsonSchema) }).map(([keyword, value]) => [
+    Object.entries(withAnyName({ ...schema, ...(documented as JsonSchema) })).map(([keyword, value]) => [
       keyword,
       visit(value),
     ]),

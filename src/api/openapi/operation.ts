@@ -1,7 +1,7 @@
 import type { Needs, Route } from '../route.ts'
 import { type JsonSchema, toJsonSchema } from './jsonSchema.ts'
 import { parametersOf } from './parameters.ts'
-import { repliesOf } from './replies.ts'
+import { BINARY, repliesOf } from './replies.ts'
 
 /** Converts one route to an operation of the document. */
 export const operationOf = (route: Route): JsonSchema => {
@@ -20,7 +20,7 @@ export const operationOf = (route: Route): JsonSchema => {
   }
 }
 
-const bodyOf = ({ body, form, rawBody, example }: Route): JsonSchema => {
+const bodyOf = ({ method, body, form, rawBody, example }: Route): JsonSchema => {
   if (body) {
     const content = { schema: toJsonSchema(body), ...(example !== undefined && { example }) }
     return { requestBody: { required: true, content: { 'application/json': content } } }
@@ -29,7 +29,9 @@ const bodyOf = ({ body, form, rawBody, example }: Route): JsonSchema => {
     return {
       requestBody: { required: true, content: { 'multipart/form-data': { schema: toJsonSchema(form) } } },
     }
-  return rawBody === undefined ? {} : { requestBody: { content: { [rawBody]: {} } } }
+  // The body of such a request has no meaning (RFC 9110, 9.3).
+  if (rawBody === undefined || method === 'GET' || method === 'DELETE') return {}
+  return { requestBody: { content: { [rawBody]: { schema: BINARY } } } }
 }
 
 const descriptionOf = ({ description, needs, path }: Route): string => {

@@ -3,6 +3,9 @@ import type { ReplyShape, Route } from '../route.ts'
 import { type JsonSchema, refTo, toJsonSchema } from './jsonSchema.ts'
 import { rateHeaders, refusalReplies } from './refusals.ts'
 
+/** Bytes. OpenAPI 3.1 needs no schema for them, but generators drop a body without one. */
+export const BINARY: JsonSchema = { type: 'string', format: 'binary' }
+
 /** Every reply of a route by status: success first, then errors. */
 export const repliesOf = (route: Route): Record<string, JsonSchema> => {
   const { reply } = route
@@ -55,7 +58,7 @@ const contentOf = ({ kind, schema, type, events = {} }: ReplyShape): JsonSchema 
         content: { 'text/event-stream': { schema: { oneOf: Object.entries(events).map(eventSchema) } } },
       }
     case 'bytes':
-      return { content: { [type ?? '*/*']: {} } }
+      return { content: { [type ?? 'application/octet-stream']: { schema: BINARY } } }
     case 'bare':
       return { content: { [type ?? 'application/json']: schema ? { schema: toJsonSchema(schema) } : {} } }
     default:

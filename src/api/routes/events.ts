@@ -39,7 +39,7 @@ export const PublishBody = Type.Object(
       }),
     ),
   },
-  { documented: { anyOf: [{ required: ['event_type'] }, { required: ['type'] }] } },
+  { documented: { required: ['event_type'] } }, // the usual spelling, because a choice has no type in most languages
 )
 type PublishBody = Type.Static<typeof PublishBody>
 

@@ -177,7 +177,7 @@ export const fileRoutes = [
       'instead of `create`.',
     tag,
     needs: { type: 'file', action: 'create', or: 'update', path: ({ path }: { path: string }) => [path] },
-    rawBody: '*/*',
+    rawBody: 'application/octet-stream',
     sendsContinue: true,
     errors: ['quota_exceeded', 'request_timeout'],
     reply: { kind: 'item', schema: FileUpload },

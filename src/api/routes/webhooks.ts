@@ -117,7 +117,7 @@ export const webhookRoutes: readonly PublicRoute[] = PATHS.flatMap(({ operation,
       operationId: `${operation}By${capitalized(method)}`,
       tag: 'Webhooks',
       anyQuery: true,
-      rawBody: '*/*',
+      rawBody: 'application/octet-stream',
       errors: [
         'unauthorized',
         'not_found',

@@ -11,30 +11,27 @@ export const Token = Type.String({ description: 'The secret token, returned only
 
 export const nullable = <S extends Type.TSchema>(schema: S) => Type.Union([schema, Type.Null()])
 
-const actionList = (actions: readonly string[]) => ({
-  type: 'array',
-  minItems: 1,
-  items: { enum: [...actions, '*'] },
-})
-
 /** With plain `Type.String()` keys, a record does not check the values of keys that contain a line break. */
 const AnyName = Type.String({ pattern: '^[\\s\\S]*$' })
 
-const permissionMap = (types: readonly string[], more: Record<string, unknown> = {}) =>
+/** The document has one list of actions for all types; the service checks which of them a type has. */
+const permissionMap = (types: readonly string[]) =>
   Type.Record(AnyName, Type.Array(Type.String()), {
     documented: {
-      patternProperties: {
-        ...more,
-        ...Object.fromEntries(
-          types.map((type) => [`^${type}:[\\s\\S]`, actionList(actionsOf.get(type) ?? [])]),
-        ),
+      propertyNames: { type: 'string', pattern: `^(?:${types.join('|')}):[\\s\\S]+$` },
+      additionalProperties: {
+        type: 'array',
+        minItems: 1,
+        items: {
+          type: 'string',
+          enum: [...new Set(types.flatMap((type) => actionsOf.get(type) ?? [])), '*'],
+        },
       },
-      additionalProperties: false,
     },
   })
 
 /** A JSON map from `type:path` to actions (SPEC.md, Permission map). */
-export const Permissions = permissionMap([...actionsOf.keys()], { '^\\*:\\*$': actionList([]) })
+export const Permissions = permissionMap([...actionsOf.keys(), '\\*'])
 
 /** The permission types that a service key may have. */
 export const ServiceKeyPermissions = permissionMap(SERVICE_KEY_TYPES)
