@@ -1,12 +1,12 @@
 import Type from 'typebox'
 import { nameConsumer } from '../../commands/streams/nameConsumer.ts'
-import { startOfStream } from '../../commands/streams/startOfStream.ts'
+import { positionOf, startOfStream } from '../../commands/streams/startOfStream.ts'
 import { AppError } from '../../errors.ts'
 import { type Cursor, START } from '../../events/event.ts'
 import { envEvents, publishedEvent, streamEvents } from '../openapi/streamEvents.ts'
 import type { EventStore } from '../../ports/eventStore.ts'
 import { type Ask, own, route } from '../route.ts'
-import { frame, SseReply } from '../streams/sse.ts'
+import { frame, positionFrame, SseReply } from '../streams/sse.ts'
 import { serveConsumer } from '../streams/envConsumer.ts'
 import { tailStream } from '../streams/streamFrames.ts'
 import { demandData, mayPublish, publish, PublishAndFollowBody } from './events.ts'
@@ -71,7 +71,10 @@ export const streamRoutes = [
       return openStream(
         ask,
         () => startOfStream(deps, { stream_id: params.stream_id, from }, credential.env_id),
-        (client, start) => tailStream(client, { start, project: query.project }, deps),
+        (client, start) => {
+          client.write(positionFrame(positionOf(start)))
+          return tailStream(client, { start, project: query.project }, deps)
+        },
       )
     },
   }),
@@ -146,9 +149,9 @@ export const streamRoutes = [
         client.gone.addEventListener('abort', () => deps.stopping.removeEventListener('abort', end), {
           once: true,
         })
-        return group === null
-          ? deps.feeds.serve(client, env_id, after)
-          : serveConsumer(client, { env_id, group, after }, deps.store)
+        if (group !== null) return serveConsumer(client, { env_id, group, after }, deps.store)
+        if (after !== START) client.write(positionFrame(after))
+        return deps.feeds.serve(client, env_id, after)
       })
     },
   }),

@@ -11,6 +11,13 @@ export interface StreamStart {
   readonly mayBeComplete: boolean
 }
 
+/** Begins the id of a reader that waits at what was the end: a quiet stream is not complete for it. */
+const END_AT = 'end-'
+
+/** The id of a position before the first event, with which a reader continues exactly as it began. */
+export const positionOf = ({ after, mayBeComplete }: StreamStart): string =>
+  after < 0 ? 'start' : `${mayBeComplete ? '' : END_AT}${after}`
+
 /**
  * Converts `from` (`start`, `end`, or the revision of the reader's last fact) to a position (SPEC.md, Streams (SSE)).
  * Rejects with `not_found` for a stream of another environment (I7), or with `bad_request` for any other `from`.
@@ -26,6 +33,8 @@ export const startOfStream = async (
   }))
   if (owner !== env_id) throw new AppError('not_found', `No stream ${stream_id}`)
   if (from === 'end') return { stream_id, after: last, mayBeComplete: false }
+  if (from.startsWith(END_AT))
+    return { stream_id, after: revisionOf(from.slice(END_AT.length), last), mayBeComplete: false }
   return { stream_id, after: from === 'start' ? -1 : revisionOf(from, last), mayBeComplete: true }
 }
 
