@@ -46,9 +46,26 @@ const writeModules = async (src: string, to: string): Promise<void> => {
   }
 }
 
-/** Editors of users read the declarations; `tsconfig.package.json` lists the modules that users import. */
+/** Editors of users read the declarations of the modules that `exports` of package.json names. */
 const declare = async (tsc: string, dir: string, to: string): Promise<void> => {
-  await finished(spawn(process.execPath, [tsc, '-p', join(dir, 'tsconfig.package.json'), '--outDir', to]))
+  const { exports } = JSON.parse(await readFile(join(dir, 'package.json'), 'utf8')) as {
+    readonly exports: Readonly<Record<string, string | { readonly 'svc-checkout': string }>>
+  }
+  const entries = Object.values(exports).flatMap((entry) =>
+    typeof entry === 'string' ? [] : [join(dir, entry['svc-checkout'])],
+  )
+  const config = join(to, 'tsconfig.json')
+  const compilerOptions = {
+    noEmit: false,
+    declaration: true,
+    emitDeclarationOnly: true,
+    rootDir: join(dir, 'src'),
+    outDir: to,
+  }
+  const extended = join(dir, 'tsconfig.json')
+  await writeFile(config, JSON.stringify({ extends: extended, compilerOptions, files: entries, include: [] }))
+  await finished(spawn(process.execPath, [tsc, '-p', config]))
+  await rm(config)
   for (const path of await readdir(to, { recursive: true })) {
     if (!path.endsWith('.d.ts')) continue
     const text = await readFile(join(to, path), 'utf8')

@@ -1,0 +1,219 @@
+import { execFile, spawn } from 'node:child_process'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import * as assert from 'uvu/assert'
+import { archiveOf } from '../../src/package/archive.ts'
+import { openSecrets } from '../../src/process/secretsFile.ts'
+import { readConfig } from '../../src/process/config.ts'
+import { deploy } from '../support/build.ts'
+import { openApi } from '../support/http.ts'
+import { EMBEDDED } from '../support/installation.ts'
+import { install, npmPack, unpacked } from '../support/installed.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
+
+/** What function authors need: types, command line, client and test kit. The server is the rest. */
+const MAX_AUTHOR_BYTES = 400 * 1000
+const MAX_PACKAGE_BYTES = 800 * 1000
+
+const fixture = fileURLToPath(new URL('../fixtures/package', import.meta.url))
+
+interface Context {
+  tarball: string
+  /** The unpacked package. */
+  content: string
+  /** A project that has it installed. */
+  project: string
+}
+
+const installed = suite<Context>('the installed package', { timeoutMs: 180_000 })
+
+installed.before(async (context) => {
+  context.tarball = await npmPack()
+  context.content = await unpacked(context.tarball)
+  context.project = await install(context.content, fixture)
+})
+
+/** Runs a program of the project. Resolves with its exit code and output. */
+const runIn = (
+  cwd: string,
+  file: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ readonly code: number; readonly out: string }> =>
+  new Promise((resolve) => {
+    execFile(file, [...args], { cwd, env: { PATH: process.env['PATH'], ...env } }, (error, out, err) =>
+      resolve({ code: error ? Number(error.code ?? -1) : 0, out: out + err }),
+    )
+  })
+
+const filesIn = (dir: string): string[] =>
+  readdirSync(dir, { recursive: true, encoding: 'utf8' }).filter((path) => statSync(join(dir, path)).isFile())
+
+installed(
+  'contains JavaScript and declarations, and no TypeScript that Node would have to strip',
+  ({ content }) => {
+    const files = filesIn(content)
+    assert.equal(
+      files.filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts')),
+      [],
+    )
+    for (const path of [
+      'dist/sdk/index.d.ts',
+      'dist/client/index.d.ts',
+      'dist/cli/main.js',
+      'dist/main.js',
+      'bin/svc.js',
+    ])
+      assert.ok(files.includes(path), path)
+  },
+)
+
+installed('names no module that it does not contain', ({ content }) => {
+  for (const path of filesIn(content).filter((each) => /\.(?:js|d\.ts)$/.test(each))) {
+    const text = readFileSync(join(content, path), 'utf8')
+    for (const [, specifier = ''] of text.matchAll(/(?:from |import |import\()'(\.{1,2}\/[^']+)'/g)) {
+      const target = join(content, path, '..', specifier)
+      const found = [target, target.replace(/\.js$/, '.d.ts')].some((each) =>
+        statSync(each, { throwIfNoEntry: false }),
+      )
+      assert.ok(found, `${path} imports ${specifier}`)
+    }
+  }
+})
+
+installed('is small', ({ tarball, content }) => {
+  const parts = ['sdk', 'client', 'cli', 'testkit'].map((part) => join(content, 'dist', part))
+  const files = parts
+    .filter((dir) => statSync(dir, { throwIfNoEntry: false }))
+    .flatMap((dir) => filesIn(dir).map((path) => join(dir, path)))
+  const bytes = gzipSync(Buffer.concat(files.map((path) => readFileSync(path)))).length
+  assert.ok(bytes <= MAX_AUTHOR_BYTES, `${bytes} bytes for authors`)
+  assert.ok(statSync(tarball).size <= MAX_PACKAGE_BYTES, `${statSync(tarball).size} bytes`)
+})
+
+installed('gives the editor the types of functions, events and the API', async ({ project }) => {
+  const tsc = join(project, 'node_modules/typescript/bin/tsc')
+  const { code, out } = await runIn(project, process.execPath, [tsc, '-p', '.'])
+  assert.equal([code, out], [0, ''])
+})
+
+installed('allows every name before svc types was run', async ({ content }) => {
+  const project = await install(content, fixture)
+  writeFileSync(join(project, 'svc.gen.d.ts'), '')
+  writeFileSync(join(project, 'wrong.ts'), '')
+  writeFileSync(join(project, 'client.ts'), '')
+  writeFileSync(
+    join(project, 'src/orders/pipeline.ts'),
+    `import { call, run, send } from 'svc'
+    import { createClient } from 'svc/client'
+    export const total = async () => {
+      await send('anything', { a: 1 })
+      await send('anything')
+      await call('any.module/fn', 1, 'two')
+      const result = await createClient({ url: '', token: '' }).call('any.module/fn', 1).result()
+      const sum: number = await run<number>('prices/sum', [1, 2])
+      return [sum, result]
+    }`,
+  )
+  const tsc = join(project, 'node_modules/typescript/bin/tsc')
+  const { code, out } = await runIn(project, process.execPath, [tsc, '-p', '.'])
+  assert.equal([code, out], [0, ''])
+})
+
+installed('throws for calls of the SDK outside of a run', async ({ project }) => {
+  const code = `import { send } from 'svc'; await send('a').catch((error) => console.log(error.message))`
+  const { out } = await runIn(project, process.execPath, ['--input-type=module', '-e', code])
+  assert.match(out, 'Expected send() to be called inside a run')
+})
+
+/** Starts the service of the project with `svc serve`. */
+const serve = async (project: string) => {
+  const dataDir = tempDir()
+  const env = { ...EMBEDDED, PORT: '0', SVC_DATA_DIR: dataDir, SVC_LOG_FORMAT: 'text' }
+  const child = spawn(process.execPath, [join(project, 'node_modules/svc/bin/svc.js'), 'serve'], {
+    cwd: project,
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const ended = new Promise<number | null>((resolve) => child.on('exit', resolve))
+  let out = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text))
+  const url = await until(() => /is ready on ([^\s"]+)/.exec(out)?.[1], { timeoutMs: 60_000 })
+  const key = openSecrets(readConfig(env)).apiKey
+  const stop = () => {
+    child.kill('SIGTERM')
+    return ended
+  }
+  return { url, key, stop }
+}
+
+installed(
+  'is the command line and the service: functions run, and the client follows them',
+  async ({ project, content }) => {
+    const { version } = JSON.parse(readFileSync(join(content, 'package.json'), 'utf8')) as { version: string }
+    const svc = join(project, 'node_modules/svc/bin/svc.js')
+    assert.equal(await runIn(project, process.execPath, [svc, '--version']), { code: 0, out: `${version}\n` })
+
+    const { url, key, stop } = await serve(project)
+    try {
+      const pipeline = readFileSync(join(project, 'src/orders/pipeline.ts'), 'utf8')
+      await deploy(openApi(url, key), 'orders', { 'orders/pipeline.ts': pipeline })
+      const { out } = await runIn(project, process.execPath, ['client.ts'], { SVC_URL: url, SVC_KEY: key })
+      const { text, ended } = JSON.parse(out) as { text: string; ended: number }
+      assert.is(text, 'EUR 20.00')
+      assert.is(ended, 4, 'both handlers, the child run and the call')
+
+      const served = await fetch(`${url}/sdk/svc.tgz`)
+      assert.is(served.status, 200)
+      const again = await unpackedBytes(Buffer.from(await served.arrayBuffer()))
+      assert.equal(filesIn(again).sort(), filesIn(content).sort())
+      for (const path of filesIn(content))
+        assert.ok(readFileSync(join(again, path)).equals(readFileSync(join(content, path))), path)
+    } finally {
+      assert.is(await stop(), 0)
+    }
+  },
+)
+
+const unpackedBytes = async (bytes: Buffer): Promise<string> => {
+  const file = join(tempDir(), 'svc.tgz')
+  writeFileSync(file, bytes)
+  return unpacked(file)
+}
+
+installed.run()
+
+const archive = suite('an archive')
+
+archive('is the same for the same files, because lock files contain its hash', () => {
+  const files = [{ path: 'package/a.js', content: Buffer.from('a'), isExecutable: false }]
+  assert.ok(archiveOf(files).equals(archiveOf(files)))
+})
+
+archive('keeps contents and modes, also of empty files and of files that fill a block', async () => {
+  const files = [0, 1, 511, 512, 513].map((size) => ({
+    path: `package/${size}`,
+    content: Buffer.alloc(size, 'x'),
+    isExecutable: size === 1,
+  }))
+  const dir = await unpackedBytes(archiveOf(files))
+  for (const { path, content, isExecutable } of files) {
+    const file = join(dir, '..', path)
+    assert.ok(readFileSync(file).equals(content), path)
+    assert.is(statSync(file).mode & 0o111, isExecutable ? 0o111 : 0)
+  }
+})
+
+archive('refuses a path that its header cannot contain', () => {
+  const path = `package/${'a'.repeat(100)}`
+  assert.throws(
+    () => archiveOf([{ path, content: Buffer.alloc(0), isExecutable: false }]),
+    /at most 100 bytes/,
+  )
+})
+
+archive.run()
