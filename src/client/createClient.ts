@@ -5,9 +5,12 @@ import type {
   Client,
   ClientOptions,
   Contract,
+  FollowEnvOptions,
+  FollowOptions,
   PublishOptions,
   Registered,
   RequestOptions,
+  ResultOptions,
 } from './client.ts'
 import { openFiles } from './files.ts'
 import { followEvents } from './follow.ts'
@@ -40,10 +43,7 @@ export const createClient = <C extends Contract = Registered>(options: ClientOpt
     call: (ref: string, ...args: readonly unknown[]) => callWith(ref, args),
     callWith,
 
-    async *follow(
-      stream_id: string,
-      { from = 'start', project, signal }: Parameters<Client['follow']>[1] = {},
-    ) {
+    async *follow(stream_id: string, { from = 'start', project, signal }: FollowOptions = {}) {
       const input = {
         path: { stream_id },
         ...(project !== undefined && { query: { project } }),
@@ -70,7 +70,7 @@ export const createClient = <C extends Contract = Registered>(options: ClientOpt
       for await (const event of followEvents(followed)) yield event as PublishedEvent | StreamEvent
     },
 
-    async *followEnv({ from, consumer, signal }: Parameters<Client['followEnv']>[0] = {}) {
+    async *followEnv({ from, consumer, signal }: FollowEnvOptions = {}) {
       const operation = 'GET /v1/env/subscribe'
       const input = { ...(consumer !== undefined && { query: { consumer } }), ...withSignal(signal) }
       for await (const event of followEvents({ send, operation, input, from })) yield event as EnvEvent
@@ -83,8 +83,7 @@ export const createClient = <C extends Contract = Registered>(options: ClientOpt
       logs: (run_id: string, given?: RequestOptions) =>
         ask('GET /v1/runs/{run_id}/logs', { path: { run_id }, ...given }),
       stats: (given?: RequestOptions) => ask('GET /v1/runs/stats', given),
-      result: (run_id: string, given?: Parameters<Client['runs']['result']>[1]) =>
-        runResult(send, run_id, given),
+      result: (run_id: string, given?: ResultOptions) => runResult(send, run_id, given),
       cancel: (run_id: string, given?: PublishOptions) => publish('svc:cancel', { run_id }, given),
       replay: (run_id: string, given?: PublishOptions) =>
         callOf<unknown>(send, publish('svc:replay', { run_id }, given)),

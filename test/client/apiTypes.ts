@@ -44,7 +44,7 @@ export const apiTypes = (): string => {
 const usedIn = (text: string, schemas: Readonly<Record<string, JsonSchema>>): string[] => {
   const used = new Set(['Pagination'])
   const add = (part: string) => {
-    for (const [, name = ''] of part.matchAll(/\b([A-Z]\w+)\b/g)) {
+    for (const [, name = ''] of withoutComments(part).matchAll(/\b([A-Z]\w+)\b/g)) {
       const schema = schemas[name]
       if (!schema || used.has(name)) continue
       used.add(name)
@@ -54,6 +54,8 @@ const usedIn = (text: string, schemas: Readonly<Record<string, JsonSchema>>): st
   add(text)
   return Object.keys(schemas).filter((name) => used.has(name))
 }
+
+const withoutComments = (text: string): string => text.replaceAll(/\/\*\*.*?\*\//gs, '')
 
 const declaration = (name: string, schema: JsonSchema): string => {
   const type = typeOf(schema, 0)

@@ -4,6 +4,7 @@ import { newId } from '../../src/ids.ts'
 import { deploy } from '../support/build.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
 
 const FILES = {
   'work.ts': `
@@ -74,12 +75,7 @@ test('rejects with the error of the function, its code and its run', async ({ cl
 
 test('waits for the retries of a run', async ({ client }) => {
   const { event_id } = await client.send('flaky')
-  const started = await (async () => {
-    for (;;) {
-      const [run] = (await client.events.runs(event_id)).data
-      if (run) return run
-    }
-  })()
+  const started = await until(async () => (await client.events.runs(event_id)).data[0])
   assert.is(await client.runs.result(started.origin_run_id ?? started.run_id), 'third')
 })
 
@@ -90,14 +86,10 @@ test('gives up waiting after timeoutMs, while the run continues; a cancelled run
   assert.is((await refusal(call.result({ timeoutMs: 50 }))).code, 'timeout')
   const { event_id } = await call
   const ended = rejection(call.result())
-  const run = await (async () => {
-    for (;;) {
-      const [found] = (await client.runs.list({ type: 'call', status: 'running' })).data.filter(
-        (each) => each.event_id === event_id,
-      )
-      if (found) return found
-    }
-  })()
+  const run = await until(async () => {
+    const { data } = await client.runs.list({ type: 'call', status: 'running' })
+    return data.find((each) => each.event_id === event_id)
+  })
   await client.runs.cancel(run.run_id)
   assert.is(((await ended) as RunError).code, 'cancelled')
 })
