@@ -58,7 +58,7 @@ export async function* followEvents(followed: Followed): AsyncGenerator<ParsedEv
         if (event.event === 'stream:complete') {
           const { reason, next } = event.data as { readonly reason: string; readonly next: string }
           if (reason === 'completed') return // F2
-          from = next
+          if (from !== `end-${next}`) from = next // a quiet stream is not complete for a reader that waits at its end
           continue
         }
         from = event.id
