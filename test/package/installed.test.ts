@@ -169,6 +169,8 @@ installed(
 
       const served = await fetch(`${url}/sdk/svc.tgz`)
       assert.is(served.status, 200)
+      const headers = { 'If-None-Match': served.headers.get('etag') ?? '', 'Cache-Control': 'max-age=0' }
+      assert.is((await fetch(`${url}/sdk/svc.tgz`, { headers })).status, 304)
       const again = await unpackedBytes(Buffer.from(await served.arrayBuffer()))
       assert.equal(filesIn(again).sort(), filesIn(content).sort())
       for (const path of filesIn(content))
