@@ -3,15 +3,12 @@ import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/pro
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { compiled, toJavaScript } from '../sandbox/toJavaScript.ts'
-import { packageDir } from './readPackage.ts'
 
 /**
  * Writes `dist`, the code of the installed package: the JavaScript of every module, and the declarations of those that
- * users import. The checkout itself runs from `src`. Does nothing without TypeScript, which only developers install.
+ * users import. The checkout itself runs from `src`.
  */
-export const buildPackage = async (dir = packageDir): Promise<void> => {
-  const tsc = typescriptIn(dir)
-  if (tsc === null) return
+export const buildPackage = async (dir: string, tsc: string): Promise<void> => {
   const next = join(dir, `dist.${process.pid}`)
   try {
     await writeModules(join(dir, 'src'), next)
@@ -23,7 +20,8 @@ export const buildPackage = async (dir = packageDir): Promise<void> => {
   }
 }
 
-const typescriptIn = (dir: string): string | null => {
+/** The compiler of the checkout; null where it was installed without the packages for developers. */
+export const tscIn = (dir: string): string | null => {
   try {
     return join(
       dirname(createRequire(join(dir, 'package.json')).resolve('typescript/package.json')),

@@ -381,7 +381,7 @@ export const layers: readonly Layer[] = [
   // Loads the modules of a server, so that the code cache contains them.
   {
     path: 'process/prepare',
-    imports: ['main', 'package', 'sandbox', 'process/codeCache'],
+    imports: ['errors', 'main', 'package', 'sandbox', 'process/codeCache'],
     packages: ['koa-body'],
   },
 ]

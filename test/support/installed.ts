@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { cp, mkdir, readdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { packageDir } from '../../src/package/readPackage.ts'
+import { packageDir } from '../../src/package/built.ts'
 import { tempDir } from './tempDir.ts'
 
 const execute = promisify(execFile)
