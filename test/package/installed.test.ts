@@ -85,6 +85,17 @@ installed('names no module that it does not contain', ({ content }) => {
   }
 })
 
+installed('has a client for browsers, which imports nothing but itself', ({ content }) => {
+  const dir = join(content, 'dist/client')
+  const files = filesIn(dir).filter((path) => path.endsWith('.js'))
+  assert.ok(files.length > 5)
+  for (const path of files)
+    for (const [, specifier = ''] of readFileSync(join(dir, path), 'utf8').matchAll(
+      /(?:from |import\()'([^']+)'/g,
+    ))
+      assert.match(specifier, /^\.\//, path)
+})
+
 installed('is small', ({ tarball, content }) => {
   const parts = ['sdk', 'client', 'cli', 'testkit'].map((part) => join(content, 'dist', part))
   const files = parts
