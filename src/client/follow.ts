@@ -1,5 +1,5 @@
 import { ServiceError } from './errors.ts'
-import { blocksOf, type Message } from './serverSentEvents.ts'
+import { type Message, messagesOf } from './serverSentEvents.ts'
 import { type AnyInput, isTransient, type Send } from './transport.ts'
 import { pauseOf, reasonOf, wait } from './wait.ts'
 
@@ -46,13 +46,11 @@ export async function* followEvents(followed: Followed): AsyncGenerator<ParsedEv
         headers: { accept: 'text/event-stream', ...input.headers },
         signal: signal ? AbortSignal.any([signal, connection.signal]) : connection.signal,
       })
-      for await (const block of blocksOf(alive(bodyOf(response), connection))) {
+      // Without it, what happens between two connections would be lost to a reader that began at the end.
+      if (!resume || hasBegun) from = response.headers.get('stream-position') ?? from
+      for await (const message of messagesOf(alive(bodyOf(response), connection))) {
         failures = 0
-        if (block.event === null) {
-          if (!resume || hasBegun) from = block.id
-          continue
-        }
-        const event = parsedOf(block)
+        const event = parsedOf(message)
         if (resume && !hasBegun) ({ operation, input } = resume(event))
         hasBegun = true
         if (event.event === 'stream:complete') {

@@ -5,17 +5,14 @@ export interface Message {
   readonly data: string
 }
 
-/** What a block of lines says: an event, or only the position of the reader. */
-export type Block = Message | { readonly id: string; readonly event: null }
-
 /** The longest block in characters: a run can have a result of 6 MiB. */
 const MAX_BLOCK = 16 << 20
 
 /**
  * Reads a `text/event-stream` (HTML Living Standard, 9.2.6). An event that is cut off is left out, because the reader
- * resumes before it. A block with an id and without data is a position: nothing before it is sent again.
+ * resumes before it.
  */
-export async function* blocksOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Block, void, undefined> {
+export async function* messagesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Message, void, undefined> {
   const decoder = new TextDecoder()
   let rest = ''
   let block = emptyBlock()
@@ -31,7 +28,6 @@ export async function* blocksOf(body: AsyncIterable<Uint8Array>): AsyncGenerator
         continue
       }
       if (block.data !== null) yield { id: block.id, event: block.event, data: block.data }
-      else if (block.id !== '') yield { id: block.id, event: null }
       block = emptyBlock()
     }
     if (rest.length + (block.data?.length ?? 0) > MAX_BLOCK)

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { type Block, blocksOf } from '../../src/client/serverSentEvents.ts'
+import { type Message, messagesOf } from '../../src/client/serverSentEvents.ts'
 import { suite } from '../support/suite.ts'
 
 const inChunks = (text: string, size: number): AsyncIterable<Uint8Array> => {
@@ -9,12 +9,12 @@ const inChunks = (text: string, size: number): AsyncIterable<Uint8Array> => {
   })()
 }
 
-const read = (text: string, size = text.length): Promise<Block[]> =>
-  Array.fromAsync(blocksOf(inChunks(text, size)))
+const read = (text: string, size = text.length): Promise<Message[]> =>
+  Array.fromAsync(messagesOf(inChunks(text, size)))
 
 const TEXT =
   'retry: 2000\nid: 1\nevent: run:start\ndata: {"a":"ä😀"}\n\n:hb\n\nid: 2\nevent: run:stop\ndata: {}\n\n'
-const EVENTS: readonly Block[] = [
+const EVENTS: readonly Message[] = [
   { id: '1', event: 'run:start', data: '{"a":"ä😀"}' },
   { id: '2', event: 'run:stop', data: '{}' },
 ]
@@ -43,11 +43,8 @@ reading('joins the lines of data, and knows an event without a name', async () =
   assert.equal(await read('data: a\ndata:b\ndata\n\n'), [{ id: '', event: 'message', data: 'a\nb\n' }])
 })
 
-reading('reports a position without an event', async () => {
-  assert.equal(await read('id: end-7\n\nid: 8\nevent: a\ndata: 1\n\n'), [
-    { id: 'end-7', event: null },
-    { id: '8', event: 'a', data: '1' },
-  ])
+reading('leaves out a block without data', async () => {
+  assert.equal(await read('id: 7\n\nid: 8\nevent: a\ndata: 1\n\n'), [{ id: '8', event: 'a', data: '1' }])
 })
 
 reading('refuses a block without an end, which would fill the memory', async () => {
@@ -55,7 +52,7 @@ reading('refuses a block without an end, which would fill the memory', async () 
     for (;;) yield new TextEncoder().encode(`data: ${'x'.repeat(1 << 20)}\n`)
   })()
   try {
-    await Array.fromAsync(blocksOf(endless))
+    await Array.fromAsync(messagesOf(endless))
     assert.unreachable()
   } catch (error) {
     assert.instance(error, RangeError)

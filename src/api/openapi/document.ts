@@ -104,6 +104,10 @@ const headers: JsonSchema = {
       'The limit of the organization: `q` requests in `w` seconds. This header and `RateLimit` are absent if the plan has no limit',
     schema: { type: 'string' },
   },
+  'Stream-Position': {
+    description: 'To resume before the first event, send it as `from` or `Last-Event-ID`',
+    schema: { type: 'string' },
+  },
   'Retry-After': { description: 'Seconds to wait before the next attempt', schema: { type: 'integer' } },
 }
 

@@ -18,7 +18,7 @@ export const repliesOf = (route: Route): Record<string, JsonSchema> => {
 }
 
 const successOf = (
-  { reply, takesKey, needs }: Route,
+  { method, reply, takesKey, needs }: Route,
   description: string,
   headers: Readonly<Record<string, string>> = {},
 ): JsonSchema => ({
@@ -26,6 +26,8 @@ const successOf = (
   headers: {
     'X-Request-Id': refTo('headers', 'X-Request-Id'),
     ...(needs && rateHeaders),
+    ...(reply.kind === 'stream' &&
+      method === 'GET' && { 'Stream-Position': refTo('headers', 'Stream-Position') }),
     ...(takesKey && { 'Idempotency-Replayed': refTo('headers', 'Idempotency-Replayed') }),
     ...Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name, { schema: { const: value } }]),

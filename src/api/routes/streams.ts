@@ -6,7 +6,7 @@ import { type Cursor, START } from '../../events/event.ts'
 import { envEvents, publishedEvent, streamEvents } from '../openapi/streamEvents.ts'
 import type { EventStore } from '../../ports/eventStore.ts'
 import { type Ask, own, route } from '../route.ts'
-import { frame, positionFrame, SseReply } from '../streams/sse.ts'
+import { frame, POSITION_HEADER, SseReply } from '../streams/sse.ts'
 import { serveConsumer } from '../streams/envConsumer.ts'
 import { tailStream } from '../streams/streamFrames.ts'
 import { demandData, mayPublish, publish, PublishAndFollowBody } from './events.ts'
@@ -70,11 +70,12 @@ export const streamRoutes = [
       const from = resumeAt(ask, query.from)
       return openStream(
         ask,
-        () => startOfStream(deps, { stream_id: params.stream_id, from }, credential.env_id),
-        (client, start) => {
-          client.write(positionFrame(positionOf(start)))
-          return tailStream(client, { start, project: query.project }, deps)
+        async () => {
+          const start = await startOfStream(deps, { stream_id: params.stream_id, from }, credential.env_id)
+          ask.ctx.set(POSITION_HEADER, positionOf(start))
+          return start
         },
+        (client, start) => tailStream(client, { start, project: query.project }, deps),
       )
     },
   }),
@@ -139,6 +140,7 @@ export const streamRoutes = [
       const { consumer } = query
       const prepare = async () => {
         const after = await cursorAt(deps.store, resumeAt(ask, query.from))
+        ask.ctx.set(POSITION_HEADER, after === START ? 'start' : after)
         return { after, group: consumer === undefined ? null : await nameConsumer(deps, consumer, caller) }
       }
       return openStream(ask, prepare, (client, { after, group }) => {
@@ -149,9 +151,9 @@ export const streamRoutes = [
         client.gone.addEventListener('abort', () => deps.stopping.removeEventListener('abort', end), {
           once: true,
         })
-        if (group !== null) return serveConsumer(client, { env_id, group, after }, deps.store)
-        if (after !== START) client.write(positionFrame(after))
-        return deps.feeds.serve(client, env_id, after)
+        return group === null
+          ? deps.feeds.serve(client, env_id, after)
+          : serveConsumer(client, { env_id, group, after }, deps.store)
       })
     },
   }),

@@ -13,8 +13,8 @@ const RETRY_MS = 2000
 export const frameHead = (id: string, event: string): string => `id: ${id}\nevent: ${event}\ndata: `
 export const FRAME_END = '\n\n'
 
-/** A position without an event: a client that loses its connection before the first event resumes here. */
-export const positionFrame = (id: string): Buffer => Buffer.from(`id: ${id}${FRAME_END}`)
+/** The position of a subscription, for a client that loses its connection before the first event. */
+export const POSITION_HEADER = 'Stream-Position'
 
 /** One server-sent event as bytes. `id` must be free of line breaks. */
 export const frame = (id: string, event: string, data: unknown): Buffer =>
