@@ -140,7 +140,7 @@ export const streamRoutes = [
       const { consumer } = query
       const prepare = async () => {
         const after = await cursorAt(deps.store, resumeAt(ask, query.from))
-        ask.ctx.set(POSITION_HEADER, after === START ? 'start' : after)
+        if (consumer === undefined) ask.ctx.set(POSITION_HEADER, after === START ? 'start' : after)
         return { after, group: consumer === undefined ? null : await nameConsumer(deps, consumer, caller) }
       }
       return openStream(ask, prepare, (client, { after, group }) => {
