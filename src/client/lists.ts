@@ -29,20 +29,23 @@ export interface Lists<Operation extends ListOperation> {
   ): AsyncGenerator<ItemOf<Operation>, void, undefined>
 }
 
+/** The options of any list. */
+type Given = RequestOptions & Readonly<Record<string, unknown>>
+
 export const openLists = <Operation extends ListOperation>(
   send: Send,
   operation: Operation,
   idOf: (item: ItemOf<Operation>) => string,
 ): Lists<Operation> => {
-  const page = async ({ signal, ...query }: RequestOptions & Readonly<Record<string, unknown>>) =>
+  const page = async ({ signal, ...query }: Given) =>
     (await dataOf(await send(operation, { query, ...(signal && { signal }) }))) as Page<ItemOf<Operation>>
   return {
-    list: (options = {} as QueryOf<Operation>) => page(options as RequestOptions & Record<string, unknown>),
+    list: (options) => page((options ?? {}) as Given),
     async *all(options) {
       // Items that were added meanwhile shift those of the last page into this one.
       let last = new Set<string>()
       for (let offset = 0, hasMore = true; hasMore; offset += PAGE) {
-        const { data, pagination } = await page({ ...options, limit: PAGE, offset })
+        const { data, pagination } = await page({ ...(options as Given | undefined), limit: PAGE, offset })
         for (const item of data) if (!last.has(idOf(item))) yield item
         last = new Set(data.map(idOf))
         hasMore = pagination.has_more && data.length > 0

@@ -73,7 +73,9 @@ const attempt = async (
       ...headers,
     },
     ...(signal && { signal }),
-    ...(body !== undefined && { body: isJson ? JSON.stringify(body) : (body as BodyInit) }),
+    ...(body !== undefined && {
+      body: isJson ? JSON.stringify(body) : (body as NonNullable<RequestInit['body']>),
+    }),
   }
   const response = await send(target, request).catch((cause: unknown) => {
     if (signal?.aborted) throw reasonOf(signal)
