@@ -43,7 +43,7 @@ const refusal = async (promise: Promise<unknown>): Promise<ServiceError> => {
   return error as ServiceError
 }
 
-const test = suite<Context>('svc/client')
+const test = suite<Context>('svc/client', { timeoutMs: 60_000 })
 
 test.before(async (context) => {
   context.server = await startServer()
@@ -97,7 +97,7 @@ test('gives up waiting after timeoutMs, while the run continues; a cancelled run
 test('stops waiting when the signal aborts, with its reason', async ({ client }) => {
   const stop = new AbortController()
   const reason = new Error('enough')
-  const waiting = rejection(client.call('work/hang').result({ signal: stop.signal }))
+  const waiting = rejection(client.call('work/add', 1, 2).result({ signal: stop.signal }))
   stop.abort(reason)
   assert.is(await waiting, reason)
 })
