@@ -1,5 +1,5 @@
 import type { Events, Functions } from '../sdk/index.ts'
-import type { ArgumentsOf, DataArgument, NameIn, ResultOf } from '../sdk/typed.ts'
+import type { ArgumentsOf, DataArgument, Named, ResultOf } from '../sdk/typed.ts'
 import type { Event, File, Operations, Page, Run, RunLogs, RunStats } from './api.ts'
 import type { EnvEvent, PublishedEvent, StreamEvent } from './streamEvents.ts'
 
@@ -164,18 +164,18 @@ export type RequestArguments<Operation extends keyof Operations> =
 export interface Client<C extends Contract = Registered> {
   readonly url: string
   /** Publishes an event. It is durable when the promise resolves. */
-  send<Type extends NameIn<C['events']>>(
-    type: Type,
+  send<Type extends string>(
+    type: Named<C['events'], Type>,
     ...rest: [...DataArgument<C['events'], Type>, options?: PublishOptions]
   ): Promise<Event>
   /** Starts a function as a background run. `ref` is `ns/var`, for example `orders.handlers/onCreated`. */
-  call<Ref extends NameIn<C['functions']>>(
-    ref: Ref,
+  call<Ref extends string>(
+    ref: Named<C['functions'], Ref>,
     ...args: ArgumentsOf<C['functions'], Ref>
   ): Call<ResultOf<C['functions'], Ref>>
   /** As `call`, with the arguments as a list and options. */
-  callWith<Ref extends NameIn<C['functions']>>(
-    ref: Ref,
+  callWith<Ref extends string>(
+    ref: Named<C['functions'], Ref>,
     args: ArgumentsOf<C['functions'], Ref>,
     options: CallOptions,
   ): Call<ResultOf<C['functions'], Ref>>
@@ -185,8 +185,8 @@ export interface Client<C extends Contract = Registered> {
    */
   follow(stream_id: string, options?: FollowOptions): AsyncIterable<StreamEvent>
   /** Publishes an event and follows its stream. The first event is always `event:published`. */
-  sendAndFollow<Type extends NameIn<C['events']>>(
-    type: Type,
+  sendAndFollow<Type extends string>(
+    type: Named<C['events'], Type>,
     ...rest: [...DataArgument<C['events'], Type>, options?: PublishOptions]
   ): AsyncIterable<PublishedEvent | StreamEvent>
   /** Follows all activity of the environment until the signal aborts. */

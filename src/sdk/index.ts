@@ -2,7 +2,7 @@
  * The module `svc`, for the functions of a build. All functions except `fn` throw if they are called outside a
  * run. Data is stored in the order of the calls and is durable when the promise of its call resolves.
  */
-import type { ArgumentsOf, DataArgument, NameIn, ResultOf } from './typed.ts'
+import type { ArgumentsOf, DataArgument, Named, ResultOf } from './typed.ts'
 import type { RunInfo } from './wire.ts'
 import { activeRun } from './activeRun.ts'
 
@@ -27,27 +27,25 @@ interface ControlEvents {
 }
 
 interface Send {
-  <Type extends NameIn<Events>>(
-    type: Type,
-    ...data: DataArgument<Events, Type>
-  ): Promise<{ readonly event_id: string }>
   <Type extends keyof ControlEvents>(
     type: Type,
     data: ControlEvents[Type],
   ): Promise<{ readonly event_id: string }>
+  <Type extends string>(
+    type: Named<Events, Type>,
+    ...data: DataArgument<Events, Type>
+  ): Promise<{ readonly event_id: string }>
 }
 
-interface Run {
-  <Ref extends keyof Functions & string>(
-    ref: Ref,
-    ...args: ArgumentsOf<Functions, Ref>
-  ): Promise<ResultOf<Functions, Ref>>
-  /** Before `svc types` was run: any reference, with the type of its result. */
-  <Result = unknown>(
-    ref: keyof Functions extends never ? string : never,
-    ...args: readonly unknown[]
-  ): Promise<Result>
-}
+type RunTyped = <Ref extends string>(
+  ref: Named<Functions, Ref>,
+  ...args: ArgumentsOf<Functions, Ref>
+) => Promise<ResultOf<Functions, Ref>>
+
+/** Before `svc types` was run: any reference, with the type of its result. */
+type RunUntyped = <Result = unknown>(ref: string, ...args: readonly unknown[]) => Promise<Result>
+
+type Run = keyof Functions extends never ? RunUntyped : RunTyped
 
 /** Publishes an event on the run's stream. */
 export const send: Send = async (
@@ -60,8 +58,8 @@ export const send: Send = async (
 }
 
 /** Starts a function as a background run. `ref` is `ns/var`, for example `orders.handlers/onCreated`. */
-export const call = async <Ref extends NameIn<Functions>>(
-  ref: Ref,
+export const call = async <Ref extends string>(
+  ref: Named<Functions, Ref>,
   ...args: ArgumentsOf<Functions, Ref>
 ): Promise<{ readonly run_id: string }> => {
   checkRef('call', ref)

@@ -4,6 +4,16 @@
  */
 export type NameIn<Table> = keyof Table extends never ? string : keyof Table & string
 
+/**
+ * A name of the table, as the type of an argument. `Name` itself is not limited to the names of the table: TypeScript would
+ * resolve all of its functions for that, and a function that calls another one could not have an inferred type.
+ */
+export type Named<Table, Name> = keyof Table extends never
+  ? Name
+  : Name extends keyof Table
+    ? Name
+    : NameIn<Table>
+
 /** The data of an event of a table. */
 export type DataOf<Table, Name> = Name extends keyof Table ? Table[Name] : unknown
 
