@@ -9,7 +9,7 @@ export interface Contract {
   readonly events: object
 }
 
-/** The contract that `svc types` has written for this project. */
+/** The contract that this project declares in the interfaces of `svc`. */
 export interface Registered extends Contract {
   readonly functions: Functions
   readonly events: Events

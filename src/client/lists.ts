@@ -23,10 +23,10 @@ type QueryOf<Operation extends ListOperation> = Operations[Operation] extends { 
 
 /** A list of the API, by pages and as a whole. */
 export interface Lists<Operation extends ListOperation> {
-  list(options?: QueryOf<Operation> & RequestOptions): Promise<Page<ItemOf<Operation>>>
-  all(
+  readonly list: (options?: QueryOf<Operation> & RequestOptions) => Promise<Page<ItemOf<Operation>>>
+  readonly all: (
     options?: Omit<QueryOf<Operation> & RequestOptions, 'limit' | 'offset'>,
-  ): AsyncGenerator<ItemOf<Operation>, void, undefined>
+  ) => AsyncGenerator<ItemOf<Operation>, void, undefined>
 }
 
 /** The options of any list. */

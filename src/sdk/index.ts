@@ -11,13 +11,11 @@ export type { Event, Tick, WebhookRequest, WebhookResponse } from './input.ts'
 export { fn, type Metadata, type Retry, type Schedule, type Verify, type Webhook } from './metadata.ts'
 export type { HandledData } from './typed.ts'
 
-// oxlint-disable typescript/no-empty-object-type -- `svc types` adds members to these interfaces in the project of the user
-/** The functions of the project by reference. `svc types` fills it in; while it is empty, every reference is allowed. */
+/** The functions of the project by reference, which the project declares. While it is empty, every reference is allowed. */
 export interface Functions {}
 
-/** The data of the events of the project by type. `svc types` fills it in; while it is empty, every type is allowed. */
+/** The data of the events of the project by type, which the project declares. While it is empty, every type is allowed. */
 export interface Events {}
-// oxlint-enable typescript/no-empty-object-type
 
 /** Events that control the service. */
 interface ControlEvents {
@@ -42,18 +40,15 @@ type RunTyped = <Ref extends string>(
   ...args: ArgumentsOf<Functions, Ref>
 ) => Promise<ResultOf<Functions, Ref>>
 
-/** Before `svc types` was run: any reference, with the type of its result. */
+/** While `Functions` is empty: any reference, with the type of its result. */
 type RunUntyped = <Result = unknown>(ref: string, ...args: readonly unknown[]) => Promise<Result>
 
 type Run = keyof Functions extends never ? RunUntyped : RunTyped
 
 /** Publishes an event on the run's stream. */
-export const send: Send = async (
-  type: string,
-  data: unknown = null,
-): Promise<{ readonly event_id: string }> => {
+export const send: Send = async (type: string, data?: unknown): Promise<{ readonly event_id: string }> => {
   checkText('send(type, data)', 'type', type)
-  const sent = await activeRun('send').request({ op: 'send', event_type: type, event_data: data })
+  const sent = await activeRun('send').request({ op: 'send', event_type: type, event_data: data ?? null })
   return sent as { event_id: string }
 }
 

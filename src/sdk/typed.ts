@@ -1,6 +1,6 @@
 /**
  * Types of names in a table, such as the functions of a project by reference. An empty table allows every name, so code
- * compiles before `svc types` was run.
+ * compiles before the project declares any.
  */
 export type NameIn<Table> = keyof Table extends never ? string : keyof Table & string
 

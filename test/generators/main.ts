@@ -43,7 +43,7 @@ const typescript = async (): Promise<void> => {
   if (found.length !== operations.length)
     throw new Error(`Expected ${operations.length} operations of openapi-typescript, got ${found.length}`)
   renameSync(join(dir, 'usage.ts.txt'), join(dir, 'usage.ts'))
-  for (const file of ['main.ts']) renameSync(join(dir, file), join(dir, `${file}.txt`)) // not part of the client
+  renameSync(join(dir, 'main.ts'), join(dir, 'main.ts.txt')) // not part of the client
   await output(bin('tsc'), '-p', 'tsconfig.json')
 }
 

@@ -44,6 +44,25 @@ document('has no dangling reference', () => {
   assert.not.throws(() => resolved(documentation, documentation))
 })
 
+document(
+  'has no choice with a member that matches any value, because its type in a client is unknown',
+  () => {
+    const choices: object[] = []
+    const collect = (value: unknown): void => {
+      if (typeof value !== 'object' || value === null) return
+      const { anyOf, oneOf } = value as { anyOf?: object[]; oneOf?: object[] }
+      choices.push(...(anyOf ?? []), ...(oneOf ?? []))
+      for (const part of Object.values(value)) collect(part)
+    }
+    collect(documentation)
+    assert.ok(choices.length > 0)
+    assert.equal(
+      choices.filter((choice) => Object.keys(choice).length === 0),
+      [],
+    )
+  },
+)
+
 document('allows no unknown field in any object of a request body', () => {
   const objects: Record<string, unknown>[] = []
   const collect = (value: unknown): void => {

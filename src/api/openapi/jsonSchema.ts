@@ -46,12 +46,12 @@ const ANY_NAME: readonly string[] = ['^.*$', '^[\\s\\S]*$']
 
 /** A record of any names, in the form that client generators support: few of them read `patternProperties`. */
 const withAnyName = (schema: JsonSchema): JsonSchema => {
-  const [[name = '', value] = [], ...more] = Object.entries(
+  const [only, ...more] = Object.entries(
     (schema['patternProperties'] ?? {}) as Readonly<Record<string, unknown>>,
   )
-  if (more.length > 0 || !ANY_NAME.includes(name)) return schema
+  if (only === undefined || more.length > 0 || !ANY_NAME.includes(only[0])) return schema
   const { patternProperties: _, ...rest } = schema
-  return { additionalProperties: value, ...rest }
+  return { additionalProperties: only[1], ...rest }
 }
 
 const tidy = ({ documented = {}, ...schema }: JsonSchema): JsonSchema => {

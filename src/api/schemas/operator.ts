@@ -72,8 +72,8 @@ export const ReadModelStatus = Type.Object({
       first_differences: Type.Array(
         Type.Object({
           id: Type.String(),
-          before: nullable(Type.Unknown()),
-          after: nullable(Type.Unknown()),
+          before: Type.Unknown(),
+          after: Type.Unknown(),
         }),
         { description: 'The first ten; a document is null where it is missing' },
       ),
