@@ -52,6 +52,8 @@ const python = async (): Promise<void> => {
     'generate',
     '--path',
     'openapi.json',
+    '--config',
+    'openapi-python-client.yaml',
     '--output-path',
     'python',
     '--fail-on-warning',
