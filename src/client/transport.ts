@@ -132,7 +132,7 @@ export const dataOf = async (response: Response): Promise<unknown> => {
 }
 
 const baseOf = (url: string): string => {
-  const { protocol } = new URL(url)
+  const protocol = URL.canParse(url) ? new URL(url).protocol : null
   if (protocol === 'http:' || protocol === 'https:') return url.replace(/\/+$/, '')
   throw new TypeError(`Expected \`url\` of createClient to begin with http:// or https://, got "${url}"`)
 }

@@ -179,7 +179,8 @@ test('opens replies that are not JSON', async ({ client }) => {
 })
 
 test('refuses an address without a protocol', () => {
-  assert.throws(() => createClient({ url: 'ftp://host', token: 'x' }), /http:\/\/ or https:\/\//)
+  for (const url of ['ftp://host', 'host:8080', ''])
+    assert.throws(() => createClient({ url, token: 'x' }), /http:\/\/ or https:\/\//)
 })
 
 test.run()

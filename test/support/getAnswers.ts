@@ -13,6 +13,7 @@ const OF_THE_MOMENT = [
   '/operator/projections',
   '/docs',
   '/openapi.json',
+  '/sdk/svc.tgz',
   '/metrics',
 ]
 /** Routes that answer 404 in a furnished environment. */
