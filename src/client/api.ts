@@ -102,6 +102,15 @@ export interface Environment {
   readonly active: boolean
 }
 
+export interface ErrorLocation {
+  /** Path in the build, or in the project if the build has source maps */
+  readonly file: string
+  readonly line: number
+  readonly column: number
+  /** The source line, or 200 characters of it */
+  readonly snippet?: string
+}
+
 export interface Event {
   readonly event_id: string
   readonly env_id: string
@@ -267,11 +276,7 @@ export interface Run {
     /** Path of the request that returns the value */
     readonly href: string
   }
-  readonly error?: {
-    readonly code: string
-    readonly message: string
-    readonly stack?: string
-  }
+  readonly error?: RunError
   readonly project_id: string
   readonly project_name: string
   /** Function reference `ns/var`; null for evaluated code */
@@ -280,6 +285,21 @@ export interface Run {
   readonly retry_at: string | null
   readonly parent_run_id: string | null
   readonly replay_of: string | null
+}
+
+export interface RunError {
+  /** The reason, such as `function_failed`; the `code` of the thrown error is in `fields` */
+  readonly code: string
+  readonly message: string
+  readonly stack?: string
+  /** The class of the thrown error */
+  readonly name?: string
+  readonly location?: ErrorLocation
+  /** The own fields of the error, as small JSON; fields that look like secrets are `***` */
+  readonly fields?: { readonly [name: string]: unknown }
+  readonly cause?: Thrown
+  /** The errors of an `AggregateError`, at most ten */
+  readonly errors?: readonly Thrown[]
 }
 
 export interface RunLogs {
@@ -384,6 +404,21 @@ export interface Session {
   readonly metadata: unknown
   readonly expires_at: string
   readonly created_at: string
+}
+
+export interface Thrown {
+  /** Absent if the value is no error; then `message` shows the value */
+  readonly name?: string
+  readonly message: string
+  /** The `code` of the error, such as `ECONNREFUSED` */
+  readonly code?: string | number
+  readonly stack?: string
+  /** The own fields of the error, as small JSON; fields that look like secrets are `***` */
+  readonly fields?: { readonly [name: string]: unknown }
+  /** Its own cause, in the same form */
+  readonly cause?: unknown
+  /** The errors in it, in the same form */
+  readonly errors?: readonly unknown[]
 }
 
 export interface UploadUnderWay {
