@@ -43,6 +43,32 @@ export interface Build {
   readonly updated_at: string
 }
 
+export interface BuildFunction {
+  /** Function reference `ns/var` */
+  readonly fn: string
+  readonly ns: string
+  readonly var: string
+  /** Type of the events that start it */
+  readonly on_event?: string
+  readonly schedule?: {
+    readonly cron: string
+    readonly timezone: string
+  }
+  readonly webhook?: {
+    readonly service: string
+    readonly path: string
+    readonly method: string
+    readonly auth: 'none' | 'required'
+  }
+  readonly retry?: {
+    readonly attempts: number
+    readonly delay: number
+  }
+  readonly once?: boolean
+  /** Milliseconds */
+  readonly timeout?: number
+}
+
 export interface BuildOfEnv {
   readonly build_id: string
   readonly project_id: string
@@ -66,6 +92,12 @@ export interface BuildUpload {
   readonly storage_path: string
   readonly storage_backend: string
   readonly created_at: string
+  /** The functions of the build, by reference */
+  readonly functions: readonly BuildFunction[]
+  /** Files that look like modules and cannot be namespaces, such as `.tsx` and `.cjs`; at most 100, and none if the build existed */
+  readonly ignored: readonly string[]
+  /** Likely mistakes; none if the build existed */
+  readonly warnings: readonly string[]
 }
 
 export interface ContextVariable {
@@ -73,6 +105,31 @@ export interface ContextVariable {
   readonly description: string
   readonly created_at: string
   readonly updated_at: string
+}
+
+export interface DeployedBuild {
+  readonly build_id: string
+  readonly project_id: string
+  readonly hash: string
+  readonly size: number
+  readonly storage_path: string
+  readonly storage_backend: string
+  readonly created_at: string
+  readonly build_type: 'release' | 'live'
+  readonly deployed: boolean
+  readonly active: boolean
+  readonly updated_at: string
+  /** The difference to the build that was deployed before, as references `ns/var` */
+  readonly changes: {
+    /** Functions that the former build did not have */
+    readonly added: readonly string[]
+    /** Functions that the build does not have: nothing starts them any more */
+    readonly removed: readonly string[]
+    /** Functions with another trigger or other metadata */
+    readonly changed: readonly string[]
+  }
+  /** Likely mistakes, such as a webhook without its secret */
+  readonly warnings: readonly string[]
 }
 
 export interface Domain {
@@ -251,6 +308,25 @@ export interface Project {
   readonly active: boolean
   readonly created_at: string
   readonly updated_at: string
+}
+
+export interface PublishedEvent {
+  readonly event_id: string
+  readonly env_id: string
+  readonly stream_id: string
+  readonly event_type: string
+  readonly event_data: unknown
+  /** Only in lists: `event_data` is null, because it has over 64 KiB or the page has over 1 MiB of values */
+  readonly event_data_ref?: {
+    /** Bytes of JSON */
+    readonly size: number
+    /** Path of the request that returns the value */
+    readonly href: string
+  }
+  readonly event_time: string
+  readonly created_at: string
+  /** The functions of the deployed builds that the event starts; absent for events that control runs, and while a node catches up */
+  readonly handlers?: number
 }
 
 export interface RevokedCount {
@@ -449,6 +525,12 @@ export interface Webhook {
   readonly name: string
   readonly description: string
   readonly auth: 'none' | 'required'
+  /** The provider whose signatures are checked */
+  readonly verify?: {
+    readonly preset: string
+    /** Key of the context variable that contains the secret */
+    readonly context: string
+  }
   readonly ns: string
   readonly var: string
   /** Contains the secret token of the endpoint */
@@ -622,7 +704,7 @@ export interface Operations {
       /** Id of the build */
       readonly build_id: string
     }
-    readonly reply: Build
+    readonly reply: DeployedBuild
   }
   /** List context variables */
   'GET /v1/projects/{project}/context': {
@@ -733,7 +815,7 @@ export interface Operations {
       /** Continues this stream; without it a new stream is created */
       readonly stream_id?: string
     }
-    readonly reply: Event
+    readonly reply: PublishedEvent
   }
   /** List events */
   'GET /v1/events': {
@@ -854,7 +936,7 @@ export interface Operations {
   /** Publish an event and follow its stream */
   'POST /v1/streams/subscribe-with-event': {
     readonly body: {
-      readonly event_type: string
+      readonly event_type?: string
       /** Another name for `event_type` */
       readonly type?: string
       readonly event_data?: unknown

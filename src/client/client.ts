@@ -1,7 +1,7 @@
 import type { Events, Functions } from '../sdk/index.ts'
 import type { ArgumentsOf, DataArgument, Named, ResultOf } from '../sdk/typed.ts'
 import type { Event, File, Operations, Page, Run, RunLogs, RunStats } from './api.ts'
-import type { EnvEvent, PublishedEvent, StreamEvent } from './streamEvents.ts'
+import type { EnvEvent, EventPublished, StreamEvent } from './streamEvents.ts'
 
 /** What a client can call and send: functions by reference, and the data of events by type. */
 export interface Contract {
@@ -188,7 +188,7 @@ export interface Client<C extends Contract = Registered> {
   sendAndFollow<Type extends string>(
     type: Named<C['events'], Type>,
     ...rest: [...DataArgument<C['events'], Type>, options?: PublishOptions]
-  ): AsyncIterable<PublishedEvent | StreamEvent>
+  ): AsyncIterable<EventPublished | StreamEvent>
   /** Follows all activity of the environment until the signal aborts. */
   followEnv(options?: FollowEnvOptions): AsyncIterable<EnvEvent>
   readonly runs: Runs

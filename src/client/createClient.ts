@@ -16,7 +16,7 @@ import { openFiles } from './files.ts'
 import { followEvents } from './follow.ts'
 import { openLists } from './lists.ts'
 import { randomKey } from './randomKey.ts'
-import type { EnvEvent, PublishedEvent, StreamEvent } from './streamEvents.ts'
+import type { EnvEvent, EventPublished, StreamEvent } from './streamEvents.ts'
 import { type AnyInput, dataOf, openTransport } from './transport.ts'
 
 const FOLLOW = 'GET /v1/streams/{stream_id}/subscribe'
@@ -62,12 +62,12 @@ export const createClient = <C extends Contract = Registered>(options: ClientOpt
         resume: ({ data }: { readonly data: unknown }) => ({
           operation: FOLLOW,
           input: {
-            path: { stream_id: (data as PublishedEvent['data']).stream_id },
+            path: { stream_id: (data as EventPublished['data']).stream_id },
             ...withSignal(given.signal),
           },
         }),
       }
-      for await (const event of followEvents(followed)) yield event as PublishedEvent | StreamEvent
+      for await (const event of followEvents(followed)) yield event as EventPublished | StreamEvent
     },
 
     async *followEnv({ from, consumer, signal }: FollowEnvOptions = {}) {

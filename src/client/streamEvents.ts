@@ -29,7 +29,7 @@ export type StreamEvent =
     >
 
 /** The first event of `sendAndFollow`. */
-export type PublishedEvent = Sent<
+export type EventPublished = Sent<
   'event:published',
   {
     readonly type: 'event:published'
