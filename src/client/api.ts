@@ -231,8 +231,8 @@ export interface MultipartUpload {
   readonly expires_at: string
 }
 
-export /** Hosts to which functions of the project may connect: names, `*.example.com` for all names below a zone, or addresses, each with an optional `:port`. Null allows every public host, an empty list none. */
-type Network = readonly string[] | null
+/** Hosts to which functions of the project may connect: names, `*.example.com` for all names below a zone, or addresses, each with an optional `:port`. Null allows every public host, an empty list none. */
+export type Network = readonly string[] | null
 
 export interface NewServiceKey {
   readonly service_key_id: string

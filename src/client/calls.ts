@@ -1,4 +1,4 @@
-import type { Event, Run } from './api.ts'
+import type { PublishedEvent, Run } from './api.ts'
 import type { Call, ResultOptions } from './client.ts'
 import { RunError, ServiceError } from './errors.ts'
 import { followEvents } from './follow.ts'
@@ -6,7 +6,7 @@ import { dataOf, type Send } from './transport.ts'
 import { reasonOf } from './wait.ts'
 
 /** Adds `result` to the promise of a published call. */
-export const callOf = <Result>(send: Send, published: Promise<Event>): Call<Result> =>
+export const callOf = <Result>(send: Send, published: Promise<PublishedEvent>): Call<Result> =>
   Object.assign(published, {
     result: async (options: ResultOptions = {}): Promise<Result> => {
       const { event_id, stream_id } = await published

@@ -1,6 +1,6 @@
 import type { Events, Functions } from '../sdk/index.ts'
 import type { ArgumentsOf, DataArgument, Named, ResultOf } from '../sdk/typed.ts'
-import type { Event, File, Operations, Page, Run, RunLogs, RunStats } from './api.ts'
+import type { Event, File, Operations, Page, PublishedEvent, Run, RunLogs, RunStats } from './api.ts'
 import type { EnvEvent, EventPublished, StreamEvent } from './streamEvents.ts'
 
 /** What a client can call and send: functions by reference, and the data of events by type. */
@@ -65,7 +65,7 @@ export interface ResultOptions extends RequestOptions {
 }
 
 /** A call is durable when its promise resolves. */
-export interface Call<Result> extends Promise<Event> {
+export interface Call<Result> extends Promise<PublishedEvent> {
   /**
    * Waits for the end of the run and of its retries. Resolves with the result of the function, and rejects with a
    * `RunError` if it fails. A lost connection is restored.
@@ -97,7 +97,7 @@ export interface Runs {
   stats(options?: RequestOptions): Promise<RunStats>
   /** Waits for the end of the run and of its retries; resolves and rejects as `Call.result` does. */
   result(run_id: string, options?: ResultOptions): Promise<unknown>
-  cancel(run_id: string, options?: PublishOptions): Promise<Event>
+  cancel(run_id: string, options?: PublishOptions): Promise<PublishedEvent>
   /** Starts a new run with the function and the input of this one. */
   replay(run_id: string, options?: PublishOptions): Call<unknown>
 }
@@ -167,7 +167,7 @@ export interface Client<C extends Contract = Registered> {
   send<Type extends string>(
     type: Named<C['events'], Type>,
     ...rest: [...DataArgument<C['events'], Type>, options?: PublishOptions]
-  ): Promise<Event>
+  ): Promise<PublishedEvent>
   /** Starts a function as a background run. `ref` is `ns/var`, for example `orders.handlers/onCreated`. */
   call<Ref extends string>(
     ref: Named<C['functions'], Ref>,

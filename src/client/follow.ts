@@ -39,6 +39,7 @@ export async function* followEvents(followed: Followed): AsyncGenerator<ParsedEv
   let hasBegun = false
   for (let failures = 0; ;) {
     const connection = new AbortController()
+    failures++ // until bytes arrive: also a reply that ends at once is a failure
     try {
       const response = await send(operation, {
         ...input,
@@ -48,8 +49,8 @@ export async function* followEvents(followed: Followed): AsyncGenerator<ParsedEv
       })
       // Without it, what happens between two connections would be lost to a reader that began at the end.
       if (!resume || hasBegun) from = response.headers.get('stream-position') ?? from
-      for await (const message of messagesOf(alive(bodyOf(response), connection))) {
-        failures = 0
+      const received = () => (failures = 0)
+      for await (const message of messagesOf(alive(bodyOf(response), connection, received))) {
         const event = parsedOf(message)
         if (resume && !hasBegun) ({ operation, input } = resume(event))
         hasBegun = true
@@ -65,18 +66,22 @@ export async function* followEvents(followed: Followed): AsyncGenerator<ParsedEv
     } catch (error) {
       if (signal?.aborted) throw reasonOf(signal)
       if (error instanceof ServiceError && !isTransient(error)) throw error // F3
-      if (++failures > MAX_FAILURES) throw error
+      if (failures > MAX_FAILURES) throw error
     } finally {
       connection.abort() // the reader may have left in the middle
     }
+    if (failures > MAX_FAILURES) throw unexpected('replies that end at once')
     await wait(pauseOf(Math.max(failures, 1), null), signal)
   }
 }
 
 const bodyOf = (response: Response): ReadableStream<Uint8Array> => {
   if (response.body) return response.body
-  throw new ServiceError('unexpected_reply', 'Expected a stream of events, got an empty reply')
+  throw unexpected('an empty reply')
 }
+
+const unexpected = (got: string): ServiceError =>
+  new ServiceError('unexpected_reply', `Expected a stream of events, got ${got}`)
 
 const parsedOf = ({ id, event, data }: Message): ParsedEvent => ({
   id,
@@ -88,6 +93,7 @@ const parsedOf = ({ id, event, data }: Message): ParsedEvent => ({
 async function* alive(
   body: ReadableStream<Uint8Array>,
   connection: AbortController,
+  received: () => void,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const reader = body.getReader() // browsers do not all iterate streams
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -97,6 +103,7 @@ async function* alive(
       const { done, value } = await reader.read()
       clearTimeout(timer)
       if (done) return
+      received()
       yield value
     }
   } finally {

@@ -33,7 +33,7 @@ export const apiTypes = (): string => {
   const schemas = document.components['schemas'] as Readonly<Record<string, JsonSchema>>
   return [
     HEADER,
-    ...usedIn(text, schemas).map((name) => `\nexport ${declaration(name, schemas[name] ?? {})}\n`),
+    ...usedIn(text, schemas).map((name) => `\n${declaration(name, schemas[name] ?? {})}\n`),
     '\n/** Every operation of an environment: its input, and the data of its reply. */\nexport interface Operations {\n',
     text,
     '}\n',
@@ -59,7 +59,7 @@ const withoutComments = (text: string): string => text.replaceAll(/\/\*\*.*?\*\/
 
 const declaration = (name: string, schema: JsonSchema): string => {
   const type = typeOf(schema, 0)
-  return `${commentOf(schema, 0)}${schema['properties'] ? `interface ${name} ${type}` : `type ${name} = ${type}`}`
+  return `${commentOf(schema, 0)}export ${schema['properties'] ? `interface ${name} ${type}` : `type ${name} = ${type}`}`
 }
 
 const operationOf = (name: string, operation: JsonSchema): string => {
