@@ -1,4 +1,5 @@
-import { gzipSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 
 /** A file of an archive. */
 export interface ArchivedFile {
@@ -14,9 +15,11 @@ const MAX_PATH_BYTES = 100
 /** npm gives this time to all files of a package, so that equal content makes equal archives. */
 const MTIME = Date.UTC(1985, 9, 26, 8, 15) / 1000
 
+const compress = promisify(gzip)
+
 /** A gzipped tar archive (POSIX ustar). Equal files give equal bytes, because lock files contain the hash of a package. */
-export const archiveOf = (files: readonly ArchivedFile[]): Buffer =>
-  gzipSync(Buffer.concat([...files.flatMap(entryOf), Buffer.alloc(2 * BLOCK_BYTES)]), { level: 9 })
+export const archiveOf = async (files: readonly ArchivedFile[]): Promise<Buffer> =>
+  compress(Buffer.concat([...files.flatMap(entryOf), Buffer.alloc(2 * BLOCK_BYTES)]), { level: 9 })
 
 const entryOf = (file: ArchivedFile): Uint8Array[] => {
   const padding = (BLOCK_BYTES - (file.content.length % BLOCK_BYTES)) % BLOCK_BYTES
