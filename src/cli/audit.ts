@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { AuditedFact } from '../client/api.ts'
 import { onOneLine } from '../logger.ts'
 import { exportAudit, verifyExport } from './auditFile.ts'
 import type { Client } from './client.ts'
@@ -6,19 +7,6 @@ import { type CliCommand, command, type Printed } from './command.ts'
 import { findEnv } from './tenants.ts'
 import { isId } from '../ids.ts'
 import { WrongUsage } from './wrongUsage.ts'
-
-/** A change as `GET /operator/audit` returns it. */
-interface Audited {
-  readonly position: string
-  readonly time: string
-  readonly type: string
-  readonly stream: string
-  readonly actor: {
-    readonly credential_id: string | null
-    readonly credential_type: string | null
-    readonly ip: string | null
-  }
-}
 
 interface Replayed {
   readonly position: string
@@ -59,11 +47,11 @@ async function* changes(
   service: Client,
   { env, actor, resource, type, from, to }: Filters,
   { follow, signal }: { readonly follow: boolean; readonly signal: AbortSignal },
-): AsyncGenerator<Audited> {
+): AsyncGenerator<AuditedFact> {
   const env_id = env && (await envIdOf(service, env))
   const query = { env_id, actor, resource, type, from, to, limit: PAGE }
   for (let after = 'start'; ;) {
-    const page = await service.request<readonly Audited[]>('GET', PATH, { query: { ...query, after } })
+    const page = await service.request<readonly AuditedFact[]>('GET', PATH, { query: { ...query, after } })
     yield* page
     after = page.at(-1)?.position ?? after
     if (page.length === PAGE) continue
@@ -72,7 +60,7 @@ async function* changes(
   }
 }
 
-const lineOf = (change: Audited): Printed => {
+const lineOf = (change: AuditedFact): Printed => {
   const { time, type, stream, actor } = change
   const by = [actor.credential_type ?? 'unknown', actor.credential_id, actor.ip && `from ${actor.ip}`]
   return {
