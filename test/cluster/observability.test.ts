@@ -8,6 +8,7 @@ import { startStandIn } from '../support/eventstoredb/index.ts'
 import { parseExposition, type Scraped } from '../support/exposition.ts'
 import { openApi } from '../support/http.ts'
 import { installation, realEngines } from '../support/installation.ts'
+import { notHere } from '../support/notHere.ts'
 import { type ServerProcess, spawnServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
@@ -101,9 +102,7 @@ const check = async (env: Record<string, string>): Promise<void> => {
 }
 
 if (engineUrl('mongodb') === null || engineUrl('s3') === null) {
-  process.stdout.write(
-    'The metrics of several nodes were not tested: they need SVC_TEST_MONGODB and SVC_TEST_S3\n',
-  )
+  notHere('the metrics and traces of several nodes', 'they need SVC_TEST_MONGODB and SVC_TEST_S3')
 } else {
   const cluster = suite('the metrics and traces of several nodes', { timeoutMs: 240_000 })
   cluster('are counted once, by the node that did the work; a trace crosses the nodes', async () => {

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
+import { notHere } from '../support/notHere.ts'
 import { suite } from '../support/suite.ts'
 import { imageWith, type Image } from './cut.ts'
 import type { Disk } from './disk.ts'
@@ -26,7 +27,7 @@ const certainAt = (program: Recorded, prefix: string): (readonly [name: string, 
 
 const problem = straceProblem()
 if (problem !== null) {
-  process.stdout.write(`What is durable was not tested: ${problem}\n`)
+  notHere('what is durable', problem)
 } else {
   const durability = suite('what is acknowledged survives a power cut that loses everything unsynced (I1)')
 

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { notHere } from '../support/notHere.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { withEarlyReplies, withoutSyncs } from './plant.ts'
@@ -15,7 +16,7 @@ const STEPS_EARLIER = 60
 
 const problem = straceProblem()
 if (problem !== null) {
-  process.stdout.write(`Power cuts were not simulated: ${problem}\n`)
+  notHere('power cuts', problem)
 } else {
   const powerCuts = suite<{ recording: Recording }>('a service that was recorded under load', {
     timeoutMs: 170_000,

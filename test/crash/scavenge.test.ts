@@ -7,6 +7,7 @@ import type { EventStore } from '../../src/ports/eventStore.ts'
 import { fact, facts, failureOf } from '../contracts/eventStore/facts.ts'
 import { wholeLog } from '../contracts/eventStore/gather.ts'
 import { randomOf } from '../support/randomOf.ts'
+import { notHere } from '../support/notHere.ts'
 import { suite } from '../support/suite.ts'
 import { cut } from './cut.ts'
 import { materialize } from './materialize.ts'
@@ -79,7 +80,7 @@ const check = async (dir: string, acknowledged: readonly string[], isExpired: bo
 
 const problem = straceProblem()
 if (problem !== null) {
-  process.stdout.write(`Power cuts of a scavenge were not simulated: ${problem}\n`)
+  notHere('power cuts of a scavenge', problem)
 } else {
   const powerCuts = suite('a log whose machine loses power while expired events are removed', {
     timeoutMs: 170_000,

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
 import { facts } from '../contracts/eventStore/facts.ts'
+import { notHere } from '../support/notHere.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { imageWith } from './cut.ts'
@@ -17,7 +18,7 @@ const TORN_EVENTS = 40
 
 const problem = straceProblem()
 if (problem !== null) {
-  process.stdout.write(`Two power cuts were not simulated: ${problem}\n`)
+  notHere('two power cuts', problem)
 } else {
   const twoCuts = suite('a log whose machine loses power twice', { timeoutMs: 60_000 })
 

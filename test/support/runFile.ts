@@ -70,7 +70,8 @@ export const runFile = async (
 
   const summary = summaryOf(output) ?? { total: 0, passed: 0, skipped: 0 }
   const problems = ending === undefined ? [] : [ending]
-  if (summary.total === 0) problems.push('expected a summary of at least one test, got none')
+  if (summary.total + summary.skipped === 0)
+    problems.push('expected a summary of at least one test, got none')
   else if (ending === undefined && summary.passed === summary.total && child.exitCode !== 0) {
     problems.push(`exited with ${child.signalCode ?? `code ${child.exitCode}`} after its tests passed`)
   }

@@ -65,6 +65,16 @@ runs('counts tests over files, one line each', async () => {
   assert.match(output, /^ok {4}test\/deep\/er\/b\.test\.ts {2}2 passed/m)
 })
 
+runs('passes a file whose tests are all skipped, and counts them', async () => {
+  const { code, output, last } = await run({
+    'a.test.ts': `it.skip('one', () => {})\nit.run()`,
+    'b.test.ts': `it('two', () => {})\nit.run()`,
+  })
+  assert.is(last, '1 passed, 0 failed')
+  assert.is(code, 0)
+  assert.match(output, /^ok {4}test\/a\.test\.ts {2}0 passed, 1 skipped/m)
+})
+
 runs('fails a file that awaits something between two suites', async () => {
   const late = "const late = suite('late')\nlate('passes', () => {})\nlate.run()"
   const pause = 'await new Promise((resolve) => setTimeout(resolve, 50))'
