@@ -124,9 +124,9 @@ export class Appender {
   #openCall(generation: Generation): Promise<Call> {
     return new Promise((resolve, reject) => {
       generation.inner
-        .execute(streamsGrpc.StreamsClient as never, 'batchAppend', (stub: streamsGrpc.StreamsClient) => {
+        .execute(streamsGrpc.StreamsClient as never, 'batchAppend', (rpc: streamsGrpc.StreamsClient) => {
           if (generation.gone.aborted) return Promise.reject(silent())
-          const duplex = stub.batchAppend(
+          const duplex = rpc.batchAppend(
             ...generation.inner.callArguments({ requiresLeader: true }, { deadline: Infinity }),
           ) as Call
           this.#call = { duplex, of: generation }

@@ -1,4 +1,4 @@
-import type { CallOptions, Channel, Client as Stub, Metadata } from '@grpc/grpc-js'
+import type { CallOptions, Channel, Client as GrpcClient, Metadata } from '@grpc/grpc-js'
 import { EventStoreDBClient } from '@eventstore/db-client'
 import { AppError, messageOf } from '../../errors.ts'
 import { newId } from '../../ids.ts'
@@ -9,10 +9,10 @@ import { withSecureChannels } from './secureChannels.ts'
 
 /** Private methods of the client, which calls over the generated stubs need. */
 interface Inner {
-  execute<S extends Stub, T>(
-    stub: new (address: string, credentials: never) => S,
+  execute<S extends GrpcClient, T>(
+    client: new (address: string, credentials: never) => S,
     name: string,
-    action: (stub: S) => Promise<T>,
+    action: (rpc: S) => Promise<T>,
   ): Promise<T>
   callArguments(options: { requiresLeader?: boolean }, call?: CallOptions): [Metadata, CallOptions]
   readonly capabilities: Promise<ServerFeatures>
@@ -27,7 +27,7 @@ export interface ServerFeatures {
 interface Hooks {
   createChannel: () => Promise<Channel>
   supports: (method: object, feature?: string) => Promise<boolean>
-  handleError: (stub: Stub, error: Error) => Promise<void>
+  handleError: (rpc: GrpcClient, error: Error) => Promise<void>
 }
 
 export interface OpenClient {
@@ -57,7 +57,7 @@ export const openClient = (address: Address, onConnected: (error: unknown) => vo
   const { createChannel, handleError } = hooks
   let isClosed = false
   let channel: Channel | undefined
-  hooks.handleError = (stub, error) => handleError(stub, error).catch(() => {}) // H1
+  hooks.handleError = (rpc, error) => handleError(rpc, error).catch(() => {}) // H1
   hooks.supports = () => Promise.resolve(true) // H2
   hooks.createChannel = async () => {
     if (isClosed) throw silent()
