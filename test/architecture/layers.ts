@@ -149,6 +149,13 @@ export const layers: readonly Layer[] = [
     packages: ['yauzl'],
   },
 
+  // The sources of a user's project as a build. Authors run it on their machines; the service never does.
+  {
+    path: 'bundle',
+    imports: ['errors', 'logger', 'sandbox/namespaces', 'sandbox/nearestName'],
+    packages: ['esbuild', 'cjs-module-lexer'],
+  },
+
   // This package as a tarball.
   { path: 'package', imports: ['errors', 'sandbox/toJavaScript'] },
 

@@ -1,0 +1,104 @@
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
+import { AppError, messageOf } from '../errors.ts'
+import { nearest } from '../sandbox/nearestName.ts'
+
+/** `svc` of package.json, with its defaults. */
+export interface Settings {
+  /** The folder of the project, absolute. */
+  readonly folder: string
+  /** The name of the project in the service. */
+  readonly project: string
+  /** The folder of the modules, relative to `folder`. */
+  readonly src: string
+  /** Patterns of further files of the build, relative to `src`. */
+  readonly assets: readonly string[]
+  /** The file with values for context variables, relative to `folder`; null if there is none. */
+  readonly secrets: string | null
+}
+
+const KEYS = ['project', 'src', 'assets', 'secrets'] as const
+const PROJECT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/
+const SECRETS = '.env.svc'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Reads the settings of a project. Throws `bad_request` that names the wrong field. */
+export const readSettings = (folder: string): Settings => {
+  const dir = resolve(folder)
+  if (!statSync(dir, { throwIfNoEntry: false })?.isDirectory())
+    throw new AppError('bad_request', `FOLDER: expected a folder, got ${folder}`)
+  const { name, svc = {} } = packageIn(dir)
+  const given = checked(svc)
+  return {
+    folder: dir,
+    project: projectOf(given['project'], name, dir),
+    src: srcOf(given['src'], dir),
+    assets: assetsOf(given['assets']),
+    secrets: secretsOf(given['secrets'], dir),
+  }
+}
+
+const packageIn = (dir: string): Fields => {
+  const file = join(dir, 'package.json')
+  if (!existsSync(file)) return {}
+  try {
+    const parsed = JSON.parse(readFileSync(file, 'utf8')) as unknown
+    if (isObject(parsed)) return parsed
+  } catch (error) {
+    throw new AppError('bad_request', `${file}: ${messageOf(error)}`, { cause: error })
+  }
+  throw new AppError('bad_request', `${file}: expected an object`)
+}
+
+const checked = (svc: unknown): Fields => {
+  if (!isObject(svc)) throw wrong('svc', `an object with ${KEYS.join(', ')}`, svc)
+  const unknown = Object.keys(svc).find((key) => !KEYS.some((known) => known === key))
+  if (unknown === undefined) return svc
+  const near = nearest(unknown, KEYS)
+  const hint = near === undefined ? `expected ${KEYS.join(', ')}` : `did you mean ${near}?`
+  throw new AppError('bad_request', `package.json: svc.${unknown} is unknown: ${hint}`)
+}
+
+const projectOf = (given: unknown, name: unknown, dir: string): string => {
+  const isGiven = given !== undefined
+  const project = isGiven ? given : typeof name === 'string' ? name.replace(/^@[^/]*\//, '') : basename(dir)
+  if (typeof project === 'string' && PROJECT.test(project)) return project
+  const expected = 'a name of at most 63 letters, digits, ".", "_" and "-" that begins with a letter or digit'
+  if (isGiven) throw wrong('svc.project', expected, given)
+  throw wrong('svc.project', `${expected}, because the default is unsuitable`, project)
+}
+
+const srcOf = (given: unknown, dir: string): string => {
+  if (given === undefined) return isFolder(join(dir, 'src')) ? 'src' : '.'
+  const src = typeof given === 'string' ? given.replace(/^\.\/(?=.)|\/+$/g, '') : ''
+  if (!isInside(src) || !isFolder(join(dir, src))) throw wrong('svc.src', 'a folder of the project', given)
+  return src
+}
+
+const assetsOf = (given: unknown = []): readonly string[] => {
+  const patterns: readonly unknown[] = Array.isArray(given) ? given : [given]
+  return patterns.map((pattern) => {
+    if (typeof pattern === 'string' && isInside(pattern)) return pattern
+    throw wrong('svc.assets', 'a list of patterns inside of svc.src, such as "templates/**"', pattern)
+  })
+}
+
+const secretsOf = (given: unknown, dir: string): string | null => {
+  if (given === undefined) return existsSync(join(dir, SECRETS)) ? SECRETS : null
+  if (typeof given !== 'string' || !isInside(given) || !existsSync(join(dir, given)))
+    throw wrong('svc.secrets', 'a file of the project', given)
+  return given
+}
+
+/** A path that does not leave its folder. */
+const isInside = (path: string): boolean =>
+  path !== '' && !/^[/\\]|^[A-Za-z]:/.test(path) && !path.split(/[/\\]/).includes('..')
+
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+
+const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const wrong = (field: string, expected: string, got: unknown): AppError =>
+  new AppError('bad_request', `package.json: ${field}: expected ${expected}; got ${JSON.stringify(got)}`)

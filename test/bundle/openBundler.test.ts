@@ -1,0 +1,210 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { openBundler } from '../../src/bundle/openBundler.ts'
+import { textOfMessage } from '../../src/bundle/bundle.ts'
+import { readSettings } from '../../src/bundle/settings.ts'
+import { bundleOf, refusedBundle, writeProject } from '../support/project.ts'
+import { suite } from '../support/suite.ts'
+import { unzipped } from '../support/unzipped.ts'
+
+const bundler = suite('the bundler')
+
+const namesOf = async (zip: Uint8Array): Promise<string[]> =>
+  Object.keys(await unzipped(zip)).filter((path) => !path.endsWith('.map'))
+
+bundler('keeps the paths of namespaces, and moves shared code into chunks that are none', async () => {
+  const { zip, modules } = await bundleOf(
+    writeProject({
+      'src/orders/pipeline.ts': `import { tax } from '../_shared/tax.ts'\nexport const a = () => tax`,
+      'src/prices.tsx': `import { tax } from './_shared/tax.ts'\nexport const b = () => tax`,
+      'src/legacy.cjs': `exports.c = () => 1`,
+      'src/_shared/tax.ts': `export const tax = Math.random()`,
+      'src/orders/pipeline.test.ts': `import 'node:test'`,
+      'src/types.d.ts': `export {}`,
+      'src/.hidden/x.ts': `syntax error`,
+      'src/node_modules/x/index.js': `syntax error`,
+    }),
+  )
+  assert.equal(modules, ['src/legacy.cjs', 'src/orders/pipeline.ts', 'src/prices.tsx'])
+  const names = await namesOf(zip)
+  assert.equal(
+    names.filter((name) => !name.startsWith('_chunks/')),
+    ['legacy.js', 'orders/pipeline.js', 'prices.js'],
+  )
+  assert.ok(names.some((name) => name.startsWith('_chunks/')))
+})
+
+bundler('makes equal bytes of equal sources, wherever they are', async () => {
+  const files = {
+    'src/a.ts': `import { x } from './b.ts'\nexport const a = () => x`,
+    'src/b.ts': `export const x = () => 1`,
+    'src/templates/t.html': 'x',
+    'package.json': JSON.stringify({ name: 'p', svc: { assets: ['templates/*'] } }),
+  }
+  const [first, second] = [await bundleOf(writeProject(files)), await bundleOf(writeProject(files))]
+  assert.is(first.sha256, second.sha256)
+  assert.ok(Buffer.from(first.zip).equals(second.zip))
+  const changed = await bundleOf(writeProject({ ...files, 'src/templates/t.html': 'y' }))
+  assert.is.not(first.sha256, changed.sha256)
+})
+
+bundler(
+  'rebuilds: an edit, a new module and a removed module are found, and errors are survived',
+  async () => {
+    const folder = writeProject({ 'src/a.ts': 'export const a = () => 1' })
+    const open = await openBundler(readSettings(folder))
+    try {
+      const first = await open.rebuild()
+      assert.is((await open.rebuild()).sha256, first.sha256)
+      writeProject({ 'src/a.ts': 'export const a = () => {' }, folder)
+      const failure = await open.rebuild().then(
+        () => null,
+        (error: unknown) => error as Error,
+      )
+      assert.match(failure?.message ?? '', /^src\/a\.ts:1:25: /)
+      writeProject(
+        { 'src/a.ts': 'export const a = () => 2', 'src/b/c.ts': 'export const c = () => 1' },
+        folder,
+      )
+      assert.equal((await open.rebuild()).modules, ['src/a.ts', 'src/b/c.ts'])
+      assert.equal(open.watched().includes(join(folder, 'src/b/c.ts')), true)
+      rmSync(join(folder, 'src/a.ts'))
+      assert.equal(await namesOf((await open.rebuild()).zip), ['b/c.js'])
+    } finally {
+      await open.close()
+    }
+  },
+)
+
+bundler('names the place of a mistake, in the characters of the line', async () => {
+  const folder = writeProject({ 'src/a.ts': `const x = 'äöü'; import './prices'\nexport const a = () => x` })
+  const [message] = await refusedBundle(folder)
+  assert.equal(message, {
+    text: 'Could not resolve "./prices"',
+    file: 'src/a.ts',
+    line: 1,
+    column: 25,
+    sourceLine: `const x = 'äöü'; import './prices'`,
+  })
+  assert.is(
+    message && textOfMessage(message),
+    `src/a.ts:1:25: Could not resolve "./prices"\n  const x = 'äöü'; import './prices'\n  ${' '.repeat(24)}^`,
+  )
+})
+
+bundler('refuses two modules with one namespace, and a folder without modules', async () => {
+  const [same] = await refusedBundle(writeProject({ 'src/a.ts': '', 'src/a.tsx': '' }))
+  assert.equal([same?.file, same?.text], ['src/a.tsx', 'src/a.ts has the same namespace; rename one of them'])
+  const [none] = await refusedBundle(writeProject({ 'src/_a.ts': '', 'README.md': '' }))
+  assert.match(none?.text ?? '', 'expected modules (.ts, .tsx')
+})
+
+bundler('refuses a CommonJS module that is named like an ES module', async () => {
+  const [message] = await refusedBundle(writeProject({ 'src/a.js': 'exports.a = () => 1' }))
+  assert.equal(
+    [message?.file, message?.text],
+    ['src/a.js', 'is a CommonJS module: use export, or rename it to .cjs'],
+  )
+})
+
+bundler('reports the inputs with their bytes, the largest first', async () => {
+  const { inputs } = await bundleOf(
+    writeProject({
+      'package.json': JSON.stringify({ svc: { project: 'p', assets: ['a.txt'] } }),
+      'src/a.ts': `import { text } from 'big'\nexport const a = () => text`,
+      'src/a.txt': 'x'.repeat(5000),
+      'node_modules/big/index.js': `export const text = '${'x'.repeat(9000)}'`,
+    }),
+  )
+  assert.equal(
+    inputs.slice(0, 2).map(({ path }) => path),
+    ['node_modules/big/index.js', 'src/a.txt'],
+  )
+  assert.ok((inputs[0]?.bytes ?? 0) > 9000)
+  assert.is(inputs[1]?.bytes, 5000)
+})
+
+bundler.run()
+
+const assets = suite('assets of a build')
+
+const withAssets = (patterns: readonly string[]) =>
+  writeProject({
+    'package.json': JSON.stringify({ svc: { project: 'p', assets: patterns } }),
+    'src/a.ts': 'export const a = () => 1',
+    'src/templates/mails/hello.html': 'hello',
+    'src/_public/page.js': 'browser()',
+  })
+
+assets('keep their paths, also modules in folders that are no namespaces', async () => {
+  const { zip } = await bundleOf(withAssets(['templates/**', '_public/*.js']))
+  const files = await unzipped(zip)
+  assert.is(files['templates/mails/hello.html']?.toString(), 'hello')
+  assert.is(files['_public/page.js']?.toString(), 'browser()')
+})
+
+for (const [pattern, message] of [
+  ['template/**', 'no file in src matches "template/**"; patterns are relative to src'],
+  ['**', 'matches the module a.ts'],
+] as const)
+  assets(`refuse the pattern ${pattern}`, async () => {
+    const failure = await bundleOf(withAssets([pattern])).then(
+      () => null,
+      (error: unknown) => error as Error,
+    )
+    assert.match(failure?.message ?? 'accepted', message)
+  })
+
+assets.run()
+
+const addons = suite('native addons')
+
+const addon = (name: string, manifest: object = {}) => ({
+  [`node_modules/${name}/package.json`]: JSON.stringify({ name, main: 'index.js', ...manifest }),
+})
+const using = (specifier: string) => `import x from '${specifier}'\nexport const a = () => x`
+
+for (const [how, files] of [
+  [
+    'that loads its file',
+    {
+      ...addon('fast'),
+      'node_modules/fast/index.js': `module.exports = require('./fast.node')`,
+      'node_modules/fast/fast.node': 'x',
+    },
+  ],
+  [
+    'that searches for its file',
+    { ...addon('fast'), 'node_modules/fast/index.js': `module.exports = require('bindings')('fast')` },
+  ],
+  [
+    'with binding.gyp',
+    { ...addon('fast'), 'node_modules/fast/binding.gyp': '{}', 'node_modules/fast/index.js': '' },
+  ],
+  [
+    'with a package for each platform',
+    {
+      ...addon('fast', { optionalDependencies: { '@fast/fast-linux-x64-gnu': '1' } }),
+      'node_modules/fast/index.js': 'module.exports = require(`@fast/fast-${process.platform}`)',
+    },
+  ],
+] as const)
+  addons(`are refused by name: a package ${how}`, async () => {
+    const [message] = await refusedBundle(writeProject({ 'src/a.ts': using('fast'), ...files }))
+    assert.match(message?.text ?? '', /^fast is a native addon, which functions cannot load/)
+    assert.equal([message?.file, message?.line, message?.column], ['src/a.ts', 1, 15])
+  })
+
+addons('are left out where the package that imports them works without them', async () => {
+  const folder = writeProject({
+    'src/a.ts': using('pack'),
+    ...addon('pack', { optionalDependencies: { fast: '1' } }),
+    'node_modules/pack/index.js': `try { module.exports = require('fast') } catch { module.exports = 'slow' }`,
+    ...addon('fast', { gypfile: true }),
+    'node_modules/fast/index.js': `module.exports = require('./fast.node')`,
+  })
+  assert.equal((await bundleOf(folder)).modules, ['src/a.ts'])
+})
+
+addons.run()
