@@ -1,0 +1,88 @@
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { isMissing } from '../disk/sync.ts'
+import { AppError, messageOf } from '../errors.ts'
+
+/** A running `svc dev`. */
+export interface Instance {
+  readonly url: string
+  readonly key: string
+  readonly project: string
+  /** The process of `svc dev`. */
+  readonly pid: number
+}
+
+/** An instance with the file that announces it. */
+export interface FoundInstance extends Instance {
+  readonly file: string
+}
+
+const fileIn = (folder: string): string => join(folder, '.svc', 'dev.json')
+
+/**
+ * The instance of the folder, or of the nearest folder above it; null without one. A file whose process has ended is
+ * ignored, and so is a file of another user: it could direct secrets to a service of that user.
+ */
+export const readInstance = (from: string): FoundInstance | null => {
+  for (let folder = resolve(from); ; folder = dirname(folder)) {
+    const file = fileIn(folder)
+    const text = ownText(file)
+    const instance = text === null ? null : parsed(file, text)
+    if (instance && isRunning(instance.pid)) return { ...instance, file }
+    if (dirname(folder) === folder) return null
+  }
+}
+
+/** Announces the instance to the commands in the folder. Only this user can read the file, because it contains the key. */
+export const writeInstance = (folder: string, { url, key, project, pid }: Instance): void => {
+  const file = fileIn(folder)
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  const part = `${file}.${pid}.part`
+  rmSync(part, { force: true })
+  writeFileSync(part, `${JSON.stringify({ url, key, project, pid })}\n`, { mode: 0o600, flag: 'wx' })
+  renameSync(part, file) // a reader sees all of it or none
+}
+
+export const removeInstance = (folder: string): void => rmSync(fileIn(folder), { force: true })
+
+/** The text of a file of this user; null if there is none, such as after `svc dev` has removed it. */
+const ownText = (file: string): string | null => {
+  try {
+    const isOwn = process.getuid === undefined || statSync(file).uid === process.getuid()
+    return isOwn ? readFileSync(file, 'utf8') : null
+  } catch (error) {
+    if (isMissing(error) || isUnreadable(error)) return null
+    throw error
+  }
+}
+
+/** `.svc` may be a file, or a folder of another user. */
+const isUnreadable = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && ['ENOTDIR', 'EACCES', 'EPERM'].includes(String(error.code))
+
+const parsed = (file: string, text: string): Instance => {
+  const refused = (reason: string) =>
+    new AppError(
+      'bad_request',
+      `${file}: expected JSON with url, key, project and pid (${reason}); remove it`,
+    )
+  let value: Readonly<Record<string, unknown>> | null
+  try {
+    value = JSON.parse(text) as typeof value
+  } catch (error) {
+    throw refused(messageOf(error))
+  }
+  const { url, key, project, pid } = value ?? {}
+  if (typeof url !== 'string' || !/^https?:\/\//.test(url)) throw refused('url is not an http or https URL')
+  if (typeof key !== 'string' || typeof project !== 'string') throw refused('key or project is not a text')
+  if (!Number.isInteger(pid) || Number(pid) <= 0) throw refused('pid is not the id of a process')
+  return { url, key, project, pid: Number(pid) }
+}
+
+const isRunning = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}

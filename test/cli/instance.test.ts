@@ -1,0 +1,68 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { readInstance, removeInstance, writeInstance } from '../../src/cli/instance.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+
+const instance = { url: 'http://127.0.0.1:8081', key: 'svc_key', project: 'orders', pid: process.pid }
+
+const test = suite('the instance file')
+
+test('is found in the folder and from the folders below it, until it is removed', () => {
+  const folder = tempDir()
+  const below = join(folder, 'src', 'orders')
+  mkdirSync(below, { recursive: true })
+  writeInstance(folder, instance)
+  const file = join(folder, '.svc', 'dev.json')
+  for (const from of [folder, below]) assert.equal(readInstance(from), { ...instance, file })
+  removeInstance(folder)
+  assert.is(readInstance(below), null)
+  assert.not(existsSync(file))
+  removeInstance(folder) // a second removal finds nothing
+})
+
+test('can be read by this user only, also if it replaces a file that others can read', () => {
+  const folder = tempDir()
+  writeInstance(folder, instance)
+  const file = join(folder, '.svc', 'dev.json')
+  chmodSync(file, 0o644)
+  writeInstance(folder, { ...instance, project: 'other' })
+  assert.is(statSync(file).mode & 0o777, 0o600)
+  assert.equal(JSON.parse(readFileSync(file, 'utf8')), { ...instance, project: 'other' })
+  assert.equal(readdirSync(join(folder, '.svc')), ['dev.json'])
+})
+
+test('of a process that has ended is ignored, and a running instance above is found', () => {
+  const folder = tempDir()
+  const below = join(folder, 'inner')
+  mkdirSync(below)
+  const { pid } = spawnSync(process.execPath, ['--version'])
+  writeInstance(below, { ...instance, pid })
+  assert.is(readInstance(below), null)
+  writeInstance(folder, instance)
+  assert.is(readInstance(below)?.file, join(folder, '.svc', 'dev.json'))
+})
+
+test('is absent where .svc is a file', () => {
+  const folder = tempDir()
+  writeFileSync(join(folder, '.svc'), '')
+  assert.is(readInstance(folder), null)
+})
+
+for (const [text, reason] of [
+  ['{', /dev\.json: expected JSON with url, key, project and pid \(.*\); remove it$/],
+  ['null', /url is not an http or https URL/],
+  [JSON.stringify({ ...instance, url: 'file:///x' }), /url is not an http or https URL/],
+  [JSON.stringify({ ...instance, key: 1 }), /key or project is not a text/],
+  [JSON.stringify({ ...instance, pid: 0 }), /pid is not the id of a process/],
+] as const)
+  test(`with ${text} is refused, and the error names the file`, () => {
+    const folder = tempDir()
+    mkdirSync(join(folder, '.svc'))
+    writeFileSync(join(folder, '.svc', 'dev.json'), text)
+    assert.throws(() => readInstance(folder), reason)
+  })
+
+test.run()
