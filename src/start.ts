@@ -106,6 +106,7 @@ export const start = async (
         readyDetails,
         sandbox: info,
         trustedProxies: config.trustedProxies,
+        corsOrigins: config.corsOrigins,
         requests,
         metrics,
         operator: () => operator,

@@ -3,6 +3,7 @@ import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
 import { AppError, messageOf } from '../errors.ts'
 import type { ApiDeps, FrontDeps, LaterOperator } from './deps.ts'
+import { answeredPreflight } from './http/cors.ts'
 import { problem } from './http/problem.ts'
 import { requestLimit } from './http/requestLimit.ts'
 import { serve, serveOperatorOnly, servePublic } from './http/serveRoute.ts'
@@ -17,6 +18,8 @@ declare module 'koa' {
     route?: string
     /** The trace context of what the request does; undefined if it is not traced. */
     traceparent?: string
+    /** Whether the request comes from a page of another origin that may use the API. */
+    isOfPage?: boolean
   }
 }
 
@@ -74,8 +77,10 @@ const appOf = (
     logger,
     trustedProxies,
     requests,
+    corsOrigins,
     tracer = null,
-  }: Pick<FrontDeps, 'logger' | 'trustedProxies' | 'requests'> & Partial<Pick<ApiDeps, 'tracer'>>,
+  }: Pick<FrontDeps, 'logger' | 'trustedProxies' | 'requests' | 'corsOrigins'> &
+    Partial<Pick<ApiDeps, 'tracer'>>,
   unknown: (method: string, path: string) => AppError,
   serves: Serves = () => true,
 ): Koa => {
@@ -93,10 +98,11 @@ const appOf = (
       return serve(ctx)
     })
 
-  app.use(problem({ logger, requests, tracer }))
+  app.use(problem({ logger, requests, corsOrigins, tracer }))
   app.use(requestLimit({ trustedProxies }))
   app.use(async (ctx, next) => {
     if (!serves(ctx)) throw unknown(ctx.method, ctx.path)
+    if (answeredPreflight(ctx)) return
     await next()
     if (ctx.body !== undefined || ctx.respond === false) return
     if (ctx.status === 404) throw unknown(ctx.method, ctx.path)

@@ -8,6 +8,7 @@ import type { Guesses } from './http/guesses.ts'
 import type { Operator } from './http/operator.ts'
 import type { RequestMeter } from './http/requestMeter.ts'
 import type { Exposition } from '../ports/metrics.ts'
+import type { CorsOrigins } from '../ports/corsOrigins.ts'
 import type { TrustedProxies } from '../ports/trustedProxies.ts'
 import type { ApiMemory } from './http/memory.ts'
 import type { OrgRates } from './http/orgRates.ts'
@@ -39,6 +40,8 @@ export interface ApiDeps extends CommandDeps {
   readonly backups: Backups
   readonly feeds: EnvFeeds
   readonly trustedProxies: TrustedProxies
+  /** The origins whose pages may use the API; null: none. */
+  readonly corsOrigins: CorsOrigins | null
   readonly requests: RequestMeter
   /** Opens the metrics of this node at their first request. */
   readonly metrics: () => Promise<Exposition>
@@ -67,7 +70,15 @@ export interface ApiDeps extends CommandDeps {
 /** The dependencies that exist on every node from its first moment. */
 export type FrontDeps = Pick<
   ApiDeps,
-  'logger' | 'about' | 'notReady' | 'readyDetails' | 'sandbox' | 'trustedProxies' | 'requests' | 'metrics'
+  | 'logger'
+  | 'about'
+  | 'notReady'
+  | 'readyDetails'
+  | 'sandbox'
+  | 'trustedProxies'
+  | 'corsOrigins'
+  | 'requests'
+  | 'metrics'
 >
 
 /** The operator of a node whose API has not started. */

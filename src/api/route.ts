@@ -127,6 +127,8 @@ interface RouteSpec<Q extends TObject = TObject, B extends TSchema = TSchema> {
   readonly query?: Q
   /** The query string is for the user's function: any parameter is accepted. */
   readonly anyQuery?: true
+  /** The credential can be a session in `?session=`, because `EventSource` in a browser cannot send headers. */
+  readonly takesSession?: true
   /** Unknown fields are refused, also in nested objects. */
   readonly body?: B
   /** The limit of a JSON body in bytes; default `DEFAULT_MAX_BODY`. */

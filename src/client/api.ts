@@ -930,6 +930,8 @@ export interface Operations {
       readonly project?: string
       /** `start`, `end`, or the `id` of the last event that the client received */
       readonly from?: string
+      /** The token of a session, instead of the header `Authorization`: for `EventSource` in browsers, which cannot send it */
+      readonly session?: string
     }
     readonly reply: Response
   }
@@ -954,6 +956,8 @@ export interface Operations {
       readonly consumer?: string
       /** `start`, `end`, or the `id` of the last event that the client received */
       readonly from?: string
+      /** The token of a session, instead of the header `Authorization`: for `EventSource` in browsers, which cannot send it */
+      readonly session?: string
     }
     readonly reply: Response
   }

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { isIP, isIPv6, SocketAddress } from 'node:net'
 import { NOTHING_ALLOWED, type OperatorAllow, parseOperatorAllow } from '../egress/operatorAllow.ts'
+import { type CorsOrigins, parseCorsOrigins } from '../ports/corsOrigins.ts'
 import { domainNameOf } from '../ports/domainName.ts'
 import { NO_PROXIES, parseTrustedProxies, type TrustedProxies } from '../ports/trustedProxies.ts'
 import { AppError } from '../errors.ts'
@@ -30,6 +31,8 @@ export interface Config {
   readonly operatorHost: string | null
   /** The URL at which clients reach the service, used in webhook URLs; null: the address it listens on. */
   readonly publicUrl: string | null
+  /** The origins whose pages may use the API from a browser; null: none. */
+  readonly corsOrigins: CorsOrigins | null
   /** The proxies whose `X-Forwarded-*` headers are believed. */
   readonly trustedProxies: TrustedProxies
   /** The DNS zone with the names that custom domains point to. */
@@ -230,6 +233,12 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
       NO_PROXIES,
       parseTrustedProxies,
       'the number of proxies in front of the service (0 to 10), or their addresses and networks: 127.0.0.1,10.0.0.0/8',
+    ),
+    corsOrigins: check<CorsOrigins | null>(
+      'SVC_CORS_ORIGINS',
+      null,
+      parseCorsOrigins,
+      'origins of web pages separated by commas, such as https://app.example or http://localhost:*, or loopback',
     ),
     domainsZone: check('SVC_DOMAINS_ZONE', zoneOf(publicUrl), parseZone, 'a DNS name of two labels or more'),
     dnsServers,

@@ -22,6 +22,7 @@ const front = createFront(
     notReady: () => null,
     sandbox: null,
     trustedProxies: parseTrustedProxies('127.0.0.0/8') ?? NO_PROXIES,
+    corsOrigins: null,
     requests: new RequestMeter(),
     metrics: () => Promise.reject(new Error('no metrics')),
     operator: () => null,

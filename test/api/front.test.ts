@@ -32,6 +32,7 @@ const replies = async (
       notReady,
       sandbox: null,
       trustedProxies: NO_PROXIES,
+      corsOrigins: null,
       requests: new RequestMeter(),
       metrics: () => Promise.resolve({ contentType: 'text/plain', text: () => Promise.resolve('m 1\n') }),
       operator: () => operator,

@@ -164,7 +164,7 @@ envelope('is kept by no cache, has no guessed type and sends no URL to other sit
     headers: { Authorization: `Bearer ${key}` },
     signal: leaving.signal,
   })
-  assert.is(stream.headers.get('cache-control'), 'no-cache, no-transform')
+  assert.is(stream.headers.get('cache-control'), 'no-store, no-transform')
   assert.is(stream.headers.get('x-content-type-options'), 'nosniff')
   leaving.abort()
 })

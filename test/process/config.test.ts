@@ -58,6 +58,14 @@ config('limits the operator to a host, in lower case', () => {
   assert.is(readConfig({ SVC_OPERATOR_HOST: 'Ops.Example' }).operatorHost, 'ops.example')
 })
 
+config('opens the API to the pages of the named origins only', () => {
+  assert.is(readConfig({}).corsOrigins, null)
+  assert.equal(readConfig({ SVC_CORS_ORIGINS: 'https://app.example, http://localhost:*' }).corsOrigins, {
+    exact: new Set(['https://app.example']),
+    anyPort: new Set(['http://localhost']),
+  })
+})
+
 config('has no traces without a collector', () => {
   assert.is(readConfig({ OTEL_SERVICE_NAME: 'orders' }).traces, null)
   const OTEL_EXPORTER_OTLP_ENDPOINT = 'https://collector.example:4318/'
@@ -109,6 +117,8 @@ for (const [name, text] of [
   ['SVC_TLS_PORT', '65536'],
   ['SVC_ACME_DNS_PORT', 'dns'],
   ['SVC_TRUSTED_PROXIES', 'proxy.local'],
+  ['SVC_CORS_ORIGINS', '*'],
+  ['SVC_CORS_ORIGINS', 'https://app.example/'],
   ['SVC_OPERATOR_HOST', 'https://ops.example'],
   ['SVC_OPERATOR_TOKEN', 'a'.repeat(16)],
   ['SVC_OPERATOR_TOKEN', 'a'.repeat(64)],

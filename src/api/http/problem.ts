@@ -4,6 +4,8 @@ import { AppError, messageOf } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import type { Logger } from '../../logger.ts'
 import { type Span, type Tracer, traceparentOf } from '../../ports/tracer.ts'
+import type { CorsOrigins } from '../../ports/corsOrigins.ts'
+import { openToPages } from './cors.ts'
 import { WORKING_PATH } from './requestLimit.ts'
 import type { RequestMeter } from './requestMeter.ts'
 import { DEFAULT_HEADERS } from './replyHeaders.ts'
@@ -14,6 +16,7 @@ import { awaitsContinue } from './expectContinue.ts'
 interface Given {
   readonly logger: Logger
   readonly requests: RequestMeter
+  readonly corsOrigins: CorsOrigins | null
   readonly tracer: Tracer | null
 }
 
@@ -22,13 +25,14 @@ interface Given {
  * here, because one more middleware would cost each request a promise.
  */
 export const problem =
-  ({ logger, requests, tracer }: Given) =>
+  ({ logger, requests, corsOrigins, tracer }: Given) =>
   async (ctx: Context, next: Next): Promise<void> => {
     const beganAt = clock.monotonic()
     const request_id = newId()
     ctx.state.request_id = request_id
     ctx.set('X-Request-Id', request_id)
     ctx.set(DEFAULT_HEADERS)
+    openToPages(ctx, corsOrigins)
     const span = begunSpan(ctx, tracer)
     try {
       checkHead(ctx.req)

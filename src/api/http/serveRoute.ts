@@ -17,6 +17,7 @@ import { demand } from '../../access/permissions.ts'
 import { PAST_BYTES } from '../../commands/audit/past.ts'
 import { asksForPast } from '../asOf.ts'
 import { authenticated } from './authenticated.ts'
+import { sessionIn } from './sessionIn.ts'
 import { clientIp } from './clientIp.ts'
 import { DEFAULT_MAX_BODY, parseJson, readBody } from './body.ts'
 import { largeSizeOf, parseInMemory } from './jsonMemory.ts'
@@ -79,7 +80,7 @@ const serveOperator =
 const serveCredential =
   (route: CredentialRoute, deps: ApiDeps) =>
   async (ctx: Context): Promise<void> => {
-    const credential = await authenticated(ctx, deps)
+    const credential = await authenticated(ctx, deps, route.takesSession && sessionIn(ctx))
     const counted = deps.orgRates.take(ctx, credential.env_id)
     if (counted) await counted
     const owner = deps.memory.ownerOf(credential.env_id)

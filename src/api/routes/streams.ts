@@ -12,6 +12,15 @@ import { tailStream } from '../streams/streamFrames.ts'
 import { demandData, mayPublish, publish, PublishAndFollowBody } from './events.ts'
 
 const tag = 'Streams'
+/** Clients that send headers use `Authorization`, because proxies log URLs. */
+const Session = {
+  session: Type.Optional(
+    Type.String({
+      description:
+        'The token of a session, instead of the header `Authorization`: for `EventSource` in browsers, which cannot send it',
+    }),
+  ),
+}
 const Resume = {
   from: Type.Optional(
     Type.String({ description: '`start`, `end`, or the `id` of the last event that the client received' }),
@@ -58,11 +67,13 @@ export const streamRoutes = [
     description: 'Begins at the end of the stream, unless `from` or `Last-Event-ID` is given.',
     tag,
     needs: { type: 'stream', action: 'read', path: ({ stream_id }) => [stream_id] },
+    takesSession: true,
     query: Type.Object({
       project: Type.Optional(
         Type.String({ minLength: 1, description: 'Only runs of this project, by id or name' }),
       ),
       ...Resume,
+      ...Session,
     }),
     reply: { kind: 'stream', events: streamEvents },
     handle: async (ask) => {
@@ -123,6 +134,7 @@ export const streamRoutes = [
       'forgotten with its position.',
     tag,
     needs: { type: 'env', action: 'read' },
+    takesSession: true,
     query: Type.Object({
       consumer: Type.Optional(
         Type.String({
@@ -131,6 +143,7 @@ export const streamRoutes = [
         }),
       ),
       ...Resume,
+      ...Session,
     }),
     errors: ['quota_exceeded'],
     reply: { kind: 'stream', events: envEvents },

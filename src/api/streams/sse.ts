@@ -38,7 +38,7 @@ export class SseReply {
     this.gone = this.#left.signal
     ctx.res.writeHead(200, {
       'Content-Type': 'text/event-stream; charset=utf-8',
-      'Cache-Control': 'no-cache, no-transform',
+      'Cache-Control': 'no-store, no-transform',
       Connection: 'close',
       'X-Accel-Buffering': 'no',
       'X-Request-Id': ctx.state.request_id,

@@ -103,6 +103,7 @@ export const createApi = (node: Node, { engineStates, ...given }: Given): Api =>
     domainsZone: config.domainsZone,
     domainRecheckMs: config.domainRecheckMs,
     trustedProxies: config.trustedProxies,
+    corsOrigins: config.corsOrigins,
     operatorHost: config.operatorHost,
     logger,
     sseTimeoutMs: config.sseTimeoutMs,
