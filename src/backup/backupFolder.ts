@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeFolderNow } from '../disk/durableFolders.ts'
+import { makeFolderNow } from '../disk/durableNames.ts'
 import { isMissing } from '../disk/sync.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { MANIFEST, type Manifest, parseManifest } from './manifest.ts'

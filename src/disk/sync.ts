@@ -1,5 +1,5 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs'
-import { type FileHandle, open, readdir } from 'node:fs/promises'
+import { type FileHandle, open, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /** Syncs that run at the same time: the file system writes them together. */
@@ -55,6 +55,20 @@ export const syncTree = async (dir: string): Promise<void> => {
   }
   await Promise.all(Array.from({ length: SYNCS_AT_A_TIME }, sync))
   await syncFolder(dir)
+}
+
+/** Makes the names below a folder durable that have changed since a time, milliseconds since 1970. */
+export const syncNames = async (dir: string, since: number): Promise<void> => {
+  const left = [dir]
+  const sync = async () => {
+    for (let next = left.pop(); next !== undefined; next = left.pop()) {
+      const { mtimeMs } = await stat(next) // before the look, which finds every later folder
+      for (const entry of await readdir(next, { withFileTypes: true }))
+        if (entry.isDirectory()) left.push(join(next, entry.name))
+      if (mtimeMs >= since) await syncFolder(next)
+    }
+  }
+  while (left.length > 0) await Promise.all(Array.from({ length: SYNCS_AT_A_TIME }, sync))
 }
 
 const syncFile = async (path: string): Promise<void> => {

@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { makeFolderNow } from '../disk/durableFolders.ts'
+import { makeFolderNow } from '../disk/durableNames.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { lockFile } from './engines.ts'
 

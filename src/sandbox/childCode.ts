@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { makeFolderNow } from '../disk/durableFolders.ts'
+import { makeFolderNow } from '../disk/durableNames.ts'
 import { syncFolderNow } from '../disk/sync.ts'
 import { newId } from '../ids.ts'
 import { compiled, toJavaScript } from './toJavaScript.ts'

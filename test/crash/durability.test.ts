@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { join, sep } from 'node:path'
 import * as assert from 'uvu/assert'
 import { notHere } from '../support/notHere.ts'
 import { suite } from '../support/suite.ts'
@@ -41,6 +41,32 @@ if (problem !== null) {
     const blobs = await recordProgram('blobs')
     for (const [key, image] of certainAt(blobs, 'removed:'))
       assert.not(image.has(blobPath(blobs, key)), `${key} is there again`)
+  })
+
+  durability('the removal of a blob that another reader no longer finds', async () => {
+    const blobs = await recordProgram('removedBlobs')
+    for (const reader of ['list:', 'head:', 'get:'])
+      for (const [key, image] of certainAt(blobs, reader))
+        assert.not(image.has(blobPath(blobs, key)), `${reader}${key} is there again`)
+  })
+
+  durability('the content of a blob that another reader has read', async () => {
+    const blobs = await recordProgram('placedBlobs')
+    for (const [key, image] of certainAt(blobs, 'replaced:'))
+      assert.is(image.get(blobPath(blobs, key))?.bytes.toString(), 'after', key)
+  })
+
+  durability('changes that a killed process has left without a sync', async () => {
+    const blobs = await recordProgram('killedBlobs')
+    for (const [, image] of certainAt(blobs, 'opened')) {
+      assert.not(image.has(blobPath(blobs, 'keys/a')), 'a removed blob is there again')
+      assert.is(image.get(blobPath(blobs, 'keys/b'))?.bytes.toString(), 'after')
+      const uploads = join(blobs.root, 'blobs', 'uploads') + sep
+      assert.not(
+        [...image.keys()].some((path) => path.startsWith(uploads)),
+        'an aborted upload is there again',
+      )
+    }
   })
 
   durability('a part of an upload, also while it is replaced', async () => {

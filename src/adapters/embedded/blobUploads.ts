@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { copyFile, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { clock } from '../../clock.ts'
-import type { DurableFolders } from '../../disk/durableFolders.ts'
+import type { DurableNames } from '../../disk/durableNames.ts'
 import { isMissing, syncFolder } from '../../disk/sync.ts'
 import { AppError } from '../../errors.ts'
 import { newId } from '../../ids.ts'
@@ -19,7 +19,7 @@ const ETAG = /^[0-9a-f]{64}$/
  * An upload is a folder with `upload.json` and a file `<number>-<etag>` for each part, whose etag is its SHA-256. The
  * folder is created and removed by a rename, so it is never incomplete.
  */
-export const openUploads = (folders: BlobFolders, objects: DurableFolders): Uploads => {
+export const openUploads = (folders: BlobFolders, objects: DurableNames): Uploads => {
   const { scratch, uploads } = folders
 
   /** Returns the folder of an upload of this key. Throws `not_found` if there is none. */

@@ -1,9 +1,10 @@
 import { close, createReadStream, type Dirent, open as openCallback } from 'node:fs'
 import { readdir, rm, stat } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { DurableFolders, makeFolderNow } from '../../disk/durableFolders.ts'
-import { isMissing, syncFolder } from '../../disk/sync.ts'
+import { clock } from '../../clock.ts'
+import { DurableNames, makeFolderNow } from '../../disk/durableNames.ts'
+import { isMissing, syncNames } from '../../disk/sync.ts'
 import { AppError } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import type { BlobInfo, Blobs } from '../../ports/blobs.ts'
@@ -15,6 +16,9 @@ import { Holds } from './heldBlobs.ts'
 
 const openFile = promisify(openCallback)
 
+/** The kernel has written every older change by itself: it does so within a minute, unless it is configured otherwise. */
+const WRITTEN_BACK_MS = 3_600_000
+
 /** Closes the file of a stream that was neither read to its end nor destroyed. A collected FileHandle would end the process. */
 const abandoned = new FinalizationRegistry<number>((fd) => close(fd))
 
@@ -22,6 +26,8 @@ const abandoned = new FinalizationRegistry<number>((fd) => close(fd))
  * Opens blobs as files under `<dir>/objects`. A put is written in `<dir>/tmp`, synced and renamed; files that a crash
  * leaves there are removed at open. Multipart uploads are kept in `<dir>/uploads`. One process at a time, except those that
  * `onlyRead`: they change nothing.
+ * B1: readers see only what is durable. They wait for changes in progress, and a killed process may have left names
+ * without a sync: the next open syncs the folders that have changed lately.
  */
 export const openBlobs = async ({
   dir,
@@ -32,13 +38,26 @@ export const openBlobs = async ({
 }): Promise<Blobs> => {
   const folders = { root: join(dir, 'objects'), scratch: join(dir, 'tmp'), uploads: join(dir, 'uploads') }
   if (!onlyRead) {
+    const wasKilled = (await missingAsNull(stat(folders.scratch))) !== null
+    if (wasKilled) await syncNames(dir, clock.now() - WRITTEN_BACK_MS) // B1
     await rm(folders.scratch, { recursive: true, force: true })
     for (const folder of Object.values(folders)) makeFolderNow(folder)
   }
-  const objects = new DurableFolders(folders.root)
+  const objects = new DurableNames(folders.root)
 
   const pathOf = (key: string): string => pathIn(folders, checkedKey(key))
-  const { get, list } = readerOf(folders.root)
+  const read = readerOf(folders.root)
+  const get: Blobs['get'] = async (key, range) => {
+    try {
+      return await read.get(key, range)
+    } finally {
+      await objects.settled(pathOf(key)) // B1
+    }
+  }
+  const list: Blobs['list'] = async function* (prefix) {
+    yield* read.list(prefix)
+    await objects.settled() // B1: also the removal of a blob that was not found
+  }
   const holds = new Holds(folders.scratch, readerOf)
 
   return {
@@ -61,14 +80,19 @@ export const openBlobs = async ({
     get,
 
     async head(key) {
-      const found = await missingAsNull(stat(pathOf(key)))
+      const path = pathOf(key)
+      const found = await missingAsNull(stat(path))
+      await objects.settled(path) // B1
       return found && { key, size: found.size }
     },
 
     async remove(key) {
       const path = pathOf(key)
-      if (!(await holds.take(key, path))) await missingAsNull(rm(path))
-      await missingAsNull(syncFolder(dirname(path))) // an erased key must not come back
+      await objects
+        .remove(path, async () => (await holds.take(key, path)) || missingAsNull(rm(path)))
+        .catch((error: unknown) => {
+          throw refused(error)
+        })
     },
 
     list,
@@ -77,7 +101,11 @@ export const openBlobs = async ({
 
     ...openUploads(folders, objects),
 
-    async close() {},
+    async close() {
+      if (onlyRead) return
+      await objects.settled()
+      await rm(folders.scratch, { recursive: true, force: true }) // its presence means a killed process
+    },
   }
 }
 

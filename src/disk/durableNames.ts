@@ -14,20 +14,53 @@ export const makeFolderNow = (path: string, mode?: number): void => {
 const FOLDERS = 4096
 
 /**
- * The folders whose names are durable. A folder that exists may be new: another request has just created it, or an earlier
- * process was killed before it synced the name.
+ * The names below a folder, and the changes of them that are visible but not durable yet.
+ * N1: a change is durable when its promise resolves.
+ * N2: a reader that looks first and then waits until the name is settled has seen nothing that a power cut can undo.
+ * N3: a folder that exists may be new: another request has just created it, or an earlier process was killed before it
+ * synced the name.
  */
-export class DurableFolders {
+export class DurableNames {
   readonly #made = new BoundedMap<string, Promise<void>>(FOLDERS)
   readonly #root: string
+  /** The ends of the latest changes in progress, by path. */
+  readonly #unsettled = new Map<string, Promise<unknown>>()
 
   /** `root` exists, and its name is durable. */
   constructor(root: string) {
     this.#root = root
   }
 
-  /** Moves a complete, synced file or folder to its place below the root. Durable when it resolves. */
-  async place(from: string, to: string): Promise<void> {
+  /** Moves a complete, synced file or folder to its place below the root. */
+  place(from: string, to: string): Promise<void> {
+    return this.#change(to, () => this.#place(from, to))
+  }
+
+  /** Removes a name by `work`. It becomes durable also if an earlier process has removed it. */
+  remove(path: string, work: () => Promise<unknown>): Promise<void> {
+    return this.#change(path, async () => {
+      await work()
+      await syncFolder(dirname(path)).catch((error: unknown) => {
+        if (!isMissing(error)) throw error
+      })
+    })
+  }
+
+  /** Resolves when every change of a name that is visible now is durable; without a path, of all names. */
+  async settled(path?: string): Promise<void> {
+    await (path === undefined ? Promise.all(this.#unsettled.values()) : this.#unsettled.get(path))
+  }
+
+  #change(path: string, work: () => Promise<void>): Promise<void> {
+    const change = work()
+    const end = Promise.allSettled([this.#unsettled.get(path), change]).then(() => {
+      if (this.#unsettled.get(path) === end) this.#unsettled.delete(path)
+    })
+    this.#unsettled.set(path, end)
+    return change
+  }
+
+  async #place(from: string, to: string): Promise<void> {
     const folder = dirname(to)
     await this.#make(folder)
     await rename(from, to).catch(async (error: unknown) => {
