@@ -64,11 +64,34 @@ const declare = async (tsc: string, dir: string, to: string): Promise<void> => {
   await writeFile(config, JSON.stringify({ extends: extended, compilerOptions, files: entries, include: [] }))
   await finished(spawn(process.execPath, [tsc, '-p', config]))
   await rm(config)
+  const wanted = await reachableFrom(
+    entries.map((entry) => join(to, declarationOf(relative(join(dir, 'src'), entry)))),
+  )
   for (const path of await readdir(to, { recursive: true })) {
+    const file = join(to, path)
     if (!path.endsWith('.d.ts')) continue
-    const text = await readFile(join(to, path), 'utf8')
-    await writeFile(join(to, path), text.replaceAll(/(['"])(\.{1,2}\/[^'"\n]+)\.ts\1/g, '$1$2.js$1'))
+    const text = wanted.get(file)
+    if (text === undefined) await rm(file)
+    else await writeFile(file, text.replaceAll(RELATIVE, '$1$2.js$1'))
   }
+}
+
+/** The specifier of a module of this package. */
+const RELATIVE = /(['"])(\.{1,2}\/[^'"\n]+)\.ts\1/g
+
+const declarationOf = (path: string): string => path.replace(/\.ts$/, '.d.ts')
+
+/** The declarations that an editor reads for the entries, by file. TypeScript writes those of private values too. */
+const reachableFrom = async (entries: readonly string[]): Promise<ReadonlyMap<string, string>> => {
+  const found = new Map<string, string>()
+  const left = [...entries]
+  for (let file = left.pop(); file !== undefined; file = left.pop()) {
+    if (found.has(file)) continue
+    const text = await readFile(file, 'utf8')
+    found.set(file, text)
+    for (const [, , module = ''] of text.matchAll(RELATIVE)) left.push(join(dirname(file), `${module}.d.ts`))
+  }
+  return found
 }
 
 const finished = (child: ReturnType<typeof spawn>): Promise<void> =>

@@ -65,6 +65,7 @@ installed(
     for (const path of [
       'dist/sdk/index.d.ts',
       'dist/client/index.d.ts',
+      'dist/testkit/index.d.ts',
       'dist/cli/main.js',
       'dist/main.js',
       'bin/svc.js',
