@@ -68,7 +68,8 @@ export const toBuildFunctions = (specs: readonly FunctionSpec[]): FunctionSpec[]
   return sorted
 }
 
-const specOf = (ns: string, raw: RawFunction, where: string): FunctionSpec => {
+/** Returns a function with valid metadata and its defaults. Throws `BadMetadata`, whose message begins with `where`. */
+export const specOf = (ns: string, raw: RawFunction, where: string): FunctionSpec => {
   const spec: Spec = { ns, var: raw.var }
   if (raw.metadata === undefined) return spec
   const given = fieldsOf(raw.metadata, `${where}Expected metadata to be an object`)

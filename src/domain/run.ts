@@ -297,15 +297,22 @@ const failedBy = (
   run: OpenRun,
   { error, now, nowMs }: { readonly error: RunError; readonly now: string; readonly nowMs: number },
 ): EventOf<'RunFailed'> => {
-  const { retry, attempt, lost = 0 } = run.plan
-  const retries = retry !== undefined && attempt - lost <= retry.attempts
+  const delay = delayOf(run.plan)
   return {
     type: 'RunFailed',
     ...ending(run, now),
     error,
-    ...(retries && { retry_at: isoOf(nowMs + retry.delay) }),
+    ...(delay !== undefined && { retry_at: isoOf(nowMs + delay) }),
   }
 }
+
+/** Milliseconds from the failure of an attempt to its retry; undefined if it is the last attempt. */
+export const delayOf = ({
+  retry,
+  attempt,
+  lost = 0,
+}: Pick<RunPlan, 'retry' | 'attempt' | 'lost'>): number | undefined =>
+  retry !== undefined && attempt - lost <= retry.attempts ? retry.delay : undefined
 
 /** The facts that request the next attempt of a chain. */
 const retried = (plan: RunPlan, retry_run_id: string): RunEvent[] => [

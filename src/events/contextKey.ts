@@ -14,3 +14,15 @@ export const isContextKey = (key: unknown): key is string => typeof key === 'str
 export const checkContextKey = (key: string): void => {
   if (!isContextKey(key)) throw new AppError('bad_request', `key: expected ${CONTEXT_KEY_RULE}`)
 }
+
+/** Throws `forbidden` for a key that the function `ref` does not declare. Without a declaration it may read every key. */
+export const demandDeclared = (declared: readonly string[] | undefined, key: string, ref: string): void => {
+  if (declared === undefined || declared.includes(key)) return
+  const wanted = [...declared, key].map((each) => `'${each}'`).join(', ')
+  throw new AppError(
+    'forbidden',
+    `context("${key}"): ${ref} declares that it does not read this variable; to allow it, deploy it with \`context: [${wanted}]\` in its metadata`,
+  )
+}
+
+export const noVariable = (key: string): AppError => new AppError('not_found', `No context variable "${key}"`)

@@ -3,7 +3,7 @@ import { storeRunOutput } from '../commands/runs/storeRunOutput.ts'
 import type { Cause } from '../events/event.ts'
 import type { Aggregates } from '../domain/aggregates.ts'
 import { isRetryable, messageOf } from '../errors.ts'
-import { MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES, OUTPUT_CUT } from '../events/outputLimit.ts'
+import { openOutputLimit } from '../events/outputLimit.ts'
 import type { LogLine } from '../events/runLog.ts'
 import type { Logger } from '../logger.ts'
 import { Backoff } from '../loops/backoff.ts'
@@ -31,8 +31,7 @@ export class RunOutput {
   readonly #run_id: string
   readonly #cause: Cause
   readonly #waiting: LogLine[] = []
-  #bytes = 0
-  #lines = 0
+  readonly #limited = openOutputLimit()
   #part = 0
   #timer: NodeJS.Timeout | undefined
   #storing: Promise<void> | undefined
@@ -44,14 +43,9 @@ export class RunOutput {
   }
 
   write({ source, text }: { readonly source: LogLine['source']; readonly text: string }): void {
-    if (this.#bytes > MAX_OUTPUT_BYTES || this.#lines > MAX_OUTPUT_LINES) return
-    this.#bytes += Buffer.byteLength(text) + 1
-    this.#lines++
-    const isTooMuch = this.#bytes > MAX_OUTPUT_BYTES || this.#lines > MAX_OUTPUT_LINES
-    this.#waiting.push({
-      at: clock.iso(),
-      ...(isTooMuch ? { source: 'stderr', text: OUTPUT_CUT } : { source, text }),
-    })
+    const line = this.#limited({ source, text })
+    if (!line) return
+    this.#waiting.push({ at: clock.iso(), ...line })
     this.#timer ??= setTimeout(() => this.#flush(), LINGER_MS)
   }
 

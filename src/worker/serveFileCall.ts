@@ -10,16 +10,15 @@ import { putPart } from '../commands/files/putPart.ts'
 import { readFile } from '../commands/files/readFile.ts'
 import { storeFile } from '../commands/files/storeFile.ts'
 import { uploadFor } from '../commands/files/uploadFor.ts'
-import { checkedPath, MAX_PATH_BYTES } from '../content/fileChecks.ts'
+import { checkedPath } from '../content/fileChecks.ts'
 import { AppError } from '../errors.ts'
-import { isId } from '../ids.ts'
 import type { File } from '../events/file.ts'
 import type { RunPlan } from '../events/run.ts'
 import { MAX_PARTS } from '../ports/blobs.ts'
 import type { HostCall } from '../ports/runtime.ts'
 import { demandOf, type RunRights } from './runRights.ts'
 import { demandRunning } from '../commands/runs/demandRunning.ts'
-import { CHUNK_BYTES } from '../sdk/wire.ts'
+import { bytesOf, countOf, idOf, prefixOf } from './fileParams.ts'
 
 /** Bytes of content in a reply. The limit is low, because unread replies stay in the memory of this process. */
 const MAX_GIVEN_BYTES = 1 << 20
@@ -128,37 +127,4 @@ const contentOf = async (deps: Pick<CommandDeps, 'blobs'>, file: File, from: num
   const to = Math.min(from + MAX_GIVEN_BYTES, file.size) - 1
   if (to < from) return ''
   return (await buffer(await readFile(deps, file, { from, to }))).toString('base64')
-}
-
-type Params = FileCall['params']
-
-const bytesOf = (params: Params): Buffer => {
-  const bytes = Buffer.from(textOf(params, 'content_base64'), 'base64')
-  if (bytes.length > CHUNK_BYTES)
-    throw new AppError('bad_request', `content: expected at most ${CHUNK_BYTES} bytes at a time`)
-  return bytes
-}
-
-const textOf = (params: Params, name: string): string => {
-  const value = params[name]
-  if (typeof value === 'string') return value
-  throw new AppError('bad_request', `${name}: expected text`)
-}
-
-const prefixOf = (params: Params): string => {
-  const prefix = textOf(params, 'prefix')
-  if (prefix.length <= MAX_PATH_BYTES) return prefix
-  throw new AppError('bad_request', `prefix: expected at most ${MAX_PATH_BYTES} characters`)
-}
-
-const idOf = (params: Params, name: string): string => {
-  const value = textOf(params, name)
-  if (isId(value)) return value
-  throw new AppError('bad_request', `${name}: expected a UUID`)
-}
-
-const countOf = (params: Params, name: string, fallback: number, min: number, max: number): number => {
-  const value = params[name] ?? fallback
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max) return value
-  throw new AppError('bad_request', `${name}: expected a whole number from ${min} to ${max}`)
 }

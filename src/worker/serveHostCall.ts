@@ -1,5 +1,4 @@
-import { AppError } from '../errors.ts'
-import { checkContextKey } from '../events/contextKey.ts'
+import { checkContextKey, demandDeclared } from '../events/contextKey.ts'
 import { callFunction } from '../commands/runs/callFunction.ts'
 import type { CommandDeps } from '../commands/deps.ts'
 import { emitData } from '../commands/streams/emitData.ts'
@@ -124,13 +123,7 @@ const demandContext = async (plan: RunPlan, rights: RunRights, key: string): Pro
   const { context, target, project_id, project_name } = plan
   checkContextKey(key)
   if (rights) await demandOf(rights, 'context', ['read'], pathsOf({ project_id, name: project_name }))
-  if (context === undefined || context.includes(key)) return
-  const ref = 'ns' in target ? `${target.ns}/${target.var}` : 'evaluated code'
-  const wanted = [...context, key].map((each) => `'${each}'`).join(', ')
-  throw new AppError(
-    'forbidden',
-    `context("${key}"): ${ref} declares that it does not read this variable; to allow it, deploy it with \`context: [${wanted}]\` in its metadata`,
-  )
+  demandDeclared(context, key, 'ns' in target ? `${target.ns}/${target.var}` : 'evaluated code')
 }
 
 /** A large result is fetched in chunks. */

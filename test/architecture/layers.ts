@@ -195,9 +195,19 @@ export const layers: readonly Layer[] = [
     imports: ['errors', 'access/permissions'],
     types: ['access', 'events', 'projections'],
   },
+  { path: 'worker/fileParams', imports: ['errors', 'ids', 'content', 'sdk'] },
   {
     path: 'worker/serveFileCall',
-    imports: [...kernel, 'events', 'ports', 'sdk', 'content', 'commands', 'worker/runRights'],
+    imports: [
+      ...kernel,
+      'events',
+      'ports',
+      'sdk',
+      'content',
+      'commands',
+      'worker/runRights',
+      'worker/fileParams',
+    ],
   },
   {
     path: 'worker/keptPayloads',
@@ -250,6 +260,31 @@ export const layers: readonly Layer[] = [
       'commands',
     ],
     packages: ['koa', '@koa/router', 'koa-body', 'typebox'],
+  },
+
+  // The test kit: the code of a child and the checks of the service, in the process of a test.
+  {
+    path: 'testkit',
+    imports: [
+      'clock',
+      'errors',
+      'ids',
+      'events',
+      'events/contextKey',
+      'events/failedRun',
+      'events/outputLimit',
+      'sdk',
+      'domain',
+      'content',
+      'sandbox/frames',
+      'sandbox/nearestName',
+      'sandbox/protocol',
+      'sandbox/child',
+      'sandbox',
+      'builds',
+      'worker/fileParams',
+    ],
+    types: ['client'],
   },
 
   // The process: the only layer that knows more than one role, and `engines` the only file that knows adapters.

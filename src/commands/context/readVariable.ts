@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts'
+import { noVariable } from '../../events/contextKey.ts'
 import { streamOf } from '../../events/streams.ts'
 import { unsealVariable } from '../../secrets/contextVariables.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -16,7 +16,7 @@ export const readVariable = async (
     streamOf.context(project_id),
     ({ variables }) => variables.get(key)?.revision,
   )
-  if (revision === undefined) throw new AppError('not_found', `No context variable "${key}"`)
+  if (revision === undefined) throw noVariable(key)
   const sealed = await sealedVariable(deps, project_id, revision)
   return unsealVariable(deps.keyring, { env_id, project_id }, key, sealed)
 }

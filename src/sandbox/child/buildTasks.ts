@@ -65,7 +65,10 @@ export const inspect = async ({ send, flush }: Channel, stacks: Stacks): Promise
       const module: Record<string, unknown> = await import(pathToFileURL(join(dir, file)).href)
       const functions = Object.keys(module)
         .filter((name) => isFunction(module[name]))
-        .map((name) => ({ var: name, metadata: checked(metadataOf(module[name]), `${file}: ${name}: `) }))
+        .map((name) => ({
+          var: name,
+          metadata: checkedMetadata(metadataOf(module[name]), `${file}: ${name}: `),
+        }))
       send({ type: 'module', ns, file, functions })
     } catch (thrown) {
       const error =
@@ -76,10 +79,10 @@ export const inspect = async ({ send, flush }: Channel, stacks: Stacks): Promise
   send({ type: 'done' })
 }
 
-class LostMetadata extends Error {}
+export class LostMetadata extends Error {}
 
-/** What JSON leaves out would be ignored in silence. */
-const checked = (metadata: unknown, where: string): unknown => {
+/** Returns the metadata. Throws `LostMetadata` for a value that JSON leaves out, which would be ignored in silence. */
+export const checkedMetadata = (metadata: unknown, where: string): unknown => {
   const loss = lossIn(metadata, { root: 'metadata', maxDepth: MAX_DEPTH, maxValues: MAX_METADATA_VALUES })
   if (!loss) return metadata
   throw new LostMetadata(

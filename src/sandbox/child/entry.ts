@@ -12,7 +12,8 @@ import { openChannel } from './channel.ts'
 import { confine } from './confine.ts'
 import { reportEndings } from './endings.ts'
 import { ownFinalizers } from './finalizers.ts'
-import { argumentsOf, NotStarted, openFunctions } from './functions.ts'
+import { callWith, execute } from './execute.ts'
+import { openFunctions } from './functions.ts'
 import { installHooks } from './modules.ts'
 import { installNetwork } from './network.ts'
 import { captureOutput } from './output.ts'
@@ -21,7 +22,6 @@ import { Run } from './run.ts'
 import { openStacks, type Stacks } from './stacks.ts'
 import { describe } from './thrown.ts'
 import { ownTimers } from './timers.ts'
-import { webhookResult } from './webhookResult.ts'
 
 const RUNTIME_DIR = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '')
 const SDK_URL = import.meta.resolve(
@@ -66,19 +66,8 @@ const channel = openChannel(onFrame)
 const invoke = (frame: Extract<ParentFrame, { type: 'invoke' }>): void => {
   const run = new Run(frame, channel, outputBytes, () => runs.delete(frame.id))
   runs.set(frame.id, run)
-  void activeRuns.run(run, execute, run, frame)
-}
-
-const execute = async (
-  run: Run,
-  { target, input }: Extract<ParentFrame, { type: 'invoke' }>,
-): Promise<void> => {
-  try {
-    run.succeed(await valueOf(run, target, input))
-  } catch (thrown) {
-    if (thrown instanceof NotStarted) run.fail(thrown.code, thrown.described)
-    else run.fail(run.isOutage(thrown) ? 'unavailable' : 'function_failed', describe(thrown, stacks))
-  }
+  const { target, input } = frame
+  void activeRuns.run(run, execute, run, () => valueOf(run, target, input), stacks)
 }
 
 const valueOf = async (run: Run, target: Target, input: Input): Promise<unknown> => {
@@ -95,8 +84,7 @@ const valueOf = async (run: Run, target: Target, input: Input): Promise<unknown>
     bytes = await run.fetch(input.kept)
     run.throwIfStopped()
   }
-  const returned = called(...argumentsOf(input, bytes))
-  return input.kind === 'webhook' ? webhookResult(await returned) : returned
+  return callWith(called, input, bytes)
 }
 
 /**

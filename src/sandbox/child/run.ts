@@ -3,7 +3,7 @@ import { isShallow, MAX_DEPTH, MAX_FRAME, MAX_MESSAGE } from '../frames.ts'
 import type { CallError, FailureCode, ParentFrame, StopReason } from '../protocol.ts'
 import type { HostCall, Kept, RunInfo } from '../../sdk/wire.ts'
 import { callSite, thrownAt, toUserError } from './callSite.ts'
-import type { Channel } from './channel.ts'
+import type { Channel as Pipe } from './channel.ts'
 import { lossIn } from './jsonLosses.ts'
 import { LineCutter } from './output.ts'
 import { refused } from './refusals.ts'
@@ -21,6 +21,7 @@ const MAX_HOST_CALLS = 100
 
 const { parse, stringify } = JSON
 
+type Channel = Pick<Pipe, 'send' | 'sendJson'>
 type Invoke = Extract<ParentFrame, { type: 'invoke' }>
 type Reply = Extract<ParentFrame, { type: 'reply' }>
 
@@ -57,7 +58,12 @@ export class Run implements ActiveRun {
   #ended = false
   #stopped: Error | undefined
 
-  constructor({ id, run }: Invoke, channel: Channel, outputBytes: number, onEnd: () => void) {
+  constructor(
+    { id, run }: Pick<Invoke, 'id' | 'run'>,
+    channel: Channel,
+    outputBytes: number,
+    onEnd: () => void,
+  ) {
     this.id = id
     this.info = run
     this.#channel = channel
