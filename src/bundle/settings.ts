@@ -19,6 +19,8 @@ export interface Settings {
 
 const KEYS = ['project', 'src', 'assets', 'secrets'] as const
 const PROJECT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/
+const PROJECT_RULE =
+  'a name of at most 63 letters, digits, ".", "_" and "-" that begins with a letter or digit'
 const SECRETS = '.env.svc'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -60,13 +62,18 @@ const checked = (svc: unknown): Fields => {
   throw new AppError('bad_request', `package.json: svc.${unknown} is unknown: ${hint}`)
 }
 
+/** Checks the name of a project. Throws `bad_request`. */
+export const projectName = (text: string): string => {
+  if (PROJECT.test(text)) return text
+  throw new AppError('bad_request', `expected ${PROJECT_RULE}; got ${JSON.stringify(text)}`)
+}
+
 const projectOf = (given: unknown, name: unknown, dir: string): string => {
   const isGiven = given !== undefined
   const project = isGiven ? given : typeof name === 'string' ? name.replace(/^@[^/]*\//, '') : basename(dir)
   if (typeof project === 'string' && PROJECT.test(project)) return project
-  const expected = 'a name of at most 63 letters, digits, ".", "_" and "-" that begins with a letter or digit'
-  if (isGiven) throw wrong('svc.project', expected, given)
-  throw wrong('svc.project', `${expected}, because the default is unsuitable`, project)
+  if (isGiven) throw wrong('svc.project', PROJECT_RULE, given)
+  throw wrong('svc.project', `${PROJECT_RULE}, because the default is unsuitable`, project)
 }
 
 const srcOf = (given: unknown, dir: string): string => {

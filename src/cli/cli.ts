@@ -1,15 +1,19 @@
 import { readFileSync } from 'node:fs'
+import { ServiceError } from '../client/errors.ts'
 import { AppError, isAppError } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
 import { backupCommands } from './backup.ts'
 import { auditCommands } from './audit.ts'
+import { buildCommand } from './build.ts'
 import { connectEnvironment, connectOperator } from './client.ts'
 import type { CliCommand, Invocation, Printed } from './command.ts'
+import { deployCommand } from './deploy.ts'
 import { doctorCommand } from './doctor.ts'
 import { envCommands } from './envs.ts'
 import { openProgress, type Progress } from './progress.ts'
 import { keyCommands } from './keys.ts'
 import { orgCommands } from './orgs.ts'
+import { rollbackCommand } from './rollback.ts'
 import { runProgram, type Values } from './program.ts'
 import { projectionCommands } from './projections.ts'
 import { secretsCommands } from './secrets.ts'
@@ -24,6 +28,9 @@ const allCommands: readonly CliCommand[] = [
   serveCommand,
   statusCommand,
   doctorCommand,
+  buildCommand,
+  deployCommand,
+  rollbackCommand,
   ...orgCommands,
   ...envCommands,
   ...keyCommands,
@@ -65,6 +72,7 @@ export const runCli = async (
   } catch (error) {
     if (signal.aborted) terminal.err('svc: interrupted\n')
     else if (isAppError(error)) terminal.err(`svc: ${error.message}\n`)
+    else if (error instanceof ServiceError) terminal.err(`svc: ${onOneLine(error.message)}\n`)
     else throw error
     return error instanceof WrongUsage ? WRONG_USAGE : FAILED
   }
@@ -77,7 +85,7 @@ const runCommand = async (
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<boolean> => {
-  if (command.confirms && !values.yes && terminal.ask === null)
+  if (command.confirms === true && !values.yes && terminal.ask === null)
     throw new WrongUsage('the confirmation needs a terminal: repeat the command with --yes')
   const bars: Progress[] = []
   const print = ({ json, text }: Printed): Promise<void> =>
@@ -113,8 +121,9 @@ const confirm = async (
   signal: AbortSignal,
 ): Promise<void> => {
   if (yes) return
-  const answer = await ask?.(`${onOneLine(question)} [y/N] `, signal)
-  if (/^y(es)?$/i.test(answer?.trim() ?? '')) return
+  if (ask === null) throw new AppError('bad_request', `${question} Repeat the command with --yes`)
+  const answer = await ask(`${onOneLine(question)} [y/N] `, signal)
+  if (/^y(es)?$/i.test(answer.trim())) return
   throw new AppError('bad_request', 'not confirmed: nothing was changed')
 }
 

@@ -84,8 +84,11 @@ interface Spec<Arguments, Options, Run> {
   /** The options in addition to `--json` and `--help`. */
   readonly options?: Options
   readonly examples: readonly string[]
-  /** The command destroys something: it has the option `--yes`, and is refused without it where there is no terminal. */
-  readonly confirms?: true
+  /**
+   * The command destroys something: it has the option `--yes`, and is refused without it where there is no terminal.
+   * `sometimes`: that depends on what the command finds, and only then is it refused.
+   */
+  readonly confirms?: true | 'sometimes'
   readonly run: Run
 }
 

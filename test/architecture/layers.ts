@@ -66,6 +66,7 @@ export const layers: readonly Layer[] = [
   adapter('acme', 'acme-client'),
 
   { path: 'domain/cron', imports: ['boundedMap'], packages: ['croner'] },
+  { path: 'domain/functionChanges', imports: [], types: ['events'] },
   { path: 'domain', imports: [...facts] },
   { path: 'content', imports: [...facts] },
   { path: 'access/permissions', imports: ['errors'], types: ['events'] },
@@ -152,7 +153,8 @@ export const layers: readonly Layer[] = [
   // The sources of a user's project as a build. Authors run it on their machines; the service never does.
   {
     path: 'bundle',
-    imports: ['errors', 'logger', 'sandbox/namespaces', 'sandbox/nearestName'],
+    imports: ['errors', 'logger', 'builds', 'sandbox', 'sandbox/namespaces', 'sandbox/nearestName'],
+    types: ['events'],
     packages: ['esbuild', 'cjs-module-lexer'],
   },
 
@@ -174,6 +176,7 @@ export const layers: readonly Layer[] = [
       'access/permissions',
       'access/tokens',
       'domain',
+      'domain/functionChanges',
       'content',
       'secrets',
       'projections',
@@ -387,7 +390,9 @@ export const layers: readonly Layer[] = [
   {
     path: 'cli',
     imports: [
+      'bundle',
       'client',
+      'domain/functionChanges',
       'clock',
       'disk',
       'errors',
@@ -404,7 +409,7 @@ export const layers: readonly Layer[] = [
       'process/checks/clock',
       'process',
     ],
-    types: ['commands', 'projections'],
+    types: ['commands', 'projections', 'events'],
     packages: ['commander', 'string-width'],
   },
   {

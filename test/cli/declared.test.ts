@@ -76,6 +76,17 @@ const commands: readonly CliCommand[] = [
   }),
   command({
     ...given,
+    name: 'maybe-destroy',
+    confirms: 'sometimes',
+    arguments: { what: { description: 'all or nothing' } },
+    async run({ args, confirm }) {
+      if (args.what === 'all') await confirm('Destroy all?')
+      calls.push('destroyed')
+      return { json: {}, text: 'destroyed\n' }
+    },
+  }),
+  command({
+    ...given,
     group: 'both',
     name: 'list',
     isDefault: true,
@@ -233,6 +244,14 @@ confirmed('is refused without --yes where nobody can be asked', async () => {
   const { code, err } = await run(['things', 'destroy'])
   assert.equal([code, calls], [2, []])
   assert.match(err, '--yes')
+})
+
+confirmed('is refused only where it has to ask, if that depends on what it finds', async () => {
+  assert.is((await run(['maybe-destroy', 'nothing'])).code, 0)
+  calls = []
+  const { code, err } = await run(['maybe-destroy', 'all'])
+  assert.equal([code, calls, err], [1, [], 'svc: Destroy all? Repeat the command with --yes\n'])
+  assert.is((await run(['maybe-destroy', 'all', '--yes'])).code, 0)
 })
 
 confirmed('asks nobody with --yes', async () => {

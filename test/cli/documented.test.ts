@@ -52,9 +52,11 @@ documented('shows commands and options that exist', async () => {
   }
 })
 
-documented('describes every command in docs/operations.md', async () => {
+documented('describes every command in docs/operations.md or docs/functions.md', async () => {
   const described = new Set(
-    invocationsIn('docs/operations.md').map((invocation) => namesIn(invocation).names.join(' ')),
+    ['docs/operations.md', 'docs/functions.md']
+      .flatMap(invocationsIn)
+      .map((invocation) => namesIn(invocation).names.join(' ')),
   )
   const { out } = await cli(['--help'])
   const commands = [...out.matchAll(/^ {2}svc ([a-z-]+(?: [a-z-]+)?)\b/gm)].map(([, name = '']) => name)

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type Bundle, BundleFailed, type BundleMessage } from '../../src/bundle/bundle.ts'
-import { openBundler } from '../../src/bundle/openBundler.ts'
+import { bundleOnce } from '../../src/bundle/bundleOnce.ts'
 import { readSettings } from '../../src/bundle/settings.ts'
 import type { Files } from './build.ts'
 import { tempDir } from './tempDir.ts'
@@ -16,15 +16,8 @@ export const writeProject = (files: Files, folder: string = tempDir()): string =
   return folder
 }
 
-/** Bundles a project once. */
-export const bundleOf = async (folder: string): Promise<Bundle> => {
-  const bundler = await openBundler(readSettings(folder))
-  try {
-    return await bundler.rebuild()
-  } finally {
-    await bundler.close()
-  }
-}
+/** Bundles the project of a folder. */
+export const bundleOf = (folder: string): Promise<Bundle> => bundleOnce(readSettings(folder))
 
 /** The messages of a project that cannot be bundled. */
 export const refusedBundle = async (folder: string): Promise<readonly BundleMessage[]> => {

@@ -1,0 +1,117 @@
+import type { Bundle } from '../bundle/bundle.ts'
+import { bundleOnce } from '../bundle/bundleOnce.ts'
+import { inspectZip } from '../bundle/inspectZip.ts'
+import { projectName, readSettings } from '../bundle/settings.ts'
+import type { Client } from '../client/client.ts'
+import { createClient } from '../client/createClient.ts'
+import { functionChanges } from '../domain/functionChanges.ts'
+import { FOLDER_ARGUMENT } from './build.ts'
+import { changesText, inputsText, largestInputs, warningsOf, warningsText } from './bundleTexts.ts'
+import { command } from './command.ts'
+import { buildsOf, deployBundle, type DeployedBundle, hasTrigger, toFunction } from './deployBundle.ts'
+import { bytes } from './figures.ts'
+
+/** An upload of this size takes a while on a slow connection; bytes. */
+const BIG_UPLOAD = 1_000_000
+
+/** A deployment, or what one would do. */
+type Outcome = DeployedBundle & { readonly removes_all_handlers?: boolean }
+
+export const deployCommand = command({
+  name: 'deploy',
+  summary: 'bundle a project and deploy it',
+  description:
+    'Bundles a project, uploads the build and deploys it. The project is created in the service if it is missing. A build that ' +
+    'the service has is not uploaded again. A deployment that takes all handlers of a project away needs a confirmation: a ' +
+    'handler is a function that an event, a schedule or a webhook starts. --dry-run prints the difference and changes nothing.',
+  arguments: { FOLDER: FOLDER_ARGUMENT },
+  options: {
+    project: {
+      value: 'NAME',
+      description: 'the project in the service (default: from package.json)',
+      parse: projectName,
+    },
+    'dry-run': { description: 'print what a deployment would change' },
+  },
+  examples: ['svc deploy', 'svc deploy orders --dry-run', 'svc deploy --project orders-staging --yes'],
+  confirms: 'sometimes',
+  async run({ args, options, environment, progress, confirm, signal }) {
+    const settings = readSettings(args.FOLDER ?? '.')
+    const project = options.project ?? settings.project
+    const { url, token } = environment()
+    const client = createClient({ url, token })
+    const bundle = await bundleOnce(settings)
+    signal.throwIfAborted()
+    const bar = bundle.zip.length > BIG_UPLOAD ? progress('bytes') : null
+    const isDry = options['dry-run']
+    const outcome: Outcome = isDry
+      ? await preview(client, project, bundle, signal)
+      : await deployBundle(client, {
+          project,
+          bundle,
+          signal,
+          onProgress: bar ? (sent, total) => bar.report(sent, total) : undefined,
+          confirmLoss: () =>
+            confirm(`Remove all handlers of ${project}: nothing starts its functions any more?`),
+        })
+    bar?.end()
+    const warnings = [...warningsOf(bundle), ...outcome.warnings]
+    const inputs = largestInputs(bundle)
+    return {
+      json: {
+        ...outcome,
+        dry_run: isDry,
+        size: bundle.zip.length,
+        largest_inputs: inputs,
+        warnings,
+      },
+      text:
+        changesText(outcome.changes) +
+        inputsText(inputs) +
+        warningsText(warnings) +
+        `${project}: ${bytes(bundle.zip.length)}, ${endOf(outcome, isDry)}\n`,
+    }
+  },
+})
+
+const endOf = ({ build_id, deployed, project, removes_all_handlers }: Outcome, isDry: boolean): string => {
+  if (!deployed) return `unchanged: the build is deployed already`
+  if (isDry) return `nothing was changed${removes_all_handlers ? '; a deployment removes all handlers' : ''}`
+  return `deployed as ${build_id}; svc rollback ${project} returns to the build before`
+}
+
+/** Compares a bundle with the deployed build. The functions of both are read on this machine. */
+const preview = async (
+  client: Client,
+  project: string,
+  { zip, sha256: hash }: Bundle,
+  signal: AbortSignal,
+): Promise<Outcome> => {
+  const builds = (await buildsOf(client, project, { signal })) ?? []
+  const known = builds.find((build) => build.hash === hash && build.build_type === 'release')
+  const current = builds.find(({ deployed }) => deployed)
+  const before = current ? await inspectZip(await downloaded(client, project, current.build_id, signal)) : []
+  const after = await inspectZip(zip)
+  const functions = after.map(toFunction)
+  return {
+    build_id: known?.build_id ?? '',
+    project,
+    hash,
+    uploaded: !known,
+    deployed: !known?.deployed,
+    functions,
+    changes: functionChanges(before, after),
+    warnings: [],
+    removes_all_handlers: before.map(toFunction).some(hasTrigger) && !functions.some(hasTrigger),
+  }
+}
+
+const downloaded = async (
+  client: Client,
+  project: string,
+  build_id: string,
+  signal: AbortSignal,
+): Promise<Uint8Array> => {
+  const operation = 'GET /v1/projects/{project}/builds/{build_id}/download'
+  return (await client.open(operation, { path: { project, build_id }, signal })).bytes()
+}
