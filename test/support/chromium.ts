@@ -1,0 +1,58 @@
+import { existsSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { reportExercised, reportMissing } from './engines.ts'
+
+const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome'] as const
+
+const executable = (): string | undefined =>
+  PROGRAMS.flatMap((program) =>
+    (process.env['PATH'] ?? '').split(delimiter).map((dir) => join(dir, program)),
+  ).find(existsSync)
+
+/**
+ * Whether a real Chromium is here. Without it, the caller skips its tests, and the run reports this at its end.
+ * `SVC_TEST_CHROMIUM=required`: the tests run, and fail.
+ */
+export const hasChromium = (): boolean => {
+  if (executable() !== undefined) {
+    reportExercised('Chromium')
+    return true
+  }
+  reportMissing('Chromium: the program chromium (Debian: apt-get install chromium)')
+  return process.env['SVC_TEST_CHROMIUM'] === 'required'
+}
+
+export interface OpenPage {
+  readonly page: Page
+  /** What the page has written to its console as an error, and what it has thrown. */
+  readonly errors: readonly string[]
+}
+
+export interface Chromium {
+  /** Opens a page with a profile of its own: no cache, storage or cookies of another page. */
+  open(url: string): Promise<OpenPage>
+  close(): Promise<void>
+}
+
+/** Starts the Chromium of this machine without a window. */
+export const startChromium = async (): Promise<Chromium> => {
+  const executablePath = executable()
+  if (executablePath === undefined)
+    throw new Error(`Expected one of ${PROGRAMS.join(', ')} in PATH, got none`)
+  const isRoot = process.getuid?.() === 0
+  // Its sandbox needs a user who is not root; the pages are ours. `/dev/shm` of a container is small.
+  const args = [...(isRoot ? ['--no-sandbox'] : []), '--disable-dev-shm-usage']
+  const browser: Browser = await chromium.launch({ executablePath, args })
+  return {
+    open: async (url) => {
+      const page = await (await browser.newContext()).newPage()
+      const errors: string[] = []
+      page.on('pageerror', ({ message }) => errors.push(message))
+      page.on('console', (line) => void (line.type() === 'error' && errors.push(line.text())))
+      await page.goto(url)
+      return { page, errors }
+    },
+    close: () => browser.close(),
+  }
+}
