@@ -22,6 +22,9 @@ const pages = (count: number): Readonly<Record<string, string>> => ({
   'by status and type': 'status=succeeded&type=event&limit=20',
   'of the last day': 'time_range=P1D&limit=20',
   'of the last day, by status': 'time_range=P1D&status=failed&limit=20',
+  'by function': 'fn=a/b&limit=20',
+  'by function and type': 'fn=a/b&type=call&limit=20',
+  'by a text that no run has': 'text=nowhere&limit=20',
   'by status, in the middle': `status=succeeded&limit=20&offset=${Math.floor(count * 0.3)}`,
 })
 
@@ -58,6 +61,12 @@ const plant = async (dir: string, env_id: string, count: number): Promise<void> 
         worker_id: env_id,
         running_on: null,
         input_at: null,
+        requested_at: at,
+        claimed_at: at,
+        retried_by: null,
+        error_code: null,
+        error_order: null,
+        child_of: null,
         order: `${at}/${cursor}`,
       }
       return { id: run_id, doc, cursor }

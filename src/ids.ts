@@ -49,6 +49,9 @@ export const derivedIdBeside = (base: string, ...parts: readonly (string | numbe
 /** Creation time of an id from `newId` or `derivedIdBeside`, milliseconds since 1970. */
 export const timeOf = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
 
+/** Whether an id contains its creation time. */
+export const hasTime = (id: string): boolean => isId(id) && '78'.includes(id.charAt(14))
+
 /** Whether an id comes from `derivedIdBeside`. */
 export const isDerived = (id: string): boolean => id.charAt(14) === '8'
 

@@ -71,6 +71,8 @@ export type Reply =
       readonly total: number
       readonly limit: number
       readonly offset: number
+      /** Where a search ended that has not looked at everything. */
+      readonly searched_to?: string
     }
   | { readonly kind: 'none' }
   /** The handler has written the reply itself, such as a download or a stream. */

@@ -30,6 +30,7 @@ export {
   Network,
   Project,
   BuildFunction,
+  ProjectFunction,
   BuildUpload,
   Build,
   DeployedBuild,

@@ -183,6 +183,8 @@ export interface Event {
   }
   readonly event_time: string
   readonly created_at: string
+  /** The run whose code sent the event */
+  readonly sent_by_run_id: string | null
 }
 
 export interface EventHandler {
@@ -310,6 +312,33 @@ export interface Project {
   readonly updated_at: string
 }
 
+export interface ProjectFunction {
+  readonly build_id: string
+  /** Function reference `ns/var` */
+  readonly fn: string
+  readonly ns: string
+  readonly var: string
+  /** Type of the events that start it */
+  readonly on_event?: string
+  readonly schedule?: {
+    readonly cron: string
+    readonly timezone: string
+  }
+  readonly webhook?: {
+    readonly service: string
+    readonly path: string
+    readonly method: string
+    readonly auth: 'none' | 'required'
+  }
+  readonly retry?: {
+    readonly attempts: number
+    readonly delay: number
+  }
+  readonly once?: boolean
+  /** Milliseconds */
+  readonly timeout?: number
+}
+
 export interface PublishedEvent {
   readonly event_id: string
   readonly env_id: string
@@ -340,6 +369,9 @@ export interface Run {
   readonly build_id: string
   readonly run_type: RunType
   readonly status: RunStatus
+  readonly requested_at: string
+  /** When its present worker took it: later than `start_time` if an earlier worker had returned it */
+  readonly claimed_at: string
   readonly start_time: string
   readonly stop_time: string | null
   readonly origin_run_id: string | null
@@ -359,6 +391,8 @@ export interface Run {
   readonly fn: string | null
   readonly attempt: number
   readonly retry_at: string | null
+  /** The attempt after this one */
+  readonly retried_by: string | null
   readonly parent_run_id: string | null
   readonly replay_of: string | null
 }
@@ -543,6 +577,8 @@ export interface Pagination {
   readonly limit: number
   readonly offset: number
   readonly has_more: boolean
+  /** Only if a search of runs has not looked at all of them: `before` of the request that continues it */
+  readonly searched_to?: string
 }
 
 /** Every operation of an environment: its input, and the data of its reply. */
@@ -761,6 +797,22 @@ export interface Operations {
     }
     readonly reply: undefined
   }
+  /** List the functions of the deployed or live build */
+  'GET /v1/projects/{project}/functions': {
+    readonly path: {
+      /** Id or name of the project */
+      readonly project: string
+    }
+    readonly query?: {
+      /** Maximum number of results */
+      readonly limit?: number
+      /** Number of results to skip */
+      readonly offset?: number
+      /** `live`: the newest development build, which evaluated code runs beside */
+      readonly build?: 'deployed' | 'live'
+    }
+    readonly reply: Page<ProjectFunction>
+  }
   /** List the event handlers of the deployed build */
   'GET /v1/projects/{project}/event-handlers': {
     readonly path: {
@@ -863,8 +915,26 @@ export interface Operations {
       readonly offset?: number
       readonly status?: RunStatus
       readonly type?: RunType
+      /** Only runs of this project, by id or present name */
+      readonly project?: string
+      /** Only runs of this function, as `ns/var` */
+      readonly fn?: string
+      /** Only runs of this stream */
+      readonly stream?: string
+      /** Only runs that this event started, with their retries */
+      readonly event?: string
+      /** Only the attempts of this run: the id of any of them */
+      readonly chain?: string
+      /** Only runs with this `error.code`, such as `timeout` */
+      readonly error_code?: string
+      /** `true`: only runs that have ended and are not retried. `false`: only those that are running, wait for a retry, or were retried */
+      readonly final?: 'true' | 'false'
+      /** Only runs whose function reference or error message contains this text, in any case */
+      readonly text?: string
       /** Only runs of this period before now, as an ISO 8601 duration such as P7D */
       readonly time_range?: string
+      /** Only runs that started before this ISO 8601 time, or before a `searched_to` */
+      readonly before?: string
       /** The state at this time, or at this position of the log, instead of the present one */
       readonly as_of?: string
     }

@@ -44,11 +44,16 @@ export const openLists = <Operation extends ListOperation>(
     async *all(options) {
       // Items that were added meanwhile shift those of the last page into this one.
       let last = new Set<string>()
-      for (let offset = 0, hasMore = true; hasMore; offset += PAGE) {
-        const { data, pagination } = await page({ ...(options as Given | undefined), limit: PAGE, offset })
+      let given = options as Given | undefined
+      for (let offset = 0, hasMore = true; hasMore;) {
+        const { data, pagination } = await page({ ...given, limit: PAGE, offset })
         for (const item of data) if (!last.has(idOf(item))) yield item
         last = new Set(data.map(idOf))
-        hasMore = pagination.has_more && data.length > 0
+        const { has_more, searched_to } = pagination
+        hasMore = has_more && data.length > 0
+        offset += PAGE
+        if (hasMore || searched_to === undefined) continue
+        ;[given, offset, hasMore] = [{ ...given, before: searched_to }, 0, true] // the search continues
       }
     },
   }

@@ -85,7 +85,12 @@ export type RunCommand =
       readonly nowMs: number
     }
   | { readonly type: 'CancelRun'; readonly run_id: string; readonly now: string }
-  | { readonly type: 'RetryRun'; readonly run_id: string; readonly retry_run_id: string }
+  | {
+      readonly type: 'RetryRun'
+      readonly run_id: string
+      readonly retry_run_id: string
+      readonly now: string
+    }
 
 export type RunEvent = EventOf<
   | 'StreamDataEmitted'
@@ -177,7 +182,7 @@ export const decideRun = (command: RunCommand, runs: ReadonlyMap<string, OpenRun
             ...(command.withProcess && { lost_with_process: (plan.lost_with_process ?? 0) + 1 }),
             replaces_lost: true,
           },
-          retryIdOf(plan.run_id),
+          { retry_run_id: retryIdOf(plan.run_id), now },
         ),
       ]
     }
@@ -191,7 +196,7 @@ export const decideRun = (command: RunCommand, runs: ReadonlyMap<string, OpenRun
     case 'RetryRun': {
       if (run?.status !== 'pending_retry') return []
       const { replaces_lost: _, ...plan } = run.plan
-      return retried(plan, command.retry_run_id)
+      return retried(plan, command)
     }
 
     default:
@@ -315,7 +320,10 @@ export const delayOf = ({
   retry !== undefined && attempt - lost <= retry.attempts ? retry.delay : undefined
 
 /** The facts that request the next attempt of a chain. */
-const retried = (plan: RunPlan, retry_run_id: string): RunEvent[] => [
+const retried = (
+  plan: RunPlan,
+  { retry_run_id, now }: { readonly retry_run_id: string; readonly now: string },
+): RunEvent[] => [
   { type: 'RunRetried', run_id: plan.run_id, stream_id: plan.stream_id, retry_run_id },
   {
     type: 'RunRequested',
@@ -323,6 +331,7 @@ const retried = (plan: RunPlan, retry_run_id: string): RunEvent[] => [
     run_id: retry_run_id,
     attempt: plan.attempt + 1,
     origin_run_id: plan.origin_run_id ?? plan.run_id,
+    requested_at: now,
   },
 ]
 

@@ -72,6 +72,8 @@ const plan = {
   parent_run_id: Type.Optional(Id),
   /** On a replay: the run that is replayed. */
   replay_of: Type.Optional(Id),
+  /** On a retry and a tick: when it was due. The id of any other run contains the time of its request. */
+  requested_at: Type.Optional(Time),
   /** The trace context of what started the run (W3C `traceparent`). A retry keeps it; absent if it is not traced. */
   traceparent: Type.Optional(Type.String()),
   /** Absent when the fact that carries the input is `RunRequested` itself. */

@@ -41,7 +41,7 @@ export interface Query {
   readonly limit: number
   readonly offset: number
   /** False: `total` may be any number, because the caller does not use it. Counting may cost more than the page. */
-  readonly totals?: false
+  readonly totals?: boolean
 }
 
 export interface Found<D> {

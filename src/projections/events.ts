@@ -16,6 +16,8 @@ export type EventDoc = {
   readonly event_time: string
   readonly created_at: string
   readonly order: string
+  /** `run_id/order` of an event that a run sent, for its trace; else null. */
+  readonly sent_by: string | null
   /** When a defect kept the event from its handlers, in the form of `order`, and the error that its stream records. */
   readonly abandoned?: string
   readonly error?: RunError
@@ -23,11 +25,12 @@ export type EventDoc = {
 
 export const events: Projection<EventDoc> = {
   name: 'events',
-  version: 4,
+  version: 5,
   indexes: [
     { equal: ['env_id'], sort: 'order', counted: true, steps: BY_TIME },
     { equal: ['env_id', 'event_type'], sort: 'order', counted: true, steps: BY_TIME },
     { equal: [], sort: 'abandoned', sparse: true },
+    { equal: [], sort: 'sent_by', sparse: true },
   ],
   handles: ['EventPublished', 'EventHandled', 'EnvPurged', 'CallsExpired'],
   begins: ({ event }) => event.type === 'EventPublished',
@@ -41,7 +44,8 @@ export const events: Projection<EventDoc> = {
     const { event } = recorded
     if (isAbandoned(event)) return doc && { ...doc, abandoned: orderOf(recorded), error: event.error }
     if (event.type !== 'EventPublished') return doc
-    const { event_id, stream_id, event_type, event_time } = event
+    const { event_id, stream_id, event_type, event_time, source } = event
+    const order = orderOf(recorded)
     return {
       event_id,
       env_id: envIdOf(recorded),
@@ -50,7 +54,8 @@ export const events: Projection<EventDoc> = {
       ...payloadFields('event_data', payloadOf('event_data', event)),
       event_time,
       created_at: event_time,
-      order: orderOf(recorded),
+      order,
+      sent_by: source.startsWith(BY_RUN) ? `${source.slice(BY_RUN.length)}/${order}` : null,
     }
   },
 }
@@ -58,3 +63,9 @@ export const events: Projection<EventDoc> = {
 /** A defect kept the event from its handlers. A client that cancels a call has it handled with another error. */
 const isAbandoned = (event: DomainEvent): event is EventOf<'EventHandled'> & { readonly error: RunError } =>
   event.type === 'EventHandled' && event.error !== undefined && event.error.code !== 'cancelled'
+
+/** Begins the source of an event that a run sent. */
+const BY_RUN = 'run:'
+
+/** The id of the run that sent an event; null for any other event. */
+export const senderOf = ({ sent_by }: EventDoc): string | null => sent_by?.split('/')[0] ?? null

@@ -1,7 +1,10 @@
+import { isoOf } from '../clock.ts'
 import { envIdOf, type Recorded } from '../events/event.ts'
+import type { EventOf } from '../events/index.ts'
 import type { RunError, RunPlan } from '../events/run.ts'
 import { payloadFields, payloadOf } from '../events/payload.ts'
 import type { PayloadRef } from '../events/scalars.ts'
+import { hasTime, timeOf } from '../ids.ts'
 import { BY_TIME, expiredCalls, NOTHING, orderOf, type Projection } from './projection.ts'
 import { runDayDoc, runDayId } from './runDays.ts'
 import { clearedRunStats, summarizeRuns } from './runStats.ts'
@@ -37,18 +40,33 @@ export type RunDoc = {
   /** The position of the input, for a replay. */
   readonly input_at: RunPlan['input_at'] | null
   readonly order: string
+  /** When the run was due, and when its present worker claimed it: before, it waited. */
+  readonly requested_at: string
+  readonly claimed_at: string
+  /** The attempt after this one. */
+  readonly retried_by: string | null
+  /** The code of the error, and `order` if there is one: the sparse index has failures only. */
+  readonly error_code: string | null
+  readonly error_order: string | null
+  /** `parent_run_id/order` on the child of a run, for its trace; else null. */
+  readonly child_of: string | null
 }
 
 /** The runs, and their statistics as summaries. */
 export const runs: Projection = {
   name: 'runs',
-  version: 4,
+  version: 5,
   indexes: [
     { equal: ['env_id'], sort: 'order', counted: true, steps: BY_TIME },
     { equal: ['env_id', 'status'], sort: 'order', counted: true, steps: BY_TIME },
     { equal: ['env_id', 'run_type'], sort: 'order', counted: true, steps: BY_TIME },
     { equal: ['env_id', 'status', 'run_type'], sort: 'order', counted: true, steps: BY_TIME },
     { equal: ['event_id'], sort: 'order' },
+    { equal: ['stream_id'], sort: 'order' },
+    { equal: ['project_id'], sort: 'order' },
+    { equal: ['env_id', 'fn'], sort: 'order' },
+    { equal: ['env_id', 'error_code'], sort: 'error_order', sparse: true },
+    { equal: [], sort: 'child_of', sparse: true },
     { equal: [], sort: 'running_on', sparse: true },
     { equal: [], sort: 'retry_at', sparse: true },
     { equal: ['summary_of'], sort: 'summary_key', sparse: true },
@@ -89,7 +107,8 @@ export const evolveRun = (doc: RunDoc | null, recorded: Recorded): RunDoc | null
   const { event } = recorded
   if (event.type === 'RunStarted') {
     const { target, worker_id } = event
-    if (doc && event.reclaimed) return { ...doc, worker_id, running_on: runningOn(worker_id, doc) }
+    if (doc && event.reclaimed)
+      return { ...doc, worker_id, running_on: runningOn(worker_id, doc), claimed_at: event.start_time }
     const order = orderOf(recorded)
     return {
       run_id: event.run_id,
@@ -113,6 +132,12 @@ export const evolveRun = (doc: RunDoc | null, recorded: Recorded): RunDoc | null
       running_on: runningOn(worker_id, { order }),
       input_at: event.input_at ?? null,
       order,
+      requested_at: requestedAt(event),
+      claimed_at: event.start_time,
+      retried_by: null,
+      error_code: null,
+      error_order: null,
+      child_of: event.parent_run_id === undefined ? null : `${event.parent_run_id}/${order}`,
     }
   }
   if (!doc) return null // cancelled before a worker claimed it: it was never a run
@@ -135,10 +160,12 @@ export const evolveRun = (doc: RunDoc | null, recorded: Recorded): RunDoc | null
         status: event.retry_at ? 'pending_retry' : 'failed',
         stop_time: event.stop_time,
         error: event.error,
+        error_code: event.error.code,
+        error_order: doc.order,
         retry_at: event.retry_at ?? null,
       }
     case 'RunRetried':
-      return { ...doc, status: 'failed', retry_at: null }
+      return { ...doc, status: 'failed', retry_at: null, retried_by: event.retry_run_id }
     case 'RunCancelled':
       return { ...doc, running_on, status: 'cancelled', stop_time: event.stop_time, retry_at: null }
     default:
@@ -149,6 +176,17 @@ export const evolveRun = (doc: RunDoc | null, recorded: Recorded): RunDoc | null
 const isOpen = ({ status }: RunDoc): boolean => status === 'running' || status === 'pending_retry'
 
 const runningOn = (worker_id: string, { order }: Pick<RunDoc, 'order'>): string => `${worker_id}/${order}`
+
+/** A run does not wait longer: a time before that is none. */
+const LONGEST_WAIT_MS = 366 * 86_400_000
+
+/** Facts of earlier versions have no `requested_at`, and some ids contain no time: then it is the start. */
+const requestedAt = ({ run_id, requested_at, attempt, start_time }: EventOf<'RunStarted'>): string => {
+  if (requested_at !== undefined) return requested_at
+  const [ms, startMs] = [timeOf(run_id), Date.parse(start_time)]
+  const isKnown = attempt === 1 && hasTime(run_id) && ms <= startMs && ms > startMs - LONGEST_WAIT_MS
+  return isKnown ? isoOf(ms) : start_time
+}
 
 /** The bounds of `running_on` for the runs of a worker: "0" is the character after "/". */
 export const runsOn = (worker_id: string): { readonly from: string; readonly before: string } => ({

@@ -11,9 +11,43 @@ import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 
 readModelsContract('embedded', async () => {
-  const readModels = openReadModels({ dir: tempDir() })
-  return { readModels, close: () => readModels.close() }
+  const dir = tempDir()
+  const readModels = openReadModels({ dir })
+  return {
+    readModels,
+    planOf: async (collection, query) => {
+      const asked = await statementsOf(() => readModels.reader(collection).find(query))
+      const db = new DatabaseSync(join(dir, 'read-models.db'), { readOnly: true })
+      try {
+        return asked.flatMap((sql) =>
+          db
+            .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+            .all()
+            .map(({ detail }) => String(detail)),
+        )
+      } finally {
+        db.close()
+      }
+    },
+    close: () => readModels.close(),
+  }
 })
+
+/** The statements that some work prepares. */
+const statementsOf = async (work: () => Promise<unknown>): Promise<readonly string[]> => {
+  const { prepare } = DatabaseSync.prototype
+  const prepared: string[] = []
+  DatabaseSync.prototype.prepare = function (sql, ...rest) {
+    prepared.push(sql)
+    return prepare.call(this, sql, ...rest)
+  }
+  try {
+    await work()
+    return prepared
+  } finally {
+    DatabaseSync.prototype.prepare = prepare
+  }
+}
 
 const spec = { name: 'runs', version: 1, indexes: [{ equal: ['env'], sort: 'at', counted: true }] }
 const inEnv = { equal: { env: 'x' }, sort: 'at', limit: 1, offset: 0 }

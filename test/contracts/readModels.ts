@@ -2,6 +2,7 @@ import { suite } from '../support/suite.ts'
 import type { OpenReadModels } from './readModels/collection.ts'
 import { countingContract } from './readModels/counting.ts'
 import { findingContract } from './readModels/finding.ts'
+import { plansContract } from './readModels/plans.ts'
 import { sourceContract } from './readModels/source.ts'
 import { storingContract } from './readModels/storing.ts'
 import { versionsContract } from './readModels/versions.ts'
@@ -14,6 +15,7 @@ export const readModelsContract = (name: string, open: () => Promise<OpenReadMod
     ['storing', storingContract],
     ['finding', findingContract],
     ['counting', countingContract],
+    ['plans', plansContract],
     ['versions', versionsContract],
     ['source', sourceContract],
   ] as const) {

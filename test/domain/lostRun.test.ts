@@ -82,6 +82,7 @@ const lostOnce = (
     lost: (plan.lost ?? 0) + 1,
     replaces_lost: true,
     origin_run_id: plan.origin_run_id ?? 'run',
+    requested_at: now,
   },
 ]
 const losing = suite('a run that was lost through no fault of its own')
@@ -142,7 +143,14 @@ losing('counts again with its next retry by policy', () => {
     .when(retry)
     .then(
       { type: 'RunRetried', run_id: 'run', stream_id: 's', retry_run_id: 'again' },
-      { type: 'RunRequested', ...counted, run_id: 'again', attempt: 3, origin_run_id: 'run' },
+      {
+        type: 'RunRequested',
+        ...counted,
+        run_id: 'again',
+        attempt: 3,
+        origin_run_id: 'run',
+        requested_at: now,
+      },
     )
 })
 losing('uses its retry policy when it was lost too often', () =>

@@ -193,7 +193,14 @@ retrying('the retry is a new run that points to the original', () =>
     .when(retry)
     .then(
       { type: 'RunRetried', run_id: 'run', stream_id: 's', retry_run_id: 'again' },
-      { type: 'RunRequested', ...retried, run_id: 'again', attempt: 2, origin_run_id: 'run' },
+      {
+        type: 'RunRequested',
+        ...retried,
+        run_id: 'again',
+        attempt: 2,
+        origin_run_id: 'run',
+        requested_at: now,
+      },
     ),
 )
 retrying('the retry has the depth of the run, because it has the same cause', () => {
@@ -202,7 +209,7 @@ retrying('the retry has the depth of the run, because it has the same cause', ()
     .when(retry)
     .then(
       { type: 'RunRetried', run_id: 'run', stream_id: 's', retry_run_id: 'again' },
-      { type: 'RunRequested', ...deep, run_id: 'again', attempt: 2, origin_run_id: 'run' },
+      { type: 'RunRequested', ...deep, run_id: 'again', attempt: 2, origin_run_id: 'run', requested_at: now },
     )
 })
 retrying('the retry of a retry points to the original too', () => {
@@ -211,7 +218,14 @@ retrying('the retry of a retry points to the original too', () => {
     .when(retry)
     .then(
       { type: 'RunRetried', run_id: 'run', stream_id: 's', retry_run_id: 'again' },
-      { type: 'RunRequested', ...second, run_id: 'again', attempt: 3, origin_run_id: 'first' },
+      {
+        type: 'RunRequested',
+        ...second,
+        run_id: 'again',
+        attempt: 3,
+        origin_run_id: 'first',
+        requested_at: now,
+      },
     )
 })
 retrying('a run gets one retry, and none when it runs, was cancelled or is unknown', () => {

@@ -87,7 +87,7 @@ const commandOf = (act: Act, run_id: string): RunCommand => {
     case 'cancel':
       return { type: 'CancelRun', ...one }
     case 'retry':
-      return { type: 'RetryRun', run_id, retry_run_id: retryIdOf(run_id) }
+      return { type: 'RetryRun', ...one, retry_run_id: retryIdOf(run_id) }
     case 'abandon':
       return { type: 'AbandonRun', ...one }
     default:

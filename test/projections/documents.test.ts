@@ -78,7 +78,12 @@ const eventDoc = {
   event_time,
   created_at: event_time,
   order: order(0),
+  sent_by: null,
 }
+event('of a run names its sender', () => {
+  const doc = docsAfter(events, [{ ...published, source: 'run:r' }])['e']
+  assert.is(doc?.sent_by, `r/${order(0)}`)
+})
 event('contains the published type and data', () =>
   assert.equal(docsAfter(events, [published]), { e: { ...eventDoc, event_data: { n: 1 } } }),
 )

@@ -1,5 +1,7 @@
 import * as assert from 'uvu/assert'
+import { isoOf } from '../../src/clock.ts'
 import type { DomainEvent, EventOf } from '../../src/events/index.ts'
+import { derivedId, newId, timeOf } from '../../src/ids.ts'
 import { runs } from '../../src/projections/runs.ts'
 import { suite } from '../support/suite.ts'
 import { beginsWith, docsAfter } from './recorded.ts'
@@ -54,7 +56,14 @@ const running = {
   running_on: 'w/2026-05-01T10:00:00.000Z/0000000000000001',
   input_at: { stream_id: 's', revision: 1 },
   order: '2026-05-01T10:00:00.000Z/0000000000000001',
+  requested_at: start_time,
+  claimed_at: start_time,
+  retried_by: null,
+  error_code: null,
+  error_order: null,
+  child_of: null,
 } as const
+const withError = { error, error_code: 'user_error', error_order: running.order }
 const over = { ...running, stop_time, running_on: null }
 
 const run = suite('the document of a run')
@@ -71,14 +80,18 @@ for (const [what, facts, expected] of [
     [started, { type: 'RunSucceeded', ...ending, result_ref: { key: 'k', size: 1, sha256: 'h' } }],
     { ...over, status: 'succeeded', result_ref: { key: 'k', size: 1, sha256: 'h' } },
   ],
-  ['fails', [started, failed], { ...over, status: 'failed', error }],
-  ['fails for now', [started, failedForNow], { ...over, status: 'pending_retry', error, retry_at }],
-  ['fails when it got its retry', [started, failedForNow, retried], { ...over, status: 'failed', error }],
+  ['fails', [started, failed], { ...over, status: 'failed', ...withError }],
+  ['fails for now', [started, failedForNow], { ...over, status: 'pending_retry', ...withError, retry_at }],
+  [
+    'fails when it got its retry',
+    [started, failedForNow, retried],
+    { ...over, status: 'failed', ...withError, retried_by: 'again' },
+  ],
   ['is cancelled', [started, cancelled], { ...over, status: 'cancelled' }],
   [
     'is cancelled while it waits',
     [started, failedForNow, cancelled],
-    { ...over, status: 'cancelled', error },
+    { ...over, status: 'cancelled', ...withError },
   ],
 ] as const satisfies readonly (readonly [string, readonly DomainEvent[], unknown])[]) {
   run(what, () => assert.equal(docsAfter(runs, facts), { run: expected }))
@@ -100,18 +113,38 @@ run('contains its cause', () => {
   )
 })
 const returned: DomainEvent = { ...asked, returned_by: 'w' }
-const reclaimed: DomainEvent = { ...started, worker_id: 'v', reclaimed: true }
+const reclaimed: EventOf<'RunStarted'> = { ...started, worker_id: 'v', reclaimed: true }
 run('that a worker returned still waits, on no worker', () => {
   assert.equal(docsAfter(runs, [started, returned]), { run: { ...running, running_on: null } })
 })
 run('that a worker returned keeps its place and its start with its next worker', () => {
-  const on = { worker_id: 'v', running_on: `v/${running.order}` }
-  assert.equal(docsAfter(runs, [started, returned, reclaimed]), { run: { ...running, ...on } })
+  const claimed_at = '2026-05-01T09:00:00.500Z'
+  const on = { worker_id: 'v', running_on: `v/${running.order}`, claimed_at }
+  const later = { ...reclaimed, start_time: claimed_at }
+  assert.equal(docsAfter(runs, [started, returned, later]), { run: { ...running, ...on } })
   assert.equal(docsAfter(runs, [started, returned, reclaimed, succeeded])['run']?.status, 'succeeded')
 })
 run('that was cancelled after a worker returned it is cancelled', () => {
   const facts = [started, returned, { ...cancelled, was: 'requested' }] as const
   assert.is(docsAfter(runs, facts)['run']?.status, 'cancelled')
+})
+run('was requested when its fact or its id says so, and at its start otherwise', () => {
+  const requestedAt = (more: object) => {
+    const [doc] = Object.values(docsAfter(runs, [{ ...started, ...more }]))
+    return doc?.requested_at
+  }
+  const run_id = newId()
+  const start = (ms: number) => ({ run_id, start_time: isoOf(timeOf(run_id) + ms) })
+  assert.is(requestedAt(start(5)), isoOf(timeOf(run_id)))
+  assert.is(requestedAt({ ...start(5), requested_at: retry_at }), retry_at)
+  assert.is(requestedAt({ ...start(5), attempt: 2 }), start(5).start_time)
+  assert.is(requestedAt(start(-5)), start(-5).start_time)
+  const tick = derivedId('schedule', 1)
+  assert.is(requestedAt({ run_id: tick }), start_time)
+})
+run('that is a child is found by its parent', () => {
+  const doc = docsAfter(runs, [{ ...started, parent_run_id: 'parent' }])['run']
+  assert.is(doc?.child_of, `parent/${running.order}`)
 })
 run('that was only requested is not listed', () => assert.equal(docsAfter(runs, [asked]), {}))
 run('is one of many', () => {

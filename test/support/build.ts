@@ -64,7 +64,7 @@ export const publish = async (
 ): Promise<Event> => {
   const body = { event_type, event_data, ...more }
   const { handlers: _, ...event } = await api.post<PublishedEvent>('/events', body)
-  return event
+  return { ...event, sent_by_run_id: null }
 }
 
 export const runsOf = async (api: Api, event_id: string): Promise<Run[]> =>

@@ -247,8 +247,14 @@ const answerOf = (reply: Exclude<Reply, { kind: 'own' }>, request_id: string): A
       return { status, ...(headers && { headers }), body: { data: known, meta }, ...(stored && { stored }) }
     }
     case 'list': {
-      const { items, total, limit, offset } = reply
-      const pagination = { total, limit, offset, has_more: offset + items.length < total }
+      const { items, total, limit, offset, searched_to } = reply
+      const pagination = {
+        total,
+        limit,
+        offset,
+        has_more: offset + items.length < total,
+        ...(searched_to !== undefined && { searched_to }),
+      }
       return { status: 200, body: { data: items, pagination, meta } }
     }
     case 'none':

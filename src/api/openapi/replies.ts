@@ -114,5 +114,10 @@ export const Pagination: JsonSchema = {
     limit: { type: 'integer' },
     offset: { type: 'integer' },
     has_more: { type: 'boolean' },
+    searched_to: {
+      type: 'string',
+      description:
+        'Only if a search of runs has not looked at all of them: `before` of the request that continues it',
+    },
   },
 }

@@ -1,6 +1,6 @@
 import type { Payloads } from '../../content/payloads.ts'
 import { payloadOf } from '../../events/payload.ts'
-import type { EventDoc } from '../../projections/events.ts'
+import { type EventDoc, senderOf } from '../../projections/events.ts'
 import type { PageValues } from './pageValues.ts'
 
 /** Returns an event as the API describes it (SPEC.md, Event). Large data remains in the blobs. */
@@ -17,4 +17,7 @@ export const presentListedEvent = (doc: EventDoc, values: PageValues) => {
 }
 
 /** The event without the fate that only an operator sees. */
-const published = ({ abandoned: _, error: __, ...event }: EventDoc): EventDoc => event
+const published = ({ abandoned: _, error: __, ...doc }: EventDoc) => {
+  const { sent_by: ___, ...event } = doc
+  return { ...event, sent_by_run_id: senderOf(doc) }
+}

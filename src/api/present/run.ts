@@ -29,6 +29,8 @@ const withResult = (doc: RunDoc, result: Pick<Run, 'result' | 'result_ref'>): Ru
   build_id: doc.build_id,
   run_type: doc.run_type,
   status: doc.status,
+  requested_at: doc.requested_at,
+  claimed_at: doc.claimed_at,
   start_time: doc.start_time,
   stop_time: doc.stop_time,
   origin_run_id: doc.origin_run_id,
@@ -40,6 +42,7 @@ const withResult = (doc: RunDoc, result: Pick<Run, 'result' | 'result_ref'>): Ru
   fn: doc.fn,
   attempt: doc.attempt,
   retry_at: doc.retry_at,
+  retried_by: doc.retried_by,
   parent_run_id: doc.parent_run_id,
   replay_of: doc.replay_of,
 })

@@ -41,6 +41,6 @@ export const abandonedEventRoutes = [
     errors: ['quota_exceeded'],
     reply: { kind: 'item', status: 201, schema: Event },
     handle: async ({ deps, params: { event_id }, operator }) =>
-      item(await replayEvent(deps, { event_id }, operator.cause), 201),
+      item({ ...(await replayEvent(deps, { event_id }, operator.cause)), sent_by_run_id: null }, 201),
   }),
 ]

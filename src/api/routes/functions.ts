@@ -1,31 +1,31 @@
+import Type from 'typebox'
 import { derivedId } from '../../ids.ts'
 import type { FunctionSpec } from '../../events/project.ts'
 import { scheduleIdOf } from '../../commands/runs/fireTick.ts'
 import type { DirectoryProject } from '../../projections/directory.ts'
 import type { ApiDeps } from '../deps.ts'
+import { presentFunction } from '../present/function.ts'
 import { type Ask, list, type Reply, route } from '../route.ts'
-import { PageQuery } from '../paging.ts'
-import { EventHandler, Schedule, Webhook } from '../schemas.ts'
+import { pageQuery, PageQuery } from '../paging.ts'
+import { EventHandler, ProjectFunction, Schedule, Webhook } from '../schemas.ts'
 import { projectOf, projectPaths } from './projects.ts'
 
 const tag = 'Functions'
 const needs = { type: 'build', action: 'read', path: projectPaths }
 
 /**
- * Replies with a page of the project's deployed functions, converted by `of`. A function that it maps to null is
- * omitted.
+ * Replies with a page of the functions of the project's deployed or live build, converted by `of`. A function that it
+ * maps to null is omitted.
  */
 const functionsAs = async (
-  ask: Ask<{ project: string }, { limit: number; offset: number }>,
+  ask: Ask<{ project: string }, { limit: number; offset: number; build?: 'deployed' | 'live' }>,
   of: (fn: FunctionSpec, place: { project: DirectoryProject; build_id: string }) => unknown,
 ): Promise<Reply> => {
   await ask.deps.views.settled('builds')
   const project = projectOf(ask)
-  const { limit, offset } = ask.query
-  const build_id = project.deployed?.build_id ?? ''
-  const all = (project.deployed?.functions ?? [])
-    .map((fn) => of(fn, { project, build_id }))
-    .filter((found) => found !== null)
+  const { limit, offset, build = 'deployed' } = ask.query
+  const { build_id = '', functions = [] } = project[build] ?? {}
+  const all = functions.map((fn) => of(fn, { project, build_id })).filter((found) => found !== null)
   return list(all.slice(offset, offset + limit), all.length, ask.query)
 }
 
@@ -40,6 +40,24 @@ export const webhookUrl = (
 }
 
 export const functionRoutes = [
+  route({
+    method: 'GET',
+    path: '/v1/projects/:project/functions',
+    operationId: 'listProjectFunctions',
+    summary: 'List the functions of the deployed or live build',
+    description: 'The functions of the build with the triggers that start them while it is deployed.',
+    tag,
+    needs,
+    query: pageQuery({
+      build: Type.Union([Type.Literal('deployed'), Type.Literal('live')], {
+        default: 'deployed',
+        description: '`live`: the newest development build, which evaluated code runs beside',
+      }),
+    }),
+    reply: { kind: 'list', schema: ProjectFunction },
+    handle: (ask) => functionsAs(ask, (fn, { build_id }) => ({ build_id, ...presentFunction(fn) })),
+  }),
+
   route({
     method: 'GET',
     path: '/v1/projects/:project/event-handlers',

@@ -13,6 +13,7 @@ import {
 import { runSeriesOf } from '../../projections/runSeries.ts'
 import type { Series } from '../../projections/runStats.ts'
 import type { Views } from '../../projections/views.ts'
+import { demandRef } from '../functionRef.ts'
 import { item, route } from '../route.ts'
 import { RunSeries, RunStats, RunType } from '../schemas.ts'
 
@@ -95,8 +96,7 @@ const totalsOf = async (views: Views, env_id: string) => {
 /** A function belongs to a project, whose name may be that of no other (404). Any function may have run in it. */
 const seriesOf = (views: Views, env_id: string, { project, fn }: SeriesParameters): Series => {
   if (fn !== undefined) {
-    if (!/^[^/]+\/[^/]+$/.test(fn))
-      throw new AppError('bad_request', `fn: expected a function as ns/var, got "${fn.slice(0, 60)}"`)
+    demandRef('fn', fn)
     if (project === undefined) throw new AppError('bad_request', 'project: is required with fn')
   }
   if (project === undefined) return { env_id }

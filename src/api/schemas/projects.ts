@@ -32,7 +32,7 @@ const stored = {
 }
 
 /** A function of a build with its triggers; a field that its metadata does not have is absent. */
-export const BuildFunction = Type.Object({
+const buildFunction = {
   fn: Type.String({ description: 'Function reference `ns/var`' }),
   ns: Type.String(),
   var: Type.String(),
@@ -49,7 +49,11 @@ export const BuildFunction = Type.Object({
   retry: Type.Optional(Type.Object({ attempts: Type.Integer(), delay: Type.Integer() })),
   once: Type.Optional(Type.Boolean()),
   timeout: Type.Optional(Type.Integer({ description: 'Milliseconds' })),
-})
+}
+
+export const BuildFunction = Type.Object(buildFunction)
+
+export const ProjectFunction = Type.Object({ build_id: Uuid, ...buildFunction })
 
 export const BuildUpload = Type.Object({
   ...stored,

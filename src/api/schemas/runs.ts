@@ -27,7 +27,10 @@ const event = {
   created_at: Timestamp,
 }
 
-export const Event = Type.Object(event)
+export const Event = Type.Object({
+  ...event,
+  sent_by_run_id: nullable(Type.String({ format: 'uuid', description: 'The run whose code sent the event' })),
+})
 
 export const PublishedEvent = Type.Object({
   ...event,
@@ -54,6 +57,12 @@ export const Run = Type.Object({
   build_id: Uuid,
   run_type: RunType,
   status: RunStatus,
+  requested_at: Timestamp,
+  claimed_at: Type.String({
+    format: 'date-time',
+    description:
+      'When its present worker took it: later than `start_time` if an earlier worker had returned it',
+  }),
   start_time: Timestamp,
   stop_time: nullable(Timestamp),
   origin_run_id: nullable(Uuid),
@@ -66,6 +75,7 @@ export const Run = Type.Object({
   fn: nullable(Type.String({ description: 'Function reference `ns/var`; null for evaluated code' })),
   attempt: Type.Integer(),
   retry_at: nullable(Timestamp),
+  retried_by: nullable(Type.String({ format: 'uuid', description: 'The attempt after this one' })),
   parent_run_id: nullable(Uuid),
   replay_of: nullable(Uuid),
 })

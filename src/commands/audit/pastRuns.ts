@@ -1,14 +1,10 @@
-import type { Found, Query } from '../../ports/readModels.ts'
 import type { Projection } from '../../projections/projection.ts'
 import { evolveRun, type RunDoc, runs } from '../../projections/runs.ts'
 import { streamOf } from '../../events/streams.ts'
-import type { CommandDeps } from '../deps.ts'
 import { isBy } from './moment.ts'
 import type { Past } from './past.ts'
 
 type RunFold = Pick<Projection<RunDoc>, 'handles' | 'idsOf' | 'evolve'>
-
-type Views = Pick<CommandDeps['views'], 'runs' | 'settled'>
 
 /** The run as it was; undefined if it had not started. */
 export const runThen = async (past: Past, doc: RunDoc): Promise<RunDoc | undefined> => {
@@ -27,27 +23,8 @@ const startOf = ({ order }: Pick<RunDoc, 'order'>) => {
   return { at, cursor }
 }
 
-/** A page of the runs that had started by then, each as it was. Runs that were removed since are missing. */
-export const runsThen = async (
-  views: Views,
-  past: Past,
-  query: Pick<Query, 'equal' | 'limit' | 'offset'> & { readonly from?: string },
-): Promise<Found<RunDoc>> => {
-  await views.settled('runs')
-  const before = await orderBeyond(past)
-  const { items, total } = await views.runs.find({
-    ...query,
-    sort: 'order',
-    descending: true,
-    ...(before !== undefined && { before }),
-  })
-  const then: RunDoc[] = []
-  for (const doc of items) then.push((await runThen(past, doc)) ?? doc)
-  return { items: then, total }
-}
-
 /** An `order` beyond those of all runs that had started by then. "0" is the character after "/". */
-const orderBeyond = async (past: Past): Promise<string | undefined> => {
+export const orderBeyond = async (past: Past): Promise<string | undefined> => {
   if ('time' in past.moment) return `${past.moment.time}0`
   const next = await past.next()
   return next && `${next.at}/${next.cursor}`

@@ -43,6 +43,7 @@ export const fireTick = async (
         ...placeOf(scheduled),
         ...(fn.retry && fn.retry.attempts > 0 && { retry: fn.retry }),
         attempt: 1,
+        requested_at: isoOf(tick),
         ...(span && { traceparent: span.traceparent }),
       },
       input: { kind: 'tick', value: { cron: fn.schedule?.cron, scheduled_time: isoOf(tick) } },

@@ -1,3 +1,4 @@
+import { clock } from '../../clock.ts'
 import { retryIdOf } from '../../domain/run.ts'
 import { streamOf } from '../../events/streams.ts'
 import type { Caller, CommandDeps } from '../deps.ts'
@@ -10,7 +11,7 @@ export const retryRun = async (
 ): Promise<void> => {
   await aggregates.streams.handle(
     streamOf.stream(stream_id),
-    { type: 'RetryRun', run_id, retry_run_id: retryIdOf(run_id) },
+    { type: 'RetryRun', run_id, retry_run_id: retryIdOf(run_id), now: clock.iso() },
     cause,
   )
 }

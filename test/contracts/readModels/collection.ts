@@ -3,6 +3,8 @@ import type { CollectionSpec, Doc, Query, ReadModels, Scalar, Write } from '../.
 
 export interface OpenReadModels {
   readonly readModels: ReadModels
+  /** The steps with which the engine executes a query; absent if the engine does not report them. */
+  readonly planOf?: (spec: CollectionSpec, query: Query) => Promise<readonly string[]>
   close(): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { clock } from '../../../clock.ts'
 import type { CollectionSpec, Doc, Found, Query, Stored, Write } from '../../../ports/readModels.ts'
 import { boundsOf, isOpen } from '../../shared/bounds.ts'
@@ -51,7 +51,8 @@ export class Table {
   readonly #counted
   readonly #insert
   readonly #replace
-  readonly #amend
+  /** Statements by the places of the fields that they change. */
+  readonly #amendments = new Map<string, StatementSync>()
   readonly #checkpoint
   readonly #advance
   #readers = 0
@@ -96,7 +97,6 @@ export class Table {
     )
     const assigned = columns.map((column) => `, ${column} = ?`).join('')
     this.#replace = db.prepare(`UPDATE ${this.#name} SET cursor = ?, gone = ?, doc = ?${assigned} ${at}`)
-    this.#amend = db.prepare(`UPDATE ${this.#name} SET cursor = ?, doc = ? ${at}`)
     this.#checkpoint = db.prepare('SELECT checkpoint FROM collections WHERE name = ? AND version = ?')
     this.#advance = db.prepare(`UPDATE collections SET checkpoint = ?1
       WHERE name = ?2 AND version = ?3 AND (checkpoint IS NULL OR checkpoint < ?1)`)
@@ -167,6 +167,10 @@ export class Table {
     if (index === undefined)
       throw new Error(`Expected ${this.#name} with an index for ${JSON.stringify(query)}`)
     const { limit, offset } = query
+    if (offset >= FAR && query.totals === false) {
+      const items = this.#page(index, nearer(query, this.#counts))
+      return { items, total: offset + items.length }
+    }
     if (offset >= FAR) {
       const total = this.#total(index, query)
       return { items: offset < total ? this.#page(index, nearer(query, this.#counts)) : [], total }
@@ -248,15 +252,29 @@ export class Table {
     }
   }
 
+  /** Changes some fields of a row. SQLite rewrites each index that has one of the assigned columns, changed or not. */
+  #amending(changed: readonly number[]): StatementSync {
+    const key = changed.join()
+    const known = this.#amendments.get(key)
+    if (known) return known
+    const assigned = changed.map((at) => `, ${columnName(this.#fields[at] ?? '')} = ?`).join('')
+    const statement = this.#db.prepare(
+      `UPDATE ${this.#name} SET cursor = ?, doc = ?${assigned} WHERE rowid = ?`,
+    )
+    this.#amendments.set(key, statement)
+    return statement
+  }
+
   #apply({ id, doc, cursor }: Write): void {
     const [rowid, storedCursor, gone, ...old] = this.#row.get(id) ?? ([] as const)
     if (storedCursor !== undefined && cursor <= storedCursor) return
     const columns = this.#fields.map((field) => (doc ? columnOf(fieldOf(doc, field)) : null))
     const text = doc ? JSON.stringify(doc) : null
     if (rowid === undefined) this.#insert.run(cursor, doc ? 0 : 1, text, ...columns, id)
-    else if (doc && gone === 0 && columns.every((column, i) => sameColumn(column, old[i] ?? null))) {
-      this.#amend.run(cursor, text, rowid) // no index changes
-      return
+    else if (doc && gone === 0) {
+      const changed = columns.flatMap((column, i) => (sameColumn(column, old[i] ?? null) ? [] : [i]))
+      this.#amending(changed).run(cursor, text, ...changed.map((i) => columns[i] ?? null), rowid)
+      if (changed.length === 0) return
     } else this.#replace.run(cursor, doc ? 0 : 1, text, ...columns, rowid)
     if (gone === 0) this.#counts.count(old, -1)
     if (doc) this.#counts.count(columns, 1)
