@@ -5,17 +5,22 @@ import { onOneLine } from '../logger.ts'
 import { backupCommands } from './backup.ts'
 import { auditCommands } from './audit.ts'
 import { buildCommand } from './build.ts'
+import { connectClient, serviceErrorOf } from './author.ts'
 import { connectEnvironment, connectOperator } from './client.ts'
+import { type Connection, connectionHere } from './connection.ts'
 import type { CliCommand, Invocation, Printed } from './command.ts'
 import { deployCommand } from './deploy.ts'
 import { doctorCommand } from './doctor.ts'
 import { envCommands } from './envs.ts'
-import { openProgress, type Progress } from './progress.ts'
+import { eventCommands } from './events.ts'
+import { openProgress, openWaiting, type Progress } from './progress.ts'
 import { keyCommands } from './keys.ts'
 import { orgCommands } from './orgs.ts'
 import { rollbackCommand } from './rollback.ts'
 import { runProgram, type Values } from './program.ts'
+import { loginCommand } from './login.ts'
 import { projectionCommands } from './projections.ts'
+import { runCommands } from './runs.ts'
 import { secretsCommands } from './secrets.ts'
 import { serveCommand } from './serve.ts'
 import { statusCommand } from './status.ts'
@@ -25,6 +30,9 @@ import type { Terminal } from './terminal.ts'
 import { WrongUsage } from './wrongUsage.ts'
 
 const allCommands: readonly CliCommand[] = [
+  ...eventCommands,
+  ...runCommands,
+  loginCommand,
   serveCommand,
   statusCommand,
   doctorCommand,
@@ -87,7 +95,8 @@ const runCommand = async (
 ): Promise<boolean> => {
   if (command.confirms === true && !values.yes && terminal.ask === null)
     throw new WrongUsage('the confirmation needs a terminal: repeat the command with --yes')
-  const bars: Progress[] = []
+  const bars: Pick<Progress, 'end'>[] = []
+  let connection: Connection | undefined
   const print = ({ json, text }: Printed): Promise<void> =>
     terminal.out(values.json ? `${jsonLine(json)}\n` : text)
   const invocation: Invocation = {
@@ -95,8 +104,14 @@ const runCommand = async (
     signal,
     print,
     operator: () => connectOperator(signal),
-    environment: () => connectEnvironment(signal),
-    table: (rows, columns) => tableOf(rows, columns, terminal.columns),
+    environment: () => connectEnvironment(signal, values.profile),
+    client: () => connectClient((connection ??= connectionHere(values.profile)), signal),
+    folderProject: () => (connection ??= connectionHere(values.profile)).project,
+    input: () => terminal.input(signal),
+    secret: (question) => secretOf(question, terminal, signal),
+    paint: terminal.paint,
+    table: (rows, columns) => tableOf(rows, columns, terminal.columns, terminal.paint),
+    waiting: (label) => void bars.push(openWaiting(terminal, label)),
     progress: (unit) => {
       const bar = openProgress(terminal, unit)
       bars.push(bar)
@@ -107,8 +122,10 @@ const runCommand = async (
   try {
     const result = await command.run(invocation)
     for (const bar of bars.splice(0)) bar.end()
-    if (result) await print(result)
+    if (result && 'json' in result) await print(result)
     return result?.failed === true
+  } catch (error) {
+    throw serviceErrorOf(error, connection) ?? error
   } finally {
     for (const bar of bars) bar.end()
   }
@@ -125,6 +142,16 @@ const confirm = async (
   const answer = await ask(`${onOneLine(question)} [y/N] `, signal)
   if (/^y(es)?$/i.test(answer.trim())) return
   throw new AppError('bad_request', 'not confirmed: nothing was changed')
+}
+
+const secretOf = async (
+  question: string,
+  { askHidden, input }: Terminal,
+  signal: AbortSignal,
+): Promise<string> => {
+  const text = askHidden ? await askHidden(question, signal) : (await input(signal)).replace(/\r?\n$/, '')
+  if (text !== '') return text
+  throw new WrongUsage('expected a value in the standard input, got nothing')
 }
 
 /** JSON on one line, in which a terminal finds nothing to obey: the escapes are those of JSON. */

@@ -1,7 +1,7 @@
 import { AppError, isAppError, messageOf } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
-import { type ClientConfig, readClientConfig } from '../process/config.ts'
-import { apiKeyIn, operatorTokenIn } from '../process/secretsFile.ts'
+import { operatorTokenIn } from '../process/secretsFile.ts'
+import { type Connection, connectionHere, localConfig, tokenOf } from './connection.ts'
 import { WrongUsage } from './wrongUsage.ts'
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -54,47 +54,21 @@ const segmentOf = (value: string): string => {
 }
 
 /** The token of the environment, else the one that a service in the same directory uses. */
-const operatorToken = (): string => {
-  const config = readClientConfig()
-  return tokenOf(
-    'SVC_OPERATOR_TOKEN',
-    'operator token',
-    config,
-    config.operatorToken ?? operatorTokenIn(config.dataDir, config.masterKey),
-  )
-}
-
-const apiKey = (): string => {
-  const config = readClientConfig()
-  return tokenOf(
-    'SVC_API_KEY',
-    'API key',
-    config,
-    config.apiKey ?? apiKeyIn(config.dataDir, config.masterKey),
-  )
-}
-
-const tokenOf = (variable: string, what: string, { dataDir }: ClientConfig, token: string | null): string => {
-  if (token === null)
-    throw new AppError(
-      'unauthorized',
-      `no ${what} in ${dataDir}; set ${variable}, or set SVC_DATA_DIR to the directory of the service`,
-    )
-  if (!/^[\x21-\x7e]+$/.test(token))
-    throw new AppError('bad_request', `${variable}: expected letters, digits and signs without spaces`)
-  return token
+const operatorConnection = (): Connection => {
+  const config = localConfig()
+  const found = config.operatorToken ?? operatorTokenIn(config.dataDir, config.masterKey)
+  const key = tokenOf('SVC_OPERATOR_TOKEN', 'operator token', config, found)
+  return { url: config.url, key, what: 'operator token', fix: 'set SVC_OPERATOR_TOKEN', project: null }
 }
 
 /** The API of the operator. */
-export const connectOperator = (signal: AbortSignal): Client =>
-  connect(operatorToken(), 'operator token', 'SVC_OPERATOR_TOKEN', signal)
+export const connectOperator = (signal: AbortSignal): Client => connect(operatorConnection(), signal)
 
 /** The API of an environment. */
-export const connectEnvironment = (signal: AbortSignal): Client =>
-  connect(apiKey(), 'API key', 'SVC_API_KEY', signal)
+export const connectEnvironment = (signal: AbortSignal, profile?: string): Client =>
+  connect(connectionHere(profile), signal)
 
-const connect = (token: string, what: string, variable: string, signal: AbortSignal): Client => {
-  const { url } = readClientConfig()
+const connect = ({ url, key: token, what, fix }: Connection, signal: AbortSignal): Client => {
   const open = async (method: Method, target: string, request: Request = {}): Promise<Response> => {
     const { query = {}, body, content, headers } = request
     const sent = fetch(url + target + queryOf(query), {
@@ -112,8 +86,7 @@ const connect = (token: string, what: string, variable: string, signal: AbortSig
     })
     const response = await answer(sent, url, signal)
     if (response.ok) return response
-    if (response.status === 401)
-      throw new AppError('unauthorized', `${url} refused the ${what}; set ${variable}`)
+    if (response.status === 401) throw new AppError('unauthorized', `${url} refused the ${what}; ${fix}`)
     throw refusalOf(url, response, await textOf(response))
   }
   const textOf = (response: Response): Promise<string> => wholeReply(response.text(), url, signal)
@@ -140,7 +113,7 @@ const connect = (token: string, what: string, variable: string, signal: AbortSig
 
 /** Asks a path that needs no credential, such as `/readyz`. Resolves with the reply, also with a refusal. */
 export const ask = async (target: string, signal: AbortSignal): Promise<Asked> => {
-  const { url } = readClientConfig()
+  const { url } = localConfig()
   const late = AbortSignal.timeout(REPLY_MS)
   const sent = fetch(url + target, { signal: AbortSignal.any([signal, late]), redirect: 'manual' })
   const response = await answer(sent, url, signal)

@@ -1,6 +1,8 @@
+import type { Client as ServiceClient } from '../client/index.ts'
 import type { Client } from './client.ts'
 import type { Progress } from './progress.ts'
 import type { Column } from './table.ts'
+import type { Paint } from './terminal.ts'
 
 /** Converts the text of a value. Throws a `WrongUsage` that names what is expected. */
 type Parse<T> = (text: string) => T
@@ -13,6 +15,8 @@ export interface Argument {
 }
 
 export interface Option {
+  /** A second spelling of one letter, such as `f` for `-f`. */
+  readonly short?: string
   /** The name of the value in the help, such as `FILE`; absent for a switch. */
   readonly value?: string
   readonly description: string
@@ -51,6 +55,11 @@ export interface Result extends Printed {
   readonly failed?: boolean
 }
 
+/** A command that has printed its lines already, and has failed. */
+export interface Failed {
+  readonly failed: boolean
+}
+
 /** One invocation of a command, with everything that its code needs. */
 export interface Invocation<A = unknown, O = unknown> {
   readonly args: A
@@ -59,14 +68,26 @@ export interface Invocation<A = unknown, O = unknown> {
   readonly signal: AbortSignal
   /** The API of the operator. */
   readonly operator: () => Client
-  /** The API of the environment of `SVC_API_KEY`. */
+  /** The API of the environment of the folder (`connectionHere`). */
   readonly environment: () => Client
+  /** As `environment`, through `svc/client`. Its errors are reported as those of `environment`. */
+  readonly client: () => ServiceClient
+  /** The project of the folder; null if nothing names one. */
+  readonly folderProject: () => string | null
+  /** Reads the standard input to its end. */
+  readonly input: () => Promise<string>
+  /** Reads a secret: typed without an echo at a terminal, else the standard input without its last line break. */
+  readonly secret: (question: string) => Promise<string>
+  /** Colours a text on a terminal. */
+  readonly paint: Paint
   /** Prints one line before the result, for commands that follow something. Wait for it, because the reader may be slow. */
   readonly print: (line: Printed) => Promise<void>
   /** A table that fits the terminal. */
   readonly table: <Row>(rows: readonly Row[], columns: readonly Column<Row>[]) => string
   /** Shows a progress bar on a terminal, and nothing elsewhere. `unit` is a plural, such as `events`. */
   readonly progress: (unit: string) => Progress
+  /** Shows on a terminal for how long something is awaited. */
+  readonly waiting: (label: string) => void
   /** Continues if the operator answers yes or has given `--yes`; else rejects. For commands with `confirms` only. */
   readonly confirm: (question: string) => Promise<void>
 }
@@ -89,6 +110,8 @@ interface Spec<Arguments, Options, Run> {
    * `sometimes`: that depends on what the command finds, and only then is it refused.
    */
   readonly confirms?: true | 'sometimes'
+  /** The command reaches an environment: it has the option `--profile`. */
+  readonly ofEnvironment?: true
   readonly run: Run
 }
 
@@ -96,7 +119,7 @@ interface Spec<Arguments, Options, Run> {
 export type CliCommand = Spec<
   Readonly<Record<string, Argument>>,
   Readonly<Record<string, Option>>,
-  (invocation: Invocation) => Promise<Result | void>
+  (invocation: Invocation) => Promise<Result | Failed | void>
 >
 
 /** Declares a command. The values that `run` gets have the types of the declared arguments and options. */
@@ -112,6 +135,6 @@ export const command = <
         { readonly [Name in keyof Arguments]: ArgumentValue<Arguments[Name]> },
         { readonly [Name in keyof Options]: OptionValue<Options[Name]> }
       >,
-    ) => Promise<Result | void>
+    ) => Promise<Result | Failed | void>
   >,
 ): CliCommand => ({ ...spec, run: spec.run as CliCommand['run'] })

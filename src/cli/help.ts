@@ -5,7 +5,10 @@ export const ENVIRONMENT = `
 Environment:
   SVC_URL             the service (default: http://HOST:PORT, as svc serve listens)
   SVC_OPERATOR_TOKEN  the operator token (default: from secrets.json in SVC_DATA_DIR, or derived from SVC_MASTER_KEY)
-  SVC_API_KEY         the API key of an environment (default: in the same way)
+  SVC_KEY             the API key of an environment; SVC_API_KEY is its other name (default: in the same way)
+  SVC_PROFILE         the profile of svc login that the commands of an environment use
+
+In the folder of a running svc dev, commands reach that instance. Without one, they reach the default profile.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage`
 

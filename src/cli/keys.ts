@@ -12,7 +12,7 @@ const env = { ...ENV_ARGUMENT, count: 'optional' } as const
 const key = { description: 'the id of the key', parse: credentialId }
 const kind = {
   value: 'KIND',
-  description: 'api (default), service or session; the last two belong to SVC_API_KEY',
+  description: 'api (default), service or session; the last two belong to SVC_KEY',
   parse: oneOf('api', 'service', 'session'),
 } as const
 
@@ -26,8 +26,7 @@ const keysOf = async (service: Client, text: string | undefined): Promise<string
 const labels = { api: 'API key', service: 'service key', session: 'session' } as const
 
 const refuseEnv = (text: string | undefined): void => {
-  if (text !== undefined)
-    throw new WrongUsage('env: expected none, because SVC_API_KEY selects the environment')
+  if (text !== undefined) throw new WrongUsage('env: expected none, because SVC_KEY selects the environment')
 }
 
 const shownOnce = (created: string, token: string): string =>
@@ -40,7 +39,7 @@ export const keyCommands: readonly CliCommand[] = [
     summary: 'list the keys of an environment',
     description:
       'Lists the API keys of an environment, newest first. With --kind, it lists the service keys or the active sessions ' +
-      'that SVC_API_KEY has issued.',
+      'that SVC_KEY has issued.',
     arguments: { env },
     options: { kind },
     examples: ['svc keys list local/dev', 'svc keys list --kind service --json'],
@@ -60,7 +59,7 @@ export const keyCommands: readonly CliCommand[] = [
     summary: 'create a key, and print its token once',
     description:
       'Creates an API key of an environment and prints its token, which cannot be read again. Without --permissions it may ' +
-      'do everything. With --kind, it issues a service key or a session of SVC_API_KEY.',
+      'do everything. With --kind, it issues a service key or a session of SVC_KEY.',
     arguments: { env },
     options: {
       kind,
@@ -141,7 +140,7 @@ export const keyCommands: readonly CliCommand[] = [
     summary: 'revoke a key at once',
     description:
       'Deletes an API key with its sessions and service keys, from the next request on. With --kind, it revokes a service key ' +
-      'or a session of SVC_API_KEY.',
+      'or a session of SVC_KEY.',
     arguments: { key },
     options: { kind },
     examples: ['svc keys revoke 0198f3a1-…', 'svc keys revoke 0198f3a1-… --kind service --yes'],

@@ -16,6 +16,7 @@ export interface Values {
   readonly options: Readonly<Record<string, unknown>>
   readonly json: boolean
   readonly yes: boolean
+  readonly profile: string | undefined
 }
 
 interface Given {
@@ -26,6 +27,7 @@ interface Given {
 
 const JSON_OPTION: Option = { description: 'print the result as JSON' }
 const YES_OPTION: Option = { description: 'do not ask for confirmation' }
+const PROFILE_OPTION: Option = { value: 'NAME', description: 'the environment of this profile of svc login' }
 
 /**
  * Reads the command line and runs its command. Prints the help where it is requested or a command is missing. Rejects with
@@ -114,11 +116,20 @@ const leavesOf = (command: Command): Command[] =>
   command.commands.flatMap((each) => (each.commands.length > 0 ? leavesOf(each) : [each]))
 
 const addCommand = (parent: Command, declared: CliCommand, run: Given['run']): void => {
-  const { name, isDefault: runsByGroup = false, summary, description, examples, confirms } = declared
+  const {
+    name,
+    isDefault: runsByGroup = false,
+    summary,
+    description,
+    examples,
+    confirms,
+    ofEnvironment,
+  } = declared
   const listed = Object.entries(declared.arguments ?? {})
   const specs: Readonly<Record<string, Option>> = {
     ...declared.options,
     ...(confirms && { yes: YES_OPTION }),
+    ...(ofEnvironment && { profile: PROFILE_OPTION }),
     json: JSON_OPTION,
   }
   const options = Object.entries(specs).map(([option, spec]) => ({
@@ -149,7 +160,13 @@ const addCommand = (parent: Command, declared: CliCommand, run: Given['run']): v
         valueOf(argument, spec, command.processedArgs[index]),
       ]),
     )
-    await run(declared, { args, options: values, json: values['json'] === true, yes: values['yes'] === true })
+    await run(declared, {
+      args,
+      options: values,
+      json: values['json'] === true,
+      yes: values['yes'] === true,
+      profile: ofEnvironment ? (values['profile'] as string | undefined) : undefined,
+    })
   })
 }
 
@@ -159,9 +176,13 @@ const argumentOf = (name: string, { description, count }: Argument): CommanderAr
   return new CommanderArgument(isOptional ? `[${shown}]` : `<${shown}>`, description)
 }
 
-const optionOf = (name: string, { value, description, repeated, required }: Option): CommanderOption => {
+const optionOf = (
+  name: string,
+  { short, value, description, repeated, required }: Option,
+): CommanderOption => {
+  const flags = `${short === undefined ? '' : `-${short}, `}--${name}`
   const option = new CommanderOption(
-    value === undefined ? `--${name}` : `--${name} <${value}>`,
+    value === undefined ? flags : `${flags} <${value}>`,
     repeated ? `${description} (can be repeated)` : description,
   )
   // One value per option, so that the arguments after it remain arguments.

@@ -1,4 +1,5 @@
 import { clock } from '../clock.ts'
+import { onOneLine } from '../logger.ts'
 import { count, duration } from './figures.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -23,6 +24,26 @@ const BAR = 20
 const CLEAR = '\r\x1b[K'
 
 const none: Progress = { report() {}, end() {} }
+
+/** Shows for how long something is awaited, until it is ended. */
+export const openWaiting = (
+  { err, progressColumns }: Pick<Terminal, 'err' | 'progressColumns'>,
+  label: string,
+): Pick<Progress, 'end'> => {
+  if (progressColumns === null) return none
+  const began = clock.monotonic()
+  const paint = (): void => {
+    const line = `${onOneLine(label)}  ${duration(clock.monotonic() - began)}`
+    err(CLEAR + line.slice(0, progressColumns - 1))
+  }
+  const timer = setInterval(paint, 1000)
+  return {
+    end() {
+      clearInterval(timer)
+      err(CLEAR)
+    },
+  }
+}
 
 export const openProgress = (
   { err, progressColumns }: Pick<Terminal, 'err' | 'progressColumns'>,

@@ -1,5 +1,6 @@
 import stringWidth from 'string-width'
 import { onOneLine } from '../logger.ts'
+import type { Colour, Paint } from './terminal.ts'
 
 export interface Column<Row> {
   readonly title: string
@@ -8,6 +9,8 @@ export interface Column<Row> {
   readonly align?: 'right'
   /** Whether a narrow terminal may cut the text. Ids are never cut, because they are copied. */
   readonly cut?: true
+  /** The colour of a cell on a terminal. */
+  readonly colour?: (row: Row) => Colour | null
 }
 
 const GAP = '  '
@@ -27,6 +30,7 @@ export const tableOf = <Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
   width: number,
+  paint: Paint = (_, text) => text,
 ): string => {
   const cells = rows.map((row) => columns.map((column) => cellOf(column.of(row))))
   const natural = columns.map(({ title }, index) =>
@@ -34,17 +38,19 @@ export const tableOf = <Row>(
   )
   const widths = fitted(natural, columns, width - GAP.length * (columns.length - 1))
   if (widths === null) return blocksOf(cells, columns)
-  const lineOf = (texts: readonly string[]): string =>
+  const lineOf = (texts: readonly string[], row?: Row): string =>
     texts
       .map((text, index) => {
         const room = widths[index] ?? 0
         const cut = cutTo(text, room)
         const pad = ' '.repeat(Math.max(0, room - stringWidth(cut)))
-        return columns[index]?.align === 'right' ? pad + cut : cut + pad
+        const colour = row === undefined ? null : columns[index]?.colour?.(row)
+        const shown = colour ? paint(colour, cut) : cut
+        return columns[index]?.align === 'right' ? pad + shown : shown + pad
       })
       .join(GAP)
       .trimEnd() + '\n'
-  return [columns.map(({ title }) => title), ...cells].map(lineOf).join('')
+  return lineOf(columns.map(({ title }) => title)) + cells.map((each, at) => lineOf(each, rows[at])).join('')
 }
 
 /** Takes room from the widest column that may be cut, until all fit; null if they cannot. */

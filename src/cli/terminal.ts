@@ -1,5 +1,12 @@
-import { once } from 'node:events'
+import { on, once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
+import { text } from 'node:stream/consumers'
+import { styleText } from 'node:util'
+import { AppError } from '../errors.ts'
+
+/** Colours a text where the result is shown on a terminal with colours. */
+export type Paint = (colour: Colour, text: string) => string
+export type Colour = 'red' | 'green' | 'yellow' | 'cyan' | 'gray' | 'bold'
 
 /** The streams of the process. */
 export interface Terminal {
@@ -13,6 +20,11 @@ export interface Terminal {
   readonly progressColumns: number | null
   /** Asks a person; null where nobody can answer. */
   readonly ask: ((question: string, signal: AbortSignal) => Promise<string>) | null
+  /** Asks a person for a text that the terminal does not show; null where nobody can answer. */
+  readonly askHidden: Terminal['ask']
+  /** Reads the standard input to its end. */
+  readonly input: (signal: AbortSignal) => Promise<string>
+  readonly paint: Paint
 }
 
 /** Columns of a terminal that does not report its size. */
@@ -33,6 +45,33 @@ export const openTerminal = ({ stdin, stdout, stderr }: NodeJS.Process, signal: 
     columns: stdout.isTTY ? stdout.columns || DEFAULT_COLUMNS : Infinity,
     progressColumns: stderr.isTTY ? stderr.columns || DEFAULT_COLUMNS : null,
     ask: stdin.isTTY && stderr.isTTY ? askIn(stdin, stderr) : null,
+    askHidden: stdin.isTTY && stderr.isTTY ? askHiddenIn(stdin, stderr) : null,
+    input: (signal) => inputOf(stdin, signal),
+    paint: stdout.isTTY && stdout.hasColors?.() ? inColour : (_, text) => text,
+  }
+}
+
+const inColour: Paint = (colour, text) => styleText(colour, text, { validateStream: false })
+
+/** Characters of the standard input: far more than the service accepts. */
+const MAX_INPUT = 64 << 20
+
+const inputOf = async (stdin: NodeJS.ReadStream, signal: AbortSignal): Promise<string> => {
+  let size = 0
+  async function* limited(): AsyncGenerator<Buffer, void, undefined> {
+    for await (const chunk of stdin as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > MAX_INPUT)
+        throw new AppError('payload_too_large', `standard input: expected at most ${MAX_INPUT} bytes`)
+      yield chunk
+    }
+  }
+  const stop = () => void stdin.destroy(new Error('interrupted'))
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    return await text(limited())
+  } finally {
+    signal.removeEventListener('abort', stop)
   }
 }
 
@@ -48,5 +87,32 @@ const askIn =
       return answer ?? ''
     } finally {
       lines.close()
+    }
+  }
+
+const ETX = '\x03'
+const EOT = '\x04'
+
+/** Reads one line in raw mode, in which the terminal shows nothing and Ctrl-C is a character. */
+const askHiddenIn =
+  (input: NodeJS.ReadStream, output: NodeJS.WriteStream): NonNullable<Terminal['ask']> =>
+  async (question, signal) => {
+    output.write(question)
+    input.setRawMode(true)
+    let answer = ''
+    try {
+      const chunks = on(input.setEncoding('utf8').resume(), 'data', { signal }) as AsyncIterable<[string]>
+      for await (const [chunk] of chunks)
+        for (const char of chunk) {
+          if (char === ETX) process.kill(process.pid, 'SIGINT')
+          else if (char === '\r' || char === '\n' || char === EOT) return answer
+          else if (char === '\x7f' || char === '\b') answer = answer.slice(0, -1)
+          else answer += char
+        }
+      return answer
+    } finally {
+      input.setRawMode(false)
+      input.pause()
+      output.write('\n')
     }
   }

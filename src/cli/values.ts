@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { isId } from '../ids.ts'
+import { onOneLine } from '../logger.ts'
 import { WrongUsage } from './wrongUsage.ts'
 
 /** A value that is one of these words. */
@@ -28,10 +29,53 @@ export const seconds = (text: string): number => {
 
 /** JSON, or `@FILE` with a file that contains it. */
 export const json = (text: string): unknown => {
-  const content = text.startsWith('@') ? readFileSync(text.slice(1), 'utf8') : text
+  const isFile = text.startsWith('@')
+  const content = isFile ? readFileSync(text.slice(1), 'utf8') : text
   try {
     return JSON.parse(content) as unknown
   } catch {
-    throw new WrongUsage('expected JSON, or @FILE with a file that contains JSON')
+    if (isFile) throw new WrongUsage(`expected a file that contains JSON, got ${shown(text.slice(1))}`)
+    throw new WrongUsage(
+      `expected JSON, or @FILE with a file that contains JSON; got ${shown(text)} (a text is JSON in quotes: '"text"')`,
+    )
   }
 }
+
+/** A given text as a part of an error. */
+const shown = (text: string): string => onOneLine(text.length > 60 ? `${text.slice(0, 60)}…` : text)
+
+/** Stands for the standard input, which is read when the command runs. */
+export const INPUT = Symbol('the standard input')
+
+/** As `json`, or `-` for the standard input. */
+export const jsonOrInput = (text: string): unknown => (text === '-' ? INPUT : json(text))
+
+export const parsedJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    throw new WrongUsage('expected JSON in the standard input')
+  }
+}
+
+/** The full id of something, such as `a run`. */
+export const idOf =
+  (what: string) =>
+  (text: string): string => {
+    if (isId(text)) return text
+    throw new WrongUsage(`expected the full id of ${what} (a UUID), got ${shown(text)}`)
+  }
+
+const wholeNumber = (text: string): number => {
+  if (/^\d{1,6}$/.test(text) && Number(text) > 0) return Number(text)
+  throw new WrongUsage(`expected a whole number from 1 to 999999, got ${shown(text)}`)
+}
+
+/** The number of items of a list that a command prints. */
+export const limit = {
+  value: 'N',
+  description: 'print at most this many (default: 20)',
+  parse: wholeNumber,
+} as const
+
+export const DEFAULT_LIMIT = 20

@@ -6,30 +6,25 @@ import { dataOf, type Send } from './transport.ts'
 import { reasonOf } from './wait.ts'
 
 /** Adds `result` to the promise of a published call. */
-export const callOf = <Result>(send: Send, published: Promise<PublishedEvent>): Call<Result> =>
-  Object.assign(published, {
-    result: async (options: ResultOptions = {}): Promise<Result> => {
-      const { event_id, stream_id } = await published
-      const isOurs = (run: Run) => run.event_id === event_id && run.parent_run_id === null
-      return (await resultOf(
-        send,
-        { stream_id, isOurs, ended: () => endedOf(send, event_id) },
-        options,
-      )) as Result
-    },
+export const callOf = <Result>(send: Send, published: Promise<PublishedEvent>): Call<Result> => {
+  const ended = async (options: ResultOptions = {}): Promise<Run> => {
+    const { event_id, stream_id } = await published
+    const isOurs = (run: Run) => run.event_id === event_id && run.parent_run_id === null
+    return endOf(send, { stream_id, isOurs, ended: () => endedOf(send, event_id) }, options)
+  }
+  return Object.assign(published, {
+    ended,
+    result: async (options?: ResultOptions): Promise<Result> => valueOf(await ended(options)) as Result,
   })
+}
 
-/** Waits for a run that may have ended already. */
-export const runResult = async (
-  send: Send,
-  run_id: string,
-  options: ResultOptions = {},
-): Promise<unknown> => {
+/** Waits for the end of a run that may have ended already. */
+export const runEnded = async (send: Send, run_id: string, options: ResultOptions = {}): Promise<Run> => {
   const get = async () => (await dataOf(await send('GET /v1/runs/{run_id}', { path: { run_id } }))) as Run
   const { stream_id, origin_run_id } = await get()
   const first = origin_run_id ?? run_id
   const isOurs = (run: Run) => run.run_id === first || run.origin_run_id === first
-  return resultOf(send, { stream_id, isOurs, ended: get }, options)
+  return endOf(send, { stream_id, isOurs, ended: get }, options)
 }
 
 interface Awaited {
@@ -40,11 +35,11 @@ interface Awaited {
   readonly ended: () => Promise<Run>
 }
 
-const resultOf = async (
+const endOf = async (
   send: Send,
   { stream_id, isOurs, ended }: Awaited,
   { timeoutMs, signal }: ResultOptions,
-): Promise<unknown> => {
+): Promise<Run> => {
   const late = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs)
   const either = AbortSignal.any([signal, late].filter((each) => each !== undefined))
   const operation = 'GET /v1/streams/{stream_id}/subscribe'
@@ -53,9 +48,9 @@ const resultOf = async (
     for await (const { event, data } of followEvents({ send, operation, input, from: 'start' })) {
       if (event !== 'run:stop' && event !== 'run:fail' && event !== 'run:cancel') continue
       const { run } = data as { readonly run: Run }
-      if (isOurs(run) && run.status !== 'pending_retry') return valueOf(run)
+      if (isOurs(run) && run.status !== 'pending_retry') return run
     }
-    return valueOf(await ended())
+    return await ended()
   } catch (error) {
     if (signal?.aborted) throw reasonOf(signal)
     if (late?.aborted)
@@ -76,7 +71,8 @@ const endedOf = async (send: Send, event_id: string): Promise<Run> => {
   throw new ServiceError('not_found', `The event ${event_id} started no run`)
 }
 
-const valueOf = (run: Run): unknown => {
+/** The result of a run that has succeeded; throws the error of any other. */
+export const valueOf = (run: Run): unknown => {
   if (run.status === 'succeeded') return run.result
   throw new RunError(run)
 }

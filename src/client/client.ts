@@ -71,6 +71,8 @@ export interface Call<Result> extends Promise<PublishedEvent> {
    * `RunError` if it fails. A lost connection is restored.
    */
   result(options?: ResultOptions): Promise<Result>
+  /** As `result`, but resolves with the run, also with one that failed or was cancelled. */
+  ended(options?: ResultOptions): Promise<Run>
 }
 
 export interface PageOptions extends RequestOptions {
@@ -97,6 +99,8 @@ export interface Runs {
   stats(options?: RequestOptions): Promise<RunStats>
   /** Waits for the end of the run and of its retries; resolves and rejects as `Call.result` does. */
   result(run_id: string, options?: ResultOptions): Promise<unknown>
+  /** As `result`, but resolves with the run, also with one that failed or was cancelled. */
+  ended(run_id: string, options?: ResultOptions): Promise<Run>
   cancel(run_id: string, options?: PublishOptions): Promise<PublishedEvent>
   /** Starts a new run with the function and the input of this one. */
   replay(run_id: string, options?: PublishOptions): Call<unknown>

@@ -1,5 +1,5 @@
 import type { Event, Page, Run } from './api.ts'
-import { callOf, runResult } from './calls.ts'
+import { callOf, runEnded, valueOf } from './calls.ts'
 import type {
   CallOptions,
   Client,
@@ -83,7 +83,8 @@ export const createClient = <C extends Contract = Registered>(options: ClientOpt
       logs: (run_id: string, given?: RequestOptions) =>
         ask('GET /v1/runs/{run_id}/logs', { path: { run_id }, ...given }),
       stats: (given?: RequestOptions) => ask('GET /v1/runs/stats', given),
-      result: (run_id: string, given?: ResultOptions) => runResult(send, run_id, given),
+      ended: (run_id: string, given?: ResultOptions) => runEnded(send, run_id, given),
+      result: async (run_id: string, given?: ResultOptions) => valueOf(await runEnded(send, run_id, given)),
       cancel: (run_id: string, given?: PublishOptions) => publish('svc:cancel', { run_id }, given),
       replay: (run_id: string, given?: PublishOptions) =>
         callOf<unknown>(send, publish('svc:replay', { run_id }, given)),

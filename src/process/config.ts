@@ -1,4 +1,5 @@
-import { resolve } from 'node:path'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { isIP, isIPv6, SocketAddress } from 'node:net'
 import { NOTHING_ALLOWED, type OperatorAllow, parseOperatorAllow } from '../egress/operatorAllow.ts'
 import { type CorsOrigins, parseCorsOrigins } from '../ports/corsOrigins.ts'
@@ -309,10 +310,17 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
 /** The settings of a client on the machine of the service. */
 export interface ClientConfig {
   readonly url: string
+  /** Whether `SVC_URL` names the service. */
+  readonly isUrlGiven: boolean
   readonly dataDir: string
+  readonly isDataDirGiven: boolean
   readonly masterKey: Buffer | null
+  /** `SVC_KEY`, or its other name `SVC_API_KEY`. */
   readonly apiKey: string | null
   readonly operatorToken: string | null
+  readonly profile: string | null
+  /** The folder with the profiles of this user. */
+  readonly profilesDir: string
 }
 
 /** Reads the environment of a client. The defaults reach a service that was started in the same directory. */
@@ -321,18 +329,22 @@ export const readClientConfig = (
 ): ClientConfig => {
   return {
     url: serviceUrlOf(env),
+    isUrlGiven: Boolean(env['SVC_URL']),
     dataDir: resolve(env['SVC_DATA_DIR'] || '.svc'),
+    isDataDirGiven: Boolean(env['SVC_DATA_DIR']),
     masterKey: parseKey(env['SVC_MASTER_KEY'] ?? '') ?? null,
-    apiKey: env['SVC_API_KEY'] || null,
+    apiKey: env['SVC_KEY'] || env['SVC_API_KEY'] || null,
     operatorToken: env['SVC_OPERATOR_TOKEN'] || null,
+    profile: env['SVC_PROFILE'] || null,
+    profilesDir: join(env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'svc'),
   }
 }
 
 const serviceUrlOf = (env: Readonly<Record<string, string | undefined>>): string => {
   const given = env['SVC_URL']
   if (given) {
-    const url = parseUrl(given)
-    if (url !== undefined && isBase(new URL(url))) return url
+    const url = parseServiceUrl(given)
+    if (url !== undefined) return url
     throw new AppError(
       'bad_request',
       'SVC_URL: expected an http or https URL without a user name and a query, such as https://svc.example.com',
@@ -346,6 +358,12 @@ const serviceUrlOf = (env: Readonly<Record<string, string | undefined>>): string
     'bad_request',
     `HOST, PORT: expected an address and a port, got ${address}; or set SVC_URL`,
   )
+}
+
+/** The URL of a service; undefined if the text is none. */
+export const parseServiceUrl = (text: string): string | undefined => {
+  const url = parseUrl(text)
+  return url !== undefined && isBase(new URL(url)) ? url : undefined
 }
 
 /** Whether a path can follow the URL, and requests can be sent to it. */

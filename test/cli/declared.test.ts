@@ -122,6 +122,9 @@ const run = async (
       columns: Infinity,
       progressColumns: null,
       ask: null,
+      askHidden: null,
+      input: () => Promise.resolve(''),
+      paint: (_, text) => text,
       ...terminal,
     },
   })

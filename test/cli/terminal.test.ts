@@ -46,6 +46,47 @@ test('stops asking when it is interrupted', async () => {
   assert.is(await answered?.catch(() => 'rejected'), 'rejected')
 })
 
+test('asks for a secret without showing it, and restores the terminal', async () => {
+  const streams = processWith({ isTTY: true })
+  const modes: boolean[] = []
+  Object.assign(streams.stdin, { setRawMode: (isRaw: boolean) => modes.push(isRaw) })
+  const answered = open(streams).askHidden?.('Key: ', new AbortController().signal)
+  streams.stdin.write('sex')
+  streams.stdin.write('\x7fcret\r')
+  assert.is(await answered, 'secret')
+  assert.is(writtenTo(streams.stderr), 'Key: \n')
+  assert.equal(modes, [true, false])
+})
+
+test('restores the terminal when a secret is interrupted', async () => {
+  const streams = processWith({ isTTY: true })
+  const modes: boolean[] = []
+  Object.assign(streams.stdin, { setRawMode: (isRaw: boolean) => modes.push(isRaw) })
+  const interrupted = new AbortController()
+  const answered = open(streams).askHidden?.('Key: ', interrupted.signal)
+  interrupted.abort()
+  assert.is(await answered?.catch(() => 'rejected'), 'rejected')
+  assert.equal(modes, [true, false])
+})
+
+test('colours a text only where the result is shown with colours', () => {
+  const [shown, piped] = [processWith({ isTTY: true }), processWith({ isTTY: false })]
+  Object.assign(shown.stdout, { hasColors: () => true })
+  assert.is(open(shown).paint('red', 'x'), '\x1b[31mx\x1b[39m')
+  assert.is(open(piped).paint('red', 'x'), 'x')
+  Object.assign(shown.stdout, { hasColors: () => false })
+  assert.is(open(shown).paint('red', 'x'), 'x')
+})
+
+test('reads the standard input to its end', async () => {
+  const streams = processWith({ isTTY: false })
+  const read = open(streams).input(new AbortController().signal)
+  for (const part of [Buffer.from('"\u00e4').subarray(0, 2), Buffer.from('\u00e4"').subarray(1)])
+    streams.stdin.write(part)
+  streams.stdin.end()
+  assert.is(await read, '"\u00e4"')
+})
+
 test('asks nobody in a pipe, and does not cut what it writes', () => {
   const { ask, columns, progressColumns } = open(processWith({ isTTY: false }))
   assert.equal([ask, columns, progressColumns], [null, Infinity, null])

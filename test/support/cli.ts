@@ -16,6 +16,8 @@ interface Given {
   readonly cwd?: string
   /** Options of Node. */
   readonly nodeOptions?: readonly string[]
+  /** The standard input; default: empty. */
+  readonly input?: string
 }
 
 const optionsOf = ({ env, cwd }: Given) => ({
@@ -33,7 +35,7 @@ export const cli = (args: readonly string[], given: Given = {}): Promise<EndedCl
       (error, out, err) =>
         resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, out, err }),
     )
-    child.stdin?.end()
+    child.stdin?.end(given.input)
   })
 
 /** The JSON that a command printed. Fails unless it ended as done. */

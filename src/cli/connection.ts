@@ -1,0 +1,92 @@
+import { dirname } from 'node:path'
+import { AppError } from '../errors.ts'
+import { onOneLine } from '../logger.ts'
+import { type ClientConfig, readClientConfig } from '../process/config.ts'
+import { apiKeyIn } from '../process/secretsFile.ts'
+import { readInstance } from './instance.ts'
+import { readProfile } from './profiles.ts'
+import { WrongUsage } from './wrongUsage.ts'
+
+/** A service and a credential for it. */
+export interface Connection {
+  readonly url: string
+  readonly key: string
+  /** The credential in an error, such as `API key`. */
+  readonly what: string
+  /** What to do if the service refuses the credential. */
+  readonly fix: string
+  /** The project of the folder; null if nothing names one. */
+  readonly project: string | null
+}
+
+/**
+ * The environment that a command reaches, by the first of these: `SVC_URL`; a named profile; the `svc dev` of the folder; the
+ * default profile; a service in the same directory. `SVC_KEY` replaces the key of all of them. A stored key is sent to
+ * the URL beside it only.
+ */
+export const connectionHere = (profile?: string): Connection => {
+  const config = readClientConfig()
+  if (profile !== undefined && config.isUrlGiven)
+    throw new WrongUsage('--profile: expected no SVC_URL beside it, which names another service')
+  const found = (config.isUrlGiven ? null : storedConnection(config, profile)) ?? localConnection(config)
+  return config.apiKey === null
+    ? found
+    : { ...found, key: checkedToken('SVC_KEY', config.apiKey), what: 'API key', fix: 'set SVC_KEY' }
+}
+
+const storedConnection = (config: ClientConfig, profile?: string): Connection | null => {
+  const name = profile ?? config.profile
+  if (name !== null) return profileConnection(config, name)
+  const instance = readInstance('.')
+  if (instance === null) return profileConnection(config, null)
+  const { url, key, project, file } = instance
+  return { url, key, what: `API key in ${onOneLine(file)}`, fix: 'restart svc dev', project }
+}
+
+const profileConnection = ({ profilesDir }: ClientConfig, name: string | null): Connection | null => {
+  const profile = readProfile(profilesDir, name)
+  if (profile === null) return null
+  const { url, key } = profile
+  return {
+    url,
+    key,
+    what: `API key of the profile ${onOneLine(profile.name)}`,
+    fix: `repeat svc login ${onOneLine(url)} --profile ${onOneLine(profile.name)}`,
+    project: null,
+  }
+}
+
+const localConnection = (config: ClientConfig): Connection => {
+  const { url, dataDir, masterKey, apiKey } = config
+  const key = tokenOf('SVC_KEY', 'API key', config, apiKey ?? apiKeyIn(dataDir, masterKey))
+  return { url, key, what: 'API key', fix: 'set SVC_KEY', project: null }
+}
+
+/** The settings of the operator: where nothing else is given, those of the `svc dev` of the folder. */
+export const localConfig = (): ClientConfig => {
+  const config = readClientConfig()
+  const instance = config.isUrlGiven ? null : readInstance('.')
+  if (instance === null) return config
+  const { url, file } = instance
+  return { ...config, url, ...(!config.isDataDirGiven && { dataDir: dirname(file) }) }
+}
+
+/** The token, which is required. */
+export const tokenOf = (
+  variable: string,
+  what: string,
+  { dataDir }: ClientConfig,
+  token: string | null,
+): string => {
+  if (token === null)
+    throw new AppError(
+      'unauthorized',
+      `no ${what} in ${dataDir}; set ${variable}, or set SVC_DATA_DIR to the directory of the service`,
+    )
+  return checkedToken(variable, token)
+}
+
+const checkedToken = (variable: string, token: string): string => {
+  if (/^[\x21-\x7e]+$/.test(token)) return token
+  throw new AppError('bad_request', `${variable}: expected letters, digits and signs without spaces`)
+}

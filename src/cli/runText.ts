@@ -1,0 +1,115 @@
+import type { Run, RunStatus } from '../client/index.ts'
+import { onOneLine } from '../logger.ts'
+import { duration } from './figures.ts'
+import { type Column, fieldsOf } from './table.ts'
+import type { Colour, Paint } from './terminal.ts'
+
+const colours: Readonly<Record<RunStatus, Colour>> = {
+  running: 'cyan',
+  succeeded: 'green',
+  failed: 'red',
+  cancelled: 'gray',
+  pending_retry: 'yellow',
+}
+
+/** The function of a run, or its kind. */
+export const workOf = ({ fn, run_type }: Pick<Run, 'fn' | 'run_type'>): string => fn ?? run_type
+
+const timeOf = ({ start_time, stop_time }: Run): string | null =>
+  stop_time === null ? null : duration(Date.parse(stop_time) - Date.parse(start_time))
+
+export const runColumns: readonly Column<Run>[] = [
+  { title: 'STARTED', of: ({ start_time }) => start_time },
+  { title: 'STATUS', of: ({ status }) => status, colour: ({ status }) => colours[status] },
+  { title: 'FUNCTION', of: workOf, cut: true },
+  { title: 'TRY', of: ({ attempt }) => attempt, align: 'right' },
+  { title: 'TIME', of: timeOf, align: 'right' },
+  { title: 'ERROR', of: ({ error }) => error && headOf(error), cut: true },
+  { title: 'ID', of: ({ run_id }) => run_id },
+]
+
+type Failure = NonNullable<Run['error']>
+type Cause = Pick<Failure, 'message' | 'name' | 'stack'> & { readonly cause?: unknown }
+
+const headOf = ({ name, message }: Cause): string =>
+  name === undefined || name === 'Error' ? message : `${name}: ${message}`
+
+/** Causes of an error that are shown. */
+const MAX_CAUSES = 5
+
+const causesOf = ({ cause }: Cause, room = MAX_CAUSES): readonly string[] => {
+  const next = cause as Cause | undefined
+  return next === undefined || next === null || room === 0
+    ? []
+    : [`  caused by ${onOneLine(headOf(next))}`, ...causesOf(next, room - 1)]
+}
+
+/** The error of a run on lines of their own, first its place in the source of the user. */
+export const errorText = (error: Failure, paint: Paint): string => {
+  const { code, location } = error
+  const place = location && `${location.file}:${location.line}:${location.column}`
+  const lines = [
+    paint(
+      'red',
+      onOneLine(
+        [place, headOf(error), code === 'function_failed' ? '' : `(${code})`].filter(Boolean).join(' '),
+      ),
+    ),
+    ...(location?.snippet === undefined
+      ? []
+      : [`  ${location.line} | ${onOneLine(location.snippet.trimEnd())}`]),
+    ...causesOf(error),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+/** JSON on several lines, in which a terminal finds nothing to obey. */
+export const prettyJson = (value: unknown): string =>
+  `${JSON.stringify(value ?? null, null, 2)
+    .split('\n')
+    .map(onOneLine)
+    .join('\n')}\n`
+
+/** The fields of a run, then its error or its result. */
+export const runText = (run: Run, paint: Paint): string =>
+  fieldsOf({
+    run: run.run_id,
+    function: workOf(run),
+    project: run.project_name,
+    status: run.status,
+    attempt: String(run.attempt),
+    started: run.start_time,
+    stopped: run.stop_time,
+    'retried at': run.retry_at,
+    type: run.run_type,
+    stream: run.stream_id,
+    event: run.event_id,
+    'parent run': run.parent_run_id,
+    'first attempt': run.origin_run_id,
+    'replay of': run.replay_of,
+    build: run.build_id,
+  }) +
+  (run.error
+    ? `\n${errorText(run.error, paint)}${stackText(run.error)}`
+    : run.status === 'succeeded'
+      ? `\nresult\n${prettyJson(run.result)}`
+      : '')
+
+const stackText = ({ stack }: Failure): string =>
+  stack === undefined
+    ? ''
+    : stack
+        .split('\n')
+        .filter((line) => /^\s+at /.test(line))
+        .map((line) => `  ${onOneLine(line.trim())}\n`)
+        .join('')
+
+/** One line about a run, for commands that follow something. */
+export const runLine = (time: string, word: string, run: Run, paint: Paint): string => {
+  const colour = colours[run.status]
+  const attempt = run.attempt > 1 ? `attempt ${run.attempt}` : null
+  const again = run.retry_at === null ? null : `again at ${run.retry_at}`
+  const parts = [workOf(run), attempt, timeOf(run), again, run.run_id].filter((part) => part !== null)
+  const line = `${time}  ${paint(colour, word.padEnd(9))}  ${onOneLine(parts.join('  '))}\n`
+  return run.error ? line + errorText(run.error, paint).replace(/^(?=.)/gm, '    ') : line
+}

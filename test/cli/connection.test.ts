@@ -1,0 +1,161 @@
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { writeInstance } from '../../src/cli/instance.ts'
+import { answering } from '../support/answering.ts'
+import { cli } from '../support/cli.ts'
+import { freePort } from '../support/freePort.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+
+interface Asked {
+  readonly name: string
+  readonly key: string
+}
+
+const env = { env_id: 'e', org_id: 'o', name: 'dev', active: true }
+
+/** A service that records the credentials of its requests. */
+const serving = (asked: Asked[], name: string, use: (url: string) => Promise<void>): Promise<void> =>
+  answering((request, response) => {
+    asked.push({ name, key: (request.headers.authorization ?? '').replace('Bearer ', '') })
+    const data = request.url === '/v1/env' ? env : []
+    const pagination = { total: 0, limit: 100, offset: 0, has_more: false }
+    response.end(JSON.stringify(request.url === '/v1/env' ? { data } : { data, pagination }))
+  }, use)
+
+const login = (config: string, url: string, key: string, ...args: readonly string[]) =>
+  cli(['login', url, ...args, '--json'], { env: { XDG_CONFIG_HOME: config }, input: `${key}\n` })
+
+const test = suite('the environment of a command', { timeoutMs: 120_000 })
+
+test('is the one of SVC_URL, of a named profile, of svc dev, of the default profile, in this order', async () => {
+  const asked: Asked[] = []
+  const [config, folder] = [tempDir(), tempDir()]
+  const below = join(folder, 'src')
+  mkdirSync(below)
+  await serving(asked, 'given', (given) =>
+    serving(asked, 'dev', (dev) =>
+      serving(asked, 'prod', (prod) =>
+        serving(asked, 'last', async (last) => {
+          assert.is((await login(config, prod, 'prod-key', '--profile', 'prod')).code, 0)
+          assert.is((await login(config, last, 'last-key')).code, 0)
+          const reach = async (args: readonly string[], variables: Readonly<Record<string, string>>) => {
+            asked.length = 0
+            const { code, err } = await cli(['runs', ...args], {
+              env: { XDG_CONFIG_HOME: config, ...variables },
+              cwd: below,
+            })
+            assert.equal([code, err], [0, ''])
+            assert.is(asked.length, 1)
+            return asked[0]
+          }
+          assert.equal(await reach([], {}), { name: 'last', key: 'last-key' })
+          writeInstance(folder, { url: dev, key: 'dev-key', project: 'p', pid: process.pid })
+          assert.equal(await reach([], {}), { name: 'dev', key: 'dev-key' })
+          assert.equal(await reach([], { SVC_KEY: 'own' }), { name: 'dev', key: 'own' })
+          assert.equal(await reach([], { SVC_API_KEY: 'own' }), { name: 'dev', key: 'own' })
+          assert.equal(await reach(['--profile', 'prod'], {}), { name: 'prod', key: 'prod-key' })
+          assert.equal(await reach([], { SVC_PROFILE: 'prod' }), { name: 'prod', key: 'prod-key' })
+          const both = { SVC_URL: given, SVC_KEY: 'k', SVC_PROFILE: 'prod' }
+          assert.equal(await reach([], both), { name: 'given', key: 'k' })
+        }),
+      ),
+    ),
+  )
+})
+
+test('never gets a stored key that belongs to another address', async () => {
+  const asked: Asked[] = []
+  const [config, folder] = [tempDir(), tempDir()]
+  await serving(asked, 'given', (given) =>
+    serving(asked, 'stored', async (stored) => {
+      await login(config, stored, 'stored-key')
+      writeInstance(folder, { url: stored, key: 'dev-key', project: 'p', pid: process.pid })
+      asked.length = 0
+      const { code, err } = await cli(['runs'], {
+        env: { XDG_CONFIG_HOME: config, SVC_URL: given },
+        cwd: folder,
+      })
+      assert.equal([code, asked], [1, []])
+      assert.match(err, /^svc: no API key in .*; set SVC_KEY/)
+    }),
+  )
+})
+
+test('is refused where --profile and SVC_URL name two, and where no such profile is stored', async () => {
+  const both = await cli(['runs', '--profile', 'x'], { env: { SVC_URL: 'http://127.0.0.1:1' } })
+  assert.equal(
+    [both.code, both.err],
+    [2, 'svc: --profile: expected no SVC_URL beside it, which names another service\n'],
+  )
+  const config = tempDir()
+  for (const name of ['nope', '__proto__', 'toString']) {
+    const { code, err } = await cli(['runs', '--profile', name], { env: { XDG_CONFIG_HOME: config } })
+    assert.is(code, 1)
+    assert.match(err, `profile: expected one of svc login (none), got "${name}"`)
+  }
+})
+
+test('that does not answer, or refuses the key, is named with the fix', async () => {
+  const gone = `http://127.0.0.1:${await freePort()}`
+  const { code, err } = await cli(['runs'], { env: { SVC_URL: gone, SVC_KEY: 'k' } })
+  assert.is(code, 1)
+  assert.is(
+    err,
+    `svc: ${gone} does not answer: ECONNREFUSED: start it with svc dev or svc serve, or set SVC_URL\n`,
+  )
+  await answering(
+    (_, response) => response.writeHead(401).end('{"error": {"code": "unauthorized", "message": "no"}}'),
+    async (url) => {
+      const folder = tempDir()
+      writeInstance(folder, { url, key: 'dev-key', project: 'p', pid: process.pid })
+      const refused = await cli(['runs'], { env: { XDG_CONFIG_HOME: folder }, cwd: folder })
+      assert.is(refused.code, 1)
+      assert.match(refused.err, /refused the API key in .*dev\.json; restart svc dev\n$/)
+    },
+  )
+})
+
+const logins = suite('svc login', { timeoutMs: 60_000 })
+
+logins('stores a profile that only this user can read', async () => {
+  const config = tempDir()
+  await serving([], 'any', async (url) => {
+    const { out } = await login(config, `${url}/`, 'a-key', '--profile', 'one')
+    assert.equal(JSON.parse(out), { profile: 'one', url, env_id: 'e', env: 'dev' })
+    await login(config, url, 'b-key')
+    const file = join(config, 'svc', 'profiles.json')
+    assert.is(statSync(file).mode & 0o777, 0o600)
+    assert.equal(JSON.parse(readFileSync(file, 'utf8')), {
+      default: 'default',
+      profiles: { one: { url, key: 'a-key' }, default: { url, key: 'b-key' } },
+    })
+  })
+})
+
+logins('stores nothing if the service refuses the key, or the key is none', async () => {
+  const config = tempDir()
+  await answering(
+    (_, response) => response.writeHead(401).end('{"error": {"code": "unauthorized", "message": "no"}}'),
+    async (url) => {
+      const { code, err } = await login(config, url, 'wrong')
+      assert.equal([code, err], [1, `svc: ${url} refused the API key; nothing was stored\n`])
+      assert.is((await login(config, url, '')).code, 2)
+      assert.is((await login(config, url, 'two words')).code, 2)
+    },
+  )
+  assert.is((await login(config, 'ftp://x', 'k')).code, 2)
+})
+
+logins('names a damaged file of profiles', async () => {
+  const config = tempDir()
+  mkdirSync(join(config, 'svc'))
+  writeFileSync(join(config, 'svc', 'profiles.json'), '{"default": 1}')
+  const { code, err } = await cli(['runs'], { env: { XDG_CONFIG_HOME: config }, cwd: config })
+  assert.is(code, 1)
+  assert.match(err, /profiles\.json: expected the profiles of svc login/)
+})
+
+test.run()
+logins.run()

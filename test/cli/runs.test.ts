@@ -1,0 +1,278 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import type { Run } from '../../src/client/index.ts'
+import { newId } from '../../src/ids.ts'
+import { deploy } from '../support/build.ts'
+import { cli, cliJson, startCli } from '../support/cli.ts'
+import { spawnServer } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
+
+const FILES = {
+  'work.ts': `import { context, currentRun, emit, fn } from 'svc'
+export const add = (a: number, b: number) => a + b
+export const echo = (value: unknown) => value
+export const greet = () => 'a \\x1b[2J b'
+export const fail = (text: string) => {
+  throw new TypeError(text, { cause: new Error('the cause') })
+}
+export const hang = async () => {
+  console.log('first')
+  await new Promise((resolve) => setTimeout(resolve, 3_600_000))
+}
+export const talk = fn({ 'on-event': 'talk' }, async (event: any) => {
+  for (const word of event.data.words) await emit('word', word)
+  console.log('said', event.data.words.length)
+  console.error('\\x1b[2J done')
+  return event.data.words.length
+})
+export const flaky = fn({ 'on-event': 'flaky', retry: { attempts: 1, delay: 1 } }, () => {
+  throw new Error('attempt ' + currentRun().attempt)
+})
+`,
+}
+
+const server = await spawnServer()
+await deploy(server.api, 'work', FILES)
+const given = { env: { SVC_URL: server.url, SVC_KEY: server.api.key } }
+const svc = (...args: readonly string[]) => cli(args, given)
+const json = <T>(...args: readonly string[]) => cliJson<T>(args, given)
+const lines = <T>(out: string): T[] =>
+  out
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as T)
+
+interface Published {
+  readonly event_id: string
+  readonly stream_id: string
+  readonly handlers?: number
+}
+
+const run = suite('svc run', { timeoutMs: 120_000 })
+
+run('prints the result of the function as JSON', async () => {
+  assert.equal(await svc('run', 'work/add', '2', '-3'), { code: 0, out: '-1\n', err: '' })
+  const file = join(tempDir(), 'value.json')
+  writeFileSync(file, '{"deep": ["x"]}')
+  const { out } = await svc('run', 'work/echo', `@${file}`, '--project', 'work')
+  assert.equal(JSON.parse(out), { deep: ['x'] })
+})
+
+run('prints the run with --json', async () => {
+  const done = await json<Run>('run', 'work/add', '2', '3')
+  assert.equal([done.fn, done.status, done.result], ['work/add', 'succeeded', 5])
+})
+
+run('escapes what a terminal would obey', async () => {
+  assert.is((await svc('run', 'work/greet')).out, '"a \\u001b[2J b"\n')
+})
+
+run('reads an argument from the standard input', async () => {
+  const { out } = await cli(['run', 'work/echo', '-'], { ...given, input: '"äöü"\n' })
+  assert.is(out, '"äöü"\n')
+  const empty = await cli(['run', 'work/echo', '-'], given)
+  assert.equal([empty.code, empty.err], [2, 'svc: expected JSON in the standard input\n'])
+  const { code, err } = await svc('run', 'work/echo', '-', '-')
+  assert.equal([code, err], [2, 'svc: args: expected - once, because the standard input is read once\n'])
+})
+
+run('ends with 1 for a failed run, and names its place in the source', async () => {
+  const { code, out, err } = await svc('run', 'work/fail', '"\\u001b[2Jno"')
+  assert.equal([code, err], [1, ''])
+  const [head, source, cause, id] = out.split('\n')
+  assert.is(head, 'work.ts:6:9 TypeError: \\u001b[2Jno')
+  assert.is(source, "  6 |   throw new TypeError(text, { cause: new Error('the cause') })")
+  assert.is(cause, '  caused by the cause')
+  assert.match(id ?? '', /^run [0-9a-f-]{36}$/)
+})
+
+run('ends with 1 for a run that is cancelled', async () => {
+  const waiting = startCli(['run', 'work/hang'], given)
+  const id = await until(async () => {
+    const [first] = await json<Run[]>('runs', '--status', 'running')
+    return first?.run_id
+  })
+  assert.is((await svc('cancel', id)).out, `Requested the cancellation of ${id}\n`)
+  assert.is(await waiting.ended, 1)
+  assert.match(waiting.out(), new RegExp(`cancelled.*\\nrun ${id}\\n$`))
+})
+
+run('stops to wait when it is interrupted, with 1, and the run continues', async () => {
+  const waiting = startCli(['run', 'work/hang'], given)
+  const id = await until(async () => (await json<Run[]>('runs', '--status', 'running'))[0]?.run_id)
+  waiting.process.kill('SIGINT')
+  assert.equal([await waiting.ended, waiting.err()], [1, 'svc: interrupted\n'])
+  assert.is((await json<Run>('show', id)).status, 'running')
+  await svc('cancel', id)
+})
+
+for (const [args, code, expected] of [
+  [['run', 'work/nope'], 1, /^svc: .*no function "work\/nope" in the deployed builds\n$/],
+  [['run', 'work/add', 'x'], 2, /^svc: args: expected JSON.*got x \(a text is JSON in quotes: '"text"'\)\n$/],
+  [['run', 'work/add', '@/nope.json'], 2, /^svc: args: ENOENT.*nope\.json'\n$/],
+  [['run', 'work/add', '--project', 'nope'], 1, /project/],
+  [['show', 'abc'], 2, /^svc: run: expected the full id of a run \(a UUID\), got abc\n$/],
+  [['runs', '--limit', '0'], 2, /^svc: --limit: expected a whole number from 1 to 999999, got 0\n$/],
+  [['runs', '--status', 'done'], 2, /^svc: --status: expected running, succeeded, failed.*got done\n$/],
+  [['runs', '--since', '2'], 2, /^svc: --since: expected a time/],
+  [['send', 'svc:nope'], 1, /reserved/],
+] as const)
+  run(`refuses svc ${args.join(' ')} with ${code}`, async () => {
+    const ended = await svc(...args)
+    assert.equal([ended.code, ended.out], [code, ''])
+    assert.match(ended.err, expected)
+  })
+
+for (const name of ['show', 'logs', 'replay', 'cancel'])
+  run(`names the unknown run of svc ${name}`, async () => {
+    const id = newId()
+    assert.equal(await svc(name, id), { code: 1, out: '', err: `svc: No run ${id}\n` })
+  })
+
+const events = suite('svc send', { timeoutMs: 120_000 })
+
+events('publishes an event, and reports the number of its handlers', async () => {
+  const sent = await json<Published>('send', 'talk', '{"words": ["a"]}')
+  assert.is(sent.handlers, 1)
+  const none = await svc('send', 'nobody')
+  assert.is(none.code, 0)
+  assert.match(none.out, /^published {2}nobody\n/)
+  assert.match(none.out, /^handlers {3}none/m)
+})
+
+events('publishes nothing for a repetition with the same key', async () => {
+  const key = newId()
+  const [one, two] = [
+    await json<Published>('send', 'talk', '{"words": []}', '--idempotency-key', key),
+    await json<Published>('send', 'talk', '{"words": []}', '--idempotency-key', key),
+  ]
+  assert.is(one.event_id, two.event_id)
+})
+
+events('continues a stream', async () => {
+  const { stream_id } = await json<Published>('send', 'nobody')
+  assert.is((await json<Published>('send', 'nobody', '1', '--stream', stream_id)).stream_id, stream_id)
+})
+
+events('with --follow prints what happens until the stream is complete', async () => {
+  const { code, out, err } = await svc('send', 'talk', '{"words": ["a", "\\u001b[2J"]}', '--follow')
+  assert.equal([code, err], [0, ''])
+  const words = out.split('\n').map((line) =>
+    line
+      .replace(/^\S+Z {2}/, '')
+      .split(/ {2,}/)
+      .slice(0, 2)
+      .join(' '),
+  )
+  assert.match(words[0] ?? '', /^Published talk/)
+  assert.equal(words.slice(1), ['started work/talk', 'data word', 'data word', 'succeeded work/talk', ''])
+  assert.not.match(out, '\x1b')
+})
+
+events('with --follow ends with 1 if a run has failed for the last time', async () => {
+  const { code, out } = await svc('send', 'flaky', '--follow', '--json')
+  assert.is(code, 1)
+  const failed = lines<{ event: string; data: { run: Run } }>(out).filter(({ event }) => event === 'run:fail')
+  assert.equal(
+    failed.map(({ data }) => data.run.status),
+    ['pending_retry', 'failed'],
+  )
+})
+
+const reads = suite('svc show, logs, follow and replay', { timeoutMs: 120_000 })
+
+reads('show a run with its result, or with its error and the stack', async () => {
+  const failed = await json<Run>('run', 'work/add', '1', '1')
+  const shown = await svc('show', failed.run_id)
+  assert.match(
+    shown.out,
+    new RegExp(`^run +${failed.run_id}\nfunction +work/add\nproject +work\nstatus +succeeded\n`),
+  )
+  assert.match(shown.out, /\nresult\n2\n$/)
+  const [latest] = await json<Run[]>('runs', '--status', 'failed', '--limit', '1')
+  assert.match((await svc('show', latest?.run_id ?? '')).out, /\nwork\.ts:\d+:\d+ .*\n/)
+})
+
+reads('list runs with filters, in a table or as JSON', async () => {
+  const { out } = await svc('runs', '--status', 'failed', '--since', '1h', '--limit', '2')
+  const [titles, ...rows] = out.trimEnd().split('\n')
+  assert.match(titles ?? '', /^STARTED +STATUS +FUNCTION +TRY +TIME +ERROR +ID$/)
+  assert.is(rows.length, 2)
+  for (const row of rows) assert.match(row, / failed +work\//)
+  const events_ = await json<Run[]>('runs', '--type', 'event')
+  assert.ok(events_.length > 0 && events_.every(({ run_type }) => run_type === 'event'))
+})
+
+reads('print the output of a run', async () => {
+  const { event_id } = await json<Published>('send', 'talk', '{"words": ["a"]}')
+  const shown = await until(async () => {
+    const { runs } = await json<{ runs: Run[] }>('events', 'show', event_id)
+    return runs[0]?.status === 'succeeded' ? runs[0] : undefined
+  })
+  const { out } = await svc('logs', shown.run_id)
+  assert.equal(
+    out.split('\n').map((line) => line.replace(/^\S+Z {2}/, '')),
+    ['said 1', '\\u001b[2J done', ''],
+  )
+  const texts = lines<{ text: string; source: string }>((await svc('logs', shown.run_id, '--json')).out)
+  assert.equal(
+    texts.map(({ source }) => source),
+    ['stdout', 'stderr'],
+  )
+})
+
+reads('print the output of a running run until its end', async () => {
+  const { stream_id } = await json<Published>('run', 'work/hang', '--no-wait')
+  const id = await until(
+    async () =>
+      (await json<Run[]>('runs', '--status', 'running')).find((each) => each.stream_id === stream_id)?.run_id,
+  )
+  const follower = startCli(['logs', id, '-f'], given)
+  await follower.shows('first')
+  await svc('cancel', id)
+  assert.equal([await follower.ended, follower.err()], [0, ''])
+})
+
+reads('run a function again with the same input', async () => {
+  const first = await json<Run>('run', 'work/echo', '"again"')
+  const second = await json<Run>('replay', first.run_id)
+  assert.equal([second.result, second.replay_of], ['again', first.run_id])
+  assert.is((await svc('replay', first.run_id)).out, '"again"\n')
+})
+
+reads('follow a stream to its end, and the environment until it is interrupted', async () => {
+  const follower = startCli(['follow'], given)
+  const lasting = startCli(['follow', '--from', 'start', '--json'], given)
+  await lasting.shows('run:')
+  const { stream_id } = await json<Published>('send', 'talk', '{"words": ["b"]}')
+  const ended = await svc('follow', stream_id)
+  assert.is(ended.code, 0)
+  assert.match(ended.out, /data +word {2}"b"/)
+  await until(async () => {
+    await svc('send', 'talk', '{"words": []}') // until one is published after the follower has begun
+    return /succeeded {2}work\/talk/.test(follower.out()) || undefined
+  })
+  follower.process.kill('SIGINT')
+  lasting.process.kill('SIGINT')
+  assert.equal([await follower.ended, follower.err()], [0, ''])
+  assert.is(await lasting.ended, 0)
+  assert.ok(lines<{ event: string }>(lasting.out()).some(({ event }) => event === 'run:stop'))
+})
+
+reads('list events by their type, and an event with its runs', async () => {
+  const listed = await json<{ event_type: string; event_id: string }[]>('events', '--type', 'flaky')
+  assert.ok(listed.length > 0 && listed.every(({ event_type }) => event_type === 'flaky'))
+  const { out } = await svc('events', 'show', listed[0]?.event_id ?? '')
+  assert.match(out, /\ndata\nnull\n\nSTARTED/)
+  const id = newId()
+  assert.is((await svc('events', 'show', id)).err, `svc: No event ${id}\n`)
+})
+
+reads.after(() => server.stop())
+
+run.run()
+events.run()
+reads.run()
