@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { ServiceError } from '../client/errors.ts'
 import { AppError, isAppError } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
 import { backupCommands } from './backup.ts'
@@ -80,7 +79,6 @@ export const runCli = async (
   } catch (error) {
     if (signal.aborted) terminal.err('svc: interrupted\n')
     else if (isAppError(error)) terminal.err(`svc: ${error.message}\n`)
-    else if (error instanceof ServiceError) terminal.err(`svc: ${onOneLine(error.message)}\n`)
     else throw error
     return error instanceof WrongUsage ? WRONG_USAGE : FAILED
   }

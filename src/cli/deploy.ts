@@ -3,7 +3,6 @@ import { bundleOnce } from '../bundle/bundleOnce.ts'
 import { inspectZip } from '../bundle/inspectZip.ts'
 import { projectName, readSettings } from '../bundle/settings.ts'
 import type { Client } from '../client/client.ts'
-import { createClient } from '../client/createClient.ts'
 import { functionChanges } from '../domain/functionChanges.ts'
 import { FOLDER_ARGUMENT } from './build.ts'
 import { changesText, inputsText, largestInputs, warningsOf, warningsText } from './bundleTexts.ts'
@@ -35,11 +34,11 @@ export const deployCommand = command({
   },
   examples: ['svc deploy', 'svc deploy orders --dry-run', 'svc deploy --project orders-staging --yes'],
   confirms: 'sometimes',
-  async run({ args, options, environment, progress, confirm, signal }) {
+  ofEnvironment: true,
+  async run({ args, options, client: connect, progress, confirm, signal }) {
     const settings = readSettings(args.FOLDER ?? '.')
     const project = options.project ?? settings.project
-    const { url, token } = environment()
-    const client = createClient({ url, token })
+    const client = connect()
     const bundle = await bundleOnce(settings)
     signal.throwIfAborted()
     const bar = bundle.zip.length > BIG_UPLOAD ? progress('bytes') : null

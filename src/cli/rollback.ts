@@ -1,12 +1,10 @@
 import { projectName, readSettings } from '../bundle/settings.ts'
 import type { Build } from '../client/api.ts'
-import { createClient } from '../client/createClient.ts'
 import { AppError } from '../errors.ts'
-import { isId } from '../ids.ts'
 import { changesText, warningsText } from './bundleTexts.ts'
 import { command } from './command.ts'
 import { buildsOf } from './deployBundle.ts'
-import { WrongUsage } from './wrongUsage.ts'
+import { idOf } from './values.ts'
 
 export const rollbackCommand = command({
   name: 'rollback',
@@ -14,6 +12,7 @@ export const rollbackCommand = command({
   description:
     'Deploys the build of a project that the deployed one replaced. Running runs continue with the build that they began ' +
     'with. A second rollback undoes the first; --to names any other build.',
+  ofEnvironment: true,
   arguments: {
     PROJECT: {
       description: 'the project in the service (default: that of the working directory)',
@@ -25,17 +24,13 @@ export const rollbackCommand = command({
     to: {
       value: 'BUILD_ID',
       description: 'the build to deploy',
-      parse: (text: string) => {
-        if (isId(text)) return text
-        throw new WrongUsage(`expected the id of a build (a UUID), got ${text}`)
-      },
+      parse: idOf('a build'),
     },
   },
   examples: ['svc rollback', 'svc rollback orders'],
-  async run({ args, options, environment, signal }) {
+  async run({ args, options, client: connect, signal }) {
     const project = args.PROJECT ?? readSettings('.').project
-    const { url, token } = environment()
-    const client = createClient({ url, token })
+    const client = connect()
     const build_id = options.to ?? predecessorIn(await buildsOf(client, project, { signal }), project)
     const { changes, warnings, hash } = await client.request(
       'POST /v1/projects/{project}/builds/{build_id}/deploy',
