@@ -9,6 +9,7 @@ import { type Chromium, hasChromium, startChromium } from '../support/chromium.t
 import { type FaultProxy, openFaultProxy } from '../support/faultProxy.ts'
 import { EMBEDDED } from '../support/installation.ts'
 import { install, npmPack, unpacked } from '../support/installed.ts'
+import { launch, type Launched } from '../support/launch.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
@@ -20,9 +21,8 @@ interface Context {
   chromium: Chromium
   /** The installed example. */
   project: string
-  /** The address of the page. */
-  page: string
-  stop: () => void
+  /** The server of the example; its address is that of the page. */
+  pageServer: Launched
 }
 
 const example = fileURLToPath(new URL('../../examples/streaming', import.meta.url))
@@ -31,24 +31,6 @@ const isHere = hasChromium()
 const streaming = suite<Context>('the streaming example in Chromium', { timeoutMs: 120_000 })
 const test = (name: string, work: (context: Context) => Promise<void>) =>
   isHere ? streaming(name, work) : streaming.skip(name)
-
-/** Starts the server of the example as its users do. */
-const startPage = async (project: string, env: Readonly<Record<string, string>>) => {
-  const child = spawn(process.execPath, ['server.ts'], {
-    cwd: project,
-    env: { PATH: process.env['PATH'], ...env },
-  })
-  const stop = () => void child.kill('SIGKILL')
-  process.on('exit', stop)
-  let output = ''
-  for (const pipe of [child.stdout, child.stderr])
-    pipe.setEncoding('utf8').on('data', (text: string) => (output += text))
-  const page = await until(() => {
-    if (child.exitCode !== null) throw new Error(`Expected the server of the page to start, got: ${output}`)
-    return /http:\S+/.exec(output)?.[0]
-  })
-  return { page, stop }
-}
 
 const deployExample = async ({ api }: TestServer, project: string): Promise<void> => {
   const settings = readSettings(project)
@@ -66,14 +48,17 @@ streaming.before(async (context) => {
   const { hostname, port } = new URL(context.server.url)
   context.proxy = await openFaultProxy({ host: hostname, port: Number(port) })
   const SVC_URL = context.proxy.url(context.server.url)
-  const started = await startPage(context.project, { SVC_URL, SVC_KEY: context.server.api.key, PORT: '0' })
-  Object.assign(context, started)
+  context.pageServer = await launch([process.execPath, 'server.ts'], {
+    cwd: context.project,
+    env: { PATH: process.env['PATH'], SVC_URL, SVC_KEY: context.server.api.key, PORT: '0' },
+    ready: /http:\S+/,
+  })
   context.chromium = await startChromium()
 })
-streaming.after(async ({ chromium, proxy, server, stop }) => {
+streaming.after(async ({ chromium, proxy, server, pageServer }) => {
   if (!isHere) return
   await chromium.close()
-  stop()
+  await pageServer.stop()
   await proxy.close()
   await server.stop()
 })
@@ -82,7 +67,7 @@ const ANSWER = `You asked: ä & <b>?\n${Array.from({ length: 79 }, (_, n) => `${
 
 test('shows each token once and in order, although the connection is lost twice', async (context) => {
   const { chromium, proxy } = context
-  const { page, errors } = await chromium.open(context.page)
+  const { page, errors } = await chromium.open(context.pageServer.ready)
   const opened: string[] = []
   const failed: string[] = []
   page.on('request', (request) => request.method() === 'GET' && opened.push(request.url()))
@@ -108,7 +93,7 @@ test('shows each token once and in order, although the connection is lost twice'
 
 test('gives the page a session for its stream, and keeps the key', async (context) => {
   const { chromium, server } = context
-  const { page } = await chromium.open(context.page)
+  const { page } = await chromium.open(context.pageServer.ready)
   const replied = page.waitForResponse((response) => response.url().endsWith('/ask'))
   await page.click('button')
   const { token, stream_id } = (await (await replied).json()) as { token: string; stream_id: string }
