@@ -7,11 +7,18 @@ import { tempDir } from './tempDir.ts'
 
 const execute = promisify(execFile)
 
-/** The tarball of `npm pack`, made now. */
+/** What `npm pack` needs of the checkout. */
+const PARTS = ['package.json', 'tsconfig.json', 'LICENSE', 'README.md', 'bin', 'src']
+
+/**
+ * The tarball of `npm pack`, made now. It is made of a copy of the checkout, because `npm pack` replaces `dist`, which other tests
+ * may be reading or replacing.
+ */
 export const npmPack = async (): Promise<string> => {
-  const to = tempDir()
-  const args = ['pack', '--json', '--pack-destination', to, packageDir]
-  const { stdout } = await execute('npm', args, { cwd: packageDir })
+  const [cwd, to] = [tempDir(), tempDir()]
+  for (const part of PARTS) await cp(join(packageDir, part), join(cwd, part), { recursive: true })
+  await symlink(join(packageDir, 'node_modules'), join(cwd, 'node_modules'))
+  const { stdout } = await execute('npm', ['pack', '--json', '--pack-destination', to], { cwd })
   // Scripts print before the list.
   const [{ filename }] = JSON.parse(stdout.slice(stdout.indexOf('['))) as [{ filename: string }]
   return join(to, filename)
