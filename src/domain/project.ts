@@ -8,7 +8,7 @@ type BuildOf = EventOf<'BuildUploaded'>
 /** A build of a project; `size` contains the list of its functions if that is in the blobs. */
 export type KnownBuild = Pick<BuildOf, 'hash' | 'size' | 'build_type' | 'storage_path'>
 
-/** The newest live builds of a project that are kept; an upload of another one deletes the oldest. */
+/** The newest live builds of a project that are kept beside the deployed one; an upload of another one deletes the oldest. */
 const KEPT_LIVE = 5
 
 /** The deployed build of a project. */
@@ -121,21 +121,20 @@ export const buildExists = (
   return true
 }
 
-/** Throws `not_found` or `bad_request` unless the project has the build and may deploy it. */
+/** Throws `not_found` unless the project has the build. */
 export const admitDeployment = ({ builds }: Pick<ActiveProject, 'builds'>, build_id: string): void => {
-  const build = builds.get(build_id)
-  if (!build) throw new AppError('not_found', `No build ${build_id}`)
-  if (build.build_type === 'live')
-    throw new AppError('bad_request', 'build_id: a live build cannot be deployed; upload it without `live`')
+  if (!builds.has(build_id)) throw new AppError('not_found', `No build ${build_id}`)
 }
 
 /** Returns the live builds that another build replaces. Throws `quota_exceeded` if the project would have too many builds. */
 export const admitBuild = (
-  { builds }: Pick<ActiveProject, 'builds'>,
+  { builds, deployed }: Pick<ActiveProject, 'builds' | 'deployed'>,
   build_type: BuildOf['build_type'],
   most: number,
 ): [string, KnownBuild][] => {
-  const live = build_type === 'live' ? [...builds].filter(([, known]) => known.build_type === 'live') : []
+  const isOld = ([build_id, known]: [string, KnownBuild]) =>
+    known.build_type === 'live' && build_id !== deployed?.build_id // functions run on the deployed one
+  const live = build_type === 'live' ? [...builds].filter(isOld) : []
   const old = live.slice(0, Math.max(0, live.length + 1 - KEPT_LIVE))
   if (builds.size - old.length >= most)
     throw new AppError(
@@ -147,7 +146,7 @@ export const admitBuild = (
 
 /** An accepted build, and the end of the live builds that it replaces. */
 const uploaded = (
-  project: Pick<ActiveProject, 'builds'>,
+  project: Pick<ActiveProject, 'builds' | 'deployed'>,
   { build, most = Infinity }: { readonly build: Omit<BuildOf, 'type'>; readonly most?: number },
 ): ProjectEvent[] => {
   const { project_id, build_type } = build

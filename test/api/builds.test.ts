@@ -180,11 +180,12 @@ deploying('can return to an earlier build', async () => {
   assert.is((await call(api, 'r/version')).result, 7)
 })
 
-deploying('refuses live builds', async () => {
+deploying('takes live builds too', async () => {
   const live = await uploaded('shop', filesOf(1), { live: 'true' })
   const build = await api.get<Build>('/projects/shop/builds/live')
   assert.equal([build.build_id, build.build_type, build.deployed], [live.build_id, 'live', false])
-  assert.is((await api.refused('POST', `/projects/shop/builds/${live.build_id}/deploy`)).status, 400)
+  const deployed = await api.post<Build>(`/projects/shop/builds/${live.build_id}/deploy`)
+  assert.equal([deployed.build_type, deployed.deployed], ['live', true])
   const later = await uploaded('shop', filesOf(2), { live: 'true' })
   assert.is((await api.get<Build>('/projects/shop/builds/live')).build_id, later.build_id)
 })

@@ -154,8 +154,8 @@ builds('are abandoned before their deployment takes effect, not after it', () =>
 builds('that are unknown are not deployed', () =>
   given(created, uploaded('a')).when(deploy('b')).refuses('not_found'),
 )
-builds('that are live are not deployed', () =>
-  given(created, uploaded('a', 'live')).when(deploy('a')).refuses('bad_request'),
+builds('that are live are deployed as others', () =>
+  given(created, uploaded('a', 'live')).when(deploy('a')).then(deployed('a')),
 )
 builds.run()
 
@@ -173,6 +173,12 @@ deletion('is for builds that are not deployed, once', () => {
 deletion('is for ever: the build is neither deployed nor uploaded again', () => {
   given(created, uploaded('a'), gone('a')).when(deploy('a')).refuses('not_found')
   given(created, uploaded('a'), gone('a')).when(upload('a')).refuses('conflict')
+})
+deletion('of live builds leaves the deployed one', () => {
+  const live = ['1', '2', '3', '4', '5', '6'].map((id) => uploaded(id, 'live'))
+  given(created, ...live, deployed('1'))
+    .when(upload('7', 'live'))
+    .then(uploaded('7', 'live'), gone('2', 'superseded'))
 })
 deletion('of live builds leaves the newest five', () => {
   const live = ['1', '2', '3', '4', '5'].map((id) => uploaded(id, 'live'))

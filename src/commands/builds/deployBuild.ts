@@ -15,7 +15,7 @@ import { retryLate } from '../projects/retryLate.ts'
 /**
  * Deploys a build of a project (id or name) and replaces the deployed one (SPEC.md, Builds). `changes` compares the
  * functions of the two, and `warnings` names likely mistakes. Rejects with `not_found`,
- * with `bad_request` for a live build, with `quota_exceeded`, or with `conflict` when another project has one of its webhooks.
+ * with `quota_exceeded`, or with `conflict` when another project has one of its webhooks.
  */
 export const deployBuild = async (
   deps: Pick<CommandDeps, 'aggregates' | 'views' | 'payloads' | 'runtime' | 'quotas'>,

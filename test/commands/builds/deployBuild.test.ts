@@ -111,10 +111,12 @@ deploying('again stores nothing new in its project', async () => {
   assert.equal(await typesIn(project), ['ProjectCreated', 'BuildUploaded', 'BuildDeployed'])
 })
 
-deploying('refuses a live build', async () => {
+deploying('takes a live build too', async () => {
   const project = await newProject()
   const build_id = await uploaded(project, [], { live: true })
-  await refusedWith('bad_request', () => deploy(project, build_id))
+  await deploy(project, build_id)
+  await node.views.settled()
+  assert.is(node.views.directory.project(env_id, project)?.deployed?.build_id, build_id)
 })
 
 deploying('refuses a build of another project or environment as if it did not exist (I7)', async () => {

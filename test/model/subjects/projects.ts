@@ -90,7 +90,6 @@ export const projects: Subject<ProjectsState, ProjectsCommand> = {
         return upload(known, command)
       case 'deploy': {
         const wanted = known.builds[command.build] ?? refuse('not_found')
-        if (wanted.live) refuse('bad_request')
         if (pathsOf(wanted).some((path) => (ownerOf(state, path) ?? command.project) !== command.project))
           refuse('conflict')
         known.deployed = command.build
@@ -156,7 +155,8 @@ const upload = (
   if (webhooksIn[zip] === null) refuse('bad_request')
   known.builds[build] = { zip, live }
   if (live) known.lives.push(build)
-  for (const old of known.lives.slice(0, -KEPT_LIVE)) end(known, old)
+  const replaceable = known.lives.filter((id) => id !== known.deployed)
+  for (const old of replaceable.slice(0, -KEPT_LIVE)) end(known, old)
   return { existed: false }
 }
 
