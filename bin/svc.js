@@ -15,7 +15,9 @@ const own = found('../node_modules/.bin/node', '../../.bin/node')
 
 if (Number.parseInt(process.versions.node, 10) >= NODE_MAJOR) await import(pathToFileURL(entry).href)
 else if (own) {
-  const child = spawn(own, [entry, ...process.argv.slice(2)], { stdio: 'inherit' })
+  // The channel closes when this process ends, however that happens; svc dev then stops its service.
+  const stdio = ['inherit', 'inherit', 'inherit', ...(process.argv[2] === 'dev' ? ['ipc'] : [])]
+  const child = spawn(own, [entry, ...process.argv.slice(2)], { stdio })
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   // A terminal sends Ctrl-C to both processes itself.
   process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'))

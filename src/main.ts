@@ -4,7 +4,7 @@ import { codeDir } from './process/codeCache.js'
 import { type Config, readConfig } from './process/config.ts'
 import { preventCoreDumps } from './process/noCoreDumps.ts'
 import { isAppError, messageOf } from './errors.ts'
-import { type Logger, openLogger } from './logger.ts'
+import { openLogger } from './logger.ts'
 import { openOutput, type Output } from './process/output.ts'
 import { masked } from './secrets/redaction.ts'
 import { type Service, start } from './start.ts'
@@ -41,8 +41,11 @@ const main = async (): Promise<void> => {
   let stopping = false
   const stop = (signal: NodeJS.Signals): void => {
     if (stopping) process.exit(1)
+    beginStop(`${signal}: stopping; send it again to stop at once`)
+  }
+  const beginStop = (reason: string): void => {
     stopping = true
-    logger.info(`${signal}: stopping; send it again to stop at once`)
+    logger.info(reason)
     setTimeout(() => process.exit(1), FORCE_AFTER_MS).unref()
     startGivenUp.abort()
     service?.stop().then(
@@ -52,6 +55,8 @@ const main = async (): Promise<void> => {
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
+  // The process that started this one has ended, or no longer needs it: `svc dev`.
+  process.on('disconnect', () => stopping || beginStop('The parent process has disconnected: stopping'))
   process.on('SIGUSR1', () => {}) // without a listener it opens a debugger, unless --disable-sigusr1 is given
   try {
     service = await start(config, logger, {
@@ -61,7 +66,14 @@ const main = async (): Promise<void> => {
       signal: startGivenUp.signal,
     })
     if (stopping) return void service.stop().then(() => process.exit(0), fail)
-    announce(service, { config, output, logger })
+    if (process.send) process.send({ url: service.url, key: service.apiKey })
+    else showTokens(service, output)
+    logger.info(`svc ${version} is ready on ${service.url}`, {
+      listens: service.listens,
+      data: config.dataDir,
+      roles: [...config.roles].join(','),
+      api_key: service.apiKey.replace(/[^_]+$/, '***'),
+    })
   } catch (error) {
     if (stopping) process.exit(0)
     fail(error)
@@ -76,24 +88,14 @@ const configured = (): Config => {
   }
 }
 
-const announce = (
-  { generated, apiKey, operatorToken, url, listens }: Service,
-  { config: { dataDir, roles }, output, logger }: { config: Config; output: Output; logger: Logger },
-): void => {
+const showTokens = ({ generated, apiKey, operatorToken }: Service, output: Output): void => {
   const lines = [
     ...(generated.apiKey ? [`  API key         ${apiKey}\n`] : []),
     ...(generated.operatorToken ? [`  Operator token  ${operatorToken}\n`] : []),
   ]
-  if (lines.length > 0) {
-    const where = generated.file === null ? 'derived from SVC_MASTER_KEY' : `stored in ${generated.file}`
-    output.write(`\nCreated on this first start and not shown again (${where}):\n${lines.join('')}\n`)
-  }
-  logger.info(`svc ${version} is ready on ${url}`, {
-    listens,
-    data: dataDir,
-    roles: [...roles].join(','),
-    api_key: apiKey.replace(/[^_]+$/, '***'),
-  })
+  if (lines.length === 0) return
+  const where = generated.file === null ? 'derived from SVC_MASTER_KEY' : `stored in ${generated.file}`
+  output.write(`\nCreated on this first start and not shown again (${where}):\n${lines.join('')}\n`)
 }
 
 /** The commit of the checkout; `unknown` without one. */

@@ -9,6 +9,7 @@ import { connectEnvironment, connectOperator } from './client.ts'
 import { type Connection, connectionHere } from './connection.ts'
 import type { CliCommand, Invocation, Printed } from './command.ts'
 import { deployCommand } from './deploy.ts'
+import { devCommand } from './dev.ts'
 import { doctorCommand } from './doctor.ts'
 import { envCommands } from './envs.ts'
 import { eventCommands } from './events.ts'
@@ -32,6 +33,7 @@ const allCommands: readonly CliCommand[] = [
   ...eventCommands,
   ...runCommands,
   loginCommand,
+  devCommand,
   serveCommand,
   statusCommand,
   doctorCommand,

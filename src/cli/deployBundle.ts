@@ -83,7 +83,8 @@ export const buildsOf = async (
   }
 }
 
-const createProject = async (
+/** Creates a project that may exist already. */
+export const createProject = async (
   client: Pick<Client, 'request'>,
   name: string,
   given: Given,

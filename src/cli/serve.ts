@@ -19,6 +19,9 @@ const nodeOptions = (): readonly string[] => {
   )
 }
 
+/** The arguments of Node that start the service. */
+export const serviceArguments = (): readonly string[] => [...nodeOptions(), main]
+
 export const serveCommand = command({
   name: 'serve',
   summary: 'start the service here, in the foreground',
@@ -30,6 +33,6 @@ export const serveCommand = command({
   run() {
     if (process.platform === 'win32' || process.execve === undefined)
       throw new AppError('bad_request', 'svc serve needs Linux or macOS; run npm start here')
-    return process.execve(process.execPath, [process.execPath, ...nodeOptions(), main])
+    return process.execve(process.execPath, [process.execPath, ...serviceArguments()])
   },
 })

@@ -7,6 +7,8 @@ interface Upload {
   readonly project: string
   readonly zip: Uint8Array
   readonly sha256: string
+  /** Uploads a live build instead of a release. */
+  readonly live?: boolean
   /** Called with the bytes that were handed to the connection. */
   readonly onProgress?: ((sent: number, total: number) => void) | undefined
   readonly signal?: AbortSignal | undefined
@@ -36,10 +38,11 @@ class CountedBlob extends Blob {
 /** Uploads a build, which the service checks and loads once. Rejects with a `ServiceError`. */
 export const uploadBuild = async (
   client: Pick<Client, 'open'>,
-  { project, zip, sha256, onProgress, signal }: Upload,
+  { project, zip, sha256, live = false, onProgress, signal }: Upload,
 ): Promise<BuildUpload> => {
   const form = new FormData()
   form.set('hash', sha256)
+  if (live) form.set('live', 'true')
   form.set('file', new Blob([new Uint8Array(zip)]), 'build.zip')
   const encoded = new Response(form)
   const type = encoded.headers.get('content-type') ?? ''

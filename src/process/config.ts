@@ -98,6 +98,8 @@ const EMBEDDED = 'embedded:'
 const API_KEY_LENGTH = 16
 const OPERATOR_TOKEN_LENGTH = 32
 
+export const MAX_PORT = 65_535
+
 type EngineUrls = Pick<Config, 'eventStore' | 'readModels' | 'blobs'>
 
 export const isEmbeddedUrl = (url: string): boolean => url === EMBEDDED
@@ -151,7 +153,7 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
   const flag = (name: string): boolean =>
     check(name, false, (text) => (/^[01]$/.test(text) ? text === '1' : undefined), '0 or 1')
   const port = (name: string): number | null => {
-    const value = integer(name, -1, 0, 65_535)
+    const value = integer(name, -1, 0, MAX_PORT)
     return value === -1 ? null : value
   }
 
@@ -174,7 +176,7 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
   const acceptsTerms = flag('SVC_ACME_ACCEPT_TERMS')
   const publicUrl = check<string | null>('SVC_PUBLIC_URL', null, parseUrl, 'an http or https URL')
   const config: Config = {
-    port: integer('PORT', 8080, 0, 65_535),
+    port: integer('PORT', 8080, 0, MAX_PORT),
     host: check('HOST', '127.0.0.1', (text) => text, 'a host name or address'),
     dataDir: resolve(check('SVC_DATA_DIR', '.svc', (text) => text, 'a path')),
     eventStore: engine('SVC_EVENT_STORE', /^esdb(\+discover)?:\/\/./, '`esdb://host:2113?tls=false`'),
@@ -338,6 +340,32 @@ export const readClientConfig = (
     profile: env['SVC_PROFILE'] || null,
     profilesDir: join(env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'svc'),
   }
+}
+
+/** Variables that would lead the service of `svc dev` to other data, or open more than its port. */
+const NOT_FOR_DEV =
+  /^(?:SVC_(?:EVENT_STORE|READ_MODELS|BLOBS|REDIS|ROLES|MASTER_KEY\w*|ACCEPT_LOSS|API_KEY|KEY|URL|OPERATOR_\w+|PUBLIC_URL|DOMAINS_ZONE|TLS_PORT|ACME_\w+)|NODE_CHANNEL_\w+)$/
+
+/** The environment of the service that `svc dev` starts: embedded, with its own data, and open to pages of this machine. */
+export const devServiceEnv = (
+  { dataDir, port }: Pick<Config, 'dataDir' | 'port'>,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Readonly<Record<string, string | undefined>> => ({
+  SVC_CORS_ORIGINS: 'loopback',
+  ...Object.fromEntries(Object.entries(env).filter(([name]) => !NOT_FOR_DEV.test(name))),
+  SVC_DATA_DIR: dataDir,
+  SVC_LOG_FORMAT: 'text',
+  PORT: String(port),
+})
+
+/** Where the service of `svc dev` listens, unless an option names another port. */
+export const readDevAddress = (
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): { readonly host: string; readonly port: number } => {
+  const text = env['PORT'] || '8080'
+  if (/^\d+$/.test(text) && Number(text) <= MAX_PORT)
+    return { host: env['HOST'] || '127.0.0.1', port: Number(text) }
+  throw new AppError('bad_request', `PORT: expected a whole number from 0 to ${MAX_PORT}, got ${text}`)
 }
 
 const serviceUrlOf = (env: Readonly<Record<string, string | undefined>>): string => {

@@ -390,6 +390,7 @@ export const layers: readonly Layer[] = [
   {
     path: 'cli',
     imports: [
+      'boundedMap',
       'bundle',
       'client',
       'domain/functionChanges',

@@ -23,7 +23,8 @@ export const UploadForm = Type.Object({
   ),
   live: Type.Optional(
     Type.Union([Type.Literal('true'), Type.Literal('false')], {
-      description: '`true` uploads a live (development) build. Eval uses it, and further live builds replace it unless it is deployed',
+      description:
+        '`true` uploads a live (development) build. Eval uses it, and further live builds replace it unless it is deployed',
     }),
   ),
 })

@@ -1,0 +1,85 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { ServiceError } from '../client/index.ts'
+import { clock } from '../clock.ts'
+import { AppError } from '../errors.ts'
+import { MAX_PORT, readDevAddress } from '../process/config.ts'
+import { command } from './command.ts'
+import { develop } from './dev/develop.ts'
+import { type LocalService, startService } from './dev/service.ts'
+import { readyText } from './dev/texts.ts'
+import { readInstance, removeInstance, writeInstance } from './instance.ts'
+import { WrongUsage } from './wrongUsage.ts'
+
+const portOf = (text: string): number => {
+  if (/^\d+$/.test(text) && Number(text) <= MAX_PORT) return Number(text)
+  throw new WrongUsage(`expected a whole number from 0 to ${MAX_PORT}, got ${text}`)
+}
+
+export const devCommand = command({
+  name: 'dev',
+  summary: 'run the functions of a folder, and deploy them again after every save',
+  description:
+    'Starts a service of its own with its data in FOLDER/.svc, deploys the functions of the folder, and deploys them again ' +
+    'after every save. It prints each run as it ends. A save with an error leaves the last good build live. The lines of .env.svc are context ' +
+    'variables. Ctrl-C stops the service; other commands of svc in the folder find it meanwhile.',
+  arguments: { FOLDER: { description: 'the folder of the project (default: this one)', count: 'optional' } },
+  options: {
+    port: { value: 'PORT', description: 'where the service listens, or the next free port', parse: portOf },
+    ephemeral: { description: 'keep the data in a temporary folder, and remove it at the end' },
+  },
+  examples: ['svc dev', 'svc dev orders --port 9000', 'svc dev --ephemeral --json'],
+  async run({ args, options, signal: interrupted, print }) {
+    const folder = resolve(args.FOLDER ?? '.')
+    checkFolder(folder)
+    const left = terminalLeft()
+    const stopped = AbortSignal.any([interrupted, left])
+    const dataDir = options.ephemeral ? mkdtempSync(join(tmpdir(), 'svc-dev-')) : join(folder, '.svc')
+    let service: LocalService | null = null
+    try {
+      const since = clock.monotonic()
+      const { host, port } = readDevAddress()
+      service = await startService(dataDir, { host, port: options.port ?? port }, stopped)
+      const { url, key } = service
+      const data = options.ephemeral ? null : dataDir
+      const ready = () => readyText({ url, folder, data, ms: Math.round(clock.monotonic() - since) })
+      const onProject = (project: string) => writeInstance(folder, { url, key, project, pid: process.pid })
+      await develop({ folder, url, key, stopped, print, ready, onProject, ended: diedOf(service) })
+    } catch (error) {
+      if (stopped.aborted) return // done, as every command that follows something
+      throw error instanceof ServiceError
+        ? new AppError('unavailable', error.message, { cause: error })
+        : error
+    } finally {
+      await service?.stop()
+      removeInstance(folder)
+      if (options.ephemeral) rmSync(dataDir, { recursive: true, force: true })
+    }
+  },
+})
+
+const checkFolder = (folder: string): void => {
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
+    throw new AppError('bad_request', `FOLDER: expected a folder, got ${folder}`)
+  const running = readInstance(folder)
+  if (running?.file === join(folder, '.svc', 'dev.json'))
+    throw new AppError(
+      'bad_request',
+      `svc dev is running in ${folder} at ${running.url} (process ${running.pid}): stop it first`,
+    )
+}
+
+/** Aborts when the terminal was closed, or when the process that passes signals on has ended. */
+const terminalLeft = (): AbortSignal => {
+  const left = new AbortController()
+  process.once('SIGHUP', () => left.abort())
+  if (process.channel) process.once('disconnect', () => left.abort())
+  return left.signal
+}
+
+/** Rejects when the service ends by itself. */
+const diedOf = async ({ ended, log }: LocalService): Promise<never> => {
+  await ended
+  throw new AppError('unavailable', `the service has ended; see ${log}`)
+}

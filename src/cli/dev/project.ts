@@ -1,0 +1,108 @@
+import { type Bundler, openBundler } from '../../bundle/openBundler.ts'
+import { readSettings, type Settings } from '../../bundle/settings.ts'
+import type { Client } from '../../client/index.ts'
+import { clock } from '../../clock.ts'
+import type { Printed } from '../command.ts'
+import type { Batch, Changes } from './changes.ts'
+import { createProject } from '../deployBundle.ts'
+import { deployLive, type LiveBuild } from './deployLive.ts'
+import { openSecrets } from './secrets.ts'
+import { failedText, functionsText, liveText, secretsText } from './texts.ts'
+
+interface Given {
+  readonly folder: string
+  readonly client: Client
+  readonly changes: Changes
+  readonly signal: AbortSignal
+  readonly print: (line: Printed) => Promise<void>
+  /** Called with the name of the project when it is known, or has changed. */
+  readonly onProject: (project: string) => void
+}
+
+/** The state of the project in the service. */
+export interface LiveProject {
+  readonly name: string
+  readonly live: LiveBuild | null
+}
+
+interface Opened {
+  readonly settings: Settings
+  readonly bundler: Bundler
+  readonly secrets: ReturnType<typeof openSecrets>
+}
+
+/**
+ * Deploys the folder now and after every save.
+ * D1: a save that cannot be bundled or deployed leaves the last good build live.
+ * D2: a failure is reported only if nothing was saved meanwhile: editors write files in several steps.
+ * D3: one deployment at a time; saves during one are deployed together after it.
+ */
+export const openProject = ({ folder, client, changes, signal, print, onProject }: Given) => {
+  let opened: Opened | null = null
+  let state: LiveProject = { name: '', live: null }
+  let hasFailed = false
+  let modules: readonly string[] = []
+
+  const open = async (settings: Settings): Promise<Opened> => {
+    const { secrets: _, ...decisive } = settings
+    const { secrets: __, ...before } = opened?.settings ?? { secrets: null }
+    if (opened && JSON.stringify(decisive) === JSON.stringify(before)) return { ...opened, settings }
+    await opened?.bundler.close()
+    opened = null
+    const { project } = settings
+    if (project !== state.name) {
+      await createProject(client, project, {})
+      state = { name: project, live: null }
+      onProject(project)
+    }
+    return { settings, bundler: await openBundler(settings), secrets: openSecrets(client, project) }
+  }
+
+  const deploy = async ({ paths, sinceMs }: Batch): Promise<void> => {
+    opened = await open(readSettings(folder))
+    const { settings, bundler, secrets } = opened
+    const { set, removed } = await secrets(settings)
+    if (set.length + removed.length > 0) await print(secretsText(set, removed))
+    const bundle = await bundler.rebuild()
+    modules = bundle.modules
+    const { name, live } = state
+    if (live?.sha256 === bundle.sha256 && !hasFailed) return
+    const next = live?.sha256 === bundle.sha256 ? unchanged(live) : await deployLive(client, name, bundle)
+    state = { name, live: next }
+    hasFailed = false
+    await print(liveText(next, { paths, ms: Math.round(clock.monotonic() - sinceMs) }))
+    if (live !== null) return
+    const { data } = await client.request('GET /v1/projects/{project}/webhooks', {
+      path: { project: name },
+      query: { limit: 100 },
+    })
+    await print(functionsText(name, next.functions, data))
+  }
+
+  const update = async (batch: Batch): Promise<void> => {
+    try {
+      await deploy(batch)
+    } catch (error) {
+      signal.throwIfAborted()
+      if (changes.isPending()) return // D2
+      hasFailed = true
+      await print(failedText(error, { folder, modules, live: state.live?.build_id ?? null })) // D1
+    }
+  }
+
+  return {
+    state: (): LiveProject => state,
+    /** Runs until the signal aborts, and then rejects. */
+    async follow(): Promise<never> {
+      await update({ paths: [], sinceMs: clock.monotonic() })
+      for (;;) await update(await changes.next()) // D3
+    },
+    close: async (): Promise<void> => opened?.bundler.close(),
+  }
+}
+
+/** A build that is live already: the saved files are again as they were. */
+const unchanged = (live: LiveBuild): LiveBuild => ({
+  ...live,
+  changes: { added: [], removed: [], changed: [] },
+})

@@ -1,0 +1,217 @@
+import { readFileSync } from 'node:fs'
+import { isAbsolute, join, relative, resolve } from 'node:path'
+import { BundleFailed, type BundleMessage, messageAbout, textOfMessage } from '../../bundle/bundle.ts'
+import type { BuildFunction, Webhook } from '../../client/api.ts'
+import { clock } from '../../clock.ts'
+import { messageOf } from '../../errors.ts'
+import { onOneLine } from '../../logger.ts'
+import type { Printed } from '../command.ts'
+import type { LiveBuild } from './deployLive.ts'
+import type { EndedRun } from './tail.ts'
+
+const time = (): string => new Date(clock.now()).toTimeString().slice(0, 8)
+
+const lines = (texts: readonly string[]): string => texts.map((text) => `${text}\n`).join('')
+
+/** What can be reached, printed when the service is ready. */
+export const readyText = (given: {
+  readonly url: string
+  readonly folder: string
+  readonly data: string | null
+  readonly ms: number
+}): Printed => ({
+  json: { type: 'ready', ...given },
+  text: lines([
+    `svc is ready in ${given.ms} ms; Ctrl-C stops it`,
+    `  API        ${onOneLine(given.url)}`,
+    `  docs       ${onOneLine(given.url)}/docs`,
+    ...(given.data === null ? [] : [`  data       ${onOneLine(given.data)}`]),
+  ]),
+})
+
+/** The functions of the first live build, and what to try with them. */
+export const functionsText = (
+  project: string,
+  functions: readonly BuildFunction[],
+  webhooks: readonly Webhook[],
+): Printed => {
+  const urlOf = ({ ns, var: name }: BuildFunction): string =>
+    webhooks.find((webhook) => webhook.ns === ns && webhook.var === name)?.url ?? ''
+  const commands = commandsFor(functions)
+  return {
+    json: {
+      type: 'functions',
+      project,
+      functions: functions.map((fn) => (fn.webhook ? { ...fn, url: urlOf(fn) } : fn)),
+      commands,
+    },
+    text: lines([
+      `  project    ${onOneLine(project)}`,
+      ...functions.flatMap((fn) => [
+        `    ${onOneLine(fn.fn)}  ${onOneLine(triggerOf(fn))}`,
+        ...(fn.webhook ? [`      ${onOneLine(`${fn.webhook.method} ${urlOf(fn)}`)}`] : []),
+      ]),
+      ...commands.map((text, index) => `  ${index === 0 ? 'try' : '   '}        ${onOneLine(text)}`),
+    ]),
+  }
+}
+
+const triggerOf = ({ on_event, schedule, webhook }: BuildFunction): string => {
+  const triggers = [
+    ...(on_event === undefined ? [] : [`on event ${on_event}`]),
+    ...(schedule ? [`schedule ${schedule.cron} (${schedule.timezone})`] : []),
+    ...(webhook ? ['webhook'] : []),
+  ]
+  return triggers.join(', ') || 'callable'
+}
+
+const commandsFor = (functions: readonly BuildFunction[]): readonly string[] => {
+  const event = functions.find(({ on_event }) => on_event !== undefined)?.on_event
+  const plain = functions.find((fn) => triggerOf(fn) === 'callable') ?? functions[0]
+  return [
+    event === undefined ? 'npx svc follow' : `npx svc send ${quoted(event)} '{}'`,
+    ...(plain ? [`npx svc run ${quoted(plain.fn)}`] : []),
+    'npx svc runs',
+  ]
+}
+
+/** A word of a shell command. */
+const quoted = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+
+/** A save that became the live build. */
+export const liveText = (
+  { build_id, changes, warnings }: LiveBuild,
+  { paths, ms }: { readonly paths: readonly string[]; readonly ms: number },
+): Printed => {
+  const shown = [
+    ...changes.added.map((fn) => `+ ${fn}`),
+    ...changes.removed.map((fn) => `- ${fn}`),
+    ...changes.changed.map((fn) => `~ ${fn}`),
+  ]
+  const what = paths.length === 0 ? 'started' : `saved ${savedText(paths)}`
+  return {
+    json: { type: 'live', build_id, ms, paths, changes, warnings },
+    text: lines([
+      onOneLine(`${time()} ${what} → ${build_id} live in ${ms} ms  ${shown.join(', ')}`.trimEnd()),
+      ...warnings.map((warning) => `         warning: ${onOneLine(warning)}`),
+    ]),
+  }
+}
+
+const savedText = ([first = '', ...others]: readonly string[]): string =>
+  others.length === 0 ? first : `${first} and ${others.length} more`
+
+export const secretsText = (set: readonly string[], removed: readonly string[]): Printed => ({
+  json: { type: 'secrets', set, removed },
+  text: lines([
+    onOneLine(
+      `${time()} context variables  ${[...set.map((key) => `+ ${key}`), ...removed.map((key) => `- ${key}`)].join(', ')}`,
+    ),
+  ]),
+})
+
+/** A save that did not become live. `live` is the build that remains, or null. */
+export const failedText = (
+  error: unknown,
+  {
+    folder,
+    modules,
+    live,
+  }: { readonly folder: string; readonly modules: readonly string[]; readonly live: string | null },
+): Printed => {
+  const messages =
+    error instanceof BundleFailed ? error.messages : [messageIn(messageOf(error), folder, modules)]
+  const after = live === null ? 'no build is live' : `${live} continues`
+  return {
+    json: { type: 'failed', messages, live },
+    text: lines([
+      ...messages.map((message) => indented(textOfMessage(message))),
+      `         ${onOneLine(after)}; waiting for the next save`,
+    ]).replace(/^ {9}/, `${time()} `),
+  }
+}
+
+const indented = (text: string): string =>
+  text
+    .split('\n')
+    .map((line) => `         ${line}`)
+    .join('\n')
+
+/** A message of the service, with the line of the project that it names: `src/a.ts:3:7: …`, or `a.js: name: …`. */
+const messageIn = (text: string, folder: string, modules: readonly string[]): BundleMessage => {
+  const [, output, name = '', problem = ''] = /^(\S+)\.js: (\S+): (.*)$/s.exec(text) ?? []
+  const module = modules.find((path) => path.replace(/\.[^.]+$/, '').endsWith(output ?? '\0'))
+  if (module !== undefined) return declarationIn(folder, { file: module, name, text: `${name}: ${problem}` })
+  const [, before = '', file, line, column, after = ''] =
+    /^(.*?)([^\s():]+\.[cm]?[jt]sx?):(\d+)(?::(\d+))?:?\s*(.*)$/s.exec(text) ?? []
+  if (file === undefined) return messageAbout(null, text)
+  const sourceLine = sourceLineOf(folder, file, Number(line))
+  if (sourceLine === null) return messageAbout(null, text)
+  return {
+    text: `${before}${after}`.trim(),
+    file,
+    line: Number(line),
+    column: column === undefined ? null : Number(column),
+    sourceLine,
+  }
+}
+
+/** A message about an exported function, at its declaration. */
+const declarationIn = (
+  folder: string,
+  { file, name, text }: { readonly file: string; readonly name: string; readonly text: string },
+): BundleMessage => {
+  const isDeclared = new RegExp(`(?:const|let|var|function\\*?|class)\\s+${RegExp.escape(name)}(?![\\w$])`)
+  const sources = readFileSync(join(folder, file), 'utf8').split('\n')
+  const index = sources.findIndex((line) => isDeclared.test(line))
+  if (index < 0) return messageAbout(file, text)
+  const sourceLine = (sources[index] ?? '').slice(0, MAX_SOURCE_LINE)
+  return { text, file, line: index + 1, column: sourceLine.indexOf(name) + 1, sourceLine }
+}
+
+/** A line of a file in the folder. Other files are not read, because the service decides the name. */
+const sourceLineOf = (folder: string, file: string, line: number): string | null => {
+  const path = relative(folder, resolve(folder, file))
+  if (path.startsWith('..') || isAbsolute(path)) return null
+  try {
+    return readFileSync(join(folder, path), 'utf8').split('\n')[line - 1]?.slice(0, MAX_SOURCE_LINE) ?? null
+  } catch {
+    return null // it is not a file of the project
+  }
+}
+
+/** Characters of a source line that are shown. */
+const MAX_SOURCE_LINE = 200
+
+/** A run that has ended. `attempts`: those that the function may have. */
+export const runText = ({ run, cause }: EndedRun, attempts: number): Printed => {
+  const { run_id, fn, status, attempt, start_time, stop_time, retry_at, error } = run
+  const ms = stop_time === null ? null : Date.parse(stop_time) - Date.parse(start_time)
+  const { location } = error ?? {}
+  const place = location ? [location.file, location.line, location.column].join(':') : null
+  const again =
+    retry_at === null
+      ? ''
+      : `, again in ${Math.max(0, Date.parse(retry_at) - Date.parse(stop_time ?? retry_at))} ms`
+  const counted =
+    attempts > 1 || attempt > 1 ? `attempt ${attempt} of ${Math.max(attempt, attempts)}${again}` : ''
+  const word = status === 'pending_retry' ? 'failed' : status
+  const head = [
+    `${time()} ${cause}`,
+    fn ?? 'evaluated code',
+    `${word}${ms === null ? '' : ` in ${ms} ms`}`,
+    counted,
+    run_id,
+  ]
+  return {
+    json: { type: 'run', run_id, fn, cause, status, attempt, attempts, ms, retry_at, error: error ?? null },
+    text: lines([
+      onOneLine(head.filter((part) => part !== '').join('  ')),
+      ...(error
+        ? [`         ${onOneLine([error.message, ...(place === null ? [] : [place])].join('  '))}`]
+        : []),
+      ...(location?.snippet === undefined ? [] : [`           ${onOneLine(location.snippet.trim())}`]),
+    ]),
+  }
+}

@@ -1,0 +1,163 @@
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { readInstance } from '../../src/cli/instance.ts'
+import { call, type Run } from '../support/build.ts'
+import { cli, startCli } from '../support/cli.ts'
+import { folderOf, save, startDev } from '../support/dev.ts'
+import { openApi } from '../support/http.ts'
+import { EMBEDDED } from '../support/installation.ts'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+
+const HELLO = 'export const hello = (name) => `Hello ${name}`\n'
+
+const isRunning = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+/** The process of the service that uses the data of a folder. */
+const serviceOf = (folder: string): number => Number(readFileSync(join(folder, '.svc/lock'), 'utf8'))
+
+const apiOf = (folder: string) => {
+  const instance = readInstance(folder)
+  assert.ok(instance)
+  return openApi(instance.url, instance.key)
+}
+
+const ending = suite('the end of svc dev', { timeoutMs: 90_000 })
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  ending(`by ${signal} stops the service and keeps the data`, async () => {
+    const folder = folderOf({ 'hello.ts': HELLO })
+    const first = startDev(folder)
+    await first.next('functions')
+    const { run_id } = await call(apiOf(folder), 'hello/hello', 'Ann')
+    const service = serviceOf(folder)
+    assert.is(await first.stop(signal), 0)
+    assert.not(isRunning(service))
+    assert.not(existsSync(join(folder, '.svc/dev.json')))
+    const second = startDev(folder)
+    await second.next('functions')
+    assert.is((await apiOf(folder).get<Run>(`/runs/${run_id}`)).result, 'Hello Ann')
+    await second.stop()
+  })
+
+ending('by SIGKILL leaves no service behind', async () => {
+  const folder = folderOf({ 'hello.ts': HELLO })
+  const dev = startDev(folder)
+  await dev.next('functions')
+  const service = serviceOf(folder)
+  assert.is(await dev.stop('SIGKILL'), 'SIGKILL')
+  await until(() => !isRunning(service), { timeoutMs: 30_000 })
+  assert.not(existsSync(join(folder, '.svc/lock')), 'the service has stopped in order')
+  assert.is(readInstance(folder), null)
+})
+
+ending('comes with the end of its service', async () => {
+  const folder = folderOf({ 'hello.ts': HELLO })
+  const dev = startDev(folder)
+  await dev.next('functions')
+  process.kill(serviceOf(folder), 'SIGKILL')
+  assert.is(await dev.ended, 1)
+  assert.match(dev.err(), /has ended|does not answer/)
+})
+
+ending('of an ephemeral service removes its data', async () => {
+  const folder = folderOf({ 'hello.ts': HELLO })
+  const folders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('svc-dev-'))
+  const before = new Set(folders())
+  const dev = startDev(folder, ['--ephemeral'])
+  assert.is((await dev.next('ready'))['data'], null)
+  await dev.next('functions')
+  assert.equal(readdirSync(join(folder, '.svc')), ['dev.json'])
+  const own = folders().filter((name) => !before.has(name))
+  await dev.stop()
+  assert.not(own.length === 0)
+  assert.equal(
+    folders().filter((name) => !before.has(name)),
+    [],
+  )
+})
+ending.run()
+
+const start = suite('the start of svc dev', { timeoutMs: 90_000 })
+
+start('with an error waits for the save that repairs it', async () => {
+  const folder = folderOf({ 'hello.ts': 'export const hello = (\n' })
+  const dev = startDev(folder)
+  const failed = await dev.next('failed')
+  assert.is(failed['live'], null)
+  assert.equal(
+    (failed['messages'] as { file: string }[]).map(({ file }) => file),
+    ['hello.ts'],
+  )
+  save(folder, 'hello.ts', HELLO)
+  await dev.next('live')
+  assert.is((await call(apiOf(folder), 'hello/hello', 'Bo')).result, 'Hello Bo')
+  await dev.stop()
+})
+
+start('in a folder without functions waits for the first one', async () => {
+  const folder = folderOf({ 'package.json': '{"name":"empty"}' })
+  const dev = startDev(folder)
+  assert.match(JSON.stringify((await dev.next('failed'))['messages']), 'expected modules')
+  save(folder, 'data.ts', 'export const one = 1\n')
+  assert.match(JSON.stringify((await dev.next('failed'))['messages']), /function/)
+  save(folder, 'hello.ts', HELLO)
+  assert.equal((await dev.next('live'))['changes'], { added: ['hello/hello'], removed: [], changed: [] })
+  await dev.stop()
+})
+
+start('with wrong settings waits until they are right', async () => {
+  const folder = folderOf({ 'hello.ts': HELLO, 'package.json': '{"svc":{"projekt":"a"}}' })
+  const dev = startDev(folder)
+  assert.match(JSON.stringify((await dev.next('failed'))['messages']), 'did you mean project?')
+  save(folder, 'package.json', '{"svc":{"project":"right"}}')
+  assert.is((await dev.next('functions'))['project'], 'right')
+  await dev.stop()
+})
+
+start('in two folders makes two instances; a busy port is the next one', async () => {
+  const folders = [folderOf({ 'one.ts': HELLO }), folderOf({ 'two.ts': HELLO })] as const
+  const first = startDev(folders[0])
+  const { url } = await first.next('ready')
+  const taken = new URL(String(url)).port
+  const second = startDev(folders[1], ['--port', taken])
+  const port = Number(new URL(String((await second.next('ready'))['url'])).port)
+  assert.ok(port > Number(taken), `${port} after ${taken}`)
+  await Promise.all([first.next('functions'), second.next('functions')])
+  assert.is((await call(apiOf(folders[0]), 'one/hello', 'A')).result, 'Hello A')
+  assert.is((await call(apiOf(folders[1]), 'two/hello', 'B')).result, 'Hello B')
+  await Promise.all([first.stop(), second.stop()])
+})
+
+start('prints for people without escape sequences where there is no terminal', async () => {
+  const hostile = '\u001b[31m.ts'
+  const folder = folderOf({ 'src/hello.ts': HELLO, [`src/${hostile}`]: HELLO })
+  const dev = startCli(['dev', folder, '--port', '0'], { env: EMBEDDED })
+  await dev.shows('no build is live; waiting for the next save')
+  rmSync(join(folder, 'src', hostile))
+  await dev.shows('npx svc runs')
+  assert.match(dev.out(), /svc is ready in \d+ ms; Ctrl-C stops it\n {2}API {8}http:\/\/127\.0\.0\.1:\d+\n/)
+  assert.match(dev.out(), /hello\/hello {2}callable\n/)
+  assert.not.ok((dev.out() + dev.err()).includes('\u001b'))
+  dev.process.kill('SIGINT')
+  assert.is(await dev.ended, 0)
+})
+
+start('refuses a folder that does not exist, and a wrong port', async () => {
+  const missing = await cli(['dev', '/does/not/exist'])
+  assert.equal([missing.code, missing.err], [1, 'svc: FOLDER: expected a folder, got /does/not/exist\n'])
+  const port = await cli(['dev', '--port', '70000'])
+  assert.equal(
+    [port.code, port.err],
+    [2, 'svc: --port: expected a whole number from 0 to 65535, got 70000\n'],
+  )
+})
+start.run()
