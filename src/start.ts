@@ -34,6 +34,8 @@ export interface Service {
   readonly operatorToken: string
   /** The tokens that this start generated, which are shown once. */
   readonly generated: Generated
+  /** The parts that its roles share. */
+  readonly node: Node
   /** Stops accepting requests, drains and closes. Resolves when every resource is closed. */
   stop(): Promise<void>
 }
@@ -203,7 +205,7 @@ export const start = async (
       operatorToken: isNew(origins.operatorToken),
       file: secrets.file?.path ?? null,
     }
-    return { url, listens, apiKey, operatorToken, generated, stop }
+    return { url, listens, apiKey, operatorToken, generated, node, stop }
   } catch (error) {
     await stop()
     throw error

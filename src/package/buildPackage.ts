@@ -62,11 +62,23 @@ const declare = async (tsc: string, dir: string, to: string): Promise<void> => {
   }
   const extended = join(dir, 'tsconfig.json')
   await writeFile(config, JSON.stringify({ extends: extended, compilerOptions, files: entries, include: [] }))
-  await finished(spawn(process.execPath, [tsc, '-p', config]))
+  const output = await outputOf(
+    spawn(process.execPath, [tsc, '-p', config, '--pretty', 'false'], { cwd: dir }),
+  )
   await rm(config)
+  const refused = (): Error => new Error(`Expected tsc to write declarations: ${output}`)
   const wanted = await reachableFrom(
     entries.map((entry) => join(to, declarationOf(relative(join(dir, 'src'), entry)))),
-  )
+  ).catch(() => {
+    throw refused()
+  })
+  // Values of other modules may have types without a name, because nothing declares them for users.
+  const isWanted = (line: string): boolean => {
+    const [, path] = /^(.+?)\(\d+,\d+\): error /.exec(line) ?? []
+    if (path === undefined) return line.startsWith('error ')
+    return wanted.has(join(to, declarationOf(relative(join(dir, 'src'), join(dir, path)))))
+  }
+  if (output.split('\n').some(isWanted)) throw refused()
   for (const path of await readdir(to, { recursive: true })) {
     const file = join(to, path)
     if (!path.endsWith('.d.ts')) continue
@@ -94,14 +106,11 @@ const reachableFrom = async (entries: readonly string[]): Promise<ReadonlyMap<st
   return found
 }
 
-const finished = (child: ReturnType<typeof spawn>): Promise<void> =>
+/** What the compiler prints. Its exit code does not say which modules have errors. */
+const outputOf = (child: ReturnType<typeof spawn>): Promise<string> =>
   new Promise((resolve, reject) => {
     const output: Buffer[] = []
     for (const pipe of [child.stdout, child.stderr]) pipe?.on('data', (bytes: Buffer) => output.push(bytes))
     child.on('error', reject)
-    child.on('close', (code) =>
-      code === 0
-        ? resolve()
-        : reject(new Error(`Expected tsc to write declarations: ${Buffer.concat(output).toString()}`)),
-    )
+    child.on('close', () => resolve(Buffer.concat(output).toString()))
   })

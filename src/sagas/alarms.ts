@@ -1,5 +1,5 @@
 import schedule from 'node-schedule'
-import { clock } from '../clock.ts'
+import { clock, virtualClock, wallNow } from '../clock.ts'
 import { Heap } from '../loops/heap.ts'
 
 /**
@@ -41,7 +41,7 @@ export class Alarms {
   #closed = false
 
   constructor({
-    clock: shown = clock,
+    clock: shown = { now: clock.now, monotonic: virtualClock.monotonic },
     lookEveryMs = LOOK_EVERY_MS,
   }: { clock?: Clock; lookEveryMs?: number } = {}) {
     this.#clock = shown
@@ -122,8 +122,18 @@ const isEarlier = (one: Alarm, other: Alarm): boolean => one.at < other.at
 
 /** Calls back after a pause; returns a function that prevents it. */
 const wakeIn = (pauseMs: number, wake: () => void): (() => void) => {
-  const job = pauseMs > 0 ? schedule.scheduleJob(new Date(clock.now() + pauseMs), wake) : null
+  if (pauseMs > 0 && virtualClock.isStopped) return onceMoved(wake)
+  const job = pauseMs > 0 ? schedule.scheduleJob(new Date(wallNow() + pauseMs), wake) : null
   if (job) return () => job.cancel()
   const immediate = setImmediate(wake) // node-schedule refuses instants in the past
   return () => clearImmediate(immediate)
+}
+
+/** While the clock stands still, only a move of it makes an alarm due. */
+const onceMoved = (wake: () => void): (() => void) => {
+  const stop = virtualClock.onMove(() => {
+    stop()
+    wake()
+  })
+  return stop
 }
