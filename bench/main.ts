@@ -20,6 +20,7 @@ const benches: Readonly<Record<string, () => Promise<Figure[]>>> = {
   engines: async () => (await import('./engines.ts')).engines(),
   files: async () => (await import('./files.ts')).files(),
   memory: async () => (await import('./memory.ts')).memory(),
+  bundle: async () => (await import('./bundle.ts')).bundle(),
 }
 
 const commit = (): string => {

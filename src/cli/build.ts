@@ -24,10 +24,11 @@ export const buildCommand = command({
   arguments: { FOLDER: FOLDER_ARGUMENT },
   options: { out: { value: 'FILE', description: 'write the build into this zip' } },
   examples: ['svc build', 'svc build orders --out orders.zip'],
-  async run({ args, options, table }) {
+  async run({ args, options, table, signal }) {
     const { project, ...settings } = readSettings(args.FOLDER ?? '.')
     const bundle = await bundleOnce({ project, ...settings })
     const functions = (await inspectZip(bundle.zip)).map(toFunction)
+    signal.throwIfAborted()
     const out = options.out === undefined ? null : resolve(options.out)
     if (out !== null) writeZip(out, bundle.zip)
     const { sha256: hash, modules } = bundle

@@ -4,6 +4,8 @@ import * as assert from 'uvu/assert'
 import { openBundler } from '../../src/bundle/openBundler.ts'
 import { textOfMessage } from '../../src/bundle/bundle.ts'
 import { readSettings } from '../../src/bundle/settings.ts'
+import { messageOf } from '../../src/errors.ts'
+import { failureOf } from '../contracts/eventStore/facts.ts'
 import { bundleOf, refusedBundle, writeProject } from '../support/project.ts'
 import { suite } from '../support/suite.ts'
 import { unzipped } from '../support/unzipped.ts'
@@ -144,16 +146,21 @@ assets('keep their paths, also modules in folders that are no namespaces', async
   assert.is(files['_public/page.js']?.toString(), 'browser()')
 })
 
+assets('never contain the secrets of the project', async () => {
+  const folder = writeProject({
+    'package.json': JSON.stringify({ svc: { project: 'p', assets: ['.env*'] } }),
+    'a.ts': 'export const a = () => 1',
+    '.env.svc': 'KEY=secret',
+  })
+  assert.match(messageOf(await failureOf(bundleOf(folder))), 'matches .env.svc, whose secrets')
+})
+
 for (const [pattern, message] of [
   ['template/**', 'no file in src matches "template/**"; patterns are relative to src'],
   ['**', 'matches the module a.ts'],
 ] as const)
   assets(`refuse the pattern ${pattern}`, async () => {
-    const failure = await bundleOf(withAssets([pattern])).then(
-      () => null,
-      (error: unknown) => error as Error,
-    )
-    assert.match(failure?.message ?? 'accepted', message)
+    assert.match(messageOf(await failureOf(bundleOf(withAssets([pattern])))), message)
   })
 
 assets.run()

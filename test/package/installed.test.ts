@@ -143,6 +143,14 @@ installed('throws for calls of the SDK outside of a run', async ({ project }) =>
   assert.match(out, 'Expected send() to be called inside a run')
 })
 
+installed('bundles a project', async ({ project }) => {
+  const svc = join(project, 'node_modules/svc/bin/svc.js')
+  const { code, out } = await runIn(project, process.execPath, [svc, 'build', '--json'])
+  assert.is(code, 0, out)
+  const { functions } = JSON.parse(out) as { functions: readonly { readonly fn: string }[] }
+  assert.ok(functions.some(({ fn }) => fn.startsWith('orders.pipeline/')))
+})
+
 /** Starts the service of the project with `svc serve`. */
 const serve = async (project: string) => {
   const dataDir = tempDir()
