@@ -50,8 +50,10 @@ export const deployCommand = command({
           bundle,
           signal,
           onProgress: bar ? (sent, total) => bar.report(sent, total) : undefined,
-          confirmLoss: () =>
-            confirm(`Remove all handlers of ${project}: nothing starts its functions any more?`),
+          confirmLoss: () => {
+            bar?.end() // the question takes its line
+            return confirm(`Remove all handlers of ${project}: nothing starts its functions any more?`)
+          },
         })
     bar?.end()
     const warnings = [...warningsOf(bundle), ...outcome.warnings]
