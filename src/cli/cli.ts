@@ -10,9 +10,11 @@ import { type Connection, connectionHere } from './connection.ts'
 import type { CliCommand, Invocation, Printed } from './command.ts'
 import { deployCommand } from './deploy.ts'
 import { devCommand } from './dev.ts'
+import { contextCommands } from './contextVariables.ts'
 import { doctorCommand } from './doctor.ts'
 import { envCommands } from './envs.ts'
 import { eventCommands } from './events.ts'
+import { fileCommands } from './files.ts'
 import { openProgress, openWaiting, type Progress } from './progress.ts'
 import { keyCommands } from './keys.ts'
 import { orgCommands } from './orgs.ts'
@@ -23,15 +25,21 @@ import { projectionCommands } from './projections.ts'
 import { runCommands } from './runs.ts'
 import { secretsCommands } from './secrets.ts'
 import { serveCommand } from './serve.ts'
+import { sessionCommands } from './sessions.ts'
 import { statusCommand } from './status.ts'
 import { tableOf } from './table.ts'
 import { transferCommands } from './transfer.ts'
+import { triggerCommands } from './triggers.ts'
 import type { Terminal } from './terminal.ts'
 import { WrongUsage } from './wrongUsage.ts'
 
 const allCommands: readonly CliCommand[] = [
   ...eventCommands,
   ...runCommands,
+  ...triggerCommands,
+  ...contextCommands,
+  ...fileCommands,
+  ...sessionCommands,
   loginCommand,
   devCommand,
   serveCommand,

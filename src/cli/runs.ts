@@ -116,6 +116,18 @@ export const runCommands: readonly CliCommand[] = [
     options: {
       status,
       type,
+      project: { value: 'PROJECT', description: 'only runs of this project, by name or id' },
+      function: { value: 'REF', description: 'only runs of this function, such as orders.pipeline/charge' },
+      stream: { value: 'ID', description: 'only runs of this stream', parse: idOf('a stream') },
+      event: {
+        value: 'ID',
+        description: 'only runs that this event started, with their retries',
+        parse: idOf('an event'),
+      },
+      chain: { value: 'RUN_ID', description: 'only the attempts of this run', parse: idOf('a run') },
+      error: { value: 'CODE', description: 'only runs with this error.code, such as timeout' },
+      text: { value: 'TEXT', description: 'only runs whose function or error message contains this text' },
+      final: { description: 'only runs that have ended and are not retried' },
       since: {
         value: 'TIME',
         description: 'only runs of this time before now, such as 30m or 2h',
@@ -125,11 +137,31 @@ export const runCommands: readonly CliCommand[] = [
     },
     examples: ['svc runs', 'svc runs --status failed --since 2h', 'svc runs --limit 5 --json'],
     async run({ options: { limit: most = DEFAULT_LIMIT, since, ...given }, client, table, signal }) {
+      const {
+        status: state,
+        type: kind,
+        project,
+        function: fn,
+        stream,
+        event,
+        chain,
+        error,
+        text,
+        final,
+      } = given
       const filters = {
-        signal,
-        ...(given.status !== undefined && { status: given.status }),
-        ...(given.type !== undefined && { type: given.type }),
+        ...(state !== undefined && { status: state }),
+        ...(kind !== undefined && { type: kind }),
+        ...(project !== undefined && { project }),
+        ...(fn !== undefined && { fn }),
+        ...(stream !== undefined && { stream }),
+        ...(event !== undefined && { event }),
+        ...(chain !== undefined && { chain }),
+        ...(error !== undefined && { error_code: error }),
+        ...(text !== undefined && { text }),
+        ...(final && { final: 'true' as const }),
         ...(since !== undefined && { time_range: `PT${since}S` }),
+        signal,
       }
       const runs = await take(client().runs.all(filters), most)
       return { json: runs, text: table(runs, runColumns) }

@@ -1,0 +1,142 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { writeInstance } from '../../src/cli/instance.ts'
+import type { Run } from '../../src/client/index.ts'
+import { deploy } from '../support/build.ts'
+import { cli, cliJson } from '../support/cli.ts'
+import { openApi } from '../support/http.ts'
+import { spawnServer } from '../support/server.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+
+const FILES = {
+  'work.ts': `import { context, fn } from 'svc'
+export const key = fn({ context: ['KEY'] }, async () => (await context('KEY')).split('').reverse().join('')) // the value itself is masked
+export const nightly = fn({ schedule: '0 3 * * *' }, () => {})
+export const paid = fn({ webhook: { service: 'shop', path: '/paid' } }, () => 'ok')
+export const fail = () => { throw new Error('a special text') }
+`,
+}
+
+const server = await spawnServer()
+await deploy(server.api, 'work', FILES)
+const env = { SVC_URL: server.url, SVC_KEY: server.api.key }
+const svc = (...args: readonly string[]) => cli(args, { env })
+const json = <T>(...args: readonly string[]) => cliJson<T>(args, { env })
+
+const test = suite('the resources of an environment', { timeoutMs: 120_000 })
+
+test('are schedules and webhooks, with the URLs that run their functions', async () => {
+  assert.match(
+    (await svc('schedules')).out,
+    /^PROJECT +FUNCTION +CRON +TIMEZONE\nwork +work\/nightly +0 3 \* \* \* +UTC\n$/,
+  )
+  const [webhook, ...more] = await json<{ url: string; project: string }[]>('webhooks', '--project', 'work')
+  assert.equal([webhook?.project, more], ['work', []])
+  assert.is(await (await fetch(webhook?.url ?? '', { method: 'POST' })).json(), 'ok')
+  const { code, err } = await svc('schedules', '--project', 'nope')
+  assert.is(code, 1)
+  assert.match(err, 'nope')
+})
+
+test('are secrets, whose values come from the standard input and are never printed', async () => {
+  const set = (value: string) => cli(['secrets', 'set', 'KEY', '--description', 'd'], { env, input: value })
+  assert.equal(await set('one\ntwo\n'), { code: 0, out: 'Stored KEY of work\n', err: '' })
+  assert.is((await json<Run>('run', 'work/key')).result, 'owt\neno')
+  await set('three')
+  assert.is((await json<Run>('run', 'work/key')).result, 'eerht')
+  const listed = await svc('secrets', 'list', '--json')
+  assert.match(listed.out, '"key":"KEY","description":"d"')
+  assert.not.match(listed.out, 'three')
+  const empty = await set('')
+  assert.equal([empty.code, empty.err], [2, 'svc: expected a value in the standard input, got nothing\n'])
+  assert.is((await svc('secrets', 'remove', 'KEY')).code, 2)
+  assert.is((await svc('secrets', 'remove', 'KEY', '--yes')).out, 'Deleted KEY of work\n')
+  assert.equal(await json('secrets', 'list'), [])
+})
+
+test('of the folder belong to the project of its instance; else --project is required if there are several', async () => {
+  await server.api.post('/projects', { name: 'other' })
+  const { code, err } = await svc('secrets', 'list')
+  assert.equal([code, err], [1, 'svc: --project: expected one of other, work\n'])
+  const folder = tempDir()
+  writeInstance(folder, { url: server.url, key: server.api.key, project: 'other', pid: process.pid })
+  const set = await cli(['secrets', 'set', 'A'], {
+    env: { XDG_CONFIG_HOME: folder },
+    cwd: folder,
+    input: 'x',
+  })
+  assert.equal([set.out, set.err], ['Stored A of other\n', ''])
+})
+
+test('are files, which are uploaded, listed, downloaded and deleted', async () => {
+  const folder = tempDir()
+  const [from, to] = [join(folder, 'from.bin'), join(folder, 'to.bin')]
+  const content = Buffer.alloc(300_000, 'content ')
+  writeFileSync(from, content)
+  const put = await svc('files', 'put', from, 'reports/a.bin', '--type', 'text/plain')
+  assert.equal(put, { code: 0, out: 'Stored reports/a.bin: 293 KiB\n', err: '' })
+  assert.match((await svc('files', 'list', 'reports/')).out, /\nreports\/a\.bin +293 KiB +text\/plain /)
+  assert.equal(await json('files', 'list', 'none/'), [])
+  assert.is((await svc('files', 'get', 'reports/a.bin', to)).code, 0)
+  assert.ok(readFileSync(to).equals(content))
+  assert.match((await svc('files', 'get', 'reports/a.bin', to)).err, 'exists already')
+  assert.is((await cli(['files', 'get', 'reports/a.bin'], { env, cwd: folder })).code, 0)
+  assert.ok(existsSync(join(folder, 'a.bin')))
+  assert.is((await svc('files', 'remove', 'reports/a.bin', '--yes')).out, 'Deleted reports/a.bin\n')
+  for (const args of [
+    ['get', 'reports/a.bin', join(folder, 'none')],
+    ['remove', 'reports/a.bin', '--yes'],
+  ])
+    assert.equal(await svc('files', ...args), { code: 1, out: '', err: 'svc: No file reports/a.bin\n' })
+  assert.not(existsSync(join(folder, 'none')))
+  assert.match((await svc('files', 'put', join(folder, 'absent'))).err, /^svc: file: expected a file, got/)
+})
+
+test('are sessions, which are valid until they are revoked', async () => {
+  const permissions = '{"env:*": ["read"]}'
+  const created = await json<{ session_id: string; token: string }>(
+    'sessions',
+    'create',
+    '--permissions',
+    permissions,
+    '--expires-in',
+    '30m',
+  )
+  const status = async () => (await openApi(server.url, created.token).send('GET', '/env')).status
+  assert.is(await status(), 200)
+  assert.match((await svc('sessions', 'list')).out, created.session_id)
+  assert.is((await svc('sessions', 'revoke', created.session_id, '--yes')).code, 0)
+  assert.is(await status(), 401)
+  assert.is((await svc('sessions', 'create')).code, 2)
+})
+
+test('are runs, found by their function and error', async () => {
+  await svc('run', 'work/fail')
+  const found = await json<Run[]>(
+    'runs',
+    '--function',
+    'work/fail',
+    '--text',
+    'SPECIAL',
+    '--project',
+    'work',
+    '--final',
+  )
+  assert.equal(
+    found.map(({ fn, status }) => [fn, status]),
+    [['work/fail', 'failed']],
+  )
+  assert.equal(await json('runs', '--error', 'timeout'), [])
+  const [first] = found
+  for (const [option, id] of [
+    ['--chain', first?.run_id],
+    ['--event', first?.event_id],
+    ['--stream', first?.stream_id],
+  ])
+    assert.is((await json<Run[]>('runs', option ?? '', id ?? '')).length, 1)
+})
+
+test.after(() => server.stop())
+test.run()
