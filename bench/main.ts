@@ -19,6 +19,7 @@ const benches: Readonly<Record<string, () => Promise<Figure[]>>> = {
   eventStoreDb: async () => (await import('./eventStoreDb.ts')).eventStoreDb(),
   engines: async () => (await import('./engines.ts')).engines(),
   files: async () => (await import('./files.ts')).files(),
+  dev: async () => (await import('./dev.ts')).dev(),
   memory: async () => (await import('./memory.ts')).memory(),
   bundle: async () => (await import('./bundle.ts')).bundle(),
 }

@@ -4,12 +4,13 @@ import { join, resolve } from 'node:path'
 import { ServiceError } from '../client/index.ts'
 import { clock } from '../clock.ts'
 import { AppError } from '../errors.ts'
-import { MAX_PORT, readDevAddress } from '../process/config.ts'
+import { MAX_PORT, readClientConfig, readDevAddress } from '../process/config.ts'
 import { command } from './command.ts'
 import { develop } from './dev/develop.ts'
 import { type LocalService, startService } from './dev/service.ts'
 import { readyText } from './dev/texts.ts'
 import { readInstance, removeInstance, writeInstance } from './instance.ts'
+import { urlIn } from './login.ts'
 import { WrongUsage } from './wrongUsage.ts'
 
 const portOf = (text: string): number => {
@@ -23,16 +24,28 @@ export const devCommand = command({
   description:
     'Starts a service of its own with its data in FOLDER/.svc, deploys the functions of the folder, and deploys them again ' +
     'after every save. It prints each run as it ends. A save with an error leaves the last good build live. The lines of .env.svc are context ' +
-    'variables. Ctrl-C stops the service; other commands of svc in the folder find it meanwhile.',
+    'variables. On a terminal, r replays the run that failed last, c clears the screen, and q or Ctrl-C stops the service; other commands of svc in the folder find it meanwhile.',
   arguments: { FOLDER: { description: 'the folder of the project (default: this one)', count: 'optional' } },
   options: {
     port: { value: 'PORT', description: 'where the service listens, or the next free port', parse: portOf },
+    to: {
+      value: 'URL',
+      description: 'deploy to this service with the key in SVC_KEY, instead of starting one',
+      parse: urlIn,
+    },
     ephemeral: { description: 'keep the data in a temporary folder, and remove it at the end' },
   },
-  examples: ['svc dev', 'svc dev orders --port 9000', 'svc dev --ephemeral --json'],
-  async run({ args, options, signal: interrupted, print }) {
+  examples: [
+    'svc dev',
+    'svc dev orders --port 9000',
+    'svc dev --to https://svc.example.com',
+    'svc dev --ephemeral --json',
+  ],
+  async run({ args, options, signal: interrupted, print, paint }) {
     const folder = resolve(args.FOLDER ?? '.')
     checkFolder(folder)
+    if (options.to !== undefined && (options.port !== undefined || options.ephemeral))
+      throw new WrongUsage('--to: expected neither --port nor --ephemeral, because no service is started')
     const left = terminalLeft()
     const stopped = AbortSignal.any([interrupted, left])
     const dataDir = options.ephemeral ? mkdtempSync(join(tmpdir(), 'svc-dev-')) : join(folder, '.svc')
@@ -40,12 +53,22 @@ export const devCommand = command({
     try {
       const since = clock.monotonic()
       const { host, port } = readDevAddress()
-      service = await startService(dataDir, { host, port: options.port ?? port }, stopped)
-      const { url, key } = service
-      const data = options.ephemeral ? null : dataDir
-      const ready = () => readyText({ url, folder, data, ms: Math.round(clock.monotonic() - since) })
-      const onProject = (project: string) => writeInstance(folder, { url, key, project, pid: process.pid })
-      await develop({ folder, url, key, stopped, print, ready, onProject, ended: diedOf(service) })
+      if (options.to === undefined)
+        service = await startService(dataDir, { host, port: options.port ?? port }, stopped)
+      const { url, key } = service ?? remoteService(options.to ?? '')
+      const data = options.ephemeral || service === null ? null : dataDir
+      await develop({
+        folder,
+        url,
+        key,
+        stopped,
+        print,
+        paint,
+        ready: () => readyText({ url, folder, data, ms: Math.round(clock.monotonic() - since) }),
+        onProject: (project) => writeInstance(folder, { url, key, project, pid: process.pid }),
+        ended: service ? diedOf(service) : null,
+        keyboard: process.stdin.isTTY && process.stdout.isTTY ? process.stdin : null,
+      })
     } catch (error) {
       if (stopped.aborted) return // done, as every command that follows something
       throw error instanceof ServiceError
@@ -58,6 +81,13 @@ export const devCommand = command({
     }
   },
 })
+
+/** The key is never one that is stored, because those belong to other addresses. */
+const remoteService = (url: string): Pick<LocalService, 'url' | 'key'> => {
+  const { apiKey } = readClientConfig()
+  if (apiKey === null) throw new AppError('unauthorized', '--to: expected an API key in SVC_KEY, got none')
+  return { url, key: apiKey }
+}
 
 const checkFolder = (folder: string): void => {
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())

@@ -7,7 +7,8 @@ import { WrongUsage } from './wrongUsage.ts'
 
 const DEFAULT_PROFILE = 'default'
 
-const urlIn = (text: string): string => {
+/** Parses the address of a service. */
+export const urlIn = (text: string): string => {
   const url = parseServiceUrl(text)
   if (url !== undefined) return url
   throw new WrongUsage(
