@@ -41,5 +41,17 @@ export {
   Schedule,
   Webhook,
 } from './schemas/projects.ts'
-export { Event, PublishedEvent, RunStatus, Run, RunLogs, RunStats, RunSeries } from './schemas/runs.ts'
+export {
+  CalledFunction,
+  Event,
+  PublishedEvent,
+  RunStatus,
+  Run,
+  RunInput,
+  RunLogs,
+  RunTrace,
+  TraceNode,
+  RunStats,
+  RunSeries,
+} from './schemas/runs.ts'
 export { Permissions, ServiceKeyPermissions } from './schemas/parts.ts'

@@ -100,6 +100,18 @@ export interface BuildUpload {
   readonly warnings: readonly string[]
 }
 
+export interface CalledFunction {
+  readonly run_id: string
+  /** The `svc:call` event */
+  readonly event_id: string
+  readonly stream_id: string
+  /** Of the last attempt; null if the run has not ended */
+  readonly status: 'succeeded' | 'failed' | 'cancelled' | null
+  /** What the function returned; null if it has not */
+  readonly result: unknown
+  readonly error?: RunError
+}
+
 export interface ContextVariable {
   readonly key: string
   readonly description: string
@@ -412,6 +424,23 @@ export interface RunError {
   readonly errors?: readonly Thrown[]
 }
 
+export interface RunInput {
+  readonly run_id: string
+  /** `event`, `args`, `webhook` or `schedule`; null if the input is no longer stored */
+  readonly kind: string | null
+  /** The event that a handler received */
+  readonly event: {
+    readonly id: string
+    readonly type: string
+    readonly timestamp: string
+    readonly source: string
+  } | null
+  /** The data of the event or of the tick, the list of arguments, or the request with secrets masked as `***` */
+  readonly value: unknown
+  /** The retention period of the value has ended */
+  readonly cleared: boolean
+}
+
 export interface RunLogs {
   readonly run_id: string
   /** The request that started a webhook run, with secrets masked as `***`; null for other runs */
@@ -483,6 +512,15 @@ export interface RunStats {
 
 export type RunStatus = 'running' | 'succeeded' | 'failed' | 'cancelled' | 'pending_retry'
 
+export interface RunTrace {
+  readonly run_id: string
+  /** The events and runs in the tree */
+  readonly nodes: number
+  /** Parts of the tree are left out, the deepest first */
+  readonly cut: boolean
+  readonly root: TraceNode
+}
+
 export type RunType = 'call' | 'event' | 'schedule' | 'run' | 'eval' | 'repl'
 
 export interface Schedule {
@@ -529,6 +567,40 @@ export interface Thrown {
   readonly cause?: unknown
   /** The errors in it, in the same form */
   readonly errors?: readonly unknown[]
+}
+
+export interface TraceNode {
+  readonly kind: 'event' | 'run'
+  readonly event?: {
+    readonly event_id: string
+    readonly stream_id: string
+    readonly event_type: string
+    readonly event_time: string
+    readonly sent_by_run_id: string | null
+  }
+  readonly run?: {
+    readonly run_id: string
+    readonly stream_id: string
+    readonly fn: string | null
+    readonly project_id: string
+    readonly project_name: string
+    readonly run_type: RunType
+    readonly status: RunStatus
+    readonly attempt: number
+    readonly retried_by: string | null
+    readonly replay_of: string | null
+    readonly requested_at: string
+    readonly start_time: string
+    readonly stop_time: string | null
+    readonly error: {
+      readonly code: string
+      readonly message: string
+    } | null
+  }
+  /** Some of its children are left out */
+  readonly cut: boolean
+  /** Runs that an event started; runs that a run called, and events that it sent. The oldest first */
+  readonly children: readonly unknown[]
 }
 
 export interface UploadUnderWay {
@@ -969,6 +1041,22 @@ export interface Operations {
     }
     readonly reply: Run
   }
+  /** Get the input of a run */
+  'GET /v1/runs/{run_id}/input': {
+    readonly path: {
+      /** Id of the run */
+      readonly run_id: string
+    }
+    readonly reply: RunInput
+  }
+  /** Get the events and runs around a run as a tree */
+  'GET /v1/runs/{run_id}/trace': {
+    readonly path: {
+      /** Id of the run */
+      readonly run_id: string
+    }
+    readonly reply: RunTrace
+  }
   /** Get the output of a run */
   'GET /v1/runs/{run_id}/logs': {
     readonly path: {
@@ -976,6 +1064,40 @@ export interface Operations {
       readonly run_id: string
     }
     readonly reply: RunLogs
+  }
+  /** Run a function again with the same input */
+  'POST /v1/runs/{run_id}/replay': {
+    readonly path: {
+      /** Id of the run */
+      readonly run_id: string
+    }
+    readonly reply: PublishedEvent
+  }
+  /** Cancel a run */
+  'POST /v1/runs/{run_id}/cancel': {
+    readonly path: {
+      /** Id of the run */
+      readonly run_id: string
+    }
+    readonly reply: PublishedEvent
+  }
+  /** Call a function */
+  'POST /v1/functions/{project}/{ref}': {
+    readonly path: {
+      /** Id or name of the project */
+      readonly project: string
+      /** Function reference `ns/var`, encoded as `ns%2Fvar` */
+      readonly ref: string
+    }
+    readonly query?: {
+      /** Seconds to wait for the result */
+      readonly wait?: number
+    }
+    readonly body: {
+      /** Default: none */
+      readonly args?: readonly unknown[]
+    }
+    readonly reply: CalledFunction
   }
   /** Evaluate code with the live or deployed build */
   'POST /v1/projects/{project}/eval': {

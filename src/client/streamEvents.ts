@@ -39,9 +39,16 @@ export type EventPublished = Sent<
   }
 >
 
-interface RunOfEnv {
+interface EndOfEnv {
   readonly run_id: string
   readonly stream_id: string
+  /** `ns/var`; null for evaluated code, and for a run that was cancelled before it started. */
+  readonly fn: string | null
+  readonly project_id: string | null
+  readonly project_name: string | null
+}
+
+interface RunOfEnv extends EndOfEnv {
   readonly run_type: RunType
 }
 
@@ -69,6 +76,6 @@ export type EnvEvent =
       }
     >
   | Sent<'run:start', RunOfEnv>
-  | Sent<'run:stop', { readonly run_id: string; readonly stream_id: string }>
+  | Sent<'run:stop', EndOfEnv>
   | Sent<'run:fail', RunOfEnv & { readonly error: Failure }>
   | Sent<'run:cancel', RunOfEnv>

@@ -3,7 +3,7 @@ import type { DomainEvent, EventOf } from '../events/index.ts'
 import { payloadFields, payloadOf } from '../events/payload.ts'
 import type { RunError } from '../events/run.ts'
 import type { PayloadRef } from '../events/scalars.ts'
-import { BY_TIME, expiredCalls, orderOf, type Projection } from './projection.ts'
+import { BY_TIME, expiredCalls, orderOf, type Projection, withId } from './projection.ts'
 
 /** A published event (SPEC.md, Event). */
 export type EventDoc = {
@@ -69,3 +69,6 @@ const BY_RUN = 'run:'
 
 /** The id of the run that sent an event; null for any other event. */
 export const senderOf = ({ sent_by }: EventDoc): string | null => sent_by?.split('/')[0] ?? null
+
+/** The bounds of `sent_by` for the events of a run. */
+export const sentBy = withId

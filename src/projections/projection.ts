@@ -52,6 +52,12 @@ export interface Cleared<D extends Doc = Doc> extends Pick<Query, 'equal' | 'bef
 /** Sorts documents by their creation; unique, because the log has one event at a cursor. */
 export const orderOf = ({ at, cursor }: Recorded): string => `${at}/${cursor}`
 
+/** The bounds of a field `id/order` for one id: "0" is the character after "/". */
+export const withId = (id: string): { readonly from: string; readonly before: string } => ({
+  from: `${id}/`,
+  before: `${id}0`,
+})
+
 /** The days, hours and minutes of an `order`, as steps of an index that is sorted by it. */
 export const BY_TIME = [10, 13, 16] as const
 

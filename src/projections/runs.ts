@@ -5,7 +5,7 @@ import type { RunError, RunPlan } from '../events/run.ts'
 import { payloadFields, payloadOf } from '../events/payload.ts'
 import type { PayloadRef } from '../events/scalars.ts'
 import { hasTime, timeOf } from '../ids.ts'
-import { BY_TIME, expiredCalls, NOTHING, orderOf, type Projection } from './projection.ts'
+import { BY_TIME, expiredCalls, NOTHING, orderOf, type Projection, withId } from './projection.ts'
 import { runDayDoc, runDayId } from './runDays.ts'
 import { clearedRunStats, summarizeRuns } from './runStats.ts'
 
@@ -188,8 +188,7 @@ const requestedAt = ({ run_id, requested_at, attempt, start_time }: EventOf<'Run
   return isKnown ? isoOf(ms) : start_time
 }
 
-/** The bounds of `running_on` for the runs of a worker: "0" is the character after "/". */
-export const runsOn = (worker_id: string): { readonly from: string; readonly before: string } => ({
-  from: `${worker_id}/`,
-  before: `${worker_id}0`,
-})
+/** The bounds of `running_on` for the runs of a worker. */
+export const runsOn = withId
+/** The bounds of `child_of` for the children of a run. */
+export const childrenOf = withId

@@ -21,6 +21,8 @@ await deploy(api(), 'work', { 'jobs.js': JOBS })
 const subscribe = (query = '', lastId?: string) =>
   follow(api(), `/env/subscribe${query}`, lastId === undefined ? {} : { lastId })
 
+const placeOf = ({ fn, project_id, project_name }: Run) => ({ fn, project_id, project_name })
+
 const about = (events: readonly Sent[], stream_id: string) =>
   events.filter(({ data }) => data['stream_id'] === stream_id)
 
@@ -47,8 +49,8 @@ env('reports all kinds of activity in their documented form', async () => {
     ['stream:created', { stream_id: succeeded.stream_id }],
     ['event:created', { ...ids, event_type: 'seen' }],
     ['event:handled', { ...ids, run_ids: [succeeded.run_id] }],
-    ['run:start', { ...run, run_type: 'event' }],
-    ['run:stop', run],
+    ['run:start', { ...run, run_type: 'event', ...placeOf(succeeded) }],
+    ['run:stop', { ...run, ...placeOf(succeeded) }],
   ])
   const dataOf = (name: string, stream: string) =>
     about(events, stream).find(({ event }) => event === name)?.data
@@ -56,9 +58,27 @@ env('reports all kinds of activity in their documented form', async () => {
     run_id: failed.run_id,
     stream_id: failed.stream_id,
     run_type: 'event',
+    ...placeOf(failed),
     error: failed.error,
   })
-  assert.equal(dataOf('run:cancel', stream_id), { run_id, stream_id, run_type: 'call' })
+  assert.equal(dataOf('run:cancel', stream_id), {
+    run_id,
+    stream_id,
+    run_type: 'call',
+    ...placeOf(await api().get<Run>(`/runs/${run_id}`)),
+  })
+})
+
+env('names the function of a run whose start a client does not read', async () => {
+  const { run_id, stream_id } = await handle(api(), 'seen')
+  const all = await subscribe('?from=start')
+  const past = await upToMark(api(), all)
+  all.close()
+  const start = past.find(({ event, data }) => event === 'run:start' && data['run_id'] === run_id)
+  const later = await subscribe(`?from=${start?.id}`)
+  const [stop] = about(await upToMark(api(), later), stream_id).filter(({ event }) => event === 'run:stop')
+  later.close()
+  assert.equal(stop?.data, { run_id, stream_id, ...placeOf(await api().get<Run>(`/runs/${run_id}`)) })
 })
 
 env('starts with the next event', async () => {

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { envFrame } from '../../src/api/streams/envFrames.ts'
+import { RunPlaces } from '../../src/commands/streams/runPlaces.ts'
 import { openAggregates } from '../../src/domain/aggregates.ts'
 import { AppError, PermanentError } from '../../src/errors.ts'
 import type { DomainEvent } from '../../src/events/index.ts'
@@ -73,7 +74,7 @@ defect('records why an event started no runs, logs the stack once, and delays no
     (await factsOf(node, bad)).find((event) => event.type === 'EventHandled'),
   )
   assert.match(
-    String(envFrame(await lastOf(node, bad))),
+    String(await envFrame(await lastOf(node, bad), new RunPlaces(node.store))),
     /"run_ids":\[\],"error":\{"code":"internal_server_error"/,
   )
   assert.equal(handled.run_ids, [])

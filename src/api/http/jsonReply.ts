@@ -21,6 +21,8 @@ export const sendJson = async (
 export interface StoredField {
   readonly name: string
   readonly key: string
+  /** Where the value begins and ends in the blob. */
+  readonly from?: number
   readonly size: number
 }
 
@@ -28,12 +30,12 @@ export interface StoredField {
 export const storedFieldOf = (data: unknown): StoredField | undefined => {
   if (typeof data !== 'object' || data === null) return undefined
   for (const [name, value] of Object.entries(data))
-    if (value instanceof StoredJson) return { name, key: value.key, size: value.to }
+    if (value instanceof StoredJson) return { name, key: value.key, from: value.from, size: value.to }
   return undefined
 }
 
 /** Adds the field to the item of a body, at its place. */
-export const withStored = (body: unknown, { name, key, size }: StoredField): unknown => {
+export const withStored = (body: unknown, { name, key, from, size }: StoredField): unknown => {
   const { data, ...rest } = body as { data: Record<string, unknown> }
-  return { data: { ...data, [name]: new StoredJson({ key, size }) }, ...rest }
+  return { data: { ...data, [name]: new StoredJson({ key, size }, from, size) }, ...rest }
 }

@@ -15,6 +15,7 @@ const pathParameters: Readonly<
   build_id: { description: 'Id of the build', schema: uuid },
   event_id: { description: 'Id of the event', schema: uuid },
   run_id: { description: 'Id of the run', schema: uuid },
+  ref: { description: 'Function reference `ns/var`, encoded as `ns%2Fvar`', schema: text },
   file_id: { description: 'Id of the file', schema: uuid },
   upload_id: { description: 'Id of the upload', schema: uuid },
   part_number: {

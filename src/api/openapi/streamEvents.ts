@@ -52,7 +52,16 @@ export const publishedEvent: Events = {
   ),
 }
 
-const runOfEnv = { run_id: Uuid, stream_id: Uuid, run_type: RunType }
+const nullable = (schema: TSchema) => Type.Union([schema, Type.Null()])
+
+const ofEnv = {
+  run_id: Uuid,
+  stream_id: Uuid,
+  fn: nullable(Type.String({ description: 'Function reference `ns/var`; null for evaluated code' })),
+  project_id: nullable(Type.String({ format: 'uuid', description: 'Null if the run never started' })),
+  project_name: nullable(Type.String()),
+}
+const runOfEnv = { ...ofEnv, run_type: RunType }
 
 export const envEvents: Events = {
   'stream:created': Type.Object({ stream_id: Uuid }, { description: 'A stream was created' }),
@@ -68,7 +77,7 @@ export const envEvents: Events = {
     },
   ),
   'run:start': Type.Object(runOfEnv, { description: 'A run started' }),
-  'run:stop': Type.Object({ run_id: Uuid, stream_id: Uuid }, { description: 'A run succeeded' }),
+  'run:stop': Type.Object(ofEnv, { description: 'A run succeeded' }),
   'run:fail': Type.Object(
     { ...runOfEnv, error: RunError },
     { description: 'A run failed; a retry may follow' },

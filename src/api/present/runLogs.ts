@@ -12,7 +12,8 @@ export const presentRunLog = async (run_id: string, { lines, request }: RunLog, 
   lines: lines.map(({ at: timestamp, source, text }) => ({ timestamp, source, text })),
 })
 
-const presentRequest = async (payload: Payload, payloads: Payloads) => {
+/** Returns the request of a webhook run, with its secrets masked. */
+export const presentRequest = async (payload: Payload, payloads: Payloads) => {
   const stored = (await payloads.load(payload)) as WebhookRequest
   const { method, url, query, headers, ip, auth, 'body-raw': raw } = stored
   const body = stored.body ?? (raw === undefined ? undefined : bodyOf(raw, headers?.['content-type']))

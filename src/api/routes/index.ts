@@ -22,6 +22,7 @@ import { nodeRoutes } from './node.ts'
 import { operatorRoutes } from './operator.ts'
 import { projectionRoutes } from './projections.ts'
 import { projectRoutes } from './projects.ts'
+import { runControlRoutes } from './runControl.ts'
 import { runRoutes } from './runs.ts'
 import { sdkRoutes } from './sdk.ts'
 import { serviceKeyRoutes } from './serviceKeys.ts'
@@ -44,6 +45,7 @@ export const allRoutes: readonly Route[] = [
   ...functionRoutes,
   ...eventRoutes,
   ...runRoutes,
+  ...runControlRoutes,
   ...evalRoutes,
   ...streamRoutes,
   ...uploadRoutes, // before fileRoutes, where `uploads` would match `:file_id`

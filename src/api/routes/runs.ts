@@ -1,13 +1,19 @@
 import { pastOf } from '../../commands/audit/past.ts'
 import { runThen } from '../../commands/audit/pastRuns.ts'
+import { readRunInput } from '../../commands/runs/readRunInput.ts'
+import { MOST_NODES, traceOf } from '../../commands/runs/traceOf.ts'
 import { readRunLog } from '../../commands/runs/readRunLog.ts'
 import { AppError } from '../../errors.ts'
 import type { RunDoc } from '../../projections/runs.ts'
 import { presentRun } from '../present/run.ts'
+import { presentRunInput } from '../present/runInput.ts'
+import { presentTrace } from '../present/trace.ts'
+import { DOCUMENT_BYTES } from '../http/memory.ts'
+import { holding } from '../../loops/byteBudget.ts'
 import { presentRunLog } from '../present/runLogs.ts'
 import { AsOfQuery } from '../asOf.ts'
 import { type Ask, item, route } from '../route.ts'
-import { Run, RunLogs } from '../schemas.ts'
+import { Run, RunInput, RunLogs, RunTrace } from '../schemas.ts'
 import { runListRoute } from './runList.ts'
 import { runStatsRoute } from './runStats.ts'
 
@@ -40,6 +46,45 @@ export const runRoutes = [
       const run = as_of === undefined ? now : await runThen(await pastOf(ask.deps, as_of), now)
       if (!run) throw new AppError('not_found', `The run ${now.run_id} had not started then`)
       return item(presentRun(run, ask.deps.payloads))
+    },
+  }),
+
+  route({
+    method: 'GET',
+    path: '/v1/runs/:run_id/input',
+    operationId: 'getRunInput',
+    summary: 'Get the input of a run',
+    description: 'A retry and a replay have the input of the first run.',
+    tag,
+    needs,
+    reply: { kind: 'item', schema: RunInput },
+    handle: async (ask) => {
+      const run = await runOf(ask)
+      return item(await presentRunInput(run.run_id, await readRunInput(ask.deps, run), ask.deps.payloads))
+    },
+  }),
+
+  route({
+    method: 'GET',
+    path: '/v1/runs/:run_id/trace',
+    operationId: 'getRunTrace',
+    summary: 'Get the events and runs around a run as a tree',
+    description:
+      'The tree begins with the event that started the run, or the run that called it. Below an event are the runs it ' +
+      'started, with their retries; below a run are the runs that it called and the events that it sent. ' +
+      `It has at most ${MOST_NODES} events and runs.`,
+    tag,
+    needs: [needs, { type: 'event', action: 'read' }],
+    reply: { kind: 'item', schema: RunTrace },
+    handle: async (ask) => {
+      const { views, memory } = ask.deps
+      await views.settled('events')
+      const run = await runOf(ask)
+      const owner = memory.ownerOf(run.env_id)
+      const bytes = MOST_NODES * DOCUMENT_BYTES
+      return holding(memory.values, { owner, bytes }, async () =>
+        item(presentTrace(run.run_id, await traceOf(views, run))),
+      )
     },
   }),
 

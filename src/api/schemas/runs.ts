@@ -82,6 +82,83 @@ export const Run = Type.Object({
 
 export type Run = Static<typeof Run>
 
+export const CalledFunction = Type.Object({
+  run_id: Uuid,
+  event_id: Type.String({ format: 'uuid', description: 'The `svc:call` event' }),
+  stream_id: Uuid,
+  status: Type.Union(
+    [Type.Literal('succeeded'), Type.Literal('failed'), Type.Literal('cancelled'), Type.Null()],
+    {
+      description: 'Of the last attempt; null if the run has not ended',
+    },
+  ),
+  result: Type.Unknown({ description: 'What the function returned; null if it has not' }),
+  error: Type.Optional(RunError),
+})
+
+export const RunInput = Type.Object({
+  run_id: Uuid,
+  kind: nullable(
+    Type.String({
+      description: '`event`, `args`, `webhook` or `schedule`; null if the input is no longer stored',
+    }),
+  ),
+  event: nullable(
+    Type.Object(
+      { id: Uuid, type: Type.String(), timestamp: Timestamp, source: Type.String() },
+      { description: 'The event that a handler received' },
+    ),
+  ),
+  value: Type.Unknown({
+    description:
+      'The data of the event or of the tick, the list of arguments, or the request with secrets masked as `***`',
+  }),
+  cleared: Type.Boolean({ description: 'The retention period of the value has ended' }),
+})
+
+const tracedRun = Type.Object({
+  run_id: Uuid,
+  stream_id: Uuid,
+  fn: nullable(Type.String()),
+  project_id: Uuid,
+  project_name: Type.String(),
+  run_type: RunType,
+  status: RunStatus,
+  attempt: Type.Integer(),
+  retried_by: nullable(Uuid),
+  replay_of: nullable(Uuid),
+  requested_at: Timestamp,
+  start_time: Timestamp,
+  stop_time: nullable(Timestamp),
+  error: nullable(Type.Object({ code: Type.String(), message: Type.String() })),
+})
+
+const tracedEvent = Type.Object({
+  event_id: Uuid,
+  stream_id: Uuid,
+  event_type: Type.String(),
+  event_time: Timestamp,
+  sent_by_run_id: nullable(Uuid),
+})
+
+export const TraceNode = Type.Object({
+  kind: Type.Union([Type.Literal('event'), Type.Literal('run')]),
+  event: Type.Optional(tracedEvent),
+  run: Type.Optional(tracedRun),
+  cut: Type.Boolean({ description: 'Some of its children are left out' }),
+  children: Type.Array(Type.Unknown({ description: 'A node in the same form' }), {
+    description:
+      'Runs that an event started; runs that a run called, and events that it sent. The oldest first',
+  }),
+})
+
+export const RunTrace = Type.Object({
+  run_id: Uuid,
+  nodes: Type.Integer({ description: 'The events and runs in the tree' }),
+  cut: Type.Boolean({ description: 'Parts of the tree are left out, the deepest first' }),
+  root: TraceNode,
+})
+
 export const RunLogs = Type.Object({
   run_id: Uuid,
   request: nullable(

@@ -1,6 +1,7 @@
 import type { Cursor } from '../../events/event.ts'
 import type { Delivery, EventStore } from '../../ports/eventStore.ts'
 import { envFrame, envTypes } from './envFrames.ts'
+import { RunPlaces } from '../../commands/streams/runPlaces.ts'
 import type { SseReply } from './sse.ts'
 
 /** An event counts as delivered when the client is still connected this long after it was written. */
@@ -21,6 +22,7 @@ export const serveConsumer = async (
 ): Promise<void> => {
   const options = { env_id, types: envTypes, from: after, inFlight: MAX_UNSETTLED, signal: client.gone }
   const unsettled: { readonly delivery: Delivery; readonly tick: number }[] = []
+  const places = new RunPlaces(store)
   let tick = 0 // not the clock: while the process stalls, it notices no broken connection
   const settle = setInterval(() => {
     tick++
@@ -29,7 +31,7 @@ export const serveConsumer = async (
   }, SETTLE_MS / SETTLE_TICKS)
   try {
     for await (const delivery of store.consume(group, options)) {
-      const bytes = envFrame(delivery.event)
+      const bytes = await envFrame(delivery.event, places)
       if (bytes) client.write(bytes)
       await client.flushed()
       if (client.gone.aborted) return

@@ -2,6 +2,7 @@ import type { Cursor } from '../../events/event.ts'
 import { type Background, keepGoing } from '../../loops/keepGoing.ts'
 import type { EventStore } from '../../ports/eventStore.ts'
 import { envFrame, envTypes } from './envFrames.ts'
+import { RunPlaces } from '../../commands/streams/runPlaces.ts'
 import { MAX_QUEUED_BYTES, type SseReply } from './sse.ts'
 
 /** Recent frames that a feed keeps for clients that are slightly behind, and their bytes. */
@@ -42,6 +43,7 @@ class EnvFeed {
   }
 
   async run(store: EventStore, env_id: string, signal: AbortSignal): Promise<void> {
+    const places = new RunPlaces(store)
     for await (const { events, cursor } of store.subscribe({
       after: this.#position,
       env_id,
@@ -50,12 +52,13 @@ class EnvFeed {
     })) {
       const frames: Entry[] = []
       for (const event of events) {
-        const bytes = envFrame(event)
-        if (!bytes) continue
-        const entry = { cursor: event.cursor, bytes }
-        frames.push(entry)
+        const bytes = await envFrame(event, places)
+        if (bytes) frames.push({ cursor: event.cursor, bytes })
+      }
+      // No client is attached between here and the push (F1).
+      for (const entry of frames) {
         this.#kept.push(entry)
-        this.#keptBytes += bytes.length
+        this.#keptBytes += entry.bytes.length
       }
       this.#position = cursor
       this.#forget()
@@ -127,6 +130,7 @@ export class EnvFeeds {
   async serve(client: FeedClient, env_id: string, after: Cursor): Promise<void> {
     const feed = await this.#feedOf(env_id)
     if (feed.attach(client, after)) return
+    const places = new RunPlaces(this.#store)
     for await (const { events, cursor } of this.#store.subscribe({
       after,
       env_id,
@@ -134,7 +138,7 @@ export class EnvFeeds {
       signal: client.gone,
     })) {
       for (const event of events) {
-        const bytes = envFrame(event)
+        const bytes = await envFrame(event, places)
         if (bytes) client.write(bytes)
         await client.flushed()
       }

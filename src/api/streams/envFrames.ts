@@ -1,5 +1,6 @@
 import type { Recorded } from '../../events/event.ts'
 import type { EventType } from '../../events/index.ts'
+import type { RunPlaces } from '../../commands/streams/runPlaces.ts'
 import { frame } from './sse.ts'
 
 /** The facts that appear in the environment stream (SPEC.md, Server-sent events). */
@@ -14,7 +15,7 @@ export const envTypes: readonly EventType[] = [
 ]
 
 /** Converts a fact to an event of the environment stream. Returns null if it does not appear there. */
-export const envFrame = ({ event, cursor }: Recorded): Buffer | null => {
+export const envFrame = async ({ event, cursor }: Recorded, places: RunPlaces): Promise<Buffer | null> => {
   switch (event.type) {
     case 'StreamCreated':
       return frame(cursor, 'stream:created', { stream_id: event.stream_id })
@@ -27,19 +28,22 @@ export const envFrame = ({ event, cursor }: Recorded): Buffer | null => {
       return frame(cursor, 'event:handled', { event_id, stream_id, run_ids, ...(error && { error }) })
     }
     case 'RunStarted': {
+      const place = places.add(event)
       if (event.reclaimed) return null // its first start was reported
       const { run_id, stream_id, run_type } = event
-      return frame(cursor, 'run:start', { run_id, stream_id, run_type })
+      return frame(cursor, 'run:start', { run_id, stream_id, run_type, ...place })
     }
-    case 'RunSucceeded':
-      return frame(cursor, 'run:stop', { run_id: event.run_id, stream_id: event.stream_id })
+    case 'RunSucceeded': {
+      const { run_id, stream_id } = event
+      return frame(cursor, 'run:stop', { run_id, stream_id, ...(await places.of(event)) })
+    }
     case 'RunFailed': {
       const { run_id, stream_id, run_type, error } = event
-      return frame(cursor, 'run:fail', { run_id, stream_id, run_type, error })
+      return frame(cursor, 'run:fail', { run_id, stream_id, run_type, ...(await places.of(event)), error })
     }
     case 'RunCancelled': {
       const { run_id, stream_id, run_type } = event
-      return frame(cursor, 'run:cancel', { run_id, stream_id, run_type })
+      return frame(cursor, 'run:cancel', { run_id, stream_id, run_type, ...(await places.of(event)) })
     }
     default:
       return null

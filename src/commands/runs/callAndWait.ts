@@ -1,0 +1,54 @@
+import { AppError } from '../../errors.ts'
+import { CALL } from '../../events/eventType.ts'
+import type { Caller, CommandDeps } from '../deps.ts'
+import { runIdOf } from '../events/planRuns.ts'
+import { storeEvent } from '../events/publishEvent.ts'
+import { projectFor } from '../projects/projectFor.ts'
+import { awaitEnding, type Ending } from './awaitEnding.ts'
+
+type Deps = Parameters<typeof storeEvent>[0] & Pick<CommandDeps, 'store' | 'views' | 'stopping'>
+
+export interface CalledRun {
+  readonly run_id: string
+  readonly event_id: string
+  readonly stream_id: string
+  /** The end of the run, or of the last of its retries; null if the time was over first. The run then continues. */
+  readonly ending: Ending | null
+}
+
+/**
+ * Starts a background run of a deployed function of a project and waits for its end. Rejects with `not_found` or
+ * `quota_exceeded`.
+ */
+export const callAndWait = async (
+  deps: Deps,
+  {
+    project: named,
+    ref,
+    args,
+    waitMs,
+  }: {
+    readonly project: string
+    readonly ref: string
+    readonly args: readonly unknown[]
+    readonly waitMs: number
+  },
+  caller: Caller,
+  gone: AbortSignal,
+): Promise<CalledRun> => {
+  const { views, stopping } = deps
+  const { env_id } = caller.cause
+  await views.settled('builds', 'projects')
+  const { project_id, name } = projectFor(views.directory, env_id, named)
+  const deployed = views.directory.functionAt(env_id, ref, project_id)
+  if (!deployed)
+    throw new AppError('not_found', `No function ${JSON.stringify(ref)} in the deployed build of ${name}`)
+  const event_data = { fn: ref, args, project: project_id }
+  const { event, revision } = await storeEvent(deps, { event_type: CALL, event_data, source: 'api' }, caller)
+  const { event_id, stream_id } = event
+  const run_id = runIdOf(event_id, deployed)
+  if (waitMs === 0) return { run_id, event_id, stream_id, ending: null }
+  const signal = AbortSignal.any([AbortSignal.timeout(waitMs), stopping, gone])
+  const ending = await awaitEnding(deps, { run_id, stream_id, after: revision }, { signal })
+  return { run_id, event_id, stream_id, ending }
+}
