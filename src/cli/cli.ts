@@ -20,6 +20,7 @@ import { keyCommands } from './keys.ts'
 import { orgCommands } from './orgs.ts'
 import { rollbackCommand } from './rollback.ts'
 import { runProgram, type Values } from './program.ts'
+import { initCommand } from './init.ts'
 import { loginCommand } from './login.ts'
 import { projectionCommands } from './projections.ts'
 import { runCommands } from './runs.ts'
@@ -30,6 +31,7 @@ import { statusCommand } from './status.ts'
 import { tableOf } from './table.ts'
 import { transferCommands } from './transfer.ts'
 import { triggerCommands } from './triggers.ts'
+import { typesCommand } from './types.ts'
 import type { Terminal } from './terminal.ts'
 import { WrongUsage } from './wrongUsage.ts'
 
@@ -40,6 +42,8 @@ const allCommands: readonly CliCommand[] = [
   ...contextCommands,
   ...fileCommands,
   ...sessionCommands,
+  typesCommand,
+  initCommand,
   loginCommand,
   devCommand,
   serveCommand,

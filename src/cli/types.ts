@@ -1,0 +1,64 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { bundleOnce } from '../bundle/bundleOnce.ts'
+import { findEntries } from '../bundle/entries.ts'
+import { inspectZip } from '../bundle/inspectZip.ts'
+import { readSettings, type Settings } from '../bundle/settings.ts'
+import { AppError, messageOf } from '../errors.ts'
+import { onOneLine } from '../logger.ts'
+import { FOLDER_ARGUMENT } from './build.ts'
+import { command } from './command.ts'
+import { type TypedFunction, typesText } from './typesText.ts'
+
+const FILE = 'svc.gen.d.ts'
+
+export const typesCommand = command({
+  name: 'types',
+  summary: 'write the types of the functions and events of a project',
+  description:
+    `Bundles a project, reads its functions as an upload does, and writes their names into ${FILE}. The types themselves ` +
+    'are those of the sources, so they follow every edit; repeat the command after a function or an event has a new name. ' +
+    'The data of an event has the type of the parameter of its handler, or of all of its handlers together. Nothing is sent.',
+  arguments: { folder: FOLDER_ARGUMENT },
+  options: {
+    out: { value: 'FILE', description: `the file to write (default: ${FILE} in the folder)` },
+  },
+  examples: ['svc types', 'svc types orders --out types/svc.d.ts'],
+  async run({ args, options, signal }) {
+    const settings = readSettings(args.folder ?? '.')
+    const out = options.out === undefined ? join(settings.folder, FILE) : resolve(options.out)
+    const functions = await functionsOf(settings, out)
+    signal.throwIfAborted()
+    const text = typesText(functions)
+    const changed = !existsSync(out) || readFileSync(out, 'utf8') !== text // an editor reads a new file again
+    if (changed) write(out, text)
+    const events = [...new Set(functions.flatMap(({ onEvent }) => onEvent ?? []))].toSorted()
+    const refs = functions.map(({ ref }) => ref)
+    return {
+      json: { file: out, changed, functions: refs, events },
+      text: onOneLine(`${out}: ${refs.length} functions, ${events.length} events`) + '\n',
+    }
+  },
+})
+
+const functionsOf = async (settings: Settings, out: string): Promise<readonly TypedFunction[]> => {
+  const files = new Map(findEntries(settings).map((entry) => [entry.out.replaceAll('/', '.'), entry.file]))
+  const { zip } = await bundleOnce(settings)
+  return (await inspectZip(zip)).flatMap(({ ns, var: name, on_event }) => {
+    const file = files.get(ns)
+    if (file === undefined) return []
+    const path = relative(dirname(out), join(settings.folder, settings.src, file)).replaceAll('\\', '/')
+    const module = path.startsWith('.') ? path : `./${path}`
+    return [{ ref: `${ns}/${name}`, var: name, onEvent: on_event, module }]
+  })
+}
+
+const write = (file: string, text: string): void => {
+  try {
+    writeFileSync(file, text)
+  } catch (error) {
+    throw new AppError('bad_request', `out: cannot write ${onOneLine(file)}: ${messageOf(error)}`, {
+      cause: error,
+    })
+  }
+}

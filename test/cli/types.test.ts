@@ -1,0 +1,81 @@
+import { execFile } from 'node:child_process'
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import * as assert from 'uvu/assert'
+import { cli, cliJson } from '../support/cli.ts'
+import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+
+/** The errors of the compiler of TypeScript about a project; `svc` is this checkout. */
+const compiled = (folder: string): Promise<string> =>
+  new Promise((resolve) => {
+    const tsc = join(root, 'node_modules/typescript/bin/tsc')
+    const types = ['--typeRoots', join(root, 'node_modules/@types'), '--types', 'node']
+    const args = [tsc, '-p', folder, '--customConditions', 'svc-checkout', ...types]
+    execFile(process.execPath, args, (_, out) => resolve(out))
+  })
+
+/** Creates a project with `svc init` that can import `svc`. */
+const created = async (): Promise<string> => {
+  const folder = join(tempDir(), 'My Orders')
+  await cliJson(['init', folder])
+  mkdirSync(join(folder, 'node_modules'))
+  symlinkSync(root, join(folder, 'node_modules/svc'))
+  return folder
+}
+
+const test = suite('svc init and svc types', { timeoutMs: 120_000 })
+
+test('create a project and the types of its names, which the compiler checks', async () => {
+  const folder = await created()
+  const first = await cliJson<{ functions: string[]; events: string[]; changed: boolean }>(['types', folder])
+  assert.equal(first, {
+    file: join(folder, 'svc.gen.d.ts'),
+    changed: true,
+    functions: ['hello/add', 'hello/onHello'],
+    events: ['hello:said'],
+  })
+  assert.is((await cliJson<typeof first>(['types', folder])).changed, false)
+  const use = (code: string) =>
+    writeFileSync(
+      join(folder, 'src/_use.ts'),
+      `import { run, send } from 'svc'\nexport const use = async () => {\n${code}\n}\n`,
+    )
+  use(
+    `await send('hello:said', { name: 'Ada' })\nconst sum: number = await run('hello/add', 1, 2)\nreturn sum`,
+  )
+  assert.is(await compiled(folder), '')
+  for (const [wrong, expected] of [
+    [`await send('hello:sad', { name: 'Ada' })`, /hello:sad/],
+    [`await send('hello:said', { nam: 'Ada' })`, /nam/],
+    [`await run('hello/ad', 1, 2)`, /hello\/ad/],
+    [`await run('hello/add', 1, 'two')`, /string/],
+  ] as const) {
+    use(wrong)
+    assert.match(await compiled(folder), expected)
+  }
+})
+
+test('keep the files that exist', async () => {
+  const folder = await created()
+  writeFileSync(join(folder, 'package.json'), '{"name": "mine"}')
+  const again = await cliJson<{ created: string[]; kept: string[] }>(['init', folder, '--yes'])
+  assert.equal([again.created, again.kept.length], [[], 5])
+  assert.is(readFileSync(join(folder, 'package.json'), 'utf8'), '{"name": "mine"}')
+})
+
+test('name what is wrong', async () => {
+  const absent = await cli(['types', join(tempDir(), 'absent')])
+  assert.is(absent.code, 1)
+  assert.match(absent.err, 'FOLDER: expected a folder')
+  const file = join(tempDir(), 'file')
+  writeFileSync(file, '')
+  const blocked = await cli(['init', file])
+  assert.is(blocked.code, 1)
+  assert.match(blocked.err, /^svc: folder: cannot write/)
+})
+
+test.run()
