@@ -1,5 +1,6 @@
 import { renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { readInstance } from '../../src/cli/instance.ts'
 import { readRun } from '../../src/cli/dev/tail.ts'
@@ -147,6 +148,23 @@ test('prints an error that a module throws when it is loaded at its line', async
     [message?.['file'], message?.['line'], message?.['sourceLine']],
     ['src/broken.ts', 2, "throw new Error('while loading')"],
   )
+})
+
+test('does not take a log of its own output for a save', async (context) => {
+  const { folder, dev } = context
+  save(folder, 'src/broken.ts', 'export const = 1\n')
+  await dev.next('failed')
+  const failures = () => dev.lines().filter(({ type }) => type === 'failed').length
+  const before = failures()
+  for (let line = 0; line < 5; line++) {
+    save(folder, 'dev.log', `line ${line}\n`)
+    save(folder, 'src/dev.log', `line ${line}\n`)
+    await delay(30) // each change is a batch of its own
+  }
+  rmSync(join(folder, 'src/broken.ts'))
+  const live = await dev.next('live')
+  assert.is(failures(), before)
+  assert.equal(live['paths'], ['src/broken.ts'])
 })
 
 test('follows the atomic rename of an editor, and renamed and deleted modules', async (context) => {

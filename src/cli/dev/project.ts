@@ -1,3 +1,4 @@
+import { join, sep } from 'node:path'
 import { type Bundler, openBundler } from '../../bundle/openBundler.ts'
 import { readSettings, type Settings } from '../../bundle/settings.ts'
 import type { Client } from '../../client/index.ts'
@@ -25,6 +26,12 @@ export interface LiveProject {
   readonly live: LiveBuild | null
 }
 
+/** Files whose save an author waits for. Others, such as a log in the folder, change all the time. */
+const SOURCE = /\.(?:[cm]?[jt]sx?|json)$|(?:^|[/\\])\.env[^/\\]*$/
+
+/** Files of the folder itself that decide the build. */
+const SETTINGS = /^(?:package\.json|tsconfig[^/\\]*\.json|\.env[^/\\]*)$/
+
 interface Opened {
   readonly settings: Settings
   readonly bundler: Bundler
@@ -36,11 +43,13 @@ interface Opened {
  * D1: a save that cannot be bundled or deployed leaves the last good build live.
  * D2: a failure is reported only if nothing was saved meanwhile: editors write files in several steps.
  * D3: one deployment at a time; saves during one are deployed together after it.
+ * D4: a failure is reported again only after the save of a source. A log of this output in the folder changes with it.
  */
 export const openProject = ({ folder, client, changes, signal, print, onProject }: Given) => {
   let opened: Opened | null = null
   let state: LiveProject = { name: '', live: null }
-  let hasFailed = false
+  /** The failure that was reported last; null after a deployment. */
+  let failure: string | null = null
   let modules: readonly string[] = []
 
   const open = async (settings: Settings): Promise<Opened> => {
@@ -66,11 +75,13 @@ export const openProject = ({ folder, client, changes, signal, print, onProject 
     const bundle = await bundler.rebuild()
     modules = bundle.modules
     const { name, live } = state
-    if (live?.sha256 === bundle.sha256 && !hasFailed) return
+    if (live?.sha256 === bundle.sha256 && failure === null) return
     const next = live?.sha256 === bundle.sha256 ? unchanged(live) : await deployLive(client, name, bundle)
     state = { name, live: next }
-    hasFailed = false
-    await print(liveText(next, { paths, ms: Math.round(clock.monotonic() - sinceMs) }))
+    failure = null
+    const sources = paths.filter((path) => SOURCE.test(path))
+    const saved = sources.length > 0 ? sources : paths
+    await print(liveText(next, { paths: saved, ms: Math.round(clock.monotonic() - sinceMs) }))
     if (live !== null) return
     const { data } = await client.request('GET /v1/projects/{project}/webhooks', {
       path: { project: name },
@@ -79,14 +90,26 @@ export const openProject = ({ folder, client, changes, signal, print, onProject 
     await print(functionsText(name, next.functions, data))
   }
 
+  /** Whether files may change the build. After a failure any file may: an import is missing. */
+  const mayMatter = ({ paths }: Batch): boolean => {
+    if (failure !== null || !opened) return true
+    const { settings, bundler } = opened
+    const known = new Set(bundler.watched())
+    const isIn = (path: string): boolean => settings.src === '.' || path.startsWith(settings.src + sep)
+    return paths.some((path) => isIn(path) || SETTINGS.test(path) || known.has(join(settings.folder, path)))
+  }
+
   const update = async (batch: Batch): Promise<void> => {
+    if (!mayMatter(batch)) return
     try {
       await deploy(batch)
     } catch (error) {
       signal.throwIfAborted()
       if (changes.isPending()) return // D2
-      hasFailed = true
-      await print(failedText(error, { folder, modules, live: state.live?.build_id ?? null })) // D1
+      const failed = failedText(error, { folder, modules, live: state.live?.build_id ?? null })
+      const isKnown = JSON.stringify(failed.json) === failure
+      failure = JSON.stringify(failed.json)
+      if (!isKnown || batch.paths.some((path) => SOURCE.test(path))) await print(failed) // D1, D4
     }
   }
 
