@@ -66,7 +66,16 @@ const thingsOf = async (api: Api, project: string): Promise<Record<string, strin
     service_key_id,
     upload_id,
   }
-  return { ...ids, file_id, domain_id, project, key: 'KEY', part_number: '1', path: 'a/b' }
+  return {
+    ...ids,
+    file_id,
+    domain_id,
+    project,
+    ref: 'tasks%2Fgreet',
+    key: 'KEY',
+    part_number: '1',
+    path: 'a/b',
+  }
 }
 
 fuzz.before(async (context) => {
