@@ -1,14 +1,11 @@
-import { spawn } from 'node:child_process'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { openBundler } from '../../src/bundle/openBundler.ts'
 import { readSettings } from '../../src/bundle/settings.ts'
 import { deploy, type Run } from '../support/build.ts'
 import { type Chromium, hasChromium, startChromium } from '../support/chromium.ts'
+import { compile, installExample } from '../support/example.ts'
 import { type FaultProxy, openFaultProxy } from '../support/faultProxy.ts'
 import { EMBEDDED } from '../support/installation.ts'
-import { install, npmPack, unpacked } from '../support/installed.ts'
 import { launch, type Launched } from '../support/launch.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
@@ -25,7 +22,6 @@ interface Context {
   pageServer: Launched
 }
 
-const example = fileURLToPath(new URL('../../examples/streaming', import.meta.url))
 const isHere = hasChromium()
 
 const streaming = suite<Context>('the streaming example in Chromium', { timeoutMs: 120_000 })
@@ -42,7 +38,7 @@ const deployExample = async ({ api }: TestServer, project: string): Promise<void
 
 streaming.before(async (context) => {
   if (!isHere) return
-  context.project = await install(await unpacked(await npmPack()), example)
+  context.project = await installExample('streaming')
   context.server = await startServer({ env: { ...EMBEDDED, SVC_CORS_ORIGINS: 'loopback' } })
   await deployExample(context.server, context.project)
   const { hostname, port } = new URL(context.server.url)
@@ -108,13 +104,6 @@ test('gives the page a session for its stream, and keeps the key', async (contex
   assert.not.match(await page.content(), server.api.key)
 })
 
-test('compiles with the installed package', async ({ project }) => {
-  const tsc = join(project, 'node_modules/typescript/bin/tsc')
-  const child = spawn(process.execPath, [tsc, '-p', '.'], { cwd: project })
-  let output = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
-  const code = await new Promise((resolve) => child.on('exit', resolve))
-  assert.is(code, 0, output)
-})
+test('compiles with the installed package', ({ project }) => compile(project))
 
 streaming.run()

@@ -1,4 +1,4 @@
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,6 +9,7 @@ import { openSecrets } from '../../src/process/secretsFile.ts'
 import { readConfig } from '../../src/process/config.ts'
 import { failureOf } from '../contracts/eventStore/facts.ts'
 import { deploy } from '../support/build.ts'
+import { runIn } from '../support/example.ts'
 import { openApi } from '../support/http.ts'
 import { EMBEDDED } from '../support/installation.ts'
 import { install, npmPack, unpacked } from '../support/installed.ts'
@@ -37,19 +38,6 @@ installed.before(async (context) => {
   context.content = await unpacked(context.tarball)
   context.project = await install(context.content, fixture)
 })
-
-/** Runs a program of the project. Resolves with its exit code and output. */
-const runIn = (
-  cwd: string,
-  file: string,
-  args: readonly string[],
-  env: Readonly<Record<string, string>> = {},
-): Promise<{ readonly code: number; readonly out: string }> =>
-  new Promise((resolve) => {
-    execFile(file, [...args], { cwd, env: { PATH: process.env['PATH'], ...env } }, (error, out, err) =>
-      resolve({ code: error ? Number(error.code ?? -1) : 0, out: out + err }),
-    )
-  })
 
 const filesIn = (dir: string): string[] =>
   readdirSync(dir, { recursive: true, encoding: 'utf8' }).filter((path) => statSync(join(dir, path)).isFile())

@@ -41,8 +41,13 @@ export const install = async (unpackedPackage: string, project: string): Promise
   const modules = join(dir, 'node_modules')
   await mkdir(modules)
   for (const name of await readdir(join(packageDir, 'node_modules')))
-    if (name !== '.cache' && name !== '.package-lock.json')
+    if (!['.bin', '.cache', '.package-lock.json', 'svc'].includes(name))
       await symlink(join(packageDir, 'node_modules', name), join(modules, name))
   await cp(unpackedPackage, join(modules, 'svc'), { recursive: true })
+  const programs = join(modules, '.bin')
+  await mkdir(programs)
+  for (const name of await readdir(join(packageDir, 'node_modules/.bin')))
+    await symlink(join(packageDir, 'node_modules/.bin', name), join(programs, name))
+  await symlink('../svc/bin/svc.js', join(programs, 'svc'))
   return dir
 }
