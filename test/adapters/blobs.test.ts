@@ -23,9 +23,7 @@ blobsContract('disk', async () => {
 uploadsContract('disk', async () => {
   const dir = tempDir()
   const blobs = await openBlobs({ dir })
-  // A folder has one process at a time, so it is closed once, at the end.
-  const reopen = async () => ({ ...(await openBlobs({ dir })), close: async () => {} })
-  return { blobs, reopen, close: () => blobs.close() }
+  return { blobs, reopen: () => openBlobs({ dir }), close: () => blobs.close() }
 })
 
 const disk = suite('blobs on disk')

@@ -1,5 +1,5 @@
 import { close, createReadStream, type Dirent, open as openCallback } from 'node:fs'
-import { readdir, rm, stat } from 'node:fs/promises'
+import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { clock } from '../../clock.ts'
@@ -18,6 +18,9 @@ const openFile = promisify(openCallback)
 
 /** The kernel has written every older change by itself: it does so within a minute, unless it is configured otherwise. */
 const WRITTEN_BACK_MS = 3_600_000
+
+/** A folder in `<dir>/tmp` that is there while the blobs are open, and after their process was killed. */
+const OPEN = 'open'
 
 /** Closes the file of a stream that was neither read to its end nor destroyed. A collected FileHandle would end the process. */
 const abandoned = new FinalizationRegistry<number>((fd) => close(fd))
@@ -38,10 +41,11 @@ export const openBlobs = async ({
 }): Promise<Blobs> => {
   const folders = { root: join(dir, 'objects'), scratch: join(dir, 'tmp'), uploads: join(dir, 'uploads') }
   if (!onlyRead) {
-    const wasKilled = (await missingAsNull(stat(folders.scratch))) !== null
+    const wasKilled = (await missingAsNull(stat(join(folders.scratch, OPEN)))) !== null
     if (wasKilled) await syncNames(dir, clock.now() - WRITTEN_BACK_MS) // B1
     await rm(folders.scratch, { recursive: true, force: true })
     for (const folder of Object.values(folders)) makeFolderNow(folder)
+    await mkdir(join(folders.scratch, OPEN))
   }
   const objects = new DurableNames(folders.root)
 
@@ -104,7 +108,7 @@ export const openBlobs = async ({
     async close() {
       if (onlyRead) return
       await objects.settled()
-      await rm(folders.scratch, { recursive: true, force: true }) // its presence means a killed process
+      await rm(join(folders.scratch, OPEN), { recursive: true, force: true })
     },
   }
 }
