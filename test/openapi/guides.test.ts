@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { allRoutes } from '../../src/api/routes/index.ts'
 import { upload, type BuildUpload } from '../support/build.ts'
@@ -57,6 +57,7 @@ guides('link to pages and headings that exist', () => {
     'docs/scaling.md',
     'docs/architecture.md',
     'docs/glossary.md',
+    ...readdirSync(new URL('../../docs/guides/', import.meta.url)).map((page) => `docs/guides/${page}`),
   ]) {
     for (const [, link = ''] of textOf(page).matchAll(/\]\(([^)]+)\)/g)) {
       const { protocol, pathname, hash } = new URL(link, `file:///${page}`)
