@@ -17,12 +17,14 @@ export interface FileResult {
 export interface Limits {
   /** The longest time for the whole file. */
   readonly timeoutMs: number
-  /** The time that its process may continue after its summary, and its children after its process. */
+  /** The time until nothing keeps its process after its summary, and until its children end after its process. */
   readonly lingerMs: number
 }
 
 /** Preloaded, so that every fact that a test appends is checked. */
 const CHECK_FACTS = new URL('./checkFacts.ts', import.meta.url).href
+/** Preloaded, so that the removal of temporary folders, which may take long on a busy disk, is not taken for an open handle. */
+const ANNOUNCE_EXIT = new URL('./announceExit.ts', import.meta.url).href
 
 const MAX_OUTPUT = 4 << 20
 const RECENT_OUTPUT = 16 << 10
@@ -37,8 +39,8 @@ export const runFile = async (
   env: Readonly<Record<string, string>> = {},
 ): Promise<FileResult> => {
   const started = clock.monotonic()
-  const child = spawn(process.execPath, ['--import', CHECK_FACTS, file], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+  const child = spawn(process.execPath, ['--import', CHECK_FACTS, '--import', ANNOUNCE_EXIT, file], {
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     detached: true,
     env: { ...process.env, ...(codeDir !== null && { NODE_COMPILE_CACHE: `${codeDir}/compiled` }), ...env },
   })
@@ -46,16 +48,21 @@ export const runFile = async (
   let output = ''
   let lingering: NodeJS.Timeout | undefined
   let overall: NodeJS.Timeout | undefined
+  let isEnding = false
 
   const ending = await new Promise<string | undefined>((resolve) => {
     overall = setTimeout(resolve, timeoutMs, `expected to end within ${timeoutMs} ms`)
     const collect = (chunk: string) => {
       output = (output + chunk).slice(-MAX_OUTPUT)
-      if (lingering || !summaryOf(output.slice(-RECENT_OUTPUT))) return
+      if (lingering || isEnding || !summaryOf(output.slice(-RECENT_OUTPUT))) return
       lingering = setTimeout(resolve, lingerMs, 'left a handle open: its tests ended, its process did not')
     }
-    child.stdout.setEncoding('utf8').on('data', collect)
-    child.stderr.setEncoding('utf8').on('data', collect)
+    child.stdout?.setEncoding('utf8').on('data', collect)
+    child.stderr?.setEncoding('utf8').on('data', collect)
+    child.stdio[3]?.on('close', () => {
+      isEnding = true
+      clearTimeout(lingering)
+    })
     child.on('error', (error) => resolve(`did not start: ${error.message}`))
     child.on('exit', () => {
       clearTimeout(lingering)

@@ -197,6 +197,14 @@ runs('fails a file that leaves a handle open', () =>
   ),
 )
 
+runs('does not take a long removal of files at the end for an open handle', async () => {
+  const { output, code } = await run({
+    'a.test.ts': `process.on('exit', () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500))
+    it('one', () => {})\nit.run()`,
+  })
+  assert.is(code, 0, output)
+})
+
 runs('fails a file that leaves a child process running, and ends it', () =>
   fails(
     `import { spawn } from 'node:child_process'
