@@ -171,6 +171,7 @@ export const recordsOf = (log: readonly Recorded[] = logOf(Object.values(facts))
           event_time: timeOf(0),
           created_at: timeOf(0),
           order: `${timeOf(2)}/${cursorOf(2)}`,
+          sent_by: null,
         },
       ],
     },
