@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { AppError, messageOf } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
@@ -20,6 +20,8 @@ export const onHello = fn({ 'on-event': 'hello:said' }, async (event: { readonly
 export const add = (a: number, b: number) => a + b
 `
 
+const PACKAGE = 'package.json'
+
 const compilerOptions = {
   target: 'esnext',
   module: 'nodenext',
@@ -39,7 +41,7 @@ const packageName = (folder: string): string =>
     .replace(/^-+|-+$/g, '') || 'functions'
 
 const filesOf = (folder: string): Readonly<Record<string, string>> => ({
-  'package.json': prettyJson({
+  [PACKAGE]: prettyJson({
     name: packageName(folder),
     private: true,
     type: 'module',
@@ -57,22 +59,42 @@ export const initCommand = command({
   summary: 'create a project with a first function',
   description:
     'Creates package.json, tsconfig.json, src/hello.ts, .gitignore and .env.svc.example. Files that exist are kept as they ' +
-    'are. It asks nothing, and installs nothing.',
+    'are; only a package.json without "type" gets "type": "module". It asks nothing, and installs nothing.',
   arguments: { folder: { description: 'the folder (default: the working directory)', count: 'optional' } },
-  options: { yes: { description: 'accepted for scripts: there is no question' } },
   examples: ['svc init orders', 'svc init --json'],
   run({ args }) {
     const folder = resolve(args.folder ?? '.')
     const files = Object.entries(filesOf(folder))
     const created = files.filter(([path, text]) => create(join(folder, path), text)).map(([path]) => path)
-    const kept = files.map(([path]) => path).filter((path) => !created.includes(path))
-    const lines = [...created.map((path) => `  + ${path}`), ...kept.map((path) => `  = ${path} (kept)`)]
+    const others = files.map(([path]) => path).filter((path) => !created.includes(path))
+    const changed = others.filter((path) => path === PACKAGE && addType(join(folder, path)))
+    const kept = others.filter((path) => !changed.includes(path))
+    const lines = [
+      ...created.map((path) => `  + ${path}`),
+      ...changed.map((path) => `  ~ ${path} ("type": "module" added)`),
+      ...kept.map((path) => `  = ${path} (kept)`),
+    ]
     return Promise.resolve({
-      json: { folder, created, kept },
+      json: { folder, created, changed, kept },
       text: `${onOneLine(folder)}\n${lines.join('\n')}\n`,
     })
   },
 })
+
+/** Whether `type` was added. `npm i` in an empty folder writes a package.json without it, and the modules are ES modules. */
+const addType = (file: string): boolean => {
+  try {
+    const text = readFileSync(file, 'utf8')
+    const content = JSON.parse(text) as unknown
+    if (typeof content !== 'object' || content === null || Array.isArray(content) || 'type' in content)
+      return false
+    const indent = /^[ \t]+/m.exec(text)?.[0] ?? 2
+    writeFileSync(file, `${JSON.stringify({ type: 'module', ...content }, null, indent)}\n`)
+    return true
+  } catch {
+    return false // npm reports what is wrong with it
+  }
+}
 
 /** Whether the file was created: one that exists is never replaced. */
 const create = (file: string, text: string): boolean => {

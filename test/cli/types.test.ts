@@ -61,10 +61,23 @@ test('create a project and the types of its names, which the compiler checks', a
 
 test('keep the files that exist', async () => {
   const folder = await created()
-  writeFileSync(join(folder, 'package.json'), '{"name": "mine"}')
-  const again = await cliJson<{ created: string[]; kept: string[] }>(['init', folder, '--yes'])
-  assert.equal([again.created, again.kept.length], [[], 5])
-  assert.is(readFileSync(join(folder, 'package.json'), 'utf8'), '{"name": "mine"}')
+  writeFileSync(join(folder, 'package.json'), '{"name": "mine", "type": "commonjs"}')
+  const again = await cliJson<{ created: string[]; changed: string[]; kept: string[] }>(['init', folder])
+  assert.equal([again.created, again.changed, again.kept.length], [[], [], 5])
+  assert.is(readFileSync(join(folder, 'package.json'), 'utf8'), '{"name": "mine", "type": "commonjs"}')
+})
+
+test('add the type of modules to the package.json that npm writes in an empty folder', async () => {
+  const folder = tempDir()
+  writeFileSync(join(folder, 'package.json'), '{\n\t"devDependencies": { "svc": "1" }\n}\n')
+  const { changed } = await cliJson<{ changed: string[] }>(['init', folder])
+  assert.equal(changed, ['package.json'])
+  assert.is(
+    readFileSync(join(folder, 'package.json'), 'utf8'),
+    '{\n\t"type": "module",\n\t"devDependencies": {\n\t\t"svc": "1"\n\t}\n}\n',
+  )
+  writeFileSync(join(folder, 'package.json'), '{"name": ')
+  assert.equal((await cliJson<{ changed: string[] }>(['init', folder])).changed, [])
 })
 
 test('name what is wrong', async () => {

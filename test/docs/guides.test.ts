@@ -46,7 +46,7 @@ for (const page of pages)
     const PATH = [join(cwd, 'node_modules/.bin'), process.env['PATH']].join(delimiter)
     const env = { ...EMBEDDED, HOME: tempDir(), PATH, PORT: '0' }
     const shell = (command: string) => runIn(cwd, 'bash', ['-c', `set -e\n${command}`], env)
-    if (page !== 'first-function.md') assert.is((await shell('svc init && npm pkg set type=module')).code, 0)
+    if (page !== 'first-function.md') assert.is((await shell('svc init')).code, 0)
     let dev: Launched | null = null
     let last = { code: 0, out: '' }
     try {
