@@ -42,7 +42,12 @@ export const runFile = async (
   const child = spawn(process.execPath, ['--import', CHECK_FACTS, '--import', ANNOUNCE_EXIT, file], {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     detached: true,
-    env: { ...process.env, ...(codeDir !== null && { NODE_COMPILE_CACHE: `${codeDir}/compiled` }), ...env },
+    env: {
+      ...process.env,
+      ...(codeDir !== null && { NODE_COMPILE_CACHE: `${codeDir}/compiled` }),
+      SVC_TEST_RUNNER_PID: String(process.pid),
+      ...env,
+    },
   })
   running.add(child)
   let output = ''
