@@ -78,8 +78,7 @@ export class BuildCache {
 
   /**
    * Unpacks an uploaded zip for `inspect`, and keeps it for runs if the result is accepted. Otherwise, and after any
-   * failure, everything that was unpacked is removed when this resolves. The files become durable meanwhile: inspections change
-   * none of them.
+   * failure, everything that was unpacked is removed when this resolves.
    */
   async admit<Result extends { readonly ok: boolean }>(
     build: BuildRef,
@@ -90,12 +89,9 @@ export class BuildCache {
     const dir = this.#dirOf(await this.#open(), build.hash)
     return this.#inTemporary(async (temporary) => {
       const candidate = await this.#unpack(zipFile, temporary, signal)
-      const [inspected, synced] = await Promise.allSettled([inspect(candidate), syncTree(candidate.dir)])
-      if (inspected.status === 'rejected') throw inspected.reason
-      if (!inspected.value.ok) return inspected.value
-      if (synced.status === 'rejected') throw synced.reason
-      await this.#keep(candidate.dir, dir, build)
-      return inspected.value
+      const result = await inspect(candidate)
+      if (result.ok) await this.#keep(candidate.dir, dir, build)
+      return result
     })
   }
 
@@ -134,7 +130,6 @@ export class BuildCache {
       const zipFile = join(temporary, 'build.zip')
       await this.#download(build, zipFile)
       const { dir: unpacked } = await this.#unpack(zipFile, temporary)
-      await syncTree(unpacked)
       await this.#keep(unpacked, dir, build)
     })
     return dir
@@ -166,8 +161,9 @@ export class BuildCache {
     return { dir, files }
   }
 
-  /** Gives a synced folder its final name (C1). */
+  /** Gives a folder its final name (C1). */
   async #keep(unpacked: string, dir: string, build: BuildRef): Promise<void> {
+    await syncTree(unpacked)
     const bytes = await diskBytesOf(unpacked)
     await rename(unpacked, dir).catch((error: unknown) => {
       if (!existsSync(dir)) throw error // otherwise the same bytes were faster
