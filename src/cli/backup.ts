@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { OnProgress } from '../backup/makeBackup.ts'
 import type { Manifest } from '../backup/manifest.ts'
 import { AppError } from '../errors.ts'
-import { readClientConfig } from '../process/config.ts'
+import { readClientConfig } from '../process/clientConfig.ts'
 import { openBackupSource } from './backupSource.ts'
 import { type CliCommand, command, type Invocation } from './command.ts'
 

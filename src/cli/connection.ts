@@ -1,7 +1,7 @@
 import { dirname } from 'node:path'
 import { AppError } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
-import { type ClientConfig, readClientConfig } from '../process/config.ts'
+import { type ClientConfig, readClientConfig } from '../process/clientConfig.ts'
 import { apiKeyIn } from '../process/secretsFile.ts'
 import { readInstance } from './instance.ts'
 import { readProfile } from './profiles.ts'

@@ -1,5 +1,5 @@
 import { onOneLine } from '../logger.ts'
-import { parseServiceUrl, readClientConfig } from '../process/config.ts'
+import { parseServiceUrl, readClientConfig } from '../process/clientConfig.ts'
 import { connectClient, serviceErrorOf } from './author.ts'
 import { command } from './command.ts'
 import { writeProfile } from './profiles.ts'

@@ -1,6 +1,5 @@
-import { homedir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { isIP, isIPv6, SocketAddress } from 'node:net'
+import { resolve } from 'node:path'
+import { isIP, SocketAddress } from 'node:net'
 import { NOTHING_ALLOWED, type OperatorAllow, parseOperatorAllow } from '../egress/operatorAllow.ts'
 import { type CorsOrigins, parseCorsOrigins } from '../ports/corsOrigins.ts'
 import { domainNameOf } from '../ports/domainName.ts'
@@ -309,95 +308,6 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
   return config
 }
 
-/** The settings of a client on the machine of the service. */
-export interface ClientConfig {
-  readonly url: string
-  /** Whether `SVC_URL` names the service. */
-  readonly isUrlGiven: boolean
-  readonly dataDir: string
-  readonly isDataDirGiven: boolean
-  readonly masterKey: Buffer | null
-  /** `SVC_KEY`, or its other name `SVC_API_KEY`. */
-  readonly apiKey: string | null
-  readonly operatorToken: string | null
-  readonly profile: string | null
-  /** The folder with the profiles of this user. */
-  readonly profilesDir: string
-}
-
-/** Reads the environment of a client. The defaults reach a service that was started in the same directory. */
-export const readClientConfig = (
-  env: Readonly<Record<string, string | undefined>> = process.env,
-): ClientConfig => {
-  return {
-    url: serviceUrlOf(env),
-    isUrlGiven: Boolean(env['SVC_URL']),
-    dataDir: resolve(env['SVC_DATA_DIR'] || '.svc'),
-    isDataDirGiven: Boolean(env['SVC_DATA_DIR']),
-    masterKey: parseKey(env['SVC_MASTER_KEY'] ?? '') ?? null,
-    apiKey: env['SVC_KEY'] || env['SVC_API_KEY'] || null,
-    operatorToken: env['SVC_OPERATOR_TOKEN'] || null,
-    profile: env['SVC_PROFILE'] || null,
-    profilesDir: join(env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'svc'),
-  }
-}
-
-/** Variables that would lead the service of `svc dev` to other data, or open more than its port. */
-const NOT_FOR_DEV =
-  /^(?:SVC_(?:EVENT_STORE|READ_MODELS|BLOBS|REDIS|ROLES|MASTER_KEY\w*|ACCEPT_LOSS|API_KEY|KEY|URL|OPERATOR_\w+|PUBLIC_URL|DOMAINS_ZONE|TLS_PORT|ACME_\w+)|NODE_CHANNEL_\w+)$/
-
-/** The environment of the service that `svc dev` starts: embedded, with its own data, and open to pages of this machine. */
-export const devServiceEnv = (
-  { dataDir, port }: Pick<Config, 'dataDir' | 'port'>,
-  env: Readonly<Record<string, string | undefined>> = process.env,
-): Readonly<Record<string, string | undefined>> => ({
-  SVC_CORS_ORIGINS: 'loopback',
-  ...Object.fromEntries(Object.entries(env).filter(([name]) => !NOT_FOR_DEV.test(name))),
-  SVC_DATA_DIR: dataDir,
-  SVC_LOG_FORMAT: 'text',
-  PORT: String(port),
-})
-
-/** Where the service of `svc dev` listens, unless an option names another port. */
-export const readDevAddress = (
-  env: Readonly<Record<string, string | undefined>> = process.env,
-): { readonly host: string; readonly port: number } => {
-  const text = env['PORT'] || '8080'
-  if (/^\d+$/.test(text) && Number(text) <= MAX_PORT)
-    return { host: env['HOST'] || '127.0.0.1', port: Number(text) }
-  throw new AppError('bad_request', `PORT: expected a whole number from 0 to ${MAX_PORT}, got ${text}`)
-}
-
-const serviceUrlOf = (env: Readonly<Record<string, string | undefined>>): string => {
-  const given = env['SVC_URL']
-  if (given) {
-    const url = parseServiceUrl(given)
-    if (url !== undefined) return url
-    throw new AppError(
-      'bad_request',
-      'SVC_URL: expected an http or https URL without a user name and a query, such as https://svc.example.com',
-    )
-  }
-  const host = env['HOST'] || '127.0.0.1'
-  const address = `${isIPv6(host) ? `[${host}]` : host}:${env['PORT'] || 8080}`
-  const url = parseUrl(`http://${address}`)
-  if (url !== undefined) return url
-  throw new AppError(
-    'bad_request',
-    `HOST, PORT: expected an address and a port, got ${address}; or set SVC_URL`,
-  )
-}
-
-/** The URL of a service; undefined if the text is none. */
-export const parseServiceUrl = (text: string): string | undefined => {
-  const url = parseUrl(text)
-  return url !== undefined && isBase(new URL(url)) ? url : undefined
-}
-
-/** Whether a path can follow the URL, and requests can be sent to it. */
-const isBase = ({ username, password, search, hash }: URL): boolean =>
-  username + password + search + hash === ''
-
 const readTraces = (check: Check): Traces | null => {
   const endpoint = check<string | null>(
     'OTEL_EXPORTER_OTLP_ENDPOINT',
@@ -457,5 +367,5 @@ const parseServers = (text: string): readonly string[] | undefined => {
   return servers.every(isServer) ? servers : undefined
 }
 
-const parseUrl = (text: string): string | undefined =>
+export const parseUrl = (text: string): string | undefined =>
   /^https?:\/\//.test(text) && URL.canParse(text) ? text.replace(/\/+$/, '') : undefined

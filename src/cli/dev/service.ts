@@ -5,7 +5,8 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { AppError } from '../../errors.ts'
 import { onOneLine } from '../../logger.ts'
-import { devServiceEnv, MAX_PORT } from '../../process/config.ts'
+import { devServiceEnv } from '../../process/clientConfig.ts'
+import { MAX_PORT } from '../../process/config.ts'
 import { serviceArguments } from '../serve.ts'
 
 /** The service that `svc dev` has started. */
