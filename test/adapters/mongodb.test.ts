@@ -1,79 +1,17 @@
 import { type Document, MongoClient } from 'mongodb'
 import * as assert from 'uvu/assert'
-import { openMongoReadModels } from '../../src/adapters/mongodb/index.ts'
 import { commandOf, indexesOf } from '../../src/adapters/mongodb/queries.ts'
 import { serverOf } from '../../src/adapters/mongodb/server.ts'
 import { Registry } from '../../src/adapters/mongodb/registry.ts'
 import { StoredVersion } from '../../src/adapters/mongodb/storedVersion.ts'
 import { isAppError } from '../../src/errors.ts'
-import { newId } from '../../src/ids.ts'
-import type { CollectionSpec, Doc, Query, ReadModels } from '../../src/ports/readModels.ts'
+import type { Query } from '../../src/ports/readModels.ts'
 import { runs } from '../../src/projections/runs.ts'
 import { readModelsContract } from '../contracts/readModels.ts'
 import { engineUrl } from '../support/engines.ts'
-import { openFaultProxy } from '../support/faultProxy.ts'
+import { type Context, inEnv, isFerretDB1, opened, refused, spec, spec2 } from '../support/mongoReadModels.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
-
-/** The same server, another database. */
-const inDatabase = (url: string, database: string): string =>
-  url.replace(/^(mongodb(?:\+srv)?:\/\/[^/?]+)(?:\/[^?]*)?/, `$1/${database}`)
-
-interface Context {
-  /** A database that no other opening uses. */
-  url: string
-  client: MongoClient
-  readModels: ReadModels
-  /** Opens the same database again, like another process. */
-  openAnother(url?: string): Promise<ReadModels>
-}
-
-const isFerretDB1 = async (client: MongoClient): Promise<boolean> =>
-  'ferretdbVersion' in (await client.db().command({ buildInfo: 1 }))
-
-/** FerretDB 1 loses one of two updates of a document at the same time, `$max` too. MongoDB does not. */
-const oneWriteAtATime = (readModels: ReadModels): ReadModels => {
-  let last: Promise<unknown> = Promise.resolve()
-  const writer: ReadModels['writer'] = async <D extends Doc>(collection: CollectionSpec) => {
-    const open = await readModels.writer<D>(collection)
-    const write: typeof open.write = (...args) => {
-      const done = last.then(() => open.write(...args))
-      last = done.catch(() => {})
-      return done
-    }
-    return { ...open, write }
-  }
-  return new Proxy(readModels, {
-    get: (target, name) => {
-      if (name === 'writer') return writer
-      const value: unknown = Reflect.get(target, name, target)
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
-}
-
-const opened = async (server: string): Promise<Context & { close(): Promise<void> }> => {
-  const url = inDatabase(server, `svc_test_${newId().replaceAll('-', '')}`)
-  const client = new MongoClient(url)
-  const others: ReadModels[] = []
-  const openAnother = async (other = url) => {
-    const readModels = await openMongoReadModels({ url: other })
-    others.push(readModels)
-    return readModels
-  }
-  const readModels = await openAnother()
-  return {
-    url,
-    client,
-    readModels: (await isFerretDB1(client)) ? oneWriteAtATime(readModels) : readModels,
-    openAnother,
-    close: async () => {
-      for (const readModels of others) await readModels.close()
-      await client.db().dropDatabase()
-      await client.close()
-    },
-  }
-}
 
 /** A client of the same database that announces the commands it sends. */
 const watchedClient = (url: string) => {
@@ -81,28 +19,12 @@ const watchedClient = (url: string) => {
   return { client, database: client.db() }
 }
 
-const spec: CollectionSpec = {
-  name: 'runs',
-  version: 1,
-  indexes: [
-    { equal: ['env'], sort: 'at', counted: true },
-    { equal: ['env'], sort: 'due', sparse: true },
-  ],
-}
-const spec2 = { ...spec, version: 2 }
-const inEnv: Query = { equal: { env: 'x' }, sort: 'at', limit: 10, offset: 0 }
-const refused = (work: Promise<unknown>): Promise<unknown> =>
-  work.then(
-    () => null,
-    (error: unknown) => error,
-  )
-
 const server = engineUrl('mongodb')
 
 if (server) {
   readModelsContract('MongoDB', () => opened(server))
 
-  const nodes = suite<Context & { close(): Promise<void> }>('MongoDB read models: several nodes')
+  const nodes = suite<Context>('MongoDB read models: several nodes')
   nodes.before.each(async (context) => Object.assign(context, await opened(server)))
   nodes.after.each(({ close }) => close())
 
@@ -367,51 +289,7 @@ if (server) {
     }
   })
 
-  const faults = suite<Context & { close(): Promise<void> }>('MongoDB read models: a server that goes away', {
-    timeoutMs: 60_000,
-  })
-  faults.before.each(async (context) => Object.assign(context, await opened(server)))
-  faults.after.each(({ close }) => close())
-
-  for (const fault of ['refuse', 'blackhole', 'reset'] as const) {
-    faults(
-      `${fault}: every call is unavailable, and succeeds again after the fault`,
-      async ({ url, openAnother }) => {
-        const { host } = new URL(url.replace(/^mongodb/, 'http'))
-        const [hostname = '', port = '27017'] = host.split(':')
-        const proxy = await openFaultProxy({ host: hostname, port: Number(port) })
-        try {
-          const readModels = await openAnother(proxy.url(url))
-          const writer = await readModels.writer(spec)
-          const reader = readModels.reader(spec)
-          await writer.write([{ id: 'a', doc: { env: 'x' }, cursor: '1' }], '1')
-          proxy[fault]()
-          const errors = await Promise.all([
-            refused(reader.get('a')),
-            refused(reader.find(inEnv)),
-            refused(Array.fromAsync(reader.scan())),
-            refused(writer.stored(['a'])),
-            refused(writer.write([{ id: 'a', doc: { env: 'y' }, cursor: '2' }], '2')),
-            refused(readModels.writer(spec2)),
-            refused(readModels.versions()),
-            refused(readModels.drop(spec, () => Promise.resolve(true))),
-          ])
-          for (const error of errors) assert.ok(isAppError(error, 'unavailable'), String(error))
-          await proxy.heal()
-          const write = () =>
-            writer.write([{ id: 'a', doc: { env: 'z' }, cursor: '3' }], '3').then(() => true)
-          await until(write)
-          assert.equal(await reader.get('a'), { env: 'z' })
-          assert.is(await reader.checkpoint(), '3')
-        } finally {
-          await proxy.close()
-        }
-      },
-    )
-  }
-
   nodes.run()
-  faults.run()
 } else {
   const absent = suite('MongoDB read models without a server')
   absent('each index of the runs serves its query', () => {
