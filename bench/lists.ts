@@ -3,6 +3,7 @@ import { isoOf } from '../src/clock.ts'
 import { START } from '../src/events/event.ts'
 import { newId } from '../src/ids.ts'
 import { type RunDoc, runs } from '../src/projections/runs.ts'
+import { runDoc } from '../test/support/runDoc.ts'
 import type { Figure } from './figure.ts'
 import { load } from './load.ts'
 import { BenchServer } from './server.ts'
@@ -39,36 +40,21 @@ const plant = async (dir: string, env_id: string, count: number): Promise<void> 
       const run_id = newId()
       const at = isoOf(now - Math.floor(((count - n) / count) * DAYS * 86_400_000))
       const cursor = String(n).padStart(16, '0')
-      const doc: RunDoc = {
+      const doc = runDoc({
+        at,
         run_id,
         env_id,
         stream_id: newId(),
         build_id: env_id,
         run_type: TYPES[n % 3] ?? 'event',
         status: STATUSES[n % 5] ?? 'succeeded',
-        start_time: at,
-        stop_time: at,
-        origin_run_id: null,
         event_id: newId(),
         result: { note: 'a result of a usual size', lines: [1, 2, 3] },
         project_id: env_id,
         project_name: 'bench',
-        fn: 'a/b',
-        attempt: 1,
-        parent_run_id: null,
-        replay_of: null,
-        retry_at: null,
         worker_id: env_id,
-        running_on: null,
-        input_at: null,
-        requested_at: at,
-        claimed_at: at,
-        retried_by: null,
-        error_code: null,
-        error_order: null,
-        child_of: null,
         order: `${at}/${cursor}`,
-      }
+      })
       return { id: run_id, doc, cursor }
     })
     await collection.write(writes, START)

@@ -6,40 +6,13 @@ import { retryIdOf } from '../../../src/domain/run.ts'
 import { newId } from '../../../src/ids.ts'
 import type { RunDoc } from '../../../src/projections/runs.ts'
 import { runs } from '../../../src/projections/runs.ts'
+import { runDoc } from '../../support/runDoc.ts'
 import { suite } from '../../support/suite.ts'
 import { tempDir } from '../../support/tempDir.ts'
 
 const at = '2026-05-01T10:00:00.000Z'
 const orderOf = (n: number) => `${at}/${String(n).padStart(16, '0')}`
-const first: RunDoc = {
-  run_id: 'run',
-  env_id: 'env',
-  stream_id: 's',
-  build_id: 'b',
-  run_type: 'call',
-  status: 'succeeded',
-  start_time: at,
-  stop_time: at,
-  origin_run_id: null,
-  event_id: 'e',
-  project_id: 'p',
-  project_name: 'shop',
-  fn: 'a/often',
-  attempt: 1,
-  parent_run_id: null,
-  replay_of: null,
-  retry_at: null,
-  worker_id: 'w',
-  running_on: null,
-  input_at: null,
-  order: orderOf(0),
-  requested_at: at,
-  claimed_at: at,
-  retried_by: null,
-  error_code: null,
-  error_order: null,
-  child_of: null,
-}
+const first = runDoc({ at, fn: 'a/often' })
 
 const readModels = openReadModels({ dir: tempDir() })
 const writer = await readModels.writer<RunDoc>(runs)
