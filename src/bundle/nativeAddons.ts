@@ -14,9 +14,9 @@ const PACKAGE = /^(?:.*\/)?node_modules\/((?:@[^/]+\/)?[^/]+)/
 export const nativeAddonsPlugin: Plugin = {
   name: 'native-addons',
   setup(build) {
-    const stub = (path: string) => ({ path, namespace: 'native-addon' })
-    build.onResolve({ filter: LOADERS }, ({ path }) => stub(path))
-    build.onResolve({ filter: /\.node$/ }, ({ path }) => stub(path))
+    const replaced = (path: string) => ({ path, namespace: 'native-addon' })
+    build.onResolve({ filter: LOADERS }, ({ path }) => replaced(path))
+    build.onResolve({ filter: /\.node$/ }, ({ path }) => replaced(path))
     build.onLoad({ filter: /./, namespace: 'native-addon' }, ({ path }) => ({
       contents: `throw new Error(${JSON.stringify(`functions cannot load native code: ${path}`)})`,
       loader: 'js',

@@ -35,7 +35,7 @@ export const streamLine = (event: StreamEvent | EventPublished, paint: Paint): P
   }
 }
 
-/** An event of the environment as a line. The events about runs contain only ids, so the run is read. */
+/** An event of the environment as a line. The attempt, the times and the error of a run are read from the run. */
 export const envLine = async (client: Client, event: EnvEvent, paint: Paint): Promise<Printed> => {
   if (event.event === 'stream:created' || event.event === 'event:handled') return { json: event, text: '' }
   if (event.event === 'event:created') {

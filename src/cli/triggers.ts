@@ -25,39 +25,43 @@ const webhookColumns: readonly Column<OfProject<Webhook>>[] = [
   { title: 'URL', of: ({ url }) => url },
 ]
 
-export const triggerCommands: readonly CliCommand[] = [
+interface Listed<Item> {
+  /** The list of each project, as its route names it. */
+  readonly name: 'schedules' | 'webhooks'
+  readonly summary: string
+  readonly description: string
+  readonly examples: readonly string[]
+  readonly columns: readonly Column<OfProject<Item>>[]
+}
+
+const listCommand = <Item>({ name, columns, ...texts }: Listed<Item>): CliCommand =>
   command({
+    name,
+    ...texts,
+    ofEnvironment: true,
+    options: { project },
+    async run({ options, environment, table }) {
+      const listOf = (id: string) => path`/v1/projects/${id}/${name}`
+      const found = await listOfProjects<Item>(environment(), options.project, listOf)
+      return { json: found, text: table(found, columns) }
+    },
+  })
+
+export const triggerCommands: readonly CliCommand[] = [
+  listCommand<Schedule>({
     name: 'schedules',
     summary: 'list the schedules of the deployed builds',
     description: 'Lists the functions that schedules start, with their cron expressions and time zones.',
-    ofEnvironment: true,
-    options: { project },
     examples: ['svc schedules', 'svc schedules --project orders --json'],
-    async run({ options, environment, table }) {
-      const found = await listOfProjects<Schedule>(
-        environment(),
-        options.project,
-        (name) => path`/v1/projects/${name}/schedules`,
-      )
-      return { json: found, text: table(found, scheduleColumns) }
-    },
+    columns: scheduleColumns,
   }),
-  command({
+  listCommand<Webhook>({
     name: 'webhooks',
     summary: 'list the webhooks of the deployed builds, with their URLs',
     description:
       'Lists the webhooks of the deployed builds. The URL contains the secret token of the webhook. AUTH is required if callers ' +
       'need a key, or names the provider whose signatures are checked.',
-    ofEnvironment: true,
-    options: { project },
     examples: ['svc webhooks', 'svc webhooks --json | jq -r .[0].url'],
-    async run({ options, environment, table }) {
-      const found = await listOfProjects<Webhook>(
-        environment(),
-        options.project,
-        (name) => path`/v1/projects/${name}/webhooks`,
-      )
-      return { json: found, text: table(found, webhookColumns) }
-    },
+    columns: webhookColumns,
   }),
 ]
