@@ -45,6 +45,7 @@ export class DataKeys {
       const current = await this.#currentId(scope)
       try {
         const key = current === null ? await this.#add(scope, null) : await this.of(scope, current)
+        if (key === null) continue // that of another caller
         if (scope.project_id === undefined && generation === this.#generation)
           this.#current.set(scope.env_id, key)
         return key
@@ -70,9 +71,9 @@ export class DataKeys {
 
   /** Creates a new current key and resolves with its id. Older texts are unsealed with their former keys. */
   async rotate(scope: Scope, cause?: Cause): Promise<string> {
-    const { id } = await this.#add(scope, await this.#currentId(scope), cause)
+    const added = await this.#add(scope, await this.#currentId(scope), cause)
     this.#current.delete(scope.env_id)
-    return id
+    return (added ?? (await this.current(scope))).id
   }
 
   /**
@@ -134,8 +135,11 @@ export class DataKeys {
     this.#unwrapped.clear()
   }
 
-  /** Adds a key that replaces `replaces`. Resolves with the key of another node if it was faster. */
-  async #add(scope: Scope, replaces: string | null, cause?: Cause): Promise<DataKey> {
+  /**
+   * Adds a key that replaces `replaces`. Resolves with null if another caller was faster; its key may be destroyed already.
+   * Rejects with `not_found` if the scope is closed.
+   */
+  async #add(scope: Scope, replaces: string | null, cause?: Cause): Promise<DataKey | null> {
     const { env_id } = scope
     const id = newId()
     const bytes = randomBytes(32)
@@ -152,9 +156,7 @@ export class DataKeys {
       throw error
     }
     await this.#wrapped.remove(wrapped)
-    const current = await this.#currentId(scope)
-    if (current === null) throw new AppError('conflict', 'The data keys are being destroyed')
-    return this.of(scope, current)
+    return null
   }
 
   async #unwrap(key: WrappedKey): Promise<Buffer> {

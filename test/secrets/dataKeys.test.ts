@@ -268,6 +268,41 @@ keys('that is destroyed while a text is sealed is replaced by a new one', async 
   }
 })
 
+for (const moment of ['remove', 'get'] as const)
+  keys(
+    `that another node creates faster, and destroys before the ${moment} of the slower one, is replaced by a new one`,
+    async ({ node, store, blobs }) => {
+      const project = 'p1'
+      let faster: Promise<unknown> | undefined
+      let isDestroyed = false
+      const destroyed = async () => {
+        if (isDestroyed || !faster) return
+        isDestroyed = true
+        await node().dataKeys.destroy({ env_id: 'env', project_id: project }, { final: false }, cause)
+      }
+      const slow: Blobs = {
+        ...blobs,
+        async put(...args) {
+          const stored = await blobs.put(...args)
+          faster ??= node().keyring.seal('env', 'p', 'x', project)
+          await faster
+          return stored
+        },
+        async remove(key) {
+          if (moment === 'remove') await destroyed()
+          await blobs.remove(key)
+        },
+        async get(...args) {
+          if (moment === 'get') await destroyed()
+          return blobs.get(...args)
+        },
+      }
+      const sealed = await new Keyring(masterKey, dataKeysOn(store, slow)).seal('env', 'p', 'new', project)
+      assert.ok(isDestroyed)
+      assert.is(await node().keyring.unseal('env', 'p', sealed, project), 'new')
+    },
+  )
+
 keys('that is removed while it is wrapped again does not come back', async ({ node, blobs }) => {
   await node().keyring.seal('env', 'p', 'x')
   const storing = Promise.withResolvers<void>()
