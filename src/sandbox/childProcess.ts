@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
-import { constants, getPriority, setPriority } from 'node:os'
+import { constants, getPriority } from 'node:os'
 import type { Readable } from 'node:stream'
 import { messageOf } from '../errors.ts'
 import { frameReader, frameWriter, ProtocolViolation } from './frames.ts'
@@ -90,6 +90,7 @@ export const startProcess = (
     }
   }
   const user = options.users?.take()
+  const nicer = NICER + Math.min(siblings, MOST_NICER_FOR_SIBLINGS)
   const {
     args: [command, ...args],
     input,
@@ -100,6 +101,7 @@ export const startProcess = (
     dirs: [dir, code.dir],
     dataMb: options.dataMb,
     ownUser: user !== undefined,
+    nicer,
   })
   let child: ChildProcess
   try {
@@ -117,7 +119,7 @@ export const startProcess = (
   const [, , , pipe, egress, inputPipe] = (child.stdio ?? []) as unknown as readonly (Socket | undefined)[]
   if (!pipe || !egress) return neverStarted('The service has no file descriptors left')
   if (input) inputPipe?.on('error', () => {}).end(input)
-  lowerPriority(child, siblings)
+  lowerSession(child, nicer)
   const forget = child.pid === undefined ? undefined : options.recordChild?.(child.pid)
   const writer = frameWriter((bytes) => pipe.write(bytes))
   let violation: Ending | undefined
@@ -246,12 +248,9 @@ const NICEST = 19
  * On a busy processor, the service comes before its children, and an only child before one of many. Linux may schedule
  * by session: then the niceness of the session counts.
  */
-const lowerPriority = ({ pid }: ChildProcess, siblings: number): void => {
-  if (pid === undefined) return
-  const niceness = Math.min(NICEST, getPriority() + NICER + Math.min(siblings, MOST_NICER_FOR_SIBLINGS))
+const lowerSession = ({ pid }: ChildProcess, nicer: number): void => {
   try {
-    setPriority(pid, niceness)
-    writeFileSync(`/proc/${pid}/autogroup`, String(niceness))
+    writeFileSync(`/proc/${pid}/autogroup`, String(Math.min(NICEST, getPriority() + nicer)))
   } catch {} // it has ended, or the system has no such scheduling
 }
 

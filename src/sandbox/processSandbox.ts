@@ -15,6 +15,8 @@ export interface Launch {
   readonly dataMb: number
   /** Whether the child has a user of its own, so that its processes can be counted. */
   readonly ownUser: boolean
+  /** Added to the niceness of the service. The sum is at most 19. */
+  readonly nicer: number
 }
 
 export interface Command {
@@ -52,13 +54,14 @@ export const endedWithParent = (
 ): [string, ...string[]] | [] => (setpriv === null ? [] : [setpriv, '--pdeathsig', 'KILL', ...options, '--'])
 
 /** Applies the resource limits, then executes the arguments that follow. */
-export const limited = ({ dataMb, ownUser }: Launch): [string, ...string[]] => [
+export const limited = ({ dataMb, ownUser, nicer }: Launch): [string, ...string[]] => [
   '/bin/sh',
   '-c',
   LIMITED,
   String(process.pid),
   String(dataMb * 1024),
   ownUser ? String(MAX_THREADS) : '',
+  String(nicer),
 ]
 
 /** Threads and processes of a child with a user of its own. Node starts about ten. */
@@ -66,7 +69,7 @@ const MAX_THREADS = 64
 
 /**
  * A system that lacks one of these limits still applies the others. The service may have ended before the kernel was
- * asked to end this process with it.
+ * asked to end this process with it. The niceness is that of one thread, so it is set before there are others.
  */
 const LIMITED = `[ "$PPID" = "$0" ] || exit 1
 ulimit -c 0 2>/dev/null
@@ -74,8 +77,10 @@ ulimit -n 512 2>/dev/null
 ulimit -f 524288 2>/dev/null
 ulimit -d "$1" 2>/dev/null
 [ -z "$2" ] || ulimit -u "$2" 2>/dev/null || ulimit -p "$2" 2>/dev/null
-shift 2
+nicer=$3
+shift 3
 unset PWD OLDPWD
+command -v nice >/dev/null && exec nice -n "$nicer" "$@"
 exec "$@"`
 
 /** The arguments of Node: the permission model and the module to start. */

@@ -52,6 +52,7 @@ const outcomes = async (): Promise<Record<string, unknown> | string> => {
     dirs: [dir],
     dataMb: 1024,
     ownUser: false,
+    nicer: 0,
   })
   const [command, ...rest] = args.filter((arg) => !/^--(?:permission|allow-)/.test(arg))
   const child = spawn(command ?? '', rest, {
