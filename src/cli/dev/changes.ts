@@ -14,8 +14,8 @@ export interface Batch {
 export interface Changes {
   /** Resolves with everything that changed since the last call, and waits for it if necessary. */
   next(): Promise<Batch>
-  /** Whether something has changed since the last call. */
-  isPending(): boolean
+  /** What has changed since the last call. */
+  pending(): readonly string[]
 }
 
 /** Other files of the same save arrive within this time, milliseconds. */
@@ -57,6 +57,6 @@ export const watchFolder = (folder: string, signal: AbortSignal): Changes => {
       paths.clear()
       return batch
     },
-    isPending: () => paths.size > 0,
+    pending: () => [...paths].sort(),
   }
 }

@@ -79,8 +79,7 @@ export const openProject = ({ folder, client, changes, signal, print, onProject 
     const next = live?.sha256 === bundle.sha256 ? unchanged(live) : await deployLive(client, name, bundle)
     state = { name, live: next }
     failure = null
-    const sources = paths.filter((path) => SOURCE.test(path))
-    const saved = sources.length > 0 ? sources : paths
+    const saved = savedOf(paths, changes.pending())
     await print(liveText(next, { paths: saved, ms: Math.round(clock.monotonic() - sinceMs) }))
     if (live !== null) return
     const { data } = await client.request('GET /v1/projects/{project}/webhooks', {
@@ -105,7 +104,7 @@ export const openProject = ({ folder, client, changes, signal, print, onProject 
       await deploy(batch)
     } catch (error) {
       signal.throwIfAborted()
-      if (changes.isPending()) return // D2
+      if (changes.pending().length > 0) return // D2
       const failed = failedText(error, { folder, modules, live: state.live?.build_id ?? null })
       const isKnown = JSON.stringify(failed.json) === failure
       failure = JSON.stringify(failed.json)
@@ -122,6 +121,12 @@ export const openProject = ({ folder, client, changes, signal, print, onProject 
     },
     close: async (): Promise<void> => opened?.bundler.close(),
   }
+}
+
+/** The sources of a batch. A log may change first, and the source be reported while its build is made. */
+const savedOf = (paths: readonly string[], later: readonly string[]): readonly string[] => {
+  const sources = [paths, later].map((each) => each.filter((path) => SOURCE.test(path)))
+  return sources.find(({ length }) => length > 0) ?? paths
 }
 
 /** A build that is live already: the saved files are again as they were. */
