@@ -72,6 +72,15 @@ export const compilePermissions = (map: Permissions): PermissionSet => {
   }
 }
 
+/** Whether maps, each of which must allow it, allow an action on some path of a type. */
+export const allowsSomewhere = (maps: readonly Permissions[], type: string, action: string): boolean =>
+  maps.every((map) =>
+    Object.entries(map).some(([resource, actions]) => {
+      const [of] = partsOf(resource)
+      return (of === type || of === '*') && (actions.includes(action) || actions.includes('*'))
+    }),
+  )
+
 /** Returns the intersection of the permissions of a credential and of the API key that issued it. */
 export const bothAllow = (child: PermissionSet, parent: PermissionSet): PermissionSet => ({
   allows: (type, action, path) => child.allows(type, action, path) && parent.allows(type, action, path),

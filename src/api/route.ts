@@ -234,7 +234,8 @@ export const route = <Path extends string, Q extends TObject, B extends TSchema>
   readonly needs: Needs<ParamsOf<Path>> | readonly Needs<ParamsOf<Path>>[]
   readonly demand?: Handle<Ask<ParamsOf<Path>, Static<Q>, Static<B>>, void>
 }): CredentialRoute => ({
-  ...checked<Ask>(spec, { takesKey: spec.method === 'POST' }),
+  // A bare reply has a protocol of its own for repetitions.
+  ...checked<Ask>(spec, { takesKey: spec.method === 'POST' && spec.reply.kind !== 'bare' }),
   ...(demand && { demand: demand as Handle<Ask, void> }),
   needs: (Array.isArray(needs) ? needs : [needs]) as readonly Needs[],
 })

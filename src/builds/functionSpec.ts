@@ -2,9 +2,11 @@ import { isControl, MAX_EVENT_TYPE } from '../events/eventType.ts'
 import type { FunctionSpec } from '../events/project.ts'
 import { CONTEXT_KEY_RULE, isContextKey } from '../events/contextKey.ts'
 import { CRON_FIELDS, ticksOf } from '../domain/cron.ts'
+import { toolNameOf } from '../events/toolName.ts'
 import { hasParameters, shapeOf } from '../events/webhookPath.ts'
 import type { RawFunction } from '../sandbox/protocol.ts'
 import { BadMetadata, booleanOf, expected, fieldsOf, integerOf, shown, textOf } from './metadataFields.ts'
+import { mcpOf } from './mcpSpec.ts'
 import { keyOf, unknownKeyIn } from './metadataKeys.ts'
 import { webhookOf } from './webhookSpec.ts'
 
@@ -41,16 +43,24 @@ export const toFunctionSpecs = (
       return spec
     })
 
-/** Returns the functions sorted by namespace and var. Throws `BadMetadata` if two have the same name or webhook. */
+/** Returns the functions sorted by namespace and var. Throws `BadMetadata` if two have the same name, webhook or tool. */
 export const toBuildFunctions = (specs: readonly FunctionSpec[]): FunctionSpec[] => {
   const sorted = specs.toSorted((a, b) => compare(a.ns, b.ns) || compare(a.var, b.var))
   const owners = new Map<string, string>()
+  const tools = new Map<string, string>()
   let patterns = 0
   for (const [i, spec] of sorted.entries()) {
     const ref = `${spec.ns}/${spec.var}`
     const before = sorted[i - 1]
     if (before?.ns === spec.ns && before.var === spec.var)
       throw new BadMetadata(`${ref}: Expected a unique function, got it twice`)
+    if (spec.mcp) {
+      const tool = toolNameOf(spec.mcp.service, spec.ns, spec.var)
+      const holder = tools.get(tool)
+      if (holder !== undefined)
+        throw new BadMetadata(`${ref}: Expected a unique tool, got ${tool}, which ${holder} has too`)
+      tools.set(tool, ref)
+    }
     if (!spec.webhook) continue
     const { service, path, method } = spec.webhook
     const endpoint = `${method} ${service}${shapeOf(path)}`
@@ -98,6 +108,9 @@ const setField = (spec: Spec, key: string, value: unknown, where: string): void 
       return
     case 'webhook':
       spec.webhook = webhookOf(value, spec, where)
+      return
+    case 'mcp':
+      spec.mcp = mcpOf(value, where)
       return
     case 'secret-headers':
       spec.secret_headers = headersOf(value, where)

@@ -7,6 +7,7 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
   once: [],
   schedule: ['cron', 'timezone'],
   webhook: ['service', 'path', 'method', 'name', 'description', 'auth', 'verify', 'agent'],
+  mcp: ['service', 'description', 'input'],
   'secret-headers': [],
   timeout: [],
   context: [],
@@ -29,6 +30,10 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
   'schedule.tz': 'schedule.timezone',
   'schedule.zone': 'schedule.timezone',
   'schedule.expression': 'schedule.cron',
+  tool: 'mcp',
+  'mcp.schema': 'mcp.input',
+  'mcp.inputschema': 'mcp.input',
+  'mcp.parameters': 'mcp.input',
   'webhook.url': 'webhook.path',
   'webhook.route': 'webhook.path',
 }

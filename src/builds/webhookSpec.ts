@@ -2,9 +2,9 @@ import { CONTEXT_KEY_RULE, isContextKey } from '../events/contextKey.ts'
 import { type FunctionSpec, VERIFY_PRESETS } from '../events/project.ts'
 import { mistakeInParameters } from '../events/webhookPath.ts'
 import { anyTextOf, BadMetadata, expected, fieldsOf, shown, textOf } from './metadataFields.ts'
+import { serviceNameOf } from './serviceName.ts'
 
 const METHODS = ['GET', 'PUT', 'PATCH', 'DELETE', 'POST']
-const URL_SAFE = /^[A-Za-z0-9._-]{1,128}$/
 /** Without `%`: requested paths are compared after their decoding. */
 const PATH = /^\/[A-Za-z0-9._~!$&'()*+,;=:@/-]*$/
 
@@ -17,12 +17,7 @@ export const webhookOf = (
   where: string,
 ): WebhookSpec => {
   const given = fieldsOf(value, `${where}Expected webhook to be an object`)
-  const service = textOf(given.service, `${where}webhook.service`)
-  if (!URL_SAFE.test(service) || /^\.+$/.test(service)) {
-    throw new BadMetadata(
-      `${where}Expected webhook.service to consist of letters, digits, "-", "_" and ".", got ${shown(service)}`,
-    )
-  }
+  const service = serviceNameOf(given.service, `${where}webhook.service`)
   const method = textOf(given.method ?? 'POST', `${where}webhook.method`).toUpperCase()
   if (!METHODS.includes(method)) {
     throw new BadMetadata(

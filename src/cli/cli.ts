@@ -6,7 +6,7 @@ import { auditCommands } from './audit.ts'
 import { buildCommand } from './build.ts'
 import { connectClient, serviceErrorOf } from './author.ts'
 import { connectEnvironment, connectOperator } from './client.ts'
-import { type Connection, connectionHere } from './connection.ts'
+import { type Connection, connectionHere, urlHere } from './connection.ts'
 import type { CliCommand, Invocation, Printed } from './command.ts'
 import { deployCommand } from './deploy.ts'
 import { devCommand } from './dev.ts'
@@ -22,6 +22,7 @@ import { rollbackCommand } from './rollback.ts'
 import { runProgram, type Values } from './program.ts'
 import { initCommand } from './init.ts'
 import { loginCommand } from './login.ts'
+import { mcpCommand } from './mcp.ts'
 import { projectionCommands } from './projections.ts'
 import { runCommands } from './runs.ts'
 import { secretsCommands } from './secrets.ts'
@@ -45,6 +46,7 @@ const allCommands: readonly CliCommand[] = [
   typesCommand,
   initCommand,
   loginCommand,
+  mcpCommand,
   devCommand,
   serveCommand,
   statusCommand,
@@ -118,6 +120,7 @@ const runCommand = async (
     operator: () => connectOperator(signal),
     environment: () => connectEnvironment(signal, values.profile),
     client: () => connectClient((connection ??= connectionHere(values.profile)), signal),
+    url: () => urlHere(values.profile),
     folderProject: () => (connection ??= connectionHere(values.profile)).project,
     input: () => terminal.input(signal),
     secret: (question) => secretOf(question, terminal, signal),

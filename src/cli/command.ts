@@ -72,6 +72,8 @@ export interface Invocation<A = unknown, O = unknown> {
   readonly environment: () => Client
   /** As `environment`, through `svc/client`. Its errors are reported as those of `environment`. */
   readonly client: () => ServiceClient
+  /** The URL of that service, which needs no key. */
+  readonly url: () => string
   /** The project of the folder; null if nothing names one. */
   readonly folderProject: () => string | null
   /** Reads the standard input to its end. */

@@ -26,12 +26,23 @@ export interface Connection {
  */
 export const connectionHere = (profile?: string): Connection => {
   const config = readClientConfig()
-  if (profile !== undefined && config.isUrlGiven)
-    throw new WrongUsage('--profile: expected no SVC_URL beside it, which names another service')
-  const found = (config.isUrlGiven ? null : storedConnection(config, profile)) ?? localConnection(config)
+  const found = namedConnection(config, profile) ?? localConnection(config)
   return config.apiKey === null
     ? found
     : { ...found, key: checkedToken('SVC_KEY', config.apiKey), what: 'API key', fix: 'set SVC_KEY' }
+}
+
+/** The URL of the same service. It needs no key. */
+export const urlHere = (profile?: string): string => {
+  const config = readClientConfig()
+  return (namedConnection(config, profile) ?? config).url
+}
+
+/** The environment that a profile or a folder names; null if only the settings are left. */
+const namedConnection = (config: ClientConfig, profile?: string): Connection | null => {
+  if (!config.isUrlGiven) return storedConnection(config, profile)
+  if (profile === undefined) return null
+  throw new WrongUsage('--profile: expected no SVC_URL beside it, which names another service')
 }
 
 const storedConnection = (config: ClientConfig, profile?: string): Connection | null => {

@@ -54,6 +54,11 @@ export interface BuildFunction {
     readonly cron: string
     readonly timezone: string
   }
+  /** It is a tool for AI agents */
+  readonly mcp?: {
+    readonly service: string
+    readonly description: string
+  }
   readonly webhook?: {
     readonly service: string
     readonly path: string
@@ -335,6 +340,11 @@ export interface ProjectFunction {
   readonly schedule?: {
     readonly cron: string
     readonly timezone: string
+  }
+  /** It is a tool for AI agents */
+  readonly mcp?: {
+    readonly service: string
+    readonly description: string
   }
   readonly webhook?: {
     readonly service: string

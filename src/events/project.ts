@@ -29,6 +29,15 @@ export const FunctionSpec = record({
       verify: Type.Optional(record({ preset: Text, context: Text })),
     }),
   ),
+  /** The function is a tool for clients of MCP. */
+  mcp: Type.Optional(
+    record({
+      service: Text,
+      description: Text,
+      /** JSON Schema of the arguments; absent: any object. */
+      input: Type.Optional(Type.Immutable(Type.Record(Type.String(), Type.Unknown()))),
+    }),
+  ),
   /** Lower-case names of headers to mask in run logs. */
   secret_headers: Type.Optional(Type.Array(Text)),
   /** Keys of the context variables that the function may read; absent: all of its project. */

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { AppError } from '../errors.ts'
 import { type ArchivedFile, archiveOf } from './archive.ts'
@@ -20,10 +20,14 @@ export const readPackage = async (dir = packageDir): Promise<Buffer> => {
   const { files } = JSON.parse(await readFile(join(dir, 'package.json'), 'utf8')) as {
     readonly files: readonly string[]
   }
-  const folders = await Promise.all(files.map((folder) => filesIn(join(dir, folder))))
-  const paths = [...ALWAYS, ...folders.flat().map((path) => relative(dir, path))].sort()
+  const found = await Promise.all(files.map((path) => filesAt(join(dir, path))))
+  const paths = [...ALWAYS, ...found.flat().map((path) => relative(dir, path))].sort()
   return archiveOf(await Promise.all(paths.map((path) => archived(dir, path))))
 }
+
+/** A file, or the files of a folder. */
+const filesAt = async (path: string): Promise<string[]> =>
+  (await stat(path)).isFile() ? [path] : filesIn(path)
 
 const archived = async (dir: string, path: string): Promise<ArchivedFile> => ({
   path: `package/${path.split(sep).join('/')}`,

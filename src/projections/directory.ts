@@ -9,6 +9,7 @@ import type { EventStore } from '../ports/eventStore.ts'
 import type { DomainDoc } from './customDomains.ts'
 import { DOMAIN_TYPES, DomainDirectory } from './domainDirectory.ts'
 import { LiveBuilds } from './liveBuilds.ts'
+import { toolsByName } from './tools.ts'
 import { Waiters } from './waiters.ts'
 
 export interface DirectoryBuild {
@@ -51,6 +52,8 @@ interface Wiring {
   readonly webhooks: ReadonlyMap<string, Deployed>
   /** The webhooks with parameters in their path, by method and service. */
   readonly patterns: ReadonlyMap<string, readonly Deployed[]>
+  /** The functions for clients of MCP, by the names of their tools. */
+  readonly tools: ReadonlyMap<string, Deployed>
 }
 
 type FunctionsOf = { readonly functions?: readonly FunctionSpec[]; readonly functions_ref?: PayloadRef }
@@ -220,6 +223,11 @@ export class Directory {
   /** The webhooks of a service whose path has parameters. */
   webhookPatterns(env_id: string, method: string, service: string): readonly Deployed[] {
     return this.#wiringOf(env_id).patterns.get(`${method} ${service}`) ?? []
+  }
+
+  /** The functions of the environment that are tools, by name in alphabetical order. */
+  toolsOf(env_id: string): ReadonlyMap<string, Deployed> {
+    return this.#wiringOf(env_id).tools
   }
 
   /** Returns a deployed function by `ns/var`: that of the project, or the first one in the environment. */
@@ -393,12 +401,14 @@ export class Directory {
     const handlers = new Map<string, Deployed[]>()
     const webhooks = new Map<string, Deployed>()
     const patterns = new Map<string, Deployed[]>()
+    const tools: Deployed[] = []
     for (const project of this.#projects.values()) {
       if (project.env_id !== env_id || !project.deployed) continue
       for (const fn of project.deployed.functions) {
         const deployed = { project, build: project.deployed, fn }
         if (fn.on_event !== undefined)
           handlers.set(fn.on_event, [...(handlers.get(fn.on_event) ?? []), deployed])
+        if (fn.mcp) tools.push(deployed)
         if (!fn.webhook) continue
         const { method, service, path } = fn.webhook
         webhooks.set(webhookKey(fn.webhook), deployed)
@@ -406,7 +416,7 @@ export class Directory {
         if (hasParameters(path)) patterns.set(key, [...(patterns.get(key) ?? []), deployed])
       }
     }
-    const wiring = { handlers, webhooks, patterns }
+    const wiring = { handlers, webhooks, patterns, tools: toolsByName(tools) }
     this.#wiring.set(env_id, wiring)
     return wiring
   }

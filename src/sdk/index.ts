@@ -8,7 +8,15 @@ import { activeRun } from './activeRun.ts'
 
 export { files, type FileInfo } from './files.ts'
 export type { Event, Tick, WebhookRequest, WebhookResponse } from './input.ts'
-export { fn, type Metadata, type Retry, type Schedule, type Verify, type Webhook } from './metadata.ts'
+export {
+  fn,
+  type Mcp,
+  type Metadata,
+  type Retry,
+  type Schedule,
+  type Verify,
+  type Webhook,
+} from './metadata.ts'
 export type { HandledData } from './typed.ts'
 
 /** The functions of the project by reference, which the project declares. While it is empty, every reference is allowed. */

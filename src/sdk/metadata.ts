@@ -32,6 +32,16 @@ export interface Webhook {
   readonly agent?: string
 }
 
+/** Makes the function a tool for AI agents (MCP). It receives the arguments as one object. */
+export interface Mcp {
+  /** Groups tools, and is the path of the permission `mcp:SERVICE`. Allowed: letters, digits, `-`, `_` and `.`. */
+  readonly service: string
+  /** Describes to a model what the tool does and when to use it. */
+  readonly description: string
+  /** JSON Schema of the arguments, checked before the function runs; absent: any object. */
+  readonly input?: Readonly<Record<string, unknown>>
+}
+
 /** Describes how the service uses a function. Hyphenated and camelCase keys are equivalent. */
 export interface Metadata {
   /** Type of the events that start the function. */
@@ -42,6 +52,7 @@ export interface Metadata {
   readonly once?: boolean
   readonly schedule?: Schedule
   readonly webhook?: Webhook
+  readonly mcp?: Mcp
   /** Names of further headers to mask in run logs. */
   readonly 'secret-headers'?: readonly string[]
   readonly secretHeaders?: readonly string[]

@@ -53,6 +53,31 @@ const refusals: [string, string][] = [
     'Expected schedule.timezone to be an IANA time zone, got "Mars/Olympus"',
   ],
   [
+    '{ mcp: { service: "a b", description: "d" } }',
+    'Expected mcp.service to consist of letters, digits, "-", "_" and ".", got "a b"',
+  ],
+  [
+    '{ mcp: { service: "a" } }',
+    'Expected mcp.description to be a string of at most 1024 characters, got undefined',
+  ],
+  [
+    '{ mcp: { service: "a", description: " " } }',
+    'Expected mcp.description to describe the tool to a model, got " "',
+  ],
+  ['{ mcp: { service: "a", description: "d", schema: {} } }', 'Expected the key mcp.input, got mcp.schema'],
+  [
+    '{ mcp: { service: "a", description: "d", input: [] } }',
+    'Expected mcp.input to be a JSON Schema, which is an object, got []',
+  ],
+  [
+    '{ mcp: { service: "a", description: "d", input: { type: "string" } } }',
+    'Expected mcp.input.type to be "object", because the arguments of a tool have names, got "string"',
+  ],
+  [
+    '{ mcp: { service: "a", description: "d", input: { type: "object", properties: { n: { type: "int" } } } } }',
+    'Expected mcp.input.properties.n.type to be one of string, number, integer, boolean, object, array, null, or a list of them, got "int"',
+  ],
+  [
     '{ webhook: { path: "/x" } }',
     'Expected webhook.service to be a string of 1 to 1024 characters, got undefined',
   ],
@@ -102,7 +127,7 @@ const refusals: [string, string][] = [
   ['{ webhook: { service: "a", paht: "/x" } }', 'Expected the key webhook.path, got webhook.paht'],
   [
     '{ team: "blue" }',
-    'Expected one of the keys on-event, retry, once, schedule, webhook, secret-headers, timeout, context, or one of your own that begins with x-, got team',
+    'Expected one of the keys on-event, retry, once, schedule, webhook, mcp, secret-headers, timeout, context, or one of your own that begins with x-, got team',
   ],
   [
     '{ "on-event": "a", "x-filter": new Map() }',

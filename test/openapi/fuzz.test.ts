@@ -98,7 +98,15 @@ fuzz.before(async (context) => {
     /\/webhook\/([^/]+)\/([^/]+)\/(.*)$/.exec(hook?.url ?? '') ?? []
   const page = (await server.api.send('GET', `${server.url}/docs`)).text
   const asset = /docs\/([^"]+)"/.exec(page)?.[1] ?? ''
-  const doomed = { org, env: 'dev', env_id: env.env_id, api_key_id: key.api_key_id, rest, asset }
+  const doomed = {
+    org,
+    env: 'dev',
+    env_id: env.env_id,
+    api_key_id: key.api_key_id,
+    rest,
+    asset,
+    guide: 'webhooks.md',
+  }
   const known = {
     own: { ...doomed, ...own, org: ownOrg, env: ownEnv },
     other: { ...doomed, ...(await thingsOf(other, 'shop')) },

@@ -8,7 +8,7 @@ import { tempDir } from './tempDir.ts'
 const execute = promisify(execFile)
 
 /** What `npm pack` needs of the checkout. */
-const PARTS = ['package.json', 'tsconfig.json', 'LICENSE', 'README.md', 'bin', 'src']
+const PARTS = ['package.json', 'tsconfig.json', 'LICENSE', 'README.md', 'bin', 'src', 'docs']
 
 /**
  * The tarball of `npm pack`, made now. It is made of a copy of the checkout, because `npm pack` replaces `dist`, which other tests

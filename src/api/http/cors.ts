@@ -5,7 +5,7 @@ import { type CorsOrigins, isAllowedOrigin } from '../../ports/corsOrigins.ts'
 import { POSITION_HEADER } from '../streams/sse.ts'
 
 /** The operator's API is for no page, and the function of a webhook sets the headers of its own replies. */
-const OPEN_TO_PAGES = /^\/v1\//
+const OPEN_TO_PAGES = /^\/(?:v1\/|mcp$)/
 
 /** A browser sends no preflight again for this long; Chromium allows no more. */
 const MAX_AGE_SECONDS = 7200
@@ -21,6 +21,8 @@ const READ_HEADERS = [
   'Content-Range',
   'If-None-Match',
   'If-Range',
+  'Mcp-Protocol-Version',
+  'Mcp-Session-Id',
   'Range',
   'traceparent',
 ].join(', ')
@@ -37,6 +39,7 @@ const SENT_HEADERS = [
   'Accept-Ranges',
   'Content-Disposition',
   'Content-Range',
+  'Mcp-Session-Id',
   'X-Build-Exists',
 ].join(', ')
 

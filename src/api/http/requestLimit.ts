@@ -8,7 +8,7 @@ import { clientIp } from './clientIp.ts'
 const MAX_REQUESTS = 1000
 
 /** The paths of requests that do work, without health checks and pages. */
-export const WORKING_PATH = /^\/(?:v1|webhook|operator)\//
+export const WORKING_PATH = /^\/(?:(?:v1|webhook|operator)\/|mcp$)/
 
 /** Limits the requests in progress of each client behind a proxy, whose connections are not limited. */
 export const requestLimit = (deps: { readonly trustedProxies: TrustedProxies }): Middleware => {

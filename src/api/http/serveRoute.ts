@@ -2,20 +2,11 @@ import type { Context } from 'koa'
 import { clock } from '../../clock.ts'
 import { AppError, isAppError } from '../../errors.ts'
 import type { ApiDeps, FrontDeps, LaterOperator } from '../deps.ts'
-import type {
-  Ask,
-  CredentialRoute,
-  Needs,
-  OperatorRoute,
-  PublicAsk,
-  PublicRoute,
-  Reply,
-  Route,
-} from '../route.ts'
+import type { Ask, CredentialRoute, OperatorRoute, PublicAsk, PublicRoute, Reply, Route } from '../route.ts'
 import type { Credential } from '../../access/credential.ts'
-import { demand } from '../../access/permissions.ts'
 import { PAST_BYTES } from '../../commands/audit/past.ts'
 import { asksForPast } from '../asOf.ts'
+import { demandNeeds, isLetIn } from './admission.ts'
 import { authenticated } from './authenticated.ts'
 import { sessionIn } from './sessionIn.ts'
 import { clientIp } from './clientIp.ts'
@@ -119,7 +110,7 @@ const serveAs = async (
       mayStill: (now) => isLetIn(route, { ...request, credential: now }),
     })
   const asked = { ...request, credential, once, hold }
-  for (const needs of route.needs) if (!isGranted(needs, asked)) await demandOf(needs, asked)
+  await demandNeeds(route, asked)
   const askedBy = (ids: NewId): Ask => ({ ...asked, caller: { cause, newId: ids } })
   if (route.demand) await route.demand(askedBy(newId))
   await answer(route, request, once, (ids) => route.handle(askedBy(ids)))
@@ -189,28 +180,6 @@ const sendAnswer = (
 ): Promise<void> | undefined => {
   if (answer) send(ctx, answer)
   return answer?.stored && sendJson(ctx, withStored(answer.body, answer.stored), payloads)
-}
-
-/** The part of a request that permissions depend on. */
-type Asking = Pick<Ask, 'params' | 'credential' | 'deps' | 'body'>
-
-/** Whether the permission covers every path. In this common case the resource is not looked up. */
-const isGranted = ({ type, action, or }: Needs, { credential: { permissions } }: Asking): boolean =>
-  permissions.allows(type, action) || (or !== undefined && permissions.allows(type, or))
-
-/** Whether the credential would still be admitted to this request. */
-const isLetIn = async ({ needs }: CredentialRoute, ask: Asking): Promise<boolean> => {
-  try {
-    for (const one of needs) if (!isGranted(one, ask)) await demandOf(one, ask)
-    return true
-  } catch {
-    return false
-  }
-}
-
-const demandOf = async ({ type, action, or, path }: Needs, ask: Asking): Promise<void> => {
-  const paths = (await path?.(ask.params, ask)) ?? []
-  demand(ask.credential.permissions, { type, actions: or === undefined ? [action] : [action, or], paths })
 }
 
 /** A reply as plain JSON, so that it can be stored and sent again. */

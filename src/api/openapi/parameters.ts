@@ -41,7 +41,11 @@ const pathParameters: Readonly<
   },
   backup_id: { description: 'Id of the backup in progress', schema: uuid },
   blob_key: { description: 'Key of the blob; contains slashes', schema: text },
-  asset: { description: 'Name of a file of the docs page', schema: text },
+  asset: {
+    description: 'Name of a file of the docs page, or of a page such as `functions.md`',
+    schema: text,
+  },
+  guide: { description: 'Name of a guide, such as `webhooks.md`', schema: text },
 }
 
 /** Converts `/v1/projects/:project` and `/webhook/*rest` to the path syntax of OpenAPI. */

@@ -9,6 +9,7 @@ export const presentFunction = ({
   on_event,
   schedule,
   webhook,
+  mcp,
   retry,
   once,
   timeout,
@@ -21,6 +22,7 @@ export const presentFunction = ({
   ...(webhook && {
     webhook: { service: webhook.service, path: webhook.path, method: webhook.method, auth: webhook.auth },
   }),
+  ...(mcp && { mcp: { service: mcp.service, description: mcp.description } }),
   ...(retry && { retry }),
   ...(once && { once }),
   ...(timeout !== undefined && { timeout }),

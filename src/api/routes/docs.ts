@@ -29,6 +29,17 @@ const hasCurrent = (
   return isCurrent
 }
 
+const sendText = (ctx: Context, type: string, text: string) => {
+  const etag = `"${createHash('sha256').update(text).digest('base64url')}"`
+  if (!hasCurrent(ctx, { type, etag, maxAge: 3600 })) ctx.body = text
+  return own
+}
+
+const sendPage = async (ctx: Context, path: string) => {
+  const { pageAt } = await import('../docs/pages.ts')
+  return sendText(ctx, 'text/markdown; charset=utf-8', (await pageAt(path)).text)
+}
+
 const sendAsset = async ({ ctx }: Pick<PublicAsk, 'ctx'>, name: string, maxAge: number) => {
   const { assetOf, policy } = await import('../openapi/docsPage.ts')
   const { type, etag, size, read } = await assetOf(name)
@@ -76,11 +87,38 @@ export const docsRoutesOf = (allRoutes: () => readonly Route[]): PublicRoute[] =
       method: 'GET',
       path: '/docs/:asset',
       operationId: 'getDocsAsset',
-      summary: 'Get a file of the docs page',
+      summary: 'Get a page of the documentation as Markdown, or a file of the docs page',
       tag,
       errors: ['not_found'],
       reply: { kind: 'bytes' },
-      handle: (ask) => sendAsset(ask, ask.params.asset, 3600),
+      handle: (ask) =>
+        ask.params.asset.endsWith('.md')
+          ? sendPage(ask.ctx, ask.params.asset)
+          : sendAsset(ask, ask.params.asset, 3600),
+    }),
+
+    publicRoute({
+      method: 'GET',
+      path: '/docs/guides/:guide',
+      operationId: 'getGuide',
+      summary: 'Get a guide as Markdown',
+      tag,
+      errors: ['not_found'],
+      reply: { kind: 'bytes', type: 'text/markdown' },
+      handle: ({ ctx, params: { guide } }) => sendPage(ctx, `guides/${guide}`),
+    }),
+
+    publicRoute({
+      method: 'GET',
+      path: '/llms.txt',
+      operationId: 'getLlmsText',
+      summary: 'List the documentation for models',
+      tag,
+      reply: { kind: 'bytes', type: 'text/plain' },
+      handle: async ({ ctx, deps: { publicUrl } }) => {
+        const { llmsText } = await import('../docs/pages.ts')
+        return sendText(ctx, 'text/plain; charset=utf-8', await llmsText(publicUrl()))
+      },
     }),
   ]
 }

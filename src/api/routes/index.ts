@@ -17,6 +17,7 @@ import { uploadRoutes } from './fileUploads.ts'
 import { functionRoutes } from './functions.ts'
 import { healthRoutes } from './health.ts'
 import { masterKeyRoutes } from './masterKey.ts'
+import { mcpRoutes } from './mcp.ts'
 import { metricsRoute } from './metrics.ts'
 import { nodeRoutes } from './node.ts'
 import { operatorRoutes } from './operator.ts'
@@ -38,6 +39,7 @@ export const allRoutes: readonly Route[] = [
   metricsRoute,
   ...docsRoutesOf(() => allRoutes),
   ...sdkRoutes,
+  ...mcpRoutes,
   ...projectRoutes,
   ...buildRoutes,
   ...contextRoutes,

@@ -37,7 +37,7 @@ const resumeAt = ({ ctx }: Pick<Ask, 'ctx'>, from: string | undefined): string |
  * Replies with a live stream, which counts as open until its connection ends. `prepare` may still reject; `serve` writes
  * the events.
  */
-const openStream = async <T>(
+export const openStream = async <T>(
   ask: Pick<Ask, 'ctx' | 'deps' | 'credential' | 'hold'>,
   prepare: () => Promise<T>,
   serve: (client: SseReply, prepared: T) => Promise<void>,

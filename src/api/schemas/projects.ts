@@ -38,6 +38,12 @@ const buildFunction = {
   var: Type.String(),
   on_event: Type.Optional(Type.String({ description: 'Type of the events that start it' })),
   schedule: Type.Optional(Type.Object({ cron: Type.String(), timezone: Type.String() })),
+  mcp: Type.Optional(
+    Type.Object(
+      { service: Type.String(), description: Type.String() },
+      { description: 'It is a tool for AI agents' },
+    ),
+  ),
   webhook: Type.Optional(
     Type.Object({
       service: Type.String(),

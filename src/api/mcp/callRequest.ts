@@ -1,0 +1,116 @@
+import { isAppError, messageOf } from '../../errors.ts'
+import type { EmittedData } from '../../commands/tools/callTool.ts'
+import type { Ask } from '../route.ts'
+import { openStream } from '../routes/streams.ts'
+import type { SseReply } from '../streams/sse.ts'
+import { apiTools } from './apiTools.ts'
+import { callFunctionTool, mistakeInCall, toolsFor } from './functionTools.ts'
+import {
+  type Answer,
+  internalError,
+  invalidParams,
+  isObject,
+  isRequestId,
+  type RequestId,
+  responseOf,
+  type RpcRequest,
+  shown,
+} from './messages.ts'
+import { failure, mayUse, resultOf, type ToolResult } from './tool.ts'
+
+/** Answers `tools/call`. Null: the answer is a stream, which has begun. */
+export const answerCall = async (
+  ask: Ask,
+  { id, params }: RpcRequest,
+  session: string | undefined,
+): Promise<Answer | null> => {
+  const { name, arguments: input = {}, _meta: meta } = params
+  if (typeof name !== 'string') return invalidParams(`name: expected the name of a tool, got ${shown(name)}`)
+  if (!isObject(input)) return invalidParams(`arguments: expected an object, got ${shown(input)}`)
+  const token = isObject(meta) ? meta['progressToken'] : undefined
+  if (token !== undefined && !isRequestId(token))
+    return invalidParams(`_meta.progressToken: expected a text or a whole number, got ${shown(token)}`)
+  const api = apiTools.find((tool) => tool.name === name && mayUse(tool, ask.credential))
+  if (api) return { result: await resultFor(async () => resultOf(await api.call(ask, input))) }
+  const tool = toolsFor(ask.deps, ask.credential).get(name)
+  // A tool that the credential may not call looks like one that does not exist.
+  if (!tool)
+    return invalidParams(`name: no tool ${shown(name)}; tools/list returns those that this key may call`)
+  const mistake = mistakeInCall(tool, input)
+  if (mistake !== undefined) return { result: failure(mistake) }
+  const call = { tool, input, id, session }
+  const takesStream = ask.ctx.get('Accept').includes('text/event-stream')
+  if (token === undefined || !takesStream)
+    return { result: await resultFor(() => callFunctionTool(ask, call)) }
+  const { service = '' } = tool.fn.mcp ?? {}
+  await openStream(
+    heldFor(ask, service),
+    async () => undefined,
+    async (client) => {
+      const progress = { onData: progressOf(client, token), gone: client.gone }
+      const answer = await streamedAnswer(ask, () => callFunctionTool(ask, { ...call, progress }))
+      client.end(frameOf(responseOf(id, answer)))
+    },
+  )
+  return null
+}
+
+/** The request as one whose stream ends when the credential may no longer call the service. The run continues. */
+const heldFor = (ask: Ask, service: string): Ask => ({
+  ...ask,
+  hold: ({ gone, end }) =>
+    ask.deps.authenticator.hold({
+      credential: ask.credential,
+      gone,
+      end,
+      mayStill: ({ permissions }) => Promise.resolve(permissions.allows('mcp', 'execute', service)),
+    }),
+})
+
+/** The result of a tool. A refusal is one too, because the model can then correct its call. */
+const resultFor = async (work: () => Promise<ToolResult>): Promise<ToolResult> => {
+  try {
+    return await work()
+  } catch (error) {
+    if (!isAppError(error) || error.code === 'internal_server_error' || error.code === 'wrong_revision')
+      throw error
+    return failure(`${error.code}: ${error.message}`)
+  }
+}
+
+/** The reply has begun, so an unexpected error is logged here and not with the request. */
+const streamedAnswer = async (
+  { deps: { logger }, request_id }: Ask,
+  work: () => Promise<ToolResult>,
+): Promise<Answer> => {
+  try {
+    return { result: await resultFor(work) }
+  } catch (error) {
+    logger.error('A tool failed', { request_id, error: messageOf(error), stack: (error as Error).stack })
+    return internalError(`An unexpected error occurred; the server log contains it with ${request_id}`)
+  }
+}
+
+/** Characters of emitted data in one message, which people see while they wait. */
+const MAX_MESSAGE = 2000
+
+/** Sends emitted data as progress, as fast as the client reads it. */
+const progressOf = (client: SseReply, progressToken: RequestId) => {
+  let progress = 0
+  return async (data: EmittedData): Promise<void> => {
+    const { value, ref } = data.payload
+    const text = ref ? `${ref.size} bytes` : typeof value === 'string' ? value : JSON.stringify(value ?? null)
+    const params = {
+      progressToken,
+      progress: ++progress,
+      message: `${data.data_type}: ${text}`.slice(0, MAX_MESSAGE),
+      _meta: { 'svc/run_id': data.run_id, 'svc/data_type': data.data_type },
+    }
+    client.write(frameOf({ jsonrpc: '2.0', method: 'notifications/progress', params }))
+    await client.flushed()
+  }
+}
+
+/** Without an id: a client that is cut off cannot resume, and reads the run instead. */
+const frameOf = (message: unknown): Buffer =>
+  Buffer.from(`event: message\ndata: ${JSON.stringify(message)}\n\n`)

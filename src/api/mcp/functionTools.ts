@@ -1,0 +1,108 @@
+import { randomUUID } from 'node:crypto'
+import { callTool, type EmittedData } from '../../commands/tools/callTool.ts'
+import type { Credential } from '../../access/credential.ts'
+import { payloadOf } from '../../events/payload.ts'
+import type { RunError } from '../../events/run.ts'
+import { mistakeInInput } from '../../events/toolInput.ts'
+import { holding } from '../../loops/byteBudget.ts'
+import type { Deployed } from '../../projections/directory.ts'
+import type { ApiDeps } from '../deps.ts'
+import type { Ask } from '../route.ts'
+import { isObject, type RequestId } from './messages.ts'
+import { failure, MAX_RESULT_BYTES, type ToolResult } from './tool.ts'
+
+/** The functions of the environment that the credential may call, by the names of their tools. */
+export const toolsFor = (
+  { views: { directory } }: Pick<ApiDeps, 'views'>,
+  { env_id, permissions }: Credential,
+): ReadonlyMap<string, Deployed> =>
+  new Map(
+    [...directory.toolsOf(env_id)].filter(([, { fn }]) =>
+      permissions.allows('mcp', 'execute', fn.mcp?.service),
+    ),
+  )
+
+const ANY_OBJECT = { type: 'object' }
+
+export const describeFunction = (name: string, { fn, project }: Deployed) => ({
+  name,
+  title: `${fn.ns}/${fn.var}`,
+  description: fn.mcp?.description ?? '',
+  inputSchema: fn.mcp?.input ?? ANY_OBJECT,
+  _meta: { 'svc/fn': `${fn.ns}/${fn.var}`, 'svc/project': project.name },
+})
+
+/** What is wrong with the arguments of a call, which then starts no run; undefined if they are valid. */
+export const mistakeInCall = ({ fn }: Deployed, input: unknown): string | undefined =>
+  mistakeInInput(fn.mcp?.input ?? ANY_OBJECT, input, 'arguments')
+
+interface Call {
+  readonly tool: Deployed
+  readonly input: unknown
+  readonly id: RequestId
+  readonly session: string | undefined
+  readonly progress?: { readonly onData: (data: EmittedData) => Promise<void>; readonly gone: AbortSignal }
+}
+
+/** Runs a function and returns its result. Rejects with an `AppError`. */
+export const callFunctionTool = async (
+  { deps, credential, caller }: Ask,
+  { tool, input, id, session, progress }: Call,
+): Promise<ToolResult> => {
+  const { run_id, ending } = await callTool(
+    deps,
+    {
+      tool,
+      input: isObject(input) ? input : {},
+      defaultTimeoutMs: deps.webhookTimeoutMs,
+      // Without a session, no notification can name the call.
+      request: { credential_id: credential.id, session_id: session ?? randomUUID(), request_id: id },
+      progress,
+    },
+    caller.cause,
+  )
+  const _meta = { 'svc/run_id': run_id }
+  switch (ending.type) {
+    case 'RunSucceeded': {
+      const { value, ref } = payloadOf('result', ending)
+      if (!ref) return { ...succeeded(value ?? null), _meta }
+      if (ref.size > MAX_RESULT_BYTES)
+        return {
+          ...failure(
+            `The run succeeded, but its result has ${ref.size} bytes, more than ${MAX_RESULT_BYTES}: read it with GET /v1/runs/${run_id}`,
+          ),
+          _meta,
+        }
+      const owner = deps.memory.ownerOf(credential.env_id)
+      const loaded = await holding(deps.memory.values, { owner, bytes: 4 * ref.size }, () =>
+        deps.payloads.load({ ref }),
+      )
+      return { ...succeeded(loaded), _meta }
+    }
+    case 'RunFailed':
+      return failed(ending.error, run_id)
+    case 'RunCancelled':
+      return { ...failure(`The run ${run_id} was cancelled`), _meta }
+    default:
+      return ending satisfies never
+  }
+}
+
+/** A result that is no object becomes the field `result`: the protocol allows objects only. */
+const succeeded = (value: unknown): ToolResult => ({
+  content: [{ type: 'text', text: typeof value === 'string' ? value : JSON.stringify(value) }],
+  structuredContent: isObject(value) ? value : { result: value },
+})
+
+/** The message of a failed run, and its place in the source of the author. */
+const failed = ({ code, message, name, location }: RunError, run_id: string): ToolResult => {
+  const place = location && `${location.file}:${location.line}:${location.column}`
+  const lines = [
+    `${name === undefined || message.startsWith(name) ? '' : `${name}: `}${message}`,
+    ...(place === undefined ? [] : [`at ${place}`]),
+    ...(location?.snippet === undefined ? [] : [location.snippet.trim()]),
+    `The run ${run_id} failed with ${code}`,
+  ]
+  const structuredContent = { error: { code, message, ...(location && { location }) }, run_id }
+  return failure(lines.join('\n'), { structuredContent, _meta: { 'svc/run_id': run_id } })
+}

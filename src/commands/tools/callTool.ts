@@ -1,0 +1,97 @@
+import { clock } from '../../clock.ts'
+import { AppError } from '../../errors.ts'
+import { payloadFields } from '../../events/payload.ts'
+import { streamOf } from '../../events/streams.ts'
+import type { Deployed } from '../../projections/directory.ts'
+import type { CommandDeps } from '../deps.ts'
+import type { EnvCause } from '../../events/event.ts'
+import { placeOf } from '../events/planRuns.ts'
+import type { Ending } from '../runs/awaitEnding.ts'
+import { REQUESTED_AT, requestRun } from '../runs/requestRun.ts'
+import { type Activity, followStream } from '../streams/followStream.ts'
+import { readFact } from '../streams/readFact.ts'
+import { callIdsOf, type ToolRequest } from './callIds.ts'
+
+type Deps = Parameters<typeof requestRun>[0] &
+  Pick<CommandDeps, 'payloads'> & {
+    readonly quotas: Pick<CommandDeps['quotas'], 'checkRun' | 'dataFor'>
+  }
+
+/** Data that the run, or a run that it called, emitted. */
+export type EmittedData = Extract<Activity, { readonly kind: 'data' }>
+
+export interface ToolCall {
+  readonly tool: Deployed
+  /** The only argument of the function. */
+  readonly input: Readonly<Record<string, unknown>>
+  /** Timeout of a function that has none, milliseconds. */
+  readonly defaultTimeoutMs: number
+  readonly request: ToolRequest
+  /** Is called with the emitted data in order, all of it before the call resolves. `gone` ends that, and not the run. */
+  readonly progress?:
+    | { readonly onData: (data: EmittedData) => Promise<void>; readonly gone: AbortSignal }
+    | undefined
+}
+
+/**
+ * Runs the function of a tool once and waits for its end: its caller decides whether it calls again. Rejects with
+ * `quota_exceeded`, with `conflict` if the session has used the id of the request, or with `unavailable` when the run did
+ * not end in time.
+ */
+export const callTool = async (
+  deps: Deps,
+  { tool, input, defaultTimeoutMs, request, progress }: ToolCall,
+  cause: EnvCause,
+): Promise<{ readonly run_id: string; readonly ending: Ending }> => {
+  const { payloads, quotas, store } = deps
+  const { env_id } = cause
+  const newId = callIdsOf(request)
+  const [run_id, stream_id] = [newId('run'), newId('stream')]
+  if (await readFact(store, streamOf.stream(stream_id), 0))
+    throw new AppError(
+      'conflict',
+      `id: expected one that this session has not used, got ${JSON.stringify(request.request_id).slice(0, 80)}`,
+    )
+  await quotas.checkRun(env_id)
+  const room = quotas.dataFor(env_id)
+  const follower = progress && following(deps, { run_id, stream_id }, progress)
+  try {
+    const value = payloadFields('value', await payloads.keep([input], { env_id }, room))
+    const run = {
+      run_type: 'call',
+      ...placeOf(tool),
+      once: true,
+      timeout: tool.fn.timeout ?? defaultTimeoutMs,
+      requested_at: clock.iso(), // the id contains no time
+    } as const
+    const { ending } = await requestRun(deps, { run, input: { kind: 'args', ...value } }, { cause, newId })
+    if (!ending) throw new AppError('unavailable', `The run ${run_id} did not end in time; it continues`)
+    await follower?.ended
+    return { run_id, ending }
+  } finally {
+    follower?.stop()
+    room.release()
+  }
+}
+
+/** Follows the stream of a run until the run ends. */
+const following = (
+  deps: Pick<CommandDeps, 'store' | 'aggregates'>,
+  { run_id, stream_id }: { readonly run_id: string; readonly stream_id: string },
+  { onData, gone }: NonNullable<ToolCall['progress']>,
+) => {
+  const over = new AbortController()
+  const follow = async (): Promise<void> => {
+    const start = { stream_id, after: REQUESTED_AT, mayBeComplete: false }
+    const signal = AbortSignal.any([gone, over.signal])
+    for await (const part of followStream(deps, { start, signal })) {
+      if (part.kind === 'complete') return
+      for (const activity of part.activities)
+        if (activity.kind === 'data') await onData(activity)
+        else if (activity.kind !== 'started' && activity.run.run_id === run_id) return
+    }
+  }
+  const ended = follow()
+  ended.catch(() => {}) // reported where it is awaited, unless the run failed first
+  return { ended, stop: () => over.abort() }
+}

@@ -1,0 +1,207 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { ToolSchema } from './toolSchema.ts'
+
+/** Steps of one check. The author of a schema and the caller are different people, and neither may stop the service. */
+const MAX_STEPS = 1_000_000
+/** Characters whose length is one step. */
+const TEXT_STEP = 64
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Throws when the check takes too long. */
+class TooLong extends Error {}
+
+/**
+ * Returns why a value does not match a schema that `mistakeInSchema` accepts, such as `order.id: expected a string, got 5`;
+ * undefined if it does.
+ */
+export const mistakeInInput = (schema: ToolSchema, value: unknown, root: string): string | undefined => {
+  let left = MAX_STEPS
+  const step = (steps = 1): void => {
+    left -= steps
+    if (left < 0) throw new TooLong()
+  }
+  try {
+    return mistakeIn(schema, value, '', step, root)
+  } catch (error) {
+    if (error instanceof TooLong) return `${root}: expected fewer values; their check takes too long`
+    throw error
+  }
+}
+
+type Step = (steps?: number) => void
+
+const mistakeIn = (
+  schema: ToolSchema,
+  value: unknown,
+  path: string,
+  step: Step,
+  root: string,
+): string | undefined => {
+  step()
+  const told = (expectation: string): string =>
+    `${path || root}: expected ${expectation}, got ${shown(value)}`
+  if (schema === true) return undefined
+  if (schema === false) return told('no value')
+  const inner = (part: unknown, of: unknown, name?: string | number): string | undefined =>
+    mistakeIn(part as ToolSchema, of, name === undefined ? path : joined(path, name), step, root)
+  const { type, enum: values, const: constant, anyOf, oneOf, allOf, not } = schema as Keywords
+  if (type !== undefined && ![type].flat().some((one) => isOfType(one, value)))
+    return told([type].flat().map(withArticle).join(' or '))
+  if (values) {
+    step(values.length)
+    if (!values.some((one) => isDeepStrictEqual(one, value)))
+      return told(
+        `one of ${values
+          .map((one) => JSON.stringify(one))
+          .join(', ')
+          .slice(0, 300)}`,
+      )
+  }
+  if ('const' in schema && !isDeepStrictEqual(constant, value)) return told(JSON.stringify(constant))
+  for (const part of allOf ?? []) {
+    const mistake = inner(part, value)
+    if (mistake !== undefined) return mistake
+  }
+  if (anyOf) {
+    const mistakes = mistakesOf(anyOf, (part) => inner(part, value))
+    if (mistakes.length === anyOf.length)
+      return mistakes.length === 1
+        ? mistakes[0]
+        : told(`a value of anyOf (${mistakes.join('; ').slice(0, 300)})`)
+  }
+  if (oneOf) {
+    const matching = oneOf.length - mistakesOf(oneOf, (part) => inner(part, value)).length
+    if (matching !== 1)
+      return told(`a value that matches 1 of the ${oneOf.length} schemas of oneOf, not ${matching}`)
+  }
+  if (not !== undefined && inner(not, value) === undefined) return told('a value that does not match not')
+  if (typeof value === 'number') return mistakeInNumber(schema, value, told)
+  if (typeof value === 'string') return mistakeInText(schema, value, told, step)
+  if (Array.isArray(value)) return mistakeInList(schema, value, told, inner)
+  if (isObject(value)) return mistakeInObject(schema, value, path, told, inner)
+  return undefined
+}
+
+interface Keywords {
+  readonly type?: string | readonly string[]
+  readonly enum?: readonly unknown[]
+  readonly const?: unknown
+  readonly anyOf?: readonly unknown[]
+  readonly oneOf?: readonly unknown[]
+  readonly allOf?: readonly unknown[]
+  readonly not?: unknown
+}
+
+const mistakesOf = (parts: readonly unknown[], check: (part: unknown) => string | undefined): string[] =>
+  parts.map(check).filter((mistake) => mistake !== undefined)
+
+type Told = (expectation: string) => string
+type Inner = (part: unknown, of: unknown, name?: string | number) => string | undefined
+
+const mistakeInNumber = (schema: Fields, value: number, told: Told): string | undefined => {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema as Readonly<
+    Record<string, number | undefined>
+  >
+  if (minimum !== undefined && value < minimum) return told(`at least ${minimum}`)
+  if (maximum !== undefined && value > maximum) return told(`at most ${maximum}`)
+  if (exclusiveMinimum !== undefined && value <= exclusiveMinimum)
+    return told(`more than ${exclusiveMinimum}`)
+  if (exclusiveMaximum !== undefined && value >= exclusiveMaximum)
+    return told(`less than ${exclusiveMaximum}`)
+  // Decimal fractions such as 0.3 are no exact multiples of 0.1.
+  if (multipleOf !== undefined) {
+    const times = value / multipleOf
+    if (Math.abs(times - Math.round(times)) > 1e-9 * Math.max(1, Math.abs(times)))
+      return told(`a multiple of ${multipleOf}`)
+  }
+  return undefined
+}
+
+const mistakeInText = (schema: Fields, value: string, told: Told, step: Step): string | undefined => {
+  const { minLength = 0, maxLength = Infinity } = schema as Readonly<Record<string, number | undefined>>
+  if (minLength === 0 && maxLength === Infinity) return undefined
+  step(Math.ceil(value.length / TEXT_STEP))
+  let length = 0
+  for (const _ of value) length++ // characters, as JSON Schema counts them, not units of UTF-16
+  if (length < minLength) return told(`at least ${minLength} characters`)
+  return length > maxLength ? told(`at most ${maxLength} characters`) : undefined
+}
+
+const mistakeInList = (
+  schema: Fields,
+  value: readonly unknown[],
+  told: Told,
+  inner: Inner,
+): string | undefined => {
+  const { minItems = 0, maxItems = Infinity } = schema as Readonly<Record<string, number | undefined>>
+  const prefix = (schema['prefixItems'] ?? []) as readonly unknown[]
+  if (value.length < minItems) return told(`at least ${minItems} items`)
+  if (value.length > maxItems) return told(`at most ${maxItems} items`)
+  for (const [index, one] of value.entries()) {
+    const part = index < prefix.length ? prefix[index] : schema['items']
+    const mistake = part === undefined ? undefined : inner(part, one, index)
+    if (mistake !== undefined) return mistake
+  }
+  return undefined
+}
+
+const mistakeInObject = (
+  schema: Fields,
+  value: Fields,
+  path: string,
+  told: Told,
+  inner: Inner,
+): string | undefined => {
+  const properties = (schema['properties'] ?? {}) as Fields
+  const names = Object.keys(value)
+  const { minProperties = 0, maxProperties = Infinity } = schema as Readonly<
+    Record<string, number | undefined>
+  >
+  for (const name of (schema['required'] ?? []) as readonly string[])
+    if (!Object.hasOwn(value, name)) return `${joined(path, name)}: is required`
+  if (names.length < minProperties) return told(`at least ${minProperties} fields`)
+  if (names.length > maxProperties) return told(`at most ${maxProperties} fields`)
+  for (const name of names) {
+    const known = Object.hasOwn(properties, name)
+    const part = known ? properties[name] : schema['additionalProperties']
+    if (part === false && !known)
+      return `${joined(path, name)}: unknown field; expected ${Object.keys(properties).join(', ') || 'no fields'}`
+    const mistake =
+      (part === undefined ? undefined : inner(part, value[name], name)) ??
+      (schema['propertyNames'] === undefined ? undefined : inner(schema['propertyNames'], name, name))
+    if (mistake !== undefined) return mistake
+  }
+  return undefined
+}
+
+const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const isOfType = (type: string, value: unknown): boolean => {
+  switch (type) {
+    case 'null':
+      return value === null
+    case 'array':
+      return Array.isArray(value)
+    case 'object':
+      return isObject(value)
+    case 'integer':
+      return Number.isInteger(value)
+    default:
+      return typeof value === type
+  }
+}
+
+const withArticle = (type: string): string =>
+  type === 'null' ? type : `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}`
+
+const joined = (path: string, name: string | number): string => {
+  const short = String(name).slice(0, 60)
+  return path === '' ? short : `${path}.${short}`
+}
+
+const shown = (value: unknown): string => {
+  const text = JSON.stringify(value)
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text
+}
