@@ -3,7 +3,7 @@ import type { ToolSchema } from './toolSchema.ts'
 
 /** Steps of one check. The author of a schema and the caller are different people, and neither may stop the service. */
 const MAX_STEPS = 1_000_000
-/** Characters whose length is one step. */
+/** Characters that one step looks at. */
 const TEXT_STEP = 64
 
 type Fields = Readonly<Record<string, unknown>>
@@ -38,7 +38,7 @@ const mistakeIn = (
   step: Step,
   root: string,
 ): string | undefined => {
-  step()
+  step(1 + sizeOf(value))
   const told = (expectation: string): string =>
     `${path || root}: expected ${expectation}, got ${shown(value)}`
   if (schema === true) return undefined
@@ -77,7 +77,7 @@ const mistakeIn = (
   }
   if (not !== undefined && inner(not, value) === undefined) return told('a value that does not match not')
   if (typeof value === 'number') return mistakeInNumber(schema, value, told)
-  if (typeof value === 'string') return mistakeInText(schema, value, told, step)
+  if (typeof value === 'string') return mistakeInText(schema, value, told)
   if (Array.isArray(value)) return mistakeInList(schema, value, told, inner)
   if (isObject(value)) return mistakeInObject(schema, value, path, told, inner)
   return undefined
@@ -118,10 +118,9 @@ const mistakeInNumber = (schema: Fields, value: number, told: Told): string | un
   return undefined
 }
 
-const mistakeInText = (schema: Fields, value: string, told: Told, step: Step): string | undefined => {
+const mistakeInText = (schema: Fields, value: string, told: Told): string | undefined => {
   const { minLength = 0, maxLength = Infinity } = schema as Readonly<Record<string, number | undefined>>
   if (minLength === 0 && maxLength === Infinity) return undefined
-  step(Math.ceil(value.length / TEXT_STEP))
   let length = 0
   for (const _ of value) length++ // characters, as JSON Schema counts them, not units of UTF-16
   if (length < minLength) return told(`at least ${minLength} characters`)
@@ -201,7 +200,32 @@ const joined = (path: string, name: string | number): string => {
   return path === '' ? short : `${path}.${short}`
 }
 
-const shown = (value: unknown): string => {
-  const text = JSON.stringify(value)
-  return text.length > 60 ? `${text.slice(0, 60)}…` : text
+/** Steps to look at a value without the values in it. */
+const sizeOf = (value: unknown): number => {
+  if (typeof value === 'string') return Math.ceil(value.length / TEXT_STEP)
+  if (Array.isArray(value)) return value.length
+  return isObject(value) ? Object.keys(value).length : 0
 }
+
+const MAX_SHOWN = 60
+
+/** The start of a value. It is not longer for a larger value, because each alternative of a schema shows it again. */
+const shown = (value: unknown): string => {
+  if (typeof value === 'string') return cut(JSON.stringify(value.slice(0, MAX_SHOWN + 1)), value.length)
+  let left = MAX_SHOWN
+  try {
+    return cut(
+      JSON.stringify(value, (name, part: unknown) => {
+        left -= 1 + name.length + (typeof part === 'string' ? part.length : 0)
+        if (left < 0) throw new TooLong()
+        return part
+      }),
+    )
+  } catch (error) {
+    if (!(error instanceof TooLong)) throw error
+    return Array.isArray(value) ? `an array of ${value.length} items` : 'a large object'
+  }
+}
+
+const cut = (text: string, length = text.length): string =>
+  length > MAX_SHOWN || text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text

@@ -4,6 +4,10 @@ import { createHash } from 'node:crypto'
 const MAX_NAME = 64
 const HASH_DIGITS = 8
 
+/** Whether a tool can have this name. */
+export const isToolName = (name: unknown): name is string =>
+  typeof name === 'string' && name.length <= MAX_NAME && /^[A-Za-z0-9_-]+$/.test(name)
+
 /** The name of the tool that a function is. It follows from the reference alone, so a deployment does not change it. */
 export const toolNameOf = (service: string, ns: string, name: string): string =>
   fitting(`${service}_${ns}_${name}`.replaceAll(/[^A-Za-z0-9_-]/g, '_'), `${service}/${ns}/${name}`)

@@ -123,4 +123,28 @@ input('ends after a bounded number of steps', () => {
   )
 })
 
+input('ends also if each step looks at a large value', () => {
+  const many = Array.from({ length: 50_000 }, () => 1)
+  const fields = Object.fromEntries(many.map((one, n) => [`f${n}`, one]))
+  for (const large of [many, fields, 'x'.repeat(1 << 20)])
+    assert.match(
+      wrong({ allOf: Array.from({ length: 1000 }, () => ({})) }, large) ?? '',
+      'their check takes too long',
+    )
+})
+
+input('shows the start of a large value', () => {
+  const deep: ToolSchema = { type: 'null' }
+  assert.is(wrong(deep, 'x'.repeat(1000)), `a: expected null, got "${'x'.repeat(59)}…`)
+  assert.is(
+    wrong(
+      deep,
+      Array.from({ length: 1000 }, () => [1]),
+    ),
+    'a: expected null, got an array of 1000 items',
+  )
+  assert.is(wrong(deep, { b: { ['k'.repeat(1000)]: 1 } }), 'a: expected null, got a large object')
+  assert.is(wrong(deep, { b: ['x'.repeat(1000)] }), 'a: expected null, got a large object')
+})
+
 input.run()
