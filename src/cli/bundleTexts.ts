@@ -15,11 +15,12 @@ export const FUNCTION_COLUMNS: readonly Column<BundledFunction>[] = [
   { title: 'STARTED BY', of: triggerOf, cut: true },
 ]
 
-function triggerOf({ on_event, schedule, webhook }: BundledFunction): string {
+function triggerOf({ on_event, schedule, webhook, mcp }: BundledFunction): string {
   const triggers = [
     ...(on_event === undefined ? [] : [`event ${on_event}`]),
     ...(schedule ? [`schedule ${schedule.cron} ${schedule.timezone}`] : []),
     ...(webhook ? [`webhook ${webhook.method} ${webhook.service}${webhook.path}`] : []),
+    ...(mcp ? [`tool of ${mcp.service}`] : []),
   ]
   return triggers.length === 0 ? 'call' : triggers.join(', ')
 }

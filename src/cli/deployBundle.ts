@@ -7,7 +7,7 @@ import type { FunctionSpec } from '../events/project.ts'
 import { uploadBuild } from './uploadBuild.ts'
 
 /** A function with its triggers. */
-export type BundledFunction = Pick<BuildFunction, 'fn' | 'on_event' | 'schedule' | 'webhook'>
+export type BundledFunction = Pick<BuildFunction, 'fn' | 'on_event' | 'schedule' | 'webhook' | 'mcp'>
 
 /** The outcome of a deployment. */
 export interface DeployedBundle {
@@ -127,6 +127,7 @@ export const toFunction = ({
   on_event,
   schedule,
   webhook,
+  mcp,
 }: FunctionSpec | BuildFunction): BundledFunction => ({
   fn: `${ns}/${name}`,
   ...(on_event !== undefined && { on_event }),
@@ -139,4 +140,5 @@ export const toFunction = ({
       auth: webhook.auth,
     },
   }),
+  ...(mcp && { mcp: { service: mcp.service, description: mcp.description } }),
 })

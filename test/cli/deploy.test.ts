@@ -67,6 +67,17 @@ build('lists the functions of a project, and writes its zip', async () => {
   )
 })
 
+build('lists a tool of AI agents as what starts its function', async () => {
+  const folder = projectOf('tools', {
+    'src/orders.ts': `import { fn } from 'svc'
+export const refund = fn({ mcp: { service: 'shop', description: 'Refunds' } }, async () => 1)
+`,
+  })
+  const { functions } = await json<{ functions: unknown[] }>('build', folder)
+  assert.equal(functions[1], { fn: 'orders/refund', mcp: { service: 'shop', description: 'Refunds' } })
+  assert.match((await svc('build', folder)).out, /^orders\/refund +tool of shop$/m)
+})
+
 build('shows the place of a mistake with its line', async () => {
   const { code, err } = await svc(
     'build',

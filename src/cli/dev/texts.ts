@@ -56,11 +56,12 @@ export const functionsText = (
   }
 }
 
-const triggerOf = ({ on_event, schedule, webhook }: BuildFunction): string => {
+const triggerOf = ({ on_event, schedule, webhook, mcp }: BuildFunction): string => {
   const triggers = [
     ...(on_event === undefined ? [] : [`on event ${on_event}`]),
     ...(schedule ? [`schedule ${schedule.cron} (${schedule.timezone})`] : []),
     ...(webhook ? ['webhook'] : []),
+    ...(mcp ? [`tool of ${mcp.service}`] : []),
   ]
   return triggers.join(', ') || 'callable'
 }
