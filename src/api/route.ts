@@ -133,6 +133,8 @@ interface RouteSpec<Q extends TObject = TObject, B extends TSchema = TSchema> {
   readonly takesSession?: true
   /** Unknown fields are refused, also in nested objects. */
   readonly body?: B
+  /** Parses the body; default: JSON, whose mistakes are `bad_request`. */
+  readonly parseBody?: (json: Buffer) => unknown
   /** The limit of a JSON body in bytes; default `DEFAULT_MAX_BODY`. */
   readonly maxBodyBytes?: number
   /** The media type of a body that is not JSON. The handler reads it. */

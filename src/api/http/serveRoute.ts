@@ -121,9 +121,10 @@ const validated = async <Deps>(
   {
     checkQuery,
     checkBody,
+    parseBody = parseJson,
     maxBodyBytes = DEFAULT_MAX_BODY,
     sendsContinue,
-  }: Pick<Route, 'checkQuery' | 'checkBody' | 'maxBodyBytes' | 'sendsContinue'>,
+  }: Pick<Route, 'checkQuery' | 'checkBody' | 'parseBody' | 'maxBodyBytes' | 'sendsContinue'>,
   deps: Deps,
   ctx: Context,
   memory?: { readonly of: ApiMemory; readonly owner: string },
@@ -131,7 +132,7 @@ const validated = async <Deps>(
   if (!sendsContinue) sendContinue(ctx)
   const read = () => readBody(ctx.req, maxBodyBytes)
   const parse = (json: Buffer) => {
-    const body = checkBody?.(parseJson(json))
+    const body = checkBody?.(parseBody(json))
     return { body, query: checkQuery(ctx.query) }
   }
   const limit = memory && checkBody ? largeSizeOf(ctx.req, maxBodyBytes) : null

@@ -4,7 +4,7 @@ import type { Ask } from '../route.ts'
 import { openStream } from '../routes/streams.ts'
 import type { SseReply } from '../streams/sse.ts'
 import { apiTools } from './apiTools.ts'
-import { callFunctionTool, mistakeInCall, toolsFor } from './functionTools.ts'
+import { callFunctionTool, mistakeInCall, toolFor } from './functionTools.ts'
 import {
   type Answer,
   internalError,
@@ -32,7 +32,7 @@ export const answerCall = async (
     return invalidParams(`_meta.progressToken: expected a text or a whole number, got ${shown(token)}`)
   const api = apiTools.find((tool) => tool.name === name && mayUse(tool, ask.credential))
   if (api) return { result: await resultFor(async () => resultOf(await api.call(ask, input))) }
-  const tool = toolsFor(ask.deps, ask.credential).get(name)
+  const tool = toolFor(ask.deps, ask.credential, name)
   // A tool that the credential may not call looks like one that does not exist.
   if (!tool)
     return invalidParams(`name: no tool ${shown(name)}; tools/list returns those that this key may call`)
@@ -103,7 +103,7 @@ const progressOf = (client: SseReply, progressToken: RequestId) => {
     const params = {
       progressToken,
       progress: ++progress,
-      message: `${data.data_type}: ${text}`.slice(0, MAX_MESSAGE),
+      message: `${data.data_type}: ${text}`.slice(0, MAX_MESSAGE).toWellFormed(),
       _meta: { 'svc/run_id': data.run_id, 'svc/data_type': data.data_type },
     }
     client.write(frameOf({ jsonrpc: '2.0', method: 'notifications/progress', params }))

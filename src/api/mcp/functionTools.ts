@@ -11,16 +11,25 @@ import type { Ask } from '../route.ts'
 import { isObject, type RequestId } from './messages.ts'
 import { failure, MAX_RESULT_BYTES, type ToolResult } from './tool.ts'
 
+const mayCall = ({ permissions }: Pick<Credential, 'permissions'>, { fn }: Deployed): boolean =>
+  permissions.allows('mcp', 'execute', fn.mcp?.service)
+
 /** The functions of the environment that the credential may call, by the names of their tools. */
 export const toolsFor = (
   { views: { directory } }: Pick<ApiDeps, 'views'>,
-  { env_id, permissions }: Credential,
-): ReadonlyMap<string, Deployed> =>
-  new Map(
-    [...directory.toolsOf(env_id)].filter(([, { fn }]) =>
-      permissions.allows('mcp', 'execute', fn.mcp?.service),
-    ),
-  )
+  credential: Credential,
+): (readonly [name: string, tool: Deployed])[] =>
+  [...directory.toolsOf(credential.env_id)].filter(([, tool]) => mayCall(credential, tool))
+
+/** The function that a tool is; undefined also if the credential may not call it. */
+export const toolFor = (
+  { views: { directory } }: Pick<ApiDeps, 'views'>,
+  credential: Credential,
+  name: string,
+): Deployed | undefined => {
+  const tool = directory.toolsOf(credential.env_id).get(name)
+  return tool && mayCall(credential, tool) ? tool : undefined
+}
 
 const ANY_OBJECT = { type: 'object' }
 

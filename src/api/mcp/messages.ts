@@ -1,3 +1,5 @@
+import { AppError } from '../../errors.ts'
+
 /** Messages of JSON-RPC 2.0, as the Model Context Protocol restricts them. */
 
 export type RequestId = string | number
@@ -16,7 +18,7 @@ export type Message =
   | RpcRequest
   | { readonly kind: 'notification'; readonly method: string; readonly params: Params }
   | { readonly kind: 'response' }
-  | { readonly kind: 'invalid'; readonly id: RequestId | null; readonly reason: string }
+  | { readonly kind: 'invalid'; readonly id: RequestId | null; readonly answer: Answer }
 
 export interface RpcError {
   readonly code: number
@@ -26,7 +28,8 @@ export interface RpcError {
 /** What a request leads to: the JSON-RPC response without its id. */
 export type Answer = { readonly result: unknown } | { readonly error: RpcError }
 
-export const invalidRequest = (message: string): Answer => ({ error: { code: -32600, message } })
+const parseError = (message: string): Answer => ({ error: { code: -32700, message } })
+const invalidRequest = (message: string): Answer => ({ error: { code: -32600, message } })
 export const methodNotFound = (message: string): Answer => ({ error: { code: -32601, message } })
 export const invalidParams = (message: string): Answer => ({ error: { code: -32602, message } })
 export const internalError = (message: string): Answer => ({ error: { code: -32603, message } })
@@ -37,8 +40,9 @@ export const responseOf = (id: RequestId | null, answer: Answer) => ({ jsonrpc: 
 /** Longer ids and names of methods are mistakes. */
 const MAX_TEXT = 256
 
-/** Reads a message. The current version of the protocol has no batches. */
+/** Reads a message, or the error of a body that is no JSON. The current version of the protocol has no batches. */
 export const messageOf = (body: unknown): Message => {
+  if (body instanceof AppError) return { kind: 'invalid', id: null, answer: parseError(body.message) }
   if (Array.isArray(body))
     return invalid(null, 'body: expected one message; MCP has no batches since the version 2025-06-18')
   if (!isObject(body)) return invalid(null, 'body: expected a JSON-RPC message, which is an object')
@@ -65,6 +69,11 @@ export const isObject = (value: unknown): value is Params =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The start of a received value, for an error. */
-export const shown = (value: unknown): string => (JSON.stringify(value) ?? String(value)).slice(0, 80)
+export const shown = (value: unknown): string =>
+  (JSON.stringify(value) ?? String(value)).slice(0, 80).toWellFormed()
 
-const invalid = (id: RequestId | null, reason: string): Message => ({ kind: 'invalid', id, reason })
+const invalid = (id: RequestId | null, reason: string): Message => ({
+  kind: 'invalid',
+  id,
+  answer: invalidRequest(reason),
+})

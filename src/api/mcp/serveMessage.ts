@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import type { Context } from 'koa'
 import { cancelTool } from '../../commands/tools/cancelTool.ts'
 import { AppError } from '../../errors.ts'
-import { newId } from '../../ids.ts'
+import { isToolName } from '../../events/toolName.ts'
 import { own, type Ask, type Reply } from '../route.ts'
 import { apiTools } from './apiTools.ts'
 import { answerCall } from './callRequest.ts'
@@ -10,7 +11,6 @@ import { SESSION_HEADER, versionFor } from './head.ts'
 import {
   type Answer,
   invalidParams,
-  invalidRequest,
   isRequestId,
   messageOf,
   methodNotFound,
@@ -19,7 +19,7 @@ import {
   type RpcRequest,
   shown,
 } from './messages.ts'
-import { type ApiTool, mayUse, plainSchemaOf } from './tool.ts'
+import { type ApiTool, mayUse } from './tool.ts'
 
 /** Tools in one page of the list. */
 const PAGE = 100
@@ -30,7 +30,7 @@ export const serveMessage = async (ask: Ask, session: string | undefined): Promi
   const message = messageOf(ask.body)
   switch (message.kind) {
     case 'invalid':
-      return send(ctx, message.id, invalidRequest(message.reason))
+      return send(ctx, message.id, message.answer)
     case 'response':
       return accept(ctx)
     case 'notification':
@@ -66,7 +66,7 @@ const answerTo = async (
   const { method, params } = request
   switch (method) {
     case 'initialize':
-      ask.ctx.set(SESSION_HEADER, newId())
+      ask.ctx.set(SESSION_HEADER, randomUUID())
       return { result: initialized(ask, params['protocolVersion']) }
     case 'ping':
       return { result: {} }
@@ -93,27 +93,29 @@ const initialized = ({ deps: { about } }: Ask, asked: unknown) => ({
 })
 
 const listTools = async ({ deps, credential }: Ask, cursor: unknown): Promise<Answer> => {
-  if (cursor !== undefined && typeof cursor !== 'string')
+  if (cursor !== undefined && !isToolName(cursor))
     return invalidParams(`cursor: expected the nextCursor of a list, got ${shown(cursor)}`)
   await deps.views.settled('builds', 'projects')
   const all = [
     ...apiTools.filter((tool) => mayUse(tool, credential)).map(describe),
-    ...[...toolsFor(deps, credential)].map(([name, tool]) => describeFunction(name, tool)),
+    ...toolsFor(deps, credential).map(([name, tool]) => describeFunction(name, tool)),
   ]
-  const before = cursor === undefined ? 0 : all.findIndex(({ name }) => name === cursor) + 1
-  if (cursor !== undefined && before === 0)
-    return invalidParams('cursor: expected the nextCursor of a list; the tools have changed, so begin again')
-  const tools = all.slice(before, before + PAGE)
+  // The cursor is the last name, so a deployment between two pages neither repeats a tool nor leaves one out.
+  const left = all
+    .filter(({ name }) => cursor === undefined || name > cursor)
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+  const tools = left.slice(0, PAGE)
   const last = tools.at(-1)
-  return { result: { tools, ...(last && before + PAGE < all.length && { nextCursor: last.name }) } }
+  return { result: { tools, ...(last && left.length > PAGE && { nextCursor: last.name }) } }
 }
 
-const describe = ({ name, title, description, input, readOnly }: ApiTool) => ({
+/** Clients ask their user before they call a tool that is not read-only: functions may do anything. */
+const describe = ({ name, title, description, inputSchema, readOnly }: ApiTool) => ({
   name,
   title,
   description,
-  inputSchema: plainSchemaOf(input),
-  annotations: { title, readOnlyHint: readOnly, ...(!readOnly && { destructiveHint: false }) },
+  inputSchema,
+  annotations: { title, readOnlyHint: readOnly },
 })
 
 /** Cancels the run of a call of this session, on whatever node it waits. */

@@ -39,7 +39,8 @@ export interface ApiTool {
   readonly needs: readonly ToolNeeds[]
   /** The tool changes nothing. */
   readonly readOnly: boolean
-  readonly input: TObject
+  /** JSON Schema of the arguments. */
+  readonly inputSchema: Fields
   /** Checks the arguments, then does its work. Rejects with an `AppError` that the model gets. */
   readonly call: (ask: Ask, given: unknown) => Promise<Fields>
 }
@@ -47,19 +48,21 @@ export interface ApiTool {
 type Fields = Readonly<Record<string, unknown>>
 
 /** Declares a tool. Unknown arguments are refused. */
-export const apiTool = <Input extends TObject>(
-  tool: Omit<ApiTool, 'input' | 'call'> & {
-    readonly input: Input
-    readonly call: (ask: Ask, input: Static<Input>) => Promise<Fields> | Fields
-  },
-): ApiTool => {
-  const input = closed(tool.input) as Input
-  const check = checkBody(input, 'arguments')
-  return { ...tool, input, call: async (ask, given) => tool.call(ask, check(given)) }
+export const apiTool = <Input extends TObject>({
+  input,
+  call,
+  ...tool
+}: Omit<ApiTool, 'inputSchema' | 'call'> & {
+  readonly input: Input
+  readonly call: (ask: Ask, input: Static<Input>) => Promise<Fields> | Fields
+}): ApiTool => {
+  const schema = closed(input) as Input
+  const check = checkBody(schema, 'arguments')
+  return { ...tool, inputSchema: plain(schema), call: async (ask, given) => call(ask, check(given)) }
 }
 
-/** The schema of arguments for clients. Unlike in the OpenAPI document, nothing in it is a reference. */
-export const plainSchemaOf = (input: TObject): Fields =>
+/** The schema as JSON. Unlike in the OpenAPI document, nothing in it is a reference. */
+const plain = (input: TObject): Fields =>
   JSON.parse(
     JSON.stringify(input, (key, value: unknown) => (key === 'documented' ? undefined : value)),
   ) as Fields

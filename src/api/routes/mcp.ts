@@ -1,4 +1,6 @@
 import Type from 'typebox'
+import { isAppError } from '../../errors.ts'
+import { parseJson } from '../http/body.ts'
 import { checkHead } from '../mcp/head.ts'
 import { route } from '../route.ts'
 
@@ -7,6 +9,16 @@ const Message = Type.Unknown({
   description: 'One message of JSON-RPC 2.0',
   documented: { type: 'object', required: ['jsonrpc'] },
 })
+
+/** A body that is no JSON becomes its error, which `messageOf` expects. */
+const parseMessage = (json: Buffer): unknown => {
+  try {
+    return parseJson(json)
+  } catch (error) {
+    if (isAppError(error)) return error
+    throw error
+  }
+}
 
 export const mcpRoutes = [
   route({
@@ -21,6 +33,7 @@ export const mcpRoutes = [
     tag: 'MCP',
     needs: [],
     body: Message,
+    parseBody: parseMessage,
     example: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
     errors: ['quota_exceeded'],
     reply: {

@@ -32,7 +32,7 @@ export const textOf = ({ content }: Called): string => content.map(({ text }) =>
 export const TOOLS = {
   'shop.js': `
 import { setTimeout } from 'node:timers/promises'
-import { fn, emit, currentRun } from 'svc'
+import { fn, emit, files, currentRun } from 'svc'
 const input = {
   type: 'object',
   properties: { order: { type: 'string', description: 'The id' }, cents: { type: 'integer', minimum: 1 } },
@@ -46,6 +46,13 @@ export const count = fn({ mcp: { service: 'shop', description: 'Counts' } }, asy
 })
 export const burst = fn({ mcp: { service: 'shop', description: 'Bursts' } }, async ({ of }) => {
   await Promise.all(Array.from({ length: of }, (_, n) => emit('number', { n, text: 'x'.repeat(5000) })))
+})
+export const asks = fn({ mcp: { service: 'shop', description: 'Asks' } }, async ({ path }) => {
+  await emit('question', path)
+  for (;;) {
+    if ((await files.list({ prefix: path })).length > 0) return 'answered'
+    await setTimeout(10, null, { signal: currentRun().signal })
+  }
 })
 export const fails = fn({ mcp: { service: 'shop', description: 'Fails' } }, () => {
   throw new TypeError('Sold out')

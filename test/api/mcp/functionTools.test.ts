@@ -75,6 +75,20 @@ tools('report emitted data as progress, before the result', async () => {
   assert.equal(result.structuredContent, { result: 3 })
 })
 
+tools('report emitted data while the run still waits for an answer to it', async () => {
+  const answers: Promise<unknown>[] = []
+  const onprogress = ({ message }: { message?: string | undefined }) => {
+    assert.is(message, 'question: go.txt')
+    answers.push(
+      api.send('PUT', '/files/upload/go.txt', { body: 'go', headers: { 'Content-Type': 'text/plain' } }),
+    )
+  }
+  const params = { name: 'shop_shop_asks', arguments: { path: 'go.txt' } }
+  const { structuredContent } = await client.callTool(params, undefined, { onprogress })
+  assert.equal([structuredContent, answers.length], [{ result: 'answered' }, 1])
+  await Promise.all(answers)
+})
+
 tools('report each of many emitted data before the result', async () => {
   let messages = 0
   await client.callTool({ name: 'shop_shop_burst', arguments: { of: 400 } }, undefined, {

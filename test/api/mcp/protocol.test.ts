@@ -62,7 +62,12 @@ for (const [name, message, code, told] of [
     -32602,
     '_meta.progressToken: expected',
   ],
-  ['an unknown cursor', { id: 1, method: 'tools/list', params: { cursor: 'x' } }, -32602, 'cursor: expected'],
+  [
+    'a cursor that is no name',
+    { id: 1, method: 'tools/list', params: { cursor: 'x y' } },
+    -32602,
+    'cursor: expected',
+  ],
   ['params that are a list', { id: 1, method: 'ping', params: [] }, -32600, 'params: expected an object'],
   ['no method', { id: 1 }, -32600, 'method: expected'],
 ] as const)
@@ -153,10 +158,20 @@ protocol('requires a credential', async () => {
   assert.is(reply.headers.get('www-authenticate'), 'Bearer')
 })
 
-protocol('refuses a body that is too large or no JSON', async () => {
+protocol('refuses a body that is too large', async () => {
   assert.is((await send(`"${'x'.repeat(1 << 20)}"`)).status, 413)
-  assert.is((await send('{')).status, 400)
 })
+
+for (const [name, body] of [
+  ['no JSON', '{'],
+  ['nested too deeply', '['.repeat(100)],
+] as const)
+  protocol(`answers a body that is ${name} with the error -32700 and no id`, async () => {
+    const { status, json } = await send(body)
+    const { id, error } = json as { id: unknown; error: { code: number; message: string } }
+    assert.equal([status, id, error.code], [200, null, -32700])
+    assert.match(error.message, 'body: expected')
+  })
 
 protocol('runs a call once, if its id is used again in the session', async () => {
   const headers = { 'Mcp-Session-Id': newId() }
@@ -197,6 +212,26 @@ protocol('lists many tools in pages', async () => {
   assert.is(pages, 2)
   assert.is(new Set(names).size, names.length)
   assert.is(names.filter((name) => name.startsWith('many_')).length, 120)
+  await client.close()
+})
+
+protocol('lists each tool once, if the last one of a page was deployed away', async () => {
+  const { client } = await connect(api.url, api.key)
+  const first = await client.listTools()
+  const gone = first.nextCursor ?? ''
+  const [, n = ''] = /^many_m_t(\d+)$/.exec(gone) ?? []
+  const left = Array.from({ length: 120 }, (_, each) => each).filter((each) => each !== Number(n))
+  const functions = left.map(
+    (each) => `export const t${each} = fn({ mcp: { service: 'many', description: 'Number' } }, () => 1)`,
+  )
+  await deploy(api, 'many', { 'm.js': `import { fn } from 'svc'\n${functions.join('\n')}` })
+  const second = await client.listTools({ cursor: gone })
+  const names = [...first.tools, ...second.tools].map(({ name }) => name)
+  assert.is(new Set(names).size, names.length)
+  assert.equal(
+    names.filter((name) => name.startsWith('many_') && name !== gone).sort(),
+    left.map((each) => `many_m_t${each}`).sort(),
+  )
   await client.close()
 })
 
