@@ -29,7 +29,8 @@ const refusedRequests = new Set<string>()
 
 const body = suite('a body with a field that the route does not have')
 
-for (const route of allRoutes.filter((one) => one.body)) {
+// The route of MCP replies with an error of JSON-RPC: test/api/mcp/protocol.test.ts.
+for (const route of allRoutes.filter((one) => one.body && !one.parseBody)) {
   body(`is refused by ${route.operationId}, which names the field and those it has`, async () => {
     const { example } = route
     if (typeof example !== 'object' || example === null) throw new Error('Expected an example')

@@ -40,6 +40,8 @@ export const responseOf = (id: RequestId | null, answer: Answer) => ({ jsonrpc: 
 /** Longer ids and names of methods are mistakes. */
 const MAX_TEXT = 256
 
+const MEMBERS = ['jsonrpc', 'id', 'method', 'params']
+
 /** Reads a message, or the error of a body that is no JSON. The current version of the protocol has no batches. */
 export const messageOf = (body: unknown): Message => {
   if (body instanceof AppError) return { kind: 'invalid', id: null, answer: parseError(body.message) }
@@ -53,6 +55,9 @@ export const messageOf = (body: unknown): Message => {
   if (typeof method !== 'string' || method === '' || method.length > MAX_TEXT)
     return invalid(known, `method: expected a text of 1 to ${MAX_TEXT} characters, got ${shown(method)}`)
   if (!isObject(params)) return invalid(known, `params: expected an object, got ${shown(params)}`)
+  const unknown = Object.keys(body).find((name) => !MEMBERS.includes(name))
+  if (unknown !== undefined)
+    return invalid(known, `${shown(unknown).slice(1, -1)}: unknown field; expected ${MEMBERS.join(', ')}`)
   if (!('id' in body)) return { kind: 'notification', method, params }
   if (known === null)
     return invalid(

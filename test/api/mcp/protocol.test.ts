@@ -70,6 +70,12 @@ for (const [name, message, code, told] of [
   ],
   ['params that are a list', { id: 1, method: 'ping', params: [] }, -32600, 'params: expected an object'],
   ['no method', { id: 1 }, -32600, 'method: expected'],
+  [
+    'an unknown field',
+    { id: 1, method: 'ping', param: {} },
+    -32600,
+    'param: unknown field; expected jsonrpc, id, method, params',
+  ],
 ] as const)
   protocol(`answers ${name} with the error ${code}`, async () => {
     const { id, error } = await rpc(message)
