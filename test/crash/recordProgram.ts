@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync } from 'node:fs'
+import { closeSync, cpSync, openSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { join } from 'node:path'
 import { tempDir } from '../support/tempDir.ts'
@@ -42,8 +42,10 @@ export const recordProgram = async (
     program,
     root,
   ])
-  const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8' })
-  if (status !== 0) throw new Error(`Expected ${name} to end, got ${status}: ${stdout}${stderr}`)
+  const output = openSync(join(dir, 'output'), 'w') // a pipe that is full would refuse an acknowledgement
+  const { status, stderr } = spawnSync(command, args, { encoding: 'utf8', stdio: ['ignore', output, 'pipe'] })
+  closeSync(output)
+  if (status !== 0) throw new Error(`Expected ${name} to end, got ${status}: ${stderr}`)
   const steps: readonly Step[] = await new TraceReader([root]).read(trace)
   return {
     root,
