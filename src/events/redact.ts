@@ -1,5 +1,6 @@
 import type { DomainEvent } from './index.ts'
 import { schemaOf } from './index.ts'
+import { isObject } from './isObject.ts'
 
 /** Replaces a value that the audit does not show. */
 export const REDACTED = '[redacted]'
@@ -19,9 +20,6 @@ interface Shape {
 }
 
 type OnString = (text: string, audit: unknown) => string
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const kindOf = (value: unknown): string =>
   value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { isObject } from './isObject.ts'
 import type { ToolSchema } from './toolSchema.ts'
 
 /** Steps of one check. The author of a schema and the caller are different people, and neither may stop the service. */
@@ -173,9 +174,6 @@ const mistakeInObject = (
   }
   return undefined
 }
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const isOfType = (type: string, value: unknown): boolean => {
   switch (type) {

@@ -1,3 +1,5 @@
+import { isObject } from './isObject.ts'
+
 /** JSON Schema of the arguments of a tool: the part of it that the service checks in bounded time. */
 export type ToolSchema = boolean | { readonly [keyword: string]: unknown }
 
@@ -36,8 +38,6 @@ const wants =
 const isText = (value: unknown): boolean => typeof value === 'string'
 const isNumber = (value: unknown): value is number => typeof value === 'number'
 const isCount = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 0
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 const isType = (value: unknown): boolean => (TYPES as readonly unknown[]).includes(value)
 
 const schema: Rule = (value, path, depth) => {

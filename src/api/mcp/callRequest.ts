@@ -1,4 +1,5 @@
 import { isAppError, messageOf } from '../../errors.ts'
+import { isObject } from '../../events/isObject.ts'
 import type { EmittedData } from '../../commands/tools/callTool.ts'
 import type { Ask } from '../route.ts'
 import { openStream } from '../routes/streams.ts'
@@ -9,7 +10,6 @@ import {
   type Answer,
   internalError,
   invalidParams,
-  isObject,
   isRequestId,
   type RequestId,
   responseOf,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { callTool, type EmittedData } from '../../commands/tools/callTool.ts'
 import type { Credential } from '../../access/credential.ts'
+import { isObject } from '../../events/isObject.ts'
 import { payloadOf } from '../../events/payload.ts'
 import type { RunError } from '../../events/run.ts'
 import { mistakeInInput } from '../../events/toolInput.ts'
@@ -8,7 +9,7 @@ import { holding } from '../../loops/byteBudget.ts'
 import type { Deployed } from '../../projections/directory.ts'
 import type { ApiDeps } from '../deps.ts'
 import type { Ask } from '../route.ts'
-import { isObject, type RequestId } from './messages.ts'
+import type { RequestId } from './messages.ts'
 import { failure, MAX_RESULT_BYTES, type ToolResult } from './tool.ts'
 
 const mayCall = ({ permissions }: Pick<Credential, 'permissions'>, { fn }: Deployed): boolean =>

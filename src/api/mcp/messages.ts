@@ -1,4 +1,5 @@
 import { AppError } from '../../errors.ts'
+import { isObject } from '../../events/isObject.ts'
 
 /** Messages of JSON-RPC 2.0, as the Model Context Protocol restricts them. */
 
@@ -69,9 +70,6 @@ export const messageOf = (body: unknown): Message => {
 
 export const isRequestId = (id: unknown): id is RequestId =>
   typeof id === 'string' ? id.length <= MAX_TEXT : Number.isSafeInteger(id)
-
-export const isObject = (value: unknown): value is Params =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The start of a received value, for an error. */
 export const shown = (value: unknown): string =>
