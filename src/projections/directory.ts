@@ -4,32 +4,13 @@ import type { EventType } from '../events/index.ts'
 import type { Plan } from '../events/org.ts'
 import type { FunctionSpec } from '../events/project.ts'
 import type { PayloadRef } from '../events/scalars.ts'
-import { hasParameters } from '../events/webhookPath.ts'
 import type { EventStore } from '../ports/eventStore.ts'
 import type { DomainDoc } from './customDomains.ts'
+import type { DirectoryBuild, DirectoryProject } from './directoryProject.ts'
 import { DOMAIN_TYPES, DomainDirectory } from './domainDirectory.ts'
 import { LiveBuilds } from './liveBuilds.ts'
-import { toolsByName } from './tools.ts'
 import { Waiters } from './waiters.ts'
-
-export interface DirectoryBuild {
-  readonly build_id: string
-  readonly hash: string
-  readonly functions: readonly FunctionSpec[]
-  /** The time of the last change, ISO 8601. */
-  readonly since: string
-}
-
-export interface DirectoryProject {
-  readonly project_id: string
-  readonly env_id: string
-  readonly name: string
-  /** The hosts that functions may reach; null: every public host. */
-  readonly network: readonly string[] | null
-  readonly deployed: DirectoryBuild | null
-  /** The newest live (development) build. */
-  readonly live: DirectoryBuild | null
-}
+import { type Deployed, webhookKey, type Wiring, wiringOf } from './wiring.ts'
 
 export interface DirectoryEnv {
   readonly env_id: string
@@ -37,23 +18,6 @@ export interface DirectoryEnv {
   readonly org_id: string
   readonly org_slug: string
   readonly plan: Plan
-}
-
-/** A function of a deployed build, with the project and build to run it from. */
-export interface Deployed {
-  readonly project: DirectoryProject
-  readonly build: DirectoryBuild
-  readonly fn: FunctionSpec
-}
-
-/** The deployed functions of one environment, by their triggers. */
-interface Wiring {
-  readonly handlers: ReadonlyMap<string, readonly Deployed[]>
-  readonly webhooks: ReadonlyMap<string, Deployed>
-  /** The webhooks with parameters in their path, by method and service. */
-  readonly patterns: ReadonlyMap<string, readonly Deployed[]>
-  /** The functions for clients of MCP, by the names of their tools. */
-  readonly tools: ReadonlyMap<string, Deployed>
 }
 
 type FunctionsOf = { readonly functions?: readonly FunctionSpec[]; readonly functions_ref?: PayloadRef }
@@ -398,29 +362,8 @@ export class Directory {
   #wiringOf(env_id: string): Wiring {
     const known = this.#wiring.get(env_id)
     if (known) return known
-    const handlers = new Map<string, Deployed[]>()
-    const webhooks = new Map<string, Deployed>()
-    const patterns = new Map<string, Deployed[]>()
-    const tools: Deployed[] = []
-    for (const project of this.#projects.values()) {
-      if (project.env_id !== env_id || !project.deployed) continue
-      for (const fn of project.deployed.functions) {
-        const deployed = { project, build: project.deployed, fn }
-        if (fn.on_event !== undefined)
-          handlers.set(fn.on_event, [...(handlers.get(fn.on_event) ?? []), deployed])
-        if (fn.mcp) tools.push(deployed)
-        if (!fn.webhook) continue
-        const { method, service, path } = fn.webhook
-        webhooks.set(webhookKey(fn.webhook), deployed)
-        const key = `${method} ${service}`
-        if (hasParameters(path)) patterns.set(key, [...(patterns.get(key) ?? []), deployed])
-      }
-    }
-    const wiring = { handlers, webhooks, patterns, tools: toolsByName(tools) }
+    const wiring = wiringOf([...this.#projects.values()].filter((project) => project.env_id === env_id))
     this.#wiring.set(env_id, wiring)
     return wiring
   }
 }
-
-const webhookKey = ({ method, service, path }: { method: string; service: string; path: string }): string =>
-  `${method} ${service}${path}`

@@ -2,7 +2,7 @@ import type { Credential } from '../access/credential.ts'
 import { bothAllow, compilePermissions, demand, type PermissionSet } from '../access/permissions.ts'
 import { AppError } from '../errors.ts'
 import type { Evaluator, RunPlan } from '../events/run.ts'
-import type { DirectoryProject } from '../projections/directory.ts'
+import type { DirectoryProject } from '../projections/directoryProject.ts'
 
 /** Resolves with the credential as it is now; undefined if it is no longer valid. */
 export type CredentialNow = (credential: Pick<Evaluator, 'kind' | 'id'>) => Promise<Credential | undefined>

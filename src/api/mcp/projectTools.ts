@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { AppError } from '../../errors.ts'
-import type { DirectoryProject } from '../../projections/directory.ts'
+import type { DirectoryProject } from '../../projections/directoryProject.ts'
 import { presentFunction } from '../present/function.ts'
 import { Paging } from '../paging.ts'
 import type { Ask } from '../route.ts'

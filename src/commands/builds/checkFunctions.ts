@@ -1,4 +1,4 @@
-import type { DirectoryBuild } from '../../projections/directory.ts'
+import type { DirectoryBuild } from '../../projections/directoryProject.ts'
 import type { CommandDeps } from '../deps.ts'
 
 /**

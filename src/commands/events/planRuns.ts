@@ -2,7 +2,8 @@ import { derivedIdBeside } from '../../ids.ts'
 import { CALL, CANCEL, REPLAY } from '../../events/eventType.ts'
 import type { EventOf } from '../../events/index.ts'
 import type { RunPlan } from '../../events/run.ts'
-import type { Deployed, Directory } from '../../projections/directory.ts'
+import type { Directory } from '../../projections/directory.ts'
+import type { Deployed } from '../../projections/wiring.ts'
 import type { RunDoc } from '../../projections/runs.ts'
 
 type Published = Pick<EventOf<'EventPublished'>, 'event_id' | 'stream_id' | 'event_type' | 'depth'>

@@ -1,5 +1,6 @@
 import { AppError } from '../../errors.ts'
-import type { Directory, DirectoryProject } from '../../projections/directory.ts'
+import type { Directory } from '../../projections/directory.ts'
+import type { DirectoryProject } from '../../projections/directoryProject.ts'
 import type { ProjectDoc } from '../../projections/projects.ts'
 import type { CommandDeps } from '../deps.ts'
 

@@ -2,7 +2,7 @@ import { isoOf } from '../../clock.ts'
 import { bySystem } from '../../events/actor.ts'
 import { streamOf } from '../../events/streams.ts'
 import { derivedId } from '../../ids.ts'
-import type { Deployed } from '../../projections/directory.ts'
+import type { Deployed } from '../../projections/wiring.ts'
 import type { CommandDeps } from '../deps.ts'
 import { placeOf } from '../events/planRuns.ts'
 

@@ -1,5 +1,6 @@
 import { AppError } from '../../errors.ts'
-import type { Deployed, Directory } from '../../projections/directory.ts'
+import type { Directory } from '../../projections/directory.ts'
+import type { Deployed } from '../../projections/wiring.ts'
 
 /**
  * Returns the deployed function of a reference `ns/var` (DESIGN.md, A build). The caller's project takes precedence.

@@ -2,7 +2,8 @@ import { sameText } from '../../access/tokens.ts'
 import { AppError } from '../../errors.ts'
 import type { FunctionSpec } from '../../events/project.ts'
 import { hasParameters, parametersIn } from '../../events/webhookPath.ts'
-import type { Deployed, DirectoryEnv } from '../../projections/directory.ts'
+import type { DirectoryEnv } from '../../projections/directory.ts'
+import type { Deployed } from '../../projections/wiring.ts'
 import type { CommandDeps } from '../deps.ts'
 
 /** The address to which a sender posts a webhook. */

@@ -1,0 +1,22 @@
+import type { FunctionSpec } from '../events/project.ts'
+
+/** A build whose functions run. */
+export interface DirectoryBuild {
+  readonly build_id: string
+  readonly hash: string
+  readonly functions: readonly FunctionSpec[]
+  /** The time of the last change, ISO 8601. */
+  readonly since: string
+}
+
+/** A project as every node knows it. */
+export interface DirectoryProject {
+  readonly project_id: string
+  readonly env_id: string
+  readonly name: string
+  /** The hosts that functions may reach; null: every public host. */
+  readonly network: readonly string[] | null
+  readonly deployed: DirectoryBuild | null
+  /** The newest live (development) build. */
+  readonly live: DirectoryBuild | null
+}

@@ -1,0 +1,49 @@
+import type { FunctionSpec } from '../events/project.ts'
+import { hasParameters } from '../events/webhookPath.ts'
+import type { DirectoryBuild, DirectoryProject } from './directoryProject.ts'
+import { toolsByName } from './tools.ts'
+
+/** A function of a deployed build, with the project and build to run it from. */
+export interface Deployed {
+  readonly project: DirectoryProject
+  readonly build: DirectoryBuild
+  readonly fn: FunctionSpec
+}
+
+/** The deployed functions of one environment, by their triggers. */
+export interface Wiring {
+  readonly handlers: ReadonlyMap<string, readonly Deployed[]>
+  readonly webhooks: ReadonlyMap<string, Deployed>
+  /** The webhooks with parameters in their path, by method and service. */
+  readonly patterns: ReadonlyMap<string, readonly Deployed[]>
+  /** The functions for clients of MCP, by the names of their tools. */
+  readonly tools: ReadonlyMap<string, Deployed>
+}
+
+/** Returns the wiring of an environment with these projects. */
+export const wiringOf = (projects: readonly DirectoryProject[]): Wiring => {
+  const handlers = new Map<string, Deployed[]>()
+  const webhooks = new Map<string, Deployed>()
+  const patterns = new Map<string, Deployed[]>()
+  const tools: Deployed[] = []
+  for (const project of projects) {
+    if (!project.deployed) continue
+    for (const fn of project.deployed.functions) {
+      const deployed = { project, build: project.deployed, fn }
+      if (fn.on_event !== undefined)
+        handlers.set(fn.on_event, [...(handlers.get(fn.on_event) ?? []), deployed])
+      if (fn.mcp) tools.push(deployed)
+      if (!fn.webhook) continue
+      const { method, service, path } = fn.webhook
+      webhooks.set(webhookKey(fn.webhook), deployed)
+      const key = `${method} ${service}`
+      if (hasParameters(path)) patterns.set(key, [...(patterns.get(key) ?? []), deployed])
+    }
+  }
+  return { handlers, webhooks, patterns, tools: toolsByName(tools) }
+}
+
+type Endpoint = Pick<NonNullable<FunctionSpec['webhook']>, 'method' | 'service' | 'path'>
+
+/** The key of a webhook in `Wiring.webhooks`. */
+export const webhookKey = ({ method, service, path }: Endpoint): string => `${method} ${service}${path}`
