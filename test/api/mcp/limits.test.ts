@@ -10,7 +10,7 @@ import { startServer } from '../../support/server.ts'
 import { suite } from '../../support/suite.ts'
 import { tempDir } from '../../support/tempDir.ts'
 import { until } from '../../support/until.ts'
-import { newServiceKey } from '../issuing.ts'
+import { newServiceKey, newSession } from '../issuing.ts'
 import { TOOLS } from './client.ts'
 
 const dataDir = tempDir()
@@ -77,6 +77,23 @@ limits('end the stream of a key that was revoked, and not its run', async () => 
   assert.not.match(await reply.text(), '"result"')
   await until(async () => (await openStreams()) === 0)
   await answer('revoked.txt')
+  await hasSucceeded(run.run_id)
+})
+
+limits('end the stream of a session whose API key may no longer call the service', async () => {
+  const { env_id } = await api.get<{ env_id: string }>('/env')
+  const key = await operator.post<{ api_key_id: string; token: string }>(
+    `${server.url}/operator/envs/${env_id}/api-keys`,
+    { name: 'agents', permissions: { 'mcp:*': ['execute'], 'session:*': ['create'] } },
+  )
+  const { token } = await newSession(openApi(server.url, key.token), { 'mcp:shop': ['execute'] })
+  const { run, reply } = await callAsking(token, 'smaller.txt')
+  await operator.patch(`${server.url}/operator/api-keys/${key.api_key_id}`, {
+    permissions: { 'mcp:ledger': ['execute'] },
+  })
+  assert.not.match(await reply.text(), '"result"')
+  await until(async () => (await openStreams()) === 0)
+  await answer('smaller.txt')
   await hasSucceeded(run.run_id)
 })
 
