@@ -1,32 +1,19 @@
 import { copyFileSync, existsSync, statSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
-import { BoundedMap } from '../../../boundedMap.ts'
 import { AppError, messageOf, PermanentError } from '../../../errors.ts'
-import type { Recorded } from '../../../events/event.ts'
 import { newId } from '../../../ids.ts'
 import type { StoredLog, StoredRow } from '../../../ports/storedLog.ts'
 import type { Checkpointer } from '../checkpointer.ts'
-import {
-  closedOnFailure,
-  isDamage,
-  isFaultOfFile,
-  openDatabase,
-  rows,
-  transaction,
-  unavailable,
-} from '../sqlite.ts'
+import { closedOnFailure, isFaultOfFile, openDatabase, rows, transaction, unavailable } from '../sqlite.ts'
 import { WalKeeper } from '../walKeeper.ts'
-import { isIntact, rowText } from './checksum.ts'
-import { cursorOf } from './cursors.ts'
+import { rowText } from './checksum.ts'
 import { damagedLog } from './damagedLog.ts'
 import { giveBackPages } from './freePages.ts'
-import { type ParsedRow, parseRow, PARSED_ROW_LENGTH, type Remains, rowsOf } from './logRows.ts'
+import { rowsOf } from './logRows.ts'
 import { lostCommits } from './lostCommits.ts'
 import { type Retention, Retentions } from './retentions.ts'
 import { storedLogOf } from './storedLog.ts'
-
-/** `entries`: a JSON text with its checksum; damage can turn it into a value of another type. */
-type LogRow = [count: number, entries: unknown]
+import { StoredRows } from './storedRows.ts'
 
 /** The initial size of the WAL: the sync of a file that does not grow takes half the time. */
 const WAL_BYTES = 4 << 20
@@ -35,11 +22,6 @@ const WAL_BYTES = 4 << 20
 const WAL_FULL_BYTES = 2 << 20
 
 const PAGE_BYTES = 4096
-
-/** The number of parsed rows that are cached for reads of old events. */
-const PARSED_ROWS = 128
-/** The largest size of all cached rows in characters. */
-const PARSED_LENGTH = 4 << 20
 
 /** The size of a write that shows whether the disk has room. */
 const PROBE_BYTES = 64 << 10
@@ -75,13 +57,6 @@ const unreadable = (file: string, error: unknown): PermanentError =>
     { cause: error },
   )
 
-/** Consecutive events of the log, without those that were removed, and the position up to which they were read. */
-export interface LogPart {
-  readonly events: readonly Recorded[]
-  readonly remains: readonly Remains[]
-  readonly upTo: number
-}
-
 /**
  * The log on disk: `log.db`. It contains complete rows of events, the id of the log, the retentions of streams, and from time
  * to time the positions of consumers. Every index can be rebuilt from it.
@@ -91,18 +66,14 @@ export class Log {
   /** The least number of events after `last` that this opening has found to be lost. */
   readonly lost: number
   readonly retentions: Retentions
+  readonly rows: StoredRows
   readonly #db: DatabaseSync
   readonly #file: string
   readonly #insert
   readonly #replace
-  readonly #row
-  readonly #firstAt
-  readonly #firstAfter
   readonly #consumer
   readonly #setConsumer
-  readonly #parsed = new BoundedMap<number, ParsedRow>(PARSED_ROWS, PARSED_LENGTH)
   readonly #wal: WalKeeper
-  #last: number
   #written = 0
 
   constructor(
@@ -120,19 +91,11 @@ export class Log {
     this.retentions = new Retentions(this.#db)
     this.#insert = this.#db.prepare('INSERT INTO log VALUES (?, ?, ?)')
     this.#replace = this.#db.prepare('UPDATE log SET entries = ? WHERE first = ? AND count = ?')
-    this.#row = rows<LogRow>(this.#db.prepare('SELECT count, entries FROM log WHERE first = ?'))
-    this.#firstAt = rows<[first: number]>(
-      this.#db.prepare('SELECT first FROM log WHERE first <= ? ORDER BY first DESC LIMIT 1'),
-    )
-    this.#firstAfter = rows<[first: number]>(
-      this.#db.prepare('SELECT first FROM log WHERE first > ? ORDER BY first LIMIT 1'),
-    )
     this.#consumer = rows<[position: number]>(
       this.#db.prepare('SELECT position FROM consumers WHERE name = ?'),
     )
     this.#setConsumer = this.#db.prepare('INSERT OR REPLACE INTO consumers VALUES (?, ?)')
-    const newest = this.#rowFrom(this.#firstAt.get(Number.MAX_SAFE_INTEGER)?.[0]) // later positions count from it
-    this.#last = newest ? newest.first + newest.count - 1 : 0
+    this.rows = new StoredRows(this.#db)
   }
 
   /** Bytes of its files. */
@@ -143,7 +106,7 @@ export class Log {
 
   /** The position of the newest durable event; 0 if there is none. */
   get last(): number {
-    return this.#last
+    return this.rows.last
   }
 
   /**
@@ -151,7 +114,7 @@ export class Log {
    * none of them is written.
    */
   append(entries: readonly string[], retentions: readonly Retention[] = []): void {
-    const first = this.#last + 1
+    const first = this.last + 1
     try {
       const rows = rowsOf(entries)
       if (rows.length === 1 && retentions.length === 0) this.#write(first, entries)
@@ -170,62 +133,10 @@ export class Log {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
       throw unavailable(error)
     }
-    this.#last += entries.length
+    this.rows.added(entries.length)
     this.retentions.wrote(retentions)
     this.#wal.wrote(this.#written)
     this.#written = 0
-  }
-
-  /**
-   * Reads at least `limit` positions or `length` characters after a position, if there are as many, in complete rows.
-   */
-  readAfter(position: number, limit: number, length: number): LogPart {
-    if (position >= this.#last) return { events: [], remains: [], upTo: position }
-    return this.#undamaged(position + 1, this.#last, () => {
-      const events: Recorded[] = []
-      const remains: Remains[] = []
-      let next = position + 1
-      let read = 0
-      while (next <= this.#last && next <= position + limit && read < length) {
-        const row = this.#rowWith(next)
-        const from = cursorOf(next)
-        for (const event of row.events) if (event.cursor >= from) events.push(event)
-        for (const left of row.remains) if (left.cursor >= from) remains.push(left)
-        next = row.first + row.count
-        read += row.length
-      }
-      return { events, remains, upTo: next - 1 }
-    })
-  }
-
-  /** Returns the event at a position of the log, and its approximate length there; null if it was removed. */
-  at(position: number): { readonly event: Recorded; readonly length: number } | null {
-    return this.#undamaged(position, position, () => {
-      const { first, count, events, length } = this.#rowWith(position)
-      const cursor = cursorOf(position)
-      const event =
-        events.length === count ? events[position - first] : events.find((each) => each.cursor === cursor)
-      return event ? { event, length: length / events.length } : null
-    })
-  }
-
-  /** Whether an event, or what is left of one, is at a position. */
-  has(position: number): boolean {
-    return this.#undamaged(position, position, () => {
-      const { events, remains } = this.#rowWith(position)
-      const cursor = cursorOf(position)
-      return [...events, ...remains].some((each) => each.cursor === cursor)
-    })
-  }
-
-  /** Returns the row with a position as it is stored. */
-  rowAt(position: number): StoredRow {
-    return this.#undamaged(position, position, () => {
-      const first = this.#firstAt.get(position)?.[0]
-      const row = first === undefined ? undefined : this.#stored(first)
-      if (row && position < row.first + row.count) return row
-      throw this.#missing(position)
-    })
   }
 
   /** Replaces rows by rows of the same positions with fewer events. Durable when it returns. Throws `unavailable`. */
@@ -237,7 +148,7 @@ export class Log {
         this.#written += text.length + 2 * PAGE_BYTES
       }
     })
-    for (const { first } of rows) this.#parsed.delete(first)
+    this.rows.replaced(rows)
     this.#wal.wrote(this.#written)
     this.#written = 0
   }
@@ -263,7 +174,7 @@ export class Log {
 
   /** The log up to now, as it is stored. */
   stored(): StoredLog {
-    return storedLogOf(this.#db, this.#last)
+    return storedLogOf(this.#db, this.last)
   }
 
   /** Stores the positions of consumer groups beside the events. Throws `unavailable`. */
@@ -292,49 +203,6 @@ export class Log {
   close(): void {
     this.#wal.close()
     this.#db.close()
-  }
-
-  /** Returns the row with a position. A row that is cached is not read: several readers follow each other closely. */
-  #rowWith(position: number): ParsedRow {
-    const row = this.#parsed.get(position) ?? this.#rowFrom(this.#firstAt.get(position)?.[0])
-    if (row && position < row.first + row.count) return row
-    throw this.#missing(position)
-  }
-
-  #missing(position: number): Error {
-    const next = this.#firstAfter.get(position)?.[0] ?? this.#last + 1
-    return damagedLog(position, next - 1, 'their rows are missing')
-  }
-
-  #rowFrom(first: number | undefined): ParsedRow | undefined {
-    if (first === undefined) return undefined
-    const known = this.#parsed.get(first)
-    if (known) return known
-    const { count, text } = this.#stored(first)
-    const row = parseRow(first, text)
-    if (row.count !== count) throw damagedLog(first, first + count - 1, `found ${row.count}`)
-    if (row.length <= PARSED_ROW_LENGTH) this.#parsed.set(first, row, row.length)
-    return row
-  }
-
-  /** Returns the row that begins with a position, without its checksum being wrong. */
-  #stored(first: number): StoredRow {
-    const [count, text] = this.#row.get(first) ?? [0, null]
-    if (typeof text !== 'string') throw damagedLog(first, first + count - 1, 'they are not a text')
-    if (!isIntact(first, count, text))
-      throw damagedLog(first, first + count - 1, 'they do not match their checksum')
-    return { first, count, text }
-  }
-
-  /** Runs a read. An error of SQLite or of the parser becomes one that names the positions that were read. */
-  #undamaged<T>(first: number, last: number, read: () => T): T {
-    try {
-      return read()
-    } catch (error) {
-      if (isDamage(error) || error instanceof SyntaxError)
-        throw damagedLog(first, last, messageOf(error), error)
-      throw error
-    }
   }
 
   #write(first: number, entries: readonly string[]): void {

@@ -1,7 +1,8 @@
 import type { Recorded } from '../../../events/event.ts'
 import type { Recent } from '../../shared/recent.ts'
 import { unavailable } from '../sqlite.ts'
-import type { Log, LogPart } from './log.ts'
+import type { Log } from './log.ts'
+import type { LogPart } from './storedRows.ts'
 import type { StreamIndex } from './streamIndex.ts'
 
 /** Events of one batch. */
@@ -22,6 +23,8 @@ interface Parts {
   readonly log: Log
   readonly index: StreamIndex
   readonly recent: Recent
+  /** Throws `unavailable` if the store is closed or its index cannot be completed. */
+  readonly ready: () => void
 }
 
 /** Reads the log and its streams: the newest events from memory, others from the disk. */
@@ -29,11 +32,22 @@ export class Reader {
   readonly #log: Log
   readonly #index: StreamIndex
   readonly #recent: Recent
+  readonly #ready: () => void
 
-  constructor({ log, index, recent }: Parts) {
+  constructor({ log, index, recent, ready }: Parts) {
     this.#log = log
     this.#index = index
     this.#recent = recent
+    this.#ready = ready
+  }
+
+  /** The revision of the newest event of a stream, which may not be durable yet; -1 if there is none. */
+  headOf(stream: string): number {
+    try {
+      return this.#index.headOf(stream)
+    } catch (error) {
+      throw unavailable(error)
+    }
   }
 
   /** `length`: characters in the log. `expired`: also returns events that have expired and are still stored. */
@@ -43,6 +57,7 @@ export class Reader {
     limit: number,
     { length = BATCH_LENGTH, expired = false }: { length?: number; expired?: boolean } = {},
   ): StreamPart {
+    this.#ready()
     try {
       const { retentions } = this.#log
       const keptFrom = expired ? '' : retentions.expiredBefore(stream)
@@ -72,7 +87,7 @@ export class Reader {
   /** Reads up to `BATCH` positions or `BATCH_LENGTH` characters after a position, and at least one row. */
   readLog(after: number): Pick<LogPart, 'events' | 'upTo'> {
     try {
-      return this.#recent.after(after, BATCH) ?? this.#log.readAfter(after, BATCH, BATCH_LENGTH)
+      return this.#recent.after(after, BATCH) ?? this.#log.rows.readAfter(after, BATCH, BATCH_LENGTH)
     } catch (error) {
       throw unavailable(error)
     }
@@ -80,6 +95,6 @@ export class Reader {
 
   #at(position: number): { readonly event: Recorded; readonly length: number } | null {
     const event = this.#recent.at(position)
-    return event ? { event, length: this.#recent.lengthAt(position) } : this.#log.at(position)
+    return event ? { event, length: this.#recent.lengthAt(position) } : this.#log.rows.at(position)
   }
 }

@@ -76,7 +76,7 @@ const scavengeFrom = (store: Store, position: number, slices: Slices) => {
   do {
     isLast = next > log.last
     if (isLast) break
-    const row = log.rowAt(next)
+    const row = log.rows.rowAt(next)
     const elements = elementsIn(row.text)
     const gone = goneOf(store, row.first, elements, oldest)
     if (gone.length > 0) rows.push(withoutThem(row, elements, gone))
@@ -177,7 +177,7 @@ class Oldest {
     for (;;) {
       const oldest = index.oldestOf(stream)
       if (!oldest || oldest.revision >= revision) return revision
-      if (log.has(oldest.position)) return oldest.revision
+      if (log.rows.has(oldest.position)) return oldest.revision
       index.remove(stream, oldest) // V4
     }
   }
