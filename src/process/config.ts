@@ -1,13 +1,14 @@
 import { resolve } from 'node:path'
-import { isIP, SocketAddress } from 'node:net'
 import { NOTHING_ALLOWED, type OperatorAllow, parseOperatorAllow } from '../egress/operatorAllow.ts'
 import { type CorsOrigins, parseCorsOrigins } from '../ports/corsOrigins.ts'
-import { domainNameOf } from '../ports/domainName.ts'
 import { NO_PROXIES, parseTrustedProxies, type TrustedProxies } from '../ports/trustedProxies.ts'
 import { AppError } from '../errors.ts'
 import { FORMATS, type Format, type Level, LEVELS } from '../logger.ts'
 import { type Tier, tiers } from '../sandbox/processSandbox.ts'
 import { isStrong, parseApiToken, strongSecret } from '../access/tokens.ts'
+import { checksOf } from './variables/checks.ts'
+import { parseKey, parseServers, parseUrl, parseZone, zoneOf } from './variables/values.ts'
+import { readTraces, type Traces } from './variables/traces.ts'
 
 export interface Config {
   readonly port: number
@@ -72,17 +73,6 @@ export interface Config {
   readonly traces: Traces | null
 }
 
-/** The standard variables of OpenTelemetry that the service supports. */
-export interface Traces {
-  /** The URL of the collector, without `/v1/traces`. */
-  readonly endpoint: string
-  /** They may contain secrets. */
-  readonly headers: Readonly<Record<string, string>>
-  readonly serviceName: string
-  /** The share of the traces that begin here and are recorded, 0 to 1. */
-  readonly ratio: number
-}
-
 interface AcmeConfig {
   readonly directoryUrl: string
   /** Receives warnings of the authority. */
@@ -114,26 +104,9 @@ export const isSolo = ({ eventStore, readModels, blobs }: EngineUrls): boolean =
 export const allRoles = ['api', 'worker', 'projector', 'saga'] as const
 export type Role = (typeof allRoles)[number]
 
-/** Returns the parsed value of a variable, or the fallback if it is empty; notes a value that is not valid. */
-type Check = <T>(name: string, fallback: T, parse: (text: string) => T | undefined, expected: string) => T
-
 /** Reads the environment (DESIGN.md, Start and configure) and reports every problem at once. */
 export const readConfig = (env: Readonly<Record<string, string | undefined>> = process.env): Config => {
-  const problems: string[] = []
-  const check: Check = (name, fallback, parse, expected) => {
-    const text = env[name]
-    if (text === undefined || text === '') return fallback
-    const value = parse(text)
-    if (value === undefined) problems.push(`${name}: expected ${expected}`)
-    return value ?? fallback
-  }
-  const integer = (name: string, fallback: number, min: number, max: number): number =>
-    check(
-      name,
-      fallback,
-      (text) => (/^\d+$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined),
-      `a whole number from ${min} to ${max}`,
-    )
+  const { problems, check, integer, flag } = checksOf(env)
   const engine = (name: string, scheme: RegExp, example: string): string =>
     check(
       name,
@@ -149,8 +122,6 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
       parseServers,
       'IP addresses, with or without a port, separated by commas',
     )
-  const flag = (name: string): boolean =>
-    check(name, false, (text) => (/^[01]$/.test(text) ? text === '1' : undefined), '0 or 1')
   const port = (name: string): number | null => {
     const value = integer(name, -1, 0, MAX_PORT)
     return value === -1 ? null : value
@@ -308,64 +279,8 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
   return config
 }
 
-const readTraces = (check: Check): Traces | null => {
-  const endpoint = check<string | null>(
-    'OTEL_EXPORTER_OTLP_ENDPOINT',
-    null,
-    parseUrl,
-    'the http or https URL of a collector that accepts OTLP over HTTP, without /v1/traces',
-  )
-  const headers = check<Traces['headers']>(
-    'OTEL_EXPORTER_OTLP_HEADERS',
-    {},
-    parseHeaders,
-    'name=value pairs, separated by commas',
-  )
-  const serviceName = check('OTEL_SERVICE_NAME', 'svc', (text) => text, 'a name')
-  const ratio = check(
-    'OTEL_TRACES_SAMPLER_ARG',
-    1,
-    (text) => (/^(?:0|1|0?\.\d+|1\.0+)$/.test(text) ? Number(text) : undefined),
-    'a number from 0 to 1: the share of the traces that are recorded',
-  )
-  return endpoint === null ? null : { endpoint, headers, serviceName, ratio }
-}
-
-/** `name=value` pairs with percent-encoded values, as OpenTelemetry defines them. */
-const parseHeaders = (text: string): Record<string, string> | undefined => {
-  try {
-    const pairs = text.split(',').map((pair) => {
-      const [, name = '', value = ''] = /^\s*([A-Za-z0-9-]+)\s*=\s*(.*?)\s*$/.exec(pair) ?? []
-      return [name, decodeURIComponent(value)] as const
-    })
-    return pairs.every(([name]) => name !== '') ? Object.fromEntries(pairs) : undefined
-  } catch {
-    return undefined
-  }
-}
-
 const parseRoles = (text: string): ReadonlySet<Role> | undefined => {
   const roles = text.split(',').map((role) => role.trim())
   const known = new Set(roles.filter((role): role is Role => (allRoles as readonly string[]).includes(role)))
   return known.size > 0 && roles.length === known.size ? known : undefined
 }
-
-export const parseKey = (text: string): Buffer | undefined => {
-  const key = Buffer.from(text, 'base64')
-  return key.length === 32 ? key : undefined
-}
-
-/** The host of the public URL, if it is a DNS name. */
-const zoneOf = (publicUrl: string | null): string =>
-  (publicUrl === null ? null : domainNameOf(new URL(publicUrl).hostname)) ?? 'svc.localhost'
-
-const parseZone = (text: string): string | undefined => domainNameOf(text) ?? undefined
-
-const parseServers = (text: string): readonly string[] | undefined => {
-  const servers = text.split(',').map((server) => server.trim())
-  const isServer = (server: string) => isIP(server) !== 0 || SocketAddress.parse(server) !== undefined
-  return servers.every(isServer) ? servers : undefined
-}
-
-export const parseUrl = (text: string): string | undefined =>
-  /^https?:\/\//.test(text) && URL.canParse(text) ? text.replace(/\/+$/, '') : undefined

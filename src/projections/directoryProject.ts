@@ -1,4 +1,5 @@
 import type { FunctionSpec } from '../events/project.ts'
+import type { Pause } from './pauses.ts'
 
 /** A build whose functions run. */
 export interface DirectoryBuild {
@@ -16,6 +17,8 @@ export interface DirectoryProject {
   readonly name: string
   /** The hosts that functions may reach; null: every public host. */
   readonly network: readonly string[] | null
+  /** The last pause of each schedule that was ever paused. */
+  readonly pauses: readonly Pause[]
   readonly deployed: DirectoryBuild | null
   /** The newest live (development) build. */
   readonly live: DirectoryBuild | null

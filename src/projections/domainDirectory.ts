@@ -1,4 +1,4 @@
-import type { DomainStatus } from '../events/customDomain.ts'
+import { DomainStatus } from '../events/customDomain.ts'
 import { envIdOf, type Recorded } from '../events/event.ts'
 import type { EventType } from '../events/index.ts'
 import type { DomainDoc } from './customDomains.ts'
@@ -11,9 +11,17 @@ export interface DirectoryDomain {
   readonly status: DomainStatus
   /** Id of its newest certificate. */
   readonly certificate_id: string | null
+  readonly certificate_expires_at: string | null
+  /** Whether the last order of a certificate failed. */
+  readonly order_failed: boolean
   /** The values of its TXT record. */
   readonly challenge: readonly string[]
 }
+
+/** The statuses of the domains in the directory: a domain leaves it when its deletion begins. */
+export const LISTED_STATUSES: readonly DomainStatus[] = DomainStatus.anyOf
+  .map((status) => status.const)
+  .filter((status) => status !== 'deleting')
 
 export const DOMAIN_TYPES: readonly EventType[] = [
   'DomainRegistered',
@@ -36,10 +44,22 @@ export class DomainDirectory {
   seed(docs: readonly DomainDoc[]): void {
     for (const doc of docs) {
       if (doc.status === 'deleting') continue
-      const { domain_id, domain, env_id, status, certificate, challenge } = doc
-      const certificate_id = certificate?.certificate_id ?? null
-      this.#put({ domain_id, domain, env_id, status, certificate_id, challenge })
+      const { domain_id, domain, env_id, status, certificate, challenge, failure } = doc
+      this.#put({
+        domain_id,
+        domain,
+        env_id,
+        status,
+        certificate_id: certificate?.certificate_id ?? null,
+        certificate_expires_at: certificate?.not_after ?? null,
+        order_failed: failure !== null,
+        challenge,
+      })
     }
+  }
+
+  all(): Iterable<DirectoryDomain> {
+    return this.#byId.values()
   }
 
   byId(domain_id: string): DirectoryDomain | undefined {
@@ -57,20 +77,28 @@ export class DomainDirectory {
       case 'DomainRegistered': {
         if (this.#byId.has(event.domain_id)) return
         const { domain_id, domain } = event
-        const registered = {
+        return this.#put({
           domain_id,
           domain,
           env_id: envIdOf(recorded),
           status: 'pending_validation',
-        } as const
-        return this.#put({ ...registered, certificate_id: null, challenge: [] })
+          certificate_id: null,
+          certificate_expires_at: null,
+          order_failed: false,
+          challenge: [],
+        })
       }
       case 'ChallengePublished':
         return this.#change(event.domain_id, { challenge: event.values })
       case 'CertificateFailed':
-        return this.#change(event.domain_id, { challenge: [] })
+        return this.#change(event.domain_id, { challenge: [], order_failed: true })
       case 'CertificateIssued':
-        return this.#change(event.domain_id, { certificate_id: event.certificate_id, challenge: [] })
+        return this.#change(event.domain_id, {
+          certificate_id: event.certificate_id,
+          certificate_expires_at: event.not_after,
+          order_failed: false,
+          challenge: [],
+        })
       case 'DomainValidated':
         return this.#change(event.domain_id, { status: 'validated' })
       case 'DomainRouted':

@@ -1,19 +1,17 @@
 import { randomInt } from 'node:crypto'
-import type { RunError } from '../events/run.ts'
 import { messageOf } from '../errors.ts'
 import { blaming, MAX_FRAME, ProtocolViolation } from './frames.ts'
 import type { SandboxOptions } from './limits.ts'
 import { ChildEnd } from './childEnd.ts'
 import { type Ending, type SandboxedProcess, type Start, startProcess } from './childProcess.ts'
-import type { CallError, ChildFrame, ParentFrame, StopReason } from './protocol.ts'
-import { Intake, MAX_UNREAD, MAX_UNREAD_EVER } from './intake.ts'
+import type { ChildFrame, StopReason } from './protocol.ts'
+import { Intake, MAX_UNREAD } from './intake.ts'
 import { GivenValues } from './givenValues.ts'
 import { cpuShare } from './cpuShare.ts'
 import { Pulse } from './pulse.ts'
-import { errorOfHostCall } from './hostCalls.ts'
+import { HostCallReplies } from './hostCallReplies.ts'
 import { type Job, OpenRun } from './openRun.ts'
-import { KeptJson, RawJson } from '../events/rawJson.ts'
-import type { Kept } from '../sdk/wire.ts'
+import { RawJson } from '../events/rawJson.ts'
 import type { Input, Outcome } from '../ports/runtime.ts'
 
 export interface ChildListener {
@@ -30,11 +28,6 @@ const MAX_ID = 2 ** 47
 
 /** Limits the runs that wait for child runs: at most this many for each one that may work. */
 const AWAITING_PER_RUN = 10
-
-const TOO_MANY_VALUES: RunError = {
-  code: 'unavailable',
-  message: 'context(key): the process has read too many different values; try again in another run',
-}
 
 /** The share of `rssMb` above which a child is replaced. */
 const RSS_SHARE = 0.8
@@ -70,6 +63,7 @@ export class SupervisedChild {
   #awaitingRuns = 0
   readonly #given: GivenValues
   readonly #pulse: Pulse
+  readonly #replies: HostCallReplies
 
   constructor(start: Start, now: number, listener: ChildListener) {
     const { dir, options } = start
@@ -84,6 +78,15 @@ export class SupervisedChild {
     this.#intake = new Intake(this.#process)
     this.#given = new GivenValues(this.#intake)
     this.#pulse = new Pulse(this.#process, options)
+    this.#replies = new HostCallReplies({
+      process: this.#process,
+      intake: this.#intake,
+      given: this.#given,
+      isOpen: (id) => this.state !== 'ended' && this.#active.has(id),
+      awaiting: (active, more) => this.#await(active, more),
+      drain: () => this.drain(),
+      onUnread: () => this.#endUnread(),
+    })
     this.#process.send({ type: 'init', dir, outputBytes: options.outputBytes })
   }
 
@@ -247,45 +250,8 @@ export class SupervisedChild {
     this.#listener.onFreed(this)
   }
 
-  #serve({ id, call, request }: Extract<ChildFrame, { type: 'host' }>, size: number): void {
-    const active = this.#activeOf(id)
-    active.calls.begin(call)
-    const isRun = request.op === 'run'
-    const { turn, done } = this.#intake.take(size, { isExempt: isRun })
-    if (isRun) this.#await(active, 1)
-    const reply = (answer: { value: unknown } | { kept: Kept } | { error: CallError }) => {
-      if (this.state !== 'ended' && this.#active.has(id)) {
-        if (isRun) this.#await(active, -1)
-        this.#reply({ type: 'reply', id, call, ...answer })
-      }
-      done()
-    }
-    if (active.job.settled) return reply({ error: { code: 'cancelled', message: 'The run was stopped' } })
-    active.calls.serve(request, turn).then(
-      (value) => {
-        if (request.op === 'context' && !this.#remember(value)) return reply({ error: TOO_MANY_VALUES })
-        reply(value instanceof KeptJson ? { kept: value } : { value })
-      },
-      (error: unknown) => reply({ error: errorOfHostCall(error) }),
-    )
-  }
-
-  #reply(frame: Extract<ParentFrame, { type: 'reply' }>): void {
-    try {
-      this.#process.send(frame)
-    } catch (error) {
-      const { id, call } = frame
-      const tooLarge = { code: 'payload_too_large', message: messageOf(error) }
-      this.#process.send({ type: 'reply', id, call, error: tooLarge })
-    }
-    if (this.#process.unread > MAX_UNREAD_EVER) this.#endUnread()
-  }
-
-  /** The child is about to get this value of context. Returns false if it has too many. */
-  #remember(value: unknown): boolean {
-    const isKnown = this.#given.add(value)
-    if (this.#given.isHalfFull) this.drain()
-    return isKnown
+  #serve(call: Extract<ChildFrame, { type: 'host' }>, size: number): void {
+    this.#replies.serve(this.#activeOf(call.id), call, size)
   }
 
   #endUnread(): void {

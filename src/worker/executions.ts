@@ -1,112 +1,40 @@
 import { BoundedMap } from '../boundedMap.ts'
 import { clock } from '../clock.ts'
-import { type AppError, isRetryable } from '../errors.ts'
 import { actorOf, byRun } from '../events/actor.ts'
-import { type EnvCause, envIdOf, type Recorded } from '../events/event.ts'
-import type { RunError, RunPlan } from '../events/run.ts'
-import type { Logger } from '../logger.ts'
-import type { FairTurns } from '../loops/fairTurns.ts'
-import type { FunctionRates } from '../plans/functionRates.ts'
-import { ByteBudget, holding } from '../loops/byteBudget.ts'
+import { envIdOf, type Recorded } from '../events/event.ts'
+import type { RunPlan } from '../events/run.ts'
+import { ByteBudget } from '../loops/byteBudget.ts'
 import { throttled } from '../loops/throttled.ts'
-import {
-  CONTENT_BYTES,
-  CONTENT_WAIT_MS,
-  contentBytes,
-  INPUTS_IN_HAND,
-  SHARED_LOSSES,
-  WEIGHT_CHARACTERS,
-} from './capacity.ts'
-import { beginRun } from '../commands/runs/beginRun.ts'
-import { inputOf } from './inputs.ts'
-import { withoutInside } from './insideErrors.ts'
+import { CONTENT_BYTES, CONTENT_WAIT_MS, INPUTS_IN_HAND, WEIGHT_CHARACTERS } from './capacity.ts'
+import { type Execution, type ExecutionDeps, LOST, RETURNED } from './execution.ts'
 import { InProgress } from './inProgress.ts'
-import type { HostCall, Outcome, Runtime } from '../ports/runtime.ts'
-import type { Span } from '../ports/tracer.ts'
-import { beginSpan, endSpan } from './runSpan.ts'
-import { KeptPayloads } from './keptPayloads.ts'
-import { laneOf } from './laneOf.ts'
 import { OutageWait } from './outageWait.ts'
-import { type Placed, RunPlaces } from './runPlaces.ts'
 import { RunMeter } from './runMeter.ts'
-import { storeEnd } from './storeEnd.ts'
-import { type CredentialNow, rightsOf } from './runRights.ts'
-import { RunOutput } from './runOutput.ts'
-import { type HostCallDeps, serveHostCall } from './serveHostCall.ts'
-
-export interface ExecutionDeps extends HostCallDeps {
-  readonly runtime: Runtime
-  readonly credentialNow: CredentialNow
-  readonly logger: Logger
-  readonly turns: Pick<FairTurns, 'take'>
-  readonly functionRates: Pick<FunctionRates, 'turnsOf'>
-}
+import { RunPlaces } from './runPlaces.ts'
+import { beginSpan } from './runSpan.ts'
+import { runToEnd, type RunToEndDeps } from './runToEnd.ts'
 
 /** Number of remembered run ids, so that no claim is executed twice. */
 const REMEMBERED = 16_384
-
-const LOST: RunError = {
-  code: 'worker_lost',
-  message: 'The worker missed its heartbeats and was declared lost',
-}
-
-/** The reason to abort a run that another worker is to execute, because this one stops. */
-const RETURNED = Symbol('returned')
-
-/** The outcome of a run that ended before its code began. */
-const CANCELLED: Outcome = {
-  status: 'failed',
-  error: { code: 'cancelled', message: 'The run was cancelled' },
-}
-
-/** A run from its claim to its terminal fact. */
-interface Execution extends Placed {
-  readonly plan: RunPlan
-  /** User code may have begun, so the run cannot be returned. */
-  hasBegun: boolean
-  /** Monotonic milliseconds. */
-  readonly claimedAt: number
-  /** Its part of a trace, if there is a collector. */
-  readonly span: Span | undefined
-}
-
-interface Begun {
-  /** The fact with the input; null if it is read again later. */
-  readonly inHand: Recorded | null
-  readonly cause: EnvCause
-  /** The cause of what its code does. */
-  readonly callCause: EnvCause
-  readonly worker_id: string
-  readonly execution: Execution
-}
 
 /**
  * The runs that this process executes, from their claim to their terminal fact. Runs whose code has not begun
  * are returned when the worker stops or was declared lost (decision 0030).
  */
 export class Executions {
-  readonly #deps: ExecutionDeps
-  readonly #ending: Parameters<typeof storeEnd>[0]
-  readonly #runTimeoutMs: number
+  readonly #deps: RunToEndDeps
   readonly #places: RunPlaces
-  readonly #outage: OutageWait
   readonly #executions = new Map<string, Execution>()
   /** Claims, and runs until their ends are stored. */
   readonly inProgress = new InProgress()
   readonly meter = new RunMeter()
   readonly #begun = new BoundedMap<string, true>(REMEMBERED)
-  readonly #changed: () => void
   readonly #returned: (run_id: string) => void
   /** The worker stops: runs whose code has not begun are returned. */
   #isReturning = false
   /** The children are being ended, so no run begins. */
   #isClosing = false
   readonly #abandoned = new AbortController()
-  readonly #content = new ByteBudget({
-    name: 'the content of files and values in functions',
-    totalBytes: CONTENT_BYTES,
-    waitMs: CONTENT_WAIT_MS,
-  })
 
   /**
    * `changed` is called when more runs may be claimed, and `returned` before a run is returned. `runTimeoutMs` applies to
@@ -126,13 +54,24 @@ export class Executions {
       returned: (run_id: string) => void
     },
   ) {
-    this.#deps = deps
-    this.#ending = { ...deps, warn: throttled(deps.logger) }
-    this.#runTimeoutMs = runTimeoutMs
-    this.#changed = changed
     this.#returned = returned
     this.#places = new RunPlaces(maxConcurrentRuns)
-    this.#outage = new OutageWait(deps.logger)
+    this.#deps = {
+      ...deps,
+      runTimeoutMs,
+      places: this.#places,
+      outage: new OutageWait(deps.logger),
+      meter: this.meter,
+      content: new ByteBudget({
+        name: 'the content of files and values in functions',
+        totalBytes: CONTENT_BYTES,
+        waitMs: CONTENT_WAIT_MS,
+      }),
+      changed,
+      warn: throttled(deps.logger),
+      forget: (run_id) => this.#forget(run_id),
+      abandoned: this.#abandoned.signal,
+    }
   }
 
   /** Whether one more run of the organization may wait or begin here. */
@@ -161,7 +100,7 @@ export class Executions {
     } finally {
       this.#places.wait(org_id, -1)
       this.inProgress.end()
-      this.#changed()
+      this.#deps.changed()
     }
   }
 
@@ -215,11 +154,11 @@ export class Executions {
     if (isLost) execution.cancel.abort(LOST)
     else if (this.#isClosing || (this.#isReturning && !this.#isNeeded(plan))) execution.cancel.abort(RETURNED)
     this.inProgress.begin()
-    void this.#run({ inHand, cause, callCause, worker_id, execution }).finally(() => {
+    void runToEnd(this.#deps, { inHand, cause, callCause, worker_id, execution }).finally(() => {
       if (this.#executions.get(run_id) === execution) this.#executions.delete(run_id)
       this.#places.end(execution)
       this.inProgress.end()
-      this.#changed()
+      this.#deps.changed()
     })
   }
 
@@ -259,46 +198,6 @@ export class Executions {
     this.#abandoned.abort()
   }
 
-  async #run(begun: Begun): Promise<void> {
-    const { cause, worker_id, execution } = begun
-    const { plan } = execution
-    const output = new RunOutput(this.#deps, plan.run_id, cause)
-    let outcome: Outcome | undefined
-    while (!outcome) {
-      try {
-        outcome = execution.cancel.signal.aborted ? CANCELLED : await this.#invoke(begun, output)
-      } catch (error) {
-        outcome = this.#failedWith(execution, error)
-        if (!outcome) await this.#waitForEndOfOutage(execution, error)
-      }
-    }
-    const { reason } = execution.cancel.signal
-    const isReturned = !execution.hasBegun && (reason === RETURNED || reason === LOST)
-    if (outcome.status === 'failed' && reason === LOST) outcome = { status: 'lost', error: LOST }
-    if (isReturned) this.#forget(plan.run_id)
-    else this.meter.ended(plan.run_type, outcome, execution.claimedAt)
-    await output.close()
-    const turn = this.#deps.turns.take(execution.org_id)
-    if (turn) await turn
-    const end = { plan, outcome: isReturned ? null : outcome, worker_id }
-    await storeEnd(this.#ending, end, cause, this.#abandoned.signal) // W3
-    if (execution.span) endSpan(execution.span, end.outcome)
-  }
-
-  /** An outage before its code has begun is no outcome. */
-  #failedWith({ plan, hasBegun, cancel }: Execution, error: unknown): Outcome | undefined {
-    if (!hasBegun && !cancel.signal.aborted && isRetryable(error)) return undefined
-    const about = { run_id: plan.run_id, signal: cancel.signal, logger: this.#deps.logger }
-    return { status: 'failed', error: failureOf(withoutInside(error, about)) }
-  }
-
-  async #waitForEndOfOutage(execution: Execution, error: unknown): Promise<void> {
-    const { plan, cancel } = execution
-    this.#places.leave(execution)
-    await this.#outage.pause({ run_id: plan.run_id, signal: cancel.signal }, error)
-  }
-
-  /** The run may be claimed here again, also before the reply to its return arrives. */
   #forget(run_id: string): void {
     this.#executions.delete(run_id)
     this.#begun.delete(run_id)
@@ -314,93 +213,4 @@ export class Executions {
   #inHand(plan: RunPlan, carrier: Recorded, { org_id }: Execution): Recorded | null {
     return this.#places.weightOf(org_id) <= INPUTS_IN_HAND || !plan.input_at ? carrier : null
   }
-
-  async #invoke(
-    { inHand, cause, callCause, worker_id, execution }: Begun,
-    output: RunOutput,
-  ): Promise<Outcome> {
-    const deps = this.#deps
-    const { env_id } = cause
-    const { store, views, payloads, keyring, runtime } = deps
-    const { plan, org_id } = execution
-    const { signal } = execution.cancel
-    const traceparent = execution.span?.traceparent ?? plan.traceparent
-    const build = await laneOf(views, { env_id, org_id }, plan)
-    const kept = new KeptPayloads(payloads)
-    const under = {
-      kept,
-      plan,
-      env_id,
-      cause: callCause,
-      traceparent,
-      rights: rightsOf(plan, deps.credentialNow),
-      signal,
-      turns: deps.functionRates.turnsOf(env_id, signal),
-    }
-    return runtime.invoke({
-      build,
-      run: {
-        run_id: plan.run_id,
-        stream_id: plan.stream_id,
-        run_type: plan.run_type,
-        attempt: plan.attempt,
-        event_id: plan.event_id ?? null,
-        origin_run_id: plan.origin_run_id ?? null,
-        project_id: plan.project_id,
-        project_name: plan.project_name,
-        ...(traceparent !== undefined && { traceparent }),
-      },
-      target: plan.target,
-      loadInput: async () => {
-        await this.#start(execution)
-        const input = await inputOf(plan, inHand, { store, payloads, keyring }, kept)
-        if (plan.marks_begin) await beginRun(deps, { plan, worker_id }, cause)
-        return input
-      },
-      onStart: () => {
-        execution.hasBegun = true
-        this.meter.started(execution.claimedAt)
-        this.#outage.over()
-      },
-      timeoutMs: plan.timeout ?? this.#runTimeoutMs,
-      alone: (plan.lost_with_process ?? 0) >= SHARED_LOSSES,
-      signal,
-      onHostCall: (call) => {
-        const serve = () =>
-          serveHostCall(deps, under, call).catch((error: unknown) => {
-            throw withoutInside(error, { run_id: plan.run_id, signal, logger: deps.logger })
-          })
-        const turn = deps.turns.take(org_id)
-        if (call.op === 'run') return this.#places.whileAwaiting(execution, turn ? turn.then(serve) : serve())
-        const hold = () => this.#whileHolding(execution, call, serve)
-        return turn ? turn.then(hold) : hold()
-      },
-      onLog: (line) => output.write(line),
-    })
-  }
-
-  /** Content in host calls takes memory of the organization, because all runs may ask for it at once. */
-  #whileHolding(
-    { org_id, cancel }: Execution,
-    call: HostCall,
-    serve: () => Promise<unknown>,
-  ): Promise<unknown> {
-    const bytes = contentBytes(call)
-    if (bytes === 0) return serve()
-    return holding(this.#content, { owner: org_id, bytes, signal: cancel.signal }, serve)
-  }
-
-  /** Takes a place for a run when a child has room for it. */
-  async #start(execution: Execution): Promise<void> {
-    if (!this.#places.tryTake(execution)) await this.#places.take(execution)
-    if (execution.state === 'ended') return
-    this.#changed()
-    const turn = this.#deps.turns.take(execution.org_id)
-    if (turn) await turn
-  }
 }
-
-const failureOf = (error: AppError): RunError => ({
-  code: error.code === 'not_found' ? 'function_not_found' : 'internal_error',
-  message: error.message,
-})

@@ -1,13 +1,10 @@
 import { IN_FLIGHT, MAX_CONCURRENT_RUNS } from './capacity.ts'
 import { setTimeout as delay } from 'node:timers/promises'
-import { claimRun } from '../commands/runs/claimRun.ts'
-import { claimsOf } from '../commands/runs/claimsOf.ts'
-import { dispatchEvent } from '../commands/events/dispatchEvent.ts'
 import { requestedChildren } from '../commands/runs/requestedChildren.ts'
 import { storeRequest } from '../commands/runs/requestRun.ts'
 import { stopWorker } from '../commands/runs/stopWorker.ts'
 import { type Cursor, isOf, type Recorded, START } from '../events/event.ts'
-import type { EventOf, EventType } from '../events/index.ts'
+import type { EventType } from '../events/index.ts'
 import type { RunPlan } from '../events/run.ts'
 import { messageOf } from '../errors.ts'
 import type { Pauses } from '../loops/backoff.ts'
@@ -15,8 +12,10 @@ import { keepGoing } from '../loops/keepGoing.ts'
 import type { Claimer, WantedRun } from '../ports/claimer.ts'
 import type { Delivery } from '../ports/eventStore.ts'
 import { Bypass } from './bypass.ts'
+import { Claims } from './claims.ts'
 import { DirectClaims } from './directClaims.ts'
-import { type ExecutionDeps, Executions } from './executions.ts'
+import type { ExecutionDeps } from './execution.ts'
+import { Executions } from './executions.ts'
 import { FailedClaims } from './failedClaims.ts'
 import { HeldDeliveries, needsRoom } from './heldDeliveries.ts'
 import { Registration } from './registration.ts'
@@ -54,9 +53,6 @@ const FULL = IN_FLIGHT / 2
 /** With fewer, the consumer group alone is fast enough again. */
 const ROOMY = IN_FLIGHT / 4
 
-/** Default time in which the reply to an append must arrive, milliseconds. A later reply counts as lost. */
-const ANSWERED_MS = 6000
-
 /**
  * Turns events into runs. Invariants:
  * W1: a run is executed by the worker that appended its `RunStarted`, and by no other (I3).
@@ -82,6 +78,7 @@ export class Worker implements Claimer {
   #watched: Cursor = START
   readonly #held = new HeldDeliveries()
   readonly #bypass: Bypass
+  readonly #claims: Claims
 
   constructor(deps: ExecutionDeps, options: WorkerOptions) {
     this.#deps = deps
@@ -96,6 +93,12 @@ export class Worker implements Claimer {
       returned: (run_id) => this.#direct.forget(run_id),
     })
     this.#direct = new DirectClaims(this.#executions.inProgress)
+    const claimant = {
+      idNow: () => this.worker_id,
+      has: (run_id: string) => this.#executions.has(run_id),
+      begin: (...claimed: Parameters<Worker['execute']>) => this.#begin(...claimed),
+    }
+    this.#claims = new Claims(deps, claimant, options.answeredMs)
     this.#bypass = new Bypass(deps, {
       mayClaim: (org_id) => this.#mayClaim(org_id),
       claim: (org_id, event) => this.#executions.claiming(org_id, () => this.#claimAhead(event)),
@@ -215,7 +218,7 @@ export class Worker implements Claimer {
     const id = subjectOf(event)
     if (await this.#direct.has(id)) return
     try {
-      const claimed = await this.claiming(id, () => this.#claim(event, worker_id))
+      const claimed = await this.claiming(id, () => this.#claims.claim(event, worker_id))
       this.execute(claimed, event, worker_id)
     } catch (error) {
       this.#deps.logger.warn('An event could not be claimed ahead of its delivery', {
@@ -241,55 +244,12 @@ export class Worker implements Claimer {
     if (!this.isOpen) return this.#held.add(org_id, delivery)
     const worker_id = this.worker_id
     try {
-      const claimed = await this.#claim(event, worker_id)
+      const claimed = await this.#claims.claim(event, worker_id)
       delivery.ack() // W2
       this.#begin(claimed, event, worker_id)
     } catch (error) {
       void this.#failed.settle(delivery, error) // it may wait for long
     }
-  }
-
-  async #claim(delivered: Recorded, worker_id: string): Promise<readonly RunPlan[]> {
-    if (delivered.metadata.first_at !== undefined) return [] // imported: it was handled where it was published
-    if (isOf(delivered, 'EventPublished')) {
-      const { event_id, stream_id } = delivered.event
-      const plans = await dispatchEvent(this.#deps, {
-        published: delivered,
-        worker_id,
-        maxRunDepth: this.#deps.maxRunDepth,
-      })
-      return plans ?? this.#claimedBefore(stream_id, (plan) => plan.event_id === event_id)
-    }
-    if (isOf(delivered, 'RunRequested')) {
-      const { run_id, stream_id } = delivered.event
-      const plan = await claimRun(this.#deps, { requested: delivered, worker_id })
-      return plan ? [plan] : this.#claimedBefore(stream_id, (claimed) => claimed.run_id === run_id)
-    }
-    return []
-  }
-
-  /** Reads the runs of a stream that this worker claimed by an append without a reply (W4). */
-  async #claimedBefore(stream_id: string, belongs: (plan: RunPlan) => boolean): Promise<readonly RunPlan[]> {
-    const claims = await claimsOf(this.#deps, { stream_id, worker_id: this.worker_id })
-    return claims.filter(belongs)
-  }
-
-  /** W4: executes a claim of this worker unless its append gets a reply in time. */
-  #expectAnswer(started: Recorded<EventOf<'RunStarted'>>): void {
-    const { run_id, stream_id, worker_id } = started.event
-    const isOpen = () => worker_id === this.worker_id && !this.#executions.has(run_id)
-    const look = async () => {
-      if (!isOpen()) return
-      try {
-        const claimed = await this.#claimedBefore(stream_id, (plan) => plan.run_id === run_id)
-        this.#begin(claimed, started, worker_id)
-      } catch {
-        later() // the store is unavailable: the reply may still arrive
-      }
-    }
-    const { answeredMs = ANSWERED_MS } = this.#options
-    const later = () => setTimeout(() => void look(), answeredMs).unref()
-    if (isOpen()) later()
   }
 
   /** Follows the facts about this worker's runs and about the worker itself. */
@@ -300,7 +260,7 @@ export class Worker implements Claimer {
     for await (const { events, cursor } of this.#deps.store.subscribe({ after, types, signal })) {
       for (const recorded of events) {
         const { event } = recorded
-        if (isOf(recorded, 'RunStarted')) this.#expectAnswer(recorded)
+        if (isOf(recorded, 'RunStarted')) this.#claims.expectAnswer(recorded)
         else if (event.type === 'RunCancelled') this.#executions.cancel(event.run_id)
         else if (event.type === 'WorkerLost' && this.#registration.isCurrent(event.worker_id))
           void this.#beginAgain()

@@ -90,7 +90,10 @@ const facts: readonly DomainEvent[] = [
   { type: 'ProjectDeleted', project_id: 'p1', build_ids: ['b2'] },
   { type: 'ProjectCreated', project_id: 'p4', name: 'store', network: ['a.example'] },
   { type: 'ProjectNetworkChanged', project_id: 'p2', network: ['b.example'] },
+  { type: 'SchedulePaused', project_id: 'p2', ns: 'jobs', var: 'nightly' },
+  { type: 'SchedulePaused', project_id: 'p2', ns: 'jobs', var: 'hourly' },
   deployed('p2', 'b1', [handler('a'), hook], 'b3'),
+  { type: 'ScheduleResumed', project_id: 'p2', ns: 'jobs', var: 'nightly' },
   uploaded('p2', 'live3', [handler('live')], 'live'),
   { type: 'BuildDeleted', build_id: 'live1', project_id: 'p2', size: 1, reason: 'superseded' },
   { type: 'BuildDeleted', build_id: 'live3', project_id: 'p2', size: 1, reason: 'asked' },
@@ -122,6 +125,7 @@ const NAMES = ['a', 'b', 'c', 'd', 'e'] as const
 
 /** Everything that a directory can return about these facts. */
 const shown = (directory: Directory) => ({
+  certificates: [...directory.domains.all()],
   env: directory.env('env'),
   at: directory.envAt('local', 'dev')?.env_id,
   projects: [...directory.projects()],
@@ -202,11 +206,31 @@ directory('folded from the log alone contains everything that exists', async (co
     known.proved.map((domain) => domain && [domain.domain_id, domain.status, domain.certificate_id]),
     [undefined, ['d2', 'active', null], undefined, ['d4', 'provisioning', 'c2'], undefined],
   )
+  assert.equal(
+    known.certificates.map(({ domain_id, certificate_expires_at, order_failed }) => [
+      domain_id,
+      certificate_expires_at,
+      order_failed,
+    ]),
+    [
+      ['d2', null, false],
+      ['d3', null, true],
+      ['d4', '2026-08-01T10:00:00.000Z', false],
+      ['d5', null, false],
+    ],
+  )
   assert.equal(known.challenges, [undefined, [], ['v2'], []])
   assert.is(known.first, 'p2')
   assert.is(known.inOne, undefined)
   const [market, , store] = known.projects
   assert.equal([store?.name, store?.deployed, store?.live], ['store', null, null])
+  assert.equal(
+    market?.pauses.map(({ var: name, resumed_at }) => [name, resumed_at === null]),
+    [
+      ['nightly', false],
+      ['hourly', true],
+    ],
+  )
   assert.equal([market?.deployed?.build_id, market?.live?.build_id], ['b1', 'live2'])
 })
 

@@ -25,6 +25,8 @@ export const streamOfFact = (event: DomainEvent, env_id: string): string | null 
     case 'ProjectCreated':
     case 'ProjectRenamed':
     case 'ProjectNetworkChanged':
+    case 'SchedulePaused':
+    case 'ScheduleResumed':
     case 'ProjectDeleted':
     case 'BuildUploaded':
     case 'BuildDeployed':
@@ -77,6 +79,7 @@ export const streamOfFact = (event: DomainEvent, env_id: string): string | null 
     case 'MasterKeyReplaced':
     case 'MasterKeyRetired':
     case 'LogLossAccepted':
+    case 'OperatorSignedOut':
     case 'OrgCreated':
     case 'OrgChanged':
     case 'OrgDeleted':

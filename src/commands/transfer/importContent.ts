@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto'
+import { filesOf } from '../../content/contentKey.ts'
+import { payloadsOf } from '../../content/payloads.ts'
+import { AppError } from '../../errors.ts'
+import { streamOf } from '../../events/streams.ts'
+import { isId } from '../../ids.ts'
+import type { TransferKey } from '../../secrets/transferKey.ts'
+import type { CommandDeps } from '../deps.ts'
+import type { Header } from './importHeader.ts'
+import type { TransferRecord } from './records.ts'
+
+/** A key that exists is never replaced, and one that was erased here does not come back. */
+export const putKey = async (
+  { wrappedKeys, aggregates }: Pick<CommandDeps, 'wrappedKeys' | 'aggregates'>,
+  {
+    line,
+    header: { env_id },
+    transferKey,
+  }: { line: TransferRecord['line']; header: Header; transferKey: TransferKey },
+): Promise<void> => {
+  const { key: id, project_id, wrapped } = line
+  if (typeof id !== 'string' || !isId(id)) throw new AppError('bad_request', 'key: expected a UUID')
+  if (project_id !== null && (typeof project_id !== 'string' || !isId(project_id)))
+    throw new AppError('bad_request', 'project_id: expected a UUID or null')
+  const scope = { env_id, ...(project_id !== null && { project_id }) }
+  const bytes = transferKey.unwrap(scope, id, String(wrapped))
+  const key = { kind: 'data', id, scope } as const
+  const stream = streamOf.dataKeys(project_id ?? env_id)
+  const isErased = await aggregates.dataKeys.read(stream, ({ destroyed }) => destroyed.includes(id))
+  if (!isErased && (await wrappedKeys.wrappedBy(key)) === null) await wrappedKeys.put(key, bytes)
+}
+
+const BUILD = /^builds\/([0-9a-f-]{36})\/[0-9a-f-]{36}-([0-9a-f]{64})\.(zip|json)$/
+
+/** A blob that exists is never replaced. Resolves with its key. A zip must have the hash in its key: unpacked builds are shared by their hash. */
+export const putBlob = async (
+  { blobs, views }: Pick<CommandDeps, 'blobs' | 'views'>,
+  { record: { line, bytes }, header: { env_id } }: { record: TransferRecord; header: Header },
+): Promise<string> => {
+  const key = String(line['blob'])
+  const [, project_id, hash, kind] = BUILD.exec(key) ?? []
+  const isOfEnv = key.startsWith(payloadsOf(env_id)) || key.startsWith(filesOf(env_id))
+  const project = project_id === undefined ? null : await views.projects.get(project_id)
+  if (!isOfEnv && (project_id === undefined || (project && project.env_id !== env_id)))
+    throw new AppError('bad_request', `blob: expected a blob of the environment, got ${key.slice(0, 120)}`)
+  if (await blobs.head(key)) return key // T2
+  const digest = createHash('sha256')
+  const measured = async function* () {
+    for await (const chunk of bytes) {
+      digest.update(chunk)
+      yield chunk
+    }
+    if (kind === 'zip' && digest.digest('hex') !== hash)
+      throw new AppError('bad_request', `blob: the content of ${key} does not have the hash in its key`)
+  }
+  await blobs.put(key, measured())
+  return key
+}
+
+/** Until its fact is stored, the content of a file is an orphan like that of a crash, which the service removes. */
+export const checkStored = async (
+  { blobs }: Pick<CommandDeps, 'blobs'>,
+  { header: { env_id }, files }: { readonly header: Header; readonly files: ReadonlySet<string> },
+): Promise<void> => {
+  const missing = new Set(files)
+  if (files.size > 0) for await (const { key } of blobs.list(filesOf(env_id))) missing.delete(key)
+  for (const key of missing)
+    throw new AppError('conflict', `The blob ${key} was removed during the import; repeat the import`)
+}

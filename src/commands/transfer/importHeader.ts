@@ -1,0 +1,87 @@
+import { AppError } from '../../errors.ts'
+import { Plan } from '../../events/org.ts'
+import { streamOf } from '../../events/streams.ts'
+import type { CommandDeps } from '../deps.ts'
+import { envIdAt } from '../orgs/createEnv.ts'
+import { orgIdOf } from '../orgs/createOrg.ts'
+import { checkLabel } from '../orgs/label.ts'
+import { EXPORT } from './exportEnv.ts'
+import type { TransferRecord } from './records.ts'
+
+/** The first record of a file: the environment in it. */
+export interface Header {
+  readonly env_id: string
+  readonly env: string
+  readonly org_id: string
+  readonly org: string
+  readonly org_name: string
+  readonly plan: Plan
+  readonly first: { readonly stream: string; readonly id: string } | null
+}
+
+/** Checks the first record of a file. Throws `bad_request`. */
+export const headerOf = (line: TransferRecord['line']): Header => {
+  if (line['format'] !== EXPORT.format)
+    throw new AppError('bad_request', 'Expected a file of svc export, got another file')
+  if (line['version'] !== EXPORT.version)
+    throw new AppError(
+      'bad_request',
+      `The file has version ${String(line['version']).slice(0, 20)}, and this svc reads version ${EXPORT.version}; upgrade svc`,
+    )
+  const text = (name: string, value: unknown = line[name]): string => {
+    if (typeof value === 'string' && value.length > 0 && value.length <= 300) return value
+    throw new AppError('bad_request', `${name}: expected 1 to 300 characters`)
+  }
+  const [org, env, plan] = [text('org'), text('env'), text('plan')]
+  checkLabel('org', org)
+  checkLabel('env', env)
+  if (!isPlan(plan)) throw new AppError('bad_request', `plan: expected a plan of this build, got ${plan}`)
+  const first = line['first'] as Partial<Record<'stream' | 'id', unknown>> | null | undefined
+  return {
+    env_id: text('env_id'),
+    env,
+    org_id: text('org_id'),
+    org,
+    org_name: text('org_name'),
+    plan,
+    first: first ? { stream: text('first', first.stream), id: text('first', first.id) } : null,
+  }
+}
+
+const isPlan = (value: string): value is Plan => Plan.anyOf.some((each) => each.const === value)
+
+type PlaceDeps = Pick<CommandDeps, 'store' | 'aggregates' | 'views'>
+
+/** Whether the environment exists. T3: one with content is accepted only if it contains the first fact of the file. */
+export const checkPlace = async (
+  deps: PlaceDeps,
+  { env_id, env, org_id, org, first }: Header,
+): Promise<boolean> => {
+  const refuse = (what: string) =>
+    new AppError(
+      'conflict',
+      `${what}: an environment keeps its id only in an organization of the same slug and history`,
+    )
+  if (org_id !== orgIdOf(org)) throw refuse(`org: the id of "${org}" is not that of a new organization`)
+  if (env_id !== envIdAt(org, env)) throw refuse(`env: the id of "${env}" is not that of a new environment`)
+  const status = await deps.aggregates.envs.read(streamOf.env(env_id), (state) => state.status)
+  if (status === 'deleted')
+    throw new AppError('conflict', `env: "${org}/${env}" was deleted here, and its id is not used again`)
+  if (status !== 'active') return false
+  if (first !== null)
+    for await (const { id } of deps.store.read(first.stream, { limit: 1 })) if (id === first.id) return true
+  await checkUnused(deps, env_id)
+  return true
+}
+
+/** An environment that exists is accepted while it is empty, as after a first start. */
+const checkUnused = async ({ views }: Pick<CommandDeps, 'views'>, env_id: string): Promise<void> => {
+  const query = { equal: { env_id }, limit: 1, offset: 0 }
+  const found = await Promise.all([
+    views.projects.find({ ...query, sort: 'order' }),
+    views.events.find({ ...query, sort: 'order' }),
+    views.files.find({ ...query, sort: 'path' }),
+  ])
+  if (found.some(({ total }) => total > 0))
+    throw new AppError('conflict', 'The environment exists already and is not empty')
+}

@@ -1,0 +1,113 @@
+import { beginRun } from '../commands/runs/beginRun.ts'
+import { type ByteBudget, holding } from '../loops/byteBudget.ts'
+import type { HostCall, Outcome } from '../ports/runtime.ts'
+import { contentBytes, SHARED_LOSSES } from './capacity.ts'
+import type { ClaimedRun, Execution, ExecutionDeps } from './execution.ts'
+import { inputOf } from './inputs.ts'
+import { withoutInside } from './insideErrors.ts'
+import { KeptPayloads } from './keptPayloads.ts'
+import { laneOf } from './laneOf.ts'
+import type { OutageWait } from './outageWait.ts'
+import type { RunMeter } from './runMeter.ts'
+import type { RunOutput } from './runOutput.ts'
+import type { RunPlaces } from './runPlaces.ts'
+import { rightsOf } from './runRights.ts'
+import { serveHostCall } from './serveHostCall.ts'
+
+export interface InvokeDeps extends ExecutionDeps {
+  /** The timeout of functions without one, milliseconds. */
+  readonly runTimeoutMs: number
+  readonly places: RunPlaces
+  readonly outage: OutageWait
+  readonly meter: RunMeter
+  /** Memory for the content in host calls. */
+  readonly content: ByteBudget
+  /** Called when more runs may be claimed. */
+  readonly changed: () => void
+}
+
+/** Gives a run to a child, serves its host calls, and returns its outcome. Throws if the run cannot begin. */
+export const invokeRun = async (
+  deps: InvokeDeps,
+  { inHand, cause, callCause, worker_id, execution }: ClaimedRun,
+  output: RunOutput,
+): Promise<Outcome> => {
+  const { env_id } = cause
+  const { store, views, payloads, keyring, runtime } = deps
+  const { plan, org_id } = execution
+  const { signal } = execution.cancel
+  const traceparent = execution.span?.traceparent ?? plan.traceparent
+  const build = await laneOf(views, { env_id, org_id }, plan)
+  const kept = new KeptPayloads(payloads)
+  const under = {
+    kept,
+    plan,
+    env_id,
+    cause: callCause,
+    traceparent,
+    rights: rightsOf(plan, deps.credentialNow),
+    signal,
+    turns: deps.functionRates.turnsOf(env_id, signal),
+  }
+  return runtime.invoke({
+    build,
+    run: {
+      run_id: plan.run_id,
+      stream_id: plan.stream_id,
+      run_type: plan.run_type,
+      attempt: plan.attempt,
+      event_id: plan.event_id ?? null,
+      origin_run_id: plan.origin_run_id ?? null,
+      project_id: plan.project_id,
+      project_name: plan.project_name,
+      ...(traceparent !== undefined && { traceparent }),
+    },
+    target: plan.target,
+    loadInput: async () => {
+      await takePlace(deps, execution)
+      const input = await inputOf(plan, inHand, { store, payloads, keyring }, kept)
+      if (plan.marks_begin) await beginRun(deps, { plan, worker_id }, cause)
+      return input
+    },
+    onStart: () => {
+      execution.hasBegun = true
+      deps.meter.started(execution.claimedAt)
+      deps.outage.over()
+    },
+    timeoutMs: plan.timeout ?? deps.runTimeoutMs,
+    alone: (plan.lost_with_process ?? 0) >= SHARED_LOSSES,
+    signal,
+    onHostCall: (call) => {
+      const serve = () =>
+        serveHostCall(deps, under, call).catch((error: unknown) => {
+          throw withoutInside(error, { run_id: plan.run_id, signal, logger: deps.logger })
+        })
+      const turn = deps.turns.take(org_id)
+      if (call.op === 'run') return deps.places.whileAwaiting(execution, turn ? turn.then(serve) : serve())
+      const hold = () => whileHolding(deps.content, execution, call, serve)
+      return turn ? turn.then(hold) : hold()
+    },
+    onLog: (line) => output.write(line),
+  })
+}
+
+/** Content in host calls takes memory of the organization, because all runs may ask for it at once. */
+const whileHolding = (
+  content: ByteBudget,
+  { org_id, cancel }: Execution,
+  call: HostCall,
+  serve: () => Promise<unknown>,
+): Promise<unknown> => {
+  const bytes = contentBytes(call)
+  if (bytes === 0) return serve()
+  return holding(content, { owner: org_id, bytes, signal: cancel.signal }, serve)
+}
+
+/** Takes a place for a run when a child has room for it. */
+const takePlace = async ({ places, turns, changed }: InvokeDeps, execution: Execution): Promise<void> => {
+  if (!places.tryTake(execution)) await places.take(execution)
+  if (execution.state === 'ended') return
+  changed()
+  const turn = turns.take(execution.org_id)
+  if (turn) await turn
+}

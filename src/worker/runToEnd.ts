@@ -1,0 +1,78 @@
+import { type AppError, isRetryable } from '../errors.ts'
+import type { RunError } from '../events/run.ts'
+import type { Logger } from '../logger.ts'
+import type { Outcome } from '../ports/runtime.ts'
+import { type ClaimedRun, type Execution, LOST, RETURNED } from './execution.ts'
+import { withoutInside } from './insideErrors.ts'
+import { type InvokeDeps, invokeRun } from './invokeRun.ts'
+import { RunOutput } from './runOutput.ts'
+import { endSpan } from './runSpan.ts'
+import { storeEnd } from './storeEnd.ts'
+
+export interface RunToEndDeps extends InvokeDeps {
+  /** Logs outages, which many runs meet at once. */
+  readonly warn: Logger['warn']
+  /** Called before a run is returned: it may be claimed here again, also before the reply to its return arrives. */
+  readonly forget: (run_id: string) => void
+  /** Aborts when no more ends are to be stored. */
+  readonly abandoned: AbortSignal
+}
+
+/** The outcome of a run that ended before its code began. */
+const CANCELLED: Outcome = {
+  status: 'failed',
+  error: { code: 'cancelled', message: 'The run was cancelled' },
+}
+
+/** Executes a claimed run and stores its end, or returns the run if its code did not begin (decision 0030). */
+export const runToEnd = async (deps: RunToEndDeps, claimed: ClaimedRun): Promise<void> => {
+  const { cause, worker_id, execution } = claimed
+  const { plan } = execution
+  const output = new RunOutput(deps, plan.run_id, cause)
+  let outcome: Outcome | undefined
+  while (!outcome) {
+    try {
+      outcome = execution.cancel.signal.aborted ? CANCELLED : await invokeRun(deps, claimed, output)
+    } catch (error) {
+      outcome = failedWith(execution, error, deps.logger)
+      if (!outcome) await waitForEndOfOutage(deps, execution, error)
+    }
+  }
+  const { reason } = execution.cancel.signal
+  const isReturned = !execution.hasBegun && (reason === RETURNED || reason === LOST)
+  if (outcome.status === 'failed' && reason === LOST) outcome = { status: 'lost', error: LOST }
+  if (isReturned) deps.forget(plan.run_id)
+  else deps.meter.ended(plan.run_type, outcome, execution.claimedAt)
+  await output.close()
+  const turn = deps.turns.take(execution.org_id)
+  if (turn) await turn
+  const end = { plan, outcome: isReturned ? null : outcome, worker_id }
+  await storeEnd(deps, end, cause, deps.abandoned) // W3
+  if (execution.span) endSpan(execution.span, end.outcome)
+}
+
+/** An outage before its code has begun is no outcome. */
+const failedWith = (
+  { plan, hasBegun, cancel }: Execution,
+  error: unknown,
+  logger: Logger,
+): Outcome | undefined => {
+  if (!hasBegun && !cancel.signal.aborted && isRetryable(error)) return undefined
+  const about = { run_id: plan.run_id, signal: cancel.signal, logger }
+  return { status: 'failed', error: failureOf(withoutInside(error, about)) }
+}
+
+const waitForEndOfOutage = async (
+  { places, outage }: InvokeDeps,
+  execution: Execution,
+  error: unknown,
+): Promise<void> => {
+  const { plan, cancel } = execution
+  places.leave(execution)
+  await outage.pause({ run_id: plan.run_id, signal: cancel.signal }, error)
+}
+
+const failureOf = (error: AppError): RunError => ({
+  code: error.code === 'not_found' ? 'function_not_found' : 'internal_error',
+  message: error.message,
+})
