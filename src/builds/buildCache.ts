@@ -36,6 +36,15 @@ export interface Candidate {
   readonly files: readonly string[]
 }
 
+/** A folder in `tmp`. */
+export interface TemporaryFolder {
+  readonly path: string
+  /** The folder in it for the files of a build. */
+  readonly files: string
+  /** Never rejects: what is left is removed at the next start. */
+  remove(): Promise<void>
+}
+
 /**
  * Unpacked builds on the local disk, by hash.
  * C1: a folder gets its final name when it is complete, durable and accepted. C2: everything else is in `tmp` and
@@ -78,21 +87,34 @@ export class BuildCache {
 
   /**
    * Unpacks an uploaded zip for `inspect`, and keeps it for runs if the result is accepted. Otherwise, and after any
-   * failure, everything that was unpacked is removed when this resolves.
+   * failure, everything that was unpacked is removed when this resolves, with the folder.
    */
   async admit<Result extends { readonly ok: boolean }>(
     build: BuildRef,
     zipFile: string,
     inspect: (candidate: Candidate) => Promise<Result>,
-    signal?: AbortSignal,
+    { signal, folder }: { signal?: AbortSignal; folder?: TemporaryFolder | undefined } = {},
   ): Promise<Result> {
-    const dir = this.#dirOf(await this.#open(), build.hash)
-    return this.#inTemporary(async (temporary) => {
+    const admit = async (temporary: TemporaryFolder): Promise<Result> => {
+      const dir = this.#dirOf(await this.#open(), build.hash)
       const candidate = await this.#unpack(zipFile, temporary, signal)
       const result = await inspect(candidate)
       if (result.ok) await this.#keep(candidate.dir, dir, build)
       return result
-    })
+    }
+    return this.#inTemporary(admit, folder)
+  }
+
+  /** Creates an empty folder for the files of a build. */
+  async newFolder(): Promise<TemporaryFolder> {
+    const path = join(await this.#open(), 'tmp', newId())
+    const folder = {
+      path,
+      files: join(path, 'files'),
+      remove: () => rm(path, { recursive: true, force: true }).catch(() => {}),
+    }
+    await mkdir(folder.files, { recursive: true })
+    return folder
   }
 
   /** Removes an unpacked build that no child uses. */
@@ -127,7 +149,7 @@ export class BuildCache {
       return dir
     }
     await this.#inTemporary(async (temporary) => {
-      const zipFile = join(temporary, 'build.zip')
+      const zipFile = join(temporary.path, 'build.zip')
       await this.#download(build, zipFile)
       const { dir: unpacked } = await this.#unpack(zipFile, temporary)
       await this.#keep(unpacked, dir, build)
@@ -143,18 +165,19 @@ export class BuildCache {
     )
   }
 
-  async #inTemporary<T>(work: (temporary: string) => Promise<T>): Promise<T> {
-    const temporary = join(await this.#open(), 'tmp', newId())
+  async #inTemporary<T>(
+    work: (temporary: TemporaryFolder) => Promise<T>,
+    folder?: TemporaryFolder,
+  ): Promise<T> {
+    const temporary = folder ?? (await this.newFolder())
     try {
-      await mkdir(join(temporary, 'files'), { recursive: true })
       return await work(temporary)
     } finally {
-      await rm(temporary, { recursive: true, force: true }) // C2
+      await temporary.remove() // C2
     }
   }
 
-  async #unpack(zipFile: string, temporary: string, signal?: AbortSignal): Promise<Candidate> {
-    const dir = join(temporary, 'files')
+  async #unpack(zipFile: string, { files: dir }: TemporaryFolder, signal?: AbortSignal): Promise<Candidate> {
     const files = await unpack(zipFile, dir)
     signal?.throwIfAborted()
     await this.#deps.prepare(dir, files, signal)

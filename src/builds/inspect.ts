@@ -7,7 +7,7 @@ import type { ChildCode } from '../sandbox/childCode.ts'
 import { namespacesOf, sourcesOf } from '../sandbox/namespaces.ts'
 import type { RawFunction } from '../sandbox/protocol.ts'
 import type { Inspection } from '../ports/runtime.ts'
-import { runTask, TaskFailed } from '../sandbox/buildTask.ts'
+import { runTask, type Task, TaskFailed } from '../sandbox/buildTask.ts'
 import type { Candidate } from './buildCache.ts'
 import { noFunctions, remarksOn } from './foundFiles.ts'
 import { BadMetadata } from './metadataFields.ts'
@@ -20,16 +20,16 @@ const MAX_REPORT = 16 << 20
 /** Checks of metadata occupy the service's thread for this time at most; a schedule takes milliseconds. */
 const SLICE_MS = 10
 
-interface Tools {
+interface Tools extends Pick<Task, 'child'> {
   readonly code: ChildCode
   readonly options: SandboxOptions
   readonly signal?: AbortSignal | undefined
 }
 
-/** Loads every module of an unpacked build in a new child and reads its exports. */
+/** Loads every module of an unpacked build in a child of its own and reads its exports. */
 export const inspectBuild = async (
   { dir, files }: Candidate,
-  { code, options, signal }: Tools,
+  { code, options, signal, child }: Tools,
 ): Promise<Inspection> => {
   const namespaces = namespacesOf(sourcesOf(files).sort())
   const reported = new Map<string, readonly RawFunction[]>()
@@ -43,6 +43,7 @@ export const inspectBuild = async (
       code,
       options,
       signal,
+      child,
       onResult: (frame) => {
         if (frame.type === 'module') reported.set(frame.file, frame.functions)
       },

@@ -8,6 +8,7 @@ import { sourcesOf } from '../sandbox/namespaces.ts'
 import { Pool } from '../sandbox/pool.ts'
 import type { BuildRef, Runtime } from '../ports/runtime.ts'
 import { openToChildren } from './openToChildren.ts'
+import { NextChild } from './nextChild.ts'
 import { stripBuild } from './strip.ts'
 import { TaskTurns } from './taskTurns.ts'
 
@@ -52,6 +53,15 @@ export const openRuntime = ({
     },
   })
   cache.open()
+  const next = new NextChild({
+    code,
+    options,
+    newFolder: async () => {
+      const folder = await cache.newFolder()
+      if (options.users) await openToChildren(folder.files, [], cacheDir)
+      return folder
+    },
+  })
   const unpacked = async (build: BuildRef): Promise<string> => {
     if (await cache.has(build.hash)) return cache.ensure(build)
     const { signal } = closing
@@ -62,8 +72,20 @@ export const openRuntime = ({
     invoke: (invocation) => pool.invoke(invocation),
     inspect: async (build, { file, signal: left }) => {
       const signal = left ? AbortSignal.any([left, closing.signal]) : closing.signal
-      const inspect = () =>
-        cache.admit(build, file, (candidate) => inspectBuild(candidate, { code, options, signal }), signal)
+      const inspect = async () => {
+        const ready = next.take()
+        try {
+          return await cache.admit(
+            build,
+            file,
+            (candidate) => inspectBuild(candidate, { code, options, signal, child: ready?.child }),
+            { signal, folder: ready?.folder },
+          )
+        } finally {
+          ready?.child.kill()
+          next.prepare()
+        }
+      }
       try {
         return await turns.run(ownerOf(build.env_id), inspect, { signal })
       } catch (error) {
@@ -81,7 +103,7 @@ export const openRuntime = ({
     prewarm: (build) => pool.prewarm(build),
     isFullFor: (org_id) => pool.isFullFor(org_id),
     get children() {
-      return pool.children + turns.running
+      return pool.children + turns.running + next.children
     },
     get pool() {
       return pool.reading
@@ -90,6 +112,7 @@ export const openRuntime = ({
       closing.abort(new AppError('unavailable', 'The runtime was closed'))
       await pool.close()
       await turns.idle()
+      await next.close()
     },
   }
 }

@@ -1,9 +1,7 @@
 import { AppError } from '../errors.ts'
-import type { SandboxOptions } from './limits.ts'
-import type { ChildCode } from './childCode.ts'
-import { startProcess } from './childProcess.ts'
 import { ProtocolViolation } from './frames.ts'
 import type { ChildFrame } from './protocol.ts'
+import { TaskChild, type TaskChildStart } from './taskChild.ts'
 
 type TaskFrame = Extract<ChildFrame, { type: 'module' | 'stripped' }>
 
@@ -15,15 +13,14 @@ const MAX_ERROR = 8 << 10
 /** User code wrote the text: a control character could forge a line of a terminal or a log. */
 const CONTROL = /(?![\n\t])\p{Cc}/gu
 
-export interface Task {
+export interface Task extends TaskChildStart {
   readonly task: 'inspect' | 'strip'
-  readonly dir: string
+  /** A child that was started for this folder; absent: a new one. */
+  readonly child?: TaskChild | undefined
   /** The files that the child reads, each once. */
   readonly files: readonly string[]
   /** Characters of all results together. */
   readonly maxSize: number
-  readonly code: ChildCode
-  readonly options: SandboxOptions
   /** Ends the task; its reason is the error. */
   readonly signal?: AbortSignal | undefined
   readonly onResult: (frame: TaskFrame) => void
@@ -43,11 +40,11 @@ export const runTask = ({
   options,
   signal,
   onResult,
+  child = new TaskChild({ dir, code, options }),
 }: Task): Promise<void> =>
   new Promise((resolve, reject) => {
     const unread = new Set(files)
     const missing = new Set(files)
-    let started = false
     let size = 0
     let file = ''
     let failure: Error | undefined
@@ -60,62 +57,62 @@ export const runTask = ({
     const takeOnce = (from: Set<string>, name: string) => {
       if (!from.delete(name)) throw new ProtocolViolation('Expected each file of the build once')
     }
-    const timer = setTimeout(
-      () => fail(`Expected it to load within ${options.inspectMs} ms`),
-      options.inspectMs,
-    )
-    const child = startProcess(
-      { dir, code, options },
-      {
-        onFrame: (frame, length) => {
-          if ((size += length) > maxSize)
-            throw new ProtocolViolation(`Expected at most ${maxSize} characters of functions, got more`)
-          switch (frame.type) {
-            case 'ready':
-              if (started) throw new ProtocolViolation('Expected to be ready once')
-              started = true
-              return child.send({ type: task })
-            case 'loading':
-              takeOnce(unread, frame.file) // K1
-              file = frame.file
-              return
-            case 'module':
-            case 'stripped':
-              takeOnce(missing, frame.file) // K1
-              return onResult(frame)
-            case 'fault':
-              return fail('Threw an uncaught error while it was loading')
-            case 'done':
-              if (frame.error !== undefined)
-                return end(new TaskFailed(printable(frame.error.slice(0, MAX_ERROR))))
-              if (missing.size > 0) throw new ProtocolViolation('Expected every file before the end') // K2
-              done = true
-              return child.kill()
-            default:
-              throw new ProtocolViolation(`Expected a frame of a task, got ${frame.type}`)
-          }
-        },
-        onEnd: (ending) => {
-          clearTimeout(timer)
-          signal?.removeEventListener('abort', onAbort)
-          const isOurs = failure === undefined || failure instanceof TaskFailed
-          if (!started && isOurs)
-            reject(new AppError('unavailable', `No process for the build started: ${ending.message}`))
-          else if (failure) reject(failure)
-          else if (done) resolve()
-          else
-            reject(
-              new TaskFailed(
-                printable(file ? `${file}: ${ending.message} while it was loading` : ending.message),
-              ),
-            )
-        },
-      },
+    let timer = setTimeout(
+      () => end(new TaskFailed(`It did not start within ${options.startMs} ms`)),
+      options.startMs,
     )
     const onAbort = () => end(reasonOf(signal))
     signal?.addEventListener('abort', onAbort, { once: true })
+    child.begin(task, {
+      onBegin: () => {
+        clearTimeout(timer)
+        timer = setTimeout(
+          () => fail(`Expected it to load within ${options.inspectMs} ms`),
+          options.inspectMs,
+        )
+      },
+      onFrame: (frame, length) => {
+        if ((size += length) > maxSize)
+          throw new ProtocolViolation(`Expected at most ${maxSize} characters of functions, got more`)
+        switch (frame.type) {
+          case 'loading':
+            takeOnce(unread, frame.file) // K1
+            file = frame.file
+            return
+          case 'module':
+          case 'stripped':
+            takeOnce(missing, frame.file) // K1
+            return onResult(frame)
+          case 'fault':
+            return fail('Threw an uncaught error while it was loading')
+          case 'done':
+            if (frame.error !== undefined)
+              return end(new TaskFailed(printable(frame.error.slice(0, MAX_ERROR))))
+            if (missing.size > 0) throw new ProtocolViolation('Expected every file before the end') // K2
+            done = true
+            return child.kill()
+          default:
+            throw new ProtocolViolation(`Expected a frame of a task, got ${frame.type}`)
+        }
+      },
+      onEnd: (ending) => {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', onAbort)
+        const isOurs = failure === undefined || failure instanceof TaskFailed
+        const reason = failure?.message ?? ending.message
+        if (!child.started && isOurs)
+          reject(new AppError('unavailable', `No process for the build started: ${reason}`))
+        else if (failure) reject(failure)
+        else if (done) resolve()
+        else
+          reject(
+            new TaskFailed(
+              printable(file ? `${file}: ${ending.message} while it was loading` : ending.message),
+            ),
+          )
+      },
+    })
     if (signal?.aborted) onAbort()
-    child.send({ type: 'init', dir, outputBytes: 0 })
   })
 
 const printable = (text: string): string => text.replace(CONTROL, '\ufffd')

@@ -19,7 +19,7 @@ export interface SandboxLimits {
   readonly replaceAfterRuns: number
   /** Time limit for the start of a child. */
   readonly startMs: number
-  /** Time limit for the inspection of a build or the stripping of its types. */
+  /** Time limit for the inspection of a build or the stripping of its types, in a child that has started. */
   readonly inspectMs: number
   /** Interval between pings of a child with runs. */
   readonly pingMs: number

@@ -119,7 +119,7 @@ admitted('leaves nothing when it is refused, fails or is abandoned', async () =>
   assert.is(await codeOf(failing), 'broke')
   assert.equal(left(), [[], []])
   const gone = AbortSignal.abort(new Error('left'))
-  assert.is(await codeOf(cache.admit(build, file, async () => ({ ok: true }), gone)), 'left')
+  assert.is(await codeOf(cache.admit(build, file, async () => ({ ok: true }), { signal: gone })), 'left')
   assert.equal(left(), [[], []])
 })
 
