@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net'
 import { createFront } from './api/app.ts'
-import { Operator } from './api/http/operator.ts'
+import type { Operator } from './api/http/operator.ts'
 import { RequestMeter } from './api/http/requestMeter.ts'
 import { listen } from './api/server.ts'
 import { clock } from './clock.ts'
@@ -16,13 +16,14 @@ import { lazyMetrics } from './process/metrics/index.ts'
 import type { Sources } from './process/metrics/sources.ts'
 import { openLog } from './process/openLog.ts'
 import { openNode } from './process/openNode.ts'
+import { openOperator } from './process/openOperator.ts'
 import { Outages } from './process/outages.ts'
 import { Readiness } from './process/readiness.ts'
 import type { Node } from './process/roles/node.ts'
 import { watchSkippedFacts } from './process/roles/skippedFacts.ts'
 import { watchUntakenEvents } from './process/roles/untakenEvents.ts'
 import { engineStates, watchEngines } from './process/watchEngines.ts'
-import { openSecrets, type Origin, type Secrets } from './process/secretsFile.ts'
+import { openSecrets, type Origin } from './process/secretsFile.ts'
 
 export interface Service {
   /** The URL at which clients reach the service. */
@@ -146,7 +147,7 @@ export const start = async (
     })
     sources.node = node
     sources.skippedFacts = watchSkippedFacts(node)
-    operator = operatorOf(secrets, node)
+    operator = openOperator(secrets, node)
 
     const { listenTls, serveChallenges } = await import('./process/roles/customDomains.ts')
     const tls = roles.has('api') ? await listenTls(node, front) : null
@@ -211,16 +212,6 @@ export const start = async (
     throw error
   }
 }
-
-const operatorOf = (
-  { operatorToken, previousOperatorToken }: Secrets,
-  { keyring, logger }: Pick<Node, 'keyring' | 'logger'>,
-): Operator =>
-  new Operator({
-    tokens: [operatorToken, ...(previousOperatorToken === null ? [] : [previousOperatorToken])],
-    keyring,
-    logger,
-  })
 
 /** The refusal of every request except health checks. */
 const refusal = (reason: string | null): AppError =>

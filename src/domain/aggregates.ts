@@ -13,6 +13,7 @@ import { installation } from './installation.ts'
 import { issued } from './issued.ts'
 import { keyUse } from './keyUse.ts'
 import { name } from './name.ts'
+import { operatorSession } from './operatorSession.ts'
 import { org } from './org.ts'
 import { project } from './project.ts'
 import { request } from './idempotentRequest.ts'
@@ -34,6 +35,7 @@ export const openAggregates = (store: EventStore, onUnprocessable?: (reason: str
     files: handlerOf(file),
     uploads: handlerOf(upload),
     installation: handlerOf(installation),
+    operatorSessions: handlerOf(operatorSession),
     orgs: handlerOf(org),
     envs: handlerOf(env),
     calls: handlerOf(calls),

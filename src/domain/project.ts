@@ -1,6 +1,7 @@
 import { AppError, isAppError } from '../errors.ts'
 import type { EventOf } from '../events/index.ts'
 import { type Decider, type Folded, foreign } from './decider.ts'
+import { decidePause, evolvePauses, type PauseCommand, type PauseEvent } from './pauses.ts'
 import { type WebhookAddress, webhooksIn } from './webhook.ts'
 
 type BuildOf = EventOf<'BuildUploaded'>
@@ -28,6 +29,8 @@ export interface ActiveProject {
   /** Ids of deleted builds: no other build gets one of them. */
   readonly deleted: ReadonlySet<string>
   readonly deployed: DeployedBuild | null
+  /** The functions that no tick starts, as `ns/var`. */
+  readonly paused: ReadonlySet<string>
   /** Revision of the last deployment or abandoned deployment: one that was decided before it takes no effect. */
   readonly fence: number
   /** Revision of the last name or abandoned rename: a rename that was decided before it takes no effect. */
@@ -81,19 +84,22 @@ export type ProjectCommand =
       readonly fence: number
     }
   | { readonly type: 'AbandonDeployment'; readonly project_id: string; readonly fence: number }
+  | PauseCommand
 
-export type ProjectEvent = EventOf<
-  | 'ProjectCreated'
-  | 'CreationAbandoned'
-  | 'ProjectRenamed'
-  | 'ProjectNetworkChanged'
-  | 'RenameAbandoned'
-  | 'ProjectDeleted'
-  | 'BuildUploaded'
-  | 'BuildDeployed'
-  | 'BuildDeleted'
-  | 'DeploymentAbandoned'
->
+export type ProjectEvent =
+  | PauseEvent
+  | EventOf<
+      | 'ProjectCreated'
+      | 'CreationAbandoned'
+      | 'ProjectRenamed'
+      | 'ProjectNetworkChanged'
+      | 'RenameAbandoned'
+      | 'ProjectDeleted'
+      | 'BuildUploaded'
+      | 'BuildDeployed'
+      | 'BuildDeleted'
+      | 'DeploymentAbandoned'
+    >
 
 /** Returns the project, or throws `not_found` when it does not exist or was deleted. */
 export const activeProject = (project: Project): ActiveProject => {
@@ -230,12 +236,16 @@ export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
           },
         ]
       }
+      case 'PauseSchedule':
+      case 'ResumeSchedule':
+        return decidePause(command, project.paused)
       default:
         return command satisfies never
     }
   },
 
-  sizeOf: (project) => (project.status === 'active' ? project.builds.size + project.deleted.size : 0),
+  sizeOf: (project) =>
+    project.status === 'active' ? project.builds.size + project.deleted.size + project.paused.size : 0,
 
   evolve(project, { event, revision }: Folded<ProjectEvent>) {
     const changed = (changes: Partial<ActiveProject>): Project =>
@@ -249,6 +259,7 @@ export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
           builds: new Map(),
           deleted: new Set(),
           deployed: null,
+          paused: new Set(),
           fence: revision,
           nameFence: revision,
         }
@@ -260,6 +271,11 @@ export const project: Decider<Project, ProjectCommand, ProjectEvent> = {
         return changed({ network: event.network })
       case 'RenameAbandoned':
         return changed({ nameFence: revision })
+      case 'SchedulePaused':
+      case 'ScheduleResumed':
+        return project.status === 'active'
+          ? changed({ paused: evolvePauses(project.paused, event) })
+          : project
       case 'ProjectDeleted':
         return project.status === 'active' ? { status: 'deleted' } : project
       case 'BuildUploaded': {

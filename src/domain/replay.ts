@@ -14,6 +14,7 @@ import { installation } from './installation.ts'
 import { issued } from './issued.ts'
 import { keyUse } from './keyUse.ts'
 import { name } from './name.ts'
+import { operatorSession } from './operatorSession.ts'
 import { org } from './org.ts'
 import { project } from './project.ts'
 import { runLog } from './runLog.ts'
@@ -46,6 +47,7 @@ const foldOf: Readonly<Record<string, () => Fold>> = {
   file: folding(file),
   upload: folding(upload),
   installation: folding(installation),
+  operatorsession: folding(operatorSession),
   org: folding(org),
   domains: folding(domains),
   domainname: folding(name),

@@ -24,6 +24,8 @@ const kindOf: { readonly [T in EventType]: Kind } = {
   ProjectCreated: 'change',
   ProjectRenamed: 'change',
   ProjectNetworkChanged: 'change',
+  SchedulePaused: 'change',
+  ScheduleResumed: 'change',
   ProjectDeleted: 'change',
   BuildUploaded: 'change',
   BuildDeployed: 'change',
@@ -59,6 +61,7 @@ const kindOf: { readonly [T in EventType]: Kind } = {
   MasterKeyReplaced: 'change',
   MasterKeyRetired: 'change',
   LogLossAccepted: 'change',
+  OperatorSignedOut: 'change',
   OrgCreated: 'change',
   OrgChanged: 'change',
   OrgDeleted: 'change',
@@ -94,7 +97,7 @@ const kindOf: { readonly [T in EventType]: Kind } = {
   WorkerLost: 'bookkeeping',
 }
 
-/** Types of traffic with facts that a person caused by hand: evaluated code, replays and cancellations. */
+/** Types of traffic with facts that a person caused by hand: evaluated code, schedules, replays and cancellations. */
 const BY_HAND = ['RunRequested', 'RunStarted', 'RunCancelled'] as const
 
 const typesOf = (kind: Kind): EventType[] =>
@@ -103,14 +106,21 @@ const typesOf = (kind: Kind): EventType[] =>
 /** The types of facts in the audit. */
 export const AUDITED: readonly EventType[] = [...typesOf('change'), ...BY_HAND].sort()
 
+/** Whether a caller stored the fact. Facts of svc 0.1.0 have no actor. */
+const isOfCaller = ({ actor_type }: KnownFact['metadata']): boolean =>
+  actor_type !== undefined && actor_type !== 'system'
+
 const isByHand = ({ event, metadata }: KnownFact): boolean => {
   switch (event.type) {
     case 'RunRequested':
-      return 'code' in event.target && event.returned_by === undefined
+      return (
+        event.returned_by === undefined &&
+        ('code' in event.target || (event.run_type === 'schedule' && isOfCaller(metadata)))
+      )
     case 'RunStarted':
       return event.replay_of !== undefined && event.attempt === 1 && event.reclaimed !== true
     case 'RunCancelled':
-      return metadata.actor_type !== undefined && metadata.actor_type !== 'system'
+      return isOfCaller(metadata)
     default:
       return false
   }

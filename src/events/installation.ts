@@ -41,3 +41,6 @@ export const LogLossAccepted = fact('LogLossAccepted', {
   acceptance: Type.String(),
   at: Time,
 })
+
+/** The cookie of this session of the operator admits no more. */
+export const OperatorSignedOut = fact('OperatorSignedOut', { session_id: Id, at: Time })

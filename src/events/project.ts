@@ -61,6 +61,14 @@ export const ProjectNetworkChanged = fact('ProjectNetworkChanged', { project_id:
 
 export const ProjectRenamed = fact('ProjectRenamed', { project_id: Id, name: Text })
 
+const schedule = { project_id: Id, ns: Text, var: Text }
+
+/** From now on, no tick starts this function of the project. Deployments do not change that. */
+export const SchedulePaused = fact('SchedulePaused', schedule)
+
+/** From now on, ticks start the function again. */
+export const ScheduleResumed = fact('ScheduleResumed', schedule)
+
 /** The project and its builds were deleted. */
 export const ProjectDeleted = fact('ProjectDeleted', { project_id: Id, build_ids: Type.Array(Id) })
 

@@ -14,6 +14,8 @@ export const streamOf = {
   upload: (upload_id: string) => `upload-${upload_id}`,
   /** The master keys of the installation. */
   installation: 'installation',
+  /** The end of a session of the operator in the dashboard. */
+  operatorSession: (session_id: string) => `operatorsession-${session_id}`,
   org: (org_id: string) => `org-${org_id}`,
   orgSlug: (slug: string) => `orgslug-${slug}`,
   /** Every custom domain of an organization. */

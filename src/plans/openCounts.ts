@@ -13,7 +13,8 @@ const RETRY_AFTER_S = 5
 /** Counts what each organization has open on this node, because it occupies memory, connections and disk here. */
 export class OpenCounts {
   readonly #directory: Pick<Directory, 'env'>
-  readonly #open = new Map<string, number>()
+  readonly #ofOrgs = new Map<string, number>()
+  readonly #ofEnvs = new Map<string, number>()
 
   constructor(directory: Pick<Directory, 'env'>) {
     this.#directory = directory
@@ -22,30 +23,44 @@ export class OpenCounts {
   /** The number that all organizations together have open here. */
   total(what: keyof typeof WHAT): number {
     let total = 0
-    for (const [key, open] of this.#open) if (key.startsWith(`${what}/`)) total += open
+    for (const [key, open] of this.#ofOrgs) if (key.startsWith(`${what}/`)) total += open
     return total
+  }
+
+  inOrg(org_id: string, what: keyof typeof WHAT): number {
+    return this.#ofOrgs.get(`${what}/${org_id}`) ?? 0
+  }
+
+  inEnv(env_id: string, what: keyof typeof WHAT): number {
+    return this.#ofEnvs.get(`${what}/${env_id}`) ?? 0
   }
 
   /** Counts one more until the returned function is called. Throws `rate_limit_exceeded` beyond the plan. */
   enter(env_id: string, what: keyof typeof WHAT): () => void {
     const env = this.#directory.env(env_id)
-    const key = `${what}/${env?.org_id ?? env_id}`
-    const open = this.#open.get(key) ?? 0
+    const org_id = env?.org_id ?? env_id
     const most = termsOf[env?.plan ?? 'self_host'].counts[what]
-    if (open >= most)
+    if (this.inOrg(org_id, what) >= most)
       throw new AppError(
         'rate_limit_exceeded',
         `The plan of the organization allows ${most} ${WHAT[what]} on each node`,
         { data: { retryAfter: RETRY_AFTER_S } },
       )
-    this.#open.set(key, open + 1)
+    const count = (by: 1 | -1): void => {
+      add(this.#ofOrgs, `${what}/${org_id}`, by)
+      add(this.#ofEnvs, `${what}/${env_id}`, by)
+    }
+    count(1)
     let left = false
     return () => {
-      if (left) return
+      if (!left) count(-1)
       left = true
-      const now = (this.#open.get(key) ?? 1) - 1
-      if (now > 0) this.#open.set(key, now)
-      else this.#open.delete(key)
     }
   }
+}
+
+const add = (counts: Map<string, number>, key: string, by: number): void => {
+  const now = (counts.get(key) ?? 0) + by
+  if (now > 0) counts.set(key, now)
+  else counts.delete(key)
 }

@@ -2,7 +2,8 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { isIPv6 } from 'node:net'
 import { AppError } from '../errors.ts'
-import { type Config, MAX_PORT, parseKey, parseUrl } from './config.ts'
+import { type Config, MAX_PORT } from './config.ts'
+import { parseKey, parseUrl } from './variables/values.ts'
 
 /** The settings of a client on the machine of the service. */
 export interface ClientConfig {

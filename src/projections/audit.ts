@@ -31,7 +31,7 @@ const filters: readonly string[][] = [[], ['actor'], ['type'], ['actor', 'type']
 
 export const audit: Projection<AuditDoc> = {
   name: 'audit',
-  version: 2,
+  version: 3,
   indexes: [
     ...filters.map((equal) => ({ equal, sort: 'position', counted: true })),
     ...filters.map((more) => ({ equal: ['env_id', ...more], sort: 'position', counted: true })),
@@ -73,7 +73,7 @@ export type AuditLinkDoc = Pick<
 
 export const auditLinks: Projection<AuditLinkDoc> = {
   name: 'audit_links',
-  version: 1,
+  version: 2,
   indexes: [
     { equal: ['resource'], sort: 'position' },
     { equal: ['env_id', 'resource'], sort: 'position' },

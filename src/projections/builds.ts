@@ -27,10 +27,11 @@ export const buildDocId = (project_id: string, build_id: string): string => `${p
 
 export const builds: Projection<BuildDoc> = {
   name: 'builds',
-  version: 4,
+  version: 5,
   indexes: [
     { equal: ['env_id'], sort: 'order', counted: true },
     { equal: ['project_id'], sort: 'order', counted: true },
+    { equal: ['project_id', 'hash'], sort: 'order' },
     { equal: ['project_id', 'build_type'], sort: 'order' },
     { equal: ['project_id', 'deployed'], sort: 'order' },
     { equal: ['deployed'], sort: 'order' },

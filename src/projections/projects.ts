@@ -1,4 +1,5 @@
 import { envIdOf } from '../events/event.ts'
+import { type Pause, pausesAfter } from './pauses.ts'
 import { orderOf, type Projection } from './projection.ts'
 
 /** A project (SPEC.md). */
@@ -8,6 +9,8 @@ export type ProjectDoc = {
   readonly name: string
   /** The hosts that functions may reach; null: every public host. */
   readonly network: readonly string[] | null
+  /** Absent in documents of version 3, whose build knew no pauses. */
+  readonly pauses?: readonly Pause[]
   readonly active: boolean
   readonly created_at: string
   readonly updated_at: string
@@ -16,9 +19,16 @@ export type ProjectDoc = {
 
 export const projects: Projection<ProjectDoc> = {
   name: 'projects',
-  version: 3,
+  version: 4,
   indexes: [{ equal: ['env_id'], sort: 'order', counted: true }],
-  handles: ['ProjectCreated', 'ProjectRenamed', 'ProjectNetworkChanged', 'ProjectDeleted'],
+  handles: [
+    'ProjectCreated',
+    'ProjectRenamed',
+    'ProjectNetworkChanged',
+    'SchedulePaused',
+    'ScheduleResumed',
+    'ProjectDeleted',
+  ],
   idsOf: ({ event }) => ('project_id' in event ? [event.project_id ?? ''] : []),
 
   evolve(doc, recorded) {
@@ -30,6 +40,7 @@ export const projects: Projection<ProjectDoc> = {
           env_id: envIdOf(recorded),
           name: event.name,
           network: event.network ?? null,
+          pauses: [],
           active: true,
           created_at: at,
           updated_at: at,
@@ -39,6 +50,9 @@ export const projects: Projection<ProjectDoc> = {
         return doc && { ...doc, name: event.name, updated_at: at }
       case 'ProjectNetworkChanged':
         return doc && { ...doc, network: event.network, updated_at: at }
+      case 'SchedulePaused':
+      case 'ScheduleResumed':
+        return doc && { ...doc, pauses: pausesAfter(doc.pauses ?? [], event, at) }
       case 'ProjectDeleted':
         return null
       default:

@@ -50,12 +50,14 @@ export type RunDoc = {
   readonly error_order: string | null
   /** `parent_run_id/order` on the child of a run, for its trace; else null. */
   readonly child_of: string | null
+  /** `project_id/ns/var/order` on an attempt that a schedule began, by a tick or by hand; else null. */
+  readonly of_schedule: string | null
 }
 
 /** The runs, and their statistics as summaries. */
 export const runs: Projection = {
   name: 'runs',
-  version: 5,
+  version: 6,
   indexes: [
     { equal: ['env_id'], sort: 'order', counted: true, steps: BY_TIME },
     { equal: ['env_id', 'status'], sort: 'order', counted: true, steps: BY_TIME },
@@ -67,6 +69,7 @@ export const runs: Projection = {
     { equal: ['env_id', 'fn'], sort: 'order' },
     { equal: ['env_id', 'error_code'], sort: 'error_order', sparse: true },
     { equal: [], sort: 'child_of', sparse: true },
+    { equal: [], sort: 'of_schedule', sparse: true },
     { equal: [], sort: 'running_on', sparse: true },
     { equal: [], sort: 'retry_at', sparse: true },
     { equal: ['summary_of'], sort: 'summary_key', sparse: true },
@@ -110,6 +113,8 @@ export const evolveRun = (doc: RunDoc | null, recorded: Recorded): RunDoc | null
     if (doc && event.reclaimed)
       return { ...doc, worker_id, running_on: runningOn(worker_id, doc), claimed_at: event.start_time }
     const order = orderOf(recorded)
+    const fn = 'ns' in target ? `${target.ns}/${target.var}` : null
+    const isScheduled = event.run_type === 'schedule' && event.replay_of === undefined
     return {
       run_id: event.run_id,
       env_id: envIdOf(recorded),
@@ -123,7 +128,7 @@ export const evolveRun = (doc: RunDoc | null, recorded: Recorded): RunDoc | null
       event_id: event.event_id ?? null,
       project_id: event.project_id,
       project_name: event.project_name,
-      fn: 'ns' in target ? `${target.ns}/${target.var}` : null,
+      fn,
       attempt: event.attempt,
       parent_run_id: event.parent_run_id ?? null,
       replay_of: event.replay_of ?? null,
@@ -138,6 +143,7 @@ export const evolveRun = (doc: RunDoc | null, recorded: Recorded): RunDoc | null
       error_code: null,
       error_order: null,
       child_of: event.parent_run_id === undefined ? null : `${event.parent_run_id}/${order}`,
+      of_schedule: isScheduled && fn !== null ? `${event.project_id}/${fn}/${order}` : null,
     }
   }
   if (!doc) return null // cancelled before a worker claimed it: it was never a run
@@ -192,3 +198,5 @@ const requestedAt = ({ run_id, requested_at, attempt, start_time }: EventOf<'Run
 export const runsOn = withId
 /** The bounds of `child_of` for the children of a run. */
 export const childrenOf = withId
+/** The bounds of `of_schedule` for the runs of a schedule, which `project_id/ns/var` names. */
+export const scheduledRunsOf = withId

@@ -1,11 +1,14 @@
-import { fireTick, scheduleIdOf, type TickDeps } from '../commands/runs/fireTick.ts'
+import { fireTick, type TickDeps } from '../commands/runs/fireTick.ts'
+import { schedulesOf } from '../commands/schedules/schedules.ts'
 import { type Ticks, ticksOf } from '../domain/cron.ts'
 import { clock, isoOf } from '../clock.ts'
 import { isAppError, messageOf } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import type { Directory } from '../projections/directory.ts'
 import type { DirectoryProject } from '../projections/directoryProject.ts'
+import { isPaused, pauseOf } from '../projections/pauses.ts'
 import type { Deployed } from '../projections/wiring.ts'
+import type { EventStore } from '../ports/eventStore.ts'
 import { LOOK_EVERY_MS } from './alarms.ts'
 import type { Saga, SagaCore } from './saga.ts'
 
@@ -17,7 +20,7 @@ const TOO_LATE_MS = CATCH_UP_MS + LOOK_EVERY_MS
 export interface Schedule {
   readonly schedule_id: string
   readonly ticks: Ticks
-  /** Time of the deploy, milliseconds since 1970. Earlier ticks do not fire. */
+  /** Time of the deploy or of the resumption, milliseconds since 1970. Earlier ticks do not fire. */
   readonly since: number
   readonly scheduled: Deployed
 }
@@ -81,11 +84,12 @@ const arm = (schedule: Schedule, after: number, now: number) => {
 
 /**
  * Fires the schedules of the deployed builds (SPEC.md, Schedule). Each tick has a derived stream, so it fires once even
- * if several nodes ring.
+ * if several nodes ring. A tick that rings after a pause was acknowledged, on whichever node, does not fire.
  */
 export const fireSchedules = (
   deps: TickDeps & {
-    readonly directory: Pick<Directory, 'env' | 'projects' | 'projectById' | 'onChange'>
+    readonly directory: Pick<Directory, 'env' | 'projects' | 'projectById' | 'onChange' | 'reach'>
+    readonly store: Pick<EventStore, 'head'>
     readonly logger: Logger
     /** Milliseconds since 1970. */
     readonly now?: () => number
@@ -99,7 +103,7 @@ export const fireSchedules = (
     const known = new Map<string, readonly Schedule[]>()
     const deployed = (project_id: string, project: DirectoryProject | undefined): ScheduleInput => {
       const former = known.get(project_id) ?? []
-      const schedules = (project ? schedulesOf(project, logger) : []).map((one) => continued(one, former))
+      const schedules = (project ? firingIn(project, logger) : []).map((one) => continued(one, former))
       if (schedules.length > 0) known.set(project_id, schedules)
       else known.delete(project_id)
       return { type: 'deployed', schedules, former }
@@ -127,9 +131,12 @@ export const fireSchedules = (
 
   async carryOut({ schedule, at }) {
     const { scheduled, schedule_id } = schedule
-    const { directory, now = clock.now, logger } = deps
-    const { env_id } = schedule.scheduled.project
+    const { directory, store, now = clock.now, logger } = deps
+    const { env_id, project_id } = scheduled.project
+    await directory.reach(await store.head()) // else this node may not know a pause that another one has acknowledged
     if (!directory.env(env_id)) return { type: 'fired', schedule, at } // it is being imported, or was deleted
+    const project = directory.projectById(project_id)
+    if (project && isPaused(project, scheduled.fn)) return { type: 'fired', schedule, at }
     if (now() - at > TOO_LATE_MS) {
       const error = `The event store was unavailable for longer than ${CATCH_UP_MS / 1000} s after the tick`
       logger.warn('A tick was skipped', { schedule_id, tick: isoOf(at), error })
@@ -149,7 +156,7 @@ export const fireSchedules = (
 
 /**
  * A schedule that the previous build had too is as old as it was there: a tick that was due before the deployment and
- * has not fired yet is caught up. Ticks that have fired do not fire again.
+ * has not fired yet is caught up. Ticks that have fired do not fire again, and those before a resumption do not fire.
  */
 const continued = (schedule: Schedule, former: readonly Schedule[]): Schedule => {
   const { cron, timezone } = schedule.scheduled.fn.schedule ?? {}
@@ -157,26 +164,24 @@ const continued = (schedule: Schedule, former: readonly Schedule[]): Schedule =>
     const isSame = schedule_id === schedule.schedule_id
     return isSame && fn.schedule?.cron === cron && fn.schedule?.timezone === timezone
   })
-  return before ? { ...schedule, since: before.since } : schedule
+  return before ? { ...schedule, since: Math.max(before.since, resumedMs(schedule.scheduled)) } : schedule
 }
 
-/** The schedules of a project's deployed build. An unreadable schedule is logged and omitted. */
-const schedulesOf = (project: DirectoryProject, logger: Logger): Schedule[] => {
-  const { project_id, deployed: build } = project
-  return (build?.functions ?? []).flatMap((fn): Schedule[] => {
-    if (!build || !fn.schedule) return []
+/** When the schedule was resumed last, milliseconds since 1970; 0 if it never was. */
+const resumedMs = ({ project, fn }: Deployed): number =>
+  Date.parse(pauseOf(project, fn)?.resumed_at ?? '') || 0
+
+/** The schedules of a project's deployed build that fire. An unreadable schedule is logged and omitted. */
+const firingIn = (project: DirectoryProject, logger: Logger): Schedule[] =>
+  schedulesOf(project).flatMap(({ schedule_id, ...scheduled }): Schedule[] => {
+    const { fn, build } = scheduled
+    if (isPaused(project, fn)) return []
     try {
-      const scheduled = { project, build, fn }
       const ticks = ticksOf(fn.schedule.cron, fn.schedule.timezone)
-      return [
-        {
-          schedule_id: scheduleIdOf(project_id, fn.ns, fn.var),
-          ticks,
-          since: Date.parse(build.since),
-          scheduled,
-        },
-      ]
+      const since = Math.max(Date.parse(build.since), resumedMs(scheduled))
+      return [{ schedule_id, ticks, since, scheduled }]
     } catch (error) {
+      const { project_id } = project
       logger.warn('A schedule cannot be read', {
         project_id,
         ns: fn.ns,
@@ -186,4 +191,3 @@ const schedulesOf = (project: DirectoryProject, logger: Logger): Schedule[] => {
       return []
     }
   })
-}

@@ -1,5 +1,4 @@
-import { scheduleIdOf } from '../commands/runs/fireTick.ts'
-import { ticksOf } from '../domain/cron.ts'
+import { nextTickOf, schedulesOf } from '../commands/schedules/schedules.ts'
 import { derivedId } from '../ids.ts'
 import type { Node } from '../process/roles/node.ts'
 import type { Activity } from './activity.ts'
@@ -19,14 +18,13 @@ export const nextDue = (
   { retries }: Pick<Activity, 'retries'>,
   { now, end }: { readonly now: number; readonly end: number },
 ): Due | null => {
-  const ticks = [...views.directory.projects()].flatMap(({ project_id, deployed }) =>
-    (deployed?.functions ?? []).flatMap(({ ns, var: name, schedule }) => {
-      const at = schedule && ticksOf(schedule.cron, schedule.timezone).after(now)
-      if (at === undefined || at === null || at > end) return []
-      const stream_id = derivedId(scheduleIdOf(project_id, ns, name), at)
-      return [{ at, name: `${ns}/${name}`, run_id: derivedId(stream_id, 'run') }]
-    }),
-  )
+  const ticks = [...views.directory.projects()].flatMap(schedulesOf).flatMap((schedule) => {
+    const { schedule_id, fn } = schedule
+    const at = nextTickOf(schedule, now)
+    if (at === null || at > end) return []
+    const stream_id = derivedId(schedule_id, at)
+    return [{ at, name: `${fn.ns}/${fn.var}`, run_id: derivedId(stream_id, 'run') }]
+  })
   const waiting = [...retries].filter(([, at]) => at <= end)
   const first = Math.min(...ticks.map(({ at }) => at), ...waiting.map(([, at]) => at))
   if (first === Infinity) return null

@@ -110,6 +110,8 @@ export const exampleOf: { readonly [T in EventType]: EventOf<T> } = {
   ProjectCreated: { type: 'ProjectCreated', project_id: 'p', name: 'shop' },
   ProjectNetworkChanged: { type: 'ProjectNetworkChanged', project_id: 'p', network: ['api.example.com'] },
   ProjectRenamed: { type: 'ProjectRenamed', project_id: 'p', name: 'store' },
+  SchedulePaused: { type: 'SchedulePaused', project_id: 'p', ns: 'orders', var: 'nightly' },
+  ScheduleResumed: { type: 'ScheduleResumed', project_id: 'p', ns: 'orders', var: 'nightly' },
   ProjectDeleted: { type: 'ProjectDeleted', project_id: 'p', build_ids: ['b'] },
   BuildUploaded: {
     type: 'BuildUploaded',
@@ -282,6 +284,7 @@ export const exampleOf: { readonly [T in EventType]: EventOf<T> } = {
     acceptance: '0123456789ab',
     at,
   },
+  OperatorSignedOut: { type: 'OperatorSignedOut', session_id: 'os', at },
   MasterKeyRetired: { type: 'MasterKeyRetired', master_key_id: '0123456789abcdef', rewrapped: 3, at },
   SessionCreated: {
     type: 'SessionCreated',

@@ -37,4 +37,19 @@ open('is limited by its plan, in all its environments together', () => {
   assert.is(refusedAfter(counts, 'b'), 5)
 })
 
+open('is counted for the environment and for the organization', () => {
+  const counts = new OpenCounts({ env })
+  const all = () => [
+    ...['a', 'b', 'c'].map((env_id) => counts.inEnv(env_id, 'streams')),
+    ...['one', 'two'].map((org_id) => counts.inOrg(org_id, 'streams')),
+    counts.total('streams'),
+  ]
+  assert.equal(all(), [0, 0, 0, 0, 0, 0])
+  const leaves = ['a', 'a', 'b', 'c'].map((env_id) => counts.enter(env_id, 'streams'))
+  counts.enter('a', 'buildUploads')
+  assert.equal(all(), [2, 1, 1, 3, 1, 4])
+  for (const leave of [leaves[0], leaves[0], leaves[3]]) leave?.()
+  assert.equal(all(), [1, 1, 0, 2, 0, 2])
+})
+
 open.run()

@@ -14,6 +14,7 @@ const projectDoc = {
   env_id: 'env',
   name: 'shop',
   network: null,
+  pauses: [],
   active: true,
   created_at: at(0),
   updated_at: at(0),
@@ -30,6 +31,20 @@ project('has the network that was set last', () => {
   assert.equal(docsAfter(projects, [{ ...created, network }]), { p: { ...projectDoc, network } })
   const changed: DomainEvent = { type: 'ProjectNetworkChanged', project_id: 'p', network }
   assert.equal(docsAfter(projects, [created, changed]), { p: { ...projectDoc, network, updated_at: at(1) } })
+})
+project('has the last pause of each schedule, and a pause does not change the project itself', () => {
+  const name = { project_id: 'p', ns: 'jobs', var: 'nightly' }
+  const paused: DomainEvent = { type: 'SchedulePaused', ...name }
+  const resumed: DomainEvent = { type: 'ScheduleResumed', ...name }
+  const other: DomainEvent = { ...paused, var: 'other' }
+  const pausesAfter = (...facts: DomainEvent[]) => docsAfter(projects, [created, ...facts])['p']?.['pauses']
+  const nightly = { ns: 'jobs', var: 'nightly', paused_at: at(1), resumed_at: null }
+  assert.equal(docsAfter(projects, [created, paused]), { p: { ...projectDoc, pauses: [nightly] } })
+  assert.equal(pausesAfter(paused, resumed), [{ ...nightly, resumed_at: at(2) }])
+  assert.equal(pausesAfter(paused, resumed, other, paused), [
+    { ...nightly, paused_at: at(4) },
+    { ...nightly, var: 'other', paused_at: at(3) },
+  ])
 })
 project('is gone', () =>
   assert.equal(

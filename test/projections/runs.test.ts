@@ -62,6 +62,7 @@ const running = {
   error_code: null,
   error_order: null,
   child_of: null,
+  of_schedule: null,
 } as const
 const withError = { error, error_code: 'user_error', error_order: running.order }
 const over = { ...running, stop_time, running_on: null }
@@ -145,6 +146,14 @@ run('was requested when its fact or its id says so, and at its start otherwise',
 run('that is a child is found by its parent', () => {
   const doc = docsAfter(runs, [{ ...started, parent_run_id: 'parent' }])['run']
   assert.is(doc?.child_of, `parent/${running.order}`)
+})
+run('of a schedule is found by its function, and a replay is not', () => {
+  const of = (more: object) =>
+    docsAfter(runs, [{ ...started, run_type: 'schedule', ...more }])['run']?.of_schedule
+  const target = { ns: 'orders', var: 'nightly' }
+  assert.is(of({ target, project_id: 'p' }), `p/orders/nightly/${running.order}`)
+  assert.is(of({ target, replay_of: 'r' }), null)
+  assert.is(of({ target, run_type: 'call' }), null)
 })
 run('that was only requested is not listed', () => assert.equal(docsAfter(runs, [asked]), {}))
 run('is one of many', () => {

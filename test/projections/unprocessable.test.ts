@@ -156,7 +156,7 @@ unprocessable('because it belongs to another kind of stream refuses commands by 
     await failureOf(handler.read('s-0', () => null))
     assert.match(reasons.pop() ?? `${kind} took it`, /^The fact WorkerStarted v1, .* does not belong in this/)
   }
-  assert.is(kinds.length, 18)
+  assert.is(kinds.length, 19)
   await close()
 })
 

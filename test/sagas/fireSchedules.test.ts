@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import { clock, isoOf } from '../../src/clock.ts'
 import { openAggregates } from '../../src/domain/aggregates.ts'
 import { AppError } from '../../src/errors.ts'
+import { START } from '../../src/events/event.ts'
 import type { EventOf } from '../../src/events/index.ts'
 import type { FunctionSpec } from '../../src/events/project.ts'
 import { streamOf } from '../../src/events/streams.ts'
@@ -9,16 +10,15 @@ import { newId } from '../../src/ids.ts'
 import { silent } from '../../src/logger.ts'
 import { Directory } from '../../src/projections/directory.ts'
 import { scheduleIdOf } from '../../src/commands/runs/fireTick.ts'
-import { ticksOf } from '../../src/domain/cron.ts'
 import { Alarms } from '../../src/sagas/alarms.ts'
-import { fireSchedules, fireSchedulesCore, type Schedule } from '../../src/sagas/fireSchedules.ts'
+import { fireSchedules } from '../../src/sagas/fireSchedules.ts'
 import { runSaga } from '../../src/sagas/runSaga.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 import { type Node, openNode } from '../support/openNode.ts'
-import { reacting } from './reacting.ts'
 
 const MINUTE = 60_000
+const HOUR = 60 * MINUTE
 const everyMinute: FunctionSpec = {
   ns: 'jobs',
   var: 'sweep',
@@ -60,6 +60,9 @@ const requestedIn = async ({ store }: Node): Promise<EventOf<'RunRequested'>[]> 
 const tickOf = ({ input }: EventOf<'RunRequested'>) =>
   input?.value as { cron: string; scheduled_time: string }
 
+/** The head of a log that contains nothing: a seeded directory follows none. */
+const nothingStored = { head: () => Promise.resolve(START) }
+
 type Deps = Parameters<typeof fireSchedules>[0]
 
 /** Runs the saga and returns its alarms. */
@@ -69,140 +72,17 @@ const saga = ({
   signal,
   directory,
   logger = silent,
+  store = nothingStored,
 }: Pick<Deps, 'aggregates' | 'quotas' | 'directory'> & {
+  readonly store?: Deps['store']
   readonly signal: AbortSignal
   readonly logger?: Deps['logger']
 }): Alarms => {
   const alarms = new Alarms()
-  const deps = { aggregates, quotas, directory, logger }
+  const deps = { aggregates, quotas, directory, logger, store }
   void runSaga(fireSchedules(deps), { logger, clock, alarms }, signal)
   return alarms
 }
-
-const rule = suite('the rules of schedules')
-const NOON = Date.parse('2026-05-01T12:00:00.000Z')
-const HOUR = 60 * MINUTE
-const scheduleAt = (cron: string, since: number, timezone = 'UTC'): Schedule => ({
-  schedule_id: cron,
-  ticks: ticksOf(cron, timezone),
-  since,
-  scheduled: {} as Schedule['scheduled'],
-})
-const armed = (one: Schedule, at: number) =>
-  ({ do: 'setAlarm', key: one.schedule_id, at, input: { type: 'due', schedule: one, at } }) as const
-
-rule('a deployed schedule waits for its next tick', () => {
-  const hourly = scheduleAt('0 * * * *', NOON)
-  reacting(fireSchedulesCore)
-    .given()
-    .when({ type: 'deployed', schedules: [hourly], former: [] })
-    .at(NOON + MINUTE)
-    .then(armed(hourly, NOON + HOUR))
-})
-rule('a tick missed less than a minute ago is caught up', () => {
-  const hourly = scheduleAt('0 * * * *', NOON - 24 * HOUR)
-  reacting(fireSchedulesCore)
-    .given()
-    .when({ type: 'deployed', schedules: [hourly], former: [] })
-    .at(NOON + 59_000)
-    .then(armed(hourly, NOON))
-})
-rule('a tick missed longer ago is skipped', () => {
-  const hourly = scheduleAt('0 * * * *', NOON - 24 * HOUR)
-  reacting(fireSchedulesCore)
-    .given()
-    .when({ type: 'deployed', schedules: [hourly], former: [] })
-    .at(NOON + 61_000)
-    .then(armed(hourly, NOON + HOUR))
-})
-rule('a tick before the deploy is not fired', () => {
-  const minutely = scheduleAt('* * * * *', NOON + 1000)
-  reacting(fireSchedulesCore)
-    .given()
-    .when({ type: 'deployed', schedules: [minutely], former: [] })
-    .at(NOON + 2000)
-    .then(armed(minutely, NOON + MINUTE))
-})
-rule('a due tick is fired, and the next one is armed when it has fired', () => {
-  const hourly = scheduleAt('0 * * * *', NOON)
-  const tick = { schedule: hourly, at: NOON }
-  reacting(fireSchedulesCore)
-    .given()
-    .when({ type: 'due', ...tick })
-    .at(NOON)
-    .then({ do: 'carryOut', key: hourly.schedule_id, command: tick })
-  reacting(fireSchedulesCore)
-    .given()
-    .when({ type: 'fired', ...tick })
-    .at(NOON + 5)
-    .then(armed(hourly, NOON + HOUR))
-})
-rule('a machine that slept fires only the last of its missed ticks', () => {
-  const minutely = scheduleAt('* * * * *', NOON - 24 * HOUR)
-  reacting(fireSchedulesCore)
-    .given()
-    .when({ type: 'fired', schedule: minutely, at: NOON - 8 * HOUR })
-    .at(NOON + 1000)
-    .then(armed(minutely, NOON))
-})
-rule('a tick whose alarm rings after a sleep of nine hours is skipped', () => {
-  const nightly = scheduleAt('0 3 * * *', NOON - 24 * HOUR)
-  const tick = { type: 'due', schedule: nightly, at: NOON - 9 * HOUR } as const
-  reacting(fireSchedulesCore)
-    .given()
-    .when(tick)
-    .at(NOON)
-    .then(armed(nightly, NOON + 15 * HOUR))
-})
-rule('a tick that was due in a short sleep fires when the machine wakes within a minute', () => {
-  const nightly = scheduleAt('0 12 * * *', NOON - 24 * HOUR)
-  const tick = { schedule: nightly, at: NOON }
-  reacting(fireSchedulesCore)
-    .given()
-    .when({ type: 'due', ...tick })
-    .at(NOON + MINUTE + 9000)
-    .then({ do: 'carryOut', key: nightly.schedule_id, command: tick })
-})
-rule('after the clock was set back, a schedule waits for its next tick by the new time', () => {
-  const hourly = scheduleAt('0 * * * *', NOON - 24 * HOUR)
-  const tomorrow = NOON + 24 * HOUR
-  reacting(fireSchedulesCore)
-    .given()
-    .when({ type: 'due', schedule: hourly, at: tomorrow })
-    .at(NOON + 1)
-    .then(armed(hourly, NOON + HOUR))
-  reacting(fireSchedulesCore)
-    .given()
-    .when({ type: 'fired', schedule: hourly, at: tomorrow })
-    .at(NOON + 1)
-    .then(armed(hourly, NOON + HOUR))
-})
-rule('a schedule without a further tick has no alarm', () => {
-  const never = { ...scheduleAt('* * * * *', NOON), ticks: { after: () => null } }
-  reacting(fireSchedulesCore)
-    .given()
-    .when({ type: 'deployed', schedules: [never], former: [] })
-    .at(NOON)
-    .then()
-})
-rule('the schedules of the previous build are dropped first', () => {
-  const [former, next] = [scheduleAt('0 * * * *', NOON), scheduleAt('30 * * * *', NOON)]
-  reacting(fireSchedulesCore)
-    .given()
-    .when({ type: 'deployed', schedules: [next], former: [former] })
-    .at(NOON)
-    .then({ do: 'drop', key: former.schedule_id }, armed(next, NOON + HOUR / 2))
-})
-rule('a fixed hour that the clocks skip fires right after the gap', () => {
-  const since = Date.parse('2026-03-28T12:00:00.000Z')
-  const nightly = scheduleAt('30 2 * * *', since, 'Europe/Berlin')
-  reacting(fireSchedulesCore)
-    .given()
-    .when({ type: 'deployed', schedules: [nightly], former: [] })
-    .at(since)
-    .then(armed(nightly, Date.parse('2026-03-29T01:00:00.000Z')))
-})
-rule.run()
 
 const schedule = suite<{ node: Node }>('a schedule')
 schedule.before.each(async (context) => {
@@ -212,7 +92,7 @@ schedule.after.each(({ node }) => node.close())
 
 schedule('fires a missed tick late, with its scheduled time as input', async ({ node }) => {
   const { directory, project_id } = await deployed([everyMinute], 10 * MINUTE)
-  saga({ ...node, directory })
+  saga({ ...node, store: nothingStored, directory })
   const first = await until(async () => (await requestedIn(node))[0])
   const { cron, scheduled_time } = tickOf(first)
   assert.is(cron, '* * * * *')
@@ -236,7 +116,12 @@ schedule('fires once, although the alarms of many nodes ring', async ({ node }) 
       rung++
       return handled
     }) as typeof streams.handle
-    const alarms = saga({ ...node, aggregates: { streams: { handle } as typeof streams }, directory })
+    const alarms = saga({
+      ...node,
+      store: nothingStored,
+      aggregates: { streams: { handle } as typeof streams },
+      directory,
+    })
     return { alarms, rung: () => rung }
   })
   await until(() => nodes.every(({ rung }) => rung() > 0))
@@ -247,7 +132,7 @@ schedule('fires once, although the alarms of many nodes ring', async ({ node }) 
 
 schedule('does not fire for the time before its build was deployed', async ({ node }) => {
   const { directory } = await deployed([everyMinute], 0)
-  const alarms = saga({ ...node, directory })
+  const alarms = saga({ ...node, store: nothingStored, directory })
   await until(() => alarms.size === 1)
   for (let i = 0; i < 20; i++) await new Promise(setImmediate)
   const since = clock.now() - 1000
@@ -264,7 +149,7 @@ schedule('is retried when its tick cannot be stored', async ({ node }) => {
     return node.aggregates.streams.handle(...args)
   }) as typeof node.aggregates.streams.handle
   const aggregates = { streams: { handle } as typeof node.aggregates.streams }
-  saga({ ...node, aggregates, directory })
+  saga({ ...node, store: nothingStored, aggregates, directory })
   await until(async () => (await requestedIn(node)).length > 0)
   assert.ok(calls >= 3)
 })
@@ -286,7 +171,7 @@ schedule('skips a tick that could not be stored within its window, and continues
   const aggregates = { streams: { handle } as typeof node.aggregates.streams }
   const began = clock.now()
   void runSaga(
-    fireSchedules({ ...node, aggregates, directory, logger, now }),
+    fireSchedules({ ...node, store: nothingStored, aggregates, directory, logger, now }),
     { logger, clock: shown, alarms },
     node.signal,
   )
@@ -324,6 +209,7 @@ schedule('fires each tick once on three nodes, through deaths of the node that f
       ...node,
       aggregates: { streams: { handle } as typeof streams },
       directory,
+      store: nothingStored,
       logger: silent,
       now,
     }
@@ -358,7 +244,7 @@ schedule('skips a tick that exceeds the quota, and continues', async ({ node }) 
   const warned: string[] = []
   const logger = { ...silent, warn: (message: string) => void warned.push(message) }
   const quotas = { checkRun: () => Promise.reject(new AppError('quota_exceeded', 'full')) }
-  const alarms = saga({ ...node, directory, quotas, logger })
+  const alarms = saga({ ...node, store: nothingStored, directory, quotas, logger })
   await until(() => warned.length > 0)
   assert.equal(await requestedIn(node), [])
   assert.equal(warned[0], 'A tick was skipped')
@@ -370,7 +256,7 @@ schedule('does not stop the others when it cannot be read', async ({ node }) => 
   const { directory } = await deployed([broken, everyMinute], 10 * MINUTE)
   const warned: string[] = []
   const logger = { ...silent, warn: (message: string) => void warned.push(message) }
-  saga({ ...node, directory, logger })
+  saga({ ...node, store: nothingStored, directory, logger })
   await until(async () => (await requestedIn(node)).length > 0)
   assert.is(warned.length, 1)
 })
@@ -411,6 +297,7 @@ schedule('fires a tick that was due right before a redeploy', async ({ node }) =
   let changed = (_: string): void => {}
   const redeployed = {
     env: (id: string) => directory.env(id),
+    reach: () => Promise.resolve(),
     projects: () => projects.call(directory),
     projectById: (id: string) => {
       const project = projectById.call(directory, id)
@@ -430,13 +317,18 @@ schedule('fires a tick that was due right before a redeploy', async ({ node }) =
     changed(project_id)
     return Promise.reject(new AppError('unavailable', 'down'))
   }) as typeof streams.handle
-  saga({ ...node, aggregates: { streams: { handle } as typeof streams }, directory: redeployed })
+  saga({
+    ...node,
+    store: nothingStored,
+    aggregates: { streams: { handle } as typeof streams },
+    directory: redeployed,
+  })
   await until(async () => (await requestedIn(node)).length > 0)
 })
 
 schedule('of an environment that is still being imported does not fire', async ({ node }) => {
   const { directory } = await deployed([everyMinute], 10 * MINUTE, newId(), [])
-  const { inputs, carryOut } = fireSchedules({ ...node, directory, logger: silent })
+  const { inputs, carryOut } = fireSchedules({ ...node, store: nothingStored, directory, logger: silent })
   for await (const input of inputs(node.signal)) {
     if (input.type !== 'deployed') continue
     const [due] = input.schedules

@@ -87,6 +87,20 @@ tests('schedules fire at their times and in their order, and nothing fires by it
   assert.is(day.filter(({ fn }) => fn === 'orders/hourly').length, 24)
 })
 
+tests('a paused schedule does not fire, and a resumed one fires again', async () => {
+  await using service = await started()
+  const list = { path: { project: 'orders' } }
+  const { data } = await service.client.request('GET /v1/projects/{project}/schedules', list)
+  const [schedule_id = ''] = data.filter((each) => each.var === 'nightly').map((each) => each.schedule_id)
+  const at = { path: { project: 'orders', schedule_id } }
+  const nightly = (runs: readonly { readonly fn: string | null }[]) =>
+    runs.filter(({ fn }) => fn === 'orders/nightly').length
+  await service.client.request('POST /v1/projects/{project}/schedules/{schedule_id}/pause', at)
+  assert.is(nightly(await service.advance(24 * 3_600_000)), 0)
+  await service.client.request('POST /v1/projects/{project}/schedules/{schedule_id}/resume', at)
+  assert.is(nightly(await service.advance(24 * 3_600_000)), 1)
+})
+
 tests('retries wait for the clock and follow their delays', async () => {
   await using service = await started()
   const [first, ...others] = await service.send('flaky', { failures: 2 }).settled()

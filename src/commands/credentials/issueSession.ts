@@ -12,7 +12,7 @@ export const DEFAULT_SESSION_S = 3600
 export const LONGEST_SESSION_S = 86_400
 
 /**
- * Issues a session under an API key (SPEC.md, Sessions). Resolves with its id and its token, which is not stored (I6).
+ * Issues a session under an API key (SPEC.md, Sessions). Resolves with its id, its end and its token, which is not stored (I6).
  * Rejects with `forbidden`, `bad_request`, `permission_escalation` or `session_limit_exceeded`.
  */
 export const issueSession = async (
@@ -24,7 +24,7 @@ export const issueSession = async (
     expires_in = DEFAULT_SESSION_S,
   }: { issuer: Credential; permissions: Permissions; metadata?: unknown; expires_in?: number | undefined },
   { cause, newId }: Caller,
-): Promise<{ session_id: string; token: string }> => {
+): Promise<{ session_id: string; token: string; expires_at: string }> => {
   checkIssuing(issuer, permissions, checkPermissions)
   const { api_key_id } = issuer
   const session_id = newId('session')
@@ -41,5 +41,5 @@ export const issueSession = async (
     { type: 'CreateSession', api_key_id, now: clock.iso(), session },
     cause,
   )
-  return { session_id, token }
+  return { session_id, token, expires_at: session.expires_at }
 }

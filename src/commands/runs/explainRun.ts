@@ -1,3 +1,4 @@
+import type { Actor } from '../../events/actor.ts'
 import { CALL, REPLAY } from '../../events/eventType.ts'
 import { streamOf } from '../../events/streams.ts'
 import { type EventDoc, senderOf } from '../../projections/events.ts'
@@ -22,11 +23,11 @@ export const explainRun = async (
   { mayReadEvents }: { readonly mayReadEvents: boolean },
 ): Promise<Explanation> => {
   const event = run.event_id === null || !mayReadEvents ? null : await deps.views.events.get(run.event_id)
-  const by = await requestedBy(deps, run)
+  const actor = await actorFor(deps, run)
   return {
     why: [
       `${nameOf(run)} ran as run ${run.run_id}, attempt ${run.attempt}, on build ${run.build_id} of the project ${run.project_name}.`,
-      triggerOf(run, event, by),
+      triggerOf(run, event, actor),
       ...(event ? senderText(event) : []),
       ...(run.replay_of === null ? [] : [`It replays the run ${run.replay_of} with the same input.`]),
       ...(run.origin_run_id === null
@@ -40,7 +41,8 @@ export const explainRun = async (
 
 const nameOf = ({ fn }: RunDoc): string => fn ?? 'Evaluated code'
 
-const triggerOf = (run: RunDoc, event: EventDoc | null, by: string): string => {
+const triggerOf = (run: RunDoc, event: EventDoc | null, { actor, actor_type }: Actor): string => {
+  const by = actor === undefined || actor_type === undefined ? '' : ` by the ${actor_type} ${actor}`
   const { run_type, parent_run_id, event_id, requested_at } = run
   if (parent_run_id !== null) return `The run ${parent_run_id} called it and waited for it.`
   if (run.replay_of !== null) return `The replay was requested at ${requested_at}${by}.`
@@ -50,7 +52,9 @@ const triggerOf = (run: RunDoc, event: EventDoc | null, by: string): string => {
       return `${what} was published${by}; the function handles events of this type.`
     }
     case 'schedule':
-      return `Its schedule was due at ${requested_at}.`
+      return by === '' || actor_type === 'system'
+        ? `Its schedule was due at ${requested_at}.`
+        : `Its schedule was started by hand, requested at ${requested_at}${by}.`
     case 'eval':
     case 'repl':
       return `The code was sent at ${requested_at}${by}.`
@@ -70,12 +74,11 @@ const senderText = (event: EventDoc): string[] => {
   return event.event_type === REPLAY ? ['The event is the request to replay a run.'] : []
 }
 
-/** The credential that requested the run; empty if it is not stored. */
-const requestedBy = async ({ store }: Deps, { input_at, replay_of }: RunDoc): Promise<string> => {
-  if (!input_at || replay_of !== null) return '' // the input of a replay belongs to the first run
+/** The actor that requested the run; empty if it is not stored. */
+const actorFor = async ({ store }: Deps, { input_at, replay_of }: RunDoc): Promise<Actor> => {
+  if (!input_at || replay_of !== null) return {} // the input of a replay belongs to the first run
   const fact = await readFact(store, streamOf.stream(input_at.stream_id), input_at.revision)
-  const { actor, actor_type } = fact?.metadata ?? {}
-  return actor === undefined || actor_type === undefined ? '' : ` by the ${actor_type} ${actor}`
+  return fact?.metadata ?? {}
 }
 
 const outcomeOf = ({ status, error, start_time, stop_time, retry_at, retried_by }: RunDoc): string => {

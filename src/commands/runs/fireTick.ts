@@ -1,5 +1,6 @@
 import { isoOf } from '../../clock.ts'
 import { bySystem } from '../../events/actor.ts'
+import type { RunInput, RunPlan } from '../../events/run.ts'
 import { streamOf } from '../../events/streams.ts'
 import { derivedId } from '../../ids.ts'
 import type { Deployed } from '../../projections/wiring.ts'
@@ -15,6 +16,27 @@ export interface TickDeps {
 /** The id of a schedule. It survives redeploys while the function keeps its namespace and name. */
 export const scheduleIdOf = (project_id: string, ns: string, name: string): string =>
   derivedId('schedule', project_id, ns, name)
+
+/** The part of a run that a tick and a start by hand have in common. */
+export const tickPlan = (
+  scheduled: Deployed,
+  ids: { readonly run_id: string; readonly stream_id: string },
+): RunPlan => {
+  const { retry } = scheduled.fn
+  return {
+    ...ids,
+    run_type: 'schedule',
+    ...placeOf(scheduled),
+    ...(retry && retry.attempts > 0 && { retry }),
+    attempt: 1,
+  }
+}
+
+/** The input of a scheduled function. `scheduled_time`: ISO 8601. */
+export const tickInput = ({ fn }: Pick<Deployed, 'fn'>, scheduled_time: string): RunInput => ({
+  kind: 'tick',
+  value: { cron: fn.schedule?.cron, scheduled_time },
+})
 
 /**
  * Requests the run of a schedule (SPEC.md, Schedule) for one tick (milliseconds since 1970). The ids derive from
@@ -37,16 +59,11 @@ export const fireTick = async (
       env_id,
       create: true,
       plan: {
-        run_id: derivedId(stream_id, 'run'),
-        stream_id,
-        run_type: 'schedule',
-        ...placeOf(scheduled),
-        ...(fn.retry && fn.retry.attempts > 0 && { retry: fn.retry }),
-        attempt: 1,
+        ...tickPlan(scheduled, { run_id: derivedId(stream_id, 'run'), stream_id }),
         requested_at: isoOf(tick),
         ...(span && { traceparent: span.traceparent }),
       },
-      input: { kind: 'tick', value: { cron: fn.schedule?.cron, scheduled_time: isoOf(tick) } },
+      input: tickInput(scheduled, isoOf(tick)),
     },
     { env_id, correlation_id: schedule_id, ...bySystem('schedules') },
   )

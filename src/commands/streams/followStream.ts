@@ -20,6 +20,7 @@ export type Activity =
       readonly revision: number
       readonly run_id: string
       readonly data_type: string
+      readonly emitted_at: string
       readonly payload: Payload
     }
 
@@ -85,7 +86,14 @@ const activities = (deps: Deps, isWanted: (project: Project) => boolean, wantsAl
           const run = open.get(run_id) ?? (await planned())
           if (!run || !isWanted(run)) return null
         }
-        return { kind: 'data', revision, run_id, data_type, payload: payloadOf('payload', event) }
+        return {
+          kind: 'data',
+          revision,
+          run_id,
+          data_type,
+          emitted_at: recorded.at,
+          payload: payloadOf('payload', event),
+        }
       }
       case 'RunSucceeded':
       case 'RunFailed':

@@ -7,21 +7,38 @@ import type { EventStore } from '../../ports/eventStore.ts'
 /** Runs whose start a reader of the log remembers until their end. */
 const MOST = 10_000
 
-/** The function of a run, and its project. */
+/** The function of a run and its project, with what its start says. */
 export interface RunPlace {
   /** `ns/var`; null for evaluated code. */
   readonly fn: string | null
   readonly project_id: string | null
   readonly project_name: string | null
+  /** 1 for the first run, 2 for its first retry. */
+  readonly attempt: number | null
+  readonly start_time: string | null
 }
 
 /** Of a run that was cancelled before it started, or whose start is no longer stored. */
-const UNKNOWN: RunPlace = { fn: null, project_id: null, project_name: null }
+const UNKNOWN: RunPlace = {
+  fn: null,
+  project_id: null,
+  project_name: null,
+  attempt: null,
+  start_time: null,
+}
 
-export const placeOf = ({ target, project_id, project_name }: EventOf<'RunStarted'>): RunPlace => ({
+const placeOf = ({
+  target,
+  project_id,
+  project_name,
+  attempt,
+  start_time,
+}: EventOf<'RunStarted'>): RunPlace => ({
   fn: 'ns' in target ? `${target.ns}/${target.var}` : null,
   project_id,
   project_name,
+  attempt,
+  start_time,
 })
 
 type Ending = EventOf<'RunSucceeded' | 'RunFailed' | 'RunCancelled'>

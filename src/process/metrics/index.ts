@@ -1,5 +1,6 @@
 import type { Exposition, Metric } from '../../ports/metrics.ts'
 import { openExposition } from '../engines.ts'
+import { domainMetrics } from './domains.ts'
 import { engineMetrics } from './engines.ts'
 import { logMetrics } from './log.ts'
 import { requestMetrics } from './requests.ts'
@@ -11,6 +12,7 @@ const metricsOf = (sources: Sources): readonly Metric[] => [
   ...engineMetrics(sources),
   ...logMetrics(sources),
   ...runMetrics(sources),
+  ...domainMetrics(sources),
   ...requestMetrics(sources),
 ]
 

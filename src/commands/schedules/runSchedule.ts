@@ -1,0 +1,40 @@
+import { clock, isoOf } from '../../clock.ts'
+import type { RunPlan } from '../../events/run.ts'
+import { timeOf } from '../../ids.ts'
+import type { Caller, CommandDeps } from '../deps.ts'
+import { storeRequest } from '../runs/requestRun.ts'
+import { tickInput, tickPlan } from '../runs/fireTick.ts'
+import { scheduleFor } from './schedules.ts'
+
+/** A run that waits for a worker. */
+export interface RequestedRun {
+  readonly run_id: string
+  readonly stream_id: string
+  /** ISO 8601. */
+  readonly requested_at: string
+}
+
+/**
+ * Starts the function of a schedule now, with the input of a tick. A pause does not prevent it. Resolves when the request
+ * is durable; a repetition with the same ids starts nothing. Rejects with `not_found` or `quota_exceeded`.
+ */
+export const runSchedule = async (
+  deps: Pick<CommandDeps, 'aggregates' | 'views' | 'quotas'>,
+  at: { readonly project: string; readonly schedule_id: string },
+  { cause, newId }: Caller,
+): Promise<RequestedRun> => {
+  const { views, quotas } = deps
+  await views.settled('builds')
+  const scheduled = scheduleFor(views.directory, cause.env_id, at)
+  await quotas.checkRun(cause.env_id)
+  const run_id = newId('run')
+  const stream_id = newId('stream')
+  const requested_at = isoOf(timeOf(run_id)) // a repetition has the same input
+  const plan: RunPlan = {
+    ...tickPlan(scheduled, { run_id, stream_id }),
+    requested_at,
+    ...(cause.traceparent !== undefined && { traceparent: cause.traceparent }),
+  }
+  await storeRequest(deps, { plan, input: tickInput(scheduled, requested_at), cause, now: clock.iso() })
+  return { run_id, stream_id, requested_at }
+}

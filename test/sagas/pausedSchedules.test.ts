@@ -1,0 +1,153 @@
+import * as assert from 'uvu/assert'
+import { clock, isoOf } from '../../src/clock.ts'
+import { ticksOf } from '../../src/domain/cron.ts'
+import type { FunctionSpec } from '../../src/events/project.ts'
+import { streamOf } from '../../src/events/streams.ts'
+import { newId } from '../../src/ids.ts'
+import { silent } from '../../src/logger.ts'
+import type { DirectoryProject } from '../../src/projections/directoryProject.ts'
+import { Alarms } from '../../src/sagas/alarms.ts'
+import { fireSchedules, type Schedule } from '../../src/sagas/fireSchedules.ts'
+import { runSaga } from '../../src/sagas/runSaga.ts'
+import { type Node, openNode } from '../support/openNode.ts'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+
+const MINUTE = 60_000
+const minutely: FunctionSpec = {
+  ns: 'jobs',
+  var: 'minutely',
+  schedule: { cron: '* * * * *', timezone: 'UTC' },
+}
+const now = clock.now()
+const deployedAt = isoOf(now - 60 * MINUTE)
+const resumed_at = isoOf(now)
+const paused = { ns: 'jobs', var: 'minutely', paused_at: isoOf(now - 5 * MINUTE), resumed_at: null }
+
+const projectWith = (pauses: DirectoryProject['pauses']): DirectoryProject => ({
+  project_id: 'p',
+  env_id: 'env',
+  name: 'shop',
+  network: null,
+  pauses,
+  deployed: { build_id: 'b', hash: 'h', functions: [minutely], since: deployedAt },
+  live: null,
+})
+
+/** A directory with one project, which `change` replaces. `late`: the project after this node has read the whole log. */
+const directoryOf = (first: DirectoryProject, late?: DirectoryProject) => {
+  let project = first
+  let changed = (_: string): void => {}
+  return {
+    change(next: DirectoryProject) {
+      project = next
+      changed('p')
+    },
+    env: (env_id: string) => ({ env_id, name: 'dev', org_id: 'o', org_slug: 'local', plan: 'pro' }) as const,
+    projects: () => [project].values(),
+    projectById: () => project,
+    reach: () => Promise.resolve(late && void (project = late)),
+    onChange(listener: (id: string) => void) {
+      changed = listener
+      return () => {}
+    },
+  }
+}
+
+const schedule = suite<{ node: Node }>('a paused schedule')
+schedule.before.each(async (context) => {
+  context.node = await openNode()
+})
+schedule.after.each(({ node }) => node.close())
+
+/** The schedules that the saga knows after each change. */
+const known = async (
+  { store, aggregates, quotas, signal }: Node,
+  directory: ReturnType<typeof directoryOf>,
+  ...changes: readonly DirectoryProject[]
+): Promise<readonly Schedule[]> => {
+  const inputs = fireSchedules({ store, aggregates, quotas, directory, logger: silent }).inputs(signal)
+  const left = [...changes]
+  for await (const input of inputs) {
+    if (input.type !== 'deployed') continue
+    const next = left.shift()
+    if (!next) return input.schedules
+    directory.change(next)
+  }
+  throw new Error('Expected the saga to report the last change')
+}
+
+schedule('has no tick, and is like a new one when it is resumed', async ({ node }) => {
+  assert.equal(await known(node, directoryOf(projectWith([paused]))), [])
+  const [resumed] = await known(
+    node,
+    directoryOf(projectWith([paused])),
+    projectWith([{ ...paused, resumed_at }]),
+  )
+  assert.is(resumed?.since, now)
+})
+
+schedule('catches up no tick of its pause after a restart', async ({ node }) => {
+  const [resumed] = await known(node, directoryOf(projectWith([{ ...paused, resumed_at }])))
+  assert.is(resumed?.since, now)
+})
+
+schedule('catches up no tick of a pause that was shorter than a look at the projects', async ({ node }) => {
+  const [resumed] = await known(node, directoryOf(projectWith([])), projectWith([{ ...paused, resumed_at }]))
+  assert.is(resumed?.since, now)
+})
+
+schedule('does not change the other schedules of its project', async ({ node }) => {
+  const [other] = await known(node, directoryOf(projectWith([{ ...paused, var: 'other' }])))
+  assert.is(other?.since, Date.parse(deployedAt))
+})
+
+schedule('starts nothing on a node that has not read of the pause yet', async ({ node }) => {
+  const directory = directoryOf(projectWith([]), projectWith([paused]))
+  const { carryOut } = fireSchedules({ ...node, directory, logger: silent })
+  const ticks = ticksOf('* * * * *', 'UTC')
+  const project = projectWith([])
+  const scheduled = { project, build: project.deployed, fn: minutely } as Schedule['scheduled']
+  const one: Schedule = { schedule_id: newId(), ticks, since: now, scheduled }
+  const done = await carryOut({ schedule: one, at: clock.now() })
+  assert.is(done?.type, 'fired')
+  for await (const { events, caughtUp } of node.store.subscribe({ signal: node.signal })) {
+    assert.equal(
+      events.filter(({ event }) => event.type === 'RunRequested'),
+      [],
+    )
+    if (caughtUp) break
+  }
+})
+
+schedule('keeps its pause over a deployment, and over one without the function', async ({ node }) => {
+  const signed = { correlation_id: 'test', env_id: 'env' }
+  const project_id = newId()
+  const { projects } = node.aggregates
+  const at = streamOf.project(project_id)
+  const name = { project_id, ns: 'jobs', var: 'minutely' }
+  const other: FunctionSpec = { ...minutely, var: 'other' }
+  let fence = 0
+  const deploy = async (functions: FunctionSpec[]) => {
+    const build = { build_id: newId(), project_id, hash: 'h', functions }
+    const stored = { size: 1, build_type: 'release', storage_path: 'x', storage_backend: 'disk' } as const
+    await projects.handle(at, { type: 'UploadBuild', build: { ...build, ...stored } }, signed)
+    fence = (await projects.handle(at, { type: 'DeployBuild', build, fence }, signed)).firstRevision
+  }
+  await projects.handle(at, { type: 'CreateProject', project_id, name: 'shop' }, signed)
+  const alarms = new Alarms()
+  const deps = { ...node, directory: node.views.directory, logger: silent }
+  void runSaga(fireSchedules(deps), { logger: silent, clock, alarms }, node.signal)
+  await deploy([minutely])
+  await until(() => alarms.size === 1)
+  await projects.handle(at, { type: 'PauseSchedule', ...name }, signed)
+  await until(() => alarms.size === 0)
+  await deploy([minutely, other])
+  await until(() => alarms.size === 1)
+  await deploy([other])
+  await deploy([minutely, other, { ...other, var: 'third' }])
+  await until(() => alarms.size === 2)
+  await projects.handle(at, { type: 'ResumeSchedule', ...name }, signed)
+  await until(() => alarms.size === 3)
+})
+schedule.run()
