@@ -4,6 +4,7 @@ import Koa, { type Context } from 'koa'
 import { AppError, messageOf } from '../errors.ts'
 import type { ApiDeps, FrontDeps, LaterOperator } from './deps.ts'
 import { answeredPreflight } from './http/cors.ts'
+import { ledToDashboard } from './http/page.ts'
 import { problem } from './http/problem.ts'
 import { requestLimit } from './http/requestLimit.ts'
 import { serve, serveOperatorOnly, servePublic } from './http/serveRoute.ts'
@@ -102,7 +103,7 @@ const appOf = (
   app.use(requestLimit({ trustedProxies }))
   app.use(async (ctx, next) => {
     if (!serves(ctx)) throw unknown(ctx.method, ctx.path)
-    if (answeredPreflight(ctx)) return
+    if (answeredPreflight(ctx) || ledToDashboard(ctx)) return
     await next()
     if (ctx.body !== undefined || ctx.respond === false) return
     if (ctx.status === 404) throw unknown(ctx.method, ctx.path)

@@ -73,6 +73,8 @@ export type Reply =
       readonly offset: number
       /** Where a search ended that has not looked at everything. */
       readonly searched_to?: string
+      /** Where the next page of a list of runs begins. */
+      readonly next?: string
     }
   | { readonly kind: 'none' }
   /** The handler has written the reply itself, such as a download or a stream. */
@@ -201,6 +203,9 @@ type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${inf
 
 const NO_QUERY = { type: 'object', properties: {} } as unknown as TObject
 
+/** Fields of a reply that are shown once. */
+const SECRETS = ['token', 'ticket']
+
 const checked = <Request>(
   spec: RouteSpec & { readonly handle: unknown },
   { takesKey }: { readonly takesKey: boolean },
@@ -212,7 +217,9 @@ const checked = <Request>(
     ...(spec.form && { form: closed(spec.form) }),
     handle: spec.handle as Handle<Request>,
     takesKey,
-    revealsSecret: 'token' in ((spec.reply.schema as TObject | undefined)?.properties ?? {}),
+    revealsSecret: SECRETS.some(
+      (name) => name in ((spec.reply.schema as TObject | undefined)?.properties ?? {}),
+    ),
     checkQuery: spec.anyQuery ? (query) => query : checkQuery(spec.query ?? NO_QUERY),
     checkBody: body && checkBody(body),
   }

@@ -11,6 +11,9 @@ export {
   ServiceKey,
   NewServiceKey,
   RevokedCount,
+  SignIn,
+  SignInTicket,
+  OperatorSignIn,
 } from './schemas/credentials.ts'
 export { Environment, OrgUsage, Domain } from './schemas/environment.ts'
 export { FileUpload, File, UploadedPart, MultipartUpload, UploadUnderWay } from './schemas/files.ts'
@@ -33,12 +36,14 @@ export {
   ProjectFunction,
   BuildUpload,
   Build,
+  BuildChanges,
   DeployedBuild,
   BuildOfEnv,
   ContextVariable,
   RotatedDataKey,
   EventHandler,
   Schedule,
+  RequestedRun,
   Webhook,
 } from './schemas/projects.ts'
 export {
@@ -48,6 +53,7 @@ export {
   RunStatus,
   Run,
   RunInput,
+  RunExplanation,
   RunLogs,
   RunTrace,
   TraceNode,

@@ -43,6 +43,17 @@ export interface Build {
   readonly updated_at: string
 }
 
+export interface BuildChanges {
+  /** The deployed build; null if there is none */
+  readonly against: string | null
+  /** Functions that the former build did not have */
+  readonly added: readonly string[]
+  /** Functions that the build does not have: nothing starts them any more */
+  readonly removed: readonly string[]
+  /** Functions with another trigger or other metadata */
+  readonly changed: readonly string[]
+}
+
 export interface BuildFunction {
   /** Function reference `ns/var` */
   readonly fn: string
@@ -315,6 +326,15 @@ export interface OrgUsage {
     readonly period_start: string
     readonly period_end: string
   }
+  /** Live streams that are open on the node that replies */
+  readonly live_streams: {
+    /** Those of the environment of the credential; null for the operator */
+    readonly in_env: number | null
+    /** Those of all environments of the organization */
+    readonly in_org: number
+    /** The most that the plan allows on each node */
+    readonly limit: number
+  }
 }
 
 export type Permissions = { readonly [name: string]: readonly ('execute' | 'read' | 'create' | 'update' | 'delete' | '*')[] }
@@ -380,6 +400,13 @@ export interface PublishedEvent {
   readonly handlers?: number
 }
 
+export interface RequestedRun {
+  /** The run is listed once a worker has claimed it */
+  readonly run_id: string
+  readonly stream_id: string
+  readonly requested_at: string
+}
+
 export interface RevokedCount {
   readonly revoked_count: number
 }
@@ -432,6 +459,13 @@ export interface RunError {
   readonly cause?: Thrown
   /** The errors of an `AggregateError`, at most ten */
   readonly errors?: readonly Thrown[]
+}
+
+export interface RunExplanation {
+  readonly run_id: string
+  /** Sentences: what started the run, and who requested it */
+  readonly why: readonly string[]
+  readonly outcome: string
 }
 
 export interface RunInput {
@@ -540,6 +574,15 @@ export interface Schedule {
   readonly timezone: string
   readonly ns: string
   readonly var: string
+  /** No tick starts the function, until the schedule is resumed */
+  readonly paused: boolean
+  readonly paused_at: string | null
+  /** The next tick; null while the schedule is paused, and if there is no further tick */
+  readonly next_time: string | null
+  /** The newest run that a tick or a caller started, or its newest attempt */
+  readonly last_run_id: string | null
+  /** When that run was due */
+  readonly last_time: string | null
 }
 
 export interface ServiceKey {
@@ -562,6 +605,24 @@ export interface Session {
   readonly metadata: unknown
   readonly expires_at: string
   readonly created_at: string
+}
+
+export interface SignIn {
+  /** Null for a key */
+  readonly session_id: string | null
+  readonly env_id: string
+  /** Null without the permission `read` on `env` */
+  readonly env_name: string | null
+  /** Null without the permission `read` on `env` */
+  readonly org_id: string | null
+  readonly permissions: Permissions
+  readonly expires_at: string | null
+}
+
+export interface SignInTicket {
+  /** Valid for one sign-in, returned only in this reply */
+  readonly ticket: string
+  readonly expires_at: string
 }
 
 export interface Thrown {
@@ -661,6 +722,8 @@ export interface Pagination {
   readonly has_more: boolean
   /** Only if a search of runs has not looked at all of them: `before` of the request that continues it */
   readonly searched_to?: string
+  /** Only in lists of runs that have more: `before` of the request for the next page, without `offset` */
+  readonly next?: string
 }
 
 /** Every operation of an environment: its input, and the data of its reply. */
@@ -742,6 +805,8 @@ export interface Operations {
       readonly limit?: number
       /** Number of results to skip */
       readonly offset?: number
+      /** Only builds whose zip has this SHA-256 in hex */
+      readonly hash?: string
       /** The state at this time, or at this position of the log, instead of the present one */
       readonly as_of?: string
     }
@@ -823,6 +888,16 @@ export interface Operations {
       readonly build_id: string
     }
     readonly reply: DeployedBuild
+  }
+  /** Compare a build with the deployed one */
+  'GET /v1/projects/{project}/builds/{build_id}/changes': {
+    readonly path: {
+      /** Id or name of the project */
+      readonly project: string
+      /** Id of the build */
+      readonly build_id: string
+    }
+    readonly reply: BuildChanges
   }
   /** List context variables */
   'GET /v1/projects/{project}/context': {
@@ -909,6 +984,20 @@ export interface Operations {
     }
     readonly reply: Page<EventHandler>
   }
+  /** List the webhook endpoints of the deployed build */
+  'GET /v1/projects/{project}/webhooks': {
+    readonly path: {
+      /** Id or name of the project */
+      readonly project: string
+    }
+    readonly query?: {
+      /** Maximum number of results */
+      readonly limit?: number
+      /** Number of results to skip */
+      readonly offset?: number
+    }
+    readonly reply: Page<Webhook>
+  }
   /** List the schedules of the deployed build */
   'GET /v1/projects/{project}/schedules': {
     readonly path: {
@@ -923,19 +1012,35 @@ export interface Operations {
     }
     readonly reply: Page<Schedule>
   }
-  /** List the webhook endpoints of the deployed build */
-  'GET /v1/projects/{project}/webhooks': {
+  /** Pause a schedule */
+  'POST /v1/projects/{project}/schedules/{schedule_id}/pause': {
     readonly path: {
       /** Id or name of the project */
       readonly project: string
+      /** Id of the schedule, from the list of schedules */
+      readonly schedule_id: string
     }
-    readonly query?: {
-      /** Maximum number of results */
-      readonly limit?: number
-      /** Number of results to skip */
-      readonly offset?: number
+    readonly reply: Schedule
+  }
+  /** Resume a paused schedule */
+  'POST /v1/projects/{project}/schedules/{schedule_id}/resume': {
+    readonly path: {
+      /** Id or name of the project */
+      readonly project: string
+      /** Id of the schedule, from the list of schedules */
+      readonly schedule_id: string
     }
-    readonly reply: Page<Webhook>
+    readonly reply: Schedule
+  }
+  /** Start the function of a schedule now */
+  'POST /v1/projects/{project}/schedules/{schedule_id}/run': {
+    readonly path: {
+      /** Id or name of the project */
+      readonly project: string
+      /** Id of the schedule, from the list of schedules */
+      readonly schedule_id: string
+    }
+    readonly reply: RequestedRun
   }
   /** Publish an event */
   'POST /v1/events': {
@@ -1015,7 +1120,7 @@ export interface Operations {
       readonly text?: string
       /** Only runs of this period before now, as an ISO 8601 duration such as P7D */
       readonly time_range?: string
-      /** Only runs that started before this ISO 8601 time, or before a `searched_to` */
+      /** Only runs that started before this ISO 8601 time, or before a `next` or `searched_to` */
       readonly before?: string
       /** The state at this time, or at this position of the log, instead of the present one */
       readonly as_of?: string
@@ -1066,6 +1171,14 @@ export interface Operations {
       readonly run_id: string
     }
     readonly reply: RunTrace
+  }
+  /** Explain why a run started, and how it ended */
+  'GET /v1/runs/{run_id}/why': {
+    readonly path: {
+      /** Id of the run */
+      readonly run_id: string
+    }
+    readonly reply: RunExplanation
   }
   /** Get the output of a run */
   'GET /v1/runs/{run_id}/logs': {
@@ -1130,6 +1243,8 @@ export interface Operations {
     readonly query?: {
       /** Only runs of this project, by id or name */
       readonly project?: string
+      /** `true`: `stream:data` has `emitted_at`, the time at which the service stored the data */
+      readonly times?: 'true' | 'false'
       /** `start`, `end`, or the `id` of the last event that the client received */
       readonly from?: string
       /** The token of a session, instead of the header `Authorization`: for `EventSource` in browsers, which cannot send it */
@@ -1310,6 +1425,28 @@ export interface Operations {
     }
     readonly reply: undefined
   }
+  /** Sign in to the dashboard */
+  'POST /v1/sign-in': {
+    readonly body: {
+      /** An API key, or the token of a session */
+      readonly token?: string
+      /** A ticket, which is valid once */
+      readonly ticket?: string
+    }
+    readonly reply: SignIn
+  }
+  /** Get the environment and the permissions of the credential */
+  'GET /v1/sign-in': {
+    readonly reply: SignIn
+  }
+  /** Sign out of the dashboard */
+  'DELETE /v1/sign-in': {
+    readonly reply: undefined
+  }
+  /** Create a ticket that signs a browser in */
+  'POST /v1/sign-in/tickets': {
+    readonly reply: SignInTicket
+  }
   /** Create a service key */
   'POST /v1/service-keys': {
     readonly body: {
@@ -1423,7 +1560,7 @@ export interface Operations {
       /** Only facts that contain this id, path of a file, key of a context variable or domain */
       readonly resource?: string
       /** Only facts of this type */
-      readonly type?: 'ApiKeyChanged' | 'ApiKeyCreated' | 'ApiKeyDeleted' | 'BuildDeleted' | 'BuildDeployed' | 'BuildUploaded' | 'CallsExpired' | 'CertificateIssued' | 'ConsumerForgotten' | 'ConsumerNamed' | 'ContextClosed' | 'ContextVariableCreated' | 'ContextVariableDeleted' | 'ContextVariableUpdated' | 'DataKeyCreated' | 'DataKeysDestroyed' | 'DomainActivated' | 'DomainDeleted' | 'DomainDiverted' | 'DomainProved' | 'DomainRegistered' | 'DomainRemoved' | 'DomainReturned' | 'DomainRouted' | 'DomainSuspended' | 'DomainValidated' | 'EnvCreated' | 'EnvDeleted' | 'EnvPurged' | 'FileDeleted' | 'FileStored' | 'InstallationFounded' | 'LogLossAccepted' | 'MasterKeyReplaced' | 'MasterKeyRetired' | 'OrgChanged' | 'OrgCreated' | 'OrgDeleted' | 'ProjectCreated' | 'ProjectDeleted' | 'ProjectNetworkChanged' | 'ProjectRenamed' | 'RunCancelled' | 'RunRequested' | 'RunStarted' | 'ServiceKeyCreated' | 'ServiceKeysRevoked' | 'SessionCreated' | 'SessionsEnded' | 'UploadAborted' | 'UploadBegun' | 'UploadCompleted'
+      readonly type?: 'ApiKeyChanged' | 'ApiKeyCreated' | 'ApiKeyDeleted' | 'BuildDeleted' | 'BuildDeployed' | 'BuildUploaded' | 'CallsExpired' | 'CertificateIssued' | 'ConsumerForgotten' | 'ConsumerNamed' | 'ContextClosed' | 'ContextVariableCreated' | 'ContextVariableDeleted' | 'ContextVariableUpdated' | 'DataKeyCreated' | 'DataKeysDestroyed' | 'DomainActivated' | 'DomainDeleted' | 'DomainDiverted' | 'DomainProved' | 'DomainRegistered' | 'DomainRemoved' | 'DomainReturned' | 'DomainRouted' | 'DomainSuspended' | 'DomainValidated' | 'EnvCreated' | 'EnvDeleted' | 'EnvPurged' | 'FileDeleted' | 'FileStored' | 'InstallationFounded' | 'LogLossAccepted' | 'MasterKeyReplaced' | 'MasterKeyRetired' | 'OperatorSignedOut' | 'OrgChanged' | 'OrgCreated' | 'OrgDeleted' | 'ProjectCreated' | 'ProjectDeleted' | 'ProjectNetworkChanged' | 'ProjectRenamed' | 'RunCancelled' | 'RunRequested' | 'RunStarted' | 'SchedulePaused' | 'ScheduleResumed' | 'ServiceKeyCreated' | 'ServiceKeysRevoked' | 'SessionCreated' | 'SessionsEnded' | 'UploadAborted' | 'UploadBegun' | 'UploadCompleted'
       /** Only facts stored at this time or later */
       readonly from?: string
       /** Only facts stored before this time */

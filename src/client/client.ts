@@ -18,8 +18,11 @@ export interface Registered extends Contract {
 export interface ClientOptions {
   /** Address of the service, such as `https://svc.example`. */
   readonly url: string
-  /** The token of an API key, a session or a service key. A function is called before each request. */
-  readonly token: string | (() => string | Promise<string>)
+  /**
+   * The token of an API key, a session or a service key. A function is called before each request. Null sends none: a
+   * page of the service itself has a cookie.
+   */
+  readonly token: string | (() => string | Promise<string>) | null
   /** Default: the `fetch` of the platform. */
   readonly fetch?: typeof globalThis.fetch
   /** How often a request that can be repeated is sent again after a lost connection, a 429 or a 503. Default 4. */
@@ -50,6 +53,10 @@ export interface FollowOptions extends RequestOptions {
   readonly from?: string
   /** Only runs of this project, by id or name. */
   readonly project?: string
+  /** `stream:data` has the time at which the service stored the data. */
+  readonly times?: boolean
+  /** Called each time the connection is established. */
+  readonly onOpen?: () => void
 }
 
 export interface FollowEnvOptions extends RequestOptions {
@@ -57,6 +64,8 @@ export interface FollowEnvOptions extends RequestOptions {
   readonly from?: string
   /** The service stores the position under this name. Clients with the same name share the events, at least once each. */
   readonly consumer?: string
+  /** Called each time the connection is established. */
+  readonly onOpen?: () => void
 }
 
 export interface ResultOptions extends RequestOptions {

@@ -43,13 +43,13 @@ export const createClient = <C extends Contract = Registered>(options: ClientOpt
     call: (ref: string, ...args: readonly unknown[]) => callWith(ref, args),
     callWith,
 
-    async *follow(stream_id: string, { from = 'start', project, signal }: FollowOptions = {}) {
+    async *follow(stream_id: string, { from = 'start', project, times, signal, onOpen }: FollowOptions = {}) {
       const input = {
         path: { stream_id },
-        ...(project !== undefined && { query: { project } }),
+        query: { ...(project !== undefined && { project }), ...(times && { times: 'true' }) },
         ...withSignal(signal),
       }
-      for await (const event of followEvents({ send, operation: FOLLOW, input, from }))
+      for await (const event of followEvents({ send, operation: FOLLOW, input, from, onOpen }))
         yield event as StreamEvent
     },
 
@@ -70,10 +70,11 @@ export const createClient = <C extends Contract = Registered>(options: ClientOpt
       for await (const event of followEvents(followed)) yield event as EventPublished | StreamEvent
     },
 
-    async *followEnv({ from, consumer, signal }: FollowEnvOptions = {}) {
+    async *followEnv({ from, consumer, signal, onOpen }: FollowEnvOptions = {}) {
       const operation = 'GET /v1/env/subscribe'
       const input = { ...(consumer !== undefined && { query: { consumer } }), ...withSignal(signal) }
-      for await (const event of followEvents({ send, operation, input, from })) yield event as EnvEvent
+      for await (const event of followEvents({ send, operation, input, from, onOpen }))
+        yield event as EnvEvent
     },
 
     runs: {

@@ -33,6 +33,16 @@ export class ServiceError extends Error {
   }
 }
 
+/** A value cannot be a part of a path: another path would be requested. */
+export class PathError extends TypeError {
+  readonly value: string
+
+  constructor(message: string, value: string) {
+    super(message)
+    this.value = value
+  }
+}
+
 /** The run of a call failed or was cancelled. */
 export class RunError extends Error {
   override readonly name = 'RunError'

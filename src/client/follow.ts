@@ -22,6 +22,7 @@ interface Followed {
   readonly input: AnyInput
   /** Where to begin: an id, `start` or `end`; absent: the default of the operation, or the position of a consumer. */
   readonly from: string | undefined
+  readonly onOpen?: (() => void) | undefined
   /** The request that continues after an event, if it is not the same operation with `from`. */
   readonly resume?: (first: ParsedEvent) => { readonly operation: string; readonly input: AnyInput }
 }
@@ -47,6 +48,7 @@ export async function* followEvents(followed: Followed): AsyncGenerator<ParsedEv
         headers: { accept: 'text/event-stream', ...input.headers },
         signal: signal ? AbortSignal.any([signal, connection.signal]) : connection.signal,
       })
+      followed.onOpen?.()
       // Without it, what happens between two connections would be lost to a reader that began at the end.
       if (!resume || hasBegun) from = response.headers.get('stream-position') ?? from
       const received = () => (failures = 0)

@@ -41,20 +41,33 @@ export const openLists = <Operation extends ListOperation>(
     (await dataOf(await send(operation, { query, ...(signal && { signal }) }))) as Page<ItemOf<Operation>>
   return {
     list: (options) => page((options ?? {}) as Given),
-    async *all(options) {
-      // Items that were added meanwhile shift those of the last page into this one.
-      let last = new Set<string>()
-      let given = options as Given | undefined
-      for (let offset = 0, hasMore = true; hasMore;) {
-        const { data, pagination } = await page({ ...given, limit: PAGE, offset })
-        for (const item of data) if (!last.has(idOf(item))) yield item
-        last = new Set(data.map(idOf))
-        const { has_more, searched_to } = pagination
-        hasMore = has_more && data.length > 0
-        offset += PAGE
-        if (hasMore || searched_to === undefined) continue
-        ;[given, offset, hasMore] = [{ ...given, before: searched_to }, 0, true] // the search continues
-      }
-    },
+    all: (options) => allPages((query) => page({ ...(options as Given | undefined), ...query }), idOf),
+  }
+}
+
+/** The part of a list that one request asks for. */
+export interface PageQuery {
+  readonly limit: number
+  readonly offset: number
+  readonly before?: string
+}
+
+/** Reads all pages of a list, in its order. The next page is read when its first item is wanted. */
+export async function* allPages<Item>(
+  page: (query: PageQuery) => Promise<Page<Item>>,
+  idOf: (item: Item) => string,
+): AsyncGenerator<Item, void, undefined> {
+  // Items that were added meanwhile shift those of the last page into this one.
+  let last = new Set<string>()
+  let before: { readonly before?: string } = {}
+  for (let offset = 0, hasMore = true; hasMore;) {
+    const { data, pagination } = await page({ ...before, limit: PAGE, offset })
+    for (const item of data) if (!last.has(idOf(item))) yield item
+    last = new Set(data.map(idOf))
+    const { has_more, searched_to } = pagination
+    hasMore = has_more && data.length > 0
+    offset += PAGE
+    if (hasMore || searched_to === undefined) continue
+    ;[before, offset, hasMore] = [{ before: searched_to }, 0, true] // the search continues
   }
 }

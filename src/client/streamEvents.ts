@@ -1,4 +1,4 @@
-import type { Run, RunType } from './api.ts'
+import type { Run, RunError, RunType } from './api.ts'
 
 /** The server-sent events of the API as a client receives them. `id` resumes after the event. */
 interface Sent<Name extends string, Data> {
@@ -24,6 +24,8 @@ export type StreamEvent =
         readonly type: 'stream:data'
         readonly run_id: string
         readonly data_type: string
+        /** ISO 8601; only with `times`. */
+        readonly emitted_at?: string
         readonly payload: unknown
       }
     >
@@ -39,23 +41,21 @@ export type EventPublished = Sent<
   }
 >
 
-interface EndOfEnv {
+interface RunOfEnv {
   readonly run_id: string
   readonly stream_id: string
+  readonly run_type: RunType
   /** `ns/var`; null for evaluated code, and for a run that was cancelled before it started. */
   readonly fn: string | null
   readonly project_id: string | null
   readonly project_name: string | null
+  /** 1 for the first run, 2 for its first retry; null if the run never started. */
+  readonly attempt: number | null
+  readonly start_time: string | null
 }
 
-interface RunOfEnv extends EndOfEnv {
-  readonly run_type: RunType
-}
-
-interface Failure {
-  readonly code: string
-  readonly message: string
-  readonly stack?: string
+interface EndOfEnv extends RunOfEnv {
+  readonly stop_time: string
 }
 
 /** What happens in an environment. */
@@ -72,10 +72,11 @@ export type EnvEvent =
         readonly stream_id: string
         readonly run_ids: readonly string[]
         /** A defect of the service prevented the dispatch. */
-        readonly error?: Failure
+        readonly error?: RunError
       }
     >
   | Sent<'run:start', RunOfEnv>
   | Sent<'run:stop', EndOfEnv>
-  | Sent<'run:fail', RunOfEnv & { readonly error: Failure }>
-  | Sent<'run:cancel', RunOfEnv>
+  /** `retry_at` is the time of the next attempt; null if none follows. */
+  | Sent<'run:fail', EndOfEnv & { readonly retry_at: string | null; readonly error: RunError }>
+  | Sent<'run:cancel', EndOfEnv>

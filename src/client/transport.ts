@@ -1,5 +1,5 @@
 import type { ClientOptions } from './client.ts'
-import { ServiceError } from './errors.ts'
+import { PathError, ServiceError } from './errors.ts'
 import { pauseOf, reasonOf, wait } from './wait.ts'
 
 /** The input of any operation; `Operations` has the types of each. */
@@ -59,14 +59,14 @@ const attempt = async (
   target: string,
   { body, type, headers, idempotencyKey, signal }: AnyInput,
 ): Promise<Response> => {
-  const bearer = typeof token === 'string' ? token : await token()
+  const bearer = typeof token === 'function' ? await token() : token
   const isJson = body !== undefined && type === undefined && !(body instanceof FormData)
   const request: RequestInit = {
     method,
-    redirect: 'error', // a redirect could carry the token to another host
+    redirect: 'manual', // a redirect could carry the token to another host
     headers: {
       ...always,
-      authorization: `Bearer ${bearer}`,
+      ...(bearer !== null && { authorization: `Bearer ${bearer}` }),
       ...(isJson && { 'content-type': 'application/json' }),
       ...(type !== undefined && { 'content-type': type }),
       ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
@@ -82,7 +82,7 @@ const attempt = async (
     throw unreachable(target, cause)
   })
   if (response.ok) return response
-  throw await refusalOf(response)
+  throw await refusalOf(target, response)
 }
 
 /** A failure of the connection. */
@@ -96,18 +96,20 @@ const detailOf = (error: unknown): string => {
   return error instanceof Error ? error.message : String(error)
 }
 
-const refusalOf = async (response: Response): Promise<ServiceError> => {
+const refusalOf = async (target: string, response: Response): Promise<ServiceError> => {
   const text = await response.text().catch(() => '')
   const { error } = (parsed(text) ?? {}) as {
-    readonly error?: { readonly code?: string; readonly message?: string }
+    readonly error?: { readonly code?: string; readonly message?: string; readonly request_id?: string }
   }
+  const location = response.headers.get('location')
+  const shown = location === null ? text.slice(0, 200) : `a redirect to ${location}`
   const seconds = Number(response.headers.get('retry-after') ?? 'none')
   return new ServiceError(
     error?.code ?? 'unexpected_reply',
-    error?.message ?? `Expected a reply of svc, got status ${response.status}: ${text.slice(0, 200)}`,
+    error?.message ?? `${new URL(target).origin} replied ${response.status}: ${shown}`,
     {
       status: response.status,
-      requestId: response.headers.get('x-request-id'),
+      requestId: response.headers.get('x-request-id') ?? error?.request_id ?? null,
       retryAfter: Number.isFinite(seconds) ? seconds : null,
     },
   )
@@ -123,12 +125,18 @@ const parsed = (text: string): unknown => {
 
 /** The data of a JSON reply; a list keeps its `pagination`. */
 export const dataOf = async (response: Response): Promise<unknown> => {
-  if (response.status === 204) return undefined
-  const reply = (await response.json().catch((cause: unknown) => {
-    throw new ServiceError('unreachable', 'The connection ended within the reply', { cause })
-  })) as Readonly<Record<string, unknown>>
-  if ('pagination' in reply) return { data: reply['data'], pagination: reply['pagination'] }
-  return 'data' in reply ? reply['data'] : reply
+  const { status } = response
+  if (status === 204) return undefined
+  const text = await response.text().catch((cause: unknown) => {
+    throw new ServiceError('unreachable', 'The connection ended within the reply', { status, cause })
+  })
+  const reply = parsed(text)
+  if (typeof reply !== 'object' || reply === null || !('data' in reply))
+    throw new ServiceError('unexpected_reply', `Expected JSON with data, got ${text.slice(0, 200)}`, {
+      status,
+    })
+  const { data, pagination } = reply as Readonly<Record<string, unknown>>
+  return pagination === undefined ? data : { data, pagination }
 }
 
 const baseOf = (url: string): string => {
@@ -143,7 +151,7 @@ const pathOf = (template: string, path: NonNullable<AnyInput['path']>): string =
     const value = String(path[name] ?? '')
     const segments = name === 'path' || name === 'blob_key' ? value.split('/') : [value]
     if (segments.some((segment) => segment === '' || segment === '.' || segment === '..'))
-      throw new TypeError(`Expected \`path.${name}\` of ${template} to be a name, got "${value}"`)
+      throw new PathError(`Expected \`path.${name}\` of ${template} to be a name, got "${value}"`, value)
     return segments.map(encodeURIComponent).join('/')
   })
 

@@ -1,18 +1,20 @@
 import { spawn } from 'node:child_process'
 import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { dirname, join, relative } from 'node:path'
+import { dirname, join, relative, sep } from 'node:path'
 import { compiled, toJavaScript } from '../sandbox/toJavaScript.ts'
+import { writeDashboard } from './dashboard.ts'
 
 /**
- * Writes `dist`, the code of the installed package: the JavaScript of every module, and the declarations of those that
- * users import. The checkout itself runs from `src`.
+ * Writes `dist`, the code of the installed package: the JavaScript of every module, the declarations of those that users
+ * import, and the dashboard. The checkout itself runs from `src`.
  */
 export const buildPackage = async (dir: string, tsc: string): Promise<void> => {
   const next = join(dir, `dist.${process.pid}`)
   try {
     await writeModules(join(dir, 'src'), next)
     await declare(tsc, dir, next)
+    await writeDashboard(dir, join(next, 'ui'))
     await rm(join(dir, 'dist'), { recursive: true, force: true })
     await rename(next, join(dir, 'dist'))
   } finally {
@@ -32,11 +34,15 @@ export const tscIn = (dir: string): string | null => {
   }
 }
 
+/** The modules of the dashboard, which run in browsers only. */
+const BUNDLED = `ui${sep}`
+
 /** Node refuses to strip types below `node_modules`, so an installed package needs JavaScript. */
 const writeModules = async (src: string, to: string): Promise<void> => {
   for (const entry of await readdir(src, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue
     const from = join(entry.parentPath, entry.name)
+    if (relative(src, from).startsWith(BUNDLED)) continue
     const target = join(to, compiled(relative(src, from)))
     await mkdir(dirname(target), { recursive: true })
     if (from.endsWith('.ts')) await writeFile(target, toJavaScript(from, await readFile(from, 'utf8')))

@@ -98,6 +98,30 @@ builds('are listed newest first, in their project and in the environment with it
   assert.not('project_name' in (data[0] ?? {}))
 })
 
+builds('of a project are found by their hash', async () => {
+  await api.post('/projects', { name: 'hashed' })
+  const zip = await zipBuild(filesOf(6))
+  const same = [
+    (await uploaded('hashed', filesOf(6))).build_id,
+    (await uploaded('hashed', filesOf(6), { build_id: newId() })).build_id,
+    (await uploaded('hashed', filesOf(6), { live: 'true', build_id: newId() })).build_id,
+  ].toReversed()
+  await uploaded('hashed', filesOf(7))
+  await uploaded('shop', filesOf(6), { build_id: newId() })
+  const found = async (query: string) => {
+    const { data, pagination } = await api.page<Build>(`/projects/hashed/builds?${query}`)
+    return [data.map(({ build_id }) => build_id), pagination.total]
+  }
+  assert.equal(await found(`hash=${zip.hash}`), [same, 3])
+  assert.equal(await found(`hash=${zip.hash.toUpperCase()}`), [same, 3])
+  assert.equal(await found(`hash=${zip.hash}&limit=1&offset=1`), [same.slice(1, 2), 3])
+  assert.equal(await found(`hash=${'0'.repeat(64)}`), [[], 0])
+  const now = new Date(Date.now() + 1000).toISOString()
+  assert.equal(await found(`hash=${zip.hash}&as_of=${now}`), [same, 3])
+  const { status, code } = await api.refused('GET', '/projects/hashed/builds?hash=abc')
+  assert.equal([status, code], [400, 'bad_request'])
+})
+
 builds('of another project or environment do not exist', async () => {
   const { build_id, project_id } = await uploaded('shop', filesOf(5))
   await api.post('/projects', { name: 'third' })

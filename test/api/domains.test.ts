@@ -291,7 +291,19 @@ domains('that are active serve the webhooks of their environment', async () => {
     const { status, text } = await callBy(host, path, 'PUT')
     assert.equal([status, text], [200, JSON.stringify(`http://${domain}${path}`)], host)
   }
-  for (const other of ['/docs', '/openapi.json', '/status', '/v1/env', '/operator/orgs', '/webhook'])
+  for (const other of [
+    '/',
+    '/ui',
+    '/ui/runs',
+    '/docs',
+    '/openapi.json',
+    '/status',
+    '/v1/env',
+    '/v1/sign-in',
+    '/operator/orgs',
+    '/operator/sign-in',
+    '/webhook',
+  ])
     assert.is((await callBy(domain, other, 'GET')).status, 404, other)
   assert.is((await callBy(domain, path)).status, 404) // another method
   assert.is((await callBy(domain, `${path}x`, 'PUT')).status, 404)

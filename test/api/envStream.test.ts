@@ -21,7 +21,15 @@ await deploy(api(), 'work', { 'jobs.js': JOBS })
 const subscribe = (query = '', lastId?: string) =>
   follow(api(), `/env/subscribe${query}`, lastId === undefined ? {} : { lastId })
 
-const placeOf = ({ fn, project_id, project_name }: Run) => ({ fn, project_id, project_name })
+const startOf = ({ fn, project_id, project_name, run_type, attempt, start_time }: Run) => ({
+  fn,
+  project_id,
+  project_name,
+  run_type,
+  attempt,
+  start_time,
+})
+const endOf = (run: Run) => ({ ...startOf(run), stop_time: run.stop_time })
 
 const about = (events: readonly Sent[], stream_id: string) =>
   events.filter(({ data }) => data['stream_id'] === stream_id)
@@ -49,24 +57,44 @@ env('reports all kinds of activity in their documented form', async () => {
     ['stream:created', { stream_id: succeeded.stream_id }],
     ['event:created', { ...ids, event_type: 'seen' }],
     ['event:handled', { ...ids, run_ids: [succeeded.run_id] }],
-    ['run:start', { ...run, run_type: 'event', ...placeOf(succeeded) }],
-    ['run:stop', { ...run, ...placeOf(succeeded) }],
+    ['run:start', { ...run, ...startOf(succeeded) }],
+    ['run:stop', { ...run, ...endOf(succeeded) }],
   ])
   const dataOf = (name: string, stream: string) =>
     about(events, stream).find(({ event }) => event === name)?.data
   assert.equal(dataOf('run:fail', failed.stream_id), {
     run_id: failed.run_id,
     stream_id: failed.stream_id,
-    run_type: 'event',
-    ...placeOf(failed),
+    ...endOf(failed),
+    retry_at: null,
     error: failed.error,
   })
   assert.equal(dataOf('run:cancel', stream_id), {
     run_id,
     stream_id,
-    run_type: 'call',
-    ...placeOf(await api().get<Run>(`/runs/${run_id}`)),
+    ...endOf(await api().get<Run>(`/runs/${run_id}`)),
   })
+})
+
+env('reports the attempts of a function, and when the next one is due', async () => {
+  const follower = await subscribe()
+  const { stream_id } = await handle(api(), 'hopeless')
+  const runs = await until(async () => {
+    const { data } = await api().page<Run>(`/runs?stream=${stream_id}`)
+    return data.some(({ attempt, status }) => attempt === 3 && status === 'failed') ? data : undefined
+  })
+  const failures = about(await upToMark(api(), follower), stream_id).filter(
+    ({ event }) => event === 'run:fail',
+  )
+  follower.close()
+  assert.equal(
+    failures.map(({ data }) => [data['attempt'], data['run_id']]),
+    [1, 2, 3].map((attempt) => [attempt, runs.find((run) => run.attempt === attempt)?.run_id]),
+  )
+  const due = failures.map(({ data }) => data['retry_at'])
+  assert.match(String(due[0]), /^\d{4}-.*Z$/)
+  assert.match(String(due[1]), /^\d{4}-.*Z$/)
+  assert.is(due[2], null)
 })
 
 env('names the function of a run whose start a client does not read', async () => {
@@ -78,7 +106,7 @@ env('names the function of a run whose start a client does not read', async () =
   const later = await subscribe(`?from=${start?.id}`)
   const [stop] = about(await upToMark(api(), later), stream_id).filter(({ event }) => event === 'run:stop')
   later.close()
-  assert.equal(stop?.data, { run_id, stream_id, ...placeOf(await api().get<Run>(`/runs/${run_id}`)) })
+  assert.equal(stop?.data, { run_id, stream_id, ...endOf(await api().get<Run>(`/runs/${run_id}`)) })
 })
 
 env('starts with the next event', async () => {

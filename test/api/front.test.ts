@@ -8,11 +8,17 @@ import { NO_PROXIES } from '../../src/ports/trustedProxies.ts'
 import { RequestMeter } from '../../src/api/http/requestMeter.ts'
 import { Operator } from '../../src/api/http/operator.ts'
 import { Keyring } from '../../src/secrets/keyring.ts'
+import { openOperatorSessions } from '../support/operatorSessions.ts'
 import { suite } from '../support/suite.ts'
 
 const TOKEN = 'the-token-of-the-operator-of-this-test'
 const operatorOf = () =>
-  new Operator({ tokens: [TOKEN], keyring: new Keyring(new Uint8Array(32)), logger: silent })
+  new Operator({
+    tokens: [TOKEN],
+    sessions: openOperatorSessions(),
+    keyring: new Keyring(new Uint8Array(32)),
+    logger: silent,
+  })
 
 const front = suite('the health checks of a node whose API has not started')
 

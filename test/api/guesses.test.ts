@@ -8,6 +8,7 @@ import { newApiToken, newSecret } from '../../src/access/tokens.ts'
 import { newId } from '../../src/ids.ts'
 import { openApi } from '../support/http.ts'
 import { startServer } from '../support/server.ts'
+import { openOperatorSessions } from '../support/operatorSessions.ts'
 import { suite } from '../support/suite.ts'
 import { deploy, type Webhook } from '../support/build.ts'
 
@@ -120,7 +121,12 @@ limited(
   'with the operator token are refused too after too many wrong ones, and admitted from elsewhere',
   () => {
     const token = newSecret('svc_operator_')
-    const operator = new Operator({ tokens: [token], keyring: new Keyring(Buffer.alloc(32)), logger: silent })
+    const operator = new Operator({
+      tokens: [token],
+      sessions: openOperatorSessions(),
+      keyring: new Keyring(Buffer.alloc(32)),
+      logger: silent,
+    })
     const codeOf = (sent: string, ip: string): string => {
       try {
         operator.admit(`Bearer ${sent}`, { ip, request_id: newId() })

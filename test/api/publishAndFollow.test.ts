@@ -46,6 +46,17 @@ publishing('gives each event the shape of SPEC.md', async () => {
   assert.equal(complete.data, { stream_id: run.stream_id, reason: 'completed', next: complete.id })
 })
 
+publishing('adds the time of emitted data for a reader that wants it', async () => {
+  const events = await (await publishAndFollow(api, 'talk', { words: ['a'] })).rest()
+  const stop = runIn(events.find(({ event }) => event === 'run:stop') as Sent)
+  const followed = await follow(api, `/streams/${stop.stream_id}/subscribe?from=start&times=true`)
+  const data = (await followed.rest()).find(({ event }) => event === 'stream:data') as Sent
+  const { emitted_at, ...emitted } = data.data
+  assert.equal(emitted, { type: 'stream:data', run_id: data.data['run_id'], data_type: 'word', payload: 'a' })
+  const [run] = (await runsOf(api, String(events[0]?.data['event_id']))) as [Run]
+  assert.ok(run.start_time <= String(emitted_at) && String(emitted_at) <= String(run.stop_time))
+})
+
 publishing('reports failures and retries, and waits for them', async () => {
   const failing = await (await publishAndFollow(api, 'fail')).rest()
   assert.equal(names(failing), ['event:published', 'run:start', 'run:fail', 'stream:complete'])

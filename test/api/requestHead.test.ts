@@ -127,6 +127,12 @@ operator('is the only host with the operator API', async () => {
     assert.match((await listed(host)).text, '"not_found"', host)
   assert.is((await sent('GET /v1/env HTTP/1.1', 'Host: svc', KEY)).status, 200)
 })
+operator('is the only host where the dashboard signs the operator in', async () => {
+  const asked = (host: string) => sent('GET /operator/sign-in HTTP/1.1', `Host: ${host}`)
+  assert.is((await asked('operator.test')).status, 401)
+  assert.is((await asked('svc')).status, 404)
+  assert.is((await sent('GET /ui HTTP/1.1', 'Host: svc')).status, 200)
+})
 operator(
   'or the address of a node has the metrics, because a monitoring system reads each node',
   async () => {

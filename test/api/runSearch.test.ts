@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { newId } from '../../src/ids.ts'
-import { call, deploy, handle, handled, publish, type Run } from '../support/build.ts'
+import { call, deploy, handle, handled, publish, type Run, type Webhook } from '../support/build.ts'
 import { startWithOther } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { JOBS } from './jobs.ts'
@@ -53,9 +53,10 @@ for (const [query, expected] of [
 ] as const) {
   search(`by ${query.replaceAll(/[0-9a-f-]{36}/g, 'ID')}`, async () => {
     assert.equal(await found(query), expected)
-    const { pagination } = await api.page(`/runs?limit=1&offset=1&${query}`)
+    const { next, ...pagination } = (await api.page(`/runs?limit=1&offset=1&${query}`)).pagination
     const { length: total } = expected
     assert.equal(pagination, { total, limit: 1, offset: 1, has_more: total > 2 })
+    assert.is(next === undefined, total <= 2)
   })
 }
 
@@ -65,6 +66,19 @@ search('finds everything of these filters together', async () => {
     ALL.filter(({ retried_by }) => retried_by === null),
   )
   assert.equal([first.retried_by, second.retried_by, third.retried_by], [second.run_id, third.run_id, null])
+})
+
+search('continues after a page although new runs have started', async () => {
+  const page = (before: string) => api.page<Run>(`/runs?project=shop&limit=1${before}`)
+  const older = await call(api, 'shop/sell')
+  const newest = await call(api, 'shop/sell')
+  const one = await page('')
+  assert.equal(one.data, [newest])
+  await call(api, 'shop/sell')
+  const two = await page(`&before=${one.pagination.next}`)
+  assert.equal(two.data, [older])
+  const three = await page(`&before=${two.pagination.next}`)
+  assert.equal([three.data, three.pagination.next], [[sold], undefined])
 })
 
 search('finds nothing of another environment', async () => {
@@ -114,6 +128,21 @@ for (const [query, told] of [
     assert.match(message, told)
   })
 }
+
+search('finds the deliveries of a webhook, the newest first', async () => {
+  await deploy(api, 'hooks', {
+    'pay.js': `import { fn } from 'svc'
+      export const paid = fn({ webhook: { service: 'bank', path: '/paid' } }, ({ body }) => body)`,
+  })
+  const [webhook] = (await api.page<Webhook>('/projects/hooks/webhooks')).data
+  for (const body of [1, 2]) await api.send('POST', webhook?.url ?? '', { body })
+  await call(api, 'pay/paid')
+  const ofFunction = await found('project=hooks&fn=pay/paid&type=call')
+  assert.equal(
+    ofFunction.map(({ event_id: sent, result }) => (sent === null ? result : 'called')),
+    ['called', 2, 1],
+  )
+})
 
 search.run()
 

@@ -18,6 +18,7 @@ import {
 } from '../support/customDomains.ts'
 import { type Api, openApi } from '../support/http.ts'
 import { installation } from '../support/installation.ts'
+import { parseExposition } from '../support/exposition.ts'
 import { hasPebble, startPebble } from '../support/pebble.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
@@ -88,6 +89,17 @@ test('serve webhooks with a certificate of their own, which a client verifies', 
   const { subjectaltname } = await certificateOf(place, name)
   assert.is(subjectaltname, `DNS:${name}`)
   assert.is((await call(place, name, '/v1/env')).status, 404)
+})
+
+test('are metrics: their number by status, and the time at which the first certificate expires', async (place) => {
+  const { certificate_expires_at } = await activate(place, 'measured.customer.example')
+  const { operatorToken } = openSecrets(readConfig(installation(place.dataDir, place.env)))
+  const { text } = await openApi(place.server.url, operatorToken).send('GET', `${place.server.url}/metrics`)
+  const { sum } = parseExposition(text)
+  assert.ok(sum('svc_domains', { status: 'active' }) >= 1)
+  const first = sum('svc_certificate_expiry_timestamp_seconds')
+  assert.ok(first > 0 && first <= Date.parse(certificate_expires_at ?? '') / 1000)
+  assert.is(sum('svc_domain_orders_failed'), 0)
 })
 
 test('refuse handshakes for other names, and requests for another host', async (place) => {

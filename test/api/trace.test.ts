@@ -161,5 +161,20 @@ inputs('of a webhook has its secrets masked', async () => {
   assert.not.match(JSON.stringify(value), /secret-\d|original-url/)
 })
 
-inputs.after(() => server.stop())
 inputs.run()
+
+const reasons = suite('the explanation of a run')
+
+reasons('names its event, its caller and its end, as far as the credential may know', async () => {
+  const { run_id, event_id } = await handle(api, 'paid', { n: 3 })
+  const { why, outcome } = await api.get<{ why: string[]; outcome: string }>(`/runs/${run_id}/why`)
+  assert.match(why.join(' '), `The event paid (${event_id}) was published by the api-key`)
+  assert.match(outcome, /^It succeeded at /)
+  const { token } = await api.post<{ token: string }>('/service-keys', { permissions: { 'run:*': ['read'] } })
+  const limited = await openApi(api.url, token).get<{ why: string[] }>(`/runs/${run_id}/why`)
+  assert.not.match(limited.why.join(' '), 'paid (')
+  assert.is((await other.send('GET', `/runs/${run_id}/why`)).status, 404)
+})
+
+reasons.after(() => server.stop())
+reasons.run()

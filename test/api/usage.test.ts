@@ -16,6 +16,7 @@ import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 import { callHook } from './hooks.ts'
 import { refusal } from './refusal.ts'
+import { follow } from './sse.ts'
 
 const begun = (): DomainEvent => ({
   type: 'RunStarted',
@@ -182,6 +183,40 @@ usage('usage_percent.has_warning: true when any usage exceeds 90 percent', async
   assert.is((await usageOf(apiOf(left))).usage_percent.has_warning, false)
   const { usage_percent } = await usageOf(apiOf(outOfRuns))
   assert.equal([usage_percent.runs, usage_percent.has_warning], [100, true])
+})
+
+usage(
+  'live_streams: those that are open on the node, of the environment and of its organization',
+  async () => {
+    const [one, other] = [apiOf(left), apiOf(right)]
+    const seenBy = async (api: Api) => (await usageOf(api)).live_streams
+    assert.equal(await seenBy(one), { in_env: 0, in_org: 0, limit: pro.counts.streams })
+    const open = [await follow(one, '/env/subscribe'), await follow(other, '/env/subscribe')]
+    open.push(await follow(one, '/env/subscribe'))
+    assert.equal(await seenBy(one), { in_env: 2, in_org: 3, limit: pro.counts.streams })
+    assert.equal(await seenBy(other), { in_env: 1, in_org: 3, limit: pro.counts.streams })
+    assert.is((await seenBy(apiOf(fresh))).in_org, 0)
+    for (const follower of open) follower.close()
+    await until(async () => (await seenBy(one)).in_org === 0)
+  },
+)
+
+usage('is read by the operator, by the slug and by the id of the organization', async () => {
+  const operator = openApi(server.url, openSecrets(readConfig(installation(dataDir))).operatorToken)
+  for (const planted of [left, fresh, outOfRuns]) {
+    const { live_streams, ...own } = await usageOf(apiOf(planted))
+    const path = `${server.url}/operator/orgs/${own.org_id}`
+    const { slug } = await operator.get<{ slug: string }>(path)
+    for (const name of [own.org_id, slug])
+      assert.equal(await operator.get(`${server.url}/operator/orgs/${name}/usage`), {
+        ...own,
+        live_streams: { ...live_streams, in_env: null },
+      })
+  }
+  const missing = await operator.send('GET', `${server.url}/operator/orgs/${newId()}/usage`)
+  assert.is(missing.status, 404)
+  const asKey = await apiOf(left).send('GET', `${server.url}/operator/orgs/${newId()}/usage`)
+  assert.is(asKey.status, 401)
 })
 
 usage.run()

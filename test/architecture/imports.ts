@@ -15,7 +15,7 @@ export interface Import {
 const src = join(import.meta.dirname, '../../src')
 
 /** The files under src, relative to it. */
-export const files: readonly string[] = globSync('**/*.{ts,js}', { cwd: src }).sort()
+export const files: readonly string[] = globSync('**/*.{ts,tsx,js}', { cwd: src }).sort()
 
 const CLAUSE = String.raw`(?:type\s+)?(?:\*(?:\s+as\s+\w+)?|\w+|(?:\w+,\s*)?\{[^}]*\})`
 const STATEMENT = new RegExp(

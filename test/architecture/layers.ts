@@ -159,7 +159,7 @@ export const layers: readonly Layer[] = [
   },
 
   // This package as a tarball.
-  { path: 'package', imports: ['errors', 'sandbox/toJavaScript'] },
+  { path: 'package', imports: ['errors', 'sandbox/toJavaScript'], packages: ['esbuild'] },
 
   // A backup as a directory, which is read and written without the service.
   { path: 'backup/rowFrames', imports: ['errors'] },
@@ -269,13 +269,22 @@ export const layers: readonly Layer[] = [
   { path: 'process/codeCache', imports: [] },
   { path: 'process/noCoreDumps', imports: [] },
   { path: 'process/output', imports: ['clock'] },
+  { path: 'process/variables', imports: ['ports'] },
   {
     path: 'process/config',
-    imports: ['errors', 'logger', 'ports', 'access/tokens', 'sandbox', 'egress/operatorAllow'],
+    imports: [
+      'errors',
+      'logger',
+      'ports',
+      'access/tokens',
+      'sandbox',
+      'egress/operatorAllow',
+      'process/variables',
+    ],
   },
   {
     path: 'process/secretsFile',
-    imports: ['disk', 'errors', 'ids', 'access/tokens', 'process/config'],
+    imports: ['disk', 'errors', 'ids', 'access/tokens', 'process/variables', 'process/config'],
   },
   {
     path: 'process/engines',
@@ -334,6 +343,7 @@ export const layers: readonly Layer[] = [
       'worker',
       'nameserver',
       'api',
+      'process/variables',
       'process/config',
       'process/secretsFile',
       'process/engines',
@@ -356,6 +366,7 @@ export const layers: readonly Layer[] = [
     ],
   },
   { path: 'process/lockBackup', imports: ['errors', 'backup', 'process/engines'] },
+  { path: 'process/ephemeralDir', imports: ['process/engines'] },
   {
     path: 'process/restoreDataDir',
     imports: [...kernel, 'backup', 'secrets', 'process/engines', 'process/secretsFile', 'process'],
@@ -400,6 +411,13 @@ export const layers: readonly Layer[] = [
     types: ['process'],
   },
 
+  // The dashboard: a client of the API, in a browser.
+  {
+    path: 'ui',
+    imports: ['clock', 'client', 'access/permissions'],
+    packages: ['preact', '@preact/signals', 'uplot'],
+  },
+
   // The command line: a client of the operator API. The types of commands are the types of the replies.
   {
     path: 'cli',
@@ -415,12 +433,14 @@ export const layers: readonly Layer[] = [
       'errors',
       'ids',
       'logger',
+      'sandbox/nearestName',
       'backup/rowFrames',
       'backup',
       'process/codeCache',
       'process/config',
       'process/secretsFile',
       'process/lockBackup',
+      'process/ephemeralDir',
       'process/restoreDataDir',
       'process/checks/check',
       'process/checks/clock',

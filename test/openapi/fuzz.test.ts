@@ -24,6 +24,7 @@ const filesOf = (service: string) => ({
   'tasks.ts': `
     import { fn } from 'svc'
     export const greet = fn({ 'on-event': 'asked' }, async (event: any) => ({ hello: event.data }))
+    export const nightly = fn({ schedule: '0 3 1 1 *' }, async () => null)
     export const hook = fn({ webhook: { service: '${service}', path: '/paid' } }, async () => ({ status: 202 }))
   `,
 })
@@ -44,6 +45,7 @@ const fuzz = suite<Context>('generated requests', { timeoutMs: 60_000 + REQUESTS
 const thingsOf = async (api: Api, project: string): Promise<Record<string, string>> => {
   const { build_id } = await deploy(api, project, filesOf(project))
   await upload(api, project, await zipBuild(filesOf(project)), { live: 'true' })
+  const [nightly] = await api.get<{ schedule_id: string }[]>(`/projects/${project}/schedules`)
   const { event_id, stream_id } = await publish(api, 'asked', { name: 'Ada' })
   await handled(api, event_id)
   const [run] = await runsOf(api, event_id)
@@ -59,6 +61,7 @@ const thingsOf = async (api: Api, project: string): Promise<Record<string, strin
   })
   const ids = {
     build_id,
+    schedule_id: nightly?.schedule_id ?? '',
     event_id,
     stream_id,
     run_id: run?.run_id ?? '',
@@ -261,10 +264,10 @@ const repliesOf = ({ document, replies }: Context, operation: string): Map<numbe
 /**
  * Tested in liveReplies.test.ts instead: a form, a name that another example uses, a domain that must be proved, and the
  * reply of a function. Backups are tested in backups.test.ts, because external engines have none, and transfers
- * in transfer.test.ts.
+ * in transfer.test.ts, sign-ins of browsers in test/api/dashboard.
  */
 const ELSEWHERE =
-  /^(uploadBuild|updateProject|getPackage|askDomain|call(Domain)?WebhookBy\w+|\w+Backup\w*|(ex|im)portEnv)$/
+  /^(uploadBuild|updateProject|getPackage|askDomain|call(Domain)?WebhookBy\w+|\w+Backup\w*|(ex|im)portEnv|\w*[sS]ign(In|Out)(Operator)?)$/
 
 fuzz('built from the examples receive documented replies from every operation', async (context) => {
   const problems: string[] = []

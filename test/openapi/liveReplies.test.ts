@@ -110,6 +110,17 @@ replies('of a run that failed and waits for its retry are as documented', async 
   await checked(context, ['listEventRuns', 'GET', `/events/${event_id}/runs`, 200])
 })
 
+replies('of schedules are as documented', async (context) => {
+  const path = '/projects/shop/schedules'
+  const [daily] = (await context.server.api.page<{ schedule_id: string }>(path)).data
+  const at = `${path}/${daily?.schedule_id}`
+  await checked(context, ['runSchedule', 'POST', `${at}/run`, 201])
+  await checked(context, ['pauseSchedule', 'POST', `${at}/pause`, 200])
+  await checked(context, ['listProjectSchedules', 'GET', path, 200])
+  await checked(context, ['resumeSchedule', 'POST', `${at}/resume`, 200])
+  await checked(context, ['pauseSchedule', 'POST', `${path}/${context.build_id}/pause`, 404])
+})
+
 replies('about created resources are as documented', async (context) => {
   await checked(context, ['createProject', 'POST', '/projects', 201], { name: 'other' })
   await checked(context, ['updateProject', 'PATCH', '/projects/other', 200], { name: 'another' })

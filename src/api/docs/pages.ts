@@ -17,6 +17,7 @@ export interface Page {
 const PAGES = [
   'functions.md',
   'cli.md',
+  'dashboard.md',
   'api.md',
   'mcp.md',
   'testing.md',

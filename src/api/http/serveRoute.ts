@@ -8,6 +8,7 @@ import { PAST_BYTES } from '../../commands/audit/past.ts'
 import { asksForPast } from '../asOf.ts'
 import { demandNeeds, isLetIn } from './admission.ts'
 import { authenticated } from './authenticated.ts'
+import { cookieIn, OPERATOR as OPERATOR_COOKIE, sessionCookie } from './cookies.ts'
 import { sessionIn } from './sessionIn.ts'
 import { clientIp } from './clientIp.ts'
 import { DEFAULT_MAX_BODY, parseJson, readBody } from './body.ts'
@@ -18,7 +19,7 @@ import { sendJson, type StoredField, storedFieldOf, withStored } from './jsonRep
 import { newId, type NewId } from '../../ids.ts'
 import { fromAddress } from '../../events/actor.ts'
 import type { Cause, EnvCause } from '../../events/event.ts'
-import { type Operator, operatorCause } from './operator.ts'
+import type { Operator } from './operator.ts'
 import { errorBody } from './problem.ts'
 import { sendContinue } from './expectContinue.ts'
 
@@ -42,26 +43,33 @@ export const serveOperatorOnly =
   async (ctx: Context): Promise<void> => {
     const operator = deps.operator()
     if (!operator) throw otherwise()
-    const cause = admitted(ctx, operator, deps)
+    const cause = await admitted(ctx, operator, deps)
     const request = await validated(route, deps, ctx)
     present(ctx, await route.handle({ ...request, operator: { cause, newId } }))
   }
 
-/** Returns the cause of what the operator requests. Throws for any other caller. */
-const admitted = (
-  { req, headers, state: { request_id, traceparent } }: Context,
-  operator: Operator,
-  deps: Pick<ApiDeps, 'trustedProxies'>,
-): Cause => {
-  const ip = clientIp(req, deps)
-  operator.admit(headers.authorization, { ip, request_id })
-  return operatorCause({ request_id, ip, traceparent })
+/** Resolves with the cause of what the operator requests. Rejects for any other caller. */
+const admitted = async (ctx: Context, operator: Operator, deps: Pick<ApiDeps, 'trustedProxies'>) => {
+  const cause = operatorCauseOf(ctx, deps)
+  const { request_id } = ctx.state
+  if (!(await operator.sessionOf(cookieIn(ctx, OPERATOR_COOKIE))))
+    operator.admit(ctx.headers.authorization, { ip: clientIp(ctx.req, deps), request_id })
+  return cause
 }
+
+/** The cause that facts of an operator's request record. */
+export const operatorCauseOf = (ctx: Context, deps: Pick<ApiDeps, 'trustedProxies'>): Cause => ({
+  correlation_id: ctx.state.request_id,
+  actor: 'operator',
+  actor_type: 'operator',
+  ...fromAddress(clientIp(ctx.req, deps)),
+  ...tracedBy(ctx),
+})
 
 const serveOperator =
   (route: OperatorRoute, deps: ApiDeps) =>
   async (ctx: Context): Promise<void> => {
-    const cause = admitted(ctx, deps.operator, deps)
+    const cause = await admitted(ctx, deps.operator, deps)
     const request = await validated(route, deps, ctx)
     const once: Once = (content, work) =>
       onceFor(request, route, { id: OPERATOR, cause: { ...cause, env_id: OPERATOR } }, content, work)
@@ -71,7 +79,11 @@ const serveOperator =
 const serveCredential =
   (route: CredentialRoute, deps: ApiDeps) =>
   async (ctx: Context): Promise<void> => {
-    const credential = await authenticated(ctx, deps, route.takesSession && sessionIn(ctx))
+    const credential = await authenticated(
+      ctx,
+      deps,
+      (route.takesSession && sessionIn(ctx)) || sessionCookie(ctx),
+    )
     const counted = deps.orgRates.take(ctx, credential.env_id)
     if (counted) await counted
     const owner = deps.memory.ownerOf(credential.env_id)
@@ -89,18 +101,25 @@ const serveCredential =
 export const tracedBy = ({ state: { traceparent } }: Context) =>
   traceparent === undefined ? {} : { traceparent }
 
+/** The cause that facts of a credential's request record. */
+export const credentialCause = (
+  ctx: Context,
+  { env_id, id, kind }: Pick<Credential, 'env_id' | 'id' | 'kind'>,
+  deps: Pick<ApiDeps, 'trustedProxies'>,
+): EnvCause => ({
+  env_id,
+  correlation_id: ctx.state.request_id,
+  actor: id,
+  actor_type: kind,
+  ...fromAddress(clientIp(ctx.req, deps)),
+  ...tracedBy(ctx),
+})
+
 const serveAs = async (
   credential: Credential,
   { route, deps, request }: { route: CredentialRoute; deps: ApiDeps; request: PublicAsk },
 ): Promise<void> => {
-  const cause = {
-    env_id: credential.env_id,
-    correlation_id: request.request_id,
-    actor: credential.id,
-    actor_type: credential.kind,
-    ...fromAddress(clientIp(request.ctx.req, deps)),
-    ...tracedBy(request.ctx),
-  }
+  const cause = credentialCause(request.ctx, credential, deps)
   const once: Once = (content, work) => onceFor(request, route, { id: credential.id, cause }, content, work)
   const hold: Ask['hold'] = ({ gone, end }) =>
     deps.authenticator.hold({
@@ -217,13 +236,14 @@ const answerOf = (reply: Exclude<Reply, { kind: 'own' }>, request_id: string): A
       return { status, ...(headers && { headers }), body: { data: known, meta }, ...(stored && { stored }) }
     }
     case 'list': {
-      const { items, total, limit, offset, searched_to } = reply
+      const { items, total, limit, offset, searched_to, next } = reply
       const pagination = {
         total,
         limit,
         offset,
         has_more: offset + items.length < total,
         ...(searched_to !== undefined && { searched_to }),
+        ...(next !== undefined && { next }),
       }
       return { status: 200, body: { data: items, pagination, meta } }
     }

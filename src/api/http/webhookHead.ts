@@ -4,10 +4,11 @@ import type { WebhookEndpoint } from '../../commands/webhooks/findWebhook.ts'
 import { MASK } from '../../events/mask.ts'
 import { withParameters } from '../../events/webhookPath.ts'
 import type { WebhookRequest } from '../../ports/runtime.ts'
-import { isTrusted } from '../../ports/trustedProxies.ts'
 import type { ApiDeps } from '../deps.ts'
 import { bearerOf } from './bearer.ts'
 import { clientIp } from './clientIp.ts'
+import { withoutOurCookies } from './cookies.ts'
+import { knownScheme } from './scheme.ts'
 
 /** The part of a webhook request that is known before its body. */
 export type WebhookHead = Pick<
@@ -36,12 +37,9 @@ export const webhookHead = (
 }
 
 /** The URL that the sender called: `Host` is the sender's text, so only a custom domain is taken from it. */
-const originOf = (ctx: Context, domain: string | null, { publicUrl, trustedProxies }: Deps): string => {
-  if (domain === null) return publicUrl()
-  const told = ctx.get('X-Forwarded-Proto')
-  const ownScheme = ctx.protocol === 'https' ? 'https' : new URL(publicUrl()).protocol.slice(0, -1)
-  const isProxy = isTrusted(trustedProxies, ctx.req.socket.remoteAddress ?? '')
-  const scheme = isProxy && /^https?$/.test(told) ? told : ownScheme
+const originOf = (ctx: Context, domain: string | null, deps: Deps): string => {
+  if (domain === null) return deps.publicUrl()
+  const scheme = knownScheme(ctx, deps) ?? new URL(deps.publicUrl()).protocol.slice(0, -1)
   return `${scheme}://${domain}`
 }
 
@@ -60,6 +58,7 @@ const headersFor = (
       name === 'proxy-authorization' ||
       (name === 'authorization' && (isChecked || isOurs(String(value), operator)))
     if (isWithheld) headers[name] = MASK
+    else if (name === 'cookie') headers[name] = withoutOurCookies(String(value))
     else if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value
   }
   return headers

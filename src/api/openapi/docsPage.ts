@@ -31,18 +31,6 @@ const ours: { readonly [N in Name]?: URL } = {
   'open.js': new URL('./page/open.js', import.meta.url),
 }
 
-/** Allows no other hosts, no inline code and no framing. The style sheet's icons need `data:`. */
-export const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
-
 /** Returns a file of the page. Rejects with `not_found` for an unknown name. */
 export const assetOf = async (name: string): Promise<Asset> => {
   if (!isName(name)) throw new AppError('not_found', `No file ${name} of the docs page`)

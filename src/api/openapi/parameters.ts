@@ -27,6 +27,7 @@ const pathParameters: Readonly<
     schema: { type: 'string', ...PATH_RULES },
   },
   key: { description: 'Key of the context variable', schema: text },
+  schedule_id: { description: 'Id of the schedule, from the list of schedules', schema: uuid },
   domain_id: { description: 'Id of the custom domain', schema: uuid },
   stream_id: { description: 'Id of the stream', schema: uuid },
   env_id: { description: 'Id of the environment', schema: uuid },
@@ -45,6 +46,8 @@ const pathParameters: Readonly<
     description: 'Name of a file of the docs page, or of a page such as `functions.md`',
     schema: text,
   },
+  ui_asset: { description: 'Name of a file that the page of the dashboard loads', schema: text },
+  ui_page: { description: 'Path of a page of the dashboard; may contain slashes', schema: text },
   guide: { description: 'Name of a guide, such as `webhooks.md`', schema: text },
 }
 

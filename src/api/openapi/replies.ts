@@ -119,5 +119,10 @@ export const Pagination: JsonSchema = {
       description:
         'Only if a search of runs has not looked at all of them: `before` of the request that continues it',
     },
+    next: {
+      type: 'string',
+      description:
+        'Only in lists of runs that have more: `before` of the request for the next page, without `offset`',
+    },
   },
 }

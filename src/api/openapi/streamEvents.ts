@@ -1,5 +1,6 @@
 import Type, { type TSchema } from 'typebox'
 import { Run, RunError, RunType } from '../schemas.ts'
+import { Timestamp } from '../schemas/parts.ts'
 
 /** The data of every server-sent event by event name (SPEC.md, Server-sent events). */
 
@@ -17,6 +18,12 @@ export const streamEvents: Events = {
       type: Type.Literal('stream:data'),
       run_id: Uuid,
       data_type: Type.String(),
+      emitted_at: Type.Optional(
+        Type.String({
+          format: 'date-time',
+          description: 'Only with `times=true`: when the service stored it',
+        }),
+      ),
       payload: Type.Unknown({ description: 'Any JSON' }),
     },
     { description: 'Live data that a function sent with `emit`' },
@@ -60,8 +67,12 @@ const ofEnv = {
   fn: nullable(Type.String({ description: 'Function reference `ns/var`; null for evaluated code' })),
   project_id: nullable(Type.String({ format: 'uuid', description: 'Null if the run never started' })),
   project_name: nullable(Type.String()),
+  run_type: RunType,
+  attempt: nullable(Type.Integer({ description: '1 for the first run, 2 for its first retry' })),
+  start_time: nullable(Timestamp),
 }
-const runOfEnv = { ...ofEnv, run_type: RunType }
+const endOfEnv = { ...ofEnv, stop_time: Timestamp }
+const retryAt = Type.String({ format: 'date-time', description: 'When another attempt follows; else null' })
 
 export const envEvents: Events = {
   'stream:created': Type.Object({ stream_id: Uuid }, { description: 'A stream was created' }),
@@ -76,11 +87,11 @@ export const envEvents: Events = {
         'The event was dispatched to its handlers. `run_ids` lists the started runs and may be empty. With `error`, a defect of the service prevented the dispatch',
     },
   ),
-  'run:start': Type.Object(runOfEnv, { description: 'A run started' }),
-  'run:stop': Type.Object(ofEnv, { description: 'A run succeeded' }),
+  'run:start': Type.Object(ofEnv, { description: 'A run started' }),
+  'run:stop': Type.Object(endOfEnv, { description: 'A run succeeded' }),
   'run:fail': Type.Object(
-    { ...runOfEnv, error: RunError },
+    { ...endOfEnv, retry_at: nullable(retryAt), error: RunError },
     { description: 'A run failed; a retry may follow' },
   ),
-  'run:cancel': Type.Object(runOfEnv, { description: 'A run was cancelled' }),
+  'run:cancel': Type.Object(endOfEnv, { description: 'A run was cancelled' }),
 }

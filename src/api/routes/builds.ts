@@ -1,6 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Static } from 'typebox'
+import Type, { type Static } from 'typebox'
 import { pastOf } from '../../commands/audit/past.ts'
 import { buildFor } from '../../commands/builds/buildFor.ts'
 import { deleteBuild } from '../../commands/builds/deleteBuild.ts'
@@ -10,13 +10,18 @@ import { AppError } from '../../errors.ts'
 import { leaving } from '../http/leaving.ts'
 import type { BuildDoc } from '../../projections/builds.ts'
 import { type Ask, item, none, own, route } from '../route.ts'
-import { AsOfPageQuery, AsOfQuery, listPast, pastProjectOf } from '../asOf.ts'
-import { listOf } from '../paging.ts'
+import { AsOf, AsOfPageQuery, AsOfQuery, listPast, pastProjectOf } from '../asOf.ts'
+import { listOf, pageQuery } from '../paging.ts'
 import { fieldsOf } from '../present/fieldsOf.ts'
 import { presentFunction } from '../present/function.ts'
 import { Build, BuildOfEnv, BuildUpload, DeployedBuild } from '../schemas.ts'
 import { projectOf, projectPaths } from './projects.ts'
-import { readUpload, UploadForm } from './uploadForm.ts'
+import { HASH_PATTERN, readUpload, UploadForm } from './uploadForm.ts'
+
+const HashFilter = Type.String({
+  pattern: HASH_PATTERN,
+  description: 'Only builds whose zip has this SHA-256 in hex',
+})
 
 const tag = 'Builds'
 const read = { type: 'build', action: 'read', path: projectPaths }
@@ -149,15 +154,20 @@ export const buildRoutes = [
     summary: 'List the builds of a project',
     tag,
     needs: read,
-    query: AsOfPageQuery,
+    query: pageQuery({ hash: Type.Optional(HashFilter), ...AsOf }),
     reply: { kind: 'list', schema: Build },
     handle: async (ask) => {
       const { views } = ask.deps
-      const { as_of, ...page } = ask.query
-      if (as_of !== undefined) return listPast(await pastBuilds(ask, as_of), page, present)
+      const { as_of, hash: given, ...page } = ask.query
+      const hash = given?.toLowerCase()
+      if (as_of !== undefined) {
+        const past = await pastBuilds(ask, as_of)
+        return listPast(hash === undefined ? past : past.filter((each) => each.hash === hash), page, present)
+      }
       await views.settled('projects')
       const { project_id } = projectOf(ask)
-      return listOf(views, 'builds', { equal: { project_id }, ...page }, present)
+      const equal = { project_id, ...(hash !== undefined && { hash }) }
+      return listOf(views, 'builds', { equal, ...page }, present)
     },
   }),
 

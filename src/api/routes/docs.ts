@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Context } from 'koa'
-import { isNotModified } from '../http/conditions.ts'
+import { hasCurrent, PAGE_HEADERS } from '../http/page.ts'
 import { own, type PublicAsk, type PublicRoute, publicRoute, type Route } from '../route.ts'
 
 const tag = 'Docs'
@@ -17,21 +17,11 @@ const build = async (routes: readonly Route[], version: string): Promise<Served>
   return { text, etag: `"${createHash('sha256').update(text).digest('base64url')}"` }
 }
 
-/** Sets the headers and returns whether the client has the current version; otherwise the caller sends the body. */
-const hasCurrent = (
-  ctx: Context,
-  { type, etag, maxAge }: { type: string; etag: string; maxAge: number },
-): boolean => {
-  const isCurrent = isNotModified(ctx.get('If-None-Match'), etag)
-  ctx.status = isCurrent ? 304 : 200
-  ctx.type = type
-  ctx.set({ ETag: etag, 'Cache-Control': `public, max-age=${maxAge}` })
-  return isCurrent
-}
+const maxAge = (seconds: number): string => `public, max-age=${seconds}`
 
 const sendText = (ctx: Context, type: string, text: string) => {
   const etag = `"${createHash('sha256').update(text).digest('base64url')}"`
-  if (!hasCurrent(ctx, { type, etag, maxAge: 3600 })) ctx.body = text
+  if (!hasCurrent(ctx, { type, etag, cache: maxAge(3600) })) ctx.body = text
   return own
 }
 
@@ -40,11 +30,11 @@ const sendPage = async (ctx: Context, path: string) => {
   return sendText(ctx, 'text/markdown; charset=utf-8', (await pageAt(path)).text)
 }
 
-const sendAsset = async ({ ctx }: Pick<PublicAsk, 'ctx'>, name: string, maxAge: number) => {
-  const { assetOf, policy } = await import('../openapi/docsPage.ts')
+const sendAsset = async ({ ctx }: Pick<PublicAsk, 'ctx'>, name: string, seconds: number) => {
+  const { assetOf } = await import('../openapi/docsPage.ts')
   const { type, etag, size, read } = await assetOf(name)
-  ctx.set({ 'Content-Security-Policy': policy, 'Cross-Origin-Opener-Policy': 'same-origin' })
-  if (hasCurrent(ctx, { type, etag, maxAge })) return own
+  ctx.set(PAGE_HEADERS)
+  if (hasCurrent(ctx, { type, etag, cache: maxAge(seconds) })) return own
   ctx.length = size
   ctx.body = read() // Koa closes it unread in a reply to HEAD
   return own
@@ -68,7 +58,8 @@ export const docsRoutesOf = (allRoutes: () => readonly Route[]): PublicRoute[] =
       reply: { kind: 'bare', description: 'This document, in OpenAPI 3.1' },
       handle: async ({ ctx, deps: { about } }) => {
         const { text, etag } = await documentOf(about.version)
-        if (!hasCurrent(ctx, { type: 'application/json; charset=utf-8', etag, maxAge: 0 })) ctx.body = text
+        if (!hasCurrent(ctx, { type: 'application/json; charset=utf-8', etag, cache: maxAge(0) }))
+          ctx.body = text
         return own
       },
     }),

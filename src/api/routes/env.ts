@@ -1,10 +1,9 @@
-import { clock } from '../../clock.ts'
 import { AppError } from '../../errors.ts'
-import { termsOf } from '../../plans/plans.ts'
-import { percentOf, periodOf, usageModels, usageOf } from '../../plans/usage.ts'
+import { usageModels } from '../../plans/usage.ts'
 import { pastOf } from '../../commands/audit/past.ts'
 import { envs } from '../../projections/tenants.ts'
 import { AsOfQuery } from '../asOf.ts'
+import { presentOrgUsage } from '../present/orgUsage.ts'
 import { item, route } from '../route.ts'
 import { Environment, OrgUsage } from '../schemas.ts'
 
@@ -37,25 +36,15 @@ export const envRoutes = [
     summary: 'Get usage and limits of the organization',
     description:
       'Covers all environments of the organization. The billing period is the calendar month in UTC. Calls are runs; ' +
-      'they count until their retention period ends.',
+      'they count until their retention period ends. Live streams are those of the node that replies.',
     tag: 'Environment',
     needs: { type: 'env', action: 'read' },
     reply: { kind: 'item', schema: OrgUsage },
-    handle: async ({ credential, deps: { views } }) => {
-      await views.settled(...usageModels)
-      const env = views.directory.env(credential.env_id)
+    handle: async ({ credential: { env_id }, deps }) => {
+      await deps.views.settled(...usageModels)
+      const env = deps.views.directory.env(env_id)
       if (!env) throw new AppError('not_found', 'No such environment')
-      const { org_id, plan } = env
-      const { limits } = termsOf[plan]
-      const nowMs = clock.now()
-      const usage = await usageOf(views, { org_id, limits, nowMs })
-      return item({
-        org_id,
-        usage,
-        limits,
-        usage_percent: percentOf(usage, limits),
-        plan: { name: plan, ...periodOf(nowMs) },
-      })
+      return item(await presentOrgUsage(deps, { ...env, env_id }))
     },
   }),
 ]

@@ -1,13 +1,12 @@
 import Type from 'typebox'
 import { derivedId } from '../../ids.ts'
 import type { FunctionSpec } from '../../events/project.ts'
-import { scheduleIdOf } from '../../commands/runs/fireTick.ts'
 import type { DirectoryProject } from '../../projections/directoryProject.ts'
 import type { ApiDeps } from '../deps.ts'
 import { presentFunction } from '../present/function.ts'
 import { type Ask, list, type Reply, route } from '../route.ts'
 import { pageQuery, PageQuery } from '../paging.ts'
-import { EventHandler, ProjectFunction, Schedule, Webhook } from '../schemas.ts'
+import { EventHandler, ProjectFunction, Webhook } from '../schemas.ts'
 import { projectOf, projectPaths } from './projects.ts'
 
 const tag = 'Functions'
@@ -75,29 +74,6 @@ export const functionRoutes = [
               event_handler_id: derivedId('handler', project.project_id, fn.ns, fn.var),
               build_id,
               event_type: fn.on_event,
-              ns: fn.ns,
-              var: fn.var,
-            },
-      ),
-  }),
-
-  route({
-    method: 'GET',
-    path: '/v1/projects/:project/schedules',
-    operationId: 'listProjectSchedules',
-    summary: 'List the schedules of the deployed build',
-    tag,
-    needs,
-    query: PageQuery,
-    reply: { kind: 'list', schema: Schedule },
-    handle: (ask) =>
-      functionsAs(ask, (fn, { project, build_id }) =>
-        fn.schedule === undefined
-          ? null
-          : {
-              schedule_id: scheduleIdOf(project.project_id, fn.ns, fn.var),
-              build_id,
-              ...fn.schedule,
               ns: fn.ns,
               var: fn.var,
             },

@@ -4,8 +4,10 @@ import { apiKeyRoutes } from './apiKeys.ts'
 import { backupRoutes } from './backups.ts'
 import { askRoutes } from './ask.ts'
 import { auditRoutes } from './audit.ts'
+import { buildChangesRoute } from './buildChanges.ts'
 import { buildRoutes } from './builds.ts'
 import { contextRoutes } from './context.ts'
+import { dashboardRoutes } from './dashboard.ts'
 import { dataKeyRoutes } from './dataKeys.ts'
 import { docsRoutesOf } from './docs.ts'
 import { domainRoutes } from './domains.ts'
@@ -25,9 +27,12 @@ import { projectionRoutes } from './projections.ts'
 import { projectRoutes } from './projects.ts'
 import { runControlRoutes } from './runControl.ts'
 import { runRoutes } from './runs.ts'
+import { scheduleRoutes } from './schedules.ts'
 import { sdkRoutes } from './sdk.ts'
 import { serviceKeyRoutes } from './serviceKeys.ts'
 import { sessionRoutes } from './sessions.ts'
+import { signInRoutes } from './signIn.ts'
+import { operatorSignInRoutes } from './operatorSignIn.ts'
 import { skippedFactRoutes } from './skippedFacts.ts'
 import { streamRoutes } from './streams.ts'
 import { transferRoutes } from './transfers.ts'
@@ -39,12 +44,15 @@ export const allRoutes: readonly Route[] = [
   metricsRoute,
   ...docsRoutesOf(() => allRoutes),
   ...sdkRoutes,
+  ...dashboardRoutes,
   ...mcpRoutes,
   ...projectRoutes,
   ...buildRoutes,
+  buildChangesRoute,
   ...contextRoutes,
   ...dataKeyRoutes,
   ...functionRoutes,
+  ...scheduleRoutes,
   ...eventRoutes,
   ...runRoutes,
   ...runControlRoutes,
@@ -54,6 +62,7 @@ export const allRoutes: readonly Route[] = [
   ...fileRoutes,
   ...envRoutes,
   ...sessionRoutes,
+  ...signInRoutes,
   ...serviceKeyRoutes,
   ...domainRoutes,
   ...askRoutes,
@@ -67,5 +76,6 @@ export const allRoutes: readonly Route[] = [
   ...nodeRoutes,
   ...projectionRoutes,
   ...operatorRoutes,
+  ...operatorSignInRoutes,
   ...apiKeyRoutes,
 ]

@@ -7,11 +7,13 @@ import { deleteOrg } from '../../commands/orgs/deleteOrg.ts'
 import { findEnv, findOrg } from '../../commands/orgs/findTenant.ts'
 import { LABEL_PATTERN } from '../../commands/orgs/label.ts'
 import { Plan } from '../../events/org.ts'
+import { usageModels } from '../../plans/usage.ts'
 import type { EnvDoc, OrgDoc } from '../../projections/tenants.ts'
 import { item, none, operatorRoute } from '../route.ts'
 import { listOf, PageQuery } from '../paging.ts'
 import { fieldsOf } from '../present/fieldsOf.ts'
-import { Environment, Org } from '../schemas.ts'
+import { presentOrgUsage } from '../present/orgUsage.ts'
+import { Environment, Org, OrgUsage } from '../schemas.ts'
 
 const tag = 'Operator'
 
@@ -61,6 +63,21 @@ export const operatorRoutes = [
     summary: 'Get an organization',
     reply: { kind: 'item', schema: Org },
     handle: async ({ deps, params: { org } }) => item(presentOrg(await findOrg(deps, org))),
+  }),
+
+  operatorRoute({
+    tag,
+    method: 'GET',
+    path: '/operator/orgs/:org/usage',
+    operationId: 'getOrgUsageById',
+    summary: 'Get usage and limits of an organization by its id or slug',
+    description: 'The same as its keys read. `live_streams.in_env` is null.',
+    reply: { kind: 'item', schema: OrgUsage },
+    handle: async ({ deps, params }) => {
+      await deps.views.settled(...usageModels)
+      const { org_id, plan } = await findOrg(deps, params.org)
+      return item(await presentOrgUsage(deps, { org_id, plan, env_id: null }))
+    },
   }),
 
   operatorRoute({

@@ -20,7 +20,7 @@ const name = Type.String({
 const NewProject = Type.Object({ name, network: Type.Optional(Network) })
 const ChangedProject = Type.Object({ name: Type.Optional(name), network: Type.Optional(Network) })
 
-const present = ({ order: _, ...project }: ProjectDoc) => project
+const present = ({ order: _, pauses: __, ...project }: ProjectDoc) => project
 
 /** The project that the path names, by id or name. */
 export const projectOf = ({

@@ -51,7 +51,7 @@ const query = pageQuery({
       documented: { format: 'duration' },
     }),
   ),
-  before: filter('Only runs that started before this ISO 8601 time, or before a `searched_to`'),
+  before: filter('Only runs that started before this ISO 8601 time, or before a `next` or `searched_to`'),
   ...AsOf,
 })
 type Asked = Type.Static<typeof query>
@@ -90,7 +90,12 @@ export const runListRoute = route({
       const presented = []
       for (const doc of items)
         presented.push(presentListedRun((past && (await runThen(past, doc))) ?? doc, values))
-      return { ...list(presented, total, range), ...(searched_to !== undefined && { searched_to }) }
+      const last = offset + items.length < total ? items.at(-1) : undefined
+      return {
+        ...list(presented, total, range),
+        ...(searched_to !== undefined && { searched_to }),
+        ...(last && { next: last.order }),
+      }
     }
     if (past) return reply() // the memory of a past state is enough for its page
     const read = limit + (isCounted(filters) ? 0 : SEARCHED_TOGETHER)
@@ -142,10 +147,11 @@ const refuseChanging = ({ status, error_code, final, text }: Asked): void => {
       )
 }
 
-const SEARCHED_TO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\/\d{1,40}$/
+/** The `order` of a run: its time, and its position in the log, whose digits depend on the engine. */
+const ORDER = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\/[0-9a-f]{1,64}$/
 
 const beforeOf = (before: string | undefined): string | undefined =>
-  before === undefined || SEARCHED_TO.test(before) ? before : timeOf('before', before)
+  before === undefined || ORDER.test(before) ? before : timeOf('before', before)
 
 /** Returns when a time range begins that ends now, as ISO 8601 UTC. */
 const startOfRange = (duration: string): string => {

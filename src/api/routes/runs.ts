@@ -1,5 +1,6 @@
 import { pastOf } from '../../commands/audit/past.ts'
 import { runThen } from '../../commands/audit/pastRuns.ts'
+import { explainRun } from '../../commands/runs/explainRun.ts'
 import { readRunInput } from '../../commands/runs/readRunInput.ts'
 import { MOST_NODES, traceOf } from '../../commands/runs/traceOf.ts'
 import { readRunLog } from '../../commands/runs/readRunLog.ts'
@@ -13,7 +14,7 @@ import { holding } from '../../loops/byteBudget.ts'
 import { presentRunLog } from '../present/runLogs.ts'
 import { AsOfQuery } from '../asOf.ts'
 import { type Ask, item, route } from '../route.ts'
-import { Run, RunInput, RunLogs, RunTrace } from '../schemas.ts'
+import { Run, RunExplanation, RunInput, RunLogs, RunTrace } from '../schemas.ts'
 import { runListRoute } from './runList.ts'
 import { runStatsRoute } from './runStats.ts'
 
@@ -85,6 +86,24 @@ export const runRoutes = [
       return holding(memory.values, { owner, bytes }, async () =>
         item(presentTrace(run.run_id, await traceOf(views, run))),
       )
+    },
+  }),
+
+  route({
+    method: 'GET',
+    path: '/v1/runs/:run_id/why',
+    operationId: 'explainRun',
+    summary: 'Explain why a run started, and how it ended',
+    description: 'The sentences name the event only if the credential may read events.',
+    tag,
+    needs,
+    reply: { kind: 'item', schema: RunExplanation },
+    handle: async (ask) => {
+      await ask.deps.views.settled('events')
+      const run = await runOf(ask)
+      const mayReadEvents = ask.credential.permissions.allows('event', 'read')
+      const { why, outcome } = await explainRun(ask.deps, run, { mayReadEvents })
+      return item({ run_id: run.run_id, why, outcome })
     },
   }),
 

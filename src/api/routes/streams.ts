@@ -72,6 +72,12 @@ export const streamRoutes = [
       project: Type.Optional(
         Type.String({ minLength: 1, description: 'Only runs of this project, by id or name' }),
       ),
+      times: Type.Optional(
+        Type.Union([Type.Literal('true'), Type.Literal('false')], {
+          description:
+            '`true`: `stream:data` has `emitted_at`, the time at which the service stored the data',
+        }),
+      ),
       ...Resume,
       ...Session,
     }),
@@ -86,7 +92,10 @@ export const streamRoutes = [
           ask.ctx.set(POSITION_HEADER, positionOf(start))
           return start
         },
-        (client, start) => tailStream(client, { start, project: query.project }, deps),
+        (client, start) => {
+          const { project, times } = query
+          return tailStream(client, { start, project, withTimes: times === 'true' }, deps)
+        },
       )
     },
   }),

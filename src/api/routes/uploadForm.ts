@@ -6,6 +6,9 @@ import { isId } from '../../ids.ts'
 import { pace } from '../http/incoming.ts'
 import { unknownField } from '../http/validate.ts'
 
+/** A SHA-256 in hex. */
+export const HASH_PATTERN = '^[0-9A-Fa-f]{64}$'
+
 /** The form of a build upload (SPEC.md, Builds). */
 export const UploadForm = Type.Object({
   file: Type.String({
@@ -13,7 +16,7 @@ export const UploadForm = Type.Object({
     contentMediaType: 'application/zip',
     description: 'The zip, at most 100 MiB',
   }),
-  hash: Type.String({ pattern: '^[0-9A-Fa-f]{64}$', description: 'SHA-256 of the file in hex' }),
+  hash: Type.String({ pattern: HASH_PATTERN, description: 'SHA-256 of the file in hex' }),
   build_id: Type.Optional(
     Type.String({
       format: 'uuid',

@@ -50,3 +50,22 @@ export const ServiceKey = Type.Object(serviceKey)
 export const NewServiceKey = Type.Object({ ...serviceKey, token: Token })
 
 export const RevokedCount = Type.Object({ revoked_count: Type.Integer() })
+
+/** The environment of a page of the dashboard, and what the page may do there. */
+const WITHOUT_READ = 'Null without the permission `read` on `env`'
+
+export const SignIn = Type.Object({
+  session_id: nullable(Type.String({ format: 'uuid', description: 'Null for a key' })),
+  env_id: Uuid,
+  env_name: nullable(Type.String({ description: WITHOUT_READ })),
+  org_id: nullable(Type.String({ format: 'uuid', description: WITHOUT_READ })),
+  permissions: Permissions,
+  expires_at: nullable(Timestamp),
+})
+
+export const SignInTicket = Type.Object({
+  ticket: Type.String({ description: 'Valid for one sign-in, returned only in this reply' }),
+  expires_at: Timestamp,
+})
+
+export const OperatorSignIn = Type.Object({ expires_at: Timestamp })

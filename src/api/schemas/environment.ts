@@ -40,6 +40,16 @@ export const OrgUsage = Type.Object({
     has_warning: Type.Boolean({ description: 'True if any percentage exceeds 90' }),
   }),
   plan: Type.Object({ name: Plan, period_start: Timestamp, period_end: Timestamp }),
+  live_streams: Type.Object(
+    {
+      in_env: nullable(
+        Type.Integer({ description: 'Those of the environment of the credential; null for the operator' }),
+      ),
+      in_org: Type.Integer({ description: 'Those of all environments of the organization' }),
+      limit: Type.Integer({ description: 'The most that the plan allows on each node' }),
+    },
+    { description: 'Live streams that are open on the node that replies' },
+  ),
 })
 
 export const Domain = Type.Object({

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { MAX_NETWORK } from '../../commands/projects/projectNetwork.ts'
-import { Timestamp, Uuid } from './parts.ts'
+import { nullable, Timestamp, Uuid } from './parts.ts'
 
 /** Projects, their builds and functions. */
 
@@ -81,16 +81,22 @@ const build = {
 
 const references = (description: string) => Type.Array(Type.String(), { description })
 
+const changes = {
+  added: references('Functions that the former build did not have'),
+  removed: references('Functions that the build does not have: nothing starts them any more'),
+  changed: references('Functions with another trigger or other metadata'),
+}
+
+export const BuildChanges = Type.Object({
+  against: Type.Union([Uuid, Type.Null()], { description: 'The deployed build; null if there is none' }),
+  ...changes,
+})
+
 export const DeployedBuild = Type.Object({
   ...build,
-  changes: Type.Object(
-    {
-      added: references('Functions that the former build did not have'),
-      removed: references('Functions that the build does not have: nothing starts them any more'),
-      changed: references('Functions with another trigger or other metadata'),
-    },
-    { description: 'The difference to the build that was deployed before, as references `ns/var`' },
-  ),
+  changes: Type.Object(changes, {
+    description: 'The difference to the build that was deployed before, as references `ns/var`',
+  }),
   warnings: Type.Array(Type.String(), {
     description: 'Likely mistakes, such as a webhook without its secret',
   }),
@@ -128,6 +134,27 @@ export const Schedule = Type.Object({
   timezone: Type.String(),
   ns: Type.String(),
   var: Type.String(),
+  paused: Type.Boolean({ description: 'No tick starts the function, until the schedule is resumed' }),
+  paused_at: nullable(Timestamp),
+  next_time: nullable(
+    Type.String({
+      format: 'date-time',
+      description: 'The next tick; null while the schedule is paused, and if there is no further tick',
+    }),
+  ),
+  last_run_id: nullable(
+    Type.String({
+      format: 'uuid',
+      description: 'The newest run that a tick or a caller started, or its newest attempt',
+    }),
+  ),
+  last_time: nullable(Type.String({ format: 'date-time', description: 'When that run was due' })),
+})
+
+export const RequestedRun = Type.Object({
+  run_id: Type.String({ format: 'uuid', description: 'The run is listed once a worker has claimed it' }),
+  stream_id: Uuid,
+  requested_at: Timestamp,
 })
 
 export const Webhook = Type.Object({

@@ -159,6 +159,12 @@ export const RunTrace = Type.Object({
   root: TraceNode,
 })
 
+export const RunExplanation = Type.Object({
+  run_id: Uuid,
+  why: Type.Array(Type.String(), { description: 'Sentences: what started the run, and who requested it' }),
+  outcome: Type.String(),
+})
+
 export const RunLogs = Type.Object({
   run_id: Uuid,
   request: nullable(

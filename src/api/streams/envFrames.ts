@@ -34,16 +34,36 @@ export const envFrame = async ({ event, cursor }: Recorded, places: RunPlaces): 
       return frame(cursor, 'run:start', { run_id, stream_id, run_type, ...place })
     }
     case 'RunSucceeded': {
-      const { run_id, stream_id } = event
-      return frame(cursor, 'run:stop', { run_id, stream_id, ...(await places.of(event)) })
+      const { run_id, stream_id, run_type, stop_time } = event
+      return frame(cursor, 'run:stop', {
+        run_id,
+        stream_id,
+        run_type,
+        ...(await places.of(event)),
+        stop_time,
+      })
     }
     case 'RunFailed': {
-      const { run_id, stream_id, run_type, error } = event
-      return frame(cursor, 'run:fail', { run_id, stream_id, run_type, ...(await places.of(event)), error })
+      const { run_id, stream_id, run_type, stop_time, retry_at = null, error } = event
+      return frame(cursor, 'run:fail', {
+        run_id,
+        stream_id,
+        run_type,
+        ...(await places.of(event)),
+        stop_time,
+        retry_at,
+        error,
+      })
     }
     case 'RunCancelled': {
-      const { run_id, stream_id, run_type } = event
-      return frame(cursor, 'run:cancel', { run_id, stream_id, run_type, ...(await places.of(event)) })
+      const { run_id, stream_id, run_type, stop_time } = event
+      return frame(cursor, 'run:cancel', {
+        run_id,
+        stream_id,
+        run_type,
+        ...(await places.of(event)),
+        stop_time,
+      })
     }
     default:
       return null

@@ -17,7 +17,11 @@ const TOGETHER_BYTES = 64 << 10
  */
 export const tailStream = async (
   client: SseReply,
-  { start, project }: { start: StreamStart; project?: string | undefined },
+  {
+    start,
+    project,
+    withTimes = false,
+  }: { start: StreamStart; project?: string | undefined; withTimes?: boolean },
   deps: Pick<ApiDeps, 'store' | 'aggregates' | 'payloads' | 'sseTimeoutMs' | 'stopping'>,
 ): Promise<void> => {
   const { stream_id } = start
@@ -34,10 +38,14 @@ export const tailStream = async (
       await client.flushed()
     }
     for (const activity of part.activities) {
-      const { id, type, data, isLarge } = frameOf(activity, deps.payloads)
+      const { id, type, data, isLarge } = frameOf(activity, deps.payloads, withTimes)
       if (isLarge) {
         await send()
-        const { chunks, close } = await openFrame(activity, data, deps.payloads)
+        const { chunks, close } = await openFrame(
+          data,
+          deps.payloads,
+          () => frameOf(withoutValue(activity), deps.payloads, withTimes).data,
+        )
         await client.writeFrame(frameHead(id, type), chunks).finally(close) // also if it reads nothing
       } else {
         const bytes = frame(id, type, data)
@@ -65,12 +73,16 @@ const RUN_EVENTS = {
 } as const
 
 /** Opens the data of a large event. A value whose retention period has ended is `null`. */
-const openFrame = async (activity: Activity, data: unknown, payloads: Payloads): Promise<JsonContent> => {
+const openFrame = async (
+  data: unknown,
+  payloads: Payloads,
+  withoutIt: () => unknown,
+): Promise<JsonContent> => {
   try {
     return await payloads.openJson(data)
   } catch (error) {
     if (!isAppError(error, 'not_found')) throw error
-    return payloads.openJson(frameOf(withoutValue(activity), payloads).data)
+    return payloads.openJson(withoutIt())
   }
 }
 
@@ -81,13 +93,18 @@ const withoutValue = (activity: Activity): Activity => {
 }
 
 /** An event of the stream; large data remains in the blobs. */
-const frameOf = (activity: Activity, payloads: Payloads) => {
+const frameOf = (activity: Activity, payloads: Payloads, withTimes: boolean) => {
   const id = String(activity.revision)
   if (activity.kind === 'data') {
-    const { run_id, data_type } = activity
+    const { run_id, data_type, emitted_at } = activity
     const payload = payloads.stored(activity.payload)
     const type = 'stream:data'
-    return { id, type, data: { type, run_id, data_type, payload }, isLarge: payload instanceof StoredJson }
+    return {
+      id,
+      type,
+      data: { type, run_id, data_type, ...(withTimes && { emitted_at }), payload },
+      isLarge: payload instanceof StoredJson,
+    }
   }
   const type = RUN_EVENTS[activity.kind]
   const run = presentRun(activity.run, payloads)
