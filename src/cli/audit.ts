@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { AuditedFact } from '../client/api.ts'
+import type { AuditedFact, Page } from '../client/api.ts'
 import { onOneLine } from '../logger.ts'
 import { exportAudit, verifyExport } from './auditFile.ts'
-import type { Client } from './client.ts'
+import type { Operator } from './operator.ts'
 import { type CliCommand, command, type Printed } from './command.ts'
 import { findEnv } from './tenants.ts'
 import { isId } from '../ids.ts'
@@ -39,19 +39,20 @@ const filters = {
 type Filters = { readonly [Name in keyof typeof filters]: string | undefined }
 
 /** The audit keeps the changes of deleted environments, which only their ids name. */
-const envIdOf = async (service: Client, text: string): Promise<string> =>
+const envIdOf = async (service: Operator, text: string): Promise<string> =>
   isId(text) ? text : (await findEnv(service, text)).env_id
 
 /** Yields the changes from the oldest on, each once. With `follow`, it waits for new ones until the signal aborts. */
 async function* changes(
-  service: Client,
+  service: Operator,
   { env, actor, resource, type, from, to }: Filters,
   { follow, signal }: { readonly follow: boolean; readonly signal: AbortSignal },
 ): AsyncGenerator<AuditedFact> {
   const env_id = env && (await envIdOf(service, env))
   const query = { env_id, actor, resource, type, from, to, limit: PAGE }
   for (let after = 'start'; ;) {
-    const page = await service.request<readonly AuditedFact[]>('GET', PATH, { query: { ...query, after } })
+    const request = { query: { ...query, after } }
+    const { data: page } = await service.request<Page<AuditedFact>>('GET', PATH, request)
     yield* page
     after = page.at(-1)?.position ?? after
     if (page.length === PAGE) continue

@@ -3,14 +3,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { framesIn, type RowFrame } from '../backup/rowFrames.ts'
 import type { BackupSource, BackupStart, ListedBlob } from '../backup/source.ts'
 import { AppError, isAppError, messageOf } from '../errors.ts'
-import { type Client, path } from './client.ts'
+import { type Operator, path } from './operator.ts'
 
 /** Attempts to continue an interrupted read without any new byte, and the time before each. */
 const ATTEMPTS = 5
 const RETRY_MS = 1000
 
 /** A running service as the source of a backup. A read that the network interrupts is continued where it ended. */
-export const openBackupSource = (client: Client, signal: AbortSignal): BackupSource => {
+export const openBackupSource = (client: Operator, signal: AbortSignal): BackupSource => {
   const of = (backup_id: string) => path`/operator/backups/${backup_id}`
 
   const bytes = async (

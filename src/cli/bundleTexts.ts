@@ -12,10 +12,11 @@ const LARGEST = 10
 /** The columns of a list of functions. */
 export const FUNCTION_COLUMNS: readonly Column<BundledFunction>[] = [
   { title: 'FUNCTION', of: ({ fn }) => fn },
-  { title: 'STARTED BY', of: triggerOf, cut: true },
+  { title: 'STARTED BY', of: triggersText, cut: true },
 ]
 
-function triggerOf({ on_event, schedule, webhook, mcp }: BundledFunction): string {
+/** The triggers of a function, else `call`. */
+export function triggersText({ on_event, schedule, webhook, mcp }: BundledFunction): string {
   const triggers = [
     ...(on_event === undefined ? [] : [`event ${on_event}`]),
     ...(schedule ? [`schedule ${schedule.cron} ${schedule.timezone}`] : []),

@@ -5,7 +5,6 @@ import { backupCommands } from './backup.ts'
 import { auditCommands } from './audit.ts'
 import { buildCommand } from './build.ts'
 import { connectClient, serviceErrorOf } from './author.ts'
-import { connectEnvironment, connectOperator } from './client.ts'
 import { type Connection, connectionHere, urlHere } from './connection.ts'
 import type { CliCommand, Invocation, Printed } from './command.ts'
 import { deployCommand } from './deploy.ts'
@@ -15,6 +14,7 @@ import { doctorCommand } from './doctor.ts'
 import { envCommands } from './envs.ts'
 import { eventCommands } from './events.ts'
 import { fileCommands } from './files.ts'
+import { functionsCommand } from './functions.ts'
 import { openProgress, openWaiting, type Progress } from './progress.ts'
 import { keyCommands } from './keys.ts'
 import { orgCommands } from './orgs.ts'
@@ -23,29 +23,35 @@ import { runProgram, type Values } from './program.ts'
 import { initCommand } from './init.ts'
 import { loginCommand } from './login.ts'
 import { mcpCommand } from './mcp.ts'
+import { openCommand } from './open.ts'
+import { connectOperator } from './operator.ts'
 import { projectionCommands } from './projections.ts'
 import { runCommands } from './runs.ts'
+import { scheduleCommands } from './schedules.ts'
 import { secretsCommands } from './secrets.ts'
 import { serveCommand } from './serve.ts'
 import { sessionCommands } from './sessions.ts'
 import { statusCommand } from './status.ts'
 import { tableOf } from './table.ts'
 import { transferCommands } from './transfer.ts'
-import { triggerCommands } from './triggers.ts'
 import { typesCommand } from './types.ts'
+import { webhooksCommand } from './webhooks.ts'
 import type { Terminal } from './terminal.ts'
 import { WrongUsage } from './wrongUsage.ts'
 
 const allCommands: readonly CliCommand[] = [
   ...eventCommands,
   ...runCommands,
-  ...triggerCommands,
+  functionsCommand,
+  ...scheduleCommands,
+  webhooksCommand,
   ...contextCommands,
   ...fileCommands,
   ...sessionCommands,
   typesCommand,
   initCommand,
   loginCommand,
+  openCommand,
   mcpCommand,
   devCommand,
   serveCommand,
@@ -111,6 +117,7 @@ const runCommand = async (
     throw new WrongUsage('the confirmation needs a terminal: repeat the command with --yes')
   const bars: Pick<Progress, 'end'>[] = []
   let connection: Connection | undefined
+  const connected = () => (connection ??= connectionHere(values.profile))
   const print = ({ json, text }: Printed): Promise<void> =>
     terminal.out(values.json ? `${jsonLine(json)}\n` : text)
   const invocation: Invocation = {
@@ -118,10 +125,10 @@ const runCommand = async (
     signal,
     print,
     operator: () => connectOperator(signal),
-    environment: () => connectEnvironment(signal, values.profile),
-    client: () => connectClient((connection ??= connectionHere(values.profile)), signal),
+    client: () => connectClient(connected(), signal),
+    environment: () => connectClient(connected(), signal, 0),
     url: () => urlHere(values.profile),
-    folderProject: () => (connection ??= connectionHere(values.profile)).project,
+    folderProject: () => connected().project,
     input: () => terminal.input(signal),
     secret: (question) => secretOf(question, terminal, signal),
     paint: terminal.paint,
@@ -132,6 +139,7 @@ const runCommand = async (
       bars.push(bar)
       return bar
     },
+    browse: (url) => void (values.json || terminal.browse?.(url)),
     confirm: (question) => confirm(question, values, terminal, signal),
   }
   try {

@@ -1,5 +1,5 @@
-import type { Client as ServiceClient } from '../client/index.ts'
-import type { Client } from './client.ts'
+import type { Client } from '../client/index.ts'
+import type { Operator } from './operator.ts'
 import type { Progress } from './progress.ts'
 import type { Column } from './table.ts'
 import type { Paint } from './terminal.ts'
@@ -66,12 +66,14 @@ export interface Invocation<A = unknown, O = unknown> {
   readonly options: O
   /** Aborts at Ctrl-C and SIGTERM. A command that follows something then ends as done. */
   readonly signal: AbortSignal
+  /** The value of `--profile`. */
+  readonly profile: string | undefined
   /** The API of the operator. */
-  readonly operator: () => Client
+  readonly operator: () => Operator
   /** The API of the environment of the folder (`connectionHere`). */
+  readonly client: () => Client
+  /** As `client`, but each request is sent once. */
   readonly environment: () => Client
-  /** As `environment`, through `svc/client`. Its errors are reported as those of `environment`. */
-  readonly client: () => ServiceClient
   /** The URL of that service, which needs no key. */
   readonly url: () => string
   /** The project of the folder; null if nothing names one. */
@@ -90,6 +92,8 @@ export interface Invocation<A = unknown, O = unknown> {
   readonly progress: (unit: string) => Progress
   /** Shows on a terminal for how long something is awaited. */
   readonly waiting: (label: string) => void
+  /** Opens a URL in the browser of a person at a terminal; elsewhere and with `--json`, nothing opens. */
+  readonly browse: (url: string) => void
   /** Continues if the operator answers yes or has given `--yes`; else rejects. For commands with `confirms` only. */
   readonly confirm: (question: string) => Promise<void>
 }

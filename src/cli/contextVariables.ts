@@ -1,7 +1,6 @@
-import type { ContextVariable } from '../client/index.ts'
-import { isAppError } from '../errors.ts'
+import { type ContextVariable, ServiceError } from '../client/index.ts'
+import { allPages } from '../client/lists.ts'
 import { onOneLine } from '../logger.ts'
-import { path } from './client.ts'
 import { type CliCommand, command } from './command.ts'
 import { findProject, project } from './projectOption.ts'
 import type { Column } from './table.ts'
@@ -15,7 +14,7 @@ const columns: readonly Column<ContextVariable>[] = [
   { title: 'UPDATED', of: ({ updated_at }) => updated_at },
 ]
 
-const isTaken = (error: unknown): boolean => isAppError(error) && error.data['status'] === 409
+const isTaken = (error: unknown): boolean => error instanceof ServiceError && error.status === 409
 
 export const contextCommands: readonly CliCommand[] = [
   command({
@@ -29,7 +28,13 @@ export const contextCommands: readonly CliCommand[] = [
     async run({ options, environment, table, ...here }) {
       const service = environment()
       const name = await findProject(service, options.project, { environment, ...here })
-      const found = await Array.fromAsync(service.all<ContextVariable>(path`/v1/projects/${name}/context`))
+      const found = await Array.fromAsync(
+        allPages(
+          (query) =>
+            service.request('GET /v1/projects/{project}/context', { path: { project: name }, query }),
+          (variable) => variable.key,
+        ),
+      )
       return { json: found, text: table(found, columns) }
     },
   }),
@@ -54,14 +59,14 @@ export const contextCommands: readonly CliCommand[] = [
       const { description } = options
       const body = { value, ...(description !== undefined && { description }) }
       const stored = await service
-        .request<ContextVariable>('POST', path`/v1/projects/${name}/context`, {
+        .request('POST /v1/projects/{project}/context', {
+          path: { project: name },
           body: { key: args.key, ...body },
         })
         .catch((error: unknown) => {
           if (!isTaken(error)) throw error
-          return service.request<ContextVariable>('PUT', path`/v1/projects/${name}/context/${args.key}`, {
-            body,
-          })
+          const variable = { project: name, key: args.key }
+          return service.request('PUT /v1/projects/{project}/context/{key}', { path: variable, body })
         })
       return { json: stored, text: `${onOneLine(`Stored ${args.key} of ${name}`)}\n` }
     },
@@ -80,7 +85,9 @@ export const contextCommands: readonly CliCommand[] = [
       const service = environment()
       const name = await findProject(service, options.project, { environment, ...here })
       await confirm(`Delete ${args.key} of ${name}?`)
-      await service.request('DELETE', path`/v1/projects/${name}/context/${args.key}`)
+      await service.request('DELETE /v1/projects/{project}/context/{key}', {
+        path: { project: name, key: args.key },
+      })
       return {
         json: { deleted: args.key, project: name },
         text: `${onOneLine(`Deleted ${args.key} of ${name}`)}\n`,

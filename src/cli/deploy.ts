@@ -7,7 +7,14 @@ import { functionChanges } from '../domain/functionChanges.ts'
 import { FOLDER_ARGUMENT } from './build.ts'
 import { changesText, inputsText, largestInputs, warningsOf, warningsText } from './bundleTexts.ts'
 import { command } from './command.ts'
-import { buildsOf, deployBundle, type DeployedBundle, hasTrigger, toFunction } from './deployBundle.ts'
+import {
+  deployBundle,
+  type DeployedBundle,
+  hasTrigger,
+  ifFound,
+  releaseWith,
+  toFunction,
+} from './deployBundle.ts'
 import { bytes } from './figures.ts'
 
 /** An upload of this size takes a while on a slow connection; bytes. */
@@ -88,9 +95,9 @@ const preview = async (
   { zip, sha256: hash }: Bundle,
   signal: AbortSignal,
 ): Promise<Outcome> => {
-  const builds = (await buildsOf(client, project, { signal })) ?? []
-  const known = builds.find((build) => build.hash === hash && build.build_type === 'release')
-  const current = builds.find(({ deployed }) => deployed)
+  const known = await ifFound(releaseWith(client, project, hash, { signal }))
+  const deployed = 'GET /v1/projects/{project}/builds/deployed'
+  const current = await ifFound(client.request(deployed, { path: { project }, signal }))
   const before = current ? await inspectZip(await downloaded(client, project, current.build_id, signal)) : []
   const after = await inspectZip(zip)
   const functions = after.map(toFunction)

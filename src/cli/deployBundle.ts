@@ -3,6 +3,7 @@ import { inspectZip } from '../bundle/inspectZip.ts'
 import type { Build, BuildFunction, DeployedBuild } from '../client/api.ts'
 import type { Client } from '../client/client.ts'
 import { ServiceError } from '../client/errors.ts'
+import { allPages } from '../client/lists.ts'
 import type { FunctionSpec } from '../events/project.ts'
 import { uploadBuild } from './uploadBuild.ts'
 
@@ -34,9 +35,6 @@ interface Deployment {
 
 const NO_CHANGES = { added: [], removed: [], changed: [] } as const
 
-/** Builds of a project among which one with the same content is searched, the newest. */
-const KNOWN_BUILDS = 100
-
 /**
  * Deploys a bundle. The project is created if it is missing, and the zip is uploaded only if the project has no build with
  * its content. Rejects with a `ServiceError`.
@@ -47,8 +45,8 @@ export const deployBundle = async (
 ): Promise<DeployedBundle> => {
   const { zip, sha256: hash } = bundle
   const given = signal ? { signal } : {}
-  const builds = (await buildsOf(client, project, given)) ?? (await createProject(client, project, given))
-  const known = builds.find((build) => build.hash === hash && build.build_type === 'release')
+  const known = await ifFound(releaseWith(client, project, hash, given))
+  if (known === null) await createProject(client, project, given)
   const upload = known ? null : await uploadBuild(client, { project, zip, sha256: hash, onProgress, signal })
   const functions = (upload?.functions ?? (await inspectZip(zip))).map(toFunction)
   const build_id = upload?.build_id ?? known?.build_id ?? ''
@@ -67,16 +65,37 @@ interface Given {
   readonly signal?: AbortSignal
 }
 
-/** The newest builds of a project; null if there is no such project. */
-export const buildsOf = async (
+/** The builds of a project, or those with a hash, newest first. Rejects with `not_found` if there is no such project. */
+export const buildsOf = (
   client: Pick<Client, 'request'>,
   project: string,
   given: Given,
-): Promise<readonly Build[] | null> => {
+  hash?: string,
+): AsyncIterable<Build> =>
+  allPages(
+    (page) => {
+      const query = { ...page, ...(hash !== undefined && { hash }) }
+      return client.request('GET /v1/projects/{project}/builds', { path: { project }, query, ...given })
+    },
+    ({ build_id }) => build_id,
+  )
+
+/** The newest release of a project with this content, if it has one. Rejects as `buildsOf` does. */
+export const releaseWith = async (
+  client: Pick<Client, 'request'>,
+  project: string,
+  hash: string,
+  given: Given,
+): Promise<Build | undefined> => {
+  for await (const build of buildsOf(client, project, given, hash))
+    if (build.build_type === 'release') return build
+  return undefined
+}
+
+/** Resolves with null if the service has no such thing. */
+export const ifFound = async <Found>(found: Promise<Found>): Promise<Found | null> => {
   try {
-    const query = { limit: KNOWN_BUILDS }
-    return (await client.request('GET /v1/projects/{project}/builds', { path: { project }, query, ...given }))
-      .data
+    return await found
   } catch (error) {
     if (error instanceof ServiceError && error.status === 404) return null
     throw error
@@ -88,14 +107,13 @@ export const createProject = async (
   client: Pick<Client, 'request'>,
   name: string,
   given: Given,
-): Promise<readonly Build[]> => {
+): Promise<void> => {
   try {
     await client.request('POST /v1/projects', { body: { name }, ...given })
   } catch (error) {
     // Another deployment may create it at the same time.
     if (!(error instanceof ServiceError && error.code === 'project_exists')) throw error
   }
-  return []
 }
 
 const TRIGGERS = [

@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { ServiceError } from '../client/index.ts'
 import { clock } from '../clock.ts'
 import { AppError } from '../errors.ts'
 import { readClientConfig, readDevAddress } from '../process/clientConfig.ts'
 import { MAX_PORT } from '../process/config.ts'
+import type { EphemeralDir } from '../process/ephemeralDir.ts'
 import { command } from './command.ts'
 import { develop } from './dev/develop.ts'
 import { type LocalService, startService } from './dev/service.ts'
@@ -49,7 +49,8 @@ export const devCommand = command({
       throw new WrongUsage('--to: expected neither --port nor --ephemeral, because no service is started')
     const left = terminalLeft()
     const stopped = AbortSignal.any([interrupted, left])
-    const dataDir = options.ephemeral ? mkdtempSync(join(tmpdir(), 'svc-dev-')) : join(folder, '.svc')
+    const ephemeral = options.to === undefined ? await temporaryDir(options.ephemeral) : null
+    const dataDir = ephemeral?.path ?? join(folder, '.svc')
     let service: LocalService | null = null
     try {
       const since = clock.monotonic()
@@ -78,10 +79,17 @@ export const devCommand = command({
     } finally {
       await service?.stop()
       removeInstance(folder)
-      if (options.ephemeral) rmSync(dataDir, { recursive: true, force: true })
+      ephemeral?.remove()
     }
   },
 })
+
+/** Removes what killed instances have left, and creates a data directory if one is wanted. */
+const temporaryDir = async (isWanted: boolean): Promise<EphemeralDir | null> => {
+  const { openEphemeralDir, removeDeadDirs } = await import('../process/ephemeralDir.ts')
+  removeDeadDirs()
+  return isWanted ? openEphemeralDir() : null
+}
 
 /** The key is never one that is stored, because those belong to other addresses. */
 const remoteService = (url: string): Pick<LocalService, 'url' | 'key'> => {

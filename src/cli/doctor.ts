@@ -3,7 +3,7 @@ import { isAppError } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
 import { type Check, failed, ok } from '../process/checks/check.ts'
 import { checkClock, leastSkewMs } from '../process/checks/clock.ts'
-import { ask } from './client.ts'
+import { ask } from './ask.ts'
 import { command, type Invocation } from './command.ts'
 
 /** The `Date` header has no smaller unit. */

@@ -1,5 +1,5 @@
 import { type CliCommand, command } from './command.ts'
-import { path } from './client.ts'
+import { path } from './operator.ts'
 import { type ApiKey, apiKeyColumns } from './apiKeys.ts'
 import type { Column } from './table.ts'
 import { type Env, ENV_ARGUMENT, envsOf, findEnv, type NamedEnv, type Org } from './tenants.ts'

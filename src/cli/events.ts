@@ -101,9 +101,7 @@ export const eventCommands: readonly CliCommand[] = [
         await service.request('GET /v1/env', { signal }) // a follower would wait for a service that does not answer
         if (stream !== undefined)
           for await (const event of service.follow(stream, given)) await print(streamLine(event, paint))
-        else
-          for await (const event of service.followEnv(given))
-            await print(await envLine(service, event, paint))
+        else for await (const event of service.followEnv(given)) await print(envLine(event, paint))
       } catch (error) {
         if (!signal.aborted) throw error // else it was followed to its end
       }

@@ -1,25 +1,12 @@
+import type { Client, NewServiceKey, NewSession, Permissions, ServiceKey, Session } from '../client/index.ts'
+import { allPages } from '../client/lists.ts'
 import { stateOf } from './apiKeys.ts'
-import { type Client, path } from './client.ts'
 import type { Invocation, Result } from './command.ts'
 import type { Column } from './table.ts'
 
-interface ServiceKey {
-  readonly service_key_id: string
-  readonly name: string
-  readonly created_at: string
-  readonly expires_at: string | null
-  readonly revoked_at: string | null
-  readonly last_used_at: string | null
-}
-
-interface Session {
-  readonly session_id: string
-  readonly created_at: string
-  readonly expires_at: string
-}
-
 interface NewCredential {
   readonly name: string
+  /** The service checks it. */
   readonly permissions: unknown
   readonly expires_in?: number
 }
@@ -27,8 +14,8 @@ interface NewCredential {
 /** A kind of credential that an API key issues. */
 interface IssuedKind {
   readonly list: (service: Client, table: Invocation['table']) => Promise<Result>
-  readonly create: (service: Client, body: NewCredential) => Promise<{ readonly token: string }>
-  readonly pathOf: (id: string) => string
+  readonly create: (service: Client, body: NewCredential) => Promise<NewServiceKey | NewSession>
+  readonly revoke: (service: Client, id: string) => Promise<void>
 }
 
 const serviceKeyColumns: readonly Column<ServiceKey>[] = [
@@ -48,19 +35,35 @@ const sessionColumns: readonly Column<Session>[] = [
 export const issuedKinds: Readonly<Record<'service' | 'session', IssuedKind>> = {
   service: {
     async list(service, table) {
-      const keys = await Array.fromAsync(service.all<ServiceKey>('/v1/service-keys'))
+      const keys = await Array.fromAsync(
+        allPages(
+          (query) => service.request('GET /v1/service-keys', { query }),
+          ({ service_key_id }) => service_key_id,
+        ),
+      )
       return { json: keys, text: table(keys, serviceKeyColumns) }
     },
-    create: (service, body) => service.request('POST', '/v1/service-keys', { body }),
-    pathOf: (id) => path`/v1/service-keys/${id}`,
+    create: (service, { permissions, ...body }) =>
+      service.request('POST /v1/service-keys', {
+        body: { ...body, permissions: permissions as ServiceKey['permissions'] },
+      }),
+    revoke: (service, service_key_id) =>
+      service.request('DELETE /v1/service-keys/{service_key_id}', { path: { service_key_id } }),
   },
   session: {
     async list(service, table) {
-      const sessions = await Array.fromAsync(service.all<Session>('/v1/sessions'))
+      const sessions = await Array.fromAsync(
+        allPages(
+          (query) => service.request('GET /v1/sessions', { query }),
+          ({ session_id }) => session_id,
+        ),
+      )
       return { json: sessions, text: table(sessions, sessionColumns) }
     },
     // A session has no name.
-    create: (service, { name: _, ...body }) => service.request('POST', '/v1/sessions', { body }),
-    pathOf: (id) => path`/v1/sessions/${id}`,
+    create: (service, { name: _, permissions, ...body }) =>
+      service.request('POST /v1/sessions', { body: { ...body, permissions: permissions as Permissions } }),
+    revoke: (service, session_id) =>
+      service.request('DELETE /v1/sessions/{session_id}', { path: { session_id } }),
   },
 }

@@ -1,5 +1,5 @@
 import { type CliCommand, command } from './command.ts'
-import { path } from './client.ts'
+import { path } from './operator.ts'
 import type { Column } from './table.ts'
 import { type Env, envsOf, type Org } from './tenants.ts'
 import { oneOf } from './values.ts'

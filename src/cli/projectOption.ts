@@ -1,13 +1,27 @@
-import type { Project } from '../client/index.ts'
+import type { Client, Page, Project } from '../client/index.ts'
+import { allPages, type PageQuery } from '../client/lists.ts'
 import { AppError } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
-import type { Client } from './client.ts'
+import { nearest } from '../sandbox/nearestName.ts'
 import type { Invocation } from './command.ts'
 
 export const project = {
   value: 'PROJECT',
   description: 'the project, by name or id (default: that of the folder, else the only one)',
 } as const
+
+/** The option of commands that look at all projects. */
+export const ofProject = {
+  value: 'PROJECT',
+  description: 'only this project, by name or id (default: all)',
+} as const
+
+/** An item of a list with the name of its project. */
+export type OfProject<Item> = Item & { readonly project: string }
+
+/** The reference of a function. */
+export const refOf = ({ ns, var: name }: { readonly ns: string; readonly var: string }): string =>
+  `${ns}/${name}`
 
 type Given = Pick<Invocation, 'environment' | 'folderProject'>
 
@@ -19,29 +33,51 @@ export const findProject = async (
 ): Promise<string> => {
   const named = given ?? folderProject()
   if (named !== null) return named
-  const names = (await Array.fromAsync(service.all<Project>('/v1/projects'))).map(({ name }) => name)
+  const names = (await projectsOf(service)).map(({ name }) => name)
   const [only] = names
   if (only !== undefined && names.length === 1) return only
-  throw new AppError(
-    'bad_request',
-    onOneLine(
-      `--project: expected one of ${names.join(', ').slice(0, 500) || 'none, because the environment has no project'}`,
+  throw new AppError('bad_request', expectedOf(names))
+}
+
+const expectedOf = (names: readonly string[]): string =>
+  onOneLine(
+    `--project: expected one of ${names.join(', ').slice(0, 500) || 'none, because the environment has no project'}`,
+  )
+
+/** The error for a project that the environment does not have; null if it has it. */
+export const unknownProject = async (service: Client, given: string): Promise<AppError | null> => {
+  const projects = await projectsOf(service)
+  if (projects.some(({ name, project_id }) => name === given || project_id === given)) return null
+  const names = projects.map(({ name }) => name)
+  const likely = nearest(given, names)
+  const advice = likely === undefined ? 'name one of them, or leave it out' : `did you mean ${likely}?`
+  return new AppError('not_found', onOneLine(`${expectedOf(names)}, got ${given.slice(0, 200)}; ${advice}`))
+}
+
+const projectsOf = (service: Client): Promise<readonly Project[]> =>
+  Array.fromAsync(
+    allPages(
+      (query) => service.request('GET /v1/projects', { query }),
+      ({ project_id }) => project_id,
     ),
   )
+
+/** A list that every project has. */
+interface ListOfProject<Item> {
+  readonly page: (project: string, query: PageQuery) => Promise<Page<Item>>
+  readonly idOf: (item: Item) => string
 }
 
 /** The items of a list of the given project, or of all projects, each with the name of its project. */
 export const listOfProjects = async <Item>(
   service: Client,
   given: string | undefined,
-  pathOf: (project: string) => string,
-): Promise<readonly (Item & { readonly project: string })[]> => {
-  const names =
-    given === undefined
-      ? (await Array.fromAsync(service.all<Project>('/v1/projects'))).map(({ name }) => name)
-      : [given]
-  const lists = names.map(async (name) =>
-    (await Array.fromAsync(service.all<Item>(pathOf(name)))).map((item) => ({ ...item, project: name })),
-  )
+  { page, idOf }: ListOfProject<Item>,
+): Promise<readonly OfProject<Item>[]> => {
+  const names = given === undefined ? (await projectsOf(service)).map(({ name }) => name) : [given]
+  const lists = names.map(async (name) => {
+    const items = await Array.fromAsync(allPages((query) => page(name, query), idOf))
+    return items.map((item) => ({ ...item, project: name }))
+  })
   return (await Promise.all(lists)).flat()
 }

@@ -3,7 +3,7 @@ import { clock } from '../clock.ts'
 import { AppError } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
 import type { ReadModelStatus } from '../projections/readModelStatus.ts'
-import type { Client } from './client.ts'
+import type { Operator } from './operator.ts'
 import { type CliCommand, command, type Invocation } from './command.ts'
 import { count } from './figures.ts'
 
@@ -36,7 +36,7 @@ const tableOf = (rows: Status, table: Invocation['table']): string =>
   ])
 
 /** The named read models, or all. */
-const statusOf = async (service: Client, names: readonly string[] = []): Promise<Status> => {
+const statusOf = async (service: Operator, names: readonly string[] = []): Promise<Status> => {
   const all = await service.request<Status>('GET', PATH)
   const wanted = new Set(names.map((name) => name.replace(/@\d+$/, '')))
   const unknown = [...wanted].find((name) => !all.some((each) => each.name === name))

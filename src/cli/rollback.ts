@@ -1,9 +1,10 @@
 import { projectName, readSettings } from '../bundle/settings.ts'
 import type { Build } from '../client/api.ts'
+import type { Client } from '../client/client.ts'
 import { AppError } from '../errors.ts'
 import { changesText, warningsText } from './bundleTexts.ts'
 import { command } from './command.ts'
-import { buildsOf } from './deployBundle.ts'
+import { buildsOf, ifFound } from './deployBundle.ts'
 import { idOf } from './values.ts'
 
 export const rollbackCommand = command({
@@ -31,7 +32,8 @@ export const rollbackCommand = command({
   async run({ args, options, client: connect, signal }) {
     const project = args.PROJECT ?? readSettings('.').project
     const client = connect()
-    const build_id = options.to ?? predecessorIn(await buildsOf(client, project, { signal }), project)
+    const build_id = options.to ?? (await ifFound(predecessorOf(client, project, signal)))
+    if (build_id === null) throw new AppError('not_found', `No project ${project}`)
     const { changes, warnings, hash } = await client.request(
       'POST /v1/projects/{project}/builds/{build_id}/deploy',
       { path: { project, build_id }, signal },
@@ -43,15 +45,28 @@ export const rollbackCommand = command({
   },
 })
 
-/** A deployment changes the deployed build and the one that it replaces at the same time. */
-const predecessorIn = (builds: readonly Build[] | null, project: string): string => {
-  if (!builds) throw new AppError('not_found', `No project ${project}`)
-  const current = builds.find(({ deployed }) => deployed)
-  if (!current) throw new AppError('conflict', `${project} has no deployed build; deploy one with svc deploy`)
-  const before = builds.find(
-    ({ deployed, build_type, updated_at }) =>
-      !deployed && build_type === 'release' && updated_at === current.updated_at,
+/**
+ * The build that the deployed one replaced. A deployment changes both at the same time. Rejects as `buildsOf` does, and with
+ * `conflict` if there is no such build.
+ */
+const predecessorOf = async (
+  client: Pick<Client, 'request'>,
+  project: string,
+  signal: AbortSignal,
+): Promise<string> => {
+  const releases = new Map<string, string>()
+  let current: Build | undefined
+  for await (const build of buildsOf(client, project, { signal })) {
+    const { build_id, build_type, deployed, updated_at } = build
+    if (deployed) current = build
+    else if (build_type === 'release' && !releases.has(updated_at)) releases.set(updated_at, build_id)
+    const before = current && releases.get(current.updated_at)
+    if (before !== undefined) return before
+  }
+  throw new AppError(
+    'conflict',
+    current
+      ? `${project} has no build before the deployed one; name one with --to`
+      : `${project} has no deployed build; deploy one with svc deploy`,
   )
-  if (before) return before.build_id
-  throw new AppError('conflict', `${project} has no build before the deployed one; name one with --to`)
 }

@@ -12,11 +12,16 @@ const colours: Readonly<Record<RunStatus, Colour>> = {
   pending_retry: 'yellow',
 }
 
+interface Times {
+  readonly start_time: string | null
+  readonly stop_time: string | null
+}
+
 /** The function of a run, or its kind. */
 export const workOf = ({ fn, run_type }: Pick<Run, 'fn' | 'run_type'>): string => fn ?? run_type
 
-const timeOf = ({ start_time, stop_time }: Run): string | null =>
-  stop_time === null ? null : duration(Date.parse(stop_time) - Date.parse(start_time))
+const timeOf = ({ start_time, stop_time }: Times): string | null =>
+  stop_time && start_time ? duration(Date.parse(stop_time) - Date.parse(start_time)) : null
 
 export const runColumns: readonly Column<Run>[] = [
   { title: 'STARTED', of: ({ start_time }) => start_time },
@@ -70,8 +75,8 @@ export const prettyJson = (value: unknown): string =>
     .map(onOneLine)
     .join('\n')}\n`
 
-/** The fields of a run, then its error or its result. */
-export const runText = (run: Run, paint: Paint): string =>
+/** The fields of a run with its page in the dashboard, then its error or its result. */
+export const runText = (run: Run, page: string, paint: Paint): string =>
   fieldsOf({
     run: run.run_id,
     function: workOf(run),
@@ -88,6 +93,7 @@ export const runText = (run: Run, paint: Paint): string =>
     'first attempt': run.origin_run_id,
     'replay of': run.replay_of,
     build: run.build_id,
+    dashboard: page,
   }) +
   (run.error
     ? `\n${errorText(run.error, paint)}${stackText(run.error)}`
@@ -104,10 +110,16 @@ const stackText = ({ stack }: Failure): string =>
         .map((line) => `  ${onOneLine(line.trim())}\n`)
         .join('')
 
+/** The part of a run that its line shows. */
+interface ShownRun extends Times, Pick<Run, 'run_id' | 'run_type' | 'fn' | 'status' | 'retry_at' | 'error'> {
+  /** Null if the run never started. */
+  readonly attempt: number | null
+}
+
 /** One line about a run, for commands that follow something. */
-export const runLine = (time: string, word: string, run: Run, paint: Paint): string => {
+export const runLine = (time: string, word: string, run: ShownRun, paint: Paint): string => {
   const colour = colours[run.status]
-  const attempt = run.attempt > 1 ? `attempt ${run.attempt}` : null
+  const attempt = run.attempt !== null && run.attempt > 1 ? `attempt ${run.attempt}` : null
   const again = run.retry_at === null ? null : `again at ${run.retry_at}`
   const parts = [workOf(run), attempt, timeOf(run), again, run.run_id].filter((part) => part !== null)
   const line = `${time}  ${paint(colour, word.padEnd(9))}  ${onOneLine(parts.join('  '))}\n`

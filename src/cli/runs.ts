@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Client, Run, RunLogs } from '../client/index.ts'
+import { type Client, type Run, type RunLogs, ServiceError } from '../client/index.ts'
 import { type CliCommand, command, type Invocation, type Result } from './command.ts'
+import { dashboardPage } from './dashboardPage.ts'
+import { unknownFunction } from './functions.ts'
 import { onOneLine } from '../logger.ts'
 import { errorText, prettyJson, runColumns, runText } from './runText.ts'
 import { take } from './take.ts'
@@ -23,19 +25,22 @@ const type = {
 } as const
 const noWait = { 'no-wait': { description: 'return when the run is requested' } }
 
+/** Where a person sees the run with its input, its output and its retries. */
+const pageOf = ({ run_id }: Pick<Run, 'run_id'>, url: string): string => dashboardPage(url, `runs/${run_id}`)
+
 const isOver = ({ status }: Run): boolean => status !== 'running'
 
 /** Waits for a run, and prints its result or its error. */
 const outcomeOf = async (
   ended: Promise<Run>,
-  { waiting, paint }: Pick<Invocation, 'waiting' | 'paint'>,
+  { waiting, paint, url }: Pick<Invocation, 'waiting' | 'paint' | 'url'>,
   label: string,
 ): Promise<Result> => {
   waiting(label)
   const run = await ended
   if (run.status === 'succeeded') return { json: run, text: prettyJson(run.result) }
   const text = run.error ? errorText(run.error, paint) : `The run was ${run.status}\n`
-  return { json: run, text: `${text}run ${run.run_id}\n`, failed: true }
+  return { json: run, text: `${text}run ${run.run_id}\n${pageOf(run, url())}\n`, failed: true }
 }
 
 export const runCommands: readonly CliCommand[] = [
@@ -63,7 +68,7 @@ export const runCommands: readonly CliCommand[] = [
       `svc run orders.pipeline/charge '{"id": 7}' 3`,
       'svc run orders.pipeline/charge @order.json --json',
     ],
-    async run({ args: { ref, args }, options, client, input, signal, ...shown }) {
+    async run({ args: { ref, args }, options, client, environment, input, signal, ...shown }) {
       if (args.filter((each) => each === INPUT).length > 1)
         throw new WrongUsage('args: expected - once, because the standard input is read once')
       const values = await Promise.all(
@@ -72,7 +77,10 @@ export const runCommands: readonly CliCommand[] = [
       const { project } = options
       const given = { signal, ...(project !== undefined && { project }) }
       const call = client().callWith<string>(ref, values, given)
-      const event = await call
+      const event = await call.catch(async (error: unknown) => {
+        const isRefused = error instanceof ServiceError && error.code === 'bad_request'
+        throw (isRefused && (await unknownFunction(environment(), ref, project))) || error
+      })
       if (options['no-wait'])
         return { json: event, text: `Requested ${onOneLine(ref)}: stream ${event.stream_id}\n` }
       return outcomeOf(call.ended({ signal }), shown, `running ${ref}`)
@@ -175,9 +183,25 @@ export const runCommands: readonly CliCommand[] = [
     ofEnvironment: true,
     arguments: { run: runArgument },
     examples: ['svc show RUN_ID', 'svc show RUN_ID --json'],
-    async run({ args, client, paint, signal }) {
+    async run({ args, client, paint, signal, url }) {
       const run = await client().runs.get(args.run, { signal })
-      return { json: run, text: runText(run, paint) }
+      return { json: run, text: runText(run, pageOf(run, url()), paint) }
+    },
+  }),
+  command({
+    name: 'why',
+    summary: 'explain why a run started, and how it ended',
+    description:
+      'Explains in sentences what started a run, which credential requested it, and how it ended, and prints its page in the dashboard.',
+    ofEnvironment: true,
+    arguments: { run: runArgument },
+    examples: ['svc why RUN_ID', 'svc why RUN_ID --json | jq -r .outcome'],
+    async run({ args, client, signal, url }) {
+      const path = { run_id: args.run }
+      const explained = await client().request('GET /v1/runs/{run_id}/why', { path, signal })
+      const { why, outcome } = explained
+      const lines = [...why, outcome, pageOf(explained, url())]
+      return { json: explained, text: lines.map((line) => `${onOneLine(line)}\n`).join('') }
     },
   }),
   command({

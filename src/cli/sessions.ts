@@ -1,4 +1,3 @@
-import { path } from './client.ts'
 import { type CliCommand, command } from './command.ts'
 import { issuedKinds } from './issued.ts'
 import { credentialId, json, seconds } from './values.ts'
@@ -57,7 +56,7 @@ export const sessionCommands: readonly CliCommand[] = [
     confirms: true,
     async run({ args, environment, confirm }) {
       await confirm(`Revoke the session ${args.session}?`)
-      await environment().request('DELETE', path`/v1/sessions/${args.session}`)
+      await session.revoke(environment(), args.session)
       return { json: { revoked: args.session }, text: `Revoked session ${args.session}\n` }
     },
   }),

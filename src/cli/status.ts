@@ -1,8 +1,9 @@
 import { clock } from '../clock.ts'
 import { AppError, isAppError } from '../errors.ts'
-import { ask, type Client } from './client.ts'
+import { ask } from './ask.ts'
 import { command, type Invocation } from './command.ts'
 import { duration } from './figures.ts'
+import type { Operator } from './operator.ts'
 import { type Column, fieldsOf } from './table.ts'
 
 interface Engine {
@@ -54,7 +55,7 @@ const buildingColumns: readonly Column<NonNullable<Ready['building']>[number]>[]
 
 /** The part that needs the token: null without a token, and while the node does not serve the operator's API. */
 const nodeOf = async (operator: Invocation['operator']): Promise<Node | null> => {
-  let service: Client
+  let service: Operator
   try {
     service = operator()
   } catch (error) {

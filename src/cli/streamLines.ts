@@ -1,5 +1,4 @@
-import type { Client, EnvEvent, EventPublished, Run, StreamEvent } from '../client/index.ts'
-import { ServiceError } from '../client/index.ts'
+import type { EnvEvent, EventPublished, RunStatus, StreamEvent } from '../client/index.ts'
 import { clock } from '../clock.ts'
 import { onOneLine } from '../logger.ts'
 import type { Printed } from './command.ts'
@@ -35,25 +34,31 @@ export const streamLine = (event: StreamEvent | EventPublished, paint: Paint): P
   }
 }
 
-/** An event of the environment as a line. The attempt, the times and the error of a run are read from the run. */
-export const envLine = async (client: Client, event: EnvEvent, paint: Paint): Promise<Printed> => {
+/** The status of a run after an event of the environment. */
+const statusAfter = (event: RunEventOfEnv): RunStatus => {
+  switch (event.event) {
+    case 'run:start':
+      return 'running'
+    case 'run:stop':
+      return 'succeeded'
+    case 'run:fail':
+      return event.data.retry_at === null ? 'failed' : 'pending_retry'
+    case 'run:cancel':
+      return 'cancelled'
+  }
+}
+
+type RunEventOfEnv = Extract<EnvEvent, { readonly event: keyof typeof words }>
+
+/** An event of the environment as a line. The event has all of it, so that a busy environment is read by one request. */
+export const envLine = (event: EnvEvent, paint: Paint): Printed => {
   if (event.event === 'stream:created' || event.event === 'event:handled') return { json: event, text: '' }
   if (event.event === 'event:created') {
     const { event_type, event_id, stream_id } = event.data
     const shown = `${event_type}  ${event_id}  stream ${stream_id}`
     return { json: event, text: `${clock.iso()}  ${'event'.padEnd(9)}  ${onOneLine(shown)}\n` }
   }
-  const { run_id } = event.data
-  const run = await client.runs.get(run_id).catch(absent)
-  const word = words[event.event]
-  const text = run
-    ? runLine(run.stop_time ?? run.start_time, word, run, paint)
-    : `${clock.iso()}  ${word.padEnd(9)}  ${onOneLine(run_id)}\n`
-  return { json: event, text }
-}
-
-/** The run may have been deleted since. */
-const absent = (error: unknown): Run | null => {
-  if (error instanceof ServiceError && error.status === 404) return null
-  throw error
+  const run = { stop_time: null, retry_at: null, ...event.data, status: statusAfter(event) }
+  const time = run.stop_time ?? run.start_time ?? clock.iso()
+  return { json: event, text: runLine(time, words[event.event], run, paint) }
 }

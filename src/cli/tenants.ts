@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts'
-import { type Client, path } from './client.ts'
+import { type Operator, path } from './operator.ts'
 import { isId } from '../ids.ts'
 
 /** Organizations and environments in the replies of the operator's API. */
@@ -26,14 +26,14 @@ export interface NamedEnv extends Env {
 
 export const ENV_ARGUMENT = { description: 'the environment: its id, or ORGANIZATION/NAME such as local/dev' }
 
-export const envsOf = async (service: Client, { slug }: Org): Promise<readonly NamedEnv[]> =>
+export const envsOf = async (service: Operator, { slug }: Org): Promise<readonly NamedEnv[]> =>
   (await Array.fromAsync(service.all<Env>(path`/operator/orgs/${slug}/envs`))).map((env) => ({
     ...env,
     org: slug,
   }))
 
 /** Finds an environment by its id, or by the names of its organization and itself. */
-export const findEnv = async (service: Client, text: string): Promise<NamedEnv> => {
+export const findEnv = async (service: Operator, text: string): Promise<NamedEnv> => {
   const [slug = '', name, ...rest] = text.split('/')
   if (name === undefined) {
     if (!isId(text))

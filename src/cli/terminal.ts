@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { on, once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
 import { text } from 'node:stream/consumers'
@@ -22,6 +23,8 @@ export interface Terminal {
   readonly ask: ((question: string, signal: AbortSignal) => Promise<string>) | null
   /** Asks a person for a text that the terminal does not show; null where nobody can answer. */
   readonly askHidden: Terminal['ask']
+  /** Opens a URL in the browser of a person; null where nobody can see it. */
+  readonly browse: ((url: string) => void) | null
   /** Reads the standard input to its end. */
   readonly input: (signal: AbortSignal) => Promise<string>
   readonly paint: Paint
@@ -46,9 +49,19 @@ export const openTerminal = ({ stdin, stdout, stderr }: NodeJS.Process, signal: 
     progressColumns: stderr.isTTY ? stderr.columns || DEFAULT_COLUMNS : null,
     ask: stdin.isTTY && stderr.isTTY ? askIn(stdin, stderr) : null,
     askHidden: stdin.isTTY && stderr.isTTY ? askHiddenIn(stdin, stderr) : null,
+    browse: stdin.isTTY && stderr.isTTY ? browse : null,
     input: (signal) => inputOf(stdin, signal),
     paint: stdout.isTTY && stdout.hasColors?.() ? inColour : (_, text) => text,
   }
+}
+
+/** The programs that open a URL. A machine without one has no browser, and the command has printed the URL. */
+const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: 'open', win32: 'explorer' }
+
+const browse = (url: string): void => {
+  const opener = spawn(OPENERS[process.platform] ?? 'xdg-open', [url], { stdio: 'ignore', detached: true })
+  opener.on('error', () => {})
+  opener.unref()
 }
 
 const inColour: Paint = (colour, text) => styleText(colour, text, { validateStream: false })
@@ -97,8 +110,8 @@ const EOT = '\x04'
 const askHiddenIn =
   (input: NodeJS.ReadStream, output: NodeJS.WriteStream): NonNullable<Terminal['ask']> =>
   async (question, signal) => {
+    input.setRawMode(true) // first, because a fast typist answers as soon as the question is shown
     output.write(question)
-    input.setRawMode(true)
     let answer = ''
     try {
       const chunks = on(input.setEncoding('utf8').resume(), 'data', { signal }) as AsyncIterable<[string]>

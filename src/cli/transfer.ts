@@ -12,7 +12,7 @@ import {
 import { resolve } from 'node:path'
 import type { Imported } from '../commands/transfer/importEnv.ts'
 import { AppError, messageOf } from '../errors.ts'
-import { path } from './client.ts'
+import { path } from './operator.ts'
 import { type CliCommand, command } from './command.ts'
 import { writeNewFile } from './newFile.ts'
 import { ENV_ARGUMENT, findEnv } from './tenants.ts'

@@ -117,6 +117,78 @@ test('that does not answer, or refuses the key, is named with the fix', async ()
   )
 })
 
+/** Commands that list through `svc/client`: the first one repeats its requests, the second one does not. */
+const LISTS = [['runs'], ['secrets', 'list', '--project', 'p']] as const
+
+const refusedWith = async (
+  handler: Parameters<typeof answering>[0],
+  expected: (url: string) => string | RegExp,
+): Promise<void> =>
+  answering(handler, async (url) => {
+    for (const args of LISTS) {
+      const { code, out, err } = await cli(args, { env: { SVC_URL: url, SVC_KEY: 'k' } })
+      assert.equal([code, out], [1, ''])
+      assert.match(err, expected(url))
+      assert.is(err.trimEnd().split('\n').length, 1)
+    }
+  })
+
+test('whose service is another server, redirects, fails or breaks off is named', async () => {
+  await refusedWith(
+    (_, response) => response.end('<html>\x1b[2Jhello</html>'),
+    (url) => `svc: ${url} is not svc: its reply is not JSON with data\n`,
+  )
+  await refusedWith(
+    (_, response) => response.end('{"hello": 1}'),
+    (url) => `svc: ${url} is not svc: its reply is not JSON with data\n`,
+  )
+  await refusedWith(
+    (_, response) => response.writeHead(301, { location: 'https://other.example/' }).end(),
+    (url) => `svc: ${url} replied 301: a redirect to https://other.example/\n`,
+  )
+  await refusedWith(
+    (_, response) => response.writeHead(404).end('<html>\x1b[2Jno</html>'),
+    (url) => `svc: ${url} replied 404: <html>\\u001b[2Jno</html>\n`,
+  )
+  await refusedWith(
+    (_, response) =>
+      response.writeHead(500).end('{"error": {"code": "x", "message": "It failed", "request_id": "r-1"}}'),
+    (url) => `svc: ${url} replied 500: It failed (request r-1)\n`,
+  )
+  await refusedWith(
+    (_, response) => {
+      response.writeHead(200, { 'content-length': 100 }).write('{"data":')
+      setImmediate(() => response.destroy())
+    },
+    (url) => `svc: the reply of the service at ${url} is incomplete (`,
+  )
+})
+
+test('that is not available is asked as often as the command permits', async () => {
+  const counts = LISTS.map(async (args) => {
+    let asked = 0
+    await answering(
+      (_, response) => {
+        asked++
+        response.writeHead(503).end('{"error": {"code": "unavailable", "message": "Not now"}}')
+      },
+      async (url) => assert.is((await cli(args, { env: { SVC_URL: url, SVC_KEY: 'k' } })).code, 1),
+    )
+    return asked
+  })
+  assert.equal(await Promise.all(counts), [3, 1])
+})
+
+test('gets no name that would be another path', async () => {
+  const asked: Asked[] = []
+  await serving(asked, 'any', async (url) => {
+    const args = ['secrets', 'list', '--project', '..']
+    const { code, err } = await cli(args, { env: { SVC_URL: url, SVC_KEY: 'k' } })
+    assert.equal([code, err], [2, 'svc: expected a name or an id, got ".."\n'])
+    assert.equal(asked, [])
+  })
+})
+
 const logins = suite('svc login', { timeoutMs: 60_000 })
 
 logins('stores a profile that only this user can read', async () => {

@@ -123,6 +123,7 @@ const run = async (
       progressColumns: null,
       ask: null,
       askHidden: null,
+      browse: null,
       input: () => Promise.resolve(''),
       paint: (_, text) => text,
       ...terminal,

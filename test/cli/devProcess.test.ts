@@ -1,6 +1,6 @@
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { readInstance } from '../../src/cli/instance.ts'
 import { call, type Run } from '../support/build.ts'
@@ -9,9 +9,17 @@ import { folderOf, save, startDev } from '../support/dev.ts'
 import { openApi } from '../support/http.ts'
 import { EMBEDDED } from '../support/installation.ts'
 import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 
 const HELLO = 'export const hello = (name) => `Hello ${name}`\n'
+const TRIGGERED = `import { fn } from 'svc'
+export const act = fn({
+  'on-event': 'paid',
+  schedule: { cron: '0 3 * * *' },
+  webhook: { service: 'shop', path: '/paid' },
+}, async () => 1)
+`
 
 const isRunning = (pid: number): boolean => {
   try {
@@ -84,7 +92,72 @@ ending('of an ephemeral service removes its data', async () => {
     [],
   )
 })
+
+const ephemeral = suite('the temporary folder of svc dev --ephemeral', { timeoutMs: 180_000 })
+
+/** Starts an ephemeral `svc dev`, with its temporary folder and its service. */
+const startEphemeral = async (tmp: string) => {
+  const before = new Set(readdirSync(tmp))
+  const folder = folderOf({ 'hello.ts': HELLO })
+  const dev = startDev(folder, ['--ephemeral'], { TMPDIR: tmp })
+  await dev.next('functions')
+  const [name = ''] = readdirSync(tmp).filter((each) => each.startsWith('svc-dev-') && !before.has(each))
+  const data = join(tmp, name)
+  return { dev, folder, data, service: Number(readFileSync(join(data, 'lock'), 'utf8')) }
+}
+
+ephemeral('is removed by the next start if its processes were killed, and no other is', async () => {
+  const tmp = tempDir()
+  const foreign = join(tmp, 'svc-dev-foreign')
+  mkdirSync(foreign)
+  const elsewhere = tempDir()
+  writeFileSync(join(elsewhere, 'owner.db'), '')
+  symlinkSync(elsewhere, join(tmp, 'svc-dev-link'))
+  const damaged = join(tmp, 'svc-dev-damaged')
+  mkdirSync(damaged)
+  writeFileSync(join(damaged, 'owner.db'), 'x'.repeat(5000))
+
+  const live = await startEphemeral(tmp)
+  const dead = await startEphemeral(tmp)
+  process.kill(dead.service, 'SIGSTOP')
+  assert.is(await dead.dev.stop('SIGKILL'), 'SIGKILL')
+
+  const second = await startEphemeral(tmp)
+  assert.ok(existsSync(dead.data), 'its service has not ended')
+  assert.is(await second.dev.stop(), 0)
+  process.kill(dead.service, 'SIGKILL')
+  await until(() => !isRunning(dead.service) || undefined)
+  assert.ok(existsSync(dead.data))
+
+  const third = await startEphemeral(tmp)
+  assert.not(existsSync(dead.data), 'both processes were killed')
+  assert.equal(
+    readdirSync(tmp)
+      .filter((name) => name.startsWith('svc-dev-'))
+      .sort(),
+    ['svc-dev-damaged', 'svc-dev-foreign', 'svc-dev-link', basename(live.data), basename(third.data)].sort(),
+  )
+  assert.ok(existsSync(join(elsewhere, 'owner.db')))
+  const { run_id } = await call(apiOf(live.folder), 'hello/hello', 'Ann')
+  assert.is((await apiOf(live.folder).get<Run>(`/runs/${run_id}`)).result, 'Hello Ann')
+  for (const { dev, data } of [live, third]) {
+    assert.is(await dev.stop(), 0)
+    assert.not(existsSync(data))
+  }
+})
+
+ephemeral('is removed by a start that keeps its own data', async () => {
+  const tmp = tempDir()
+  const dead = await startEphemeral(tmp)
+  assert.is(await dead.dev.stop('SIGKILL'), 'SIGKILL')
+  await until(() => !isRunning(dead.service) || undefined, { timeoutMs: 30_000 })
+  const dev = startDev(folderOf({ 'hello.ts': HELLO }), [], { TMPDIR: tmp })
+  await dev.next('functions')
+  assert.not(existsSync(dead.data))
+  assert.is(await dev.stop(), 0)
+})
 ending.run()
+ephemeral.run()
 
 const start = suite('the start of svc dev', { timeoutMs: 90_000 })
 
@@ -145,10 +218,25 @@ start('prints for people without escape sequences where there is no terminal', a
   rmSync(join(folder, 'src', hostile))
   await dev.shows('npx svc runs')
   assert.match(dev.out(), /svc is ready in \d+ ms; Ctrl-C stops it\n {2}API {8}http:\/\/127\.0\.0\.1:\d+\n/)
-  assert.match(dev.out(), /hello\/hello {2}callable\n/)
   assert.not.ok((dev.out() + dev.err()).includes('\u001b'))
   dev.process.kill('SIGINT')
   assert.is(await dev.ended, 0)
+})
+
+start('names what starts a function in the words of svc build', async () => {
+  const folder = folderOf({ 'src/hello.ts': HELLO, 'src/shop.ts': TRIGGERED })
+  const dev = startCli(['dev', folder, '--port', '0'], { env: EMBEDDED })
+  await dev.shows('npx svc runs')
+  const built = await cli(['build', folder])
+  dev.process.kill('SIGINT')
+  assert.is(await dev.ended, 0)
+  const functionsIn = (out: string) =>
+    out.split('\n').flatMap((line) => /^ *(\w+\/\w+) {2,}(.+)$/.exec(line)?.slice(1).join(' ') ?? [])
+  assert.equal(functionsIn(built.out), [
+    'hello/hello call',
+    'shop/act event paid, schedule 0 3 * * * UTC, webhook POST shop/paid',
+  ])
+  assert.equal(functionsIn(dev.out()), functionsIn(built.out))
 })
 
 start('refuses a folder that does not exist, and a wrong port', async () => {

@@ -9,6 +9,7 @@ import { openApi } from '../support/http.ts'
 import { spawnServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
 
 const FILES = {
   'work.ts': `import { context, fn } from 'svc'
@@ -30,7 +31,7 @@ const test = suite('the resources of an environment', { timeoutMs: 120_000 })
 test('are schedules and webhooks, with the URLs that run their functions', async () => {
   assert.match(
     (await svc('schedules')).out,
-    /^PROJECT +FUNCTION +CRON +TIMEZONE\nwork +work\/nightly +0 3 \* \* \* +UTC\n$/,
+    /^PROJECT +FUNCTION +CRON +TIMEZONE +NEXT +LAST\nwork +work\/nightly +0 3 \* \* \* +UTC +[-\d]+T03:00:00.000Z +-\n$/,
   )
   const [webhook, ...more] = await json<{ url: string; project: string }[]>('webhooks', '--project', 'work')
   assert.equal([webhook?.project, more], ['work', []])
@@ -38,6 +39,21 @@ test('are schedules and webhooks, with the URLs that run their functions', async
   const { code, err } = await svc('schedules', '--project', 'nope')
   assert.is(code, 1)
   assert.match(err, 'nope')
+})
+
+test('are schedules that can be paused, resumed and started now', async () => {
+  assert.is((await svc('schedules', 'pause', 'work/nightly')).out, 'Paused work/nightly\n')
+  assert.match((await svc('schedules')).out, / UTC +paused +-\n$/)
+  const { run_id } = await json<{ run_id: string }>('schedules', 'run', 'work/nightly')
+  await until(async () => (await server.api.send('GET', `/runs/${run_id}`)).status === 200)
+  const [nightly] = await json<{ last_run_id: string }[]>('schedules', 'list', '--project', 'work')
+  assert.is(nightly?.last_run_id, run_id)
+  assert.match(
+    (await svc('schedules', 'resume', 'work/nightly')).out,
+    /^Resumed work\/nightly: the next tick is at [-\d]+T03:00:00.000Z\n$/,
+  )
+  const { code, err } = await svc('schedules', 'pause', 'work/paid')
+  assert.equal([code, err], [1, 'svc: work/paid has no schedule; run svc schedules to list all\n'])
 })
 
 test('are secrets, whose values come from the standard input and are never printed', async () => {

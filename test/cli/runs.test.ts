@@ -1,10 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import type { Run } from '../../src/client/index.ts'
+import type { Run, RunExplanation } from '../../src/client/index.ts'
 import { newId } from '../../src/ids.ts'
+import { answering } from '../support/answering.ts'
 import { deploy } from '../support/build.ts'
 import { cli, cliJson, startCli } from '../support/cli.ts'
+import { relaying } from '../support/relaying.ts'
 import { spawnServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
@@ -36,6 +38,7 @@ export const flaky = fn({ 'on-event': 'flaky', retry: { attempts: 1, delay: 1 } 
 
 const server = await spawnServer()
 await deploy(server.api, 'work', FILES)
+await server.api.post('/projects', { name: 'empty' })
 const given = { env: { SVC_URL: server.url, SVC_KEY: server.api.key } }
 const svc = (...args: readonly string[]) => cli(args, given)
 const json = <T>(...args: readonly string[]) => cliJson<T>(args, given)
@@ -97,7 +100,7 @@ run('ends with 1 for a run that is cancelled', async () => {
   })
   assert.is((await svc('cancel', id)).out, `Requested the cancellation of ${id}\n`)
   assert.is(await waiting.ended, 1)
-  assert.match(waiting.out(), new RegExp(`cancelled.*\\nrun ${id}\\n$`))
+  assert.match(waiting.out(), new RegExp(`cancelled.*\\nrun ${id}\\n${server.url}/ui/runs/${id}\\n$`))
 })
 
 run('stops to wait when it is interrupted, with 1, and the run continues', async () => {
@@ -110,10 +113,27 @@ run('stops to wait when it is interrupted, with 1, and the run continues', async
 })
 
 for (const [args, code, expected] of [
-  [['run', 'work/nope'], 1, /^svc: .*no function "work\/nope" in the deployed builds\n$/],
+  [['run', 'work/nope'], 1, /^svc: No function work\/nope is deployed; run svc functions to list all\n$/],
+  [
+    ['run', 'work/ehco', '1'],
+    1,
+    /^svc: No function work\/ehco is deployed; did you mean work\/echo\? Run .*\n$/,
+  ],
   [['run', 'work/add', 'x'], 2, /^svc: args: expected JSON.*got x \(a text is JSON in quotes: '"text"'\)\n$/],
   [['run', 'work/add', '@/nope.json'], 2, /^svc: args: ENOENT.*nope\.json'\n$/],
-  [['run', 'work/add', '--project', 'nope'], 1, /project/],
+  [
+    ['run', 'work/add', '--project', 'nope'],
+    1,
+    /^svc: --project: expected one of (?=.*\bwork\b)(?=.*\bempty\b).*, got nope; name one of them, or leave it out\n$/,
+  ],
+  [['run', 'work/add', '--project', 'wrok'], 1, /^svc: --project: .*got wrok; did you mean work\?\n$/],
+  [['run', 'work/add', '--project', '..'], 1, /^svc: --project: expected one of .*, got \.\.; name one/],
+  [['run', 'work/add', '--project', '\x1b[2J'], 1, /^svc: --project: .*, got \\u001b\[2J; name one/],
+  [
+    ['run', 'work/add', '--project', 'empty'],
+    1,
+    /^svc: No function work\/add is deployed in the project empty; leave --project out, or run svc functions to list all\n$/,
+  ],
   [['show', 'abc'], 2, /^svc: run: expected the full id of a run \(a UUID\), got abc\n$/],
   [['runs', '--limit', '0'], 2, /^svc: --limit: expected a whole number from 1 to 999999, got 0\n$/],
   [['runs', '--status', 'done'], 2, /^svc: --status: expected running, succeeded, failed.*got done\n$/],
@@ -125,6 +145,14 @@ for (const [args, code, expected] of [
     assert.equal([ended.code, ended.out], [code, ''])
     assert.match(ended.err, expected)
   })
+
+run('has the functions that svc functions lists', async () => {
+  const listed = await json<{ fn: string; project: string }[]>('functions')
+  assert.ok(listed.some(({ fn, project }) => fn === 'work/echo' && project === 'work'))
+  const { out } = await svc('functions', '--project', 'work')
+  assert.match(out, /^PROJECT +FUNCTION +STARTED BY\n/)
+  assert.match(out, /^work +work\/talk +event talk\n/m)
+})
 
 for (const name of ['show', 'logs', 'replay', 'cancel'])
   run(`names the unknown run of svc ${name}`, async () => {
@@ -192,8 +220,29 @@ reads('show a run with its result, or with its error and the stack', async () =>
     new RegExp(`^run +${failed.run_id}\nfunction +work/add\nproject +work\nstatus +succeeded\n`),
   )
   assert.match(shown.out, /\nresult\n2\n$/)
+  assert.match(shown.out, new RegExp(`\ndashboard +${server.url}/ui/runs/${failed.run_id}\n`))
   const [latest] = await json<Run[]>('runs', '--status', 'failed', '--limit', '1')
   assert.match((await svc('show', latest?.run_id ?? '')).out, /\nwork\.ts:\d+:\d+ .*\n/)
+})
+
+reads('explain why a run started and how it ended', async () => {
+  const { event_id } = await json<Published>('send', 'talk', '{"words": []}')
+  const { run_id } = await until(async () => {
+    const { runs } = await json<{ runs: Run[] }>('events', 'show', event_id)
+    return runs.find(({ status }) => status === 'succeeded')
+  })
+  const explained = await json<RunExplanation>('why', run_id)
+  assert.equal(explained, await server.api.get<RunExplanation>(`/runs/${run_id}/why`))
+  assert.match(explained.why.join(' '), event_id)
+  const { why, outcome } = explained
+  const page = `${server.url}/ui/runs/${run_id}`
+  const shown = await svc('why', run_id)
+  assert.equal(shown, { code: 0, out: `${[...why, outcome, page].join('\n')}\n`, err: '' })
+  const failed = await json<Run[]>('runs', '--status', 'failed', '--function', 'work/fail', '--limit', '1')
+  assert.match((await svc('why', failed[0]?.run_id ?? '')).out, /failed/)
+  const id = newId()
+  assert.equal(await svc('why', id), { code: 1, out: '', err: `svc: No run ${id}\n` })
+  assert.is((await svc('why', '7')).code, 2)
 })
 
 reads('list runs with filters, in a table or as JSON', async () => {
@@ -260,6 +309,33 @@ reads('follow a stream to its end, and the environment until it is interrupted',
   assert.equal([await follower.ended, follower.err()], [0, ''])
   assert.is(await lasting.ended, 0)
   assert.ok(lines<{ event: string }>(lasting.out()).some(({ event }) => event === 'run:stop'))
+})
+
+reads('follow the environment without a request for each run', async () => {
+  const asked: string[] = []
+  for (const n of [1, 2, 3]) await json<Run>('run', 'work/add', `${n}`, '0')
+  const { event_id } = await json<Published>('send', 'flaky')
+  await until(async () => {
+    const { runs } = await json<{ runs: Run[] }>('events', 'show', event_id)
+    return runs.find(({ attempt, status }) => attempt === 2 && status === 'failed')
+  })
+  await answering(relaying(server.url, asked), async (url) => {
+    const env = { ...given.env, SVC_URL: url }
+    const follower = startCli(['follow', '--from', 'start'], { env })
+    await until(() => /work\.ts:\d+:\d+ attempt 2\n/.test(follower.out()) || undefined)
+    follower.process.kill('SIGINT')
+    assert.equal([await follower.ended, follower.err()], [0, ''])
+    const out = follower.out()
+    const ends = out
+      .split('\n')
+      .filter((line) => /^\S+Z {2}succeeded {2}work\/add {2}[\d.]+ m?s {2}/.test(line))
+    assert.ok(ends.length >= 3, out)
+    assert.match(
+      out,
+      /failed {5}work\/flaky {2}[\d.]+ m?s {2}again at \d{4}-\S+Z {2}\S+\n {4}work\.ts:\d+:\d+ attempt 1\n/,
+    )
+  })
+  assert.equal(asked, ['GET /v1/env', 'GET /v1/env/subscribe?from=start'])
 })
 
 reads('list events by their type, and an event with its runs', async () => {

@@ -5,6 +5,7 @@ import { openApi } from '../support/http.ts'
 import { EMBEDDED } from '../support/installation.ts'
 import { spawnServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
 
 interface Org {
   readonly org_id: string
@@ -186,7 +187,33 @@ keys('creates, lists and revokes service keys and sessions of SVC_API_KEY', asyn
   }
 })
 
+keys('creates, lists and revokes the service keys of a profile', async () => {
+  const { token } = await json<Key>('keys', 'create', 'local/dev')
+  const stored = { env: { XDG_CONFIG_HOME: tempDir() } }
+  const login = await cli(['login', server.url, '--profile', 'prod'], { ...stored, input: token })
+  assert.equal([login.code, login.err], [0, ''])
+  const of = ['--kind', 'service', '--profile', 'prod']
+  const { service_key_id: id = '' } = await cliJson<Record<string, string>>(
+    ['keys', 'create', '--permissions', '{"run:*":["read"]}', ...of],
+    stored,
+  )
+  const idsOf = async () =>
+    (await cliJson<Record<string, string>[]>(['keys', 'list', ...of], stored)).map(
+      (each) => each['service_key_id'],
+    )
+  assert.equal(await idsOf(), [id])
+  const revoked = await cli(['keys', 'revoke', id, '--yes', ...of], stored)
+  assert.equal([revoked.code, revoked.err], [0, ''])
+})
+
 for (const [args, code, expected] of [
+  [['keys', 'list', 'local/dev', '--profile', 'x'], 2, /^svc: --profile: expected --kind service or session/],
+  [
+    ['keys', 'create', 'local/dev', '--profile', 'x'],
+    2,
+    /^svc: --profile: expected --kind service or session/,
+  ],
+  [['keys', 'revoke', newId(), '--yes', '--profile', 'x'], 2, /^svc: --profile: expected --kind service/],
   [['keys', 'list'], 2, /^svc: env: expected the environment .*\n$/],
   [['keys', 'list', 'local/dev', '--kind', 'service'], 2, /^svc: env: expected none/],
   [['keys', 'create', 'local/dev', '--permissions', '{'], 2, /^svc: --permissions: expected JSON/],

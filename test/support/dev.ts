@@ -22,8 +22,14 @@ export const save = (folder: string, path: string, content: string): void => {
 }
 
 /** Starts `svc dev` in a folder, at any free port. */
-export const startDev = (folder: string, args: readonly string[] = []) => {
-  const running = startCli(['dev', folder, '--json', '--port', '0', ...args], { env: EMBEDDED })
+export const startDev = (
+  folder: string,
+  args: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+) => {
+  const running = startCli(['dev', folder, '--json', '--port', '0', ...args], {
+    env: { ...EMBEDDED, ...env },
+  })
   const lines = (): DevLine[] =>
     running
       .out()

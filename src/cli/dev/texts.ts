@@ -5,7 +5,9 @@ import type { BuildFunction, Webhook } from '../../client/api.ts'
 import { clock } from '../../clock.ts'
 import { messageOf } from '../../errors.ts'
 import { onOneLine } from '../../logger.ts'
+import { triggersText } from '../bundleTexts.ts'
 import type { Printed } from '../command.ts'
+import { hasTrigger } from '../deployBundle.ts'
 import type { LiveBuild } from './deployLive.ts'
 import type { EndedRun } from './tail.ts'
 
@@ -24,6 +26,7 @@ export const readyText = (given: {
   text: lines([
     `svc is ready in ${given.ms} ms; Ctrl-C stops it`,
     `  API        ${onOneLine(given.url)}`,
+    `  dashboard  ${onOneLine(given.url)}/ui (npx svc open signs you in)`,
     `  docs       ${onOneLine(given.url)}/docs`,
     ...(given.data === null ? [] : [`  data       ${onOneLine(given.data)}`]),
   ]),
@@ -48,7 +51,7 @@ export const functionsText = (
     text: lines([
       `  project    ${onOneLine(project)}`,
       ...functions.flatMap((fn) => [
-        `    ${onOneLine(fn.fn)}  ${onOneLine(triggerOf(fn))}`,
+        `    ${onOneLine(fn.fn)}  ${onOneLine(triggersText(fn))}`,
         ...(fn.webhook ? [`      ${onOneLine(`${fn.webhook.method} ${urlOf(fn)}`)}`] : []),
       ]),
       ...commands.map((text, index) => `  ${index === 0 ? 'try' : '   '}        ${onOneLine(text)}`),
@@ -56,19 +59,9 @@ export const functionsText = (
   }
 }
 
-const triggerOf = ({ on_event, schedule, webhook, mcp }: BuildFunction): string => {
-  const triggers = [
-    ...(on_event === undefined ? [] : [`on event ${on_event}`]),
-    ...(schedule ? [`schedule ${schedule.cron} (${schedule.timezone})`] : []),
-    ...(webhook ? ['webhook'] : []),
-    ...(mcp ? [`tool of ${mcp.service}`] : []),
-  ]
-  return triggers.join(', ') || 'callable'
-}
-
 const commandsFor = (functions: readonly BuildFunction[]): readonly string[] => {
   const event = functions.find(({ on_event }) => on_event !== undefined)?.on_event
-  const plain = functions.find((fn) => triggerOf(fn) === 'callable') ?? functions[0]
+  const plain = functions.find((fn) => !hasTrigger(fn) && !fn.mcp) ?? functions[0]
   return [
     event === undefined ? 'npx svc follow' : `npx svc send ${quoted(event)} '{}'`,
     ...(plain ? [`npx svc run ${quoted(plain.fn)}`] : []),
