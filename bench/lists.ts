@@ -8,8 +8,8 @@ import type { Figure } from './figure.ts'
 import { load } from './load.ts'
 import { BenchServer } from './server.ts'
 
-const FEW = 10_000
-const MANY = 1_000_000
+export const FEW = 10_000
+export const MANY = 1_000_000
 const BATCH = 5000
 const REQUESTS = 2000
 /** The runs started at even intervals over this period. */
@@ -62,12 +62,17 @@ const plant = async (dir: string, env_id: string, count: number): Promise<void> 
   await readModels.close()
 }
 
-const slowest = async (count: number): Promise<Record<string, number>> => {
+/** Starts a server that has so many runs. */
+export const serverWithRuns = async (count: number): Promise<BenchServer> => {
   const first = await BenchServer.start()
   const { env_id } = await first.api<{ env_id: string }>('GET', '/env')
   await first.stop({ keep: true })
   await plant(first.dir, env_id, count)
-  const server = await BenchServer.start(first.dir)
+  return BenchServer.start(first.dir)
+}
+
+const slowest = async (count: number): Promise<Record<string, number>> => {
+  const server = await serverWithRuns(count)
   try {
     const p99: Record<string, number> = {}
     for (const [name, query] of Object.entries(pages(count))) {

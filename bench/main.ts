@@ -13,6 +13,7 @@ const benches: Readonly<Record<string, () => Promise<Figure[]>>> = {
   start: async () => (await import('./startLatency.ts')).startLatency(),
   requests: async () => (await import('./requests.ts')).requests(),
   lists: async () => (await import('./lists.ts')).lists(),
+  dashboard: async () => (await import('./dashboard.ts')).dashboard(),
   rebuild: async () => (await import('./rebuild.ts')).rebuild(),
   projector: async () => (await import('./rebuild.ts')).projectorIntoServer(),
   sse: async () => (await import('./sse.ts')).sse(),

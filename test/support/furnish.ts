@@ -24,6 +24,8 @@ export const add = (a, b) => a + b
  */
 export const furnish = async (api: Api): Promise<{ readonly upload_id: string }> => {
   await deploy(api, 'shop', { 'f.js': CODE })
+  const [nightly] = (await api.page<{ schedule_id: string }>('/projects/shop/schedules')).data
+  await api.post(`/projects/shop/schedules/${nightly?.schedule_id}/pause`)
   await deploy(api, 'other', { 'g.js': 'export const one = () => 1' })
   const live = await upload(api, 'shop', { 'f.js': CODE }, { live: 'true' })
   assert.is(live.status, 201, live.text)

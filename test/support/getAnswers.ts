@@ -14,6 +14,8 @@ const OF_THE_MOMENT = [
   '/docs',
   '/openapi.json',
   '/sdk/svc.tgz',
+  '/ui',
+  '/operator/sign-in',
   '/metrics',
 ]
 /** Routes that answer 404 in a furnished environment. */
@@ -141,6 +143,7 @@ const withoutMoment = (text: string): string =>
   text
     .replace(/"meta":\{"request_id":"[^"]*","timestamp":"[^"]*"\}/, '"meta":{}')
     .replace(/"request_id":"[^"]*"/, '"request_id":""')
+    .replace(/"live_streams":\{[^}]*\}/, '"live_streams":{}')
     .replace(/^:.*\n\n/gm, '') // heartbeats
     .replace(/id: .*\nevent: stream:complete\n/, 'event: stream:complete\n')
     .replace(/"next":"[^"]*"/, '"next":""')

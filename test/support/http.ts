@@ -28,6 +28,7 @@ export interface Pagination {
   readonly limit: number
   readonly offset: number
   readonly has_more: boolean
+  readonly next?: string
 }
 
 /** An API client with one credential. Paths are relative to `/v1`, unless they are full URLs. */

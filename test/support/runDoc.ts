@@ -31,5 +31,6 @@ export const runDoc = ({ at = AT, ...fields }: Partial<RunDoc> & { readonly at?:
   error_code: null,
   error_order: null,
   child_of: null,
+  of_schedule: null,
   ...fields,
 })

@@ -1,0 +1,52 @@
+import { signal } from '@preact/signals'
+import { createClient, ServiceError } from '../../client/index.ts'
+import { type AnyInput, dataOf, openTransport } from '../../client/transport.ts'
+
+/** Whether the service replies. */
+export const isReachable = signal(true)
+
+type Scope = 'env' | 'operator'
+
+const ended = new Set<(scope: Scope) => void>()
+
+/** Calls back when the service no longer accepts the session of a scope. */
+export const onSessionEnd = (listener: (scope: Scope) => void): void => void ended.add(listener)
+
+/** The browser adds the cookie. A failure of the connection or an ended session is shown on every page. */
+const watched: typeof fetch = async (target, init) => {
+  const response = await fetch(target, init).catch((error: unknown) => {
+    if (!init?.signal?.aborted) isReachable.value = false
+    throw error
+  })
+  isReachable.value = response.status !== 502 && response.status !== 504
+  if (response.status === 401 && init?.method !== 'POST') {
+    const { pathname } = new URL(response.url)
+    for (const listener of ended) listener(pathname.startsWith('/operator/') ? 'operator' : 'env')
+  }
+  return response
+}
+
+const options = {
+  url: location.origin,
+  token: null,
+  headers: { 'svc-dashboard': '1' }, // a page of another origin cannot send it
+  fetch: watched,
+  retries: 2,
+}
+
+/** The API of the environment of the session. */
+export const api = createClient(options)
+
+const send = openTransport(options)
+
+/** Sends an operation that has no method in `api`, such as those of the operator; resolves with `data` of the reply. */
+export const ask = async <T>(operation: string, input?: AnyInput): Promise<T> =>
+  (await dataOf(await send(operation, input))) as T
+
+/** The text of an error for a person. */
+export const textOf = (error: unknown): string =>
+  error instanceof ServiceError && error.code === 'unreachable'
+    ? 'The service does not answer. The page tries again when it returns.'
+    : error instanceof Error
+      ? error.message
+      : String(error)

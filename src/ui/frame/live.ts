@@ -1,0 +1,86 @@
+import { signal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import type { EnvEvent } from '../../client/index.ts'
+import { api, isReachable } from './api.ts'
+import { may, session } from './session.ts'
+
+/** The state of the connection that brings live updates; `off`: no page wants it, or the session lacks `env:read`. */
+export const live = signal<'off' | 'connecting' | 'live'>('off')
+
+/** After an interruption that the client could not bridge, readers load everything again. */
+export type Update = EnvEvent | { readonly event: 'gap' }
+
+type Listener = (update: Update) => void
+
+const listeners = new Set<Listener>()
+let connection: AbortController | null = null
+
+const notify = (update: Update): void => listeners.forEach((listener) => listener(update))
+
+/** One connection serves the whole page. The client resumes it after its last event, also across a restart. */
+const follow = async (signal: AbortSignal): Promise<void> => {
+  while (!signal.aborted) {
+    live.value = 'connecting'
+    try {
+      for await (const event of api.followEnv({ signal, onOpen: () => (live.value = 'live') })) notify(event)
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 5000)) // the client has retried for minutes
+    }
+    if (!signal.aborted) notify({ event: 'gap' })
+  }
+}
+
+const begin = (): void => {
+  if (connection || !session.peek() || !may('env', 'read')) return
+  const opened = new AbortController()
+  connection = opened
+  void follow(opened.signal)
+}
+
+const end = (): void => {
+  connection?.abort()
+  connection = null
+  live.value = 'off'
+}
+
+session.subscribe((present) => {
+  if (!present) end()
+  else if (listeners.size > 0) begin()
+})
+
+isReachable.subscribe((reachable) => {
+  if (!reachable && connection) live.value = 'connecting'
+})
+
+/** Calls back for each update of the environment while the component is shown. */
+export const useLive = (listener: Listener): void => {
+  const current = useRef(listener)
+  current.current = listener
+  useEffect(() => {
+    const notified: Listener = (update) => current.current(update)
+    listeners.add(notified)
+    begin()
+    return () => {
+      listeners.delete(notified)
+      if (listeners.size === 0) end()
+    }
+  }, [])
+}
+
+/** The shortest time between two reloads. */
+const REST_MS = 1000
+
+/** Calls `reload` after updates whose names begin with one of the prefixes, at most once a second. */
+export const useRefresh = (prefixes: readonly string[], reload: () => void): void => {
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
+  const current = useRef(reload)
+  current.current = reload
+  useEffect(() => () => clearTimeout(timer.current), [])
+  useLive(({ event }) => {
+    if (event !== 'gap' && !prefixes.some((prefix) => event.startsWith(prefix))) return
+    timer.current ??= setTimeout(() => {
+      timer.current = undefined
+      current.current()
+    }, REST_MS)
+  })
+}

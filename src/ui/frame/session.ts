@@ -1,0 +1,110 @@
+import { computed, signal } from '@preact/signals'
+import { compilePermissions } from '../../access/permissions.ts'
+import type { SignIn } from '../../client/index.ts'
+import { ServiceError } from '../../client/index.ts'
+import { ask, onSessionEnd, textOf } from './api.ts'
+import { reportFailed } from './notices.tsx'
+
+/** The environment and the rights of the session; undefined until the service has replied, null without a session. */
+export const session = signal<SignIn | null | undefined>(undefined)
+export const operator = signal<{ readonly expires_at: string } | null | undefined>(undefined)
+
+/** Whether a session has ended while the page was open. */
+export const hasEnded = signal(false)
+
+/** The environment in a text: its id, if the key does not permit to read its name. */
+export const envLabel = computed(() => session.value?.env_name ?? session.value?.env_id ?? '')
+
+const granted = computed(() => compilePermissions(session.value?.permissions ?? {}))
+
+/** Whether the session permits an action; without a path, on everything of the type. */
+export const may = (type: string, action: string, path?: string): boolean =>
+  granted.value.allows(type, action, path)
+
+/** Whether the session permits an action on something of the type. */
+export const maySome = (type: string, action: string): boolean =>
+  Object.entries(session.value?.permissions ?? {}).some(
+    ([resource, actions]) =>
+      (resource.startsWith(`${type}:`) || resource === '*:*') &&
+      actions.some((one) => one === action || one === '*'),
+  )
+
+onSessionEnd((scope) => {
+  const ending = scope === 'operator' ? operator : session
+  if (ending.peek()) hasEnded.value = true
+  ending.value = null
+})
+
+const present = async <T>(operation: string): Promise<T | null> => {
+  try {
+    return await ask<T>(operation)
+  } catch (error) {
+    if (error instanceof ServiceError && error.status === 0) throw error
+    return null
+  }
+}
+
+/** A ticket of `svc open` that waits for the visitor: another person's link must not replace a session. */
+export const offeredTicket = signal<string | null>(null)
+
+/** Why the ticket of the address was refused; empty without one. */
+export const ticketRefusal = signal('')
+
+/** Takes the ticket out of the address, which the browser keeps in its history. */
+const takeTicket = (): string | null => {
+  const ticket = new URLSearchParams(location.hash.slice(1)).get('ticket')
+  if (ticket !== null) history.replaceState(null, '', location.pathname + location.search)
+  return ticket
+}
+
+/** Finds the sessions of this browser. A ticket begins one if there is none. */
+export const openSession = async (): Promise<void> => {
+  offeredTicket.value = takeTicket() ?? offeredTicket.value
+  try {
+    const [env, installation] = await Promise.all([
+      session.value ?? present<SignIn>('GET /v1/sign-in'),
+      present<{ readonly expires_at: string }>('GET /operator/sign-in'),
+    ])
+    operator.value = installation
+    if (env || offeredTicket.value === null) session.value = env
+    else await signInWithTicket()
+  } catch {
+    setTimeout(() => void openSession(), 1000)
+  }
+}
+
+/** Begins the session of the offered ticket. */
+export const signInWithTicket = async (): Promise<void> => {
+  const ticket = offeredTicket.value ?? ''
+  offeredTicket.value = null
+  try {
+    await signIn({ ticket })
+  } catch (error) {
+    ticketRefusal.value = textOf(error)
+    session.value ??= null
+  }
+}
+
+/** Begins a session of an environment. */
+export const signIn = async (credential: { readonly token: string } | { readonly ticket: string }) => {
+  session.value = await ask<SignIn>('POST /v1/sign-in', { body: credential })
+  hasEnded.value = false
+}
+
+export const signInAsOperator = async (token: string): Promise<void> => {
+  operator.value = await ask<{ readonly expires_at: string }>('POST /operator/sign-in', { body: { token } })
+  hasEnded.value = false
+}
+
+/** Ends the sessions of this browser. One that could not be ended continues, and is reported. */
+export const signOut = async (): Promise<void> => {
+  try {
+    if (session.peek()) await ask('DELETE /v1/sign-in')
+    session.value = null
+    if (operator.peek()) await ask('DELETE /operator/sign-in')
+    operator.value = null
+    hasEnded.value = false
+  } catch (error) {
+    reportFailed(`You are still signed in: ${textOf(error)}`)
+  }
+}

@@ -1,0 +1,124 @@
+import type { AuditedFact, Page } from '../../../client/index.ts'
+import { isoOf } from '../../../clock.ts'
+import { useLoaded } from '../../frame/load.ts'
+import { linkTo, param, path, query, setQuery } from '../../frame/router.ts'
+import { Filters, TextFilter } from '../../parts/filters.tsx'
+import { Json } from '../../parts/json.tsx'
+import { offsetOf, PAGE, Pager } from '../../parts/pager.tsx'
+import { type Column, Table } from '../../parts/table.tsx'
+import { Empty, Failure, Time } from '../../parts/texts.tsx'
+
+export type AuditQuery = Readonly<Record<string, string | number>>
+
+interface Props {
+  readonly title: string
+  /** The page shows the state at another time too. */
+  readonly hasPast?: boolean
+  readonly load: (query: AuditQuery, signal: AbortSignal) => Promise<Page<AuditedFact>>
+}
+
+const TEXTS = ['actor', 'resource', 'type'] as const
+const TIMES = ['from', 'to'] as const
+
+/** A time of a field, which has none of a time zone, as ISO 8601. */
+export const isoOfField = (value: string): string => (value === '' ? '' : new Date(value).toISOString())
+
+const filters = (): AuditQuery =>
+  Object.fromEntries(
+    [
+      ...TEXTS.map((name) => [name, param(name)] as const),
+      ...TIMES.map((name) => [name, isoOfField(param(name))] as const),
+    ].filter(([, value]) => value !== ''),
+  )
+
+/** A link that sets one filter of the list. */
+const Only = ({ name, value }: { readonly name: string; readonly value: string }) => (
+  <a
+    href={linkTo(path.value, { ...Object.fromEntries(query.value), offset: '', [name]: value })}
+    title={`Only this ${name}`}
+  >
+    {value}
+  </a>
+)
+
+const COLUMNS: readonly Column<AuditedFact>[] = [
+  { name: 'Time', cell: ({ time }) => <Time at={time} /> },
+  { name: 'Change', isShort: true, cell: ({ type }) => <Only name="type" value={type} /> },
+  {
+    name: 'Actor',
+    cell: ({ actor: { credential_id, credential_type, ip } }) => (
+      <>
+        {credential_type} {credential_id && <Only name="actor" value={credential_id} />}{' '}
+        {ip && <span class="hint">from {ip}</span>}
+      </>
+    ),
+  },
+  { name: 'Stream', cell: ({ stream }) => <code>{stream}</code> },
+  {
+    name: 'Details',
+    isShort: true,
+    cell: ({ data, position, type }) => (
+      <details>
+        <summary>Show</summary>
+        <Json value={data} name={`${type} at ${position}`} />
+      </details>
+    ),
+  },
+]
+
+const BEFORE: Column<AuditedFact> = {
+  name: 'Past',
+  isShort: true,
+  cell: ({ time }) => (
+    <a
+      href={linkTo(path.value, {
+        ...Object.fromEntries(query.value),
+        as_of: isoOf(Date.parse(time) - 1),
+      })}
+    >
+      The state before
+    </a>
+  ),
+}
+
+/** Who changed what, with filters in the URL. */
+export const AuditList = ({ title, load, hasPast = false }: Props) => {
+  const given = filters()
+  const offset = offsetOf()
+  const facts = useLoaded(
+    (signal) => load({ ...given, limit: PAGE, offset }, signal),
+    [JSON.stringify(given), offset],
+  )
+  return (
+    <section aria-labelledby="audit">
+      <h2 id="audit">{title}</h2>
+      <Filters label="Filter the audit">
+        <TextFilter label="Resource" name="resource" hint="Id, path, key or domain" />
+        <TextFilter label="Actor" name="actor" hint="Id of a credential, or operator" />
+        <TextFilter label="Change" name="type" hint="such as ProjectRenamed" />
+        {TIMES.map((name) => (
+          <label key={name}>
+            {name === 'from' ? 'From' : 'Before'}
+            <input
+              type="datetime-local"
+              value={param(name)}
+              onChange={({ currentTarget }) => setQuery({ [name]: currentTarget.value, offset: '' })}
+            />
+          </label>
+        ))}
+      </Filters>
+      {facts.error && <Failure error={facts.error} retry={facts.reload} />}
+      {facts.data?.data.length === 0 ? (
+        <Empty command="npx svc audit">No change matches these filters.</Empty>
+      ) : (
+        <Table
+          caption="Changes, the newest first"
+          columns={hasPast ? [...COLUMNS, BEFORE] : COLUMNS}
+          rows={facts.data?.data ?? []}
+          idOf={({ position }) => position}
+        />
+      )}
+      {facts.data && <Pager {...facts.data.pagination} />}
+    </section>
+  )
+}

@@ -1,0 +1,72 @@
+import { useSignal } from '@preact/signals'
+import { api } from '../frame/api.ts'
+import { useLoaded } from '../frame/load.ts'
+import { useRepeat } from '../frame/repeat.ts'
+import { may } from '../frame/session.ts'
+import { Action } from '../parts/action.tsx'
+import { TextField } from '../parts/fields.tsx'
+import { offsetOf, PAGE, Pager } from '../parts/pager.tsx'
+import { Empty, Failure } from '../parts/texts.tsx'
+import { DomainCard } from './domains/domainCard.tsx'
+
+/** The pause between two looks at domains that the service is still setting up. */
+const LOOK_MS = 3000
+
+/** The custom domains of the environment, with what their owner must do. */
+export const Domains = () => {
+  const offset = offsetOf()
+  const domains = useLoaded(
+    (signal) => api.request('GET /v1/domains', { query: { limit: PAGE, offset }, signal }),
+    [offset],
+  )
+  const rows = domains.data?.data ?? []
+  useRepeat(
+    domains.reload,
+    LOOK_MS,
+    rows.some(({ status }) => status !== 'active'),
+  )
+  return (
+    <>
+      <div class="heading">
+        <h1>Domains</h1>
+        <Register onDone={domains.reload} />
+      </div>
+      {domains.error && <Failure error={domains.error} retry={domains.reload} />}
+      {domains.data && rows.length === 0 && (
+        <Empty>
+          No domain is registered. Webhooks are reachable below the address of the service; a domain of your
+          own serves them too.
+        </Empty>
+      )}
+      {rows.map((domain) => (
+        <DomainCard key={domain.domain_id} of={domain} onDone={domains.reload} />
+      ))}
+      {domains.data && <Pager {...domains.data.pagination} />}
+    </>
+  )
+}
+
+const Register = ({ onDone }: { readonly onDone: () => void }) => {
+  const name = useSignal('')
+  return (
+    <Action
+      label="Register a domain"
+      does="Registers a domain for this environment, and shows the DNS record that proves it."
+      refusal={may('domain', 'create') ? undefined : 'The key lacks domain:* create'}
+      run={async () => {
+        const { domain } = await api.request('POST /v1/domains', { body: { domain: name.value.trim() } })
+        name.value = ''
+        onDone()
+        return `Registered ${domain}. Create its DNS record.`
+      }}
+    >
+      <TextField
+        label="Domain"
+        required
+        placeholder="hooks.example.com"
+        value={name.value}
+        onChange={(value) => (name.value = value)}
+      />
+    </Action>
+  )
+}

@@ -1,0 +1,121 @@
+import { useSignal } from '@preact/signals'
+import { type Project, ServiceError } from '../../../client/index.ts'
+import { api } from '../../frame/api.ts'
+import { type Loaded, useLoaded } from '../../frame/load.ts'
+import { readAll, together } from '../../frame/readAll.ts'
+import { linkTo } from '../../frame/router.ts'
+import { may } from '../../frame/session.ts'
+import { offsetOf, PAGE, Pager } from '../../parts/pager.tsx'
+import { type Column, Table } from '../../parts/table.tsx'
+import { Empty, Failure } from '../../parts/texts.tsx'
+
+export interface Handler {
+  readonly event_type: string
+  readonly project: string
+  readonly fn: string
+}
+
+/** How many projects have been read. */
+interface Progress {
+  readonly read: number
+  readonly of: number
+}
+
+export interface LoadedHandlers extends Loaded<readonly Handler[]> {
+  /** Null while nothing is read. */
+  readonly progress: Progress | null
+}
+
+const handlersOf = async ({ project_id, name }: Project, signal: AbortSignal): Promise<Handler[]> => {
+  const path = { project: project_id }
+  try {
+    const found = await readAll((query) =>
+      api.request('GET /v1/projects/{project}/event-handlers', { path, query, signal }),
+    )
+    return found.map(({ event_type, ns, var: variable }) => ({
+      event_type,
+      project: name,
+      fn: `${ns}/${variable}`,
+    }))
+  } catch (error) {
+    if (error instanceof ServiceError && error.status === 404) return [] // the project was deleted meanwhile
+    throw error
+  }
+}
+
+/** The functions of the deployed builds that events start, of all projects; none without the rights to read them. */
+export const useHandlers = (): LoadedHandlers => {
+  const progress = useSignal<Progress | null>(null)
+  const loaded = useLoaded(async (signal): Promise<readonly Handler[]> => {
+    if (!may('project', 'read') || !may('build', 'read')) return []
+    const projects = await readAll((query) => api.request('GET /v1/projects', { query, signal }))
+    const handlers: Handler[] = []
+    let read = 0
+    progress.value = { read, of: projects.length }
+    await together(projects, async (project) => {
+      handlers.push(...(await handlersOf(project, signal)))
+      progress.value = { read: ++read, of: projects.length }
+    })
+    return handlers.sort(
+      (a, b) =>
+        a.event_type.localeCompare(b.event_type, 'en') ||
+        a.project.localeCompare(b.project, 'en') ||
+        a.fn.localeCompare(b.fn, 'en'),
+    )
+  }, [])
+  return { ...loaded, progress: loaded.isLoading ? progress.value : null }
+}
+
+interface Props {
+  readonly handlers: LoadedHandlers
+}
+
+const OFFSET = 'handlers_offset'
+
+/** The functions that each type of event starts. */
+export const Handlers = ({ handlers: { data, error, reload, progress } }: Props) => {
+  const offset = offsetOf(OFFSET)
+  return (
+    <section aria-labelledby="handlers">
+      <h2 id="handlers">Handlers</h2>
+      {progress && (
+        <p class="hint" role="status">
+          Reading the functions of {progress.of.toLocaleString('en')} projects{' '}
+          <progress max={progress.of} value={progress.read} aria-label="Projects that were read" />
+        </p>
+      )}
+      {error && <Failure error={error} retry={reload} />}
+      {data?.length === 0 && (
+        <Empty command="npx svc deploy">
+          No deployed function handles events. Deploy one from its folder:
+        </Empty>
+      )}
+      {data && data.length > 0 && (
+        <>
+          <Table
+            caption="Functions by the type of their events"
+            columns={COLUMNS}
+            rows={data.slice(offset, offset + PAGE)}
+            idOf={({ project, fn }) => `${project} ${fn}`}
+          />
+          <Pager
+            name={OFFSET}
+            total={data.length}
+            limit={PAGE}
+            offset={offset}
+            has_more={data.length > offset + PAGE}
+          />
+        </>
+      )}
+    </section>
+  )
+}
+
+const COLUMNS: readonly Column<Handler>[] = [
+  {
+    name: 'Event type',
+    cell: ({ event_type }) => <a href={linkTo('/events', { event_type })}>{event_type}</a>,
+  },
+  { name: 'Function', cell: ({ fn, project }) => <a href={linkTo('/runs', { fn, project })}>{fn}</a> },
+  { name: 'Project', cell: ({ project }) => project },
+]

@@ -1,0 +1,90 @@
+import type { Event, Run } from '../../../client/index.ts'
+import { ServiceError } from '../../../client/index.ts'
+import { api } from '../../frame/api.ts'
+import { useRefresh } from '../../frame/live.ts'
+import { useLoaded } from '../../frame/load.ts'
+import { linkTo } from '../../frame/router.ts'
+import { may } from '../../frame/session.ts'
+import { Facts } from '../../parts/facts.tsx'
+import { Json } from '../../parts/json.tsx'
+import { type Column, Table } from '../../parts/table.tsx'
+import { Empty, Failure, Status, Time } from '../../parts/texts.tsx'
+
+/** One event with its data and the runs that it started. */
+export const One = ({ event_id }: { readonly event_id: string }) => {
+  const event = useLoaded((signal) => api.events.get(event_id, { signal }), [event_id])
+  return (
+    <>
+      <p>
+        <a href={linkTo('/events')}>All events</a>
+      </p>
+      {event.error && <Problem event_id={event_id} error={event.error} retry={event.reload} />}
+      {event.data && <Details event={event.data} />}
+    </>
+  )
+}
+
+const Problem = ({
+  event_id,
+  error,
+  retry,
+}: {
+  readonly event_id: string
+  readonly error: Error
+  readonly retry: () => void
+}) =>
+  error instanceof ServiceError && error.status === 404 ? (
+    <Empty>
+      There is no event <code>{event_id}</code> in this environment.
+    </Empty>
+  ) : (
+    <Failure error={error} retry={retry} />
+  )
+
+const Details = ({ event }: { readonly event: Event }) => (
+  <>
+    <h2>{event.event_type}</h2>
+    <Facts
+      of={{
+        Event: <code>{event.event_id}</code>,
+        Published: <Time at={event.event_time} />,
+        Stream: <a href={linkTo(`/streams/${event.stream_id}`)}>{event.stream_id}</a>,
+        'Sent by run': event.sent_by_run_id && (
+          <a href={linkTo(`/runs/${event.sent_by_run_id}`)}>{event.sent_by_run_id}</a>
+        ),
+      }}
+    />
+    <Json value={event.event_data} name="Data of the event" />
+    {may('run', 'read') && <Runs event_id={event.event_id} />}
+  </>
+)
+
+const Runs = ({ event_id }: { readonly event_id: string }) => {
+  const runs = useLoaded((signal) => api.events.runs(event_id, { limit: 100, signal }), [event_id])
+  useRefresh(['run:', 'event:handled'], runs.reload)
+  return (
+    <section aria-labelledby="runs">
+      <h2 id="runs">Runs</h2>
+      {runs.error && <Failure error={runs.error} retry={runs.reload} />}
+      {runs.data?.data.length === 0 && <p class="hint">It started no run.</p>}
+      {runs.data && runs.data.data.length > 0 && (
+        <Table
+          caption="Runs that the event started, the newest first"
+          columns={COLUMNS}
+          rows={runs.data.data}
+          idOf={({ run_id }) => run_id}
+        />
+      )}
+    </section>
+  )
+}
+
+const COLUMNS: readonly Column<Run>[] = [
+  {
+    name: 'Function',
+    cell: ({ fn, run_id }) => <a href={linkTo(`/runs/${run_id}`)}>{fn ?? 'Evaluated code'}</a>,
+  },
+  { name: 'Status', cell: ({ status }) => <Status status={status} /> },
+  { name: 'Attempt', isNumber: true, cell: ({ attempt }) => attempt },
+  { name: 'Started', cell: ({ start_time }) => <Time at={start_time} /> },
+]

@@ -1,0 +1,132 @@
+import { useSignal } from '@preact/signals'
+import type { File } from '../../client/index.ts'
+import { api } from '../frame/api.ts'
+import { useLoaded } from '../frame/load.ts'
+import { linkTo, param, query } from '../frame/router.ts'
+import { may } from '../frame/session.ts'
+import { Action } from '../parts/action.tsx'
+import { TextField } from '../parts/fields.tsx'
+import { Filters, TextFilter } from '../parts/filters.tsx'
+import { saveBlob } from '../parts/json.tsx'
+import { offsetOf, PAGE, Pager } from '../parts/pager.tsx'
+import { type Column, Table } from '../parts/table.tsx'
+import { Empty, Failure, shortId, sizeText, Time } from '../parts/texts.tsx'
+
+/** The files of the environment, by path. */
+export const Files = () => {
+  const prefix = param('prefix')
+  const files = useLoaded(
+    (signal) => api.files.list({ ...(prefix && { prefix }), limit: PAGE, offset: offsetOf(), signal }),
+    [query.value.toString()],
+  )
+  const rows = files.data?.data ?? []
+  const columns: readonly Column<File>[] = [
+    { name: 'Path', cell: ({ path }) => <code>{path}</code> },
+    { name: 'Size', isNumber: true, cell: ({ size }) => sizeText(size) },
+    { name: 'Type', cell: ({ content_type }) => content_type },
+    { name: 'Written', cell: ({ updated_at }) => <Time at={updated_at} /> },
+    {
+      name: 'By run',
+      isShort: true,
+      cell: ({ updated_by_run_id }) => updated_by_run_id && <RunLink run_id={updated_by_run_id} />,
+    },
+    { name: 'Actions', cell: (file) => <FileActions file={file} onDone={files.reload} /> },
+  ]
+  return (
+    <>
+      <div class="heading">
+        <h1>Files</h1>
+        <Upload onDone={files.reload} />
+      </div>
+      <Filters label="Filter files">
+        <TextFilter label="Path begins with" name="prefix" />
+      </Filters>
+      {files.error && <Failure error={files.error} retry={files.reload} />}
+      {files.data && rows.length === 0 ? (
+        <Empty command="npx svc files put report.csv ./report.csv">
+          {prefix
+            ? 'No file has such a path.'
+            : 'No file is stored. Functions write files with files.put; so does the command line:'}
+        </Empty>
+      ) : (
+        <Table caption="Files by path" columns={columns} rows={rows} idOf={({ file_id }) => file_id} />
+      )}
+      {files.data && <Pager {...files.data.pagination} />}
+    </>
+  )
+}
+
+const RunLink = ({ run_id }: { readonly run_id: string }) => (
+  <a href={linkTo(`/runs/${run_id}`)} title={run_id}>
+    {shortId(run_id)}
+  </a>
+)
+
+const FileActions = ({
+  file: { file_id, path },
+  onDone,
+}: {
+  readonly file: File
+  readonly onDone: () => void
+}) => (
+  <div class="buttons">
+    <Action
+      label="Download"
+      does={`Downloads ${path}.`}
+      run={async () => {
+        const response = await api.open('GET /v1/files/{file_id}/download', { path: { file_id } })
+        saveBlob(path.split('/').at(-1) ?? path, await response.blob())
+        return `Downloaded ${path}.`
+      }}
+    />
+    <Action
+      label="Delete"
+      does={`Deletes ${path}. Functions that read it fail from then on.`}
+      isDangerous
+      asks
+      refusal={may('file', 'delete', path) ? undefined : `The key lacks file:${path} delete`}
+      run={async () => {
+        await api.request('DELETE /v1/files/{file_id}', { path: { file_id } })
+        onDone()
+        return `Deleted ${path}.`
+      }}
+    />
+  </div>
+)
+
+const Upload = ({ onDone }: { readonly onDone: () => void }) => {
+  const content = useSignal<globalThis.File | null>(null)
+  const path = useSignal('')
+  const sent = useSignal(0)
+  return (
+    <Action
+      label="Upload"
+      does="Stores a file of this computer. A file with the same path is replaced."
+      refusal={may('file', 'create') ? undefined : 'The key lacks file:* create'}
+      run={async () => {
+        if (!content.value) throw new Error('File: expected one, got none')
+        await api.files.put(path.value, content.value, { onProgress: (bytes) => (sent.value = bytes) })
+        onDone()
+        return `Stored ${path.value}, ${sizeText(content.value.size)}.`
+      }}
+    >
+      <label>
+        File
+        <input
+          type="file"
+          required
+          onChange={({ currentTarget: { files } }) => {
+            content.value = files?.[0] ?? null
+            path.value ||= content.value?.name ?? ''
+          }}
+        />
+      </label>
+      <TextField label="Path" required value={path.value} onChange={(value) => (path.value = value)} />
+      {sent.value > 0 && content.value && (
+        <progress max={content.value.size} value={sent.value} aria-label="Progress">
+          {sizeText(sent.value)}
+        </progress>
+      )}
+    </Action>
+  )
+}

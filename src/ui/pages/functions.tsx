@@ -1,0 +1,72 @@
+import { useSignal } from '@preact/signals'
+import type { ProjectFunction } from '../../client/index.ts'
+import { api } from '../frame/api.ts'
+import { useLoaded } from '../frame/load.ts'
+import { linkTo, param } from '../frame/router.ts'
+import { may } from '../frame/session.ts'
+import { offsetOf, Pager } from '../parts/pager.tsx'
+import { ProjectPage } from '../parts/projectChoice.tsx'
+import { type Column, Table } from '../parts/table.tsx'
+import { Empty, Failure, Loading } from '../parts/texts.tsx'
+import { CallFunction, LastCall, type Called } from './functions/callFunction.tsx'
+import { Figures } from './functions/figures.tsx'
+import { Schedules } from './functions/schedules.tsx'
+import { Triggers } from './functions/triggers.tsx'
+import { Webhooks } from './functions/webhooks.tsx'
+
+/** Each function has a request for its figures, so a page has fewer than other lists. */
+const PAGE = 20
+
+/** The functions of the deployed build of a project, with what starts them. */
+export const Functions = () => <ProjectPage name="Functions" content={FunctionsOf} />
+
+const FunctionsOf = ({ project }: { readonly project: string }) => {
+  const functions = useLoaded(
+    (signal) =>
+      api.request('GET /v1/projects/{project}/functions', {
+        path: { project },
+        query: { limit: PAGE, offset: offsetOf() },
+        signal,
+      }),
+    [project, param('offset')],
+  )
+  const called = useSignal<Called | null>(null)
+  const rows = functions.data?.data ?? []
+  const columns: readonly Column<ProjectFunction>[] = [
+    {
+      name: 'Function',
+      cell: ({ fn }) => (
+        <a href={linkTo('/runs', { project, fn })} title={`Runs of ${fn}`}>
+          {fn}
+        </a>
+      ),
+    },
+    { name: 'Started by', cell: (fn) => <Triggers of={fn} /> },
+    {
+      name: 'Last 24 hours',
+      cell: ({ fn }) =>
+        may('run', 'read') && <Figures key={called.value?.reply.run_id ?? ''} project={project} fn={fn} />,
+    },
+    {
+      name: 'Actions',
+      cell: (fn) => <CallFunction project={project} of={fn} onCalled={(call) => (called.value = call)} />,
+    },
+  ]
+  if (functions.error) return <Failure error={functions.error} retry={functions.reload} />
+  if (!functions.data) return <Loading />
+  if (rows.length === 0)
+    return (
+      <Empty command="npx svc deploy">
+        No build of this project is deployed. Deploy one from the folder of its sources:
+      </Empty>
+    )
+  return (
+    <>
+      {called.value && <LastCall called={called.value} />}
+      <Table caption="Functions" columns={columns} rows={rows} idOf={({ fn }) => fn} />
+      <Pager {...functions.data.pagination} />
+      <Schedules project={project} />
+      <Webhooks project={project} />
+    </>
+  )
+}

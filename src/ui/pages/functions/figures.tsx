@@ -1,0 +1,34 @@
+import type { RunSeries } from '../../../client/index.ts'
+import { api } from '../../frame/api.ts'
+import { useLoaded } from '../../frame/load.ts'
+import { linkTo } from '../../frame/router.ts'
+import { durationText } from '../../parts/texts.tsx'
+
+/** The runs of a function in the last 24 hours: their number, failures and duration. */
+export const Figures = ({ project, fn }: { readonly project: string; readonly fn: string }) => {
+  const stats = useLoaded(
+    (signal) =>
+      api.request('GET /v1/runs/stats', {
+        query: { interval: 'hour', project, fn },
+        signal,
+      }) as Promise<RunSeries>, // with an interval, it is a series
+    [project, fn],
+  )
+  if (stats.error) return <span class="hint">{stats.error.message}</span>
+  if (!stats.data) return <span class="hint">…</span>
+  const { total_runs, failed, duration_ms } = stats.data.total
+  if (total_runs === 0) return <span class="hint">No runs</span>
+  return (
+    <span>
+      {total_runs.toLocaleString('en')} {total_runs === 1 ? 'run' : 'runs'},{' '}
+      {failed === 0 ? (
+        'none failed'
+      ) : (
+        <a href={linkTo('/runs', { project, fn, status: 'failed' })}>{failed.toLocaleString('en')} failed</a>
+      )}
+      {duration_ms.p95 !== null && (
+        <span title="95 percent of the ended runs took no longer">, p95 {durationText(duration_ms.p95)}</span>
+      )}
+    </span>
+  )
+}

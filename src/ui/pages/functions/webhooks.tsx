@@ -1,0 +1,103 @@
+import type { Webhook } from '../../../client/index.ts'
+import { api } from '../../frame/api.ts'
+import { useRefresh } from '../../frame/live.ts'
+import { useLoaded } from '../../frame/load.ts'
+import { linkTo } from '../../frame/router.ts'
+import { may } from '../../frame/session.ts'
+import { type Column, Table } from '../../parts/table.tsx'
+import { Copy, Failure, Status, Time } from '../../parts/texts.tsx'
+import { refOf } from './triggers.tsx'
+
+/** The webhooks that the page shows, at most. */
+const MOST = 100
+/** The deliveries that the page shows of each. */
+const DELIVERIES = 5
+
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
+
+/** A request to a webhook for a shell. A signature depends on the body, so the sender must add it. */
+const curlOf = ({ method, url, auth, verify }: Webhook): string =>
+  [
+    `curl -X ${method} ${quoted(url)}`,
+    ...(auth === 'required' ? ['-H "Authorization: Bearer $SVC_KEY"'] : []),
+    ...(method === 'GET' || method === 'HEAD' ? [] : [`-H 'Content-Type: application/json' -d '{}'`]),
+    ...(verify ? [`# add the signature of ${verify.preset}`] : []),
+  ].join(' ')
+
+const COLUMNS = (project: string): readonly Column<Webhook>[] => [
+  { name: 'Function', cell: (webhook) => refOf(webhook) },
+  { name: 'Method', isShort: true, cell: ({ method }) => method },
+  {
+    name: 'URL',
+    cell: ({ url }) => (
+      <>
+        <code>{url}</code> <Copy text={url} />
+      </>
+    ),
+  },
+  {
+    name: 'Callers',
+    cell: ({ auth, verify }) => {
+      if (verify) return `Signed by ${verify.preset}, with the secret ${verify.context}`
+      return auth === 'required' ? 'With a key' : 'Everyone who has the URL'
+    },
+  },
+  {
+    name: 'Last deliveries',
+    cell: (webhook) => may('run', 'read') && <Deliveries project={project} fn={refOf(webhook)} />,
+  },
+  { name: 'Actions', cell: (webhook) => <Copy text={curlOf(webhook)} label="Copy as curl" /> },
+]
+
+/** The webhooks of the deployed build; nothing if there is none. */
+export const Webhooks = ({ project }: { readonly project: string }) => {
+  const webhooks = useLoaded(
+    (signal) =>
+      api.request('GET /v1/projects/{project}/webhooks', {
+        path: { project },
+        query: { limit: MOST },
+        signal,
+      }),
+    [project],
+  )
+  if (webhooks.error) return <Failure error={webhooks.error} retry={webhooks.reload} />
+  const { data: rows, pagination } = webhooks.data ?? {}
+  if (!rows?.length) return null
+  return (
+    <section aria-labelledby="webhooks">
+      <h2 id="webhooks">Webhooks</h2>
+      <p class="hint">A URL contains the secret token of its webhook: share it only with its sender.</p>
+      <Table
+        caption="Webhooks"
+        columns={COLUMNS(project)}
+        rows={rows}
+        idOf={({ webhook_id }) => webhook_id}
+      />
+      {pagination?.has_more && (
+        <p>
+          The first {MOST} of {pagination.total}. <code>npx svc webhooks</code> lists all.
+        </p>
+      )}
+    </section>
+  )
+}
+
+const Deliveries = ({ project, fn }: { readonly project: string; readonly fn: string }) => {
+  const runs = useLoaded((signal) => api.runs.list({ project, fn, limit: DELIVERIES, signal }), [project, fn])
+  useRefresh(['run:'], runs.reload)
+  if (runs.error) return <span class="hint">{runs.error.message}</span>
+  if (!runs.data) return <span class="hint">…</span>
+  if (runs.data.data.length === 0) return <span class="hint">None</span>
+  return (
+    <ul class="triggers">
+      {runs.data.data.map(({ run_id, status, start_time }) => (
+        <li key={run_id}>
+          <Status status={status} />{' '}
+          <a href={linkTo(`/runs/${run_id}`)}>
+            <Time at={start_time} />
+          </a>
+        </li>
+      ))}
+    </ul>
+  )
+}

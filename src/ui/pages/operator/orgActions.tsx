@@ -1,0 +1,79 @@
+import { useSignal } from '@preact/signals'
+import { ask } from '../../frame/api.ts'
+import { param, setQuery } from '../../frame/router.ts'
+import { Action } from '../../parts/action.tsx'
+import { Choice, TextField } from '../../parts/fields.tsx'
+import type { Org } from './org.ts'
+
+type Plan = Org['plan']
+
+const PLANS: readonly (readonly [Plan, string])[] = [
+  ['free', 'Free'],
+  ['starter', 'Starter'],
+  ['pro', 'Pro'],
+  ['scale', 'Scale'],
+  ['self_host', 'Self-hosted: unlimited'],
+]
+
+export const PlanField = (plan: { readonly value: Plan; readonly onChange: (plan: Plan) => void }) => (
+  <Choice label="Plan" options={PLANS} {...plan} />
+)
+
+interface Props {
+  readonly of: Org
+  readonly onDone: () => void
+}
+
+/** Changes the name, the plan and the team of an organization. */
+export const ChangeOrg = ({ of: org, onDone }: Props) => {
+  const name = useSignal(org.name)
+  const plan = useSignal(org.plan)
+  const members = useSignal(String(org.team_members))
+  const reset = (): void => {
+    name.value = org.name
+    plan.value = org.plan
+    members.value = String(org.team_members)
+  }
+  return (
+    <Action
+      label="Change"
+      does={`Changes ${org.slug}. A new plan applies from the next request on.`}
+      onOpen={reset}
+      run={async () => {
+        await ask('PATCH /operator/orgs/{org}', {
+          path: { org: org.slug },
+          body: { name: name.value, plan: plan.value, team_members: Number(members.value) },
+        })
+        onDone()
+        return `Changed ${org.slug}.`
+      }}
+    >
+      <TextField label="Name" required value={name.value} onChange={(value) => (name.value = value)} />
+      <PlanField value={plan.value} onChange={(value) => (plan.value = value)} />
+      <TextField
+        label="Team members"
+        type="number"
+        min={0}
+        required
+        value={members.value}
+        onChange={(value) => (members.value = value)}
+      />
+    </Action>
+  )
+}
+
+/** Deletes an organization without environments. */
+export const DeleteOrg = ({ of: { slug }, onDone }: Props) => (
+  <Action
+    label="Delete"
+    does={`Deletes ${slug}. The service refuses this while it has environments: delete them first.`}
+    isDangerous
+    asks
+    run={async () => {
+      await ask('DELETE /operator/orgs/{org}', { path: { org: slug } })
+      if (param('org') === slug) setQuery({ org: '', env: '' }, { replace: true })
+      onDone()
+      return `Deleted ${slug}.`
+    }}
+  />
+)

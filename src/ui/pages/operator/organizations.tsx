@@ -1,0 +1,105 @@
+import { useSignal } from '@preact/signals'
+import type { Page } from '../../../client/index.ts'
+import { ask } from '../../frame/api.ts'
+import { useLoaded } from '../../frame/load.ts'
+import { linkTo, param } from '../../frame/router.ts'
+import { Action } from '../../parts/action.tsx'
+import { TextField } from '../../parts/fields.tsx'
+import { offsetOf, PAGE, Pager } from '../../parts/pager.tsx'
+import { type Column, Table } from '../../parts/table.tsx'
+import { Empty, Failure, Time } from '../../parts/texts.tsx'
+import type { Org } from './org.ts'
+import { Environments } from './environments.tsx'
+import { ChangeOrg, DeleteOrg, PlanField } from './orgActions.tsx'
+import { Usage } from './usage.tsx'
+
+/** The organizations; a chosen one with its usage and its environments. */
+export const Organizations = () => {
+  const chosen = param('org')
+  const offset = offsetOf()
+  const orgs = useLoaded(
+    (signal) => ask<Page<Org>>('GET /operator/orgs', { query: { limit: PAGE, offset }, signal }),
+    [offset],
+  )
+  const rows = orgs.data?.data ?? []
+  const columns: readonly Column<Org>[] = [
+    {
+      name: 'Organization',
+      cell: ({ slug }) => (
+        <a
+          href={linkTo('/operator', { section: 'organizations', org: slug })}
+          aria-current={slug === chosen ? 'true' : undefined}
+        >
+          {slug}
+        </a>
+      ),
+    },
+    { name: 'Name', cell: ({ name }) => name },
+    { name: 'Plan', cell: ({ plan }) => plan },
+    { name: 'Team members', isNumber: true, cell: ({ team_members }) => team_members },
+    { name: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
+    {
+      name: 'Actions',
+      cell: (org) => (
+        <div class="buttons">
+          <ChangeOrg of={org} onDone={orgs.reload} />
+          <DeleteOrg of={org} onDone={orgs.reload} />
+        </div>
+      ),
+    },
+  ]
+  return (
+    <>
+      <section aria-labelledby="organizations">
+        <h2 id="organizations">Organizations</h2>
+        <div class="toolbar">
+          <Create onDone={orgs.reload} />
+        </div>
+        {orgs.error && <Failure error={orgs.error} retry={orgs.reload} />}
+        {orgs.data && rows.length === 0 ? (
+          <Empty command="npx svc orgs create acme --plan pro">There is no organization.</Empty>
+        ) : (
+          <Table
+            caption="Organizations, the newest first"
+            columns={columns}
+            rows={rows}
+            idOf={({ org_id }) => org_id}
+          />
+        )}
+        {orgs.data && <Pager {...orgs.data.pagination} />}
+      </section>
+      {chosen && <Usage key={`usage of ${chosen}`} org={chosen} />}
+      {chosen && <Environments key={chosen} org={chosen} />}
+    </>
+  )
+}
+
+const Create = ({ onDone }: { readonly onDone: () => void }) => {
+  const slug = useSignal('')
+  const name = useSignal('')
+  const plan = useSignal<Org['plan']>('free')
+  return (
+    <Action
+      label="Create organization"
+      does="Creates an organization without environments. Its slug is part of the addresses of its webhooks."
+      run={async () => {
+        const org = await ask<Org>('POST /operator/orgs', {
+          body: { slug: slug.value, plan: plan.value, ...(name.value && { name: name.value }) },
+        })
+        onDone()
+        return `Created the organization ${org.slug}.`
+      }}
+    >
+      <TextField
+        label="Slug"
+        hint="Lowercase letters, digits and hyphens"
+        required
+        placeholder="acme"
+        value={slug.value}
+        onChange={(value) => (slug.value = value)}
+      />
+      <TextField label="Name" value={name.value} onChange={(value) => (name.value = value)} />
+      <PlanField value={plan.value} onChange={(value) => (plan.value = value)} />
+    </Action>
+  )
+}

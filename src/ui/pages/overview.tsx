@@ -1,0 +1,106 @@
+import type { RunSeries } from '../../client/index.ts'
+import { api } from '../frame/api.ts'
+import { useRefresh } from '../frame/live.ts'
+import { useLoaded } from '../frame/load.ts'
+import { linkTo, param, setQuery } from '../frame/router.ts'
+import { may } from '../frame/session.ts'
+import { Choice } from '../parts/fields.tsx'
+import { Empty, Failure } from '../parts/texts.tsx'
+import { Errors } from './overview/errors.tsx'
+import { Quota } from './overview/quota.tsx'
+import { RunCharts } from './overview/runCharts.tsx'
+import { Warnings } from './overview/warnings.tsx'
+
+/** The periods by their value in the URL. */
+const RANGES = {
+  hour: { text: 'Last hour', interval: 'minute', time_range: 'PT1H' },
+  day: { text: 'Last day', interval: 'hour', time_range: 'P1D' },
+  month: { text: 'Last 30 days', interval: 'day', time_range: 'P30D' },
+} as const
+
+const rangeOf = (value: string) => RANGES[value as keyof typeof RANGES] ?? RANGES.hour
+
+/** The state of the environment: its runs over time, their errors, the quota, and what needs attention. */
+export const Overview = () => {
+  const range = rangeOf(param('range'))
+  const series = useLoaded(
+    async (signal) =>
+      (await api.request('GET /v1/runs/stats', { query: { interval: range.interval }, signal })) as RunSeries,
+    [range.interval],
+  )
+  const usage = useLoaded(
+    async (signal) => (may('env', 'read') ? api.request('GET /v1/org/usage', { signal }) : undefined),
+    [],
+  )
+  useRefresh(['run:'], () => {
+    series.reload()
+    usage.reload()
+  })
+  return (
+    <>
+      <div class="heading">
+        <h1>Overview</h1>
+        <Choice
+          label="Period"
+          isInline
+          value={param('range') || 'hour'}
+          options={Object.entries(RANGES).map(([value, { text }]) => [value, text] as const)}
+          onChange={(value) => setQuery({ range: value === 'hour' ? '' : value })}
+        />
+      </div>
+      <Warnings usage={usage.data} />
+      <Counts />
+      {series.error && <Failure error={series.error} retry={series.reload} />}
+      {series.data ? <RunCharts series={series.data} /> : !series.error && <p role="status">Loading…</p>}
+      <Errors time_range={range.time_range} />
+      {usage.error && <Failure error={usage.error} retry={usage.reload} />}
+      {usage.data && <Quota usage={usage.data} />}
+    </>
+  )
+}
+
+/** The stored runs by their present status, as links to them. */
+const Counts = () => {
+  const counts = useLoaded(
+    (signal) =>
+      Promise.all([api.runs.stats({ signal }), api.runs.list({ status: 'pending_retry', limit: 1, signal })]),
+    [],
+  )
+  useRefresh(['run:'], counts.reload)
+  if (counts.error) return <Failure error={counts.error} retry={counts.reload} />
+  if (!counts.data) return null
+  const [{ total_runs, running, succeeded, failed, cancelled }, waiting] = counts.data
+  if (total_runs === 0)
+    return (
+      <Empty command="npx svc run handlers/hello '{}'">No function has run yet. Call one of yours:</Empty>
+    )
+  return (
+    <dl class="facts" aria-label="Runs now">
+      <Count name="All runs" count={total_runs} status="" />
+      <Count name="Running now" count={running} status="running" />
+      <Count name="Waiting for a retry" count={waiting.pagination.total} status="pending_retry" />
+      <Count name="Succeeded" count={succeeded} status="succeeded" />
+      <Count name="Failed" count={failed} status="failed" />
+      <Count name="Cancelled" count={cancelled} status="cancelled" />
+    </dl>
+  )
+}
+
+const Count = ({
+  name,
+  count,
+  status,
+}: {
+  readonly name: string
+  readonly count: number
+  readonly status: string
+}) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>
+      <a class="count" href={linkTo('/runs', { status })}>
+        {count.toLocaleString('en')}
+      </a>
+    </dd>
+  </div>
+)

@@ -1,0 +1,31 @@
+import { useEffect } from 'preact/hooks'
+import type { Run } from '../../../client/index.ts'
+import { api } from '../../frame/api.ts'
+import { useLoaded } from '../../frame/load.ts'
+import { Failure } from '../../parts/texts.tsx'
+
+/** The service stores the output of a running function once a second. */
+const EVERY_MS = 1000
+
+/** Standard output and standard error, live while the run continues. */
+export const Logs = ({ run: { run_id, stop_time } }: { readonly run: Run }) => {
+  const logs = useLoaded((signal) => api.runs.logs(run_id, { signal }), [run_id, stop_time])
+  useEffect(() => {
+    if (stop_time !== null) return
+    const timer = setInterval(logs.reload, EVERY_MS)
+    return () => clearInterval(timer)
+  }, [run_id, stop_time])
+  if (logs.error) return <Failure error={logs.error} retry={logs.reload} />
+  const lines = logs.data?.lines ?? []
+  if (lines.length === 0) return <p class="hint">{logs.data ? 'The function wrote nothing.' : 'Loading…'}</p>
+  return (
+    <pre class="log" tabIndex={0} role="log" aria-label="Output of the run">
+      {lines.map(({ timestamp, source, text }, index) => (
+        <span key={index} class={source}>
+          <time dateTime={timestamp}>{timestamp.slice(11, 23)}</time> {text}
+          {'\n'}
+        </span>
+      ))}
+    </pre>
+  )
+}

@@ -1,0 +1,50 @@
+import { durationText } from '../../parts/texts.tsx'
+import type { Datum } from './useEmitted.ts'
+
+/** The places on the time axis; data at one place share a mark, so that any number of them is one shape. */
+const PLACES = 1000
+
+/** The time axis of the picture. `from` is in milliseconds since 1970, `length` in milliseconds. */
+export interface Axis {
+  readonly from: number
+  readonly length: number
+}
+
+const placeOf = ({ from, length }: Axis, at: number): number =>
+  Math.min(PLACES, Math.max(0, Math.round(((at - from) / length) * PLACES)))
+
+interface Props {
+  readonly axis: Axis
+  /** What one run emitted, the oldest first. */
+  readonly data: readonly Datum[]
+  readonly chosen: Datum | undefined
+  readonly onChoose: (datum: Datum) => void
+}
+
+/** The data of a run as marks on the time axis. A click chooses the nearest; the slider below chooses with the keyboard. */
+export const Marks = ({ axis, data, chosen, onChoose }: Props) => {
+  const [first, last] = [data[0], data.at(-1)]
+  if (!first || !last) return null
+  const places = [...new Set(data.map(({ at }) => placeOf(axis, at)))]
+  const choose = ({ currentTarget, clientX }: MouseEvent & { readonly currentTarget: Element }): void => {
+    const { left, width } = currentTarget.getBoundingClientRect()
+    onChoose(nearest(data, axis.from + ((clientX - left) / width) * axis.length))
+  }
+  const [begin, end] = [first.at - axis.from, last.at - axis.from].map((ms) => durationText(Math.max(0, ms)))
+  return (
+    <svg
+      class="marks"
+      viewBox={`0 0 ${PLACES} 1`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={`Emitted data: ${data.length.toLocaleString('en')}, ${begin === end ? `at ${begin}` : `from ${begin} to ${end}`}`}
+      onClick={choose}
+    >
+      <path d={places.map((place) => `M${place} 0V1`).join('')} />
+      {chosen && <path class="chosen" d={`M${placeOf(axis, chosen.at)} 0V1`} />}
+    </svg>
+  )
+}
+
+const nearest = (data: readonly Datum[], at: number): Datum =>
+  data.reduce((best, datum) => (Math.abs(datum.at - at) < Math.abs(best.at - at) ? datum : best))

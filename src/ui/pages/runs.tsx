@@ -1,0 +1,138 @@
+import { useSignal } from '@preact/signals'
+import type { Run } from '../../client/index.ts'
+import { api } from '../frame/api.ts'
+import { useRefresh } from '../frame/live.ts'
+import { useLoaded } from '../frame/load.ts'
+import { linkTo, param, query, setQuery } from '../frame/router.ts'
+import { type Column, Table } from '../parts/table.tsx'
+import { durationText, Empty, Failure, shortId, Status, Time } from '../parts/texts.tsx'
+import { BulkActions } from './runs/bulkActions.tsx'
+import { FilterBar, runFilters } from './runs/filterBar.tsx'
+
+const PAGE = 50
+
+/** The runs of the environment. The URL has the filters and the position in the list. */
+export const Runs = () => {
+  const filters = runFilters()
+  const cursor = param('cursor')
+  const page = useLoaded(
+    (signal) => api.runs.list({ ...filters, ...(cursor && { before: cursor }), limit: PAGE, signal }),
+    [query.value.toString()],
+  )
+  useRefresh(['run:', 'event:handled'], () => {
+    if (cursor === '') page.reload() // an older page does not change below the reader
+  })
+  const picked = useSignal<ReadonlyMap<string, Run>>(new Map())
+  const rows = page.data?.data ?? []
+
+  const select = (ids: ReadonlySet<string>): void => {
+    const known = new Map([...picked.value, ...rows.map((run) => [run.run_id, run] as const)])
+    picked.value = new Map([...ids].flatMap((id) => [[id, known.get(id)] as const]).filter(isKnown))
+  }
+
+  return (
+    <>
+      <div class="heading">
+        <h1>Runs</h1>
+        {page.data && <Total pagination={page.data.pagination} />}
+      </div>
+      <FilterBar />
+      {page.error && <Failure error={page.error} retry={page.reload} />}
+      <BulkActions
+        picked={picked.value}
+        matching={page.data?.pagination.total ?? 0}
+        onPick={(runs) => (picked.value = new Map(runs.map((run) => [run.run_id, run])))}
+        onDone={() => {
+          picked.value = new Map()
+          page.reload()
+        }}
+      />
+      {page.data && rows.length === 0 ? (
+        <NoRuns isFiltered={query.value.size > 0} />
+      ) : (
+        <Table
+          caption="Runs, the newest first"
+          columns={COLUMNS}
+          rows={rows}
+          idOf={(run) => run.run_id}
+          selected={new Set(picked.value.keys())}
+          onSelect={select}
+        />
+      )}
+      <CursorPager next={page.data?.pagination.next ?? page.data?.pagination.searched_to} />
+    </>
+  )
+}
+
+const isKnown = (entry: readonly [string, Run | undefined]): entry is readonly [string, Run] =>
+  entry[1] !== undefined
+
+/** The characters of an error in the list. */
+const SHOWN = 120
+
+const COLUMNS: readonly Column<Run>[] = [
+  {
+    name: 'Function',
+    cell: (run) => (
+      <a href={linkTo(`/runs/${run.run_id}`)} title={run.run_id}>
+        {run.fn ?? 'Evaluated code'}
+      </a>
+    ),
+  },
+  { name: 'Status', cell: (run) => <Status status={run.status} /> },
+  {
+    name: 'Error',
+    cell: ({ error }) => error && `${error.code}: ${error.message}`.slice(0, SHOWN),
+  },
+  { name: 'Type', isShort: true, cell: (run) => run.run_type },
+  { name: 'Project', cell: (run) => run.project_name },
+  { name: 'Attempt', isNumber: true, cell: (run) => run.attempt },
+  { name: 'Started', cell: (run) => <Time at={run.start_time} /> },
+  {
+    name: 'Duration',
+    isNumber: true,
+    cell: ({ start_time, stop_time }) =>
+      stop_time ? durationText(Date.parse(stop_time) - Date.parse(start_time)) : '…',
+  },
+  { name: 'Run', isShort: true, cell: (run) => <code title={run.run_id}>{shortId(run.run_id)}</code> },
+]
+
+const Total = ({
+  pagination: { total, searched_to },
+}: {
+  readonly pagination: { total: number; searched_to?: string }
+}) => (
+  <span class="hint" aria-live="polite">
+    {searched_to === undefined
+      ? `${total.toLocaleString('en')} in the list`
+      : `${total.toLocaleString('en')} found so far`}
+  </span>
+)
+
+const NoRuns = ({ isFiltered }: { readonly isFiltered: boolean }) =>
+  isFiltered ? (
+    <Empty>
+      No run matches these filters. <a href={linkTo('/runs')}>Show all runs</a>
+    </Empty>
+  ) : (
+    <Empty command="npx svc run handlers/hello '{}'">No function has run yet. Call one of yours:</Empty>
+  )
+
+/** Pages by the last run of the page, so that new runs move nothing and the millionth page costs no more than the first. */
+const CursorPager = ({ next }: { readonly next: string | undefined }) => {
+  const cursor = param('cursor')
+  if (cursor === '' && next === undefined) return null
+  return (
+    <div class="pager" role="group" aria-label="Pages of the list">
+      <button type="button" disabled={cursor === ''} onClick={() => setQuery({ cursor: '' })}>
+        Newest
+      </button>
+      <button type="button" disabled={cursor === ''} onClick={() => history.back()}>
+        Newer
+      </button>
+      <button type="button" disabled={next === undefined} onClick={() => setQuery({ cursor: next ?? '' })}>
+        Older
+      </button>
+    </div>
+  )
+}

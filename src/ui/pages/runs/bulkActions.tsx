@@ -1,0 +1,160 @@
+import { useSignal } from '@preact/signals'
+import { useRef } from 'preact/hooks'
+import { randomKey } from '../../../client/randomKey.ts'
+import type { Run, RunStatus } from '../../../client/index.ts'
+import { api, textOf } from '../../frame/api.ts'
+import { together } from '../../frame/readAll.ts'
+import { may } from '../../frame/session.ts'
+import { linkTo } from '../../frame/router.ts'
+import { Action } from '../../parts/action.tsx'
+import { Status } from '../../parts/texts.tsx'
+import { runFilters } from './filterBar.tsx'
+
+/** The runs that one action can change. */
+const MOST = 1000
+/** The runs that a preview names. */
+const NAMED = 8
+
+interface Props {
+  readonly picked: ReadonlyMap<string, Run>
+  readonly matching: number
+  readonly onPick: (runs: readonly Run[]) => void
+  readonly onDone: () => void
+}
+
+/** Whether a run can still be cancelled. */
+export const canCancel = ({ status }: Pick<Run, 'status'>): boolean =>
+  status === 'running' || status === 'pending_retry'
+
+/** Replays or cancels the selected runs, after a preview of them. */
+export const BulkActions = ({ picked, matching, onPick, onDone }: Props) => {
+  const done = useSignal(0)
+  const isPicking = useSignal(false)
+  const batch = useRef(randomKey())
+  const runs = [...picked.values()]
+  const active = runs.filter(canCancel)
+
+  const pickMatching = async (): Promise<void> => {
+    isPicking.value = true
+    try {
+      const found: Run[] = []
+      for await (const run of api.runs.all(runFilters())) {
+        found.push(run)
+        if (found.length === MOST) break
+      }
+      onPick(found)
+    } finally {
+      isPicking.value = false
+    }
+  }
+
+  const forEach =
+    (affected: readonly Run[], send: (run: Run, key: string) => Promise<unknown>, did: string) =>
+    async () => {
+      done.value = 0
+      const failures: string[] = []
+      await together(affected, async (run) => {
+        try {
+          await send(run, `${batch.current}-${run.run_id}`)
+          done.value++
+        } catch (error) {
+          failures.push(textOf(error))
+        }
+      })
+      // The selection remains, and a repetition with the same keys does nothing twice.
+      if (failures.length > 0)
+        throw new Error(
+          `${failures.length} of ${affected.length} requests failed, the first with: ${failures[0]}`,
+        )
+      batch.current = randomKey()
+      onDone()
+      return `${did} ${affected.length} ${affected.length === 1 ? 'run' : 'runs'}.`
+    }
+
+  return (
+    <div class="toolbar" role="toolbar" aria-label="Selected runs">
+      <span aria-live="polite">{runs.length === 0 ? 'No run is selected' : `${runs.length} selected`}</span>
+      {matching > 0 && (
+        <button type="button" class="plain" disabled={isPicking.value} onClick={() => void pickMatching()}>
+          {isPicking.value
+            ? 'Selecting…'
+            : `Select all ${Math.min(matching, MOST).toLocaleString('en')} in the list`}
+        </button>
+      )}
+      {runs.length > 0 && (
+        <>
+          <button type="button" class="plain" onClick={() => onPick([])}>
+            Select none
+          </button>
+          <Action
+            label={`Replay ${runs.length}`}
+            does="Runs each function again with the same input, on the build that is deployed now."
+            refusal={
+              may('event', 'create', 'svc:replay') ? undefined : 'The key lacks event:svc:replay create'
+            }
+            run={forEach(
+              runs,
+              (run, idempotencyKey) =>
+                api.open('POST /v1/runs/{run_id}/replay', { path: { run_id: run.run_id }, idempotencyKey }),
+              'Replayed',
+            )}
+          >
+            <Preview runs={runs} done={done.value} />
+          </Action>
+          <Action
+            label={`Cancel ${active.length}`}
+            does="Cancels the selected runs that are running or wait for a retry. Ended runs do not change."
+            isDangerous
+            refusal={
+              !may('event', 'create', 'svc:cancel')
+                ? 'The key lacks event:svc:cancel create'
+                : active.length === 0
+                  ? 'All selected runs have ended'
+                  : undefined
+            }
+            run={forEach(
+              active,
+              (run, idempotencyKey) =>
+                api.open('POST /v1/runs/{run_id}/cancel', { path: { run_id: run.run_id }, idempotencyKey }),
+              'Cancelled',
+            )}
+          >
+            <Preview runs={active} done={done.value} />
+          </Action>
+        </>
+      )}
+    </div>
+  )
+}
+
+const Preview = ({ runs, done }: { readonly runs: readonly Run[]; readonly done: number }) => {
+  const counts = new Map<RunStatus, number>()
+  for (const { status } of runs) counts.set(status, (counts.get(status) ?? 0) + 1)
+  return (
+    <>
+      <ul class="counts">
+        {[...counts].map(([status, count]) => (
+          <li key={status}>
+            {count} <Status status={status} />
+          </li>
+        ))}
+      </ul>
+      <ul>
+        {runs.slice(0, NAMED).map(({ run_id, fn }) => (
+          <li key={run_id}>
+            <a href={linkTo(`/runs/${run_id}`)} target="_blank" rel="noreferrer">
+              {fn ?? 'Evaluated code'}
+            </a>{' '}
+            <code>{run_id}</code>
+          </li>
+        ))}
+        {runs.length > NAMED && <li>and {runs.length - NAMED} more</li>}
+      </ul>
+      {done > 0 && (
+        <progress max={runs.length} value={done} aria-label="Progress">
+          {done} of {runs.length}
+        </progress>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,84 @@
+import { useSignal } from '@preact/signals'
+import type { StreamEvent } from '../../../client/index.ts'
+import { linkTo, setQuery } from '../../frame/router.ts'
+import { Json } from '../../parts/json.tsx'
+import { type Column, Table } from '../../parts/table.tsx'
+import { shortId } from '../../parts/texts.tsx'
+import type { Tail } from './tail.ts'
+
+/** The rows that are shown at first, and further ones on demand. */
+const ROWS = 100
+
+/** The events of a stream with their positions, the newest first. */
+export const EventList = ({ tail: { events, count } }: { readonly tail: Tail }) => {
+  const limit = useSignal(ROWS)
+  return (
+    <>
+      <Table
+        caption="Events of the stream, the newest first"
+        columns={COLUMNS}
+        rows={events.slice(-limit.value).toReversed()}
+        idOf={({ id }) => id}
+      />
+      <div class="pager">
+        {events.length > limit.value && (
+          <button type="button" onClick={() => (limit.value += ROWS)}>
+            Show {ROWS} more
+          </button>
+        )}
+        {count > events.length && (
+          <span class="hint">
+            The page keeps the newest {events.length.toLocaleString('en')} of {count.toLocaleString('en')}{' '}
+            events.
+          </span>
+        )}
+      </div>
+    </>
+  )
+}
+
+const COLUMNS: readonly Column<StreamEvent>[] = [
+  {
+    name: 'Position',
+    cell: ({ id }) => (
+      <button
+        type="button"
+        class="plain small"
+        title="Follows the stream from here on"
+        onClick={() => setQuery({ from: id })}
+      >
+        {id}
+      </button>
+    ),
+  },
+  { name: 'Event', cell: ({ event }) => event },
+  {
+    name: 'Run',
+    cell: (event) => {
+      const { run_id, fn } = runOf(event)
+      return (
+        <a href={linkTo(`/runs/${run_id}`)} title={run_id}>
+          {fn ?? shortId(run_id)}
+        </a>
+      )
+    },
+  },
+  {
+    name: 'Content',
+    cell: (event) => (
+      <details>
+        <summary class="cut">{summaryOf(event)}</summary>
+        <Json value={event.data} name={`event-${event.id}`} />
+      </details>
+    ),
+  },
+]
+
+const runOf = (event: StreamEvent): { readonly run_id: string; readonly fn?: string | null } =>
+  event.event === 'stream:data' ? { run_id: event.data.run_id } : event.data.run
+
+const summaryOf = ({ event, data }: StreamEvent): string => {
+  if (event === 'stream:data')
+    return `${data.data_type}: ${(JSON.stringify(data.payload) ?? 'undefined').slice(0, 200)}`
+  return data.run.error ? `${data.run.status}: ${data.run.error.message.slice(0, 200)}` : data.run.status
+}

@@ -1,0 +1,66 @@
+import { signal } from '@preact/signals'
+import { type ComponentChildren, Fragment, type VNode } from 'preact'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+
+interface Props {
+  readonly title: string
+  readonly isOpen: boolean
+  readonly onClose: () => void
+  readonly children: ComponentChildren
+}
+
+/** The open dialogs by the id of the place that has opened each. */
+const open = signal<ReadonlyMap<string, VNode>>(new Map())
+
+const show = (id: string, dialog: VNode): void => void (open.value = new Map(open.peek()).set(id, dialog))
+
+const hide = (id: string): void => void (open.value = new Map([...open.peek()].filter(([one]) => one !== id)))
+
+/**
+ * A modal dialog. The browser keeps the focus in it and closes it with Escape; the focus then returns to the button that has
+ * opened it. `Dialogs` renders it, so that its text is no part of the row or the heading that has the button.
+ */
+export const Dialog = ({ title, isOpen, onClose, children }: Props): null => {
+  const id = useId()
+  useLayoutEffect(() => {
+    if (isOpen)
+      show(
+        id,
+        <Modal title={title} onClose={onClose}>
+          {children}
+        </Modal>,
+      )
+  })
+  useLayoutEffect(() => {
+    if (isOpen) return () => hide(id)
+  }, [isOpen])
+  return null
+}
+
+/** The place of all dialogs, once on the page. */
+export const Dialogs = () => (
+  <>
+    {[...open.value].map(([id, dialog]) => (
+      <Fragment key={id}>{dialog}</Fragment>
+    ))}
+  </>
+)
+
+const Modal = ({ title, onClose, children }: Omit<Props, 'isOpen'>) => {
+  const element = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  useLayoutEffect(() => {
+    const dialog = element.current
+    dialog?.showModal()
+    return () => dialog?.close() // while it is in the document, so that the focus returns
+  }, [])
+  return (
+    <dialog ref={element} aria-labelledby={id} onClose={onClose}>
+      <h2 id={id}>{title}</h2>
+      {children}
+      <button type="button" class="plain close" aria-label="Close" onClick={onClose}>
+        ×
+      </button>
+    </dialog>
+  )
+}

@@ -1,0 +1,52 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { param, setQuery } from '../frame/router.ts'
+
+/** The pause after the last key before the list is loaded again. */
+const PAUSE_MS = 300
+
+interface TextProps {
+  readonly label: string
+  /** The parameter of the URL. */
+  readonly name: string
+  readonly hint?: string
+}
+
+/** A text field that changes one parameter of the URL while the reader types. */
+export const TextFilter = ({ label, name, hint }: TextProps) => {
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
+  useEffect(() => () => clearTimeout(timer.current), [])
+  const change = (event: Event): void => {
+    const { value } = event.currentTarget as HTMLInputElement
+    clearTimeout(timer.current)
+    timer.current = setTimeout(
+      () => setQuery({ [name]: value.trim(), cursor: '', offset: '' }, { replace: true }),
+      PAUSE_MS,
+    )
+  }
+  return (
+    <label>
+      {label}
+      <input
+        type="search"
+        name={name}
+        value={param(name)}
+        placeholder={hint}
+        spellcheck={false}
+        onInput={change}
+      />
+    </label>
+  )
+}
+
+interface Props {
+  readonly label: string
+  readonly children: ComponentChildren
+}
+
+/** The filters of a list. Each changes the URL at once, so there is nothing to send. */
+export const Filters = ({ label, children }: Props) => (
+  <form class="filters" role="search" aria-label={label} onSubmit={(event) => event.preventDefault()}>
+    {children}
+  </form>
+)

@@ -1,0 +1,136 @@
+import { signal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { clock } from '../../clock.ts'
+import type { RunStatus } from '../../client/index.ts'
+import { textOf } from '../frame/api.ts'
+import { reportDone, reportFailed } from '../frame/notices.tsx'
+
+const now = signal(clock.now())
+setInterval(() => (now.value = clock.now()), 10_000)
+
+const UNITS = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1000],
+] as const
+
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
+
+const ago = (at: number): string => {
+  const ms = at - Math.max(now.value, clock.now()) // a row may be newer than the last tick
+  const [unit, length] = UNITS.find(([, one]) => Math.abs(ms) >= one) ?? (['second', 1000] as const)
+  return relative.format(Math.round(ms / length), unit)
+}
+
+/** A time relative to the present, with the exact one in its title. */
+export const Time = ({ at }: { readonly at: string | null | undefined }) =>
+  at ? (
+    <time dateTime={at} title={at}>
+      {ago(Date.parse(at))}
+    </time>
+  ) : (
+    <span class="hint">–</span>
+  )
+
+/** A duration in milliseconds for people. */
+export const durationText = (ms: number): string => {
+  if (ms < 1000) return `${Math.round(ms)} ms`
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`
+  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`
+  return `${Math.floor(ms / 3_600_000)} h ${Math.round((ms % 3_600_000) / 60_000)} min`
+}
+
+const SIZES = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const
+
+/** A number of bytes for people. */
+export const sizeText = (bytes: number): string => {
+  const step = Math.min(SIZES.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10))
+  const amount = bytes / 1024 ** step
+  return `${step === 0 ? amount : amount.toFixed(1)} ${SIZES[step]}`
+}
+
+/** The statuses of runs in the words of the dashboard. */
+export const STATUS_TEXTS: Record<RunStatus, string> = {
+  running: 'Running',
+  succeeded: 'Succeeded',
+  failed: 'Failed',
+  cancelled: 'Cancelled',
+  pending_retry: 'Waits for retry',
+}
+
+/** The status of a run: a text and a shape, not the color alone. */
+export const Status = ({ status }: { readonly status: RunStatus }) => (
+  <span class={`status ${status}`}>{STATUS_TEXTS[status]}</span>
+)
+
+/** The end of an id: ids of the same minute begin with the same digits. */
+export const shortId = (id: string): string => `…${id.slice(-8)}`
+
+const copy = async (text: string): Promise<void> => {
+  try {
+    await navigator.clipboard.writeText(text) // missing on pages over plain HTTP, except on this machine
+    reportDone('Copied')
+  } catch (error) {
+    reportFailed(`The browser refused to copy: ${textOf(error)}. Select the text instead.`)
+  }
+}
+
+interface CopyProps {
+  readonly text: string
+  readonly label?: string
+  readonly isSecret?: boolean
+}
+
+/** A button that copies a text. */
+export const Copy = ({ text, label = 'Copy', isSecret = false }: CopyProps) => (
+  <button
+    type="button"
+    class="plain small"
+    title={isSecret ? undefined : `Copies ${text.slice(0, 60)}`}
+    onClick={() => void copy(text)}
+  >
+    {label}
+  </button>
+)
+
+/** Shown until the first reply. */
+export const Loading = () => <p role="status">Loading…</p>
+
+/** An empty list, with the command or the action that fills it. */
+export const Empty = ({
+  children,
+  command,
+}: {
+  readonly children: ComponentChildren
+  readonly command?: string
+}) => (
+  <div class="empty">
+    <p>{children}</p>
+    {command !== undefined && (
+      <p>
+        <code>{command}</code> <Copy text={command} />
+      </p>
+    )}
+  </div>
+)
+
+/** Why something was refused; nothing if the text is empty. */
+export const Alert = ({ text }: { readonly text: string }) =>
+  text === '' ? null : (
+    <p class="failure" role="alert">
+      {text}
+    </p>
+  )
+
+/** Why something could not be loaded, with a way to try again. */
+export const Failure = ({ error, retry }: { readonly error: Error; readonly retry?: () => void }) => (
+  <div class="failure" role="alert">
+    {textOf(error)}{' '}
+    {retry && (
+      <button type="button" class="plain" onClick={retry}>
+        Try again
+      </button>
+    )}
+  </div>
+)

@@ -1,0 +1,118 @@
+import * as assert from 'uvu/assert'
+import type { AuditedFact, Project } from '../../src/client/index.ts'
+import { deploy } from '../support/build.ts'
+import { hasChromium } from '../support/chromium.ts'
+import { openDashboard, type StartedDashboard, startDashboard } from '../support/openDashboard.ts'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+
+const FILES = { 'f.js': 'export const add = (a, b) => a + b' }
+
+/** More than the page compares. */
+const MANY = 1050
+
+const isHere = hasChromium()
+const history = suite<StartedDashboard>('the audit in the dashboard', { timeoutMs: 120_000 })
+const story = (name: string, work: (context: StartedDashboard) => Promise<void>) =>
+  isHere ? history(name, work) : history.skip(name)
+
+history.before(async (context) => {
+  if (isHere) Object.assign(context, await startDashboard())
+})
+history.after(({ stop }) => stop?.())
+
+story('a project is shown as it was before a change, beside the present', async ({ chromium, server }) => {
+  const { api } = server
+  await deploy(api, 'shop', FILES)
+  const { project_id } = await api.get<Project>('/projects/shop')
+  await api.patch('/projects/shop', { name: 'store', network: ['api.example.com'] })
+  await api.post('/projects/store/context', { key: 'TOKEN', value: 'hidden value' })
+
+  const { page, errors } = await openDashboard(chromium, server, { path: '/history' })
+  const changes = page.getByRole('region', { name: /^Changes, the newest/ })
+  await changes.getByRole('link', { name: 'ProjectRenamed' }).click()
+  await page.waitForURL(/type=ProjectRenamed/)
+  await until(async () => (await changes.getByRole('row').count()) === 2)
+  await changes.getByRole('link', { name: 'The state before' }).click()
+
+  const both = page.getByRole('region', { name: 'Projects, then and now' })
+  const row = both.getByRole('row').filter({ hasText: project_id })
+  await row.getByText('changed', { exact: true }).waitFor()
+  assert.match(await row.getByRole('region', { name: `then ${project_id}` }).innerText(), '"name": "shop"')
+  const now = await row.getByRole('region', { name: `now ${project_id}` }).innerText()
+  assert.match(now, '"name": "store"')
+  assert.not.match(now, 'created_at')
+
+  await row.getByRole('link', { name: 'Names of secrets' }).click()
+  const names = page.getByRole('region', { name: 'Names of secrets, then and now' })
+  const secret = names.getByRole('row').filter({ hasText: 'TOKEN' })
+  await secret.getByText('created since').waitFor()
+  await secret.getByText('Did not exist').waitFor()
+  assert.not.match(await page.content(), 'hidden value')
+  assert.equal(errors, [])
+})
+
+story(
+  'the slider and the field choose a time; the oldest one has no project',
+  async ({ chromium, server }) => {
+    const { api } = server
+    await deploy(api, 'later', FILES)
+    const { page } = await openDashboard(chromium, server, { path: '/history?show=builds' })
+    const slider = page.getByRole('slider')
+    await slider.focus()
+    await page.keyboard.press('Home')
+    await page.waitForURL(/as_of=/)
+    const [oldest] = (await api.page<AuditedFact>('/audit?after=start&limit=1')).data
+    assert.is(new URL(page.url()).searchParams.get('as_of'), oldest?.time)
+    const builds = page.getByRole('region', { name: 'Builds, then and now' })
+    await builds.getByText('created since').first().waitFor()
+    await page.getByLabel('As of').fill('2999-01-01T00:00:00')
+    await page.getByRole('alert').filter({ hasText: 'expected a time in the past' }).waitFor()
+    await page.getByRole('button', { name: 'Show the present only' }).click()
+    await builds.getByRole('row').filter({ hasText: 'later' }).first().waitFor()
+    assert.is(await builds.getByText('created since').count(), 0)
+  },
+)
+
+story('a list that is too long to compare says so, and leads to a single resource', async (context) => {
+  const { chromium, server } = context
+  for (let sent = 0; sent < MANY; sent += 50)
+    await Promise.all(
+      Array.from({ length: 50 }, (_, n) =>
+        server.api.post('/service-keys', {
+          name: `key ${sent + n}`,
+          permissions: { 'event:*': ['create'] },
+        }),
+      ),
+    )
+  const { page } = await openDashboard(chromium, server, { path: '/history?show=service_keys' })
+  await page.getByText(/more than 1,000, so they are not compared/).waitFor()
+  assert.is(await page.getByRole('button', { name: 'Try again' }).count(), 0)
+  await page.getByRole('link', { name: 'Compare a single one' }).click()
+  const [newest] = (await server.api.page<{ service_key_id: string }>('/service-keys?limit=1')).data
+  await page.getByLabel('Id of the service key').fill(newest?.service_key_id ?? '')
+  await page
+    .getByRole('region', { name: 'One service key, then and now' })
+    .getByText(/^key \d+$/)
+    .waitFor()
+})
+
+story('a deleted project is found by its id, and a missing permission is named', async (context) => {
+  const { chromium, server } = context
+  await deploy(server.api, 'doomed', FILES)
+  const { project_id } = await server.api.get<Project>('/projects/doomed')
+  const [newest] = (await server.api.page<AuditedFact>('/audit?limit=1')).data
+  await server.api.remove(`/projects/${project_id}`)
+  const path = `/history?show=project&id=${project_id}&as_of=${newest?.time}`
+  const { page } = await openDashboard(chromium, server, { path })
+  await page.getByText('deleted since').waitFor()
+
+  const { token } = await server.api.post<{ token: string }>('/sessions', {
+    permissions: { 'env:*': ['read'] },
+  })
+  const { page: theirs } = await openDashboard(chromium, server, { token, path: '/history' })
+  await theirs.getByRole('alert').filter({ hasText: 'project:* read' }).waitFor()
+  await theirs.getByRole('link', { name: 'ProjectDeleted' }).waitFor()
+})
+
+history.run()

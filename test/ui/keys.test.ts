@@ -1,0 +1,176 @@
+import * as assert from 'uvu/assert'
+import type { Page } from 'playwright-core'
+import { openApi } from '../support/http.ts'
+import { hasChromium } from '../support/chromium.ts'
+import {
+  openDashboard,
+  signInAsOperator,
+  type StartedDashboard,
+  startDashboard,
+} from '../support/openDashboard.ts'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+
+const isHere = hasChromium()
+const keys = suite<StartedDashboard>('keys and sessions in the dashboard', { timeoutMs: 120_000 })
+const story = (name: string, work: (context: StartedDashboard) => Promise<void>) =>
+  isHere ? keys(name, work) : keys.skip(name)
+
+keys.before(async (context) => {
+  if (isHere) Object.assign(context, await startDashboard())
+})
+keys.after(({ stop }) => stop?.())
+
+/** Reads the token that the page shows once, and closes it. */
+const tokenShown = async (page: Page): Promise<string> => {
+  const dialog = page.getByRole('dialog').filter({ hasText: 'Copy the token now' })
+  const token = await dialog.locator('code').innerText()
+  await dialog.getByRole('button', { name: 'Done' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  return token
+}
+
+story(
+  'the operator issues a restricted API key, and a page that it may not see names the missing permission',
+  async ({ chromium, server }) => {
+    const dashboard = await openDashboard(chromium, server, { path: '/keys' })
+    const { page, errors } = dashboard
+    await page.getByText('Sign in as the operator').click()
+    await signInAsOperator(dashboard)
+
+    await page.getByRole('button', { name: 'Create API key' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('files only')
+    await dialog.getByRole('button', { name: 'Create API key' }).click()
+    await dialog.getByText('Permissions: expected at least one action, got none').waitFor()
+    await dialog.getByLabel('file read').check()
+    await dialog.getByLabel('session read').check()
+    await dialog.getByLabel('Paths of session').fill('all, others')
+    await dialog.getByRole('button', { name: 'Create API key' }).click()
+    const token = await tokenShown(page)
+    await page
+      .getByRole('row', { name: /files only/ })
+      .getByText('session:others')
+      .waitFor()
+    assert.equal(errors, [])
+
+    const { page: theirs } = await openDashboard(chromium, server, { token, path: '/keys' })
+    const listed = theirs.getByRole('region', { name: 'Service keys' })
+    await listed.getByText('key:* read').waitFor()
+    await theirs.getByRole('link', { name: 'Files' }).click()
+    await theirs.getByRole('heading', { name: 'Files' }).waitFor()
+    assert.is(await theirs.getByRole('link', { name: 'Runs' }).count(), 0)
+    await theirs.goto(`${server.url}/ui/runs`)
+    await theirs.getByText('it needs run:* read').waitFor()
+    const refused = await openApi(server.url, token).refused('GET', '/runs')
+    assert.equal([refused.status, refused.code], [403, 'forbidden'])
+
+    const row = page.getByRole('row', { name: /files only/ })
+    await row.getByRole('button', { name: 'Disable' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click()
+    await row.getByText('Disabled', { exact: true }).waitFor()
+    assert.is((await openApi(server.url, token).refused('GET', '/files')).status, 401)
+    await theirs.goto(`${server.url}/ui/files`)
+    await theirs.getByRole('heading', { name: 'Sign in to svc' }).waitFor()
+
+    await row.getByRole('button', { name: 'Enable' }).click()
+    await row.getByText('Enabled', { exact: true }).waitFor()
+    await row.getByRole('button', { name: 'Rotate' }).click()
+    await page.getByLabel('The former key is valid for').selectOption('0')
+    await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click()
+    const next = await tokenShown(page)
+    await until(async () => (await openApi(server.url, token).send('GET', '/files')).status === 401)
+    assert.is((await openApi(server.url, next).send('GET', '/files')).status, 200)
+  },
+)
+
+story('a service key is issued with an API key, used and revoked', async ({ chromium, server }) => {
+  const { page, errors } = await openDashboard(chromium, server, { path: '/keys' })
+  await page.getByText('No service key has been created.').waitFor()
+  await page.getByRole('button', { name: 'Create service key' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name').fill('partner')
+  await dialog.getByLabel('event create').check()
+  await dialog.getByLabel('Paths of event').fill('order:paid')
+  await dialog.getByLabel('Expires').selectOption('In 1 day')
+  const submit = dialog.getByRole('button', { name: 'Create service key' })
+  await dialog.getByLabel('API key').fill('svc_wrong')
+  await submit.click()
+  await dialog.getByRole('alert').waitFor()
+  await dialog.getByLabel('API key').fill(server.api.key)
+  await submit.click()
+  const partner = openApi(server.url, await tokenShown(page))
+  const publish = (type: string) => partner.send('POST', '/events', { body: { type, data: {} } })
+  assert.is((await publish('order:paid')).status, 201)
+  assert.is((await publish('order:lost')).status, 403)
+  assert.not.match(await page.content(), partner.key)
+
+  const row = page.getByRole('row', { name: /partner/ })
+  await row.getByText('Valid', { exact: true }).waitFor()
+  await row.getByRole('button', { name: 'Revoke' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+  await row.getByText('Revoked', { exact: true }).waitFor()
+  assert.is((await publish('order:paid')).status, 401)
+  assert.is(errors.filter((text) => !text.includes('401')).length, 0)
+})
+
+story('the session of the dashboard is marked, and revoking it signs out', async ({ chromium, server }) => {
+  const { page } = await openDashboard(chromium, server, { path: '/keys' })
+  await page.getByRole('button', { name: 'Create session' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('stream read').check()
+  await dialog.getByLabel('API key').fill(server.api.key)
+  await dialog.getByRole('button', { name: 'Create session' }).click()
+  const token = await tokenShown(page)
+  const own = page.getByRole('row').filter({ hasText: 'this dashboard' })
+  await own.waitFor()
+  assert.is(await own.count(), 1)
+
+  const other = page.getByRole('row').filter({ hasText: 'stream:*' })
+  await other.getByRole('button', { name: 'Revoke' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+  await other.waitFor({ state: 'detached' })
+  assert.is((await openApi(server.url, token).send('GET', '/env')).status, 401)
+
+  await own.getByRole('button', { name: 'Revoke' }).click()
+  await page.getByText('Ends the session of this dashboard').waitFor()
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+  await page.getByText('Your session has ended.').waitFor()
+})
+
+story('all service keys are revoked together after a question', async ({ chromium, server }) => {
+  const tokens: string[] = []
+  for (const name of ['first', 'second']) {
+    const permissions = { 'event:*': ['create'] }
+    tokens.push((await server.api.post<{ token: string }>('/service-keys', { name, permissions })).token)
+  }
+  const { page, errors } = await openDashboard(chromium, server, { path: '/keys' })
+  const list = page.getByRole('region', { name: 'Service keys, the newest first' })
+  await list.getByText('Valid', { exact: true }).nth(1).waitFor()
+  await page.getByRole('button', { name: 'Revoke all service keys' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('Revokes every service key').waitFor()
+  await dialog.getByRole('button', { name: 'Revoke all service keys' }).click()
+  await page.getByRole('status').getByText('Revoked 2 service keys.').waitFor()
+  await list.getByText('Valid', { exact: true }).first().waitFor({ state: 'detached' })
+  for (const token of tokens) assert.is((await openApi(server.url, token).send('GET', '/env')).status, 401)
+  assert.equal(errors, [])
+})
+
+story('revoking all sessions signs the dashboard out', async ({ chromium, server }) => {
+  const { token } = await server.api.post<{ token: string }>('/sessions', {
+    permissions: { 'env:*': ['read'] },
+  })
+  const { page } = await openDashboard(chromium, server, { path: '/keys' })
+  await page.getByRole('row').filter({ hasText: 'this dashboard' }).waitFor()
+  await page.getByRole('button', { name: 'Revoke all sessions' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('you must sign in again').waitFor()
+  assert.is((await openApi(server.url, token).send('GET', '/env')).status, 200)
+  await dialog.getByRole('button', { name: 'Revoke all sessions' }).click()
+  await page.getByText('Your session has ended.').waitFor()
+  assert.is(await page.getByRole('dialog').count(), 0)
+  assert.is((await openApi(server.url, token).send('GET', '/env')).status, 401)
+})
+
+keys.run()

@@ -1,0 +1,178 @@
+import * as assert from 'uvu/assert'
+import { publish } from '../support/build.ts'
+import { hasChromium } from '../support/chromium.ts'
+import {
+  openDashboard,
+  operatorTokenOf,
+  signInAsOperator,
+  type StartedDashboard,
+  startDashboard,
+} from '../support/openDashboard.ts'
+import { openApi } from '../support/http.ts'
+import { suite } from '../support/suite.ts'
+
+/** Enough events that a rebuild takes longer than a look at it. */
+const MANY = 600
+
+const isHere = hasChromium()
+const operator = suite<StartedDashboard>('the operator in the dashboard', { timeoutMs: 120_000 })
+const story = (name: string, work: (context: StartedDashboard) => Promise<void>) =>
+  isHere ? operator(name, work) : operator.skip(name)
+
+operator.before(async (context) => {
+  if (isHere) Object.assign(context, await startDashboard())
+})
+operator.after(({ stop }) => stop?.())
+
+story('a read model is rebuilt and compared while the operator watches', async ({ chromium, server }) => {
+  for (let sent = 0; sent < MANY; sent += 50)
+    await Promise.all(Array.from({ length: 50 }, () => publish(server.api, 'order:paid')))
+  const token = operatorTokenOf(server)
+  const { page, errors } = await openDashboard(chromium, server, {
+    token,
+    path: '/operator?section=read-models',
+  })
+  const row = page.getByRole('row').filter({ hasText: /^events, version/ })
+  await row.getByText('serving', { exact: true }).waitFor()
+  await row.getByRole('button', { name: 'Rebuild' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('Requests never see a gap.').waitFor()
+  await dialog.getByLabel(/Compare all documents/).check()
+  const watched = page.getByRole('progressbar', { name: 'Rebuild of events' }).waitFor()
+  await dialog.getByRole('button', { name: 'Rebuild' }).click()
+  await watched
+  await row.getByText('0 documents differed').waitFor()
+  await row.getByText('serving', { exact: true }).waitFor()
+  const { data } = await openApi(server.url, token).page<{ name: string; rebuild: { state: string } | null }>(
+    `${server.url}/operator/projections`,
+  )
+  assert.equal(
+    data.filter(({ rebuild }) => rebuild).map(({ name, rebuild }) => [name, rebuild?.state]),
+    [['events', 'done']],
+  )
+  assert.equal(errors, [])
+})
+
+story('a customer is created with an environment and a key, and their plan is changed', async (context) => {
+  const { chromium, server } = context
+  const { page, go } = await openDashboard(chromium, server, {
+    token: operatorTokenOf(server),
+    path: '/operator',
+  })
+  const dialog = page.getByRole('dialog')
+  await page.getByRole('button', { name: 'Create organization' }).click()
+  await dialog.getByLabel('Slug').fill('Acme Inc')
+  await dialog.getByRole('button', { name: 'Create organization' }).click()
+  await dialog.getByText(/^slug/).waitFor()
+  await dialog.getByLabel('Slug').fill('acme')
+  await dialog.getByLabel('Plan').selectOption('Pro')
+  await dialog.getByRole('button', { name: 'Create organization' }).click()
+  const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'acme' }) })
+  await row.getByRole('button', { name: 'Change' }).click()
+  await dialog.getByLabel('Plan').selectOption('Scale')
+  await dialog.getByRole('button', { name: 'Change' }).click()
+  await row.getByText('scale', { exact: true }).waitFor()
+
+  await row.getByRole('link', { name: 'acme' }).click()
+  const quota = page.getByRole('region', { name: 'Quota' })
+  await quota.getByText('0 of 10,000,000').waitFor()
+  await quota.getByText('0 bytes of 1.0 TiB').first().waitFor()
+  assert.is(await quota.getByText('in this environment').count(), 0)
+  await page.getByRole('button', { name: 'Create environment' }).click()
+  await dialog.getByLabel('Name').fill('production')
+  await dialog.getByRole('button', { name: 'Create environment' }).click()
+  await page.getByRole('link', { name: 'Show API keys' }).click()
+  await page.getByRole('button', { name: 'Create API key' }).click()
+  await dialog.getByLabel('Name').fill('first')
+  await dialog.getByLabel(/Full access/).check()
+  await dialog.getByRole('button', { name: 'Create API key' }).click()
+  const token = await page.getByRole('dialog', { name: 'API key first' }).locator('code').innerText()
+  assert.is((await openApi(server.url, token).get<{ name: string }>('/env')).name, 'production')
+  await page.getByRole('dialog', { name: 'API key first' }).getByRole('button', { name: 'Done' }).click()
+
+  await row.getByRole('button', { name: 'Delete' }).click()
+  await dialog.getByRole('button', { name: 'Delete' }).click()
+  await dialog.getByRole('alert').waitFor() // it has an environment
+
+  await go('/operator?section=audit&type=OrgChanged')
+  await page
+    .getByRole('region', { name: /^Changes/ })
+    .getByText('operator')
+    .first()
+    .waitFor()
+  assert.is(await page.getByRole('row').count(), 2)
+})
+
+story('an API key, its environment and its organization are deleted', async ({ chromium, server }) => {
+  const operatorToken = operatorTokenOf(server)
+  const own = openApi(server.url, operatorToken)
+  const to = (path: string) => `${server.url}/operator${path}`
+  await own.post(to('/orgs'), { slug: 'leaving', plan: 'free' })
+  const { env_id } = await own.post<{ env_id: string }>(to('/orgs/leaving/envs'), { name: 'production' })
+  const key = (name: string) => own.post<{ token: string }>(to(`/envs/${env_id}/api-keys`), { name })
+  const [first, second] = [await key('first'), await key('second')]
+  const { page, errors } = await openDashboard(chromium, server, {
+    token: operatorToken,
+    path: `/operator?section=organizations&org=leaving&env=${env_id}`,
+  })
+  const dialog = page.getByRole('dialog', { name: 'Delete' })
+  const submit = dialog.getByRole('button', { name: 'Delete' })
+  const statusOf = async ({ token }: { readonly token: string }) =>
+    (await openApi(server.url, token).send('GET', '/env')).status
+  const rowOf = (list: string, name: string) =>
+    page
+      .getByRole('region', { name: list, exact: true })
+      .getByRole('row')
+      .filter({ has: page.getByText(name, { exact: true }) })
+
+  const keyRow = rowOf('API keys, the newest first', 'first')
+  await keyRow.getByRole('button', { name: 'Delete' }).click()
+  await dialog.getByText('Deletes the API key first').waitFor()
+  assert.is(await statusOf(first), 200)
+  await submit.click()
+  await keyRow.waitFor({ state: 'detached' })
+  assert.equal([await statusOf(first), await statusOf(second)], [401, 200])
+
+  const envRow = page
+    .getByRole('table', { name: 'Environments of leaving' })
+    .getByRole('row')
+    .filter({ hasText: 'production' })
+  await envRow.getByRole('button', { name: 'Delete' }).click()
+  const typed = dialog.getByLabel('Name of the environment, to confirm')
+  await typed.fill('staging')
+  await submit.click()
+  await dialog.getByRole('alert').getByText('Name: expected production, got "staging"').waitFor()
+  assert.is(await statusOf(second), 200)
+  await typed.fill('production')
+  await submit.click()
+  await envRow.waitFor({ state: 'detached' })
+  assert.is(await statusOf(second), 401)
+  await page.getByText('The organization has no environment.').waitFor()
+  assert.is(await page.getByRole('heading', { name: 'API keys of the environment' }).count(), 0)
+
+  const orgRow = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'leaving' }) })
+  await orgRow.getByRole('button', { name: 'Delete' }).click()
+  await submit.click()
+  await orgRow.waitFor({ state: 'detached' })
+  assert.is(await page.getByRole('heading', { name: 'Environments of leaving' }).count(), 0)
+  assert.equal(errors, [])
+})
+
+story('the node shows its roles, engines, sandbox and checks', async ({ chromium, server }) => {
+  const { page, go, errors } = await openDashboard(chromium, server)
+  await go('/operator?section=node')
+  await page.getByRole('heading', { name: 'Operator' }).waitFor()
+  await signInAsOperator({ page, server })
+  await page.getByText(/api, /).waitFor()
+  await page
+    .getByRole('row', { name: /event store/ })
+    .getByText('Answers')
+    .waitFor()
+  await page.getByRole('region', { name: 'Checks', exact: true }).getByRole('row').nth(1).waitFor()
+  await go('/operator?section=defects')
+  await page.getByText('No event was abandoned.').waitFor()
+  await page.getByText('No fact was skipped.').waitFor()
+  assert.is(errors.filter((text) => !text.includes('401')).length, 0)
+})
+
+operator.run()

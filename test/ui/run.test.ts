@@ -1,0 +1,126 @@
+import type { Page } from 'playwright-core'
+import * as assert from 'uvu/assert'
+import { call, deploy, publish, runsOf } from '../support/build.ts'
+import { hasChromium } from '../support/chromium.ts'
+import { openDashboard, type StartedDashboard, startDashboard } from '../support/openDashboard.ts'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+
+const FILES = {
+  'chat.ts': `
+    import { emit, fn, run } from 'svc'
+    import { setTimeout as delay } from 'node:timers/promises'
+    export const child = () => emit('answer', 'from the child')
+    export const talk = async (words: string[]) => {
+      for (const word of words) {
+        await emit('word', word)
+        await delay(100)
+      }
+      await run('chat/child')
+    }
+    export const many = async (count: number) => {
+      for (let sent = 0; sent < count; sent += 500)
+        await Promise.all(Array.from({ length: 500 }, (_, n) => emit('token', sent + n)))
+    }
+    export const waiting = fn({ 'on-event': 'wait' }, async () => {
+      for (let n = 0; n < 600; n++) {
+        await emit('tick', n)
+        await delay(100)
+      }
+    })
+    export const silent = () => 1
+  `,
+}
+
+/** As many emits are still one shape in the picture. */
+const MANY = 10_000
+
+const isHere = hasChromium()
+const runPage = suite<StartedDashboard>('the page of a run', { timeoutMs: 120_000 })
+const story = (name: string, tell: (context: StartedDashboard) => Promise<void>) =>
+  isHere ? runPage(name, tell) : runPage.skip(name)
+
+runPage.before(async (context) => {
+  if (!isHere) return
+  Object.assign(context, await startDashboard())
+  await deploy(context.server.api, 'chat', FILES)
+})
+runPage.after(({ stop }) => stop?.())
+
+const sliderOf = (page: Page) => page.getByRole('slider', { name: /^Emitted data/ })
+
+const lineOf = (page: Page, fn: string) =>
+  page
+    .getByRole('region', { name: 'Trace' })
+    .getByRole('listitem')
+    .filter({ has: page.getByRole('link', { name: fn, exact: true }) })
+
+/** The chosen datum, as a screen reader reads it. */
+const isChosen = (page: Page, text: RegExp) =>
+  until(async () => text.test((await sliderOf(page).getAttribute('aria-valuetext')) ?? ''))
+
+story('emitted data is on the time axis, and chosen with the keyboard', async ({ chromium, server }) => {
+  const { run_id } = await call(server.api, 'chat/talk', ['one', 'two', 'three'])
+  const { page, errors } = await openDashboard(chromium, server, { path: `/runs/${run_id}` })
+  await lineOf(page, 'chat/talk')
+    .getByRole('img', { name: /^Emitted data: 3, from / })
+    .waitFor()
+  await lineOf(page, 'chat/child')
+    .getByRole('img', { name: /^Emitted data: 1, at / })
+    .waitFor()
+  await isChosen(page, /^4 of 4, after .*: answer "from the child"$/)
+
+  await sliderOf(page).focus()
+  await page.keyboard.press('Home')
+  await isChosen(page, /^1 of 4, after .*: word "one"$/)
+  await page.keyboard.press('ArrowRight')
+  await isChosen(page, /^2 of 4, after .*: word "two"$/)
+  await page.getByRole('region', { name: 'Trace' }).getByText('"two"').waitFor()
+
+  await page.setViewportSize({ width: 360, height: 740 })
+  const marks = lineOf(page, 'chat/talk').getByRole('img')
+  const { width = 0, height = 0 } = (await marks.boundingBox()) ?? {}
+  assert.ok(width > 250 && height > 8, `Expected marks that a phone shows, got ${width} x ${height} px`)
+  await marks.click({ position: { x: width - 2, y: 4 } })
+  await isChosen(page, /^3 of 4, after .*: word "three"$/)
+  assert.equal(errors, [])
+})
+
+story(`${MANY} emits are one shape, and each is within reach`, async ({ chromium, server }) => {
+  const { run_id } = await call(server.api, 'chat/many', MANY)
+  const { page, errors } = await openDashboard(chromium, server, { path: `/runs/${run_id}` })
+  await isChosen(page, /^10,000 of 10,000, /)
+  await sliderOf(page).fill('5000')
+  await isChosen(page, /^5,000 of 10,000, after .*: token \d+$/)
+  assert.is(await page.locator('.marks path').count(), 2)
+  const shape = (await page.locator('.marks path').first().getAttribute('d')) ?? ''
+  assert.ok(shape.length < 20_000)
+  assert.is(await page.locator('.emitted li').count(), 100)
+  await page.getByText('The newest 100 are listed.').waitFor()
+  assert.equal(errors, [])
+})
+
+story('data appears while the run emits it, and the choice remains', async ({ chromium, server }) => {
+  const { event_id } = await publish(server.api, 'wait')
+  const { run_id } = await until(async () => (await runsOf(server.api, event_id))[0])
+  const { page } = await openDashboard(chromium, server, { path: `/runs/${run_id}` })
+  await isChosen(page, /: tick \d+$/)
+  await sliderOf(page).fill('2')
+  await isChosen(page, /^2 of \d+, .*: tick 1$/)
+  const before = Number(await sliderOf(page).getAttribute('max'))
+  await until(async () => Number(await sliderOf(page).getAttribute('max')) > before + 5)
+  await isChosen(page, /^2 of \d+, .*: tick 1$/)
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+  await page.getByText('Cancelled', { exact: true }).first().waitFor()
+})
+
+story('a run that emitted nothing has no marks and no slider', async ({ chromium, server }) => {
+  const { run_id } = await call(server.api, 'chat/silent')
+  const { page } = await openDashboard(chromium, server, { path: `/runs/${run_id}` })
+  await lineOf(page, 'chat/silent').waitFor()
+  assert.is(await page.locator('.marks').count(), 0)
+  assert.is(await sliderOf(page).count(), 0)
+})
+
+runPage.run()
