@@ -45,8 +45,9 @@ const main = async (): Promise<void> => {
   await api('POST', `/projects/hello/builds/${build_id}/deploy`)
   const [webhook] = await api('GET', '/projects/hello/webhooks')
 
-  process.stdout.write(`svc is ready: ${url}   API docs: ${url}/docs   data: ${readConfig().dataDir}
-Project "hello" is deployed from examples/hello. Your development API key:
+  process.stdout
+    .write(`svc is ready: ${url}   dashboard: ${url}/ui   API docs: ${url}/docs   data: ${readConfig().dataDir}
+Project "hello" is deployed from examples/hello. Your development API key, which also signs in to the dashboard:
   export SVC_KEY=${apiKey}
 
 1. Publish an event, then see its run:

@@ -62,7 +62,7 @@ const works = async (): Promise<void> => {
   const served = await launch(['bash', '-ec', serve], {
     cwd,
     env: { ...EMBEDDED, HOME: env.HOME, PATH, PORT: String(port) },
-    ready: /agent\/answer {2}on event/,
+    ready: /agent\/answer {2}event/,
   })
   const started = await launch(['bash', '-ec', start], {
     cwd,
