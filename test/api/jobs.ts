@@ -16,7 +16,9 @@ const failing = (until) => () => {
   return { tried: attempt, attempt }
 }
 export const flaky = fn({ 'on-event': 'flaky', retry: { attempts: 3, delay: ${300 * PATIENCE} } }, failing(3))
-export const patient = fn({ 'on-event': 'patient', retry: { attempts: 1, delay: ${2000 * PATIENCE} } }, failing(99))
+export const patient2s = fn({ 'on-event': 'patient2s', retry: { attempts: 1, delay: 2_000 } }, failing(99))
+export const patient10s = fn({ 'on-event': 'patient10s', retry: { attempts: 1, delay: 10_000 } }, failing(99))
+export const patient60s = fn({ 'on-event': 'patient60s', retry: { attempts: 1, delay: 60_000 } }, failing(99))
 export const hopeless = fn({ 'on-event': 'hopeless', retry: { attempts: 2, delay: 1 } }, failing(99))
 export const once = fn({ 'on-event': 'once', retry: 0 }, failing(99))
 
