@@ -251,7 +251,7 @@ time('ends when the service stops', async () => {
     await subscribe('?consumer=c'),
   ]
   await server.stop()
-  await until(() => followers.every(({ over }) => over), { timeoutMs: 1000 })
+  await until(() => followers.every(({ over }) => over))
 })
 
 time.run()

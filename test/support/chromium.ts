@@ -2,12 +2,12 @@ import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { reportExercised, reportMissing } from './engines.ts'
-import { PATIENCE } from './patience.ts'
+import { PATIENCE, SLACK } from './patience.ts'
 
 const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome'] as const
 
 /** The time that a page has to show what a test waits for. */
-const WAIT_MS = 30_000
+const WAIT_MS = 10_000
 
 const executable = (): string | undefined =>
   PROGRAMS.flatMap((program) =>
@@ -51,7 +51,7 @@ export const startChromium = async (): Promise<Chromium> => {
   return {
     open: async (url) => {
       const page = await (await browser.newContext()).newPage()
-      page.setDefaultTimeout(WAIT_MS * PATIENCE)
+      page.setDefaultTimeout(WAIT_MS * PATIENCE * SLACK)
       const errors: string[] = []
       page.on('pageerror', ({ message }) => errors.push(message))
       page.on('console', (line) => void (line.type() === 'error' && errors.push(line.text())))

@@ -1,6 +1,6 @@
 import { suite as uvuSuite } from 'uvu'
 import { messageOf } from '../../src/errors.ts'
-import { PATIENCE } from './patience.ts'
+import { PATIENCE, SLACK } from './patience.ts'
 
 type Callback<Context> = (context: Context) => unknown
 
@@ -39,15 +39,15 @@ process.on('exit', () => {
 
 /**
  * uvu's `suite`, which never fails silently. An error in `before` fails every test of the suite. An error in
- * `before.each` or `after.each` fails its test, and one in `after` the last test. A test or hook that takes longer than
- * `timeoutMs` (default 20 s) fails. A suite that has no tests, is never run, or is run after an await fails its file.
+ * `before.each` or `after.each` fails its test, and one in `after` the last test. A test or hook fails if it takes much
+ * longer than `timeoutMs` (default 20 s), which an idle machine may need. A suite that has no tests, is never run, or is run after an await fails its file.
  */
 export const suite = <Context extends object = Record<string, never>>(
   name: string,
   { timeoutMs = TIMEOUT_MS }: { timeoutMs?: number } = {},
 ): Suite<Context> => {
   const context = {} as Context // filled by the hooks
-  const patienceMs = timeoutMs * PATIENCE
+  const patienceMs = timeoutMs * PATIENCE * SLACK
   const tests: Test<Context>[] = []
   const chosen: Test<Context>[] = []
   let skipped = 0

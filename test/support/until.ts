@@ -1,16 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { clock } from '../../src/clock.ts'
-import { PATIENCE } from './patience.ts'
+import { PATIENCE, SLACK } from './patience.ts'
 
 /**
  * Waits until the condition returns a truthy value, and resolves with it. A condition that throws is not
- * met yet; its last error is the `cause` of the rejection after `timeoutMs` (default 10 s).
+ * met yet; its last error is the `cause` of the rejection. `timeoutMs` (default 10 s) is what an idle machine may need.
  */
 export const until = async <T>(
   condition: () => T | Promise<T>,
   { timeoutMs = 10_000, everyMs = 5 }: { timeoutMs?: number; everyMs?: number } = {},
 ): Promise<NonNullable<T>> => {
-  const deadline = clock.monotonic() + timeoutMs * PATIENCE
+  const limitMs = timeoutMs * PATIENCE * SLACK
+  const deadline = clock.monotonic() + limitMs
   for (;;) {
     let cause: unknown
     try {
@@ -20,7 +21,7 @@ export const until = async <T>(
       cause = error
     }
     if (clock.monotonic() >= deadline) {
-      throw new Error(`Expected within ${timeoutMs} ms: ${condition.toString()}`, { cause })
+      throw new Error(`Expected within ${limitMs} ms: ${condition.toString()}`, { cause })
     }
     await delay(everyMs)
   }

@@ -17,7 +17,7 @@ const main = async (): Promise<void> => {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
-      'timeout-ms': { type: 'string', default: '180000' },
+      'timeout-ms': { type: 'string', default: '900000' },
       'linger-ms': { type: 'string', default: '5000' },
     },
   })

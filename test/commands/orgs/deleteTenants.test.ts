@@ -76,6 +76,7 @@ deleting('ends the environment and its credentials, and is repeatable', async ()
   await refusedWith('not_found', () => findEnv(deps, env_id))
   await refusedWith('not_found', () => findApiKey(deps, api_key_id))
   await refusedWith('not_found', () => createApiKey(deps, { env_id, name: 'k' }, caller))
+  await views.settled('serviceKeys')
   assert.is(
     (await views.serviceKeys.find({ equal: { api_key_id }, sort: 'order', limit: 1, offset: 0 })).total,
     0,
@@ -217,6 +218,7 @@ orgs('is repeatable, by slug and id, and the slug is available afterwards', asyn
   await deleteOrg(deps, { org: slug }, cause)
   await deleteOrg(deps, { org: org_id }, cause)
   assert.is(await node.store.head(), before)
+  await views.settled()
   assert.is(views.directory.env(env_id), undefined)
   assert.is(await views.envs.get(env_id), null)
   const second = await createOrg(deps, { slug, plan: 'pro' }, cause)

@@ -117,6 +117,7 @@ const transfer = suite('an import', { timeoutMs: 60_000 })
 const someId = newId()
 const theirs = await (async () => {
   const all = { equal: { env_id: victim.env_id }, limit: 1, offset: 0 }
+  await target.views.settled('events', 'files')
   const [event] = (await target.views.events.find({ ...all, sort: 'order' })).items
   const [file] = (await target.views.files.find({ ...all, sort: 'path' })).items
   return { event_id: event?.event_id ?? '', stream_id: event?.stream_id ?? '', file_id: file?.file_id ?? '' }
