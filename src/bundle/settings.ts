@@ -19,6 +19,7 @@ export interface Settings {
 
 const KEYS = ['project', 'src', 'assets', 'secrets'] as const
 const PROJECT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/
+const MAX_NAME = 63
 const PROJECT_RULE =
   'a name of at most 63 letters, digits, ".", "_" and "-" that begins with a letter or digit'
 const SECRETS = '.env.svc'
@@ -69,12 +70,26 @@ export const projectName = (text: string): string => {
 }
 
 const projectOf = (given: unknown, name: unknown, dir: string): string => {
-  const isGiven = given !== undefined
-  const project = isGiven ? given : typeof name === 'string' ? name.replace(/^@[^/]*\//, '') : basename(dir)
-  if (typeof project === 'string' && PROJECT.test(project)) return project
-  if (isGiven) throw wrong('svc.project', PROJECT_RULE, given)
-  throw wrong('svc.project', `${PROJECT_RULE}, because the default is unsuitable`, project)
+  if (given !== undefined) {
+    if (typeof given === 'string' && PROJECT.test(given)) return given
+    throw wrong('svc.project', PROJECT_RULE, given)
+  }
+  const from = typeof name === 'string' ? name.replace(/^@[^/]*\//, '') : basename(dir)
+  const project = PROJECT.test(from) ? from : plainName(from)
+  if (project !== '') return project
+  throw wrong('svc.project', `${PROJECT_RULE}, because ${JSON.stringify(from)} gives none`, given)
 }
+
+/** The name that a project or a package can have from a text, such as a folder; empty without a Latin letter or digit. */
+export const plainName = (text: string): string =>
+  text
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '') // the accents
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-/, '')
+    .slice(0, MAX_NAME)
+    .replace(/-$/, '')
 
 const srcOf = (given: unknown, dir: string): string => {
   if (given === undefined) return isFolder(join(dir, 'src')) ? 'src' : '.'
@@ -108,4 +123,7 @@ const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const wrong = (field: string, expected: string, got: unknown): AppError =>
-  new AppError('bad_request', `package.json: ${field}: expected ${expected}; got ${JSON.stringify(got)}`)
+  new AppError(
+    'bad_request',
+    `package.json: ${field}: expected ${expected}; got ${JSON.stringify(got) ?? 'nothing'}`,
+  )

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
+import { plainName } from '../bundle/settings.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
 import { command } from './command.ts'
@@ -33,16 +34,9 @@ const compilerOptions = {
 
 const prettyJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 
-/** The name of a package for a folder of any name. */
-const packageName = (folder: string): string =>
-  basename(folder)
-    .toLowerCase()
-    .replace(/[^a-z0-9-]+/g, '-')
-    .replace(/^-+|-+$/g, '') || 'functions'
-
 const filesOf = (folder: string): Readonly<Record<string, string>> => ({
   [PACKAGE]: prettyJson({
-    name: packageName(folder),
+    name: plainName(basename(folder)) || 'functions',
     private: true,
     type: 'module',
     svc: { src: 'src' },

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { readSettings } from '../../src/bundle/settings.ts'
 import { writeProject } from '../support/project.ts'
@@ -46,8 +47,25 @@ for (const [svc, message] of [
 ] as const)
   settings(`refuse ${JSON.stringify(svc)}`, () => assert.match(refusal({ name: 'a', svc }), message))
 
-settings('refuse a default that no project can have as its name', () => {
-  assert.match(refusal({ name: '.hidden' }), 'because the default is unsuitable; got ".hidden"')
+for (const [name, project] of [
+  ['@acme/.Hidden', 'hidden'],
+  ['My Shop (Zürich)', 'my-shop-zurich'],
+  ['x'.repeat(70), 'x'.repeat(63)],
+  [`${'x'.repeat(62)} y`, 'x'.repeat(62)],
+] as const)
+  settings(`have a name for the project from ${name}`, () => assert.is(read({ name }).project, project))
+
+settings('have a name for the project from a folder of any name', () => {
+  const folder = join(writeProject({ 'neue Aufträge/a.ts': '' }), 'neue Aufträge')
+  assert.is(readSettings(folder).project, 'neue-auftrage')
+})
+
+settings('refuse a default without a letter or digit that a project can have', () => {
+  const name = String.fromCodePoint(0x6ce8, 0x6587)
+  assert.match(
+    refusal({ name }),
+    `package.json: svc.project: expected a name of at most 63 letters, digits, ".", "_" and "-" that begins with a letter or digit, because ${JSON.stringify(name)} gives none; got nothing`,
+  )
 })
 
 settings('refuse a package.json that is not JSON, and a folder that does not exist', () => {
