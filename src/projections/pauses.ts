@@ -13,9 +13,17 @@ export interface Pause {
 type Named = Pick<Pause, 'ns' | 'var'>
 type WithPauses = { readonly pauses: readonly Pause[] }
 
+/** The pauses of a list by function: one reader asks for each of thousands of functions. */
+const byFunction = new WeakMap<readonly Pause[], ReadonlyMap<string, Pause>>()
+
+const keyOf = ({ ns, var: name }: Named): string => `${ns}/${name}`
+
 /** The last pause of the schedule of a function; undefined if it was never paused. */
-export const pauseOf = ({ pauses }: WithPauses, { ns, var: name }: Named): Pause | undefined =>
-  pauses.find((pause) => pause.ns === ns && pause.var === name)
+export const pauseOf = ({ pauses }: WithPauses, fn: Named): Pause | undefined => {
+  const known = byFunction.get(pauses) ?? new Map(pauses.map((pause) => [keyOf(pause), pause]))
+  byFunction.set(pauses, known)
+  return known.get(keyOf(fn))
+}
 
 /** Whether no tick starts the function. */
 export const isPaused = (project: WithPauses, fn: Named): boolean => pauseOf(project, fn)?.resumed_at === null

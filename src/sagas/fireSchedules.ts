@@ -32,7 +32,7 @@ interface Tick {
 }
 
 export type ScheduleInput =
-  /** The schedules of a project at the start and after a change, and its previous schedules. */
+  /** The schedules of a project that have changed, and what they were before. */
   | {
       readonly type: 'deployed'
       readonly schedules: readonly Schedule[]
@@ -103,10 +103,14 @@ export const fireSchedules = (
     const known = new Map<string, readonly Schedule[]>()
     const deployed = (project_id: string, project: DirectoryProject | undefined): ScheduleInput => {
       const former = known.get(project_id) ?? []
-      const schedules = (project ? firingIn(project, logger) : []).map((one) => continued(one, former))
+      const before = new Map(former.map((one) => [one.schedule_id, one]))
+      const firing = project ? firingIn(project, logger) : []
+      const schedules = firing.map((one) => continued(one, before.get(one.schedule_id)))
       if (schedules.length > 0) known.set(project_id, schedules)
       else known.delete(project_id)
-      return { type: 'deployed', schedules, former }
+      const same = new Set(schedules.filter((one) => isSame(one, before.get(one.schedule_id))).map(idOf))
+      const others = (all: readonly Schedule[]) => all.filter((one) => !same.has(one.schedule_id))
+      return { type: 'deployed', schedules: others(schedules), former: others(former) }
     }
     const changed = new Set<string>()
     let wake = () => {}
@@ -158,14 +162,21 @@ export const fireSchedules = (
  * A schedule that the previous build had too is as old as it was there: a tick that was due before the deployment and
  * has not fired yet is caught up. Ticks that have fired do not fire again, and those before a resumption do not fire.
  */
-const continued = (schedule: Schedule, former: readonly Schedule[]): Schedule => {
+const continued = (schedule: Schedule, before: Schedule | undefined): Schedule => {
   const { cron, timezone } = schedule.scheduled.fn.schedule ?? {}
-  const before = former.find(({ schedule_id, scheduled: { fn } }) => {
-    const isSame = schedule_id === schedule.schedule_id
-    return isSame && fn.schedule?.cron === cron && fn.schedule?.timezone === timezone
-  })
-  return before ? { ...schedule, since: Math.max(before.since, resumedMs(schedule.scheduled)) } : schedule
+  const former = before?.scheduled.fn.schedule
+  if (!before || former?.cron !== cron || former?.timezone !== timezone) return schedule
+  return { ...schedule, since: Math.max(before.since, resumedMs(schedule.scheduled)) }
 }
+
+const idOf = ({ schedule_id }: Schedule): string => schedule_id
+
+/** Whether the alarm of a schedule remains: the pause of one function changes no other of a build with thousands. */
+const isSame = ({ since, scheduled: { build, project } }: Schedule, before: Schedule | undefined): boolean =>
+  since === before?.since &&
+  build === before.scheduled.build &&
+  project.name === before.scheduled.project.name &&
+  project.network === before.scheduled.project.network
 
 /** When the schedule was resumed last, milliseconds since 1970; 0 if it never was. */
 const resumedMs = ({ project, fn }: Deployed): number =>

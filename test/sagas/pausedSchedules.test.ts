@@ -6,6 +6,7 @@ import { streamOf } from '../../src/events/streams.ts'
 import { newId } from '../../src/ids.ts'
 import { silent } from '../../src/logger.ts'
 import type { DirectoryProject } from '../../src/projections/directoryProject.ts'
+import type { Pause } from '../../src/projections/pauses.ts'
 import { Alarms } from '../../src/sagas/alarms.ts'
 import { fireSchedules, type Schedule } from '../../src/sagas/fireSchedules.ts'
 import { runSaga } from '../../src/sagas/runSaga.ts'
@@ -100,6 +101,36 @@ schedule('catches up no tick of a pause that was shorter than a look at the proj
 schedule('does not change the other schedules of its project', async ({ node }) => {
   const [other] = await known(node, directoryOf(projectWith([{ ...paused, var: 'other' }])))
   assert.is(other?.since, Date.parse(deployedAt))
+})
+
+schedule('is found without a search through the pauses of a build with many', async ({ node }) => {
+  const functions = Array.from({ length: 500 }, (_, n) => ({ ...minutely, var: `fn${n}` }))
+  let reads = 0
+  const counted = (name: string): Pause => ({
+    ...paused,
+    resumed_at,
+    get var() {
+      reads++
+      return name
+    },
+  })
+  const { deployed } = projectWith([])
+  const project: DirectoryProject = {
+    ...projectWith(functions.map((fn) => counted(fn.var))),
+    deployed: deployed && { ...deployed, functions },
+  }
+  assert.is((await known(node, directoryOf(project))).length, 500)
+  assert.ok(reads < 10 * functions.length, `got ${reads} reads`)
+})
+
+schedule('leaves the alarms of the other functions of its build', async ({ node }) => {
+  const third = { ...minutely, var: 'third' }
+  const { deployed } = projectWith([])
+  const build = deployed && { ...deployed, functions: [minutely, third] }
+  const before = { ...projectWith([paused]), deployed: build }
+  const after = { ...projectWith([{ ...paused, resumed_at }]), deployed: build }
+  const armed = (await known(node, directoryOf(before), after)).map(({ scheduled }) => scheduled.fn.var)
+  assert.equal(armed, ['minutely'])
 })
 
 schedule('starts nothing on a node that has not read of the pause yet', async ({ node }) => {

@@ -32,12 +32,23 @@ export interface ScheduleState {
 /** The schedules of the deployed build of a project, in the order of its functions. */
 export const schedulesOf = (project: DirectoryProject): Schedule[] => {
   const { deployed: build, project_id } = project
-  return (build?.functions ?? []).flatMap((fn) => {
-    const { schedule } = fn
-    if (!build || !schedule) return []
-    const schedule_id = scheduleIdOf(project_id, fn.ns, fn.var)
-    return [{ schedule_id, project, build, fn: { ...fn, schedule } }]
-  })
+  if (!build) return []
+  return scheduledIn(build, project_id).map((scheduled) => ({ ...scheduled, project, build }))
+}
+
+type Scheduled = Pick<Schedule, 'schedule_id' | 'fn'>
+
+/** A build may have 10,000 schedules, and each pause reads all of them: their ids are hashes. */
+const known = new WeakMap<DirectoryBuild, readonly Scheduled[]>()
+
+const scheduledIn = (build: DirectoryBuild, project_id: string): readonly Scheduled[] => {
+  const found =
+    known.get(build) ??
+    build.functions.flatMap(({ schedule, ...fn }) =>
+      schedule ? [{ schedule_id: scheduleIdOf(project_id, fn.ns, fn.var), fn: { ...fn, schedule } }] : [],
+    )
+  known.set(build, found)
+  return found
 }
 
 /** Returns a schedule of a project (id or name) of the environment. Throws `not_found`, also for other environments (I7). */
