@@ -45,6 +45,7 @@ export const runTask = ({
   new Promise((resolve, reject) => {
     const unread = new Set(files)
     const missing = new Set(files)
+    let hasBegun = false
     let size = 0
     let file = ''
     let failure: Error | undefined
@@ -65,6 +66,7 @@ export const runTask = ({
     signal?.addEventListener('abort', onAbort, { once: true })
     child.begin(task, {
       onBegin: () => {
+        hasBegun = true
         clearTimeout(timer)
         timer = setTimeout(
           () => fail(`Expected it to load within ${options.inspectMs} ms`),
@@ -100,7 +102,7 @@ export const runTask = ({
         signal?.removeEventListener('abort', onAbort)
         const isOurs = failure === undefined || failure instanceof TaskFailed
         const reason = failure?.message ?? ending.message
-        if (!child.started && isOurs)
+        if (!hasBegun && isOurs)
           reject(new AppError('unavailable', `No process for the build started: ${reason}`))
         else if (failure) reject(failure)
         else if (done) resolve()

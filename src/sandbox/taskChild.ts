@@ -54,11 +54,6 @@ export class TaskChild {
     this.#process.send({ type: 'init', dir, outputBytes: 0 })
   }
 
-  /** Whether the child reported its start. */
-  get started(): boolean {
-    return this.#started
-  }
-
   /** Whether the child can still take its task. */
   get usable(): boolean {
     return !this.#task && !this.#process.killed && !this.#ending
