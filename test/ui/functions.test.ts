@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import type { Schedule, Webhook } from '../../src/client/api.ts'
-import { deploy, type Run } from '../support/build.ts'
+import { call, deploy, type Run } from '../support/build.ts'
 import { hasChromium } from '../support/chromium.ts'
 import { openDashboard, type StartedDashboard, startDashboard } from '../support/openDashboard.ts'
 import { suite } from '../support/suite.ts'
@@ -110,6 +110,12 @@ story(
       `curl -X POST '${hook?.url}' -H 'Content-Type: application/json' -d '{}'`,
     )
     await page.getByText('Live', { exact: true }).waitFor()
+    let asked = 0
+    page.on('request', (request) => (asked += /\/v1\/runs\?.*fn=orders/.test(request.url()) ? 1 : 0))
+    const others = page.waitForResponse(/\/schedules/)
+    await call(api, 'orders/total', 1)
+    await others
+    assert.is(asked, 0, 'a run of another function reloads no deliveries')
     await fetch(hook?.url ?? '', { method: 'POST' })
     await row.getByText('Succeeded', { exact: true }).waitFor()
     await row.getByRole('link').click()

@@ -115,6 +115,20 @@ story('data appears while the run emits it, and the choice remains', async ({ ch
   await page.getByText('Cancelled', { exact: true }).first().waitFor()
 })
 
+story('it asks only for updates of its run', async ({ chromium, server }) => {
+  const { event_id } = await publish(server.api, 'wait')
+  const { run_id } = await until(async () => (await runsOf(server.api, event_id))[0])
+  const { page } = await openDashboard(chromium, server, { path: `/runs/${run_id}` })
+  await page.getByText('Live', { exact: true }).waitFor()
+  let asked = 0
+  page.on('request', (request) => (asked += request.url().endsWith(`/v1/runs/${run_id}`) ? 1 : 0))
+  for (let n = 0; n < 20; n++) await publish(server.api, 'unhandled')
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+  await page.getByText('Cancelled', { exact: true }).first().waitFor()
+  assert.is(asked, 1)
+})
+
 story('a run that emitted nothing has no marks and no slider', async ({ chromium, server }) => {
   const { run_id } = await call(server.api, 'chat/silent')
   const { page } = await openDashboard(chromium, server, { path: `/runs/${run_id}` })

@@ -70,14 +70,21 @@ export const useLive = (listener: Listener): void => {
 /** The shortest time between two reloads. */
 const REST_MS = 1000
 
-/** Calls `reload` after updates whose names begin with one of the prefixes, at most once a second. */
-export const useRefresh = (prefixes: readonly string[], reload: () => void): void => {
+/** Calls `reload` after updates whose names begin with one of the prefixes, and that concern it, at most once a second. */
+export const useRefresh = (
+  prefixes: readonly string[],
+  reload: () => void,
+  concerns: (update: EnvEvent) => boolean = () => true,
+): void => {
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   const current = useRef(reload)
   current.current = reload
   useEffect(() => () => clearTimeout(timer.current), [])
-  useLive(({ event }) => {
-    if (event !== 'gap' && !prefixes.some((prefix) => event.startsWith(prefix))) return
+  useLive((update) => {
+    const { event } = update
+    const isWanted =
+      event === 'gap' || (prefixes.some((prefix) => event.startsWith(prefix)) && concerns(update))
+    if (!isWanted) return
     timer.current ??= setTimeout(() => {
       timer.current = undefined
       current.current()

@@ -1,7 +1,7 @@
 import type { Run as RunOf } from '../../client/index.ts'
 import { ServiceError } from '../../client/index.ts'
 import { api } from '../frame/api.ts'
-import { useLive } from '../frame/live.ts'
+import { type Update, useLive } from '../frame/live.ts'
 import { useLoaded } from '../frame/load.ts'
 import { linkTo } from '../frame/router.ts'
 import type { PageProps } from '../frame/page.ts'
@@ -20,13 +20,19 @@ import { Waterfall } from './run/waterfall.tsx'
 export const Run = ({ params: { run_id = '' } }: PageProps) => {
   const run = useLoaded((signal) => api.runs.get(run_id, { signal }), [run_id])
   useLive((update) => {
-    const isOther = update.event !== 'gap' && 'run_id' in update.data && update.data.run_id !== run_id
-    if (!isOther && !run.data?.stop_time) run.reload()
-    else if (update.event === 'gap') run.reload()
+    if (changes(update, run_id, run.data)) run.reload()
   })
   if (run.error && !run.data) return <Missing run_id={run_id} error={run.error} retry={run.reload} />
   if (!run.data) return <Loading />
   return <Details run={run.data} />
+}
+
+/** Whether an update is about a run; a busy environment has thousands about others. */
+const changes = (update: Update, run_id: string, run: RunOf | undefined): boolean => {
+  if (update.event === 'gap') return true
+  if (!('run_id' in update.data)) return false
+  const isRetry = run?.status === 'pending_retry' && update.data.stream_id === run.stream_id
+  return isRetry || update.data.run_id === run_id
 }
 
 const Missing = ({

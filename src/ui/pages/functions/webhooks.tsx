@@ -84,7 +84,8 @@ export const Webhooks = ({ project }: { readonly project: string }) => {
 
 const Deliveries = ({ project, fn }: { readonly project: string; readonly fn: string }) => {
   const runs = useLoaded((signal) => api.runs.list({ project, fn, limit: DELIVERIES, signal }), [project, fn])
-  useRefresh(['run:'], runs.reload)
+  // A page has a hundred of these: a run of another function reloads none of them.
+  useRefresh(['run:'], runs.reload, ({ data }) => 'fn' in data && data.fn === fn)
   if (runs.error) return <span class="hint">{runs.error.message}</span>
   if (!runs.data) return <span class="hint">…</span>
   if (runs.data.data.length === 0) return <span class="hint">None</span>
