@@ -23,28 +23,39 @@ export const useLoaded = <T>(
     isLoading: true,
   })
   const request = useRef<AbortController | null>(null)
+  const isDue = useRef(false)
   const current = useRef(load)
   current.current = load
 
-  const reload = useCallback(() => {
-    request.current?.abort()
+  const begin = useCallback(() => {
     const own = new AbortController()
     request.current = own
+    isDue.current = false
     setState((before) => ({ ...before, isLoading: true }))
+    const end = (result: Partial<Omit<Loaded<T>, 'reload'>>) => {
+      if (request.current !== own) return
+      request.current = null
+      setState((before) => ({ ...before, ...result, isLoading: false }))
+      if (isDue.current) begin()
+    }
     current.current(own.signal).then(
-      (data) => {
-        if (request.current === own) setState({ data, error: undefined, isLoading: false })
-      },
-      (error: unknown) => {
-        if (own.signal.aborted || request.current !== own) return
-        setState((before) => ({ ...before, error: asError(error), isLoading: false }))
-      },
+      (data) => end({ data, error: undefined }),
+      (error: unknown) => end({ error: asError(error) }),
     )
   }, [])
 
+  /** Waits for the request in progress: where replies are slower than updates, none would arrive otherwise. */
+  const reload = useCallback(() => {
+    if (request.current) isDue.current = true
+    else begin()
+  }, [])
+
   useEffect(() => {
-    reload()
-    return () => request.current?.abort()
+    begin()
+    return () => {
+      request.current?.abort()
+      request.current = null
+    }
   }, keys)
 
   return { ...state, reload }
