@@ -1,9 +1,15 @@
 import * as assert from 'uvu/assert'
 import { newId } from '../../src/ids.ts'
 import { newSession } from '../api/issuing.ts'
-import { call, deploy } from '../support/build.ts'
+import { call, deploy, publish } from '../support/build.ts'
 import { hasChromium } from '../support/chromium.ts'
-import { openDashboard, signIn, type StartedDashboard, startDashboard } from '../support/openDashboard.ts'
+import {
+  openDashboard,
+  operatorTokenOf,
+  signIn,
+  type StartedDashboard,
+  startDashboard,
+} from '../support/openDashboard.ts'
 import { spawnServer, type TestServer } from '../support/server.ts'
 import { freePort } from '../support/freePort.ts'
 import { suite } from '../support/suite.ts'
@@ -115,6 +121,63 @@ story('a link does not replace a session without a question', async ({ chromium,
   await question.getByRole('button', { name: 'Use the link' }).click()
   await page.getByText('Signed in to the environment dev.').waitFor()
   assert.is.not(await cookie(), own)
+})
+
+story(
+  'a link asks also when the service could not name the session at first',
+  async ({ chromium, server }) => {
+    const { page } = await openDashboard(chromium, server)
+    await page.goto('about:blank')
+    let refused = 0
+    await page.route('**/v1/sign-in', (route) => {
+      if (route.request().method() !== 'GET' || refused === 3) return route.continue()
+      refused++ // as often as the client tries
+      const json = { error: { code: 'unavailable', message: 'The server is starting', request_id: newId() } }
+      return route.fulfill({ status: 503, json })
+    })
+    await page.goto(`${server.url}/ui/runs#ticket=${await ticket(server)}`)
+    await page.getByRole('dialog', { name: 'Sign in with the link?' }).waitFor()
+  },
+)
+
+story('every tab shows the environment of the session that they share', async ({ chromium, server }) => {
+  const { page } = await openDashboard(chromium, server)
+  const ask = async <T>(path: string, token: string, body: unknown): Promise<T> => {
+    const headers = { authorization: `Bearer ${token}` }
+    const reply = await fetch(server.url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+    return ((await reply.json()) as { data: T }).data
+  }
+  const operator = operatorTokenOf(server)
+  const { env_id } = await ask<{ env_id: string }>('/operator/orgs/local/envs', operator, { name: 'another' })
+  const keys = `/operator/envs/${env_id}/api-keys`
+  const { token } = await ask<{ token: string }>(keys, operator, { name: 'key' })
+  const given = await ask<{ ticket: string }>('/v1/sign-in/tickets', token, {})
+  const second = await page.context().newPage()
+  await second.goto(`${server.url}/ui/runs#ticket=${given.ticket}`)
+  await second.getByRole('button', { name: 'Use the link' }).click()
+  await second.getByRole('banner').getByText('another', { exact: true }).waitFor()
+  await page.getByRole('banner').getByText('another', { exact: true }).waitFor()
+  await second.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByRole('heading', { name: 'Sign in to svc' }).waitFor()
+})
+
+story('a list appears also where replies take longer than the updates', async ({ chromium, server }) => {
+  const { page } = await openDashboard(chromium, server, { path: '/events' })
+  await page.getByText('Live', { exact: true }).waitFor()
+  const devtools = await page.context().newCDPSession(page)
+  const slow = { offline: false, latency: 2500, downloadThroughput: -1, uploadThroughput: -1 }
+  await devtools.send('Network.emulateNetworkConditions', slow)
+  const seen = page.getByRole('link', { name: 'slow:news' }).first().waitFor()
+  let isSeen = false
+  const publishing = (async () => {
+    while (!isSeen) await publish(server.api, 'slow:news')
+  })()
+  try {
+    await seen
+  } finally {
+    isSeen = true
+    await publishing
+  }
 })
 
 story('an ended session asks to sign in again and returns to the same page', async ({ chromium, server }) => {

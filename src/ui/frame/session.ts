@@ -35,12 +35,14 @@ onSessionEnd((scope) => {
   ending.value = null
 })
 
+/** Null without a session. Rejects if the service cannot tell: there may be one, which a ticket must not replace. */
 const present = async <T>(operation: string): Promise<T | null> => {
   try {
     return await ask<T>(operation)
   } catch (error) {
-    if (error instanceof ServiceError && error.status === 0) throw error
-    return null
+    const { status = 0 } = error instanceof ServiceError ? error : {}
+    if (status >= 400 && status < 500 && status !== 429) return null
+    throw error
   }
 }
 
@@ -63,7 +65,7 @@ export const openSession = async (): Promise<void> => {
   try {
     const [env, installation] = await Promise.all([
       session.value ?? present<SignIn>('GET /v1/sign-in'),
-      present<{ readonly expires_at: string }>('GET /operator/sign-in'),
+      present<{ readonly expires_at: string }>('GET /operator/sign-in').catch(() => null),
     ])
     operator.value = installation
     if (env || offeredTicket.value === null) session.value = env
@@ -71,6 +73,17 @@ export const openSession = async (): Promise<void> => {
   } catch {
     setTimeout(() => void openSession(), 1000)
   }
+}
+
+/** The other tabs of the browser, which send the same cookie. */
+const tabs = new BroadcastChannel('svc-session')
+
+/** Otherwise a page would change an environment that is not the one in its head. */
+tabs.onmessage = async () => {
+  const env = await present<SignIn>('GET /v1/sign-in').catch(() => undefined)
+  if (env?.session_id === session.peek()?.session_id) return
+  session.value = undefined // the pages begin again
+  await openSession()
 }
 
 /** Begins the session of the offered ticket. */
@@ -89,6 +102,7 @@ export const signInWithTicket = async (): Promise<void> => {
 export const signIn = async (credential: { readonly token: string } | { readonly ticket: string }) => {
   session.value = await ask<SignIn>('POST /v1/sign-in', { body: credential })
   hasEnded.value = false
+  tabs.postMessage('changed')
 }
 
 export const signInAsOperator = async (token: string): Promise<void> => {
@@ -104,6 +118,7 @@ export const signOut = async (): Promise<void> => {
     if (operator.peek()) await ask('DELETE /operator/sign-in')
     operator.value = null
     hasEnded.value = false
+    tabs.postMessage('changed')
   } catch (error) {
     reportFailed(`You are still signed in: ${textOf(error)}`)
   }
