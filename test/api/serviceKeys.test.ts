@@ -107,7 +107,7 @@ keys('DELETE /service-keys/{service_key_id}: 204; refused at once, and visible f
 })
 
 keys('that have expired are refused, and visible', async () => {
-  const made = await newServiceKey(api, READ, { expires_in: 1 })
+  const made = await newServiceKey(api, READ, { expires_in: 3 })
   assert.is((await as(api, made).send('GET', '/runs')).status, 200)
   await until(async () => (await as(api, made).send('GET', '/runs')).status === 401)
   const { expires_at, revoked_at } = await api.get<ServiceKey>(`/service-keys/${made.service_key_id}`)

@@ -177,7 +177,7 @@ sessions('with session permissions list and end those of their API key', async (
 })
 
 sessions('expire by themselves', async () => {
-  const session = as(api, await newSession(api, READ, { expires_in: 1 }))
+  const session = as(api, await newSession(api, READ, { expires_in: 3 }))
   assert.is((await session.send('GET', '/runs')).status, 200)
   await until(async () => (await session.send('GET', '/runs')).status === 401)
 })

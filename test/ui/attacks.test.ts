@@ -246,8 +246,9 @@ test('a form in a page of a function sends nothing', async (context) => {
 
 test('a sign-in ends when its session expires or is revoked', async (context) => {
   const { server } = context
-  const { token } = await newSession(server.api, { 'project:*': ['read'] }, { expires_in: 2 })
-  const page = await visit(context, token)
+  const { page } = await context.chromium.open(`${server.url}/ui`)
+  const { token } = await newSession(server.api, { 'project:*': ['read'] }, { expires_in: 5 })
+  assert.is(await signIn(page, token), 200)
   await until(async () => (await sent(page, '/v1/projects', OURS)) === 401)
   assert.is(await sent(page, '/v1/sign-in', OURS), 401)
 

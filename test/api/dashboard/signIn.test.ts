@@ -137,7 +137,7 @@ signIns('ends with its API key', async () => {
 })
 
 signIns('ends with its session', async () => {
-  const { token } = await newSession(full, READS, { expires_in: 1 })
+  const { token } = await newSession(full, READS, { expires_in: 3 })
   const short = await signedIn(url, token)
   await until(async () => (await short.send('GET', '/v1/projects')).status === 401)
   assert.is(codeOf(await short.send('GET', '/v1/sign-in')), '401 unauthorized')
