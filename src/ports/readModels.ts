@@ -144,9 +144,11 @@ export interface ReadModels {
   /**
    * Puts the documents and the checkpoint of one version in the place of those of another one with the same indexes:
    * readers of `version` see either all documents of before or all of `by`. Then `by` does not exist. No writer of the
-   * two may be in use. After a crash, a repetition completes it; if `by` does not exist, nothing changes.
+   * two may be in use. After a crash, a repetition completes it; if `by` does not exist, nothing changes. With
+   * `isUnread`, nothing changes either while a node reads `by`: it is asked as in `drop`, and a crash may lose `by`.
+   * Resolves with whether no node read `by`.
    */
-  replace(version: Version, by: Version): Promise<void>
+  replace(version: Version, by: Version, isUnread?: () => Promise<boolean>): Promise<boolean>
   source(): Promise<FoldedLog>
   /** Notes the log that the read models are folded from. */
   assign(log_id: string): Promise<void>

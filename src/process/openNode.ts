@@ -97,7 +97,7 @@ export const openNode = async ({
     (await patiently(() => ensureFirstTenant({ aggregates, keyring }, { token: secrets.apiKey })))
 
   await liveness?.hasJoined(signal) // before the first read: no other node drops what this one reads
-  if (isEmbeddedUrl(config.readModels)) await patiently(() => serveEarlier({ readModels, logger }))
+  if (!liveness) await patiently(() => serveEarlier({ readModels, logger })) // a cluster decides it by liveness
   const { progress, projectors } = startProjecting(
     { ...engines, ...background, node_id, liveness },
     roles.has('projector'),

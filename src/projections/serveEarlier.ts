@@ -9,40 +9,54 @@ import { renameSkipped } from './skippedFacts.ts'
 interface Deps {
   readonly readModels: ReadModels
   readonly logger: Pick<Logger, 'info'>
+  /** The names of the versions that living nodes read; undefined if there is one node. */
+  readonly namesRead?: () => Promise<ReadonlySet<string>>
   /** Those of another build, in tests. */
   readonly projections?: readonly Projection[]
 }
 
 /**
  * Lets read models whose version was raised continue with the documents of their earlier version, and requests the rebuilds
- * that replace these documents. Called before the projectors begin, if no other node reads these read models: in a cluster,
- * nodes of the earlier build serve theirs. A crash at any point leaves what the next start continues.
+ * that replace these documents. Called before the projectors begin. Documents that a living node reads are left to it: it
+ * belongs to the earlier build and serves them. A crash at any point leaves what the next start continues or builds.
  */
-export const serveEarlier = async ({
-  readModels,
-  logger,
-  projections = allProjections,
-}: Deps): Promise<void> => {
+export const serveEarlier = async (deps: Deps): Promise<void> => {
+  const { readModels, projections = allProjections } = deps
   const rebuilds = await Rebuilds.open(readModels)
   const stored = await readModels.versions()
-  for (const projection of projections) {
-    const name = nameOf(projection)
-    const known = await rebuilds.get(name)
-    if (known?.state === 'failed' && known.from_version !== null)
-      await rebuilds.request(name, { verify: known.verify })
-    const earlier = stored
-      .filter((version) => version.name === projection.name && version.version < projection.version)
-      .toSorted((a, b) => b.version - a.version)[0]
-    if (!earlier || !(await isNew(readModels, projection, stored))) continue
-    const from_version = await foldedBy(rebuilds, earlier)
-    if (from_version < (projection.servesFrom ?? projection.version - 1)) continue
-    if (!(await canContinue(projection, earlier, readModels))) continue
-    await readModels.writer(projection)
-    await rebuilds.request(name, { verify: false, from_version }) // first: documents of an earlier fold never stay
-    await readModels.replace(projection, earlier)
-    await renameSkipped(readModels, { from: nameOf(earlier), to: name })
-    logger.info(`The documents of ${nameOf(earlier)} are served until those of ${name} are built`)
-  }
+  const served = projections.map((projection) => serveEarlierOf(projection, { ...deps, rebuilds, stored }))
+  await Promise.allSettled(served) // a repetition after a failure does not meet work that goes on
+  await Promise.all(served)
+}
+
+const serveEarlierOf = async (
+  projection: Projection,
+  {
+    readModels,
+    logger,
+    namesRead = () => Promise.resolve(new Set()),
+    rebuilds,
+    stored,
+  }: Deps & { readonly rebuilds: Rebuilds; readonly stored: readonly Version[] },
+): Promise<void> => {
+  const name = nameOf(projection)
+  const known = await rebuilds.get(name)
+  if (known?.state === 'failed' && known.from_version !== null)
+    await rebuilds.request(name, { verify: known.verify })
+  const earlier = stored
+    .filter((version) => version.name === projection.name && version.version < projection.version)
+    .toSorted((a, b) => b.version - a.version)[0]
+  if (!earlier || !(await isNew(readModels, projection, stored))) return
+  const from_version = await foldedBy(rebuilds, earlier)
+  if (from_version < (projection.servesFrom ?? projection.version - 1)) return
+  const isUnread = async () => !(await namesRead()).has(nameOf(earlier))
+  if (!(await isUnread()) || !(await canContinue(projection, earlier, readModels))) return
+  await readModels.writer(projection)
+  await rebuilds.request(name, { verify: false, from_version }) // first: documents of an earlier fold never stay
+  if (!(await readModels.replace(projection, earlier, isUnread)))
+    return rebuilds.change(name, { state: 'done' }) // a node of the earlier build came back
+  await renameSkipped(readModels, { from: nameOf(earlier), to: name })
+  logger.info(`The documents of ${nameOf(earlier)} are served until those of ${name} are built`)
 }
 
 const isNew = async (

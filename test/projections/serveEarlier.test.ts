@@ -39,8 +39,11 @@ const namesOf = async (readModels: ReadModels, projection = raised) =>
 const rebuildOf = async (readModels: ReadModels, name = NAME): Promise<RebuildDoc | null> =>
   (await Rebuilds.open(readModels)).get(name)
 
-const serve = (readModels: ReadModels, projection = raised) =>
-  serveEarlier({ readModels, logger: silent, projections: [projection] })
+const serve = (
+  readModels: ReadModels,
+  projection = raised,
+  namesRead: () => Promise<ReadonlySet<string>> = () => Promise.resolve(new Set()),
+) => serveEarlier({ readModels, logger: silent, namesRead, projections: [projection] })
 
 const versionsOf = async (readModels: ReadModels) =>
   (await readModels.versions()).flatMap(({ name, version }) => (name === any.name ? [version] : []))
@@ -116,10 +119,11 @@ for (const step of ['writer', 'request', 'replace', 'none'] as const)
         if (step === 'writer' && nameOf(spec) === NAME) throw ended
         return writer as never
       },
-      async replace(version, by) {
+      async replace(version, by, isUnread) {
         if (step === 'request') throw ended
-        await readModels.replace(version, by)
+        const isReplaced = await readModels.replace(version, by, isUnread)
         if (step === 'replace') throw ended
+        return isReplaced
       },
     }
     await serve(ending).catch((error: unknown) => assert.is(error, ended))
@@ -128,6 +132,34 @@ for (const step of ['writer', 'request', 'replace', 'none'] as const)
     const { state, from_version } = (await rebuildOf(readModels)) ?? {}
     assert.equal({ state, from_version }, { state: 'waiting', from_version: 1 })
   })
+
+earlier('are left to a living node that reads them', async (context) => {
+  const { store, readModels } = context
+  await store.append('p', newEvents(life('p', 1)), 'none')
+  await folded(context, any)
+  const namesRead = () => Promise.resolve(new Set([nameOf(any)]))
+  await serve(readModels, raised, namesRead)
+  assert.equal(await versionsOf(readModels), [1])
+  assert.is(await rebuildOf(readModels), null)
+})
+
+earlier('are left to a node that begins to read them meanwhile', async (context) => {
+  const { store, readModels } = context
+  await store.append('p', newEvents(life('p', 1)), 'none')
+  await folded(context, any)
+  const reads: string[] = []
+  const starting: ReadModels = {
+    ...withWriter(readModels, () => ({})),
+    async replace(version, by, isUnread) {
+      reads.push(nameOf(any))
+      return readModels.replace(version, by, isUnread)
+    },
+  }
+  await serve(starting, raised, () => Promise.resolve(new Set(reads)))
+  assert.equal(await namesOf(readModels, any), [['n0', 1, 1]])
+  assert.equal(await namesOf(readModels), [])
+  assert.is((await rebuildOf(readModels))?.state, 'done')
+})
 
 earlier('are rebuilt at the next start if the rebuild has failed', async (context) => {
   const { store, readModels } = context

@@ -110,8 +110,11 @@ class MongoReadModels implements ReadModels {
     )
   }
 
-  async replace(version: Version, by: Version): Promise<void> {
-    await this.#open(() => replaceVersion(version, by, { db: this.#server.db, registry: this.#registry }))
+  async replace(version: Version, by: Version, isUnread?: () => Promise<boolean>): Promise<boolean> {
+    const { signal } = this.#closing
+    return this.#open(() =>
+      replaceVersion(version, by, { db: this.#server.db, registry: this.#registry, signal }, isUnread),
+    )
   }
 
   source(): Promise<FoldedLog> {

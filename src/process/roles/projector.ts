@@ -7,6 +7,7 @@ import { type Background, keepGoing } from '../../loops/keepGoing.ts'
 import { dropUnread, type Unread } from '../../projections/dropUnread.ts'
 import { type Progress, Projectors } from '../../projections/projectors.ts'
 import { rebuildRequested } from '../../projections/rebuilding.ts'
+import { serveEarlier } from '../../projections/serveEarlier.ts'
 
 /** A batch grows for this time while no reader waits. */
 const LINGER_MS = 100
@@ -69,6 +70,7 @@ export const startProjecting = (deps: Deps, projects: boolean): Projecting => {
   const unread = { projectors, namesRead: () => namesReadBy({ readModels, liveness }), looks: LOOKS }
   const work = async (until: AbortSignal) => {
     const background = { ...deps, signal: until }
+    await serveEarlier({ readModels, logger, namesRead: unread.namesRead })
     await Promise.all([
       projectors.run(until),
       dropping(unread, background),

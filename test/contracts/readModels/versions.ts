@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { isAppError } from '../../../src/errors.ts'
+import { isAppError, messageOf } from '../../../src/errors.ts'
 import type { Suite } from '../../support/suite.ts'
 import { until } from '../../support/until.ts'
 import { aCollection, byTime, cursorOf, idsIn, inEnv, type OpenReadModels } from './collection.ts'
@@ -77,6 +77,35 @@ export const versionsContract = (versions: Suite<OpenReadModels>): void => {
       assert.is((await reader.find(inEnv('x'))).total, 2)
     },
   )
+
+  versions('a version that a node reads replaces no other', async ({ readModels }) => {
+    const { spec, put, next } = aCollection()
+    const later = { ...spec, version: 2 }
+    await (await readModels.writer(spec)).write([put('a', { id: 'a', env: 'x', at: 1 })], next())
+    await readModels.writer(later)
+    assert.is(await readModels.replace(later, spec, () => Promise.resolve(false)), false)
+    assert.is((await readModels.reader(spec).get('a'))?.['at'], 1)
+    assert.is(await readModels.reader(later).get('a'), null)
+  })
+
+  versions('a version that no node reads replaces another, and is refused from then on', async (context) => {
+    const { readModels } = context
+    const { spec, put, next } = aCollection()
+    const later = { ...spec, version: 2 }
+    const checkpoint = next()
+    const former = readModels.reader(spec)
+    await (await readModels.writer(spec)).write([put('a', { id: 'a', env: 'x', at: 1 })], checkpoint)
+    assert.is((await former.get('a'))?.['at'], 1)
+    await readModels.writer(later)
+    assert.is(await readModels.replace(later, spec, unread), true)
+    const reader = readModels.reader(later)
+    assert.equal((await reader.find(inEnv('x'))).items, [{ id: 'a', env: 'x', at: 1 }])
+    assert.is((await reader.find(inEnv('x'))).total, 1)
+    assert.is(await reader.checkpoint(), checkpoint)
+    const refusal = () => former.get('a').then(() => 'an answer', messageOf)
+    await until(async () => (await refusal()) !== 'an answer')
+    assert.match(await refusal(), `${spec.name}@1 was dropped`)
+  })
 
   versions(
     'a version can be replaced again, and a repeated replacement changes nothing',

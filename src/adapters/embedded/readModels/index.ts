@@ -62,7 +62,7 @@ class EmbeddedReadModels implements ReadModels {
   readonly #onDiscarded: OnDiscarded
   readonly #checkpointer = openCheckpointer()
   readonly #tables = new Map<string, Table>()
-  /** The tables that this process dropped. An empty one in their place would look like a read model without documents. */
+  /** The tables that this process dropped or renamed. An empty one in their place would look like a read model without documents. */
   readonly #dropped = new Set<string>()
   readonly #closing = new AbortController()
   #db: DatabaseSync
@@ -149,7 +149,8 @@ class EmbeddedReadModels implements ReadModels {
   }
 
   /** The version gets the other table in one transaction. Its former table is dropped slowly, also after a crash. */
-  async replace(version: Version, by: Version): Promise<void> {
+  async replace(version: Version, by: Version, isUnread?: () => Promise<boolean>): Promise<boolean> {
+    if (isUnread && !(await isUnread())) return false
     const former = this.#guard(() => {
       const [current, next] = [version, by].map((each) => this.#registered(each))
       if (!current || !next) return null
@@ -163,9 +164,11 @@ class EmbeddedReadModels implements ReadModels {
       const table = this.#tables.get(tableName(version))
       this.#tables.delete(tableName(version))
       this.#tables.delete(tableName(by))
+      this.#dropped.add(tableName(by))
       return { stored_as: current.stored_as, table }
     })
     if (former) void this.#dropLater(() => this.#dropReplaced(former))
+    return true
   }
 
   async source(): Promise<FoldedLog> {
