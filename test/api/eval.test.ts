@@ -3,7 +3,7 @@ import { deploy, type Run } from '../support/build.ts'
 import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 
-const server = await startServer({ env: { SVC_WEBHOOK_TIMEOUT_MS: '3000' } })
+const server = await startServer({ env: { SVC_WEBHOOK_TIMEOUT_MS: '10000' } })
 const { api } = server
 await deploy(api, 'lab', {
   'm.ts': `export const add = (a: number, b: number) => a + b`,

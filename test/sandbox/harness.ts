@@ -124,7 +124,7 @@ export const openWorkbench = async (
       run: { ...runInfo(), ...run },
       target: typeof target === 'string' ? targetOf(target) : target,
       loadInput: () => Promise.resolve(input ?? { kind: 'args', args }),
-      timeoutMs: 15_000,
+      timeoutMs: 60_000,
       signal: new AbortController().signal,
       onHostCall: () => Promise.resolve(null),
       onLog: () => {},
