@@ -82,7 +82,8 @@ export const openRuntime = ({
             { signal, folder: ready?.folder },
           )
         } finally {
-          ready?.child.kill()
+          ready?.child.kill() // it runs on if the build was refused before it was loaded
+          await ready?.child.ended
           next.prepare()
         }
       }

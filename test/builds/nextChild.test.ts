@@ -34,6 +34,14 @@ const inspectedOnce = async (options: Partial<SandboxOptions> = {}) => {
   return { runtime, build, eventOf, started, temporary }
 }
 
+const isRunning = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
 const next = suite('the child for the next inspection')
 
 next('has started before the build arrives, and serves one build', async () => {
@@ -74,6 +82,14 @@ next('leaves no folder when the upload that took it is refused', async () => {
   assert.not.ok(refusal.ok)
   await runtime.close()
   assert.equal(temporary(), [])
+})
+
+next('has ended when the upload that took it is refused before it is loaded', async () => {
+  const { runtime, build, started } = await inspectedOnce()
+  const refusal = await runtime.inspect(build, { file: '/dev/null' })
+  assert.not.ok(refusal.ok)
+  assert.not.ok(isRunning(started[1] ?? 0))
+  await runtime.close()
 })
 
 next('is not started by a runtime that is closed', async () => {
