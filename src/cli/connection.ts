@@ -69,8 +69,19 @@ const profileConnection = ({ profilesDir }: ClientConfig, name: string | null): 
 
 const localConnection = (config: ClientConfig): Connection => {
   const { url, dataDir, masterKey, apiKey } = config
-  const key = tokenOf('SVC_KEY', 'API key', config, apiKey ?? apiKeyIn(dataDir, masterKey))
-  return { url, key, what: 'API key', fix: 'set SVC_KEY', project: null }
+  const key = apiKey ?? apiKeyIn(dataDir, masterKey)
+  if (key === null && !config.isUrlGiven)
+    throw new AppError(
+      'unauthorized',
+      `no API key in ${dataDir}; start svc dev in this folder, store a service with svc login, or set SVC_URL and SVC_KEY`,
+    )
+  return {
+    url,
+    key: tokenOf('SVC_KEY', 'API key', config, key),
+    what: 'API key',
+    fix: 'set SVC_KEY',
+    project: null,
+  }
 }
 
 /** The settings of the operator: where nothing else is given, those of the `svc dev` of the folder. */

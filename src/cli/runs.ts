@@ -3,6 +3,7 @@ import { type Client, type Run, type RunLogs, ServiceError } from '../client/ind
 import { type CliCommand, command, type Invocation, type Result } from './command.ts'
 import { dashboardPage } from './dashboardPage.ts'
 import { unknownFunction } from './functions.ts'
+import { AppError } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
 import { errorText, prettyJson, runColumns, runText } from './runText.ts'
 import { take } from './take.ts'
@@ -43,6 +44,17 @@ const outcomeOf = async (
   return { json: run, text: `${text}run ${run.run_id}\n${pageOf(run, url())}\n`, failed: true }
 }
 
+/** The refusal of a call with the names of the command instead of the fields of the event. */
+const asGiven = (error: ServiceError): AppError =>
+  new AppError(
+    'bad_request',
+    error.message
+      .replace(/^event_data\.project:/, '--project:')
+      .replace(/^event_data\.fn:/, 'ref:')
+      .replace(/^event_data\.args:/, 'args:'),
+    { cause: error },
+  )
+
 export const runCommands: readonly CliCommand[] = [
   command({
     name: 'run',
@@ -78,8 +90,8 @@ export const runCommands: readonly CliCommand[] = [
       const given = { signal, ...(project !== undefined && { project }) }
       const call = client().callWith<string>(ref, values, given)
       const event = await call.catch(async (error: unknown) => {
-        const isRefused = error instanceof ServiceError && error.code === 'bad_request'
-        throw (isRefused && (await unknownFunction(environment(), ref, project))) || error
+        if (!(error instanceof ServiceError && error.code === 'bad_request')) throw error
+        throw (await unknownFunction(environment(), ref, project)) ?? asGiven(error)
       })
       if (options['no-wait'])
         return { json: event, text: `Requested ${onOneLine(ref)}: stream ${event.stream_id}\n` }

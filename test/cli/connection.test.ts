@@ -83,6 +83,18 @@ test('never gets a stored key that belongs to another address', async () => {
   )
 })
 
+test('that nothing names is explained with the ways to name one', async () => {
+  const dataDir = join(tempDir(), 'none')
+  const { code, err } = await cli(['runs'], { env: { SVC_DATA_DIR: dataDir, XDG_CONFIG_HOME: tempDir() } })
+  assert.equal(
+    [code, err],
+    [
+      1,
+      `svc: no API key in ${dataDir}; start svc dev in this folder, store a service with svc login, or set SVC_URL and SVC_KEY\n`,
+    ],
+  )
+})
+
 test('is refused where --profile and SVC_URL name two, and where no such profile is stored', async () => {
   const both = await cli(['runs', '--profile', 'x'], { env: { SVC_URL: 'http://127.0.0.1:1' } })
   assert.equal(

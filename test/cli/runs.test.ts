@@ -146,6 +146,19 @@ for (const [args, code, expected] of [
     assert.match(ended.err, expected)
   })
 
+run('names its own arguments also with a key that cannot list what exists', async () => {
+  const { token } = await server.api.post<{ token: string }>('/sessions', {
+    permissions: { 'event:*': ['create'], 'build:*': ['execute'] },
+  })
+  const env = { SVC_URL: server.url, SVC_KEY: token }
+  const refused = async (...args: string[]) => (await cli(['run', ...args], { env })).err
+  assert.is(await refused('work/nope'), 'svc: ref: no function "work/nope" in the deployed builds\n')
+  assert.is(
+    await refused('work/add', '--project', 'nope'),
+    'svc: --project: expected the id or name of a project\n',
+  )
+})
+
 run('has the functions that svc functions lists', async () => {
   const listed = await json<{ fn: string; project: string }[]>('functions')
   assert.ok(listed.some(({ fn, project }) => fn === 'work/echo' && project === 'work'))
