@@ -28,7 +28,7 @@ export const actionsOf: ReadonlyMap<string, readonly string[]> = new Map(
   }),
 )
 
-const ACTIONS = new Set(['create', 'read', 'update', 'delete', 'execute', '*'])
+const ACTIONS = ['create', 'read', 'update', 'delete', 'execute', '*']
 
 /** The resource types that a service key may have (SPEC.md, Authentication, rule 4). */
 export const SERVICE_KEY_TYPES = ['mcp', 'webhook', 'stream', 'event', 'run']
@@ -114,24 +114,33 @@ const partsOf = (resource: string): [type: string, path: string] => {
   return [resource.slice(0, colon), resource.slice(colon + 1)]
 }
 
-/** Throws `bad_request` with the message of the validation table (SPEC.md, Permission map) and the invalid entry. */
+/** Throws `bad_request` with the message of the validation table (SPEC.md, Permission map), the invalid entry and what is valid. */
 export const checkPermissions = (map: Permissions): void => {
   for (const [resource, actions] of Object.entries(map)) {
     const [, type, path] = RESOURCE.exec(resource) ?? []
-    if (type === undefined || path === undefined) throw refusal('Invalid resource', resource)
-    if (actions.length === 0) throw refusal('Empty action list', resource)
-    const unknown = actions.find((action) => !ACTIONS.has(action))
-    if (unknown !== undefined) throw refusal('Invalid action', resource, unknown)
-    const unfit = actions.find((action) => !fits(type, action))
-    if (unfit !== undefined) throw refusal('Action not valid for resource', resource, unfit)
+    if (type === undefined || path === undefined)
+      throw refusal('Invalid resource', [resource], 'type:path, such as "run:*"')
+    const valid = validActions(type)
+    if (actions.length === 0) throw refusal('Empty action list', [resource], orOf(valid ?? ACTIONS))
+    const unknown = actions.find((action) => !ACTIONS.includes(action))
+    if (unknown !== undefined) throw refusal('Invalid action', [resource, unknown], orOf(ACTIONS))
+    const unfit = actions.find((action) => !valid?.includes(action))
+    if (unfit === undefined) continue
+    const expected = valid ? orOf(valid) : `the type ${orOf([...actionsOf.keys(), '*'])}`
+    throw refusal('Action not valid for resource', [resource, unfit], expected)
   }
 }
 
-/** `*:*` accepts only `*`: another action would have no meaning for types without it. */
-const fits = (type: string, action: string): boolean => {
-  if (type === '*') return action === '*'
+/** Undefined for an unknown type. `*:*` accepts only `*`: another action would have no meaning for types without it. */
+const validActions = (type: string): readonly string[] | undefined => {
+  if (type === '*') return ['*']
   const actions = actionsOf.get(type)
-  return actions !== undefined && (action === '*' || actions.includes(action))
+  return actions && [...actions, '*']
+}
+
+const orOf = (names: readonly string[]): string => {
+  const [last = '', ...before] = names.toReversed()
+  return before.length === 0 ? last : `${before.toReversed().join(', ')} or ${last}`
 }
 
 /** Throws `bad_request` for permissions that a service key cannot have. */
@@ -146,10 +155,7 @@ export const checkServiceKeyPermissions = (map: Permissions): void => {
   }
 }
 
-const refusal = (text: string, resource: string, action?: string): AppError =>
-  new AppError(
-    'bad_request',
-    `${text}: ${quoted(resource)}${action === undefined ? '' : ` ${quoted(action)}`}`,
-  )
+const refusal = (text: string, entry: readonly string[], expected: string): AppError =>
+  new AppError('bad_request', `${text}: ${entry.map(quoted).join(' ')}: expected ${expected}`)
 
 const quoted = (text: string): string => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)

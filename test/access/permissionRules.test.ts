@@ -50,6 +50,25 @@ for (const [rule, resource, actions, message] of [
   })
 }
 
+for (const [resource, action, message] of [
+  ['run', 'read', 'Invalid resource: "run": expected type:path, such as "run:*"'],
+  ['run:*', 'READ', 'Invalid action: "run:*" "READ": expected create, read, update, delete, execute or *'],
+  ['mcp:*', 'create', 'Action not valid for resource: "mcp:*" "create": expected execute or *'],
+  ['event:*', 'delete', 'Action not valid for resource: "event:*" "delete": expected create, read or *'],
+  ['*:*', 'read', 'Action not valid for resource: "*:*" "read": expected *'],
+  [
+    'evnt:*',
+    'read',
+    'Action not valid for resource: "evnt:*" "read": expected the type mcp, webhook, stream, event, run, project, build, context, key, session, env, file, domain or *',
+  ],
+] as const)
+  table(`names what is expected instead of ${resource} ${action}`, () =>
+    assert.is(
+      messageOf(() => checkPermissions({ [resource]: [action] })),
+      message,
+    ),
+  )
+
 /** SPEC.md, Permission map; `file` and `domain`: DESIGN.md, Permissions per endpoint. */
 const ACTIONS: Record<string, string[]> = {
   mcp: ['execute'],

@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import * as assert from 'uvu/assert'
 import { closed } from '../../src/api/http/closed.ts'
+import { patternRules } from '../../src/api/http/patternRules.ts'
 import { checkBody } from '../../src/api/http/validate.ts'
 import { allRoutes } from '../../src/api/routes/index.ts'
 import type { Route } from '../../src/api/route.ts'
@@ -25,6 +26,18 @@ await api.post('/projects', { name: 'own' })
 const send = ({ method, path, operator: isOperators }: Route, body: unknown) =>
   (isOperators ? operator : api).send(method, server.url + path.replace(/:\w+/g, 'own'), { body })
 
+/** The patterns of the fields of a schema. Names of any form have none. */
+const patternsIn = (schema: unknown, field = ''): [field: string, pattern: string][] =>
+  typeof schema !== 'object' || schema === null
+    ? []
+    : Object.entries(schema).flatMap(([key, value]) =>
+        key === 'pattern' && typeof value === 'string'
+          ? [[field, value]]
+          : key === 'documented' || key === 'patternProperties'
+            ? []
+            : patternsIn(value, key),
+      )
+
 const refusedRequests = new Set<string>()
 
 const body = suite('a body with a field that the route does not have')
@@ -40,6 +53,31 @@ for (const route of allRoutes.filter((one) => one.body && !one.parseBody)) {
     refusedRequests.add(refused.headers.get('x-request-id') ?? '')
   })
 }
+
+const words = suite('a text of the wrong form')
+
+words('is refused with the rule in words', async () => {
+  isRefused(
+    await api.send('POST', '/projects', { body: { name: 'a b' } }),
+    /^name: expected 1 to 63 letters, digits, "\.", "_" and "-", beginning with a letter or digit, got "a b"$/,
+  )
+  isRefused(
+    await api.send('POST', '/projects/own/context', { body: { key: 'a b', value: 'v' } }),
+    /^key: expected 1 to 128 letters, digits, "_", "\." and "-", beginning with a letter or "_"$/,
+  )
+  isRefused(
+    await operator.send('POST', `${server.url}/operator/secrets/rotate-master`, {
+      body: { master_key: 'x' },
+    }),
+    /: expected 32 bytes in base64: 44 characters$/,
+  )
+})
+
+for (const { operationId, body: schema, query } of allRoutes)
+  for (const [field, pattern] of patternsIn({ body: schema, query }))
+    words(`has a rule in words for ${field} of ${operationId}`, () => {
+      assert.ok(patternRules.has(pattern), pattern)
+    })
 
 body('is refused as a form too', async () => {
   const form = formOf(await zipBuild({ 'a.js': 'export const a = 1' }), { lives: 'true' })
@@ -130,5 +168,6 @@ spellings('is refused if they differ', async () => {
   assert.is((await other.api.page('/events')).data.length, 1)
 })
 
+words.run()
 body.run()
 spellings.run()

@@ -72,7 +72,7 @@ sessions('need permissions, and valid ones', async () => {
     ['POST', '/sessions', { permissions: { run: ['read'] } }],
     [400, 'bad_request'],
   )
-  assert.is(told, 'Invalid resource: "run"')
+  assert.is(told, 'Invalid resource: "run": expected type:path, such as "run:*"')
   for (const resource of ['run:x', 'run:\n', 'run:a\u2028b']) {
     const permissions = { [resource]: { read: true } }
     await isRefusedWith(api, ['POST', '/sessions', { permissions }], [400, 'bad_request'])

@@ -1,6 +1,7 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import { Compile, type Validator } from 'typebox/compile'
 import { AppError } from '../../errors.ts'
+import { patternRules } from './patternRules.ts'
 
 /** Checks input against a schema and returns it typed. The error names the field and the expected value. */
 export type Check<T> = (input: unknown) => T
@@ -63,12 +64,18 @@ const refusal = (validator: Validator, input: unknown, what: string): AppError =
   if (missing !== undefined) return new AppError('bad_request', `${field}: is required`)
   const expected =
     // Of a large union, the validator reports only the first members.
+    (error?.keyword === 'pattern' && inWords(error.params.pattern)) ||
     ((error?.keyword === 'anyOf' || error?.keyword === 'const') && alternativesAt(validator.Type(), path)) ||
     (error?.message ?? 'is not valid')
   return new AppError(
     'bad_request',
     `${field}: ${expected}${takesSecrets(validator.Type()) ? '' : gotOf(input, path)}`,
   )
+}
+
+const inWords = (pattern: string | RegExp): string | undefined => {
+  const rule = patternRules.get(String(pattern))
+  return rule === undefined ? undefined : `expected ${rule}`
 }
 
 /** The refusal of a field that the schema does not have, with those it has. */

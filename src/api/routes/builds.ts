@@ -16,7 +16,8 @@ import { fieldsOf } from '../present/fieldsOf.ts'
 import { presentFunction } from '../present/function.ts'
 import { Build, BuildOfEnv, BuildUpload, DeployedBuild } from '../schemas.ts'
 import { projectOf, projectPaths } from './projects.ts'
-import { HASH_PATTERN, readUpload, UploadForm } from './uploadForm.ts'
+import { HASH_PATTERN } from '../schemas/patterns.ts'
+import { readUpload, UploadForm } from './uploadForm.ts'
 
 const HashFilter = Type.String({
   pattern: HASH_PATTERN,

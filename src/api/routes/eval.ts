@@ -3,6 +3,7 @@ import { evaluate } from '../../commands/runs/evaluate.ts'
 import { presentRun } from '../present/run.ts'
 import { item, route } from '../route.ts'
 import { Run } from '../schemas.ts'
+import { REPL_PATTERN } from '../schemas/patterns.ts'
 import { projectPaths } from './projects.ts'
 
 export const evalRoutes = [
@@ -19,7 +20,7 @@ export const evalRoutes = [
     needs: { type: 'build', action: 'execute', path: projectPaths },
     body: Type.Object({
       code: Type.String({ minLength: 1, maxLength: 256 << 10 }),
-      repl_id: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9._-]{1,64}$' })),
+      repl_id: Type.Optional(Type.String({ pattern: REPL_PATTERN })),
     }),
     example: { code: "await run('greetings/add', 1, 2)" },
     errors: ['quota_exceeded'],

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { KEY_PATTERN } from '../schemas/patterns.ts'
 import { masterKeyStatus } from '../../commands/installation/masterKeyStatus.ts'
 import { rotateMasterKey } from '../../commands/installation/rotateMasterKey.ts'
 import { item, operatorRoute } from '../route.ts'
@@ -8,7 +9,7 @@ const tag = 'Operator'
 const path = '/operator/secrets/rotate-master'
 
 /** 32 bytes in base64. */
-const MasterKey = Type.String({ pattern: '^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$' })
+const MasterKey = Type.String({ pattern: KEY_PATTERN, writeOnly: true })
 
 export const masterKeyRoutes = [
   operatorRoute({

@@ -7,11 +7,11 @@ import { TransferKey } from '../../secrets/transferKey.ts'
 import { incoming } from '../http/incoming.ts'
 import { item, operatorRoute, own } from '../route.ts'
 import { ImportedEnv } from '../schemas.ts'
+import { KEY_PATTERN } from '../schemas/patterns.ts'
 
 const tag = 'Operator'
 const KEY_HEADER = 'Svc-Transfer-Key'
-/** 32 bytes in base64. */
-const KEY = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/
+const KEY = new RegExp(KEY_PATTERN)
 
 const transferKeyIn = (text: string, field: string): TransferKey => {
   if (!KEY.test(text)) throw new AppError('bad_request', `${field}: expected 32 bytes in base64`)
@@ -29,7 +29,7 @@ export const transferRoutes = [
       'Returns a file for `POST /operator/imports` of another installation: lines of JSON, with the bytes of blobs between ' +
       'them. Secrets in it are encrypted, and their keys are encrypted with `transfer_key`. Use `svc export`. The ' +
       'environment must be at rest: 409 while runs are in progress. The last line is `end`, or `error` with the reason.',
-    body: Type.Object({ transfer_key: Type.String({ pattern: KEY.source, writeOnly: true }) }),
+    body: Type.Object({ transfer_key: Type.String({ pattern: KEY_PATTERN, writeOnly: true }) }),
     example: { transfer_key: `${'A'.repeat(43)}=` },
     errors: ['conflict'],
     reply: { kind: 'bytes', type: 'application/octet-stream' },

@@ -5,9 +5,7 @@ import { MAX_ZIP_BYTES } from '../../ports/runtime.ts'
 import { isId } from '../../ids.ts'
 import { pace } from '../http/incoming.ts'
 import { unknownField } from '../http/validate.ts'
-
-/** A SHA-256 in hex. */
-export const HASH_PATTERN = '^[0-9A-Fa-f]{64}$'
+import { HASH_PATTERN } from '../schemas/patterns.ts'
 
 /** The form of a build upload (SPEC.md, Builds). */
 export const UploadForm = Type.Object({

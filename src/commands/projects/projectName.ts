@@ -10,6 +10,9 @@ import { isStale, reserveName, type ReservationState } from './reserveName.ts'
 export const PROJECT_NAME = '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$'
 const VALID = new RegExp(PROJECT_NAME)
 
+/** The rule in words, for error messages. */
+export const PROJECT_NAME_RULE = '1 to 63 letters, digits, ".", "_" and "-", beginning with a letter or digit'
+
 type Deps = Pick<CommandDeps, 'aggregates' | 'views'>
 
 /**
@@ -25,7 +28,7 @@ export const reserveProjectName = async (
   if (!VALID.test(name))
     throw new AppError(
       'bad_request',
-      `name: expected ${PROJECT_NAME}, got ${JSON.stringify(name.slice(0, 80))}`,
+      `name: expected ${PROJECT_NAME_RULE}, got ${JSON.stringify(name.slice(0, 80))}`,
     )
   await reserveName(
     deps,
