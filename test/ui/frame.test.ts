@@ -180,6 +180,32 @@ story('a list appears also where replies take longer than the updates', async ({
   }
 })
 
+story('a wrong address shows its page', async ({ chromium, server }) => {
+  const { page, go } = await openDashboard(chromium, server)
+  for (const address of [
+    '/?range=constructor',
+    '/runs?before=x',
+    '/history?from=x',
+    '/history?as_of=x',
+    '/history?show=constructor',
+  ]) {
+    await go(address)
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor()
+    assert.is(await page.getByText('undefined').count(), 0, address)
+  }
+})
+
+story('a page that cannot be rendered says so, and the others remain', async ({ chromium, server }) => {
+  const { page } = await openDashboard(chromium, server)
+  const pagination = { total: 1, limit: 50, offset: 0, has_more: false }
+  await page.route('**/v1/files?*', (route) => route.fulfill({ json: { data: [null], pagination } }))
+  await page.getByRole('link', { name: 'Files' }).click()
+  await page.getByRole('alert').getByText('null').waitFor()
+  await page.getByRole('link', { name: 'Runs', exact: true }).click()
+  await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor()
+})
+
 story('an ended session asks to sign in again and returns to the same page', async ({ chromium, server }) => {
   const { page } = await openDashboard(chromium, server, { path: '/runs?type=call' })
   await server.api.remove('/sessions')

@@ -1,12 +1,14 @@
-import { useEffect, useRef } from 'preact/hooks'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useErrorBoundary, useRef } from 'preact/hooks'
 import { pages } from '../pages.ts'
 import { Dialogs } from '../parts/dialog.tsx'
+import { Failure } from '../parts/texts.tsx'
 import { isReachable } from './api.ts'
 import { listenToKeys, Shortcuts } from './keyboard.tsx'
 import { live } from './live.ts'
 import { Notices } from './notices.tsx'
 import type { Page } from './page.ts'
-import { linkTo, matched, path } from './router.ts'
+import { linkTo, matched, path, query } from './router.ts'
 import { envLabel, hasEnded, may, maySome, operator, session, signOut } from './session.ts'
 import { SignIn } from './signIn.tsx'
 import { TicketQuestion } from './ticketQuestion.tsx'
@@ -112,7 +114,11 @@ const Outlet = () => {
     document.title = `${page.name} · svc`
     if (!isPermitted(page)) return <Refused page={page} />
     const Content = page.content
-    return <Content key={page.path + JSON.stringify(params)} params={params} />
+    return (
+      <Guarded key={page.path + JSON.stringify(params)} name={page.name}>
+        <Content params={params} />
+      </Guarded>
+    )
   }
   document.title = 'Not found · svc'
   return (
@@ -121,6 +127,23 @@ const Outlet = () => {
       <p>
         There is no page at this address. <a href={linkTo('/')}>Overview</a>
       </p>
+    </>
+  )
+}
+
+/** A page that cannot be rendered leaves the frame as it is. Another address of the page renders it again. */
+const Guarded = ({ name, children }: { readonly name: string; readonly children: ComponentChildren }) => {
+  const [error, retry] = useErrorBoundary()
+  const shown = useRef(query.value)
+  useEffect(() => {
+    if (error && shown.current !== query.value) retry()
+    shown.current = query.value
+  }, [query.value])
+  if (!error) return <>{children}</>
+  return (
+    <>
+      <h1>{name}</h1>
+      <Failure error={error as Error} retry={retry} />
     </>
   )
 }

@@ -18,7 +18,8 @@ const RANGES = {
   month: { text: 'Last 30 days', interval: 'day', time_range: 'P30D' },
 } as const
 
-const rangeOf = (value: string) => RANGES[value as keyof typeof RANGES] ?? RANGES.hour
+const rangeOf = (value: string) =>
+  Object.hasOwn(RANGES, value) ? RANGES[value as keyof typeof RANGES] : RANGES.hour
 
 /** The state of the environment: its runs over time, their errors, the quota, and what needs attention. */
 export const Overview = () => {

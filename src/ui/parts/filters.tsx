@@ -1,6 +1,16 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { isoOf } from '../../clock.ts'
 import { param, setQuery } from '../frame/router.ts'
+
+/**
+ * A time of a field, which is in the time zone of the reader, as ISO 8601. Another text, which only a wrong address has, stays
+ * as it is: the service refuses it.
+ */
+export const isoOfField = (value: string): string => {
+  const ms = Date.parse(value)
+  return Number.isNaN(ms) ? value : isoOf(ms)
+}
 
 /** The pause after the last key before the list is loaded again. */
 const PAUSE_MS = 300

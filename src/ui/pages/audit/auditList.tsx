@@ -2,7 +2,7 @@ import type { AuditedFact, Page } from '../../../client/index.ts'
 import { isoOf } from '../../../clock.ts'
 import { useLoaded } from '../../frame/load.ts'
 import { linkTo, param, path, query, setQuery } from '../../frame/router.ts'
-import { Filters, TextFilter } from '../../parts/filters.tsx'
+import { Filters, isoOfField, TextFilter } from '../../parts/filters.tsx'
 import { Json } from '../../parts/json.tsx'
 import { offsetOf, PAGE, Pager } from '../../parts/pager.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
@@ -19,9 +19,6 @@ interface Props {
 
 const TEXTS = ['actor', 'resource', 'type'] as const
 const TIMES = ['from', 'to'] as const
-
-/** A time of a field, which has none of a time zone, as ISO 8601. */
-export const isoOfField = (value: string): string => (value === '' ? '' : new Date(value).toISOString())
 
 const filters = (): AuditQuery =>
   Object.fromEntries(

@@ -5,9 +5,8 @@ import { useLoaded } from '../../frame/load.ts'
 import { param, setQuery } from '../../frame/router.ts'
 import { may, operator } from '../../frame/session.ts'
 import { Choice } from '../../parts/fields.tsx'
-import { Filters, TextFilter } from '../../parts/filters.tsx'
+import { Filters, isoOfField, TextFilter } from '../../parts/filters.tsx'
 import { Failure } from '../../parts/texts.tsx'
-import { isoOfField } from './auditList.tsx'
 import { Differences } from './differences.tsx'
 import { KINDS } from './resources.ts'
 
@@ -23,14 +22,15 @@ const useOldest = () =>
 export const TimeTravel = () => {
   const oldest = useOldest()
   const as_of = param('as_of')
-  const kind = KINDS[param('show')] ?? KINDS['projects']
+  const show = param('show')
+  const kind = KINDS[Object.hasOwn(KINDS, show) ? show : 'projects']
   return (
     <section aria-labelledby="past">
       <h2 id="past">The state at another time</h2>
       <Filters label="Time and resource">
         <Choice
           label="Show"
-          value={param('show') || 'projects'}
+          value={show || 'projects'}
           options={Object.entries(KINDS)
             .filter(([, { isOperators }]) => !isOperators || operator.value)
             .map(([name, { text }]) => [name, text] as const)}

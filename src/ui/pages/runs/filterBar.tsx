@@ -2,7 +2,7 @@ import type { RunType } from '../../../client/index.ts'
 import { param, query, setQuery } from '../../frame/router.ts'
 import { may } from '../../frame/session.ts'
 import { Choice } from '../../parts/fields.tsx'
-import { Filters, TextFilter } from '../../parts/filters.tsx'
+import { Filters, isoOfField, TextFilter } from '../../parts/filters.tsx'
 import { STATUS_TEXTS } from '../../parts/texts.tsx'
 import { useProjects } from '../../parts/projectChoice.tsx'
 
@@ -32,7 +32,7 @@ const NAMES = [
 export const runFilters = (): Readonly<Record<string, string>> => {
   const given = NAMES.map((name) => [name, param(name)] as const).filter(([, value]) => value !== '')
   const before = param('before')
-  return { ...Object.fromEntries(given), ...(before && { before: new Date(before).toISOString() }) }
+  return { ...Object.fromEntries(given), ...(before && { before: isoOfField(before) }) }
 }
 
 /** The filter bar is the URL: each field changes one parameter. */
