@@ -130,7 +130,7 @@ known('because it does not stop in time costs the other runs no fault', async ()
 
 known.run()
 
-const unknown = suite<Workbench>('runs of a process that one of them ended', { timeoutMs: 60_000 })
+const unknown = suite<Workbench>('runs of a process that one of them ended', { timeoutMs: 120_000 })
 
 unknown.before(async (context) => void Object.assign(context, await openWorkbench({ 'main.js': source })))
 unknown.after(({ runtime }) => runtime.close())
@@ -177,7 +177,7 @@ unknown('do not include a run that came while the process did not answer', async
   const bench = await openWorkbench({ 'main.js': source }, { heartbeatMs: 3000 })
   const elsewhere = { build: { ...bench.build, env_id: newId() } }
   await resultOf(bench.invoke('main/identity', elsewhere))
-  const spinning = bench.invoke('main/spin', { timeoutMs: 45_000 }) // the heartbeat counts the time of a processor
+  const spinning = bench.invoke('main/spin', { timeoutMs: 300_000 }) // the heartbeat counts the time of a processor
   assert.is(await resultOf(bench.invoke('main/later', { ...elsewhere, args: [1500] })), 'done')
   const waiting = bench.invoke('main/identity')
   assert.is(failureOf(await spinning).code, 'unresponsive')
