@@ -106,9 +106,10 @@ const appOf = (
     if (answeredPreflight(ctx) || ledToDashboard(ctx)) return
     await next()
     if (ctx.body !== undefined || ctx.respond === false) return
-    if (ctx.status === 404) throw unknown(ctx.method, ctx.path)
-    if (ctx.state.route === undefined && ctx.status >= 400)
-      throw new AppError('method_not_allowed', `This path supports only ${ctx.response.get('Allow')}`)
+    const isRefused = ctx.state.route === undefined && ctx.status >= 400
+    const allowed = ctx.response.get('Allow') // empty for a path that has no route
+    if (ctx.status === 404 || (isRefused && allowed === '')) throw unknown(ctx.method, ctx.path)
+    if (isRefused) throw new AppError('method_not_allowed', `This path supports only ${allowed}`)
   })
   app.use(router.routes())
   app.use(router.allowedMethods()) // sets an `Allow` header and a status that becomes the error above

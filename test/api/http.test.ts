@@ -81,6 +81,14 @@ envelope('of an unknown method names the existing methods', async () => {
   }
 })
 
+envelope('of an unknown method on an unknown path is 404', async () => {
+  for (const path of ['/', '/nope']) {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+    socket.end(`TRACE ${path} HTTP/1.1\r\nHost: svc\r\nConnection: close\r\n\r\n`)
+    assert.match((await buffer(socket)).toString(), /^HTTP\/1\.1 404 /)
+  }
+})
+
 for (const [what, text, status, code] of [
   ['what is not HTTP', 'nonsense\r\n\r\n', 400, 'bad_request'],
   [
