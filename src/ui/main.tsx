@@ -1,10 +1,12 @@
 import { render } from 'preact'
 import { App } from './frame/app.tsx'
+import { keepFocus } from './frame/focus.ts'
 import { followLinks } from './frame/router.ts'
 import { openSession } from './frame/session.ts'
 import { applyTheme } from './frame/theme.ts'
 
 applyTheme()
+keepFocus()
 followLinks()
 void openSession()
 render(<App />, document.body)
