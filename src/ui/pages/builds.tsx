@@ -3,10 +3,11 @@ import { ServiceError } from '../../client/index.ts'
 import { api } from '../frame/api.ts'
 import { useLoaded } from '../frame/load.ts'
 import { linkTo, param, query } from '../frame/router.ts'
-import { offsetOf, PAGE, Pager } from '../parts/pager.tsx'
+import { offsetOf, PAGE } from '../parts/pager.tsx'
 import { ProjectPage } from '../parts/projectChoice.tsx'
-import { type Column, Table } from '../parts/table.tsx'
-import { Empty, Failure, Loading, shortId, sizeText, Time } from '../parts/texts.tsx'
+import { List } from '../parts/list.tsx'
+import type { Column } from '../parts/table.tsx'
+import { Empty, shortId, sizeText, Time } from '../parts/texts.tsx'
 import { BuildActions } from './builds/buildActions.tsx'
 import { Changes } from './builds/changes.tsx'
 import { UploadBuild } from './builds/uploadBuild.tsx'
@@ -40,7 +41,7 @@ const buildsOf = async (project: string, signal: AbortSignal): Promise<Listed> =
 const BuildsOf = ({ project }: { readonly project: string }) => {
   const builds = useLoaded((signal) => buildsOf(project, signal), [project, param('offset')])
   const chosen = param('build')
-  const { data = [], deployed } = builds.data ?? {}
+  const deployed = builds.data?.deployed
   const columns: readonly Column<Build>[] = [
     {
       name: 'Build',
@@ -68,8 +69,6 @@ const BuildsOf = ({ project }: { readonly project: string }) => {
   return (
     <>
       <UploadBuild project={project} onDone={builds.reload} />
-      {builds.isLoading && !builds.data && <Loading />}
-      {builds.error && <Failure error={builds.error} retry={builds.reload} />}
       {chosen && (
         <section aria-labelledby="changes">
           <h2 id="changes">
@@ -78,19 +77,17 @@ const BuildsOf = ({ project }: { readonly project: string }) => {
           <Changes key={`${chosen} ${deployed?.build_id}`} project={project} build_id={chosen} />
         </section>
       )}
-      {builds.data && data.length === 0 ? (
-        <Empty command="npx svc deploy">
-          This project has no build. Deploy one from the folder of its sources:
-        </Empty>
-      ) : (
-        <Table
-          caption="Builds, the newest first"
-          columns={columns}
-          rows={data}
-          idOf={({ build_id }) => build_id}
-        />
-      )}
-      {builds.data && <Pager {...builds.data.pagination} />}
+      <List
+        of={builds}
+        caption="Builds, the newest first"
+        columns={columns}
+        idOf={({ build_id }) => build_id}
+        empty={
+          <Empty command="npx svc deploy">
+            This project has no build. Deploy one from the folder of its sources:
+          </Empty>
+        }
+      />
     </>
   )
 }

@@ -4,9 +4,10 @@ import { useRefresh } from '../frame/live.ts'
 import { useLoaded } from '../frame/load.ts'
 import { linkTo, param, query } from '../frame/router.ts'
 import { Filters, TextFilter } from '../parts/filters.tsx'
-import { offsetOf, PAGE, Pager } from '../parts/pager.tsx'
-import { type Column, Table } from '../parts/table.tsx'
-import { Empty, Failure, shortId, Time } from '../parts/texts.tsx'
+import { offsetOf, PAGE } from '../parts/pager.tsx'
+import { List } from '../parts/list.tsx'
+import type { Column } from '../parts/table.tsx'
+import { Empty, shortId, Time } from '../parts/texts.tsx'
 import { Handlers, useHandlers } from './events/handlers.tsx'
 import { One } from './events/one.tsx'
 import { Publish } from './events/publish.tsx'
@@ -14,7 +15,7 @@ import { Publish } from './events/publish.tsx'
 /** The events of the environment and their handlers, or the one of the parameter `event`. */
 export const Events = () => {
   const event_id = param('event')
-  if (event_id === '') return <List />
+  if (event_id === '') return <AllEvents />
   return (
     <>
       <h1>Events</h1>
@@ -23,7 +24,7 @@ export const Events = () => {
   )
 }
 
-const List = () => {
+const AllEvents = () => {
   const event_type = param('event_type')
   const events = useLoaded(
     (signal) =>
@@ -49,18 +50,13 @@ const List = () => {
       <Filters label="Filter events">
         <TextFilter label="Event type" name="event_type" hint="The whole type" />
       </Filters>
-      {events.error && <Failure error={events.error} retry={events.reload} />}
-      {events.data && rows.length === 0 ? (
-        <NoEvents event_type={event_type} />
-      ) : (
-        <Table
-          caption="Events, the newest first"
-          columns={COLUMNS}
-          rows={rows}
-          idOf={(event) => event.event_id}
-        />
-      )}
-      {events.data && <Pager {...events.data.pagination} />}
+      <List
+        of={events}
+        caption="Events, the newest first"
+        columns={COLUMNS}
+        idOf={(event) => event.event_id}
+        empty={<NoEvents event_type={event_type} />}
+      />
       <Handlers handlers={handlers} />
     </>
   )

@@ -8,9 +8,10 @@ import { Action } from '../parts/action.tsx'
 import { TextField } from '../parts/fields.tsx'
 import { Filters, TextFilter } from '../parts/filters.tsx'
 import { saveBlob } from '../parts/json.tsx'
-import { offsetOf, PAGE, Pager } from '../parts/pager.tsx'
-import { type Column, Table } from '../parts/table.tsx'
-import { Empty, Failure, shortId, sizeText, Time } from '../parts/texts.tsx'
+import { offsetOf, PAGE } from '../parts/pager.tsx'
+import { List } from '../parts/list.tsx'
+import type { Column } from '../parts/table.tsx'
+import { Empty, shortId, sizeText, Time } from '../parts/texts.tsx'
 
 /** The files of the environment, by path. */
 export const Files = () => {
@@ -19,7 +20,6 @@ export const Files = () => {
     (signal) => api.files.list({ ...(prefix && { prefix }), limit: PAGE, offset: offsetOf(), signal }),
     [query.value.toString()],
   )
-  const rows = files.data?.data ?? []
   const columns: readonly Column<File>[] = [
     { name: 'Path', cell: ({ path }) => <code>{path}</code> },
     { name: 'Size', isNumber: true, cell: ({ size }) => sizeText(size) },
@@ -41,17 +41,19 @@ export const Files = () => {
       <Filters label="Filter files">
         <TextFilter label="Path begins with" name="prefix" />
       </Filters>
-      {files.error && <Failure error={files.error} retry={files.reload} />}
-      {files.data && rows.length === 0 ? (
-        <Empty command="npx svc files put report.csv ./report.csv">
-          {prefix
-            ? 'No file has such a path.'
-            : 'No file is stored. Functions write files with files.put; so does the command line:'}
-        </Empty>
-      ) : (
-        <Table caption="Files by path" columns={columns} rows={rows} idOf={({ file_id }) => file_id} />
-      )}
-      {files.data && <Pager {...files.data.pagination} />}
+      <List
+        of={files}
+        caption="Files by path"
+        columns={columns}
+        idOf={({ file_id }) => file_id}
+        empty={
+          <Empty command="npx svc files put report.csv ./report.csv">
+            {prefix
+              ? 'No file has such a path.'
+              : 'No file is stored. Functions write files with files.put; so does the command line:'}
+          </Empty>
+        }
+      />
     </>
   )
 }

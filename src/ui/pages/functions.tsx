@@ -4,10 +4,11 @@ import { api } from '../frame/api.ts'
 import { useLoaded } from '../frame/load.ts'
 import { linkTo, param } from '../frame/router.ts'
 import { may } from '../frame/session.ts'
-import { offsetOf, Pager } from '../parts/pager.tsx'
+import { offsetOf } from '../parts/pager.tsx'
 import { ProjectPage } from '../parts/projectChoice.tsx'
-import { type Column, Table } from '../parts/table.tsx'
-import { Empty, Failure, Loading } from '../parts/texts.tsx'
+import { List } from '../parts/list.tsx'
+import type { Column } from '../parts/table.tsx'
+import { Empty } from '../parts/texts.tsx'
 import { CallFunction, LastCall, type Called } from './functions/callFunction.tsx'
 import { Figures } from './functions/figures.tsx'
 import { Schedules } from './functions/schedules.tsx'
@@ -31,7 +32,7 @@ const FunctionsOf = ({ project }: { readonly project: string }) => {
     [project, param('offset')],
   )
   const called = useSignal<Called | null>(null)
-  const rows = functions.data?.data ?? []
+  const isDeployed = (functions.data?.pagination.total ?? 0) > 0
   const columns: readonly Column<ProjectFunction>[] = [
     {
       name: 'Function',
@@ -52,21 +53,22 @@ const FunctionsOf = ({ project }: { readonly project: string }) => {
       cell: (fn) => <CallFunction project={project} of={fn} onCalled={(call) => (called.value = call)} />,
     },
   ]
-  if (functions.error) return <Failure error={functions.error} retry={functions.reload} />
-  if (!functions.data) return <Loading />
-  if (rows.length === 0)
-    return (
-      <Empty command="npx svc deploy">
-        No build of this project is deployed. Deploy one from the folder of its sources:
-      </Empty>
-    )
   return (
     <>
       {called.value && <LastCall called={called.value} />}
-      <Table caption="Functions" columns={columns} rows={rows} idOf={({ fn }) => fn} />
-      <Pager {...functions.data.pagination} />
-      <Schedules project={project} />
-      <Webhooks project={project} />
+      <List
+        of={functions}
+        caption="Functions"
+        columns={columns}
+        idOf={({ fn }) => fn}
+        empty={
+          <Empty command="npx svc deploy">
+            No build of this project is deployed. Deploy one from the folder of its sources:
+          </Empty>
+        }
+      />
+      {isDeployed && <Schedules project={project} />}
+      {isDeployed && <Webhooks project={project} />}
     </>
   )
 }

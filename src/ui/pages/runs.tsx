@@ -4,8 +4,9 @@ import { api } from '../frame/api.ts'
 import { useRefresh } from '../frame/live.ts'
 import { useLoaded } from '../frame/load.ts'
 import { linkTo, param, query, setQuery } from '../frame/router.ts'
-import { type Column, Table } from '../parts/table.tsx'
-import { durationText, Empty, Failure, shortId, Status, Time } from '../parts/texts.tsx'
+import { List } from '../parts/list.tsx'
+import type { Column } from '../parts/table.tsx'
+import { durationText, Empty, shortId, Status, Time } from '../parts/texts.tsx'
 import { BulkActions } from './runs/bulkActions.tsx'
 import { FilterBar, runFilters } from './runs/filterBar.tsx'
 
@@ -37,7 +38,6 @@ export const Runs = () => {
         {page.data && <Total pagination={page.data.pagination} />}
       </div>
       <FilterBar />
-      {page.error && <Failure error={page.error} retry={page.reload} />}
       <BulkActions
         picked={picked.value}
         matching={page.data?.pagination.total ?? 0}
@@ -47,18 +47,15 @@ export const Runs = () => {
           page.reload()
         }}
       />
-      {page.data && rows.length === 0 ? (
-        <NoRuns isFiltered={query.value.size > 0} />
-      ) : (
-        <Table
-          caption="Runs, the newest first"
-          columns={COLUMNS}
-          rows={rows}
-          idOf={(run) => run.run_id}
-          selected={new Set(picked.value.keys())}
-          onSelect={select}
-        />
-      )}
+      <List
+        of={{ ...page, data: page.data && { data: rows } }}
+        caption="Runs, the newest first"
+        columns={COLUMNS}
+        idOf={(run) => run.run_id}
+        selected={new Set(picked.value.keys())}
+        onSelect={select}
+        empty={<NoRuns isFiltered={query.value.size > 0} />}
+      />
       <CursorPager next={page.data?.pagination.next ?? page.data?.pagination.searched_to} />
     </>
   )

@@ -2,10 +2,11 @@ import type { ContextVariable } from '../../client/index.ts'
 import { api } from '../frame/api.ts'
 import { useLoaded } from '../frame/load.ts'
 import { param } from '../frame/router.ts'
-import { offsetOf, PAGE, Pager } from '../parts/pager.tsx'
+import { offsetOf, PAGE } from '../parts/pager.tsx'
 import { ProjectPage } from '../parts/projectChoice.tsx'
-import { type Column, Table } from '../parts/table.tsx'
-import { Empty, Failure, Loading, Time } from '../parts/texts.tsx'
+import { List } from '../parts/list.tsx'
+import type { Column } from '../parts/table.tsx'
+import { Empty, Time } from '../parts/texts.tsx'
 import { CreateSecret, SecretActions } from './secrets/secretActions.tsx'
 
 /** The context variables of a project. The service never returns their values. */
@@ -21,7 +22,6 @@ const SecretsOf = ({ project }: { readonly project: string }) => {
       }),
     [project, param('offset')],
   )
-  const rows = secrets.data?.data ?? []
   const columns: readonly Column<ContextVariable>[] = [
     { name: 'Key', cell: ({ key }) => <code>{key}</code> },
     { name: 'Description', cell: ({ description }) => description },
@@ -38,16 +38,17 @@ const SecretsOf = ({ project }: { readonly project: string }) => {
         Functions of the project read a value with <code>context(key)</code>. Nothing shows a stored value.
       </p>
       <CreateSecret project={project} onDone={secrets.reload} />
-      {secrets.isLoading && !secrets.data && <Loading />}
-      {secrets.error && <Failure error={secrets.error} retry={secrets.reload} />}
-      {secrets.data && rows.length === 0 ? (
-        <Empty command={`npx svc secrets set PAYMENT_KEY --project ${project}`}>
-          This project has no secret. Create one here or on the command line:
-        </Empty>
-      ) : (
-        <Table caption="Secrets" columns={columns} rows={rows} idOf={({ key }) => key} />
-      )}
-      {secrets.data && <Pager {...secrets.data.pagination} />}
+      <List
+        of={secrets}
+        caption="Secrets"
+        columns={columns}
+        idOf={({ key }) => key}
+        empty={
+          <Empty command={`npx svc secrets set PAYMENT_KEY --project ${project}`}>
+            This project has no secret. Create one here or on the command line:
+          </Empty>
+        }
+      />
     </>
   )
 }

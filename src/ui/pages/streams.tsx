@@ -6,8 +6,9 @@ import { useLoaded } from '../frame/load.ts'
 import { linkTo, navigate } from '../frame/router.ts'
 import { may } from '../frame/session.ts'
 import { TextField } from '../parts/fields.tsx'
-import { type Column, Table } from '../parts/table.tsx'
-import { Empty, Failure, Time } from '../parts/texts.tsx'
+import { List } from '../parts/list.tsx'
+import type { Column } from '../parts/table.tsx'
+import { Empty, Time } from '../parts/texts.tsx'
 
 /** The newest events, whose streams are listed. */
 const EVENTS = 100
@@ -61,20 +62,17 @@ const Newest = () => {
   return (
     <section aria-labelledby="newest">
       <h2 id="newest">Newest streams</h2>
-      {events.error && <Failure error={events.error} retry={events.reload} />}
-      {events.data && rows.length === 0 && (
-        <Empty command={`npx svc send hello:said '{"name":"Ada"}'`}>
-          No event has been published yet. Each begins a stream:
-        </Empty>
-      )}
-      {rows.length > 0 && (
-        <Table
-          caption="Streams with the newest events"
-          columns={COLUMNS}
-          rows={rows}
-          idOf={({ newest }) => newest.stream_id}
-        />
-      )}
+      <List
+        of={{ ...events, data: events.data && { data: rows } }}
+        caption="Streams with the newest events"
+        columns={COLUMNS}
+        idOf={({ newest }) => newest.stream_id}
+        empty={
+          <Empty command={`npx svc send hello:said '{"name":"Ada"}'`}>
+            No event has been published yet. Each begins a stream:
+          </Empty>
+        }
+      />
       {events.data?.pagination.has_more && <p class="hint">From the newest {EVENTS} events.</p>}
     </section>
   )

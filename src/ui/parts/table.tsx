@@ -9,7 +9,8 @@ export interface Column<Row> {
   readonly isShort?: boolean
 }
 
-interface Props<Row> {
+/** What a table shows. */
+export interface TableProps<Row> {
   /** What the table lists, for screen readers. */
   readonly caption: string
   readonly columns: readonly Column<Row>[]
@@ -24,7 +25,7 @@ const classOf = ({ isNumber, isShort }: Pick<Column<never>, 'isNumber' | 'isShor
   isNumber ? 'number' : isShort ? 'short' : ''
 
 /** A table whose rows take the focus: `j`, `k`, Enter and `x` work on them. On a phone, each row is a card. */
-export const Table = <Row,>({ caption, columns, rows, idOf, selected, onSelect }: Props<Row>) => {
+export const Table = <Row,>({ caption, columns, rows, idOf, selected, onSelect }: TableProps<Row>) => {
   const toggle = (id: string): void => {
     const next = new Set(selected)
     if (!next.delete(id)) next.add(id)

@@ -2,8 +2,9 @@ import { useLoaded } from '../../frame/load.ts'
 import { TooMany } from '../../frame/readAll.ts'
 import { linkTo, param, query } from '../../frame/router.ts'
 import { Json } from '../../parts/json.tsx'
-import { type Column, Table } from '../../parts/table.tsx'
-import { Empty, Failure } from '../../parts/texts.tsx'
+import { List } from '../../parts/list.tsx'
+import type { Column } from '../../parts/table.tsx'
+import { Empty } from '../../parts/texts.tsx'
 import { type Compared, compare } from './compare.ts'
 import { isMissing, type KINDS, MOST, type Resource, resourcesAt } from './resources.ts'
 
@@ -60,16 +61,15 @@ export const Differences = ({ kind }: { readonly kind: (typeof KINDS)[string] })
   if (!isChosen) return <Empty>{kind.chosen}: enter one.</Empty>
   return (
     <>
-      {isTooLong && <TooLong kind={kind} />}
-      {both.error && !isTooLong && <Failure error={both.error} retry={both.reload} />}
-      {isTooLong ? null : both.data?.length === 0 ? (
-        <Empty>There was none then, and there is none now.</Empty>
+      {isTooLong ? (
+        <TooLong kind={kind} />
       ) : (
-        <Table
+        <List
+          of={{ ...both, data: both.data && { data: both.data } }}
           caption={`${kind.text}, then and now`}
           columns={as_of ? columns : columns.slice(0, 1)}
-          rows={both.data ?? []}
           idOf={(one) => one.id}
+          empty={<Empty>There was none then, and there is none now.</Empty>}
         />
       )}
     </>

@@ -1,13 +1,14 @@
 import { useSignal } from '@preact/signals'
-import { type Project, ServiceError } from '../../../client/index.ts'
+import { type Page, type Project, ServiceError } from '../../../client/index.ts'
 import { api } from '../../frame/api.ts'
 import { type Loaded, useLoaded } from '../../frame/load.ts'
 import { readAll, together } from '../../frame/readAll.ts'
 import { linkTo } from '../../frame/router.ts'
 import { may } from '../../frame/session.ts'
-import { offsetOf, PAGE, Pager } from '../../parts/pager.tsx'
-import { type Column, Table } from '../../parts/table.tsx'
-import { Empty, Failure } from '../../parts/texts.tsx'
+import { offsetOf, PAGE } from '../../parts/pager.tsx'
+import { List } from '../../parts/list.tsx'
+import type { Column } from '../../parts/table.tsx'
+import { Empty } from '../../parts/texts.tsx'
 
 export interface Handler {
   readonly event_type: string
@@ -72,6 +73,11 @@ interface Props {
 
 const OFFSET = 'handlers_offset'
 
+const pageOf = (all: readonly Handler[], offset: number): Page<Handler> => ({
+  data: all.slice(offset, offset + PAGE),
+  pagination: { total: all.length, limit: PAGE, offset, has_more: all.length > offset + PAGE },
+})
+
 /** The functions that each type of event starts. */
 export const Handlers = ({ handlers: { data, error, reload, progress } }: Props) => {
   const offset = offsetOf(OFFSET)
@@ -84,29 +90,18 @@ export const Handlers = ({ handlers: { data, error, reload, progress } }: Props)
           <progress max={progress.of} value={progress.read} aria-label="Projects that were read" />
         </p>
       )}
-      {error && <Failure error={error} retry={reload} />}
-      {data?.length === 0 && (
-        <Empty command="npx svc deploy">
-          No deployed function handles events. Deploy one from its folder:
-        </Empty>
-      )}
-      {data && data.length > 0 && (
-        <>
-          <Table
-            caption="Functions by the type of their events"
-            columns={COLUMNS}
-            rows={data.slice(offset, offset + PAGE)}
-            idOf={({ project, fn }) => `${project} ${fn}`}
-          />
-          <Pager
-            name={OFFSET}
-            total={data.length}
-            limit={PAGE}
-            offset={offset}
-            has_more={data.length > offset + PAGE}
-          />
-        </>
-      )}
+      <List
+        of={{ error, reload, data: data && pageOf(data, offset) }}
+        offset={OFFSET}
+        caption="Functions by the type of their events"
+        columns={COLUMNS}
+        idOf={({ project, fn }) => `${project} ${fn}`}
+        empty={
+          <Empty command="npx svc deploy">
+            No deployed function handles events. Deploy one from its folder:
+          </Empty>
+        }
+      />
     </section>
   )
 }

@@ -7,7 +7,8 @@ import { linkTo } from '../../frame/router.ts'
 import { may } from '../../frame/session.ts'
 import { Facts } from '../../parts/facts.tsx'
 import { Json } from '../../parts/json.tsx'
-import { type Column, Table } from '../../parts/table.tsx'
+import { List } from '../../parts/list.tsx'
+import type { Column } from '../../parts/table.tsx'
 import { Empty, Failure, Status, Time } from '../../parts/texts.tsx'
 
 /** One event with its data and the runs that it started. */
@@ -65,16 +66,13 @@ const Runs = ({ event_id }: { readonly event_id: string }) => {
   return (
     <section aria-labelledby="runs">
       <h2 id="runs">Runs</h2>
-      {runs.error && <Failure error={runs.error} retry={runs.reload} />}
-      {runs.data?.data.length === 0 && <p class="hint">It started no run.</p>}
-      {runs.data && runs.data.data.length > 0 && (
-        <Table
-          caption="Runs that the event started, the newest first"
-          columns={COLUMNS}
-          rows={runs.data.data}
-          idOf={({ run_id }) => run_id}
-        />
-      )}
+      <List
+        of={{ ...runs, data: runs.data && { data: runs.data.data } }}
+        caption="Runs that the event started, the newest first"
+        columns={COLUMNS}
+        idOf={({ run_id }) => run_id}
+        empty={<p class="hint">It started no run.</p>}
+      />
     </section>
   )
 }

@@ -5,10 +5,11 @@ import { useLoaded } from '../../frame/load.ts'
 import { Action } from '../../parts/action.tsx'
 import { Checkbox } from '../../parts/fields.tsx'
 import type { Page } from '../../../client/index.ts'
-import { offsetOf, PAGE, Pager } from '../../parts/pager.tsx'
+import { offsetOf, PAGE } from '../../parts/pager.tsx'
 import { type Grants, PermissionGrid, PermissionList, permissionsOf } from '../../parts/permissionGrid.tsx'
-import { type Column, Table } from '../../parts/table.tsx'
-import { Empty, Failure, Time } from '../../parts/texts.tsx'
+import { List } from '../../parts/list.tsx'
+import type { Column } from '../../parts/table.tsx'
+import { Empty, Time } from '../../parts/texts.tsx'
 import type { ApiKey, NewApiKey } from './apiKey.ts'
 import { ApiKeyActions } from './apiKeyActions.tsx'
 import { Name } from './fields.tsx'
@@ -33,7 +34,6 @@ export const ApiKeys = ({ env_id, onIssue }: Props) => {
       }),
     [env_id, offset],
   )
-  const rows = keys.data?.data ?? []
   const columns: readonly Column<ApiKey>[] = [
     { name: 'Name', cell: ({ name, api_key_id }) => <span title={api_key_id}>{name}</span> },
     {
@@ -52,18 +52,16 @@ export const ApiKeys = ({ env_id, onIssue }: Props) => {
       <div class="toolbar">
         <Create env_id={env_id} onDone={keys.reload} onIssue={onIssue} />
       </div>
-      {keys.error && <Failure error={keys.error} retry={keys.reload} />}
-      {keys.data && rows.length === 0 ? (
-        <Empty command={`npx svc keys create ${env_id} --name ci`}>The environment has no API key.</Empty>
-      ) : (
-        <Table
-          caption="API keys, the newest first"
-          columns={columns}
-          rows={rows}
-          idOf={({ api_key_id }) => api_key_id}
-        />
-      )}
-      {keys.data && <Pager {...keys.data.pagination} name={OFFSET} />}
+      <List
+        of={keys}
+        offset={OFFSET}
+        caption="API keys, the newest first"
+        columns={columns}
+        idOf={({ api_key_id }) => api_key_id}
+        empty={
+          <Empty command={`npx svc keys create ${env_id} --name ci`}>The environment has no API key.</Empty>
+        }
+      />
     </section>
   )
 }

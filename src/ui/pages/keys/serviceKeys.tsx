@@ -7,10 +7,11 @@ import { useLoaded } from '../../frame/load.ts'
 import { may } from '../../frame/session.ts'
 import { Action } from '../../parts/action.tsx'
 import { TextField } from '../../parts/fields.tsx'
-import { offsetOf, PAGE, Pager } from '../../parts/pager.tsx'
+import { offsetOf, PAGE } from '../../parts/pager.tsx'
 import { type Grants, PermissionGrid, PermissionList, permissionsOf } from '../../parts/permissionGrid.tsx'
-import { type Column, Table } from '../../parts/table.tsx'
-import { Empty, Failure, Time } from '../../parts/texts.tsx'
+import { List } from '../../parts/list.tsx'
+import type { Column } from '../../parts/table.tsx'
+import { Empty, Time } from '../../parts/texts.tsx'
 import { asKey, IssuingKey, Lifetime, Name } from './fields.tsx'
 import type { Issued } from './issuedToken.tsx'
 import { RevokeAll } from './revokeAll.tsx'
@@ -24,7 +25,6 @@ export const ServiceKeys = ({ onIssue }: { readonly onIssue: (issued: Issued) =>
     (signal) => api.request('GET /v1/service-keys', { query: { limit: PAGE, offset }, signal }),
     [offset],
   )
-  const rows = keys.data?.data ?? []
   const columns: readonly Column<ServiceKey>[] = [
     {
       name: 'Name',
@@ -52,22 +52,20 @@ export const ServiceKeys = ({ onIssue }: { readonly onIssue: (issued: Issued) =>
           onDone={keys.reload}
         />
       </div>
-      {keys.error && <Failure error={keys.error} retry={keys.reload} />}
-      {keys.data && rows.length === 0 ? (
-        <Empty
-          command={`npx svc keys create --kind service --name partner --permissions '{"webhook:*": ["execute"]}'`}
-        >
-          No service key has been created.
-        </Empty>
-      ) : (
-        <Table
-          caption="Service keys, the newest first"
-          columns={columns}
-          rows={rows}
-          idOf={({ service_key_id }) => service_key_id}
-        />
-      )}
-      {keys.data && <Pager {...keys.data.pagination} name={OFFSET} />}
+      <List
+        of={keys}
+        offset={OFFSET}
+        caption="Service keys, the newest first"
+        columns={columns}
+        idOf={({ service_key_id }) => service_key_id}
+        empty={
+          <Empty
+            command={`npx svc keys create --kind service --name partner --permissions '{"webhook:*": ["execute"]}'`}
+          >
+            No service key has been created.
+          </Empty>
+        }
+      />
     </section>
   )
 }

@@ -5,10 +5,11 @@ import { api } from '../../frame/api.ts'
 import { useLoaded } from '../../frame/load.ts'
 import { may, session } from '../../frame/session.ts'
 import { Action } from '../../parts/action.tsx'
-import { offsetOf, PAGE, Pager } from '../../parts/pager.tsx'
+import { offsetOf, PAGE } from '../../parts/pager.tsx'
 import { type Grants, PermissionGrid, PermissionList, permissionsOf } from '../../parts/permissionGrid.tsx'
-import { type Column, Table } from '../../parts/table.tsx'
-import { Empty, Failure, Time } from '../../parts/texts.tsx'
+import { List } from '../../parts/list.tsx'
+import type { Column } from '../../parts/table.tsx'
+import { Empty, Time } from '../../parts/texts.tsx'
 import { asKey, IssuingKey, Lifetime } from './fields.tsx'
 import type { Issued } from './issuedToken.tsx'
 import { RevokeAll } from './revokeAll.tsx'
@@ -26,7 +27,6 @@ export const Sessions = ({ onIssue }: { readonly onIssue: (issued: Issued) => vo
     (signal) => api.request('GET /v1/sessions', { query: { limit: PAGE, offset }, signal }),
     [offset],
   )
-  const rows = sessions.data?.data ?? []
   const columns: readonly Column<Session>[] = [
     {
       name: 'Session',
@@ -59,20 +59,18 @@ export const Sessions = ({ onIssue }: { readonly onIssue: (issued: Issued) => vo
           onDone={sessions.reload}
         />
       </div>
-      {sessions.error && <Failure error={sessions.error} retry={sessions.reload} />}
-      {sessions.data && rows.length === 0 ? (
-        <Empty command={`npx svc sessions create --permissions '{"stream:*": ["read"]}'`}>
-          No session is active.
-        </Empty>
-      ) : (
-        <Table
-          caption="Sessions, the newest first"
-          columns={columns}
-          rows={rows}
-          idOf={({ session_id }) => session_id}
-        />
-      )}
-      {sessions.data && <Pager {...sessions.data.pagination} name={OFFSET} />}
+      <List
+        of={sessions}
+        offset={OFFSET}
+        caption="Sessions, the newest first"
+        columns={columns}
+        idOf={({ session_id }) => session_id}
+        empty={
+          <Empty command={`npx svc sessions create --permissions '{"stream:*": ["read"]}'`}>
+            No session is active.
+          </Empty>
+        }
+      />
     </section>
   )
 }

@@ -2,9 +2,10 @@ import type { Page } from '../../../client/index.ts'
 import { ask } from '../../frame/api.ts'
 import { useLoaded } from '../../frame/load.ts'
 import { Action } from '../../parts/action.tsx'
-import { offsetOf, PAGE, Pager } from '../../parts/pager.tsx'
-import { type Column, Table } from '../../parts/table.tsx'
-import { Empty, Failure, Time } from '../../parts/texts.tsx'
+import { offsetOf, PAGE } from '../../parts/pager.tsx'
+import { List } from '../../parts/list.tsx'
+import type { Column } from '../../parts/table.tsx'
+import { Empty, Time } from '../../parts/texts.tsx'
 
 interface Abandoned {
   readonly event_id: string
@@ -43,7 +44,6 @@ const AbandonedEvents = () => {
       ask<Page<Abandoned>>('GET /operator/abandoned-events', { query: { limit: PAGE, offset }, signal }),
     [offset],
   )
-  const rows = events.data?.data ?? []
   const columns: readonly Column<Abandoned>[] = [
     { name: 'Event', cell: ({ event_id }) => <code>{event_id}</code> },
     { name: 'Type', cell: ({ event_type }) => event_type },
@@ -72,13 +72,14 @@ const AbandonedEvents = () => {
     <section aria-labelledby="abandoned">
       <h2 id="abandoned">Abandoned events</h2>
       <p class="hint">A defect kept them from their handlers. The log of the worker has the reason.</p>
-      {events.error && <Failure error={events.error} retry={events.reload} />}
-      {events.data && rows.length === 0 ? (
-        <Empty>No event was abandoned.</Empty>
-      ) : (
-        <Table caption="Abandoned events" columns={columns} rows={rows} idOf={({ event_id }) => event_id} />
-      )}
-      {events.data && <Pager {...events.data.pagination} name={EVENTS_OFFSET} />}
+      <List
+        of={events}
+        offset={EVENTS_OFFSET}
+        caption="Abandoned events"
+        columns={columns}
+        idOf={({ event_id }) => event_id}
+        empty={<Empty>No event was abandoned.</Empty>}
+      />
     </section>
   )
 }
@@ -110,18 +111,14 @@ const SkippedFacts = () => {
       <p class="hint">
         Read models lack them, because of a defect. A version without the defect rebuilds the read model.
       </p>
-      {facts.error && <Failure error={facts.error} retry={facts.reload} />}
-      {facts.data?.data.length === 0 ? (
-        <Empty>No fact was skipped.</Empty>
-      ) : (
-        <Table
-          caption="Skipped facts, the newest first"
-          columns={FACTS}
-          rows={facts.data?.data ?? []}
-          idOf={({ read_model, id }) => read_model + id}
-        />
-      )}
-      {facts.data && <Pager {...facts.data.pagination} name={FACTS_OFFSET} />}
+      <List
+        of={facts}
+        offset={FACTS_OFFSET}
+        caption="Skipped facts, the newest first"
+        columns={FACTS}
+        idOf={({ read_model, id }) => read_model + id}
+        empty={<Empty>No fact was skipped.</Empty>}
+      />
     </section>
   )
 }

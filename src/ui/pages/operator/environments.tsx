@@ -5,8 +5,9 @@ import { useLoaded } from '../../frame/load.ts'
 import { linkTo, param, setQuery } from '../../frame/router.ts'
 import { Action } from '../../parts/action.tsx'
 import { TextField } from '../../parts/fields.tsx'
-import { type Column, Table } from '../../parts/table.tsx'
-import { Empty, Failure } from '../../parts/texts.tsx'
+import { List } from '../../parts/list.tsx'
+import type { Column } from '../../parts/table.tsx'
+import { Empty } from '../../parts/texts.tsx'
 import { ApiKeys } from '../keys/apiKeys.tsx'
 import { type Issued, IssuedToken } from '../keys/issuedToken.tsx'
 
@@ -23,7 +24,6 @@ export const Environments = ({ org }: { readonly org: string }) => {
       }),
     [org],
   )
-  const rows = envs.data?.data ?? []
   const columns: readonly Column<Environment>[] = [
     { name: 'Environment', cell: ({ name }) => name },
     { name: 'Id', cell: ({ env_id }) => <code>{env_id}</code> },
@@ -41,17 +41,17 @@ export const Environments = ({ org }: { readonly org: string }) => {
       <div class="toolbar">
         <Create org={org} onDone={envs.reload} />
       </div>
-      {envs.error && <Failure error={envs.error} retry={envs.reload} />}
-      {envs.data && rows.length === 0 ? (
-        <Empty command={`npx svc envs create ${org} production`}>The organization has no environment.</Empty>
-      ) : (
-        <Table
-          caption={`Environments of ${org}`}
-          columns={columns}
-          rows={rows}
-          idOf={({ env_id }) => env_id}
-        />
-      )}
+      <List
+        of={envs}
+        caption={`Environments of ${org}`}
+        columns={columns}
+        idOf={({ env_id }) => env_id}
+        empty={
+          <Empty command={`npx svc envs create ${org} production`}>
+            The organization has no environment.
+          </Empty>
+        }
+      />
       {chosen && <ApiKeys env_id={chosen} onIssue={(one) => (issued.value = one)} />}
       <IssuedToken issued={issued.value} onClose={() => (issued.value = null)} />
     </section>

@@ -5,9 +5,10 @@ import { useLoaded } from '../../frame/load.ts'
 import { linkTo, param } from '../../frame/router.ts'
 import { Action } from '../../parts/action.tsx'
 import { TextField } from '../../parts/fields.tsx'
-import { offsetOf, PAGE, Pager } from '../../parts/pager.tsx'
-import { type Column, Table } from '../../parts/table.tsx'
-import { Empty, Failure, Time } from '../../parts/texts.tsx'
+import { offsetOf, PAGE } from '../../parts/pager.tsx'
+import { List } from '../../parts/list.tsx'
+import type { Column } from '../../parts/table.tsx'
+import { Empty, Time } from '../../parts/texts.tsx'
 import type { Org } from './org.ts'
 import { Environments } from './environments.tsx'
 import { ChangeOrg, DeleteOrg, PlanField } from './orgActions.tsx'
@@ -21,7 +22,6 @@ export const Organizations = () => {
     (signal) => ask<Page<Org>>('GET /operator/orgs', { query: { limit: PAGE, offset }, signal }),
     [offset],
   )
-  const rows = orgs.data?.data ?? []
   const columns: readonly Column<Org>[] = [
     {
       name: 'Organization',
@@ -55,18 +55,13 @@ export const Organizations = () => {
         <div class="toolbar">
           <Create onDone={orgs.reload} />
         </div>
-        {orgs.error && <Failure error={orgs.error} retry={orgs.reload} />}
-        {orgs.data && rows.length === 0 ? (
-          <Empty command="npx svc orgs create acme --plan pro">There is no organization.</Empty>
-        ) : (
-          <Table
-            caption="Organizations, the newest first"
-            columns={columns}
-            rows={rows}
-            idOf={({ org_id }) => org_id}
-          />
-        )}
-        {orgs.data && <Pager {...orgs.data.pagination} />}
+        <List
+          of={orgs}
+          caption="Organizations, the newest first"
+          columns={columns}
+          idOf={({ org_id }) => org_id}
+          empty={<Empty command="npx svc orgs create acme --plan pro">There is no organization.</Empty>}
+        />
       </section>
       {chosen && <Usage key={`usage of ${chosen}`} org={chosen} />}
       {chosen && <Environments key={chosen} org={chosen} />}

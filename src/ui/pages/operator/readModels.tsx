@@ -5,8 +5,9 @@ import { useLoaded } from '../../frame/load.ts'
 import { useRepeat } from '../../frame/repeat.ts'
 import { Action } from '../../parts/action.tsx'
 import { Checkbox } from '../../parts/fields.tsx'
-import { type Column, Table } from '../../parts/table.tsx'
-import { Failure } from '../../parts/texts.tsx'
+import { List } from '../../parts/list.tsx'
+import type { Column } from '../../parts/table.tsx'
+import { Empty } from '../../parts/texts.tsx'
 import type { ReadModel } from './readModel.ts'
 import { Progress } from './progress.tsx'
 
@@ -53,8 +54,13 @@ export const ReadModels = () => {
         <h2 id="read-models">Read models</h2>
         <Rebuild names={[]} label="Rebuild all" onDone={models.reload} />
       </div>
-      {models.error && <Failure error={models.error} retry={models.reload} />}
-      <Table caption="Read models" columns={columns} rows={rows} idOf={({ name }) => name} />
+      <List
+        of={{ ...models, data: models.data && { data: rows } }}
+        caption="Read models"
+        columns={columns}
+        idOf={({ name }) => name}
+        empty={<Empty>There is no read model.</Empty>}
+      />
     </section>
   )
 }

@@ -3,8 +3,9 @@ import { api } from '../../frame/api.ts'
 import { useRefresh } from '../../frame/live.ts'
 import { useLoaded } from '../../frame/load.ts'
 import { linkTo } from '../../frame/router.ts'
-import { type Column, Table } from '../../parts/table.tsx'
-import { Failure, Time } from '../../parts/texts.tsx'
+import { List } from '../../parts/list.tsx'
+import type { Column } from '../../parts/table.tsx'
+import { Time } from '../../parts/texts.tsx'
 
 /** The newest failed runs that are counted. */
 const COUNTED = 100
@@ -44,11 +45,13 @@ export const Errors = ({ time_range }: { readonly time_range: string }) => {
   return (
     <section aria-labelledby="errors">
       <h2 id="errors">Errors</h2>
-      {failed.error && <Failure error={failed.error} retry={failed.reload} />}
-      {failed.data && rows.length === 0 && <p class="hint">No run failed in this period.</p>}
-      {rows.length > 0 && (
-        <Table caption="Errors by code" columns={columns} rows={rows} idOf={({ code }) => code} />
-      )}
+      <List
+        of={{ ...failed, data: failed.data && { data: rows } }}
+        caption="Errors by code"
+        columns={columns}
+        idOf={({ code }) => code}
+        empty={<p class="hint">No run failed in this period.</p>}
+      />
       {failed.data?.pagination.has_more && <p class="hint">From the newest {COUNTED} failed runs.</p>}
     </section>
   )

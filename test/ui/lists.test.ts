@@ -1,0 +1,101 @@
+import type { Page } from 'playwright-core'
+import * as assert from 'uvu/assert'
+import { newId } from '../../src/ids.ts'
+import { hasChromium } from '../support/chromium.ts'
+import { openDashboard, type StartedDashboard, startDashboard } from '../support/openDashboard.ts'
+import type { Api } from '../support/http.ts'
+import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
+
+const isHere = hasChromium()
+const lists = suite<StartedDashboard>('the lists of the dashboard', { timeoutMs: 120_000 })
+const story = (name: string, tell: (context: StartedDashboard) => Promise<void>) =>
+  isHere ? lists(name, tell) : lists.skip(name)
+
+lists.before(async (context) => {
+  if (isHere) Object.assign(context, await startDashboard())
+})
+lists.after(({ stop }) => stop?.())
+
+const FILES = '**/v1/files?*'
+
+const put = async (api: Api, path: string): Promise<void> => {
+  const { status, text } = await api.send('PUT', `/files/upload/${path}`, { body: Buffer.from('a') })
+  assert.is(status, 200, text)
+}
+
+const fileRow = (page: Page, path: string) => page.getByRole('row', { name: new RegExp(`^${path} `) })
+
+story('a list shows no table before its first reply, and none in place of a failure', async (context) => {
+  const { server, chromium } = context
+  await put(server.api, 'a.txt')
+  const { page } = await openDashboard(chromium, server)
+  const held = Promise.withResolvers<void>()
+  await page.route(FILES, async (route) => {
+    await held.promise
+    const error = { code: 'forbidden', message: 'Not now', request_id: newId() }
+    await route.fulfill({ status: 403, json: { error } })
+  })
+  await page.getByRole('link', { name: 'Files' }).click()
+  await page.getByRole('heading', { name: 'Files', level: 1 }).waitFor()
+  await page.getByRole('main').getByText('Loading…').waitFor()
+  assert.is(await page.getByRole('columnheader').count(), 0)
+  held.resolve()
+  await page.getByRole('alert').getByText('Not now').waitFor()
+  assert.is(await page.getByText('Loading…').count(), 0)
+  assert.is(await page.getByRole('columnheader').count(), 0)
+  await page.unroute(FILES)
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await fileRow(page, 'a.txt').waitFor()
+})
+
+story('a page after the end of its list leads back to the beginning', async ({ chromium, server }) => {
+  await put(server.api, 'a.txt')
+  const { page } = await openDashboard(chromium, server, { path: '/files?offset=50' })
+  await page.getByText('The list ends before this page').waitFor()
+  assert.is(await page.getByText('No file is stored').count(), 0)
+  await page.getByRole('button', { name: 'Show its beginning' }).click()
+  await fileRow(page, 'a.txt').waitFor()
+})
+
+const remove = async (page: Page, path: string): Promise<void> => {
+  await fileRow(page, path).getByRole('button', { name: 'Delete' }).focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog', { name: 'Delete' }).getByRole('button', { name: 'Delete' }).focus()
+  await page.keyboard.press('Enter')
+  await fileRow(page, path).waitFor({ state: 'detached' })
+}
+
+const hasFocus = (page: Page, selector: string) =>
+  until(() => page.locator(selector).evaluate((own) => own.matches(':focus')))
+
+story('the focus is on the next row after an action that removes its row', async ({ chromium, server }) => {
+  for (const path of ['focus/a', 'focus/b', 'focus/c']) await put(server.api, path)
+  const { page } = await openDashboard(chromium, server, { path: '/files?prefix=focus' })
+  await remove(page, 'focus/a')
+  await hasFocus(page, 'tr:has-text("focus/b")')
+  await page.keyboard.press('j')
+  await hasFocus(page, 'tr:has-text("focus/c")')
+  await remove(page, 'focus/c')
+  await hasFocus(page, 'tr:has-text("focus/b")')
+  await remove(page, 'focus/b')
+  await page.getByText('No file has such a path.').waitFor()
+  await hasFocus(page, 'main')
+})
+
+story('the focus stays with a row whose button is disabled by its action', async ({ chromium, server }) => {
+  const permissions = { 'webhook:*': ['execute'] }
+  await server.api.post('/service-keys', { name: 'partner', permissions, metadata: null })
+  const { page } = await openDashboard(chromium, server, { path: '/keys' })
+  await page
+    .getByRole('row', { name: /^partner / })
+    .getByRole('button', { name: 'Revoke' })
+    .focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog', { name: 'Revoke' }).getByRole('button', { name: 'Revoke' }).focus()
+  await page.keyboard.press('Enter')
+  await page.getByText('Revoked', { exact: true }).waitFor()
+  await hasFocus(page, 'tr:has-text("partner")')
+})
+
+lists.run()
