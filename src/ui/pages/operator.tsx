@@ -16,7 +16,7 @@ const SECTIONS: Readonly<Record<string, readonly [name: string, content: Compone
 
 /** The installation, for its operator: a section in the URL. */
 export const Operator = () => {
-  const chosen = param('section') in SECTIONS ? param('section') : 'organizations'
+  const chosen = Object.hasOwn(SECTIONS, param('section')) ? param('section') : 'organizations'
   const Content = SECTIONS[chosen]?.[1] ?? Organizations
   return (
     <>

@@ -4,9 +4,10 @@ import { useLoaded } from '../../frame/load.ts'
 import { linkTo, param, path, query, setQuery } from '../../frame/router.ts'
 import { Filters, isoOfField, TextFilter } from '../../parts/filters.tsx'
 import { Json } from '../../parts/json.tsx'
-import { offsetOf, PAGE, Pager } from '../../parts/pager.tsx'
-import { type Column, Table } from '../../parts/table.tsx'
-import { Empty, Failure, Time } from '../../parts/texts.tsx'
+import { offsetOf, PAGE } from '../../parts/pager.tsx'
+import { List } from '../../parts/list.tsx'
+import type { Column } from '../../parts/table.tsx'
+import { Empty, Time } from '../../parts/texts.tsx'
 
 export type AuditQuery = Readonly<Record<string, string | number>>
 
@@ -104,18 +105,13 @@ export const AuditList = ({ title, load, hasPast = false }: Props) => {
           </label>
         ))}
       </Filters>
-      {facts.error && <Failure error={facts.error} retry={facts.reload} />}
-      {facts.data?.data.length === 0 ? (
-        <Empty command="npx svc audit">No change matches these filters.</Empty>
-      ) : (
-        <Table
-          caption="Changes, the newest first"
-          columns={hasPast ? [...COLUMNS, BEFORE] : COLUMNS}
-          rows={facts.data?.data ?? []}
-          idOf={({ position }) => position}
-        />
-      )}
-      {facts.data && <Pager {...facts.data.pagination} />}
+      <List
+        of={facts}
+        caption="Changes, the newest first"
+        columns={hasPast ? [...COLUMNS, BEFORE] : COLUMNS}
+        idOf={({ position }) => position}
+        empty={<Empty command="npx svc audit">No change matches these filters.</Empty>}
+      />
     </section>
   )
 }
