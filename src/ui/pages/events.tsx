@@ -7,7 +7,7 @@ import { Filters, TextFilter } from '../parts/filters.tsx'
 import { offsetOf, PAGE } from '../parts/pager.tsx'
 import { List } from '../parts/list.tsx'
 import type { Column } from '../parts/table.tsx'
-import { Empty, shortId, Time } from '../parts/texts.tsx'
+import { Empty, shortId, Time, sizeText } from '../parts/texts.tsx'
 import { Handlers, useHandlers } from './events/handlers.tsx'
 import { One } from './events/one.tsx'
 import { Publish } from './events/publish.tsx'
@@ -82,9 +82,7 @@ const COLUMNS: readonly Column<Event>[] = [
     name: 'Data',
     cell: ({ event_data, event_data_ref }) => (
       <code class="cut">
-        {event_data_ref
-          ? `${event_data_ref.size.toLocaleString('en')} bytes`
-          : JSON.stringify(event_data).slice(0, 200)}
+        {event_data_ref ? sizeText(event_data_ref.size) : JSON.stringify(event_data).slice(0, 200)}
       </code>
     ),
   },

@@ -8,7 +8,7 @@ import { offsetOf } from '../parts/pager.tsx'
 import { ProjectPage } from '../parts/projectChoice.tsx'
 import { List } from '../parts/list.tsx'
 import type { Column } from '../parts/table.tsx'
-import { Empty } from '../parts/texts.tsx'
+import { Empty, Name } from '../parts/texts.tsx'
 import { CallFunction, LastCall, type Called } from './functions/callFunction.tsx'
 import { Figures } from './functions/figures.tsx'
 import { Schedules } from './functions/schedules.tsx'
@@ -38,7 +38,7 @@ const FunctionsOf = ({ project }: { readonly project: string }) => {
       name: 'Function',
       cell: ({ fn }) => (
         <a href={linkTo('/runs', { project, fn })} title={`Runs of ${fn}`}>
-          {fn}
+          <Name of={fn} />
         </a>
       ),
     },

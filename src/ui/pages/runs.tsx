@@ -6,7 +6,7 @@ import { useLoaded } from '../frame/load.ts'
 import { linkTo, param, query, setQuery } from '../frame/router.ts'
 import { List } from '../parts/list.tsx'
 import type { Column } from '../parts/table.tsx'
-import { durationText, Empty, shortId, Status, Time } from '../parts/texts.tsx'
+import { durationText, Empty, shortId, Status, Time, Name } from '../parts/texts.tsx'
 import { BulkActions } from './runs/bulkActions.tsx'
 import { FilterBar, runFilters } from './runs/filterBar.tsx'
 
@@ -72,7 +72,7 @@ const COLUMNS: readonly Column<Run>[] = [
     name: 'Function',
     cell: (run) => (
       <a href={linkTo(`/runs/${run.run_id}`)} title={run.run_id}>
-        {run.fn ?? 'Evaluated code'}
+        <Name of={run.fn ?? 'Evaluated code'} />
       </a>
     ),
   },

@@ -3,7 +3,7 @@ import { isReachable } from '../frame/api.ts'
 import type { PageProps } from '../frame/page.ts'
 import { linkTo, param, setQuery } from '../frame/router.ts'
 import { Choice } from '../parts/fields.tsx'
-import { Copy, Empty, Failure } from '../parts/texts.tsx'
+import { Copy, Empty, Failure, countText } from '../parts/texts.tsx'
 import { EventList } from './stream/eventList.tsx'
 import { type Followed, useTail } from './stream/useTail.ts'
 
@@ -64,7 +64,7 @@ const State = ({ followed: { state, tail } }: { readonly followed: Followed }) =
   return (
     <span class="hint" role="status">
       {state !== 'complete' && !isReachable.value ? 'Interrupted. It continues after its last event.' : text}
-      {tail.count > 0 && `, ${tail.count.toLocaleString('en')} events`}
+      {tail.count > 0 && `, ${countText(tail.count, 'event')}`}
     </span>
   )
 }
@@ -80,7 +80,7 @@ const Pause = ({ followed: { isPaused, hidden } }: { readonly followed: Followed
     </button>
     {isPaused.value && (
       <span class="hint" role="status">
-        {hidden.toLocaleString('en')} new events
+        {countText(hidden, 'new event')}
       </span>
     )}
   </>

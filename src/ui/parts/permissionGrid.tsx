@@ -1,3 +1,4 @@
+import { Name } from './texts.tsx'
 import { actionsOf } from '../../access/permissions.ts'
 import type { Permissions } from '../../client/index.ts'
 
@@ -103,7 +104,16 @@ export const PermissionList = ({ permissions }: { readonly permissions: Permissi
     <ul class="permissions">
       {entries.map(([resource, actions]) => (
         <li key={resource}>
-          <code>{resource}</code> {actions.join(', ')}
+          {resource === '*:*' && actions.includes('*') ? (
+            'Full access'
+          ) : (
+            <>
+              <code>
+                <Name of={resource} />
+              </code>{' '}
+              {actions.includes('*') ? 'every action' : actions.join(', ')}
+            </>
+          )}
         </li>
       ))}
     </ul>

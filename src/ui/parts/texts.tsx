@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import type { ComponentChildren } from 'preact'
+import { type ComponentChildren, Fragment } from 'preact'
 import { clock } from '../../clock.ts'
 import type { RunStatus } from '../../client/index.ts'
 import { textOf } from '../frame/api.ts'
@@ -41,13 +41,16 @@ export const durationText = (ms: number): string => {
   return `${Math.floor(ms / 3_600_000)} h ${Math.round((ms % 3_600_000) / 60_000)} min`
 }
 
+/** A number of things for people. */
+export const countText = (count: number, one: string): string =>
+  `${count.toLocaleString('en')} ${count === 1 ? one : `${one}s`}`
+
 const SIZES = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const
 
 /** A number of bytes for people. */
 export const sizeText = (bytes: number): string => {
   const step = Math.min(SIZES.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10))
-  const amount = bytes / 1024 ** step
-  return `${step === 0 ? amount : amount.toFixed(1)} ${SIZES[step]}`
+  return step === 0 ? countText(bytes, 'byte') : `${(bytes / 1024 ** step).toFixed(1)} ${SIZES[step]}`
 }
 
 /** The statuses of runs in the words of the dashboard. */
@@ -62,6 +65,18 @@ export const STATUS_TEXTS: Record<RunStatus, string> = {
 /** The status of a run: a text and a shape, not the color alone. */
 export const Status = ({ status }: { readonly status: RunStatus }) => (
   <span class={`status ${status}`}>{STATUS_TEXTS[status]}</span>
+)
+
+/** A name that is broken after its separators, if it must be broken. */
+export const Name = ({ of }: { readonly of: string }) => (
+  <>
+    {of.split(/(?<=[/.:_-])/).map((part, index) => (
+      <Fragment key={index}>
+        {index > 0 && <wbr />}
+        {part}
+      </Fragment>
+    ))}
+  </>
 )
 
 /** The end of an id: ids of the same minute begin with the same digits. */

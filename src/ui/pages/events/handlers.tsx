@@ -8,7 +8,7 @@ import { may } from '../../frame/session.ts'
 import { offsetOf, PAGE } from '../../parts/pager.tsx'
 import { List } from '../../parts/list.tsx'
 import type { Column } from '../../parts/table.tsx'
-import { Empty } from '../../parts/texts.tsx'
+import { Empty, Name, countText } from '../../parts/texts.tsx'
 
 export interface Handler {
   readonly event_type: string
@@ -86,7 +86,7 @@ export const Handlers = ({ handlers: { data, error, reload, progress } }: Props)
       <h2 id="handlers">Handlers</h2>
       {progress && (
         <p class="hint" role="status">
-          Reading the functions of {progress.of.toLocaleString('en')} projects{' '}
+          Reading the functions of {countText(progress.of, 'project')}{' '}
           <progress max={progress.of} value={progress.read} aria-label="Projects that were read" />
         </p>
       )}
@@ -111,6 +111,13 @@ const COLUMNS: readonly Column<Handler>[] = [
     name: 'Event type',
     cell: ({ event_type }) => <a href={linkTo('/events', { event_type })}>{event_type}</a>,
   },
-  { name: 'Function', cell: ({ fn, project }) => <a href={linkTo('/runs', { fn, project })}>{fn}</a> },
+  {
+    name: 'Function',
+    cell: ({ fn, project }) => (
+      <a href={linkTo('/runs', { fn, project })}>
+        <Name of={fn} />
+      </a>
+    ),
+  },
   { name: 'Project', cell: ({ project }) => project },
 ]

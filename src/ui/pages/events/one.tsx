@@ -9,7 +9,7 @@ import { Facts } from '../../parts/facts.tsx'
 import { Json } from '../../parts/json.tsx'
 import { List } from '../../parts/list.tsx'
 import type { Column } from '../../parts/table.tsx'
-import { Empty, Failure, Status, Time } from '../../parts/texts.tsx'
+import { Empty, Failure, Status, Time, Name } from '../../parts/texts.tsx'
 
 /** One event with its data and the runs that it started. */
 export const One = ({ event_id }: { readonly event_id: string }) => {
@@ -80,7 +80,11 @@ const Runs = ({ event_id }: { readonly event_id: string }) => {
 const COLUMNS: readonly Column<Run>[] = [
   {
     name: 'Function',
-    cell: ({ fn, run_id }) => <a href={linkTo(`/runs/${run_id}`)}>{fn ?? 'Evaluated code'}</a>,
+    cell: ({ fn, run_id }) => (
+      <a href={linkTo(`/runs/${run_id}`)}>
+        <Name of={fn ?? 'Evaluated code'} />
+      </a>
+    ),
   },
   { name: 'Status', cell: ({ status }) => <Status status={status} /> },
   { name: 'Attempt', isNumber: true, cell: ({ attempt }) => attempt },

@@ -2,7 +2,7 @@ import type { RunSeries } from '../../../client/index.ts'
 import { api } from '../../frame/api.ts'
 import { useLoaded } from '../../frame/load.ts'
 import { linkTo } from '../../frame/router.ts'
-import { durationText } from '../../parts/texts.tsx'
+import { durationText, countText } from '../../parts/texts.tsx'
 
 /** The runs of a function in the last 24 hours: their number, failures and duration. */
 export const Figures = ({ project, fn }: { readonly project: string; readonly fn: string }) => {
@@ -20,7 +20,7 @@ export const Figures = ({ project, fn }: { readonly project: string; readonly fn
   if (total_runs === 0) return <span class="hint">No runs</span>
   return (
     <span>
-      {total_runs.toLocaleString('en')} {total_runs === 1 ? 'run' : 'runs'},{' '}
+      {countText(total_runs, 'run')},{' '}
       {failed === 0 ? (
         'none failed'
       ) : (

@@ -8,14 +8,14 @@ import { linkTo } from '../../frame/router.ts'
 import { Action } from '../../parts/action.tsx'
 import { refusalIn } from '../../parts/projectChoice.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
-import { Failure, Time } from '../../parts/texts.tsx'
+import { Failure, Time, Name } from '../../parts/texts.tsx'
 import { refOf } from './triggers.tsx'
 
 /** The schedules that the page shows, at most. */
 const MOST = 100
 
 const COLUMNS: readonly Column<Schedule>[] = [
-  { name: 'Function', cell: refOf },
+  { name: 'Function', cell: (schedule) => <Name of={refOf(schedule)} /> },
   { name: 'Cron', cell: ({ cron }) => <code>{cron}</code> },
   { name: 'Time zone', cell: ({ timezone }) => timezone },
   {

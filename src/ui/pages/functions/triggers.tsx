@@ -1,3 +1,4 @@
+import { Name } from '../../parts/texts.tsx'
 import type { ProjectFunction } from '../../../client/index.ts'
 import { linkTo } from '../../frame/router.ts'
 
@@ -16,7 +17,10 @@ export const Triggers = ({
     <ul class="triggers">
       {on_event !== undefined && (
         <li>
-          Event <a href={linkTo('/events', { event_type: on_event })}>{on_event}</a>
+          Event{' '}
+          <a href={linkTo('/events', { event_type: on_event })}>
+            <Name of={on_event} />
+          </a>
         </li>
       )}
       {schedule && (
@@ -28,8 +32,7 @@ export const Triggers = ({
         <li>
           Webhook{' '}
           <code>
-            {webhook.method} {webhook.service}
-            {webhook.path}
+            {webhook.method} <Name of={webhook.service + webhook.path} />
           </code>
         </li>
       )}

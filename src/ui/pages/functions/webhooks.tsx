@@ -5,7 +5,7 @@ import { useLoaded } from '../../frame/load.ts'
 import { linkTo } from '../../frame/router.ts'
 import { may } from '../../frame/session.ts'
 import { type Column, Table } from '../../parts/table.tsx'
-import { Copy, Failure, Status, Time } from '../../parts/texts.tsx'
+import { Copy, Failure, Status, Time, Name } from '../../parts/texts.tsx'
 import { refOf } from './triggers.tsx'
 
 /** The webhooks that the page shows, at most. */
@@ -25,13 +25,16 @@ const curlOf = ({ method, url, auth, verify }: Webhook): string =>
   ].join(' ')
 
 const COLUMNS = (project: string): readonly Column<Webhook>[] => [
-  { name: 'Function', cell: (webhook) => refOf(webhook) },
+  { name: 'Function', cell: (webhook) => <Name of={refOf(webhook)} /> },
   { name: 'Method', isShort: true, cell: ({ method }) => method },
   {
     name: 'URL',
     cell: ({ url }) => (
       <>
-        <code>{url}</code> <Copy text={url} />
+        <code>
+          <Name of={url} />
+        </code>{' '}
+        <Copy text={url} />
       </>
     ),
   },

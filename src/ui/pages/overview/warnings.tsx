@@ -2,7 +2,7 @@ import type { OrgUsage } from '../../../client/index.ts'
 import { ask } from '../../frame/api.ts'
 import { useLoaded } from '../../frame/load.ts'
 import { operator } from '../../frame/session.ts'
-import { Failure } from '../../parts/texts.tsx'
+import { Failure, countText } from '../../parts/texts.tsx'
 import { quotaOf } from './quota.tsx'
 
 interface Node {
@@ -69,5 +69,7 @@ const nodeTexts = ({ ready, reason, oldest_untaken_event_ms, skipped_facts }: No
   ...((oldest_untaken_event_ms ?? 0) > WAITING_MS
     ? [`An event has waited for ${Math.round((oldest_untaken_event_ms ?? 0) / 1000)} s for a worker`]
     : []),
-  ...(skipped_facts > 0 ? [`${skipped_facts} facts were skipped: see the operator page`] : []),
+  ...(skipped_facts > 0
+    ? [`Read models lack ${countText(skipped_facts, 'fact')}: see the operator page`]
+    : []),
 ]

@@ -7,7 +7,7 @@ import { together } from '../../frame/readAll.ts'
 import { may } from '../../frame/session.ts'
 import { linkTo } from '../../frame/router.ts'
 import { Action } from '../../parts/action.tsx'
-import { Status } from '../../parts/texts.tsx'
+import { Status, countText } from '../../parts/texts.tsx'
 import { runFilters } from './filterBar.tsx'
 
 /** The runs that one action can change. */
@@ -68,7 +68,7 @@ export const BulkActions = ({ picked, matching, onPick, onDone }: Props) => {
         )
       batch.current = randomKey()
       onDone()
-      return `${did} ${affected.length} ${affected.length === 1 ? 'run' : 'runs'}.`
+      return `${did} ${countText(affected.length, 'run')}.`
     }
 
   return (
