@@ -100,6 +100,18 @@ story(`${MANY} emits are one shape, and each is within reach`, async ({ chromium
   assert.equal(errors, [])
 })
 
+story('data that the page does not keep has a dashed line', async ({ chromium, server }) => {
+  const { run_id } = await call(server.api, 'chat/many', 21_000)
+  const { page, errors } = await openDashboard(chromium, server, { path: `/runs/${run_id}` })
+  await isChosen(page, /^20,000 of 20,000, /)
+  await lineOf(page, 'chat/many')
+    .getByRole('img', { name: /^Emitted data: 20,000, from .*; 1,000 earlier are left out$/ })
+    .waitFor()
+  assert.is(await page.locator('.marks .left-out').count(), 1)
+  await page.getByText('a dashed line is the time of earlier data.').waitFor()
+  assert.equal(errors, [])
+})
+
 story('data appears while the run emits it, and the choice remains', async ({ chromium, server }) => {
   const { event_id } = await publish(server.api, 'wait')
   const { run_id } = await until(async () => (await runsOf(server.api, event_id))[0])

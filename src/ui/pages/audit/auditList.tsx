@@ -92,7 +92,7 @@ export const AuditList = ({ title, load, hasPast = false }: Props) => {
       <h2 id="audit">{title}</h2>
       <Filters label="Filter the audit">
         <TextFilter label="Resource" name="resource" hint="Id, path, key or domain" />
-        <TextFilter label="Actor" name="actor" hint="Id of a credential, or operator" />
+        <TextFilter label="Actor" name="actor" hint="Credential id or operator" />
         <TextFilter label="Change" name="type" hint="such as ProjectRenamed" />
         {TIMES.map((name) => (
           <label key={name}>

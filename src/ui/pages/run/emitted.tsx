@@ -2,7 +2,7 @@ import type { Signal } from '@preact/signals'
 import type { Run } from '../../../client/index.ts'
 import { linkTo } from '../../frame/router.ts'
 import { Alert } from '../../parts/texts.tsx'
-import type { Emitted } from './useEmitted.ts'
+import type { Emitted } from './emittedData.ts'
 
 /** The newest data that is listed; the page of the stream has all. */
 const SHOWN = 100

@@ -1,5 +1,5 @@
 import { durationText } from '../../parts/texts.tsx'
-import type { Datum } from './useEmitted.ts'
+import type { Datum } from './emittedData.ts'
 
 interface Props {
   /** The oldest first; at least one. */

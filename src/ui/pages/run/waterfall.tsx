@@ -9,7 +9,7 @@ import { may } from '../../frame/session.ts'
 import { durationText, Failure } from '../../parts/texts.tsx'
 import { type Axis, Marks } from './marks.tsx'
 import { Moment } from './moment.tsx'
-import type { Datum, Emitted } from './useEmitted.ts'
+import { type Datum, type Emitted, KEPT } from './emittedData.ts'
 
 /** One line of the picture: an event, or a run with its waiting time. All times are milliseconds since 1970. */
 interface Line {
@@ -102,6 +102,7 @@ const Picture = ({ trace: { root, cut }, run_id, emitted }: PictureProps) => {
   const lines = linesOf(root)
   const shown = new Set(lines.map(({ id }) => id))
   const data = emitted.value.data.filter((datum) => shown.has(datum.run_id))
+  const { leftOut } = emitted.value
   const byRun = Map.groupBy(data, (datum) => datum.run_id)
   const chosen = data.find(({ id }) => id === chosen_id.value) ?? data.at(-1)
   const choose = ({ id }: Datum): void => void (chosen_id.value = id)
@@ -111,7 +112,12 @@ const Picture = ({ trace: { root, cut }, run_id, emitted }: PictureProps) => {
       <ol class="waterfall">
         {lines.map((line) => (
           <li key={line.id} aria-current={line.id === run_id ? 'true' : undefined}>
-            <a href={line.href} class="cut" style={{ paddingInlineStart: `${line.depth}rem` }}>
+            <a
+              href={line.href}
+              class="cut"
+              title={line.label}
+              style={{ paddingInlineStart: `${line.depth}rem` }}
+            >
               {line.label}
             </a>
             <div class="bars" title={barText(line)}>
@@ -119,6 +125,7 @@ const Picture = ({ trace: { root, cut }, run_id, emitted }: PictureProps) => {
               <Marks
                 axis={axis}
                 data={byRun.get(line.id) ?? []}
+                leftOut={leftOut.get(line.id)}
                 chosen={chosen?.run_id === line.id ? chosen : undefined}
                 onChoose={choose}
               />
@@ -132,6 +139,8 @@ const Picture = ({ trace: { root, cut }, run_id, emitted }: PictureProps) => {
       <p class="hint">
         {durationText(axis.length)} from the first to the last. Light bars show waiting
         {data.length > 0 && ', and marks below a bar show emitted data'}.
+        {leftOut.size > 0 &&
+          ` The page keeps the newest ${KEPT.toLocaleString('en')} data of the stream; a dashed line is the time of earlier data.`}
         {cut && ' The tree is larger: its deepest parts are left out.'}
       </p>
       {chosen && <Moment data={data} chosen={chosen} from={axis.from} onChoose={choose} />}

@@ -1,0 +1,54 @@
+import type { StreamEvent } from '../../../client/index.ts'
+
+/** The newest data of the stream that the page keeps. */
+export const KEPT = 20_000
+/** The characters of each that the page shows. */
+const SHOWN = 500
+
+/** Data that a run emitted. `at` is in milliseconds since 1970. */
+export interface Datum {
+  readonly id: string
+  readonly run_id: string
+  readonly type: string
+  readonly text: string
+  readonly at: number
+}
+
+/** The data of a run that the page no longer keeps. Times are in milliseconds since 1970. */
+export interface LeftOut {
+  readonly count: number
+  readonly from: number
+  readonly to: number
+}
+
+export interface Emitted {
+  /** The oldest first. */
+  readonly data: readonly Datum[]
+  /** By run. */
+  readonly leftOut: ReadonlyMap<string, LeftOut>
+  /** Why the stream is no longer followed; empty while it is. */
+  readonly failure: string
+}
+
+export const nothingEmitted: Emitted = { data: [], leftOut: new Map(), failure: '' }
+
+const dataIn = (events: readonly StreamEvent[]): Datum[] =>
+  events.flatMap(({ id, event, data }) => {
+    if (event !== 'stream:data') return []
+    const { run_id, data_type: type, payload, emitted_at } = data
+    const text = (JSON.stringify(payload) ?? 'undefined').slice(0, SHOWN)
+    return [{ id, run_id, type, text, at: Date.parse(emitted_at ?? '') }]
+  })
+
+/** What was emitted after further events of the stream, in their order. */
+export const emittedAfter = (emitted: Emitted, events: readonly StreamEvent[]): Emitted => {
+  const found = dataIn(events)
+  if (found.length === 0) return emitted
+  const data = [...emitted.data, ...found]
+  const leftOut = new Map(emitted.leftOut)
+  for (const { run_id, at } of data.slice(0, Math.max(0, data.length - KEPT))) {
+    const { count, from } = leftOut.get(run_id) ?? { count: 0, from: at }
+    leftOut.set(run_id, { count: count + 1, from, to: at })
+  }
+  return { data: data.slice(-KEPT), leftOut, failure: '' }
+}
