@@ -3,6 +3,7 @@ import { useRef } from 'preact/hooks'
 import { randomKey } from '../../../client/randomKey.ts'
 import type { Run, RunStatus } from '../../../client/index.ts'
 import { api, textOf } from '../../frame/api.ts'
+import { reportFailed } from '../../frame/notices.tsx'
 import { together } from '../../frame/readAll.ts'
 import { may } from '../../frame/session.ts'
 import { linkTo } from '../../frame/router.ts'
@@ -43,6 +44,8 @@ export const BulkActions = ({ picked, matching, onPick, onDone }: Props) => {
         if (found.length === MOST) break
       }
       onPick(found)
+    } catch (error) {
+      reportFailed(`The runs were not selected: ${textOf(error)}`)
     } finally {
       isPicking.value = false
     }
