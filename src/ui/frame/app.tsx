@@ -40,7 +40,8 @@ export const App = () => {
       </header>
       <Navigation />
       <main id="main" tabIndex={-1}>
-        <Outlet />
+        {/* A page of one environment shows nothing of another one. */}
+        <Outlet key={session.value?.env_id} />
       </main>
       <Notices />
       <TicketQuestion />

@@ -43,9 +43,12 @@ const end = (): void => {
   live.value = 'off'
 }
 
+let followed: string | null | undefined
+
 session.subscribe((present) => {
-  if (!present) end()
-  else if (listeners.size > 0) begin()
+  if (present?.session_id !== followed) end()
+  followed = present?.session_id
+  if (present && listeners.size > 0) begin()
 })
 
 isReachable.subscribe((reachable) => {
