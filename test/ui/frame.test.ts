@@ -207,7 +207,7 @@ story('a page that cannot be rendered says so, and the others remain', async ({ 
 })
 
 story('an ended session asks to sign in again and returns to the same page', async ({ chromium, server }) => {
-  const { page } = await openDashboard(chromium, server, { path: '/runs?type=call' })
+  const { page } = await openDashboard(chromium, server, { path: '/domains' }) // without live updates, which would end first
   await server.api.remove('/sessions')
   await page.getByRole('link', { name: 'Files' }).click()
   await page.getByText('Your session has ended.').waitFor()
