@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
@@ -10,6 +11,7 @@ import { noPseudoTerminal, startOnTerminal } from '../support/pseudoTerminal.ts'
 import { spawnServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
+import { until } from '../support/until.ts'
 
 const NAME = 'svc on a pseudo-terminal'
 const problem = noPseudoTerminal()
@@ -66,6 +68,24 @@ else {
     assert.equal(await cli(args, { env }), { code: 0, out: 'Stored upload.bin: 2.9 MiB\n', err: '' })
   })
 
+  test('shows the progress of a deployment whose build is large, and removes it', async () => {
+    const folder = folderOf({
+      'package.json': '{"name":"large","svc":{"assets":["data.bin"]}}',
+      'one.ts': 'export const one = () => 1\n',
+    })
+    writeFileSync(join(folder, 'data.bin'), randomBytes(3_000_000)) // which no zip makes smaller
+    const out = join(tempDir(), 'out')
+    const shown = await onTerminal(['deploy', folder, '--json'], {}, `> '${out}'`).end()
+    assert.is(shown.code, 0)
+    const bars = shown.text.split('\r\x1b[K')
+    assert.ok(
+      bars.some((bar) => /^\[[#.]{20}\] {2}\d+ % {2}[\d,]+ of 3,\d{3},\d{3} bytes/.test(bar)),
+      JSON.stringify(bars),
+    )
+    assert.ok(shown.text.endsWith('\r\x1b[K'), JSON.stringify(shown.text.slice(-100)))
+    assert.is((JSON.parse(readFileSync(out, 'utf8')) as { project: string }).project, 'large')
+  })
+
   test('asks before it deletes, and elsewhere asks nothing', async () => {
     await cli(['secrets', 'set', 'KEY', '--project', 'work'], { env, input: 'v' })
     const args = ['secrets', 'remove', 'KEY', '--project', 'work']
@@ -111,6 +131,28 @@ else {
     assert.not.match(dev.text(), '\x1b[2J')
     dev.type('xc')
     await dev.shows('\x1b[2J\x1b[3J\x1b[H')
+    dev.type('q')
+    assert.is((await dev.end()).code, 0)
+  })
+
+  test('replays the last failed run of svc dev with r, which does nothing before one failed', async () => {
+    const folder = folderOf({ 'fail.ts': "export const fail = () => { throw new Error('it fails') }\n" })
+    const dev = startOnTerminal(['dev', folder, '--port', '0', '--ephemeral'], {
+      env: { ...EMBEDDED, TMPDIR: tempDir() },
+    })
+    await dev.shows('npx svc runs')
+    dev.type('r')
+    const failures = () => dev.text().split('fail/fail  failed').length - 1
+    const failed = await cli(['run', 'fail/fail'], { cwd: folder })
+    assert.is(failed.code, 1)
+    await until(() => failures() === 1, { timeoutMs: 60_000 })
+    dev.type('r')
+    await until(() => failures() === 2, { timeoutMs: 60_000 })
+    const runs = await cliJson<{ status: string }[]>(['runs'], { cwd: folder })
+    assert.equal(
+      runs.map(({ status }) => status),
+      ['failed', 'failed'],
+    )
     dev.type('q')
     assert.is((await dev.end()).code, 0)
   })
