@@ -173,6 +173,7 @@ reasons('names its event, its caller and its end, as far as the credential may k
   const { token } = await api.post<{ token: string }>('/service-keys', { permissions: { 'run:*': ['read'] } })
   const limited = await openApi(api.url, token).get<{ why: string[] }>(`/runs/${run_id}/why`)
   assert.not.match(limited.why.join(' '), 'paid (')
+  assert.not.match(limited.why.join(' '), 'api-key')
   assert.is((await other.send('GET', `/runs/${run_id}/why`)).status, 404)
 })
 

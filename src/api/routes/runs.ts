@@ -94,7 +94,8 @@ export const runRoutes = [
     path: '/v1/runs/:run_id/why',
     operationId: 'explainRun',
     summary: 'Explain why a run started, and how it ended',
-    description: 'The sentences name the event only if the credential may read events.',
+    description:
+      'The sentences name the type of the event and the credential that requested the run only if the credential may read events.',
     tag,
     needs,
     reply: { kind: 'item', schema: RunExplanation },

@@ -16,14 +16,17 @@ export interface Explanation {
 
 type Deps = Pick<CommandDeps, 'store' | 'views'>
 
-/** Explains a run from what is stored. `views` must contain the run. `mayReadEvents`: the caller may see its event. */
+/**
+ * Explains a run from what is stored. `views` must contain the run. `mayReadEvents`: the caller may see its event
+ * and the credential that requested it.
+ */
 export const explainRun = async (
   deps: Deps,
   run: RunDoc,
   { mayReadEvents }: { readonly mayReadEvents: boolean },
 ): Promise<Explanation> => {
   const event = run.event_id === null || !mayReadEvents ? null : await deps.views.events.get(run.event_id)
-  const actor = await actorFor(deps, run)
+  const actor = mayReadEvents ? await actorFor(deps, run) : {}
   return {
     why: [
       `${nameOf(run)} ran as run ${run.run_id}, attempt ${run.attempt}, on build ${run.build_id} of the project ${run.project_name}.`,
