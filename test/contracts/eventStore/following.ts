@@ -79,12 +79,12 @@ export const following = (name: string, open: () => Promise<OpenEventStore>): vo
     const stream = `f-${newId()}`
     const followers = numbers(8).map(() => gather((signal) => store.follow(stream, { signal })))
     await Promise.all(
-      numbers(1000).map((i) => store.append(stream, [fact(stream, i)], i === 0 ? 'none' : i - 1)),
+      numbers(300).map((i) => store.append(stream, [fact(stream, i)], i === 0 ? 'none' : i - 1)),
     )
-    for (const { items } of followers) await until(() => eventsOf(items).length >= 1000)
+    for (const { items } of followers) await until(() => eventsOf(items).length >= 300)
     for (const follower of followers) {
       await follower.stop()
-      assert.equal(eventsOf(follower.items).map(payloadOf), numbers(1000))
+      assert.equal(eventsOf(follower.items).map(payloadOf), numbers(300))
     }
   })
 
