@@ -46,11 +46,13 @@ const longestFirst = (files: readonly string[]): string[] => [
 /** Groups of files that may run at the same time, one group after the other. */
 export async function* passes(files: readonly string[]): AsyncGenerator<readonly Job[]> {
   const plain = (file: string): Job => ({ file, run: (limits) => runFile(file, limits) })
-  const real = isAnyNamed() ? files.filter(isOfApi).map(onEngines) : []
+  const clustered = isNamed('mongodb') && isNamed('s3') ? files.filter(isOfCluster) : []
+  const single = files.filter((file) => isOfApi(file) && !clustered.includes(file)) // a cluster has the same engines
+  const real = isAnyNamed() ? single.map(onEngines) : []
   const isolated = hasNamespaces ? files.filter(isOfSandbox).map(inNamespaces) : []
   yield [...longestFirst(files.filter((file) => !needsAll(file))).map(plain), ...isolated, ...real]
   for (const file of files.filter(needsAll)) yield [{ file, run: (limits) => runFile(file, slower(limits)) }]
-  if (isNamed('mongodb') && isNamed('s3')) yield* onCluster(files.filter(isOfCluster))
+  yield* onCluster(clustered)
 }
 
 /** Whether the file kills nodes, loses engines or floods a service: nothing else runs beside it. */
