@@ -12,6 +12,8 @@ const PAUSE_MS = 50
 
 interface Deps extends Omit<TaskChildStart, 'dir'> {
   readonly newFolder: () => Promise<TemporaryFolder>
+  /** Whether another child may run: the waiting one counts as an inspection. */
+  readonly hasPlace: () => boolean
 }
 
 /**
@@ -51,6 +53,7 @@ export class NextChild {
     if (this.#closed || this.#ready || this.#starting) return
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => {
+      if (!this.#deps.hasPlace()) return // the inspection that has it prepares the next child
       this.#starting = this.#start()
         .catch(() => {})
         .finally(() => (this.#starting = undefined))

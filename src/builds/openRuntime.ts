@@ -61,6 +61,7 @@ export const openRuntime = ({
       if (options.users) await openToChildren(folder.files, [], cacheDir)
       return folder
     },
+    hasPlace: () => turns.running < TASKS.places,
   })
   const unpacked = async (build: BuildRef): Promise<string> => {
     if (await cache.has(build.hash)) return cache.ensure(build)
