@@ -35,7 +35,7 @@ const purged: DomainEvent = { type: 'EnvPurged', env_id: 'env', final: false }
 
 const projector = projecting('a projector whose documents are cleared')
 
-projector('removes those of earlier events only, in one batch and in several (P5)', async (context) => {
+projector('removes those of earlier events only, in one batch and in several (P6)', async (context) => {
   const { store, readModels, run } = context
   const many = Array.from({ length: 250 }, (_, i) => created(`old-${i}`))
   await store.append('a', newEvents([...many, purged, created('new'), renamed('old-1')]), 'none')
