@@ -19,11 +19,12 @@ import { refuseUndeclared } from '../../shared/declared.ts'
 import { droppedError } from '../../shared/dropped.ts'
 import { openCheckpointer } from '../checkpointer.ts'
 import { markDamaged, type OnDiscarded } from '../disposableFile.ts'
-import { isDamage, isFaultOfFile, transaction, unavailable } from '../sqlite.ts'
+import { isDamage, isFaultOfFile, unavailable } from '../sqlite.ts'
 import { WalKeeper } from '../walKeeper.ts'
 import { dropSlowly } from './dropping.ts'
 import { fileIn, openFile, renewFile } from './file.ts'
 import { countOf, entriesOf, rowsOf } from './rows.ts'
+import { Registry } from './registry.ts'
 import { Table, tableName } from './table.ts'
 
 export type { Discarded } from '../disposableFile.ts'
@@ -49,14 +50,6 @@ export const openReadModels = ({ dir, onDiscarded = () => {} }: Options): ReadMo
   }
 }
 
-/** A row of `collections`. */
-type Registered = {
-  readonly spec: string
-  /** The name of its table. */
-  readonly stored_as: string
-  readonly checkpoint: Cursor | null
-}
-
 class EmbeddedReadModels implements ReadModels {
   readonly #dir: string
   readonly #onDiscarded: OnDiscarded
@@ -66,6 +59,7 @@ class EmbeddedReadModels implements ReadModels {
   readonly #dropped = new Set<string>()
   readonly #closing = new AbortController()
   #db: DatabaseSync
+  #registry: Registry
   #wal: WalKeeper
   #dropping: Promise<void> = Promise.resolve()
   #leaving = new AbortController()
@@ -74,12 +68,12 @@ class EmbeddedReadModels implements ReadModels {
     this.#dir = dir
     this.#onDiscarded = onDiscarded
     this.#db = openFile(dir, onDiscarded)
+    this.#registry = new Registry(this.#db)
     this.#wal = this.#keepWal()
     // Damage of the newest versions is found here, where the file can still be replaced.
-    const rows = this.#db.prepare('SELECT spec, max(version) FROM collections GROUP BY name').all()
-    for (const { spec } of rows) this.#open(JSON.parse(String(spec)) as CollectionSpec)
-    for (const { stored_as } of this.#db.prepare('SELECT stored_as FROM replaced').all())
-      void this.#dropLater(() => this.#dropReplaced({ stored_as: String(stored_as) }))
+    for (const spec of this.#registry.newest()) this.#open(spec)
+    for (const stored_as of this.#registry.replaced())
+      void this.#dropLater(() => this.#dropReplaced({ stored_as }))
   }
 
   #keepWal(): WalKeeper {
@@ -130,12 +124,7 @@ class EmbeddedReadModels implements ReadModels {
   }
 
   async versions(): Promise<readonly Version[]> {
-    return this.#guard(() =>
-      this.#db
-        .prepare('SELECT name, version FROM collections')
-        .all()
-        .map(({ name, version }) => ({ name: String(name), version: Number(version) })),
-    )
+    return this.#guard(() => this.#registry.versions())
   }
 
   /** Drops one table at a time, between other work. No other process reads the file, so nothing is asked twice. */
@@ -152,50 +141,30 @@ class EmbeddedReadModels implements ReadModels {
   async replace(version: Version, by: Version, isUnread?: () => Promise<boolean>): Promise<boolean> {
     if (isUnread && !(await isUnread())) return false
     const former = this.#guard(() => {
-      const [current, next] = [version, by].map((each) => this.#registered(each))
-      if (!current || !next) return null
-      transaction(this.#db, () => {
-        this.#db.prepare('DELETE FROM collections WHERE name = ? AND version = ?').run(by.name, by.version)
-        this.#db
-          .prepare('UPDATE collections SET stored_as = ?, checkpoint = ? WHERE name = ? AND version = ?')
-          .run(next.stored_as, next.checkpoint, version.name, version.version)
-        this.#db.prepare('INSERT INTO replaced VALUES (?)').run(current.stored_as)
-      })
+      const stored_as = this.#registry.replace(version, by)
+      if (stored_as === null) return null
       const table = this.#tables.get(tableName(version))
       this.#tables.delete(tableName(version))
       this.#tables.delete(tableName(by))
       this.#dropped.add(tableName(by))
-      return { stored_as: current.stored_as, table }
+      return { stored_as, table }
     })
     if (former) void this.#dropLater(() => this.#dropReplaced(former))
     return true
   }
 
   async source(): Promise<FoldedLog> {
-    return this.#guard(() => {
-      const { log_id } = this.#db.prepare('SELECT log_id FROM identity').get() ?? {}
-      const { newest } = this.#db.prepare('SELECT max(checkpoint) AS newest FROM collections').get() ?? {}
-      return {
-        log_id: typeof log_id === 'string' ? log_id : null,
-        checkpoint: typeof newest === 'string' ? newest : null,
-      }
-    })
+    return this.#guard(() => this.#registry.source())
   }
 
   async assign(log_id: string): Promise<void> {
-    this.#guard(() =>
-      transaction(this.#db, () => {
-        this.#db.exec('DELETE FROM identity')
-        this.#db.prepare('INSERT INTO identity VALUES (?)').run(log_id)
-      }),
-    )
+    this.#guard(() => this.#registry.assign(log_id))
   }
 
   async countAfter(cursor: Cursor): Promise<number> {
     return this.#guard(() => {
       let count = 0
-      for (const row of this.#db.prepare(`SELECT spec FROM collections WHERE checkpoint > ''`).all())
-        count += this.#open(JSON.parse(String(row['spec'])) as CollectionSpec).countAfter(cursor)
+      for (const spec of this.#registry.begun()) count += this.#open(spec).countAfter(cursor)
       return count
     })
   }
@@ -206,6 +175,7 @@ class EmbeddedReadModels implements ReadModels {
       this.#db.close()
       this.#tables.clear()
       this.#db = renewFile(this.#dir, 'they belong to another log', this.#onDiscarded)
+      this.#registry = new Registry(this.#db)
       this.#wal = this.#keepWal()
       this.#leaving = new AbortController()
     })
@@ -265,50 +235,27 @@ class EmbeddedReadModels implements ReadModels {
     const name = tableName(spec)
     const known = this.#tables.get(name)
     if (known) return known
-    const row = this.#registered(spec) ?? this.#register(spec)
-    const table = new Table(this.#db, JSON.parse(row.spec) as CollectionSpec, row.stored_as)
+    const { spec: created, stored_as } = this.#registry.find(spec) ?? this.#registry.add(spec)
+    const table = new Table(this.#db, created, stored_as)
     this.#tables.set(name, table)
     return table
-  }
-
-  #registered({ name, version }: Version): Registered | undefined {
-    return this.#db
-      .prepare('SELECT spec, stored_as, checkpoint FROM collections WHERE name = ? AND version = ?')
-      .get(name, version) as Registered | undefined
-  }
-
-  #register(spec: CollectionSpec): Registered {
-    const { name, version, indexes } = spec
-    const taken = this.#db.prepare(
-      'SELECT 1 FROM collections WHERE stored_as = ?1 UNION SELECT 1 FROM replaced WHERE stored_as = ?1',
-    )
-    let stored_as = tableName(spec)
-    for (let n = 2; taken.get(stored_as); n++) stored_as = `${tableName(spec)}_${n}` // a rebuild took the name
-    const row = { spec: JSON.stringify({ name, version, indexes }), stored_as, checkpoint: null }
-    this.#db
-      .prepare('INSERT INTO collections (name, version, spec, stored_as) VALUES (?, ?, ?, ?)')
-      .run(name, version, row.spec, stored_as)
-    return row
   }
 
   async #dropReplaced({ stored_as, table }: { stored_as: string; table?: Table | undefined }): Promise<void> {
     const { signal } = this.#leaving
     await table?.unread(signal)
     await dropSlowly(this.#db, stored_as, signal)
-    if (!signal.aborted) this.#db.prepare('DELETE FROM replaced WHERE stored_as = ?').run(stored_as)
+    if (!signal.aborted) this.#registry.forgetReplaced(stored_as)
   }
 
   async #drop(version: Version): Promise<void> {
     const { signal } = this.#leaving
-    const row = this.#registered(version)
+    const { stored_as = tableName(version) } = this.#registry.find(version) ?? {}
     await this.#tables.get(tableName(version))?.unread(signal)
     this.#tables.delete(tableName(version))
     this.#dropped.add(tableName(version))
-    await dropSlowly(this.#db, row?.stored_as ?? tableName(version), signal)
-    if (signal.aborted) return
-    this.#db
-      .prepare('DELETE FROM collections WHERE name = ? AND version = ?')
-      .run(version.name, version.version)
+    await dropSlowly(this.#db, stored_as, signal)
+    if (!signal.aborted) this.#registry.remove(version)
   }
 
   #guard<T>(work: () => T): T {
