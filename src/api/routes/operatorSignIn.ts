@@ -23,14 +23,21 @@ export const operatorSignInRoutes = [
     path: '/operator/sign-in',
     operationId: 'signInOperator',
     summary: 'Sign in to the dashboard as the operator',
-    description: `Sets a cookie that admits for 12 hours, and ends with the operator token. ${FROM_PAGES}`,
+    description: `Sets a cookie that admits for 12 hours, and ends with the operator token. The former cookie admits no more. ${FROM_PAGES}`,
     tag,
     maxBodyBytes: MAX_TOKEN_BYTES,
     body: Type.Object({ token: Type.String({ description: 'The operator token' }) }),
     example: { token: 'the operator token' },
-    errors: ['unauthorized', 'forbidden', 'payload_too_large', 'rate_limit_exceeded'],
+    errors: [
+      'unauthorized',
+      'forbidden',
+      'conflict',
+      'payload_too_large',
+      'rate_limit_exceeded',
+      'unavailable',
+    ],
     reply: { kind: 'item', schema: OperatorSignIn },
-    handle: ({ ctx, deps, body: { token }, request_id }) => {
+    handle: async ({ ctx, deps, body: { token }, request_id }) => {
       demandDashboard(ctx)
       try {
         deps.operator.admit(`Bearer ${token}`, { ip: clientIp(ctx.req, deps), request_id })
@@ -38,6 +45,7 @@ export const operatorSignInRoutes = [
         if (!isAppError(error, 'unauthorized')) throw error
         throw new AppError('unauthorized', 'token: expected the operator token of the installation')
       }
+      await deps.operator.endSession(cookieIn(ctx, OPERATOR), operatorCauseOf(ctx, deps))
       const session = deps.operator.newSession(token)
       setCookie(ctx, OPERATOR, session, deps)
       return item({ expires_at: isoOf(session.expires) })

@@ -101,6 +101,17 @@ const givenBy = async (
   )
 }
 
+/**
+ * Ends the session that the cookie of the same browser names, unless it is the one that signs in: nobody could end it
+ * afterwards. A cookie whose session has ended is no guess.
+ */
+const endReplaced = async (ctx: Context, deps: ApiDeps, { id }: Pick<Credential, 'id'>): Promise<void> => {
+  const replaced = await deps.authenticator.authenticate(sessionCookie(ctx)).catch((error: unknown) => {
+    if (!isAppError(error, 'unauthorized')) throw error
+  })
+  if (replaced && replaced.id !== id) await signOut(deps, replaced, credentialCause(ctx, replaced, deps))
+}
+
 export const signInRoutes = [
   publicRoute({
     method: 'POST',
@@ -109,7 +120,8 @@ export const signInRoutes = [
     summary: 'Sign in to the dashboard',
     description:
       `Sets the cookie of the dashboard. For an API key or a ticket, it creates a session of 12 hours with the permissions ` +
-      `of the API key; a session is used until its end. ${FROM_PAGES}`,
+      `of the API key; a session is used until its end. The session that the former cookie names is revoked if a sign-in ` +
+      `created it. ${FROM_PAGES}`,
     tag,
     maxBodyBytes: MAX_TOKEN_BYTES,
     body: Type.Object({
@@ -133,6 +145,7 @@ export const signInRoutes = [
       const cause = credentialCause(ctx, given, deps)
       const value = given.kind === 'api-key' ? await signIn(deps, given, { cause, newId }) : body.token
       const session = await deps.authenticator.authenticate(value)
+      await endReplaced(ctx, deps, session)
       setCookie(ctx, SESSION, { value: value ?? '', expires: session.expires }, deps)
       return item(await present(session, deps))
     },
