@@ -58,6 +58,44 @@ story('a page after the end of its list leads back to the beginning', async ({ c
   await fileRow(page, 'a.txt').waitFor()
 })
 
+story('a filter that fails shows no rows of the former one, and marks them until then', async (context) => {
+  const { server, chromium } = context
+  await put(server.api, 'former/a.txt')
+  const { page } = await openDashboard(chromium, server, { path: '/files' })
+  await fileRow(page, 'former/a.txt').waitFor()
+  const message = 'Not at present'
+  const held = Promise.withResolvers<void>()
+  let isHeld = true
+  await page.route('**/v1/files?*prefix=*', async (route) => {
+    if (isHeld) await held.promise
+    const json = { error: { code: 'unavailable', message, request_id: newId() } }
+    await route.fulfill({ status: 503, json })
+  })
+  await page.getByLabel('Path begins with').fill('other')
+  await page.locator('.table[aria-busy=true]').waitFor()
+  isHeld = false
+  held.resolve()
+  await page.getByRole('alert').getByText(message).waitFor()
+  assert.is(await fileRow(page, 'former/a.txt').count(), 0)
+
+  await page.getByLabel('Path begins with').fill('')
+  await fileRow(page, 'former/a.txt').waitFor()
+  assert.is(await page.getByRole('alert').count(), 0)
+  await page.route('**/v1/files?*', async (route) => {
+    const json = { error: { code: 'unavailable', message, request_id: newId() } }
+    await route.fulfill({ status: 503, json })
+  })
+  const dialog = page.getByRole('dialog', { name: 'Delete' })
+  await fileRow(page, 'former/a.txt').getByRole('button', { name: 'Delete' }).click()
+  await dialog.getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('alert').getByText(message).waitFor()
+  assert.is(
+    await fileRow(page, 'former/a.txt').count(),
+    1,
+    'a failed reload keeps what the same query returned',
+  )
+})
+
 const remove = async (page: Page, path: string): Promise<void> => {
   await fileRow(page, path).getByRole('button', { name: 'Delete' }).focus()
   await page.keyboard.press('Enter')

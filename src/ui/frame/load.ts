@@ -3,6 +3,8 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 export interface Loaded<T> {
   /** Undefined until the first reply; afterwards the newest reply, also while the next one is loaded. */
   readonly data: T | undefined
+  /** The data is of the former keys, and those of the present ones are loaded. */
+  readonly isFormer: boolean
   /** Why the newest request failed. */
   readonly error: Error | undefined
   readonly isLoading: boolean
@@ -11,7 +13,8 @@ export interface Loaded<T> {
 
 /**
  * Loads data when the component appears and whenever `keys` change. A reply that is late is dropped. The former data remains
- * until the next reply, so that a table keeps its rows and their focus.
+ * until the next reply, so that a table keeps its rows and their focus. A failure keeps data of the same keys only: rows of
+ * another filter do not match this one.
  */
 export const useLoaded = <T>(
   load: (signal: AbortSignal) => Promise<T>,
@@ -19,9 +22,11 @@ export const useLoaded = <T>(
 ): Loaded<T> => {
   const [state, setState] = useState<Omit<Loaded<T>, 'reload'>>({
     data: undefined,
+    isFormer: false,
     error: undefined,
     isLoading: true,
   })
+  const isChanged = useRef(false)
   const request = useRef<AbortController | null>(null)
   const isDue = useRef(false)
   const current = useRef(load)
@@ -31,16 +36,18 @@ export const useLoaded = <T>(
     const own = new AbortController()
     request.current = own
     isDue.current = false
-    setState((before) => ({ ...before, isLoading: true }))
+    const isFormer = isChanged.current
+    setState((before) => ({ ...before, isFormer, ...(isFormer && { error: undefined }), isLoading: true }))
     const end = (result: Partial<Omit<Loaded<T>, 'reload'>>) => {
       if (request.current !== own) return
       request.current = null
-      setState((before) => ({ ...before, ...result, isLoading: false }))
+      isChanged.current = false
+      setState((before) => ({ ...before, ...result, isFormer: false, isLoading: false }))
       if (isDue.current) begin()
     }
     current.current(own.signal).then(
       (data) => end({ data, error: undefined }),
-      (error: unknown) => end({ error: asError(error) }),
+      (error: unknown) => end({ error: asError(error), ...(isFormer && { data: undefined }) }),
     )
   }, [])
 
@@ -55,6 +62,7 @@ export const useLoaded = <T>(
     return () => {
       request.current?.abort()
       request.current = null
+      isChanged.current = true
     }
   }, keys)
 

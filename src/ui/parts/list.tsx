@@ -12,8 +12,8 @@ interface Listed<Row> {
   readonly pagination?: Pagination
 }
 
-interface Props<Row> extends Omit<TableProps<Row>, 'rows'> {
-  readonly of: Pick<Loaded<Listed<Row>>, 'data' | 'error' | 'reload'>
+interface Props<Row> extends Omit<TableProps<Row>, 'rows' | 'isFormer'> {
+  readonly of: Pick<Loaded<Listed<Row>>, 'data' | 'isFormer' | 'error' | 'reload'>
   /** Shown instead of an empty table. */
   readonly empty: ComponentChildren
   /** The parameter of the URL with the offset. */
@@ -24,13 +24,14 @@ interface Props<Row> extends Omit<TableProps<Row>, 'rows'> {
  * A table of what was loaded, with its pages. Until the first reply it says that it loads, and a failure takes the place of
  * a table that was never loaded: an empty table would say that there is nothing.
  */
-export const List = <Row,>({ of: { data: page, error, reload }, empty, offset, ...table }: Props<Row>) => {
+export const List = <Row,>({ of, empty, offset, ...table }: Props<Row>) => {
+  const { data: page, isFormer, error, reload } = of
   const { data: rows, pagination } = page ?? {}
   return (
     <>
       {error && <Failure error={error} retry={reload} />}
       {!rows && !error && <Loading />}
-      {rows && rows.length > 0 && <Table {...table} rows={rows} />}
+      {rows && rows.length > 0 && <Table {...table} rows={rows} isFormer={isFormer} />}
       {rows?.length === 0 &&
         (pagination && pagination.offset > 0 ? <PastEnd name={offset} total={pagination.total} /> : empty)}
       {rows && rows.length > 0 && pagination && <Pager {...pagination} {...(offset && { name: offset })} />}

@@ -16,6 +16,8 @@ export interface TableProps<Row> {
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
   readonly idOf: (row: Row) => string
+  /** The rows are of another query, until those of this one arrive. */
+  readonly isFormer?: boolean
   /** With both, rows can be selected. */
   readonly selected?: ReadonlySet<string>
   readonly onSelect?: (selected: ReadonlySet<string>) => void
@@ -25,7 +27,8 @@ const classOf = ({ isNumber, isShort }: Pick<Column<never>, 'isNumber' | 'isShor
   isNumber ? 'number' : isShort ? 'short' : ''
 
 /** A table whose rows take the focus: `j`, `k`, Enter and `x` work on them. On a phone, each row is a card. */
-export const Table = <Row,>({ caption, columns, rows, idOf, selected, onSelect }: TableProps<Row>) => {
+export const Table = <Row,>(props: TableProps<Row>) => {
+  const { caption, columns, rows, idOf, isFormer = false, selected, onSelect } = props
   const toggle = (id: string): void => {
     const next = new Set(selected)
     if (!next.delete(id)) next.add(id)
@@ -33,7 +36,7 @@ export const Table = <Row,>({ caption, columns, rows, idOf, selected, onSelect }
   }
   const isAll = rows.length > 0 && rows.every((row) => selected?.has(idOf(row)))
   return (
-    <div class="table" role="region" aria-label={caption} tabIndex={0}>
+    <div class="table" role="region" aria-label={caption} aria-busy={isFormer} tabIndex={0}>
       <table>
         <caption class="unseen">{caption}</caption>
         <thead>

@@ -79,7 +79,7 @@ const pageOf = (all: readonly Handler[], offset: number): Page<Handler> => ({
 })
 
 /** The functions that each type of event starts. */
-export const Handlers = ({ handlers: { data, error, reload, progress } }: Props) => {
+export const Handlers = ({ handlers: { data, progress, ...loaded } }: Props) => {
   const offset = offsetOf(OFFSET)
   return (
     <section aria-labelledby="handlers">
@@ -91,7 +91,7 @@ export const Handlers = ({ handlers: { data, error, reload, progress } }: Props)
         </p>
       )}
       <List
-        of={{ error, reload, data: data && pageOf(data, offset) }}
+        of={{ ...loaded, data: data && pageOf(data, offset) }}
         offset={OFFSET}
         caption="Functions by the type of their events"
         columns={COLUMNS}
