@@ -1,5 +1,5 @@
-import type { Event } from '../client/index.ts'
-import { type CliCommand, command } from './command.ts'
+import type { Event, EventPublished } from '../client/index.ts'
+import { type CliCommand, command, type Printed } from './command.ts'
 import { prettyJson, runColumns } from './runText.ts'
 import { envLine, streamLine } from './streamLines.ts'
 import { type Column, fieldsOf } from './table.ts'
@@ -18,13 +18,25 @@ const columns: readonly Column<Event>[] = [
   { title: 'ID', of: ({ event_id }) => event_id },
 ]
 
+const NO_HANDLER = 'none: no deployed function has this on-event'
+
+/** Whether an event controls the service. It has no handlers, and some start no run. */
+const isControl = (type: string): boolean => type.startsWith('svc:')
+
+/** Says that an event started no run. The JSON is that of the activity of an environment. */
+const unhandledLine = ({ event_id, stream_id }: EventPublished['data']): Printed => ({
+  json: { event: 'event:handled', data: { event_id, stream_id, run_ids: [] } },
+  text: `handlers  ${NO_HANDLER}\n`,
+})
+
 export const eventCommands: readonly CliCommand[] = [
   command({
     name: 'send',
     summary: 'publish an event',
     description:
       'Publishes an event and prints its id, its stream and the number of its handlers. With --follow, it prints what ' +
-      'happens in the stream until everything has ended; the exit code is 1 if a run has failed for the last time.',
+      'happens in the stream until everything has ended; the exit code is 1 if a run has failed for the last time. An event ' +
+      'without a handler ends with 0, with --follow too, because nothing has failed.',
     ofEnvironment: true,
     arguments: {
       type: { description: 'the type of the event, such as order:created' },
@@ -60,15 +72,18 @@ export const eventCommands: readonly CliCommand[] = [
       const service = client()
       if (follow) {
         let failed = false
+        let unhandled: EventPublished['data'] | null = null
         for await (const event of service.sendAndFollow<string>(type, event_data, given)) {
-          if (event.event === 'run:fail') failed ||= event.data.run.status === 'failed'
+          if (event.event === 'event:published') unhandled = event.data
+          else if (event.event === 'run:fail') failed ||= event.data.run.status === 'failed'
+          if ('run' in event.data && event.data.run.event_id === unhandled?.event_id) unhandled = null
           await print(streamLine(event, paint))
         }
+        if (unhandled && !isControl(type)) await print(unhandledLine(unhandled))
         return { failed }
       }
       const event = await service.send<string>(type, event_data, given)
-      const handlers =
-        event.handlers === 0 ? 'none: no deployed function has this on-event' : event.handlers?.toString()
+      const handlers = event.handlers === 0 ? NO_HANDLER : event.handlers?.toString()
       return {
         json: event,
         text: fieldsOf({

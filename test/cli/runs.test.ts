@@ -223,6 +223,37 @@ events('with --follow ends with 1 if a run has failed for the last time', async 
   )
 })
 
+events('with --follow says that no function handles the event', async () => {
+  const sent = await svc('send', 'nobody', '--follow')
+  assert.equal([sent.code, sent.err], [0, ''])
+  assert.match(
+    sent.out,
+    /^Published nobody {2}.*\nhandlers {2}none: no deployed function has this on-event\n$/,
+  )
+  const [published, handled] = lines<{ event: string; data: Published & { run_ids?: string[] } }>(
+    (await svc('send', 'nobody', '--follow', '--json')).out,
+  )
+  assert.is(handled?.event, 'event:handled')
+  assert.equal([handled?.data.event_id, handled?.data.run_ids], [published?.data.event_id, []])
+})
+
+events('with --follow says so in a stream with runs of other events', async () => {
+  const { stream_id } = await json<Published>('send', 'talk', '{"words": []}')
+  const { code, out } = await svc('send', 'nobody', '--stream', stream_id, '--follow')
+  assert.is(code, 0)
+  assert.match(out, /\nhandlers {2}none: /)
+})
+
+events('with --follow counts no handlers of an event that controls the service', async () => {
+  const { stream_id } = await json<Published>('run', 'work/hang', '--no-wait')
+  const { run_id } = await until(async () =>
+    (await json<Run[]>('runs', '--status', 'running')).find((each) => each.stream_id === stream_id),
+  )
+  const sent = await svc('send', 'svc:cancel', JSON.stringify({ run_id }), '--follow')
+  assert.is(sent.code, 0)
+  assert.not.match(sent.out, 'handlers')
+})
+
 const reads = suite('svc show, logs, follow and replay', { timeoutMs: 120_000 })
 
 reads('show a run with its result, or with its error and the stack', async () => {
