@@ -101,10 +101,15 @@ export const runCli = async (
   } catch (error) {
     if (signal.aborted) terminal.err('svc: interrupted\n')
     else if (isAppError(error)) terminal.err(`svc: ${error.message}\n`)
+    else if (isOfAFile(error)) terminal.err(`svc: ${onOneLine(error.message)}\n`)
     else throw error
     return error instanceof WrongUsage ? WRONG_USAGE : FAILED
   }
 }
+
+/** Whether the system refused a file or a folder. The message names both, so a stack would add nothing for its user. */
+const isOfAFile = (error: unknown): error is NodeJS.ErrnoException =>
+  error instanceof Error && 'syscall' in error && 'path' in error
 
 /** Resolves with whether the result is a failed one. */
 const runCommand = async (

@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { plainName } from '../bundle/settings.ts'
+import { makeFolder } from '../disk/makeFolder.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
 import { command } from './command.ts'
@@ -93,7 +94,7 @@ const addType = (file: string): boolean => {
 /** Whether the file was created: one that exists is never replaced. */
 const create = (file: string, text: string): boolean => {
   try {
-    mkdirSync(dirname(file), { recursive: true })
+    makeFolder(dirname(file))
     writeFileSync(file, text, { flag: 'wx', mode: 0o644 })
     return true
   } catch (error) {

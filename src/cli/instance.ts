@@ -1,5 +1,6 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { makeFolder } from '../disk/makeFolder.ts'
 import { isMissing } from '../disk/sync.ts'
 import { AppError, messageOf } from '../errors.ts'
 
@@ -36,7 +37,7 @@ export const readInstance = (from: string): FoundInstance | null => {
 /** Announces the instance to the commands in the folder. Only this user can read the file, because it contains the key. */
 export const writeInstance = (folder: string, { url, key, project, pid }: Instance): void => {
   const file = fileIn(folder)
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  makeFolder(dirname(file), 0o700)
   const part = `${file}.${pid}.part`
   rmSync(part, { force: true })
   writeFileSync(part, `${JSON.stringify({ url, key, project, pid })}\n`, { mode: 0o600, flag: 'wx' })

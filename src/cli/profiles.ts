@@ -1,5 +1,6 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { makeFolder } from '../disk/makeFolder.ts'
 import { isMissing } from '../disk/sync.ts'
 import { AppError, messageOf } from '../errors.ts'
 
@@ -36,7 +37,7 @@ export const readProfile = (dir: string, name: string | null): Profile | null =>
 export const writeProfile = (dir: string, { name, url, key }: Profile): void => {
   const profiles = Object.entries(readStored(dir)?.profiles ?? {}).filter(([each]) => each !== name)
   const stored: Stored = { default: name, profiles: Object.fromEntries([...profiles, [name, { url, key }]]) }
-  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  makeFolder(dir, 0o700)
   const part = `${fileIn(dir)}.${process.pid}.part`
   rmSync(part, { force: true })
   writeFileSync(part, `${JSON.stringify(stored, null, 2)}\n`, { mode: 0o600, flag: 'wx' })

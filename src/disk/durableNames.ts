@@ -1,12 +1,12 @@
-import { mkdirSync } from 'node:fs'
 import { mkdir, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { BoundedMap } from '../boundedMap.ts'
+import { makeFolder } from './makeFolder.ts'
 import { isMissing, syncFolder, syncFolderNow } from './sync.ts'
 
 /** Creates a folder whose name is durable afterwards, also if an earlier process has created it and was killed. */
 export const makeFolderNow = (path: string, mode?: number): void => {
-  const first = mkdirSync(path, { recursive: true, ...(mode !== undefined && { mode }) }) ?? path
+  const first = makeFolder(path, mode) ?? path
   for (let made = path; made.length >= first.length; made = dirname(made)) syncFolderNow(dirname(made))
 }
 

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { makeFolder } from '../../disk/makeFolder.ts'
 import { AppError } from '../../errors.ts'
 import { onOneLine } from '../../logger.ts'
 import { devServiceEnv } from '../../process/clientConfig.ts'
@@ -38,7 +39,7 @@ export const startService = async (
   { host, port }: Address,
   signal: AbortSignal,
 ): Promise<LocalService> => {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  makeFolder(dataDir, 0o700)
   const log = join(dataDir, 'dev.log')
   for (let at = port; at <= MAX_PORT; at++) {
     if (at !== 0 && !(await isFree(host, at))) continue
