@@ -15,6 +15,7 @@ import { readAssets } from './assets.ts'
 import { commonJsPlugin, entryPath } from './commonJs.ts'
 import { type Entry, findEntries } from './entries.ts'
 import { importMetaPlugin } from './importMeta.ts'
+import { missingAssets } from './missingAssets.ts'
 import { nativeAddonsIn, nativeAddonsPlugin } from './nativeAddons.ts'
 import { openOutputs } from './outputs.ts'
 import type { Settings } from './settings.ts'
@@ -124,7 +125,10 @@ export const openBundler = async (settings: Settings): Promise<Bundler> => {
           result.metafile,
           [...assets].map(([path, { length }]) => ({ path: join(src, path), bytes: length })),
         ),
-        warnings: result.warnings.map(messageIn),
+        warnings: [
+          ...result.warnings.map(messageIn),
+          ...missingAssets(settings, { sources: own, assets: new Set(assets.keys()) }),
+        ],
       }
     },
     watched: () => watched,

@@ -163,6 +163,44 @@ for (const [pattern, message] of [
     assert.match(messageOf(await failureOf(bundleOf(withAssets([pattern])))), message)
   })
 
+assets('that a function reads and no build would contain are named with the line', async () => {
+  const folder = writeProject({
+    'package.json': JSON.stringify({ svc: { project: 'p', assets: ['texts/in.txt', 'filled/*'] } }),
+    'src/a.ts': [
+      `import { readFileSync } from 'node:fs'`,
+      `import { join } from 'node:path'`,
+      `const read = (of: string | URL) => readFileSync(of, 'utf8')`,
+      `export const fine = () => read(new URL('./texts/in.txt', import.meta.url))`,
+      `export const out = () => read(new URL("./texts/out%20there.txt", import.meta.url))`,
+      `  // read(new URL('./texts/out there.txt', import.meta.url))`,
+      `export const dir = () => join(import.meta.dirname, 'empty', 'deep')`,
+      `export const filled = () => [new URL('./filled/', import.meta.url), new URL('.', import.meta.url)]`,
+      `export const above = () => read(new URL('../top.txt', import.meta.url))`,
+      `export const other = () => [new URL('./sub/b.ts', import.meta.url), new URL('./none.txt', import.meta.url)]`,
+      `export const away = () => [new URL('https://a.example/', import.meta.url), new URL('/etc', import.meta.url)]`,
+    ].join('\n'),
+    'src/sub/b.ts': `export const b = () => new URL('./b.json', import.meta.url)`,
+    'src/sub/b.json': '{}',
+    'src/texts/in.txt': '',
+    'src/texts/out there.txt': '',
+    'src/empty/deep/x.txt': '',
+    'src/filled/x.txt': '',
+    'top.txt': '',
+  })
+  const { warnings } = await bundleOf(folder)
+  const advice = 'to svc.assets in package.json'
+  assert.equal(
+    warnings.map(({ text, file, line, column }) => [`${file}:${line}:${column}`, text]),
+    [
+      ['src/a.ts:5:31', `src/texts/out there.txt is not in the build: add "texts/out there.txt" ${advice}`],
+      ['src/a.ts:9:33', `top.txt is not in the build: move it into src, and add it ${advice}`],
+      ['src/a.ts:7:26', `src/empty/deep is not in the build: add "empty/deep/**" ${advice}`],
+      ['src/sub/b.ts:1:24', `src/sub/b.json is not in the build: add "sub/b.json" ${advice}`],
+    ],
+  )
+  assert.match(warnings[0]?.sourceLine ?? '', 'out%20there')
+})
+
 assets.run()
 
 const addons = suite('native addons')

@@ -171,6 +171,33 @@ test('does not take a log of its own output in the folder for a save', async (co
   }
 })
 
+test('warns about a file that a function reads and the build does not contain', async ({
+  folder,
+  dev,
+  api,
+}) => {
+  save(folder, 'src/notes/hello.txt', 'hello')
+  save(
+    folder,
+    'src/reads.ts',
+    `import { readFileSync } from 'node:fs'
+export const reads = () => readFileSync(new URL('./notes/hello.txt', import.meta.url), 'utf8')
+`,
+  )
+  const isOf = (ref: string) => (line: DevLine) => JSON.stringify(line['changes']).includes(ref)
+  const live = await dev.next('live', isOf('reads/reads'))
+  const [warning = ''] = live['warnings'] as string[]
+  assert.match(
+    warning,
+    /^src\/reads\.ts:2:41: src\/notes\/hello\.txt is not in the build: add "notes\/hello\.txt" to svc\.assets/,
+  )
+  const failed = await call(api, 'reads/reads')
+  assert.match(failed.error?.message ?? '', 'svc.assets')
+  for (const path of ['src/notes', 'src/reads.ts']) rmSync(join(folder, path), { recursive: true })
+  const next = await dev.next('live', isOf('reads/reads'))
+  assert.equal(next['warnings'], [])
+})
+
 test('follows the atomic rename of an editor, and renamed and deleted modules', async (context) => {
   const { folder, dev, api } = context
   save(folder, 'src/.version.ts.swp', versionIs(2))

@@ -347,6 +347,7 @@ details('contain no path of the node', async ({ failure, cacheDir }) => {
   const error = await failure('causes/hostFile')
   assert.equal([error.fields?.['code'], error.fields?.['path']], ['ENOENT', 'missing.txt'])
   assert.not.match(JSON.stringify(error), cacheDir)
+  assert.match(error.message, /'missing.txt': the build does not contain it; `svc.assets` in package.json/)
 })
 
 details('contain no value of context', async ({ failure }) => {

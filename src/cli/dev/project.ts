@@ -1,9 +1,11 @@
 import { join, sep } from 'node:path'
+import type { Bundle } from '../../bundle/bundle.ts'
 import { type Bundler, openBundler } from '../../bundle/openBundler.ts'
 import { readSettings, type Settings } from '../../bundle/settings.ts'
 import type { Client } from '../../client/index.ts'
 import { clock } from '../../clock.ts'
 import type { Printed } from '../command.ts'
+import { warningsOf } from '../bundleTexts.ts'
 import type { Batch, Changes } from './changes.ts'
 import { createProject } from '../deployBundle.ts'
 import { deployLive, type LiveBuild } from './deployLive.ts'
@@ -80,7 +82,9 @@ export const openProject = ({ folder, client, changes, signal, print, onProject 
     state = { name, live: next }
     failure = null
     const saved = savedOf(paths, changes.pending())
-    await print(liveText(next, { paths: saved, ms: Math.round(clock.monotonic() - sinceMs) }))
+    await print(
+      liveText(withWarnings(next, bundle), { paths: saved, ms: Math.round(clock.monotonic() - sinceMs) }),
+    )
     if (live !== null) return
     const { data } = await client.request('GET /v1/projects/{project}/webhooks', {
       path: { project: name },
@@ -128,6 +132,12 @@ const savedOf = (paths: readonly string[], later: readonly string[]): readonly s
   const sources = [paths, later].map((each) => each.filter((path) => SOURCE.test(path)))
   return sources.find(({ length }) => length > 0) ?? paths
 }
+
+/** The warnings about the sources come before those of the service. */
+const withWarnings = (live: LiveBuild, bundle: Bundle): LiveBuild => ({
+  ...live,
+  warnings: [...warningsOf(bundle), ...live.warnings],
+})
 
 /** A build that is live already: the saved files are again as they were. */
 const unchanged = (live: LiveBuild): LiveBuild => ({

@@ -88,7 +88,7 @@ export const liveText = (
     json: { type: 'live', build_id, ms, paths, changes, warnings },
     text: lines([
       onOneLine(`${time()} ${what} → ${build_id} live in ${ms} ms  ${shown.join(', ')}`.trimEnd()),
-      ...warnings.map((warning) => `         warning: ${onOneLine(warning)}`),
+      ...warnings.map((warning) => indented(`warning: ${warning.split('\n').map(onOneLine).join('\n')}`)),
     ]),
   }
 }

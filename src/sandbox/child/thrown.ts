@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { inspect, types } from 'node:util'
 import type { ErrorDetails, Thrown } from '../../events/run.ts'
 import { MAX_CAUSES, MAX_DETAILS, MAX_MESSAGE, MAX_STACK } from '../frames.ts'
@@ -37,7 +38,8 @@ export const describe = (thrown: unknown, stacks: Stacks): Described => {
   if (!safely(() => isError(thrown)))
     return { message: safely(() => cut(stacks.places.hide(textOf(thrown)), MAX_MESSAGE)) ?? HIDDEN }
   const error = thrown as Error
-  const message = textIn(error, 'message', MAX_MESSAGE, stacks) ?? HIDDEN
+  const text = textIn(error, 'message', MAX_MESSAGE, stacks) ?? HIDDEN
+  const message = text + (safely(() => assetHint(error, stacks)) ?? '')
   const stack = safely(() => stacks.read(typeof error.stack === 'string' ? error.stack : ''))
   const location = stack?.location ?? safely(() => importedAt(error, stacks))
   const details = safely(() => {
@@ -143,6 +145,13 @@ const safely = <T>(read: () => T): T | undefined => {
   } catch {
     return undefined
   }
+}
+
+/** The advice for a file of the build that was read and does not exist. */
+const assetHint = (error: Error, { places }: Stacks): string => {
+  const { code, path } = error as { readonly code?: unknown; readonly path?: unknown }
+  if (code !== 'ENOENT' || typeof path !== 'string' || places.fileOf(resolve(path)) === undefined) return ''
+  return ': the build does not contain it; `svc.assets` in package.json adds files'
 }
 
 /** The place of an import that failed; undefined for any other error. */
