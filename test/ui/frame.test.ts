@@ -210,7 +210,7 @@ story('an ended session asks to sign in again and returns to the same page', asy
   const { page } = await openDashboard(chromium, server, { path: '/domains' }) // without live updates, which would end first
   await server.api.remove('/sessions')
   await page.getByRole('link', { name: 'Files' }).click()
-  await page.getByText('Your session has ended.').waitFor()
+  await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor()
   await signIn(page, server.api.key)
   await page.getByRole('heading', { name: 'Files', level: 1 }).waitFor()
 })

@@ -135,7 +135,7 @@ story('the session of the dashboard is marked, and revoking it signs out', async
   await own.getByRole('button', { name: 'Revoke' }).click()
   await page.getByText('Ends the session of this dashboard').waitFor()
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
-  await page.getByText('Your session has ended.').waitFor()
+  await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor()
 })
 
 story('all service keys are revoked together after a question', async ({ chromium, server }) => {
@@ -168,8 +168,8 @@ story('revoking all sessions signs the dashboard out', async ({ chromium, server
   await dialog.getByText('you must sign in again').waitFor()
   assert.is((await openApi(server.url, token).send('GET', '/env')).status, 200)
   await dialog.getByRole('button', { name: 'Revoke all sessions' }).click()
-  await page.getByText('Your session has ended.').waitFor()
-  assert.is(await page.getByRole('dialog').count(), 0)
+  await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor()
+  await until(async () => (await page.getByRole('dialog').count()) === 1)
   assert.is((await openApi(server.url, token).send('GET', '/env')).status, 401)
 })
 

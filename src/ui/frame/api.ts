@@ -5,24 +5,32 @@ import { type AnyInput, dataOf, openTransport } from '../../client/transport.ts'
 /** Whether the service replies. */
 export const isReachable = signal(true)
 
-type Scope = 'env' | 'operator'
+export type Scope = 'env' | 'operator'
 
-const ended = new Set<(scope: Scope) => void>()
+/** The scope whose session has ended while the page was open, until the visitor has signed in again. */
+export const ended = signal<Scope | null>(null)
+
+/** How often the visitor has signed in again: what a page has loaded or follows begins again with each. */
+export const signIns = signal(0)
+
+let onRefusal: (scope: Scope) => void = () => {}
 
 /** Calls back when the service no longer accepts the session of a scope. */
-export const onSessionEnd = (listener: (scope: Scope) => void): void => void ended.add(listener)
+export const onSessionEnd = (listener: (scope: Scope) => void): void => void (onRefusal = listener)
+
+const scopeOf = (pathname: string): Scope => (pathname.startsWith('/operator/') ? 'operator' : 'env')
 
 /** The browser adds the cookie. A failure of the connection or an ended session is shown on every page. */
 const watched: typeof fetch = async (target, init) => {
+  const sentAfter = signIns.peek()
   const response = await fetch(target, init).catch((error: unknown) => {
     if (!init?.signal?.aborted) isReachable.value = false
     throw error
   })
   isReachable.value = response.status !== 502 && response.status !== 504
-  if (response.status === 401 && init?.method !== 'POST') {
-    const { pathname } = new URL(response.url)
-    for (const listener of ended) listener(pathname.startsWith('/operator/') ? 'operator' : 'env')
-  }
+  const { pathname } = new URL(response.url)
+  const isOfSession = !pathname.endsWith('/sign-in') && !new Headers(init?.headers).has('authorization')
+  if (response.status === 401 && isOfSession && sentAfter === signIns.peek()) onRefusal(scopeOf(pathname))
   return response
 }
 
@@ -47,6 +55,8 @@ export const ask = async <T>(operation: string, input?: AnyInput): Promise<T> =>
 export const textOf = (error: unknown): string =>
   error instanceof ServiceError && error.code === 'unreachable'
     ? 'The service does not answer. The page tries again when it returns.'
-    : error instanceof Error
-      ? error.message
-      : String(error)
+    : error instanceof ServiceError && error.status === 401 && ended.peek()
+      ? 'Your session had ended, so nothing was done. Repeat it after signing in.'
+      : error instanceof Error
+        ? error.message
+        : String(error)

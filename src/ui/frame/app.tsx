@@ -9,8 +9,9 @@ import { live } from './live.ts'
 import { Notices } from './notices.tsx'
 import type { Page } from './page.ts'
 import { linkTo, matched, path, query } from './router.ts'
-import { envLabel, hasEnded, may, maySome, operator, session, signOut } from './session.ts'
+import { envLabel, may, maySome, operator, session, signOut } from './session.ts'
 import { SignIn } from './signIn.tsx'
+import { SignInAgain } from './signInAgain.tsx'
 import { TicketQuestion } from './ticketQuestion.tsx'
 import { nextTheme, theme } from './theme.ts'
 
@@ -18,7 +19,7 @@ import { nextTheme, theme } from './theme.ts'
 export const App = () => {
   useEffect(listenToKeys, [])
   if (session.value === undefined) return <Starting />
-  if (!session.value && !operator.value) return <SignIn hasEnded={hasEnded.value} />
+  if (!session.value && !operator.value) return <SignIn />
   return (
     <div class="frame">
       <a class="skip" href="#main">
@@ -47,6 +48,7 @@ export const App = () => {
       <TicketQuestion />
       <Shortcuts />
       <Dialogs />
+      <SignInAgain />
     </div>
   )
 }

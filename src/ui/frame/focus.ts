@@ -21,6 +21,11 @@ const placeOf = (element: Element, main: Element): Place => {
   }
 }
 
+let latest: HTMLElement | null = null
+
+/** The element that had the focus last, also if it has lost it since by being disabled. */
+export const focusedLast = (): HTMLElement | null => latest
+
 const isGone = ({ element }: Place): boolean => !element.isConnected || element.matches(':disabled')
 
 /** The row that follows the one that is gone, or else the nearest part of the page that remains. */
@@ -42,6 +47,7 @@ export const keepFocus = (): void => {
   let last: Place | null = null
   const isInDialog = (): boolean => document.querySelector('dialog[open]') !== null
   document.addEventListener('focusin', ({ target }) => {
+    if (target instanceof HTMLElement) latest = target
     const main = document.querySelector('main')
     if (!(target instanceof Element) || isInDialog()) return // the place below the dialog remains
     last = main?.contains(target) ? placeOf(target, main) : null

@@ -1,7 +1,7 @@
-import { signal } from '@preact/signals'
+import { computed, signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { EnvEvent } from '../../client/index.ts'
-import { api, isReachable } from './api.ts'
+import { api, ended, isReachable } from './api.ts'
 import { may, session } from './session.ts'
 
 /** The state of the connection that brings live updates; `off`: no page wants it, or the session lacks `env:read`. */
@@ -30,8 +30,11 @@ const follow = async (signal: AbortSignal): Promise<void> => {
   }
 }
 
+/** The session that the connection belongs to. */
+const followed = computed(() => (ended.value === 'env' ? undefined : session.value?.session_id))
+
 const begin = (): void => {
-  if (connection || !session.peek() || !may('env', 'read')) return
+  if (connection || !followed.peek() || !may('env', 'read')) return
   const opened = new AbortController()
   connection = opened
   void follow(opened.signal)
@@ -43,11 +46,8 @@ const end = (): void => {
   live.value = 'off'
 }
 
-let followed: string | null | undefined
-
-session.subscribe((present) => {
-  if (present?.session_id !== followed) end()
-  followed = present?.session_id
+followed.subscribe((present) => {
+  end()
   if (present && listeners.size > 0) begin()
 })
 

@@ -1,3 +1,4 @@
+import { ended, signIns } from './api.ts'
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 
 export interface Loaded<T> {
@@ -54,8 +55,14 @@ export const useLoaded = <T>(
   /** Waits for the request in progress: where replies are slower than updates, none would arrive otherwise. */
   const reload = useCallback(() => {
     if (request.current) isDue.current = true
-    else begin()
+    else if (!ended.peek()) begin()
   }, [])
+
+  const signInsBefore = useRef(signIns.value)
+  useEffect(() => {
+    if (signInsBefore.current !== signIns.value) reload()
+    signInsBefore.current = signIns.value
+  }, [signIns.value])
 
   useEffect(() => {
     begin()

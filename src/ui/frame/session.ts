@@ -1,16 +1,13 @@
-import { computed, signal } from '@preact/signals'
+import { batch, computed, signal } from '@preact/signals'
 import { compilePermissions } from '../../access/permissions.ts'
 import type { SignIn } from '../../client/index.ts'
 import { ServiceError } from '../../client/index.ts'
-import { ask, onSessionEnd, textOf } from './api.ts'
+import { ask, ended, onSessionEnd, signIns, textOf } from './api.ts'
 import { reportFailed } from './notices.tsx'
 
 /** The environment and the rights of the session; undefined until the service has replied, null without a session. */
 export const session = signal<SignIn | null | undefined>(undefined)
 export const operator = signal<{ readonly expires_at: string } | null | undefined>(undefined)
-
-/** Whether a session has ended while the page was open. */
-export const hasEnded = signal(false)
 
 /** The environment in a text: its id, if the key does not permit to read its name. */
 export const envLabel = computed(() => session.value?.env_name ?? session.value?.env_id ?? '')
@@ -29,11 +26,18 @@ export const maySome = (type: string, action: string): boolean =>
       actions.some((one) => one === action || one === '*'),
   )
 
+/** The session remains until the visitor signs in again or out, so that the page keeps what was written in it. */
 onSessionEnd((scope) => {
-  const ending = scope === 'operator' ? operator : session
-  if (ending.peek()) hasEnded.value = true
-  ending.value = null
+  if ((scope === 'operator' ? operator : session).peek()) ended.value = scope
 })
+
+/** Shows the page with another session; one of the same environment continues it. */
+const continueWith = (change: () => void): void =>
+  batch(() => {
+    change()
+    ended.value = null
+    signIns.value++
+  })
 
 /** Null without a session. Rejects if the service cannot tell: there may be one, which a ticket must not replace. */
 const present = async <T>(operation: string): Promise<T | null> => {
@@ -82,7 +86,9 @@ const tabs = new BroadcastChannel('svc-session')
 tabs.onmessage = async () => {
   const env = await present<SignIn>('GET /v1/sign-in').catch(() => undefined)
   if (env?.session_id === session.peek()?.session_id) return
+  if (env && env.env_id === session.peek()?.env_id) return continueWith(() => (session.value = env))
   session.value = undefined // the pages begin again
+  ended.value = null
   await openSession()
 }
 
@@ -100,14 +106,14 @@ export const signInWithTicket = async (): Promise<void> => {
 
 /** Begins a session of an environment. */
 export const signIn = async (credential: { readonly token: string } | { readonly ticket: string }) => {
-  session.value = await ask<SignIn>('POST /v1/sign-in', { body: credential })
-  hasEnded.value = false
+  const begun = await ask<SignIn>('POST /v1/sign-in', { body: credential })
+  continueWith(() => (session.value = begun))
   tabs.postMessage('changed')
 }
 
 export const signInAsOperator = async (token: string): Promise<void> => {
-  operator.value = await ask<{ readonly expires_at: string }>('POST /operator/sign-in', { body: { token } })
-  hasEnded.value = false
+  const begun = await ask<{ readonly expires_at: string }>('POST /operator/sign-in', { body: { token } })
+  continueWith(() => (operator.value = begun))
 }
 
 /** Ends the sessions of this browser. One that could not be ended continues, and is reported. */
@@ -117,7 +123,7 @@ export const signOut = async (): Promise<void> => {
     session.value = null
     if (operator.peek()) await ask('DELETE /operator/sign-in')
     operator.value = null
-    hasEnded.value = false
+    ended.value = null
     tabs.postMessage('changed')
   } catch (error) {
     reportFailed(`You are still signed in: ${textOf(error)}`)

@@ -1,21 +1,22 @@
 import { useSignal } from '@preact/signals'
+import { useId } from 'preact/hooks'
 import { Alert } from '../parts/texts.tsx'
-import { textOf } from './api.ts'
+import { type Scope, textOf } from './api.ts'
 import { signIn, signInAsOperator, ticketRefusal } from './session.ts'
 
 const OPERATOR_TOKEN = /^svc_operator_/
 
 interface Props {
-  readonly hasEnded?: boolean
   /** It is shown within a page of the other scope. */
   readonly isInPage?: boolean
-  readonly scope?: 'env' | 'operator'
+  readonly scope?: Scope
 }
 
 const LABELS = { env: 'API key', operator: 'Operator token' }
 
 /** Exchanges an API key or the operator token for a cookie that scripts cannot read. */
-export const SignIn = ({ hasEnded = false, isInPage = false, scope }: Props) => {
+export const SignIn = ({ isInPage = false, scope }: Props) => {
+  const id = useId()
   const failure = useSignal('')
   const isBusy = useSignal(false)
 
@@ -40,20 +41,19 @@ export const SignIn = ({ hasEnded = false, isInPage = false, scope }: Props) => 
     <div class={isInPage ? '' : 'centered'}>
       <form class="sign-in" onSubmit={(event) => void submit(event)}>
         {!isInPage && <h1>Sign in to svc</h1>}
-        {hasEnded && <p role="alert">Your session has ended. Sign in to continue on this page.</p>}
         <Alert text={ticketRefusal.value} />
-        <label for="token">{scope ? LABELS[scope] : 'API key or operator token'}</label>
+        <label for={id}>{scope ? LABELS[scope] : 'API key or operator token'}</label>
         <input
-          id="token"
+          id={id}
           name="token"
           type="password"
           autocomplete="off"
           spellcheck={false}
           required
           autofocus
-          aria-describedby="token-help"
+          aria-describedby={`${id}-help`}
         />
-        <p id="token-help" class="hint">
+        <p id={`${id}-help`} class="hint">
           The first start of the service prints both. <code>npx svc open</code> signs in with the profile of
           the command line.
         </p>

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
 import { type ComponentChildren, Fragment, type VNode } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { focusedLast } from '../frame/focus.ts'
 
 interface Props {
   readonly title: string
@@ -46,21 +47,44 @@ export const Dialogs = () => (
   </>
 )
 
-const Modal = ({ title, onClose, children }: Omit<Props, 'isOpen'>) => {
+interface ModalProps {
+  readonly title: string
+  /** Missing if the reader cannot close it. */
+  readonly onClose?: () => void
+  readonly children: ComponentChildren
+}
+
+export const Modal = ({ title, onClose, children }: ModalProps) => {
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
   useLayoutEffect(() => {
     const dialog = element.current
+    const before = focusedLast()
     dialog?.showModal()
-    return () => dialog?.close() // while it is in the document, so that the focus returns
+    return () => {
+      dialog?.close() // while it is in the document, so that the focus returns
+      const { activeElement } = document
+      // The browser has no place to return to if the element was disabled when the dialog was opened.
+      if (activeElement === document.body || dialog?.contains(activeElement)) before?.focus()
+    }
   }, [])
   return (
-    <dialog ref={element} aria-labelledby={id} onClose={onClose}>
+    <dialog
+      ref={element}
+      aria-labelledby={id}
+      onCancel={(event) => !onClose && event.preventDefault()}
+      onClose={() => {
+        if (onClose) onClose()
+        else if (element.current?.isConnected) element.current.showModal() // browsers close it at the second Escape
+      }}
+    >
       <h2 id={id}>{title}</h2>
       {children}
-      <button type="button" class="plain close" aria-label="Close" onClick={onClose}>
-        ×
-      </button>
+      {onClose && (
+        <button type="button" class="plain close" aria-label="Close" onClick={onClose}>
+          ×
+        </button>
+      )}
     </dialog>
   )
 }

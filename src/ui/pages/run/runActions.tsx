@@ -1,8 +1,8 @@
 import { useSignal } from '@preact/signals'
-import { useRef } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { Run, RunInput } from '../../../client/index.ts'
 import { randomKey } from '../../../client/randomKey.ts'
-import { api, textOf } from '../../frame/api.ts'
+import { api, signIns, textOf } from '../../frame/api.ts'
 import { linkTo, navigate } from '../../frame/router.ts'
 import { may } from '../../frame/session.ts'
 import { Action } from '../../parts/action.tsx'
@@ -73,6 +73,10 @@ const EditedReplay = ({ run }: { readonly run: Run }) => {
       failure.value = textOf(error)
     }
   }
+
+  useEffect(() => {
+    if (failure.value !== '') void load() // the session had ended
+  }, [signIns.value])
 
   const call = async () => {
     if (!input.value || fn === null) throw new Error('The input is not loaded yet')

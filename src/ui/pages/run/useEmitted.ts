@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Run } from '../../../client/index.ts'
-import { textOf } from '../../frame/api.ts'
+import { signIns, textOf } from '../../frame/api.ts'
 import { followInBatches } from '../../frame/followInBatches.ts'
 import { may } from '../../frame/session.ts'
 import { type Emitted, emittedAfter, nothingEmitted } from './emittedData.ts'
@@ -19,6 +19,6 @@ export const useEmitted = ({ stream_id }: Pick<Run, 'stream_id'>): Signal<Emitte
       if (!connection.signal.aborted) emitted.value = { ...emitted.peek(), failure: textOf(error) }
     })
     return () => connection.abort()
-  }, [stream_id])
+  }, [stream_id, signIns.value])
   return emitted
 }

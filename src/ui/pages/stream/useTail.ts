@@ -1,5 +1,6 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
+import { signIns } from '../../frame/api.ts'
 import { followInBatches } from '../../frame/followInBatches.ts'
 import { useLive } from '../../frame/live.ts'
 import { continued, emptyTail, type Tail } from './tail.ts'
@@ -68,7 +69,7 @@ export const useTail = (stream_id: string, from: string): Followed => {
       },
     )
     return () => connection.abort()
-  }, [stream_id, from, attempt.value])
+  }, [stream_id, from, attempt.value, signIns.value])
 
   useLive((update) => {
     const isHere = update.event === 'gap' || update.data.stream_id === stream_id
