@@ -16,7 +16,7 @@ import { until } from '../support/until.ts'
 /** A client of the same database that announces the commands it sends. */
 const watchedClient = (url: string) => {
   const client = new MongoClient(url, { monitorCommands: true })
-  return { client, database: client.db() }
+  return { client, database: { db: client.db() } }
 }
 
 const server = engineUrl('mongodb')

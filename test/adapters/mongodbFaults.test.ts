@@ -1,13 +1,25 @@
 import * as assert from 'uvu/assert'
 import { isAppError } from '../../src/errors.ts'
 import { engineUrl } from '../support/engines.ts'
-import { openFaultProxy } from '../support/faultProxy.ts'
+import { closeBeforeWrite } from '../support/closedBeforeWrite.ts'
+import { type FaultProxy, openFaultProxy } from '../support/faultProxy.ts'
 import { type Context, inEnv, opened, refused, spec, spec2 } from '../support/mongoReadModels.ts'
 import { notHere } from '../support/notHere.ts'
 import { suite } from '../support/suite.ts'
 import { until } from '../support/until.ts'
 
 const server = engineUrl('mongodb')
+
+const throughProxy = async (url: string, work: (proxy: FaultProxy) => Promise<void>): Promise<void> => {
+  const { host } = new URL(url.replace(/^mongodb/, 'http'))
+  const [hostname = '', port = '27017'] = host.split(':')
+  const proxy = await openFaultProxy({ host: hostname, port: Number(port) })
+  try {
+    await work(proxy)
+  } finally {
+    await proxy.close()
+  }
+}
 
 if (server) {
   const faults = suite<Context>('MongoDB read models: a server that goes away', {
@@ -20,10 +32,7 @@ if (server) {
     faults(
       `${fault}: every call is unavailable, and succeeds again after the fault`,
       async ({ url, openAnother }) => {
-        const { host } = new URL(url.replace(/^mongodb/, 'http'))
-        const [hostname = '', port = '27017'] = host.split(':')
-        const proxy = await openFaultProxy({ host: hostname, port: Number(port) })
-        try {
+        await throughProxy(url, async (proxy) => {
           const readModels = await openAnother(proxy.url(url))
           const writer = await readModels.writer(spec)
           const reader = readModels.reader(spec)
@@ -46,12 +55,49 @@ if (server) {
           await until(write)
           assert.equal(await reader.get('a'), { env: 'z' })
           assert.is(await reader.checkpoint(), '3')
-        } finally {
-          await proxy.close()
-        }
+        })
       },
     )
   }
+
+  faults(
+    'a connection that ends while the driver checks the server: the next outage passes too',
+    ({ url, openAnother }) =>
+      throughProxy(url, async (proxy) => {
+        const check = closeBeforeWrite(proxy.port, { connection: 1, write: 2 }) // the first check opens the connection
+        try {
+          const readModels = await openAnother(proxy.url(url))
+          const writer = await readModels.writer(spec)
+          await check.closed
+          proxy.halfClose()
+          await refused(writer.stored(['a']))
+          await proxy.heal()
+          await until(() => writer.write([{ id: 'a', doc: { env: 'x' }, cursor: '1' }], '1').then(() => true))
+          assert.equal(await readModels.reader(spec).get('a'), { env: 'x' })
+        } finally {
+          check.stop()
+        }
+      }),
+  )
+
+  faults(
+    'a connection that ends before a command: its place in the pool is free again',
+    ({ url, openAnother }) =>
+      throughProxy(url, async (proxy) => {
+        const command = closeBeforeWrite(proxy.port, { connection: 2, write: 20 })
+        try {
+          const readModels = await openAnother(`${proxy.url(url)}?maxPoolSize=1`)
+          const reader = readModels.reader(spec)
+          let error: unknown = null
+          while (error === null) error = await refused(reader.get('a'))
+          await command.closed
+          assert.ok(isAppError(error, 'unavailable'), String(error))
+          await until(() => reader.get('a').then(() => true))
+        } finally {
+          command.stop()
+        }
+      }),
+  )
 
   faults.run()
 } else {

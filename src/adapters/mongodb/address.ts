@@ -2,8 +2,8 @@ import { MongoClient } from 'mongodb'
 import { AppError, messageOf } from '../../errors.ts'
 
 export interface Address {
-  /** Connects at the first command, and reconnects by itself. */
-  readonly client: MongoClient
+  /** Returns a client that connects at its first command, and reconnects by itself. */
+  readonly newClient: () => MongoClient
   readonly database: string
   /** For messages and logs: without user and password. */
   readonly place: string
@@ -30,7 +30,8 @@ export const parseAddress = (url: string): Address => {
   const database = decoded(path) || DEFAULT_DATABASE
   if (!/^[^/\\. "$*<>:|?]{1,63}$/.test(database))
     throw refused('expected a valid database name after the host')
-  return { client: clientOf(url), database, place: `MongoDB at ${hosts}, database ${database}` }
+  clientOf(url) // throws if the driver refuses the URL
+  return { newClient: () => clientOf(url), database, place: `MongoDB at ${hosts}, database ${database}` }
 }
 
 const clientOf = (url: string): MongoClient => {

@@ -44,13 +44,13 @@ interface Plan {
  */
 export class Counts {
   readonly #indexes: ReadonlyMap<string, CountedIndex>
-  readonly #documents: Documents<Envelope>
+  readonly #documents: () => Documents<Envelope>
   readonly #envelopes: Envelopes
 
-  constructor({ db, lookup }: Server, spec: CollectionSpec) {
+  constructor(server: Server, spec: CollectionSpec) {
     this.#indexes = countedIndexes(spec)
-    this.#documents = db.collection<Envelope>(countsName(spec))
-    this.#envelopes = new Envelopes(this.#documents, lookup)
+    this.#documents = () => server.db.collection(countsName(spec))
+    this.#envelopes = new Envelopes(this.#documents, server.lookup)
   }
 
   get isEmpty(): boolean {
@@ -77,7 +77,7 @@ export class Counts {
       const step = from.slice(0, length)
       const range = [step, within].map((text) => successorOf(stepKey(facet, length, text)))
       const [first, end] = range as [string, string] // the key of a step has a successor
-      const found = this.#documents.find({ _id: { $gte: first, $lt: end } })
+      const found = this.#documents().find({ _id: { $gte: first, $lt: end } })
       for (const envelope of await ask(() => found.toArray())) count += countIn(envelope).n
       within = step
     }

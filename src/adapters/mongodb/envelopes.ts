@@ -11,13 +11,13 @@ const KNOWN_IDS = 4096
 
 /** The last writes of documents, by id. */
 export class Envelopes {
-  readonly #documents: Documents<Envelope>
+  readonly #documents: () => Documents<Envelope>
   readonly #lookup: Lookup
   readonly #readBatch = new BatchSize()
   readonly #updateBatch = new BatchSize()
   readonly #isThere = new BoundedMap<string, boolean>(KNOWN_IDS)
 
-  constructor(documents: Documents<Envelope>, lookup: Lookup) {
+  constructor(documents: () => Documents<Envelope>, lookup: Lookup) {
     this.#documents = documents
     this.#lookup = lookup
   }
@@ -27,7 +27,7 @@ export class Envelopes {
     const left = [...new Set(ids)]
     while (left.length > 0) {
       const some = left.splice(0, this.#readBatch.ids)
-      const find = () => this.#lookup(this.#documents, some)
+      const find = () => this.#lookup(this.#documents(), some)
       for (const envelope of await this.#readBatch.measure(some.length, find))
         found.set(envelope._id, storedOf(envelope))
     }
@@ -39,7 +39,7 @@ export class Envelopes {
   async put(envelopes: readonly Envelope[]): Promise<void> {
     const ids = envelopes.map(({ _id }) => _id)
     const isNew = new Set(ids.filter((id) => !this.#isThere.get(id)))
-    await putAll(this.#documents, envelopes, {
+    await putAll(this.#documents(), envelopes, {
       isNew,
       updateBatch: this.#updateBatch,
       lookup: this.#lookup,

@@ -1,4 +1,4 @@
-import { type MongoClient, ReadConcern } from 'mongodb'
+import { ReadConcern } from 'mongodb'
 import { AppError } from '../../errors.ts'
 import type { Cursor } from '../../events/event.ts'
 import type {
@@ -14,6 +14,7 @@ import type {
 import { refuseUndeclared } from '../shared/declared.ts'
 import { parseAddress } from './address.ts'
 import { collectionName, versionsIn } from './collections.ts'
+import { Connection } from './connection.ts'
 import { createIndexes } from './createIndexes.ts'
 import { dropVersion } from './dropping.ts'
 import { ask, openingFailure } from './failures.ts'
@@ -33,15 +34,16 @@ interface Options {
  * Rejects with `bad_request` if the settings cannot work, and with `unavailable` if the server does not answer.
  */
 export const openMongoReadModels = async ({ url }: Options): Promise<ReadModels> => {
-  const { client, database, place } = parseAddress(url)
+  const { newClient, database, place } = parseAddress(url)
+  const connection = new Connection(newClient, database)
   try {
-    const { setName } = await ask(() => client.db(database).command({ hello: 1 }))
+    const { setName } = await ask(() => connection.db.command({ hello: 1 }))
     // A write that most members do not have yet may be rolled back, so a projector must not see it as stored.
-    const db = client.db(database, setName === undefined ? {} : { readConcern: new ReadConcern('majority') })
-    await ask(() => new Registry(db).probe())
-    return new MongoReadModels(client, await serverOf(db))
+    if (setName !== undefined) connection.configure({ readConcern: new ReadConcern('majority') })
+    await ask(() => new Registry(connection).probe())
+    return new MongoReadModels(connection, await serverOf(connection))
   } catch (error) {
-    await client.close()
+    await connection.close()
     throw openingFailure(error, place)
   }
 }
@@ -53,7 +55,7 @@ interface Source {
 }
 
 class MongoReadModels implements ReadModels {
-  readonly #client: MongoClient
+  readonly #connection: Connection
   readonly #server: Server
   readonly #registry: Registry
   readonly #presence: Presence
@@ -61,10 +63,10 @@ class MongoReadModels implements ReadModels {
   /** `made` of the versions whose indexes exist: a projector that begins again after an outage need not ask. */
   readonly #indexed = new Map<string, string>()
 
-  constructor(client: MongoClient, server: Server) {
-    this.#client = client
+  constructor(connection: Connection, server: Server) {
+    this.#connection = connection
     this.#server = server
-    this.#registry = new Registry(server.db)
+    this.#registry = new Registry(server)
     this.#presence = new Presence(this.#registry)
   }
 
@@ -136,7 +138,7 @@ class MongoReadModels implements ReadModels {
 
   async close(): Promise<void> {
     this.#closing.abort()
-    await this.#client.close()
+    await this.#connection.close()
   }
 
   #collection<D extends Doc>(spec: CollectionSpec, { read, docs }: Source): Collection<D> {

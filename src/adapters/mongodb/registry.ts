@@ -1,10 +1,11 @@
-import type { Collection as Documents, Db } from 'mongodb'
+import type { Collection as Documents } from 'mongodb'
 import { type Cursor, START } from '../../events/event.ts'
 import { AppError } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import type { CollectionSpec, FoldedLog, Version } from '../../ports/readModels.ts'
 import { collectionName, COUNTS, dropCollection } from './collections.ts'
 import { ask, isDuplicate } from './failures.ts'
+import type { Database } from './server.ts'
 
 /** One row for each created version: `runs__v1`. */
 export interface VersionRow {
@@ -26,17 +27,23 @@ interface IdentityRow {
 
 /** The stored facts about the log, and about each version: its indexes, its checkpoint and whether it is being dropped. */
 export class Registry {
-  readonly #db: Db
-  readonly #versions: Documents<VersionRow>
-  /** Written and read by svc 0.1.0: the newest version of its nodes. It stays theirs, so that they can work beside this build. */
-  readonly #pointers: Documents<{ readonly _id: string }>
-  readonly #identity: Documents<IdentityRow>
+  readonly #database: Database
 
-  constructor(db: Db) {
-    this.#db = db
-    this.#identity = db.collection<IdentityRow>('identity')
-    this.#versions = db.collection<VersionRow>('versions')
-    this.#pointers = db.collection<{ readonly _id: string }>('pointers')
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  get #versions(): Documents<VersionRow> {
+    return this.#database.db.collection('versions')
+  }
+
+  /** Written and read by svc 0.1.0: the newest version of its nodes. It stays theirs, so that they can work beside this build. */
+  get #pointers(): Documents<{ readonly _id: string }> {
+    return this.#database.db.collection('pointers')
+  }
+
+  get #identity(): Documents<IdentityRow> {
+    return this.#database.db.collection('identity')
   }
 
   /** Rejects if the server does not answer or does not permit writes. */
@@ -123,8 +130,8 @@ export class Registry {
   async dropAll(): Promise<void> {
     await ask(() => this.#pointers.deleteMany({}))
     for (const { _id } of await ask(() => this.#versions.find().toArray())) {
-      await dropCollection(this.#db, `${_id}${COUNTS}`)
-      await dropCollection(this.#db, _id)
+      await dropCollection(this.#database.db, `${_id}${COUNTS}`)
+      await dropCollection(this.#database.db, _id)
       await ask(() => this.#versions.deleteOne({ _id }))
     }
   }
@@ -133,7 +140,7 @@ export class Registry {
     let count = 0
     for (const { _id } of await this.#folded()) {
       const query = { 'last.cursor': { $gt: cursor }, 'last.gone': false }
-      count += Number((await ask(() => this.#db.command({ count: _id, query })))['n'])
+      count += Number((await ask(() => this.#database.db.command({ count: _id, query })))['n'])
     }
     return count
   }

@@ -5,8 +5,13 @@ import { ask } from './failures.ts'
 /** Returns the envelopes with these ids that are stored. */
 export type Lookup = (documents: Documents<Envelope>, ids: readonly string[]) => Promise<Envelope[]>
 
-export interface Server {
+/** Where commands are sent. */
+export interface Database {
+  /** Not kept by anyone, because its connections may be replaced. */
   readonly db: Db
+}
+
+export interface Server extends Database {
   readonly lookup: Lookup
   /** Whether queries use indexes. Otherwise none are created, because they make writes slow. */
   readonly usesIndexes: boolean
@@ -16,11 +21,16 @@ export interface Server {
 const CONNECTIONS = 8
 
 /** FerretDB 1 decodes the whole collection for every filter except that of one id. */
-export const serverOf = async (db: Db): Promise<Server> => {
-  const build = await ask(() => db.command({ buildInfo: 1 }))
-  return 'ferretdbVersion' in build // FerretDB 2 does not have this field
-    ? { db, lookup: oneByOne, usesIndexes: false }
-    : { db, lookup: together, usesIndexes: true }
+export const serverOf = async (database: Database): Promise<Server> => {
+  const build = await ask(() => database.db.command({ buildInfo: 1 }))
+  const isFerretDB1 = 'ferretdbVersion' in build // FerretDB 2 does not have this field
+  return {
+    get db() {
+      return database.db
+    },
+    lookup: isFerretDB1 ? oneByOne : together,
+    usesIndexes: !isFerretDB1,
+  }
 }
 
 const together: Lookup = (documents, ids) =>

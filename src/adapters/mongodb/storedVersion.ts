@@ -1,4 +1,4 @@
-import type { Collection as Documents, Db, Filter } from 'mongodb'
+import type { Collection as Documents, Filter } from 'mongodb'
 import type { Cursor } from '../../events/event.ts'
 import type {
   Change,
@@ -25,22 +25,23 @@ const ROWS_PER_COMMAND = 500
 /** One version of a collection, with the indexes that it was created with. */
 export class StoredVersion {
   readonly spec: CollectionSpec
-  readonly #db: Db
+  readonly #server: Server
   readonly #registry: Registry
-  readonly #documents: Documents<Envelope>
   readonly #envelopeOf
   readonly #envelopes: Envelopes
   readonly #counts: Counts
 
   constructor(server: Server, registry: Registry, spec: CollectionSpec) {
     this.spec = spec
-    const { db, lookup } = server
-    this.#db = db
+    this.#server = server
     this.#registry = registry
-    this.#documents = db.collection<Envelope>(collectionName(spec))
     this.#envelopeOf = enveloperOf(spec)
-    this.#envelopes = new Envelopes(this.#documents, lookup)
+    this.#envelopes = new Envelopes(() => this.#documents, server.lookup)
     this.#counts = new Counts(server, spec)
+  }
+
+  get #documents(): Documents<Envelope> {
+    return this.#server.db.collection(collectionName(this.spec))
   }
 
   async get(id: string): Promise<Doc | null> {
@@ -84,7 +85,7 @@ export class StoredVersion {
 
   /** The command `count` runs along the index alone; `countDocuments` would be an aggregation. */
   async #walk(query: Filter<Envelope>, hint: string): Promise<number> {
-    const { n } = await ask(() => this.#db.command({ count: collectionName(this.spec), query, hint }))
+    const { n } = await ask(() => this.#server.db.command({ count: collectionName(this.spec), query, hint }))
     return Number(n)
   }
 
