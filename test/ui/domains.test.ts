@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import * as assert from 'uvu/assert'
 import type { Domain } from '../../src/client/index.ts'
 import { startDns } from '../support/dnsServer.ts'
@@ -66,6 +68,16 @@ story('a domain is set up until it is active, and deleted', async ({ chromium, s
   await page.getByText('No domain is registered.').waitFor()
   assert.is((await server.api.page('/domains')).pagination.total, 0)
   assert.is(errors.filter((text) => !text.includes('400')).length, 0)
+})
+
+story('a page without domains shows the command that registers one', async ({ chromium, server }) => {
+  const { page } = await openDashboard(chromium, server, { path: '/domains' })
+  const command = await page.locator('.empty code').innerText()
+  const env = { ...process.env, SVC_KEY: server.api.key }
+  const { stdout } = await promisify(execFile)('sh', ['-c', command], { env })
+  assert.match(stdout, 'pending_validation')
+  await page.reload()
+  await page.getByRole('article', { name: 'hooks.example.com' }).waitFor()
 })
 
 story('the limit of a plan is explained', async ({ chromium, server }) => {

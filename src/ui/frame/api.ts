@@ -13,6 +13,9 @@ export const ended = signal<Scope | null>(null)
 /** How often the visitor has signed in again: what a page has loaded or follows begins again with each. */
 export const signIns = signal(0)
 
+/** How often an action was refused because something is deleted: what a page has loaded is loaded again with each. */
+export const deletions = signal(0)
+
 let onRefusal: (scope: Scope) => void = () => {}
 
 /** Calls back when the service no longer accepts the session of a scope. */
@@ -50,6 +53,9 @@ const send = openTransport(options)
 /** Sends an operation that has no method in `api`, such as those of the operator; resolves with `data` of the reply. */
 export const ask = async <T>(operation: string, input?: AnyInput): Promise<T> =>
   (await dataOf(await send(operation, input))) as T
+
+/** Whether what a page shows is deleted, or never was in this environment. */
+export const isGone = (error: unknown): boolean => error instanceof ServiceError && error.status === 404
 
 /** The text of an error for a person. */
 export const textOf = (error: unknown): string =>

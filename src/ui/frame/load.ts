@@ -1,4 +1,4 @@
-import { ended, signIns } from './api.ts'
+import { deletions, ended, isGone, signIns } from './api.ts'
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 
 export interface Loaded<T> {
@@ -15,7 +15,7 @@ export interface Loaded<T> {
 /**
  * Loads data when the component appears and whenever `keys` change. A reply that is late is dropped. The former data remains
  * until the next reply, so that a table keeps its rows and their focus. A failure keeps data of the same keys only: rows of
- * another filter do not match this one.
+ * another filter do not match this one. Data that is deleted is dropped.
  */
 export const useLoaded = <T>(
   load: (signal: AbortSignal) => Promise<T>,
@@ -48,7 +48,8 @@ export const useLoaded = <T>(
     }
     current.current(own.signal).then(
       (data) => end({ data, error: undefined }),
-      (error: unknown) => end({ error: asError(error), ...(isFormer && { data: undefined }) }),
+      (error: unknown) =>
+        end({ error: asError(error), ...((isFormer || isGone(error)) && { data: undefined }) }),
     )
   }, [])
 
@@ -58,11 +59,11 @@ export const useLoaded = <T>(
     else if (!ended.peek()) begin()
   }, [])
 
-  const signInsBefore = useRef(signIns.value)
+  const isNew = useRef(true)
   useEffect(() => {
-    if (signInsBefore.current !== signIns.value) reload()
-    signInsBefore.current = signIns.value
-  }, [signIns.value])
+    if (!isNew.current) reload()
+    isNew.current = false
+  }, [signIns.value, deletions.value])
 
   useEffect(() => {
     begin()

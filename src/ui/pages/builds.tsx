@@ -1,10 +1,10 @@
 import type { Build, Page } from '../../client/index.ts'
 import { ServiceError } from '../../client/index.ts'
-import { api } from '../frame/api.ts'
+import { api, isGone } from '../frame/api.ts'
 import { useLoaded } from '../frame/load.ts'
 import { linkTo, param, query } from '../frame/router.ts'
 import { offsetOf, PAGE } from '../parts/pager.tsx'
-import { ProjectPage } from '../parts/projectChoice.tsx'
+import { NoProject, ProjectPage } from '../parts/projectChoice.tsx'
 import { List } from '../parts/list.tsx'
 import type { Column } from '../parts/table.tsx'
 import { Empty, shortId, sizeText, Time } from '../parts/texts.tsx'
@@ -42,6 +42,7 @@ const BuildsOf = ({ project }: { readonly project: string }) => {
   const builds = useLoaded((signal) => buildsOf(project, signal), [project, param('offset')])
   const chosen = param('build')
   const deployed = builds.data?.deployed
+  if (isGone(builds.error)) return <NoProject project={project} />
   const columns: readonly Column<Build>[] = [
     {
       name: 'Build',

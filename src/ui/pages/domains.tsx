@@ -12,6 +12,8 @@ import { DomainCard } from './domains/domainCard.tsx'
 /** The pause between two looks at domains that the service is still setting up. */
 const LOOK_MS = 3000
 
+const COMMAND = `curl ${location.origin}/v1/domains -H "Authorization: Bearer $SVC_KEY" -d '{"domain":"hooks.example.com"}'`
+
 /** The custom domains of the environment, with what their owner must do. */
 export const Domains = () => {
   const offset = offsetOf()
@@ -33,9 +35,9 @@ export const Domains = () => {
       </div>
       {domains.error && <Failure error={domains.error} retry={domains.reload} />}
       {domains.data && rows.length === 0 && (
-        <Empty>
+        <Empty command={COMMAND}>
           No domain is registered. Webhooks are reachable below the address of the service; a domain of your
-          own serves them too.
+          own serves them too. Register one above, or with an API key:
         </Empty>
       )}
       {rows.map((domain) => (

@@ -1,11 +1,11 @@
 import { useSignal } from '@preact/signals'
 import type { ProjectFunction } from '../../client/index.ts'
-import { api } from '../frame/api.ts'
+import { api, isGone } from '../frame/api.ts'
 import { useLoaded } from '../frame/load.ts'
 import { linkTo, param } from '../frame/router.ts'
 import { may } from '../frame/session.ts'
 import { offsetOf } from '../parts/pager.tsx'
-import { ProjectPage } from '../parts/projectChoice.tsx'
+import { NoProject, ProjectPage } from '../parts/projectChoice.tsx'
 import { List } from '../parts/list.tsx'
 import type { Column } from '../parts/table.tsx'
 import { Empty, Name } from '../parts/texts.tsx'
@@ -33,6 +33,7 @@ const FunctionsOf = ({ project }: { readonly project: string }) => {
   )
   const called = useSignal<Called | null>(null)
   const isDeployed = (functions.data?.pagination.total ?? 0) > 0
+  if (isGone(functions.error)) return <NoProject project={project} />
   const columns: readonly Column<ProjectFunction>[] = [
     {
       name: 'Function',

@@ -24,7 +24,7 @@ export const Run = ({ params: { run_id = '' } }: PageProps) => {
   })
   if (run.error && !run.data) return <Missing run_id={run_id} error={run.error} retry={run.reload} />
   if (!run.data) return <Loading />
-  return <Details run={run.data} />
+  return <Details run={run.data} onGone={run.reload} />
 }
 
 /** Whether an update is about a run; a busy environment has thousands about others. */
@@ -57,7 +57,7 @@ const Missing = ({
   </>
 )
 
-const Details = ({ run }: { readonly run: RunOf }) => {
+const Details = ({ run, onGone }: { readonly run: RunOf; readonly onGone: () => void }) => {
   const emitted = useEmitted(run)
   return (
     <>
@@ -80,7 +80,7 @@ const Details = ({ run }: { readonly run: RunOf }) => {
       <EmittedData run={run} emitted={emitted} />
       <section aria-labelledby="logs">
         <h2 id="logs">Logs</h2>
-        <Logs run={run} />
+        <Logs run={run} onGone={onGone} />
       </section>
     </>
   )

@@ -1,9 +1,9 @@
 import type { ContextVariable } from '../../client/index.ts'
-import { api } from '../frame/api.ts'
+import { api, isGone } from '../frame/api.ts'
 import { useLoaded } from '../frame/load.ts'
 import { param } from '../frame/router.ts'
 import { offsetOf, PAGE } from '../parts/pager.tsx'
-import { ProjectPage } from '../parts/projectChoice.tsx'
+import { NoProject, ProjectPage } from '../parts/projectChoice.tsx'
 import { List } from '../parts/list.tsx'
 import type { Column } from '../parts/table.tsx'
 import { Empty, Time } from '../parts/texts.tsx'
@@ -22,6 +22,7 @@ const SecretsOf = ({ project }: { readonly project: string }) => {
       }),
     [project, param('offset')],
   )
+  if (isGone(secrets.error)) return <NoProject project={project} />
   const columns: readonly Column<ContextVariable>[] = [
     { name: 'Key', cell: ({ key }) => <code>{key}</code> },
     { name: 'Description', cell: ({ description }) => description },

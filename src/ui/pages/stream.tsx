@@ -34,7 +34,7 @@ export const Stream = ({ params: { stream_id = '' } }: PageProps) => {
           options={[[LIST, 'Events'], ...types.map((type) => [type, `Text of ${type}`] as const)]}
           onChange={(value) => setQuery({ show: value }, { replace: true })}
         />
-        <Pause followed={followed} />
+        {!error && <Pause followed={followed} />}
         {param('from') && (
           <button type="button" onClick={() => setQuery({ from: '' })}>
             Follow from the start

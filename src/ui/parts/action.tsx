@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { textOf } from '../frame/api.ts'
+import { deletions, isGone, textOf } from '../frame/api.ts'
 import { reportDone, reportFailed } from '../frame/notices.tsx'
 import { Dialog } from './dialog.tsx'
 import { Alert } from './texts.tsx'
@@ -38,6 +38,7 @@ export const Action = ({ label, does, run, children, asks, isDangerous, refusal,
       reportDone(done)
     } catch (error) {
       if (error instanceof ShownAtField) return
+      if (isGone(error)) deletions.value++
       if (isOpen.value) failure.value = textOf(error)
       else reportFailed(`${label}: ${textOf(error)}`)
     } finally {

@@ -44,6 +44,16 @@ const ProjectChoice = () =>
     </div>
   )
 
+/** Shown instead of a project that is deleted. */
+export const NoProject = ({ project }: { readonly project: string }) => (
+  <Empty>
+    There is no project <code>{project}</code> in this environment.{' '}
+    <button type="button" class="plain" onClick={() => choose('')}>
+      Choose another
+    </button>
+  </Empty>
+)
+
 interface PageProps {
   readonly name: string
   readonly content: ComponentType<{ readonly project: string }>

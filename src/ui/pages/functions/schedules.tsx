@@ -55,7 +55,7 @@ export const Schedules = ({ project }: { readonly project: string }) => {
     [project],
   )
   useRefresh(['run:'], schedules.reload)
-  if (schedules.error) return <Failure error={schedules.error} retry={schedules.reload} />
+  if (schedules.error && !schedules.data) return <Failure error={schedules.error} retry={schedules.reload} />
   const { data: rows, pagination } = schedules.data ?? {}
   if (!rows?.length) return null
   const columns: readonly Column<Schedule>[] = [

@@ -63,7 +63,7 @@ export const Webhooks = ({ project }: { readonly project: string }) => {
       }),
     [project],
   )
-  if (webhooks.error) return <Failure error={webhooks.error} retry={webhooks.reload} />
+  if (webhooks.error && !webhooks.data) return <Failure error={webhooks.error} retry={webhooks.reload} />
   const { data: rows, pagination } = webhooks.data ?? {}
   if (!rows?.length) return null
   return (

@@ -1,20 +1,28 @@
 import { useEffect } from 'preact/hooks'
 import type { Run } from '../../../client/index.ts'
-import { api } from '../../frame/api.ts'
+import { api, isGone } from '../../frame/api.ts'
 import { useLoaded } from '../../frame/load.ts'
 import { Failure } from '../../parts/texts.tsx'
 
 /** The service stores the output of a running function once a second. */
 const EVERY_MS = 1000
 
+interface Props {
+  readonly run: Run
+  readonly onGone: () => void
+}
+
 /** Standard output and standard error, live while the run continues. */
-export const Logs = ({ run: { run_id, stop_time } }: { readonly run: Run }) => {
+export const Logs = ({ run: { run_id, stop_time }, onGone }: Props) => {
   const logs = useLoaded((signal) => api.runs.logs(run_id, { signal }), [run_id, stop_time])
   useEffect(() => {
     if (stop_time !== null) return
     const timer = setInterval(logs.reload, EVERY_MS)
     return () => clearInterval(timer)
   }, [run_id, stop_time])
+  useEffect(() => {
+    if (isGone(logs.error)) onGone()
+  }, [logs.error])
   if (logs.error) return <Failure error={logs.error} retry={logs.reload} />
   const lines = logs.data?.lines ?? []
   if (lines.length === 0) return <p class="hint">{logs.data ? 'The function wrote nothing.' : 'Loading…'}</p>
