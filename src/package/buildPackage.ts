@@ -4,10 +4,11 @@ import { createRequire } from 'node:module'
 import { dirname, join, relative, sep } from 'node:path'
 import { compiled, toJavaScript } from '../sandbox/toJavaScript.ts'
 import { writeDashboard } from './dashboard.ts'
+import { writeSwaggerUi } from './swaggerUi.ts'
 
 /**
  * Writes `dist`, the code of the installed package: the JavaScript of every module, the declarations of those that users
- * import, and the dashboard. The checkout itself runs from `src`.
+ * import, the dashboard and the page of the API. The checkout itself runs from `src`.
  */
 export const buildPackage = async (dir: string, tsc: string): Promise<void> => {
   const next = join(dir, `dist.${process.pid}`)
@@ -15,6 +16,7 @@ export const buildPackage = async (dir: string, tsc: string): Promise<void> => {
     await writeModules(join(dir, 'src'), next)
     await declare(tsc, dir, next)
     await writeDashboard(dir, join(next, 'ui'))
+    await writeSwaggerUi(next)
     await rm(join(dir, 'dist'), { recursive: true, force: true })
     await rename(next, join(dir, 'dist'))
   } finally {

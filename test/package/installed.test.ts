@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import * as assert from 'uvu/assert'
 import { archiveOf } from '../../src/package/archive.ts'
+import { packageDir } from '../../src/package/built.ts'
 import { openSecrets } from '../../src/process/secretsFile.ts'
 import { readConfig } from '../../src/process/config.ts'
 import { failureOf } from '../contracts/eventStore/facts.ts'
@@ -19,7 +20,7 @@ import { until } from '../support/until.ts'
 
 /** What function authors need: types, command line, client and test kit. The server is the rest. */
 const MAX_AUTHOR_BYTES = 400 * 1000
-const MAX_PACKAGE_BYTES = 1_100_000 // the dashboard is part of the service
+const MAX_PACKAGE_BYTES = 1_700_000 // the dashboard and the page of the API are part of the service
 
 const fixture = fileURLToPath(new URL('../fixtures/package', import.meta.url))
 
@@ -106,6 +107,21 @@ installed('is small', ({ tarball, content }) => {
   assert.ok(statSync(tarball).size <= MAX_PACKAGE_BYTES, `${statSync(tarball).size} bytes`)
 })
 
+installed('brings no script that runs at its installation, except those of esbuild and protobufjs', () => {
+  const lock = readFileSync(join(packageDir, 'package-lock.json'), 'utf8')
+  const { packages } = JSON.parse(lock) as {
+    packages: Readonly<Record<string, { dev?: true; hasInstallScript?: true; name?: string }>>
+  }
+  const scripts = Object.entries(packages).filter(([, { dev, hasInstallScript, name }]) => {
+    const isReplaced = name !== undefined // by `overrides`, which an installation of the package does not apply
+    return !dev && (hasInstallScript || isReplaced)
+  })
+  assert.equal(
+    scripts.map(([path]) => path).filter((path) => path !== ''),
+    ['node_modules/esbuild', 'node_modules/protobufjs'],
+  )
+})
+
 installed('gives the editor the types of functions, events and the API', async ({ project }) => {
   const tsc = join(project, 'node_modules/typescript/bin/tsc')
   const { code, out } = await runIn(project, process.execPath, [tsc, '-p', '.'])
@@ -185,6 +201,13 @@ installed(
       const { text, ended } = JSON.parse(out) as { text: string; ended: number }
       assert.is(text, 'EUR 20.00')
       assert.is(ended, 4, 'both handlers, the child run and the call')
+
+      const script = await fetch(`${url}/docs/swagger-ui-bundle.js`)
+      assert.is(script.status, 200)
+      assert.equal(
+        Buffer.from(await script.arrayBuffer()),
+        readFileSync(join(content, 'dist/swagger-ui/swagger-ui-bundle.js')),
+      )
 
       const served = await fetch(`${url}/sdk/svc.tgz`)
       assert.is(served.status, 200)

@@ -2,8 +2,9 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { AppError } from '../../errors.ts'
+import { swaggerUiFile } from '../../package/swaggerUi.ts'
 
-/** The docs page is Swagger UI, served from its npm package: the browser loads nothing from other hosts. */
+/** The docs page is Swagger UI, served by the service: the browser loads nothing from other hosts. */
 
 export interface Asset {
   /** Media type. */
@@ -25,16 +26,19 @@ const types = {
 
 type Name = keyof typeof types
 
-/** The files of the page that are part of svc; the others come from the package. */
-const ours: { readonly [N in Name]?: URL } = {
+/** The files of the page that are written here; the others are those of Swagger UI. */
+const OURS = {
   'index.html': new URL('./page/index.html', import.meta.url),
   'open.js': new URL('./page/open.js', import.meta.url),
 }
 
+const pathOf = (name: Name): string | URL =>
+  name === 'index.html' || name === 'open.js' ? OURS[name] : swaggerUiFile(name)
+
 /** Returns a file of the page. Rejects with `not_found` for an unknown name. */
 export const assetOf = async (name: string): Promise<Asset> => {
   if (!isName(name)) throw new AppError('not_found', `No file ${name} of the docs page`)
-  const path = ours[name] ?? new URL(name, import.meta.resolve('swagger-ui-dist/package.json'))
+  const path = pathOf(name)
   const { size, mtimeMs } = await stat(path)
   const etag = `"${size.toString(36)}-${Math.trunc(mtimeMs).toString(36)}"`
   return { type: types[name], size, etag, read: () => createReadStream(path) }
