@@ -30,6 +30,11 @@ export class ProgressReporter {
     this.#hints = hints
   }
 
+  /** Whether a projector of any node has reported a position. None does before its read model is complete. */
+  async hasReported(name: string): Promise<boolean> {
+    return (await this.#readModels.reader<ProgressDoc>(progress).get(name)) !== null
+  }
+
   moved(name: string, position: Cursor): void {
     this.#moved.set(name, position)
     this.#hints.publish('reached', `${name} ${position}`)

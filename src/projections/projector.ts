@@ -19,6 +19,8 @@ export interface ProjectorOptions {
   readonly lingerMs: () => number
   /** Called with each new position of a read model that has caught up once. */
   readonly onMoved: (name: string, position: Cursor) => void
+  /** Whether the documents of a read model have contained the whole log once, on any node. */
+  readonly wasComplete: (name: string) => Promise<boolean>
   /** Called when the read model continues without a fact. The error names the fact. */
   readonly onSkipped: (name: string, error: unknown) => void
 }
@@ -29,7 +31,8 @@ const IDLE_BATCHES = 256
 /**
  * Keeps one read model at the end of the log. Invariants, besides those of `BatchWriter`:
  * P2: `reach(cursor)` resolves when readers see everything up to the cursor (I2).
- * P3: readers wait until the read model has caught up with the log once (I8).
+ * P3: readers wait until the read model has caught up with the log once (I8). One that continues complete documents reports
+ *     its positions at once, because it may stay behind a log that grows fast.
  */
 export class Projector {
   readonly name: string
@@ -50,12 +53,13 @@ export class Projector {
       readModels,
       store,
       lingerMs = () => LINGER_MS,
+      wasComplete = () => Promise.resolve(false),
       onMoved = () => {},
       onSkipped = () => {},
     }: { readModels: ReadModels; store: Pick<EventStore, 'subscribe'> } & Partial<ProjectorOptions>,
   ) {
     this.name = nameOf(projection)
-    this.#options = { lingerMs, onMoved, onSkipped }
+    this.#options = { lingerMs, wasComplete, onMoved, onSkipped }
     this.#projection = projection
     this.#readModels = readModels
     this.#log = store
@@ -103,6 +107,7 @@ export class Projector {
     const writer = new BatchWriter({ projection: this.#projection, collection, skipped, onSkipped })
     const position = checkpoint ?? START
     if (position < this.#position) this.#hasCaughtUp = false // the documents were removed: P3 applies again
+    this.#hasCaughtUp ||= checkpoint !== null && (await this.#options.wasComplete(this.name))
     this.#position = position
     let unstored = 0
     const pages = this.#log.subscribe({ after: this.#position, types: this.#projection.handles, signal })

@@ -208,4 +208,41 @@ projector(
   },
 )
 
+projector(
+  'one that continues complete documents reports its positions although the log grows faster than it folds',
+  async ({ store, readModels, run, stopping }) => {
+    const first = new AbortController()
+    const before = new Projector(any, { readModels, store })
+    const running = before.run(first.signal)
+    await before.reach((await store.append('a', newEvents(life('a', 0)), 'none')).cursor)
+    first.abort()
+    await running
+    const { cursor } = await store.append('b', newEvents(life('b', 0)), 'none')
+    const growing = forward(store, async function* (options) {
+      for await (const { events, cursor } of store.subscribe(options)) {
+        yield { events, cursor, caughtUp: false }
+        for (let n = 0; n < 3; n++) yield { events: [], cursor, caughtUp: false } // a projector that is behind gathers pages
+      }
+    })
+    const unknown = new Projector(any, { readModels, store: growing })
+    const incomplete = run(unknown)
+    await until(() => unknown.builtTo >= cursor)
+    assert.is(unknown.position, '', 'the documents may be incomplete')
+
+    const moved: string[] = []
+    const next = new Projector(any, {
+      readModels,
+      store: growing,
+      wasComplete: () => Promise.resolve(true),
+      onMoved: (_, position) => moved.push(position),
+    })
+    const continued = run(next)
+    for (let n = 0; n < 8; n++) await store.append(`c${n}`, newEvents(life(`c${n}`, 0)), 'none')
+    await next.reach(cursor)
+    assert.ok(moved.some((position) => position >= cursor))
+    stopping.abort()
+    await Promise.all([incomplete, continued])
+  },
+)
+
 projector.run()

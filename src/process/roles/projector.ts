@@ -63,6 +63,7 @@ export const startProjecting = (deps: Deps, projects: boolean): Projecting => {
     ...base,
     lingerMs: () => (hints.connected ? LINGER_MS : LINGER_WITHOUT_HINTS_MS),
     onMoved: (name, position) => reporter.moved(name, position),
+    wasComplete: (name) => reporter.hasReported(name),
   })
   hints.on('wanted', (name) => projectors.hurry(name))
   void keepGoing('The report of the positions of the read models', (until) => reporter.run(until), deps)
