@@ -33,7 +33,7 @@ const STRANGE: readonly (readonly [path: string, heading: string, text: RegExp])
   ['/runs/%E0%A4%A', 'Run', /There is no run/],
   [`/streams/${LONG}`, 'Stream', /There is no such stream/],
   [`/events?event=${LONG}`, 'Events', /There is no event/],
-  [`/functions?project=${LONG}`, 'Functions', /^No project/],
+  [`/functions?project=${LONG}`, 'Functions', /There is no project/],
   ['/history?from=nonsense', 'Audit', /^from: expected/],
   ['/history?as_of=nonsense', 'Audit', /^as_of: expected/],
   ['/history?show=constructor', 'Audit', /There was none then, and there is none now/],
