@@ -22,6 +22,7 @@ const benches: Readonly<Record<string, () => Promise<Figure[]>>> = {
   files: async () => (await import('./files.ts')).files(),
   dev: async () => (await import('./dev.ts')).dev(),
   memory: async () => (await import('./memory.ts')).memory(),
+  firstMinute: async () => (await import('./firstMinute.ts')).firstMinute(),
   bundle: async () => (await import('./bundle.ts')).bundle(),
 }
 
