@@ -99,7 +99,11 @@ signIns('with anything else is refused, and the message names the field', async 
   const serviceKey = await newServiceKey(full, { 'run:*': ['read'] }, { name: 'n' })
   for (const [body, code, message] of [
     [{ token: 'nonsense' }, '401 unauthorized', /^token: expected/],
-    [{ token: `${full.key.slice(0, -1)}x` }, '401 unauthorized', /^token: expected/],
+    [
+      { token: `${full.key.slice(0, -1)}${full.key.endsWith('x') ? 'y' : 'x'}` },
+      '401 unauthorized',
+      /^token: expected/,
+    ],
     [{ token: '' }, '401 unauthorized', /^token: expected/],
     [{ ticket: full.key }, '401 unauthorized', /^ticket: expected/],
     [{ token: serviceKey.token }, '400 bad_request', /^token: expected an API key .* got a service key/],
@@ -180,11 +184,18 @@ behind('counts wrong tokens as guesses of the address', async () => {
   const visitor = openVisitor(limited.url)
   const wrong = () => visitor.send('POST', '/v1/sign-in', { body: { token: 'nonsense' } })
   const codes = new Set<string>()
-  for (let tries = 0; tries < 150 && !codes.has('429 rate_limit_exceeded'); tries++)
-    codes.add(codeOf(await wrong()))
+  const isRefused = async () => {
+    const code = codeOf(await wrong())
+    codes.add(code)
+    return code === '429 rate_limit_exceeded'
+  }
+  // The limit grows again with time, so a slow machine may need more than one try.
+  const out = await until(async () => {
+    await until(isRefused)
+    const reply = await openVisitor(limited.url, `svc_session=${unknown}`).send('DELETE', '/v1/sign-in')
+    return reply.status === 429 ? reply : null
+  })
   assert.equal([...codes], ['401 unauthorized', '429 rate_limit_exceeded'])
-  const out = await openVisitor(limited.url, `svc_session=${unknown}`).send('DELETE', '/v1/sign-in')
-  assert.is(codeOf(out), '429 rate_limit_exceeded')
   assert.is(out.headers.get('set-cookie'), null, 'the sign-out can be repeated')
 })
 
