@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
 /** A reply of the service, with its JSON parsed. */
 export interface Answer {
   readonly status: number
@@ -47,6 +49,12 @@ export interface Api {
   refused(method: string, path: string, body?: unknown): Promise<Refusal>
 }
 
+/**
+ * FerretDB decodes whole collections, and may be late by seconds for all nodes of a cluster. A request that is refused for it
+ * with `Retry-After` is repeated, as a client should.
+ */
+const LATE_REPEATS = 5
+
 /** Sends requests to several nodes in turn. */
 export const openApi = (urls: string | readonly string[], key: string): Api => {
   const nodes = typeof urls === 'string' ? [urls] : urls
@@ -61,7 +69,14 @@ export const openApi = (urls: string | readonly string[], key: string): Api => {
       ...(signal && { signal }),
     })
   const accepted = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
-    const { status, text, json } = await send(method, path, { body })
+    const answered = async (repeats: number): Promise<Answer> => {
+      const answer = await send(method, path, { body })
+      const isLate = nodes.length > 1 && answer.status === 503 && answer.text.includes('The read models')
+      if (!isLate || repeats === 0) return answer
+      await delay(Number(answer.headers.get('Retry-After')) * 1000)
+      return answered(repeats - 1)
+    }
+    const { status, text, json } = await answered(LATE_REPEATS)
     if (status >= 200 && status <= 299) return json as T
     throw new Error(`Expected ${method} ${path} to be accepted, got ${status} ${text.slice(0, 500)}`)
   }
