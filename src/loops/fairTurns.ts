@@ -5,6 +5,10 @@ const ALONE_PER_TURN = 16
 const SHARED_PER_TURN = 2
 const RECENT_MS = 1000
 
+/** The shortest rest, which is that of a timer, and the longest, milliseconds. */
+const MIN_REST_MS = 1
+const MAX_REST_MS = 20
+
 /** The longest time for which operations wait while connections arrive. The time between two waits is as long. */
 const ARRIVING_MS = 50
 
@@ -13,7 +17,9 @@ const ARRIVING_MS = 50
  * begins at most `ALONE_PER_TURN` operations in a turn of the loop, so that turns remain short. T2: otherwise each one
  * begins at most `SHARED_PER_TURN`, so the flood of one delays an operation of another by little more than a turn.
  * T3: operations of one organization keep their order. T4: while connections arrive, each organization begins one
- * operation in a turn: the loop accepts one connection in a turn, so a turn must not be filled by earlier clients.
+ * operation in a turn: the loop accepts one connection in a turn, so a turn must not be filled by earlier clients. T5: while
+ * others were active, organizations whose operations wait leave the share of one more organization free. When `n` of them
+ * have begun operations in a turn, they rest for an `n`th of its time, so that the others find the loop and the processors idle.
  */
 export class FairTurns {
   /** Operations begun in this turn, by organization. */
@@ -28,6 +34,12 @@ export class FairTurns {
   #arrivingSince = 0
   /** Monotonic milliseconds until which arriving connections delay nothing. */
   #workingUntil = 0
+  /** Organizations that began operations in this turn and have more of them, and when (T5). */
+  #crowding = 0
+  #crowdedAt = 0
+  /** Milliseconds of rest that are due. Negative after a timer that was late. */
+  #restDue = 0
+  #isResting = false
 
   /** Notes that the loop has accepted a connection. */
   accepted(): void {
@@ -66,15 +78,37 @@ export class FairTurns {
       this.#begun.clear()
       const now = clock.monotonic()
       this.#endArrivals(now)
-      const most = this.#mostAt(now)
-      for (const [org_id, waiting] of this.#waiting) {
-        const next = waiting.splice(0, most)
-        this.#begun.set(org_id, next.length)
-        if (waiting.length === 0) this.#waiting.delete(org_id)
-        for (const begin of next) begin()
-      }
+      this.#rest(now)
+      if (!this.#isResting) this.#beginWaiting(now)
       if (this.#begun.size > 0 || this.#arrivingSince > 0) this.#turn()
     })
+  }
+
+  #beginWaiting(now: number): void {
+    const most = this.#mostAt(now)
+    for (const [org_id, waiting] of this.#waiting) {
+      const next = waiting.splice(0, most)
+      this.#begun.set(org_id, next.length)
+      if (waiting.length === 0) this.#waiting.delete(org_id)
+      for (const begin of next) begin()
+    }
+    this.#crowding = now < this.#sharedUntil ? this.#waiting.size : 0
+    this.#crowdedAt = now
+  }
+
+  /** Begins the rest that the turn since `#crowdedAt` has caused (T5). */
+  #rest(now: number): void {
+    if (this.#crowding === 0) return
+    this.#restDue += (now - this.#crowdedAt) / this.#crowding
+    this.#crowding = 0
+    if (this.#restDue < MIN_REST_MS) return
+    this.#isResting = true
+    const due = Math.min(this.#restDue, MAX_REST_MS)
+    setTimeout(() => {
+      this.#isResting = false
+      this.#restDue = due - (clock.monotonic() - now)
+      this.#turn()
+    }, due)
   }
 
   /** The operations that an organization may begin in a turn. */

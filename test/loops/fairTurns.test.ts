@@ -108,4 +108,31 @@ fair('keep the order of the operations of an organization, and begin all of them
   )
 })
 
+/** Milliseconds that operations of `orgs` took and milliseconds until all had begun, while another one is active. */
+const crowded = async (orgs: readonly string[]): Promise<{ worked: number; passed: number }> => {
+  const turns = new FairTurns()
+  void turns.take('quiet')
+  const began = performance.now()
+  let worked = 0
+  const operation = async (org_id: string) => {
+    const turn = turns.take(org_id)
+    if (turn) await turn
+    const from = performance.now()
+    while (performance.now() - from < 1);
+    worked += Math.min(performance.now() - from, 10) // a machine that pauses longer is not work
+  }
+  await Promise.all(orgs.flatMap((org_id) => Array.from({ length: 60 }, () => operation(org_id))))
+  return { worked, passed: performance.now() - began }
+}
+
+fair('leave half of the time free if the operations of one organization wait', async () => {
+  const { worked, passed } = await crowded(['flood'])
+  assert.ok(passed > 1.6 * worked, `${passed} ms passed for ${worked} ms of work`)
+})
+
+fair('leave a smaller share free if more organizations wait', async () => {
+  const { worked, passed } = await crowded(['a', 'b', 'c', 'd'])
+  assert.ok(passed > 1.1 * worked, `${passed} ms passed for ${worked} ms of work`)
+})
+
 fair.run()
