@@ -8,6 +8,7 @@ import { AppError } from './errors.ts'
 import type { Logger } from './logger.ts'
 import { FairTurns } from './loops/fairTurns.ts'
 import { openPatience } from './loops/patience.ts'
+import { demandOpenFiles } from './process/checks/machine.ts'
 import type { Config } from './process/config.ts'
 import { lockDataDir } from './process/dataDir.ts'
 import { openEngines, openTracer } from './process/engines.ts'
@@ -73,6 +74,8 @@ export const start = async (
     for (const close of closers.splice(0).reverse()) await close()
   }
   try {
+    demandOpenFiles()
+    for (const name of config.unknown) logger.warn(`${name} is not a variable of svc and has no effect`)
     onClose(lockDataDir(config.dataDir))
     const tracer = await openTracer(config, { logger, version: about.version })
     if (tracer) onClose(() => tracer.close())

@@ -9,6 +9,7 @@ import { isStrong, parseApiToken, strongSecret } from '../access/tokens.ts'
 import { checksOf } from './variables/checks.ts'
 import { parseKey, parseServers, parseUrl, parseZone, zoneOf } from './variables/values.ts'
 import { readTraces, type Traces } from './variables/traces.ts'
+import { unknownVariables } from './variables/unknown.ts'
 
 export interface Config {
   readonly port: number
@@ -71,6 +72,8 @@ export interface Config {
   readonly logFormat: Format | null
   /** The collector that receives traces; null: none. */
   readonly traces: Traces | null
+  /** Variables that begin with `SVC_` and have no effect. */
+  readonly unknown: readonly string[]
 }
 
 interface AcmeConfig {
@@ -106,7 +109,7 @@ export type Role = (typeof allRoles)[number]
 
 /** Reads the environment (DESIGN.md, Start and configure) and reports every problem at once. */
 export const readConfig = (env: Readonly<Record<string, string | undefined>> = process.env): Config => {
-  const { problems, check, integer, flag } = checksOf(env)
+  const { problems, known, check, integer, flag } = checksOf(env)
   const engine = (name: string, scheme: RegExp, example: string): string =>
     check(
       name,
@@ -145,7 +148,7 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
   }
   const acceptsTerms = flag('SVC_ACME_ACCEPT_TERMS')
   const publicUrl = check<string | null>('SVC_PUBLIC_URL', null, parseUrl, 'an http or https URL')
-  const config: Config = {
+  const config: Omit<Config, 'unknown'> = {
     port: integer('PORT', 8080, 0, MAX_PORT),
     host: check('HOST', '127.0.0.1', (text) => text, 'a host name or address'),
     dataDir: resolve(check('SVC_DATA_DIR', '.svc', (text) => text, 'a path')),
@@ -275,8 +278,11 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
     )
   if (config.previousMasterKey !== null && config.masterKey === null)
     problems.push('SVC_MASTER_KEY_PREVIOUS: expected SVC_MASTER_KEY with the new master key beside it')
+  const unknown = unknownVariables(env, known)
+  for (const { name, likely } of unknown)
+    if (likely !== undefined) problems.push(`${name}: unknown, did you mean ${likely}?`)
   if (problems.length > 0) throw new AppError('bad_request', `Configuration:\n  ${problems.join('\n  ')}`)
-  return config
+  return { ...config, unknown: unknown.map(({ name }) => name) }
 }
 
 const parseRoles = (text: string): ReadonlySet<Role> | undefined => {

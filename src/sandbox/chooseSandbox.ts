@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { join } from 'node:path'
+import { messageOf } from '../errors.ts'
 import type { ChildCode } from './childCode.ts'
 import { startProcess } from './childProcess.ts'
 import type { SandboxOptions } from './limits.ts'
@@ -53,11 +54,13 @@ const openNamespaces = async (
   if (process.platform !== 'linux') return 'it requires Linux'
   const bwrap = executable('bwrap')
   if (bwrap === null) return 'bubblewrap (bwrap) is not installed'
-  const sandbox = namespaceSandbox({
-    bwrap,
-    setpriv,
-    libraries: librariesOf(options.node, executable('ldd')),
-  })
+  let libraries: readonly string[]
+  try {
+    libraries = librariesOf(options.node, executable('ldd'))
+  } catch (error) {
+    return messageOf(error)
+  }
+  const sandbox = namespaceSandbox({ bwrap, setpriv, libraries })
   return (await failureOf(sandbox, code, options)) ?? sandbox
 }
 

@@ -89,6 +89,7 @@ const ALL_LIBRARIES = ['/lib', '/lib64', '/usr/lib']
 /** The files that Node is linked with, and the loader, by the paths at which the loader looks for them. */
 export const librariesOf = (node: string, ldd: string | null): string[] => {
   if (ldd === null) return ALL_LIBRARIES.filter((path) => existsSync(path))
-  const { stdout } = spawnSync(ldd, [node], { encoding: 'utf8', timeout: 5000 })
+  const { stdout, error } = spawnSync(ldd, [node], { encoding: 'utf8', timeout: 5000 })
+  if (error) throw new Error(`${ldd} did not run: ${error.message}`, { cause: error })
   return [...stdout.matchAll(/^\s*(?:\S+ => )?(\/\S+) \(/gm)].map(([, path = '']) => path)
 }

@@ -269,7 +269,7 @@ export const layers: readonly Layer[] = [
   { path: 'process/codeCache', imports: [] },
   { path: 'process/noCoreDumps', imports: [] },
   { path: 'process/output', imports: ['clock'] },
-  { path: 'process/variables', imports: ['ports'] },
+  { path: 'process/variables', imports: ['ports', 'sandbox/nearestName'] },
   {
     path: 'process/config',
     imports: [
@@ -362,6 +362,7 @@ export const layers: readonly Layer[] = [
       'process/config',
       'process/secretsFile',
       'process/engines',
+      'process/checks',
       'process',
     ],
   },

@@ -130,4 +130,45 @@ for (const [name, text] of [
   config(`refuses ${name}=${text}`, () => assert.match(refused({ [name]: text }), `${name}: expected`))
 }
 
+const names = suite('unknown variables')
+
+const refusal = (env: Record<string, string>): string => {
+  try {
+    readConfig(env)
+    return ''
+  } catch (error) {
+    return messageOf(error)
+  }
+}
+
+names('that are nearly a name are refused with that name', () => {
+  assert.match(
+    refusal({ SVC_READ_MODEL: 'mongodb://h/d' }),
+    /SVC_READ_MODEL: unknown, did you mean SVC_READ_MODELS\?/,
+  )
+  assert.match(refusal({ SVC_EVENTSTORE: 'esdb://h' }), /did you mean SVC_EVENT_STORE\?/)
+  assert.match(refusal({ SVC_PORT: '9000' }), /SVC_PORT: unknown, did you mean PORT\?/)
+  assert.match(refusal({ SVC_HOST: '0.0.0.0' }), /SVC_HOST: unknown, did you mean HOST\?/)
+})
+
+names('are listed for a warning otherwise', () => {
+  assert.equal(readConfig({ SVC_COLOUR: 'blue', OTHER: '1', SVC_EMPTY: '' }).unknown, ['SVC_COLOUR'])
+})
+
+names('do not include those of the command line, of tests and of services in Kubernetes', () => {
+  const env = {
+    SVC_URL: 'http://127.0.0.1:8080',
+    SVC_KEY: 'x',
+    SVC_PROFILE: 'x',
+    SVC_TEST_REDIS: 'redis://h',
+    SVC_PORT: 'tcp://10.0.0.1:8080',
+    SVC_SERVICE_HOST: '10.0.0.1',
+    SVC_PORT_8080_TCP_ADDR: '10.0.0.1',
+    SVC_REDIS_SERVICE_PORT: '6379',
+    SVC_REDIS_PORT: 'tcp://10.0.0.2:6379',
+  }
+  assert.equal(readConfig(env).unknown, [])
+})
+
+names.run()
 config.run()

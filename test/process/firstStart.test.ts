@@ -1,12 +1,16 @@
+import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { newApiToken } from '../../src/access/tokens.ts'
 import { newId } from '../../src/ids.ts'
+import { installation } from '../support/installation.ts'
 import { spawnServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const SVC_API_KEY = newApiToken(newId())
 const SVC_OPERATOR_TOKEN = 'operator-token-of-the-environment-1'
 
@@ -40,6 +44,25 @@ starts('prints the tokens that it generates; the next one prints none', async ()
   const second = await spawnServer({ dataDir: first.dataDir })
   await second.end('SIGTERM')
   for (const secret of Object.values(stored)) assert.not.match(second.output.join(''), secret)
+})
+
+starts('with too few open files is refused with the way to raise the limit', () => {
+  const { status, stderr } = spawnSync(
+    'sh',
+    ['-c', 'ulimit -n 200; exec "$0" "$1"', process.execPath, MAIN],
+    {
+      env: installation(tempDir()),
+      encoding: 'utf8',
+    },
+  )
+  assert.match(stderr, /^svc: Too few open files: at most 200\. To fix it, raise the limit: .*ulimit -n\n$/)
+  assert.is(status, 1)
+})
+
+starts('warns of a variable that has no effect', async () => {
+  const server = await spawnServer({ env: { SVC_COLOUR: 'blue' } })
+  await server.end('SIGTERM')
+  assert.match(server.output.join(''), 'SVC_COLOUR is not a variable of svc and has no effect')
 })
 
 starts('leaves nothing in the data directory that other users may access', async () => {

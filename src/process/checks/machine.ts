@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { AppError } from '../../errors.ts'
 import { type Check, failed, ok, warning } from './check.ts'
 
 /** The version in `package.json`, Dockerfile and documentation. */
@@ -63,6 +64,12 @@ export const inodesOf = ({ free, all }: Room): readonly Check[] =>
 export const checkOpenFiles = (): readonly Check[] => {
   const limit = openFilesLimit()
   return limit === null ? [] : [openFilesOf(limit)]
+}
+
+/** A service that may open few files would fail later, in whatever opens one too many. Throws `unavailable`. */
+export const demandOpenFiles = (): void => {
+  for (const { state, name, detail, fix } of checkOpenFiles())
+    if (state === 'failed') throw new AppError('unavailable', `Too few ${name}: ${detail}. To fix it, ${fix}`)
 }
 
 export const openFilesOf = (limit: number): Check => {

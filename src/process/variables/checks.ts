@@ -6,10 +6,12 @@ export type Check = <T>(
   expected: string,
 ) => T
 
-/** Checks the variables of an environment. `problems` gets a text for each value that is not valid. */
+/** Checks the variables of an environment. `problems` gets a text for each value that is not valid, `known` each name. */
 export const checksOf = (env: Readonly<Record<string, string | undefined>>) => {
   const problems: string[] = []
+  const known: string[] = []
   const check: Check = (name, fallback, parse, expected) => {
+    known.push(name)
     const text = env[name]
     if (text === undefined || text === '') return fallback
     const value = parse(text)
@@ -25,5 +27,5 @@ export const checksOf = (env: Readonly<Record<string, string | undefined>>) => {
     )
   const flag = (name: string): boolean =>
     check(name, false, (text) => (/^[01]$/.test(text) ? text === '1' : undefined), '0 or 1')
-  return { problems, check, integer, flag }
+  return { problems, known, check, integer, flag }
 }
