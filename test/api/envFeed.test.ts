@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { openEventStore } from '../../src/adapters/embedded/eventStore/index.ts'
 import { openEventStoreDb } from '../../src/adapters/eventstoredb/index.ts'
 import { EnvFeeds, type FeedClient } from '../../src/api/streams/envFeed.ts'
 import type { Cursor } from '../../src/events/event.ts'
@@ -7,6 +8,7 @@ import { silent } from '../../src/logger.ts'
 import { startStandIn } from '../support/eventstoredb/index.ts'
 import { Log } from '../support/eventstoredb/log.ts'
 import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
 
 const env_id = newId()
@@ -80,4 +82,31 @@ for (const [what, first] of [
     await nodes.close()
   })
 
+const slow = suite('the stream of an environment, for a client that reads a long past')
+
+slow('continues live, although the node had no other client meanwhile (I5)', async () => {
+  const store = openEventStore({ dir: tempDir() })
+  const ended = new AbortController()
+  const background = { signal: ended.signal, logger: silent }
+  const feeds = new EnvFeeds(store, background, { idleMs: 1 })
+  const append = async (): Promise<Cursor> => {
+    const stream_id = newId()
+    const event = { type: 'StreamCreated', stream_id } as const
+    const metadata = { env_id, correlation_id: stream_id }
+    return (await store.append(`stream-${stream_id}`, [{ id: newId(), event, metadata }], 'none')).cursor
+  }
+  const past = [await append(), await append()]
+  const { client, ids } = clientOf(ended.signal)
+  let looks = 0
+  const flushed = async () => void (await until(() => ++looks % 20 === 0)) // many times the idle time
+  void feeds.serve({ ...client, flushed }, env_id, '')
+  await until(() => ids.length === past.length)
+  const live = await append()
+  await until(() => ids.length > past.length, { timeoutMs: 10_000 })
+  assert.equal(ids, [...past, live])
+  ended.abort()
+  await store.close()
+})
+
 feed.run()
+slow.run()

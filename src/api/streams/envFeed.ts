@@ -9,6 +9,9 @@ import { MAX_QUEUED_BYTES, type SseReply } from './sse.ts'
 const KEPT = 2048
 const KEPT_BYTES = 4 << 20
 
+/** A feed without clients ends at the next look after this time, milliseconds. */
+const IDLE_MS = 30_000
+
 /** A client of a feed. */
 export type FeedClient = Pick<SseReply, 'gone' | 'push' | 'write' | 'flushed'>
 
@@ -27,6 +30,8 @@ class EnvFeed {
   readonly #clients = new Set<FeedClient>()
   /** Clients that another node served beyond the position of this feed, by the cursor of their last frame. */
   readonly #ahead = new Map<FeedClient, Cursor>()
+  /** Clients that read the log and will be attached later. */
+  approaching = 0
   readonly #kept: Entry[] = []
   #keptBytes = 0
   /** The feed keeps all its frames after this cursor. */
@@ -38,8 +43,8 @@ class EnvFeed {
     this.#position = position
   }
 
-  get isEmpty(): boolean {
-    return this.#clients.size === 0 && this.#ahead.size === 0
+  get isIdle(): boolean {
+    return this.#clients.size === 0 && this.#ahead.size === 0 && this.approaching === 0
   }
 
   async run(store: EventStore, env_id: string, signal: AbortSignal): Promise<void> {
@@ -119,17 +124,29 @@ const joined = (frames: readonly Entry[]): Buffer => {
 export class EnvFeeds {
   readonly #store: EventStore
   readonly #background: Background
+  readonly #idleMs: number
   readonly #feeds = new Map<string, EnvFeed>()
 
-  constructor(store: EventStore, background: Background) {
+  constructor(store: EventStore, background: Background, { idleMs = IDLE_MS } = {}) {
     this.#store = store
     this.#background = background
+    this.#idleMs = idleMs
   }
 
   /** Sends every frame of the environment after the cursor to the client until it disconnects. */
   async serve(client: FeedClient, env_id: string, after: Cursor): Promise<void> {
     const feed = await this.#feedOf(env_id)
     if (feed.attach(client, after)) return
+    feed.approaching++
+    try {
+      await this.#approach(feed, client, env_id, after)
+    } finally {
+      feed.approaching--
+    }
+  }
+
+  /** Reads the log for the client until the feed has all further frames. */
+  async #approach(feed: EnvFeed, client: FeedClient, env_id: string, after: Cursor): Promise<void> {
     const places = new RunPlaces(this.#store)
     for await (const { events, cursor } of this.#store.subscribe({
       after,
@@ -161,11 +178,11 @@ export class EnvFeeds {
       signal,
     })
     const sweep = setInterval(() => {
-      if (!feed.isEmpty && !this.#background.signal.aborted) return
+      if (!feed.isIdle && !this.#background.signal.aborted) return
       clearInterval(sweep)
       this.#feeds.delete(env_id)
       idle.abort()
-    }, 30_000).unref()
+    }, this.#idleMs).unref()
     return feed
   }
 }
