@@ -18,7 +18,7 @@ const LOOK_BESIDE_HINTS_MS = 100
 const STORE_MS = 20
 const STORE_BESIDE_HINTS_MS = 500
 
-/** Reports the positions of this node's projectors to every node. */
+/** Reports the positions of this node's projectors to every node. A position whose write failed is written again. */
 export class ProgressReporter {
   readonly #readModels: ReadModels
   readonly #hints: Hints
@@ -51,8 +51,8 @@ export class ProgressReporter {
         })
       }
       const writes = [...this.#moved].map(([id, position]) => ({ id, doc: { position }, cursor: position }))
-      this.#moved.clear()
       if (writes.length > 0) await collection.write(writes, START)
+      for (const { id, cursor } of writes) if (this.#moved.get(id) === cursor) this.#moved.delete(id)
       const pauseMs = this.#hints.connected ? STORE_BESIDE_HINTS_MS : STORE_MS
       await delay(pauseMs, undefined, { signal }).catch(() => {})
     }
