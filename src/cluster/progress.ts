@@ -43,13 +43,9 @@ export class ProgressReporter {
 
   async run(signal: AbortSignal): Promise<void> {
     const collection = await this.#readModels.writer<ProgressDoc>(progress)
+    signal.addEventListener('abort', () => this.#wake?.(), { once: true }) // one listener for all waits
     while (!signal.aborted) {
-      if (this.#moved.size === 0) {
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve
-          signal.addEventListener('abort', () => resolve(), { once: true })
-        })
-      }
+      if (this.#moved.size === 0) await new Promise<void>((resolve) => (this.#wake = resolve))
       const writes = [...this.#moved].map(([id, position]) => ({ id, doc: { position }, cursor: position }))
       if (writes.length > 0) await collection.write(writes, START)
       for (const { id, cursor } of writes) if (this.#moved.get(id) === cursor) this.#moved.delete(id)

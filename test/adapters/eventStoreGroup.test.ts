@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import * as assert from 'uvu/assert'
 import { cursorOf } from '../../src/adapters/embedded/eventStore/cursors.ts'
 import { Group } from '../../src/adapters/embedded/eventStore/groups.ts'
@@ -61,4 +62,37 @@ group('fails every consumer, and continues with those that reconnect (I9)', asyn
   assert.equal(acked.toSorted(), [1, 2, 3, 4, 5])
 })
 
+const full = suite('a group whose consumers are slower than the log')
+
+full('adds no listener for each event that waits', async () => {
+  let pumped: AbortSignal | undefined
+  const { subscribe: _, ...store } = logOf(0, 0)
+  async function* subscribe({ signal }: { signal: AbortSignal }): AsyncGenerator<Batch> {
+    pumped = signal
+    const events = Array.from({ length: 500 }, (_, n) => ({
+      ...fact('env', n),
+      stream: 's',
+      revision: n,
+      cursor: cursorOf(n + 1),
+      at: '',
+    }))
+    yield { events, cursor: cursorOf(events.length), caughtUp: true }
+  }
+  const made = new Group('g', { ...store, subscribe }, 0)
+  let handled = 0
+  let listeners = Infinity
+  const { ended } = gather(async function* (signal) {
+    for await (const delivery of made.consume({}, 2, signal)) {
+      delivery.ack()
+      yield delivery
+      if (++handled < 500) continue
+      if (pumped) listeners = getEventListeners(pumped, 'abort').length
+      return
+    }
+  })
+  await ended
+  assert.ok(listeners < 5, `${listeners} listeners of one signal after 500 events`)
+})
+
 group.run()
+full.run()

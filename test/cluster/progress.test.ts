@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import * as assert from 'uvu/assert'
 import { openReadModels } from '../../src/adapters/embedded/readModels/index.ts'
 import { ProgressReader, ProgressReporter } from '../../src/cluster/progress.ts'
@@ -36,6 +37,23 @@ reports('reach the other nodes, although the first write of the last one failed'
   const reader = new ProgressReader({ readModels, hints: noHints }, ended.signal)
   await reader.reach('runs', '0000000000000007', AbortSignal.timeout(10_000))
   assert.is(reader.position('runs'), '0000000000000007')
+  ended.abort()
+  await running
+  await readModels.close()
+})
+
+reports('are reported again and again without anything that grows', async () => {
+  const readModels = openReadModels({ dir: tempDir() })
+  const ended = new AbortController()
+  const reporter = new ProgressReporter(readModels, noHints)
+  const running = reporter.run(ended.signal)
+  const reader = new ProgressReader({ readModels, hints: noHints }, ended.signal)
+  for (let n = 1; n <= 20; n++) {
+    reporter.moved('runs', `${n}`.padStart(16, '0'))
+    await reader.reach('runs', `${n}`.padStart(16, '0'), ended.signal)
+  }
+  const listeners = getEventListeners(ended.signal, 'abort').length
+  assert.ok(listeners < 10, `${listeners} listeners of one signal after 20 reports`)
   ended.abort()
   await running
   await readModels.close()

@@ -153,6 +153,8 @@ export class Group {
   }
 
   async #run(filter: Filter, signal: AbortSignal): Promise<void> {
+    const aborted = () => this.#roomMade?.() // one listener: a signal looks at all of them for each further one
+    signal.addEventListener('abort', aborted, { once: true })
     for await (const batch of this.#store.subscribe({ ...filter, after: cursorOf(this.#read), signal })) {
       if (signal.aborted) return
       for (const event of batch.events) {
@@ -161,12 +163,8 @@ export class Group {
       }
       this.#read = positionOf(batch.cursor)
       this.#handOut()
-      while (this.#waiting.length > 0 && !signal.aborted) {
-        await new Promise<void>((resolve) => {
-          this.#roomMade = resolve
-          signal.addEventListener('abort', () => resolve(), { once: true })
-        })
-      }
+      while (this.#waiting.length > 0 && !signal.aborted)
+        await new Promise<void>((resolve) => (this.#roomMade = resolve))
     }
   }
 }
