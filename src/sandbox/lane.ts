@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { AppError, messageOf } from '../errors.ts'
 import { pauseAfter } from '../loops/backoff.ts'
+import { Growth } from './growth.ts'
 import type { Job } from './openRun.ts'
 import { SupervisedChild } from './supervisedChild.ts'
 import type { SandboxOptions } from './limits.ts'
@@ -22,13 +23,15 @@ export interface LanePool {
   /** Resolves when one more child of the organization may start. The lane frees the place when the child has ended. */
   takePlace(org_id: string): Promise<void>
   givePlaceBack(org_id: string): void
+  /** Whether one more child of the organization may start now. */
+  hasPlaceFor(org_id: string): boolean
   /** The places that an organization has. */
   placesOf(org_id: string): number
   /** A child of the lane was started. */
   onStart(): void
   /** A child of the lane ended, and the service had not ended it. */
   onCrash(): void
-  /** The lane's child has become idle. */
+  /** A child of the lane has become idle. */
   onIdle(): void
 }
 
@@ -44,20 +47,24 @@ interface Waiting {
 }
 
 /**
- * Owns the runs of one lane (environment, project, build and rights): the queue, the child that takes runs, and draining children.
- * L1: at most one child starts or takes runs at a time. L2: the queue is first in, first out. L3: a child that did not
- * become ready fails no run, because it ran no user code: the queue waits for the next one.
+ * Owns the runs of one lane (environment, project, build and rights): the queue, the children that take runs, and draining ones.
+ * L1: at most one child starts at a time. L2: the queue is first in, first out. L3: a child that did not become ready
+ * fails no run, because it ran no user code: the queue waits for the next one. L4: a lane has one child that takes runs until
+ * that is full; the oldest child with room takes the next run, so that the others become idle. Evaluated code has only one,
+ * which keeps its sessions.
  */
 export class Lane {
   readonly #pool: LanePool
   readonly #build: LaneRef
   readonly #options: SandboxOptions
   readonly #draining = new Set<SupervisedChild>()
-  #current: SupervisedChild | undefined
+  /** The oldest first. */
+  readonly #taking = new Set<SupervisedChild>()
+  readonly #growth: Growth | null
   #starting = false
   #queue: Waiting[] = []
   #head = 0
-  /** Jobs with a place in the current child whose input is being loaded. */
+  /** Jobs with a place in a child whose input is being loaded. */
   #loading = 0
   /** Consecutive crashes without a completed run between them. */
   #crashes = 0
@@ -73,6 +80,8 @@ export class Lane {
     this.#build = build
     this.#options =
       runsPerLife === undefined ? pool.options : { ...pool.options, replaceAfterRuns: runsPerLife }
+    const isOne = runsPerLife !== undefined || build.rights.evaluator !== undefined
+    this.#growth = isOne ? null : new Growth(pool.options)
   }
 
   get org_id(): string {
@@ -80,14 +89,12 @@ export class Lane {
   }
 
   get children(): number {
-    return this.#draining.size + (this.#current ? 1 : 0)
+    return this.#draining.size + this.#taking.size
   }
 
   /** The children with runs. */
   get busy(): number {
-    let busy = this.#current && this.#current.size > 0 ? 1 : 0
-    for (const child of this.#draining) if (child.size > 0) busy++
-    return busy
+    return [...this.#taking, ...this.#draining].filter(({ size }) => size > 0).length
   }
 
   /** The runs that wait for a child or for room in it. */
@@ -104,9 +111,9 @@ export class Lane {
     return this.#crashes === 0 || now - this.#crashedAt > this.#pool.options.maxBackoffMs
   }
 
-  /** The time since which the warm child is idle; undefined if it is busy or does not exist. */
-  get idleSince(): number | undefined {
-    return this.#current?.idle && this.#loading === 0 ? this.#current.idleSince : undefined
+  /** The warm children without runs. */
+  get idle(): readonly SupervisedChild[] {
+    return this.#loading > 0 ? [] : [...this.#taking].filter(({ idle }) => idle)
   }
 
   /** `reject` receives failures that user code did not cause: a missing build, or a process that cannot start. */
@@ -117,24 +124,19 @@ export class Lane {
 
   /** Starts a child unless there is one. */
   warm(): void {
-    if (!this.#current && !this.#starting) void this.#start()
+    if (this.#taking.size === 0 && !this.#starting) void this.#start()
   }
 
   tick(now: number, elapsedMs: number): void {
-    this.#current?.tick(now, elapsedMs)
+    for (const child of this.#taking) child.tick(now, elapsedMs)
     for (const child of this.#draining) child.tick(now, elapsedMs)
-  }
-
-  /** Ends the warm child, which must be idle. */
-  retireIdle(): void {
-    this.#current?.retire()
+    if (this.#growth?.isDue(now, this.#isFull) && this.#pool.hasPlaceFor(this.org_id)) void this.#start()
   }
 
   close(): void {
     this.#closed = true
     clearTimeout(this.#wakeUp)
-    for (const child of this.#draining) child.retire()
-    this.#current?.retire()
+    for (const child of [...this.#draining, ...this.#taking]) child.retire()
     this.#rejectAll(closed())
   }
 
@@ -143,8 +145,8 @@ export class Lane {
       const waiting = this.#queue[this.#head]
       if (!waiting) break
       if (!waiting.job.settled) {
-        if (!this.#current) return this.warm()
-        if (this.#current.room <= this.#loading) return this.#current.wake(this.#pool.now())
+        if (this.#taking.size === 0) return this.warm()
+        if (this.#room <= this.#loading) return this.#wakeOne()
         void this.#begin(waiting)
       }
       this.#head++
@@ -156,7 +158,24 @@ export class Lane {
     this.#head = 0
   }
 
-  /** Sends the job to the child that has room for it, or queues it again if that child has ended meanwhile. */
+  get #room(): number {
+    let room = 0
+    for (const child of this.#taking) room += child.room
+    return room
+  }
+
+  /** Whether runs wait because each child has as many as it may have. */
+  get #isFull(): boolean {
+    if (this.#starting || this.#head >= this.#queue.length || this.#taking.size === 0) return false
+    for (const child of this.#taking) if (!child.isFull) return false
+    return true
+  }
+
+  #wakeOne(): void {
+    for (const child of this.#taking) if (child.wake(this.#pool.now())) return
+  }
+
+  /** Sends the job to a child that has room for it, or queues it again if that child has ended meanwhile. */
   async #begin({ job, reject, input: loaded }: Waiting): Promise<void> {
     this.#loading++
     let input: Input
@@ -168,8 +187,9 @@ export class Lane {
       return this.#pump()
     }
     this.#loading--
-    if (job.settled) this.#pump()
-    else if (this.#current && this.#current.room > 0) this.#current.invoke(job, input, this.#pool.now())
+    if (job.settled) return this.#pump()
+    const child = [...this.#taking].find(({ room }) => room > 0) // L4
+    if (child) child.invoke(job, input, this.#pool.now())
     else if (this.#closed) reject(closed())
     else {
       this.#queue.push({ job, reject, input })
@@ -191,7 +211,7 @@ export class Lane {
       const { egress } = options
       const siblings = this.#pool.placesOf(this.org_id) - 1
       const openEgress = egress && ((pipe: Socket) => egress(this.#build, pipe))
-      this.#current = new SupervisedChild({ dir, code, options, siblings, openEgress }, this.#pool.now(), {
+      const child = new SupervisedChild({ dir, code, options, siblings, openEgress }, this.#pool.now(), {
         onReady: () => {
           this.#failedStarts = 0
           this.#pump()
@@ -200,10 +220,11 @@ export class Lane {
         onDraining: (child) => this.#onDraining(child),
         onEnd: (child) => this.#onEnd(child),
       })
+      this.#taking.add(child)
       this.#pool.onStart()
     } catch (error) {
       if (placed) this.#pool.givePlaceBack(this.org_id)
-      this.#rejectAll(error)
+      if (this.#taking.size === 0 || this.#closed) this.#rejectAll(error)
     } finally {
       this.#starting = false
     }
@@ -223,14 +244,14 @@ export class Lane {
 
   #onFreed(child: SupervisedChild): void {
     if (child.proven) this.#crashes = 0
-    if (child === this.#current) this.#pump()
-    if (this.idleSince !== undefined) this.#pool.onIdle()
+    if (!this.#taking.has(child)) return
+    this.#pump()
+    if (child.idle && this.#loading === 0) this.#pool.onIdle()
   }
 
   #onDraining(child: SupervisedChild): void {
-    if (child !== this.#current) return
+    if (!this.#taking.delete(child)) return
     this.#draining.add(child)
-    this.#current = undefined
     this.#pump()
   }
 
@@ -240,10 +261,11 @@ export class Lane {
       this.#crashes++
       this.#crashedAt = this.#pool.now()
     }
-    if (child === this.#current) this.#current = undefined
+    this.#taking.delete(child)
     this.#draining.delete(child)
     this.#pool.givePlaceBack(this.org_id)
-    if (!child.wasReady && !this.#closed && ++this.#failedStarts >= MAX_STARTS) this.#giveUpStarting(child)
+    if (!child.wasReady && !this.#closed && this.#taking.size === 0 && ++this.#failedStarts >= MAX_STARTS)
+      this.#giveUpStarting(child)
     this.#pump() // L3
   }
 

@@ -9,6 +9,10 @@ import { processSandbox, type Sandbox } from './processSandbox.ts'
 export interface SandboxLimits {
   /** Concurrent runs in one child; further runs wait in order of arrival. */
   readonly runsPerChild: number
+  /** A lane whose children are full for this long gets one more. */
+  readonly growAfterMs: number
+  /** The processors that must be idle for it, on average; 0.5: half of one. */
+  readonly growIdle: number
   /** Concurrent children of all organizations. A build that needs another child waits until it gets a place. */
   readonly maxChildren: number
   /** Idle children kept warm. */
@@ -65,6 +69,8 @@ export const DEFAULT_OPTIONS: SandboxOptions = {
   node: process.execPath,
   sandbox: processSandbox(),
   runsPerChild: 100,
+  growAfterMs: 1000,
+  growIdle: 0.5,
   maxChildren: childrenFor(Math.min(totalmem(), process.constrainedMemory() || Infinity)),
   maxIdle: 8,
   idleMs: 600_000,

@@ -5,6 +5,7 @@ import type { Job } from './openRun.ts'
 import { closed, Lane, laneKeyOf, type LanePool, unavailable } from './lane.ts'
 import type { SandboxOptions } from './limits.ts'
 import type { ChildCode } from './childCode.ts'
+import type { SupervisedChild } from './supervisedChild.ts'
 import type { BuildRef, Invocation, LaneRef, Outcome, PoolReading } from '../ports/runtime.ts'
 
 export interface PoolDeps {
@@ -16,6 +17,11 @@ export interface PoolDeps {
 
 /** An organization has at most this many children for each free place, so it leaves some to the others. */
 const PLACES_PER_FREE = 2
+
+interface IdleChild {
+  readonly org_id: string
+  readonly child: SupervisedChild
+}
 
 /** Chains of runs that are remembered as suspects. */
 const SUSPECTS = 4096
@@ -106,11 +112,11 @@ export class Pool implements LanePool {
   /** Ends the children of a build that are idle. */
   retire(hash: string): void {
     for (const [key, lane] of this.#lanes)
-      if (key.includes(`/${hash}/`) && lane.idleSince !== undefined) lane.retireIdle()
+      if (key.includes(`/${hash}/`)) for (const child of lane.idle) child.retire()
   }
 
   prewarm(build: LaneRef): void {
-    if (!this.#closed && this.#places.hasPlaceFor(build.org_id)) this.#laneOf(build).warm()
+    if (!this.#closed && this.hasPlaceFor(build.org_id)) this.#laneOf(build).warm()
   }
 
   /** Resolves when every child has ended. */
@@ -144,6 +150,10 @@ export class Pool implements LanePool {
   givePlaceBack(org_id: string): void {
     this.#places.giveBack(org_id)
     if (this.#places.taken === 0) this.#onEmpty?.()
+  }
+
+  hasPlaceFor(org_id: string): boolean {
+    return this.#places.hasPlaceFor(org_id)
   }
 
   placesOf(org_id: string): number {
@@ -191,14 +201,14 @@ export class Pool implements LanePool {
 
   /** Ends children that were idle for too long and, if too many are idle, those of the organization with the most. */
   #coolDown(now: number): void {
-    const idle = this.#idleLanes()
-    for (const lane of idle) if (now - (lane.idleSince ?? now) >= this.options.idleMs) lane.retireIdle()
+    const idle = this.#idle()
+    for (const { child } of idle) if (now - child.idleSince >= this.options.idleMs) child.retire()
     let surplus = idle.length - this.options.maxIdle
     if (surplus <= 0) return
-    const byOrg = Object.values(Object.groupBy(idle, ({ org_id }) => org_id)).map((lanes = []) => lanes)
+    const byOrg = Object.values(Object.groupBy(idle, ({ org_id }) => org_id)).map((children = []) => children)
     for (; surplus > 0; surplus--) {
       const most = byOrg.reduce((a, b) => (b.length > a.length ? b : a))
-      most.shift()?.retireIdle()
+      most.shift()?.child.retire()
     }
   }
 
@@ -210,17 +220,19 @@ export class Pool implements LanePool {
     const [waiting] = this.#places.waiting
     if (waiting === undefined) return
     const least = this.#places.takenBy(waiting)
-    let found: Lane | undefined
-    for (const lane of this.#idleLanes()) {
-      const taken = this.#places.takenBy(lane.org_id)
-      if (taken >= least && (!found || taken > this.#places.takenBy(found.org_id))) found = lane
+    let found: IdleChild | undefined
+    for (const idle of this.#idle()) {
+      const taken = this.#places.takenBy(idle.org_id)
+      if (taken >= least && (!found || taken > this.#places.takenBy(found.org_id))) found = idle
     }
-    found?.retireIdle()
+    found?.child.retire()
   }
 
   /** Longest idle first. */
-  #idleLanes(): Lane[] {
-    const idle = [...this.#lanes.values()].filter(({ idleSince }) => idleSince !== undefined)
-    return idle.sort((a, b) => (a.idleSince ?? 0) - (b.idleSince ?? 0))
+  #idle(): IdleChild[] {
+    const idle = [...this.#lanes.values()].flatMap(({ org_id, idle }) =>
+      idle.map((child) => ({ org_id, child })),
+    )
+    return idle.sort((a, b) => a.child.idleSince - b.child.idleSince)
   }
 }

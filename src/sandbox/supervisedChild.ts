@@ -99,10 +99,19 @@ export class SupervisedChild {
    * that they wait for.
    */
   get room(): number {
-    if (this.state !== 'ready' || this.#process.killed || this.#isClogged || !this.#pulse.isAwake) return 0
+    if (!this.#isOpen) return 0
     const { runsPerChild } = this.#options
     const working = this.#active.size - this.#awaitingRuns
     return Math.min(runsPerChild - working, runsPerChild * AWAITING_PER_RUN - this.#active.size)
+  }
+
+  /** Whether it answers and accepts no more runs. */
+  get isFull(): boolean {
+    return this.#isOpen && this.room <= 0
+  }
+
+  get #isOpen(): boolean {
+    return this.state === 'ready' && !this.#process.killed && !this.#isClogged && this.#pulse.isAwake
   }
 
   /** Too much waits for the child, or it does not answer. Runs wait meanwhile: the child may be replaced. */
@@ -312,9 +321,11 @@ export class SupervisedChild {
     if (answered === 'resting' && this.idle) this.#pulse.freeze()
   }
 
-  /** Thaws a frozen child. `onFreed` reports that it has room. */
-  wake(now: number): void {
-    if (this.#pulse.wake(now)) this.idleSince = now
+  /** Thaws a frozen child. `onFreed` reports that it has room. Returns false if the child was not frozen. */
+  wake(now: number): boolean {
+    const isWaking = this.#pulse.wake(now)
+    if (isWaking) this.idleSince = now
+    return isWaking
   }
 
   #retireIfEmpty(): void {
