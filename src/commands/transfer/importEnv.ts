@@ -1,6 +1,7 @@
 import { filesOf } from '../../content/contentKey.ts'
 import { AppError, isAppError } from '../../errors.ts'
 import type { Cause } from '../../events/event.ts'
+import { streamOf } from '../../events/streams.ts'
 import type { TransferKey } from '../../secrets/transferKey.ts'
 import type { CommandDeps } from '../deps.ts'
 import { createEnv } from '../orgs/createEnv.ts'
@@ -87,8 +88,11 @@ export const importEnv = async (
   if (JSON.stringify(end) !== JSON.stringify(counts))
     throw new AppError('bad_request', 'The file is incomplete: export the environment again')
   await checkStored(deps, { header, files })
+  const { env_id } = header
   await createTenant(deps, { header, isThere }, cause) // T1
-  return { env_id: header.env_id, org: header.org, env: header.env, ...counts }
+  const record = { type: 'RecordImport', env_id, ...counts } as const
+  await deps.aggregates.envs.handle(streamOf.env(env_id), record, { ...cause, env_id })
+  return { env_id, org: header.org, env: header.env, ...counts }
 }
 
 const createTenant = async (
