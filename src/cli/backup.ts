@@ -32,6 +32,36 @@ const showing = ({ progress, signal }: Pick<Invocation, 'progress' | 'signal'>):
   }
 }
 
+/** Restores into the external engines of a node, whose settings are those of the environment. */
+const restoreCluster = async (
+  dir: string,
+  invocation: Pick<Invocation, 'progress' | 'signal'> & {
+    readonly options: { readonly secrets?: string | undefined }
+  },
+) => {
+  if (invocation.options.secrets !== undefined)
+    throw new AppError(
+      'bad_request',
+      '--secrets: external engines need SVC_MASTER_KEY instead, on every node',
+    )
+  const [{ readConfig }, { restoreEngines }] = await Promise.all([
+    import('../process/config.ts'),
+    import('../process/restoreEngines.ts'),
+  ])
+  const { manifest, left_out } = await restoreEngines({
+    dir,
+    config: readConfig(),
+    onProgress: showing(invocation),
+  })
+  const { position, blobs } = jsonOf(dir, manifest)
+  const events = position - left_out
+  const without = left_out === 0 ? '' : `, without ${left_out} events of streams whose beginning has expired`
+  return {
+    json: { ...jsonOf(dir, manifest), events, left_out },
+    text: `The engines contain ${events} events and ${blobs} blobs of ${manifest.created_at}${without}; start the nodes\n`,
+  }
+}
+
 export const backupCommands: readonly CliCommand[] = [
   command({
     group: 'backup',
@@ -105,7 +135,8 @@ export const backupCommands: readonly CliCommand[] = [
     async run(invocation) {
       const { args, options } = invocation
       const dir = resolve(args.DIR)
-      const { dataDir, masterKey } = readClientConfig()
+      const { dataDir, masterKey, hasExternalEngines } = readClientConfig()
+      if (hasExternalEngines) return restoreCluster(dir, invocation)
       if (dir === dataDir) throw new AppError('bad_request', 'DIR: expected a backup, got SVC_DATA_DIR')
       const { restoreDataDir } = await import('../process/restoreDataDir.ts')
       const secrets = options.secrets === undefined ? null : resolve(options.secrets)
