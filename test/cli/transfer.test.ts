@@ -232,7 +232,7 @@ transfer(
 )
 
 transfer(
-  'refuse an environment with runs in progress, an unknown one, and a file that exists',
+  'refuse an unknown environment, a file that exists, a file that cannot be read, and a wrong key',
   async ({ server, dir }) => {
     for (const [args, expected] of [
       [['export', 'local/nope', join(dir, 'x')], 'No environment "local/nope"'],
@@ -241,6 +241,15 @@ transfer(
         'Expected ORGANIZATION/NAME or the id of an environment, got "local"',
       ],
       [['export', 'local/dev', join(dir, 'dev.svc')], 'exists; name a new file'],
+      [['import', dir, '--key-file', join(dir, 'dev.svc.key')], `FILE: cannot read ${dir}: EISDIR`],
+      [
+        ['import', join(dir, 'dev.svc'), '--key-file', join(dir, 'dev.svc')],
+        /^svc: --key-file: .* contains no transfer key \(32 bytes as base64\)\n$/,
+      ],
+      [
+        ['export', 'local/dev', join(dir, 'x'), '--key-file', join(dir, 'dev.svc')],
+        /^svc: --key-file: .* contains no transfer key/,
+      ],
       [
         ['export', 'local/dev', join(dir, 'x'), '--key-file', join(dir, 'x')],
         '--key-file: expected another file than FILE',
