@@ -119,11 +119,13 @@ export const backupCommands: readonly CliCommand[] = [
 
   command({
     name: 'restore',
-    summary: 'restore a backup into an empty data directory',
+    summary: 'restore a backup into an empty data directory, or into empty external engines',
     description:
       'Restores a backup into SVC_DATA_DIR, which must be empty except for secrets.json. The service must not run there. ' +
       'The master key of the time of the backup is needed: in secrets.json, in SVC_MASTER_KEY, or in a file that ' +
-      '--secrets names. All or nothing is restored. Start the service afterwards; it builds its read models again.',
+      '--secrets names. All or nothing is restored. Start the service afterwards; it builds its read models again. If ' +
+      'SVC_EVENT_STORE and SVC_BLOBS name external engines, the backup is restored into these, which must be empty: so an ' +
+      'installation moves to a cluster with its credentials. SVC_MASTER_KEY must be that of the backup then.',
     arguments: DIR,
     options: {
       secrets: { value: 'FILE', description: 'copy this secrets.json of the service into SVC_DATA_DIR' },
@@ -131,6 +133,7 @@ export const backupCommands: readonly CliCommand[] = [
     examples: [
       'SVC_DATA_DIR=/var/lib/svc svc restore /var/backups/svc --secrets /safe/secrets.json',
       'SVC_DATA_DIR=/var/lib/svc SVC_MASTER_KEY=… svc restore /var/backups/svc',
+      'SVC_EVENT_STORE=esdb://… SVC_BLOBS=s3://… SVC_MASTER_KEY=… svc restore /var/backups/svc',
     ],
     async run(invocation) {
       const { args, options } = invocation

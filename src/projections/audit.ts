@@ -49,15 +49,16 @@ export const audit: Projection<AuditDoc> = {
   evolve(_, recorded) {
     const { cursor, event, metadata, stream } = recorded
     const { type, ...data } = redact(event)
-    const { actor = '', actor_type, ip = null, env_id = '', first_at = null } = metadata
-    const at = metadata.imported_at ?? recorded.at
+    const { actor = '', actor_type, ip = null, env_id = '' } = metadata
+    const { imported_at, first_at = null } = metadata
+    const at = imported_at ?? recorded.at
     return {
       position: cursor,
       env_id,
       type,
       stream,
       at,
-      first_at,
+      first_at: imported_at === undefined ? null : first_at, // a restored fact has the time of the original
       actor,
       actor_type: actor_type ?? (actor === 'operator' ? 'operator' : null),
       ip,

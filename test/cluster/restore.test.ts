@@ -59,6 +59,15 @@ const answersOf = async (server: Embedded): Promise<Record<string, string>> =>
     ).map(([path, answer]) => [path, answer.replaceAll(/\\"storage_backend\\":\\"\w+\\"/g, '')]),
   )
 
+/** The audit without positions and places of content, which differ. */
+const changesIn = async ({ cliEnv }: Embedded): Promise<readonly string[]> =>
+  (await cli(['audit', '--json'], { env: cliEnv })).out
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.stringify({ ...(JSON.parse(line) as object), position: '' }))
+    .map((line) => line.replaceAll(/"storage_backend":"\w+"/g, ''))
+    .sort()
+
 /** Backs up a stopped service after `change`, so that no worker sees what was added. */
 const backedUpAfter = async (
   dataDir: string,
@@ -143,6 +152,12 @@ if (engineUrl('mongodb') === null || engineUrl('s3') === null) {
         const now = await answersOf(cluster)
         assert.equal(Object.keys(now).sort(), Object.keys(before).sort())
         for (const [path, answer] of Object.entries(before)) assert.is(now[path], answer, path)
+        const changes = await changesIn(server)
+        assert.equal(
+          (await changesIn(cluster)).filter((change) => !changes.includes(change)),
+          [],
+        )
+        assert.is((await changesIn(cluster)).length, changes.length)
         for (const { token } of [session, serviceKey])
           assert.is((await openApi(cluster.url, token).send('GET', '/runs')).status, 200)
         assert.is(cluster.api.key, api.key)
