@@ -105,5 +105,8 @@ const createTenant = async (
   await createOrg(deps, { slug: org, name, plan }, cause).catch((error: unknown) => {
     if (!isAppError(error, 'conflict')) throw error // it exists
   })
-  await createEnv(deps, { org, name: env }, cause)
+  await createEnv(deps, { org, name: env }, cause).catch(async (error: unknown) => {
+    const isSame = isAppError(error, 'conflict') && (await checkPlace(deps, header)) // another operator imports it too
+    if (!isSame) throw error
+  })
 }

@@ -25,8 +25,9 @@ interface Entry {
   bytes: Buffer
 }
 
-/** `fresh` and `later` have no fact of an earlier import. */
-const [source, target, fresh, later] = await Promise.all([
+/** `fresh`, `later` and `twice` have no fact of an earlier import. */
+const [source, target, fresh, later, twice] = await Promise.all([
+  openCommands(),
   openCommands(),
   openCommands(),
   openCommands(),
@@ -291,6 +292,14 @@ transfer('of the whole file creates the environment, and a repetition changes no
   assert.equal(await callsIn(target), await callsIn(source))
   assert.is((await importInto(target, entries)).facts, facts)
   assert.is(await stateOf(target, mine), state)
+})
+
+transfer('by two operators at once is the same as one import', async () => {
+  const entries = await exported()
+  const [one, other] = await Promise.all([importInto(twice, entries), importInto(twice, entries)])
+  assert.equal(one, other)
+  assert.is(await stateOf(twice, mine).then((text) => text.length), (await stateOf(source, mine)).length)
+  assert.equal(await callsIn(twice), await callsIn(source))
 })
 
 transfer('of a later export continues that of an earlier one', async () => {
