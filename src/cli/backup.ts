@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { OnProgress } from '../backup/makeBackup.ts'
 import type { Manifest } from '../backup/manifest.ts'
+import type { BackupSource } from '../backup/source.ts'
 import { AppError } from '../errors.ts'
 import { readClientConfig } from '../process/clientConfig.ts'
 import { openBackupSource } from './backupSource.ts'
@@ -29,6 +30,24 @@ const showing = ({ progress, signal }: Pick<Invocation, 'progress' | 'signal'>):
   return ({ what, done, total }) => {
     signal.throwIfAborted()
     bars[what].report(done, total)
+  }
+}
+
+type Begun = BackupSource & { readonly backup_id: string }
+
+/** A source whose first backup has begun already. */
+const begun = async (source: BackupSource): Promise<Begun> => {
+  const starts = [await source.begin()]
+  const { backup_id = '' } = starts[0] ?? {}
+  return { ...source, backup_id, begin: async () => starts.shift() ?? source.begin() }
+}
+
+const locked = async <T>(source: Begun, lock: () => T): Promise<T> => {
+  try {
+    return lock()
+  } catch (error) {
+    await source.end(source.backup_id)
+    throw error
   }
 }
 
@@ -85,9 +104,9 @@ export const backupCommands: readonly CliCommand[] = [
         import('../backup/makeBackup.ts'),
         import('../process/lockBackup.ts'),
       ])
-      const unlock = lockBackup(dir)
+      const source = await begun(openBackupSource(operator(), signal)) // a refusal leaves no directory
+      const unlock = await locked(source, () => lockBackup(dir))
       try {
-        const source = openBackupSource(operator(), signal)
         const manifest = await makeBackup({ dir, source, onProgress: showing(invocation) })
         return { json: jsonOf(dir, manifest), text: `${dir} contains ${contentOf(dir, manifest)}\n` }
       } finally {
