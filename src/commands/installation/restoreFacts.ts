@@ -6,6 +6,7 @@ import { Unhandled } from '../../events/unhandled.ts'
 import type { EventStore } from '../../ports/eventStore.ts'
 import { orgIdOf } from '../orgs/createOrg.ts'
 import { FIRST_ORG } from '../orgs/ensureFirstTenant.ts'
+import { Appends } from '../transfer/appends.ts'
 import { readInstallation } from './readInstallation.ts'
 
 /** Facts of one append: with a payload of 64 KiB each, they stay below the limit of EventStoreDB. */
@@ -61,14 +62,17 @@ export const restoreFacts = async (
   const installation: Recorded[] = []
   let batch: Recorded[] = []
   let [done, leftOut] = [0, 0]
+  const appends = new Appends()
   const flush = async () => {
-    const [first] = batch
-    if (!first) return
-    const events = batch.map((fact) => restored(fact, { unhandled, backend }))
-    if (!cut.has(first.stream) && !(await append(store, events, first))) cut.add(first.stream)
-    if (cut.has(first.stream)) leftOut += batch.length
-    onRestored((done += batch.length))
+    const [full, first] = [batch, batch[0]]
     batch = []
+    if (!first) return
+    await appends.add(first.stream, async () => {
+      const events = full.map((fact) => restored(fact, { unhandled, backend }))
+      if (!cut.has(first.stream) && !(await append(store, events, first))) cut.add(first.stream)
+      if (cut.has(first.stream)) leftOut += full.length
+      onRestored((done += full.length))
+    })
   }
   for await (const fact of facts) {
     if (fact.stream === streamOf.installation) {
@@ -81,7 +85,7 @@ export const restoreFacts = async (
     batch.push(fact)
   }
   await flush()
-  batch = installation
+  batch = installation // its appends wait for all others
   await flush()
   return leftOut
 }

@@ -6,6 +6,7 @@ import type { TransferKey } from '../../secrets/transferKey.ts'
 import type { CommandDeps } from '../deps.ts'
 import { createEnv } from '../orgs/createEnv.ts'
 import { createOrg } from '../orgs/createOrg.ts'
+import { Appends } from './appends.ts'
 import { checkStored, putBlob, putKey } from './importContent.ts'
 import { adapted, appendFacts, checkFree } from './storeFacts.ts'
 import { checkPlace, type Header, headerOf } from './importHeader.ts'
@@ -53,16 +54,19 @@ export const importEnv = async (
   const files = new Set<string>()
   let end: unknown
   let batch: ImportedFact[] = []
+  const appends = new Appends()
   const flush = async () => {
-    await appendFacts(deps, batch)
-    counts.facts += batch.length
+    const [full, first] = [batch, batch[0]]
     batch = []
+    counts.facts += full.length
+    if (first) await appends.add(first.stream, () => appendFacts(deps, full))
   }
   for await (const record of records) {
     const { line } = record
     if (end !== undefined) throw new AppError('bad_request', 'Expected nothing after the end of the export')
     if ('end' in line) {
       await flush()
+      await appends.finish()
       end = line['end']
     } else if ('error' in line)
       throw new AppError('bad_request', `The export is incomplete: ${String(line['error']).slice(0, 200)}`)
