@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AuditedFact, Page } from '../client/api.ts'
+import { pauseOf } from '../client/wait.ts'
+import { isAppError } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
 import { exportAudit, verifyExport } from './auditFile.ts'
 import type { Operator } from './operator.ts'
@@ -42,7 +44,10 @@ type Filters = { readonly [Name in keyof typeof filters]: string | undefined }
 const envIdOf = async (service: Operator, text: string): Promise<string> =>
   isId(text) ? text : (await findEnv(service, text)).env_id
 
-/** Yields the changes from the oldest on, each once. With `follow`, it waits for new ones until the signal aborts. */
+/**
+ * Yields the changes from the oldest on, each once. With `follow`, it waits for new ones until the signal aborts, also while a
+ * service that has replied before does not answer.
+ */
 async function* changes(
   service: Operator,
   { env, actor, resource, type, from, to }: Filters,
@@ -50,9 +55,20 @@ async function* changes(
 ): AsyncGenerator<AuditedFact> {
   const env_id = env && (await envIdOf(service, env))
   const query = { env_id, actor, resource, type, from, to, limit: PAGE }
+  let hasAnswered = false
+  let failures = 0
   for (let after = 'start'; ;) {
     const request = { query: { ...query, after } }
-    const { data: page } = await service.request<Page<AuditedFact>>('GET', PATH, request)
+    let page: readonly AuditedFact[]
+    try {
+      page = (await service.request<Page<AuditedFact>>('GET', PATH, request)).data
+      hasAnswered = true
+      failures = 0
+    } catch (error) {
+      if (!follow || !hasAnswered || !isAppError(error, 'unavailable')) throw error
+      await delay(pauseOf(++failures, null), undefined, { signal }) // the service restarts, or an engine is away
+      continue
+    }
     yield* page
     after = page.at(-1)?.position ?? after
     if (page.length === PAGE) continue
@@ -89,7 +105,10 @@ export const auditCommands: readonly CliCommand[] = [
     description:
       'Prints the changes of configuration, files and credentials, the oldest first, each with its actor. Secrets and ' +
       'content are shown as [redacted]. With --json, each line is one object.',
-    options: { ...filters, follow: { description: 'wait for further changes until Ctrl-C' } },
+    options: {
+      ...filters,
+      follow: { description: 'wait for further changes until Ctrl-C, also while the service restarts' },
+    },
     examples: [
       'svc audit --type BuildDeployed --from 2026-05-01',
       'svc audit --resource PROJECT_ID --json',

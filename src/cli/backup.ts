@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { OnProgress } from '../backup/makeBackup.ts'
 import type { Manifest } from '../backup/manifest.ts'
+import type { BackupSource } from '../backup/source.ts'
 import { AppError } from '../errors.ts'
 import { readClientConfig } from '../process/clientConfig.ts'
 import { openBackupSource } from './backupSource.ts'
@@ -32,6 +33,54 @@ const showing = ({ progress, signal }: Pick<Invocation, 'progress' | 'signal'>):
   }
 }
 
+type Begun = BackupSource & { readonly backup_id: string }
+
+/** A source whose first backup has begun already. */
+const begun = async (source: BackupSource): Promise<Begun> => {
+  const starts = [await source.begin()]
+  const { backup_id = '' } = starts[0] ?? {}
+  return { ...source, backup_id, begin: async () => starts.shift() ?? source.begin() }
+}
+
+const locked = async <T>(source: Begun, lock: () => T): Promise<T> => {
+  try {
+    return lock()
+  } catch (error) {
+    await source.end(source.backup_id)
+    throw error
+  }
+}
+
+/** Restores into the external engines of a node, whose settings are those of the environment. */
+const restoreCluster = async (
+  dir: string,
+  invocation: Pick<Invocation, 'progress' | 'signal'> & {
+    readonly options: { readonly secrets?: string | undefined }
+  },
+) => {
+  if (invocation.options.secrets !== undefined)
+    throw new AppError(
+      'bad_request',
+      '--secrets: external engines need SVC_MASTER_KEY instead, on every node',
+    )
+  const [{ readConfig }, { restoreEngines }] = await Promise.all([
+    import('../process/config.ts'),
+    import('../process/restoreEngines.ts'),
+  ])
+  const { manifest, left_out } = await restoreEngines({
+    dir,
+    config: readConfig(),
+    onProgress: showing(invocation),
+  })
+  const { position, blobs } = jsonOf(dir, manifest)
+  const events = position - left_out
+  const without = left_out === 0 ? '' : `, without ${left_out} events of streams whose beginning has expired`
+  return {
+    json: { ...jsonOf(dir, manifest), events, left_out },
+    text: `The engines contain ${events} events and ${blobs} blobs of ${manifest.created_at}${without}; start the nodes\n`,
+  }
+}
+
 export const backupCommands: readonly CliCommand[] = [
   command({
     group: 'backup',
@@ -55,9 +104,9 @@ export const backupCommands: readonly CliCommand[] = [
         import('../backup/makeBackup.ts'),
         import('../process/lockBackup.ts'),
       ])
-      const unlock = lockBackup(dir)
+      const source = await begun(openBackupSource(operator(), signal)) // a refusal leaves no directory
+      const unlock = await locked(source, () => lockBackup(dir))
       try {
-        const source = openBackupSource(operator(), signal)
         const manifest = await makeBackup({ dir, source, onProgress: showing(invocation) })
         return { json: jsonOf(dir, manifest), text: `${dir} contains ${contentOf(dir, manifest)}\n` }
       } finally {
@@ -89,11 +138,13 @@ export const backupCommands: readonly CliCommand[] = [
 
   command({
     name: 'restore',
-    summary: 'restore a backup into an empty data directory',
+    summary: 'restore a backup into an empty data directory, or into empty external engines',
     description:
       'Restores a backup into SVC_DATA_DIR, which must be empty except for secrets.json. The service must not run there. ' +
       'The master key of the time of the backup is needed: in secrets.json, in SVC_MASTER_KEY, or in a file that ' +
-      '--secrets names. All or nothing is restored. Start the service afterwards; it builds its read models again.',
+      '--secrets names. All or nothing is restored. Start the service afterwards; it builds its read models again. If ' +
+      'SVC_EVENT_STORE and SVC_BLOBS name external engines, the backup is restored into these, which must be empty: so an ' +
+      'installation moves to a cluster with its credentials. SVC_MASTER_KEY must be that of the backup then.',
     arguments: DIR,
     options: {
       secrets: { value: 'FILE', description: 'copy this secrets.json of the service into SVC_DATA_DIR' },
@@ -101,11 +152,13 @@ export const backupCommands: readonly CliCommand[] = [
     examples: [
       'SVC_DATA_DIR=/var/lib/svc svc restore /var/backups/svc --secrets /safe/secrets.json',
       'SVC_DATA_DIR=/var/lib/svc SVC_MASTER_KEY=… svc restore /var/backups/svc',
+      'SVC_EVENT_STORE=esdb://… SVC_BLOBS=s3://… SVC_MASTER_KEY=… svc restore /var/backups/svc',
     ],
     async run(invocation) {
       const { args, options } = invocation
       const dir = resolve(args.DIR)
-      const { dataDir, masterKey } = readClientConfig()
+      const { dataDir, masterKey, hasExternalEngines } = readClientConfig()
+      if (hasExternalEngines) return restoreCluster(dir, invocation)
       if (dir === dataDir) throw new AppError('bad_request', 'DIR: expected a backup, got SVC_DATA_DIR')
       const { restoreDataDir } = await import('../process/restoreDataDir.ts')
       const secrets = options.secrets === undefined ? null : resolve(options.secrets)

@@ -76,11 +76,11 @@ export const projectionCommands: readonly CliCommand[] = [
   command({
     group: 'projections',
     name: 'status',
-    summary: 'show some read models, with the differences that a rebuild has found',
+    summary: 'show read models with the differences that a rebuild has found',
     description:
-      'Shows the named read models like `svc projections list`, and the first documents that differed.',
-    arguments: { name: { description: 'the read models', count: 'some' } },
-    examples: ['svc projections status runs', 'svc projections status runs events --json'],
+      'Shows read models like `svc projections list`, and the first documents that differed in the last rebuild of each.',
+    arguments: { name: { description: 'the read models; all of them if none is named', count: 'any' } },
+    examples: ['svc projections status', 'svc projections status runs events --json'],
     async run({ args, operator, table }) {
       const rows = await statusOf(operator(), args.name)
       return { json: rows, text: tableOf(rows, table) + differencesOf(rows) }

@@ -22,6 +22,8 @@ const KEY_FILE = {
   description: 'the file with the transfer key, which encrypts the secrets in the exported file',
 } as const
 
+const KEY_BYTES = 32
+
 /** The last line of a file is its end, with these numbers, or an error. */
 const TAIL_BYTES = 4096
 
@@ -29,11 +31,17 @@ const TAIL_BYTES = 4096
 const transferKeyIn = (file: string, { isCreated }: { isCreated: boolean }): string => {
   try {
     if (isCreated && !existsSync(file))
-      writeFileSync(file, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flag: 'wx', flush: true })
-    return readFileSync(file, 'utf8').trim()
+      writeFileSync(file, `${randomBytes(KEY_BYTES).toString('base64')}\n`, {
+        mode: 0o600,
+        flag: 'wx',
+        flush: true,
+      })
+    const key = readFileSync(file, 'utf8').trim()
+    if (Buffer.from(key, 'base64').length === KEY_BYTES) return key
   } catch (error) {
     throw new AppError('bad_request', `--key-file: ${messageOf(error)}`)
   }
+  throw new AppError('bad_request', `--key-file: ${file} contains no transfer key (32 bytes as base64)`)
 }
 
 const endOf = (file: string): { readonly facts: number; readonly blobs: number; readonly keys: number } => {
@@ -125,15 +133,23 @@ export const transferCommands: readonly CliCommand[] = [
       const { size } = statSync(file)
       const bar = progress('bytes')
       let sent = 0
+      let unreadable: AppError | undefined
       const content = async function* () {
-        for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
-          bar.report((sent += chunk.length), size)
-          yield chunk
+        try {
+          for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
+            bar.report((sent += chunk.length), size)
+            yield chunk
+          }
+        } catch (error) {
+          unreadable = new AppError('bad_request', `FILE: cannot read ${file}: ${messageOf(error)}`)
+          throw unreadable
         }
       }
-      const imported = await operator().upload<Imported>('/operator/imports', content(), {
-        'svc-transfer-key': key,
-      })
+      const imported = await operator()
+        .upload<Imported>('/operator/imports', content(), { 'svc-transfer-key': key })
+        .catch((error: unknown) => {
+          throw unreadable ?? error // the request fails in the same way as one to a service that does not answer
+        })
       signal.throwIfAborted()
       const { facts, blobs, org, env } = imported
       return {

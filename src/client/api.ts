@@ -13,6 +13,8 @@ export interface AuditedFact {
   /** The position in the log; sorts as text */
   readonly position: string
   readonly time: string
+  /** On a fact of an imported environment: the time at which the other installation stored it */
+  readonly first_time?: string
   /** What happened, such as `ProjectRenamed` */
   readonly type: string
   /** The stream of the event log that contains the fact */
@@ -1560,7 +1562,7 @@ export interface Operations {
       /** Only facts that contain this id, path of a file, key of a context variable or domain */
       readonly resource?: string
       /** Only facts of this type */
-      readonly type?: 'ApiKeyChanged' | 'ApiKeyCreated' | 'ApiKeyDeleted' | 'BuildDeleted' | 'BuildDeployed' | 'BuildUploaded' | 'CallsExpired' | 'CertificateIssued' | 'ConsumerForgotten' | 'ConsumerNamed' | 'ContextClosed' | 'ContextVariableCreated' | 'ContextVariableDeleted' | 'ContextVariableUpdated' | 'DataKeyCreated' | 'DataKeysDestroyed' | 'DomainActivated' | 'DomainDeleted' | 'DomainDiverted' | 'DomainProved' | 'DomainRegistered' | 'DomainRemoved' | 'DomainReturned' | 'DomainRouted' | 'DomainSuspended' | 'DomainValidated' | 'EnvCreated' | 'EnvDeleted' | 'EnvPurged' | 'FileDeleted' | 'FileStored' | 'InstallationFounded' | 'LogLossAccepted' | 'MasterKeyReplaced' | 'MasterKeyRetired' | 'OperatorSignedOut' | 'OrgChanged' | 'OrgCreated' | 'OrgDeleted' | 'ProjectCreated' | 'ProjectDeleted' | 'ProjectNetworkChanged' | 'ProjectRenamed' | 'RunCancelled' | 'RunRequested' | 'RunStarted' | 'SchedulePaused' | 'ScheduleResumed' | 'ServiceKeyCreated' | 'ServiceKeysRevoked' | 'SessionCreated' | 'SessionsEnded' | 'UploadAborted' | 'UploadBegun' | 'UploadCompleted'
+      readonly type?: 'ApiKeyChanged' | 'ApiKeyCreated' | 'ApiKeyDeleted' | 'BuildDeleted' | 'BuildDeployed' | 'BuildUploaded' | 'CallsExpired' | 'CertificateIssued' | 'ConsumerForgotten' | 'ConsumerNamed' | 'ContextClosed' | 'ContextVariableCreated' | 'ContextVariableDeleted' | 'ContextVariableUpdated' | 'DataKeyCreated' | 'DataKeysDestroyed' | 'DomainActivated' | 'DomainDeleted' | 'DomainDiverted' | 'DomainProved' | 'DomainRegistered' | 'DomainRemoved' | 'DomainReturned' | 'DomainRouted' | 'DomainSuspended' | 'DomainValidated' | 'EnvCreated' | 'EnvDeleted' | 'EnvImported' | 'EnvPurged' | 'EventPublished' | 'FileDeleted' | 'FileStored' | 'InstallationFounded' | 'LogLossAccepted' | 'MasterKeyReplaced' | 'MasterKeyRetired' | 'OperatorSignedOut' | 'OrgChanged' | 'OrgCreated' | 'OrgDeleted' | 'ProjectCreated' | 'ProjectDeleted' | 'ProjectNetworkChanged' | 'ProjectRenamed' | 'RunCancelled' | 'RunRequested' | 'RunStarted' | 'SchedulePaused' | 'ScheduleResumed' | 'ServiceKeyCreated' | 'ServiceKeysRevoked' | 'SessionCreated' | 'SessionsEnded' | 'UploadAborted' | 'UploadBegun' | 'UploadCompleted'
       /** Only facts stored at this time or later */
       readonly from?: string
       /** Only facts stored before this time */

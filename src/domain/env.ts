@@ -5,6 +5,7 @@ import { type Decider, type Folded, foreign } from './decider.ts'
 export type EnvCommand =
   | ({ readonly type: 'CreateEnv' } & Omit<EventOf<'EnvCreated'>, 'type'>)
   | { readonly type: 'DeleteEnv'; readonly env_id: string }
+  | ({ readonly type: 'RecordImport' } & Omit<EventOf<'EnvImported'>, 'type'>)
   | ({ readonly type: 'RecordPurge' } & Omit<EventOf<'EnvPurged'>, 'type'>)
   /** A client uses the name. `most`: the number of names that the plan allows. `now`: ISO 8601 UTC. */
   | {
@@ -22,7 +23,13 @@ export type EnvCommand =
     }
 
 type EnvEvent = EventOf<
-  'EnvCreated' | 'EnvDeleted' | 'EnvPurged' | 'ConsumerNamed' | 'ConsumerUsed' | 'ConsumerForgotten'
+  | 'EnvCreated'
+  | 'EnvDeleted'
+  | 'EnvImported'
+  | 'EnvPurged'
+  | 'ConsumerNamed'
+  | 'ConsumerUsed'
+  | 'ConsumerForgotten'
 >
 
 /** A name of a consumer that no client used for so many days is forgotten. */
@@ -32,6 +39,8 @@ const USE_RECORDED_EVERY_MS = 86_400_000
 
 interface Env {
   readonly status: 'absent' | 'active' | 'deleted'
+  /** The number of facts in the file of the newest import; null without one. */
+  readonly imported: number | null
   /** Nothing of the deleted environment is left. */
   readonly purged: boolean
   /** The names of the consumers of its stream. */
@@ -45,9 +54,15 @@ interface Env {
  * name of a consumer.
  */
 export const env: Decider<Env, EnvCommand, EnvEvent> = {
-  initial: () => ({ status: 'absent', purged: false, consumers: new Set(), used: new Map() }),
+  initial: () => ({
+    status: 'absent',
+    imported: null,
+    purged: false,
+    consumers: new Set(),
+    used: new Map(),
+  }),
 
-  decide(command, { status, purged, consumers, used }) {
+  decide(command, { status, imported, purged, consumers, used }) {
     switch (command.type) {
       case 'CreateEnv': {
         const { type: _, ...created } = command
@@ -56,6 +71,11 @@ export const env: Decider<Env, EnvCommand, EnvEvent> = {
       case 'DeleteEnv':
         if (status === 'absent') throw noEnvironment()
         return status === 'deleted' ? [] : [{ type: 'EnvDeleted', env_id: command.env_id }]
+      case 'RecordImport': {
+        const { type: _, ...numbers } = command
+        if (status !== 'active') throw noEnvironment()
+        return imported === numbers.facts ? [] : [{ type: 'EnvImported', ...numbers }] // a repetition adds nothing
+      }
       case 'RecordPurge': {
         const { env_id, final } = command
         return status === 'deleted' && !purged ? [{ type: 'EnvPurged', env_id, final }] : []
@@ -95,6 +115,8 @@ export const env: Decider<Env, EnvCommand, EnvEvent> = {
         return { ...state, status: 'active' }
       case 'EnvDeleted':
         return { ...state, status: 'deleted' }
+      case 'EnvImported':
+        return { ...state, imported: event.facts }
       case 'EnvPurged':
         return { ...state, purged: event.final }
       case 'ConsumerNamed':

@@ -67,6 +67,7 @@ const kindOf: { readonly [T in EventType]: Kind } = {
   OrgDeleted: 'change',
   EnvCreated: 'change',
   EnvDeleted: 'change',
+  EnvImported: 'change',
   EnvPurged: 'change',
   ConsumerNamed: 'change',
   ConsumerUsed: 'bookkeeping',
@@ -98,7 +99,7 @@ const kindOf: { readonly [T in EventType]: Kind } = {
 }
 
 /** Types of traffic with facts that a person caused by hand: evaluated code, schedules, replays and cancellations. */
-const BY_HAND = ['RunRequested', 'RunStarted', 'RunCancelled'] as const
+const BY_HAND = ['EventPublished', 'RunRequested', 'RunStarted', 'RunCancelled'] as const
 
 const typesOf = (kind: Kind): EventType[] =>
   (Object.keys(kindOf) as EventType[]).filter((type) => kindOf[type] === kind)
@@ -112,6 +113,8 @@ const isOfCaller = ({ actor_type }: KnownFact['metadata']): boolean =>
 
 const isByHand = ({ event, metadata }: KnownFact): boolean => {
   switch (event.type) {
+    case 'EventPublished':
+      return metadata.actor_type === 'operator' // published again; other events have a list of their own
     case 'RunRequested':
       return (
         event.returned_by === undefined &&

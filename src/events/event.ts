@@ -23,12 +23,16 @@ export interface Metadata extends Actor {
   readonly traceparent?: string
   /** Version of the event's schema when it was written; absent means 1. */
   readonly v?: number
-  /** On an imported fact: the time at which the other installation stored it. */
+  /** On an imported or restored fact: the time at which the other event store stored it. */
   readonly first_at?: string
+  /** On a restored event or requested run that no worker had taken. */
+  readonly unhandled?: true
+  /** On an imported fact: the time at which this installation stored it. */
+  readonly imported_at?: string
 }
 
 /** The metadata that a command gives to its facts. */
-export type Cause = Omit<Metadata, 'v' | 'first_at'>
+export type Cause = Omit<Metadata, 'v' | 'first_at' | 'imported_at' | 'unhandled'>
 
 /** The same, for facts that belong to an environment. */
 export type EnvCause = Cause & { readonly env_id: string }

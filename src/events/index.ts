@@ -75,6 +75,7 @@ export const schemaOf = {
   OrgDeleted: org.OrgDeleted,
   EnvCreated: org.EnvCreated,
   EnvDeleted: org.EnvDeleted,
+  EnvImported: org.EnvImported,
   EnvPurged: org.EnvPurged,
   ConsumerNamed: org.ConsumerNamed,
   ConsumerUsed: org.ConsumerUsed,

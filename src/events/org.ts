@@ -43,6 +43,14 @@ export const EnvDeleted = fact('EnvDeleted', { env_id: Id })
  */
 export const EnvPurged = fact('EnvPurged', { env_id: Id, final: Type.Boolean() })
 
+/** An operator imported the environment from another installation; the numbers are those of the file. */
+export const EnvImported = fact('EnvImported', {
+  env_id: Id,
+  keys: Type.Integer(),
+  blobs: Type.Integer(),
+  facts: Type.Integer(),
+})
+
 /** A client of the environment stream used this name of a consumer for the first time. */
 export const ConsumerNamed = fact('ConsumerNamed', { name: Text, at: Type.Optional(Time) })
 

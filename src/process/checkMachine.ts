@@ -20,10 +20,9 @@ export const checkMachine = async (): Promise<readonly Check[]> => {
     config = readConfig()
   } catch (error) {
     if (!isAppError(error)) throw error
-    return [
-      failed('configuration', error.message, 'correct the variables (README.md, Configuration)'),
-      ...machine,
-    ]
+    const { problems = [error.message] } = error.data as { readonly problems?: readonly string[] }
+    const fix = 'correct the variable (README.md, Configuration)'
+    return [...problems.map((problem) => failed('configuration', problem, fix)), ...machine]
   }
   return [
     ok('configuration', 'valid'),

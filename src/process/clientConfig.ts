@@ -2,7 +2,7 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { isIPv6 } from 'node:net'
 import { AppError } from '../errors.ts'
-import { type Config, MAX_PORT } from './config.ts'
+import { type Config, isEmbeddedUrl, MAX_PORT } from './config.ts'
 import { parseKey, parseUrl } from './variables/values.ts'
 
 /** The settings of a client on the machine of the service. */
@@ -13,6 +13,8 @@ export interface ClientConfig {
   readonly dataDir: string
   readonly isDataDirGiven: boolean
   readonly masterKey: Buffer | null
+  /** Whether the event store or the blobs of the service are external. */
+  readonly hasExternalEngines: boolean
   /** `SVC_KEY`, or its other name `SVC_API_KEY`. */
   readonly apiKey: string | null
   readonly operatorToken: string | null
@@ -30,12 +32,22 @@ export const readClientConfig = (
     isUrlGiven: Boolean(env['SVC_URL']),
     dataDir: resolve(env['SVC_DATA_DIR'] || '.svc'),
     isDataDirGiven: Boolean(env['SVC_DATA_DIR']),
-    masterKey: parseKey(env['SVC_MASTER_KEY'] ?? '') ?? null,
+    masterKey: masterKeyIn(env),
+    hasExternalEngines: [env['SVC_EVENT_STORE'], env['SVC_BLOBS']].some((url) => url && !isEmbeddedUrl(url)),
     apiKey: env['SVC_KEY'] || env['SVC_API_KEY'] || null,
     operatorToken: env['SVC_OPERATOR_TOKEN'] || null,
     profile: env['SVC_PROFILE'] || null,
     profilesDir: join(env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'svc'),
   }
+}
+
+/** Null without one. A wrong one is not ignored: another key would be used in its place. */
+const masterKeyIn = (env: Readonly<Record<string, string | undefined>>): Buffer | null => {
+  const given = env['SVC_MASTER_KEY']
+  if (!given) return null
+  const key = parseKey(given)
+  if (key !== undefined) return key
+  throw new AppError('bad_request', 'SVC_MASTER_KEY: expected 32 bytes as base64 (openssl rand -base64 32)')
 }
 
 /** Variables that would lead the service of `svc dev` to other data, or open more than its port. */

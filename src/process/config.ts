@@ -281,7 +281,8 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>> = p
   const unknown = unknownVariables(env, known)
   for (const { name, likely } of unknown)
     if (likely !== undefined) problems.push(`${name}: unknown, did you mean ${likely}?`)
-  if (problems.length > 0) throw new AppError('bad_request', `Configuration:\n  ${problems.join('\n  ')}`)
+  if (problems.length > 0)
+    throw new AppError('bad_request', `Configuration:\n  ${problems.join('\n  ')}`, { data: { problems } })
   return { ...config, unknown: unknown.map(({ name }) => name) }
 }
 

@@ -118,6 +118,12 @@ export const openStore = async (
 export const createRestoredLog = async (file: string): Promise<RestoredLog> =>
   (await import('../adapters/embedded/eventStore/restoredLog.ts')).createRestoredLog(file)
 
+/** Loads what reads the facts in a row of a backup. */
+export const openRowReader = async () => {
+  const { parseRow } = await import('../adapters/embedded/eventStore/logRows.ts')
+  return (first: number, text: string) => parseRow(first, text).events
+}
+
 /** Opens the read models alone, for tools. */
 export const openReadModels = async ({ readModels, dataDir }: Config, logger: Logger): Promise<ReadModels> =>
   isEmbeddedUrl(readModels)

@@ -1,5 +1,6 @@
 import { adoptLog } from '../commands/installation/adoptLog.ts'
 import { checkLog } from '../commands/installation/checkLog.ts'
+import { checkRestored } from '../commands/installation/restoringBlob.ts'
 import { openAggregates } from '../domain/aggregates.ts'
 import type { Logger } from '../logger.ts'
 import type { Config } from './config.ts'
@@ -15,6 +16,7 @@ export const openLog = async (
   engines: Pick<Engines, 'store' | 'readModels' | 'blobs'>,
   { secrets, config, logger }: { secrets: Secrets; config: Pick<Config, 'acceptLoss'>; logger: Logger },
 ): Promise<OpenedMasterKeys> => {
+  await checkRestored(engines.blobs)
   const deps = { ...engines, aggregates: openAggregates(engines.store), logger }
   const accepted = await checkLog(deps, config.acceptLoss)
   const keys = await openMasterKeys(engines, secrets, accepted?.replaces)

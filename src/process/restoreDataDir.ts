@@ -109,9 +109,24 @@ const checkEmpty = (dataDir: string): void => {
   )
 }
 
+/** Throws `bad_request` unless one of the master keys is that of the backup. `source`: where they are from. */
+export const checkBackupKey = (
+  { master_key_id, canary }: Manifest,
+  source: string,
+  keys: readonly [Uint8Array, ...Uint8Array[]],
+): void => {
+  const masterKeys = new MasterKeys(keys)
+  if (masterKeys.has(master_key_id) && masterKeys.opens(master_key_id, canary)) return
+  throw new AppError(
+    'bad_request',
+    `${source}: the backup was made with the master key ${master_key_id}, got ${masterKeys.configured}; ` +
+      'use the secrets of that time',
+  )
+}
+
 /** Each given source must have the key: the service may start with `SVC_MASTER_KEY` or without it. */
 const checkMasterKeys = (
-  { master_key_id, canary }: Manifest,
+  manifest: Manifest,
   { dataDir, masterKey, secrets }: Pick<Given, 'dataDir' | 'masterKey' | 'secrets'>,
 ): void => {
   const check = (source: string, [first, ...more]: readonly Uint8Array[]) => {
@@ -119,17 +134,11 @@ const checkMasterKeys = (
       throw new AppError(
         'bad_request',
         secrets === null
-          ? `The backup needs the master key ${master_key_id}: copy the secrets.json of the service to ${source}, ` +
+          ? `The backup needs the master key ${manifest.master_key_id}: copy the secrets.json of the service to ${source}, ` +
               'or name it with --secrets, or set SVC_MASTER_KEY'
           : `--secrets: ${source} does not exist`,
       )
-    const masterKeys = new MasterKeys([first, ...more])
-    if (!masterKeys.has(master_key_id) || !masterKeys.opens(master_key_id, canary))
-      throw new AppError(
-        'bad_request',
-        `${source}: the backup was made with the master key ${master_key_id}, got ${masterKeys.configured}; ` +
-          'use the secrets of that time',
-      )
+    checkBackupKey(manifest, source, [first, ...more])
   }
   if (masterKey !== null) check('SVC_MASTER_KEY', [masterKey])
   if (masterKey !== null && secrets === null) return

@@ -14,7 +14,10 @@ export type AuditDoc = {
   readonly env_id: string
   readonly type: string
   readonly stream: string
+  /** The time at which this installation stored the fact. */
   readonly at: string
+  /** On an imported fact, the time at which the other installation stored it; else null. */
+  readonly first_at: string | null
   /** Empty if the fact does not name its actor. */
   readonly actor: string
   readonly actor_type: ActorType | null
@@ -31,7 +34,7 @@ const filters: readonly string[][] = [[], ['actor'], ['type'], ['actor', 'type']
 
 export const audit: Projection<AuditDoc> = {
   name: 'audit',
-  version: 3,
+  version: 4,
   indexes: [
     ...filters.map((equal) => ({ equal, sort: 'position', counted: true })),
     ...filters.map((more) => ({ equal: ['env_id', ...more], sort: 'position', counted: true })),
@@ -44,23 +47,25 @@ export const audit: Projection<AuditDoc> = {
   clears: ({ event }) => expiredWith(event, ({ position }) => position),
 
   evolve(_, recorded) {
-    const { cursor, event, metadata, stream, at } = recorded
+    const { cursor, event, metadata, stream } = recorded
     const { type, ...data } = redact(event)
     const { actor = '', actor_type, ip = null, env_id = '' } = metadata
-    const order = orderOf(recorded)
+    const { imported_at, first_at = null } = metadata
+    const at = imported_at ?? recorded.at
     return {
       position: cursor,
       env_id,
       type,
       stream,
       at,
+      first_at: imported_at === undefined ? null : first_at, // a restored fact has the time of the original
       actor,
       actor_type: actor_type ?? (actor === 'operator' ? 'operator' : null),
       ip,
       request_id: requestOf(recorded),
       data,
-      order,
-      expiring: isOfRuns(recorded) ? order : null,
+      order: orderOf({ at, cursor }),
+      expiring: isOfRuns(recorded) ? orderOf(recorded) : null, // by the time of the run
     }
   },
 }
@@ -73,7 +78,7 @@ export type AuditLinkDoc = Pick<
 
 export const auditLinks: Projection<AuditLinkDoc> = {
   name: 'audit_links',
-  version: 2,
+  version: 3,
   indexes: [
     { equal: ['resource'], sort: 'position' },
     { equal: ['env_id', 'resource'], sort: 'position' },

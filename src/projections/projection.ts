@@ -50,7 +50,7 @@ export interface Cleared<D extends Doc = Doc> extends Pick<Query, 'equal' | 'bef
 }
 
 /** Sorts documents by their creation; unique, because the log has one event at a cursor. */
-export const orderOf = ({ at, cursor }: Recorded): string => `${at}/${cursor}`
+export const orderOf = ({ at, cursor }: Pick<Recorded, 'at' | 'cursor'>): string => `${at}/${cursor}`
 
 /** The bounds of a field `id/order` for one id: "0" is the character after "/". */
 export const withId = (id: string): { readonly from: string; readonly before: string } => ({

@@ -18,6 +18,10 @@ interface Claimant {
   begin(plans: readonly RunPlan[], carrier: Recorded, worker_id: string): void
 }
 
+/** Imported and restored facts were handled where they were stored first. */
+const isHandledElsewhere = ({ first_at, unhandled }: Recorded['metadata']): boolean =>
+  first_at !== undefined && unhandled !== true
+
 /** Appends the claims of a worker, and finds those whose append got no reply (W4). */
 export class Claims {
   readonly #deps: ExecutionDeps
@@ -32,7 +36,7 @@ export class Claims {
 
   /** Claims the runs of a delivered event, or a delivered run. A claim that was stored before is found. */
   async claim(delivered: Recorded, worker_id: string): Promise<readonly RunPlan[]> {
-    if (delivered.metadata.first_at !== undefined) return [] // imported: it was handled where it was published
+    if (isHandledElsewhere(delivered.metadata)) return []
     if (isOf(delivered, 'EventPublished')) {
       const { event_id, stream_id } = delivered.event
       const plans = await dispatchEvent(this.#deps, {

@@ -193,6 +193,75 @@ past('of a file and an event is the one of that moment', async () => {
   assert.is((await api.send('GET', `/events/${event_id}?as_of=${before}`)).status, 404)
 })
 
+past('of an organization, an environment and an API key is known to the operator', async () => {
+  const at = (path: string) => `${server.url}/operator${path}`
+  const asked = async (path: string, as_of: string) =>
+    (await operator.send('GET', at(`${path}?as_of=${as_of}`))).status
+  const newest = async () => (await operator.page<Audited>(at('/audit?limit=1'))).data[0]?.position ?? ''
+  const slug = `past-${newId().slice(-12)}`
+  const nothing = await newest()
+  const org = await operator.post<{ org_id: string }>(at('/orgs'), { slug, plan: 'pro' })
+  const env = await operator.post<{ env_id: string }>(at(`/orgs/${slug}/envs`), { name: 'dev' })
+  const key = await operator.post<{ api_key_id: string; token: string }>(at(`/envs/${env.env_id}/api-keys`), {
+    name: 'then',
+  })
+  const then = await newest()
+  await operator.patch(at(`/orgs/${slug}`), { plan: 'free' })
+  await operator.remove(at(`/api-keys/${key.api_key_id}`))
+  await operator.remove(at(`/envs/${env.env_id}`))
+  const { token: _, ...shown } = key
+  for (const [path, expected] of [
+    [`/orgs/${slug}`, org],
+    [`/orgs/${org.org_id}`, org],
+    [`/envs/${env.env_id}`, env],
+    [`/api-keys/${key.api_key_id}`, shown],
+  ] as const) {
+    assert.equal(await operator.get(at(`${path}?as_of=${then}`)), expected, path)
+    assert.is(await asked(path, nothing), 404, path)
+  }
+  assert.is(await asked(`/envs/${env.env_id}`, await newest()), 404)
+  isRefused(
+    await operator.send('GET', at(`/orgs/${slug}?as_of=2999-01-01`)),
+    /as_of: expected a time in the past/,
+  )
+  await operator.remove(at(`/orgs/${slug}`))
+  assert.equal(await operator.get(at(`/orgs/${slug}?as_of=${then}`)), org, 'after the deletion')
+})
+
+/** Single resources without past states, with the reason. */
+const WITHOUT_PAST: Readonly<Record<string, string>> = {
+  '/v1/files/uploads/{upload_id}': 'an upload in progress; `svc audit replay` shows its facts',
+}
+/** Lists that have past states (issue 14). */
+const LISTS_WITH_PAST = [
+  '/v1/projects',
+  '/v1/builds',
+  '/v1/projects/{project}/builds',
+  '/v1/runs',
+  '/v1/projects/{project}/context',
+  '/v1/sessions',
+  '/v1/service-keys',
+  '/operator/envs/{env_id}/api-keys',
+]
+
+past('can be asked for at each route of a single resource', async () => {
+  const { paths } = (await (await fetch(`${server.url}/openapi.json`)).json()) as {
+    paths: Record<string, { get?: { parameters?: { name: string }[]; responses: object } }>
+  }
+  const isOfResource = (path: string, { get }: (typeof paths)[string]) =>
+    /^\/(?:v1|operator)\/.*\}$/.test(path) && JSON.stringify(get?.responses).includes('application/json')
+  const lacking = Object.entries(paths)
+    .filter(([path, methods]) => methods.get && isOfResource(path, methods) && !(path in WITHOUT_PAST))
+    .filter(([, { get }]) => !get?.parameters?.some(({ name }) => name === 'as_of'))
+    .map(([path]) => path)
+  assert.equal(lacking, [])
+  for (const path of [...LISTS_WITH_PAST, '/v1/env'])
+    assert.ok(
+      paths[path]?.get?.parameters?.some(({ name }) => name === 'as_of'),
+      path,
+    )
+})
+
 past('of the environment exists since its creation', async () => {
   const env = await api.get('/env')
   assert.equal(await then('/env', withFirst), env)

@@ -4,6 +4,7 @@ import { mismatches, replySchema } from '../openapi/liveReply.ts'
 import { type Embedded, put, spawnEmbedded } from '../support/backedUp.ts'
 import { newId } from '../../src/ids.ts'
 import { suite } from '../support/suite.ts'
+import { until } from '../support/until.ts'
 
 interface Begun {
   readonly backup_id: string
@@ -38,6 +39,29 @@ routes('reply as documented, from the beginning to the end', async ({ server }) 
   assert.is((await send(server, 'POST', `/${backup_id}/complete`)).status, 204)
   assert.is((await send(server, 'POST', `/${backup_id}/complete`)).status, 404)
   assert.is((await send(server, 'DELETE', `/${backup_id}`)).status, 204)
+})
+
+routes('leave a line in the log with the request and the address, as an export does', async ({ server }) => {
+  const { env_id } = await server.api.get<{ env_id: string }>('/env')
+  const exported = await server.operator.send('POST', `${server.url}/operator/envs/${env_id}/export`, {
+    body: { transfer_key: Buffer.alloc(32, 1).toString('base64') },
+  })
+  const backup = await send(server, 'POST')
+  assert.equal([exported.status, backup.status], [200, 201])
+  for (const [{ headers }, text] of [
+    [exported, 'An environment is exported'],
+    [backup, 'A backup began'],
+  ] as const) {
+    const request = headers.get('x-request-id') ?? ''
+    const line = await until(() =>
+      server.output
+        .join('')
+        .split('\n')
+        .find((each) => each.includes(request)),
+    )
+    assert.match(line, text)
+    assert.match(line, '"ip":"127.0.0.1"')
+  }
 })
 
 routes('require the operator token', async ({ server }) => {

@@ -373,6 +373,11 @@ export const layers: readonly Layer[] = [
     imports: [...kernel, 'backup', 'secrets', 'process/engines', 'process/secretsFile', 'process'],
     types: ['ports'],
   },
+  {
+    path: 'process/restoreEngines',
+    imports: [...kernel, 'backup', 'commands', 'process/config', 'process/engines', 'process/restoreDataDir'],
+    types: ['ports'],
+  },
   { path: 'cli/uploadBuild', imports: [], types: ['client'] },
   {
     path: 'cli/deployBundle',
@@ -443,6 +448,7 @@ export const layers: readonly Layer[] = [
       'process/lockBackup',
       'process/ephemeralDir',
       'process/restoreDataDir',
+      'process/restoreEngines',
       'process/checks/check',
       'process/checks/clock',
       'process',

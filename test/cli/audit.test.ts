@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { newId } from '../../src/ids.ts'
 import type { Project } from '../support/build.ts'
-import { startServer } from '../support/server.ts'
+import { startCli } from '../support/cli.ts'
+import { spawnServer, startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
 import { tempDir } from '../support/tempDir.ts'
 import { until } from '../support/until.ts'
@@ -75,6 +76,34 @@ audit('prints more changes than one page of the API has', async () => {
   for (let n = 0; n < 101; n++) await api.send('PUT', `/files/upload/many/${n}`, { body: 'x' })
   const lines = linesOf<Line>(await cli('--type', 'FileStored', '--json'))
   assert.is(new Set(lines.map(({ position }) => position)).size, 101)
+})
+
+audit('follows across a restart of the service, and prints each change once', async () => {
+  const dataDir = tempDir()
+  const start = async (port: string) => spawnServer({ dataDir, env: { PORT: port } })
+  let service = await start('0')
+  const { port } = new URL(service.url)
+  const following = startCli(['audit', '--follow', '--json'], {
+    env: { SVC_URL: service.url, SVC_DATA_DIR: dataDir },
+  })
+  try {
+    await following.shows('EnvCreated')
+    await service.end('SIGKILL')
+    service = await start(port)
+    await service.api.post('/projects', { name: 'later' })
+    await following.shows('ProjectCreated')
+    following.process.kill('SIGINT')
+    assert.is(await following.ended, 0)
+    const positions = following
+      .out()
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => (JSON.parse(line) as Line).position)
+    assert.equal(positions, [...new Set(positions)].sort())
+  } finally {
+    following.process.kill('SIGKILL')
+    await service.stop()
+  }
 })
 
 audit('follows further changes until it is interrupted', async () => {

@@ -106,6 +106,27 @@ backup('that was killed leaves the earlier one usable, and the next one continue
   assert.not.ok(existsSync(journal))
 })
 
+backup('of a service that dies says how to continue, and is continued after its restart', async () => {
+  const server = await spawnEmbedded()
+  const dir = join(tempDir(), 'backup')
+  const journal = join(dir, 'progress.ndjson')
+  for (let i = 0; i < 100; i++) await put(server, `many/${i}`, String(i).repeat(50_000))
+  const running = startCli(['backup', dir], { env: server.cliEnv })
+  await until(() => existsSync(journal) && readFileSync(journal, 'utf8').split('"blob"').length > 10, {
+    everyMs: 0,
+  })
+  await server.end('SIGKILL')
+  assert.is(await running.ended, 1)
+  assert.match(running.err(), /^svc: [^\n]+\n$/)
+  const restarted = await spawnEmbedded(server.dataDir)
+  try {
+    await cliJson(['backup', dir], { env: restarted.cliEnv })
+    assert.is((await cli(['backup', 'verify', dir])).code, 0)
+  } finally {
+    await restarted.stop()
+  }
+})
+
 backup('that was killed before the first one was complete is continued too', async ({ server }) => {
   const dir = join(tempDir(), 'backup')
   const killed = startCli(['backup', dir], { env: server.cliEnv })

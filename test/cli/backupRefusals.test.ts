@@ -1,4 +1,13 @@
-import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { type Embedded, filesIn, type Printed, put, smallDisk, spawnEmbedded } from '../support/backedUp.ts'
@@ -29,6 +38,14 @@ backup(
     assert.ok(second.position > first.position)
   },
 )
+
+backup('that the service refuses leaves no directory', async ({ server }) => {
+  for (const env of [{ SVC_URL: 'http://127.0.0.1:9' }, { SVC_OPERATOR_TOKEN: 'w'.repeat(40) }]) {
+    const dir = join(tempDir(), 'backup')
+    assert.is((await cli(['backup', dir], { env: { ...server.cliEnv, ...env } })).code, 1)
+    assert.not.ok(existsSync(dir))
+  }
+})
 
 backup('refuses a directory with other content, and a backup of another log', async ({ server }) => {
   const alien = tempDir()

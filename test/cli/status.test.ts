@@ -124,9 +124,11 @@ doctor('is ready for the first start with --local', async () => {
 })
 
 doctor('names settings and engines that cannot work, without their passwords', async () => {
-  const wrong = await reportOf(['--local'], { SVC_DATA_DIR: tempDir(), PORT: 'x' })
+  const wrong = await reportOf(['--local'], { SVC_DATA_DIR: tempDir(), PORT: 'x', SVC_ROLES: 'x' })
   assert.is(wrong.code, 1)
-  assert.match(wrong.report.checks[0]?.detail ?? '', 'PORT: expected')
+  const settings = wrong.report.checks.filter(({ name }) => name === 'configuration')
+  assert.equal(settings.length, 2, 'one for each variable')
+  for (const { detail } of settings) assert.match(detail, /^(?:PORT|SVC_ROLES): expected [^\n]+$/)
   const away = await reportOf(['--local'], {
     SVC_DATA_DIR: tempDir(),
     SVC_MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),

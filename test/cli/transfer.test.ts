@@ -19,6 +19,15 @@ interface Printed {
   readonly blobs: number
 }
 
+/** A line of `svc audit --json`. */
+interface Change {
+  readonly time: string
+  readonly first_time?: string
+  readonly type: string
+  readonly actor: object
+  readonly data: unknown
+}
+
 /** Routes about credentials and domains, which are not transferred, and about positions of the log, which differ. */
 const BOUND = [
   '/v1/audit',
@@ -88,6 +97,45 @@ transfer(
     for (const [path, answer] of Object.entries(before)) assert.is(now[path], answer, path)
     assert.is((await call(api, 'f/readKey')).result, SECRET_LENGTH)
     assert.is((await handle(api, 'asked', 'again')).status, 'succeeded')
+  },
+)
+
+transfer(
+  'record who imported the environment and when, beside the times of the other installation',
+  async ({ server, target, dir, env_id }) => {
+    const changes = async (at: Embedded, ...filters: readonly string[]): Promise<readonly Change[]> =>
+      (await cli(['audit', '--env', env_id, '--json', ...filters], { env: at.cliEnv })).out
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => JSON.parse(line) as Change)
+    const found = await changes(target)
+    const imported = found.find(({ type }) => type === 'EnvImported')
+    assert.equal(imported?.actor, { credential_id: 'operator', credential_type: 'operator', ip: '127.0.0.1' })
+    const { facts = 0, blobs = 0 } = (imported?.data ?? {}) as Partial<Printed>
+    assert.ok(facts > 0 && blobs > 0)
+    const moved = found.filter(({ first_time }) => first_time !== undefined)
+    const typesAt = async (at: Embedded) =>
+      (await changes(at)).map(({ type, data }) => JSON.stringify([type, data]))
+    const originals = new Set(await typesAt(server))
+    for (const { type, data } of moved) assert.ok(originals.has(JSON.stringify([type, data])), type)
+    assert.ok(moved.some(({ type }) => type === 'ProjectCreated'))
+    const times = found.map(({ time }) => time)
+    assert.equal(times, times.toSorted())
+    const [first] = moved
+    assert.ok(first?.first_time !== undefined && first.first_time < first.time)
+    const since = statSync(join(dir, 'dev.svc')).mtime.toISOString()
+    assert.equal(
+      (await changes(target, '--from', since)).filter(({ first_time }) => first_time !== undefined),
+      moved,
+    )
+    assert.equal(
+      (await changes(target, '--to', since)).filter(({ first_time }) => first_time !== undefined),
+      [],
+    )
+    const created = moved.find(({ type }) => type === 'ProjectCreated')
+    const then = await newKey(target, env_id)
+    const { data } = await then.page<{ name: string }>(`/projects?as_of=${created?.first_time}`)
+    assert.equal(data.length, 1, 'the past state before the import')
   },
 )
 
@@ -184,7 +232,7 @@ transfer(
 )
 
 transfer(
-  'refuse an environment with runs in progress, an unknown one, and a file that exists',
+  'refuse an unknown environment, a file that exists, a file that cannot be read, and a wrong key',
   async ({ server, dir }) => {
     for (const [args, expected] of [
       [['export', 'local/nope', join(dir, 'x')], 'No environment "local/nope"'],
@@ -193,6 +241,15 @@ transfer(
         'Expected ORGANIZATION/NAME or the id of an environment, got "local"',
       ],
       [['export', 'local/dev', join(dir, 'dev.svc')], 'exists; name a new file'],
+      [['import', dir, '--key-file', join(dir, 'dev.svc.key')], `FILE: cannot read ${dir}: EISDIR`],
+      [
+        ['import', join(dir, 'dev.svc'), '--key-file', join(dir, 'dev.svc')],
+        /^svc: --key-file: .* contains no transfer key \(32 bytes as base64\)\n$/,
+      ],
+      [
+        ['export', 'local/dev', join(dir, 'x'), '--key-file', join(dir, 'dev.svc')],
+        /^svc: --key-file: .* contains no transfer key/,
+      ],
       [
         ['export', 'local/dev', join(dir, 'x'), '--key-file', join(dir, 'x')],
         '--key-file: expected another file than FILE',

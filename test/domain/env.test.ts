@@ -62,6 +62,17 @@ envs('is deleted once, and never created again', () => {
 envs('accepts no name of a consumer after its deletion', () =>
   given(created, { type: 'EnvDeleted', env_id: 'e' }).when(use('a')).refuses('not_found'),
 )
+envs('records each import once', () => {
+  const numbers = { env_id: 'e', keys: 1, blobs: 2, facts: 3 } as const
+  const record = { type: 'RecordImport', ...numbers } as const
+  const imported = { type: 'EnvImported', ...numbers } as const
+  given(created).when(record).then(imported)
+  given(created, imported).when(record).then()
+  given(created, imported)
+    .when({ ...record, facts: 4 })
+    .then({ ...imported, facts: 4 })
+  given().when(record).refuses('not_found')
+})
 envs('is purged only after its deletion, until the final time', () => {
   const purge = (final: boolean) => ({ type: 'RecordPurge', env_id: 'e', final }) as const
   const purged = (final: boolean) => ({ type: 'EnvPurged', env_id: 'e', final }) as const

@@ -19,9 +19,10 @@ for (const [name, text] of [
   ['SVC_URL', 'https://user:pass-phrase@svc.example'],
   ['SVC_URL', 'https://svc.example/?env=dev'],
   ['HOST, PORT', '80a'],
+  ['SVC_MASTER_KEY', 'pass-phrase'],
 ] as const)
   client(`refuses ${text}, and names ${name}`, () => {
-    const env = name === 'SVC_URL' ? { SVC_URL: text } : { PORT: text }
+    const env = { [name === 'HOST, PORT' ? 'PORT' : name]: text }
     let message = ''
     try {
       readClientConfig(env)

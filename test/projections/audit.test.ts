@@ -23,6 +23,7 @@ documents('has the fact without its secrets', () => {
     type: 'ContextVariableUpdated',
     stream: 's',
     at: at(0),
+    first_at: null,
     actor: 'k',
     actor_type: 'api-key',
     ip: '10.0.0.1',
@@ -72,6 +73,20 @@ documents('does not exist for a fact that is no change', () =>
     [],
   ),
 )
+
+documents('of an imported fact has the time of the import, beside that of the other installation', () => {
+  const run: Partial<Metadata> = { actor: 'r', actor_type: 'run' }
+  const times = { first_at: at(0), imported_at: '2026-07-01T00:00:00.000Z' }
+  const [fact] = docsAfter(by({ ...run, ...times }, exampleOf.FileStored))
+  assert.equal([fact?.at, fact?.first_at], [times.imported_at, at(0)])
+  assert.is(fact?.order, `${times.imported_at}/${fact?.position}`)
+  assert.is(fact?.expiring, order(0), 'removed by the time of the run')
+})
+
+documents('contains an event that the operator published again, and no other event', () => {
+  assert.is(docsAfter(by({ actor: 'operator', actor_type: 'operator' }, exampleOf.EventPublished)).length, 1)
+  assert.is(docsAfter(by({ actor: 'r', actor_type: 'run' }, exampleOf.EventPublished)).length, 0)
+})
 
 documents('of a run is removed with the runs of its time; that of a client remains', () => {
   const run: Partial<Metadata> = { actor: 'r', actor_type: 'run' }

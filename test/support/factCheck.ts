@@ -20,6 +20,8 @@ const Metadata = record({
   ip: Type.Optional(Type.String({ minLength: 1 })),
   v: Type.Optional(Type.Integer({ minimum: 1 })),
   first_at: Type.Optional(Type.String()),
+  imported_at: Type.Optional(Type.String()),
+  unhandled: Type.Optional(Type.Literal(true)),
 })
 
 /** Begins the line that reports a fact. A test finds it in the output of the servers that it spawned. */

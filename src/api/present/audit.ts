@@ -7,6 +7,7 @@ import type { AuditDoc } from '../../projections/audit.ts'
 export const presentAudited = ({
   position,
   at,
+  first_at,
   type,
   stream,
   actor,
@@ -17,6 +18,7 @@ export const presentAudited = ({
 }: AuditDoc) => ({
   position,
   time: at,
+  ...(first_at !== null && { first_time: first_at }),
   type,
   stream,
   actor: { credential_id: actor === '' ? null : actor, credential_type: actor_type, ip },

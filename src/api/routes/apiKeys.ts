@@ -1,14 +1,14 @@
 import Type from 'typebox'
 import { compilePermissions, FULL_ACCESS } from '../../access/permissions.ts'
 import { pastOf } from '../../commands/audit/past.ts'
+import { apiKeyThen, envThen } from '../../commands/audit/pastTenants.ts'
 import { changeApiKey } from '../../commands/credentials/changeApiKey.ts'
 import { createApiKey } from '../../commands/credentials/createApiKey.ts'
 import { deleteApiKey } from '../../commands/credentials/deleteApiKey.ts'
 import { rotateApiKey } from '../../commands/credentials/rotateApiKey.ts'
 import { findApiKey, findEnv } from '../../commands/orgs/findTenant.ts'
-import { AppError } from '../../errors.ts'
-import { type ApiKeyDoc, envs } from '../../projections/tenants.ts'
-import { AsOfPageQuery, listPast } from '../asOf.ts'
+import type { ApiKeyDoc } from '../../projections/tenants.ts'
+import { AsOfPageQuery, AsOfQuery, listPast } from '../asOf.ts'
 import { listOf } from '../paging.ts'
 import { fieldsOf } from '../present/fieldsOf.ts'
 import { item, none, operatorRoute } from '../route.ts'
@@ -55,10 +55,8 @@ export const apiKeyRoutes = [
     reply: { kind: 'list', schema: ApiKey },
     handle: async ({ deps, params, query: { as_of, ...page } }) => {
       if (as_of !== undefined) {
-        const past = await pastOf(deps, as_of)
-        if (!(await past.resource(envs, params.env_id, params.env_id)))
-          throw new AppError('not_found', `There was no environment ${params.env_id} then`)
-        return listPast(await past.apiKeys(params.env_id), page, presentKey)
+        const { env_id } = await envThen(deps, params.env_id, as_of)
+        return listPast(await (await pastOf(deps, as_of)).apiKeys(env_id), page, presentKey)
       }
       const { env_id } = await findEnv(deps, params.env_id)
       return listOf(deps.views, 'apiKeys', { equal: { env_id }, ...page }, presentKey)
@@ -91,8 +89,16 @@ export const apiKeyRoutes = [
     path: '/operator/api-keys/:api_key_id',
     operationId: 'getApiKey',
     summary: 'Get an API key',
+    query: AsOfQuery,
     reply: { kind: 'item', schema: ApiKey },
-    handle: async ({ deps, params: { api_key_id } }) => item(presentKey(await findApiKey(deps, api_key_id))),
+    handle: async ({ deps, params: { api_key_id }, query: { as_of } }) =>
+      item(
+        presentKey(
+          as_of === undefined
+            ? await findApiKey(deps, api_key_id)
+            : await apiKeyThen(deps, api_key_id, as_of),
+        ),
+      ),
   }),
 
   operatorRoute({

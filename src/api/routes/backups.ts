@@ -69,8 +69,8 @@ export const backupRoutes = [
       'engines. A backup without requests ends after 5 minutes.',
     errors: ['conflict'],
     reply: { kind: 'item', status: 201, schema: Backup },
-    handle: async ({ deps }) => {
-      const { log: _, blobs: __, ...begun } = await deps.backups.begin()
+    handle: async ({ deps, operator }) => {
+      const { log: _, blobs: __, ...begun } = await deps.backups.begin(operator.cause)
       return item(begun, 201)
     },
   }),

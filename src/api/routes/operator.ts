@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { envThen, orgThen } from '../../commands/audit/pastTenants.ts'
 import { changeOrg } from '../../commands/orgs/changeOrg.ts'
 import { createEnv } from '../../commands/orgs/createEnv.ts'
 import { createOrg } from '../../commands/orgs/createOrg.ts'
@@ -9,6 +10,7 @@ import { LABEL_PATTERN } from '../../commands/orgs/label.ts'
 import { Plan } from '../../events/org.ts'
 import { usageModels } from '../../plans/usage.ts'
 import type { EnvDoc, OrgDoc } from '../../projections/tenants.ts'
+import { AsOfQuery } from '../asOf.ts'
 import { item, none, operatorRoute } from '../route.ts'
 import { listOf, PageQuery } from '../paging.ts'
 import { fieldsOf } from '../present/fieldsOf.ts'
@@ -61,8 +63,10 @@ export const operatorRoutes = [
     path: '/operator/orgs/:org',
     operationId: 'getOrg',
     summary: 'Get an organization',
+    query: AsOfQuery,
     reply: { kind: 'item', schema: Org },
-    handle: async ({ deps, params: { org } }) => item(presentOrg(await findOrg(deps, org))),
+    handle: async ({ deps, params: { org }, query: { as_of } }) =>
+      item(presentOrg(as_of === undefined ? await findOrg(deps, org) : await orgThen(deps, org, as_of))),
   }),
 
   operatorRoute({
@@ -153,8 +157,12 @@ export const operatorRoutes = [
     path: '/operator/envs/:env_id',
     operationId: 'getEnvironmentById',
     summary: 'Get an environment',
+    query: AsOfQuery,
     reply: { kind: 'item', schema: Environment },
-    handle: async ({ deps, params: { env_id } }) => item(presentEnv(await findEnv(deps, env_id))),
+    handle: async ({ deps, params: { env_id }, query: { as_of } }) =>
+      item(
+        presentEnv(as_of === undefined ? await findEnv(deps, env_id) : await envThen(deps, env_id, as_of)),
+      ),
   }),
 
   operatorRoute({

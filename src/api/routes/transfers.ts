@@ -33,9 +33,11 @@ export const transferRoutes = [
     example: { transfer_key: `${'A'.repeat(43)}=` },
     errors: ['conflict'],
     reply: { kind: 'bytes', type: 'application/octet-stream' },
-    handle: async ({ deps, ctx, params: { env_id }, body }) => {
+    handle: async ({ deps, ctx, params: { env_id }, body, operator }) => {
       const transferKey = transferKeyIn(body.transfer_key, 'transfer_key')
       const records = await exportEnv(deps, { env_id, transferKey })
+      const { correlation_id: request_id, ip } = operator.cause
+      deps.logger.info('An environment is exported', { env_id, request_id, ip }) // it leaves no fact
       ctx.type = 'application/octet-stream'
       ctx.body = Readable.from(records, { objectMode: false })
       return own

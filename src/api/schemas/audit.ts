@@ -4,6 +4,12 @@ import { nullable } from './parts.ts'
 const fact = {
   position: Type.String({ description: 'The position in the log; sorts as text' }),
   time: Type.String({ format: 'date-time' }),
+  first_time: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      description: 'On a fact of an imported environment: the time at which the other installation stored it',
+    }),
+  ),
   type: Type.String({ description: 'What happened, such as `ProjectRenamed`' }),
   stream: Type.String({ description: 'The stream of the event log that contains the fact' }),
   actor: Type.Object({

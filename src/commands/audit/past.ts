@@ -147,12 +147,12 @@ export class Past {
     const { views } = this.#deps
     await views.settled('audit')
     const streams = new Set<string>()
-    for await (const { stream, position, at } of everyDoc(views.audit, {
+    for await (const { stream, position, at, first_at } of everyDoc(views.audit, {
       id: 'position',
       equal: { env_id, type },
       sort: 'position',
     })) {
-      if (!isBy(this.moment, { cursor: position, at })) break
+      if (!isBy(this.moment, { cursor: position, at: first_at ?? at })) break
       if (streams.add(stream).size > MAX_STREAMS) throw tooMany(`${MAX_STREAMS} streams`)
     }
     return [...streams]

@@ -1,5 +1,6 @@
 import type { BackupStart } from '../../backup/source.ts'
 import { AppError } from '../../errors.ts'
+import type { Cause } from '../../events/event.ts'
 import { newId } from '../../ids.ts'
 import type { Logger } from '../../logger.ts'
 import type { HeldBlobs } from '../../ports/blobs.ts'
@@ -47,8 +48,11 @@ export class Backups {
     this.#idleMs = idleMs
   }
 
-  /** Rejects with `conflict` on engines that are not embedded, and during a rotation of the master key. */
-  async begin(): Promise<OpenBackup> {
+  /**
+   * Logs the cause, because a backup contains everything and leaves no fact. Rejects with `conflict` on engines that are not
+   * embedded, and during a rotation of the master key.
+   */
+  async begin({ correlation_id: request_id, ip }: Partial<Cause> = {}): Promise<OpenBackup> {
     const { store, blobs, logger } = this.#deps
     if (!store.storedLog || !blobs.hold)
       throw new AppError(
@@ -73,7 +77,7 @@ export class Backups {
       }
       const timer = setTimeout(() => this.#expire(backup.backup_id), this.#idleMs).unref()
       this.#leases.set(backup.backup_id, { backup, timer, users: 0 })
-      logger.info('A backup began', { backup_id: backup.backup_id, position: log.position })
+      logger.info('A backup began', { backup_id: backup.backup_id, position: log.position, request_id, ip })
       return backup
     } catch (error) {
       await held.release()
@@ -120,7 +124,7 @@ export class Backups {
     if (lease) return lease
     throw new AppError(
       'not_found',
-      `No backup ${backup_id} is in progress; it ended, or the service was restarted`,
+      `No backup ${backup_id} is in progress: it ended, or the service was restarted; repeat svc backup, which continues it`,
     )
   }
 

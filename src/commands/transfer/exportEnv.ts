@@ -3,6 +3,7 @@ import type { Cursor } from '../../events/event.ts'
 import { everyDoc } from '../../loops/everyDoc.ts'
 import { filesOf } from '../../content/contentKey.ts'
 import { payloadsOf } from '../../content/payloads.ts'
+import { Unhandled } from '../../events/unhandled.ts'
 import type { TransferKey } from '../../secrets/transferKey.ts'
 import type { CommandDeps } from '../deps.ts'
 import { findEnv, findOrg } from '../orgs/findTenant.ts'
@@ -139,12 +140,14 @@ async function* factsOf(
   { env_id, head }: Pick<Exporting, 'env_id' | 'head'>,
 ): AsyncGenerator<Buffer, number> {
   const whole = new Set<string>()
+  const unhandled = new Unhandled()
   let count = 0
   for await (const { events, caughtUp } of store.subscribe({
     env_id,
     signal: new AbortController().signal,
   })) {
-    for (const { id, stream, revision, cursor, at, event, metadata } of events) {
+    for (const fact of events) {
+      const { id, stream, revision, cursor, at, event, metadata } = fact
       if (streamOfFact(event, env_id) !== stream) continue
       if (cursor > head)
         throw new AppError(
@@ -153,10 +156,17 @@ async function* factsOf(
         )
       if (revision === 0) whole.add(stream)
       else if (!whole.has(stream)) continue // its beginning has expired
+      unhandled.note(fact)
       yield lineOf({ id, stream, revision, at, event, metadata })
       count++
     }
     if (caughtUp) break
   }
+  if (unhandled.size > 0)
+    throw new AppError(
+      'conflict',
+      `The environment has ${unhandled.size} events and requested runs that no worker has taken; repeat the export when ` +
+        'svc status shows that none waits',
+    )
   return count
 }

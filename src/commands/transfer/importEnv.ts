@@ -1,10 +1,12 @@
 import { filesOf } from '../../content/contentKey.ts'
 import { AppError, isAppError } from '../../errors.ts'
 import type { Cause } from '../../events/event.ts'
+import { streamOf } from '../../events/streams.ts'
 import type { TransferKey } from '../../secrets/transferKey.ts'
 import type { CommandDeps } from '../deps.ts'
 import { createEnv } from '../orgs/createEnv.ts'
 import { createOrg } from '../orgs/createOrg.ts'
+import { Appends } from './appends.ts'
 import { checkStored, putBlob, putKey } from './importContent.ts'
 import { adapted, appendFacts, checkFree } from './storeFacts.ts'
 import { checkPlace, type Header, headerOf } from './importHeader.ts'
@@ -52,16 +54,19 @@ export const importEnv = async (
   const files = new Set<string>()
   let end: unknown
   let batch: ImportedFact[] = []
+  const appends = new Appends()
   const flush = async () => {
-    await appendFacts(deps, batch)
-    counts.facts += batch.length
+    const [full, first] = [batch, batch[0]]
     batch = []
+    counts.facts += full.length
+    if (first) await appends.add(first.stream, () => appendFacts(deps, full))
   }
   for await (const record of records) {
     const { line } = record
     if (end !== undefined) throw new AppError('bad_request', 'Expected nothing after the end of the export')
     if ('end' in line) {
       await flush()
+      await appends.finish()
       end = line['end']
     } else if ('error' in line)
       throw new AppError('bad_request', `The export is incomplete: ${String(line['error']).slice(0, 200)}`)
@@ -87,8 +92,11 @@ export const importEnv = async (
   if (JSON.stringify(end) !== JSON.stringify(counts))
     throw new AppError('bad_request', 'The file is incomplete: export the environment again')
   await checkStored(deps, { header, files })
+  const { env_id } = header
   await createTenant(deps, { header, isThere }, cause) // T1
-  return { env_id: header.env_id, org: header.org, env: header.env, ...counts }
+  const record = { type: 'RecordImport', env_id, ...counts } as const
+  await deps.aggregates.envs.handle(streamOf.env(env_id), record, { ...cause, env_id })
+  return { env_id, org: header.org, env: header.env, ...counts }
 }
 
 const createTenant = async (
@@ -101,5 +109,8 @@ const createTenant = async (
   await createOrg(deps, { slug: org, name, plan }, cause).catch((error: unknown) => {
     if (!isAppError(error, 'conflict')) throw error // it exists
   })
-  await createEnv(deps, { org, name: env }, cause)
+  await createEnv(deps, { org, name: env }, cause).catch(async (error: unknown) => {
+    const isSame = isAppError(error, 'conflict') && (await checkPlace(deps, header)) // another operator imports it too
+    if (!isSame) throw error
+  })
 }

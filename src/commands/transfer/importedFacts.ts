@@ -94,7 +94,11 @@ export class ImportedFacts {
       const next = this.#lengths.get(stream) ?? 0
       if (revision !== next)
         throw new Error(`revision: expected ${next}, got ${String(revision).slice(0, 20)}`) // F4
-      const kept = { ...this.#metadataOf(recordOf(metadata), fact), first_at: timeOf(at) }
+      const kept = {
+        ...this.#metadataOf(recordOf(metadata), fact),
+        first_at: timeOf(at),
+        imported_at: clock.iso(),
+      }
       checkFields(fact)
       this.#checkBlobs(fact)
       const introduces = this.#checkIds(fact)

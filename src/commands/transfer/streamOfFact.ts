@@ -85,6 +85,7 @@ export const streamOfFact = (event: DomainEvent, env_id: string): string | null 
     case 'OrgDeleted':
     case 'EnvCreated':
     case 'EnvDeleted':
+    case 'EnvImported':
     case 'EnvPurged':
     case 'ConsumerNamed':
     case 'ConsumerUsed':

@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert'
 import { clock } from '../../../src/clock.ts'
 import { createVariable } from '../../../src/commands/context/createVariable.ts'
 import { readVariable } from '../../../src/commands/context/readVariable.ts'
+import { dispatchEvent } from '../../../src/commands/events/dispatchEvent.ts'
 import { publishEvent } from '../../../src/commands/events/publishEvent.ts'
 import { storeFile } from '../../../src/commands/files/storeFile.ts'
 import { removeOrphans } from '../../../src/commands/files/removeOrphans.ts'
@@ -11,6 +12,7 @@ import { exportEnv } from '../../../src/commands/transfer/exportEnv.ts'
 import { importEnv } from '../../../src/commands/transfer/importEnv.ts'
 import { recordsIn } from '../../../src/commands/transfer/records.ts'
 import { isAppError } from '../../../src/errors.ts'
+import { isOf } from '../../../src/events/event.ts'
 import { newId } from '../../../src/ids.ts'
 import { TransferKey } from '../../../src/secrets/transferKey.ts'
 import { suite } from '../../support/suite.ts'
@@ -23,8 +25,9 @@ interface Entry {
   bytes: Buffer
 }
 
-/** `fresh` and `later` have no fact of an earlier import. */
-const [source, target, fresh, later] = await Promise.all([
+/** `fresh`, `later` and `twice` have no fact of an earlier import. */
+const [source, target, fresh, later, twice] = await Promise.all([
+  openCommands(),
   openCommands(),
   openCommands(),
   openCommands(),
@@ -36,11 +39,23 @@ const cause = { correlation_id: newId(), actor: 'operator' }
 type Node = typeof source
 type Tenant = Awaited<ReturnType<typeof plantEnv>>
 
+/** Does what a worker does for an event without handlers. */
+const handle = async (
+  node: Node,
+  { event }: { readonly event: { readonly stream_id: string } },
+): Promise<void> => {
+  for await (const fact of node.deps.store.read(`stream-${event.stream_id}`))
+    if (isOf(fact, 'EventPublished')) await dispatchEvent(node.deps, { published: fact, worker_id: newId() })
+}
+
 const fill = async (node: Node, { caller }: Tenant): Promise<string> => {
   const { project_id } = await createProject(node.deps, { name: 'shop' }, caller)
   await node.views.settled()
   await createVariable(node.deps, { project: 'shop', key: 'KEY', value: 'secret' }, caller)
-  await publishEvent(node.deps, { event_type: 'asked', event_data: { n: 1 }, source: 'api' }, caller)
+  await handle(
+    node,
+    await publishEvent(node.deps, { event_type: 'asked', event_data: { n: 1 }, source: 'api' }, caller),
+  )
   const content = async function* () {
     yield Buffer.from('content')
     await Promise.resolve()
@@ -127,7 +142,7 @@ const theirFacts = await Array.fromAsync(target.deps.store.read(`stream-${theirs
 
 /** Moves the event of the file into the stream of another tenant. */
 const intoTheirStream = (entries: readonly Entry[]): readonly Line[] =>
-  ['StreamCreated', 'EventPublished'].map((type) => {
+  ['StreamCreated', 'EventPublished', 'EventHandled'].map((type) => {
     eventOf(entries, type)['stream_id'] = theirs.stream_id
     const fact = factOf(entries, type)
     fact['stream'] = `stream-${theirs.stream_id}`
@@ -170,14 +185,14 @@ const attacks: Readonly<Record<string, (entries: Entry[]) => unknown>> = {
   'the beginning of a run that the file does not contain': (all) => {
     const { stream_id } = eventOf(all, 'StreamCreated') as { stream_id: string }
     const event = { type: 'RunBegun', run_id: someId, stream_id, worker_id: someId }
-    const fact = { ...factOf(all, 'EventPublished'), id: newId(), revision: 2, event }
+    const fact = { ...factOf(all, 'EventPublished'), id: newId(), revision: 3, event }
     all.splice(-1, 0, { line: fact, bytes: Buffer.alloc(0) })
   },
   'a run of the build of another': (all) => {
     const { stream_id } = eventOf(all, 'StreamCreated') as { stream_id: string }
     const plan = { run_type: 'call', build_id: victimsBuild, project_id, project_name: 'shop', attempt: 1 }
     const event = { type: 'RunRequested', run_id: newId(), stream_id, target: { ns: 'a', var: 'b' }, ...plan }
-    const fact = { ...factOf(all, 'EventPublished'), id: newId(), revision: 2, event }
+    const fact = { ...factOf(all, 'EventPublished'), id: newId(), revision: 3, event }
     all.splice(-1, 0, { line: fact, bytes: Buffer.alloc(0) })
   },
   'a type of fact that is not transferred': (all) =>
@@ -279,6 +294,14 @@ transfer('of the whole file creates the environment, and a repetition changes no
   assert.is(await stateOf(target, mine), state)
 })
 
+transfer('by two operators at once is the same as one import', async () => {
+  const entries = await exported()
+  const [one, other] = await Promise.all([importInto(twice, entries), importInto(twice, entries)])
+  assert.equal(one, other)
+  assert.is(await stateOf(twice, mine).then((text) => text.length), (await stateOf(source, mine)).length)
+  assert.equal(await callsIn(twice), await callsIn(source))
+})
+
 transfer('of a later export continues that of an earlier one', async () => {
   const entries = await exported()
   const earlier = entries.toSpliced(-2, 1)
@@ -288,6 +311,18 @@ transfer('of a later export continues that of an earlier one', async () => {
   recount(entries)
   await importInto(later, entries)
   assert.equal(await callsIn(later), await callsIn(source))
+})
+
+transfer('is not possible with an event that no worker has taken: the export says so', async () => {
+  const event = { event_type: 'asked', event_data: null, source: 'api' }
+  const published = await publishEvent(source.deps, event, mine.caller)
+  const entries = await exported()
+  assert.match(
+    String(entries.at(-1)?.line['error']),
+    'The environment has 1 events and requested runs that no worker has taken; repeat the export when',
+  )
+  await handle(source, published)
+  assert.ok((await exported()).at(-1)?.line['end'])
 })
 
 transfer('does not bring back a key that was erased since', async () => {
