@@ -8,7 +8,7 @@ import { rotateApiKey } from '../../commands/credentials/rotateApiKey.ts'
 import { findApiKey, findEnv } from '../../commands/orgs/findTenant.ts'
 import { AppError } from '../../errors.ts'
 import { type ApiKeyDoc, envs } from '../../projections/tenants.ts'
-import { AsOfPageQuery, listPast } from '../asOf.ts'
+import { AsOfPageQuery, listPastPage } from '../asOf.ts'
 import { listOf } from '../paging.ts'
 import { fieldsOf } from '../present/fieldsOf.ts'
 import { item, none, operatorRoute } from '../route.ts'
@@ -58,7 +58,7 @@ export const apiKeyRoutes = [
         const past = await pastOf(deps, as_of)
         if (!(await past.resource(envs, params.env_id, params.env_id)))
           throw new AppError('not_found', `There was no environment ${params.env_id} then`)
-        return listPast(await past.apiKeys(params.env_id), page, presentKey)
+        return listPastPage(await past.apiKeyPage(params.env_id, page), page, presentKey)
       }
       const { env_id } = await findEnv(deps, params.env_id)
       return listOf(deps.views, 'apiKeys', { equal: { env_id }, ...page }, presentKey)
