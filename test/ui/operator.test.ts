@@ -158,21 +158,25 @@ story('an API key, its environment and its organization are deleted', async ({ c
   assert.equal(errors, [])
 })
 
-story('the node shows its roles, engines, sandbox and checks', async ({ chromium, server }) => {
-  const { page, go, errors } = await openDashboard(chromium, server)
-  await go('/operator?section=node')
-  await page.getByRole('heading', { name: 'Operator' }).waitFor()
-  await signInAsOperator({ page, server })
-  await page.getByText(/api, /).waitFor()
-  await page
-    .getByRole('row', { name: /event store/ })
-    .getByText('Answers')
-    .waitFor()
-  await page.getByRole('region', { name: 'Checks', exact: true }).getByRole('row').nth(1).waitFor()
-  await go('/operator?section=defects')
-  await page.getByText('No event was abandoned.').waitFor()
-  await page.getByText('No fact was skipped.').waitFor()
-  assert.is(errors.filter((text) => !text.includes('401')).length, 0)
-})
+story(
+  'the node is listed with its roles, and shows its engines, sandbox and checks',
+  async ({ chromium, server }) => {
+    const { page, go, errors } = await openDashboard(chromium, server)
+    await go('/operator?section=node')
+    await page.getByRole('heading', { name: 'Operator' }).waitFor()
+    await signInAsOperator({ page, server })
+    const nodes = page.getByRole('region', { name: 'Nodes' }).first()
+    await nodes.getByRole('row', { name: /this one answers .* api, worker, projector, saga/ }).waitFor()
+    await page
+      .getByRole('row', { name: /event store/ })
+      .getByText('Answers')
+      .waitFor()
+    await page.getByRole('region', { name: 'Checks', exact: true }).getByRole('row').nth(1).waitFor()
+    await go('/operator?section=defects')
+    await page.getByText('No event was abandoned.').waitFor()
+    await page.getByText('No fact was skipped.').waitFor()
+    assert.is(errors.filter((text) => !text.includes('401')).length, 0)
+  },
+)
 
 operator.run()
