@@ -2,6 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Locator, Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
+import { violationsOf } from '../support/axe.ts'
 import { call, deploy, publish, upload } from '../support/build.ts'
 import { hasChromium } from '../support/chromium.ts'
 import { type FaultProxy, openFaultProxy } from '../support/faultProxy.ts'
@@ -338,6 +339,7 @@ for (const given of CASES)
       const { page, proxy, server } = context
       const dialog = await open(context, given)
       await until(async () => (await dialog.getByText(/Loading…|Comparing…/).count()) === 0)
+      assert.equal(await violationsOf(page), [])
       const written = await write(page, dialog, given, server.api.key)
       if (given.file) await dialog.locator('input[type=file]').setInputFiles(await given.file())
       const send = dialog.getByRole('button', { name: given.label, exact: true })
@@ -348,6 +350,7 @@ for (const given of CASES)
       for (const [label, text] of written)
         assert.is(await dialog.getByLabel(label).first().inputValue(), text, label)
       assert.ok(await isFocused(send), 'the focus stays on the button that sends')
+      assert.equal(await violationsOf(page), [])
 
       await proxy.heal()
       await page.getByText('Connection lost').waitFor({ state: 'detached' })
