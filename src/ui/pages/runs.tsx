@@ -80,7 +80,8 @@ const COLUMNS: readonly Column<Run>[] = [
   { name: 'Status', cell: (run) => <Status status={run.status} /> },
   {
     name: 'Error',
-    cell: ({ error }) => error && `${error.code}: ${error.message}`.slice(0, SHOWN),
+    cell: ({ error }) =>
+      error && <span class="clamped">{`${error.code}: ${error.message}`.slice(0, SHOWN)}</span>,
   },
   { name: 'Type', isShort: true, cell: (run) => run.run_type },
   { name: 'Project', cell: (run) => run.project_name },
