@@ -194,8 +194,8 @@ story(
       token: operatorTokenOf(server),
       path: '/operator?section=audit',
     })
-    await page.getByText('Enter the id or name of an organization').waitFor()
-    await page.getByLabel('Id or name').fill(org_id)
+    await page.getByText('Enter the id of an organization').waitFor()
+    await page.getByLabel('Id, path, key or domain').fill(org_id)
     const state = (number: number) => page.getByRole('region', { name: `state after fact ${number}` })
     await state(3).getByText('"plan": "scale"').waitFor()
     const slider = page.getByRole('slider', { name: 'Fact 3 of 3' })
@@ -215,7 +215,7 @@ story(
       .getByRole('link', { name: 'Over time' })
       .click()
     await page.getByText(/Fact \d+ of \d+/).waitFor()
-    await page.getByLabel('Id or name').fill('nothing-has-this-id')
+    await page.getByLabel('Id, path, key or domain').fill('nothing-has-this-id')
     await page.getByRole('alert').filter({ hasText: 'nothing in the log has the id or name' }).waitFor()
     assert.equal(
       errors.filter((text) => !text.includes('404')),

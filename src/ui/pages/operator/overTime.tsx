@@ -27,12 +27,12 @@ export const OverTime = () => {
     <section aria-labelledby="over-time">
       <h2 id="over-time">A resource over time</h2>
       <Filters label="Resource over time">
-        <TextFilter label="Id or name" name={OVER_TIME.resource} hint="of anything in the log" />
+        <TextFilter label="Id, path, key or domain" name={OVER_TIME.resource} />
       </Filters>
       {resource === '' && stream === '' ? (
         <Empty command="npx svc audit replay --resource ID">
-          Enter the id or name of an organization, a key, a project, a run or anything else, or follow a link
-          of the list below.
+          Enter the id of an organization, a key, a project or a run, the path of a file, the key of a secret
+          or a domain, or follow a link of the list below.
         </Empty>
       ) : (
         <Steps key={resource || stream} of={resource === '' ? { stream } : { resource }} />
