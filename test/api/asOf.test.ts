@@ -55,31 +55,6 @@ past('of a project is the one that its GET returned then', async () => {
   await api.patch(`/projects/${name}-2`, { name, network: null })
 })
 
-past('of a list of more than a thousand projects is read page by page', async () => {
-  const many = 1005
-  const names = Array.from({ length: many }, (_, n) => `many-${n}-${newId()}`)
-  for (let sent = 0; sent < many; sent += 40)
-    await Promise.all(names.slice(sent, sent + 40).map((each) => api.post('/projects', { name: each })))
-  const { total } = (await api.page('/projects?limit=1')).pagination
-  const at = await now()
-  await api.remove(`/projects/${names[3]}`)
-  await api.patch(`/projects/${names[4]}`, { name: `later-${newId()}` })
-  const after = await now()
-  const pageThen = (offset: number, as_of: string) =>
-    api.page<Project>(`/projects?limit=100&offset=${offset}&as_of=${as_of}`)
-  const found: string[] = []
-  for (let offset = 0; offset < total; offset += 100) {
-    const page = await pageThen(offset, at)
-    assert.is(page.pagination.total, total)
-    found.push(...page.data.map((each) => each.name))
-  }
-  assert.is(new Set(found).size, total)
-  for (const each of names) assert.ok(found.includes(each), each)
-  const newest = (await pageThen(0, after)).pagination
-  assert.is(newest.total, total - 1)
-  await Promise.all(names.slice(5, 20).map((each) => api.remove(`/projects/${each}`)))
-})
-
 past('by a time is that of the last change before it', async () => {
   const [created] = (await api.page<Audited>(`/audit?resource=${project.project_id}&after=start&limit=1`))
     .data
