@@ -5,9 +5,10 @@ import { openApi } from '../support/http.ts'
 import { operatorTokenOf } from '../support/openDashboard.ts'
 import { startServer } from '../support/server.ts'
 import { suite } from '../support/suite.ts'
+import { tempDir } from '../support/tempDir.ts'
 import { newSession } from './issuing.ts'
 
-const server = await startServer()
+const server = await startServer({ dataDir: tempDir() }) // of its own, because the operator's token is needed
 const { api } = server
 await api.post('/projects', { name: 'shop' })
 const operator = openApi(server.url, operatorTokenOf(server))
