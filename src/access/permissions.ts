@@ -87,9 +87,36 @@ export const bothAllow = (child: PermissionSet, parent: PermissionSet): Permissi
   beyond: (map) => child.beyond(map) ?? parent.beyond(map),
 })
 
+/** Returns a map that grants what each of two maps grants. */
+export const commonOf = (one: Permissions, other: Permissions): Permissions => {
+  const common = new Map<string, Set<string>>()
+  for (const [left, leftActions] of Object.entries(one))
+    for (const [right, rightActions] of Object.entries(other)) {
+      const [type, path] = [0, 1].map((part) => narrower(partsOf(left)[part], partsOf(right)[part]))
+      if (type === undefined || path === undefined) continue
+      const actions = leftActions
+        .flatMap((action) => rightActions.map((another) => narrower(action, another)))
+        .filter((action) => action !== undefined)
+      if (actions.length === 0) continue
+      const resource = `${type}:${path}`
+      common.set(resource, new Set([...(common.get(resource) ?? []), ...actions]))
+    }
+  return Object.fromEntries([...common].map(([resource, actions]) => [resource, [...actions]]))
+}
+
+/** The part of a permission that two parts have in common, where `*` is everything; undefined if there is none. */
+const narrower = (one: string | undefined, other: string | undefined): string | undefined => {
+  if (one === '*') return other
+  return other === '*' || one === other ? one : undefined
+}
+
+/** Names a missing permission and what to do, in the same words everywhere. */
+export const lackText = (type: string, action: string, path = '*'): string =>
+  `The credential lacks the permission ${type}:${path} ${action}; use one that has it, or ask the operator to grant it`
+
 /** The error of a request whose credential lacks a permission. */
-export const lacking = (type: string, action: string, path = '*'): AppError =>
-  new AppError('forbidden', `The credential lacks the permission ${type}:${path} ${action}`)
+export const lacking = (type: string, action: string, path?: string): AppError =>
+  new AppError('forbidden', lackText(type, action, path))
 
 /** Throws `forbidden` unless one of the actions is granted on one of the paths, the names of one resource. */
 export const demand = (

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { demand } from '../access/permissions.ts'
-import { type Past, pastOf } from '../commands/audit/past.ts'
+import { type Past, type PastPage, pastOf } from '../commands/audit/past.ts'
 import type { ProjectDoc } from '../projections/projects.ts'
 import { pageQuery } from './paging.ts'
 import { type Ask, list, type Reply } from './route.ts'
@@ -21,16 +21,30 @@ export const AsOfPageQuery = pageQuery(AsOf)
 export const asksForPast = (query: unknown): boolean =>
   typeof query === 'object' && query !== null && 'as_of' in query && query.as_of !== undefined
 
+interface Page {
+  readonly limit: number
+  readonly offset: number
+}
+
+const newestFirst = <D extends { readonly order: string }>(docs: readonly D[]): D[] =>
+  docs.toSorted((a, b) => (a.order < b.order ? 1 : -1))
+
 /** Replies with one page of past documents, the newest first. */
 export const listPast = async <D extends { readonly order: string }>(
   docs: readonly D[],
-  { limit, offset }: { readonly limit: number; readonly offset: number },
+  page: Page,
   present: (doc: D) => unknown,
 ): Promise<Reply> => {
-  const sorted = docs.toSorted((a, b) => (a.order < b.order ? 1 : -1))
-  const page = sorted.slice(offset, offset + limit)
-  return list(await Promise.all(page.map((doc) => present(doc))), docs.length, { limit, offset })
+  const shown = newestFirst(docs).slice(page.offset, page.offset + page.limit)
+  return listPastPage({ docs: shown, total: docs.length }, page, present)
 }
+
+/** The same for documents of one page. */
+export const listPastPage = async <D extends { readonly order: string }>(
+  { docs, total }: PastPage<D>,
+  page: Page,
+  present: (doc: D) => unknown,
+): Promise<Reply> => list(await Promise.all(newestFirst(docs).map((doc) => present(doc))), total, page)
 
 /**
  * The past and the project that the path named then. The credential needs the permission for that project too: the name

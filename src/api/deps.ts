@@ -13,7 +13,7 @@ import type { TrustedProxies } from '../ports/trustedProxies.ts'
 import type { ApiMemory } from './http/memory.ts'
 import type { OrgRates } from './http/orgRates.ts'
 import type { OpenCounts } from '../plans/openCounts.ts'
-import type { Check, EngineState } from './schemas.ts'
+import type { Check, EngineState, LivingNode } from './schemas.ts'
 import type { ReadModelStatus } from '../projections/readModelStatus.ts'
 import type { EnvFeeds } from './streams/envFeed.ts'
 
@@ -61,6 +61,8 @@ export interface ApiDeps extends CommandDeps {
     readonly node_id: string
     readonly roles: readonly string[]
     readonly engines: () => readonly Static<typeof EngineState>[]
+    /** The living nodes of the installation, this one included. */
+    readonly nodes: () => Promise<readonly Static<typeof LivingNode>[]>
     /** Checks everything that an operator can fix. */
     readonly checks: () => Promise<readonly Static<typeof Check>[]>
   }

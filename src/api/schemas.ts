@@ -26,6 +26,7 @@ export {
   SkippedFact,
   Org,
   EngineState,
+  LivingNode,
   NodeStatus,
   Check,
 } from './schemas/operator.ts'

@@ -23,14 +23,15 @@ export const connectClient = ({ url, key }: Connection, signal: AbortSignal, ret
 export const serviceErrorOf = (error: unknown, connection: Connection | undefined): AppError | null => {
   if (error instanceof PathError) return new WrongUsage(`expected a name or an id, got "${error.value}"`)
   if (!(error instanceof ServiceError)) return null
-  const { code, status, message, cause } = error
+  const { code, status, message, page, cause } = error
   const { url = 'the service', what = 'key', fix = '' } = connection ?? {}
   if (status === 401) return new AppError('unauthorized', onOneLine(`${url} refused the ${what}; ${fix}`))
   const isOk = status >= 200 && status < 300
   if (code === 'unreachable' && isOk) return incomplete(url, cause)
   if (isOk) return new AppError('internal_server_error', `${url} is not svc: its reply is not JSON with data`)
   const isRefusal = status >= 400 && status < 500 && code !== 'unexpected_reply'
-  if (isRefusal) return new AppError('bad_request', onOneLine(message), { cause: error, data: { status } })
+  if (isRefusal)
+    return new AppError('bad_request', onOneLine(message), { cause: error, data: { status, page } })
   return new AppError('unavailable', onOneLine(failureText(error, url)), { cause: error })
 }
 

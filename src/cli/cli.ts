@@ -100,12 +100,16 @@ export const runCli = async (
     return code
   } catch (error) {
     if (signal.aborted) terminal.err('svc: interrupted\n')
-    else if (isAppError(error)) terminal.err(`svc: ${error.message}\n`)
+    else if (isAppError(error)) terminal.err(errorText(error))
     else if (isOfAFile(error)) terminal.err(`svc: ${onOneLine(error.message)}\n`)
     else throw error
     return error instanceof WrongUsage ? WRONG_USAGE : FAILED
   }
 }
+
+/** The message of an error, and the page of the dashboard about its resource. */
+const errorText = ({ message, data: { page } }: AppError): string =>
+  `svc: ${message}\n${typeof page === 'string' ? `See ${onOneLine(page)}\n` : ''}`
 
 /** Whether the system refused a file or a folder. The message names both, so a stack would add nothing for its user. */
 const isOfAFile = (error: unknown): error is NodeJS.ErrnoException =>

@@ -124,7 +124,8 @@ export const runCommands: readonly CliCommand[] = [
     arguments: { run: runArgument },
     examples: ['svc cancel RUN_ID'],
     async run({ args, client, signal }) {
-      const event = await client().runs.cancel(args.run, { signal })
+      const path = { run_id: args.run }
+      const event = await client().request('POST /v1/runs/{run_id}/cancel', { path, signal })
       return { json: event, text: `Requested the cancellation of ${args.run}\n` }
     },
   }),

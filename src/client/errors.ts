@@ -9,6 +9,8 @@ export class ServiceError extends Error {
   readonly requestId: string | null
   /** Seconds to wait before the next attempt; null if the reply names none. */
   readonly retryAfter: number | null
+  /** The URL of the page of the dashboard about the resource of the request; null if the reply names none. */
+  readonly page: string | null
 
   constructor(
     code: string,
@@ -17,11 +19,13 @@ export class ServiceError extends Error {
       status = 0,
       requestId = null,
       retryAfter = null,
+      page = null,
       cause,
     }: {
       readonly status?: number
       readonly requestId?: string | null
       readonly retryAfter?: number | null
+      readonly page?: string | null
       readonly cause?: unknown
     } = {},
   ) {
@@ -30,6 +34,7 @@ export class ServiceError extends Error {
     this.status = status
     this.requestId = requestId
     this.retryAfter = retryAfter
+    this.page = page
   }
 }
 

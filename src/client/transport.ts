@@ -111,8 +111,16 @@ const refusalOf = async (target: string, response: Response): Promise<ServiceErr
       status: response.status,
       requestId: response.headers.get('x-request-id') ?? error?.request_id ?? null,
       retryAfter: Number.isFinite(seconds) ? seconds : null,
+      page: helpPageOf(target, response.headers.get('link')),
     },
   )
+}
+
+/** The page that a `Link` header names, if the service itself serves it. */
+const helpPageOf = (target: string, link: string | null): string | null => {
+  const [, page = ''] = /<([^>]*)>; *rel="help"/.exec(link ?? '') ?? []
+  const url = page !== '' && URL.canParse(page, target) ? new URL(page, target) : null
+  return url?.origin === new URL(target).origin ? url.href : null
 }
 
 const parsed = (text: string): unknown => {

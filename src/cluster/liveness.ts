@@ -14,6 +14,19 @@ type BeatDoc = {
   /** Of a node: its id, and the names of the versions of read models that it reads. svc 0.1.0 writes neither. */
   readonly id?: string
   readonly reads?: readonly string[]
+  /** Of a node: its machine and its roles, for the operator. Earlier versions write neither. */
+  readonly host?: string
+  readonly roles?: readonly string[]
+}
+
+/** What a node announces with its heartbeats. */
+type Announced = Omit<BeatDoc, 'count' | 'id'>
+
+/** A living node, as the others know it. */
+interface LivingNode {
+  readonly node_id: string
+  readonly host: string
+  readonly roles: string[]
 }
 
 const beats: CollectionSpec = { name: 'beats', version: 1, indexes: [] }
@@ -28,7 +41,7 @@ const beats: CollectionSpec = { name: 'beats', version: 1, indexes: [] }
 export class Liveness {
   readonly #readModels: ReadModels
   /** The ids in the heartbeats of this process, and what each announces. */
-  readonly #mine = new Map<string, Pick<BeatDoc, 'id' | 'reads'>>()
+  readonly #mine = new Map<string, Omit<BeatDoc, 'count'>>()
   /** The watched ids: the last count seen, and for how long it has not changed, milliseconds. */
   readonly #watched = new Map<string, { count: number; silentMs: number }>()
   readonly #joined = Promise.withResolvers<void>()
@@ -40,10 +53,18 @@ export class Liveness {
 
   /**
    * Adds the id of a node or worker to the heartbeats of this process, from the next one on. A node announces the versions
-   * of read models that it reads.
+   * of read models that it reads, and what the operator wants to know about it.
    */
-  join(id: string, reads?: readonly string[]): void {
-    this.#mine.set(id, reads ? { id, reads } : {})
+  join(id: string, announced?: Announced): void {
+    this.#mine.set(id, announced ? { id, ...announced } : {})
+  }
+
+  /** The living nodes. One that ended without leaving is among them for some seconds. */
+  async nodes(): Promise<LivingNode[]> {
+    const found: LivingNode[] = []
+    for await (const { id, host = '', roles = [] } of this.#readModels.reader<BeatDoc>(beats).scan())
+      if (id !== undefined && !this.isLost(id)) found.push({ node_id: id, host, roles: [...roles] })
+    return found.sort((a, b) => (a.host + a.node_id < b.host + b.node_id ? -1 : 1))
   }
 
   /** Resolves when a heartbeat was stored, or the signal aborts: from then on, the other nodes know what this one reads. */

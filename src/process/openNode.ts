@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { Liveness } from '../cluster/liveness.ts'
 import { followMasterKeys } from '../commands/installation/followMasterKeys.ts'
 import { watchHead } from '../commands/installation/watchHead.ts'
@@ -68,7 +69,7 @@ export const openNode = async ({
   const node_id = newId()
   const liveness = isSolo(config) ? null : new Liveness(readModels)
   if (liveness) {
-    liveness.join(node_id, allNames)
+    liveness.join(node_id, { reads: allNames, host: hostname(), roles: [...roles] })
     void keepGoing('The liveness', (until) => liveness.run(until), background)
     onClose(() => liveness.leave().catch(() => {})) // otherwise the other nodes notice only after a timeout
   }

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import type { Permissions } from '../../src/events/org.ts'
-import { compilePermissions } from '../../src/access/permissions.ts'
+import { bothAllow, commonOf, compilePermissions } from '../../src/access/permissions.ts'
+import { randomOf, SEED } from '../support/randomOf.ts'
 import { suite } from '../support/suite.ts'
 
 type Ask = readonly [type: string, action: string, path?: string]
@@ -103,3 +104,36 @@ for (const [says, map, allowed, refused] of [
   })
 }
 permissions.run()
+
+const common = suite('what two permission maps have in common')
+
+common(`is what both of them grant (seed ${SEED})`, () => {
+  const random = randomOf(SEED)
+  const oneOf = <T>(all: readonly T[]): T => all[random(all.length)] as T
+  const TYPES = ['run', 'event', '*'] as const
+  const PATHS = ['*', 'a', 'b:*'] as const
+  const ACTIONS = ['read', 'create', '*'] as const
+  const anyMap = (): Permissions =>
+    Object.fromEntries(
+      Array.from({ length: random(4) }, () => {
+        const type = oneOf(TYPES)
+        return [`${type}:${type === '*' ? '*' : oneOf(PATHS)}`, [oneOf(ACTIONS), oneOf(ACTIONS)]]
+      }),
+    )
+  for (let times = 0; times < 2000; times++) {
+    const [one, other] = [anyMap(), anyMap()]
+    const expected = bothAllow(compilePermissions(one), compilePermissions(other))
+    const map = commonOf(one, other)
+    const found = compilePermissions(map)
+    for (const type of ['run', 'event', 'file'])
+      for (const action of ['read', 'create', 'delete'])
+        for (const path of [undefined, 'a', 'b:*', 'c'])
+          assert.is(
+            found.allows(type, action, path),
+            expected.allows(type, action, path),
+            JSON.stringify({ one, other, map, type, action, path }),
+          )
+  }
+})
+
+common.run()

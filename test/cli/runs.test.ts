@@ -42,6 +42,8 @@ await server.api.post('/projects', { name: 'empty' })
 const given = { env: { SVC_URL: server.url, SVC_KEY: server.api.key } }
 const svc = (...args: readonly string[]) => cli(args, given)
 const json = <T>(...args: readonly string[]) => cliJson<T>(args, given)
+/** Where a person sees that a run does not exist, or no longer. */
+const seeRun = (id: string): string => `See ${server.url}/ui/runs/${id}\n`
 const lines = <T>(out: string): T[] =>
   out
     .trimEnd()
@@ -167,11 +169,16 @@ run('has the functions that svc functions lists', async () => {
   assert.match(out, /^work +work\/talk +event talk\n/m)
 })
 
-for (const name of ['show', 'logs', 'replay', 'cancel'])
-  run(`names the unknown run of svc ${name}`, async () => {
+for (const name of ['show', 'logs', 'cancel'])
+  run(`names the unknown run of svc ${name}, and its page`, async () => {
     const id = newId()
-    assert.equal(await svc(name, id), { code: 1, out: '', err: `svc: No run ${id}\n` })
+    assert.equal(await svc(name, id), { code: 1, out: '', err: `svc: No run ${id}\n${seeRun(id)}` })
   })
+
+run('names the unknown run of svc replay', async () => {
+  const id = newId()
+  assert.equal(await svc('replay', id), { code: 1, out: '', err: `svc: No run ${id}\n` })
+})
 
 const events = suite('svc send', { timeoutMs: 120_000 })
 
@@ -285,7 +292,7 @@ reads('explain why a run started and how it ended', async () => {
   const failed = await json<Run[]>('runs', '--status', 'failed', '--function', 'work/fail', '--limit', '1')
   assert.match((await svc('why', failed[0]?.run_id ?? '')).out, /failed/)
   const id = newId()
-  assert.equal(await svc('why', id), { code: 1, out: '', err: `svc: No run ${id}\n` })
+  assert.equal(await svc('why', id), { code: 1, out: '', err: `svc: No run ${id}\n${seeRun(id)}` })
   assert.is((await svc('why', '7')).code, 2)
 })
 
@@ -388,7 +395,10 @@ reads('list events by their type, and an event with its runs', async () => {
   const { out } = await svc('events', 'show', listed[0]?.event_id ?? '')
   assert.match(out, /\ndata\nnull\n\nSTARTED/)
   const id = newId()
-  assert.is((await svc('events', 'show', id)).err, `svc: No event ${id}\n`)
+  assert.is(
+    (await svc('events', 'show', id)).err,
+    `svc: No event ${id}\nSee ${server.url}/ui/events?event=${id}\n`,
+  )
 })
 
 reads.after(() => server.stop())

@@ -33,7 +33,7 @@ const later: Projection = { ...any, name: 'runs', version: 3 }
 const openNode = ({ store, readModels }: Context, projection: Projection) => {
   const [node_id, liveness] = [newId(), new Liveness(readModels)]
   const [beating, working] = [new AbortController(), new AbortController()]
-  liveness.join(node_id, [nameOf(projection)])
+  liveness.join(node_id, { reads: [nameOf(projection)] })
   const beats = liveness.run(beating.signal)
   const projectors = new Projectors({ store, readModels, logger: silent, projections: [projection] })
   const projecting = projectors.run(working.signal)

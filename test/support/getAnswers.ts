@@ -9,6 +9,7 @@ const OF_THE_MOMENT = [
   '/status',
   '/operator/backups/',
   '/operator/status',
+  '/operator/nodes',
   '/operator/checks',
   '/operator/projections',
   '/docs',

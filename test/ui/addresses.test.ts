@@ -36,7 +36,7 @@ const STRANGE: readonly (readonly [path: string, heading: string, text: RegExp])
   [`/functions?project=${LONG}`, 'Functions', /There is no project/],
   ['/history?from=nonsense', 'Audit', /^from: expected/],
   ['/history?as_of=nonsense', 'Audit', /^as_of: expected/],
-  ['/history?show=constructor', 'Audit', /There was none then, and there is none now/],
+  ['/history?show=constructor', 'Audit', /There is none now/],
   ['?range=constructor', 'Overview', /No function has run yet/],
   ['/operator?section=constructor', 'Operator', /Organizations/],
 ]

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { lackText } from '../../src/access/permissions.ts'
 import { type Build, call, deploy, type Files } from '../support/build.ts'
 import { hasChromium } from '../support/chromium.ts'
 import { openDashboard, type StartedDashboard, startDashboard } from '../support/openDashboard.ts'
@@ -116,8 +117,8 @@ story('a key that only reads is shown which permission it lacks', async ({ chrom
   const rollback = page.getByRole('button', { name: 'Roll back' })
   await rollback.waitFor()
   assert.ok(await rollback.isDisabled())
-  assert.is(await rollback.getAttribute('title'), 'The key lacks build:read execute')
-  await page.getByText('The key lacks build:read create').waitFor()
+  assert.is(await rollback.getAttribute('title'), lackText('build', 'execute', 'read'))
+  await page.getByText(lackText('build', 'create', 'read')).waitFor()
 })
 
 builds.run()

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { lackText } from '../../src/access/permissions.ts'
 import { newId } from '../../src/ids.ts'
 import { deploy, handle, publish } from '../support/build.ts'
 import { hasChromium } from '../support/chromium.ts'
@@ -115,7 +116,7 @@ story('a session that may not publish is refused before it tries', async ({ chro
   const { page } = await openDashboard(chromium, server, { token, path: '/events' })
   const button = page.getByRole('button', { name: 'Publish' })
   assert.is(await button.isDisabled(), true)
-  assert.is(await button.getAttribute('title'), 'The key lacks event:* create')
+  assert.is(await button.getAttribute('title'), lackText('event', 'create'))
 })
 
 story('the functions of all projects are listed with the progress', async ({ chromium, server }) => {

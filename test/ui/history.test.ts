@@ -8,7 +8,7 @@ import { until } from '../support/until.ts'
 
 const FILES = { 'f.js': 'export const add = (a, b) => a + b' }
 
-/** More than the page compares. */
+/** More than the page compares in one step. */
 const MANY = 1050
 
 const isHere = hasChromium()
@@ -69,12 +69,13 @@ story(
     await page.getByLabel('As of').fill('2999-01-01T00:00:00')
     await page.getByRole('alert').filter({ hasText: 'expected a time in the past' }).waitFor()
     await page.getByRole('button', { name: 'Show the present only' }).click()
-    await builds.getByRole('row').filter({ hasText: 'later' }).first().waitFor()
-    assert.is(await builds.getByText('created since').count(), 0)
+    const now = page.getByRole('region', { name: 'Builds, now' })
+    await now.getByRole('row').filter({ hasText: 'later' }).first().waitFor()
+    assert.is(await page.getByText('created since').count(), 0)
   },
 )
 
-story('a list that is too long to compare says so, and leads to a single resource', async (context) => {
+story('a list of more than 1,000 is compared in steps, and says how far', async (context) => {
   const { chromium, server } = context
   for (let sent = 0; sent < MANY; sent += 50)
     await Promise.all(
@@ -85,16 +86,33 @@ story('a list that is too long to compare says so, and leads to a single resourc
         }),
       ),
     )
-  const { page } = await openDashboard(chromium, server, { path: '/history?show=service_keys' })
-  await page.getByText(/more than 1,000, so they are not compared/).waitFor()
-  assert.is(await page.getByRole('button', { name: 'Try again' }).count(), 0)
-  await page.getByRole('link', { name: 'Compare a single one' }).click()
-  const [newest] = (await server.api.page<{ service_key_id: string }>('/service-keys?limit=1')).data
-  await page.getByLabel('Id of the service key').fill(newest?.service_key_id ?? '')
-  await page
-    .getByRole('region', { name: 'One service key, then and now' })
-    .getByText(/^key \d+$/)
+  const all = await server.api.page<{ service_key_id: string; created_at: string }>(
+    `/service-keys?limit=1&offset=${MANY - 1}`,
+  )
+  const [oldest] = all.data
+  const [then] = (await server.api.page<AuditedFact>('/audit?limit=1')).data
+  await server.api.remove(`/service-keys/${oldest?.service_key_id}`)
+  await server.api.post('/service-keys', { name: 'newest', permissions: { 'event:*': ['create'] } })
+
+  const path = `/history?show=service_keys&as_of=${then?.time}`
+  const { page, errors } = await openDashboard(chromium, server, { path })
+  await page.getByText(/^1,0\d\d resources compared so far, the newest first: 1 differs\./).waitFor()
+  await page.getByText('There were 1,050 then, and there are 1,051 now.').waitFor()
+  const both = page.getByRole('region', { name: 'Service keys, then and now' })
+  await both.getByRole('row').filter({ hasText: 'newest' }).getByText('created since').waitFor()
+  assert.is(await both.getByText('deleted since').count(), 0, 'what was not read is not shown as deleted')
+  await page.getByRole('button', { name: 'Compare more' }).click()
+  await page.getByText('1,051 resources compared: 2 differ.').waitFor()
+  await both
+    .getByRole('row')
+    .filter({ hasText: oldest?.service_key_id ?? '' })
+    .getByText('changed', { exact: true })
     .waitFor()
+  assert.is(await page.getByRole('button', { name: 'Compare more' }).count(), 0)
+  await both.locator('..').getByRole('button', { name: 'Next' }).first().click()
+  await page.waitForURL(/past_offset=50/)
+  await page.getByText('1,051 resources compared: 2 differ.').waitFor()
+  assert.equal(errors, [])
 })
 
 story('a deleted project is found by its id, and a missing permission is named', async (context) => {

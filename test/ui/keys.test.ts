@@ -61,7 +61,7 @@ story(
     await theirs.getByRole('heading', { name: 'Files' }).waitFor()
     assert.is(await theirs.getByRole('link', { name: 'Runs' }).count(), 0)
     await theirs.goto(`${server.url}/ui/runs`)
-    await theirs.getByText('it needs run:* read').waitFor()
+    await theirs.getByText('lacks the permission run:* read').waitFor()
     const refused = await openApi(server.url, token).refused('GET', '/runs')
     assert.equal([refused.status, refused.code], [403, 'forbidden'])
 

@@ -158,21 +158,70 @@ story('an API key, its environment and its organization are deleted', async ({ c
   assert.equal(errors, [])
 })
 
-story('the node shows its roles, engines, sandbox and checks', async ({ chromium, server }) => {
-  const { page, go, errors } = await openDashboard(chromium, server)
-  await go('/operator?section=node')
-  await page.getByRole('heading', { name: 'Operator' }).waitFor()
-  await signInAsOperator({ page, server })
-  await page.getByText(/api, /).waitFor()
-  await page
-    .getByRole('row', { name: /event store/ })
-    .getByText('Answers')
-    .waitFor()
-  await page.getByRole('region', { name: 'Checks', exact: true }).getByRole('row').nth(1).waitFor()
-  await go('/operator?section=defects')
-  await page.getByText('No event was abandoned.').waitFor()
-  await page.getByText('No fact was skipped.').waitFor()
-  assert.is(errors.filter((text) => !text.includes('401')).length, 0)
-})
+story(
+  'the node is listed with its roles, and shows its engines, sandbox and checks',
+  async ({ chromium, server }) => {
+    const { page, go, errors } = await openDashboard(chromium, server)
+    await go('/operator?section=node')
+    await page.getByRole('heading', { name: 'Operator' }).waitFor()
+    await signInAsOperator({ page, server })
+    const nodes = page.getByRole('region', { name: 'Nodes' }).first()
+    await nodes.getByRole('row', { name: /this one answers .* api, worker, projector, saga/ }).waitFor()
+    await page
+      .getByRole('row', { name: /event store/ })
+      .getByText('Answers')
+      .waitFor()
+    await page.getByRole('region', { name: 'Checks', exact: true }).getByRole('row').nth(1).waitFor()
+    await go('/operator?section=defects')
+    await page.getByText('No event was abandoned.').waitFor()
+    await page.getByText('No fact was skipped.').waitFor()
+    assert.is(errors.filter((text) => !text.includes('401')).length, 0)
+  },
+)
+
+story(
+  'a slider shows an organization and a key as they were after each of their changes',
+  async (context) => {
+    const { chromium, server } = context
+    const api = openApi(server.url, operatorTokenOf(server))
+    const { org_id } = await api.post<{ org_id: string }>(`${server.url}/operator/orgs`, {
+      slug: 'grows',
+      name: 'Grows',
+      plan: 'free',
+    })
+    for (const plan of ['pro', 'scale']) await api.patch(`${server.url}/operator/orgs/grows`, { plan })
+    const { page, go, errors } = await openDashboard(chromium, server, {
+      token: operatorTokenOf(server),
+      path: '/operator?section=audit',
+    })
+    await page.getByText('Enter the id of an organization').waitFor()
+    await page.getByLabel('Id, path, key or domain').fill(org_id)
+    const state = (number: number) => page.getByRole('region', { name: `state after fact ${number}` })
+    await state(3).getByText('"plan": "scale"').waitFor()
+    const slider = page.getByRole('slider', { name: 'Fact 3 of 3' })
+    await slider.focus()
+    await page.keyboard.press('ArrowLeft')
+    await state(2).getByText('"plan": "pro"').waitFor()
+    await page.getByRole('region', { name: 'changes of fact 2' }).getByText('"before": "free"').waitFor()
+    await page.keyboard.press('Home')
+    await state(1).getByText('"plan": "free"').waitFor()
+    await page.reload()
+    await state(1).getByText('"plan": "free"').waitFor()
+
+    await go('/operator?section=audit')
+    await page
+      .getByRole('row', { name: /ApiKeyCreated/ })
+      .first()
+      .getByRole('link', { name: 'Over time' })
+      .click()
+    await page.getByText(/Fact \d+ of \d+/).waitFor()
+    await page.getByLabel('Id, path, key or domain').fill('nothing-has-this-id')
+    await page.getByRole('alert').filter({ hasText: 'nothing in the log has the id or name' }).waitFor()
+    assert.equal(
+      errors.filter((text) => !text.includes('404')),
+      [],
+    )
+  },
+)
 
 operator.run()

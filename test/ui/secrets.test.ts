@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { lackText } from '../../src/access/permissions.ts'
 import { call, deploy } from '../support/build.ts'
 import { hasChromium } from '../support/chromium.ts'
 import { openDashboard, type StartedDashboard, startDashboard } from '../support/openDashboard.ts'
@@ -94,7 +95,7 @@ story('a key that only reads is shown which permission it lacks', async ({ chrom
   const replace = page.getByRole('row').filter({ hasText: 'OTHER' }).getByRole('button', { name: 'Replace' })
   await replace.waitFor()
   assert.ok(await replace.isDisabled())
-  await page.getByText('The key lacks context:shop create').waitFor()
+  await page.getByText(lackText('context', 'create', 'shop')).waitFor()
 })
 
 story('a key without the permission to read secrets is shown it', async ({ chromium, server }) => {

@@ -33,6 +33,7 @@ const SENT_HEADERS = [
   'RateLimit',
   'RateLimit-Policy',
   'Retry-After',
+  'Link',
   POSITION_HEADER,
   'Idempotency-Replayed',
   'ETag',

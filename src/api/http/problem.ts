@@ -10,6 +10,7 @@ import { WORKING_PATH } from './requestLimit.ts'
 import type { RequestMeter } from './requestMeter.ts'
 import { DEFAULT_HEADERS } from './replyHeaders.ts'
 import { checkHead } from './requestHead.ts'
+import { helpHeaders } from './helpLink.ts'
 import { drained, lingering } from './linger.ts'
 import { awaitsContinue } from './expectContinue.ts'
 
@@ -56,6 +57,7 @@ export const problem =
       }
       if (error.retryable) ctx.set('Retry-After', String(error.data['retryAfter'] ?? 1))
       if (error.code === 'unauthorized') ctx.set('WWW-Authenticate', 'Bearer')
+      ctx.set(helpHeaders(error, ctx))
       ctx.status = error.status
       ctx.type = 'application/json' // the handler may have set another type
       const body = errorBody(error, request_id)

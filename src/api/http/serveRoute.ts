@@ -21,6 +21,7 @@ import { fromAddress } from '../../events/actor.ts'
 import type { Cause, EnvCause } from '../../events/event.ts'
 import type { Operator } from './operator.ts'
 import { errorBody } from './problem.ts'
+import { helpHeaders } from './helpLink.ts'
 import { sendContinue } from './expectContinue.ts'
 
 /**
@@ -190,7 +191,7 @@ const answer = async (
   if (!isRepeatable(route) || ctx.headers['idempotency-key'] === undefined)
     return sendAnswer(ctx, answerTo(await handle(newId), request_id), deps)
   const content = [ctx.querystring, body ?? null]
-  await sendAnswer(ctx, await once(content, (ids) => finalAnswer(request_id, async () => handle(ids))), deps)
+  await sendAnswer(ctx, await once(content, (ids) => finalAnswer(ctx, async () => handle(ids))), deps)
 }
 
 const sendAnswer = (
@@ -259,7 +260,8 @@ const isRepeatable = ({ takesKey, reply, form, rawBody }: Route): boolean =>
   takesKey && reply.kind !== 'stream' && !form && rawBody === undefined
 
 /** Returns the reply, or the error reply if a repetition would get the same; rejects with any other error. */
-const finalAnswer = async (request_id: string, handle: () => Promise<Reply>): Promise<Answer> => {
+const finalAnswer = async (ctx: Context, handle: () => Promise<Reply>): Promise<Answer> => {
+  const { request_id } = ctx.state
   try {
     const reply = await handle()
     if (reply.kind === 'own')
@@ -271,7 +273,7 @@ const finalAnswer = async (request_id: string, handle: () => Promise<Reply>): Pr
   } catch (error) {
     if (!isAppError(error) || error.retryable || error.status >= 500 || error.status === 429) throw error
     if (error.code === 'quota_exceeded') throw error // the organization may get a higher plan
-    return { status: error.status, body: errorBody(error, request_id) }
+    return { status: error.status, headers: helpHeaders(error, ctx), body: errorBody(error, request_id) }
   }
 }
 

@@ -90,7 +90,7 @@ export const callFunctionTool = async (
       return { ...succeeded(loaded), _meta }
     }
     case 'RunFailed':
-      return failed(ending.error, run_id)
+      return failed(ending.error, run_id, `${deps.publicUrl()}/ui/runs/${run_id}`)
     case 'RunCancelled':
       return { ...failure(`The run ${run_id} was cancelled`), _meta }
     default:
@@ -104,14 +104,14 @@ const succeeded = (value: unknown): ToolResult => ({
   structuredContent: isObject(value) ? value : { result: value },
 })
 
-/** The message of a failed run, and its place in the source of the author. */
-const failed = ({ code, message, name, location }: RunError, run_id: string): ToolResult => {
+/** The message of a failed run, its place in the source of the author, and the page of the dashboard for a person. */
+const failed = ({ code, message, name, location }: RunError, run_id: string, page: string): ToolResult => {
   const place = location && `${location.file}:${location.line}:${location.column}`
   const lines = [
     `${name === undefined || message.startsWith(name) ? '' : `${name}: `}${message}`,
     ...(place === undefined ? [] : [`at ${place}`]),
     ...(location?.snippet === undefined ? [] : [location.snippet.trim()]),
-    `The run ${run_id} failed with ${code}`,
+    `The run ${run_id} failed with ${code}: ${page}`,
   ]
   const structuredContent = { error: { code, message, ...(location && { location }) }, run_id }
   return failure(lines.join('\n'), { structuredContent, _meta: { 'svc/run_id': run_id } })

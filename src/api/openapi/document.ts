@@ -108,6 +108,11 @@ const headers: JsonSchema = {
     description: 'To resume before the first event, send it as `from` or `Last-Event-ID`',
     schema: { type: 'string' },
   },
+  Link: {
+    description:
+      'The page of the dashboard about the resource of the request, with `rel="help"`; absent if it has none',
+    schema: { type: 'string' },
+  },
   'Retry-After': { description: 'Seconds to wait before the next attempt', schema: { type: 'integer' } },
 }
 

@@ -1,5 +1,6 @@
 import { AppError, type ErrorCode } from '../../errors.ts'
 import type { Route } from '../route.ts'
+import { hasHelp } from '../http/helpLink.ts'
 import { type JsonSchema, refTo } from './jsonSchema.ts'
 
 /** The error codes that a client can get, and their meaning. */
@@ -115,6 +116,9 @@ const replyOf = (found: readonly Refusal[]): JsonSchema => {
     headers: {
       'X-Request-Id': refTo('headers', 'X-Request-Id'),
       ...(found.includes('rate_limit_exceeded') && rateHeaders),
+      ...(found.some((code) => hasHelp({ code, status: statusOf(code) })) && {
+        Link: refTo('headers', 'Link'),
+      }),
       ...(retryable && { 'Retry-After': refTo('headers', 'Retry-After') }),
     },
     content: {

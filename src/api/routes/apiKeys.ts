@@ -8,7 +8,7 @@ import { deleteApiKey } from '../../commands/credentials/deleteApiKey.ts'
 import { rotateApiKey } from '../../commands/credentials/rotateApiKey.ts'
 import { findApiKey, findEnv } from '../../commands/orgs/findTenant.ts'
 import type { ApiKeyDoc } from '../../projections/tenants.ts'
-import { AsOfPageQuery, AsOfQuery, listPast } from '../asOf.ts'
+import { AsOfPageQuery, AsOfQuery, listPastPage } from '../asOf.ts'
 import { listOf } from '../paging.ts'
 import { fieldsOf } from '../present/fieldsOf.ts'
 import { item, none, operatorRoute } from '../route.ts'
@@ -56,7 +56,7 @@ export const apiKeyRoutes = [
     handle: async ({ deps, params, query: { as_of, ...page } }) => {
       if (as_of !== undefined) {
         const { env_id } = await envThen(deps, params.env_id, as_of)
-        return listPast(await (await pastOf(deps, as_of)).apiKeys(env_id), page, presentKey)
+        return listPastPage(await (await pastOf(deps, as_of)).apiKeyPage(env_id, page), page, presentKey)
       }
       const { env_id } = await findEnv(deps, params.env_id)
       return listOf(deps.views, 'apiKeys', { equal: { env_id }, ...page }, presentKey)

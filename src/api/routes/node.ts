@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { item, operatorRoute } from '../route.ts'
-import { Check, NodeStatus } from '../schemas.ts'
+import { Check, LivingNode, NodeStatus } from '../schemas.ts'
 
 const tag = 'Operator'
 
@@ -31,6 +31,17 @@ export const nodeRoutes = [
         skipped_facts: details['skipped_facts'] ?? 0,
       })
     },
+  }),
+
+  operatorRoute({
+    tag,
+    method: 'GET',
+    path: '/operator/nodes',
+    operationId: 'listNodes',
+    summary: 'List the nodes with their roles',
+    description: 'A node that ended without a stop is listed for some seconds.',
+    reply: { kind: 'item', schema: Type.Array(LivingNode) },
+    handle: async ({ deps }) => item(await deps.node.nodes()),
   }),
 
   operatorRoute({

@@ -8,7 +8,7 @@ import { updateProject } from '../../commands/projects/updateProject.ts'
 import type { DirectoryProject } from '../../projections/directoryProject.ts'
 import type { ProjectDoc } from '../../projections/projects.ts'
 import { type Ask, item, none, route } from '../route.ts'
-import { AsOfPageQuery, AsOfQuery, listPast, pastProjectOf } from '../asOf.ts'
+import { AsOfPageQuery, AsOfQuery, listPastPage, pastProjectOf } from '../asOf.ts'
 import { listOf } from '../paging.ts'
 import { Network, Project } from '../schemas.ts'
 
@@ -52,7 +52,7 @@ export const projectRoutes = [
     handle: async ({ query: { as_of, ...page }, credential: { env_id }, deps }) =>
       as_of === undefined
         ? listOf(deps.views, 'projects', { equal: { env_id }, ...page }, present)
-        : listPast(await (await pastOf(deps, as_of)).projects(env_id), page, present),
+        : listPastPage(await (await pastOf(deps, as_of)).projectPage(env_id, page), page, present),
   }),
 
   route({

@@ -1,6 +1,7 @@
 import type { Context } from 'koa'
 import Type from 'typebox'
 import type { Credential } from '../../access/credential.ts'
+import { commonOf } from '../../access/permissions.ts'
 import { credentialNow } from '../../access/storedCredential.ts'
 import { parseToken } from '../../access/tokens.ts'
 import { isoOf } from '../../clock.ts'
@@ -38,7 +39,7 @@ const present = async (
     env_id,
     env_name: env?.name ?? null,
     org_id: env?.org_id ?? null,
-    permissions: granted[0] ?? {},
+    permissions: granted.reduce(commonOf),
     expires_at: expires === Infinity ? null : isoOf(expires),
   }
 }

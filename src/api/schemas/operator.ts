@@ -138,6 +138,12 @@ export const NodeStatus = Type.Object({
   skipped_facts: Type.Integer(),
 })
 
+export const LivingNode = Type.Object({
+  node_id: Uuid,
+  host: Type.String({ description: 'The name of its machine; empty for a node of an earlier version' }),
+  roles: Type.Array(Type.String()),
+})
+
 export const Check = Type.Object({
   name: Type.String({ description: 'The checked part, such as `disk`' }),
   state: Type.Union([Type.Literal('ok'), Type.Literal('warning'), Type.Literal('failed')]),

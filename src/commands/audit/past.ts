@@ -28,6 +28,17 @@ export const PAST_BYTES = MAX_LENGTH * 3
 /** Facts that are folded before other work continues. */
 const FACTS_PER_TURN = 256
 
+interface Page {
+  readonly limit: number
+  readonly offset: number
+}
+
+/** Some of the documents, and the number of all. */
+export interface PastPage<D> {
+  readonly docs: readonly D[]
+  readonly total: number
+}
+
 /**
  * Documents as they were at a moment: the folds of the read models over the streams of the log, up to that moment. The
  * audit finds the streams, also those of deleted resources. Everything else follows the same rules as the present state.
@@ -71,8 +82,12 @@ export class Past {
 
   /** The projects of an environment. */
   async projects(env_id: string): Promise<readonly ProjectDoc[]> {
-    const streams = await this.#streamsWith(env_id, 'ProjectCreated')
-    return [...(await this.fold(projects, streams)).values()]
+    return [...(await this.fold(projects, await this.#projectStreams(env_id))).values()]
+  }
+
+  /** One page of the projects of an environment, the newest first. Only their streams are read, so their number does not matter. */
+  async projectPage(env_id: string, page: Page): Promise<PastPage<ProjectDoc>> {
+    return this.#page(projects, await this.#streamsBetween(env_id, 'ProjectCreated', 'ProjectDeleted'), page)
   }
 
   /** The project that had this id or name. Rejects with `not_found`. */
@@ -88,9 +103,7 @@ export class Past {
     of: { readonly project_id: string } | { readonly env_id: string },
   ): Promise<readonly BuildDoc[]> {
     const streams =
-      'project_id' in of
-        ? [streamOf.project(of.project_id)]
-        : await this.#streamsWith(of.env_id, 'ProjectCreated')
+      'project_id' in of ? [streamOf.project(of.project_id)] : await this.#projectStreams(of.env_id)
     return [...(await this.fold(builds, streams)).values()]
   }
 
@@ -103,10 +116,9 @@ export class Past {
     return [...(await this.fold(projection, [streamOf.issued(api_key_id)])).values()]
   }
 
-  /** The API keys of an environment. */
-  async apiKeys(env_id: string): Promise<readonly ApiKeyDoc[]> {
-    const streams = await this.#streamsWith(env_id, 'ApiKeyCreated')
-    return [...(await this.fold(apiKeys, streams)).values()]
+  /** One page of the API keys of an environment, the newest first. */
+  async apiKeyPage(env_id: string, page: Page): Promise<PastPage<ApiKeyDoc>> {
+    return this.#page(apiKeys, await this.#streamsBetween(env_id, 'ApiKeyCreated', 'ApiKeyDeleted'), page)
   }
 
   /** The document with this id, if a fact of the environment contains it (I7). */
@@ -142,6 +154,27 @@ export class Past {
     return firstAfter(this.#deps, this.moment.position)
   }
 
+  async #page<D extends Doc>(
+    projection: Projection<D>,
+    streams: readonly string[],
+    { limit, offset }: Page,
+  ): Promise<PastPage<D>> {
+    const shown = streams.toReversed().slice(offset, offset + limit)
+    return { docs: [...(await this.fold(projection, shown)).values()], total: streams.length }
+  }
+
+  async #projectStreams(env_id: string): Promise<readonly string[]> {
+    const streams = await this.#streamsBetween(env_id, 'ProjectCreated', 'ProjectDeleted')
+    if (streams.length > MAX_STREAMS) throw tooMany(`${MAX_STREAMS} streams`)
+    return streams
+  }
+
+  /** The streams of an environment whose resource was created by the moment, and not deleted by then; the oldest first. */
+  async #streamsBetween(env_id: string, created: EventType, deleted: EventType): Promise<readonly string[]> {
+    const ended = new Set(await this.#streamsWith(env_id, deleted))
+    return (await this.#streamsWith(env_id, created)).filter((stream) => !ended.has(stream))
+  }
+
   /** The streams with a fact of a type in an environment that was stored by the moment. */
   async #streamsWith(env_id: string, type: EventType): Promise<readonly string[]> {
     const { views } = this.#deps
@@ -153,7 +186,7 @@ export class Past {
       sort: 'position',
     })) {
       if (!isBy(this.moment, { cursor: position, at: first_at ?? at })) break
-      if (streams.add(stream).size > MAX_STREAMS) throw tooMany(`${MAX_STREAMS} streams`)
+      if (streams.add(stream).size > MAX_FACTS) throw tooMany(`${MAX_FACTS} facts`)
     }
     return [...streams]
   }

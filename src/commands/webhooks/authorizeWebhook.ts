@@ -1,5 +1,5 @@
+import { lacking } from '../../access/permissions.ts'
 import type { CredentialKind } from '../../access/tokens.ts'
-import { AppError } from '../../errors.ts'
 import { unsealMetadata } from '../../secrets/serviceKeyMetadata.ts'
 import type { CommandDeps } from '../deps.ts'
 import { noWebhook, type WebhookEndpoint } from './findWebhook.ts'
@@ -25,7 +25,7 @@ export const authorizeWebhook = async (
 ): Promise<Readonly<Record<string, unknown>>> => {
   if (credential.env_id !== env_id) throw noWebhook()
   if (!credential.permissions.allows('webhook', 'execute', service))
-    throw new AppError('forbidden', `The credential lacks the permission webhook:${service} execute`)
+    throw lacking('webhook', 'execute', service)
   if (kind !== 'service-key') return { type: kind }
   return { type: kind, metadata: await unsealMetadata(keyring, { env_id, service_key_id: id }, metadata) }
 }

@@ -1,4 +1,5 @@
 import { mkdirSync, rmSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type Koa from 'koa'
 import { createApp } from '../../api/app.ts'
@@ -98,6 +99,8 @@ export const createApi = (node: Node, { engineStates, ...given }: Given): Api =>
       node_id,
       roles: [...config.roles],
       engines: engineStates,
+      nodes: async () =>
+        (await liveness?.nodes()) ?? [{ node_id, host: hostname(), roles: [...config.roles] }],
       checks: () => checkNode(node, given),
     },
     domainsZone: config.domainsZone,

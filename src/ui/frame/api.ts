@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals'
+import { effect, signal } from '@preact/signals'
 import { createClient, ServiceError } from '../../client/index.ts'
 import { type AnyInput, dataOf, openTransport } from '../../client/transport.ts'
 
@@ -13,13 +13,23 @@ export const ended = signal<Scope | null>(null)
 /** How often the visitor has signed in again: what a page has loaded or follows begins again with each. */
 export const signIns = signal(0)
 
+/** How often the service was found again after it had not replied: what could not be loaded is loaded again with each. */
+export const recoveries = signal(0)
+
 /** How often an action was refused because something is deleted: what a page has loaded is loaded again with each. */
 export const deletions = signal(0)
 
-let onRefusal: (scope: Scope) => void = () => {}
+interface Listeners {
+  /** The service no longer accepts the session of a scope. */
+  readonly onEnd: (scope: Scope) => void
+  /** The service refused a request of the session: it may permit less than before. */
+  readonly onForbidden: () => void
+}
 
-/** Calls back when the service no longer accepts the session of a scope. */
-export const onSessionEnd = (listener: (scope: Scope) => void): void => void (onRefusal = listener)
+let listeners: Listeners = { onEnd: () => {}, onForbidden: () => {} }
+
+/** Calls back when the service refuses requests of a session. */
+export const onRefusals = (own: Listeners): void => void (listeners = own)
 
 const scopeOf = (pathname: string): Scope => (pathname.startsWith('/operator/') ? 'operator' : 'env')
 
@@ -30,12 +40,27 @@ const watched: typeof fetch = async (target, init) => {
     if (!init?.signal?.aborted) isReachable.value = false
     throw error
   })
-  isReachable.value = response.status !== 502 && response.status !== 504
+  const isAnswered = response.status !== 502 && response.status !== 504
+  if (isAnswered && !isReachable.peek()) recoveries.value++
+  isReachable.value = isAnswered
   const { pathname } = new URL(response.url)
   const isOfSession = !pathname.endsWith('/sign-in') && !new Headers(init?.headers).has('authorization')
-  if (response.status === 401 && isOfSession && sentAfter === signIns.peek()) onRefusal(scopeOf(pathname))
+  if (!isOfSession || sentAfter !== signIns.peek()) return response
+  const scope = scopeOf(pathname)
+  if (response.status === 401) listeners.onEnd(scope)
+  if (response.status === 403 && scope === 'env') listeners.onForbidden()
   return response
 }
+
+/** The pause between two looks at a service that does not answer. */
+const LOOK_MS = 1000
+
+/** Otherwise a page without live updates would not notice that the service is back. */
+effect(() => {
+  if (isReachable.value) return
+  const timer = setInterval(() => void watched('/healthz').catch(() => {}), LOOK_MS)
+  return () => clearInterval(timer)
+})
 
 const options = {
   url: location.origin,
@@ -57,12 +82,23 @@ export const ask = async <T>(operation: string, input?: AnyInput): Promise<T> =>
 /** Whether what a page shows is deleted, or never was in this environment. */
 export const isGone = (error: unknown): boolean => error instanceof ServiceError && error.status === 404
 
+/** Whether no reply arrived, also because a proxy found no service. */
+export const isUnanswered = (error: unknown): boolean =>
+  error instanceof ServiceError &&
+  (error.code === 'unreachable' || error.status === 502 || error.status === 504)
+
 /** The text of an error for a person. */
 export const textOf = (error: unknown): string =>
-  error instanceof ServiceError && error.code === 'unreachable'
-    ? 'The service does not answer. The page tries again when it returns.'
+  isUnanswered(error)
+    ? 'The service does not answer.'
     : error instanceof ServiceError && error.status === 401 && ended.peek()
       ? 'Your session had ended, so nothing was done. Repeat it after signing in.'
       : error instanceof Error
         ? error.message
         : String(error)
+
+/** The same for something that the reader has sent. */
+export const sentTextOf = (error: unknown): string =>
+  isUnanswered(error)
+    ? `${textOf(error)} What you have written is kept: repeat it when the service answers.`
+    : textOf(error)

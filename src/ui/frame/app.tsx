@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useErrorBoundary, useRef } from 'preact/hooks'
 import { pages } from '../pages.ts'
 import { Dialogs } from '../parts/dialog.tsx'
+import { Lacking } from '../parts/lacking.tsx'
 import { Failure } from '../parts/texts.tsx'
 import { isReachable } from './api.ts'
 import { listenToKeys, Shortcuts } from './keyboard.tsx'
@@ -162,13 +163,7 @@ const Refused = ({ page: { name, needs, isOperators } }: { readonly page: Page }
   return (
     <>
       <h1>{name}</h1>
-      <p>
-        Your key does not permit this page: it needs{' '}
-        <code>
-          {needs?.type}:* {needs?.action}
-        </code>
-        . Sign in with another key, or ask the operator for the permission.
-      </p>
+      {needs && <Lacking {...needs} />}
     </>
   )
 }

@@ -23,10 +23,10 @@ const placeOf = (element: Element, main: Element): Place => {
 
 let latest: HTMLElement | null = null
 
-/** The element that had the focus last, also if it has lost it since by being disabled. */
+/** The element that had the focus last. */
 export const focusedLast = (): HTMLElement | null => latest
 
-const isGone = ({ element }: Place): boolean => !element.isConnected || element.matches(':disabled')
+const isGone = ({ element }: Place): boolean => !element.isConnected
 
 /** The row that follows the one that is gone, or else the nearest part of the page that remains. */
 const successorOf = ({ rows, index, around }: Place): HTMLElement | undefined =>
@@ -40,7 +40,7 @@ const move = (to: HTMLElement): void => {
 }
 
 /**
- * Keeps the focus near its place when an action or an update removes or disables the element that had it, such as the
+ * Keeps the focus near its place when an action or an update removes the element that had it, such as the
  * button of a deleted row. The browser would begin at the top of the page again (WCAG 2.4.3).
  */
 export const keepFocus = (): void => {
@@ -59,10 +59,10 @@ export const keepFocus = (): void => {
     })
   })
   new MutationObserver(() => {
-    const isLost = document.activeElement === document.body || document.activeElement === last?.element
+    const isLost = document.activeElement === document.body
     if (!last || !isLost || !isGone(last) || isInDialog()) return
     const next = successorOf(last)
     last = null
     if (next) move(next)
-  }).observe(document.body, { childList: true, subtree: true, attributeFilter: ['disabled'] })
+  }).observe(document.body, { childList: true, subtree: true })
 }

@@ -1,4 +1,4 @@
-import { deletions, ended, isGone, signIns } from './api.ts'
+import { deletions, ended, isGone, isUnanswered, recoveries, signIns } from './api.ts'
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 
 export interface Loaded<T> {
@@ -15,7 +15,8 @@ export interface Loaded<T> {
 /**
  * Loads data when the component appears and whenever `keys` change. A reply that is late is dropped. The former data remains
  * until the next reply, so that a table keeps its rows and their focus. A failure keeps data of the same keys only: rows of
- * another filter do not match this one. Data that is deleted is dropped.
+ * another filter do not match this one. Data that is deleted is dropped. What failed because the service did not answer is loaded
+ * when it answers again.
  */
 export const useLoaded = <T>(
   load: (signal: AbortSignal) => Promise<T>,
@@ -64,6 +65,12 @@ export const useLoaded = <T>(
     if (!isNew.current) reload()
     isNew.current = false
   }, [signIns.value, deletions.value])
+
+  const isUnloaded = useRef(false)
+  isUnloaded.current = isUnanswered(state.error)
+  useEffect(() => {
+    if (isUnloaded.current) reload()
+  }, [recoveries.value])
 
   useEffect(() => {
     begin()

@@ -5,19 +5,14 @@ const PAGE = 100
 /** Requests that are sent together. */
 const TOGETHER = 6
 
-/** A list is longer than the page reads. */
-export class TooMany extends Error {}
-
-/** Reads a list to its end, page by page. Rejects with `TooMany` if it has more than `most` items. */
+/** Reads a list to its end, page by page. */
 export const readAll = async <T>(
   pageAt: (page: { readonly limit: number; readonly offset: number }) => Promise<Page<T>>,
-  most = Number.POSITIVE_INFINITY,
 ): Promise<readonly T[]> => {
   const found: T[] = []
   for (let offset = 0; ; offset += PAGE) {
     const { data, pagination } = await pageAt({ limit: PAGE, offset })
     found.push(...data)
-    if (found.length > most) throw new TooMany(`Expected at most ${most.toLocaleString('en')} items`)
     if (!pagination.has_more) return found
   }
 }

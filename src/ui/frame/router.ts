@@ -17,12 +17,19 @@ export const param = (name: string): string => query.value.get(name) ?? ''
 interface Navigation {
   /** Replaces the entry in the history of the browser. */
   readonly replace?: boolean
+  /** The entry continues the one before it, such as the next page of a list: `continues` is true on it. */
+  readonly isNext?: boolean
 }
 
+const NEXT = 'next'
+
+/** Whether the entry before this one is the page of the list before. */
+export const continues = (): boolean => history.state === NEXT
+
 /** Shows another page; `to` begins with `/ui`. */
-export const navigate = (to: string, { replace = false }: Navigation = {}): void => {
+export const navigate = (to: string, { replace = false, isNext = false }: Navigation = {}): void => {
   const from = here.value.pathname
-  history[replace ? 'replaceState' : 'pushState'](null, '', to)
+  history[replace ? 'replaceState' : 'pushState'](isNext ? NEXT : null, '', to)
   here.value = new URL(location.href)
   if (here.value.pathname === from) return
   scrollTo(0, 0)

@@ -1,8 +1,8 @@
 import { batch, computed, signal } from '@preact/signals'
-import { compilePermissions } from '../../access/permissions.ts'
+import { compilePermissions, lackText } from '../../access/permissions.ts'
 import type { SignIn } from '../../client/index.ts'
 import { ServiceError } from '../../client/index.ts'
-import { ask, ended, onSessionEnd, signIns, textOf } from './api.ts'
+import { ask, ended, isUnanswered, onRefusals, signIns, textOf } from './api.ts'
 import { reportFailed } from './notices.tsx'
 
 /** The environment and the rights of the session; undefined until the service has replied, null without a session. */
@@ -18,6 +18,10 @@ const granted = computed(() => compilePermissions(session.value?.permissions ?? 
 export const may = (type: string, action: string, path?: string): boolean =>
   granted.value.allows(type, action, path)
 
+/** Why the session does not permit an action; undefined if it does. */
+export const refusalOf = (type: string, action: string, path?: string): string | undefined =>
+  may(type, action, path) ? undefined : lackText(type, action, path)
+
 /** Whether the session permits an action on something of the type. */
 export const maySome = (type: string, action: string): boolean =>
   Object.entries(session.value?.permissions ?? {}).some(
@@ -26,9 +30,25 @@ export const maySome = (type: string, action: string): boolean =>
       actions.some((one) => one === action || one === '*'),
   )
 
-/** The session remains until the visitor signs in again or out, so that the page keeps what was written in it. */
-onSessionEnd((scope) => {
-  if ((scope === 'operator' ? operator : session).peek()) ended.value = scope
+let isRefreshing = false
+
+/** Reads what the session permits now: its API key may permit less than when the page was opened. */
+const refresh = async (): Promise<void> => {
+  if (isRefreshing) return
+  isRefreshing = true
+  const before = session.peek()
+  const now = await present<SignIn>('GET /v1/sign-in').catch(() => null)
+  isRefreshing = false
+  const isSame = now?.session_id === before?.session_id && before === session.peek()
+  if (now && isSame && JSON.stringify(now) !== JSON.stringify(before)) session.value = now
+}
+
+onRefusals({
+  // The session remains until the visitor signs in again or out, so that the page keeps what was written in it.
+  onEnd: (scope) => {
+    if ((scope === 'operator' ? operator : session).peek()) ended.value = scope
+  },
+  onForbidden: () => void refresh(),
 })
 
 /** Shows the page with another session; one of the same environment continues it. */
@@ -92,13 +112,14 @@ tabs.onmessage = async () => {
   await openSession()
 }
 
-/** Begins the session of the offered ticket. */
+/** Begins the session of the offered ticket. Rejects if the service does not answer: the ticket may still be valid. */
 export const signInWithTicket = async (): Promise<void> => {
-  const ticket = offeredTicket.value ?? ''
-  offeredTicket.value = null
   try {
-    await signIn({ ticket })
+    await signIn({ ticket: offeredTicket.peek() ?? '' })
+    offeredTicket.value = null
   } catch (error) {
+    if (isUnanswered(error)) throw error
+    offeredTicket.value = null
     ticketRefusal.value = textOf(error)
     session.value ??= null
   }

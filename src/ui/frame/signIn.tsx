@@ -1,7 +1,8 @@
 import { useSignal } from '@preact/signals'
 import { useId } from 'preact/hooks'
+import { Submit } from '../parts/submit.tsx'
 import { Alert } from '../parts/texts.tsx'
-import { type Scope, textOf } from './api.ts'
+import { type Scope, sentTextOf } from './api.ts'
 import { signIn, signInAsOperator, ticketRefusal } from './session.ts'
 
 const OPERATOR_TOKEN = /^svc_operator_/
@@ -22,6 +23,7 @@ export const SignIn = ({ isInPage = false, scope }: Props) => {
 
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault()
+    if (isBusy.peek()) return
     const form = event.currentTarget as HTMLFormElement
     const token = String(new FormData(form).get('token') ?? '').trim()
     isBusy.value = true
@@ -31,7 +33,7 @@ export const SignIn = ({ isInPage = false, scope }: Props) => {
       await (isOperator ? signInAsOperator(token) : signIn({ token }))
       form.reset()
     } catch (error) {
-      failure.value = textOf(error)
+      failure.value = sentTextOf(error)
     } finally {
       isBusy.value = false
     }
@@ -58,9 +60,7 @@ export const SignIn = ({ isInPage = false, scope }: Props) => {
           the command line.
         </p>
         <Alert text={failure.value} />
-        <button type="submit" disabled={isBusy.value}>
-          {isBusy.value ? 'Signing in…' : 'Sign in'}
-        </button>
+        <Submit label="Sign in" busyLabel="Signing in…" isBusy={isBusy.value} />
       </form>
     </div>
   )

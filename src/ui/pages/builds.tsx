@@ -95,7 +95,8 @@ const BuildsOf = ({ project }: { readonly project: string }) => {
 
 const State = ({ build: { deployed, build_type } }: { readonly build: Build }) => (
   <>
-    {deployed && <span class="status good">Deployed</span>}{' '}
+    {deployed && <span class="status good">Deployed</span>}
+    {deployed && build_type === 'live' && ' '}
     {build_type === 'live' && (
       <span class="status warn" title="A development build: evaluated code runs beside the newest one">
         Live

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { api } from '../frame/api.ts'
 import { useLoaded } from '../frame/load.ts'
 import { useRepeat } from '../frame/repeat.ts'
-import { may } from '../frame/session.ts'
+import { refusalOf } from '../frame/session.ts'
 import { Action } from '../parts/action.tsx'
 import { TextField } from '../parts/fields.tsx'
 import { offsetOf, PAGE, Pager } from '../parts/pager.tsx'
@@ -54,9 +54,12 @@ const Register = ({ onDone }: { readonly onDone: () => void }) => {
     <Action
       label="Register a domain"
       does="Registers a domain for this environment, and shows the DNS record that proves it."
-      refusal={may('domain', 'create') ? undefined : 'The key lacks domain:* create'}
-      run={async () => {
-        const { domain } = await api.request('POST /v1/domains', { body: { domain: name.value.trim() } })
+      refusal={refusalOf('domain', 'create')}
+      run={async (idempotencyKey) => {
+        const { domain } = await api.request('POST /v1/domains', {
+          body: { domain: name.value.trim() },
+          idempotencyKey,
+        })
         name.value = ''
         onDone()
         return `Registered ${domain}. Create its DNS record.`

@@ -3,7 +3,7 @@ import type { File } from '../../client/index.ts'
 import { api } from '../frame/api.ts'
 import { useLoaded } from '../frame/load.ts'
 import { linkTo, param, query } from '../frame/router.ts'
-import { may } from '../frame/session.ts'
+import { refusalOf } from '../frame/session.ts'
 import { Action } from '../parts/action.tsx'
 import { TextField } from '../parts/fields.tsx'
 import { Filters, TextFilter } from '../parts/filters.tsx'
@@ -86,7 +86,7 @@ const FileActions = ({
       does={`Deletes ${path}. Functions that read it fail from then on.`}
       isDangerous
       asks
-      refusal={may('file', 'delete', path) ? undefined : `The key lacks file:${path} delete`}
+      refusal={refusalOf('file', 'delete', path)}
       run={async () => {
         await api.request('DELETE /v1/files/{file_id}', { path: { file_id } })
         onDone()
@@ -104,7 +104,7 @@ const Upload = ({ onDone }: { readonly onDone: () => void }) => {
     <Action
       label="Upload"
       does="Stores a file of this computer. A file with the same path is replaced."
-      refusal={may('file', 'create') ? undefined : 'The key lacks file:* create'}
+      refusal={refusalOf('file', 'create')}
       run={async () => {
         if (!content.value) throw new Error('File: expected one, got none')
         await api.files.put(path.value, content.value, { onProgress: (bytes) => (sent.value = bytes) })

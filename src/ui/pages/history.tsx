@@ -1,5 +1,5 @@
 import { api } from '../frame/api.ts'
-import { AuditList } from './audit/auditList.tsx'
+import { AuditList, BEFORE } from './audit/auditList.tsx'
 import { TimeTravel } from './audit/timeTravel.tsx'
 
 /** Who changed what in the environment, and how it was at any time. */
@@ -9,7 +9,7 @@ export const History = () => (
     <TimeTravel />
     <AuditList
       title="Changes"
-      hasPast
+      past={BEFORE}
       load={(query, signal) => api.request('GET /v1/audit', { query, signal })}
     />
   </>

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { may, operator, session } from '../frame/session.ts'
 import { SignIn } from '../frame/signIn.tsx'
+import { Lacking } from '../parts/lacking.tsx'
 import { ApiKeys } from './keys/apiKeys.tsx'
 import { type Issued, IssuedToken } from './keys/issuedToken.tsx'
 import { ServiceKeys } from './keys/serviceKeys.tsx'
@@ -13,16 +14,8 @@ export const Keys = () => {
   return (
     <>
       <h1>Keys and sessions</h1>
-      {may('key', 'read') ? (
-        <ServiceKeys onIssue={onIssue} />
-      ) : (
-        <Lacking name="Service keys" permission="key:* read" />
-      )}
-      {may('session', 'read') ? (
-        <Sessions onIssue={onIssue} />
-      ) : (
-        <Lacking name="Sessions" permission="session:* read" />
-      )}
+      {may('key', 'read') ? <ServiceKeys onIssue={onIssue} /> : <NotShown name="Service keys" type="key" />}
+      {may('session', 'read') ? <Sessions onIssue={onIssue} /> : <NotShown name="Sessions" type="session" />}
       {operator.value && session.value ? (
         <ApiKeys env_id={session.value.env_id} onIssue={onIssue} />
       ) : (
@@ -40,11 +33,9 @@ export const Keys = () => {
   )
 }
 
-const Lacking = ({ name, permission }: { readonly name: string; readonly permission: string }) => (
+const NotShown = ({ name, type }: { readonly name: string; readonly type: string }) => (
   <section aria-label={name}>
     <h2>{name}</h2>
-    <p>
-      Your key does not permit this list: it needs <code>{permission}</code>.
-    </p>
+    <Lacking type={type} action="read" />
   </section>
 )

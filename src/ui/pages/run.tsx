@@ -139,7 +139,7 @@ const Why = ({ run: { run_id, status } }: { readonly run: RunOf }) => {
 }
 
 const Result = ({ run: { status, result, run_id } }: { readonly run: RunOf }) => {
-  if (status === 'running' || status === 'pending_retry' || status === 'cancelled') return null
+  if (status !== 'succeeded') return null // the result of a failed run is its error
   return (
     <section aria-labelledby="result">
       <h2 id="result">Result</h2>

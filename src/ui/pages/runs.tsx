@@ -3,7 +3,8 @@ import type { Run } from '../../client/index.ts'
 import { api } from '../frame/api.ts'
 import { useRefresh } from '../frame/live.ts'
 import { useLoaded } from '../frame/load.ts'
-import { linkTo, param, query, setQuery } from '../frame/router.ts'
+import { continues, linkTo, param, query, setQuery } from '../frame/router.ts'
+import { Button } from '../parts/button.tsx'
 import { List } from '../parts/list.tsx'
 import type { Column } from '../parts/table.tsx'
 import { durationText, Empty, shortId, Status, Time, Name } from '../parts/texts.tsx'
@@ -79,7 +80,8 @@ const COLUMNS: readonly Column<Run>[] = [
   { name: 'Status', cell: (run) => <Status status={run.status} /> },
   {
     name: 'Error',
-    cell: ({ error }) => error && `${error.code}: ${error.message}`.slice(0, SHOWN),
+    cell: ({ error }) =>
+      error && <span class="clamped">{`${error.code}: ${error.message}`.slice(0, SHOWN)}</span>,
   },
   { name: 'Type', isShort: true, cell: (run) => run.run_type },
   { name: 'Project', cell: (run) => run.project_name },
@@ -121,15 +123,15 @@ const CursorPager = ({ next }: { readonly next: string | undefined }) => {
   if (cursor === '' && next === undefined) return null
   return (
     <div class="pager" role="group" aria-label="Pages of the list">
-      <button type="button" disabled={cursor === ''} onClick={() => setQuery({ cursor: '' })}>
+      <Button isOff={cursor === ''} onClick={() => setQuery({ cursor: '' })}>
         Newest
-      </button>
-      <button type="button" disabled={cursor === ''} onClick={() => history.back()}>
+      </Button>
+      <Button isOff={cursor === '' || !continues()} onClick={() => history.back()}>
         Newer
-      </button>
-      <button type="button" disabled={next === undefined} onClick={() => setQuery({ cursor: next ?? '' })}>
+      </Button>
+      <Button isOff={next === undefined} onClick={() => setQuery({ cursor: next ?? '' }, { isNext: true })}>
         Older
-      </button>
+      </Button>
     </div>
   )
 }

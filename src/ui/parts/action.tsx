@@ -1,8 +1,13 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { deletions, isGone, textOf } from '../frame/api.ts'
+import { useRef } from 'preact/hooks'
+import { ServiceError } from '../../client/index.ts'
+import { randomKey } from '../../client/randomKey.ts'
+import { isTransient } from '../../client/transport.ts'
+import { deletions, isGone, sentTextOf } from '../frame/api.ts'
 import { reportDone, reportFailed } from '../frame/notices.tsx'
 import { Dialog } from './dialog.tsx'
+import { Submit } from './submit.tsx'
 import { Alert } from './texts.tsx'
 
 /** A refusal that a field of the dialog shows. */
@@ -12,8 +17,11 @@ interface Props {
   readonly label: string
   /** The effect, in a sentence: shown as the title of the button and in its dialog. */
   readonly does: string
-  /** Executes it. Resolves with a notice of what was done. */
-  readonly run: () => Promise<ComponentChildren>
+  /**
+   * Executes it. Resolves with a notice of what was done. A repetition after a lost reply has the same key, so that nothing is done
+   * twice. A changed field and an opened dialog get another one.
+   */
+  readonly run: (idempotencyKey: string) => Promise<ComponentChildren>
   /** Further content of the dialog, such as the affected runs or fields. With it or `asks`, the button opens a dialog. */
   readonly children?: ComponentChildren
   readonly asks?: boolean
@@ -23,24 +31,33 @@ interface Props {
   readonly onOpen?: () => void
 }
 
-/** A button that shows what it will do and reports what it did. */
+/**
+ * A button that shows what it will do and reports what it did. One that cannot be used now says why when it is used: a disabled
+ * button takes no focus, and a phone shows no titles.
+ */
 export const Action = ({ label, does, run, children, asks, isDangerous, refusal, onOpen }: Props) => {
   const isOpen = useSignal(false)
   const isBusy = useSignal(false)
   const failure = useSignal('')
+  const key = useRef(randomKey())
+  const renewKey = (): void => void (key.current = randomKey())
 
   const execute = async (): Promise<void> => {
+    if (isBusy.peek()) return
     isBusy.value = true
     failure.value = ''
     try {
-      const done = await run()
+      const done = await run(key.current)
+      renewKey()
       isOpen.value = false
       reportDone(done)
     } catch (error) {
       if (error instanceof ShownAtField) return
+      // The service repeats the refusal that it has stored with the key, although its reason may be gone.
+      if (error instanceof ServiceError && !isTransient(error)) renewKey()
       if (isGone(error)) deletions.value++
-      if (isOpen.value) failure.value = textOf(error)
-      else reportFailed(`${label}: ${textOf(error)}`)
+      if (isOpen.value) failure.value = sentTextOf(error)
+      else reportFailed(`${label}: ${sentTextOf(error)}`)
     } finally {
       isBusy.value = false
     }
@@ -49,8 +66,14 @@ export const Action = ({ label, does, run, children, asks, isDangerous, refusal,
   const hasDialog = asks === true || children !== undefined
   const open = (): void => {
     failure.value = ''
+    renewKey()
     onOpen?.()
     isOpen.value = true
+  }
+  const use = (): void => {
+    if (refusal !== undefined) reportFailed(`${label}: ${refusal}`)
+    else if (hasDialog) open()
+    else void execute()
   }
 
   return (
@@ -59,13 +82,14 @@ export const Action = ({ label, does, run, children, asks, isDangerous, refusal,
         type="button"
         class={isDangerous ? 'dangerous' : ''}
         title={refusal ?? does}
-        disabled={refusal !== undefined || (isBusy.value && !hasDialog)}
-        onClick={() => (hasDialog ? open() : void execute())}
+        aria-disabled={refusal !== undefined || (isBusy.value && !hasDialog)}
+        onClick={use}
       >
         {label}
       </button>
       <Dialog title={label} isOpen={isOpen.value} onClose={() => (isOpen.value = false)}>
         <form
+          onInput={renewKey}
           onSubmit={(event) => {
             event.preventDefault()
             void execute()
@@ -75,9 +99,7 @@ export const Action = ({ label, does, run, children, asks, isDangerous, refusal,
           {children}
           <Alert text={failure.value} />
           <div class="buttons">
-            <button type="submit" class={isDangerous ? 'dangerous' : 'primary'} disabled={isBusy.value}>
-              {isBusy.value ? 'In progress…' : label}
-            </button>
+            <Submit label={label} isBusy={isBusy.value} isDangerous={isDangerous} />
             <button type="button" class="plain" onClick={() => (isOpen.value = false)}>
               Back
             </button>

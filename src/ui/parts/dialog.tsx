@@ -54,18 +54,30 @@ interface ModalProps {
   readonly children: ComponentChildren
 }
 
+/** The element that had the focus before each dialog was opened. */
+const openers = new WeakMap<Element, HTMLElement>()
+
+/** The element, or if its own dialog was closed meanwhile, the one that had the focus before that. */
+const remaining = (element: HTMLElement | undefined): HTMLElement | undefined => {
+  if (!element || element.isConnected) return element
+  const dialog = element.closest('dialog')
+  return dialog ? remaining(openers.get(dialog)) : undefined
+}
+
 export const Modal = ({ title, onClose, children }: ModalProps) => {
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
   useLayoutEffect(() => {
     const dialog = element.current
     const before = focusedLast()
+    if (dialog && before) openers.set(dialog, before)
     dialog?.showModal()
     return () => {
       dialog?.close() // while it is in the document, so that the focus returns
       const { activeElement } = document
-      // The browser has no place to return to if the element was disabled when the dialog was opened.
-      if (activeElement === document.body || dialog?.contains(activeElement)) before?.focus()
+      // The browser has no place to return to if another dialog, which is closed now, has opened this one.
+      if (dialog && (activeElement === document.body || dialog.contains(activeElement)))
+        remaining(openers.get(dialog))?.focus()
     }
   }, [])
   return (

@@ -5,7 +5,7 @@ import type { Project } from '../../client/index.ts'
 import { api } from '../frame/api.ts'
 import { type Loaded, useLoaded } from '../frame/load.ts'
 import { param, setQuery } from '../frame/router.ts'
-import { may } from '../frame/session.ts'
+import { may, refusalOf } from '../frame/session.ts'
 import { Choice } from './fields.tsx'
 import { TextFilter } from './filters.tsx'
 import { Empty, Failure, Loading } from './texts.tsx'
@@ -27,9 +27,7 @@ export const useProjects = (): Loaded<readonly Project[]> =>
 export const refusalIn = (project: string, type: string, action: string): string | undefined => {
   const found = known.value.find(({ name, project_id }) => project === name || project === project_id)
   const paths = found ? [found.name, found.project_id] : [project]
-  return paths.some((path) => may(type, action, path))
-    ? undefined
-    : `The key lacks ${type}:${project} ${action}`
+  return paths.some((path) => may(type, action, path)) ? undefined : refusalOf(type, action, project)
 }
 
 const choose = (project: string, replace = false): void => setQuery({ project, offset: '' }, { replace })

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import { type ComponentChildren, Fragment } from 'preact'
 import { clock } from '../../clock.ts'
 import type { RunStatus } from '../../client/index.ts'
-import { textOf } from '../frame/api.ts'
+import { isUnanswered, textOf } from '../frame/api.ts'
 import { reportDone, reportFailed } from '../frame/notices.tsx'
 
 const now = signal(clock.now())
@@ -141,7 +141,7 @@ export const Alert = ({ text }: { readonly text: string }) =>
 /** Why something could not be loaded, with a way to try again. */
 export const Failure = ({ error, retry }: { readonly error: Error; readonly retry?: () => void }) => (
   <div class="failure" role="alert">
-    {textOf(error)}{' '}
+    {textOf(error)} {retry && isUnanswered(error) && 'The page tries again when it does. '}
     {retry && (
       <button type="button" class="plain" onClick={retry}>
         Try again

@@ -56,14 +56,16 @@ tools('start no run for arguments that do not match the schema', async () => {
   assert.is(after.pagination.total, before.pagination.total)
 })
 
-tools('return a failure with the message and the place in the source', async () => {
+tools('return a failure with the message, the place in the source and the page of the run', async () => {
   const called = await callTool(client, 'shop_shop_fails')
   assert.is(called.isError, true)
   assert.match(textOf(called), 'Sold out')
   const line = TOOLS['shop.js'].split('\n').findIndex((each) => each.includes('throw new TypeError')) + 1
   assert.match(textOf(called), `at shop.js:${line}:`)
   assert.match(textOf(called), "throw new TypeError('Sold out')")
-  assert.is((await runOf(called._meta?.['svc/run_id'])).status, 'failed')
+  const run = await runOf(called._meta?.['svc/run_id'])
+  assert.is(run.status, 'failed')
+  assert.match(textOf(called), `/ui/runs/${run.run_id}`)
 })
 
 tools('report emitted data as progress, before the result', async () => {

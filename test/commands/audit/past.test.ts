@@ -61,4 +61,61 @@ past('of a run does not contain the other runs of its stream', async () => {
   const then = await runThen(pastOf({ [streamOf.stream(doc.stream_id)]: facts }), doc)
   assert.equal(then, doc)
 })
+
+const lists = suite('a past list of very many projects')
+
+lists('reads the streams of its page only, and leaves out those that were deleted by then', async () => {
+  const [created, deleted] = [3000, 500]
+  const facts = recorded([
+    ...Array.from({ length: created }, (_, n): DomainEvent => ({
+      ...exampleOf.ProjectCreated,
+      project_id: String(n),
+      name: `p${n}`,
+    })),
+    ...Array.from({ length: deleted }, (_, n): DomainEvent => ({
+      ...exampleOf.ProjectDeleted,
+      project_id: String(n * 2),
+    })),
+  ]).map((fact) => ({
+    ...fact,
+    stream: `project-${'project_id' in fact.event ? fact.event.project_id : ''}`,
+  }))
+  const read: string[] = []
+  const store = {
+    read: async function* (stream: string) {
+      read.push(stream)
+      yield* facts.filter((fact) => fact.stream === stream)
+    },
+  }
+  const docs = facts.map(({ cursor, stream, at, event }) => ({
+    position: cursor,
+    stream,
+    at,
+    type: event.type,
+  }))
+  const find = ({ equal, from = '', limit }: { equal: { type: string }; from?: string; limit: number }) => {
+    const items = docs.filter(({ type, position }) => type === equal.type && position >= from)
+    return Promise.resolve({ items: items.slice(0, limit) })
+  }
+  const views = { settled: () => Promise.resolve(), audit: { find } }
+  const atThe = (position: string) => new Past({ store, views } as unknown as PastDeps, { position })
+
+  const end = atThe(facts.at(-1)?.cursor ?? '')
+  const newest = await end.projectPage('env', { limit: 100, offset: 0 })
+  assert.is(newest.total, created - deleted)
+  assert.equal(
+    newest.docs.map(({ name }) => name),
+    Array.from({ length: 100 }, (_, n) => `p${created - 1 - n}`),
+  )
+  assert.is(read.length, 100)
+  const oldest = await end.projectPage('env', { limit: 100, offset: created - deleted - 2 })
+  assert.equal(
+    oldest.docs.map(({ name }) => name),
+    ['p3', 'p1'],
+  )
+  const before = await atThe(facts[created - 1]?.cursor ?? '').projectPage('env', { limit: 1, offset: 2999 })
+  assert.equal([before.total, before.docs[0]?.name], [created, 'p0'])
+})
+
 past.run()
+lists.run()

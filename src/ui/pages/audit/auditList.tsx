@@ -13,8 +13,8 @@ export type AuditQuery = Readonly<Record<string, string | number>>
 
 interface Props {
   readonly title: string
-  /** The page shows the state at another time too. */
-  readonly hasPast?: boolean
+  /** The column that leads to the past of what a fact changed. */
+  readonly past: Column<AuditedFact>
   readonly load: (query: AuditQuery, signal: AbortSignal) => Promise<Page<AuditedFact>>
 }
 
@@ -64,7 +64,8 @@ const COLUMNS: readonly Column<AuditedFact>[] = [
   },
 ]
 
-const BEFORE: Column<AuditedFact> = {
+/** Leads to the state before a fact, on the same page. */
+export const BEFORE: Column<AuditedFact> = {
   name: 'Past',
   isShort: true,
   cell: ({ time }) => (
@@ -80,7 +81,7 @@ const BEFORE: Column<AuditedFact> = {
 }
 
 /** Who changed what, with filters in the URL. */
-export const AuditList = ({ title, load, hasPast = false }: Props) => {
+export const AuditList = ({ title, load, past }: Props) => {
   const given = filters()
   const offset = offsetOf()
   const facts = useLoaded(
@@ -108,7 +109,7 @@ export const AuditList = ({ title, load, hasPast = false }: Props) => {
       <List
         of={facts}
         caption="Changes, the newest first"
-        columns={hasPast ? [...COLUMNS, BEFORE] : COLUMNS}
+        columns={[...COLUMNS, past]}
         idOf={({ position }) => position}
         empty={<Empty command="npx svc audit">No change matches these filters.</Empty>}
       />

@@ -1,4 +1,4 @@
-import type { Resource } from './resources.ts'
+import type { Kind, Resource } from './kind.ts'
 
 export interface Compared {
   readonly id: string
@@ -9,14 +9,9 @@ export interface Compared {
   readonly is: Resource | null
 }
 
-interface Kind {
-  readonly id: string
-  readonly names: readonly string[]
-}
-
 /** Matches the resources of a moment with those of the present; those that differ are first. */
 export const compare = (
-  { id, names }: Kind,
+  { id, names }: Pick<Kind, 'id' | 'names'>,
   then: readonly Resource[],
   now: readonly Resource[],
 ): readonly Compared[] => {

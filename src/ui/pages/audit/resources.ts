@@ -1,27 +1,8 @@
-import { type Page, ServiceError } from '../../../client/index.ts'
-import { ask } from '../../frame/api.ts'
-import { readAll } from '../../frame/readAll.ts'
+import type { Page } from '../../../client/index.ts'
+import { ask, isGone } from '../../frame/api.ts'
 import { session } from '../../frame/session.ts'
-
-/** A resource at a moment, as the API returns it. */
-export type Resource = Readonly<Record<string, unknown>>
-
-interface Kind {
-  readonly text: string
-  /** The operation; its last parameter in braces is the chosen id. */
-  readonly operation: string
-  /** The field that identifies a resource in a list. */
-  readonly id: string
-  /** The fields that name it, for people. */
-  readonly names: readonly string[]
-  /** The label of what must be chosen, such as a project. */
-  readonly chosen?: string
-  /** The reply is one resource. */
-  readonly isOne?: true
-  readonly isOperators?: true
-  /** The kind that shows one resource of this list. */
-  readonly single?: string
-}
+import type { Kind, Resource } from './kind.ts'
+import type { PageAt } from './sides.ts'
 
 /** What can be seen as it was. */
 export const KINDS: Readonly<Record<string, Kind>> = {
@@ -30,13 +11,21 @@ export const KINDS: Readonly<Record<string, Kind>> = {
     operation: 'GET /v1/projects',
     id: 'project_id',
     names: ['name'],
-    single: 'project',
+    narrower: 'project',
   },
   builds: {
     text: 'Builds',
     operation: 'GET /v1/builds',
     id: 'build_id',
-    names: ['project_name', 'hash'],
+    names: ['project_name'],
+    narrower: 'project_builds',
+  },
+  project_builds: {
+    text: 'Builds of one project',
+    operation: 'GET /v1/projects/{id}/builds',
+    id: 'build_id',
+    names: [],
+    chosen: 'Id or name of the project',
   },
   context: {
     text: 'Names of secrets',
@@ -50,7 +39,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
     operation: 'GET /v1/service-keys',
     id: 'service_key_id',
     names: ['name'],
-    single: 'service_key',
+    narrower: 'service_key',
   },
   sessions: { text: 'Sessions', operation: 'GET /v1/sessions', id: 'session_id', names: [] },
   api_keys: {
@@ -71,28 +60,24 @@ function one(text: string, operation: string, id: string, chosen: string): Kind 
   return { text, operation, id, names: ['name', 'path', 'domain', 'fn'], chosen, isOne: true }
 }
 
-/** The longest list that is compared: the service returns no larger past state, and a list that is cut has false differences. */
-export const MOST = 1000
-
-/** The resources of a kind at a time; an empty one is the present. A resource that did not exist is absent. */
-export const resourcesAt = async (
-  { operation, isOne, isOperators }: Kind,
-  { id, as_of, signal }: { readonly id: string; readonly as_of: string; readonly signal: AbortSignal },
-): Promise<readonly Resource[]> => {
-  const path = { id: isOperators ? (session.value?.env_id ?? '') : id }
-  const query = { ...(as_of && { as_of }) }
-  if (!isOne)
-    return readAll(
-      (page) => ask<Page<Resource>>(operation, { path, query: { ...query, ...page }, signal }),
-      MOST,
-    )
-  try {
-    return [await ask<Resource>(operation, { path, query, signal })]
-  } catch (error) {
-    if (isMissing(error)) return []
-    throw error
-  }
+/** What is asked for: a resource or its owner by id, and the time; an empty one is the present. */
+export interface Asked {
+  readonly id: string
+  readonly as_of: string
+  readonly signal: AbortSignal
 }
 
-/** Whether the service has no such resource now. */
-export const isMissing = (error: unknown): boolean => error instanceof ServiceError && error.status === 404
+/** Reads a page of the resources of a kind at a time. A single resource that did not exist is absent. */
+export const pageAt =
+  ({ operation, isOne, isOperators }: Kind, { id, as_of, signal }: Asked): PageAt =>
+  async (page) => {
+    const path = { id: isOperators ? (session.value?.env_id ?? '') : id }
+    const query = { ...(as_of && { as_of }) }
+    if (!isOne) return ask<Page<Resource>>(operation, { path, query: { ...query, ...page }, signal })
+    const one = await ask<Resource>(operation, { path, query, signal }).catch((error: unknown) => {
+      if (isGone(error)) return undefined
+      throw error
+    })
+    const data = one ? [one] : []
+    return { data, pagination: { total: data.length, limit: 1, offset: 0, has_more: false } }
+  }

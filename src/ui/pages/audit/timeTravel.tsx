@@ -7,7 +7,7 @@ import { may, operator } from '../../frame/session.ts'
 import { Choice } from '../../parts/fields.tsx'
 import { Filters, isoOfField, TextFilter } from '../../parts/filters.tsx'
 import { Failure } from '../../parts/texts.tsx'
-import { Differences } from './differences.tsx'
+import { Differences, PAST_OFFSET } from './differences.tsx'
 import { KINDS } from './resources.ts'
 
 /** The time of the oldest change, which is where the past begins. */
@@ -34,7 +34,7 @@ export const TimeTravel = () => {
           options={Object.entries(KINDS)
             .filter(([, { isOperators }]) => !isOperators || operator.value)
             .map(([name, { text }]) => [name, text] as const)}
-          onChange={(value) => setQuery({ show: value, id: '' })}
+          onChange={(value) => setQuery({ show: value, id: '', [PAST_OFFSET]: '' })}
         />
         {kind?.chosen !== undefined && <TextFilter key={kind.chosen} label={kind.chosen} name="id" />}
         <label>
@@ -43,11 +43,13 @@ export const TimeTravel = () => {
             type="datetime-local"
             step={1}
             value={as_of && localOf(as_of)}
-            onChange={({ currentTarget: { value } }) => setQuery({ as_of: isoOfField(value) })}
+            onChange={({ currentTarget: { value } }) =>
+              setQuery({ as_of: isoOfField(value), [PAST_OFFSET]: '' })
+            }
           />
         </label>
         {as_of && (
-          <button type="button" class="plain" onClick={() => setQuery({ as_of: '' })}>
+          <button type="button" class="plain" onClick={() => setQuery({ as_of: '', [PAST_OFFSET]: '' })}>
             Show the present only
           </button>
         )}
@@ -82,7 +84,10 @@ const Slider = ({ from, as_of }: { readonly from: number; readonly as_of: string
         aria-valuetext={text}
         onInput={({ currentTarget }) => (at.value = currentTarget.valueAsNumber)}
         onChange={({ currentTarget: { valueAsNumber } }) =>
-          setQuery({ as_of: valueAsNumber >= end.value ? '' : isoOf(valueAsNumber) })
+          setQuery({
+            as_of: valueAsNumber >= end.value ? '' : isoOf(valueAsNumber),
+            [PAST_OFFSET]: '',
+          })
         }
       />
     </label>

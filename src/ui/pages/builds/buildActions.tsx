@@ -26,10 +26,10 @@ export const BuildActions = ({ project, build, deployed, onDone }: Props) => {
           label={isEarlier ? 'Roll back' : 'Deploy'}
           does={`Replaces the deployed build of ${project} by ${build_id}. Running runs continue with the build that they began with.`}
           refusal={refusalIn(project, 'build', 'execute')}
-          run={async () => {
+          run={async (idempotencyKey) => {
             const { changes, warnings } = await api.request(
               'POST /v1/projects/{project}/builds/{build_id}/deploy',
-              { path },
+              { path, idempotencyKey },
             )
             onDone()
             return (

@@ -32,14 +32,14 @@ export const UploadBuild = ({ project, onDone }: Props) => {
         does={`Uploads a zip of functions as a build of ${project}. The service loads it once to check it, and does not deploy it.`}
         refusal={refusal}
         onOpen={() => (content.value = null)}
-        run={async () => {
+        run={async (idempotencyKey) => {
           if (!content.value) throw new Error('Zip: expected a file, got none')
           const form = new FormData()
           form.set('hash', await sha256Of(content.value))
           form.set('file', content.value, 'build.zip')
           const { build_id, functions, warnings, ignored } = await api.request(
             'POST /v1/projects/{project}/builds',
-            { path: { project }, body: form },
+            { path: { project }, body: form, idempotencyKey },
           )
           onDone()
           const ignoredText = ignored.length > 0 ? ` Ignored files: ${ignored.join(', ')}.` : ''

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { Domain } from '../../../client/index.ts'
 import { api } from '../../frame/api.ts'
-import { may } from '../../frame/session.ts'
+import { refusalOf } from '../../frame/session.ts'
 import { Action } from '../../parts/action.tsx'
 import { Copy, Time } from '../../parts/texts.tsx'
 import { Steps } from './steps.tsx'
@@ -23,13 +23,7 @@ export const DomainCard = ({ of, onDone }: Props) => {
           <Action
             label="Verify now"
             does={`Looks up the DNS records of ${domain} now. The service also does this regularly.`}
-            refusal={
-              status === 'deleting'
-                ? 'It is being deleted'
-                : may('domain', 'create', domain_id)
-                  ? undefined
-                  : 'The key lacks domain:* create'
-            }
+            refusal={status === 'deleting' ? 'It is being deleted' : refusalOf('domain', 'create', domain_id)}
             run={async () => {
               const found = await api.request('POST /v1/domains/{domain_id}/verify', { path: { domain_id } })
               answer.value = found.message
@@ -87,13 +81,7 @@ const Delete = ({ of: { domain, domain_id, status }, onDone }: Props) => (
     }
     isDangerous
     asks
-    refusal={
-      status === 'deleting'
-        ? 'It is being deleted'
-        : may('domain', 'delete', domain_id)
-          ? undefined
-          : 'The key lacks domain:* delete'
-    }
+    refusal={status === 'deleting' ? 'It is being deleted' : refusalOf('domain', 'delete', domain_id)}
     run={async () => {
       await api.request('DELETE /v1/domains/{domain_id}', { path: { domain_id } })
       onDone()

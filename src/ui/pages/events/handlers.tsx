@@ -1,11 +1,12 @@
 import { useSignal } from '@preact/signals'
-import { type Page, type Project, ServiceError } from '../../../client/index.ts'
+import { type Project, ServiceError } from '../../../client/index.ts'
 import { api } from '../../frame/api.ts'
 import { type Loaded, useLoaded } from '../../frame/load.ts'
 import { readAll, together } from '../../frame/readAll.ts'
 import { linkTo } from '../../frame/router.ts'
 import { may } from '../../frame/session.ts'
-import { offsetOf, PAGE } from '../../parts/pager.tsx'
+import { offsetOf, pageOf } from '../../parts/pager.tsx'
+import { Lacking } from '../../parts/lacking.tsx'
 import { List } from '../../parts/list.tsx'
 import type { Column } from '../../parts/table.tsx'
 import { Empty, Name, countText } from '../../parts/texts.tsx'
@@ -44,11 +45,15 @@ const handlersOf = async ({ project_id, name }: Project, signal: AbortSignal): P
   }
 }
 
+/** The permission that the session lacks to read the handlers. */
+const unread = (): 'project' | 'build' | undefined =>
+  (['project', 'build'] as const).find((type) => !may(type, 'read'))
+
 /** The functions of the deployed builds that events start, of all projects; none without the rights to read them. */
 export const useHandlers = (): LoadedHandlers => {
   const progress = useSignal<Progress | null>(null)
   const loaded = useLoaded(async (signal): Promise<readonly Handler[]> => {
-    if (!may('project', 'read') || !may('build', 'read')) return []
+    if (unread()) return []
     const projects = await readAll((query) => api.request('GET /v1/projects', { query, signal }))
     const handlers: Handler[] = []
     let read = 0
@@ -73,14 +78,10 @@ interface Props {
 
 const OFFSET = 'handlers_offset'
 
-const pageOf = (all: readonly Handler[], offset: number): Page<Handler> => ({
-  data: all.slice(offset, offset + PAGE),
-  pagination: { total: all.length, limit: PAGE, offset, has_more: all.length > offset + PAGE },
-})
-
 /** The functions that each type of event starts. */
 export const Handlers = ({ handlers: { data, progress, ...loaded } }: Props) => {
   const offset = offsetOf(OFFSET)
+  const lacked = unread()
   return (
     <section aria-labelledby="handlers">
       <h2 id="handlers">Handlers</h2>
@@ -97,9 +98,13 @@ export const Handlers = ({ handlers: { data, progress, ...loaded } }: Props) => 
         columns={COLUMNS}
         idOf={({ project, fn }) => `${project} ${fn}`}
         empty={
-          <Empty command="npx svc deploy">
-            No deployed function handles events. Deploy one from its folder:
-          </Empty>
+          lacked ? (
+            <Lacking type={lacked} action="read" />
+          ) : (
+            <Empty command="npx svc deploy">
+              No deployed function handles events. Deploy one from its folder:
+            </Empty>
+          )
         }
       />
     </section>

@@ -1,9 +1,8 @@
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
-import { randomKey } from '../../../client/randomKey.ts'
 import { api } from '../../frame/api.ts'
 import { linkTo } from '../../frame/router.ts'
-import { may, maySome } from '../../frame/session.ts'
+import { may, maySome, refusalOf } from '../../frame/session.ts'
 import { Action } from '../../parts/action.tsx'
 import { TextField } from '../../parts/fields.tsx'
 import { JsonField, useJsonText } from '../../parts/jsonField.tsx'
@@ -21,7 +20,6 @@ export const Publish = ({ types, event_type, onDone }: Props) => {
   const json = useJsonText('Data', '{}')
   const stream_id = useSignal('')
   const hasEdited = useRef(false)
-  const key = useRef(randomKey())
 
   const prefill = async (): Promise<void> => {
     if (hasEdited.current || type.value === '' || !may('event', 'read')) return
@@ -32,13 +30,12 @@ export const Publish = ({ types, event_type, onDone }: Props) => {
       json.text.value = JSON.stringify(newest.event_data, null, 2)
   }
 
-  const publish = async () => {
+  const publish = async (idempotencyKey: string) => {
     const options = {
-      idempotencyKey: key.current,
+      idempotencyKey,
       ...(stream_id.value && { stream_id: stream_id.value.trim() }),
     }
     const event = await api.send(type.value, json.read(), options)
-    key.current = randomKey() // a repetition after a failure publishes once
     onDone()
     return (
       <>
@@ -53,9 +50,7 @@ export const Publish = ({ types, event_type, onDone }: Props) => {
     <Action
       label="Publish"
       does="Publishes an event: each function that handles its type runs once."
-      refusal={
-        may('event', 'create') || maySome('event', 'create') ? undefined : 'The key lacks event:* create'
-      }
+      refusal={maySome('event', 'create') ? undefined : refusalOf('event', 'create')}
       onOpen={() => {
         hasEdited.current = false
         json.problem.value = ''

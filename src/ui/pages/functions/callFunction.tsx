@@ -1,10 +1,8 @@
 import { useSignal } from '@preact/signals'
-import { useRef } from 'preact/hooks'
 import type { CalledFunction, ProjectFunction } from '../../../client/index.ts'
-import { randomKey } from '../../../client/randomKey.ts'
 import { api } from '../../frame/api.ts'
 import { linkTo } from '../../frame/router.ts'
-import { may } from '../../frame/session.ts'
+import { refusalOf } from '../../frame/session.ts'
 import { Action } from '../../parts/action.tsx'
 import { Checkbox } from '../../parts/fields.tsx'
 import { JsonField, useJsonText } from '../../parts/jsonField.tsx'
@@ -34,23 +32,19 @@ export const CallFunction = ({ project, of, onCalled }: Props) => {
   const { fn } = of
   const json = useJsonText('Arguments', firstArgs(of))
   const isWaiting = useSignal(true)
-  const key = useRef(randomKey())
   return (
     <Action
       label="Call"
       does={`Starts a run of ${fn} on the deployed build. No other function receives the call.`}
-      refusal={may('event', 'create', 'svc:call') ? undefined : 'The key lacks event:svc:call create'}
-      onOpen={() => {
-        key.current = randomKey()
-        json.problem.value = ''
-      }}
-      run={async () => {
+      refusal={refusalOf('event', 'create', 'svc:call')}
+      onOpen={() => (json.problem.value = '')}
+      run={async (idempotencyKey) => {
         const args = json.readList()
         const reply = await api.request('POST /v1/functions/{project}/{ref}', {
           path: { project, ref: fn },
           query: { wait: isWaiting.value ? WAIT_S : 0 },
           body: { args },
-          idempotencyKey: key.current, // a repetition after a failure starts nothing twice
+          idempotencyKey,
         })
         onCalled({ fn, reply })
         return (
@@ -60,12 +54,7 @@ export const CallFunction = ({ project, of, onCalled }: Props) => {
         )
       }}
     >
-      <JsonField
-        label="Arguments as a JSON list"
-        rows={8}
-        json={json}
-        onEdit={() => (key.current = randomKey())}
-      />
+      <JsonField label="Arguments as a JSON list" rows={8} json={json} />
       <Checkbox
         label={`Wait up to ${WAIT_S} seconds for the result`}
         isChecked={isWaiting.value}

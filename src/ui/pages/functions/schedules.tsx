@@ -1,6 +1,4 @@
-import { useRef } from 'preact/hooks'
 import type { Schedule } from '../../../client/index.ts'
-import { randomKey } from '../../../client/randomKey.ts'
 import { api } from '../../frame/api.ts'
 import { useRefresh } from '../../frame/live.ts'
 import { useLoaded } from '../../frame/load.ts'
@@ -88,7 +86,6 @@ const Actions = ({ project, schedule, onDone }: ActionProps) => {
   const { schedule_id, paused } = schedule
   const [fn, path] = [refOf(schedule), { project, schedule_id }]
   const refusal = refusalIn(project, 'build', 'execute')
-  const key = useRef(randomKey())
   return (
     <div class="buttons">
       {paused ? (
@@ -120,11 +117,10 @@ const Actions = ({ project, schedule, onDone }: ActionProps) => {
         does={`Starts ${fn} now with the event of a tick, also during a pause.`}
         asks
         refusal={refusal}
-        onOpen={() => (key.current = randomKey())}
-        run={async () => {
+        run={async (idempotencyKey) => {
           const { run_id } = await api.request('POST /v1/projects/{project}/schedules/{schedule_id}/run', {
             path,
-            idempotencyKey: key.current, // a repetition after a failure starts nothing twice
+            idempotencyKey,
           })
           onDone()
           return (

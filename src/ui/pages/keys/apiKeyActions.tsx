@@ -42,10 +42,11 @@ export const ApiKeyActions = ({ of: { api_key_id, name, enabled }, onDone, onIss
       <Action
         label="Rotate"
         does={`Creates another API key like ${name}, and shows its token once. The former key then expires.`}
-        run={async () => {
+        run={async (idempotencyKey) => {
           const key = await ask<NewApiKey>('POST /operator/api-keys/{api_key_id}/rotate', {
             path,
             body: { overlap_s: Number(overlap.value) },
+            idempotencyKey,
           })
           onDone()
           onIssue({ what: `API key ${key.name}`, token: key.token })

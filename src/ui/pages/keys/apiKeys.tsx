@@ -74,9 +74,10 @@ const Create = ({ env_id, onDone, onIssue }: Props & { readonly onDone: () => vo
     <Action
       label="Create API key"
       does="Creates an API key of the environment, and shows its token once."
-      run={async () => {
+      run={async (idempotencyKey) => {
         const key = await ask<NewApiKey>('POST /operator/envs/{env_id}/api-keys', {
           path: { env_id },
+          idempotencyKey,
           body: { name: name.value, ...(!isFull.value && { permissions: permissionsOf(grants.value) }) },
         })
         onDone()

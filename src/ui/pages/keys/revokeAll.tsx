@@ -1,5 +1,5 @@
 import { api } from '../../frame/api.ts'
-import { may } from '../../frame/session.ts'
+import { refusalOf } from '../../frame/session.ts'
 import { Action } from '../../parts/action.tsx'
 
 interface Props {
@@ -19,7 +19,7 @@ export const RevokeAll = ({ what, operation, type, does, onDone }: Props) => (
     does={does}
     isDangerous
     asks
-    refusal={may(type, 'delete') ? undefined : `The key lacks ${type}:* delete`}
+    refusal={refusalOf(type, 'delete')}
     run={async () => {
       const { revoked_count } = await api.request(operation)
       onDone()

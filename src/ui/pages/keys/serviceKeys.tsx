@@ -4,7 +4,7 @@ import { clock } from '../../../clock.ts'
 import type { NewServiceKey, ServiceKey } from '../../../client/index.ts'
 import { api, ask } from '../../frame/api.ts'
 import { useLoaded } from '../../frame/load.ts'
-import { may } from '../../frame/session.ts'
+import { refusalOf } from '../../frame/session.ts'
 import { Action } from '../../parts/action.tsx'
 import { TextField } from '../../parts/fields.tsx'
 import { offsetOf, PAGE } from '../../parts/pager.tsx'
@@ -89,13 +89,7 @@ const Revoke = ({
     does={`Revokes the service key ${name || service_key_id}. Its streams end, and its next request is refused.`}
     isDangerous
     asks
-    refusal={
-      revoked_at
-        ? 'It is revoked'
-        : may('key', 'delete', service_key_id)
-          ? undefined
-          : 'The key lacks key:* delete'
-    }
+    refusal={revoked_at ? 'It is revoked' : refusalOf('key', 'delete', service_key_id)}
     run={async () => {
       await api.request('DELETE /v1/service-keys/{service_key_id}', { path: { service_key_id } })
       onDone()
@@ -120,10 +114,11 @@ const Create = ({
     <Action
       label="Create service key"
       does="Creates a key with the chosen permissions, and shows its token once."
-      refusal={may('key', 'create') ? undefined : 'The key lacks key:* create'}
-      run={async () => {
+      refusal={refusalOf('key', 'create')}
+      run={async (idempotencyKey) => {
         const key = await ask<NewServiceKey>('POST /v1/service-keys', {
           headers: asKey(issuer.value),
+          idempotencyKey,
           body: {
             name: name.value,
             description: description.value,

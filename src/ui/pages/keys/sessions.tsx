@@ -3,7 +3,7 @@ import { actionsOf } from '../../../access/permissions.ts'
 import type { Session } from '../../../client/index.ts'
 import { api } from '../../frame/api.ts'
 import { useLoaded } from '../../frame/load.ts'
-import { may, session } from '../../frame/session.ts'
+import { refusalOf, session } from '../../frame/session.ts'
 import { Action } from '../../parts/action.tsx'
 import { offsetOf, PAGE } from '../../parts/pager.tsx'
 import { type Grants, PermissionGrid, PermissionList, permissionsOf } from '../../parts/permissionGrid.tsx'
@@ -85,7 +85,7 @@ const Revoke = ({ of, onDone }: { readonly of: Session; readonly onDone: () => v
     }
     isDangerous
     asks
-    refusal={may('session', 'delete', of.session_id) ? undefined : 'The key lacks session:* delete'}
+    refusal={refusalOf('session', 'delete', of.session_id)}
     run={async () => {
       const { session_id } = of
       await api.request('DELETE /v1/sessions/{session_id}', { path: { session_id } })
@@ -109,10 +109,11 @@ const Create = ({
     <Action
       label="Create session"
       does="Creates a session with the chosen permissions, and shows its token once."
-      refusal={may('session', 'create') ? undefined : 'The key lacks session:* create'}
-      run={async () => {
+      refusal={refusalOf('session', 'create')}
+      run={async (idempotencyKey) => {
         const created = await api.request('POST /v1/sessions', {
           headers: asKey(issuer.value),
+          idempotencyKey,
           body: { permissions: permissionsOf(grants.value), expires_in: Number(seconds.value) },
         })
         issuer.value = ''

@@ -59,8 +59,8 @@ const AbandonedEvents = () => {
           does={`Publishes ${event_type} again with its data on its stream, so that its handlers run. Do this when the cause is removed.`}
           asks
           refusal={replayed_as ? 'It was replayed' : undefined}
-          run={async () => {
-            await ask('POST /operator/events/{event_id}/replay', { path: { event_id } })
+          run={async (idempotencyKey) => {
+            await ask('POST /operator/events/{event_id}/replay', { path: { event_id }, idempotencyKey })
             events.reload()
             return `Published ${event_type} again.`
           }}

@@ -96,8 +96,12 @@ const Create = ({ org, onDone }: { readonly org: string; readonly onDone: () => 
     <Action
       label="Create environment"
       does={`Creates an environment of ${org}. It needs an API key next.`}
-      run={async () => {
-        await ask('POST /operator/orgs/{org}/envs', { path: { org }, body: { name: name.value } })
+      run={async (idempotencyKey) => {
+        await ask('POST /operator/orgs/{org}/envs', {
+          path: { org },
+          body: { name: name.value },
+          idempotencyKey,
+        })
         onDone()
         return `Created the environment ${name.value}.`
       }}

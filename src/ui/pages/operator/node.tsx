@@ -1,9 +1,11 @@
 import { ask } from '../../frame/api.ts'
 import { useLoaded } from '../../frame/load.ts'
 import { useRepeat } from '../../frame/repeat.ts'
+import { Button } from '../../parts/button.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
 import { durationText, Failure, Time } from '../../parts/texts.tsx'
+import { Nodes } from './nodes.tsx'
 
 interface Engine {
   readonly engine: string
@@ -34,20 +36,28 @@ interface Check {
 
 const LOOK_MS = 5000
 
-/** The node that answers, its engines, and what its checks found. */
+/** All nodes, then the one that answers, its engines, and what its checks found. */
 export const Node = () => {
   const status = useLoaded((signal) => ask<Status>('GET /operator/status', { signal }), [])
   useRepeat(status.reload, LOOK_MS)
   return (
-    <section aria-labelledby="node">
-      <h2 id="node">The node that answers</h2>
-      {status.error && <Failure error={status.error} retry={status.reload} />}
-      {status.data && <FactsOf of={status.data} />}
-      {status.data && (
-        <Table caption="Engines" columns={ENGINES} rows={status.data.engines} idOf={({ engine }) => engine} />
-      )}
-      <Checks />
-    </section>
+    <>
+      <Nodes own={status.data?.node_id} />
+      <section aria-labelledby="node">
+        <h2 id="node">The node that answers</h2>
+        {status.error && <Failure error={status.error} retry={status.reload} />}
+        {status.data && <FactsOf of={status.data} />}
+        {status.data && (
+          <Table
+            caption="Engines"
+            columns={ENGINES}
+            rows={status.data.engines}
+            idOf={({ engine }) => engine}
+          />
+        )}
+        <Checks />
+      </section>
+    </>
   )
 }
 
@@ -102,9 +112,9 @@ const Checks = () => {
     <section aria-labelledby="checks">
       <div class="heading">
         <h3 id="checks">Checks</h3>
-        <button type="button" disabled={checks.isLoading} onClick={checks.reload}>
+        <Button isOff={checks.isLoading} onClick={checks.reload}>
           {checks.isLoading ? 'Checking…' : 'Check again'}
-        </button>
+        </Button>
       </div>
       {checks.error && <Failure error={checks.error} retry={checks.reload} />}
       {checks.data && (

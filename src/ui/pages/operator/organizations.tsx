@@ -77,8 +77,9 @@ const Create = ({ onDone }: { readonly onDone: () => void }) => {
     <Action
       label="Create organization"
       does="Creates an organization without environments. Its slug is part of the addresses of its webhooks."
-      run={async () => {
+      run={async (idempotencyKey) => {
         const org = await ask<Org>('POST /operator/orgs', {
+          idempotencyKey,
           body: { slug: slug.value, plan: plan.value, ...(name.value && { name: name.value }) },
         })
         onDone()

@@ -80,8 +80,11 @@ const Rebuild = ({
     <Action
       label={label}
       does={`Builds new documents of ${what} from the log, beside those that are served. Requests never see a gap.`}
-      run={async () => {
-        await ask('POST /operator/projections/rebuild', { body: { names, verify: verify.value } })
+      run={async (idempotencyKey) => {
+        await ask('POST /operator/projections/rebuild', {
+          body: { names, verify: verify.value },
+          idempotencyKey,
+        })
         onDone()
         return `The rebuild of ${what} was requested.`
       }}

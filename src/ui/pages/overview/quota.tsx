@@ -54,7 +54,7 @@ const Used = ({
   readonly of: ReturnType<typeof quotaOf>[number]
 }) => (
   <>
-    {used} of {limit ?? 'unlimited'}
+    {limit === null ? `${used}, no limit` : `${used} of ${limit}`}
     {limit !== null && (
       <>
         {' '}

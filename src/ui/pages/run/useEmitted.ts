@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Run } from '../../../client/index.ts'
-import { signIns, textOf } from '../../frame/api.ts'
+import { recoveries, signIns, textOf } from '../../frame/api.ts'
 import { followInBatches } from '../../frame/followInBatches.ts'
 import { may } from '../../frame/session.ts'
 import { type Emitted, emittedAfter, nothingEmitted } from './emittedData.ts'
@@ -9,6 +9,10 @@ import { type Emitted, emittedAfter, nothingEmitted } from './emittedData.ts'
 /** The data that the runs of a stream emit, live. A signal: only the parts of the page that show the data change with it. */
 export const useEmitted = ({ stream_id }: Pick<Run, 'stream_id'>): Signal<Emitted> => {
   const emitted = useSignal(nothingEmitted)
+  const attempt = useSignal(0)
+  useEffect(() => {
+    if (emitted.peek().failure !== '') attempt.value++
+  }, [recoveries.value])
   useEffect(() => {
     if (!may('stream', 'read', stream_id)) return
     const connection = new AbortController()
@@ -19,6 +23,6 @@ export const useEmitted = ({ stream_id }: Pick<Run, 'stream_id'>): Signal<Emitte
       if (!connection.signal.aborted) emitted.value = { ...emitted.peek(), failure: textOf(error) }
     })
     return () => connection.abort()
-  }, [stream_id, signIns.value])
+  }, [stream_id, signIns.value, attempt.value])
   return emitted
 }

@@ -6,6 +6,7 @@ import { useRefresh } from '../../frame/live.ts'
 import { useLoaded } from '../../frame/load.ts'
 import { linkTo } from '../../frame/router.ts'
 import { may } from '../../frame/session.ts'
+import { Lacking } from '../../parts/lacking.tsx'
 import { durationText, Failure } from '../../parts/texts.tsx'
 import { type Axis, Marks } from './marks.tsx'
 import { Moment } from './moment.tsx'
@@ -31,17 +32,19 @@ export const Waterfall = ({
   readonly run: Run
   readonly emitted: Signal<Emitted>
 }) => {
+  const isPermitted = may('event', 'read')
   const trace = useLoaded(
-    (signal) => api.request('GET /v1/runs/{run_id}/trace', { path: { run_id }, signal }),
+    async (signal) =>
+      isPermitted ? api.request('GET /v1/runs/{run_id}/trace', { path: { run_id }, signal }) : undefined,
     [run_id, stop_time],
   )
   useRefresh(['run:', 'event:'], () => {
     if (trace.data && isOpen(trace.data.root)) trace.reload()
   })
-  if (!may('event', 'read')) return null
   return (
     <section aria-labelledby="trace">
       <h2 id="trace">Trace</h2>
+      {!isPermitted && <Lacking type="event" action="read" />}
       {trace.error && <Failure error={trace.error} retry={trace.reload} />}
       {trace.data && <Picture trace={trace.data} run_id={run_id} emitted={emitted} />}
     </section>

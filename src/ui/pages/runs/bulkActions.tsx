@@ -1,13 +1,12 @@
 import { useSignal } from '@preact/signals'
-import { useRef } from 'preact/hooks'
-import { randomKey } from '../../../client/randomKey.ts'
 import type { Run, RunStatus } from '../../../client/index.ts'
 import { api, textOf } from '../../frame/api.ts'
 import { reportFailed } from '../../frame/notices.tsx'
 import { together } from '../../frame/readAll.ts'
-import { may } from '../../frame/session.ts'
+import { refusalOf } from '../../frame/session.ts'
 import { linkTo } from '../../frame/router.ts'
 import { Action } from '../../parts/action.tsx'
+import { Button } from '../../parts/button.tsx'
 import { Status, countText } from '../../parts/texts.tsx'
 import { runFilters } from './filterBar.tsx'
 
@@ -31,7 +30,6 @@ export const canCancel = ({ status }: Pick<Run, 'status'>): boolean =>
 export const BulkActions = ({ picked, matching, onPick, onDone }: Props) => {
   const done = useSignal(0)
   const isPicking = useSignal(false)
-  const batch = useRef(randomKey())
   const runs = [...picked.values()]
   const active = runs.filter(canCancel)
 
@@ -53,23 +51,22 @@ export const BulkActions = ({ picked, matching, onPick, onDone }: Props) => {
 
   const forEach =
     (affected: readonly Run[], send: (run: Run, key: string) => Promise<unknown>, did: string) =>
-    async () => {
+    async (batch: string) => {
       done.value = 0
       const failures: string[] = []
       await together(affected, async (run) => {
         try {
-          await send(run, `${batch.current}-${run.run_id}`)
+          await send(run, `${batch}-${run.run_id}`)
           done.value++
         } catch (error) {
           failures.push(textOf(error))
         }
       })
-      // The selection remains, and a repetition with the same keys does nothing twice.
       if (failures.length > 0)
         throw new Error(
-          `${failures.length} of ${affected.length} requests failed, the first with: ${failures[0]}`,
+          `${failures.length} of ${affected.length} requests failed, the first with: ${failures[0]} The selection is kept: ` +
+            'a repetition does nothing twice.',
         )
-      batch.current = randomKey()
       onDone()
       return `${did} ${countText(affected.length, 'run')}.`
     }
@@ -78,11 +75,11 @@ export const BulkActions = ({ picked, matching, onPick, onDone }: Props) => {
     <div class="toolbar" role="toolbar" aria-label="Selected runs">
       <span aria-live="polite">{runs.length === 0 ? 'No run is selected' : `${runs.length} selected`}</span>
       {matching > 0 && (
-        <button type="button" class="plain" disabled={isPicking.value} onClick={() => void pickMatching()}>
+        <Button class="plain" isOff={isPicking.value} onClick={() => void pickMatching()}>
           {isPicking.value
             ? 'Selecting…'
             : `Select all ${Math.min(matching, MOST).toLocaleString('en')} in the list`}
-        </button>
+        </Button>
       )}
       {runs.length > 0 && (
         <>
@@ -92,9 +89,7 @@ export const BulkActions = ({ picked, matching, onPick, onDone }: Props) => {
           <Action
             label={`Replay ${runs.length}`}
             does="Runs each function again with the same input, on the build that is deployed now."
-            refusal={
-              may('event', 'create', 'svc:replay') ? undefined : 'The key lacks event:svc:replay create'
-            }
+            refusal={refusalOf('event', 'create', 'svc:replay')}
             run={forEach(
               runs,
               (run, idempotencyKey) =>
@@ -109,11 +104,8 @@ export const BulkActions = ({ picked, matching, onPick, onDone }: Props) => {
             does="Cancels the selected runs that are running or wait for a retry. Ended runs do not change."
             isDangerous
             refusal={
-              !may('event', 'create', 'svc:cancel')
-                ? 'The key lacks event:svc:cancel create'
-                : active.length === 0
-                  ? 'All selected runs have ended'
-                  : undefined
+              refusalOf('event', 'create', 'svc:cancel') ??
+              (active.length === 0 ? 'All selected runs have ended' : undefined)
             }
             run={forEach(
               active,

@@ -22,11 +22,12 @@ export const CreateSecret = ({ project, onDone }: Props) => {
         does={`Stores a value for ${project}, encrypted. Its functions can read it from then on.`}
         refusal={refusal}
         onOpen={() => (value.value = '')}
-        run={async () => {
+        run={async (idempotencyKey) => {
           const created = key.value
           await api.request('POST /v1/projects/{project}/context', {
             path: { project },
             body: { key: created, value: value.value, description: description.value },
+            idempotencyKey,
           })
           key.value = value.value = description.value = ''
           onDone()

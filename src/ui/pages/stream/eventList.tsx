@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import type { StreamEvent } from '../../../client/index.ts'
+import type { Run, StreamEvent } from '../../../client/index.ts'
 import { linkTo, setQuery } from '../../frame/router.ts'
 import { Json } from '../../parts/json.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
@@ -12,11 +12,14 @@ const ROWS = 100
 /** The events of a stream with their positions, the newest first. */
 export const EventList = ({ tail: { events, count } }: { readonly tail: Tail }) => {
   const limit = useSignal(ROWS)
+  const names = new Map(
+    events.flatMap((event) => (event.event === 'stream:data' ? [] : [nameOf(event.data.run)])),
+  )
   return (
     <>
       <Table
         caption="Events of the stream, the newest first"
-        columns={COLUMNS}
+        columns={columnsOf(names)}
         rows={events.slice(-limit.value).toReversed()}
         idOf={({ id }) => id}
       />
@@ -37,7 +40,10 @@ export const EventList = ({ tail: { events, count } }: { readonly tail: Tail }) 
   )
 }
 
-const COLUMNS: readonly Column<StreamEvent>[] = [
+/** Emitted data has the id of its run only. */
+const nameOf = ({ run_id, fn }: Run) => [run_id, fn] as const
+
+const columnsOf = (names: ReadonlyMap<string, string | null>): readonly Column<StreamEvent>[] => [
   {
     name: 'Position',
     cell: ({ id }) => (
@@ -55,10 +61,10 @@ const COLUMNS: readonly Column<StreamEvent>[] = [
   {
     name: 'Run',
     cell: (event) => {
-      const { run_id, fn } = runOf(event)
+      const run_id = event.event === 'stream:data' ? event.data.run_id : event.data.run.run_id
       return (
         <a href={linkTo(`/runs/${run_id}`)} title={run_id}>
-          {fn ?? shortId(run_id)}
+          {names.get(run_id) ?? shortId(run_id)}
         </a>
       )
     },
@@ -73,9 +79,6 @@ const COLUMNS: readonly Column<StreamEvent>[] = [
     ),
   },
 ]
-
-const runOf = (event: StreamEvent): { readonly run_id: string; readonly fn?: string | null } =>
-  event.event === 'stream:data' ? { run_id: event.data.run_id } : event.data.run
 
 const summaryOf = ({ event, data }: StreamEvent): string => {
   if (event === 'stream:data')

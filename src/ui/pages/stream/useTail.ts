@@ -1,6 +1,6 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { signIns } from '../../frame/api.ts'
+import { isUnanswered, recoveries, signIns } from '../../frame/api.ts'
 import { followInBatches } from '../../frame/followInBatches.ts'
 import { useLive } from '../../frame/live.ts'
 import { continued, emptyTail, type Tail } from './tail.ts'
@@ -70,6 +70,10 @@ export const useTail = (stream_id: string, from: string): Followed => {
     )
     return () => connection.abort()
   }, [stream_id, from, attempt.value, signIns.value])
+
+  useEffect(() => {
+    if (state.peek() === 'failed' && isUnanswered(error.peek())) attempt.value++
+  }, [recoveries.value])
 
   useLive((update) => {
     const isHere = update.event === 'gap' || update.data.stream_id === stream_id

@@ -1,0 +1,81 @@
+import * as assert from 'uvu/assert'
+import { call, deploy } from '../support/build.ts'
+import { hasChromium } from '../support/chromium.ts'
+import { openFaultProxy } from '../support/faultProxy.ts'
+import {
+  openDashboard,
+  signInAsOperator,
+  type StartedDashboard,
+  startDashboard,
+} from '../support/openDashboard.ts'
+import { suite } from '../support/suite.ts'
+
+const isHere = hasChromium()
+const lost = suite<StartedDashboard>('pages of the dashboard that are opened while the service is lost', {
+  timeoutMs: 120_000,
+})
+const story = (name: string, work: (context: StartedDashboard) => Promise<void>) =>
+  isHere ? lost(name, work) : lost.skip(name)
+
+lost.before(async (context) => {
+  if (isHere) Object.assign(context, await startDashboard())
+})
+lost.after(({ stop }) => stop?.())
+
+/** The key after `g` of each page, and a text that only its content has. */
+const PAGES = {
+  o: /All runs/,
+  r: /in the list/,
+  s: /Newest event/,
+  e: /Sent by run/,
+  f: /Last 24 hours/,
+  b: /SHA-256/,
+  i: /No file is stored/,
+  x: /This project has no secret/,
+  k: /this dashboard/,
+  d: /No domain is registered/,
+  a: /ProjectCreated/,
+  p: /self_host/,
+} as const
+
+story('each of them says so, and shows its content when the service answers again', async (context) => {
+  const { chromium, server } = context
+  await deploy(server.api, 'shop', { 'a.js': 'export const echo = (text) => text' })
+  const { run_id } = await call(server.api, 'a/echo', 'hi')
+  const { hostname, port } = new URL(server.url)
+  const proxy = await openFaultProxy({ host: hostname, port: Number(port) })
+  const dashboard = await openDashboard(
+    chromium,
+    { ...server, url: proxy.url(server.url) },
+    { path: '/operator' },
+  )
+  const { page } = dashboard
+  await signInAsOperator(dashboard)
+  const main = page.getByRole('main')
+  const tried = 'The service does not answer. The page tries again when it does.'
+  for (const [key, content] of Object.entries(PAGES)) {
+    await page.keyboard.press('g')
+    await page.keyboard.press(key === 'k' ? 'd' : 'k')
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    proxy.refuse()
+    await page.keyboard.press('g')
+    await page.keyboard.press(key)
+    await main.getByRole('alert').filter({ hasText: tried }).first().waitFor()
+    await page.getByText('Connection lost').waitFor()
+    assert.is(await main.getByText(content).count(), 0, key)
+    await proxy.heal()
+    await main.getByText(content).first().waitFor()
+    await page.getByText('Connection lost').waitFor({ state: 'detached' })
+    assert.is(await main.getByRole('alert').count(), 0, key)
+  }
+  await dashboard.go('/runs')
+  await page.getByRole('link', { name: 'a/echo' }).waitFor()
+  proxy.refuse()
+  await page.getByRole('link', { name: 'a/echo' }).click()
+  await main.getByRole('alert').filter({ hasText: tried }).waitFor()
+  await proxy.heal()
+  await main.getByText(run_id).first().waitFor()
+  await proxy.close()
+})
+
+lost.run()

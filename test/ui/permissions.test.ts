@@ -1,0 +1,130 @@
+import * as assert from 'uvu/assert'
+import { lackText } from '../../src/access/permissions.ts'
+import type { Permissions } from '../../src/events/org.ts'
+import { newSession } from '../api/issuing.ts'
+import { call, deploy } from '../support/build.ts'
+import { hasChromium } from '../support/chromium.ts'
+import {
+  openDashboard,
+  operatorTokenOf,
+  type StartedDashboard,
+  startDashboard,
+} from '../support/openDashboard.ts'
+import { openApi } from '../support/http.ts'
+import { suite } from '../support/suite.ts'
+
+interface Context extends StartedDashboard {
+  run_id: string
+}
+
+const isHere = hasChromium()
+const permissions = suite<Context>('permissions in the dashboard', { timeoutMs: 120_000 })
+const story = (name: string, work: (context: Context) => Promise<void>) =>
+  isHere ? permissions(name, work) : permissions.skip(name)
+
+permissions.before(async (context) => {
+  if (!isHere) return
+  Object.assign(context, await startDashboard())
+  await deploy(context.server.api, 'shop', { 'a.js': 'export const echo = (text) => text' })
+  context.run_id = (await call(context.server.api, 'a/echo', 'hi')).run_id
+})
+permissions.after(({ stop }) => stop?.())
+
+/** An API key whose permissions the operator changes. */
+const openKey = async ({ server }: Context, given: Permissions) => {
+  const operator = openApi(server.url, operatorTokenOf(server))
+  const { env_id } = await server.api.get<{ env_id: string }>('/env')
+  const { api_key_id, token } = await operator.post<{ api_key_id: string; token: string }>(
+    `${server.url}/operator/envs/${env_id}/api-keys`,
+    { name: 'changing', permissions: given },
+  )
+  const change = (next: Permissions) =>
+    operator.patch(`${server.url}/operator/api-keys/${api_key_id}`, { permissions: next })
+  return { token, change }
+}
+
+story(
+  'a permission that is withdrawn while a page is open is named by its actions and its page',
+  async (context) => {
+    const { chromium, server } = context
+    await server.api.send('PUT', '/files/upload/kept.txt', { body: Buffer.from('a') })
+    const { token, change } = await openKey(context, {
+      'file:*': ['*'],
+      'run:*': ['read'],
+      'env:*': ['read'],
+    })
+    const { page } = await openDashboard(chromium, server, { token, path: '/files' })
+    const upload = page.getByRole('button', { name: 'Upload' })
+    await page.getByRole('row', { name: /^kept\.txt/ }).waitFor()
+
+    await change({ 'file:*': ['read'], 'run:*': ['read'], 'env:*': ['read'] })
+    await upload.click()
+    const dialog = page.getByRole('dialog', { name: 'Upload' })
+    const note = { name: 'note.txt', mimeType: 'text/plain', buffer: Buffer.from('note') }
+    await dialog.getByLabel('File').setInputFiles(note)
+    await dialog.getByRole('button', { name: 'Upload' }).click()
+    await dialog
+      .getByRole('alert')
+      .getByText(lackText('file', 'create', 'note.txt'))
+      .waitFor()
+    assert.is(await dialog.getByLabel('Path').inputValue(), 'note.txt')
+    await page.keyboard.press('Escape')
+    assert.ok(await upload.isDisabled())
+    assert.ok(await upload.evaluate((own) => own.matches(':focus')))
+    await page.keyboard.press('Enter')
+    await page
+      .getByRole('status')
+      .getByText(`Upload: ${lackText('file', 'create')}`)
+      .waitFor()
+    assert.is(await dialog.count(), 0)
+    await page.getByRole('row', { name: /^kept\.txt/ }).waitFor()
+
+    await change({ 'run:*': ['read'], 'env:*': ['read'] })
+    await page.getByLabel('Path begins with').fill('k')
+    await page.getByRole('main').getByText(lackText('file', 'read')).waitFor()
+    assert.is(await page.getByRole('link', { name: 'Files' }).count(), 0)
+    assert.is(await page.getByRole('row').count(), 0)
+    await page.getByRole('link', { name: 'Runs' }).click()
+    await page.getByRole('link', { name: 'a/echo' }).waitFor()
+  },
+)
+
+story('every page that a credential may not see names the permission in the same words', async (context) => {
+  const { chromium, server, run_id } = context
+  const { token } = await newSession(server.api, { 'webhook:*': ['execute'] })
+  const { page, go } = await openDashboard(chromium, server, { token, path: '/keys' })
+  for (const [path, type] of [
+    ['', 'run'],
+    ['/runs', 'run'],
+    [`/runs/${run_id}`, 'run'],
+    ['/streams', 'stream'],
+    ['/events', 'event'],
+    ['/functions', 'build'],
+    ['/builds', 'build'],
+    ['/files', 'file'],
+    ['/secrets', 'context'],
+    ['/keys', 'key'],
+    ['/keys', 'session'],
+    ['/domains', 'domain'],
+    ['/history', 'env'],
+  ] as const) {
+    await go(path)
+    await page.getByRole('main').getByText(lackText(type, 'read')).waitFor()
+    assert.is(await page.getByRole('button', { name: 'Try again' }).count(), 0, path)
+  }
+})
+
+story('a part of a page that a credential may not see is named, and not shown as empty', async (context) => {
+  const { chromium, server, run_id } = context
+  const { token } = await newSession(server.api, { 'run:*': ['read'], 'event:*': ['read'] })
+  const { page, go } = await openDashboard(chromium, server, { token, path: '/events' })
+  await page.getByRole('region', { name: 'Handlers' }).getByText(lackText('project', 'read')).waitFor()
+  assert.is(await page.getByText('No deployed function handles events').count(), 0)
+  await go(`/runs/${run_id}`)
+  await page.getByRole('region', { name: 'Trace' }).getByText('a/echo').waitFor()
+  const { token: fewer } = await newSession(server.api, { 'run:*': ['read'] })
+  const other = await openDashboard(chromium, server, { token: fewer, path: `/runs/${run_id}` })
+  await other.page.getByRole('region', { name: 'Trace' }).getByText(lackText('event', 'read')).waitFor()
+})
+
+permissions.run()
