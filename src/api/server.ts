@@ -8,6 +8,7 @@ import { AppError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { addressOf, isTrusted, type TrustedProxies } from '../ports/trustedProxies.ts'
 import { AddressLimit } from './http/addressLimit.ts'
+import { GatheredMessage } from './http/gatheredMessage.ts'
 import { isMisdirected } from './http/misdirected.ts'
 import { refuseSocket } from './http/refuseSocket.ts'
 
@@ -84,6 +85,7 @@ const open = (
   { certificateOf }: Pick<Options, 'certificateOf'>,
 ): Server => {
   const settings: ServerOptions = {
+    IncomingMessage: GatheredMessage,
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: HEADERS_TIMEOUT_MS,
     connectionsCheckingInterval: LOOK_EVERY_MS,

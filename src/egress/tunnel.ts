@@ -45,6 +45,9 @@ export interface Tunnel {
 /** Bytes that wait in the pipe to the child. Above this, neither targets nor the child are read. */
 const MAX_QUEUED = 256 << 10
 
+/** Memory of one waiting frame beside its bytes: a target may send bytes one by one. */
+const WAITING_FRAME_BYTES = 512
+
 /** Cost in bytes of one frame beside its payload, and of one that opens a connection or asks the DNS. */
 const FRAME_COST = 64
 const ASK_COST = 16 << 10
@@ -57,8 +60,8 @@ const MAX_NAMES = 256
 
 /**
  * Serves the connections of one child over its pipe. T1: a frame that the child's side would never send destroys the
- * pipe with a `ProtocolViolation`. T2: at most `MAX_QUEUED` bytes and one read wait in the pipe. T3: one turn of the
- * event loop moves a bounded number of bytes (turns.ts). T4: all streams end with the pipe.
+ * pipe with a `ProtocolViolation`. T2: at most `MAX_QUEUED` bytes, with the memory of their frames, and one read wait in
+ * the pipe. T3: one turn of the event loop moves a bounded number of bytes (turns.ts). T4: all streams end with the pipe.
  * T5: new connections and lookups are paced (pace.ts).
  */
 export const serveTunnel = (pipe: Socket, deps: TunnelDeps): Tunnel => {
@@ -72,17 +75,25 @@ export const serveTunnel = (pipe: Socket, deps: TunnelDeps): Tunnel => {
   let places = 0
   let lastId = 0
   let bytes = 0
+  /** Frames in the pipe. */
+  let waiting = 0
   let paused = false
   let ended = false
 
-  const mayRead = () => !ended && !turns.over && pipe.writableLength < MAX_QUEUED
+  const queued = () => pipe.writableLength + waiting * WAITING_FRAME_BYTES
+  const mayRead = () => !ended && !turns.over && queued() < MAX_QUEUED
 
   const send = (frame: Buffer): void => {
     if (ended) return
     bytes += frame.length
     turns.spend(frame.length)
-    pipe.write(frame)
+    waiting++
+    pipe.write(frame, onWritten)
     if (!mayRead()) pause()
+  }
+
+  const onWritten = () => {
+    if (--waiting === 0 && paused) resume()
   }
 
   const pause = () => {
@@ -213,7 +224,6 @@ export const serveTunnel = (pipe: Socket, deps: TunnelDeps): Tunnel => {
     take()
     if (!mayRead()) pause()
   })
-  pipe.on('drain', resume)
   pipe.on('error', end)
   pipe.on('close', end)
 

@@ -3,9 +3,11 @@ import { isObject } from './isObject.ts'
 import type { ToolSchema } from './toolSchema.ts'
 
 /** Steps of one check. The author of a schema and the caller are different people, and neither may stop the service. */
-const MAX_STEPS = 1_000_000
+const MAX_STEPS = 250_000
 /** Characters that one step looks at. */
 const TEXT_STEP = 64
+/** Characters of what a schema lists, in a message. */
+const MAX_LISTED = 300
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -42,6 +44,11 @@ const mistakeIn = (
   step(1 + sizeOf(value))
   const told = (expectation: string): string =>
     `${path || root}: expected ${expectation}, got ${shown(value)}`
+  /** An alternative of a schema may be a mistake for each value of a long list. */
+  const listed = (parts: readonly string[], separator = ', '): string => {
+    step(Math.ceil(parts.reduce((characters, { length }) => characters + length, 0) / TEXT_STEP))
+    return parts.join(separator).slice(0, MAX_LISTED)
+  }
   if (schema === true) return undefined
   if (schema === false) return told('no value')
   const inner = (part: unknown, of: unknown, name?: string | number): string | undefined =>
@@ -52,14 +59,10 @@ const mistakeIn = (
   if (values) {
     step(values.length)
     if (!values.some((one) => isDeepStrictEqual(one, value)))
-      return told(
-        `one of ${values
-          .map((one) => JSON.stringify(one))
-          .join(', ')
-          .slice(0, 300)}`,
-      )
+      return told(`one of ${listed(values.map((one) => JSON.stringify(one)))}`)
   }
-  if ('const' in schema && !isDeepStrictEqual(constant, value)) return told(JSON.stringify(constant))
+  if ('const' in schema && !isDeepStrictEqual(constant, value))
+    return told(listed([JSON.stringify(constant)]))
   for (const part of allOf ?? []) {
     const mistake = inner(part, value)
     if (mistake !== undefined) return mistake
@@ -67,9 +70,7 @@ const mistakeIn = (
   if (anyOf) {
     const mistakes = mistakesOf(anyOf, (part) => inner(part, value))
     if (mistakes.length === anyOf.length)
-      return mistakes.length === 1
-        ? mistakes[0]
-        : told(`a value of anyOf (${mistakes.join('; ').slice(0, 300)})`)
+      return mistakes.length === 1 ? mistakes[0] : told(`a value of anyOf (${listed(mistakes, '; ')})`)
   }
   if (oneOf) {
     const matching = oneOf.length - mistakesOf(oneOf, (part) => inner(part, value)).length
@@ -80,7 +81,7 @@ const mistakeIn = (
   if (typeof value === 'number') return mistakeInNumber(schema, value, told)
   if (typeof value === 'string') return mistakeInText(schema, value, told)
   if (Array.isArray(value)) return mistakeInList(schema, value, told, inner)
-  if (isObject(value)) return mistakeInObject(schema, value, path, told, inner)
+  if (isObject(value)) return mistakeInObject(schema, value, path, { told, inner, listed })
   return undefined
 }
 
@@ -150,8 +151,7 @@ const mistakeInObject = (
   schema: Fields,
   value: Fields,
   path: string,
-  told: Told,
-  inner: Inner,
+  { told, inner, listed }: { told: Told; inner: Inner; listed: (parts: readonly string[]) => string },
 ): string | undefined => {
   const properties = (schema['properties'] ?? {}) as Fields
   const names = Object.keys(value)
@@ -166,7 +166,7 @@ const mistakeInObject = (
     const known = Object.hasOwn(properties, name)
     const part = known ? properties[name] : schema['additionalProperties']
     if (part === false && !known)
-      return `${joined(path, name)}: unknown field; expected ${Object.keys(properties).join(', ') || 'no fields'}`
+      return `${joined(path, name)}: unknown field; expected ${listed(Object.keys(properties)) || 'no fields'}`
     const mistake =
       (part === undefined ? undefined : inner(part, value[name], name)) ??
       (schema['propertyNames'] === undefined ? undefined : inner(schema['propertyNames'], name, name))

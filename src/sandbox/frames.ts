@@ -1,3 +1,4 @@
+import { ByteChunks } from '../byteChunks.ts'
 import { nestsDeeperThan } from '../events/jsonDepth.ts'
 import { MAX_JSON_DEPTH, RAW_BYTES } from '../events/rawJson.ts'
 
@@ -47,14 +48,12 @@ export const frameReader = (
   onFrame: (json: string) => void,
   onLarge?: (bytes: Buffer) => void,
 ): ((chunk: Buffer) => void) => {
-  let parts: Buffer[] = []
-  let have = 0
+  const chunks = new ByteChunks()
   let need = HEADER
   return (chunk) => {
-    parts.push(chunk)
-    have += chunk.length
-    if (have < need) return
-    const bytes = parts.length === 1 ? chunk : Buffer.concat(parts, have)
+    chunks.add(chunk)
+    if (chunks.length < need) return
+    const bytes = chunks.take()
     let at = 0
     need = HEADER
     while (bytes.length - at >= HEADER) {
@@ -71,8 +70,7 @@ export const frameReader = (
       if (onLarge && length > RAW_BYTES) onLarge(bytes.subarray(start, at))
       else onFrame(bytes.toString('utf8', start, at))
     }
-    parts = at < bytes.length ? [bytes.subarray(at)] : []
-    have = bytes.length - at
+    if (at < bytes.length) chunks.add(bytes.subarray(at))
   }
 }
 

@@ -1,11 +1,16 @@
 import type { ErrorDetails, RunError } from '../events/run.ts'
 import type { HostCall } from '../sdk/wire.ts'
 import type { Intake } from './intake.ts'
-import { MAX_MESSAGE, MAX_STACK } from './frames.ts'
-import { Masking } from './masking.ts'
+import { MAX_LINE, MAX_MESSAGE, MAX_STACK } from './frames.ts'
+import { Masking, type Unfinished } from './masking.ts'
 import type { ChildFrame } from './protocol.ts'
 
 type Failure = Extract<ChildFrame, { type: 'failure' }>
+
+type Log = Pick<Extract<ChildFrame, { type: 'log' }>, 'source' | 'text'>
+
+/** The secrets that may continue in the next piece of a long line, by the stream of the line. */
+export type CutLines = Partial<Record<Log['source'], Unfinished | undefined>>
 
 /** The search for secrets in a frame counts as this many times its bytes. */
 const MASKING_COST = 4
@@ -46,12 +51,26 @@ export class GivenValues {
     return this.#masking ? this.#masking.text(text) : text
   }
 
+  /** A line of output, or a piece of one: the child cuts long lines, and a value may be in several pieces. */
+  inOutput({ source, text }: Log, cut: CutLines): string {
+    if (!this.#masking) return text
+    const isCut = text.length >= MAX_LINE
+    const masked = this.#masking.piece(text, { before: cut[source], isCut })
+    cut[source] = masked.unfinished
+    return masked.text
+  }
+
+  /** The same for a text that the child may have cut. */
+  #inCutText(text: string): string {
+    return this.#masking ? this.#masking.cutText(text) : text
+  }
+
   /** The error of a failed run, with texts of the allowed length. */
   inFailure({ code, message, stack, details }: Failure, size: number): RunError {
     return {
       code,
-      message: this.inText(message.slice(0, MAX_MESSAGE)),
-      ...(stack !== undefined && { stack: this.inText(stack.slice(0, MAX_STACK)) }),
+      message: this.#inCutText(message.slice(0, MAX_MESSAGE)),
+      ...(stack !== undefined && { stack: this.#inCutText(stack.slice(0, MAX_STACK)) }),
       ...(details && this.#inDetails(details, size)),
     }
   }
@@ -60,7 +79,8 @@ export class GivenValues {
   #inDetails(details: ErrorDetails, size: number): ErrorDetails {
     if (!this.#masking) return details
     const { location, ...rest } = details
-    const masked = this.inJson(rest, size) as typeof rest
+    this.#intake.charge(MASKING_COST * size)
+    const masked = this.#masking.json(rest, (text) => this.#inCutText(text)) as typeof rest
     if (!location) return masked
     const { line, column } = location
     const texts = this.#masking.json(location) as typeof location

@@ -1,79 +1,45 @@
 /**
  * Replaces secrets in what a child sends. M1: a value that was given to a child is masked in everything that it sends
  * later. M2: the time is linear in the size of a text, whatever the values are: the first `PREFIX_BYTES` of a form decide.
+ * M3: the memory is that of the result, whatever the number of secrets in a text is.
  */
 import { MASK } from '../events/mask.ts'
 import { RawJson } from '../events/rawJson.ts'
+import { PrefixTree } from './prefixTree.ts'
+import { Replaced } from './replaced.ts'
+import { formsOf } from './secretForms.ts'
+import { UnescapedText } from './unescapedText.ts'
 
 /** A shorter value occurs by chance. */
 const MIN_VALUE = 4
-/** An encoded value or a line of it is searched from this length on. */
-const MIN_FORM = 8
 const PREFIX_BYTES = 32
-
-/** Lines of a value that are also masked on their own, such as those of a private key. */
-const MAX_LINES = 32
 
 /** Forms with the same prefix whose whole length is masked. */
 const MAX_RESTS = 8
 
 /** Different values that one child may be given. */
 const MAX_VALUES = 512
-const MAX_VALUE_BYTES = 1 << 20
+/** The search needs up to 40 bytes of memory for each of theirs. */
+const MAX_VALUE_BYTES = 512 << 10
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
+const CUT = '…'
 
-/** A prefix tree of bytes in one hash table, so that a value is added in the time of its own length. */
-class PrefixTree {
-  #keys = new Int32Array(1024).fill(-1)
-  #nodes = new Int32Array(1024)
-  #size = 0
-
-  next(node: number, byte: number): number {
-    const key = (node << 8) | byte
-    const at = this.#slotOf(key)
-    return this.#keys[at] === key ? (this.#nodes[at] as number) : 0
-  }
-
-  /** Returns the node of the prefix. */
-  add(prefix: Uint8Array): number {
-    let node = 0
-    for (const byte of prefix) node = this.next(node, byte) || this.#grow((node << 8) | byte)
-    return node
-  }
-
-  #grow(key: number): number {
-    if (this.#size * 2 >= this.#keys.length) this.#double()
-    const at = this.#slotOf(key)
-    this.#keys[at] = key
-    return (this.#nodes[at] = ++this.#size)
-  }
-
-  #double(): void {
-    const [keys, nodes] = [this.#keys, this.#nodes]
-    this.#keys = new Int32Array(keys.length * 2).fill(-1)
-    this.#nodes = new Int32Array(keys.length * 2)
-    keys.forEach((key, at) => {
-      if (key === -1) return
-      const slot = this.#slotOf(key)
-      this.#keys[slot] = key
-      this.#nodes[slot] = nodes[at] as number
-    })
-  }
-
-  #slotOf(key: number): number {
-    const mask = this.#keys.length - 1
-    let at = (Math.imul(key, 0x9e3779b1) >>> 7) & mask
-    while (this.#keys[at] !== key && this.#keys[at] !== -1) at = (at + 1) & mask
-    return at
-  }
+/** A secret at the end of a text, which may continue in the next piece of it. */
+export interface Unfinished {
+  /** The node of its beginning; 0 if the whole prefix of a form has been found. */
+  readonly node: number
+  /** What may follow. */
+  readonly rests: readonly Buffer[]
 }
+
+type OnFound = (from: number, to: number) => void
 
 export class Masking {
   readonly #values = new Set<string>()
   readonly #tree = new PrefixTree()
-  /** The rest of the forms that end at a node after their prefix. */
+  /** The rest of the longer forms, by the node of their prefix. */
   readonly #rests = new Map<number, Buffer[]>()
   #bytes = 0
 
@@ -98,118 +64,183 @@ export class Masking {
 
   #addForm(form: Buffer): void {
     const node = this.#tree.add(form.subarray(0, PREFIX_BYTES))
-    const rests = [...(this.#rests.get(node) ?? []), form.subarray(PREFIX_BYTES)]
+    if (form.length <= PREFIX_BYTES) return
+    const rests = [...this.#restsOf(node), form.subarray(PREFIX_BYTES)]
     this.#rests.set(node, rests.slice(0, MAX_RESTS))
   }
 
   /** Masks the values in a text. */
   text(text: string): string {
     const bytes = Buffer.from(text)
-    const masked = this.#masked(bytes)
-    return masked === bytes ? text : masked.toString()
+    const replaced = new Replaced(bytes)
+    this.#find(bytes, { from: 0, to: bytes.length }, replaced.by(MASK))
+    return replaced.bytes === bytes ? text : replaced.bytes.toString()
+  }
+
+  /** Masks the values in a text that may have been cut, also the beginning of one where it ends. */
+  cutText(text: string): string {
+    return text.endsWith(CUT)
+      ? this.piece(text.slice(0, -CUT.length), { isCut: true }).text + CUT
+      : this.text(text)
+  }
+
+  /** Masks the values in a piece of a text, also a part of one where the piece begins, or ends because it was cut. */
+  piece(
+    text: string,
+    { before, isCut }: { readonly before?: Unfinished | undefined; readonly isCut: boolean },
+  ): { readonly text: string; readonly unfinished?: Unfinished } {
+    const bytes = Buffer.from(text)
+    const to = bytes.length
+    const replaced = new Replaced(bytes)
+    const mask = replaced.by(MASK)
+    const { node, rests } = before ?? NOTHING
+    const from = longestOf(rests, bytes, 0, to)
+    if (from > 0) mask(0, from)
+    const continues = remaining(rests, bytes, 0, to)
+    const unfinished =
+      continues.length > 0
+        ? { node: 0, rests: continues }
+        : this.#find(bytes, { from, to, node: from === 0 ? node : 0 }, mask)
+    if (!isCut) return { text: replaced.bytes.toString() }
+    const begun = Math.min(this.#tree.depthOf(unfinished?.node ?? 0), to - replaced.done)
+    if (begun >= MIN_VALUE) mask(to - begun, to)
+    return { text: replaced.bytes.toString(), ...(unfinished && { unfinished }) }
   }
 
   /** Masks the values in any JSON value. */
-  json(value: unknown): unknown {
-    if (typeof value === 'string') return this.text(value)
+  json(value: unknown, masked: (text: string) => string = (text) => this.text(text)): unknown {
+    if (typeof value === 'string') return masked(value)
     if (typeof value === 'number') return this.#values.has(String(value)) ? MASK : value
     if (value instanceof RawJson) return this.#raw(value)
-    if (Array.isArray(value)) return value.map((each: unknown) => this.json(each))
+    if (Array.isArray(value)) return value.map((each: unknown) => this.json(each, masked))
     if (typeof value !== 'object' || value === null) return value
-    return Object.fromEntries(Object.entries(value).map(([key, each]) => [this.text(key), this.json(each)]))
+    return Object.fromEntries(
+      Object.entries(value).map(([key, each]) => [masked(key), this.json(each, masked)]),
+    )
   }
 
-  /** Masks the strings of a text of JSON, and its numbers, without parsing the whole. */
+  /** Masks the strings of a text of JSON, and its numbers, without parsing it. */
   #raw(json: RawJson): RawJson {
     const { bytes } = json
-    const parts: Buffer[] = []
-    let done = 0
-    const replace = (from: number, to: number, by: string) => {
-      parts.push(bytes.subarray(done, from), Buffer.from(by))
-      done = to
+    const replaced = new Replaced(bytes)
+    const [mask, maskNumber] = [replaced.by(MASK), replaced.by(JSON.stringify(MASK))]
+    const unescaped = new UnescapedText()
+    const maskUnescaped: OnFound = (from, to) => {
+      const [start = 0, end = 0] = [unescaped.places[from], unescaped.places[to]]
+      if (start < end) mask(start, end)
     }
     for (let at = 0; at < bytes.length;) {
       const byte = bytes[at] as number
-      const end = byte === QUOTE ? endOfString(bytes, at) : isNumeric(byte) ? endOfNumber(bytes, at) : at + 1
       if (byte === QUOTE) {
-        const text = JSON.parse(bytes.toString('utf8', at, end)) as string
-        const masked = this.text(text)
-        if (masked !== text) replace(at, end, JSON.stringify(masked))
-      } else if (isNumeric(byte) && this.#values.has(bytes.toString('latin1', at, end)))
-        replace(at, end, JSON.stringify(MASK))
-      at = end
+        const { end, hasEscapes } = endOfString(bytes, at)
+        if (hasEscapes) {
+          unescaped.read(bytes, at + 1, end)
+          this.#find(unescaped.bytes, { from: 0, to: unescaped.length }, maskUnescaped)
+        } else this.#find(bytes, { from: at + 1, to: end }, mask)
+        at = end + 1
+      } else if (isNumeric(byte)) {
+        const end = endOfNumber(bytes, at)
+        if (end - at >= MIN_VALUE && this.#values.has(bytes.toString('latin1', at, end))) maskNumber(at, end)
+        at = end
+      } else at++
     }
-    return parts.length === 0 ? json : new RawJson(Buffer.concat([...parts, bytes.subarray(done)]))
+    return replaced.bytes === bytes ? json : new RawJson(replaced.bytes)
   }
 
-  #masked(bytes: Buffer): Buffer {
-    const parts: Buffer[] = []
-    let done = 0
-    for (let at = 0; at < bytes.length;) {
-      const length = this.#matchAt(bytes, at)
-      if (length > 0) {
-        parts.push(bytes.subarray(done, at), Buffer.from(MASK))
-        done = at + length
+  /** Reports the secrets of a text from left to right. Returns the one that may continue after its end. */
+  #find(
+    bytes: Buffer,
+    { from, to, node: before = 0 }: { from: number; to: number; node?: number },
+    onFound: OnFound,
+  ): Unfinished | undefined {
+    const tree = this.#tree
+    let node = before
+    for (let at = from; at < to;) {
+      node = tree.follow(node, bytes[at++] as number)
+      if (node === 0) continue
+      const word = tree.wordAt(node)
+      if (word === 0) continue
+      // A longer form may have begun before this one, or even before this text.
+      let start = at - tree.depthOf(node)
+      let length = start < from ? 0 : this.#lengthAt(bytes, start, to)
+      if (length === 0) {
+        start = at - tree.depthOf(word)
+        length = start < from ? 0 : this.#lengthAt(bytes, start, to)
       }
-      at += length || 1
+      const end = length > 0 ? start + length : at + longestOf(this.#restsOf(word), bytes, at, to)
+      onFound(Math.max(start, from), end)
+      if (end === to)
+        return length > 0
+          ? this.#unfinishedAt(bytes, start, to)
+          : { node: 0, rests: remaining(this.#restsOf(word), bytes, at, to) }
+      at = end
+      node = 0
     }
-    return parts.length === 0 ? bytes : Buffer.concat([...parts, bytes.subarray(done)])
+    return node === 0 ? undefined : { node, rests: [] }
   }
 
   /** The length of the longest form that begins here, or of the part of it that is here beyond its prefix; else 0 (M2). */
-  #matchAt(bytes: Buffer, start: number): number {
+  #lengthAt(bytes: Buffer, start: number, to: number): number {
     let longest = 0
     let node = 0
-    for (let at = start; at < bytes.length;) {
-      node = this.#tree.next(node, bytes[at++] as number)
+    for (let at = start; at < to;) {
+      node = this.#tree.below(node, bytes[at++] as number)
       if (node === 0) break
-      const rests = this.#rests.get(node)
-      if (rests) longest = at - start + Math.max(...rests.map((rest) => commonLength(rest, bytes, at)))
+      if (this.#tree.isWord(node)) longest = at - start + longestOf(this.#restsOf(node), bytes, at, to)
     }
     return longest
   }
+
+  /** What may follow a secret that begins here and extends to the end of a text. */
+  #unfinishedAt(bytes: Buffer, start: number, to: number): Unfinished {
+    const rests: Buffer[] = []
+    let node = 0
+    for (let at = start; at < to;) {
+      node = this.#tree.below(node, bytes[at++] as number)
+      if (node === 0) break
+      rests.push(...remaining(this.#restsOf(node), bytes, at, to))
+    }
+    return { node, rests }
+  }
+
+  #restsOf(node: number): readonly Buffer[] {
+    return this.#rests.get(node) ?? []
+  }
 }
 
-const commonLength = (rest: Buffer, bytes: Buffer, at: number): number => {
+const NOTHING: Unfinished = { node: 0, rests: [] }
+
+const longestOf = (rests: readonly Buffer[], bytes: Buffer, at: number, to: number): number =>
+  rests.reduce((longest, rest) => Math.max(longest, commonLength(rest, bytes, at, to)), 0)
+
+const commonLength = (rest: Buffer, bytes: Buffer, at: number, to: number): number => {
+  const most = Math.min(rest.length, to - at)
   let length = 0
-  while (length < rest.length && rest[length] === bytes[at + length]) length++
+  while (length < most && rest[length] === bytes[at + length]) length++
   return length
 }
 
-/** The value as it may appear in a text: itself, escaped, encoded, and its lines. */
-const formsOf = (value: string): Set<string> => {
-  const bytes = Buffer.from(value)
-  const escaped = JSON.stringify(value).slice(1, -1)
-  const encoded = [
-    encodeURIComponent(value.toWellFormed()),
-    new URLSearchParams([['', value]]).toString().slice(1),
-    bytes.toString('hex'),
-    bytes.toString('hex').toUpperCase(),
-    ...[0, 1, 2].flatMap((offset) => base64FormsOf(bytes, offset)),
-  ]
-  const lines = value.split(/\r?\n/).length > 1 ? value.split(/\r?\n/).slice(0, MAX_LINES) : []
-  const long = [...encoded, ...lines.map((line) => line.trim())].filter(({ length }) => length >= MIN_FORM)
-  return new Set([value, escaped, ...long])
-}
+/** What is left of the rests that a text contains from here to its end. */
+const remaining = (rests: readonly Buffer[], bytes: Buffer, at: number, to: number): Buffer[] =>
+  rests
+    .filter((rest) => rest.length > to - at && commonLength(rest, bytes, at, to) === to - at)
+    .map((rest) => rest.subarray(to - at))
 
-/**
- * The characters of base64 that depend on the value alone, when it begins at this offset of three bytes: where more
- * bytes follow, and where it is at the end.
- */
-const base64FormsOf = (bytes: Buffer, offset: number): string[] => {
-  const text = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64')
-  const from = Math.ceil((offset * 4) / 3)
-  const own = text.slice(from, Math.floor(((offset + bytes.length) * 4) / 3))
-  return [own, text.slice(from).replace(/=+$/, '')].flatMap((form) => [
-    form,
-    form.replaceAll('+', '-').replaceAll('/', '_'),
-  ])
-}
-
-const endOfString = (bytes: Buffer, start: number): number => {
+/** The place of the quote that ends the string of valid JSON which begins at `start`. */
+const endOfString = (
+  bytes: Buffer,
+  start: number,
+): { readonly end: number; readonly hasEscapes: boolean } => {
+  let hasEscapes = false
   let at = start + 1
-  while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1
-  return at + 1
+  while (at < bytes.length && bytes[at] !== QUOTE) {
+    if (bytes[at] === BACKSLASH) {
+      hasEscapes = true
+      at++
+    }
+    at++
+  }
+  return { end: at, hasEscapes }
 }
 
 const isNumeric = (byte: number): boolean =>

@@ -2,6 +2,7 @@ import type { RunError } from '../events/run.ts'
 import { MAX_OUTPUT_LINES } from '../events/outputLimit.ts'
 import type { Invocation, Outcome } from '../ports/runtime.ts'
 import { MAX_LINE, ProtocolViolation } from './frames.ts'
+import type { CutLines } from './givenValues.ts'
 import { HostCalls } from './hostCalls.ts'
 import type { StopReason } from './protocol.ts'
 
@@ -27,6 +28,8 @@ export class OpenRun {
   /** Monotonic milliseconds. */
   readonly deadline: number
   readonly #onAbort: () => void
+  /** Of the long lines that it is printing. */
+  readonly cutLines: CutLines = {}
   /** Child runs that it waits for. */
   awaited = 0
   stopped?: { readonly reason: StopReason; readonly at: number }

@@ -213,9 +213,11 @@ export class SupervisedChild {
       case 'failure':
         this.proven = true
         return this.#finish(frame.id, { status: 'failed', error: this.#given.inFailure(frame, size) })
-      case 'log':
+      case 'log': {
         this.#intake.charge(size)
-        return this.#activeOf(frame.id).log(frame.source, this.#given.inText(frame.text))
+        const active = this.#activeOf(frame.id)
+        return active.log(frame.source, this.#given.inOutput(frame, active.cutLines))
+      }
       case 'host':
         this.#intake.charge(size)
         return this.#serve({ ...frame, request: this.#given.inCall(frame.request, size) }, size)

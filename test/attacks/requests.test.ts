@@ -7,7 +7,9 @@ import { allRefused, bearer, expected, head, limited, raw } from './raw.ts'
 import type { Target, Tenant } from './target.ts'
 
 const FUNCTIONS = {
-  'main.js': `import { fn } from 'svc'\nexport const on = fn({ 'on-event': 'asked' }, () => 1)`,
+  'main.js': `import { fn } from 'svc'
+    export const on = fn({ 'on-event': 'asked' }, () => 1)
+    export const yearly = fn({ schedule: '0 0 1 1 *' }, () => 1)`,
 }
 
 /** One resource of each kind. */
@@ -27,12 +29,15 @@ const resourcesOf = async ({ api }: Tenant): Promise<Record<string, string>> => 
     domain: `${newId()}.example.com`,
   })
   const { project_id } = await api.get<{ project_id: string }>(`/projects/${project}`)
+  const [schedule] = await api.get<{ schedule_id: string }[]>(`/projects/${project}/schedules`)
   const ids = { build_id, event_id, stream_id, run_id: run?.run_id ?? '', session_id, service_key_id }
   return {
     ...ids,
     upload_id,
     file_id,
     domain_id,
+    schedule_id: schedule?.schedule_id ?? '',
+    ref: 'main%2Fon',
     project: project_id,
     key: 'KEY',
     part_number: '1',
@@ -68,22 +73,28 @@ attackSuite('requests of clients', [
       const random = { ...theirs }
       for (const name of Object.keys(theirs)) if (/_id$|^project$/.test(name)) random[name] = newId()
       const differing: string[] = []
-      const operations = operationsOf(await documentOf(target)).filter(({ path }) =>
-        /_id\}|\{project\}/.test(path),
-      )
-      for (const { method, path } of operations) {
+      const operations = operationsOf(await documentOf(target))
+        .filter(({ path }) => /_id\}|\{project\}/.test(path))
+        .flatMap(({ method, path }) =>
+          (method === 'GET' ? ['', `?as_of=${new Date().toISOString()}`] : ['']).map((query) => ({
+            method,
+            path,
+            query,
+          })),
+        )
+      for (const { method, path, query } of operations) {
         const outcomes: string[] = []
         for (const ids of [theirs, random]) {
           const { status, text } = await attacker.api.send(
             method,
-            filled(path, ids).slice(3),
+            filled(path, ids).slice(3) + query,
             bodyFor(method),
           )
           const code = /"code":"(\w+)"/.exec(text)?.[1]
           outcomes.push(`${status} ${code} ${text.length}`)
         }
         if (outcomes[0] !== outcomes[1] || outcomes[0]?.startsWith('2'))
-          differing.push(`${method} ${path}: ${outcomes.join(' / ')}`)
+          differing.push(`${method} ${path}${query}: ${outcomes.join(' / ')}`)
       }
       expected(differing.length === 0, differing.join('; '))
       for (const path of [

@@ -241,6 +241,28 @@ tunnels('a target that reads nothing receives no more than the window of the chi
   await until(() => setting.violation() !== undefined)
 })
 
+tunnels(
+  'a target that sends bytes one by one fills no queue of a child that reads nothing',
+  async (context) => {
+    const target = Promise.withResolvers<Socket>()
+    const port = await serve(context, target.resolve)
+    const { child, pipe, frames } = await setUp()
+    child.write(open(1, port))
+    await until(() => frames.length > 0)
+    child.pause()
+    const socket = (await target.promise).setNoDelay(true)
+    for (let n = 0; n < 20_000; n++) {
+      socket.write('x')
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    assert.ok(pipe.writableLength < 20_000, `${pipe.writableLength} bytes in frames of ten`)
+    child.resume()
+    const received = () =>
+      frames.filter(({ kind }) => kind === FRAME.data).reduce((sum, { payload }) => sum + payload.length, 0)
+    await until(() => received() === 20_000)
+  },
+)
+
 tunnels('a name is resolved once, and only the checked addresses are dialled', async (context) => {
   const port = await serve(context, (socket) => socket.end('the public server'))
   let asked = 0

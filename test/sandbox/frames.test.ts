@@ -38,6 +38,16 @@ frames('over the cap are refused before they are buffered', () => {
   assert.throws(() => frameReader(() => {})(header), /at most 8388608 bytes, got 8388609/)
 })
 
+frames('need little more memory than their bytes while they arrive one by one', () => {
+  const header = Buffer.alloc(4)
+  header.writeUInt32BE(MAX_FRAME)
+  const read = frameReader(() => {})
+  read(header)
+  const before = process.memoryUsage().heapUsed
+  for (let n = 0; n < 2_000_000; n++) read(Buffer.from(' '))
+  assert.ok(process.memoryUsage().heapUsed - before < 100 << 20)
+})
+
 frames('may nest 1000 levels deep, not counting brackets in strings', () => {
   const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
   assert.ok(isShallow(nested(1000)))

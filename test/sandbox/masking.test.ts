@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { jsonBytes, RawJson } from '../../src/events/rawJson.ts'
-import { Masking } from '../../src/sandbox/masking.ts'
+import { Masking, type Unfinished } from '../../src/sandbox/masking.ts'
 import { suite } from '../support/suite.ts'
 
 const SECRET = 'sk_live_"ü+/é~4711'
@@ -66,6 +66,42 @@ masking('is replaced line by line if it has several', () => {
   const key = '-----BEGIN KEY-----\nMIIEvQIBADANBgkq\nhkiG9w0BAQEFAASC\n-----END KEY-----'
   assert.is(maskingOf(key).text('hkiG9w0BAQEFAASC'), '***')
   assert.is(maskingOf(key).text(`a ${key} b`), 'a *** b')
+})
+
+masking('is replaced line by line, however many lines it has', () => {
+  const lines = Array.from({ length: 100 }, (_, n) => `line ${n} ${n * 7919} ${'x'.repeat(40)}`)
+  const masked = maskingOf(lines.join('\n'))
+  for (const line of lines) assert.is(masked.text(`a ${line} b`), 'a *** b')
+})
+
+masking('is replaced in each piece of a text that was cut anywhere', () => {
+  const long = Array.from({ length: 300 }, (_, n) => `part ${n};`).join('')
+  const masked = maskingOf(long)
+  for (const size of [4, 7, 31, 32, 33, 100, 1000]) {
+    const text = `before ${long} after`
+    let shown = ''
+    let before: Unfinished | undefined
+    for (let at = 0; at < text.length; at += size) {
+      const piece = masked.piece(text.slice(at, at + size), { before, isCut: at + size < text.length })
+      before = piece.unfinished
+      shown += piece.text
+    }
+    assert.match(shown, /^before (?:\*|p|pa|par)+(?:rt 0)? after$/, `pieces of ${size}`)
+  }
+})
+
+masking('is replaced where a text was cut in it', () => {
+  assert.is(maskingOf(SECRET).cutText(`refused ${SECRET.slice(0, 7)}…`), 'refused ***…')
+  assert.is(maskingOf(SECRET).cutText('refused sk…'), 'refused sk…')
+})
+
+masking('is replaced in JSON inside of JSON in a text', () => {
+  const twice = JSON.stringify({ body: JSON.stringify({ key: SECRET }) })
+  assert.not.match(maskingOf(SECRET).text(twice), 'live')
+})
+
+masking('is found beside another one that begins in it', () => {
+  assert.is(maskingOf('abcdefgh', 'cdef', 'efghijkl').text('abcdefgh abcdef efghijkl'), '*** ab*** ***')
 })
 
 masking('is replaced as a whole, however long it is and whatever it shares with another one', () => {

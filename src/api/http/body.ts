@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { ByteChunks } from '../../byteChunks.ts'
 import { AppError } from '../../errors.ts'
 import { nestsDeeperThan } from '../../events/jsonDepth.ts'
 
@@ -22,25 +23,22 @@ export const readBody = (request: IncomingMessage, limit: number): Promise<Buffe
       request.resume()
       return reject(tooLarge())
     }
-    const chunks: Buffer[] = []
-    let size = 0
+    const chunks = new ByteChunks()
     const timer = setTimeout(
       () => reject(new AppError('request_timeout', `body: expected within ${BODY_TIMEOUT_MS / 1000} s`)),
       BODY_TIMEOUT_MS,
     )
     request.on('close', () => clearTimeout(timer))
     request.on('data', (chunk: Buffer) => {
-      size += chunk.length
-      if (size <= limit) chunks.push(chunk)
-      else {
-        request.removeAllListeners('data')
-        request.resume()
-        reject(tooLarge())
-      }
+      chunks.add(chunk)
+      if (chunks.length <= limit) return
+      request.removeAllListeners('data')
+      request.resume()
+      reject(tooLarge())
     })
     request.on('end', () => {
       clearTimeout(timer)
-      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
+      resolve(chunks.take())
     })
     request.on('error', (error) =>
       reject(new AppError('bad_request', 'body: the connection was lost', { cause: error })),
