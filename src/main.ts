@@ -64,6 +64,7 @@ const main = async (): Promise<void> => {
       git_sha: gitSha(),
       codeDir,
       signal: startGivenUp.signal,
+      stalled: (reason) => process.send?.({ stalled: reason }),
     })
     if (stopping) return void service.stop().then(() => process.exit(0), fail)
     if (process.send) process.send({ url: service.url, key: service.apiKey })

@@ -55,6 +55,8 @@ interface About {
   readonly codeDir?: string | null
   /** Cancels a start that waits for an engine. */
   readonly signal?: AbortSignal
+  /** Receives the reason why the service waits for an engine or refuses writes; null when that is over. */
+  readonly stalled?: (reason: string | null) => void
 }
 
 /**
@@ -64,7 +66,7 @@ interface About {
 export const start = async (
   config: Config,
   logger: Logger,
-  { codeDir = null, signal: givenUp = new AbortController().signal, ...about }: About,
+  { codeDir = null, signal: givenUp = new AbortController().signal, stalled = () => {}, ...about }: About,
 ): Promise<Service> => {
   const closers: (() => Promise<void> | void)[] = []
   const onClose = (close: () => Promise<void> | void) => void closers.push(close)
@@ -126,14 +128,20 @@ export const start = async (
     const patiently = openPatience({
       logger,
       signal: AbortSignal.any([stopping.signal, givenUp]),
-      waiting: (reason) => readiness.waitFor(reason),
+      waiting: (reason) => {
+        readiness.waitFor(reason)
+        stalled(reason)
+      },
     })
     const { engines, keys } = await openEngines(config, {
       logger,
       patiently,
       opened: onClose,
       openKeys: (opened) => openLog(opened, { secrets, config, logger }),
-      refusing: (reason) => readiness.refusing(reason),
+      refusing: (reason) => {
+        readiness.refusing(reason)
+        stalled(reason)
+      },
     })
     watchEngines(engines, config, { outages, signal: stopping.signal })
     const node = await openNode({

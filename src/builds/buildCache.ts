@@ -1,17 +1,20 @@
 import { createHash } from 'node:crypto'
 import { createWriteStream, existsSync, renameSync } from 'node:fs'
-import { lstat, mkdir, readdir, realpath, rename, rm, utimes } from 'node:fs/promises'
+import { lstat, mkdir, readdir, realpath, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { clock } from '../clock.ts'
-import { syncTree } from '../disk/sync.ts'
+import { syncFolder, syncTree } from '../disk/sync.ts'
 import { AppError, isAppError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { Blobs } from '../ports/blobs.ts'
 import { buildKey, type BuildRef, MAX_ZIP_BYTES, oldBuildKey } from '../ports/runtime.ts'
 import { CacheShares } from './cacheShares.ts'
 import { unpack } from './zip.ts'
+
+/** The folder of the marks in the cache. */
+const UNSYNCED = 'unsynced'
 
 const HASH = /^[0-9a-f]{64}$/
 
@@ -47,8 +50,8 @@ export interface TemporaryFolder {
 
 /**
  * Unpacked builds on the local disk, by hash.
- * C1: a folder gets its final name when it is complete, durable and accepted. C2: everything else is in `tmp` and
- * removed when its work ends, or at the next start. C3: builds beyond `maxBytes` are removed and unpacked again when needed.
+ * C1: a folder gets its final name when it is complete and accepted. Until its files are durable, a mark in `unsynced` names it,
+ * and the next start removes it. C2: everything else is in `tmp` and removed when its work ends, or at the next start. C3: builds beyond `maxBytes` are removed and unpacked again when needed.
  */
 export class BuildCache {
   readonly #deps: BuildCacheDeps
@@ -184,19 +187,31 @@ export class BuildCache {
     return { dir, files }
   }
 
-  /** Gives a folder its final name (C1). */
+  /** Gives a folder its final name (C1). Its files become durable afterwards, because the caller waits. */
   async #keep(unpacked: string, dir: string, build: BuildRef): Promise<void> {
-    await syncTree(unpacked)
-    const bytes = await diskBytesOf(unpacked)
+    const [bytes, mark] = await Promise.all([diskBytesOf(unpacked), this.#mark(build.hash)])
     await rename(unpacked, dir).catch((error: unknown) => {
       if (!existsSync(dir)) throw error // otherwise the same bytes were faster
     })
+    void syncTree(dir).then(
+      () => rm(mark, { force: true }),
+      () => {}, // it was removed meanwhile, or the next start removes it
+    )
     this.#shares.add(build.hash, {
       bytes,
       owner: this.#deps.ownerOf(build.env_id),
       usedAt: clock.now(),
     })
     await this.#trim(build.hash)
+  }
+
+  /** Creates the mark of a folder whose files are not durable. Resolves with its path when the mark is durable. */
+  async #mark(hash: string): Promise<string> {
+    const marks = join(await this.#open(), UNSYNCED)
+    const mark = join(marks, `${hash}.${newId()}`) // of this folder: another one of the build may follow
+    await writeFile(mark, '')
+    await syncFolder(marks)
+    return mark
   }
 
   #use(dir: string, { env_id, hash }: BuildRef): void {
@@ -237,8 +252,23 @@ export class BuildCache {
     const cacheDir = await realpath(this.#deps.cacheDir)
     await rm(join(cacheDir, 'tmp'), { recursive: true, force: true }) // C2
     await mkdir(join(cacheDir, 'tmp'))
+    await this.#removeUnsynced(cacheDir)
     this.#counted = this.#count(cacheDir).catch(() => {})
     return cacheDir
+  }
+
+  /** Removes the folders whose files an earlier process did not make durable (C1). */
+  async #removeUnsynced(cacheDir: string): Promise<void> {
+    const marks = join(cacheDir, UNSYNCED)
+    await mkdir(marks, { recursive: true })
+    await syncFolder(cacheDir) // a mark is durable only with its folder
+    const names = await readdir(marks)
+    for (const name of names) {
+      const [hash = ''] = name.split('.')
+      if (HASH.test(hash)) await this.#remove(cacheDir, hash)
+    }
+    await syncFolder(join(cacheDir, 'builds')) // the folders must not return without their marks
+    for (const name of names) await rm(join(marks, name), { force: true })
   }
 
   /** Counts the builds that an earlier process unpacked. */

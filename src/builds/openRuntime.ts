@@ -6,7 +6,7 @@ import { inspectBuild } from './inspect.ts'
 import { DEFAULT_OPTIONS, type SandboxOptions } from '../sandbox/limits.ts'
 import { sourcesOf } from '../sandbox/namespaces.ts'
 import { Pool } from '../sandbox/pool.ts'
-import type { BuildRef, Runtime } from '../ports/runtime.ts'
+import type { BuildRef, Inspection, Runtime } from '../ports/runtime.ts'
 import { openToChildren } from './openToChildren.ts'
 import { NextChild } from './nextChild.ts'
 import { stripBuild } from './strip.ts'
@@ -73,23 +73,26 @@ export const openRuntime = ({
     invoke: (invocation) => pool.invoke(invocation),
     inspect: async (build, { file, signal: left }) => {
       const signal = left ? AbortSignal.any([left, closing.signal]) : closing.signal
+      const inspection = Promise.withResolvers<Inspection>()
       const inspect = async () => {
         const ready = next.take()
         try {
-          return await cache.admit(
+          const admitted = await cache.admit(
             build,
             file,
             (candidate) => inspectBuild(candidate, { code, options, signal, child: ready?.child }),
             { signal, folder: ready?.folder },
           )
+          inspection.resolve(admitted)
         } finally {
           ready?.child.kill() // it runs on if the build was refused before it was loaded
-          await ready?.child.ended
+          await ready?.child.ended // it counts until then, but its result is complete
           next.prepare()
         }
       }
+      turns.run(ownerOf(build.env_id), inspect, { signal }).catch(inspection.reject)
       try {
-        return await turns.run(ownerOf(build.env_id), inspect, { signal })
+        return await inspection.promise
       } catch (error) {
         if (isAppError(error, 'bad_request')) return { ok: false, message: error.message }
         throw error

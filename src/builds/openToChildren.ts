@@ -1,5 +1,9 @@
 import { chmod } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
+import { eachOf } from '../disk/eachOf.ts'
+
+/** Files whose rights are set at the same time. */
+const AT_A_TIME = 8
 
 /**
  * Lets children with users of their own read an unpacked build, also under a strict umask. They can enter the folders
@@ -14,9 +18,9 @@ export const openToChildren = async (
     await chmod(above, 0o711)
   const folders = new Set([dir])
   for (const file of files) {
-    await chmod(join(dir, file), 0o644)
     const segments = file.split('/').slice(0, -1)
     for (let n = 1; n <= segments.length; n++) folders.add(join(dir, segments.slice(0, n).join(sep)))
   }
-  for (const folder of folders) await chmod(folder, 0o755)
+  await eachOf(files, AT_A_TIME, (file) => chmod(join(dir, file), 0o644))
+  await eachOf(folders, AT_A_TIME, (folder) => chmod(folder, 0o755))
 }

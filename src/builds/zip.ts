@@ -1,10 +1,20 @@
 import { constants } from 'node:fs'
-import { mkdir, open, stat, type FileHandle } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { crc32 } from 'node:zlib'
-import { type Entry, openPromise, type ZipFile } from 'yauzl'
+import { crc32, inflateRawSync } from 'node:zlib'
+import { type Entry, fromBufferPromise, openPromise, type ZipFile } from 'yauzl'
+import { eachOf } from '../disk/eachOf.ts'
 import { isAppError, messageOf } from '../errors.ts'
 import { refuse, ZIP_LIMITS, type ZipLimits, ZipPolicy } from './zipPolicy.ts'
+
+/** Files that are unpacked at the same time: most are small, and each waits for the disk several times. */
+const AT_A_TIME = 8
+
+/** A small archive is read at once, and a small file of it decompressed at once: streams would take longer than their content. */
+const SMALL_ARCHIVE = 8 << 20
+const SMALL_FILE = 64 << 10
+
+const OPTIONS = { autoClose: false, strictFileNames: true }
 
 const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 
@@ -19,25 +29,26 @@ export const unpack = async (
   limits: ZipLimits = ZIP_LIMITS,
 ): Promise<string[]> => {
   const archiveBytes = (await stat(zipFile)).size
+  const bytes = archiveBytes > SMALL_ARCHIVE ? null : await readFile(zipFile)
   const zip = await refusing('Expected a zip archive', () =>
-    openPromise(zipFile, { autoClose: false, strictFileNames: true }),
+    bytes ? fromBufferPromise(bytes, OPTIONS) : openPromise(zipFile, OPTIONS),
   )
   try {
     const entries = await refusing('Expected a readable zip archive', () =>
       directoryOf(zip, limits, archiveBytes),
     )
     const made = new Set<string>([dir])
-    const files: string[] = []
-    for (const entry of entries) {
-      const path = join(dir, entry.fileName)
-      await makeDir(entry.fileName.endsWith('/') ? path : dirname(path), made)
-      if (entry.fileName.endsWith('/')) continue
-      await refusing(`Expected to unpack ${JSON.stringify(entry.fileName)}`, () =>
-        unpackEntry(zip, entry, path),
-      )
-      files.push(entry.fileName)
+    for (const { fileName } of entries) {
+      const path = join(dir, fileName)
+      await makeDir(fileName.endsWith('/') ? path : dirname(path), made)
     }
-    return files
+    const files = entries.filter(({ fileName }) => !fileName.endsWith('/'))
+    await eachOf(files, AT_A_TIME, (entry) =>
+      refusing(`Expected to unpack ${JSON.stringify(entry.fileName)}`, () =>
+        unpackEntry({ zip, bytes }, entry, join(dir, entry.fileName)),
+      ),
+    )
+    return files.map(({ fileName }) => fileName)
   } finally {
     zip.close()
   }
@@ -54,17 +65,49 @@ const directoryOf = async (zip: ZipFile, limits: ZipLimits, archiveBytes: number
   return entries
 }
 
-const unpackEntry = async (zip: ZipFile, entry: Entry, path: string): Promise<void> => {
+interface Archive {
+  readonly zip: ZipFile
+  /** All of it, if it is small. */
+  readonly bytes: Buffer | null
+}
+
+const unpackEntry = async ({ zip, bytes }: Archive, entry: Entry, path: string): Promise<void> => {
+  if (bytes && entry.uncompressedSize <= SMALL_FILE) {
+    const content = await contentOf(zip, bytes, entry)
+    check(entry, content.length, crc32(content))
+    return writeFile(path, content, { flag: CREATE, mode: 0o644 })
+  }
   const file = await open(path, CREATE, 0o644)
   try {
-    const crc = entry.uncompressedSize === 0 ? 0 : await copy(zip, entry, file)
-    if (crc !== entry.crc32) throw new Error(`Expected the checksum ${entry.crc32}, got ${crc}`)
+    await copy(zip, entry, file)
   } finally {
     await file.close()
   }
 }
 
-const copy = async (zip: ZipFile, entry: Entry, file: FileHandle): Promise<number> => {
+const check = ({ uncompressedSize, crc32: expected }: Entry, bytes: number, crc: number): void => {
+  if (bytes !== uncompressedSize) throw new Error(`Expected ${uncompressedSize} bytes, got ${bytes}`)
+  if (crc !== expected) throw new Error(`Expected the checksum ${expected}, got ${crc}`)
+}
+
+const contentOf = async (zip: ZipFile, bytes: Buffer, entry: Entry): Promise<Buffer> => {
+  const { compressedSize, compressionMethod, uncompressedSize } = entry
+  if (uncompressedSize === 0) return Buffer.alloc(0)
+  const { fileDataStart } = await zip.readLocalFileHeaderPromise(entry, { minimal: true })
+  const packed = bytes.subarray(fileDataStart, fileDataStart + compressedSize)
+  if (compressionMethod === STORED) return packed
+  try {
+    return inflateRawSync(packed, { maxOutputLength: uncompressedSize })
+  } catch (error) {
+    const isLarger = error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE'
+    throw isLarger ? new Error(`Expected ${uncompressedSize} bytes, got more`, { cause: error }) : error
+  }
+}
+
+const STORED = 0
+
+const copy = async (zip: ZipFile, entry: Entry, file: FileHandle): Promise<void> => {
+  if (entry.uncompressedSize === 0) return check(entry, 0, 0)
   const stream = await zip.openReadStreamPromise(entry)
   let crc = 0
   let bytes = 0
@@ -74,9 +117,7 @@ const copy = async (zip: ZipFile, entry: Entry, file: FileHandle): Promise<numbe
     crc = crc32(chunk, crc)
     await file.write(chunk)
   }
-  if (bytes !== entry.uncompressedSize)
-    throw new Error(`Expected ${entry.uncompressedSize} bytes, got ${bytes}`)
-  return crc
+  check(entry, bytes, crc)
 }
 
 const makeDir = async (path: string, made: Set<string>): Promise<void> => {

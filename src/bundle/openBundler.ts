@@ -1,19 +1,12 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type {
-  BuildContext,
-  BuildFailure,
-  BuildOptions,
-  BuildResult,
-  Message,
-  Metafile,
-  Plugin,
-} from 'esbuild'
+import type { BuildContext, BuildOptions, BuildResult, Metafile, Plugin } from 'esbuild'
 import { type Bundle, BundleFailed, type BundleMessage, messageAbout } from './bundle.ts'
 import { readAssets } from './assets.ts'
 import { commonJsPlugin, entryPath } from './commonJs.ts'
 import { type Entry, findEntries } from './entries.ts'
+import { messageIn, messagesOf } from './esbuildMessages.ts'
 import { importMetaPlugin } from './importMeta.ts'
 import { missingAssets } from './missingAssets.ts'
 import { nativeAddonsIn, nativeAddonsPlugin } from './nativeAddons.ts'
@@ -144,20 +137,9 @@ const resultOf = async (context: BuildContext<Options>): Promise<BuildResult<Opt
   try {
     return await context.rebuild()
   } catch (error) {
-    if (!isBuildFailure(error)) throw error
-    throw new BundleFailed(error.errors.map(messageIn))
+    const messages = messagesOf(error)
+    throw messages ? new BundleFailed(messages) : error
   }
-}
-
-const isBuildFailure = (error: unknown): error is BuildFailure =>
-  error instanceof Error && 'errors' in error && Array.isArray(error.errors)
-
-const messageIn = ({ text, location }: Message): BundleMessage => {
-  if (!location) return messageAbout(null, text)
-  const { file, line, column, lineText } = location
-  // The bundler counts bytes from 0.
-  const characters = Buffer.from(lineText).subarray(0, column).toString().length
-  return { text, file, line, column: characters + 1, sourceLine: lineText }
 }
 
 /** A namespace needs named exports, which only a file that is certainly CommonJS is converted to. */

@@ -1,7 +1,8 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
-import { AppError, messageOf } from '../errors.ts'
+import { AppError } from '../errors.ts'
 import { nearest } from '../sandbox/nearestName.ts'
+import { isObject, type Package, readPackage } from './packageJson.ts'
 
 /** `svc` of package.json, with its defaults. */
 export interface Settings {
@@ -24,14 +25,12 @@ const PROJECT_RULE =
   'a name of at most 63 letters, digits, ".", "_" and "-" that begins with a letter or digit'
 const SECRETS = '.env.svc'
 
-type Fields = Readonly<Record<string, unknown>>
-
 /** Reads the settings of a project. Throws `bad_request` that names the wrong field. */
 export const readSettings = (folder: string): Settings => {
   const dir = resolve(folder)
   if (!statSync(dir, { throwIfNoEntry: false })?.isDirectory())
     throw new AppError('bad_request', `FOLDER: expected a folder, got ${folder}`)
-  const { name, svc = {} } = packageIn(dir)
+  const { name, svc = {} } = readPackage(dir)?.fields ?? {}
   const given = checked(svc)
   return {
     folder: dir,
@@ -42,19 +41,7 @@ export const readSettings = (folder: string): Settings => {
   }
 }
 
-const packageIn = (dir: string): Fields => {
-  const file = join(dir, 'package.json')
-  if (!existsSync(file)) return {}
-  try {
-    const parsed = JSON.parse(readFileSync(file, 'utf8')) as unknown
-    if (isObject(parsed)) return parsed
-  } catch (error) {
-    throw new AppError('bad_request', `${file}: ${messageOf(error)}`, { cause: error })
-  }
-  throw new AppError('bad_request', `${file}: expected an object`)
-}
-
-const checked = (svc: unknown): Fields => {
+const checked = (svc: unknown): Package['fields'] => {
   if (!isObject(svc)) throw wrong('svc', `an object with ${KEYS.join(', ')}`, svc)
   const unknown = Object.keys(svc).find((key) => !KEYS.some((known) => known === key))
   if (unknown === undefined) return svc
@@ -118,9 +105,6 @@ const isInside = (path: string): boolean =>
   path !== '' && !/^[/\\]|^[A-Za-z]:/.test(path) && !path.split(/[/\\]/).includes('..')
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const wrong = (field: string, expected: string, got: unknown): AppError =>
   new AppError(

@@ -9,6 +9,7 @@ import { FUNCTION_COLUMNS, inputsText, largestInputs, warningsOf, warningsText }
 import { command } from './command.ts'
 import { toFunction } from './deployBundle.ts'
 import { bytes } from './figures.ts'
+import { newFile } from './values.ts'
 
 export const FOLDER_ARGUMENT = {
   description: 'the folder of the project (default: the working directory)',
@@ -22,7 +23,7 @@ export const buildCommand = command({
     'Bundles the modules of a project with their dependencies, loads the build in the sandbox as an upload does, and lists ' +
     'its functions. Nothing is sent. A build above 1 MB is listed with its ten largest inputs.',
   arguments: { FOLDER: FOLDER_ARGUMENT },
-  options: { out: { value: 'FILE', description: 'write the build into this zip' } },
+  options: { out: { value: 'FILE', description: 'write the build into this zip', parse: newFile } },
   examples: ['svc build', 'svc build orders --out orders.zip'],
   async run({ args, options, table, signal }) {
     const { project, ...settings } = readSettings(args.FOLDER ?? '.')

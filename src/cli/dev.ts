@@ -6,11 +6,12 @@ import { AppError } from '../errors.ts'
 import { readClientConfig, readDevAddress } from '../process/clientConfig.ts'
 import { MAX_PORT } from '../process/config.ts'
 import type { EphemeralDir } from '../process/ephemeralDir.ts'
-import { command } from './command.ts'
+import { command, type Printed } from './command.ts'
+import { openAnnouncement } from './dev/announce.ts'
 import { develop } from './dev/develop.ts'
 import { type LocalService, startService } from './dev/service.ts'
-import { readyText } from './dev/texts.ts'
-import { readInstance, removeInstance, writeInstance } from './instance.ts'
+import { readyText, stalledText } from './dev/texts.ts'
+import { readInstance, removeInstance } from './instance.ts'
 import { urlIn } from './login.ts'
 import { WrongUsage } from './wrongUsage.ts'
 
@@ -56,7 +57,11 @@ export const devCommand = command({
       const since = clock.monotonic()
       const { host, port } = readDevAddress()
       if (options.to === undefined)
-        service = await startService(dataDir, { host, port: options.port ?? port }, stopped)
+        service = await startService(
+          dataDir,
+          { host, port: options.port ?? port, stalled: stallsIn(dataDir, print) },
+          stopped,
+        )
       const { url, key } = service ?? remoteService(options.to ?? '')
       const data = options.ephemeral || service === null ? null : dataDir
       await develop({
@@ -67,7 +72,15 @@ export const devCommand = command({
         print,
         paint,
         ready: () => readyText({ url, folder, data, ms: Math.round(clock.monotonic() - since) }),
-        onProject: (project) => writeInstance(folder, { url, key, project, pid: process.pid }),
+        data: service && dataDir,
+        announce: openAnnouncement({
+          folder,
+          url,
+          key,
+          pid: process.pid,
+          variables: [`SVC_URL=${url}`, service ? `SVC_DATA_DIR=${dataDir}` : 'SVC_KEY'],
+          print,
+        }),
         ended: service ? diedOf(service) : null,
         keyboard: process.stdin.isTTY && process.stdout.isTTY ? process.stdin : null,
       })
@@ -107,6 +120,16 @@ const checkFolder = (folder: string): void => {
       'bad_request',
       `svc dev is running in ${folder} at ${running.url} (process ${running.pid}): stop it first`,
     )
+}
+
+/** Prints each new reason for which the service cannot work, and the end of the last one. */
+const stallsIn = (dataDir: string, print: (line: Printed) => Promise<void>) => {
+  let reported: string | null = null
+  return (reason: string | null): void => {
+    if (reason === reported) return
+    reported = reason
+    void print(stalledText(reason, dataDir))
+  }
 }
 
 /** Aborts when the terminal was closed, or when the process that passes signals on has ended. */

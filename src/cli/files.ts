@@ -8,7 +8,7 @@ import { bytes } from './figures.ts'
 import { writeNewFile } from './newFile.ts'
 import type { Column } from './table.ts'
 import { take } from './take.ts'
-import { DEFAULT_LIMIT, limit } from './values.ts'
+import { DEFAULT_LIMIT, limit, newFile } from './values.ts'
 
 const group = 'files'
 const stored = { description: 'the path of the file in the environment' }
@@ -74,6 +74,7 @@ export const fileCommands: readonly CliCommand[] = [
       file: {
         description: 'the file to write; it must not exist (default: the name in the path)',
         count: 'optional',
+        parse: newFile,
       },
     },
     examples: ['svc files get reports/2026.csv', 'svc files get reports/2026.csv /tmp/report.csv'],

@@ -1,5 +1,6 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
+import { PACKAGE, type Package, readPackage } from '../bundle/packageJson.ts'
 import { plainName } from '../bundle/settings.ts'
 import { makeFolder } from '../disk/makeFolder.ts'
 import { AppError, messageOf } from '../errors.ts'
@@ -21,8 +22,6 @@ export const onHello = fn({ 'on-event': 'hello:said' }, async (event: { readonly
 /** Started by reference: svc run hello/add 1 2 */
 export const add = (a: number, b: number) => a + b
 `
-
-const PACKAGE = 'package.json'
 
 const compilerOptions = {
   target: 'esnext',
@@ -54,51 +53,83 @@ export const initCommand = command({
   summary: 'create a project with a first function',
   description:
     'Creates package.json, tsconfig.json, src/hello.ts, .gitignore and .env.svc.example. Files that exist are kept as they ' +
-    'are; only a package.json without "type" gets "type": "module". It asks nothing, and installs nothing.',
+    'are; only a package.json without "type" gets "type": "module". A failure leaves nothing behind. It asks nothing, and ' +
+    'installs nothing.',
   arguments: { folder: { description: 'the folder (default: the working directory)', count: 'optional' } },
   examples: ['svc init orders', 'svc init --json'],
   run({ args }) {
     const folder = resolve(args.folder ?? '.')
+    const given = readPackage(folder) // before anything is written
     const files = Object.entries(filesOf(folder))
-    const created = files.filter(([path, text]) => create(join(folder, path), text)).map(([path]) => path)
-    const others = files.map(([path]) => path).filter((path) => !created.includes(path))
-    const changed = others.filter((path) => path === PACKAGE && addType(join(folder, path)))
-    const kept = others.filter((path) => !changed.includes(path))
-    const lines = [
-      ...created.map((path) => `  + ${path}`),
-      ...changed.map((path) => `  ~ ${path} ("type": "module" added)`),
-      ...kept.map((path) => `  = ${path} (kept)`),
-    ]
-    return Promise.resolve({
-      json: { folder, created, changed, kept },
-      text: `${onOneLine(folder)}\n${lines.join('\n')}\n`,
-    })
+    const writing = openWriting()
+    try {
+      const created = files
+        .filter(([path, text]) => writing.create(join(folder, path), text))
+        .map(([path]) => path)
+      const others = files.map(([path]) => path).filter((path) => !created.includes(path))
+      const changed = given && addType(join(folder, PACKAGE), given) ? [PACKAGE] : []
+      const kept = others.filter((path) => !changed.includes(path))
+      return Promise.resolve(resultOf(folder, { created, changed, kept }))
+    } catch (error) {
+      writing.undo()
+      throw error
+    }
   },
 })
 
+interface Files {
+  readonly created: readonly string[]
+  readonly changed: readonly string[]
+  readonly kept: readonly string[]
+}
+
+const resultOf = (folder: string, { created, changed, kept }: Files) => {
+  const lines = [
+    ...created.map((path) => `  + ${path}`),
+    ...changed.map((path) => `  ~ ${path} ("type": "module" added)`),
+    ...kept.map((path) => `  = ${path} (kept)`),
+  ]
+  return { json: { folder, created, changed, kept }, text: `${onOneLine(folder)}\n${lines.join('\n')}\n` }
+}
+
 /** Whether `type` was added. `npm i` in an empty folder writes a package.json without it, and the modules are ES modules. */
-const addType = (file: string): boolean => {
-  try {
-    const text = readFileSync(file, 'utf8')
-    const content = JSON.parse(text) as unknown
-    if (typeof content !== 'object' || content === null || Array.isArray(content) || 'type' in content)
-      return false
-    const indent = /^[ \t]+/m.exec(text)?.[0] ?? 2
-    writeFileSync(file, `${JSON.stringify({ type: 'module', ...content }, null, indent)}\n`)
-    return true
-  } catch {
-    return false // npm reports what is wrong with it
+const addType = (file: string, { text, fields }: Package): boolean => {
+  if ('type' in fields) return false
+  const indent = /^[ \t]+/m.exec(text)?.[0] ?? 2
+  writing(file, () => writeFileSync(file, `${JSON.stringify({ type: 'module', ...fields }, null, indent)}\n`))
+  return true
+}
+
+/** Creates files, and removes them again if a later one cannot be written: a project is there as a whole or not at all. */
+const openWriting = () => {
+  const made: string[] = []
+  return {
+    /** Whether the file was created: one that exists is never replaced. */
+    create: (file: string, text: string): boolean => {
+      if (existsSync(file)) return false
+      writing(file, () => {
+        const folder = makeFolder(dirname(file))
+        if (folder !== undefined) made.push(folder)
+        const fd = openSync(file, 'wx', 0o644)
+        made.push(file)
+        try {
+          writeFileSync(fd, text)
+        } finally {
+          closeSync(fd)
+        }
+      })
+      return true
+    },
+    undo: () => {
+      for (const path of made) rmSync(path, { recursive: true, force: true })
+    },
   }
 }
 
-/** Whether the file was created: one that exists is never replaced. */
-const create = (file: string, text: string): boolean => {
+const writing = (file: string, write: () => void): void => {
   try {
-    makeFolder(dirname(file))
-    writeFileSync(file, text, { flag: 'wx', mode: 0o644 })
-    return true
+    write()
   } catch (error) {
-    if (existsSync(file)) return false
     throw new AppError('bad_request', `folder: cannot write ${onOneLine(file)}: ${messageOf(error)}`, {
       cause: error,
     })

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type Client, type Run, type RunLogs, ServiceError } from '../client/index.ts'
 import { type CliCommand, command, type Invocation, type Result } from './command.ts'
 import { dashboardPage } from './dashboardPage.ts'
+import { ifFound } from './deployBundle.ts'
 import { unknownFunction } from './functions.ts'
 import { AppError } from '../errors.ts'
 import { onOneLine } from '../logger.ts'
@@ -28,6 +29,8 @@ const noWait = { 'no-wait': { description: 'return when the run is requested' } 
 
 /** Where a person sees the run with its input, its output and its retries. */
 const pageOf = ({ run_id }: Pick<Run, 'run_id'>, url: string): string => dashboardPage(url, `runs/${run_id}`)
+
+const CANCELLABLE: ReadonlySet<Run['status']> = new Set(['running', 'pending_retry'])
 
 const isOver = ({ status }: Run): boolean => status !== 'running'
 
@@ -119,13 +122,18 @@ export const runCommands: readonly CliCommand[] = [
   command({
     name: 'cancel',
     summary: 'cancel a run and its retries',
-    description: 'Cancels a run that is running, waits for a worker or waits for its next attempt.',
+    description:
+      'Cancels a run that is running, waits for a worker or waits for its next attempt. A run that has ended is refused.',
     ofEnvironment: true,
     arguments: { run: runArgument },
     examples: ['svc cancel RUN_ID'],
     async run({ args, client, signal }) {
+      const api = client()
+      const run = await ifFound(api.runs.get(args.run, { signal })) // one that waits for a worker may not be found
+      if (run && !CANCELLABLE.has(run.status))
+        throw new AppError('bad_request', `the run has ended: it is ${run.status}`)
       const path = { run_id: args.run }
-      const event = await client().request('POST /v1/runs/{run_id}/cancel', { path, signal })
+      const event = await api.request('POST /v1/runs/{run_id}/cancel', { path, signal })
       return { json: event, text: `Requested the cancellation of ${args.run}\n` }
     },
   }),

@@ -9,6 +9,7 @@ import { onOneLine } from '../logger.ts'
 import { FOLDER_ARGUMENT } from './build.ts'
 import { command } from './command.ts'
 import { type TypedFunction, typesText } from './typesText.ts'
+import { newFile } from './values.ts'
 
 const FILE = 'svc.gen.d.ts'
 
@@ -21,7 +22,7 @@ export const typesCommand = command({
     'The data of an event has the type of the parameter of its handler, or of all of its handlers together. Nothing is sent.',
   arguments: { folder: FOLDER_ARGUMENT },
   options: {
-    out: { value: 'FILE', description: `the file to write (default: ${FILE} in the folder)` },
+    out: { value: 'FILE', description: `the file to write (default: ${FILE} in the folder)`, parse: newFile },
   },
   examples: ['svc types', 'svc types orders --out types/svc.d.ts'],
   async run({ args, options, signal }) {

@@ -50,6 +50,12 @@ export const INPUT = Symbol('the standard input')
 /** As `json`, or `-` for the standard input. */
 export const jsonOrInput = (text: string): unknown => (text === '-' ? INPUT : json(text))
 
+/** The name of a file to write. `-` is usually the standard output, to which none of them is written. */
+export const newFile = (text: string): string => {
+  if (text !== '-' && text !== '') return text
+  throw new WrongUsage(`expected the name of a file, got ${text === '' ? 'nothing' : text}`)
+}
+
 export const parsedJson = (text: string): unknown => {
   try {
     return JSON.parse(text) as unknown

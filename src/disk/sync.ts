@@ -1,6 +1,7 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { eachOf } from './eachOf.ts'
 
 /** Syncs that run at the same time: the file system writes them together. */
 const SYNCS_AT_A_TIME = 8
@@ -48,12 +49,10 @@ export const syncFileNow = (path: string): void => {
 /** Makes all files and names below a folder durable, so that a rename of the folder cannot survive without them. */
 export const syncTree = async (dir: string): Promise<void> => {
   const entries = await readdir(dir, { recursive: true, withFileTypes: true })
-  const left = entries.map((entry) => ({ entry, path: join(entry.parentPath, entry.name) }))
-  const sync = async () => {
-    for (let next = left.pop(); next; next = left.pop())
-      await (next.entry.isDirectory() ? syncFolder(next.path) : syncFile(next.path))
-  }
-  await Promise.all(Array.from({ length: SYNCS_AT_A_TIME }, sync))
+  await eachOf(entries, SYNCS_AT_A_TIME, (entry) => {
+    const path = join(entry.parentPath, entry.name)
+    return entry.isDirectory() ? syncFolder(path) : syncFile(path)
+  })
   await syncFolder(dir)
 }
 

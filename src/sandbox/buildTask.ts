@@ -15,7 +15,7 @@ const CONTROL = /(?![\n\t])\p{Cc}/gu
 
 export interface Task extends TaskChildStart {
   readonly task: 'inspect' | 'strip'
-  /** A child that was started for this folder; absent: a new one. */
+  /** A child that was started for this folder, and whose end the caller waits for; absent: a new one. */
   readonly child?: TaskChild | undefined
   /** The files that the child reads, each once. */
   readonly files: readonly string[]
@@ -40,9 +40,10 @@ export const runTask = ({
   options,
   signal,
   onResult,
-  child = new TaskChild({ dir, code, options }),
+  child: given,
 }: Task): Promise<void> =>
   new Promise((resolve, reject) => {
+    const child = given ?? new TaskChild({ dir, code, options })
     const unread = new Set(files)
     const missing = new Set(files)
     let hasBegun = false
@@ -92,6 +93,7 @@ export const runTask = ({
               return end(new TaskFailed(printable(frame.error.slice(0, MAX_ERROR))))
             if (missing.size > 0) throw new ProtocolViolation('Expected every file before the end') // K2
             done = true
+            if (given) resolve()
             return child.kill()
           default:
             throw new ProtocolViolation(`Expected a frame of a task, got ${frame.type}`)

@@ -1,4 +1,4 @@
-import { ByteChunks } from '../byteChunks.ts'
+import { ByteChunks } from '../loops/byteChunks.ts'
 import { nestsDeeperThan } from '../events/jsonDepth.ts'
 import { MAX_JSON_DEPTH, RAW_BYTES } from '../events/rawJson.ts'
 

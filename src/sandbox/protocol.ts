@@ -12,7 +12,13 @@ export type StopReason = 'timeout' | 'cancelled'
  * `init` is first and is sent once. A child that receives `strip` or `inspect` receives no other frame.
  */
 export type ParentFrame =
-  | { readonly type: 'init'; readonly dir: string; readonly outputBytes: number }
+  | {
+      readonly type: 'init'
+      readonly dir: string
+      readonly outputBytes: number
+      /** The child will receive a task of a build, and loads its code meanwhile. */
+      readonly forTask?: true
+    }
   | {
       readonly type: 'invoke'
       readonly id: number

@@ -51,7 +51,7 @@ export class TaskChild {
         },
       },
     )
-    this.#process.send({ type: 'init', dir, outputBytes: 0 })
+    this.#process.send({ type: 'init', dir, outputBytes: 0, forTask: true })
   }
 
   /** Whether the child can still take its task. */

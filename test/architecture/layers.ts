@@ -46,6 +46,7 @@ export const layers: readonly Layer[] = [
   // The client is published too, also for browsers.
   { path: 'client', imports: [], types: ['sdk'] },
   { path: 'ports', imports: ['events'], types: ['sdk'] },
+  { path: 'loops/byteChunks', imports: [] },
   { path: 'loops', imports: [...kernel], types: ['ports'] },
 
   { path: 'adapters/shared', imports: [...kernel, 'loops', 'events', 'ports'] },
@@ -88,7 +89,7 @@ export const layers: readonly Layer[] = [
   { path: 'nameserver', imports: [...kernel] },
 
   // `child` shares its process with user code: of the service it may contain the protocol alone.
-  { path: 'sandbox/frames', imports: ['events/jsonDepth', 'events/rawJson'] },
+  { path: 'sandbox/frames', imports: ['loops/byteChunks', 'events/jsonDepth', 'events/rawJson'] },
   { path: 'egress/frames', imports: [] },
   { path: 'egress/hosts', imports: [] },
   { path: 'egress/operatorAllow', imports: ['egress/hosts'], types: ['egress/frames'] },
@@ -251,6 +252,7 @@ export const layers: readonly Layer[] = [
       'events/contextKey',
       'events/mask',
       'sdk',
+      'loops/byteChunks',
       'events/jsonDepth',
       'access/permissions',
       'access/tokens',

@@ -57,11 +57,21 @@ cache('fetches a build once for concurrent callers', async () => {
   assert.ok(existsSync(join(dirs[0] ?? '', 'a.js')))
 })
 
-cache('uses the unpacked build of an earlier process', async () => {
-  const { blobs, build, cache, open } = await setUp()
+cache('uses the unpacked build of an earlier process, once its files are durable', async () => {
+  const { blobs, build, cache, cacheDir, open } = await setUp()
   const dir = await cache.ensure(build)
+  await until(() => readdirSync(join(cacheDir, 'unsynced')).length === 0)
   assert.is(await open().ensure(build), dir)
   assert.is(blobs.gets, 1)
+})
+
+cache('unpacks a build again whose files an earlier process may not have stored', async () => {
+  const { blobs, build, cache, cacheDir, open } = await setUp()
+  const dir = await cache.ensure(build)
+  await until(() => readdirSync(join(cacheDir, 'unsynced')).length === 0)
+  writeFileSync(join(cacheDir, 'unsynced', `${build.hash}.left`), '') // its power was cut before
+  assert.is(await open().ensure(build), dir)
+  assert.is(blobs.gets, 2)
 })
 
 cache('removes everything when it fails, and can be repeated', async () => {

@@ -70,7 +70,7 @@ settings('refuse a default without a letter or digit that a project can have', (
 
 settings('refuse a package.json that is not JSON, and a folder that does not exist', () => {
   const broken = writeProject({ 'package.json': '{' })
-  assert.throws(() => readSettings(broken), /package\.json: /)
+  assert.throws(() => readSettings(broken), /package\.json:1:2: /)
   assert.throws(() => readSettings(`${broken}/missing`), /FOLDER: expected a folder/)
 })
 

@@ -98,6 +98,8 @@ test('are files, which are uploaded, listed, downloaded and deleted', async () =
   assert.is((await svc('files', 'get', 'reports/a.bin', to)).code, 0)
   assert.ok(readFileSync(to).equals(content))
   assert.match((await svc('files', 'get', 'reports/a.bin', to)).err, 'exists already')
+  const dash = await svc('files', 'get', 'reports/a.bin', '-')
+  assert.equal([dash.code, dash.err], [2, 'svc: file: expected the name of a file, got -\n'])
   assert.is((await cli(['files', 'get', 'reports/a.bin'], { env, cwd: folder })).code, 0)
   assert.ok(existsSync(join(folder, 'a.bin')))
   assert.is((await svc('files', 'remove', 'reports/a.bin', '--yes')).out, 'Deleted reports/a.bin\n')

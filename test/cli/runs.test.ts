@@ -103,6 +103,8 @@ run('ends with 1 for a run that is cancelled', async () => {
   assert.is((await svc('cancel', id)).out, `Requested the cancellation of ${id}\n`)
   assert.is(await waiting.ended, 1)
   assert.match(waiting.out(), new RegExp(`cancelled.*\\nrun ${id}\\n${server.url}/ui/runs/${id}\\n$`))
+  const again = { code: 1, out: '', err: 'svc: the run has ended: it is cancelled\n' }
+  assert.equal(await svc('cancel', id), again)
 })
 
 run('stops to wait when it is interrupted, with 1, and the run continues', async () => {

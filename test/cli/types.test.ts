@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
@@ -76,8 +76,40 @@ test('add the type of modules to the package.json that npm writes in an empty fo
     readFileSync(join(folder, 'package.json'), 'utf8'),
     '{\n\t"type": "module",\n\t"devDependencies": {\n\t\t"svc": "1"\n\t}\n}\n',
   )
-  writeFileSync(join(folder, 'package.json'), '{"name": ')
-  assert.equal((await cliJson<{ changed: string[] }>(['init', folder])).changed, [])
+})
+
+for (const [text, place] of [
+  ['{\n  "name": "shop",\n  nope\n}\n', 'package.json:3:3: '],
+  ['{"name": ', 'package.json:1:10: '],
+  ['', 'package.json:1:1: '],
+  ['{ "a": 1, }', 'package.json:1:'],
+  ['[1]', 'package.json: expected an object'],
+] as const)
+  test(`refuse the package.json ${JSON.stringify(text)} at its place, and write nothing`, async () => {
+    const folder = tempDir()
+    writeFileSync(join(folder, 'package.json'), text)
+    for (const command of ['init', 'build', 'types']) {
+      const { code, out, err } = await cli([command, folder])
+      assert.equal([code, out], [1, ''], command)
+      assert.ok(err.startsWith(`svc: ${place}`), err)
+      assert.equal(readdirSync(folder), ['package.json'])
+      assert.is(readFileSync(join(folder, 'package.json'), 'utf8'), text)
+    }
+  })
+
+test('leave nothing behind if one file cannot be written', async () => {
+  const folder = tempDir()
+  writeFileSync(join(folder, 'src'), 'a file in place of the folder')
+  const { code, err } = await cli(['init', folder])
+  assert.is(code, 1)
+  assert.match(err, /^svc: folder: cannot write .*src\/hello\.ts: /)
+  assert.equal(readdirSync(folder), ['src'])
+})
+
+test('read a package.json with the mark that some editors write at its begin', async () => {
+  const folder = tempDir()
+  writeFileSync(join(folder, 'package.json'), '\uFEFF{"name": "mine"}')
+  assert.equal((await cliJson<{ changed: string[] }>(['init', folder])).changed, ['package.json'])
 })
 
 test('name what is wrong', async () => {

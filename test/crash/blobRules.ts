@@ -38,17 +38,19 @@ interface State {
  * B1: a blob that a surviving fact names is there, whole, unless it was removed since. A key whose destruction survived
  * may be there or not: it may be wrapped again meanwhile, and is then removed once more.
  * B2: a key whose erasure was acknowledged is not there.
- * B3: an unpacked build that is there is whole.
+ * B3: an unpacked build that is there is whole, or has a mark with which the next start removes it.
  */
 export class BlobRules {
   readonly #objects: string
   readonly #builds: string
+  readonly #marks: string
   /** The contents that each blob has ever had, by path. Keys are wrapped again. */
   readonly #versions = new Map<string, Set<string>>()
 
   constructor({ dataDir, cacheDir }: { readonly dataDir: string; readonly cacheDir: string }) {
     this.#objects = join(dataDir, 'blobs', 'objects') + sep
     this.#builds = join(cacheDir, 'builds')
+    this.#marks = join(cacheDir, 'unsynced')
   }
 
   /** Notes a blob that has got its place. */
@@ -104,6 +106,7 @@ export class BlobRules {
     for (const [name, build] of builds?.kind === 'folder' ? builds.volatile : []) {
       const dir = join(this.#builds, name)
       if (build.kind !== 'folder' || image.get(dir) === undefined) continue
+      if ([...image.keys()].some((path) => path.startsWith(join(this.#marks, name)))) continue
       for (const [path, node] of below(dir, build)) {
         const found = image.get(path)
         if (found === undefined) return `${path} is missing in an unpacked build`

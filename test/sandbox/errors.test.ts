@@ -188,7 +188,7 @@ const declined = new FailedRun('child-1', {
   message: 'declined 1',
   stack: 'PaymentError: declined 1\n    at pay (orders.ts:9:9)',
   fields: { code: 'card_declined', status: 402, message: 'mine', ['__proto__']: { polluted: true } },
-  cause: { name: 'BankError', message: 'no', code: 7 },
+  cause: { name: 'BankError', message: 'no', code: 7, cause: { name: 'RangeError', message: 'amount' } },
 })
 
 errors('of a child run has its name, fields and causes in the parent', async ({ invoke }) => {
@@ -209,6 +209,7 @@ errors('of a child run that is not caught is that of the parent, at its own line
   assert.equal([error.location?.file, error.location?.line], ['orders.ts', 14])
   assert.equal([error.fields?.['code'], error.fields?.['run_id']], ['card_declined', 'child-1'])
   assert.equal([error.cause?.name, error.cause?.code], ['BankError', 7])
+  assert.is((error.cause?.cause as Thrown | undefined)?.name, 'RangeError')
 })
 
 errors('of a child run that timed out has its reason as its code', async ({ failure }) => {

@@ -18,6 +18,8 @@ interface Given {
   readonly nodeOptions?: readonly string[]
   /** The standard input; default: empty. */
   readonly input?: string
+  /** A program with its arguments that starts the command, such as bubblewrap. */
+  readonly within?: readonly string[]
 }
 
 const optionsOf = ({ env, cwd }: Given) => ({
@@ -60,7 +62,8 @@ process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')))
 
 /** Starts the real `svc` for a command that lasts. */
 export const startCli = (args: readonly string[], given: Given = {}): RunningCli => {
-  const child = spawn(process.execPath, [...(given.nodeOptions ?? []), svc, ...args], {
+  const command = [...(given.within ?? []), process.execPath, ...(given.nodeOptions ?? []), svc, ...args]
+  const child = spawn(command[0] ?? '', command.slice(1), {
     ...optionsOf(given),
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -21,14 +21,16 @@ export const save = (folder: string, path: string, content: string): void => {
   writeFileSync(file, content)
 }
 
-/** Starts `svc dev` in a folder, at any free port. */
+/** Starts `svc dev` in a folder, at any free port. `within`: a program that starts it, such as bubblewrap. */
 export const startDev = (
   folder: string,
   args: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},
+  within: readonly string[] = [],
 ) => {
   const running = startCli(['dev', folder, '--json', '--port', '0', ...args], {
     env: { ...EMBEDDED, ...env },
+    within,
   })
   const lines = (): DevLine[] =>
     running

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { ByteChunks } from '../../byteChunks.ts'
+import { ByteChunks } from '../../loops/byteChunks.ts'
 import { AppError } from '../../errors.ts'
 import { nestsDeeperThan } from '../../events/jsonDepth.ts'
 

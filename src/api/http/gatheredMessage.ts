@@ -1,5 +1,5 @@
 import { IncomingMessage } from 'node:http'
-import { ByteChunks } from '../../byteChunks.ts'
+import { ByteChunks } from '../../loops/byteChunks.ts'
 
 /** Bytes that are gathered before they become one chunk of the body. */
 const GATHERED_BYTES = 16 << 10

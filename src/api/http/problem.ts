@@ -1,5 +1,6 @@
 import type { Context, Next } from 'koa'
 import { clock } from '../../clock.ts'
+import { fullDisk, isFullDisk } from './fullDisk.ts'
 import { AppError, messageOf } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import type { Logger } from '../../logger.ts'
@@ -132,10 +133,11 @@ export const errorBody = ({ code, message, data: { run_id } }: AppError, request
 })
 
 /** The client gets no detail of an unknown error; the server log has the cause. */
-const toAppError = (thrown: unknown): AppError =>
-  thrown instanceof AppError && thrown.code !== 'wrong_revision'
-    ? thrown
-    : new AppError(
-        'internal_server_error',
-        'An unexpected error occurred; the server log contains it with the request id',
-      )
+const toAppError = (thrown: unknown): AppError => {
+  if (thrown instanceof AppError && thrown.code !== 'wrong_revision') return thrown
+  if (isFullDisk(thrown)) return fullDisk(thrown)
+  return new AppError(
+    'internal_server_error',
+    'An unexpected error occurred; the server log contains it with the request id',
+  )
+}

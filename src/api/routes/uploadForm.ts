@@ -1,5 +1,7 @@
+import { stat } from 'node:fs/promises'
 import type { Context } from 'koa'
 import Type from 'typebox'
+import { fullDisk, isFullDisk } from '../http/fullDisk.ts'
 import { AppError } from '../../errors.ts'
 import { MAX_ZIP_BYTES } from '../../ports/runtime.ts'
 import { isId } from '../../ids.ts'
@@ -88,6 +90,8 @@ export const readUpload = async (ctx: Context, dir: string): Promise<Upload> => 
   }
   if (!file || Array.isArray(file))
     throw new AppError('bad_request', 'file: is required once: the zip of the build')
+  // The parser completes the form before it reports that a write has failed.
+  if ((await stat(file.filepath)).size !== file.size) throw fullDisk()
   const hash = field('hash')?.toLowerCase()
   if (hash === undefined) throw new AppError('bad_request', 'hash: is required: the hex SHA-256 of the file')
   if (!/^[0-9a-f]{64}$/.test(hash))
@@ -109,7 +113,11 @@ export const readUpload = async (ctx: Context, dir: string): Promise<Upload> => 
 /** formidable's codes when a file, or all files together, exceed the limit. */
 const TOO_LARGE: readonly unknown[] = [1009, 1016]
 
-const refusedForm = (error: Error & { code?: unknown }): AppError =>
-  TOO_LARGE.includes(error.code)
-    ? new AppError('payload_too_large', `file: expected at most ${MAX_ZIP_BYTES} bytes`, { cause: error })
-    : new AppError('bad_request', `body: expected a readable form: ${error.message}`, { cause: error })
+const refusedForm = (error: Error & { code?: unknown }): AppError => {
+  if (TOO_LARGE.includes(error.code))
+    return new AppError('payload_too_large', `file: expected at most ${MAX_ZIP_BYTES} bytes`, {
+      cause: error,
+    })
+  if (isFullDisk(error)) return fullDisk(error)
+  return new AppError('bad_request', `body: expected a readable form: ${error.message}`, { cause: error })
+}

@@ -12,8 +12,8 @@ export interface Batch {
 }
 
 export interface Changes {
-  /** Resolves with everything that changed since the last call, and waits for it if necessary. */
-  next(): Promise<Batch>
+  /** Resolves with everything that changed since the last call, and waits for it; with null if nothing changes in time. */
+  next(withinMs: number | null): Promise<Batch | null>
   /** What has changed since the last call. */
   pending(): readonly string[]
 }
@@ -46,12 +46,23 @@ export const watchFolder = (folder: string, signal: AbortSignal): Changes => {
   })
   signal.addEventListener('abort', () => wake(), { once: true })
   return {
-    async next() {
-      while (paths.size === 0) {
-        signal.throwIfAborted()
-        if (failure) throw failure
-        await new Promise<void>((resolve) => (wake = resolve))
+    async next(withinMs) {
+      let isLate = false
+      const beLate = () => {
+        isLate = true
+        wake()
       }
+      const timer = withinMs === null ? undefined : setTimeout(beLate, withinMs)
+      try {
+        while (paths.size === 0 && !isLate) {
+          signal.throwIfAborted()
+          if (failure) throw failure
+          await new Promise<void>((resolve) => (wake = resolve))
+        }
+      } finally {
+        clearTimeout(timer)
+      }
+      if (paths.size === 0) return null
       await delay(TOGETHER_MS)
       const batch = { paths: [...paths].sort(), sinceMs }
       paths.clear()

@@ -18,7 +18,9 @@ interface Given {
   readonly print: (line: Printed) => Promise<void>
   /** The line that says what can be reached. */
   readonly ready: () => Printed
-  readonly onProject: (project: string) => void
+  readonly announce: (project: string) => Promise<void>
+  /** The folder with the data of the service; null for a service elsewhere. */
+  readonly data: string | null
   readonly paint: Paint
   /** Rejects when the service has ended; null for a service elsewhere. */
   readonly ended: Promise<never> | null
@@ -31,20 +33,21 @@ interface Given {
  * it resolves when a key has stopped it.
  */
 export const develop = async (given: Given): Promise<void> => {
-  const { folder, url, key, stopped, paint, ready, onProject, ended, keyboard } = given
+  const { folder, url, key, stopped, paint, ready, announce, data, ended, keyboard } = given
   const print = (line: Printed): Promise<void> => given.print(coloured(line, paint))
   const failed = new AbortController()
   const signal = AbortSignal.any([stopped, failed.signal])
   const client = createClient({
     url,
     token: key,
+    retries: 1, // a deployment is repeated by itself, and its failure should be printed soon
     fetch: (target, init) =>
       fetch(target, { ...init, signal: init?.signal ? AbortSignal.any([signal, init.signal]) : signal }),
   })
   const from = await endOfActivity(client)
   await print(ready())
   const changes = watchFolder(folder, signal)
-  const project = openProject({ folder, client, changes, signal, print, onProject })
+  const project = openProject({ folder, client, changes, signal, print, announce, data })
   let failedRun: string | null = null
   const tail = async (): Promise<never> => {
     for await (const run of tailRuns(client, () => project.state().name, { from, signal })) {

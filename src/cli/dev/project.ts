@@ -2,7 +2,8 @@ import { join, sep } from 'node:path'
 import type { Bundle } from '../../bundle/bundle.ts'
 import { type Bundler, openBundler } from '../../bundle/openBundler.ts'
 import { readSettings, type Settings } from '../../bundle/settings.ts'
-import type { Client } from '../../client/index.ts'
+import { type Client, ServiceError } from '../../client/index.ts'
+import { isTransient } from '../../client/transport.ts'
 import { clock } from '../../clock.ts'
 import type { Printed } from '../command.ts'
 import { warningsOf } from '../bundleTexts.ts'
@@ -18,8 +19,10 @@ interface Given {
   readonly changes: Changes
   readonly signal: AbortSignal
   readonly print: (line: Printed) => Promise<void>
-  /** Called with the name of the project when it is known, or has changed. */
-  readonly onProject: (project: string) => void
+  /** Called with the name of the project before each deployment. */
+  readonly announce: (project: string) => Promise<void>
+  /** The folder with the data of the service; null for a service elsewhere. */
+  readonly data: string | null
 }
 
 /** The state of the project in the service. */
@@ -40,19 +43,25 @@ interface Opened {
   readonly secrets: ReturnType<typeof openSecrets>
 }
 
+/** A deployment that the service could not accept at the moment is repeated after this time, milliseconds. */
+const AGAIN_MS = 2000
+
 /**
  * Deploys the folder now and after every save.
  * D1: a save that cannot be bundled or deployed leaves the last good build live.
  * D2: a failure is reported only if nothing was saved meanwhile: editors write files in several steps.
  * D3: one deployment at a time; saves during one are deployed together after it.
  * D4: a failure is reported again only after the save of a source. A log of this output in the folder changes with it.
+ * D5: a deployment that may succeed later, such as on a full disk, is repeated without another save.
  */
-export const openProject = ({ folder, client, changes, signal, print, onProject }: Given) => {
+export const openProject = ({ folder, client, changes, signal, print, announce, data }: Given) => {
   let opened: Opened | null = null
   let state: LiveProject = { name: '', live: null }
   /** The failure that was reported last; null after a deployment. */
   let failure: string | null = null
   let modules: readonly string[] = []
+  /** The saves whose deployment is repeated; null if there are none. */
+  let again: Batch | null = null
 
   const open = async (settings: Settings): Promise<Opened> => {
     const { secrets: _, ...decisive } = settings
@@ -64,7 +73,6 @@ export const openProject = ({ folder, client, changes, signal, print, onProject 
     if (project !== state.name) {
       await createProject(client, project, {})
       state = { name: project, live: null }
-      onProject(project)
     }
     return { settings, bundler: await openBundler(settings), secrets: openSecrets(client, project) }
   }
@@ -72,6 +80,7 @@ export const openProject = ({ folder, client, changes, signal, print, onProject 
   const deploy = async ({ paths, sinceMs }: Batch): Promise<void> => {
     opened = await open(readSettings(folder))
     const { settings, bundler, secrets } = opened
+    await announce(settings.project)
     const { set, removed } = await secrets(settings)
     if (set.length + removed.length > 0) await print(secretsText(set, removed))
     const bundle = await bundler.rebuild()
@@ -102,17 +111,22 @@ export const openProject = ({ folder, client, changes, signal, print, onProject 
     return paths.some((path) => isIn(path) || SETTINGS.test(path) || known.has(join(settings.folder, path)))
   }
 
-  const update = async (batch: Batch): Promise<void> => {
+  const update = async (batch: Batch, { isRepeated = false } = {}): Promise<void> => {
     if (!mayMatter(batch)) return
+    const saved = again ? together(again, batch) : batch
+    again = null
     try {
-      await deploy(batch)
+      await deploy(saved)
     } catch (error) {
       signal.throwIfAborted()
       if (changes.pending().length > 0) return // D2
-      const failed = failedText(error, { folder, modules, live: state.live?.build_id ?? null })
+      if (error instanceof ServiceError && isTransient(error)) again = saved // D5
+      const live = state.live?.build_id ?? null
+      const failed = failedText(error, { folder, modules, live, data, againMs: again && AGAIN_MS })
       const isKnown = JSON.stringify(failed.json) === failure
       failure = JSON.stringify(failed.json)
-      if (!isKnown || batch.paths.some((path) => SOURCE.test(path))) await print(failed) // D1, D4
+      const isSaved = !isRepeated && batch.paths.some((path) => SOURCE.test(path))
+      if (!isKnown || isSaved) await print(failed) // D1, D4
     }
   }
 
@@ -121,11 +135,20 @@ export const openProject = ({ folder, client, changes, signal, print, onProject 
     /** Runs until the signal aborts, and then rejects. */
     async follow(): Promise<never> {
       await update({ paths: [], sinceMs: clock.monotonic() })
-      for (;;) await update(await changes.next()) // D3
+      for (;;) {
+        const saved = await changes.next(again && AGAIN_MS) // D3
+        if (saved) await update(saved)
+        else if (again) await update(again, { isRepeated: true })
+      }
     },
     close: async (): Promise<void> => opened?.bundler.close(),
   }
 }
+
+const together = (first: Batch, second: Batch): Batch => ({
+  paths: [...new Set([...first.paths, ...second.paths])].sort(),
+  sinceMs: first.sinceMs,
+})
 
 /** The sources of a batch. A log may change first, and the source be reported while its build is made. */
 const savedOf = (paths: readonly string[], later: readonly string[]): readonly string[] => {

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { makeFolder } from '../../disk/makeFolder.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, messageOf } from '../../errors.ts'
 import { onOneLine } from '../../logger.ts'
 import { devServiceEnv } from '../../process/clientConfig.ts'
 import { MAX_PORT } from '../../process/config.ts'
@@ -22,11 +22,16 @@ export interface LocalService {
   stop(): Promise<void>
 }
 
-interface Address {
+interface Start {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
+  /** Receives the reason why the service cannot work at the moment; null when it can again. */
+  readonly stalled: (reason: string | null) => void
 }
+
+/** What the service sends to the process that has started it. */
+type Message = Pick<LocalService, 'url' | 'key'> | { readonly stalled: string | null }
 
 /**
  * Starts the service in a process of its own, at the port or the next free one.
@@ -36,14 +41,23 @@ interface Address {
  */
 export const startService = async (
   dataDir: string,
-  { host, port }: Address,
+  { host, port, stalled }: Start,
   signal: AbortSignal,
 ): Promise<LocalService> => {
-  makeFolder(dataDir, 0o700)
   const log = join(dataDir, 'dev.log')
+  try {
+    makeFolder(dataDir, 0o700)
+    writeFileSync(log, '', { mode: 0o600 })
+  } catch (error) {
+    throw new AppError(
+      'unavailable',
+      `${dataDir} cannot be written: ${messageOf(error)}; --ephemeral keeps the data elsewhere`,
+      { cause: error },
+    )
+  }
   for (let at = port; at <= MAX_PORT; at++) {
     if (at !== 0 && !(await isFree(host, at))) continue
-    const service = await started(dataDir, { log, port: at, signal })
+    const service = await started(dataDir, { log, port: at, stalled, signal })
     if (service) return service
     signal.throwIfAborted()
     // Another process may have taken the port in the meantime.
@@ -55,7 +69,12 @@ export const startService = async (
 /** Resolves with null if the service ends before it is ready. */
 const started = async (
   dataDir: string,
-  { log, port, signal }: { readonly log: string; readonly port: number; readonly signal: AbortSignal },
+  {
+    log,
+    port,
+    stalled,
+    signal,
+  }: Pick<Start, 'port' | 'stalled'> & { readonly log: string; readonly signal: AbortSignal },
 ): Promise<LocalService | null> => {
   const output = openSync(log, 'w', 0o600) // C3
   const child = spawn(process.execPath, serviceArguments(), {
@@ -70,7 +89,10 @@ const started = async (
     await ended
   }
   const ready = new Promise<Pick<LocalService, 'url' | 'key'>>((resolve) =>
-    child.once('message', (message) => resolve(message as Pick<LocalService, 'url' | 'key'>)),
+    child.on('message', (message: Message) => {
+      if ('stalled' in message) stalled(message.stalled)
+      else resolve(message)
+    }),
   )
   const interrupted = signal.aborted ? Promise.resolve() : once(signal, 'abort')
   const found = await Promise.race([ready, ended, interrupted.then(stop)])

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { BoundedMap } from '../../boundedMap.ts'
 import type { Run } from '../../client/api.ts'
 import { type Client, ServiceError } from '../../client/index.ts'
+import { isTransient } from '../../client/transport.ts'
 
 /** A run that has ended, or waits for its next attempt. */
 export interface EndedRun {
@@ -45,19 +46,21 @@ export async function* tailRuns(
   }
 }
 
-/** Resolves with null if the run is not found: it was deleted with its project. */
+/** Resolves with null if the run is not found: it was deleted with its project. Waits for a service that cannot reply now. */
 export const readRun = async (
   client: Pick<Client, 'runs'>,
   run_id: string,
   signal: AbortSignal,
 ): Promise<Run | null> => {
-  for (let attempt = 1; ; attempt++) {
+  for (let attempt = 1; attempt <= READ_ATTEMPTS;) {
     try {
       return await client.runs.get(run_id, { signal })
     } catch (error) {
-      if (!(error instanceof ServiceError && error.code === 'not_found')) throw error
-      if (attempt === READ_ATTEMPTS) return null
+      const isAbsent = error instanceof ServiceError && error.code === 'not_found'
+      if (!isAbsent && !(error instanceof ServiceError && isTransient(error))) throw error
+      if (isAbsent) attempt++
       await delay(READ_PAUSE_MS * attempt, undefined, { signal })
     }
   }
+  return null
 }

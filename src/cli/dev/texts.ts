@@ -96,6 +96,27 @@ export const liveText = (
 const savedText = ([first = '', ...others]: readonly string[]): string =>
   others.length === 0 ? first : `${first} and ${others.length} more`
 
+/** The service cannot work at the moment, such as on a full disk; with null, it can again. */
+export const stalledText = (reason: string | null, data: string): Printed =>
+  reason === null
+    ? { json: { type: 'resumed' }, text: lines([`${time()} the service continues`]) }
+    : {
+        json: { type: 'stalled', reason, data },
+        text: lines([
+          onOneLine(`${time()} the service waits: ${reason}`),
+          `         ${onOneLine(`its data is in ${data}; make room there if the disk is full. It continues by itself`)}`,
+        ]),
+      }
+
+/** Other commands do not find the service, because its file cannot be written. */
+export const unannouncedText = (reason: string, variables: readonly string[]): Printed => ({
+  json: { type: 'unannounced', reason, variables },
+  text: lines([
+    onOneLine(`${time()} other commands do not find this service: ${reason}`),
+    `         ${onOneLine(`set ${variables.join(' ')} for them`)}`,
+  ]),
+})
+
 export const secretsText = (set: readonly string[], removed: readonly string[]): Printed => ({
   json: { type: 'secrets', set, removed },
   text: lines([
@@ -105,23 +126,33 @@ export const secretsText = (set: readonly string[], removed: readonly string[]):
   ]),
 })
 
-/** A save that did not become live. `live` is the build that remains, or null. */
+/** A save that did not become live. `live` is the build that remains, or null. `againMs`: when it is deployed again by itself. */
 export const failedText = (
   error: unknown,
   {
     folder,
     modules,
     live,
-  }: { readonly folder: string; readonly modules: readonly string[]; readonly live: string | null },
+    data,
+    againMs,
+  }: {
+    readonly folder: string
+    readonly modules: readonly string[]
+    readonly live: string | null
+    readonly data: string | null
+    readonly againMs: number | null
+  },
 ): Printed => {
   const messages =
     error instanceof BundleFailed ? error.messages : [messageIn(messageOf(error), folder, modules)]
   const after = live === null ? 'no build is live' : `${live} continues`
+  const next = againMs === null ? 'waiting for the next save' : `the next attempt is in ${againMs / 1000} s`
+  const where = againMs === null || data === null ? '' : `; the data of the service is in ${data}`
   return {
     json: { type: 'failed', messages, live },
     text: lines([
       ...messages.map((message) => indented(textOfMessage(message))),
-      `         ${onOneLine(after)}; waiting for the next save`,
+      `         ${onOneLine(`${after}; ${next}${where}`)}`,
     ]).replace(/^ {9}/, `${time()} `),
   }
 }

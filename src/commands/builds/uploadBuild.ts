@@ -134,7 +134,7 @@ const storeBuild = async (
     await putAgain()
     for (const event of events) {
       const old = event.type === 'BuildDeleted' ? before.get(event.build_id) : undefined
-      if (old) await discardBuild(deps, old)
+      if (old) void discardBuild(deps, old) // never rejects, and the caller waits for nothing of it
     }
     return events.length > 0
   } catch (error) {

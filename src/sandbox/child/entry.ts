@@ -43,7 +43,9 @@ const onFrame = (frame: ParentFrame): void => {
       installHooks(dir, RUNTIME_DIR, SDK_URL)
       stacks = openStacks(dir, RUNTIME_DIR)
       functionOf = openFunctions(stacks)
-      return channel.send({ type: 'ready' })
+      channel.send({ type: 'ready' })
+      if (frame.forTask) void Promise.all([import('./buildTasks.ts'), import(SDK_URL)])
+      return
     case 'invoke':
       return invoke(frame)
     case 'cancel':

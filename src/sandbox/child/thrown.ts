@@ -128,7 +128,7 @@ const nameOf = (error: Error, stacks: Stacks): string | undefined => {
   const name = textIn(error, 'name', MAX_CAUSE_CODE, stacks)
   if (name === undefined || !GENERAL.has(name)) return name
   const found = safely(() => classOf(error))
-  return found !== undefined && CLASS.test(found) ? found : name
+  return found !== undefined && CLASS.test(found) && !GENERAL.has(found) ? found : name
 }
 
 const textIn = (
