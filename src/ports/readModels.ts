@@ -122,6 +122,17 @@ export interface FoldedLog {
   readonly checkpoint: Cursor | null
 }
 
+/** New versions that a thread fills, while this process does not read or write them. */
+export interface Apart {
+  /**
+   * Begins or continues a new version. Returns the folder that the thread fills; null if the version exists already. After
+   * a crash, it is continued or dropped.
+   */
+  begin(spec: CollectionSpec): string | null
+  /** The thread has filled it and has ended. Readers and writers of this process use it from now on. */
+  end(version: Version): void
+}
+
 /**
  * Disposable views of the log (I8). Adapters: embedded (SQLite), MongoDB. No transactions are required.
  * Errors: `unavailable`.
@@ -142,13 +153,14 @@ export interface ReadModels {
    */
   drop(version: Version, isUnread: () => Promise<boolean>): Promise<void>
   /**
-   * Puts the documents and the checkpoint of one version in the place of those of another one with the same indexes:
-   * readers of `version` see either all documents of before or all of `by`. Then `by` does not exist. No writer of the
-   * two may be in use. After a crash, a repetition completes it; if `by` does not exist, nothing changes. With
+   * Puts the documents, indexes and checkpoint of one version in the place of those of another one: readers of `version` see either all documents of before or all of `by`. Then `by` does not exist. A query for which its documents have no index
+   * reads all of them. No writer of the two may be in use. After a crash, a repetition completes it; if `by` does not exist, nothing changes. With
    * `isUnread`, nothing changes either while a node reads `by`: it is asked as in `drop`, and a crash may lose `by`.
    * Resolves with whether no node read `by`.
    */
   replace(version: Version, by: Version, isUnread?: () => Promise<boolean>): Promise<boolean>
+  /** Fills new versions apart from the others. Absent on a server, which does not share the processors of this process. */
+  readonly apart?: Apart
   source(): Promise<FoldedLog>
   /** Notes the log that the read models are folded from. */
   assign(log_id: string): Promise<void>

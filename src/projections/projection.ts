@@ -12,7 +12,7 @@ export interface Projection<D extends Doc = Doc> extends CollectionSpec {
   readonly handles: readonly EventType[]
   /**
    * The first version whose documents this build can read and continue until its own are built. Default: the version before
-   * this one. Set it to `version` if this build would misread earlier documents. Other indexes exclude them in any case.
+   * this one. Set it to `version` if this build would misread earlier documents. Queries for which they have no index read all of them.
    */
   readonly servesFrom?: number
   /** Whether an event begins a document. The projector does not read what was stored before. */

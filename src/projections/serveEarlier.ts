@@ -1,4 +1,3 @@
-import { isRetryable } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import type { ReadModels, Version } from '../ports/readModels.ts'
 import { allProjections } from './index.ts'
@@ -50,7 +49,7 @@ const serveEarlierOf = async (
   const from_version = await foldedBy(rebuilds, earlier)
   if (from_version < (projection.servesFrom ?? projection.version - 1)) return
   const isUnread = async () => !(await namesRead()).has(nameOf(earlier))
-  if (!(await isUnread()) || !(await canContinue(projection, earlier, readModels))) return
+  if (!(await isUnread()) || !(await isFilled(projection, earlier, readModels))) return
   await readModels.writer(projection)
   await rebuilds.request(name, { verify: false, from_version }) // first: documents of an earlier fold never stay
   if (!(await readModels.replace(projection, earlier, isUnread)))
@@ -73,16 +72,9 @@ const foldedBy = async (rebuilds: Rebuilds, version: Version): Promise<number> =
   return known && known.state !== 'done' && known.from_version !== null ? known.from_version : version.version
 }
 
-/** Whether an earlier version has been filled, and has the same indexes. Its writer refuses others. */
-const canContinue = async (
+/** Whether an earlier version contains events. */
+const isFilled = async (
   projection: Projection,
   { version }: Version,
   readModels: ReadModels,
-): Promise<boolean> => {
-  try {
-    return (await (await readModels.writer({ ...projection, version })).checkpoint()) !== null
-  } catch (error) {
-    if (isRetryable(error)) throw error
-    return false
-  }
-}
+): Promise<boolean> => (await readModels.reader({ ...projection, version }).checkpoint()) !== null

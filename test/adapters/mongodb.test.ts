@@ -121,6 +121,27 @@ if (server) {
     },
   )
 
+  nodes('an exchange that a crash has interrupted is completed by the next writer', async (context) => {
+    const { readModels, openAnother, client } = context
+    const shadow = { ...spec, name: 'runs~new' }
+    const doc = (at: number) => [{ id: 'a', doc: { env: 'x', at }, cursor: '1' }]
+    await (await readModels.writer(spec)).write(doc(1), '1')
+    await (await readModels.writer(shadow)).write(doc(2), '1')
+    const reader = (await openAnother()).reader(spec)
+    const registry = new Registry({ db: client.db() })
+    await registry.setExchange(spec, { by: 'runs~new__v1', isMoving: true })
+    await client.db().renameCollection('runs__v1', 'runs__v1~former')
+    let isRead = false
+    const read = reader.find(inEnv).finally(() => (isRead = true))
+    await registry.row(spec)
+    assert.not.ok(isRead)
+    const writer = await readModels.writer(spec)
+    const found = { items: [{ env: 'x', at: 2 }], total: 1 }
+    assert.equal(await read, found)
+    assert.equal(await writer.find(inEnv), found)
+    assert.not((await collectionsIn(client)).some((name) => name.endsWith('~former')))
+  })
+
   nodes(
     'a reader is refused when its version was dropped and built again',
     async ({ readModels, openAnother }) => {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { MongoClient } from 'mongodb'
+import { type Document, MongoClient } from 'mongodb'
 import * as assert from 'uvu/assert'
 import { newId } from '../../src/ids.ts'
 import type { ReadModelStatus } from '../../src/projections/readModelStatus.ts'
@@ -15,9 +15,27 @@ import { until } from '../support/until.ts'
 
 const RAISED = ['projects', 'events', 'orgs', 'api_keys']
 
+/** Those whose earlier version had no index. */
+const UNINDEXED = ['projects', 'api_keys']
+
 /** Lets the stored read models be those of a build before this one. */
 const downgrade = (dataDir: string): void => {
   const db = new DatabaseSync(join(dataDir, 'read-models.db'))
+  for (const name of UNINDEXED) {
+    const { stored_as } = db.prepare('SELECT stored_as FROM collections WHERE name = ?').get(name) ?? {}
+    const table = String(stored_as)
+    const indexes = db.prepare(
+      `SELECT name FROM sqlite_schema WHERE tbl_name = ? AND type = 'index' AND sql <> ''`,
+    )
+    for (const index of indexes.all(table)) db.exec(`DROP INDEX "${String(index['name'])}"`)
+    for (const column of db.prepare('SELECT name FROM pragma_table_info(?)').all(table))
+      if (String(column['name']).startsWith('f_'))
+        db.exec(`ALTER TABLE "${table}" DROP COLUMN "${String(column['name'])}"`)
+    db.exec(`DELETE FROM "${table}__counts"`)
+    db.prepare(`UPDATE collections SET spec = json_set(spec, '$.indexes', json('[]')) WHERE name = ?`).run(
+      name,
+    )
+  }
   for (const name of RAISED)
     db.prepare(
       `UPDATE collections SET version = version - 1, spec = json_set(spec, '$.version', version - 1) WHERE name = ?`,
@@ -38,7 +56,13 @@ const downgradeIn = async (url: string): Promise<void> => {
       if (from === row._id || from === `${row._id}__counts`)
         await db.renameCollection(from, from.replace(row._id, earlier))
     await versions.deleteOne({ _id: row._id })
-    await versions.insertOne({ ...row, _id: earlier })
+    const isUnindexed = UNINDEXED.includes(name)
+    await versions.insertOne({ ...row, _id: earlier, ...(isUnindexed && { indexes: '[]' }) })
+    if (!isUnindexed) continue
+    await db.collection(`${earlier}__counts`).deleteMany({})
+    const documents = db.collection<{ _id: string; last: Document }>(earlier)
+    for (const { _id, last } of await documents.find().toArray())
+      await documents.replaceOne({ _id }, { last: { ...last, f: {} } })
   }
   await client.close()
 }

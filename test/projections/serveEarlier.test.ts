@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { messageOf } from '../../src/errors.ts'
 import { silent } from '../../src/logger.ts'
 import type { ReadModels } from '../../src/ports/readModels.ts'
 import { nameOf, type Projection } from '../../src/projections/projection.ts'
@@ -76,13 +77,49 @@ earlier('are served and continued until those of the new version are built', asy
   ])
 })
 
-earlier('are not served if their indexes differ', async (context) => {
-  const { store, readModels } = context
+earlier('are served if their indexes differ, also to queries for which they have none', async (context) => {
+  const { store, readModels, stopping } = context
+  await store.append('p', newEvents(life('p', 1)), 'none')
+  await store.append('q', newEvents(life('q', 2)), 'none')
+  await folded(context, any)
+  const indexed = { ...raised, indexes: [{ equal: ['name'], sort: 'order', counted: true }] }
+  await serve(readModels, indexed)
+  assert.equal(await versionsOf(readModels), [2])
+  const projectors = new Projectors({ store, readModels, logger: silent, projections: [indexed] })
+  void projectors.run(stopping.signal)
+  const { cursor } = await store.append('r', newEvents(life('r', 2)), 'none')
+  await projectors.reach(NAME, cursor)
+  const foldedBy = async () => {
+    const query = { equal: { name: 'n1' }, sort: 'order', limit: 10, offset: 0 }
+    const { items, total } = await readModels.reader(indexed).find(query)
+    return [total, ...items.map(({ folded_by = 1 }) => folded_by)]
+  }
+  assert.equal(await foldedBy(), [2, 1, 2])
+  const deps = { readModels, store, projectors, logger: silent, onSkipped: () => {}, lookMs: 5 }
+  void rebuildRequested(deps, stopping.signal).catch(() => {})
+  await until(async () => (await rebuildOf(readModels))?.ended_at)
+  assert.equal(await foldedBy(), [2, 2, 2])
+})
+
+earlier('have the indexes of the new version once they were rebuilt', async (context) => {
+  const { store, readModels, stopping } = context
   await store.append('p', newEvents(life('p', 1)), 'none')
   await folded(context, any)
-  await serve(readModels, { ...raised, indexes: [{ equal: ['name'], sort: 'order' }] })
-  assert.equal(await versionsOf(readModels), [1])
-  assert.is(await rebuildOf(readModels), null)
+  await serve(readModels, { ...raised, indexes: [] })
+  const projectors = new Projectors({
+    store,
+    readModels,
+    logger: silent,
+    projections: [{ ...raised, indexes: [] }],
+  })
+  void projectors.run(stopping.signal)
+  const deps = { readModels, store, projectors, logger: silent, onSkipped: () => {}, lookMs: 5 }
+  void rebuildRequested(deps, stopping.signal).catch(() => {})
+  await until(async () => (await rebuildOf(readModels))?.ended_at)
+  assert.is((await rebuildOf(readModels))?.state, 'done')
+  await readModels.writer({ ...raised, indexes: [] })
+  const refused = await readModels.writer(raised).then(() => null, messageOf)
+  assert.match(refused ?? '', 'raise its version')
 })
 
 earlier('are not served if the new version would misread them', async (context) => {

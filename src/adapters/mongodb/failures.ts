@@ -9,6 +9,7 @@ const DUPLICATE_KEY = 11000
 const NAMESPACE_NOT_FOUND = 26
 const NAMESPACE_EXISTS = 48
 const NOT_IMPLEMENTED = 238
+const QUERY_PLAN_KILLED = 175
 const UNAUTHORIZED = 13
 const AUTHENTICATION_FAILED = [18, 8000]
 
@@ -35,6 +36,10 @@ export const isAbsent = (error: unknown): boolean => codeOf(error) === NAMESPACE
 /** The collection to create exists. */
 export const isThere = (error: unknown): boolean => codeOf(error) === NAMESPACE_EXISTS
 export const isNotImplemented = (error: unknown): boolean => codeOf(error) === NOT_IMPLEMENTED
+
+/** The collection was renamed or dropped during the query. */
+export const isInterrupted = (error: unknown): boolean =>
+  [...causesOf(error)].some((cause) => codeOf(cause) === QUERY_PLAN_KILLED)
 
 /** The error for read models that cannot be opened: `bad_request` if waiting does not help, else `unavailable`. */
 export const openingFailure = (error: unknown, place: string): AppError => {

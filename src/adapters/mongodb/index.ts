@@ -11,7 +11,8 @@ import type {
   Version,
   WritableCollection,
 } from '../../ports/readModels.ts'
-import { refuseUndeclared } from '../shared/declared.ts'
+import { isIndexed, refuseUndeclared, sameIndexes } from '../shared/declared.ts'
+import { scanFor } from '../shared/scanFor.ts'
 import { parseAddress } from './address.ts'
 import { collectionName, versionsIn } from './collections.ts'
 import { Connection } from './connection.ts'
@@ -20,8 +21,8 @@ import { dropVersion } from './dropping.ts'
 import { ask, openingFailure } from './failures.ts'
 import { serverOf, type Server } from './server.ts'
 import { Presence } from './presence.ts'
-import { Registry } from './registry.ts'
-import { replaceVersion } from './replacing.ts'
+import { Registry, type VersionRow } from './registry.ts'
+import { completeExchange, replaceVersion } from './replacing.ts'
 import { StoredVersion } from './storedVersion.ts'
 
 interface Options {
@@ -71,23 +72,24 @@ class MongoReadModels implements ReadModels {
   }
 
   reader<D extends Doc>(spec: CollectionSpec): Collection<D> {
-    const version = new StoredVersion(this.#server, this.#registry, spec)
+    const versionOf = this.#versionsBy(spec)
     return this.#collection<D>(spec, {
-      read: (work) => this.#presence.read(spec, () => work(version)),
-      docs: () => this.#presence.scan(spec, () => version.docs()),
+      read: (work) => this.#presence.read(spec, (row) => work(versionOf(row))),
+      docs: () => this.#presence.scan(spec, (row) => versionOf(row).docs()),
     })
   }
 
   async writer<D extends Doc>(spec: CollectionSpec): Promise<WritableCollection<D>> {
     this.#refuseClosed()
     const made = await this.#make(spec)
-    if (JSON.stringify(made.indexes) !== JSON.stringify(spec.indexes)) {
+    if (!sameIndexes(made.declared, spec.indexes)) {
       throw new Error(
         `Expected collection ${collectionName(spec)} with the indexes that it was created with: raise its version`,
       )
     }
     const open = () => this.#refuseClosed()
-    const version = new StoredVersion(this.#server, this.#registry, spec) // it remembers what this writer has read
+    const stored = sameIndexes(made.spec.indexes, spec.indexes) ? spec : made.spec
+    const version = new StoredVersion(this.#server, this.#registry, stored) // it remembers what this writer has read
     return {
       ...this.#collection<D>(spec, { read: (work) => work(version), docs: () => version.docs() }),
       stored: async (ids) => this.#open(() => version.stored(ids) as Promise<Map<string, Stored<D>>>),
@@ -97,7 +99,7 @@ class MongoReadModels implements ReadModels {
       },
       write: async (writes, checkpoint, options) =>
         this.#open(() => version.write(writes, checkpoint, options)),
-      wantsChanges: made.indexes.some(({ counted }) => counted),
+      wantsChanges: stored.indexes.some(({ counted }) => counted),
     }
   }
 
@@ -150,7 +152,11 @@ class MongoReadModels implements ReadModels {
       getMany: (ids) => on((version) => version.getMany(ids)) as Promise<Map<string, D>>,
       find: (async (query) => {
         refuseUndeclared(spec, query)
-        return on((version) => version.find(query))
+        return on((version) =>
+          version.spec === spec || isIndexed(version.spec, query)
+            ? version.find(query)
+            : scanFor(query, version.entries()),
+        )
       }) as Collection<D>['find'],
       scan: async function* () {
         open()
@@ -161,12 +167,31 @@ class MongoReadModels implements ReadModels {
     }
   }
 
-  /** Creates the version of this spec if necessary. Resolves with the indexes that it was first created with. */
-  async #make(spec: CollectionSpec): Promise<CollectionSpec> {
-    const { spec: registered, made } = await this.#registry.register(spec)
+  /** Returns a function that returns the version with the indexes of a row, which change when it is replaced. */
+  #versionsBy(spec: CollectionSpec): (row: VersionRow | null) => StoredVersion {
+    const declared = JSON.stringify(spec.indexes)
+    const stored = (indexes: string) => {
+      const other = { ...spec, indexes: JSON.parse(indexes) as CollectionSpec['indexes'] }
+      const version = new StoredVersion(this.#server, this.#registry, indexes === declared ? spec : other)
+      return { indexes, version }
+    }
+    let latest = stored(declared)
+    return (row) => {
+      const indexes = row?.indexes ?? declared
+      if (latest.indexes !== indexes) latest = stored(indexes)
+      return latest.version
+    }
+  }
+
+  /** Creates the version of this spec if necessary. */
+  async #make(spec: CollectionSpec): ReturnType<Registry['register']> {
+    const registered = await this.#registry.register(spec)
+    if (registered.isExchanging)
+      await completeExchange(spec, { db: this.#server.db, registry: this.#registry })
+    const { made } = registered
     const name = collectionName(spec)
     if (made === undefined || this.#indexed.get(name) !== made) {
-      await createIndexes(this.#server, registered)
+      await createIndexes(this.#server, registered.spec)
       if (made !== undefined) this.#indexed.set(name, made)
     }
     return registered

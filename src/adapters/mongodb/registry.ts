@@ -7,17 +7,45 @@ import { collectionName, COUNTS, dropCollection } from './collections.ts'
 import { ask, isDuplicate } from './failures.ts'
 import type { Database } from './server.ts'
 
+export interface Exchange {
+  /** The collection with the new documents. */
+  readonly by: string
+  /** False: it is announced, and nothing was renamed. */
+  readonly isMoving: boolean
+}
+
 /** One row for each created version: `runs__v1`. */
 export interface VersionRow {
   readonly _id: string
-  /** JSON text. */
+  /** JSON text: the indexes of its collection. */
   readonly indexes: string
+  /** JSON text: the indexes with which it was created, while it has the documents of a version with others. */
+  readonly declared?: string
   readonly checkpoint: Cursor | null
   /** Differs each time the version is created. svc 0.1.0 does not write it. */
   readonly made?: string
   /** The removal in progress. */
   readonly dropping?: string
+  /** The exchange of the documents in progress, on a server that needs several steps. */
+  readonly exchange?: Exchange
+  /** Differs after each such exchange. */
+  readonly exchanged?: string
 }
+
+/** A created version. */
+interface Registered {
+  readonly spec: CollectionSpec
+  readonly declared: CollectionSpec['indexes']
+  /** A crash has interrupted an exchange of its documents. */
+  readonly isExchanging: boolean
+  readonly made?: string
+}
+
+/** The indexes with which a version was created. */
+export const declaredOf = ({ indexes, declared = indexes }: VersionRow): string => declared
+
+const parsed = (indexes: string): CollectionSpec['indexes'] =>
+  JSON.parse(indexes) as CollectionSpec['indexes']
 
 /** The only row of its collection. */
 interface IdentityRow {
@@ -52,10 +80,10 @@ export class Registry {
   }
 
   /**
-   * Registers the version, and stops its removal. Resolves with the indexes that it was first created with, and with
-   * `made` of its row.
+   * Registers the version, and stops its removal. Resolves with the indexes of its collection, with those that it was
+   * first created with, and with `made` of its row.
    */
-  async register(spec: CollectionSpec): Promise<{ readonly spec: CollectionSpec; readonly made?: string }> {
+  async register(spec: CollectionSpec): Promise<Registered> {
     const _id = collectionName(spec)
     const row = { indexes: JSON.stringify(spec.indexes), checkpoint: null, made: newId() }
     const stored = await ask(async () => {
@@ -66,9 +94,25 @@ export class Registry {
         })
       return this.#versions.findOne({ _id })
     })
-    if (!stored) return { spec }
-    const indexes = JSON.parse(stored.indexes) as CollectionSpec['indexes']
-    return { spec: { ...spec, indexes }, ...(stored.made !== undefined && { made: stored.made }) }
+    if (!stored) return { spec, declared: spec.indexes, isExchanging: false }
+    return {
+      spec: { ...spec, indexes: parsed(stored.indexes) },
+      declared: parsed(declaredOf(stored)),
+      isExchanging: stored.exchange !== undefined,
+      ...(stored.made !== undefined && { made: stored.made }),
+    }
+  }
+
+  /** Records the indexes that the collection of a version is about to get, or has got. */
+  async setIndexes(version: Version, indexes: string): Promise<void> {
+    const row = await this.row(version)
+    if (!row || row.indexes === indexes) return
+    const declared = declaredOf(row)
+    const change =
+      declared === indexes
+        ? { $set: { indexes }, $unset: { declared: '' as const } }
+        : { $set: { indexes, declared } }
+    await ask(() => this.#versions.updateOne({ _id: row._id }, change))
   }
 
   /** Null if the version does not exist. */
@@ -85,6 +129,16 @@ export class Registry {
     const _id = collectionName(version)
     const { matchedCount } = await ask(() => this.#versions.updateOne({ _id }, { $max: { checkpoint } }))
     if (matchedCount === 0) throw new AppError('unavailable', `The read model ${_id} was dropped`)
+  }
+
+  /** Records how far an exchange of the documents is; null: it is complete. */
+  async setExchange(version: Version, exchange: Exchange | null): Promise<void> {
+    const _id = collectionName(version)
+    const change =
+      exchange === null
+        ? { $set: { exchanged: newId() }, $unset: { exchange: '' as const } }
+        : { $set: { exchange } }
+    await ask(() => this.#versions.updateOne({ _id }, change))
   }
 
   /** Begins the removal of a version. */

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { isAppError, messageOf } from '../../../src/errors.ts'
+import type { CollectionSpec, Doc, Query, Write } from '../../../src/ports/readModels.ts'
 import type { Suite } from '../../support/suite.ts'
 import { until } from '../../support/until.ts'
 import { aCollection, byTime, cursorOf, idsIn, inEnv, type OpenReadModels } from './collection.ts'
@@ -78,6 +79,41 @@ export const versionsContract = (versions: Suite<OpenReadModels>): void => {
     },
   )
 
+  versions('no reader misses a document while the documents are replaced', async ({ readModels }) => {
+    const { spec, put, next } = aCollection()
+    const shadow = { ...spec, name: `${spec.name}~new` }
+    const ids = Array.from({ length: 20 }, (_, n) => `d${n}`)
+    const fill = async (version: CollectionSpec, at: number) => {
+      const writer = await readModels.writer(version)
+      await writer.write(
+        ids.map((id) => put(id, { id, env: 'x', at })),
+        next(),
+      )
+    }
+    await fill(spec, 0)
+    const reader = readModels.reader(spec)
+    let isOver = false
+    const reading = async (): Promise<void> => {
+      while (!isOver) {
+        assert.is((await reader.get('d1'))?.['id'], 'd1')
+        assert.is((await reader.getMany(['d2', 'd3'])).size, 2)
+        const { items, total } = await reader.find(inEnv('x', { limit: 5 }))
+        assert.equal([items.length, total], [5, ids.length])
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    }
+    const readers = Array.from({ length: 6 }, reading)
+    const read = Promise.all(readers).finally(() => (isOver = true))
+    read.catch(() => {}) // its failure is reported below
+    for (let at = 1; at <= 3 && !isOver; at++) {
+      await fill(shadow, at)
+      await readModels.replace(spec, shadow)
+      assert.is((await reader.get('d1'))?.['at'], at)
+    }
+    isOver = true
+    await read
+  })
+
   versions('a version that a node reads replaces no other', async ({ readModels }) => {
     const { spec, put, next } = aCollection()
     const later = { ...spec, version: 2 }
@@ -118,6 +154,79 @@ export const versionsContract = (versions: Suite<OpenReadModels>): void => {
         for (let n = 0; n < 2; n++) await readModels.replace(spec, shadow)
         assert.equal(await readModels.reader(spec).get('a'), { id: 'a', env: 'x', at })
       }
+    },
+  )
+
+  versions(
+    'documents that replace those of a version with other indexes are found by each of its queries',
+    async ({ readModels }) => {
+      const { spec, next } = aCollection()
+      const indexes: CollectionSpec['indexes'] = [
+        { equal: ['status'], sort: 'path' },
+        { equal: ['env'], sort: 'at' }, // not counted
+        { equal: [], sort: 'size', sparse: true },
+      ]
+      const later: CollectionSpec = {
+        ...spec,
+        version: 2,
+        indexes: [...spec.indexes, { equal: [], sort: 'size' }],
+      }
+      const [earlier, whole] = [
+        { ...spec, indexes },
+        { ...later, name: `${spec.name}_whole` },
+      ]
+      const writes = Array.from({ length: 60 }, (_, n): Write => {
+        const doc: Doc = {
+          id: `d${n}`,
+          env: ['x', 'y', null, 7][n % 4],
+          at: `t${n % 7}`,
+          ...(n % 3 > 0 && { status: ['a', true, 1][n % 3], flag: n % 2 === 0 }),
+          size: [null, 5, '5', n][n % 4],
+          ...(n % 5 > 0 && { path: `p${n % 6}` }),
+          ...(n % 11 === 0 && { nested: { a: [1] } }),
+        }
+        return { id: `d${n}`, doc: n % 13 === 0 ? null : doc, cursor: next() }
+      })
+      for (const each of [earlier, whole]) {
+        const writer = await readModels.writer(each)
+        await writer.write(writes, next())
+      }
+      const laterWriter = () => readModels.writer(later)
+      await laterWriter()
+      await readModels.replace(later, earlier)
+      const page = { limit: 5, offset: 0 }
+      const queries: Query[] = [
+        ...['x', 'y', null, 7, 'none'].flatMap((env): Query[] => [
+          { equal: { env }, sort: 'at', ...page },
+          { equal: { env }, sort: 'at', limit: 5, offset: 10, descending: true },
+          { equal: { env }, sort: 'path', ...page, prefix: 'p' },
+          { equal: { env }, sort: 'path', ...page, from: 'p2', before: 'p4' },
+          { equal: { env, status: true }, sort: 'at', ...page, limit: 0 },
+          { equal: { env, status: 1 }, sort: 'at', ...page, descending: true },
+        ]),
+        { equal: {}, sort: 'at', limit: 100, offset: 0, from: 't3' },
+        { equal: { flag: true }, sort: 'size', limit: 100, offset: 0 },
+        { equal: { flag: false }, sort: 'size', ...page, from: 5 },
+        { equal: {}, sort: 'size', limit: 100, offset: 0 },
+        { equal: {}, sort: 'size', limit: 100, offset: 3, from: '' },
+      ]
+      const compare = async (): Promise<void> => {
+        const complete = readModels.reader(whole)
+        for (const reader of [readModels.reader(later), await laterWriter()])
+          for (const query of queries)
+            assert.equal(await reader.find(query), await complete.find(query), JSON.stringify(query))
+      }
+      await compare()
+      const more: Write[] = [
+        { id: 'd1', doc: null, cursor: next() },
+        { id: 'e', doc: { id: 'e', env: 'x', at: 't2', flag: true, size: 2, path: 'p3' }, cursor: next() },
+      ]
+      for (const each of [later, whole]) await (await readModels.writer(each)).write(more, next())
+      await compare()
+      const shadow = { ...later, name: `${spec.name}~new` }
+      await (await readModels.writer(shadow)).write([...writes, ...more], next())
+      await readModels.replace(later, shadow)
+      await compare()
     },
   )
 

@@ -14,9 +14,11 @@ import type {
   WritableCollection,
   Write,
 } from '../../../ports/readModels.ts'
+import { syncFileNow } from '../../../disk/sync.ts'
 import { slices } from '../../../loops/slices.ts'
-import { refuseUndeclared } from '../../shared/declared.ts'
+import { isIndexed, refuseUndeclared, sameIndexes } from '../../shared/declared.ts'
 import { droppedError } from '../../shared/dropped.ts'
+import { scanFor } from '../../shared/scanFor.ts'
 import { openCheckpointer } from '../checkpointer.ts'
 import { markDamaged, type OnDiscarded } from '../disposableFile.ts'
 import { isDamage, isFaultOfFile, unavailable } from '../sqlite.ts'
@@ -25,6 +27,7 @@ import { dropSlowly } from './dropping.ts'
 import { fileIn, openFile, renewFile } from './file.ts'
 import { countOf, entriesOf, rowsOf } from './rows.ts'
 import { Registry } from './registry.ts'
+import { SideFiles } from './sideFiles.ts'
 import { Table, tableName } from './table.ts'
 
 export type { Discarded } from '../disposableFile.ts'
@@ -32,6 +35,12 @@ export type { Discarded } from '../disposableFile.ts'
 /** A document changes about one page; it shares the pages of indexes with others of its batch. */
 const PAGE_BYTES = 4096
 const WAL_FULL_BYTES = 32 << 20
+
+/**
+ * The settings while a thread fills a file: pages are written once and without syncs. After kill -9 the file is whole. After a
+ * power cut it may not be, so it is filled again.
+ */
+const FILLING = 'PRAGMA journal_mode=TRUNCATE; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE'
 
 interface Options {
   readonly dir: string
@@ -50,10 +59,29 @@ export const openReadModels = ({ dir, onDiscarded = () => {} }: Options): ReadMo
   }
 }
 
+/**
+ * Opens a side file in a thread that fills it. `complete` creates the indexes and closes the file, which is durable
+ * afterwards. One thread at a time.
+ */
+export const openSideFile = (dir: string): { readModels: ReadModels; complete: () => Promise<void> } => {
+  const readModels = new EmbeddedReadModels(dir, () => {}, true)
+  return {
+    readModels,
+    async complete() {
+      readModels.createIndexes()
+      await readModels.close()
+      syncFileNow(fileIn(dir))
+    },
+  }
+}
+
 class EmbeddedReadModels implements ReadModels {
   readonly #dir: string
   readonly #onDiscarded: OnDiscarded
+  /** A thread fills it: no other connection uses the file. */
+  readonly #isFilling: boolean
   readonly #checkpointer = openCheckpointer()
+  readonly #sides: SideFiles
   readonly #tables = new Map<string, Table>()
   /** The tables that this process dropped or renamed. An empty one in their place would look like a read model without documents. */
   readonly #dropped = new Set<string>()
@@ -64,20 +92,46 @@ class EmbeddedReadModels implements ReadModels {
   #dropping: Promise<void> = Promise.resolve()
   #leaving = new AbortController()
 
-  constructor(dir: string, onDiscarded: OnDiscarded) {
+  constructor(dir: string, onDiscarded: OnDiscarded, isFilling = false) {
     this.#dir = dir
     this.#onDiscarded = onDiscarded
+    this.#isFilling = isFilling
+    this.#sides = new SideFiles(dir, this.#checkpointer)
     this.#db = openFile(dir, onDiscarded)
+    if (isFilling) this.#db.exec(FILLING)
     this.#registry = new Registry(this.#db)
     this.#wal = this.#keepWal()
+    this.#sides.removeOthers(new Set(this.#registry.sides().map(({ side }) => side ?? '')))
     // Damage of the newest versions is found here, where the file can still be replaced.
     for (const spec of this.#registry.newest()) this.#open(spec)
     for (const stored_as of this.#registry.replaced())
       void this.#dropLater(() => this.#dropReplaced({ stored_as }))
   }
 
+  createIndexes(): void {
+    for (const table of this.#tables.values()) this.#guard(() => table.createIndexes())
+  }
+
+  readonly apart = {
+    begin: (spec: CollectionSpec): string | null =>
+      this.#guard(() => {
+        const known = this.#registry.find(spec)
+        if (known) return known.is_filling && known.side !== null ? this.#sides.continued(known.side) : null
+        const side = this.#sides.create()
+        this.#registry.addFilling(spec, side)
+        return this.#sides.folderOf(side)
+      }),
+    end: (version: Version): void =>
+      this.#guard(() => {
+        const { side } = this.#registry.find(version) ?? {}
+        if (side) this.#sides.settle(side)
+        this.#registry.filled(version)
+      }),
+  }
+
   #keepWal(): WalKeeper {
-    return new WalKeeper(this.#db, fileIn(this.#dir), this.#checkpointer, { fullBytes: WAL_FULL_BYTES })
+    const fullBytes = this.#isFilling ? Infinity : WAL_FULL_BYTES
+    return new WalKeeper(this.#db, fileIn(this.#dir), this.#checkpointer, { fullBytes })
   }
 
   reader<D extends Doc>(spec: CollectionSpec): Collection<D> {
@@ -89,7 +143,7 @@ class EmbeddedReadModels implements ReadModels {
 
   async writer<D extends Doc>(spec: CollectionSpec): Promise<WritableCollection<D>> {
     const table = this.#guard(() => this.#open(spec))
-    if (JSON.stringify(table.spec.indexes) !== JSON.stringify(spec.indexes)) {
+    if (!sameIndexes(this.#guard(() => this.#registry.find(spec))?.declared ?? [], spec.indexes)) {
       throw new Error(
         `Expected collection ${tableName(spec)} with the indexes that it was created with: raise its version`,
       )
@@ -118,7 +172,7 @@ class EmbeddedReadModels implements ReadModels {
       if (wait) await wait
       const milliseconds = slices.left
       const next = this.#guard(() => table.write(writes, checkpoint, { at, milliseconds }))
-      this.#wal.wrote((next - at + 4) * PAGE_BYTES)
+      this.#walOf(table).wrote((next - at + 4) * PAGE_BYTES)
       at = next
     } while (at < writes.length)
   }
@@ -141,20 +195,26 @@ class EmbeddedReadModels implements ReadModels {
   async replace(version: Version, by: Version, isUnread?: () => Promise<boolean>): Promise<boolean> {
     if (isUnread && !(await isUnread())) return false
     const former = this.#guard(() => {
-      const stored_as = this.#registry.replace(version, by)
-      if (stored_as === null) return null
+      const row = this.#registry.replace(version, by)
+      if (row === null) return null
       const table = this.#tables.get(tableName(version))
       this.#tables.delete(tableName(version))
       this.#tables.delete(tableName(by))
       this.#dropped.add(tableName(by))
-      return { stored_as, table }
+      return { ...row, table }
     })
     if (former) void this.#dropLater(() => this.#dropReplaced(former))
     return true
   }
 
   async source(): Promise<FoldedLog> {
-    return this.#guard(() => this.#registry.source())
+    return this.#guard(() => {
+      const { log_id, checkpoint } = this.#registry.source()
+      const filled = this.#registry.sides().filter(({ is_filling }) => !is_filling)
+      const others = filled.map(({ spec }) => this.#open(spec).checkpoint() ?? '')
+      const newest = others.reduce((a, b) => (a > b ? a : b), checkpoint ?? '')
+      return { log_id, checkpoint: newest === '' ? checkpoint : newest }
+    })
   }
 
   async assign(log_id: string): Promise<void> {
@@ -173,6 +233,8 @@ class EmbeddedReadModels implements ReadModels {
     await this.#leave()
     this.#guard(() => {
       this.#db.close()
+      this.#sides.close()
+      this.#sides.removeOthers(new Set())
       this.#tables.clear()
       this.#db = renewFile(this.#dir, 'they belong to another log', this.#onDiscarded)
       this.#registry = new Registry(this.#db)
@@ -187,6 +249,7 @@ class EmbeddedReadModels implements ReadModels {
     this.#closing.abort()
     await this.#leave()
     await this.#checkpointer.close()
+    this.#sides.close()
     this.#db.close()
   }
 
@@ -199,11 +262,20 @@ class EmbeddedReadModels implements ReadModels {
 
   #collection<D extends Doc>(spec: CollectionSpec, tableNow: () => Table): Collection<D> {
     const table = () => this.#guard(tableNow)
+    const refuse = (error: unknown) => this.#refuse(error)
+    /** The table that was found to have all indexes. */
+    let indexed: Table | undefined
     const find = async (query: Query): Promise<Found<Doc>> => {
       refuseUndeclared(spec, query)
-      return this.#guard(() => tableNow().find(query))
+      const seen = table()
+      if (seen !== indexed && sameIndexes(seen.spec.indexes, spec.indexes)) indexed = seen
+      if (seen === indexed || isIndexed(seen.spec, query)) return this.#guard(() => seen.find(query))
+      try {
+        return await scanFor(query, entriesOf(seen))
+      } catch (error) {
+        return refuse(error)
+      }
     }
-    const refuse = (error: unknown) => this.#refuse(error)
     return {
       get: async (id) => this.#guard(() => tableNow().get(id)) as D | null,
       getMany: async (ids) => {
@@ -219,8 +291,9 @@ class EmbeddedReadModels implements ReadModels {
           refuse(error)
         }
       },
-      checkpoint: async () => this.#guard(() => tableNow().checkpoint()),
+      checkpoint: async () => this.#guard(() => (this.#isApart(spec) ? null : tableNow().checkpoint())),
       count: async () => {
+        if (this.#isApart(spec)) return 0
         try {
           return await countOf(table())
         } catch (error) {
@@ -230,32 +303,62 @@ class EmbeddedReadModels implements ReadModels {
     }
   }
 
-  /** Returns the table of a version with its original indexes. A new version gets a table. */
+  /** Returns the table of a version with the indexes that it has. A new version gets a table. */
   #open(spec: CollectionSpec): Table {
     const name = tableName(spec)
     const known = this.#tables.get(name)
     if (known) return known
-    const { spec: created, stored_as } = this.#registry.find(spec) ?? this.#registry.add(spec)
-    const table = new Table(this.#db, created, stored_as)
+    const {
+      spec: created,
+      stored_as,
+      side,
+      is_filling,
+    } = this.#registry.find(spec) ?? this.#registry.add(spec)
+    if (is_filling) throw new AppError('unavailable', `A thread fills the read model ${name}`)
+    const options = { isIndexedLater: this.#isFilling }
+    const table =
+      side === null
+        ? new Table(this.#db, created, stored_as, options)
+        : this.#sides.tableOf(side, { indexes: created.indexes, stored_as })
     this.#tables.set(name, table)
     return table
   }
 
-  async #dropReplaced({ stored_as, table }: { stored_as: string; table?: Table | undefined }): Promise<void> {
+  #isApart(spec: CollectionSpec): boolean {
+    return !this.#tables.has(tableName(spec)) && this.#registry.find(spec)?.is_filling === true
+  }
+
+  #walOf({ db }: Table): WalKeeper {
+    return this.#sides.walOf(db) ?? this.#wal
+  }
+
+  async #dropReplaced({
+    stored_as,
+    side = null,
+    table,
+  }: {
+    stored_as: string
+    side?: string | null
+    table?: Table | undefined
+  }): Promise<void> {
     const { signal } = this.#leaving
     await table?.unread(signal)
+    if (side !== null) return signal.aborted ? undefined : this.#sides.remove(side)
     await dropSlowly(this.#db, stored_as, signal)
     if (!signal.aborted) this.#registry.forgetReplaced(stored_as)
   }
 
   async #drop(version: Version): Promise<void> {
     const { signal } = this.#leaving
-    const { stored_as = tableName(version) } = this.#registry.find(version) ?? {}
+    const found = this.#registry.find(version)
+    const { stored_as = tableName(version), side = null } = found ?? {}
     await this.#tables.get(tableName(version))?.unread(signal)
     this.#tables.delete(tableName(version))
-    this.#dropped.add(tableName(version))
-    await dropSlowly(this.#db, stored_as, signal)
-    if (!signal.aborted) this.#registry.remove(version)
+    if (!found?.is_filling) this.#dropped.add(tableName(version)) // no reader has seen one that a thread fills
+    if (side === null) await dropSlowly(this.#db, stored_as, signal)
+    if (signal.aborted) return
+    this.#registry.remove(version)
+    if (side !== null) await this.#sides.remove(side)
   }
 
   #guard<T>(work: () => T): T {

@@ -1,16 +1,27 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Cursor } from '../../../events/event.ts'
 import type { CollectionSpec, FoldedLog, Version } from '../../../ports/readModels.ts'
+import { sameIndexes } from '../../shared/declared.ts'
 import { transaction } from '../sqlite.ts'
+import { markSides } from './file.ts'
 import { tableName } from './table.ts'
 
 /** A row of `collections`. */
 export interface Registered {
+  /** With the indexes of its table. */
   readonly spec: CollectionSpec
+  /** The indexes with which the version was created, which differ while it has the table of an earlier one. */
+  readonly declared: CollectionSpec['indexes']
   /** The name of its table. */
   readonly stored_as: string
+  /** The folder of its side file, which has its checkpoint too; null: the table is in this file. */
+  readonly side: string | null
+  /** A thread fills the side file: no reader uses it. */
+  readonly is_filling: boolean
   readonly checkpoint: Cursor | null
 }
+
+const COLUMNS = 'spec, stored_as, side, is_filling, checkpoint'
 
 /** Records which collections the file contains, in which tables they are, and the log that they were folded from. */
 export class Registry {
@@ -22,7 +33,7 @@ export class Registry {
 
   find({ name, version }: Version): Registered | undefined {
     const row = this.#db
-      .prepare('SELECT spec, stored_as, checkpoint FROM collections WHERE name = ? AND version = ?')
+      .prepare(`SELECT ${COLUMNS} FROM collections WHERE name = ? AND version = ?`)
       .get(name, version)
     return row && registeredOf(row)
   }
@@ -37,11 +48,53 @@ export class Registry {
     this.#db
       .prepare('INSERT INTO collections (name, version, spec, stored_as) VALUES (?, ?, ?, ?)')
       .run(name, version, JSON.stringify(spec), stored_as)
-    return { spec, stored_as, checkpoint: null }
+    return { spec, declared: indexes, stored_as, side: null, is_filling: false, checkpoint: null }
   }
 
-  remove({ name, version }: Version): void {
+  /** Records a new version whose table a thread creates in a side file. */
+  addFilling({ name, version, indexes }: CollectionSpec, side: string): void {
+    const spec = { name, version, indexes }
+    transaction(this.#db, () => {
+      markSides(this.#db)
+      this.#db
+        .prepare(
+          'INSERT INTO collections (name, version, spec, stored_as, side, is_filling) VALUES (?, ?, ?, ?, ?, 1)',
+        )
+        .run(name, version, JSON.stringify(spec), tableName(spec), side)
+    })
+  }
+
+  /** The thread has filled the side file of a version. */
+  filled({ name, version }: Version): void {
+    this.#db
+      .prepare('UPDATE collections SET is_filling = 0 WHERE name = ? AND version = ?')
+      .run(name, version)
+  }
+
+  /** The versions with side files. */
+  sides(): Registered[] {
+    return this.#db
+      .prepare(`SELECT ${COLUMNS} FROM collections WHERE side IS NOT NULL`)
+      .all()
+      .map(registeredOf)
+  }
+
+  /** Durable when it returns: a side file may be removed afterwards. */
+  remove(version: Version): void {
+    this.#durably(() => this.#remove(version))
+  }
+
+  #remove({ name, version }: Version): void {
     this.#db.prepare('DELETE FROM collections WHERE name = ? AND version = ?').run(name, version)
+  }
+
+  #durably(work: () => void): void {
+    this.#db.exec('PRAGMA synchronous=FULL')
+    try {
+      transaction(this.#db, work)
+    } finally {
+      this.#db.exec('PRAGMA synchronous=NORMAL')
+    }
   }
 
   versions(): Version[] {
@@ -53,26 +106,42 @@ export class Registry {
 
   /** The newest version of each collection. */
   newest(): CollectionSpec[] {
-    return specsOf(this.#db.prepare('SELECT spec, max(version) FROM collections GROUP BY name').all())
+    return specsOf(
+      this.#db.prepare('SELECT spec, max(version) FROM collections WHERE is_filling = 0 GROUP BY name').all(),
+    )
   }
 
-  /** The collections that contain events. */
+  /** The collections that contain events, and those with side files. */
   begun(): CollectionSpec[] {
-    return specsOf(this.#db.prepare(`SELECT spec FROM collections WHERE checkpoint > ''`).all())
+    return specsOf(
+      this.#db
+        .prepare(
+          `SELECT spec FROM collections WHERE is_filling = 0 AND (checkpoint > '' OR side IS NOT NULL)`,
+        )
+        .all(),
+    )
   }
 
-  /** Gives a version the table of another one. Returns its former table, or null if one of the two does not exist. */
-  replace(version: Version, by: Version): string | null {
+  /** Gives a version the table of another one, with its indexes. Returns its former row, or null if one of the two does not exist. */
+  replace(version: Version, by: Version): Registered | null {
     const [current, next] = [this.find(version), this.find(by)]
     if (!current || !next) return null
-    transaction(this.#db, () => {
-      this.remove(by)
+    const { name, version: number } = current.spec
+    const spec: StoredSpec = {
+      ...current.spec,
+      indexes: next.spec.indexes,
+      ...(!sameIndexes(next.spec.indexes, current.declared) && { declared: current.declared }),
+    }
+    this.#durably(() => {
+      this.#remove(by)
       this.#db
-        .prepare('UPDATE collections SET stored_as = ?, checkpoint = ? WHERE name = ? AND version = ?')
-        .run(next.stored_as, next.checkpoint, version.name, version.version)
-      this.#db.prepare('INSERT INTO replaced VALUES (?)').run(current.stored_as)
+        .prepare(
+          'UPDATE collections SET spec = ?, stored_as = ?, side = ?, checkpoint = ? WHERE name = ? AND version = ?',
+        )
+        .run(JSON.stringify(spec), next.stored_as, next.side, next.checkpoint, name, number)
+      if (current.side === null) this.#db.prepare('INSERT INTO replaced VALUES (?)').run(current.stored_as)
     })
-    return current.stored_as
+    return current
   }
 
   /** The tables that no collection has any more, and that still exist. */
@@ -106,12 +175,23 @@ export class Registry {
 
 type Row = Record<string, unknown>
 
-const specOf = ({ spec }: Row): CollectionSpec => JSON.parse(String(spec)) as CollectionSpec
+/** `declared` is absent if it equals `indexes`. */
+type StoredSpec = CollectionSpec & Partial<Pick<Registered, 'declared'>>
+
+const storedSpecOf = ({ spec }: Row): StoredSpec => JSON.parse(String(spec)) as StoredSpec
+
+const specOf = (row: Row): CollectionSpec => {
+  const { name, version, indexes } = storedSpecOf(row)
+  return { name, version, indexes }
+}
 
 const specsOf = (rows: readonly Row[]): CollectionSpec[] => rows.map(specOf)
 
 const registeredOf = (row: Row): Registered => ({
   spec: specOf(row),
+  declared: storedSpecOf(row).declared ?? specOf(row).indexes,
   stored_as: String(row['stored_as']),
+  side: row['side'] === null ? null : String(row['side']),
+  is_filling: row['is_filling'] === 1,
   checkpoint: row['checkpoint'] === null ? null : String(row['checkpoint']),
 })

@@ -14,6 +14,11 @@ type Row = [rowid: number, cursor: string, gone: 0 | 1, ...fields: Column[]]
 /** The smallest offset for which the counts find the beginning of a page faster. */
 const FAR = 200
 
+/** UUIDs and cursors. Their order in SQLite is that of JavaScript. */
+const TIMED = /^[0-9a-f-]+$/
+/** After all of them. */
+const AFTER_TIMED = 'g'
+
 /** Documents that are written between two looks at the clock. */
 const WRITES_PER_LOOK = 16
 
@@ -33,13 +38,13 @@ export const tableName = ({ name, version }: Pick<CollectionSpec, 'name' | 'vers
  */
 export class Table {
   readonly spec: CollectionSpec
-  /** The name of the table. */
-  readonly storedAs: string
-  readonly #db: DatabaseSync
+  readonly db: DatabaseSync
   readonly #name: string
   readonly #fields: readonly string[]
   readonly #counts: Counts
   readonly #indexes = new Map<string, string>()
+  /** The statements that create missing indexes, by index. */
+  readonly #missing = new Map<string, string>()
   /** Statements by their SQL: there is one for each shape of query. */
   readonly #pages = new Map<string, Rows<[doc: string]>>()
   readonly #totals = new Map<string, Rows<[count: number]>>()
@@ -53,15 +58,25 @@ export class Table {
   readonly #replace
   /** Statements by the places of the fields that they change. */
   readonly #amendments = new Map<string, StatementSync>()
+  /** No stored id before `AFTER_TIMED` is larger. */
+  #largest: string | undefined
   readonly #checkpoint
   readonly #advance
   #readers = 0
   #left: () => void = () => {}
 
-  constructor(db: DatabaseSync, spec: CollectionSpec, name: string) {
+  /**
+   * `isIndexedLater`: a missing index is created by the first query that needs it, or by `createIndexes`. An index over
+   * stored documents takes a fraction of the time that their writes would take for it.
+   */
+  constructor(
+    db: DatabaseSync,
+    spec: CollectionSpec,
+    name: string,
+    { isIndexedLater = false }: { readonly isIndexedLater?: boolean } = {},
+  ) {
     this.spec = spec
-    this.storedAs = name
-    this.#db = db
+    this.db = db
     this.#name = quoted(name)
     this.#fields = indexedFields(spec)
     const columns = this.#fields.map(columnName)
@@ -71,10 +86,14 @@ export class Table {
     for (const [number, { equal, sort, sparse }] of spec.indexes.entries()) {
       const index = quoted(`${name}__${number}`)
       const keys = [...equal, sort].map(columnName).join(', ')
-      db.exec(`CREATE INDEX IF NOT EXISTS ${index} ON ${this.#name} (${keys}, id)
-        WHERE gone = 0${sparse ? ` AND ${columnName(sort)} IS NOT NULL` : ''}`)
+      this.#missing.set(
+        index,
+        `CREATE INDEX IF NOT EXISTS ${index} ON ${this.#name} (${keys}, id)
+        WHERE gone = 0${sparse ? ` AND ${columnName(sort)} IS NOT NULL` : ''}`,
+      )
       this.#indexes.set(indexKey(equal, sort), index)
     }
+    if (!isIndexedLater) this.createIndexes()
     this.#counts = new Counts(db, name, spec, this.#fields)
     const at = 'WHERE rowid = ?'
     this.#doc = rows<[doc: string]>(db.prepare(`SELECT doc FROM ${this.#name} WHERE id = ? AND gone = 0`))
@@ -100,6 +119,17 @@ export class Table {
     this.#checkpoint = db.prepare('SELECT checkpoint FROM collections WHERE name = ? AND version = ?')
     this.#advance = db.prepare(`UPDATE collections SET checkpoint = ?1
       WHERE name = ?2 AND version = ?3 AND (checkpoint IS NULL OR checkpoint < ?1)`)
+  }
+
+  createIndexes(): void {
+    for (const index of this.#missing.keys()) this.#createIndex(index)
+  }
+
+  #createIndex(index: string): void {
+    const sql = this.#missing.get(index)
+    if (sql === undefined) return
+    this.db.exec(sql)
+    this.#missing.delete(index)
   }
 
   get(id: string): Doc | null {
@@ -140,7 +170,7 @@ export class Table {
   /** The number of documents that contain events after a cursor. */
   countAfter(cursor: string): number {
     const newer = rows<[count: number]>(
-      this.#db.prepare(`SELECT count(*) FROM ${this.#name} WHERE cursor > ? AND gone = 0`),
+      this.db.prepare(`SELECT count(*) FROM ${this.#name} WHERE cursor > ? AND gone = 0`),
     )
     return newer.get(cursor)?.[0] ?? 0
   }
@@ -166,6 +196,7 @@ export class Table {
     const index = this.#indexes.get(indexKey(Object.keys(query.equal), query.sort))
     if (index === undefined)
       throw new Error(`Expected ${this.#name} with an index for ${JSON.stringify(query)}`)
+    this.#createIndex(index)
     const { limit, offset } = query
     if (offset >= FAR && query.totals === false) {
       const items = this.#page(index, nearer(query, this.#counts))
@@ -187,7 +218,7 @@ export class Table {
     const { source, values } = this.#source(index, query)
     const order = query.descending ? 'DESC' : 'ASC'
     const page = prepared(
-      this.#db,
+      this.db,
       this.#pages,
       `SELECT doc ${source} ORDER BY ${columnName(query.sort)} ${order}, id ${order} LIMIT ? OFFSET ?`,
     ).all(...values, query.limit, query.offset)
@@ -203,7 +234,7 @@ export class Table {
     }
     const passed = typeof from === 'string' && isOpen(query) ? this.#counts.after(query, from) : undefined
     const { source, values } = this.#source(index, passed ? { ...query, before: passed.before } : query)
-    const [walked] = prepared(this.#db, this.#totals, `SELECT count(*) ${source}`).get(...values) ?? [0]
+    const [walked] = prepared(this.db, this.#totals, `SELECT count(*) ${source}`).get(...values) ?? [0]
     return (passed?.count ?? 0) + walked
   }
 
@@ -238,7 +269,7 @@ export class Table {
     const until = clock.monotonic() + milliseconds
     let next = at
     try {
-      transaction(this.#db, () => {
+      transaction(this.db, () => {
         for (const write of writes.slice(at)) {
           this.#apply(write)
           if (++next % WRITES_PER_LOOK === 0 && clock.monotonic() >= until) break
@@ -258,15 +289,28 @@ export class Table {
     const known = this.#amendments.get(key)
     if (known) return known
     const assigned = changed.map((at) => `, ${columnName(this.#fields[at] ?? '')} = ?`).join('')
-    const statement = this.#db.prepare(
+    const statement = this.db.prepare(
       `UPDATE ${this.#name} SET cursor = ?, doc = ?${assigned} WHERE rowid = ?`,
     )
     this.#amendments.set(key, statement)
     return statement
   }
 
+  /** Most ids begin with their time, so a new document usually has the largest one: it need not be looked for. */
+  #stored(id: string): Row | undefined {
+    this.#largest ??= this.#largestStored()
+    if (id <= this.#largest || !TIMED.test(id)) return this.#row.get(id)
+    this.#largest = id
+    return undefined
+  }
+
+  #largestStored(): string {
+    const sql = `SELECT max(id) FROM ${this.#name} WHERE id < '${AFTER_TIMED}'`
+    return rows<[id: string | null]>(this.db.prepare(sql)).get()?.[0] ?? ''
+  }
+
   #apply({ id, doc, cursor }: Write): void {
-    const [rowid, storedCursor, gone, ...old] = this.#row.get(id) ?? ([] as const)
+    const [rowid, storedCursor, gone, ...old] = this.#stored(id) ?? ([] as const)
     if (storedCursor !== undefined && cursor <= storedCursor) return
     const columns = this.#fields.map((field) => (doc ? columnOf(fieldOf(doc, field)) : null))
     const text = doc ? JSON.stringify(doc) : null
